@@ -1,0 +1,109 @@
+// The communicator: a fixed group of ranks and the collective operations between them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "leeway/options.h"
+#include "leeway/report.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway {
+
+namespace internal {
+struct WorkState;
+class CommunicatorCore;
+}  // namespace internal
+
+// Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the buffers must stay
+// valid until it is done. Thread-safe for one waiter at a time.
+class [[nodiscard]] Work {
+ public:
+  Work() = default;
+  bool valid() const { return state_ != nullptr; }
+  bool done() const;
+  // Drives progress on the calling thread until the operation is done, then returns its outcome. Repeated calls
+  // return the same outcome.
+  Result<CollectiveReport> wait();
+
+ private:
+  friend class Communicator;
+  std::shared_ptr<internal::WorkState> state_;
+};
+
+// Every rank must issue collectives of one communicator in the same order (send/recv: per ordered pair of ranks).
+// Calls may be made from several threads; each call is atomic. Blocking twins submit and wait. Counts are elements.
+// An operation whose arguments are wrong returns kInvalidArgument or kUnsupported before anything is sent.
+class Communicator {
+ public:
+  // Joins the group: blocks until all ranks met at the rendezvous, or fails within options.join_timeout naming the
+  // ranks that are missing.
+  static Result<std::unique_ptr<Communicator>> create(const Options& options);
+
+  // `size` communicators connected inside this process, for tests, examples and single-node use: rank i is element i.
+  static Result<std::vector<std::unique_ptr<Communicator>>> create_inproc(int size, const Options& options = {});
+
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  Rank rank() const;
+  int size() const;
+  const Options& options() const;
+  std::size_t datagram_bytes() const;  // agreed by all ranks
+
+  // In place: data becomes the reduction over all ranks.
+  Result<CollectiveReport> all_reduce(TensorView data, const CollectiveOptions& options = {});
+  Work all_reduce_async(TensorView data, const CollectiveOptions& options = {});
+  // input.count == output.count; may be the same memory, may not partly overlap.
+  Result<CollectiveReport> all_reduce(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+  Work all_reduce_async(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+
+  // input.count == size * output.count; rank i receives the reduction of block i.
+  Result<CollectiveReport> reduce_scatter(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+  Work reduce_scatter_async(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+
+  // output.count == size * input.count; block i comes from rank i. Exact only (lossy spreads: Replica).
+  Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+  Work all_gather_async(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+
+  Result<CollectiveReport> broadcast(TensorView data, Rank root, const CollectiveOptions& options = {});
+  Work broadcast_async(TensorView data, Rank root, const CollectiveOptions& options = {});
+
+  // output is read on the root only.
+  Result<CollectiveReport> reduce(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+  Work reduce_async(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+
+  // Root's output.count == size * input.count.
+  Result<CollectiveReport> gather(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+  Work gather_async(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+
+  // Root's input.count == size * output.count.
+  Result<CollectiveReport> scatter(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+  Work scatter_async(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+
+  // Both hold size blocks of equal length; block j of rank i becomes block i of rank j.
+  Result<CollectiveReport> all_to_all(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+  Work all_to_all_async(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+
+  // Matched per ordered pair in order of issue; counts and types must agree.
+  Result<CollectiveReport> send(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
+  Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
+  Result<CollectiveReport> recv(TensorView output, Rank peer, const CollectiveOptions& options = {});
+  Work recv_async(TensorView output, Rank peer, const CollectiveOptions& options = {});
+
+  Result<CollectiveReport> barrier(Duration deadline = std::chrono::seconds(60));
+  Work barrier_async(Duration deadline = std::chrono::seconds(60));
+
+  // Counters since creation, one row a name: datagrams refused by reason, rounds, repairs, ... Thread-safe.
+  std::vector<std::pair<std::string, std::uint64_t>> counters() const;
+
+ private:
+  friend class Replica;
+  explicit Communicator(std::unique_ptr<internal::CommunicatorCore> core);
+  std::unique_ptr<internal::CommunicatorCore> core_;
+};
+
+}  // namespace leeway

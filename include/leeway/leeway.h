@@ -1,0 +1,10 @@
+// Everything a program that uses Leeway needs.
+#pragma once
+
+#include "leeway/communicator.h"  // IWYU pragma: export
+#include "leeway/options.h"       // IWYU pragma: export
+#include "leeway/replica.h"       // IWYU pragma: export
+#include "leeway/report.h"        // IWYU pragma: export
+#include "leeway/status.h"        // IWYU pragma: export
+#include "leeway/types.h"         // IWYU pragma: export
+#include "leeway/version.h"       // IWYU pragma: export

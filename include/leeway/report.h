@@ -1,0 +1,55 @@
+// What a call says about itself: exactly what arrived, what did not, and how long it took.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "leeway/options.h"
+#include "leeway/types.h"
+
+namespace leeway {
+
+// Packets of one peer in one operation. Counts are exact and refer to distinct data packets.
+struct PeerReport {
+  Rank rank = 0;
+  std::uint64_t expected = 0;   // packets the plan says this peer sends us
+  std::uint64_t arrived = 0;    // distinct packets accepted before settling (repaired ones included)
+  std::uint64_t repaired = 0;   // of those, accepted on a repair pass
+  std::uint64_t duplicate = 0;  // copies of a packet already held; never summed
+  std::uint64_t late = 0;       // arrived after settling; never used
+  std::uint64_t sent = 0;       // packets we sent this peer, repairs included
+};
+
+// Effective number of contributors over the packets of the shard this rank owns (its own contribution counts).
+struct ContributorStats {
+  std::uint32_t min = 0;
+  double mean = 0.0;
+  std::vector<std::uint64_t> histogram;  // [k] = packets with exactly k contributors, k = 0 .. size
+};
+
+struct PhaseTimes {
+  Duration gate{0};    // submission until every needed peer had opened the operation
+  Duration reduce{0};  // submission until this rank's shard was settled
+  Duration spread{0};  // from there to completion
+  Duration total{0};
+};
+
+struct CollectiveReport {
+  std::uint64_t sequence = 0;  // number of this operation on its communicator
+  std::vector<PeerReport> peers;
+  ContributorStats contributors;
+  double loss = 0.0;             // 1 - arrived/expected over all peers and both halves, after repair
+  double loss_first_pass = 0.0;  // the same without repaired packets: what the network lost
+  std::uint64_t bytes_sent = 0;  // datagram payload bytes, headers and repairs included
+  PhaseTimes times;
+  bool deadline_cut = false;     // settled by the deadline rather than by completeness or quiet
+  bool agreed = true;            // every element of the result arrived exactly: all ranks hold the same bits
+  std::uint64_t elements_missing = 0;    // result elements that no packet brought (spread half)
+  std::uint64_t elements_untouched = 0;  // elements of our shard with no contribution at all
+  Estimator estimator = Estimator::ratio;
+  // Mean over owned elements of the estimated loss-induced variance of the result; 0 when nothing was lost.
+  double variance_estimate = 0.0;
+};
+
+}  // namespace leeway

@@ -1,0 +1,119 @@
+// Errors as values: Status and Result<T>.
+//
+// Every fallible call of the public API and of the library's own rooms returns one of these. A Status carries a
+// code for programs and one line of text for people (what went wrong, where, what to do). Neither allocates, so
+// they may be produced on the datapath. Packet loss, lateness and duplicates are never a Status: they are counted
+// facts in a CollectiveReport.
+#pragma once
+
+#include <array>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace leeway {
+
+enum class StatusCode : std::uint8_t {
+  kOk = 0,
+  kInvalidArgument,    // the caller's argument is wrong; nothing was sent
+  kMismatch,           // two ranks disagree (size, dtype, codec, version, ...); the text names both sides
+  kDeadlineExceeded,   // an exact operation was not complete in time; the text names rank, operation, peer, deadline
+  kPeerLost,           // a peer said good-bye or its process is gone
+  kUnavailable,        // rendezvous or network resource not reachable; trying again may help
+  kResourceExhausted,  // a limit of limits.h or of the machine was reached
+  kUnsupported,        // the combination asked for has no meaning or is not built in
+  kCancelled,          // the communicator was shut down while the operation was in flight
+  kInternal,           // a defect of Leeway
+};
+
+// The code's name without the leading k, in snake case: "deadline_exceeded".
+std::string_view to_string(StatusCode code);
+
+// One outcome. Default-constructed means success. Copies are cheap and allocate nothing.
+class [[nodiscard]] Status {
+ public:
+  static constexpr std::size_t kTextMax = 236;
+
+  Status() = default;
+
+  // printf-style; text beyond kTextMax characters is cut.
+  [[gnu::format(printf, 2, 3)]] static Status error(StatusCode code, const char* format, ...) {
+    Status status;
+    status.code_ = code;
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(status.text_.data(), status.text_.size(), format, arguments);
+    va_end(arguments);
+    return status;
+  }
+
+  bool ok() const { return code_ == StatusCode::kOk; }
+  StatusCode code() const { return code_; }
+  std::string_view text() const { return text_.data(); }
+  const char* c_str() const { return text_.data(); }
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+  std::array<char, kTextMax + 1> text_{};
+};
+
+// Either a value or the Status that explains its absence. Accessing the absent side aborts.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : has_value_(true) { new (&storage_) T(std::move(value)); }  // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(status) {                                    // NOLINT(google-explicit-constructor)
+    if (status_.ok()) std::abort();
+  }
+  Result(Result&& other) noexcept : status_(other.status_), has_value_(other.has_value_) {
+    if (has_value_) new (&storage_) T(std::move(other.get()));
+  }
+  Result(const Result& other) : status_(other.status_), has_value_(other.has_value_) {
+    if (has_value_) new (&storage_) T(other.get());
+  }
+  Result& operator=(Result other) noexcept {
+    destroy();
+    status_ = other.status_;
+    has_value_ = other.has_value_;
+    if (has_value_) new (&storage_) T(std::move(other.get()));
+    return *this;
+  }
+  ~Result() { destroy(); }
+
+  bool ok() const { return has_value_; }
+  const Status& status() const { return status_; }
+
+  T& value() & { return checked(); }
+  const T& value() const& { return const_cast<Result*>(this)->checked(); }
+  T&& value() && { return std::move(checked()); }
+  T& operator*() & { return checked(); }
+  const T& operator*() const& { return value(); }
+  T* operator->() { return &checked(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  T& get() { return *std::launder(reinterpret_cast<T*>(&storage_)); }
+  const T& get() const { return *std::launder(reinterpret_cast<const T*>(&storage_)); }
+  T& checked() {
+    if (!has_value_) {
+      std::fprintf(stderr, "leeway: value of a failed Result used: %s\n", status_.c_str());
+      std::abort();
+    }
+    return get();
+  }
+  void destroy() {
+    if (has_value_) get().~T();
+    has_value_ = false;
+  }
+
+  Status status_;
+  bool has_value_ = false;
+  alignas(T) unsigned char storage_[sizeof(T)];
+};
+
+}  // namespace leeway

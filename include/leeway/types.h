@@ -1,0 +1,93 @@
+// Vocabulary shared by every public header: ranks, spans, element types, tensor views.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace leeway {
+
+// Index of a process in a communicator, 0 .. size-1.
+using Rank = std::uint16_t;
+inline constexpr Rank kNoRank = 0xFFFF;
+
+using Duration = std::chrono::nanoseconds;
+using ByteSpan = std::span<const std::byte>;
+using MutableByteSpan = std::span<std::byte>;
+
+enum class DataType : std::uint8_t { f32 = 0, f64, f16, bf16, i8, i32, i64, u8 };
+inline constexpr int kDataTypeCount = 8;
+
+// Storage of one IEEE binary16 / bfloat16 value. Only the bits: arithmetic happens in float32.
+struct Half {
+  std::uint16_t bits;
+};
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
+constexpr std::size_t size_of(DataType type) {
+  switch (type) {
+    case DataType::f64:
+    case DataType::i64: return 8;
+    case DataType::f32:
+    case DataType::i32: return 4;
+    case DataType::f16:
+    case DataType::bf16: return 2;
+    case DataType::i8:
+    case DataType::u8: return 1;
+  }
+  return 0;
+}
+constexpr bool is_floating(DataType type) {
+  return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 || type == DataType::bf16;
+}
+// nccl-tests' spelling: "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8".
+std::string_view to_string(DataType type);
+
+template <typename T> struct DataTypeOf;
+template <> struct DataTypeOf<float> { static constexpr DataType value = DataType::f32; };
+template <> struct DataTypeOf<double> { static constexpr DataType value = DataType::f64; };
+template <> struct DataTypeOf<Half> { static constexpr DataType value = DataType::f16; };
+template <> struct DataTypeOf<BFloat16> { static constexpr DataType value = DataType::bf16; };
+template <> struct DataTypeOf<std::int8_t> { static constexpr DataType value = DataType::i8; };
+template <> struct DataTypeOf<std::int32_t> { static constexpr DataType value = DataType::i32; };
+template <> struct DataTypeOf<std::int64_t> { static constexpr DataType value = DataType::i64; };
+template <> struct DataTypeOf<std::uint8_t> { static constexpr DataType value = DataType::u8; };
+
+// A read-only / writable view of `count` contiguous elements. Never owns. A view made from a span of a supported
+// element type converts implicitly, so calls read `comm.all_reduce(std::span(gradient), options)`.
+struct ConstTensorView {
+  const void* data = nullptr;
+  std::size_t count = 0;
+  DataType dtype = DataType::f32;
+
+  ConstTensorView() = default;
+  ConstTensorView(const void* data_in, std::size_t count_in, DataType dtype_in)
+      : data(data_in), count(count_in), dtype(dtype_in) {}
+  template <typename T, std::size_t N>
+  ConstTensorView(std::span<T, N> span)  // NOLINT(google-explicit-constructor)
+      : data(span.data()), count(span.size()), dtype(DataTypeOf<std::remove_const_t<T>>::value) {}
+
+  std::size_t bytes() const { return count * size_of(dtype); }
+};
+
+struct TensorView {
+  void* data = nullptr;
+  std::size_t count = 0;
+  DataType dtype = DataType::f32;
+
+  TensorView() = default;
+  TensorView(void* data_in, std::size_t count_in, DataType dtype_in)
+      : data(data_in), count(count_in), dtype(dtype_in) {}
+  template <typename T, std::size_t N>
+  TensorView(std::span<T, N> span)  // NOLINT(google-explicit-constructor)
+      : data(span.data()), count(span.size()), dtype(DataTypeOf<T>::value) {}
+
+  operator ConstTensorView() const { return {data, count, dtype}; }  // NOLINT(google-explicit-constructor)
+  std::size_t bytes() const { return count * size_of(dtype); }
+};
+
+}  // namespace leeway

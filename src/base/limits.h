@@ -1,0 +1,41 @@
+// Every limit of the library, with its unit and its reason. Loops over input are bounded by these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace leeway::limits {
+
+// Ranks of one communicator. Per-peer state is a few hundred bytes; the transpose schedule keeps N-1 flows open.
+inline constexpr int kPeersMax = 1024;
+
+// Operations of one communicator that are open at the same time; further ones queue at the caller's side. Bounds the
+// list of open rounds in every report (wire) and the lookup on the datapath.
+inline constexpr int kOpenRoundsMax = 16;
+
+// Packets that one rank sends another in one phase of one operation. 2^22 packets of 1,408 B are 5.9 GB a link.
+inline constexpr std::uint32_t kFlowPacketsMax = 1u << 22;
+
+// Packets of a chunk, the unit in which complete data are reduced: one word of the arrival bitmap.
+inline constexpr std::uint32_t kChunkPacketsMax = 64;
+
+// Largest datagram accepted or made: a jumbo frame. Larger ones would be fragmented on every real network.
+inline constexpr std::size_t kDatagramBytesMax = 9216;
+
+// Smallest datagram a path must carry; IPv6's guarantee less headers.
+inline constexpr std::size_t kDatagramBytesMin = 512;
+
+// Packets that may be sent to a peer before it said that it opened the operation, per flow.
+inline constexpr std::uint32_t kEagerPackets = 4;
+
+// Early datagrams held for operations that this rank has not opened yet, per peer. Two operations' worth of eager
+// packets; beyond that they are counted and dropped (exact flows are repaired).
+inline constexpr std::uint32_t kEarlySlotsPerPeer = 8;
+
+// Rendezvous messages over TCP: length prefix is checked against this before anything is allocated.
+inline constexpr std::size_t kControlMessageBytesMax = 64 * 1024;
+
+// Timer resolution promised to callers: no call outlives its deadline by more than this.
+inline constexpr std::int64_t kTickNs = 1'000'000;
+
+}  // namespace leeway::limits

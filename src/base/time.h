@@ -1,0 +1,27 @@
+// Points in time as the core sees them: nanoseconds of some monotonic clock that only the caller reads.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+
+#include "leeway/types.h"
+
+namespace leeway {
+
+// A point on the caller's monotonic clock. Only differences have meaning. Signed, so that "before the start" exists.
+struct Instant {
+  std::int64_t ns = 0;
+
+  friend constexpr auto operator<=>(Instant, Instant) = default;
+  friend constexpr Instant operator+(Instant t, Duration d) { return {t.ns + d.count()}; }
+  friend constexpr Instant operator-(Instant t, Duration d) { return {t.ns - d.count()}; }
+  friend constexpr Duration operator-(Instant a, Instant b) { return Duration(a.ns - b.ns); }
+  Instant& operator+=(Duration d) {
+    ns += d.count();
+    return *this;
+  }
+  static constexpr Instant infinite_future() { return {INT64_MAX / 2}; }
+};
+
+}  // namespace leeway

@@ -1,0 +1,141 @@
+// The datagram format: header structs, and the only code that knows byte order. Normative byte tables: proto/README.md
+// (paragraphs are cited as WIRE n).
+//
+// Decoding is a total function over all byte strings: it returns what a datagram is, or why it is refused. Nothing here
+// allocates, and no length read from the wire is used before it is checked against the bytes that are there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/limits.h"
+#include "leeway/types.h"
+
+namespace leeway::wire {
+
+inline constexpr std::uint16_t kMagic = 0x574C;  // "LW"
+inline constexpr std::uint8_t kVersion = 1;
+
+enum class PacketType : std::uint8_t { data = 1, report = 2, probe = 3, end = 4, repair = 5, goodbye = 6 };
+
+// WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header without the
+// checksum field, so that a payload sent to many ranks is summed once.
+struct Prefix {
+  PacketType type = PacketType::data;
+  std::uint32_t epoch = 0;        // nonce of this incarnation of the communicator
+  Rank source = kNoRank;
+  Rank destination = kNoRank;
+  std::uint32_t sequence = 0;     // counts the datagrams of this link (ordered pair), from 1
+};
+inline constexpr std::size_t kPrefixBytes = 20;
+
+// Which stream of an operation: collectives have a reduce phase (0) and a spread phase (1); send/recv has its own
+// numbering per ordered pair and one phase.
+enum class FlowKind : std::uint8_t { reduce = 0, spread = 1, point = 2 };
+inline constexpr int kFlowKinds = 3;
+
+// WIRE 2: the packet's address in the operation, and what the receiver needs to use it alone.
+struct DataHeader {
+  std::uint32_t round = 0;
+  FlowKind kind = FlowKind::reduce;
+  std::uint8_t codec = 0;
+  std::uint16_t attempt = 0;        // 0 = first pass, k = answer to the k-th repair request of this flow
+  std::uint32_t index = 0;          // place of the payload in the shard, in packets
+  std::uint32_t position = 0;       // place in the sender's (permuted) order of this pass
+  std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
+  float weight = 1.0f;              // c_i
+  std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender
+  std::uint32_t closed_below = 0;   // collectives below this are closed at the sender
+};
+inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 32;
+
+// What an operation is, as far as all ranks must agree about it.
+struct OperationTag {
+  std::uint8_t operation = 0;   // collective::OperationKind
+  std::uint8_t dtype = 0;
+  std::uint8_t reduce_op = 0;
+  std::uint8_t codec = 0;
+  std::uint8_t spread_codec = 0;
+  std::uint8_t delivery = 0;
+  std::uint8_t spread = 0;
+  std::uint8_t estimator = 0;
+  Rank root = kNoRank;
+  std::uint64_t count = 0;      // elements, as the operation's documentation defines its size
+
+  friend bool operator==(const OperationTag&, const OperationTag&) = default;
+};
+
+// One operation that is open at the reporting rank. (round, kind space) not listed and below opened_below is closed.
+struct OpenRound {
+  std::uint32_t round = 0;
+  bool point_to_point = false;
+  bool reduce_settled = false;  // what *you* send me in this phase is settled: send no more
+  bool spread_settled = false;  // (for point to point: this one)
+  OperationTag tag;
+};
+inline constexpr std::size_t kOpenRoundBytes = 24;
+
+// WIRE 3: cumulative and idempotent: any report replaces all earlier ones, a lost one is made good by the next.
+struct Report {
+  std::uint32_t largest_sequence = 0;   // of your datagrams that I saw
+  std::uint32_t received = 0;           // how many of your datagrams I accepted (mod 2^32)
+  std::uint32_t delay_us = 0;           // since largest_sequence arrived
+  std::uint32_t opened_below = 0;
+  std::uint32_t point_opened_below = 0; // receives I posted from you
+  std::uint32_t open_count = 0;
+  std::array<OpenRound, limits::kOpenRoundsMax> open;
+};
+inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 24;
+
+// WIRE 4: the sender has finished pass `attempt` of this flow.
+struct End {
+  std::uint32_t round = 0;
+  FlowKind kind = FlowKind::reduce;
+  std::uint16_t attempt = 0;
+  std::uint32_t flow_packets = 0;
+  float weight = 1.0f;
+};
+inline constexpr std::size_t kEndBytes = kPrefixBytes + 16;
+
+// WIRE 5: please send again packets base + i for every set bit i. Little-endian 64-bit words.
+struct Repair {
+  std::uint32_t round = 0;
+  FlowKind kind = FlowKind::reduce;
+  std::uint16_t attempt = 0;   // number of this request, from 1; answers carry it
+  std::uint32_t base = 0;      // multiple of 64
+  std::uint32_t words = 0;
+  bool last = true;            // no further datagram belongs to this request
+};
+inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 16;
+
+// Why a datagram was refused. Counted by reason; never asserted, never answered.
+enum class Refusal : std::uint8_t { none = 0, truncated, oversized, magic, version, checksum, type, epoch, misrouted, field };
+inline constexpr int kRefusals = 10;
+
+struct Expectation {
+  std::uint32_t epoch = 0;
+  Rank self = 0;
+  int size = 0;
+};
+
+// Reads the prefix and verifies magic, version, checksum, lengths and (if `expect` is given) epoch and routing.
+Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out);
+
+// Second step, after decode_prefix accepted. `payload` aliases the datagram.
+Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload);
+Refusal decode_report(ByteSpan datagram, Report& out);
+Refusal decode_end(ByteSpan datagram, End& out);
+// `words` aliases the datagram (unaligned, little-endian).
+Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words);
+
+// Encoders write a whole datagram but for a data payload, checksum included, and return its length in bytes. `out`
+// holds at least limits::kDatagramBytesMax bytes (data: kDataHeaderBytes).
+std::size_t encode_data(const Prefix&, const DataHeader&, std::uint32_t payload_crc, MutableByteSpan out);
+std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);
+std::size_t encode_end(const Prefix&, const End&, MutableByteSpan out);
+std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uint64_t> words, MutableByteSpan out);
+std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // probe, goodbye
+
+}  // namespace leeway::wire

@@ -1,0 +1,44 @@
+# Options a person may set, and the settings every target of this project shares (as an INTERFACE target, never as
+# global flags, so that a parent project is left alone).
+
+option(LEEWAY_BUILD_TESTS "Build unit, integration and installation tests" ON)
+option(LEEWAY_BUILD_TOOLS "Build the leeway command" ON)
+option(LEEWAY_BUILD_SIMULATOR "Build the packet-loss simulator" ON)
+option(LEEWAY_BUILD_FUZZERS "Build libFuzzer targets (needs clang)" OFF)
+set(LEEWAY_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address;undefined or thread")
+set(LEEWAY_WITH_TORCH AUTO CACHE STRING "leeway train with libtorch: AUTO, ON or OFF")
+set_property(CACHE LEEWAY_WITH_TORCH PROPERTY STRINGS AUTO ON OFF)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(LEEWAY_CCACHE ccache)
+if(LEEWAY_CCACHE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${LEEWAY_CCACHE})
+endif()
+
+find_package(Threads REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_path(LEEWAY_ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+
+add_library(leeway_settings INTERFACE)
+target_compile_features(leeway_settings INTERFACE cxx_std_20)
+# -ffp-contract=off: a reduction must give the same bits on every machine, with or without fused multiply-add.
+target_compile_options(leeway_settings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -ffp-contract=off
+  -fvisibility=hidden -fvisibility-inlines-hidden)
+foreach(sanitizer IN LISTS LEEWAY_SANITIZE)
+  target_compile_options(leeway_settings INTERFACE -fsanitize=${sanitizer} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(leeway_settings INTERFACE -fsanitize=${sanitizer})
+endforeach()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(leeway_asio INTERFACE)
+target_include_directories(leeway_asio SYSTEM INTERFACE ${LEEWAY_ASIO_INCLUDE_DIR})
+target_compile_definitions(leeway_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+target_link_libraries(leeway_asio INTERFACE Threads::Threads)

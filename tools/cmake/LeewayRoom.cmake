@@ -1,0 +1,43 @@
+# One CMake target per room, so that the link line states the dependency rule.
+
+# The public headers, which every room may use.
+add_library(leeway_headers INTERFACE)
+target_include_directories(leeway_headers INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+
+# leeway_room(<name> SOURCES a.cc b.cc [LINKS leeway::base ...] [PRIVATE_LINKS ...])
+# Objects of all rooms together become the one library users link (see src/CMakeLists.txt).
+function(leeway_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  set(target leeway_${name})
+  add_library(${target} OBJECT ${ROOM_SOURCES})
+  add_library(leeway::${name} ALIAS ${target})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PUBLIC leeway_headers ${ROOM_LINKS} PRIVATE leeway_settings ${ROOM_PRIVATE_LINKS})
+  set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
+endfunction()
+
+# leeway_test(<name> SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])
+# A GoogleTest binary over the whole library with access to the rooms' private headers; every test case is a ctest case.
+function(leeway_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${TEST_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE leeway_settings leeway_static ${TEST_LINKS} GTest::gtest GTest::gmock
+                        GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+endfunction()
+
+# leeway_proto(<target> file.proto): generated C++ in the build tree, warnings off.
+function(leeway_proto target)
+  add_library(${target} OBJECT ${ARGN})
+  protobuf_generate(TARGET ${target} LANGUAGE cpp PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
+  target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR})
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
+endfunction()
