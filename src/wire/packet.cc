@@ -1,0 +1,298 @@
+#include "wire/packet.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/contracts.h"
+#include "base/crc32c.h"
+
+namespace leeway::wire {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "scalars are stored as they lie in memory; a big-endian port needs byte swaps in put() and get()");
+
+constexpr std::size_t kChecksumOffset = 4;
+
+// Sequential little-endian writer into a buffer whose size the caller has checked.
+class Writer {
+ public:
+  explicit Writer(MutableByteSpan out) : out_(out) {}
+  template <typename T>
+  void put(T value) {
+    LEEWAY_ASSERT(at_ + sizeof(T) <= out_.size());
+    std::memcpy(out_.data() + at_, &value, sizeof(T));
+    at_ += sizeof(T);
+  }
+  std::size_t written() const { return at_; }
+
+ private:
+  MutableByteSpan out_;
+  std::size_t at_ = 0;
+};
+
+// Sequential reader. Reading past the end yields zeros and clears ok().
+class Reader {
+ public:
+  explicit Reader(ByteSpan in) : in_(in) {}
+  template <typename T>
+  T get() {
+    T value{};
+    if (in_.size() - at_ < sizeof(T)) {
+      ok_ = false;
+      return value;
+    }
+    std::memcpy(&value, in_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+  bool ok() const { return ok_; }
+  ByteSpan rest() const { return in_.subspan(at_); }
+
+ private:
+  ByteSpan in_;
+  std::size_t at_ = 0;
+  bool ok_ = true;
+};
+
+// WIRE 1.2: CRC32C over payload, then the header bytes before and after the checksum field.
+std::uint32_t checksum(ByteSpan header, std::uint32_t payload_crc) {
+  std::uint32_t crc = crc32c(header.first(kChecksumOffset), payload_crc);
+  return crc32c(header.subspan(kChecksumOffset + sizeof(std::uint32_t)), crc);
+}
+
+void write_prefix(Writer& writer, const Prefix& prefix) {
+  writer.put(kMagic);
+  writer.put(kVersion);
+  writer.put(static_cast<std::uint8_t>(prefix.type));
+  writer.put(std::uint32_t{0});  // checksum, filled in by seal()
+  writer.put(prefix.epoch);
+  writer.put(prefix.source);
+  writer.put(prefix.destination);
+  writer.put(prefix.sequence);
+}
+
+void seal(MutableByteSpan header, std::uint32_t payload_crc) {
+  const std::uint32_t crc = checksum(header, payload_crc);
+  std::memcpy(header.data() + kChecksumOffset, &crc, sizeof(crc));
+}
+
+bool read_kind(Reader& reader, FlowKind& kind) {
+  const auto raw = reader.get<std::uint8_t>();
+  kind = static_cast<FlowKind>(raw);
+  return raw < kFlowKinds;
+}
+
+bool valid_weight(float weight) { return std::isfinite(weight) && weight >= 0.0f; }
+
+std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
+  return type == PacketType::data ? kDataHeaderBytes : datagram_bytes;
+}
+
+std::uint8_t settled_flags(const OpenRound& round) {
+  return static_cast<std::uint8_t>((round.point_to_point ? 1 : 0) | (round.reduce_settled ? 2 : 0) |
+                                   (round.spread_settled ? 4 : 0));
+}
+
+void write_open_round(Writer& writer, const OpenRound& round) {
+  writer.put(round.round);
+  writer.put(settled_flags(round));
+  writer.put(round.tag.operation);
+  writer.put(round.tag.dtype);
+  writer.put(round.tag.reduce_op);
+  writer.put(round.tag.codec);
+  writer.put(round.tag.spread_codec);
+  writer.put(static_cast<std::uint8_t>(round.tag.delivery | (round.tag.spread << 4)));
+  writer.put(round.tag.estimator);
+  writer.put(round.tag.root);
+  writer.put(static_cast<std::uint16_t>(0));
+  writer.put(round.tag.count);
+}
+
+OpenRound read_open_round(Reader& reader) {
+  OpenRound round;
+  round.round = reader.get<std::uint32_t>();
+  const auto flags = reader.get<std::uint8_t>();
+  round.point_to_point = flags & 1;
+  round.reduce_settled = flags & 2;
+  round.spread_settled = flags & 4;
+  round.tag.operation = reader.get<std::uint8_t>();
+  round.tag.dtype = reader.get<std::uint8_t>();
+  round.tag.reduce_op = reader.get<std::uint8_t>();
+  round.tag.codec = reader.get<std::uint8_t>();
+  round.tag.spread_codec = reader.get<std::uint8_t>();
+  const auto classes = reader.get<std::uint8_t>();
+  round.tag.delivery = classes & 15;
+  round.tag.spread = classes >> 4;
+  round.tag.estimator = reader.get<std::uint8_t>();
+  round.tag.root = reader.get<std::uint16_t>();
+  reader.get<std::uint16_t>();  // reserved
+  round.tag.count = reader.get<std::uint64_t>();
+  return round;
+}
+
+}  // namespace
+
+Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out) {
+  if (datagram.size() < kPrefixBytes) return Refusal::truncated;
+  if (datagram.size() > limits::kDatagramBytesMax) return Refusal::oversized;
+  Reader reader(datagram);
+  if (reader.get<std::uint16_t>() != kMagic) return Refusal::magic;
+  if (reader.get<std::uint8_t>() != kVersion) return Refusal::version;
+  const auto raw_type = reader.get<std::uint8_t>();
+  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::goodbye)) return Refusal::type;
+  out.type = static_cast<PacketType>(raw_type);
+  const auto stored = reader.get<std::uint32_t>();
+  out.epoch = reader.get<std::uint32_t>();
+  out.source = reader.get<std::uint16_t>();
+  out.destination = reader.get<std::uint16_t>();
+  out.sequence = reader.get<std::uint32_t>();
+  const std::size_t header_bytes = header_bytes_of(out.type, datagram.size());
+  if (datagram.size() < header_bytes) return Refusal::truncated;
+  if (expect != nullptr) {
+    if (out.epoch != expect->epoch) return Refusal::epoch;
+    if (out.destination != expect->self || out.source >= expect->size || out.source == expect->self) {
+      return Refusal::misrouted;
+    }
+  }
+  const std::uint32_t payload_crc = crc32c(datagram.subspan(header_bytes));
+  if (checksum(datagram.first(header_bytes), payload_crc) != stored) return Refusal::checksum;
+  return Refusal::none;
+}
+
+Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
+  if (datagram.size() < kDataHeaderBytes) return Refusal::truncated;
+  Reader reader(datagram.subspan(kPrefixBytes));
+  out.round = reader.get<std::uint32_t>();
+  if (!read_kind(reader, out.kind)) return Refusal::field;
+  out.codec = reader.get<std::uint8_t>();
+  out.attempt = reader.get<std::uint16_t>();
+  out.index = reader.get<std::uint32_t>();
+  out.position = reader.get<std::uint32_t>();
+  out.flow_packets = reader.get<std::uint32_t>();
+  out.weight = reader.get<float>();
+  out.opened_below = reader.get<std::uint32_t>();
+  out.closed_below = reader.get<std::uint32_t>();
+  payload = reader.rest();
+  const bool sane = out.flow_packets <= limits::kFlowPacketsMax && out.index < out.flow_packets &&
+                    out.position < out.flow_packets && valid_weight(out.weight);
+  return sane ? Refusal::none : Refusal::field;
+}
+
+Refusal decode_report(ByteSpan datagram, Report& out) {
+  if (datagram.size() < kReportFixedBytes) return Refusal::truncated;
+  Reader reader(datagram.subspan(kPrefixBytes));
+  out.largest_sequence = reader.get<std::uint32_t>();
+  out.received = reader.get<std::uint32_t>();
+  out.delay_us = reader.get<std::uint32_t>();
+  out.opened_below = reader.get<std::uint32_t>();
+  out.point_opened_below = reader.get<std::uint32_t>();
+  out.open_count = reader.get<std::uint32_t>();
+  if (out.open_count > out.open.size()) return Refusal::field;
+  if (reader.rest().size() != out.open_count * kOpenRoundBytes) return Refusal::truncated;
+  for (std::uint32_t i = 0; i < out.open_count; ++i) out.open[i] = read_open_round(reader);
+  return Refusal::none;
+}
+
+Refusal decode_end(ByteSpan datagram, End& out) {
+  if (datagram.size() != kEndBytes) return Refusal::truncated;
+  Reader reader(datagram.subspan(kPrefixBytes));
+  out.round = reader.get<std::uint32_t>();
+  if (!read_kind(reader, out.kind)) return Refusal::field;
+  reader.get<std::uint8_t>();
+  out.attempt = reader.get<std::uint16_t>();
+  out.flow_packets = reader.get<std::uint32_t>();
+  out.weight = reader.get<float>();
+  return valid_weight(out.weight) ? Refusal::none : Refusal::field;
+}
+
+Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words) {
+  if (datagram.size() < kRepairFixedBytes) return Refusal::truncated;
+  Reader reader(datagram.subspan(kPrefixBytes));
+  out.round = reader.get<std::uint32_t>();
+  if (!read_kind(reader, out.kind)) return Refusal::field;
+  out.last = reader.get<std::uint8_t>() != 0;
+  out.attempt = reader.get<std::uint16_t>();
+  out.base = reader.get<std::uint32_t>();
+  out.words = reader.get<std::uint32_t>();
+  words = reader.rest();
+  if (out.base % 64 != 0 || out.base >= limits::kFlowPacketsMax || out.attempt == 0) return Refusal::field;
+  if (words.size() % sizeof(std::uint64_t) != 0 || words.size() / sizeof(std::uint64_t) != out.words) {
+    return Refusal::truncated;
+  }
+  return Refusal::none;
+}
+
+std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uint32_t payload_crc,
+                        MutableByteSpan out) {
+  Writer writer(out);
+  write_prefix(writer, prefix);
+  writer.put(header.round);
+  writer.put(static_cast<std::uint8_t>(header.kind));
+  writer.put(header.codec);
+  writer.put(header.attempt);
+  writer.put(header.index);
+  writer.put(header.position);
+  writer.put(header.flow_packets);
+  writer.put(header.weight);
+  writer.put(header.opened_below);
+  writer.put(header.closed_below);
+  LEEWAY_ASSERT(writer.written() == kDataHeaderBytes);
+  seal(out.first(kDataHeaderBytes), payload_crc);
+  return kDataHeaderBytes;
+}
+
+std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByteSpan out) {
+  LEEWAY_ASSERT(report.open_count <= report.open.size());
+  Writer writer(out);
+  write_prefix(writer, prefix);
+  writer.put(report.largest_sequence);
+  writer.put(report.received);
+  writer.put(report.delay_us);
+  writer.put(report.opened_below);
+  writer.put(report.point_opened_below);
+  writer.put(report.open_count);
+  for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
+  seal(out.first(writer.written()), 0);
+  return writer.written();
+}
+
+std::size_t encode_end(const Prefix& prefix, const End& end, MutableByteSpan out) {
+  Writer writer(out);
+  write_prefix(writer, prefix);
+  writer.put(end.round);
+  writer.put(static_cast<std::uint8_t>(end.kind));
+  writer.put(std::uint8_t{0});
+  writer.put(end.attempt);
+  writer.put(end.flow_packets);
+  writer.put(end.weight);
+  LEEWAY_ASSERT(writer.written() == kEndBytes);
+  seal(out.first(kEndBytes), 0);
+  return kEndBytes;
+}
+
+std::size_t encode_repair(const Prefix& prefix, const Repair& repair, std::span<const std::uint64_t> words,
+                          MutableByteSpan out) {
+  LEEWAY_ASSERT(repair.base % 64 == 0);
+  Writer writer(out);
+  write_prefix(writer, prefix);
+  writer.put(repair.round);
+  writer.put(static_cast<std::uint8_t>(repair.kind));
+  writer.put(static_cast<std::uint8_t>(repair.last));
+  writer.put(repair.attempt);
+  writer.put(repair.base);
+  writer.put(static_cast<std::uint32_t>(words.size()));
+  for (std::uint64_t word : words) writer.put(word);
+  seal(out.first(writer.written()), 0);
+  return writer.written();
+}
+
+std::size_t encode_bare(const Prefix& prefix, MutableByteSpan out) {
+  Writer writer(out);
+  write_prefix(writer, prefix);
+  seal(out.first(kPrefixBytes), 0);
+  return kPrefixBytes;
+}
+
+}  // namespace leeway::wire
