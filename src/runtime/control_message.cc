@@ -1,0 +1,95 @@
+#include "runtime/control_message.h"
+
+#include <algorithm>
+#include <asio/read.hpp>
+#include <cassert>
+#include <utility>
+
+#include "wire/packet.h"
+
+namespace leeway::runtime {
+namespace {
+
+std::uint32_t load_big_endian(const std::array<unsigned char, kLengthPrefixBytes>& bytes) {
+  std::uint32_t value = 0;
+  for (const unsigned char byte : bytes) value = value << 8 | byte;
+  return value;
+}
+
+bool is_address(const std::string& bytes) { return bytes.size() == 4 || bytes.size() == 16; }
+bool is_port(std::uint32_t port) { return port >= 1 && port <= 65535; }
+
+bool is_usable(const control::Group& group, int size) {
+  if (group.epoch() == 0 || group.members_size() != size) return false;
+  if (group.datagram_bytes() < limits::kDatagramBytesMin || group.datagram_bytes() > limits::kDatagramBytesMax) {
+    return false;
+  }
+  return std::all_of(group.members().begin(), group.members().end(), [](const control::Member& member) {
+    return is_address(member.data().address()) && is_port(member.data().port());
+  });
+}
+
+}  // namespace
+
+std::string frame_of(const google::protobuf::MessageLite& message) {
+  const std::string body = message.SerializeAsString();
+  assert(body.size() <= limits::kControlMessageBytesMax);
+  std::string frame;
+  frame.reserve(kLengthPrefixBytes + body.size());
+  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(body.size() >> shift));
+  return frame + body;
+}
+
+void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame, std::function<void(FrameOutcome)> done) {
+  const auto on_body = [done](std::error_code error, std::size_t) {
+    done(error ? FrameOutcome::closed : FrameOutcome::complete);
+  };
+  asio::async_read(socket, asio::buffer(frame.prefix), [&, done, on_body](std::error_code error, std::size_t) {
+    if (error) return done(FrameOutcome::closed);
+    const std::uint32_t bytes = load_big_endian(frame.prefix);
+    if (bytes > limits::kControlMessageBytesMax) return done(FrameOutcome::oversized);
+    frame.body.resize(bytes);
+    asio::async_read(socket, asio::buffer(frame.body), on_body);
+  });
+}
+
+std::optional<control::Hello> parse_hello(const std::string& body) {
+  control::Hello hello;
+  if (!hello.ParseFromString(body) || hello.magic() != kControlMagic) return std::nullopt;
+  if (hello.protocol_version() != wire::kVersion) return hello;
+  const std::string& address = hello.data().address();
+  if (!address.empty() && !is_address(address)) return std::nullopt;
+  if (!is_port(hello.data().port())) return std::nullopt;
+  return hello;
+}
+
+std::optional<control::Welcome> parse_welcome(const std::string& body, int size) {
+  control::Welcome welcome;
+  if (!welcome.ParseFromString(body) || welcome.magic() != kControlMagic) return std::nullopt;
+  if (welcome.has_rejected()) return welcome;
+  if (!welcome.has_group() || !is_usable(welcome.group(), size)) return std::nullopt;
+  return welcome;
+}
+
+control::Welcome rejection_of(const Status& reason) {
+  control::Welcome welcome;
+  welcome.set_magic(kControlMagic);
+  welcome.mutable_rejected()->set_code(static_cast<std::uint32_t>(reason.code()));
+  welcome.mutable_rejected()->set_text(reason.c_str());
+  return welcome;
+}
+
+Status status_of(const control::Rejection& rejection) {
+  const auto last = static_cast<std::uint32_t>(StatusCode::kInternal);
+  const bool known = rejection.code() != 0 && rejection.code() <= last;
+  const auto code = known ? static_cast<StatusCode>(rejection.code()) : StatusCode::kMismatch;
+  return Status::error(code, "%s", printable(rejection.text(), Status::kTextMax).c_str());
+}
+
+std::string printable(const std::string& text, std::size_t length_max) {
+  std::string clean = text.substr(0, length_max);
+  std::replace_if(clean.begin(), clean.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
+  return clean;
+}
+
+}  // namespace leeway::runtime
