@@ -1,5 +1,6 @@
 #include "runtime/bootstrap.h"
 
+#include <algorithm>
 #include <exception>
 #include <random>
 
@@ -18,6 +19,12 @@ Status check_local(const LocalConfiguration& local) {
   if (local.rank >= local.size) {
     return Status::error(StatusCode::kInvalidArgument, "rank %u is impossible in a group of %d (ranks 0 to %d)",
                          unsigned{local.rank}, local.size, local.size - 1);
+  }
+  if (local.size > 1 && local.rendezvous.empty()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "rank %u of %d does not know where rank 0 is: launchers other than torchrun tell no address "
+                         "across machines; set LEEWAY_RENDEZVOUS=host:port (rank 0's machine, a free port) on all ranks",
+                         unsigned{local.rank}, local.size);
   }
   if (local.datagram_bytes < limits::kDatagramBytesMin || local.datagram_bytes > limits::kDatagramBytesMax) {
     return Status::error(StatusCode::kInvalidArgument, "datagrams of %u bytes asked for; %zu to %zu are possible",
