@@ -1,0 +1,53 @@
+// A bounded queue of datagrams in one piece of memory, whose front can be read in place.
+//
+// Records lie one after the other and never wrap: what does not fit before the end starts over at the front. Reading
+// and releasing are separate steps, so that a reader can work on records while a writer appends behind them. Not
+// synchronised: the owner does that (see inproc_transport.cc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "leeway/transport.h"
+
+namespace leeway::transport {
+
+class ByteRing {
+ public:
+  // Room for records of `capacity` bytes altogether, headers and padding included.
+  explicit ByteRing(std::size_t capacity);
+
+  // Bytes a datagram takes in the ring.
+  static std::size_t record_bytes(std::size_t datagram_bytes);
+
+  // Appends a record and returns its memory for the caller to fill; nothing when the ring is full.
+  std::optional<MutableByteSpan> append(Rank from, std::size_t datagram_bytes);
+
+  // The next unread record; nothing when all are read. Its memory stays until release_read().
+  std::optional<Received> read();
+  // Gives the memory of all records read so far back to append().
+  void release_read();
+
+  bool unread() const { return read_ != write_; }
+
+ private:
+  struct Header {
+    std::uint32_t datagram_bytes = 0;
+    Rank from = kNoRank;
+    bool skip_to_front = false;  // padding up to the end of the memory
+  };
+
+  std::size_t place(std::uint64_t position) const { return position % memory_.size(); }
+  void write_header(std::uint64_t position, const Header& header);
+  Header header_at(std::uint64_t position) const;
+
+  std::vector<std::byte> memory_;
+  // Positions count bytes ever written, read and released; place() is where they lie.
+  std::uint64_t write_ = 0;
+  std::uint64_t read_ = 0;
+  std::uint64_t released_ = 0;
+};
+
+}  // namespace leeway::transport

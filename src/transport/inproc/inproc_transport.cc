@@ -1,0 +1,188 @@
+#include "transport/inproc/inproc_transport.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/contracts.h"
+#include "transport/inproc/byte_ring.h"
+
+namespace leeway::transport {
+namespace {
+
+// The limits of the UDP transport, so that what is tried out here fits there.
+constexpr std::size_t kTrainDatagramsMax = 64;
+constexpr std::size_t kTrainBytesMax = 65507;
+constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
+
+std::size_t ring_bytes(const InprocOptions& options) {
+  const std::size_t datagrams = std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);
+  // One more: the padding where records start over at the front is less than a record.
+  return (datagrams + 1) * ByteRing::record_bytes(options.datagram_bytes);
+}
+
+// Walks the slices of a train from datagram to datagram.
+class SliceCursor {
+ public:
+  explicit SliceCursor(std::span<const Slice> slices) : next_(slices.data()) {}
+  void copy_to(MutableByteSpan out) {
+    advance(out.size(), out.data());
+  }
+  void skip(std::size_t bytes) { advance(bytes, nullptr); }
+
+ private:
+  void advance(std::size_t bytes, std::byte* out) {
+    while (bytes > 0) {
+      const std::size_t part = std::min(bytes, next_->bytes - offset_);
+      if (out != nullptr) out = std::copy_n(next_->data + offset_, part, out);
+      bytes -= part;
+      offset_ += part;
+      if (offset_ == next_->bytes) {
+        ++next_;
+        offset_ = 0;
+      }
+    }
+  }
+
+  const Slice* next_;
+  std::size_t offset_ = 0;
+};
+
+// A rank's queue: any thread delivers, one thread takes.
+class Inbox {
+ public:
+  explicit Inbox(const InprocOptions& options)
+      : datagram_bytes_max_(options.datagram_bytes), ring_(ring_bytes(options)) {}
+
+  void deliver(Rank from, const Train& train) {
+    {
+      const std::lock_guard lock(mutex_);
+      SliceCursor cursor(train.slices);
+      for (std::size_t offset = 0; offset < train.total_bytes; offset += train.segment_bytes) {
+        deliver_one(from, cursor, std::min(train.segment_bytes, train.total_bytes - offset));
+      }
+    }
+    arrived_.notify_one();
+  }
+
+  std::size_t take(std::span<Received> out) {
+    const std::lock_guard lock(mutex_);
+    ring_.release_read();
+    std::size_t filled = 0;
+    while (filled < out.size()) {
+      const auto datagram = ring_.read();
+      if (!datagram) break;
+      out[filled++] = *datagram;
+    }
+    return filled;
+  }
+
+  void wait(Duration timeout) {
+    std::unique_lock lock(mutex_);
+    arrived_.wait_for(lock, timeout, [this] { return called_ || ring_.unread(); });
+    called_ = false;
+  }
+
+  void wake() {
+    {
+      const std::lock_guard lock(mutex_);
+      called_ = true;
+    }
+    arrived_.notify_one();
+  }
+
+  void add_to(TransportCounters& counters) {
+    const std::lock_guard lock(mutex_);
+    counters.kernel_drops = full_;
+    counters.oversized = oversized_;
+  }
+
+ private:
+  void deliver_one(Rank from, SliceCursor& cursor, std::size_t bytes) {
+    const bool fits = bytes <= datagram_bytes_max_;
+    const auto room = fits ? ring_.append(from, bytes) : std::nullopt;
+    if (room) {
+      cursor.copy_to(*room);
+      return;
+    }
+    ++(fits ? full_ : oversized_);
+    cursor.skip(bytes);
+  }
+
+  const std::size_t datagram_bytes_max_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  ByteRing ring_;
+  bool called_ = false;
+  std::uint64_t full_ = 0;
+  std::uint64_t oversized_ = 0;
+};
+
+using Network = std::vector<std::unique_ptr<Inbox>>;
+
+class InprocTransport final : public DatagramTransport {
+ public:
+  InprocTransport(std::shared_ptr<const Network> network, Rank self, std::size_t datagram_bytes,
+                  std::size_t receive_buffer_bytes)
+      : network_(std::move(network)),
+        inbox_(*(*network_)[self]),
+        self_(self),
+        limits_{datagram_bytes, kTrainBytesMax, kTrainDatagramsMax, kTrainSlicesMax, receive_buffer_bytes} {}
+
+  std::string_view name() const override { return "inproc"; }
+  const TransportLimits& limits() const override { return limits_; }
+
+  std::size_t send(std::span<const Train> trains) override {
+    for (const Train& train : trains) {
+      LEEWAY_ASSERT(train.to < network_->size() && train.segment_bytes > 0);
+      (*network_)[train.to]->deliver(self_, train);
+      counters_.datagrams_sent += (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
+      counters_.bytes_sent += train.total_bytes;
+    }
+    ++counters_.send_calls;
+    return trains.size();
+  }
+
+  std::size_t receive(std::span<Received> out) override {
+    const std::size_t filled = inbox_.take(out);
+    ++counters_.receive_calls;
+    counters_.datagrams_received += filled;
+    for (const Received& datagram : out.first(filled)) counters_.bytes_received += datagram.bytes.size();
+    return filled;
+  }
+
+  void wait(Duration timeout) override { inbox_.wait(timeout); }
+  void wake() override { inbox_.wake(); }
+
+  TransportCounters counters() const override {
+    TransportCounters counters = counters_;
+    inbox_.add_to(counters);
+    return counters;
+  }
+
+ private:
+  const std::shared_ptr<const Network> network_;
+  Inbox& inbox_;
+  const Rank self_;
+  const TransportLimits limits_;
+  TransportCounters counters_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<DatagramTransport>> make_inproc_group(int size, const InprocOptions& options) {
+  LEEWAY_ASSERT(size > 0 && options.datagram_bytes > 0);
+  auto network = std::make_shared<Network>();
+  for (int i = 0; i < size; ++i) network->push_back(std::make_unique<Inbox>(options));
+  std::vector<std::unique_ptr<DatagramTransport>> group;
+  for (int i = 0; i < size; ++i) {
+    group.push_back(std::make_unique<InprocTransport>(network, static_cast<Rank>(i), options.datagram_bytes,
+                                                      options.receive_buffer_bytes));
+  }
+  return group;
+}
+
+}  // namespace leeway::transport

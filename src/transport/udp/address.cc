@@ -1,0 +1,103 @@
+#include "transport/udp/address.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "base/limits.h"
+
+namespace leeway::transport {
+namespace {
+
+constexpr std::size_t kEthernetMtu = 1500;
+constexpr std::size_t kJumboMtu = 9000;
+
+using InterfaceList = std::unique_ptr<ifaddrs, decltype(&freeifaddrs)>;
+
+InterfaceList list_interfaces() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) first = nullptr;
+  return {first, &freeifaddrs};
+}
+
+bool carries(const ifaddrs& interface, const asio::ip::address& address) {
+  if (interface.ifa_addr == nullptr) return false;
+  if (address.is_v4() && interface.ifa_addr->sa_family == AF_INET) {
+    const auto& found = reinterpret_cast<const sockaddr_in&>(*interface.ifa_addr);
+    return ntohl(found.sin_addr.s_addr) == address.to_v4().to_uint();
+  }
+  if (address.is_v6() && interface.ifa_addr->sa_family == AF_INET6) {
+    const auto& found = reinterpret_cast<const sockaddr_in6&>(*interface.ifa_addr);
+    return std::memcmp(&found.sin6_addr, address.to_v6().to_bytes().data(), 16) == 0;
+  }
+  return false;
+}
+
+// 127.0.0.0/8 is local as a whole, though the interface lists 127.0.0.1 only.
+asio::ip::address listed_form(const asio::ip::address& address) {
+  if (address.is_v4() && address.is_loopback()) return asio::ip::address_v4::loopback();
+  return address;
+}
+
+Result<std::size_t> mtu_of(const char* interface) {
+  asio::io_context context;
+  asio::ip::udp::socket socket(context);
+  std::error_code error;
+  socket.open(asio::ip::udp::v4(), error);
+  if (error) socket.open(asio::ip::udp::v6(), error);
+  if (error) {
+    return Status::error(StatusCode::kUnavailable, "no socket to ask for an MTU: %s", error.message().c_str());
+  }
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
+  if (ioctl(socket.native_handle(), SIOCGIFMTU, &request) != 0) {
+    return Status::error(StatusCode::kUnavailable, "MTU of interface %s: %s", interface, std::strerror(errno));
+  }
+  return static_cast<std::size_t>(request.ifr_mtu);
+}
+
+std::size_t payload_of(std::size_t mtu, const asio::ip::address& address) {
+  const std::size_t usable = std::min(mtu, kJumboMtu);
+  return std::max(usable, limits::kDatagramBytesMin + header_bytes(address)) - header_bytes(address);
+}
+
+}  // namespace
+
+std::size_t header_bytes(const asio::ip::address& address) { return address.is_v4() ? 20 + 8 : 40 + 8; }
+
+Result<std::size_t> path_datagram_bytes(const asio::ip::address& local) {
+  if (local.is_unspecified()) return payload_of(kEthernetMtu, local);
+  const asio::ip::address wanted = listed_form(local);
+  const InterfaceList interfaces = list_interfaces();
+  for (const ifaddrs* at = interfaces.get(); at != nullptr; at = at->ifa_next) {
+    if (!carries(*at, wanted)) continue;
+    Result<std::size_t> mtu = mtu_of(at->ifa_name);
+    if (!mtu.ok()) return mtu.status();
+    return payload_of(*mtu, local);
+  }
+  return Status::error(StatusCode::kInvalidArgument, "no interface of this host has the address %s",
+                       local.to_string().c_str());
+}
+
+Result<asio::ip::address> local_address_towards(const UdpAddress& remote) {
+  asio::io_context context;
+  asio::ip::udp::socket socket(context);
+  std::error_code error;
+  socket.open(remote.protocol(), error);
+  if (!error) socket.connect(remote, error);
+  UdpAddress local;
+  if (!error) local = socket.local_endpoint(error);
+  if (error) {
+    return Status::error(StatusCode::kUnavailable, "no route to %s: %s", remote.address().to_string().c_str(),
+                         error.message().c_str());
+  }
+  return local.address();
+}
+
+}  // namespace leeway::transport

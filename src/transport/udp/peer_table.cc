@@ -1,0 +1,69 @@
+#include "transport/udp/peer_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/limits.h"
+
+namespace leeway::transport {
+
+PeerTable::Key PeerTable::key_of(const sockaddr_storage& address) {
+  Key key;
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    key.low = (std::uint64_t{0xFFFF} << 32) | v4.sin_addr.s_addr;
+    key.port = v4.sin_port;
+  } else if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    std::memcpy(&key.high, &v6.sin6_addr, 8);
+    std::memcpy(&key.low, reinterpret_cast<const std::byte*>(&v6.sin6_addr) + 8, 8);
+    key.port = v6.sin6_port;
+  }
+  return key;
+}
+
+std::size_t PeerTable::home_of(const Key& key) const {
+  std::uint64_t mixed = key.high ^ (key.low * 0x9E3779B97F4A7C15u) ^ (std::uint64_t{key.port} << 32);
+  mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9u;
+  return (mixed ^ (mixed >> 32)) & (slots_.size() - 1);
+}
+
+std::size_t PeerTable::probe(const Key& key) const {
+  std::size_t at = home_of(key);
+  while (slots_[at].rank != kNoRank && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+  return at;
+}
+
+Status PeerTable::assign(std::span<const UdpAddress> by_rank) {
+  if (by_rank.empty() || by_rank.size() > static_cast<std::size_t>(limits::kPeersMax)) {
+    return Status::error(StatusCode::kResourceExhausted, "%zu peers: 1 to %d are supported", by_rank.size(),
+                         limits::kPeersMax);
+  }
+  PeerTable fresh;
+  fresh.addresses_.assign(by_rank.begin(), by_rank.end());
+  fresh.slots_.resize(std::bit_ceil(2 * by_rank.size()));
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    if (by_rank[rank].protocol() != by_rank[0].protocol()) {
+      return Status::error(StatusCode::kMismatch, "rank 0 and rank %zu differ in address family", rank);
+    }
+    sockaddr_storage raw{};
+    std::memcpy(&raw, by_rank[rank].data(), by_rank[rank].size());
+    const Key key = key_of(raw);
+    Slot& slot = fresh.slots_[fresh.probe(key)];
+    if (slot.rank != kNoRank) {
+      return Status::error(StatusCode::kMismatch, "ranks %u and %zu have the same data address %s port %u",
+                           unsigned{slot.rank}, rank, by_rank[rank].address().to_string().c_str(),
+                           unsigned{by_rank[rank].port()});
+    }
+    slot = {key, static_cast<Rank>(rank)};
+  }
+  *this = std::move(fresh);
+  return {};
+}
+
+Rank PeerTable::find(const sockaddr_storage& address) const {
+  return slots_.empty() ? kNoRank : slots_[probe(key_of(address))].rank;
+}
+
+}  // namespace leeway::transport

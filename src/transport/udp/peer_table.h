@@ -1,0 +1,52 @@
+// Who sits at which address: rank -> address for sending, address -> rank for every datagram that arrives.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "leeway/types.h"
+#include "transport/udp/address.h"
+
+namespace leeway::transport {
+
+// Filled once, before traffic. Lookups allocate nothing; the table is at most half full, so a probe is short even for
+// addresses that a stranger chose.
+class PeerTable {
+ public:
+  // `by_rank[i]` is rank i's address. Refused when two ranks share an address, when families differ, or when there are
+  // more than limits::kPeersMax.
+  Status assign(std::span<const UdpAddress> by_rank);
+
+  std::size_t size() const { return addresses_.size(); }
+  const sockaddr* address_of(Rank rank) const { return addresses_[rank].data(); }
+  socklen_t address_bytes(Rank rank) const { return static_cast<socklen_t>(addresses_[rank].size()); }
+
+  // kNoRank for an address that is no peer's.
+  Rank find(const sockaddr_storage& address) const;
+
+ private:
+  // An address without what must not matter in a comparison (flow label, scope, padding). IPv4 is kept v4-mapped.
+  struct Key {
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+    std::uint32_t port = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Slot {
+    Key key;
+    Rank rank = kNoRank;
+  };
+  static Key key_of(const sockaddr_storage& address);
+  std::size_t home_of(const Key& key) const;
+  // The slot that holds the key, or the empty one where it belongs.
+  std::size_t probe(const Key& key) const;
+
+  std::vector<UdpAddress> addresses_;
+  std::vector<Slot> slots_;  // power of two
+};
+
+}  // namespace leeway::transport

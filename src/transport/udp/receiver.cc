@@ -1,0 +1,131 @@
+#include "transport/udp/receiver.h"
+
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace leeway::transport {
+namespace {
+
+// The largest coalesced message; 8 of them are half of a 1 MiB second-level cache.
+constexpr std::size_t kCoalescedBytes = 65536;
+constexpr std::size_t kCoalescedBuffers = 8;
+// Without coalescing a buffer holds one datagram.
+constexpr std::size_t kPlainBuffers = 64;
+constexpr std::size_t kCacheLine = 64;
+
+// Batches of nothing but refused datagrams that one receive() looks through before it returns empty-handed, so that a
+// flood cannot keep the caller from its timers.
+constexpr int kRefusedBatchesMax = 4;
+
+constexpr std::size_t round_up(std::size_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
+
+// Size of the datagrams in a coalesced message; a message without the kernel's note is one datagram.
+std::size_t segment_of(const mmsghdr& message) {
+  msghdr header = message.msg_hdr;
+  for (cmsghdr* note = CMSG_FIRSTHDR(&header); note != nullptr; note = CMSG_NXTHDR(&header, note)) {
+    if (note->cmsg_level != SOL_UDP || note->cmsg_type != UDP_GRO) continue;
+    int segment = 0;
+    std::memcpy(&segment, CMSG_DATA(note), sizeof(segment));
+    if (segment > 0) return static_cast<std::size_t>(segment);
+  }
+  return std::max<std::size_t>(message.msg_len, 1);
+}
+
+}  // namespace
+
+UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
+                         ReceiveCall receive_call)
+    : socket_(socket),
+      peers_(peers),
+      receive_call_(receive_call),
+      coalescing_(coalescing),
+      datagram_bytes_(datagram_bytes),
+      buffer_bytes_(coalescing ? kCoalescedBytes : round_up(datagram_bytes)),
+      buffers_(coalescing ? kCoalescedBuffers : kPlainBuffers),
+      arena_(buffer_bytes_ * buffers_),
+      messages_(buffers_),
+      pieces_(buffers_),
+      names_(buffers_),
+      controls_(buffers_) {
+  const std::size_t capacity = coalescing ? kCoalescedBytes : datagram_bytes;
+  for (std::size_t i = 0; i < buffers_; ++i) {
+    pieces_[i] = {buffer_of(i), capacity};
+    messages_[i].msg_hdr.msg_name = &names_[i];
+    messages_[i].msg_hdr.msg_iov = &pieces_[i];
+    messages_[i].msg_hdr.msg_iovlen = 1;
+    messages_[i].msg_hdr.msg_control = controls_[i].bytes;
+  }
+}
+
+std::size_t UdpReceiver::receive(std::span<Received> out) {
+  if (out.empty()) return 0;
+  std::size_t filled = hand_out(out);
+  // Buffers are refilled only when this call has lent nothing yet: what it lends must survive until the next call.
+  for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax && refill(); ++batch) filled = hand_out(out);
+  return filled;
+}
+
+bool UdpReceiver::refill() {
+  for (std::size_t i = 0; i < buffers_; ++i) {
+    messages_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+    messages_[i].msg_hdr.msg_controllen = coalescing_ ? sizeof(controls_[i].bytes) : 0;
+  }
+  ++receive_calls_;
+  const int count =
+      receive_call_(socket_, messages_.data(), static_cast<unsigned>(buffers_), MSG_DONTWAIT, nullptr);
+  current_ = 0;
+  arrived_ = count > 0 ? static_cast<std::size_t>(count) : 0;
+  return arrived_ > 0;
+}
+
+std::size_t UdpReceiver::hand_out(std::span<Received> out) {
+  std::size_t filled = 0;
+  while (current_ < arrived_ && filled < out.size()) {
+    const std::size_t total = messages_[current_].msg_len;
+    if (open_ || open_message()) {
+      // An empty datagram is handed on too: what it is worth is the wire format's business.
+      do {
+        const std::size_t bytes = std::min(segment_, total - offset_);
+        out[filled++] = {from_, {buffer_of(current_) + offset_, bytes}};
+        offset_ += bytes;
+        bytes_received_ += bytes;
+      } while (offset_ < total && filled < out.size());
+      if (offset_ < total) break;
+    }
+    open_ = false;
+    ++current_;
+  }
+  datagrams_received_ += filled;
+  return filled;
+}
+
+// Looks at a message once; false when its datagrams are refused.
+bool UdpReceiver::open_message() {
+  const mmsghdr& message = messages_[current_];
+  segment_ = segment_of(message);
+  const std::size_t datagrams = std::max<std::size_t>((message.msg_len + segment_ - 1) / segment_, 1);
+  from_ = peers_.find(names_[current_]);
+  if (from_ == kNoRank) {
+    from_strangers_ += datagrams;
+    return false;
+  }
+  if ((message.msg_hdr.msg_flags & MSG_TRUNC) != 0 || std::min<std::size_t>(segment_, message.msg_len) > datagram_bytes_) {
+    oversized_ += datagrams;
+    return false;
+  }
+  offset_ = 0;
+  open_ = true;
+  return true;
+}
+
+void UdpReceiver::add_to(TransportCounters& counters) const {
+  counters.datagrams_received += datagrams_received_;
+  counters.bytes_received += bytes_received_;
+  counters.receive_calls += receive_calls_;
+  counters.from_strangers += from_strangers_;
+  counters.oversized += oversized_;
+}
+
+}  // namespace leeway::transport

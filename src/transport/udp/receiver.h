@@ -1,0 +1,76 @@
+// The receiving half of the UDP transport: recvmmsg() into a small arena, cut into datagrams in place.
+//
+// With UDP_GRO the kernel hands over up to 64 KiB of equal datagrams of one sender as one message (lab measurements:
+// 8.2 against 1.6 GB/s). The arena is small on purpose: it has to stay in a core's second-level cache between the copy
+// by the kernel and the caller's reading.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "leeway/transport.h"
+#include "transport/udp/peer_table.h"
+
+namespace leeway::transport {
+
+class UdpReceiver {
+ public:
+  using ReceiveCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags, timespec* timeout);
+
+  // Datagrams larger than `datagram_bytes` are dropped and counted. `receive_call` is ::recvmmsg but for tests.
+  UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
+              ReceiveCall receive_call = &::recvmmsg);
+
+  // As DatagramTransport::receive(); one system call at most while strangers keep away.
+  std::size_t receive(std::span<Received> out);
+
+  // Datagrams lie in the arena that receive() has had no room to hand out.
+  bool pending() const { return current_ < arrived_; }
+
+  bool coalescing() const { return coalescing_; }
+  void add_to(TransportCounters& counters) const;
+
+ private:
+  struct alignas(cmsghdr) Control {
+    std::byte bytes[CMSG_SPACE(sizeof(int))];
+  };
+
+  bool refill();
+  std::size_t hand_out(std::span<Received> out);
+  bool open_message();
+  std::byte* buffer_of(std::size_t message) { return arena_.data() + message * buffer_bytes_; }
+
+  const int socket_;
+  const PeerTable& peers_;
+  const ReceiveCall receive_call_;
+  const bool coalescing_;
+  const std::size_t datagram_bytes_;
+  const std::size_t buffer_bytes_;
+  const std::size_t buffers_;
+
+  std::vector<std::byte> arena_;
+  std::vector<mmsghdr> messages_;
+  std::vector<iovec> pieces_;
+  std::vector<sockaddr_storage> names_;
+  std::vector<Control> controls_;
+
+  // The message that is being cut, and where in it.
+  std::size_t arrived_ = 0;
+  std::size_t current_ = 0;
+  bool open_ = false;
+  Rank from_ = kNoRank;
+  std::size_t segment_ = 0;
+  std::size_t offset_ = 0;
+
+  std::uint64_t datagrams_received_ = 0;
+  std::uint64_t bytes_received_ = 0;
+  std::uint64_t receive_calls_ = 0;
+  std::uint64_t from_strangers_ = 0;
+  std::uint64_t oversized_ = 0;
+};
+
+}  // namespace leeway::transport

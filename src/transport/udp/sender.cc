@@ -1,0 +1,199 @@
+#include "transport/udp/sender.h"
+
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/contracts.h"
+
+namespace leeway::transport {
+namespace {
+
+// Trains of one system call. The call itself is cheap next to 16 trains of up to 64 KiB.
+constexpr std::size_t kTrainsPerCall = 16;
+
+std::size_t datagrams_of(const Train& train) {
+  return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
+}
+
+iovec piece(const std::byte* data, std::size_t bytes) { return {const_cast<std::byte*>(data), bytes}; }
+
+bool means_no_segmentation(int error) {
+  return error == EIO || error == EINVAL || error == EOPNOTSUPP || error == ENOPROTOOPT;
+}
+
+}  // namespace
+
+UdpSender::UdpSender(int socket, bool use_segmentation, const PeerTable& peers, SendCall send_call)
+    : socket_(socket),
+      peers_(peers),
+      send_call_(send_call),
+      segmentation_(use_segmentation),
+      messages_(std::max(kTrainsPerCall, kTrainDatagramsMax)),
+      controls_(kTrainsPerCall),
+      pieces_(kTrainsPerCall * kTrainSlicesMax),
+      rest_(kTrainBytesMax) {
+  for (Control& control : controls_) {
+    auto* header = reinterpret_cast<cmsghdr*>(control.bytes);
+    header->cmsg_level = SOL_UDP;
+    header->cmsg_type = UDP_SEGMENT;
+    header->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+  }
+}
+
+std::size_t UdpSender::send(std::span<const Train> trains) {
+  if (!flush()) return 0;
+  std::size_t taken = 0;
+  while (taken < trains.size() && !blocked_) {
+    taken += segmentation_ ? send_segmented(trains.subspan(taken)) : send_by_datagram(trains[taken]);
+  }
+  return taken;
+}
+
+bool UdpSender::flush() {
+  blocked_ = false;
+  if (rest_offset_ == rest_end_) return true;
+  const Slice slice{rest_.data() + rest_offset_, rest_end_ - rest_offset_};
+  const Train train{rest_to_, rest_segment_, slice.bytes, {&slice, 1}};
+  rest_offset_ += std::min(send_datagrams(train) * rest_segment_, slice.bytes);
+  return !blocked_;
+}
+
+std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
+  const std::size_t count = lay_out_trains(trains);
+  ++send_calls_;
+  const int sent = send_call_(socket_, messages_.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
+  if (sent <= 0) return judge(errno, datagrams_of(trains[0]) > 1) == Outcome::lost ? 1 : 0;
+  for (int i = 0; i < sent; ++i) count_sent(datagrams_of(trains[i]), trains[i].total_bytes);
+  return static_cast<std::size_t>(sent);
+}
+
+std::size_t UdpSender::send_by_datagram(const Train& train) {
+  const std::size_t done = send_datagrams(train);
+  if (!blocked_) return 1;
+  if (done == 0) return 0;
+  keep_rest(train, done * train.segment_bytes);
+  return 1;
+}
+
+// Returns how many datagrams were dealt with (sent or lost); fewer than there are means that blocked_ is set.
+std::size_t UdpSender::send_datagrams(const Train& train) {
+  const std::size_t count = lay_out_datagrams(train);
+  std::size_t done = 0;
+  while (done < count && !blocked_) {
+    ++send_calls_;
+    const int sent =
+        send_call_(socket_, messages_.data() + done, static_cast<unsigned>(count - done), MSG_DONTWAIT);
+    if (sent <= 0) {
+      done += judge(errno, false) == Outcome::lost ? 1 : 0;
+      continue;
+    }
+    const std::size_t from = done * train.segment_bytes;
+    done += static_cast<std::size_t>(sent);
+    count_sent(static_cast<std::size_t>(sent), std::min(done * train.segment_bytes, train.total_bytes) - from);
+  }
+  return done;
+}
+
+void UdpSender::address(mmsghdr& message, Rank to) {
+  LEEWAY_ASSERT(to < peers_.size());
+  message.msg_hdr.msg_name = const_cast<sockaddr*>(peers_.address_of(to));
+  message.msg_hdr.msg_namelen = peers_.address_bytes(to);
+}
+
+std::size_t UdpSender::lay_out_trains(std::span<const Train> trains) {
+  const std::size_t count = std::min(trains.size(), kTrainsPerCall);
+  iovec* next = pieces_.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Train& train = trains[i];
+    LEEWAY_ASSERT(train.slices.size() <= kTrainSlicesMax && train.total_bytes <= kTrainBytesMax);
+    msghdr& header = messages_[i].msg_hdr;
+    address(messages_[i], train.to);
+    header.msg_iov = next;
+    header.msg_iovlen = train.slices.size();
+    for (const Slice& slice : train.slices) *next++ = piece(slice.data, slice.bytes);
+    const bool segmented = datagrams_of(train) > 1;
+    header.msg_control = segmented ? controls_[i].bytes : nullptr;
+    header.msg_controllen = segmented ? sizeof(controls_[i].bytes) : 0;
+    if (segmented) {
+      const auto segment = static_cast<std::uint16_t>(train.segment_bytes);
+      std::memcpy(CMSG_DATA(reinterpret_cast<cmsghdr*>(controls_[i].bytes)), &segment, sizeof(segment));
+    }
+  }
+  return count;
+}
+
+// Cuts the slices at datagram borders: a datagram is as many pieces as slices it touches.
+std::size_t UdpSender::lay_out_datagrams(const Train& train) {
+  const std::size_t count = datagrams_of(train);
+  LEEWAY_ASSERT(count <= kTrainDatagramsMax && train.slices.size() <= kTrainSlicesMax);
+  iovec* next = pieces_.data();
+  const Slice* slice = train.slices.data();
+  std::size_t taken_of_slice = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    msghdr& header = messages_[i].msg_hdr;
+    address(messages_[i], train.to);
+    header.msg_iov = next;
+    header.msg_control = nullptr;
+    header.msg_controllen = 0;
+    std::size_t wanted = std::min(train.segment_bytes, train.total_bytes - i * train.segment_bytes);
+    while (wanted > 0) {
+      const std::size_t bytes = std::min(wanted, slice->bytes - taken_of_slice);
+      *next++ = piece(slice->data + taken_of_slice, bytes);
+      wanted -= bytes;
+      taken_of_slice += bytes;
+      if (taken_of_slice == slice->bytes) {
+        ++slice;
+        taken_of_slice = 0;
+      }
+    }
+    header.msg_iovlen = static_cast<std::size_t>(next - header.msg_iov);
+  }
+  return count;
+}
+
+void UdpSender::keep_rest(const Train& train, std::size_t offset) {
+  std::size_t skip = offset;
+  std::size_t end = 0;
+  for (const Slice& slice : train.slices) {
+    const std::size_t skipped = std::min(skip, slice.bytes);
+    std::memcpy(rest_.data() + end, slice.data + skipped, slice.bytes - skipped);
+    end += slice.bytes - skipped;
+    skip -= skipped;
+  }
+  rest_offset_ = 0;
+  rest_end_ = end;
+  rest_segment_ = train.segment_bytes;
+  rest_to_ = train.to;
+}
+
+UdpSender::Outcome UdpSender::judge(int error, bool segmented) {
+  if (error == EINTR) return Outcome::retry;
+  if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS) {
+    blocked_ = true;
+    return Outcome::full;
+  }
+  // A device or route without segmentation tells only now. From here on every datagram goes by itself.
+  if (segmented && means_no_segmentation(error)) {
+    segmentation_ = false;
+    return Outcome::retry;
+  }
+  ++send_errors_;
+  return Outcome::lost;
+}
+
+void UdpSender::count_sent(std::size_t datagrams, std::size_t bytes) {
+  datagrams_sent_ += datagrams;
+  bytes_sent_ += bytes;
+}
+
+void UdpSender::add_to(TransportCounters& counters) const {
+  counters.datagrams_sent += datagrams_sent_;
+  counters.bytes_sent += bytes_sent_;
+  counters.send_calls += send_calls_;
+  counters.send_errors += send_errors_;
+}
+
+}  // namespace leeway::transport

@@ -1,0 +1,35 @@
+// Makes a UDP socket ready for the data path and says what the kernel granted.
+#pragma once
+
+#include <asio/ip/udp.hpp>
+#include <cstddef>
+
+#include "leeway/status.h"
+#include "transport/udp/address.h"
+
+namespace leeway::transport {
+
+struct UdpSocketRequest {
+  UdpAddress local;                     // port 0: the kernel chooses
+  std::size_t buffer_bytes = 0;         // per direction
+  bool segmentation = true;             // UDP_SEGMENT, if the kernel has it
+  bool coalescing = true;               // UDP_GRO, if the kernel has it
+};
+
+// What came of it. Buffer sizes are in the kernel's own account, which charges every datagram for its bookkeeping.
+struct UdpSocketGrant {
+  bool segmentation = false;
+  bool coalescing = false;
+  std::size_t receive_account_bytes = 0;
+  std::size_t send_account_bytes = 0;
+};
+
+// Opens, binds and configures: non-blocking, never fragmenting, large buffers (beyond net.core.rmem_max where the
+// process may, else up to it). Only a failed open or bind is an error.
+Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket, const UdpSocketRequest& request);
+
+// Payload bytes in datagrams of `datagram_bytes` that surely fit into a receive buffer of `account_bytes`, in the
+// kernel's account, however they arrive.
+std::size_t payload_capacity(std::size_t account_bytes, std::size_t datagram_bytes);
+
+}  // namespace leeway::transport

@@ -1,0 +1,73 @@
+// Datagrams over one unconnected UDP socket. Linux.
+//
+// Asio opens the socket and speaks addresses; the data path uses its handle with sendmmsg() and recvmmsg() directly,
+// with segmentation offload (UDP_SEGMENT, UDP_GRO) where the kernel has it. Use:
+//   auto udp = UdpTransport::open(options);  // then tell the peers udp->local_address()
+//   udp->set_peers(addresses_by_rank);       // then send and receive
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/udp.hpp>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "leeway/transport.h"
+#include "transport/udp/address.h"
+#include "transport/udp/peer_table.h"
+#include "transport/udp/receiver.h"
+#include "transport/udp/sender.h"
+#include "transport/udp/socket.h"
+#include "transport/udp/waiter.h"
+
+namespace leeway::transport {
+
+struct UdpOptions {
+  asio::ip::address bind_address = asio::ip::address_v4::loopback();
+  std::uint16_t port = 0;                        // 0: the kernel chooses
+  std::size_t datagram_bytes = 0;                // largest payload; 0: what the interface of bind_address carries
+  std::size_t socket_buffer_bytes = 8u << 20;    // per direction, as far as the kernel allows
+  bool use_gso = true;                           // UDP_SEGMENT on the way out
+  bool use_gro = true;                           // UDP_GRO on the way in
+};
+
+class UdpTransport final : public DatagramTransport {
+ public:
+  static Result<std::unique_ptr<UdpTransport>> open(const UdpOptions& options);
+
+  ~UdpTransport() override;
+
+  // Where peers reach this rank. With an unspecified bind address only the port has meaning.
+  const UdpAddress& local_address() const { return local_; }
+  const UdpSocketGrant& grant() const { return grant_; }
+
+  // Before the first send(). `by_rank` has one address for every rank, this one included.
+  Status set_peers(std::span<const UdpAddress> by_rank);
+
+  // Whether trains still go out as one message; false after a device refused.
+  bool segmentation() const { return sender_.segmentation(); }
+  bool coalescing() const { return receiver_.coalescing(); }
+
+  std::string_view name() const override { return "udp"; }
+  const TransportLimits& limits() const override { return limits_; }
+  std::size_t send(std::span<const Train> trains) override { return sender_.send(trains); }
+  std::size_t receive(std::span<Received> out) override { return receiver_.receive(out); }
+  void wait(Duration timeout) override;
+  void wake() override { waiter_.wake(); }
+  TransportCounters counters() const override;
+
+ private:
+  struct Opened;
+  UdpTransport(std::unique_ptr<Opened> opened, std::size_t datagram_bytes);
+
+  std::unique_ptr<Opened> opened_;  // io_context and socket: they cannot move, and go last
+  const UdpSocketGrant grant_;
+  const UdpAddress local_;
+  const TransportLimits limits_;
+  PeerTable peers_;
+  UdpSender sender_;
+  UdpReceiver receiver_;
+  Waiter waiter_;
+};
+
+}  // namespace leeway::transport
