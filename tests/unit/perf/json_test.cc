@@ -1,0 +1,65 @@
+#include "perf/json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace leeway::tools::perf {
+namespace {
+
+Row row_of_4_kib() {
+  Row row;
+  row.bytes = 4096;
+  row.type = "float";
+  row.out_of_place = {.time_us = 50, .p50_us = 40, .p99_us = 90, .algbw_GBps = 0, .busbw_GBps = 0, .wrong = 0, .nmse = 0};
+  row.loss = 0.1;
+  return row;
+}
+
+nlohmann::json rows_as_json(const Row& row) {
+  Settings settings;
+  FaultOptions faults;
+  faults.loss = 0.1;
+  return nlohmann::json::parse(to_json({&row, 1}, settings, faults, 4));
+}
+
+TEST(ToJson, RowHasEveryDocumentedKey) {
+  const auto rows = rows_as_json(row_of_4_kib());
+  ASSERT_EQ(rows.size(), 1u);
+  for (const char* key : {"op", "ranks", "bytes", "dtype", "codec", "delivery", "loss_injected", "loss_observed",
+                          "time_us_p50", "time_us_p99", "algbw_GBps", "busbw_GBps", "wrong", "nmse"}) {
+    EXPECT_TRUE(rows[0].contains(key)) << key;
+  }
+  EXPECT_EQ(rows[0]["op"], "all_reduce");
+  EXPECT_EQ(rows[0]["ranks"], 4);
+  EXPECT_EQ(rows[0]["loss_injected"], 0.1);
+}
+
+TEST(ToJson, BandwidthIsThatOfTheMedian) {
+  const auto rows = rows_as_json(row_of_4_kib());
+  EXPECT_DOUBLE_EQ(rows[0]["algbw_GBps"], 0.1024);
+  EXPECT_DOUBLE_EQ(rows[0]["busbw_GBps"], 0.1536);
+}
+
+TEST(ToJson, UncheckedIsNull) {
+  Row row = row_of_4_kib();
+  EXPECT_EQ(rows_as_json(row)[0]["wrong"], 0);
+  row.out_of_place.wrong.reset();
+  EXPECT_TRUE(rows_as_json(row)[0]["wrong"].is_null());
+}
+
+TEST(ToJson, InPlaceIsThereOnlyWhenMeasured) {
+  Row row = row_of_4_kib();
+  EXPECT_FALSE(rows_as_json(row)[0].contains("in_place"));
+  row.in_place = row.out_of_place;
+  EXPECT_EQ(rows_as_json(row)[0]["in_place"]["time_us_p50"], 40);
+}
+
+TEST(WriteText, UnwritablePathIsNamed) {
+  const Status status = write_text("/nonexistent/rows.json", "[]");
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.text().find("/nonexistent/rows.json"), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace leeway::tools::perf

@@ -1,0 +1,66 @@
+#include "perf/json.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace leeway::tools::perf {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json wrong_of(const Side& side) { return side.wrong ? ordered_json(*side.wrong) : ordered_json(); }
+
+ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOptions& faults, int ranks) {
+  const Side& side = row.out_of_place;
+  const double algbw = static_cast<double>(row.bytes) / side.p50_us / 1e3;
+  ordered_json object = {
+      {"op", to_string(settings.operation)},
+      {"ranks", ranks},
+      {"bytes", row.bytes},
+      {"dtype", row.type},
+      {"codec", to_string(settings.collective.codec)},
+      {"delivery", to_string(settings.collective.delivery.kind)},
+      {"spread", to_string(settings.collective.spread)},
+      {"estimator", to_string(settings.collective.estimator)},
+      {"loss_injected", faults.loss},
+      {"burst", faults.burst},
+      {"seed", faults.seed},
+      {"loss_observed", row.loss},
+      {"loss_residual", row.loss_residual},
+      {"late", row.late},
+      {"time_us_p50", side.p50_us},
+      {"time_us_p99", side.p99_us},
+      {"time_us_mean", side.time_us},
+      {"algbw_GBps", algbw},
+      {"busbw_GBps", algbw * bus_factor(settings.operation, ranks)},
+      {"wrong", wrong_of(side)},
+      {"nmse", side.nmse},
+  };
+  if (row.in_place) {
+    object["in_place"] = {{"time_us_p50", row.in_place->p50_us},
+                          {"time_us_p99", row.in_place->p99_us},
+                          {"wrong", wrong_of(*row.in_place)},
+                          {"nmse", row.in_place->nmse}};
+  }
+  return object;
+}
+
+}  // namespace
+
+std::string to_json(std::span<const Row> rows, const Settings& settings, const FaultOptions& faults, int ranks) {
+  ordered_json array = ordered_json::array();
+  for (const Row& row : rows) array.push_back(row_to_json(row, settings, faults, ranks));
+  return array.dump(2) + "\n";
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
+  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool closed = file == nullptr || file == stdout || std::fclose(file) == 0;
+  if (written && closed) return Status();
+  return Status::error(StatusCode::kUnavailable, "cannot write %s: %s", path.c_str(), std::strerror(errno));
+}
+
+}  // namespace leeway::tools::perf

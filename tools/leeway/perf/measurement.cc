@@ -1,0 +1,217 @@
+#include "perf/measurement.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "perf/call.h"
+#include "perf/pattern.h"
+#include "perf/statistics.h"
+
+namespace leeway::tools::perf {
+namespace {
+
+constexpr std::byte kPoison{0xA5};
+
+// What one rank saw, as doubles, so that one exact all_gather tells everybody.
+struct Facts {
+  double packets_expected = 0;
+  double packets_missed_first = 0;
+  double packets_missing = 0;
+  double packets_late = 0;
+  double wrong = 0;
+  double error_squares = 0;
+  double truth_squares = 0;
+
+  Facts& operator+=(const Facts& other) {
+    packets_expected += other.packets_expected;
+    packets_missed_first += other.packets_missed_first;
+    packets_missing += other.packets_missing;
+    packets_late += other.packets_late;
+    wrong += other.wrong;
+    error_squares += other.error_squares;
+    truth_squares += other.truth_squares;
+    return *this;
+  }
+  void add(const CollectiveReport& report) {
+    for (const PeerReport& peer : report.peers) {
+      packets_expected += static_cast<double>(peer.expected);
+      packets_missed_first += static_cast<double>(peer.expected - (peer.arrived - peer.repaired));
+      packets_missing += static_cast<double>(peer.expected - peer.arrived);
+      packets_late += static_cast<double>(peer.late);
+    }
+  }
+  void add(const Comparison& comparison) {
+    wrong += static_cast<double>(comparison.wrong);
+    error_squares += comparison.error_squares;
+    truth_squares += comparison.truth_squares;
+  }
+};
+using FactsAsArray = std::array<double, sizeof(Facts) / sizeof(double)>;
+
+// One half of a row of all ranks.
+struct Outcome {
+  std::vector<double> times_us;  // slowest rank of each iteration
+  Facts facts;                   // summed over ranks
+};
+
+class Bench {
+ public:
+  Bench(Communicator& communicator, const Settings& settings, const Layout& buffers);
+
+  // Checks and times the operation, in place or not.
+  Result<Outcome> run(bool in_place);
+
+ private:
+  static TensorView view(std::vector<std::byte>& buffer, std::size_t count, DataType type) {
+    return {buffer.data(), count, type};
+  }
+  // Sets up the buffers for a call and returns its two views.
+  std::pair<ConstTensorView, TensorView> prepare(bool in_place, bool poison);
+  Status check(bool in_place, Facts& facts);
+  Status iterate(bool in_place, double& time_us, Facts& facts);
+  Result<Outcome> exchange(const std::vector<double>& times_us, const Facts& facts);
+
+  Communicator& communicator_;
+  const Settings& settings_;
+  Layout layout_;
+  std::vector<std::byte> input_;
+  std::vector<std::byte> output_;
+  std::vector<std::byte> expected_;
+  bool has_expected_ = false;  // false: this rank's output is left alone
+};
+
+Bench::Bench(Communicator& communicator, const Settings& settings, const Layout& buffers)
+    : communicator_(communicator),
+      settings_(settings),
+      layout_(buffers),
+      input_(buffers.input_count * size_of(settings.dtype)),
+      output_(buffers.output_count * size_of(settings.dtype)),
+      expected_(output_.size()) {
+  const int rank = communicator.rank();
+  const int size = communicator.size();
+  const Pattern pattern(settings.collective.op, settings.dtype, settings.collective.codec, size);
+  fill_input(pattern, rank, view(input_, layout_.input_count, settings.dtype));
+  has_expected_ = fill_expected(pattern, settings.operation, rank, size, settings.root, layout_.count,
+                                view(expected_, layout_.output_count, settings.dtype));
+}
+
+std::pair<ConstTensorView, TensorView> Bench::prepare(bool in_place, bool poison) {
+  const TensorView input = view(input_, layout_.input_count, settings_.dtype);
+  const TensorView output = view(output_, layout_.output_count, settings_.dtype);
+  if (poison) std::fill(output_.begin(), output_.end(), kPoison);
+  if (!in_place) return {input, output};
+  const bool is_receiver = has_root(settings_.operation) && communicator_.rank() != settings_.root;
+  if (!is_receiver) std::memcpy(output_.data(), input_.data(), input_.size());
+  return {output, output};
+}
+
+Status Bench::check(bool in_place, Facts& facts) {
+  const auto [input, output] = prepare(in_place, /*poison=*/true);
+  const auto report =
+      call(communicator_, settings_.operation, input, output, settings_.root, settings_.collective);
+  if (!report.ok()) return report.status();
+  if (has_expected_) facts.add(compare(output, view(expected_, layout_.output_count, settings_.dtype)));
+  return Status();
+}
+
+Status Bench::iterate(bool in_place, double& time_us, Facts& facts) {
+  const auto [input, output] = prepare(in_place, /*poison=*/false);
+  if (const auto met = communicator_.barrier(); !met.ok()) return met.status();
+  const auto start = std::chrono::steady_clock::now();
+  const auto report =
+      call(communicator_, settings_.operation, input, output, settings_.root, settings_.collective);
+  const auto end = std::chrono::steady_clock::now();
+  if (!report.ok()) return report.status();
+  time_us = std::chrono::duration<double, std::micro>(end - start).count();
+  facts.add(*report);
+  return Status();
+}
+
+Result<Outcome> Bench::exchange(const std::vector<double>& times_us, const Facts& facts) {
+  const auto size = static_cast<std::size_t>(communicator_.size());
+  std::vector<FactsAsArray> facts_of_all(size);
+  std::vector<double> times_of_all(times_us.size() * size);
+  const auto own_facts = std::bit_cast<FactsAsArray>(facts);
+  const TensorView all_facts(facts_of_all.data(), size * own_facts.size(), DataType::f64);
+  const auto gathered_facts = communicator_.all_gather(std::span(own_facts), all_facts);
+  if (!gathered_facts.ok()) return gathered_facts.status();
+  const auto gathered_times = communicator_.all_gather(std::span(times_us), std::span(times_of_all));
+  if (!gathered_times.ok()) return gathered_times.status();
+
+  Outcome outcome;
+  outcome.times_us = slowest_rank(times_of_all, times_us.size());
+  for (const FactsAsArray& one : facts_of_all) outcome.facts += std::bit_cast<Facts>(one);
+  return outcome;
+}
+
+Result<Outcome> Bench::run(bool in_place) {
+  Facts facts;
+  for (int i = 0; i < settings_.checks; ++i) {
+    if (const Status status = check(in_place, facts); !status.ok()) return status;
+  }
+  double ignored_time = 0;
+  Facts ignored_facts;
+  for (int i = 0; i < settings_.warmup; ++i) {
+    if (const Status status = iterate(in_place, ignored_time, ignored_facts); !status.ok()) return status;
+  }
+  std::vector<double> times_us(static_cast<std::size_t>(settings_.iterations));
+  for (double& time_us : times_us) {
+    if (const Status status = iterate(in_place, time_us, facts); !status.ok()) return status;
+  }
+  return exchange(times_us, facts);
+}
+
+double fraction(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+// An inexact result was asked for and may have been given: then bits cannot be compared.
+bool is_checked(const Communicator& communicator, const Settings& settings, const Facts& facts) {
+  if (settings.checks == 0) return false;
+  return !settings.lossy() || (!communicator.options().faults.any() && facts.packets_missing == 0);
+}
+
+Side make_side(const Communicator& communicator, const Settings& settings, const Outcome& outcome,
+               std::size_t bytes) {
+  Side side;
+  side.time_us = mean(outcome.times_us);
+  side.p50_us = percentile(outcome.times_us, 0.50);
+  side.p99_us = percentile(outcome.times_us, 0.99);
+  side.algbw_GBps = static_cast<double>(bytes) / side.time_us / 1e3;
+  side.busbw_GBps = side.algbw_GBps * bus_factor(settings.operation, communicator.size());
+  if (is_checked(communicator, settings, outcome.facts)) side.wrong = outcome.facts.wrong;
+  side.nmse = fraction(outcome.facts.error_squares, outcome.facts.truth_squares);
+  return side;
+}
+
+}  // namespace
+
+Result<Row> measure(Communicator& communicator, const Settings& settings, std::size_t bytes) {
+  const Layout buffers = layout(settings.operation, bytes, settings.dtype, communicator.size());
+  Bench bench(communicator, settings, buffers);
+  auto outcome = bench.run(/*in_place=*/false);
+  if (!outcome.ok()) return outcome.status();
+
+  Row row;
+  row.bytes = std::max(buffers.input_count, buffers.output_count) * size_of(settings.dtype);
+  row.count = buffers.count;
+  row.type = to_string(settings.dtype);
+  row.redop = reduces(settings.operation) ? to_string(settings.collective.op) : "none";
+  row.root = has_root(settings.operation) ? settings.root : -1;
+  row.out_of_place = make_side(communicator, settings, *outcome, row.bytes);
+  Facts facts = outcome->facts;
+  if (has_in_place(settings.operation)) {
+    auto in_place = bench.run(/*in_place=*/true);
+    if (!in_place.ok()) return in_place.status();
+    row.in_place = make_side(communicator, settings, *in_place, row.bytes);
+    facts += in_place->facts;
+  }
+  row.loss = fraction(facts.packets_missed_first, facts.packets_expected);
+  row.loss_residual = fraction(facts.packets_missing, facts.packets_expected);
+  row.late = fraction(facts.packets_late, facts.packets_expected);
+  return row;
+}
+
+}  // namespace leeway::tools::perf

@@ -1,0 +1,16 @@
+// Measures one operation at one size: checks the results, then times it.
+//
+// Checked calls come first, into poisoned buffers. A timed iteration starts at a barrier (not timed) and lasts as long
+// as the slowest rank's call; ranks exchange their times once, after the last iteration.
+#pragma once
+
+#include "leeway/communicator.h"
+#include "perf/settings.h"
+#include "perf/table.h"
+
+namespace leeway::tools::perf {
+
+// All ranks call it together and get the same row.
+Result<Row> measure(Communicator& communicator, const Settings& settings, std::size_t bytes);
+
+}  // namespace leeway::tools::perf

@@ -1,0 +1,108 @@
+#include "perf/pattern.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "perf/element.h"
+
+namespace leeway::tools::perf {
+namespace {
+
+// Contributions never need to be larger; also keeps their squares exact in the sums of Comparison.
+constexpr double kSumMax = 1 << 20;
+
+double exact_integer_max(DataType type, Codec codec) {
+  double exact_max = std::min(kSumMax, integer_max(type));
+  if (codec == Codec::fp16) exact_max = std::min(exact_max, integer_max(DataType::f16));
+  if (codec == Codec::bf16) exact_max = std::min(exact_max, integer_max(DataType::bf16));
+  return exact_max;
+}
+
+// splitmix64's finaliser: neighbouring indices give unrelated values.
+std::uint64_t mix(std::uint64_t key) {
+  key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9u;
+  key = (key ^ (key >> 27)) * 0x94D049BB133111EBu;
+  return key ^ (key >> 31);
+}
+
+double combine(ReduceOp op, double a, double b) {
+  switch (op) {
+    case ReduceOp::sum:
+    case ReduceOp::avg: return a + b;
+    case ReduceOp::prod: return a * b;
+    case ReduceOp::min: return std::min(a, b);
+    case ReduceOp::max: return std::max(a, b);
+  }
+  return a;
+}
+
+}  // namespace
+
+Pattern::Pattern(ReduceOp op, DataType type, Codec codec, int ranks) : op_(op), ranks_(ranks), contributors_(ranks) {
+  double amplitude = exact_integer_max(type, codec);
+  if (op == ReduceOp::sum || op == ReduceOp::avg) {
+    if (op == ReduceOp::avg) scale_ = ranks;  // the sum is then a multiple of the divisor
+    const double sum_max = amplitude / scale_;
+    contributors_ = std::min(ranks, static_cast<int>(sum_max));
+    amplitude = contributors_ == 0 ? 0 : sum_max / contributors_;
+  }
+  const auto bound = static_cast<std::int64_t>(amplitude);
+  low_ = type == DataType::u8 ? 0 : -bound;
+  span_ = bound - low_ + 1;
+}
+
+double Pattern::keyed_integer(int rank, std::size_t index) const {
+  const std::uint64_t key = mix(index * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(rank) * 0xC2B2AE3D27D4EB4Fu);
+  const std::uint64_t position = (key >> 32) * static_cast<std::uint64_t>(span_) >> 32;
+  return static_cast<double>(low_ + static_cast<std::int64_t>(position)) * scale_;
+}
+
+double Pattern::contribution(int rank, std::size_t index) const {
+  if (op_ == ReduceOp::prod) {  // one factor of 2 .. 4, the others 1: exact in every type
+    const bool has_factor = index % static_cast<std::size_t>(ranks_) == static_cast<std::size_t>(rank);
+    return has_factor ? static_cast<double>(2 + index % 3) : 1;
+  }
+  return rank < contributors_ ? keyed_integer(rank, index) : 0;
+}
+
+double Pattern::reduced(std::size_t index) const {
+  double result = contribution(0, index);
+  for (int rank = 1; rank < ranks_; ++rank) result = combine(op_, result, contribution(rank, index));
+  return op_ == ReduceOp::avg ? result / ranks_ : result;
+}
+
+void fill_input(const Pattern& pattern, int rank, TensorView input) {
+  for (std::size_t i = 0; i < input.count; ++i) store_element(input, i, pattern.contribution(rank, i));
+}
+
+bool fill_expected(const Pattern& pattern, Operation operation, int rank, int ranks, int root, std::size_t count,
+                   TensorView expected) {
+  for (std::size_t block = 0; block * count < expected.count; ++block) {
+    const auto from = origin(operation, rank, ranks, root, block);
+    if (!from) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t index = from->block * count + i;
+      store_element(expected, block * count + i,
+                    from->source ? pattern.contribution(*from->source, index) : pattern.reduced(index));
+    }
+  }
+  return true;
+}
+
+Comparison compare(ConstTensorView output, ConstTensorView expected) {
+  Comparison comparison;
+  const auto* output_bytes = static_cast<const std::byte*>(output.data);
+  const auto* expected_bytes = static_cast<const std::byte*>(expected.data);
+  const std::size_t width = size_of(expected.dtype);
+  for (std::size_t i = 0; i < expected.count; ++i) {
+    const double truth = load_element(expected, i);
+    comparison.truth_squares += truth * truth;
+    if (std::memcmp(output_bytes + i * width, expected_bytes + i * width, width) == 0) continue;
+    const double error = load_element(output, i) - truth;
+    comparison.error_squares += error * error;
+    ++comparison.wrong;
+  }
+  return comparison;
+}
+
+}  // namespace leeway::tools::perf

@@ -1,0 +1,68 @@
+// What a run of `leeway perf` measures: the command line as text, and the same thing checked and understood.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "leeway/options.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+#include "perf/operation.h"
+
+namespace leeway::tools::perf {
+
+// As typed. The initial values are the command's defaults.
+struct Arguments {
+  std::string operation = "all_reduce";
+  int ranks = 0;  // 0: the launcher's world size, or kRanksDefault processes
+  std::string bytes_min = "4K";
+  std::string bytes_max = "16M";
+  std::size_t factor = 4;
+  int iterations = 20;
+  int warmup = 5;
+  int checks = 1;
+  std::string dtype = "float";
+  std::string redop = "sum";
+  int root = 0;
+  std::string codec = "native";
+  std::string delivery = "exact";
+  std::string spread = "exact";
+  double deadline_ms = 0;  // 0: kExactDeadline or kLossyDeadline
+  std::string estimator = "ratio";
+  std::optional<double> loss;   // these three override LEEWAY_FAULT when given
+  std::optional<double> burst;
+  std::optional<std::uint64_t> seed;
+  std::size_t datagram_bytes = 0;
+  std::string json_path;
+};
+
+inline constexpr int kRanksDefault = 2;
+inline constexpr Duration kExactDeadline = std::chrono::seconds(60);
+inline constexpr Duration kLossyDeadline = std::chrono::seconds(1);
+
+struct Settings {
+  Operation operation = Operation::all_reduce;
+  DataType dtype = DataType::f32;
+  Rank root = 0;
+  std::vector<std::size_t> sizes;
+  int iterations = 0;
+  int warmup = 0;
+  int checks = 0;
+  CollectiveOptions collective;
+  std::string json_path;
+
+  bool lossy() const {
+    return collective.delivery.kind != Delivery::Kind::exact || collective.spread != Delivery::Kind::exact;
+  }
+};
+
+// Refuses, in one line, what has no meaning.
+Result<Settings> understand(const Arguments& arguments);
+
+// The communicator's options: the environment's, with the command line's on top.
+Result<Options> communicator_options(const Arguments& arguments);
+
+}  // namespace leeway::tools::perf

@@ -1,0 +1,46 @@
+// Output in nccl-tests' format (src/util.cu of release 2.19.6), byte for byte in its 13 columns, so that parsers of
+// nccl-tests read it unchanged. Leeway's own columns follow: loss% nmse late% p50 p99.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace leeway::tools::perf {
+
+// One of the two halves of a row. Bandwidth is bytes / time_us in GB/s, GB = 1e9.
+struct Side {
+  double time_us = 0;   // mean over iterations of the slowest rank's time
+  double p50_us = 0;
+  double p99_us = 0;
+  double algbw_GBps = 0;
+  double busbw_GBps = 0;
+  std::optional<double> wrong;  // elements whose bits are not the expected ones; none: an inexact result was asked for
+  double nmse = 0;              // sum of squared errors / sum of squared truth, over all ranks and checks
+};
+
+struct Row {
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  std::string_view type;
+  std::string_view redop;  // "none" for operations that do not reduce
+  int root = -1;
+  Side out_of_place;
+  std::optional<Side> in_place;  // none: the operation cannot overwrite its input
+  // Of the timed iterations of both sides, fractions of the packets expected:
+  double loss = 0;           // lost by the network, that is on the first pass
+  double loss_residual = 0;  // still missing after repair
+  double late = 0;           // arrived too late to be used
+};
+
+// The three lines above the rows, each with a line feed.
+std::string format_header();
+std::string format_row(const Row& row);
+// `rows_wrong` counts the halves of rows with wrong elements, as nccl-tests does.
+std::string format_footer(int rows_wrong, double busbw_GBps_mean, std::string_view operation);
+
+// nccl-tests' getFloatStr: as many decimals (2, 1, 0) as fit into `width`, then an exponent.
+std::string format_float(double value, int width);
+
+}  // namespace leeway::tools::perf
