@@ -26,6 +26,8 @@ else()
   set(LEEWAY_PC_REQUIRES "${leeway_dependencies}")
   set(LEEWAY_PC_REQUIRES_PRIVATE "")
 endif()
+# The prefix is found from where the file lies, so the installed tree can be moved.
+file(RELATIVE_PATH LEEWAY_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(tools/cmake/leeway.pc.in leeway.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/leeway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
