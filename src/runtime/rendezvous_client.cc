@@ -29,9 +29,10 @@ Result<Group> RendezvousClient::run() {
   Duration pause = kRetryFirst;
   while (true) {
     if (auto outcome = attempt(*where)) return *outcome;
-    const auto left = deadline_ - Clock::now();
-    if (left <= Duration(0)) break;
-    std::this_thread::sleep_for(std::min<Duration>(pause, left));
+    // The last attempt keeps a little time for itself, so that it can fail for its own reason.
+    const Duration left = deadline_ - Clock::now();
+    if (left <= kRetryFirst) break;
+    std::this_thread::sleep_for(std::min(pause, left - kRetryFirst));
     pause = std::min(2 * pause, kRetryMax);
   }
   return Status::error(StatusCode::kUnavailable,

@@ -4,6 +4,7 @@
 #include <asio/ip/v6_only.hpp>
 #include <asio/post.hpp>
 #include <asio/write.hpp>
+#include <cerrno>
 #include <random>
 #include <utility>
 
@@ -39,7 +40,7 @@ Status cannot_listen(const LocalConfiguration& root, std::uint16_t port, std::er
                          "find its owner with: ss -ltnp 'sport = :%u'",
                          where, unsigned{port}, unsigned{port});
   }
-  if (error == std::errc::address_not_available) {
+  if (error.value() == EADDRNOTAVAIL) {
     return Status::error(StatusCode::kUnavailable,
                          "rank 0 cannot listen on %.80s: not an address of this machine; LEEWAY_RENDEZVOUS must name the "
                          "machine that runs rank 0",
