@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "leeway/export.h"
 #include "leeway/options.h"
 #include "leeway/report.h"
 #include "leeway/status.h"
@@ -19,7 +20,7 @@ class CommunicatorCore;
 
 // Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the buffers must stay
 // valid until it is done. Thread-safe for one waiter at a time.
-class [[nodiscard]] Work {
+class [[nodiscard]] LEEWAY_EXPORT Work {
  public:
   Work() = default;
   bool valid() const { return state_ != nullptr; }
@@ -36,7 +37,7 @@ class [[nodiscard]] Work {
 // Every rank must issue collectives of one communicator in the same order (send/recv: per ordered pair of ranks).
 // Calls may be made from several threads; each call is atomic. Blocking twins submit and wait. Counts are elements.
 // An operation whose arguments are wrong returns kInvalidArgument or kUnsupported before anything is sent.
-class Communicator {
+class LEEWAY_EXPORT Communicator {
  public:
   // Joins the group: blocks until all ranks met at the rendezvous, or fails within options.join_timeout naming the
   // ranks that are missing.

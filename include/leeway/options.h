@@ -12,19 +12,20 @@
 #include <string_view>
 #include <vector>
 
+#include "leeway/export.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
 
 namespace leeway {
 
 enum class ReduceOp : std::uint8_t { sum = 0, avg, prod, min, max };
-std::string_view to_string(ReduceOp op);
+LEEWAY_EXPORT std::string_view to_string(ReduceOp op);
 
 // How elements travel. `native` sends them as they lie in memory, bit for bit. The others re-encode float32
 // tensors; each packet decodes alone.
 enum class Codec : std::uint8_t { native = 0, fp32, fp16, bf16 };
-std::string_view to_string(Codec codec);
-Result<Codec> parse_codec(std::string_view name);
+LEEWAY_EXPORT std::string_view to_string(Codec codec);
+LEEWAY_EXPORT Result<Codec> parse_codec(std::string_view name);
 
 // How a lossy sum or average is formed from what arrived. Formulas, assumptions and variances: src/aggregate/README.md.
 enum class Estimator : std::uint8_t {
@@ -35,8 +36,8 @@ enum class Estimator : std::uint8_t {
   horvitz_thompson,     // each link rescaled by its realised rate n_i/k_i; unbiased on unequal and bursty links
   augmented,            // Horvitz-Thompson around a control variate
 };
-std::string_view to_string(Estimator estimator);
-Result<Estimator> parse_estimator(std::string_view name);
+LEEWAY_EXPORT std::string_view to_string(Estimator estimator);
+LEEWAY_EXPORT Result<Estimator> parse_estimator(std::string_view name);
 
 // The promise of one call about completeness and time.
 struct Delivery {
@@ -52,7 +53,7 @@ constexpr Delivery bounded(double loss_max, Duration deadline) {
   return {Delivery::Kind::bounded, loss_max, deadline};
 }
 constexpr Delivery best_effort(Duration deadline) { return {Delivery::Kind::best_effort, 1.0, deadline}; }
-std::string_view to_string(Delivery::Kind kind);
+LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 
 struct CollectiveOptions {
   ReduceOp op = ReduceOp::sum;
@@ -96,7 +97,7 @@ struct FaultOptions {
   }
 };
 // "loss=0.1,burst=8,dup=0.01,reorder=0.01,corrupt=0.001,delay=5ms,seed=3,list=0>1/*/0/3", every key optional.
-Result<FaultOptions> parse_faults(std::string_view text);
+LEEWAY_EXPORT Result<FaultOptions> parse_faults(std::string_view text);
 
 enum class TransportKind : std::uint8_t { udp = 0, inproc };
 
@@ -117,7 +118,7 @@ struct Options {
 
   // Launcher variables (torchrun, Open MPI, PMI, Slurm) and LEEWAY_*; a variable that does not parse is an error that
   // quotes it.
-  static Result<Options> from_environment();
+  LEEWAY_EXPORT static Result<Options> from_environment();
 };
 
 }  // namespace leeway

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "leeway/communicator.h"
+#include "leeway/export.h"
 
 namespace leeway {
 
@@ -49,7 +50,7 @@ struct DriftReport {
 };
 
 // Not thread-safe: one step at a time. All ranks must make the same calls in the same order.
-class Replica {
+class LEEWAY_EXPORT Replica {
  public:
   // `parameters` must stay valid and must hold the same values on all ranks, or call synchronize() first.
   static Result<std::unique_ptr<Replica>> create(Communicator& communicator, std::span<float> parameters,

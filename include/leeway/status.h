@@ -16,6 +16,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "leeway/export.h"
+
 namespace leeway {
 
 enum class StatusCode : std::uint8_t {
@@ -32,7 +34,7 @@ enum class StatusCode : std::uint8_t {
 };
 
 // The code's name without the leading k, in snake case: "deadline_exceeded".
-std::string_view to_string(StatusCode code);
+LEEWAY_EXPORT std::string_view to_string(StatusCode code);
 
 // One outcome. Default-constructed means success. Copies are cheap and allocate nothing.
 class [[nodiscard]] Status {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "leeway/export.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
 
@@ -57,7 +58,7 @@ struct TransportCounters {
   std::uint64_t kernel_drops = 0;     // receive-queue overflows where the system tells (SO_RXQ_OVFL)
 };
 
-class DatagramTransport {
+class LEEWAY_EXPORT DatagramTransport {
  public:
   virtual ~DatagramTransport() = default;
 

@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "leeway/export.h"
+
 namespace leeway {
 
 // Index of a process in a communicator, 0 .. size-1.
@@ -45,7 +47,7 @@ constexpr bool is_floating(DataType type) {
   return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 || type == DataType::bf16;
 }
 // nccl-tests' spelling: "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8".
-std::string_view to_string(DataType type);
+LEEWAY_EXPORT std::string_view to_string(DataType type);
 
 template <typename T> struct DataTypeOf;
 template <> struct DataTypeOf<float> { static constexpr DataType value = DataType::f32; };

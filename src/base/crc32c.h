@@ -1,0 +1,27 @@
+// CRC-32C (Castagnoli polynomial 0x1EDC6F41, reflected, initial and final complement), the checksum of every datagram.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "leeway/types.h"
+
+namespace leeway {
+
+// Extendable: crc32c(b, crc32c(a)) is the checksum of a followed by b. crc32c("123456789") == 0xE3069283.
+// Any alignment, any length. Uses the fastest kernel this processor has.
+std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc = 0);
+
+namespace internal {
+
+struct Crc32cKernel {
+  std::string_view name;
+  std::uint32_t (*run)(ByteSpan bytes, std::uint32_t crc);
+};
+
+// The kernels this processor can run, fastest first; the last one is portable. For tests and measurements.
+std::span<const Crc32cKernel> crc32c_kernels();
+
+}  // namespace internal
+}  // namespace leeway

@@ -1,0 +1,66 @@
+// The one table of names of every public enumeration. Values that no enumerator has (they may come off the wire) are
+// called "unknown".
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "leeway/options.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway {
+namespace {
+
+using std::string_view;
+
+// In the order of the enumerators.
+constexpr std::array<string_view, kDataTypeCount> kDataTypes = {"float", "double", "half",  "bfloat16",
+                                                                "int8",  "int32",  "int64", "uint8"};
+constexpr std::array<string_view, 5> kReduceOps = {"sum", "avg", "prod", "min", "max"};
+constexpr std::array<string_view, 4> kCodecs = {"native", "fp32", "fp16", "bf16"};
+constexpr std::array<string_view, 6> kEstimators = {"zero_fill",  "ratio",            "symmetric_ratio",
+                                                    "stratified", "horvitz_thompson", "augmented"};
+constexpr std::array<string_view, 3> kDeliveries = {"exact", "bounded", "best_effort"};
+constexpr std::array<string_view, 10> kStatusCodes = {
+    "ok",          "invalid_argument",   "mismatch",    "deadline_exceeded", "peer_lost",
+    "unavailable", "resource_exhausted", "unsupported", "cancelled",         "internal"};
+
+static_assert(kReduceOps.size() == static_cast<std::size_t>(ReduceOp::max) + 1);
+static_assert(kCodecs.size() == static_cast<std::size_t>(Codec::bf16) + 1);
+static_assert(kEstimators.size() == static_cast<std::size_t>(Estimator::augmented) + 1);
+static_assert(kDeliveries.size() == static_cast<std::size_t>(Delivery::Kind::best_effort) + 1);
+static_assert(kStatusCodes.size() == static_cast<std::size_t>(StatusCode::kInternal) + 1);
+
+template <typename Enum>
+string_view name_of(Enum value, std::span<const string_view> names) {
+  const auto i = static_cast<std::size_t>(value);
+  return i < names.size() ? names[i] : "unknown";
+}
+
+template <typename Enum>
+Result<Enum> parse(const char* what, string_view name, std::span<const string_view> names) {
+  std::string valid;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+    valid.append(i == 0 ? "" : ", ").append(names[i]);
+  }
+  constexpr int kQuotedMax = 40;  // of a name that may be anything, so that the list of valid ones is never cut
+  return Status::error(StatusCode::kInvalidArgument, "unknown %s \"%.*s\"; valid are %s", what,
+                       static_cast<int>(name.size() < kQuotedMax ? name.size() : kQuotedMax), name.data(),
+                       valid.c_str());
+}
+
+}  // namespace
+
+string_view to_string(DataType type) { return name_of(type, kDataTypes); }
+string_view to_string(ReduceOp op) { return name_of(op, kReduceOps); }
+string_view to_string(Codec codec) { return name_of(codec, kCodecs); }
+string_view to_string(Estimator estimator) { return name_of(estimator, kEstimators); }
+string_view to_string(Delivery::Kind kind) { return name_of(kind, kDeliveries); }
+string_view to_string(StatusCode code) { return name_of(code, kStatusCodes); }
+
+Result<Codec> parse_codec(string_view name) { return parse<Codec>("codec", name, kCodecs); }
+Result<Estimator> parse_estimator(string_view name) { return parse<Estimator>("estimator", name, kEstimators); }
+
+}  // namespace leeway
