@@ -1,8 +1,6 @@
-// MPI_Allreduce under any MPI; the launcher's arguments choose the network. The row's name comes from LEEWAY_PEER_NAME.
+// MPI_Allreduce under any MPI; mpirun's arguments choose the network.
 
 #include <mpi.h>
-
-#include <cstdlib>
 
 #include "measurement.h"
 
@@ -34,9 +32,8 @@ class MpiAllReducer : public peers::AllReducer {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const peers::Arguments arguments = peers::parse_arguments(argc, argv);
-  const char* name = std::getenv("LEEWAY_PEER_NAME");
   MpiAllReducer reducer;
-  const bool right = peers::measure(reducer, name == nullptr ? "mpi" : name, arguments);
+  const bool right = peers::measure(reducer, "mpi", arguments);
   MPI_Finalize();
   return right ? 0 : 1;
 }
