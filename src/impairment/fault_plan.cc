@@ -1,0 +1,98 @@
+#include "impairment/fault_plan.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/philox.h"
+
+namespace leeway::impairment {
+namespace {
+
+// A longer burst than this is an outage; walking back over it would cost a hash for every packet.
+constexpr double kBurstMax = 65536.0;
+constexpr Duration kDelayMax = std::chrono::seconds(60);
+
+Status check_probability(const char* name, double value) {
+  if (value >= 0.0 && value <= 1.0) return {};  // false for NaN
+  return Status::error(StatusCode::kInvalidArgument, "fault %s=%g: a probability lies between 0 and 1", name, value);
+}
+
+}  // namespace
+
+Status check_faults(const FaultOptions& options) {
+  const std::pair<const char*, double> probabilities[] = {{"loss", options.loss},
+                                                          {"dup", options.duplicate},
+                                                          {"reorder", options.reorder},
+                                                          {"corrupt", options.corrupt}};
+  for (const auto& [name, value] : probabilities) {
+    if (Status status = check_probability(name, value); !status.ok()) return status;
+  }
+  for (const double value : options.link_loss) {
+    if (Status status = check_probability("link", value); !status.ok()) return status;
+  }
+  if (options.link_loss.size() > static_cast<std::size_t>(limits::kPeersMax)) {
+    return Status::error(StatusCode::kInvalidArgument, "fault link: %zu links, at most %d ranks are supported",
+                         options.link_loss.size(), limits::kPeersMax);
+  }
+  if (!(options.burst >= 1.0 && options.burst <= kBurstMax)) {
+    return Status::error(StatusCode::kInvalidArgument, "fault burst=%g: a mean burst has 1 to %g packets",
+                         options.burst, kBurstMax);
+  }
+  if (options.delay < Duration{0} || options.delay > kDelayMax) {
+    return Status::error(StatusCode::kInvalidArgument, "fault delay=%lldns: 0 to 60 s are supported",
+                         static_cast<long long>(options.delay.count()));
+  }
+  return LossList::parse(options.list).status();
+}
+
+Result<FaultPlan> FaultPlan::create(const FaultOptions& options) {
+  if (Status status = check_faults(options); !status.ok()) return status;
+  return FaultPlan(options, LossList::parse(options.list).value());
+}
+
+FaultPlan::FaultPlan(const FaultOptions& options, LossList list) : options_(options), list_(std::move(list)) {
+  if (options.burst > 1.0) bursts_.emplace(options.seed, options.burst);
+}
+
+Fate FaultPlan::fate(const PacketAddress& packet) {
+  Fate fate;
+  fate.lost = is_lost(packet);
+  if (fate.lost) return fate;
+  fate.duplicate = happens(HashStream::duplicate, packet, options_.duplicate);
+  fate.corrupt = happens(HashStream::corrupt, packet, options_.corrupt);
+  if (fate.corrupt) fate.corrupt_bit = hash(HashStream::corrupt_bit, packet);
+  if (happens(HashStream::reorder, packet, options_.reorder)) {
+    fate.reorder = 1 + static_cast<int>(hash(HashStream::reorder_distance, packet) % kReorderDistanceMax);
+  }
+  fate.delay = options_.delay;
+  return fate;
+}
+
+bool FaultPlan::is_lost(const PacketAddress& packet) {
+  if (list_.contains(packet)) return true;
+  const double rate = loss_of(packet.source);
+  // Control datagrams are too few and too far apart for bursts.
+  if (!bursts_ || packet.control) return happens(HashStream::loss, packet, rate);
+  if (rate <= 0.0) return false;
+  // The first pass travels in the sender's order; later ones are sent by rising index.
+  const std::uint32_t place = packet.attempt == 0 ? packet.position : packet.index;
+  return bursts_->lost({packet.source, packet.destination, packet.round, packet.phase, packet.attempt}, place, rate);
+}
+
+double FaultPlan::loss_of(Rank source) const {
+  return source < options_.link_loss.size() ? options_.link_loss[source] : options_.loss;
+}
+
+std::uint64_t FaultPlan::hash(HashStream stream, const PacketAddress& packet) const {
+  const std::uint8_t detail = packet.control ? packet.type : packet.phase;
+  const std::uint64_t key = hash_key(stream, packet.source, packet.destination, detail, packet.control);
+  if (packet.control) return keyed_hash(options_.seed, key, packet.sequence, 0, 0);
+  return keyed_hash(options_.seed, key, packet.round, packet.index, packet.attempt);
+}
+
+bool FaultPlan::happens(HashStream stream, const PacketAddress& packet, double probability) const {
+  return probability > 0.0 && to_unit(hash(stream, packet)) < probability;
+}
+
+}  // namespace leeway::impairment

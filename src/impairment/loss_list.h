@@ -1,0 +1,36 @@
+// Packets named one by one to be lost: "source>destination/round/phase/index", comma separated, * for any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "impairment/packet_address.h"
+#include "leeway/status.h"
+
+namespace leeway::impairment {
+
+class LossList {
+ public:
+  // An error quotes the entry that is wrong. An empty text is an empty list.
+  static Result<LossList> parse(std::string_view text);
+
+  // First attempts of data packets only: what is sent again gets through.
+  bool contains(const PacketAddress& packet) const;
+  bool empty() const { return entries_.empty(); }
+
+ private:
+  struct Entry {  // nothing: matches any
+    std::optional<std::uint32_t> source;
+    std::optional<std::uint32_t> destination;
+    std::optional<std::uint32_t> round;
+    std::optional<std::uint32_t> phase;
+    std::optional<std::uint32_t> index;
+  };
+  static bool parse_entry(std::string_view text, Entry& entry);
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace leeway::impairment

@@ -1,0 +1,28 @@
+// What a datagram is, as far as its fate depends on it. The same packet has the same address over every transport and
+// in the simulator, whenever it comes.
+#pragma once
+
+#include <cstdint>
+
+#include "leeway/types.h"
+
+namespace leeway::impairment {
+
+struct PacketAddress {
+  Rank source = kNoRank;
+  Rank destination = kNoRank;
+  bool control = false;        // anything that carries no tensor data
+
+  // Data: place of the packet in its operation.
+  std::uint32_t round = 0;
+  std::uint8_t phase = 0;      // 0 reduce, 1 spread, 2 point to point
+  std::uint16_t attempt = 0;   // 0 = first pass
+  std::uint32_t index = 0;     // place in the shard
+  std::uint32_t position = 0;  // place in the sender's order of the first pass
+
+  // Control: its type, and its number on the link.
+  std::uint8_t type = 0;
+  std::uint32_t sequence = 0;
+};
+
+}  // namespace leeway::impairment

@@ -1,0 +1,223 @@
+#include "transport/fault/fault_transport.h"
+
+#include <algorithm>
+
+#include "wire/packet.h"
+
+namespace leeway::transport {
+namespace {
+
+using impairment::Fate;
+using impairment::PacketAddress;
+
+// Datagrams taken from below at a time.
+constexpr std::size_t kArrivalsMax = 256;
+
+// Batches of nothing but lost datagrams that one receive() looks through before it returns empty-handed.
+constexpr int kLostBatchesMax = 4;
+
+// False for what is not a Leeway datagram.
+bool read_address(ByteSpan datagram, PacketAddress& address) {
+  wire::Prefix prefix;
+  if (wire::decode_prefix(datagram, nullptr, prefix) != wire::Refusal::none) return false;
+  address.source = prefix.source;
+  address.destination = prefix.destination;
+  address.control = prefix.type != wire::PacketType::data;
+  address.type = static_cast<std::uint8_t>(prefix.type);
+  address.sequence = prefix.sequence;
+  if (address.control) return true;
+  wire::DataHeader header;
+  ByteSpan payload;
+  if (wire::decode_data(datagram, header, payload) != wire::Refusal::none) return false;
+  address.round = header.round;
+  address.phase = static_cast<std::uint8_t>(header.kind);
+  address.attempt = header.attempt;
+  address.index = header.index;
+  address.position = header.position;
+  return true;
+}
+
+void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
+  const std::uint64_t at = bit % (bytes.size() * 8);
+  bytes[at / 8] ^= static_cast<std::byte>(1u << (at % 8));
+}
+
+}  // namespace
+
+FaultTransport::FaultTransport(std::unique_ptr<DatagramTransport> inner, impairment::FaultPlan plan,
+                               ClockFunction clock, std::size_t slots)
+    : inner_(std::move(inner)),
+      plan_(std::move(plan)),
+      clock_(std::move(clock)),
+      name_(std::string(inner_->name()) + "+faults"),
+      arrivals_(kArrivalsMax),
+      pool_(slots, inner_->limits().datagram_bytes_max),
+      delayed_(slots),
+      ready_(slots) {
+  overtaken_.reserve(slots);
+  lent_.reserve(slots);
+}
+
+std::size_t FaultTransport::receive(std::span<Received> out) {
+  reclaim_lent();
+  const Instant now = clock_();
+  Output output{out};
+  release_overdue(now);
+  release_delayed(now, output);
+  hand_out_ready(output, 0);
+  // What the inner transport lent stays valid only until its next receive(), so a batch of which something was handed
+  // out is the last one.
+  for (int batch = 0; batch < kLostBatchesMax && output.room() > 0 && take_in(now, output) > 0; ++batch) {
+    if (output.filled > 0) break;
+  }
+  return output.filled;
+}
+
+void FaultTransport::wait(Duration timeout) {
+  if (!ready_.empty()) return;
+  if (!delayed_.empty() || !overtaken_.empty()) {
+    timeout = std::min(timeout, std::max(next_release() - clock_(), Duration{0}));
+  }
+  inner_->wait(timeout);
+}
+
+void FaultTransport::reclaim_lent() {
+  for (const HeldIndex index : lent_) pool_.free(index);
+  lent_.clear();
+}
+
+void FaultTransport::release_delayed(Instant now, Output& output) {
+  while (!delayed_.empty() && output.room() > 0 && pool_[delayed_.front()].due <= now) {
+    const HeldIndex index = delayed_.pop();
+    Held& held = pool_[index];
+    if (held.fate.reorder > 0) {
+      held.due = now + kReorderHold;
+      overtaken_.push_back(index);
+      ++faults_.reordered;
+      continue;
+    }
+    const bool twice = held.fate.duplicate;
+    lend(index, output);
+    if (twice) duplicate(pool_.view(index));
+    on_overtaken();
+  }
+}
+
+void FaultTransport::release_overdue(Instant now) {
+  std::erase_if(overtaken_, [&](HeldIndex index) {
+    if (pool_[index].due > now) return false;
+    ready_.push(index);
+    return true;
+  });
+}
+
+void FaultTransport::hand_out_ready(Output& output, std::size_t keep_free) {
+  while (!ready_.empty() && output.room() > keep_free) {
+    const HeldIndex index = ready_.pop();
+    const bool twice = pool_[index].fate.duplicate;
+    lend(index, output);
+    if (!twice) continue;
+    pool_[index].fate.duplicate = false;
+    duplicate(pool_.view(index));
+  }
+}
+
+// One batch from below; returns how many datagrams it had.
+std::size_t FaultTransport::take_in(Instant now, Output& output) {
+  const std::size_t wanted = std::min(arrivals_.size(), output.room());
+  const std::size_t count = inner_->receive(std::span(arrivals_).first(wanted));
+  for (std::size_t i = 0; i < count; ++i) {
+    on_arrival(now, arrivals_[i], output);
+    hand_out_ready(output, count - i - 1);  // the rest of the batch needs a place each
+  }
+  return count;
+}
+
+void FaultTransport::on_arrival(Instant now, Received datagram, Output& output) {
+  PacketAddress address;
+  if (!read_address(datagram.bytes, address)) {
+    ++faults_.undecodable;
+    output.put(datagram);
+    return;
+  }
+  const Fate fate = plan_.fate(address);
+  if (fate.lost) {
+    ++(address.control ? faults_.lost_control : faults_.lost_data);
+    return;
+  }
+  if (fate.corrupt) {
+    flip_bit(datagram.bytes, fate.corrupt_bit);
+    ++faults_.corrupted;
+  }
+  if (fate.delay > Duration{0} && delay(now, datagram, fate)) return;
+  if (fate.reorder > 0 && hold_back(now, datagram, fate)) return;
+  output.put(datagram);
+  on_overtaken();
+  if (fate.duplicate) duplicate(datagram);
+}
+
+// A datagram was handed out: those that waited for it are one step nearer.
+void FaultTransport::on_overtaken() {
+  std::erase_if(overtaken_, [&](HeldIndex index) {
+    if (--pool_[index].fate.reorder > 0) return false;
+    ready_.push(index);
+    return true;
+  });
+}
+
+bool FaultTransport::delay(Instant now, const Received& datagram, const Fate& fate) {
+  const auto index = pool_.keep(datagram);
+  if (!index) {
+    ++faults_.not_held;
+    return false;
+  }
+  pool_[*index].fate = fate;
+  pool_[*index].due = now + fate.delay;
+  delayed_.push(*index);
+  ++faults_.delayed;
+  return true;
+}
+
+bool FaultTransport::hold_back(Instant now, const Received& datagram, const Fate& fate) {
+  const auto index = pool_.keep(datagram);
+  if (!index) {
+    ++faults_.not_held;
+    return false;
+  }
+  pool_[*index].fate = fate;
+  pool_[*index].due = now + kReorderHold;
+  overtaken_.push_back(*index);
+  ++faults_.reordered;
+  return true;
+}
+
+void FaultTransport::duplicate(const Received& datagram) {
+  const auto index = pool_.keep(datagram);
+  if (!index) {
+    ++faults_.not_held;
+    return;
+  }
+  ready_.push(*index);
+  ++faults_.duplicated;
+}
+
+void FaultTransport::lend(HeldIndex index, Output& output) {
+  output.put(pool_.view(index));
+  lent_.push_back(index);
+}
+
+Instant FaultTransport::next_release() const {
+  Instant next = Instant::infinite_future();
+  if (!delayed_.empty()) next = pool_[delayed_.front()].due;
+  for (const HeldIndex index : overtaken_) next = std::min(next, pool_[index].due);
+  return next;
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> FaultTransport::named_fault_counters() const {
+  return {{"injected_lost_data", faults_.lost_data},   {"injected_lost_control", faults_.lost_control},
+          {"injected_duplicated", faults_.duplicated}, {"injected_reordered", faults_.reordered},
+          {"injected_corrupted", faults_.corrupted},   {"injected_delayed", faults_.delayed},
+          {"injected_not_held", faults_.not_held},     {"injected_undecodable", faults_.undecodable}};
+}
+
+}  // namespace leeway::transport
