@@ -24,40 +24,56 @@ namespace leeway::tools {
 namespace {
 
 using namespace std::chrono_literals;
-using namespace perf;  // NOLINT(google-build-using-namespace): this file is that namespace's command line
+using namespace perf;  // NOLINT(google-build-using-namespace): the command line of that namespace
 
 constexpr int kExitWrong = 1;
 constexpr int kExitUsage = 2;
 
 void add_options(CLI::App& command, Arguments& a) {
-  command.add_option("--op", a.operation, "Collective, e.g. all_reduce, reduce_scatter, sendrecv")->capture_default_str();
-  command.add_option("--ranks", a.ranks, "Local processes to start; not needed under a launcher")->capture_default_str();
-  command.add_option("--min", a.bytes_min, "Smallest size in bytes; K, M, G allowed")->capture_default_str();
+  command.add_option("--op", a.operation, "Collective, e.g. all_reduce, reduce_scatter, sendrecv")
+      ->capture_default_str();
+  command.add_option("--ranks", a.ranks, "Local processes to start; not needed under a launcher")
+      ->capture_default_str();
+  command.add_option("--min", a.bytes_min, "Smallest size in bytes; K, M, G allowed")
+      ->capture_default_str();
   command.add_option("--max", a.bytes_max, "Largest size")->capture_default_str();
   command.add_option("--factor", a.factor, "Ratio of consecutive sizes")->capture_default_str();
   command.add_option("--iters", a.iterations, "Timed iterations a size")->capture_default_str();
   command.add_option("--warmup", a.warmup, "Untimed iterations before them")->capture_default_str();
-  command.add_option("--check", a.checks, "Calls whose result is compared with the truth")->capture_default_str();
-  command.add_option("--dtype", a.dtype, "Element type, e.g. float, bfloat16, int32")->capture_default_str();
-  command.add_option("--redop", a.redop, "Reduction: sum, avg, prod, min, max")->capture_default_str();
+  command.add_option("--check", a.checks, "Calls whose result is compared with the truth")
+      ->capture_default_str();
+  command.add_option("--dtype", a.dtype, "Element type, e.g. float, bfloat16, int32")
+      ->capture_default_str();
+  command.add_option("--redop", a.redop, "Reduction: sum, avg, prod, min, max")
+      ->capture_default_str();
   command.add_option("--root", a.root, "Root of rooted operations")->capture_default_str();
-  command.add_option("--codec", a.codec, "How float travels: native, fp32, fp16, bf16")->capture_default_str();
-  command.add_option("--delivery", a.delivery, "exact, best_effort or bounded:LOSS")->capture_default_str();
-  command.add_option("--spread", a.spread, "Spread half of all_reduce: exact or best_effort")->capture_default_str();
-  command.add_option("--deadline-ms", a.deadline_ms, "Deadline of a call (default 60000 exact, 1000 lossy)");
-  command.add_option("--estimator", a.estimator, "How lossy sums are formed")->capture_default_str();
+  command.add_option("--codec", a.codec, "How float travels: native, fp32, fp16, bf16")
+      ->capture_default_str();
+  command.add_option("--delivery", a.delivery, "exact, best_effort or bounded:LOSS")
+      ->capture_default_str();
+  command.add_option("--spread", a.spread, "Spread half of all_reduce: exact or best_effort")
+      ->capture_default_str();
+  command.add_option("--deadline-ms", a.deadline_ms,
+                     "Deadline of a call (default 60000 exact, 1000 lossy)");
+  command.add_option("--estimator", a.estimator, "How lossy sums are formed")
+      ->capture_default_str();
   command.add_option("--loss", a.loss, "Fraction of datagrams to lose");
   command.add_option("--burst", a.burst, "Mean length of loss bursts in packets");
   command.add_option("--seed", a.seed, "Seed of losses and permutations");
-  command.add_option("--datagram-bytes", a.datagram_bytes, "Largest datagram (default: from the path MTU)");
-  command.add_option("--json", a.json_path, "Also write the rows to this file (- for standard output)");
+  command.add_option("--datagram-bytes", a.datagram_bytes,
+                     "Largest datagram (default: from the path MTU)");
+  command.add_option("--json", a.json_path,
+                     "Also write the rows to this file (- for standard output)");
 }
 
-int complain(const Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.c_str());
-  const bool usage = status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kUnsupported ||
-                     status.code() == StatusCode::kMismatch;
-  return usage ? kExitUsage : kExitWrong;
+// Prints the error and returns the exit code. All ranks refuse the same arguments for the same
+// reason, so that only rank 0 says it; other errors are each rank's own.
+int complain(const Status& status, int rank = 0) {
+  const bool is_usage = status.code() == StatusCode::kInvalidArgument ||
+                        status.code() == StatusCode::kUnsupported ||
+                        status.code() == StatusCode::kMismatch;
+  if (!is_usage || rank == 0) std::fprintf(stderr, "error: %s\n", status.c_str());
+  return is_usage ? kExitUsage : kExitWrong;
 }
 
 void print(const std::string& text) {
@@ -66,26 +82,32 @@ void print(const std::string& text) {
 }
 
 // Names of the library are literals, hence end in a zero.
-const char* c_str(std::string_view name) { return name.data(); }
+const char* c_str(std::string_view name) {
+  return name.data();
+}
 
 void print_preamble(const Communicator& communicator, const Settings& settings) {
   const CollectiveOptions& options = settings.collective;
   const FaultOptions& faults = communicator.options().faults;
   std::printf("# leeway perf %s\n# Collective test starting: %s_perf\n", LEEWAY_VERSION_STRING,
               c_str(to_string(settings.operation)));
-  std::printf("# ranks %d minBytes %zu maxBytes %zu warmup iters: %d iters: %d validation: %d datagram: %zu bytes\n",
-              communicator.size(), settings.sizes.front(), settings.sizes.back(), settings.warmup,
-              settings.iterations, settings.checks, communicator.datagram_bytes());
+  std::printf(
+      "# ranks %d minBytes %zu maxBytes %zu warmup iters: %d iters: %d validation: %d datagram: "
+      "%zu bytes\n",
+      communicator.size(), settings.sizes.front(), settings.sizes.back(), settings.warmup,
+      settings.iterations, settings.checks, communicator.datagram_bytes());
   std::printf("# mode %s: delivery %s, spread %s, deadline %lld ms, codec %s, estimator %s\n",
               settings.lossy() ? "lossy" : "exact", c_str(to_string(options.delivery.kind)),
-              c_str(to_string(options.spread)), static_cast<long long>(options.delivery.deadline / 1ms),
+              c_str(to_string(options.spread)),
+              static_cast<long long>(options.delivery.deadline / 1ms),
               c_str(to_string(options.codec)), c_str(to_string(options.estimator)));
-  std::printf("# injected loss %g %% in bursts of mean %g packets, seed %llu\n#\n", faults.loss * 100, faults.burst,
-              static_cast<unsigned long long>(faults.seed));
+  std::printf("# injected loss %g %% in bursts of mean %g packets, seed %llu\n#\n",
+              faults.loss * 100, faults.burst, static_cast<unsigned long long>(faults.seed));
   print(format_header());
 }
 
-// Halves of rows that went wrong and the mean bandwidth over all halves, as nccl-tests' footer counts them.
+// Halves of rows that went wrong and the mean bandwidth over all halves, as nccl-tests' footer
+// counts them.
 struct Totals {
   int halves = 0;
   int halves_wrong = 0;
@@ -98,23 +120,23 @@ struct Totals {
   }
 };
 
-Status conclude(const Communicator& communicator, const Settings& settings, std::span<const Row> rows,
-                const Totals& totals) {
-  print(format_footer(totals.halves_wrong, totals.busbw_sum / totals.halves, to_string(settings.operation)));
+Status conclude(const Communicator& communicator, const Settings& settings,
+                std::span<const Row> rows, const Totals& totals) {
+  print(format_footer(totals.halves_wrong, totals.busbw_sum / totals.halves,
+                      to_string(settings.operation)));
   if (settings.json_path.empty()) return Status();
   return write_text(settings.json_path,
                     to_json(rows, settings, communicator.options().faults, communicator.size()));
 }
 
-Result<int> run_rank(const Arguments& arguments, const Settings& settings) {
-  const auto options = communicator_options(arguments);
-  if (!options.ok()) return options.status();
-  auto created = Communicator::create(*options);
+Result<int> run_rank(const Options& options, const Settings& settings) {
+  auto created = Communicator::create(options);
   if (!created.ok()) return created.status();
   Communicator& communicator = **created;
   const bool is_printer = communicator.rank() == 0;
   if (settings.root >= communicator.size()) {
-    return Status::error(StatusCode::kInvalidArgument, "--root %d of %d ranks", settings.root, communicator.size());
+    return Status::error(StatusCode::kInvalidArgument, "--root %d of %d ranks", settings.root,
+                         communicator.size());
   }
   if (is_printer) print_preamble(communicator, settings);
   std::vector<Row> rows;
@@ -128,7 +150,8 @@ Result<int> run_rank(const Arguments& arguments, const Settings& settings) {
     if (is_printer) print(format_row(*row));
   }
   if (is_printer) {
-    if (const Status status = conclude(communicator, settings, rows, totals); !status.ok()) return status;
+    if (const Status status = conclude(communicator, settings, rows, totals); !status.ok())
+      return status;
   }
   return totals.halves_wrong > 0 ? kExitWrong : 0;
 }
@@ -136,14 +159,18 @@ Result<int> run_rank(const Arguments& arguments, const Settings& settings) {
 int run(Arguments arguments) {
   const auto settings = understand(arguments);
   if (!settings.ok()) return complain(settings.status());
-  const auto environment = communicator_options(arguments);
-  if (!environment.ok()) return complain(environment.status());
-  if (arguments.ranks == 0 && !environment->world_size) arguments.ranks = kRanksDefault;
+  auto options = communicator_options(arguments);
+  if (!options.ok()) return complain(options.status());
+  if (arguments.ranks == 0 && !options->world_size) arguments.ranks = kRanksDefault;
   const auto launched = launch_local_ranks(arguments.ranks);
   if (!launched.ok()) return complain(launched.status());
   if (!launched->is_worker) return launched->exit_code;
-  const auto exit_code = run_rank(arguments, *settings);
-  return exit_code.ok() ? *exit_code : complain(exit_code.status());
+  if (!options->world_size) {  // one rank, and no launcher that would have said so
+    options->rank = 0;
+    options->world_size = 1;
+  }
+  const auto exit_code = run_rank(*options, *settings);
+  return exit_code.ok() ? *exit_code : complain(exit_code.status(), options->rank.value_or(0));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Gloo's ring all-reduce over TCP on loopback. Starts its own ranks as processes, which meet through a file store.
+// Gloo's ring all-reduce over TCP on loopback. Starts its own ranks as processes, which meet
+// through a file store.
 
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -37,7 +38,8 @@ class GlooAllReducer : public peers::AllReducer {
   }
 
   void sum(const float* input, float* output, std::size_t count) override {
-    reduce(const_cast<float*>(input), output, count, &gloo::sum<float>);  // Gloo's setInput takes no const
+    reduce(const_cast<float*>(input), output, count,
+           &gloo::sum<float>);  // Gloo's setInput takes no const
   }
 
   void maximum(std::vector<double>& values) override {
@@ -47,7 +49,8 @@ class GlooAllReducer : public peers::AllReducer {
 
  private:
   template <typename T>
-  void reduce(T* input, T* output, std::size_t count, void (*combine)(void*, const void*, const void*, std::size_t)) {
+  void reduce(T* input, T* output, std::size_t count,
+              void (*combine)(void*, const void*, const void*, std::size_t)) {
     gloo::AllreduceOptions options(context_);
     options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
     options.setTag(2);

@@ -25,7 +25,8 @@ long parse_positive(const char* text) {
 std::vector<std::size_t> parse_sizes(const char* text) {
   std::vector<std::size_t> sizes;
   std::stringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');) sizes.push_back(parse_positive(item.c_str()));
+  for (std::string item; std::getline(stream, item, ',');)
+    sizes.push_back(parse_positive(item.c_str()));
   if (sizes.empty()) refuse("no sizes in", text);
   return sizes;
 }
@@ -50,11 +51,13 @@ std::size_t count_wrong(const AllReducer& reducer, const std::vector<float>& out
   return wrong;
 }
 
-double time_once_us(AllReducer& reducer, const std::vector<float>& input, std::vector<float>& output) {
+double time_once_us(AllReducer& reducer, const std::vector<float>& input,
+                    std::vector<float>& output) {
   reducer.barrier();
   const auto start = std::chrono::steady_clock::now();
   reducer.sum(input.data(), output.data(), input.size());
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 void print(const AllReducer& reducer, const std::string& name, std::size_t bytes,
@@ -63,9 +66,10 @@ void print(const AllReducer& reducer, const std::string& name, std::size_t bytes
   const double p50 = percentile(times_us, 0.50);
   const double ranks = reducer.size();
   const double busbw = static_cast<double>(bytes) / p50 / 1e3 * 2 * (ranks - 1) / ranks;
-  std::printf("{\"peer\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"iterations\":%zu,\"time_us_p50\":%.2f,"
-              "\"time_us_p99\":%.2f,\"busbw_GBps\":%.4f}\n",
-              name.c_str(), reducer.size(), bytes, times_us.size(), p50, percentile(times_us, 0.99), busbw);
+  std::printf(
+      "{\"peer\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"iterations\":%zu,\"time_us_p50\":%.2f,"
+      "\"time_us_p99\":%.2f,\"busbw_GBps\":%.4f}\n",
+      name.c_str(), reducer.size(), bytes, times_us.size(), p50, percentile(times_us, 0.99), busbw);
   std::fflush(stdout);
 }
 
@@ -82,7 +86,8 @@ bool measure_size(AllReducer& reducer, const std::string& name, const Arguments&
   const double wrong = times_us.back();
   times_us.pop_back();
   if (reducer.rank() == 0) {
-    if (wrong > 0) std::fprintf(stderr, "%s: %g wrong elements at %zu bytes\n", name.c_str(), wrong, bytes);
+    if (wrong > 0)
+      std::fprintf(stderr, "%s: %g wrong elements at %zu bytes\n", name.c_str(), wrong, bytes);
     print(reducer, name, bytes, std::move(times_us));
   }
   return wrong == 0;
@@ -95,18 +100,24 @@ Arguments parse_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 == argc) refuse("no value for", argv[i]);
     const std::string name = argv[i];
-    if (name == "--ranks") arguments.ranks = static_cast<int>(parse_positive(argv[i + 1]));
-    else if (name == "--iters") arguments.iterations = static_cast<int>(parse_positive(argv[i + 1]));
-    else if (name == "--warmup") arguments.warmup = static_cast<int>(parse_positive(argv[i + 1]));
-    else if (name == "--sizes") arguments.sizes = parse_sizes(argv[i + 1]);
-    else refuse("unknown option", argv[i]);
+    if (name == "--ranks")
+      arguments.ranks = static_cast<int>(parse_positive(argv[i + 1]));
+    else if (name == "--iters")
+      arguments.iterations = static_cast<int>(parse_positive(argv[i + 1]));
+    else if (name == "--warmup")
+      arguments.warmup = static_cast<int>(parse_positive(argv[i + 1]));
+    else if (name == "--sizes")
+      arguments.sizes = parse_sizes(argv[i + 1]);
+    else
+      refuse("unknown option", argv[i]);
   }
   return arguments;
 }
 
 bool measure(AllReducer& reducer, const std::string& name, const Arguments& arguments) {
   bool right = true;
-  for (const std::size_t bytes : arguments.sizes) right &= measure_size(reducer, name, arguments, bytes);
+  for (const std::size_t bytes : arguments.sizes)
+    right &= measure_size(reducer, name, arguments, bytes);
   return right;
 }
 

@@ -1,7 +1,9 @@
-// The measurement that every peer driver shares: a verified float32 sum all-reduce, timed the way `leeway perf` does it.
+// The measurement that every peer driver shares: a verified float32 sum all-reduce, timed the way
+// `leeway perf` does it.
 //
-// All ranks meet at a barrier, then each times its own call; an iteration lasts as long as its slowest rank. Percentiles
-// are over iterations. The result of the last iteration of every size is compared with the exact sum.
+// All ranks meet at a barrier, then each times its own call; an iteration lasts as long as its
+// slowest rank. Percentiles are over iterations. The result of the last iteration of every size is
+// compared with the exact sum.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +20,8 @@ class AllReducer {
   virtual int size() const = 0;
   virtual void barrier() = 0;
   virtual void sum(const float* input, float* output, std::size_t count) = 0;
-  virtual void maximum(std::vector<double>& values) = 0;  // element by element over all ranks, in place
+  virtual void maximum(
+      std::vector<double>& values) = 0;  // element by element over all ranks, in place
 };
 
 struct Arguments {
@@ -28,7 +31,8 @@ struct Arguments {
   std::vector<std::size_t> sizes = {4096, 262144, 2097152, 16777216};
 };
 
-// --ranks N --iters N --warmup N --sizes BYTES,BYTES,... Exits with status 2 and one line on anything else.
+// --ranks N --iters N --warmup N --sizes BYTES,BYTES,... Exits with status 2 and one line on
+// anything else.
 Arguments parse_arguments(int argc, char** argv);
 
 // Measures every size; rank 0 prints one JSON object a line. False if any rank's result was wrong.

@@ -11,7 +11,8 @@ namespace {
 bool add_up(leeway::Communicator& communicator) {
   std::vector<float> gradient(1000, static_cast<float>(communicator.rank() + 1));
   const auto report = communicator.all_reduce(std::span(gradient));
-  if (!report.ok()) std::fprintf(stderr, "rank %d: %s\n", communicator.rank(), report.status().c_str());
+  if (!report.ok())
+    std::fprintf(stderr, "rank %d: %s\n", communicator.rank(), report.status().c_str());
   return report.ok() && gradient.front() == 3.0f && gradient.back() == 3.0f;
 }
 

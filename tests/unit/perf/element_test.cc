@@ -25,7 +25,9 @@ std::uint16_t bits_of(DataType type, double value) {
   return bits;
 }
 
-double value_of(DataType type, std::uint16_t bits) { return load_element(ConstTensorView(&bits, 1, type), 0); }
+double value_of(DataType type, std::uint16_t bits) {
+  return load_element(ConstTensorView(&bits, 1, type), 0);
+}
 
 TEST(Element, EveryIntegerUpToTheBoundSurvives) {
   for (const DataType type : kAll) {
@@ -38,12 +40,15 @@ TEST(Element, EveryIntegerUpToTheBoundSurvives) {
 }
 
 TEST(Element, TheBoundItselfSurvives) {
-  for (const DataType type : kAll) EXPECT_EQ(round_trip(type, integer_max(type)), integer_max(type)) << to_string(type);
+  for (const DataType type : kAll)
+    EXPECT_EQ(round_trip(type, integer_max(type)), integer_max(type)) << to_string(type);
 }
 
 TEST(Element, TheBoundIsTightForNarrowFloats) {
-  EXPECT_NE(round_trip(DataType::bf16, integer_max(DataType::bf16) + 1), integer_max(DataType::bf16) + 1);
-  EXPECT_NE(round_trip(DataType::f16, integer_max(DataType::f16) + 1), integer_max(DataType::f16) + 1);
+  EXPECT_NE(round_trip(DataType::bf16, integer_max(DataType::bf16) + 1),
+            integer_max(DataType::bf16) + 1);
+  EXPECT_NE(round_trip(DataType::f16, integer_max(DataType::f16) + 1),
+            integer_max(DataType::f16) + 1);
 }
 
 TEST(Element, NeighboursAreLeftAlone) {

@@ -11,7 +11,13 @@ Row row_of_4_kib() {
   Row row;
   row.bytes = 4096;
   row.type = "float";
-  row.out_of_place = {.time_us = 50, .p50_us = 40, .p99_us = 90, .algbw_GBps = 0, .busbw_GBps = 0, .wrong = 0, .nmse = 0};
+  row.out_of_place = {.time_us = 50,
+                      .p50_us = 40,
+                      .p99_us = 90,
+                      .algbw_GBps = 0,
+                      .busbw_GBps = 0,
+                      .wrong = 0,
+                      .nmse = 0};
   row.loss = 0.1;
   return row;
 }
@@ -26,8 +32,9 @@ nlohmann::json rows_as_json(const Row& row) {
 TEST(ToJson, RowHasEveryDocumentedKey) {
   const auto rows = rows_as_json(row_of_4_kib());
   ASSERT_EQ(rows.size(), 1u);
-  for (const char* key : {"op", "ranks", "bytes", "dtype", "codec", "delivery", "loss_injected", "loss_observed",
-                          "time_us_p50", "time_us_p99", "algbw_GBps", "busbw_GBps", "wrong", "nmse"}) {
+  for (const char* key :
+       {"op", "ranks", "bytes", "dtype", "codec", "delivery", "loss_injected", "loss_observed",
+        "time_us_p50", "time_us_p99", "algbw_GBps", "busbw_GBps", "wrong", "nmse"}) {
     EXPECT_TRUE(rows[0].contains(key)) << key;
   }
   EXPECT_EQ(rows[0]["op"], "all_reduce");

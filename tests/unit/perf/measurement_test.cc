@@ -18,7 +18,8 @@ Settings small_settings(Operation operation) {
 }
 
 // Rank 0's row after all ranks measured together.
-Row measure_inproc(int ranks, const Settings& settings, std::size_t bytes, const Options& options = {}) {
+Row measure_inproc(int ranks, const Settings& settings, std::size_t bytes,
+                   const Options& options = {}) {
   auto communicators = Communicator::create_inproc(ranks, options);
   EXPECT_TRUE(communicators.ok()) << communicators.status().c_str();
   std::vector<Row> rows(static_cast<std::size_t>(ranks));
@@ -63,9 +64,10 @@ TEST_P(EveryOperation, IsExactUnderLoss) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Measure, EveryOperation,
-                         testing::Values(Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
-                                         Operation::broadcast, Operation::reduce, Operation::gather,
-                                         Operation::scatter, Operation::all_to_all, Operation::sendrecv),
+                         testing::Values(Operation::all_reduce, Operation::reduce_scatter,
+                                         Operation::all_gather, Operation::broadcast,
+                                         Operation::reduce, Operation::gather, Operation::scatter,
+                                         Operation::all_to_all, Operation::sendrecv),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
 TEST(Measure, BestEffortUnderLossIsMeasuredNotCompared) {

@@ -6,9 +6,10 @@
 namespace leeway::tools::perf {
 namespace {
 
-constexpr Operation kAll[] = {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
-                              Operation::broadcast,  Operation::reduce,         Operation::gather,
-                              Operation::scatter,    Operation::all_to_all,     Operation::sendrecv};
+constexpr Operation kAll[] = {
+    Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
+    Operation::broadcast,  Operation::reduce,         Operation::gather,
+    Operation::scatter,    Operation::all_to_all,     Operation::sendrecv};
 
 TEST(ParseOperation, EveryNameIsUnderstood) {
   for (const Operation operation : kAll) {
@@ -27,8 +28,8 @@ TEST(ParseOperation, UnknownNameIsQuoted) {
 TEST(BusFactor, MatchesNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(Operation::all_reduce, 4), 1.5);
   EXPECT_DOUBLE_EQ(bus_factor(Operation::all_reduce, 2), 1.0);
-  for (const Operation operation : {Operation::reduce_scatter, Operation::all_gather, Operation::gather,
-                                    Operation::scatter, Operation::all_to_all}) {
+  for (const Operation operation : {Operation::reduce_scatter, Operation::all_gather,
+                                    Operation::gather, Operation::scatter, Operation::all_to_all}) {
     EXPECT_DOUBLE_EQ(bus_factor(operation, 4), 0.75) << to_string(operation);
   }
   for (const Operation operation : {Operation::broadcast, Operation::reduce, Operation::sendrecv}) {
@@ -37,7 +38,8 @@ TEST(BusFactor, MatchesNcclTests) {
 }
 
 TEST(Layout, FullSizeOperationsUseTheSizeOnBothSides) {
-  for (const Operation operation : {Operation::all_reduce, Operation::broadcast, Operation::reduce, Operation::sendrecv}) {
+  for (const Operation operation :
+       {Operation::all_reduce, Operation::broadcast, Operation::reduce, Operation::sendrecv}) {
     const Layout buffers = layout(operation, 4096, DataType::f32, 4);
     EXPECT_EQ(buffers.count, 1024u);
     EXPECT_EQ(buffers.input_count, 1024u);
@@ -64,12 +66,15 @@ TEST(Layout, BlocksAreRoundedDownToSixteenBytes) {
 }
 
 TEST(Layout, NoBufferIsEverEmpty) {
-  for (const Operation operation : kAll) EXPECT_EQ(layout(operation, 1, DataType::f64, 5).count, 1u);
+  for (const Operation operation : kAll)
+    EXPECT_EQ(layout(operation, 1, DataType::f64, 5).count, 1u);
 }
 
 // Rank 2 of 4, root 1.
 TEST(Origin, NamesTheSourceOfEveryBlock) {
-  const auto from = [](Operation operation, std::size_t block) { return origin(operation, 2, 4, 1, block); };
+  const auto from = [](Operation operation, std::size_t block) {
+    return origin(operation, 2, 4, 1, block);
+  };
   EXPECT_EQ(from(Operation::all_reduce, 0)->source, std::nullopt);
   EXPECT_EQ(from(Operation::reduce_scatter, 0)->source, std::nullopt);
   EXPECT_EQ(from(Operation::reduce_scatter, 0)->block, 2u);
@@ -83,7 +88,9 @@ TEST(Origin, NamesTheSourceOfEveryBlock) {
   EXPECT_EQ(from(Operation::sendrecv, 0)->source, 1);
 }
 
-TEST(Origin, SendrecvWrapsAround) { EXPECT_EQ(origin(Operation::sendrecv, 0, 4, 0, 0)->source, 3); }
+TEST(Origin, SendrecvWrapsAround) {
+  EXPECT_EQ(origin(Operation::sendrecv, 0, 4, 0, 0)->source, 3);
+}
 
 TEST(Origin, OnlyTheRootReceivesInReduceAndGather) {
   EXPECT_FALSE(origin(Operation::reduce, 2, 4, 1, 0));

@@ -13,7 +13,8 @@ namespace {
 
 constexpr DataType kTypes[] = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
                                DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
-constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod, ReduceOp::min, ReduceOp::max};
+constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod, ReduceOp::min,
+                             ReduceOp::max};
 
 // Every partial result in rank order, and in the reverse order, is an integer that the type holds.
 TEST(Pattern, NoPartialSumIsEverRounded) {
@@ -23,7 +24,8 @@ TEST(Pattern, NoPartialSumIsEverRounded) {
         const Pattern pattern(op, type, Codec::native, ranks);
         for (std::size_t i = 0; i < 50; ++i) {
           double magnitudes = 0;
-          for (int rank = 0; rank < ranks; ++rank) magnitudes += std::abs(pattern.contribution(rank, i));
+          for (int rank = 0; rank < ranks; ++rank)
+            magnitudes += std::abs(pattern.contribution(rank, i));
           ASSERT_LE(magnitudes, integer_max(type)) << to_string(type) << " " << ranks;
         }
       }
@@ -37,7 +39,8 @@ TEST(Pattern, ContributionsAndResultsAreIntegers) {
       const Pattern pattern(op, type, Codec::native, 3);
       for (std::size_t i = 0; i < 100; ++i) {
         ASSERT_EQ(pattern.contribution(1, i), std::round(pattern.contribution(1, i)));
-        ASSERT_EQ(pattern.reduced(i), std::round(pattern.reduced(i))) << to_string(type) << " " << to_string(op);
+        ASSERT_EQ(pattern.reduced(i), std::round(pattern.reduced(i)))
+            << to_string(type) << " " << to_string(op);
         ASSERT_LE(std::abs(pattern.reduced(i)), integer_max(type));
       }
     }
@@ -78,7 +81,8 @@ TEST(Pattern, RanksAndPositionsDiffer) {
 TEST(Pattern, AverageIsTheSumDividedByTheRanks) {
   const Pattern pattern(ReduceOp::avg, DataType::f32, Codec::native, 3);
   for (std::size_t i = 0; i < 100; ++i) {
-    const double sum = pattern.contribution(0, i) + pattern.contribution(1, i) + pattern.contribution(2, i);
+    const double sum =
+        pattern.contribution(0, i) + pattern.contribution(1, i) + pattern.contribution(2, i);
     ASSERT_EQ(pattern.reduced(i) * 3, sum);
   }
 }

@@ -61,11 +61,16 @@ TEST(Understand, TypesHaveTwoSpellings) {
 
 TEST(Understand, WrongWordsAreQuoted) {
   const std::vector<std::function<void(Arguments&)>> mistakes = {
-      [](Arguments& a) { a.operation = "wrong_word"; }, [](Arguments& a) { a.dtype = "wrong_word"; },
-      [](Arguments& a) { a.redop = "wrong_word"; },     [](Arguments& a) { a.codec = "wrong_word"; },
-      [](Arguments& a) { a.estimator = "wrong_word"; }, [](Arguments& a) { a.delivery = "wrong_word"; },
-      [](Arguments& a) { a.spread = "wrong_word"; },    [](Arguments& a) { a.bytes_min = "wrong_word"; },
-      [](Arguments& a) { a.bytes_max = "wrong_word"; }};
+      [](Arguments& a) { a.operation = "wrong_word"; },
+      [](Arguments& a) { a.dtype = "wrong_word"; },
+      [](Arguments& a) { a.redop = "wrong_word"; },
+      [](Arguments& a) { a.codec = "wrong_word"; },
+      [](Arguments& a) { a.estimator = "wrong_word"; },
+      [](Arguments& a) { a.delivery = "wrong_word"; },
+      [](Arguments& a) { a.spread = "wrong_word"; },
+      [](Arguments& a) { a.bytes_min = "wrong_word"; },
+      [](Arguments& a) { a.bytes_max = "wrong_word"; },
+  };
   for (std::size_t i = 0; i < mistakes.size(); ++i) {
     const auto settings = understand_with(mistakes[i]);
     ASSERT_FALSE(settings.ok()) << i;
@@ -75,20 +80,22 @@ TEST(Understand, WrongWordsAreQuoted) {
 }
 
 TEST(Understand, BoundedNeedsAFraction) {
-  for (const char* text : {"bounded", "bounded:", "bounded:x", "bounded:1.5", "bounded:-0.1", "bounded:0.1x", "bounded:nan"}) {
+  for (const char* text : {"bounded", "bounded:", "bounded:x", "bounded:1.5", "bounded:-0.1",
+                           "bounded:0.1x", "bounded:nan"}) {
     EXPECT_FALSE(understand_with([text](Arguments& a) { a.delivery = text; }).ok()) << text;
   }
 }
 
 TEST(Understand, NumbersOutOfRangeAreRefused) {
   const std::vector<std::function<void(Arguments&)>> mistakes = {
-      [](Arguments& a) { a.ranks = -1; },     [](Arguments& a) { a.iterations = 0; },
-      [](Arguments& a) { a.warmup = -1; },    [](Arguments& a) { a.checks = -1; },
-      [](Arguments& a) { a.root = -1; },      [](Arguments& a) { a.root = 65535; },
-      [](Arguments& a) { a.loss = 1.01; },    [](Arguments& a) { a.loss = -0.01; },
-      [](Arguments& a) { a.burst = 0.5; },    [](Arguments& a) { a.deadline_ms = -1; },
-      [](Arguments& a) { a.factor = 1; },     [](Arguments& a) { a.bytes_min = "32M"; }};
-  for (std::size_t i = 0; i < mistakes.size(); ++i) EXPECT_FALSE(understand_with(mistakes[i]).ok()) << i;
+      [](Arguments& a) { a.ranks = -1; },  [](Arguments& a) { a.iterations = 0; },
+      [](Arguments& a) { a.warmup = -1; }, [](Arguments& a) { a.checks = -1; },
+      [](Arguments& a) { a.root = -1; },   [](Arguments& a) { a.root = 65535; },
+      [](Arguments& a) { a.loss = 1.01; }, [](Arguments& a) { a.loss = -0.01; },
+      [](Arguments& a) { a.burst = 0.5; }, [](Arguments& a) { a.deadline_ms = -1; },
+      [](Arguments& a) { a.factor = 1; },  [](Arguments& a) { a.bytes_min = "32M"; }};
+  for (std::size_t i = 0; i < mistakes.size(); ++i)
+    EXPECT_FALSE(understand_with(mistakes[i]).ok()) << i;
 }
 
 }  // namespace

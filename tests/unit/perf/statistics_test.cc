@@ -37,7 +37,7 @@ TEST(Mean, IsTheArithmeticMean) {
 }
 
 TEST(SlowestRank, TakesTheMaximumOfEachIteration) {
-  const std::vector<double> two_ranks_of_three{1, 5, 3,   //
+  const std::vector<double> two_ranks_of_three{1, 5, 3,  //
                                                2, 4, 3};
   EXPECT_THAT(slowest_rank(two_ranks_of_three, 3), ElementsAre(2, 5, 3));
 }

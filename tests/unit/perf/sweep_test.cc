@@ -24,11 +24,13 @@ TEST(ParseBytes, SuffixesArePowersOfTwo) {
 }
 
 TEST(ParseBytes, AnythingElseIsRefusedAndQuoted) {
-  for (const char* text : {"", "K", "-1", "4X", "4Ki", "4 K", "1.5M", "BB", "99999999999999999999", "18446744073709551615K"}) {
+  for (const char* text : {"", "K", "-1", "4X", "4Ki", "4 K", "1.5M", "BB", "99999999999999999999",
+                           "18446744073709551615K"}) {
     const auto parsed = parse_bytes(text);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(parsed.status().text()), testing::HasSubstr(std::string("'") + text + "'"));
+    EXPECT_THAT(std::string(parsed.status().text()),
+                testing::HasSubstr(std::string("'") + text + "'"));
   }
 }
 
@@ -37,7 +39,9 @@ TEST(Sweep, GrowsByTheFactorUpToTheMaximum) {
   EXPECT_THAT(*sweep(8, 100, 2), ElementsAre(8, 16, 32, 64));
 }
 
-TEST(Sweep, EqualEndsGiveOneSize) { EXPECT_THAT(*sweep(4096, 4096, 2), ElementsAre(4096)); }
+TEST(Sweep, EqualEndsGiveOneSize) {
+  EXPECT_THAT(*sweep(4096, 4096, 2), ElementsAre(4096));
+}
 
 TEST(Sweep, DoesNotOverflowAtTheLargestSize) {
   const std::size_t huge = ~std::size_t{0};

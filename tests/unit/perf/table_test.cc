@@ -1,4 +1,5 @@
-// The expected lines are nccl-tests 2.19.6's own output: what src/util.cu prints for the same values.
+// The expected lines are nccl-tests 2.19.6's own output: what src/util.cu prints for the same
+// values.
 #include "perf/table.h"
 
 #include <gmock/gmock.h>
@@ -30,10 +31,20 @@ Row row_of_16_mib() {
   row.count = 4194304;
   row.type = "float";
   row.redop = "sum";
-  row.out_of_place = {.time_us = 18610.46, .p50_us = 18000, .p99_us = 20000.5, .algbw_GBps = 0.901494,
-                      .busbw_GBps = 1.352241, .wrong = 0, .nmse = 0};
-  row.in_place = Side{.time_us = 950.5, .p50_us = 940, .p99_us = 990, .algbw_GBps = 17.651, .busbw_GBps = 26.4765,
-                      .wrong = 0, .nmse = 0};
+  row.out_of_place = {.time_us = 18610.46,
+                      .p50_us = 18000,
+                      .p99_us = 20000.5,
+                      .algbw_GBps = 0.901494,
+                      .busbw_GBps = 1.352241,
+                      .wrong = 0,
+                      .nmse = 0};
+  row.in_place = Side{.time_us = 950.5,
+                      .p50_us = 940,
+                      .p99_us = 990,
+                      .algbw_GBps = 17.651,
+                      .busbw_GBps = 26.4765,
+                      .wrong = 0,
+                      .nmse = 0};
   return row;
 }
 
@@ -41,16 +52,18 @@ TEST(FormatHeader, FirstColumnsAreNcclTests) {
   const auto lines = lines_of(format_header());
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[0],
-            "#                                                              out-of-place                       in-place          ");
-  EXPECT_THAT(lines[1],
-              StartsWith("#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong "));
-  EXPECT_THAT(lines[2],
-              StartsWith("#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)         "));
+            "#                                                              out-of-place           "
+            "            in-place          ");
+  EXPECT_THAT(lines[1], StartsWith("#       size         count      type   redop    root     time  "
+                                   " algbw   busbw  #wrong     time   algbw   busbw  #wrong "));
+  EXPECT_THAT(lines[2], StartsWith("#        (B)    (elements)                               (us)  "
+                                   "(GB/s)  (GB/s)             (us)  (GB/s)  (GB/s)         "));
   EXPECT_EQ(lines[0].size(), 116u);
 }
 
 TEST(FormatHeader, OwnColumnsFollow) {
-  EXPECT_THAT(lines_of(format_header())[1].substr(119), testing::MatchesRegex(" +loss% +nmse +late% +p50 +p99"));
+  EXPECT_THAT(lines_of(format_header())[1].substr(119),
+              testing::MatchesRegex(" +loss% +nmse +late% +p50 +p99"));
 }
 
 TEST(FormatRow, FirstColumnsAreNcclTests) {
@@ -108,7 +121,8 @@ TEST(FormatFooter, IsNcclTests) {
             "# Avg bus bandwidth    : 12.3 \n"
             "#\n"
             "# Collective test concluded: all_reduce_perf\n");
-  EXPECT_THAT(format_footer(2, 12.3, "all_reduce"), StartsWith("# Out of bounds values : 2 FAILED\n"));
+  EXPECT_THAT(format_footer(2, 12.3, "all_reduce"),
+              StartsWith("# Out of bounds values : 2 FAILED\n"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Reading and writing one element of any type as a double. For test data, which are small integers: every type of the
-// library holds them exactly, so a store is never rounded.
+// Reading and writing one element of any type as a double. For test data, which are small integers:
+// every type of the library holds them exactly, so a store is never rounded.
 #pragma once
 
 #include <cstddef>

@@ -10,9 +10,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json wrong_of(const Side& side) { return side.wrong ? ordered_json(*side.wrong) : ordered_json(); }
+ordered_json wrong_of(const Side& side) {
+  return side.wrong ? ordered_json(*side.wrong) : ordered_json();
+}
 
-ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOptions& faults, int ranks) {
+ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOptions& faults,
+                         int ranks) {
   const Side& side = row.out_of_place;
   const double algbw = static_cast<double>(row.bytes) / side.p50_us / 1e3;
   ordered_json object = {
@@ -49,7 +52,8 @@ ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOp
 
 }  // namespace
 
-std::string to_json(std::span<const Row> rows, const Settings& settings, const FaultOptions& faults, int ranks) {
+std::string to_json(std::span<const Row> rows, const Settings& settings, const FaultOptions& faults,
+                    int ranks) {
   ordered_json array = ordered_json::array();
   for (const Row& row : rows) array.push_back(row_to_json(row, settings, faults, ranks));
   return array.dump(2) + "\n";
@@ -57,10 +61,12 @@ std::string to_json(std::span<const Row> rows, const Settings& settings, const F
 
 Status write_text(const std::string& path, const std::string& text) {
   std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
-  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool written =
+      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const bool closed = file == nullptr || file == stdout || std::fclose(file) == 0;
   if (written && closed) return Status();
-  return Status::error(StatusCode::kUnavailable, "cannot write %s: %s", path.c_str(), std::strerror(errno));
+  return Status::error(StatusCode::kUnavailable, "cannot write %s: %s", path.c_str(),
+                       std::strerror(errno));
 }
 
 }  // namespace leeway::tools::perf

@@ -10,9 +10,11 @@
 
 namespace leeway::tools::perf {
 
-// Bandwidths here are those of time_us_p50 (the table's are those of the mean, as in nccl-tests). loss_observed is what
-// the network lost on the first pass; loss_residual what repair left. `wrong` is null where bits cannot be compared.
-std::string to_json(std::span<const Row> rows, const Settings& settings, const FaultOptions& faults, int ranks);
+// Bandwidths here are those of time_us_p50 (the table's are those of the mean, as in nccl-tests).
+// loss_observed is what the network lost on the first pass; loss_residual what repair left. `wrong`
+// is null where bits cannot be compared.
+std::string to_json(std::span<const Row> rows, const Settings& settings, const FaultOptions& faults,
+                    int ranks);
 
 // "-" is standard output.
 Status write_text(const std::string& path, const std::string& text);

@@ -95,8 +95,9 @@ Bench::Bench(Communicator& communicator, const Settings& settings, const Layout&
   const int size = communicator.size();
   const Pattern pattern(settings.collective.op, settings.dtype, settings.collective.codec, size);
   fill_input(pattern, rank, view(input_, layout_.input_count, settings.dtype));
-  has_expected_ = fill_expected(pattern, settings.operation, rank, size, settings.root, layout_.count,
-                                view(expected_, layout_.output_count, settings.dtype));
+  has_expected_ =
+      fill_expected(pattern, settings.operation, rank, size, settings.root, layout_.count,
+                    view(expected_, layout_.output_count, settings.dtype));
 }
 
 std::pair<ConstTensorView, TensorView> Bench::prepare(bool in_place, bool poison) {
@@ -114,7 +115,8 @@ Status Bench::check(bool in_place, Facts& facts) {
   const auto report =
       call(communicator_, settings_.operation, input, output, settings_.root, settings_.collective);
   if (!report.ok()) return report.status();
-  if (has_expected_) facts.add(compare(output, view(expected_, layout_.output_count, settings_.dtype)));
+  if (has_expected_)
+    facts.add(compare(output, view(expected_, layout_.output_count, settings_.dtype)));
   return Status();
 }
 
@@ -139,7 +141,8 @@ Result<Outcome> Bench::exchange(const std::vector<double>& times_us, const Facts
   const TensorView all_facts(facts_of_all.data(), size * own_facts.size(), DataType::f64);
   const auto gathered_facts = communicator_.all_gather(std::span(own_facts), all_facts);
   if (!gathered_facts.ok()) return gathered_facts.status();
-  const auto gathered_times = communicator_.all_gather(std::span(times_us), std::span(times_of_all));
+  const auto gathered_times =
+      communicator_.all_gather(std::span(times_us), std::span(times_of_all));
   if (!gathered_times.ok()) return gathered_times.status();
 
   Outcome outcome;
@@ -156,7 +159,8 @@ Result<Outcome> Bench::run(bool in_place) {
   double ignored_time = 0;
   Facts ignored_facts;
   for (int i = 0; i < settings_.warmup; ++i) {
-    if (const Status status = iterate(in_place, ignored_time, ignored_facts); !status.ok()) return status;
+    if (const Status status = iterate(in_place, ignored_time, ignored_facts); !status.ok())
+      return status;
   }
   std::vector<double> times_us(static_cast<std::size_t>(settings_.iterations));
   for (double& time_us : times_us) {
@@ -165,7 +169,9 @@ Result<Outcome> Bench::run(bool in_place) {
   return exchange(times_us, facts);
 }
 
-double fraction(double part, double whole) { return whole > 0 ? part / whole : 0; }
+double fraction(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
 
 // An inexact result was asked for and may have been given: then bits cannot be compared.
 bool is_checked(const Communicator& communicator, const Settings& settings, const Facts& facts) {

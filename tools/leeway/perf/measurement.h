@@ -1,7 +1,8 @@
 // Measures one operation at one size: checks the results, then times it.
 //
-// Checked calls come first, into poisoned buffers. A timed iteration starts at a barrier (not timed) and lasts as long
-// as the slowest rank's call; ranks exchange their times once, after the last iteration.
+// Checked calls come first, into poisoned buffers. A timed iteration starts at a barrier (not
+// timed) and lasts as long as the slowest rank's call; ranks exchange their times once, after the
+// last iteration.
 #pragma once
 
 #include "leeway/communicator.h"

@@ -1,5 +1,5 @@
-// The collectives `leeway perf` knows: how nccl-tests sizes them, how their bandwidth is defined, and what every rank
-// must hold afterwards. Pure data; call.h runs them.
+// The collectives `leeway perf` knows: how nccl-tests sizes them, how their bandwidth is defined,
+// and what every rank must hold afterwards. Pure data; call.h runs them.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ struct Layout {
   std::size_t input_count = 0;
   std::size_t output_count = 0;
 };
-// The buffers of nccl-tests for a size argument of `bytes`. Operations on blocks divide it by the ranks, rounded down
-// to 16 bytes, so their real size can be smaller.
+// The buffers of nccl-tests for a size argument of `bytes`. Operations on blocks divide it by the
+// ranks, rounded down to 16 bytes, so their real size can be smaller.
 Layout layout(Operation operation, std::size_t bytes, DataType type, int ranks);
 
 // busbw = algbw x this, as in nccl-tests' PERFORMANCE.md.

@@ -28,17 +28,22 @@ std::uint64_t mix(std::uint64_t key) {
 double combine(ReduceOp op, double a, double b) {
   switch (op) {
     case ReduceOp::sum:
-    case ReduceOp::avg: return a + b;
-    case ReduceOp::prod: return a * b;
-    case ReduceOp::min: return std::min(a, b);
-    case ReduceOp::max: return std::max(a, b);
+    case ReduceOp::avg:
+      return a + b;
+    case ReduceOp::prod:
+      return a * b;
+    case ReduceOp::min:
+      return std::min(a, b);
+    case ReduceOp::max:
+      return std::max(a, b);
   }
   return a;
 }
 
 }  // namespace
 
-Pattern::Pattern(ReduceOp op, DataType type, Codec codec, int ranks) : op_(op), ranks_(ranks), contributors_(ranks) {
+Pattern::Pattern(ReduceOp op, DataType type, Codec codec, int ranks)
+    : op_(op), ranks_(ranks), contributors_(ranks) {
   double amplitude = exact_integer_max(type, codec);
   if (op == ReduceOp::sum || op == ReduceOp::avg) {
     if (op == ReduceOp::avg) scale_ = ranks;  // the sum is then a multiple of the divisor
@@ -52,14 +57,16 @@ Pattern::Pattern(ReduceOp op, DataType type, Codec codec, int ranks) : op_(op), 
 }
 
 double Pattern::keyed_integer(int rank, std::size_t index) const {
-  const std::uint64_t key = mix(index * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(rank) * 0xC2B2AE3D27D4EB4Fu);
+  const std::uint64_t key =
+      mix(index * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(rank) * 0xC2B2AE3D27D4EB4Fu);
   const std::uint64_t position = (key >> 32) * static_cast<std::uint64_t>(span_) >> 32;
   return static_cast<double>(low_ + static_cast<std::int64_t>(position)) * scale_;
 }
 
 double Pattern::contribution(int rank, std::size_t index) const {
   if (op_ == ReduceOp::prod) {  // one factor of 2 .. 4, the others 1: exact in every type
-    const bool has_factor = index % static_cast<std::size_t>(ranks_) == static_cast<std::size_t>(rank);
+    const bool has_factor =
+        index % static_cast<std::size_t>(ranks_) == static_cast<std::size_t>(rank);
     return has_factor ? static_cast<double>(2 + index % 3) : 1;
   }
   return rank < contributors_ ? keyed_integer(rank, index) : 0;
@@ -67,23 +74,26 @@ double Pattern::contribution(int rank, std::size_t index) const {
 
 double Pattern::reduced(std::size_t index) const {
   double result = contribution(0, index);
-  for (int rank = 1; rank < ranks_; ++rank) result = combine(op_, result, contribution(rank, index));
+  for (int rank = 1; rank < ranks_; ++rank)
+    result = combine(op_, result, contribution(rank, index));
   return op_ == ReduceOp::avg ? result / ranks_ : result;
 }
 
 void fill_input(const Pattern& pattern, int rank, TensorView input) {
-  for (std::size_t i = 0; i < input.count; ++i) store_element(input, i, pattern.contribution(rank, i));
+  for (std::size_t i = 0; i < input.count; ++i)
+    store_element(input, i, pattern.contribution(rank, i));
 }
 
-bool fill_expected(const Pattern& pattern, Operation operation, int rank, int ranks, int root, std::size_t count,
-                   TensorView expected) {
+bool fill_expected(const Pattern& pattern, Operation operation, int rank, int ranks, int root,
+                   std::size_t count, TensorView expected) {
   for (std::size_t block = 0; block * count < expected.count; ++block) {
     const auto from = origin(operation, rank, ranks, root, block);
     if (!from) return false;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t index = from->block * count + i;
-      store_element(expected, block * count + i,
-                    from->source ? pattern.contribution(*from->source, index) : pattern.reduced(index));
+      store_element(
+          expected, block * count + i,
+          from->source ? pattern.contribution(*from->source, index) : pattern.reduced(index));
     }
   }
   return true;

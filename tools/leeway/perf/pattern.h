@@ -1,5 +1,6 @@
-// Test data whose reduction is known exactly: integers keyed by rank and position, small enough that no partial sum is
-// ever rounded, whatever the order of summation, the element type or the codec.
+// Test data whose reduction is known exactly: integers keyed by rank and position, small enough
+// that no partial sum is ever rounded, whatever the order of summation, the element type or the
+// codec.
 #pragma once
 
 #include <cstddef>
@@ -23,22 +24,23 @@ class Pattern {
 
   ReduceOp op_;
   int ranks_;
-  int contributors_ = 1;        // ranks from here on contribute 0, where a type is too narrow for a sum over all
-  std::int64_t low_ = 0;        // contributions are uniform over low_ .. low_ + span_ - 1 ...
+  int contributors_ =
+      1;  // ranks from here on contribute 0, where a type is too narrow for a sum over all
+  std::int64_t low_ = 0;  // contributions are uniform over low_ .. low_ + span_ - 1 ...
   std::int64_t span_ = 1;
-  double scale_ = 1;            // ... times this
+  double scale_ = 1;  // ... times this
 };
 
 // This rank's input, and the output an exact operation must give. `count` is Layout::count.
 void fill_input(const Pattern& pattern, int rank, TensorView input);
 // False if the operation does not touch this rank's output.
-bool fill_expected(const Pattern& pattern, Operation operation, int rank, int ranks, int root, std::size_t count,
-                   TensorView expected);
+bool fill_expected(const Pattern& pattern, Operation operation, int rank, int ranks, int root,
+                   std::size_t count, TensorView expected);
 
 struct Comparison {
-  std::uint64_t wrong = 0;     // elements whose bits differ
-  double error_squares = 0;    // sum of (output - expected)^2
-  double truth_squares = 0;    // sum of expected^2
+  std::uint64_t wrong = 0;   // elements whose bits differ
+  double error_squares = 0;  // sum of (output - expected)^2
+  double truth_squares = 0;  // sum of expected^2
 };
 Comparison compare(ConstTensorView output, ConstTensorView expected);
 

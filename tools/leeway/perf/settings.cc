@@ -11,13 +11,20 @@ namespace leeway::tools::perf {
 namespace {
 
 Status unknown(const char* what, const std::string& text, const char* known) {
-  return Status::error(StatusCode::kInvalidArgument, "unknown %s '%s'; there are %s", what, text.c_str(), known);
+  return Status::error(StatusCode::kInvalidArgument, "unknown %s '%s'; there are %s", what,
+                       text.c_str(), known);
 }
 
 Result<DataType> parse_dtype(const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, DataType>, kDataTypeCount> kShortNames{{
-      {"f32", DataType::f32}, {"f64", DataType::f64}, {"f16", DataType::f16}, {"bf16", DataType::bf16},
-      {"i8", DataType::i8}, {"i32", DataType::i32}, {"i64", DataType::i64}, {"u8", DataType::u8}}};
+  constexpr std::array<std::pair<std::string_view, DataType>, kDataTypeCount> kShortNames{
+      {{"f32", DataType::f32},
+       {"f64", DataType::f64},
+       {"f16", DataType::f16},
+       {"bf16", DataType::bf16},
+       {"i8", DataType::i8},
+       {"i32", DataType::i32},
+       {"i64", DataType::i64},
+       {"u8", DataType::u8}}};
   for (const auto& [short_name, type] : kShortNames) {
     if (name == short_name || name == to_string(type)) return type;
   }
@@ -25,7 +32,8 @@ Result<DataType> parse_dtype(const std::string& name) {
 }
 
 Result<ReduceOp> parse_redop(const std::string& name) {
-  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod, ReduceOp::min, ReduceOp::max}) {
+  for (const ReduceOp op :
+       {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod, ReduceOp::min, ReduceOp::max}) {
     if (name == to_string(op)) return op;
   }
   return unknown("reduction", name, "sum, avg, prod, min, max");
@@ -33,7 +41,8 @@ Result<ReduceOp> parse_redop(const std::string& name) {
 
 Duration deadline_of(const Arguments& arguments, Delivery::Kind kind) {
   if (arguments.deadline_ms > 0) {
-    return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(arguments.deadline_ms));
+    return std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double, std::milli>(arguments.deadline_ms));
   }
   return kind == Delivery::Kind::exact ? kExactDeadline : kLossyDeadline;
 }
@@ -47,7 +56,8 @@ Result<Delivery::Kind> parse_spread(const std::string& text) {
 Result<Delivery> parse_delivery(const Arguments& arguments) {
   const std::string& text = arguments.delivery;
   if (text == "exact") return exact(deadline_of(arguments, Delivery::Kind::exact));
-  if (text == "best_effort") return best_effort(deadline_of(arguments, Delivery::Kind::best_effort));
+  if (text == "best_effort")
+    return best_effort(deadline_of(arguments, Delivery::Kind::best_effort));
   constexpr std::string_view kBounded = "bounded:";
   double loss_max = -1;
   if (text.starts_with(kBounded)) {
@@ -62,15 +72,19 @@ Result<Delivery> parse_delivery(const Arguments& arguments) {
 }
 
 Status check_counts(const Arguments& arguments) {
-  const auto refuse = [](const char* text) { return Status::error(StatusCode::kInvalidArgument, "%s", text); };
+  const auto refuse = [](const char* text) {
+    return Status::error(StatusCode::kInvalidArgument, "%s", text);
+  };
   if (arguments.ranks < 0) return refuse("--ranks must be 1 or more");
   if (arguments.iterations < 1) return refuse("--iters must be 1 or more");
-  if (arguments.warmup < 0 || arguments.checks < 0) return refuse("--warmup and --check must be 0 or more");
+  if (arguments.warmup < 0 || arguments.checks < 0)
+    return refuse("--warmup and --check must be 0 or more");
   if (arguments.root < 0 || arguments.root >= kNoRank) return refuse("--root is not a rank");
   if (arguments.deadline_ms < 0) return refuse("--deadline-ms must be positive");
   const double loss = arguments.loss.value_or(0);
   if (!(loss >= 0 && loss <= 1)) return refuse("--loss is a fraction, 0 .. 1");
-  if (!(arguments.burst.value_or(1) >= 1)) return refuse("--burst is a mean length in packets, 1 or more");
+  if (!(arguments.burst.value_or(1) >= 1))
+    return refuse("--burst is a mean length in packets, 1 or more");
   return Status();
 }
 

@@ -1,4 +1,5 @@
-// What a run of `leeway perf` measures: the command line as text, and the same thing checked and understood.
+// What a run of `leeway perf` measures: the command line as text, and the same thing checked and
+// understood.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,7 @@ struct Arguments {
   std::string spread = "exact";
   double deadline_ms = 0;  // 0: kExactDeadline or kLossyDeadline
   std::string estimator = "ratio";
-  std::optional<double> loss;   // these three override LEEWAY_FAULT when given
+  std::optional<double> loss;  // these three override LEEWAY_FAULT when given
   std::optional<double> burst;
   std::optional<std::uint64_t> seed;
   std::size_t datagram_bytes = 0;
@@ -55,7 +56,8 @@ struct Settings {
   std::string json_path;
 
   bool lossy() const {
-    return collective.delivery.kind != Delivery::Kind::exact || collective.spread != Delivery::Kind::exact;
+    return collective.delivery.kind != Delivery::Kind::exact ||
+           collective.spread != Delivery::Kind::exact;
   }
 };
 

@@ -8,8 +8,10 @@ namespace leeway::tools::perf {
 
 double percentile(std::span<const double> values, double fraction) {
   std::vector<double> sorted(values.begin(), values.end());
-  const auto position = static_cast<std::size_t>(std::lround(fraction * static_cast<double>(sorted.size() - 1)));
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(position), sorted.end());
+  const auto position =
+      static_cast<std::size_t>(std::lround(fraction * static_cast<double>(sorted.size() - 1)));
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(position),
+                   sorted.end());
   return sorted[position];
 }
 

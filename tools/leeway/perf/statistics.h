@@ -11,7 +11,8 @@ double percentile(std::span<const double> values, double fraction);
 
 double mean(std::span<const double> values);
 
-// `all` holds one row of `iterations` values per rank, rank after rank. An iteration takes as long as its slowest rank.
+// `all` holds one row of `iterations` values per rank, rank after rank. An iteration takes as long
+// as its slowest rank.
 std::vector<double> slowest_rank(std::span<const double> all, std::size_t iterations);
 
 }  // namespace leeway::tools::perf

@@ -1,5 +1,6 @@
-// Output in nccl-tests' format (src/util.cu of release 2.19.6), byte for byte in its 13 columns, so that parsers of
-// nccl-tests read it unchanged. Leeway's own columns follow: loss% nmse late% p50 p99.
+// Output in nccl-tests' format (src/util.cu of release 2.19.6), byte for byte in its 13 columns, so
+// that parsers of nccl-tests read it unchanged. Leeway's own columns follow: loss% nmse late% p50
+// p99.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +12,14 @@ namespace leeway::tools::perf {
 
 // One of the two halves of a row. Bandwidth is bytes / time_us in GB/s, GB = 1e9.
 struct Side {
-  double time_us = 0;   // mean over iterations of the slowest rank's time
+  double time_us = 0;  // mean over iterations of the slowest rank's time
   double p50_us = 0;
   double p99_us = 0;
   double algbw_GBps = 0;
   double busbw_GBps = 0;
-  std::optional<double> wrong;  // elements whose bits are not the expected ones; none: an inexact result was asked for
-  double nmse = 0;              // sum of squared errors / sum of squared truth, over all ranks and checks
+  std::optional<double> wrong;  // elements whose bits are not the expected ones; none: an inexact
+                                // result was asked for
+  double nmse = 0;  // sum of squared errors / sum of squared truth, over all ranks and checks
 };
 
 struct Row {
