@@ -250,11 +250,11 @@ TEST(JoinGroup, NamesThePortThatIsInUse) {
 
 TEST(JoinGroup, SaysThatRankZeroRunsOnTheWrongMachine) {
   LocalConfiguration local = configuration(0, 2, 1);
-  local.rendezvous = "192.0.2.1:4000";  // reserved for documentation: nobody's address
+  local.rendezvous = "203.0.113.1:4000";  // reserved for documentation: nobody's address
   const auto group = join_group(local);
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(text(group), AllOf(HasSubstr("192.0.2.1:4000"), HasSubstr("not an address of this machine")));
+  EXPECT_THAT(text(group), AllOf(HasSubstr("203.0.113.1:4000"), HasSubstr("not an address of this machine")));
 }
 
 TEST(JoinGroup, NamesAddressAndTimeWhenRankZeroIsAbsent) {

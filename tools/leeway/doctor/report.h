@@ -1,0 +1,41 @@
+// What the doctor found, and how it is shown. Free of probing, so that it can be tested.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace leeway::tools::doctor {
+
+enum class Verdict : std::uint8_t {
+  info = 0,  // neither good nor bad
+  ok,
+  warn,     // Leeway runs, but slower or with less than it could
+  missing,  // Leeway does not run until this is mended
+};
+const char* to_string(Verdict verdict);
+
+struct Finding {
+  std::string section;
+  std::string name;
+  Verdict verdict = Verdict::info;
+  std::string value;
+  std::string remedy;  // a command or one sentence; empty when there is nothing to mend
+};
+using Findings = std::vector<Finding>;
+
+// Sections in order of first appearance, one line a finding, its remedy below it, and a last line that sums up.
+// `colour`: ANSI colours for a terminal.
+std::string to_text(std::span<const Finding> findings, bool colour);
+
+// {"findings": [{"section", "name", "verdict", "value", "remedy"}], "warnings": n, "missing": n}
+std::string to_json(std::span<const Finding> findings);
+
+// 0, or 1 when something is missing.
+int exit_code_of(std::span<const Finding> findings);
+
+// Bytes for people: "208 KiB", "8 MiB"; exact below 1 KiB.
+std::string bytes_text(std::uint64_t bytes);
+
+}  // namespace leeway::tools::doctor

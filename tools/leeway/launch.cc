@@ -1,0 +1,90 @@
+#include "launch.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limits.h"
+#include "rank_processes.h"
+#include "runtime/environment.h"
+
+namespace leeway::tools {
+namespace {
+
+// A rank started by us dies with us, even when we are killed in a way that leaves no time to say so.
+void die_with_launcher() {
+  const char* const launcher = std::getenv(kLauncherVariable);
+  if (launcher != nullptr && std::to_string(::getppid()) == launcher) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+std::vector<std::string> own_command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> arguments;
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    arguments.emplace_back(bytes.c_str() + begin);
+    begin += arguments.back().size() + 1;
+  }
+  return arguments;
+}
+
+// A loopback port that is free now, below the ephemeral range, so that it is still free when rank 0 gets to it. Tried
+// from a random place, since several launches may run at the same time.
+Result<std::string> free_rendezvous() {
+  asio::io_context io;
+  const std::uint32_t start = std::random_device()();
+  for (std::uint32_t i = 0; i < runtime::kDerivedPortCount; ++i) {
+    const auto port =
+        static_cast<std::uint16_t>(runtime::kDerivedPortFirst + (start + i) % runtime::kDerivedPortCount);
+    asio::ip::tcp::acceptor acceptor(io, asio::ip::tcp::v4());
+    std::error_code error;
+    acceptor.set_option(asio::ip::tcp::acceptor::reuse_address(true), error);
+    acceptor.bind({asio::ip::address_v4::loopback(), port}, error);
+    if (!error) return "127.0.0.1:" + std::to_string(port);
+  }
+  return Status::error(StatusCode::kUnavailable, "no free TCP port from %u to %u on 127.0.0.1 for the rendezvous",
+                       unsigned{runtime::kDerivedPortFirst},
+                       unsigned{runtime::kDerivedPortFirst} + runtime::kDerivedPortCount - 1u);
+}
+
+Result<LaunchResult> join_launched(const runtime::Launcher& launcher, int ranks) {
+  if (ranks != 0 && ranks != launcher.size) {
+    return Status::error(StatusCode::kMismatch, "%d ranks asked for, but %s started %d; leave --ranks away under a launcher",
+                         ranks, runtime::to_string(launcher.kind).data(), launcher.size);
+  }
+  die_with_launcher();
+  return LaunchResult{.is_worker = true};
+}
+
+}  // namespace
+
+Result<LaunchResult> launch_local_ranks(int ranks) {
+  const auto launcher = runtime::detect_launcher(runtime::process_environment());
+  if (!launcher.ok()) return launcher.status();
+  if (launcher->kind != runtime::LauncherKind::none) return join_launched(*launcher, ranks);
+  if (ranks < 0 || ranks > limits::kPeersMax) {
+    return Status::error(StatusCode::kInvalidArgument, "%d ranks asked for; 1 to %d are possible", ranks,
+                         limits::kPeersMax);
+  }
+  if (ranks <= 1) return LaunchResult{.is_worker = true};
+
+  Result<std::string> rendezvous = launcher->rendezvous;
+  if (rendezvous->empty()) rendezvous = free_rendezvous();
+  if (!rendezvous.ok()) return rendezvous.status();
+  const auto exit_code = run_rank_processes(
+      {.program = "/proc/self/exe", .argv = own_command_line(), .ranks = ranks, .rendezvous = *rendezvous});
+  if (!exit_code.ok()) return exit_code.status();
+  return LaunchResult{.is_worker = false, .exit_code = *exit_code};
+}
+
+}  // namespace leeway::tools

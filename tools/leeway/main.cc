@@ -1,0 +1,28 @@
+// The `leeway` command: picks the subcommand and returns its exit code. What each does is in its own file.
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "commands.h"
+#include "leeway/version.h"
+
+int main(int argc, char** argv) {
+  // Exceptions here are CLI11's or out of memory; the library itself throws none.
+  try {
+    CLI::App app("Collective communication that stays fast and right on networks that lose packets", "leeway");
+    app.set_version_flag("--version", "leeway " LEEWAY_VERSION_STRING);
+    app.require_subcommand(1);
+    int exit_code = 0;
+    leeway::tools::register_train(app, exit_code);
+    leeway::tools::register_perf(app, exit_code);
+    leeway::tools::register_doctor(app, exit_code);
+    CLI11_PARSE(app, argc, argv);
+    return exit_code;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "error: %s\n", failure.what());
+    return 1;
+  }
+}
