@@ -1,0 +1,228 @@
+// One loop per operation over a description of the element (Fp32, Fp16, Bf16), which says how a vector of them and how
+// a single one is read and written. The tail is done by the scalar definition.
+#include "codec/float_kernels.h"
+
+#include <cstring>
+
+#include "codec/element.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "codec/float_kernels.cc"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+#include "codec/unaligned-inl.h"
+
+// F16C came with AVX2; its conversions agree with element.h in every bit, NaN payloads included.
+#undef LEEWAY_HARDWARE_HALF
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+#define LEEWAY_HARDWARE_HALF 1
+#else
+#define LEEWAY_HARDWARE_HALF 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace leeway::codec {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Words = hn::Rebind<std::uint32_t, Floats>;
+using Integers = hn::Rebind<std::int32_t, Floats>;
+using HalfWords = hn::Rebind<std::uint16_t, Floats>;
+
+HWY_INLINE hn::Vec<Words> word(std::uint32_t value) { return hn::Set(Words(), value); }
+HWY_INLINE hn::Vec<Words> bits_of(hn::Vec<Floats> v) { return hn::BitCast(Words(), v); }
+HWY_INLINE hn::Vec<Floats> float_of(hn::Vec<Words> v) { return hn::BitCast(Floats(), v); }
+
+// Values are below 2^16, so that the saturation of DemoteTo never acts.
+HWY_INLINE void store_half_words(hn::Vec<Words> v, std::byte* to) {
+  store_unaligned(HalfWords(), hn::DemoteTo(HalfWords(), hn::BitCast(Integers(), v)), to);
+}
+HWY_INLINE hn::Vec<Words> load_half_words(const std::byte* from) {
+  return hn::PromoteTo(Words(), load_unaligned(HalfWords(), from));
+}
+
+struct Fp32 {
+  static constexpr std::size_t kBytes = 4;
+  static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) { return load_unaligned(Floats(), from); }
+  static HWY_INLINE float read_one(const std::byte* from) {
+    float value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+  }
+};
+
+struct Fp16 {
+  static constexpr std::size_t kBytes = 2;
+
+  static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) {
+#if LEEWAY_HARDWARE_HALF
+    return hn::PromoteTo(Floats(), load_unaligned(hn::Rebind<hwy::float16_t, Floats>(), from));
+#else
+    const auto bits = load_half_words(from);
+    const auto sign = hn::ShiftLeft<16>(hn::And(bits, word(0x8000)));
+    const auto magnitude = hn::And(bits, word(0x7FFF));
+    const auto shifted = hn::ShiftLeft<13>(magnitude);
+    const auto normal = hn::Add(shifted, word(0x38000000));
+    const auto subnormal = bits_of(hn::Sub(float_of(hn::Add(shifted, word(0x38800000))),
+                                           hn::Set(Floats(), 0x1p-14f)));
+    const auto infinite = hn::Or(shifted, word(0x7F800000));
+    const auto finite = hn::IfThenElse(hn::Lt(magnitude, word(0x0400)), subnormal, normal);
+    auto result = hn::IfThenElse(hn::Gt(magnitude, word(0x7BFF)), infinite, finite);
+    result = hn::IfThenElse(hn::Gt(magnitude, word(0x7C00)), hn::Or(infinite, word(0x00400000)), result);
+    return float_of(hn::Or(sign, result));
+#endif
+  }
+
+  static HWY_INLINE void write(hn::Vec<Floats> v, std::byte* to) {
+#if LEEWAY_HARDWARE_HALF
+    const hn::Rebind<hwy::float16_t, Floats> halves;
+    store_unaligned(halves, hn::DemoteTo(halves, v), to);
+#else
+    const auto bits = bits_of(v);
+    const auto sign = hn::And(hn::ShiftRight<16>(bits), word(0x8000));
+    const auto magnitude = hn::And(bits, word(0x7FFFFFFF));
+    const auto odd = hn::And(hn::ShiftRight<13>(magnitude), word(1));
+    const auto normal = hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, word(0x38000000 - 0xFFF)), odd));
+    const auto subnormal = hn::Sub(bits_of(hn::Add(float_of(magnitude), hn::Set(Floats(), 0.5f))), word(0x3F000000));
+    const auto payload = hn::And(hn::ShiftRight<13>(magnitude), word(0x1FF));
+    auto half = hn::IfThenElse(hn::Lt(magnitude, word(0x38800000)), subnormal, normal);
+    half = hn::IfThenElse(hn::Lt(magnitude, word(0x33000000)), word(0), half);
+    half = hn::IfThenElse(hn::Gt(magnitude, word(0x477FFFFF)), word(0x7C00), half);
+    half = hn::IfThenElse(hn::Gt(magnitude, word(0x7F800000)), hn::Or(payload, word(0x7E00)), half);
+    store_half_words(hn::Or(sign, half), to);
+#endif
+  }
+
+  static HWY_INLINE float read_one(const std::byte* from) {
+    Half half;
+    std::memcpy(&half, from, sizeof(half));
+    return float_from_half(half);
+  }
+  static HWY_INLINE void write_one(float value, std::byte* to) {
+    const Half half = half_from_float(value);
+    std::memcpy(to, &half, sizeof(half));
+  }
+};
+
+struct Bf16 {
+  static constexpr std::size_t kBytes = 2;
+
+  static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) {
+    return float_of(hn::ShiftLeft<16>(load_half_words(from)));
+  }
+  // Not the bfloat16 instruction: it flushes subnormals.
+  static HWY_INLINE void write(hn::Vec<Floats> v, std::byte* to) {
+    const auto bits = bits_of(v);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), word(1));
+    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, word(0x7FFF)), odd));
+    const auto quiet = hn::Or(hn::ShiftRight<16>(bits), word(0x40));
+    const auto is_nan = hn::Gt(hn::And(bits, word(0x7FFFFFFF)), word(0x7F800000));
+    store_half_words(hn::IfThenElse(is_nan, quiet, rounded), to);
+  }
+  static HWY_INLINE float read_one(const std::byte* from) {
+    BFloat16 value;
+    std::memcpy(&value, from, sizeof(value));
+    return float_from_bfloat16(value);
+  }
+  static HWY_INLINE void write_one(float value, std::byte* to) {
+    const BFloat16 encoded = bfloat16_from_float(value);
+    std::memcpy(to, &encoded, sizeof(encoded));
+  }
+};
+
+template <class Element>
+void encode_as(const float* in, std::size_t count, std::byte* out) {
+  const std::size_t lanes = hn::Lanes(Floats());
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) Element::write(hn::LoadU(Floats(), in + i), out + i * Element::kBytes);
+  for (; i < count; ++i) Element::write_one(in[i], out + i * Element::kBytes);
+}
+
+template <class Element>
+void decode_as(const std::byte* in, float* out, std::size_t count) {
+  const std::size_t lanes = hn::Lanes(Floats());
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(Element::read(in + i * Element::kBytes), Floats(), out + i);
+  for (; i < count; ++i) out[i] = Element::read_one(in + i * Element::kBytes);
+}
+
+template <class Element>
+void accumulate_as(const std::byte* in, float scale, float* sum, std::size_t count) {
+  const auto scales = hn::Set(Floats(), scale);
+  const std::size_t lanes = hn::Lanes(Floats());
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto scaled = hn::Mul(scales, Element::read(in + i * Element::kBytes));
+    hn::StoreU(hn::Add(hn::LoadU(Floats(), sum + i), scaled), Floats(), sum + i);
+  }
+  for (; i < count; ++i) sum[i] = sum[i] + scale * Element::read_one(in + i * Element::kBytes);
+}
+
+template <class Element>
+void scale_as(const std::byte* in, float scale, float* out, std::size_t count) {
+  const auto scales = hn::Set(Floats(), scale);
+  const std::size_t lanes = hn::Lanes(Floats());
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::Mul(scales, Element::read(in + i * Element::kBytes)), Floats(), out + i);
+  }
+  for (; i < count; ++i) out[i] = scale * Element::read_one(in + i * Element::kBytes);
+}
+
+void encode_kernel(Codec codec, std::span<const float> in, std::byte* out) {
+  codec == Codec::fp16 ? encode_as<Fp16>(in.data(), in.size(), out) : encode_as<Bf16>(in.data(), in.size(), out);
+}
+
+void decode_kernel(Codec codec, const std::byte* in, std::span<float> out) {
+  codec == Codec::fp16 ? decode_as<Fp16>(in, out.data(), out.size()) : decode_as<Bf16>(in, out.data(), out.size());
+}
+
+void accumulate_kernel(Codec codec, const std::byte* in, float scale, std::span<float> sum) {
+  switch (codec) {
+    case Codec::fp16: return accumulate_as<Fp16>(in, scale, sum.data(), sum.size());
+    case Codec::bf16: return accumulate_as<Bf16>(in, scale, sum.data(), sum.size());
+    default: return accumulate_as<Fp32>(in, scale, sum.data(), sum.size());
+  }
+}
+
+void scale_kernel(Codec codec, const std::byte* in, float scale, std::span<float> out) {
+  switch (codec) {
+    case Codec::fp16: return scale_as<Fp16>(in, scale, out.data(), out.size());
+    case Codec::bf16: return scale_as<Bf16>(in, scale, out.data(), out.size());
+    default: return scale_as<Fp32>(in, scale, out.data(), out.size());
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace leeway::codec
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace leeway::codec {
+
+HWY_EXPORT(encode_kernel);
+HWY_EXPORT(decode_kernel);
+HWY_EXPORT(accumulate_kernel);
+HWY_EXPORT(scale_kernel);
+
+void encode_floats(Codec codec, std::span<const float> in, std::byte* out) {
+  HWY_DYNAMIC_DISPATCH(encode_kernel)(codec, in, out);
+}
+void decode_floats(Codec codec, const std::byte* in, std::span<float> out) {
+  HWY_DYNAMIC_DISPATCH(decode_kernel)(codec, in, out);
+}
+void accumulate_floats(Codec codec, const std::byte* in, float scale, std::span<float> sum) {
+  HWY_DYNAMIC_DISPATCH(accumulate_kernel)(codec, in, scale, sum);
+}
+void scale_floats(Codec codec, const std::byte* in, float scale, std::span<float> out) {
+  HWY_DYNAMIC_DISPATCH(scale_kernel)(codec, in, scale, out);
+}
+
+}  // namespace leeway::codec
+#endif
