@@ -1,34 +1,12 @@
 #include "perf/element.h"
 
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
+#include "codec/element.h"
+
 namespace leeway::tools::perf {
 namespace {
-
-// IEEE binary16: 5 exponent bits (bias 15), 10 fraction bits.
-double half_to_double(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  double magnitude = std::ldexp(fraction, -24);
-  if (exponent == 31)
-    magnitude = fraction == 0 ? INFINITY : NAN;
-  else if (exponent > 0)
-    magnitude = std::ldexp(1024 + fraction, exponent - 25);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
-// Exact for integers up to 2048: they are zero or normal, so the exponent is rebiased and the
-// fraction shortened.
-std::uint16_t half_of_integer(double value) {
-  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  const std::uint32_t sign = bits >> 31 << 15;
-  const std::uint32_t magnitude = bits & 0x7FFFFFFF;
-  return static_cast<std::uint16_t>(
-      magnitude == 0 ? sign : sign | ((magnitude >> 13) - ((127 - 15) << 10)));
-}
 
 template <typename T>
 T read(ConstTensorView tensor, std::size_t index) {
@@ -51,10 +29,9 @@ double load_element(ConstTensorView tensor, std::size_t index) {
     case DataType::f64:
       return read<double>(tensor, index);
     case DataType::f16:
-      return half_to_double(read<std::uint16_t>(tensor, index));
+      return codec::float_from_half(read<Half>(tensor, index));
     case DataType::bf16:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(tensor, index))
-                                  << 16);
+      return codec::float_from_bfloat16(read<BFloat16>(tensor, index));
     case DataType::i8:
       return read<std::int8_t>(tensor, index);
     case DataType::i32:
@@ -74,11 +51,9 @@ void store_element(TensorView tensor, std::size_t index, double value) {
     case DataType::f64:
       return write(tensor, index, value);
     case DataType::f16:
-      return write(tensor, index, half_of_integer(value));
-    case DataType::bf16: {
-      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-      return write(tensor, index, static_cast<std::uint16_t>(bits >> 16));
-    }
+      return write(tensor, index, codec::half_from_float(static_cast<float>(value)));
+    case DataType::bf16:
+      return write(tensor, index, codec::bfloat16_from_float(static_cast<float>(value)));
     case DataType::i8:
       return write(tensor, index, static_cast<std::int8_t>(value));
     case DataType::i32:

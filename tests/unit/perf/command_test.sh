@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# `leeway perf` as a person runs it: its exit codes, its one-line errors, its table and its JSON. $1 is the command.
+set -euo pipefail
+leeway=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  cat "$scratch/out" "$scratch/err" >&2
+  exit 1
+}
+
+# Runs a command; leaves its exit code in $code, its output in $scratch/out and $scratch/err.
+run() {
+  code=0
+  "$@" >"$scratch/out" 2>"$scratch/err" || code=$?
+}
+
+expect_refusal() {  # $1 what stderr must say, then arguments of perf
+  local words=$1
+  shift
+  run "$leeway" perf "$@"
+  [ "$code" = 2 ] || fail "perf $*: exit code $code, not 2"
+  [ "$(grep -c . "$scratch/err")" = 1 ] || fail "perf $*: not exactly one line of error"
+  grep -q -- "$words" "$scratch/err" || fail "perf $*: error does not say '$words'"
+}
+
+expect_rows() {  # $1 how many rows; every one has 18 words and no wrong element
+  [ "$code" = 0 ] || fail "exit code $code"
+  awk -v wanted="$1" '
+    !/^#/ { ++rows; if (NF != 18 || $9 != 0) bad = 1 }
+    END { exit !(rows == wanted && !bad) }' "$scratch/out" || fail "rows are not as expected"
+  grep -q '^# Out of bounds values : 0 OK$' "$scratch/out" || fail "footer is missing"
+}
+
+expect_refusal "'sum_all'" --op sum_all
+expect_refusal "'4Q'" --min 4Q
+expect_refusal "'sometimes'" --delivery sometimes
+expect_refusal "--root" --op broadcast --ranks 2 --root 2
+expect_refusal "best_effort" --op all_gather --ranks 2 --delivery best_effort
+
+run "$leeway" perf --ranks 4 --min 4K --max 256K --factor 8 --iters 3 --loss 0.1 --json "$scratch/rows.json"
+expect_rows 3
+python3 - "$scratch/rows.json" <<'CHECK' || fail "JSON is not as expected"
+import json, sys
+rows = json.load(open(sys.argv[1]))
+assert [row["bytes"] for row in rows] == [4096, 32768, 262144], rows
+assert all(row["ranks"] == 4 and row["wrong"] == 0 and row["loss_injected"] == 0.1 for row in rows), rows
+assert rows[-1]["loss_observed"] > 0.03, rows
+CHECK
+
+run "$leeway" perf --ranks 1 --min 4K --max 4K --iters 2
+expect_rows 1
+
+if command -v mpirun >/dev/null; then
+  run mpirun --allow-run-as-root --oversubscribe -np 4 "$leeway" perf --min 4K --max 4K --iters 3
+  expect_rows 1
+fi
+echo "leeway perf: right"
