@@ -86,10 +86,16 @@ std::optional<asio::ip::address> address_from_bytes(ByteSpan bytes) {
   return std::nullopt;
 }
 
+std::string to_text(const HostPort& where) {
+  const bool v6 = where.host.find(':') != std::string::npos;
+  std::string text = v6 ? "[" : "";
+  text += where.host;
+  text += v6 ? "]:" : ":";
+  return text += std::to_string(where.port);
+}
+
 std::string to_text(const asio::ip::tcp::endpoint& endpoint) {
-  const auto address = unmapped(endpoint.address());
-  const std::string host = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
-  return host + ":" + std::to_string(endpoint.port());
+  return to_text(HostPort{unmapped(endpoint.address()).to_string(), endpoint.port()});
 }
 
 }  // namespace leeway::runtime

@@ -37,6 +37,9 @@ asio::ip::address unmapped(const asio::ip::address& address);
 std::vector<std::byte> to_bytes(const asio::ip::address& address);
 std::optional<asio::ip::address> address_from_bytes(ByteSpan bytes);
 
+// parse_host_port()'s inverse: brackets around a host with colons.
+std::string to_text(const HostPort& where);
+
 // "10.0.0.1:80", "[::1]:80"
 std::string to_text(const asio::ip::tcp::endpoint& endpoint);
 

@@ -109,12 +109,11 @@ Status read_place(const Reader& read, const Convention& names, Launcher& launche
 // The port after MASTER_PORT; the last port has none after it and takes the one before.
 Result<std::string> torchrun_rendezvous(const Reader& read) {
   const char* const host = read.text("MASTER_ADDR");
-  const auto port = read.number<int>("MASTER_PORT", 1, 65535);
+  const auto port = read.number<std::uint16_t>("MASTER_PORT", 1, 65535);
   if (!port.ok()) return port.status();
   if (host == nullptr || !*port) return std::string();
   const int ours = **port == 65535 ? 65534 : **port + 1;
-  const bool v6 = std::string_view(host).find(':') != std::string_view::npos;
-  return (v6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + std::to_string(ours);
+  return to_text(HostPort{host, static_cast<std::uint16_t>(ours)});
 }
 
 // What is equal on all ranks of a job and different between jobs of one machine; empty when nothing is.

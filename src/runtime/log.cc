@@ -67,9 +67,10 @@ struct Log::Sink {
 };
 
 Log::Log(LogLevel level, Rank rank) : level_(level), sink_(std::make_unique<Sink>()) {
-  const std::string place = rank == kNoRank ? "" : "[" + std::to_string(rank) + "]";
+  std::string pattern = "[%H:%M:%S.%e] leeway";
+  if (rank != kNoRank) pattern.append("[").append(std::to_string(rank)).append("]");
   sink_->logger.set_level(to_spdlog(level));
-  sink_->logger.set_pattern("[%H:%M:%S.%e] leeway" + place + " %l: %v");
+  sink_->logger.set_pattern(pattern + " %l: %v");
   sink_->logger.flush_on(spdlog::level::trace);
 }
 

@@ -31,7 +31,7 @@ TEST(ParseHostPort, RefusesWhatIsNeither) {
     const auto result = parse_host_port(bad);
     ASSERT_FALSE(result.ok()) << bad;
     EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
-    EXPECT_THAT(result.status().c_str(), HasSubstr("\"" + std::string(bad) + "\""));
+    EXPECT_THAT(result.status().c_str(), HasSubstr(std::string("\"") + bad + "\""));
   }
 }
 

@@ -18,8 +18,8 @@ const Findings kMixed = {{"Machine", "cores", Verdict::ok, "2 usable", ""},
 TEST(DoctorText, GroupsSectionsAndAlignsValues) {
   EXPECT_EQ(to_text(kMixed, false),
             "Machine\n"
-            "  OK       cores           2 usable\n"
-            "           kernel          Linux\n"
+            "  OK       cores   2 usable\n"
+            "           kernel  Linux\n"
             "\n"
             "Network\n"
             "  WARN     receive buffer  208 KiB\n"

@@ -137,8 +137,9 @@ Finding buffer(const char* name, int force, int plain, const char* sysctl) {
   }
   finding.verdict = Verdict::warn;
   finding.value += " granted of " + bytes_text(kBufferBytesWanted) + ": " + sysctl + " is the limit";
-  finding.remedy = "sudo sysctl -w " + std::string(sysctl) + "=" + std::to_string(kBufferBytesWanted) +
-                   "  (to keep: the same line in /etc/sysctl.d/leeway.conf)";
+  const std::string setting = std::string(sysctl) + "=" + std::to_string(kBufferBytesWanted);
+  finding.remedy = "sudo sysctl -w " + setting + "; to keep it: echo " + setting +
+                   " | sudo tee -a /etc/sysctl.d/90-leeway.conf";
   return finding;
 }
 

@@ -1,0 +1,172 @@
+#include "runtime/driver.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace leeway::runtime {
+namespace {
+
+// How long the background thread lets callers come back before it takes over: a tick. Back-to-back blocking calls then
+// never have to fetch the role from it.
+constexpr auto kGrace = std::chrono::nanoseconds(limits::kTickNs);
+
+// Polls before blocking. Yielding rather than pausing: ranks may outnumber cores, and the datagram that is waited for may
+// need this very core to be sent.
+constexpr Duration kSpin = std::chrono::microseconds(50);
+
+constexpr Duration kBlockMax = std::chrono::seconds(1);
+
+}  // namespace
+
+Instant steady_now() {
+  return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+              .count()};
+}
+
+Driver::Driver(const protocol::EndpointConfig& config, std::unique_ptr<DatagramTransport> transport,
+               std::function<void()> after_step)
+    : engine_(config),
+      transport_(std::move(transport)),
+      after_step_(std::move(after_step)),
+      ready_(kTrains),
+      received_(kReceiveBatch) {
+  for (std::size_t i = 0; i < kTrains; ++i) trains_.push_back(std::make_unique<protocol::TrainBuffer>());
+  background_ = std::thread([this] { background(); });
+}
+
+Driver::~Driver() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+    ++requests_;  // makes a driving background thread let go
+  }
+  transport_->wake();
+  changed_.notify_all();
+  background_.join();
+}
+
+Driver::Session::Session(Driver& driver) : driver_(driver) { driver_.acquire(); }
+Driver::Session::~Session() { driver_.release(); }
+
+void Driver::Session::flush() {
+  const Instant until = steady_now() + Duration(limits::kTickNs);
+  while (driver_.send(steady_now()) || driver_.ready_count_ > 0) {
+    if (steady_now() >= until) return;
+  }
+}
+
+void Driver::acquire() {
+  std::unique_lock lock(mutex_);
+  activity_.fetch_add(1, std::memory_order_relaxed);
+  if (driving_) {
+    ++requests_;
+    transport_->wake();
+    changed_.wait(lock, [this] { return !driving_; });
+    --requests_;
+  }
+  driving_ = true;
+}
+
+void Driver::release() {
+  {
+    std::lock_guard lock(mutex_);
+    driving_ = false;
+  }
+  changed_.notify_all();
+}
+
+void Driver::nudge() {
+  {
+    std::lock_guard lock(mutex_);
+    nudged_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool Driver::run_until(const std::function<bool()>& done, Instant deadline) {
+  acquire();
+  Instant last_progress = steady_now();
+  bool finished = false;
+  for (;;) {
+    const Instant now = steady_now();
+    const bool progress = step(now);
+    finished = done();
+    if (finished || now >= deadline) break;
+    if (progress) last_progress = now;
+    if (requests_.load(std::memory_order_relaxed) > 0) {  // another thread wants in
+      release();
+      sched_yield();
+      acquire();
+    } else if (!progress && now - last_progress < kSpin) {
+      sched_yield();
+    } else if (!progress) {
+      block(now, deadline);
+    }
+  }
+  release();
+  return finished;
+}
+
+bool Driver::step(Instant now) {
+  const bool received = receive(now);
+  engine_.on_wake(now, /*may_start=*/ready_count_ == 0);
+  const bool sent = send(now);
+  if (ready_count_ == 0) after_step_();
+  return received || sent;
+}
+
+bool Driver::receive(Instant now) {
+  const std::size_t count = transport_->receive(received_);
+  for (std::size_t i = 0; i < count; ++i) engine_.on_datagram(now, received_[i].from, received_[i].bytes);
+  return count > 0;
+}
+
+bool Driver::send(Instant now) {
+  if (ready_count_ == 0) {
+    while (ready_count_ < kTrains && engine_.poll_train(now, *trains_[ready_count_])) {
+      ready_[ready_count_] = trains_[ready_count_]->train();
+      ++ready_count_;
+    }
+    ready_sent_ = 0;
+  }
+  if (ready_count_ == 0) return false;
+  const std::size_t taken = transport_->send(std::span(ready_).subspan(ready_sent_, ready_count_ - ready_sent_));
+  ready_sent_ += taken;
+  if (ready_sent_ == ready_count_) ready_count_ = 0;
+  return taken > 0;
+}
+
+void Driver::block(Instant now, Instant deadline) {
+  Instant until = std::min(deadline, now + kBlockMax);
+  if (const auto wake = engine_.next_wake()) until = std::min(until, *wake);
+  if (until > now) transport_->wait(until - now);
+}
+
+// Serves the protocol while no caller does: stragglers' repair requests, probes, asynchronous operations.
+void Driver::background() {
+  std::uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const std::uint64_t activity = activity_.load(std::memory_order_relaxed);
+    if (driving_ || (activity != seen && !nudged_)) {
+      seen = activity;
+      changed_.wait_for(lock, kGrace, [this] { return stop_ || (nudged_ && !driving_); });
+      continue;
+    }
+    nudged_ = false;
+    driving_ = true;
+    lock.unlock();
+    while (requests_.load(std::memory_order_relaxed) == 0) {
+      const Instant now = steady_now();
+      if (!step(now)) block(now, Instant::infinite_future());
+    }
+    lock.lock();
+    driving_ = false;
+    changed_.notify_all();
+    seen = activity_.load(std::memory_order_relaxed);
+  }
+}
+
+}  // namespace leeway::runtime
