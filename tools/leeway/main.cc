@@ -9,6 +9,12 @@
 #include "commands.h"
 #include "leeway/version.h"
 
+namespace {
+
+constexpr int kExitUsage = 2;  // what a shell's own commands return for a wrong command line
+
+}  // namespace
+
 int main(int argc, char** argv) {
   // Exceptions here are CLI11's or out of memory; the library itself throws none.
   try {
@@ -19,7 +25,11 @@ int main(int argc, char** argv) {
     leeway::tools::register_train(app, exit_code);
     leeway::tools::register_perf(app, exit_code);
     leeway::tools::register_doctor(app, exit_code);
-    CLI11_PARSE(app, argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& refusal) {  // --help and --version come this way too, as code 0
+      return app.exit(refusal) == 0 ? 0 : kExitUsage;
+    }
     return exit_code;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "error: %s\n", failure.what());
