@@ -22,7 +22,7 @@ expect_refusal() {  # $1 what stderr must say, then arguments of perf
   shift
   run "$leeway" perf "$@"
   [ "$code" = 2 ] || fail "perf $*: exit code $code, not 2"
-  [ "$(grep -c . "$scratch/err")" = 1 ] || fail "perf $*: not exactly one line of error"
+  [ "$(grep -c '^error: ' "$scratch/err")" = 1 ] || fail "perf $*: not exactly one error"
   grep -q -- "$words" "$scratch/err" || fail "perf $*: error does not say '$words'"
 }
 
