@@ -13,6 +13,10 @@
 
 namespace leeway {
 
+namespace collective {
+struct OperationSpec;
+}  // namespace collective
+
 namespace internal {
 struct WorkState;
 class CommunicatorCore;
@@ -104,6 +108,8 @@ class LEEWAY_EXPORT Communicator {
  private:
   friend class Replica;
   explicit Communicator(std::unique_ptr<internal::CommunicatorCore> core);
+  Result<CollectiveReport> run(const collective::OperationSpec& spec);
+  Work start(const collective::OperationSpec& spec);
   std::unique_ptr<internal::CommunicatorCore> core_;
 };
 

@@ -111,7 +111,7 @@ std::unique_ptr<CommunicatorCore> make_core(const Options& options, const protoc
                                             std::unique_ptr<DatagramTransport> transport) {
   if (!options.faults.any()) return std::make_unique<CommunicatorCore>(options, config, std::move(transport), nullptr);
   auto faulty = std::make_unique<transport::FaultTransport>(
-      std::move(transport), impairment::FaultPlan(options.faults, config.self), runtime::steady_now);
+      std::move(transport), impairment::FaultPlan(options.faults), runtime::steady_now);
   const transport::FaultTransport* faults = faulty.get();
   return std::make_unique<CommunicatorCore>(options, config, std::move(faulty), faults);
 }

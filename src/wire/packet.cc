@@ -173,7 +173,7 @@ Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
   out.flow_packets = reader.get<std::uint32_t>();
   out.weight = reader.get<float>();
   out.opened_below = reader.get<std::uint32_t>();
-  out.closed_below = reader.get<std::uint32_t>();
+  out.settled_below = reader.get<std::uint32_t>();
   payload = reader.rest();
   const bool sane = out.flow_packets <= limits::kFlowPacketsMax && out.index < out.flow_packets &&
                     out.position < out.flow_packets && valid_weight(out.weight);
@@ -237,7 +237,7 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   writer.put(header.flow_packets);
   writer.put(header.weight);
   writer.put(header.opened_below);
-  writer.put(header.closed_below);
+  writer.put(header.settled_below);
   LEEWAY_ASSERT(writer.written() == kDataHeaderBytes);
   seal(out.first(kDataHeaderBytes), payload_crc);
   return kDataHeaderBytes;

@@ -47,7 +47,7 @@ struct DataHeader {
   std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
   float weight = 1.0f;              // c_i
   std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender
-  std::uint32_t closed_below = 0;   // collectives below this are closed at the sender
+  std::uint32_t settled_below = 0;   // the sender wants nothing more of collectives below this
 };
 inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 32;
 

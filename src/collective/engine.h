@@ -1,0 +1,48 @@
+// All operations of one communicator over one protocol endpoint. Sans-IO, like the endpoint it holds: the runtime and the
+// simulator drive this same class.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collective/operation.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::collective {
+
+class Engine {
+ public:
+  explicit Engine(const protocol::EndpointConfig& config);
+
+  // Checks the request and starts it, or queues it behind limits::kOpenRoundsMax open ones. A request that fails its checks
+  // is done at once, and nothing was sent. `request` stays valid until done. With may_start = false it is queued in any
+  // case, and on_wake(now, false) starts nothing: memory of finished operations is still being read.
+  void submit(Instant now, Request& request, bool may_start = true);
+
+  // The endpoint's conversation with the world (protocol/endpoint.h).
+  void on_datagram(Instant now, Rank from, ByteSpan datagram) { endpoint_.on_datagram(now, from, datagram); }
+  void on_wake(Instant now, bool may_start = true);
+  bool poll_train(Instant now, protocol::TrainBuffer& out) { return endpoint_.poll_train(now, out); }
+  std::optional<Instant> next_wake() const { return endpoint_.next_wake(); }
+
+  // Nothing is open or queued.
+  bool idle() const { return endpoint_.idle() && queued_.empty(); }
+  // Fails everything that is open or queued.
+  void cancel_all(Instant now, const Status& status);
+
+  protocol::Endpoint& endpoint() { return endpoint_; }
+  const protocol::Endpoint& endpoint() const { return endpoint_; }
+
+ private:
+  bool start(Instant now, Request& request);
+
+  protocol::Endpoint endpoint_;
+  std::vector<double> link_rates_;  // smoothed first-pass delivery rate, by rank
+  std::vector<std::unique_ptr<Operation>> operations_;
+  std::deque<Request*> queued_;
+  std::uint64_t next_sequence_ = 0;
+};
+
+}  // namespace leeway::collective

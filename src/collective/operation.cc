@@ -1,0 +1,364 @@
+#include "collective/operation.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/contracts.h"
+
+namespace leeway::collective {
+namespace {
+
+using protocol::FlowKind;
+
+// Tensors up to this many bytes are copied where that lets the caller go on before receivers have confirmed. A copy of
+// 64 KiB costs a few microseconds, a round trip tens.
+constexpr std::size_t kCopyBytesMax = 64 * 1024;
+
+std::byte* bytes_of(const void* data) { return static_cast<std::byte*>(const_cast<void*>(data)); }
+
+bool is_point(OperationKind kind) { return kind == OperationKind::send || kind == OperationKind::recv; }
+
+// Operations in which one block goes to all its receivers.
+bool same_block(OperationKind kind) {
+  return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
+}
+
+Codec spread_codec_of(const OperationSpec& spec) {
+  return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec) : spec.options.codec;
+}
+
+DataType dtype_of(const OperationSpec& spec) {
+  return spec.input.data != nullptr ? spec.input.dtype : spec.output.dtype;
+}
+
+}  // namespace
+
+Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates)
+    : endpoint_(endpoint), link_rates_(link_rates) {}
+
+bool Operation::small() const {
+  const OperationSpec& spec = request_->spec;
+  return std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
+}
+
+bool Operation::begin(Instant now, Request& request) {
+  LEEWAY_ASSERT(free());
+  request_ = &request;
+  submitted_ = reduce_settled_ = request.submitted;
+  const OperationSpec& spec = request.spec;
+  const auto step = static_cast<std::uint32_t>(request.sequence);
+  if (has_reduce_half(spec.kind)) begin_reduction(step);
+  if (has_spread_half(spec.kind) || is_point(spec.kind)) begin_spread(step);
+  round_ = endpoint_.open_round(now, plan_round(), *this);
+  if (round_ == nullptr) return false;
+  endpoint_.start(now, *round_);
+  return true;
+}
+
+protocol::RoundPlan Operation::plan_round() const {
+  const OperationSpec& spec = request_->spec;
+  const Delivery& delivery = spec.options.delivery;
+  protocol::RoundPlan plan;
+  plan.tag = make_tag();
+  plan.name = to_string(spec.kind);
+  plan.deadline_length = delivery.deadline;
+  plan.deadline = submitted_ + delivery.deadline;
+  plan.weight = static_cast<float>(spec.options.weight);
+  if (has_reduce_half(spec.kind)) {
+    protocol::PhasePlan& phase = plan.phase(FlowKind::reduce);
+    phase.active = true;
+    phase.delivery = delivery.kind;
+    phase.loss_max = delivery.loss_max;
+    // A lossy reduction leaves the second half of the call's time to the spread.
+    const bool halves = spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
+    phase.deadline = halves ? submitted_ + delivery.deadline / 2 : plan.deadline;
+    phase.codec = static_cast<std::uint8_t>(spec.options.codec);
+    phase.repairable = delivery.kind != Delivery::Kind::best_effort;
+    phase.payload_retained = small() && spec.kind != OperationKind::all_reduce;
+  }
+  if (has_spread_half(spec.kind) || is_point(spec.kind)) {
+    protocol::PhasePlan& phase = plan.phase(is_point(spec.kind) ? FlowKind::point : FlowKind::spread);
+    phase.active = true;
+    phase.delivery = spec.kind == OperationKind::all_reduce ? spec.options.spread : delivery.kind;
+    phase.loss_max = delivery.loss_max;
+    phase.deadline = plan.deadline;
+    phase.codec = static_cast<std::uint8_t>(spread_codec_of(spec));
+    phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
+    phase.queue = spread_.queue();
+    phase.payload_retained = spread_.retains_payload();
+  }
+  if (is_point(spec.kind)) {
+    plan.point_peer = spec.peer;
+    plan.point_send = spec.kind == OperationKind::send;
+  }
+  return plan;
+}
+
+wire::OperationTag Operation::make_tag() const {
+  const OperationSpec& spec = request_->spec;
+  wire::OperationTag tag;
+  tag.operation = static_cast<std::uint8_t>(spec.kind);
+  tag.dtype = static_cast<std::uint8_t>(dtype_of(spec));
+  tag.reduce_op = static_cast<std::uint8_t>(spec.options.op);
+  tag.codec = static_cast<std::uint8_t>(spec.options.codec);
+  tag.spread_codec = static_cast<std::uint8_t>(spread_codec_of(spec));
+  tag.delivery = static_cast<std::uint8_t>(spec.options.delivery.kind);
+  tag.spread = static_cast<std::uint8_t>(spec.options.spread);
+  tag.estimator = static_cast<std::uint8_t>(spec.options.estimator);
+  tag.root = is_point(spec.kind) ? kNoRank : spec.peer;
+  tag.count = agreed_count(spec);
+  return tag;
+}
+
+void Operation::begin_reduction(std::uint32_t step) {
+  const OperationSpec& spec = request_->spec;
+  const auto& config = endpoint_.config();
+  const int size = config.size;
+  switch (spec.kind) {
+    case OperationKind::reduce_scatter: shards_ = schedule::ShardMap::blocks(spec.output.count, size); break;
+    case OperationKind::reduce: shards_ = schedule::ShardMap::single(spec.input.count, spec.peer); break;
+    default: shards_ = schedule::ShardMap::even(spec.input.count, size); break;
+  }
+  const bool result_in_place = spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::replica_reduce;
+  ReductionPlan plan;
+  plan.self = config.self;
+  plan.size = size;
+  plan.shards = shards_;
+  plan.dtype = spec.input.dtype;
+  plan.op = spec.options.op;
+  plan.format = &codec::format_of(spec.options.codec, spec.input.dtype);
+  plan.estimator = spec.options.estimator;
+  plan.lossy = spec.options.delivery.kind != Delivery::Kind::exact;
+  plan.weight = spec.options.weight;
+  plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
+  plan.seed = config.seed;
+  plan.input = bytes_of(spec.input.data);
+  plan.result = bytes_of(spec.output.data);
+  if (result_in_place) plan.result += shards_[config.self].offset * size_of(spec.input.dtype);
+  if (!spec.options.control_variate.empty()) {
+    plan.control = spec.options.control_variate.subspan(shards_[config.self].offset, shards_[config.self].count);
+  }
+  plan.copy_input = small() && spec.kind != OperationKind::all_reduce;
+  reduction_.begin(plan, step, link_rates_);
+  reduced_.reset(reduction_.grid().chunks());
+}
+
+void Operation::begin_spread(std::uint32_t step) {
+  const OperationSpec& spec = request_->spec;
+  const auto& config = endpoint_.config();
+  SpreadPlan plan;
+  plan.self = config.self;
+  plan.size = config.size;
+  plan.dtype = dtype_of(spec);
+  plan.format = &codec::format_of(spread_codec_of(spec), plan.dtype);
+  plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
+  plan.seed = config.seed;
+  plan.same_block = same_block(spec.kind);
+  plan.streaming = has_reduce_half(spec.kind);
+  plan.adopt = spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::all_gather ||
+               spec.kind == OperationKind::broadcast || spec.kind == OperationKind::replica_broadcast;
+  plan.copy_input = small() && plan.same_block;
+  plan.send.resize(config.size);
+  plan.receive.resize(config.size);
+  place_blocks(plan);
+  spread_.begin(std::move(plan), step);
+}
+
+// Where each rank's block lies here, and what we send to each.
+void Operation::place_blocks(SpreadPlan& plan) {
+  const OperationSpec& spec = request_->spec;
+  const Rank self = plan.self;
+  const auto size = static_cast<Rank>(plan.size);
+  std::byte* const in = bytes_of(spec.input.data);
+  std::byte* const out = bytes_of(spec.output.data);
+  const std::size_t element = size_of(plan.dtype);
+  const auto nth = [&](std::byte* base, Rank rank, std::size_t block) { return Block{base + rank * block * element, block}; };
+  const auto for_each_other = [&](auto&& place) {
+    for (Rank peer = 0; peer < size; ++peer) {
+      if (peer != self) place(peer);
+    }
+  };
+  switch (spec.kind) {
+    case OperationKind::all_reduce:
+    case OperationKind::replica_broadcast: {
+      const auto shards = schedule::ShardMap::even(spec.output.count, plan.size);
+      const auto shard = [&](Rank rank) { return Block{out + shards[rank].offset * element, shards[rank].count}; };
+      for_each_other([&](Rank peer) {
+        plan.send[peer] = shard(self);
+        plan.receive[peer] = shard(peer);
+      });
+      break;
+    }
+    case OperationKind::all_gather: {
+      const std::size_t block = spec.input.count;
+      const Block own = nth(out, self, block);
+      if (block > 0 && own.data != in) std::memcpy(own.data, in, block * element);
+      for_each_other([&](Rank peer) {
+        plan.send[peer] = own;
+        plan.receive[peer] = nth(out, peer, block);
+      });
+      break;
+    }
+    case OperationKind::broadcast:
+      for_each_other([&](Rank peer) {
+        if (self == spec.peer) plan.send[peer] = {out, spec.output.count};
+        if (peer == spec.peer) plan.receive[peer] = {out, spec.output.count};
+      });
+      break;
+    case OperationKind::gather: {
+      const std::size_t block = spec.input.count;
+      if (self != spec.peer) {
+        plan.send[spec.peer] = {in, block};
+        break;
+      }
+      const Block own = nth(out, self, block);
+      if (block > 0 && own.data != in) std::memcpy(own.data, in, block * element);
+      for_each_other([&](Rank peer) { plan.receive[peer] = nth(out, peer, block); });
+      break;
+    }
+    case OperationKind::scatter: {
+      const std::size_t block = spec.output.count;
+      if (self != spec.peer) {
+        plan.receive[spec.peer] = {out, block};
+        break;
+      }
+      const Block own = nth(in, self, block);
+      if (block > 0 && own.data != out) std::memcpy(out, own.data, block * element);
+      for_each_other([&](Rank peer) { plan.send[peer] = nth(in, peer, block); });
+      break;
+    }
+    case OperationKind::all_to_all: {
+      const std::size_t block = spec.input.count / size;
+      if (block > 0) std::memcpy(nth(out, self, block).data, nth(in, self, block).data, block * element);
+      for_each_other([&](Rank peer) {
+        plan.send[peer] = nth(in, peer, block);
+        plan.receive[peer] = nth(out, peer, block);
+      });
+      break;
+    }
+    case OperationKind::barrier:
+      for_each_other([&](Rank peer) {
+        plan.send[peer] = {&barrier_bytes_[0], 1};
+        plan.receive[peer] = {&barrier_bytes_[1], 1};
+      });
+      break;
+    case OperationKind::send: plan.send[spec.peer] = {in, spec.input.count}; break;
+    case OperationKind::recv: plan.receive[spec.peer] = {out, spec.output.count}; break;
+    case OperationKind::reduce_scatter:
+    case OperationKind::reduce:
+    case OperationKind::replica_reduce: break;
+  }
+}
+
+schedule::PacketGrid Operation::outgoing(FlowKind kind, Rank peer) const {
+  return kind == FlowKind::reduce ? reduction_.grid_of(peer) : spread_.outgoing(peer);
+}
+
+schedule::PacketGrid Operation::incoming(FlowKind kind, Rank peer) const {
+  return kind == FlowKind::reduce ? reduction_.grid() : spread_.incoming(peer);
+}
+
+const Bitmap* Operation::required(FlowKind kind, Rank peer) const {
+  const BroadcastLedger* ledger = request_->spec.ledger;
+  return kind == FlowKind::spread && ledger != nullptr ? &ledger->required[peer] : nullptr;
+}
+
+protocol::Payload Operation::payload(FlowKind kind, Rank to, std::uint32_t index, MutableByteSpan scratch) {
+  return kind == FlowKind::reduce ? reduction_.payload(to, index, scratch) : spread_.payload(to, index, scratch);
+}
+
+bool Operation::accept(FlowKind kind, Rank from, std::uint32_t index, ByteSpan payload) {
+  if (kind != FlowKind::reduce) {
+    if (!spread_.accept(from, index, payload)) return false;
+    if (BroadcastLedger* ledger = request_ != nullptr ? request_->spec.ledger : nullptr) ledger->arrived[from].set(index);
+    return true;
+  }
+  const std::uint32_t before = reduced_.size();
+  if (!reduction_.accept(from, index, payload, reduced_, round_->receive(kind, from).weight)) return false;
+  if (reduced_.size() != before) release_reduced();
+  return true;
+}
+
+void Operation::release_reduced() {
+  if (!round_->plan.phase(FlowKind::spread).active) return;
+  spread_.on_reduced(reduction_.grid(), reduced_);
+  endpoint_.release_chunks(*round_, FlowKind::spread);
+}
+
+void Operation::on_settled(FlowKind kind, Instant now) {
+  if (kind != FlowKind::reduce) return;
+  reduce_settled_ = now;
+  learn_link_rates();
+  reduction_.settle(round_->phase(kind).receive, reduced_);
+  release_reduced();
+}
+
+// Smoothed over about ten operations; only for shards of one packet, whose realised rate says nothing.
+void Operation::learn_link_rates() {
+  const auto& flows = round_->phase(FlowKind::reduce).receive;
+  for (std::size_t peer = 0; peer < flows.size(); ++peer) {
+    const protocol::ReceiveFlow& flow = flows[peer];
+    if (flow.packets == 0) continue;
+    const double rate = static_cast<double>(flow.arrived_count - flow.repaired) / flow.packets;
+    link_rates_[peer] += 0.1 * (rate - link_rates_[peer]);
+  }
+}
+
+void Operation::on_done(const Status& status, Instant now) {
+  CollectiveReport& report = request_->report;
+  report.sequence = request_->sequence;
+  report.estimator = request_->spec.options.estimator;
+  report.bytes_sent = round_->bytes_sent;
+  report.times.gate = round_->gates_closed == 0 ? round_->gate_open_at - submitted_ : now - submitted_;
+  report.times.reduce = reduce_settled_ - submitted_;
+  report.times.spread = now - reduce_settled_;
+  report.times.total = now - submitted_;
+  for (const protocol::PhaseState& phase : round_->phases) report.deadline_cut |= phase.deadline_cut;
+  if (has_reduce_half(request_->spec.kind)) reduction_.fill_report(report);
+  fill_peer_reports();
+  if (status.ok() && round_->plan.phase(FlowKind::spread).active) {
+    const auto& flows = round_->phase(FlowKind::spread).receive;
+    report.elements_missing = spread_.missing_elements(flows);
+    report.agreed = report.elements_missing == 0;
+    const bool promised = round_->plan.phase(FlowKind::spread).delivery == Delivery::Kind::exact;
+    if (!report.agreed && promised) spread_.clear_missing(flows);
+  }
+  request_->status = status;
+  request_->done = true;
+  request_ = nullptr;
+}
+
+void Operation::fill_peer_reports() {
+  CollectiveReport& report = request_->report;
+  std::uint64_t expected = 0;
+  std::uint64_t arrived = 0;
+  std::uint64_t repaired = 0;
+  for (Rank peer = 0; peer < endpoint_.config().size; ++peer) {
+    if (peer == endpoint_.config().self) continue;
+    PeerReport row{.rank = peer};
+    for (int k = 0; k < wire::kFlowKinds; ++k) {
+      if (!round_->plan.phases[k].active) continue;
+      const protocol::ReceiveFlow& in = round_->phases[k].receive[peer];
+      row.expected += in.packets;
+      row.arrived += in.arrived_count;
+      row.repaired += in.repaired;
+      row.duplicate += in.duplicate;
+      row.late += in.late;
+      row.sent += round_->phases[k].send[peer].sent;
+    }
+    expected += row.expected;
+    arrived += row.arrived;
+    repaired += row.repaired;
+    report.peers.push_back(row);
+  }
+  if (expected == 0) return;
+  report.loss = 1.0 - static_cast<double>(arrived) / static_cast<double>(expected);
+  report.loss_first_pass = 1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
+}
+
+void Operation::on_closed() {
+  round_ = nullptr;
+  request_ = nullptr;
+}
+
+}  // namespace leeway::collective

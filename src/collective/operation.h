@@ -1,0 +1,70 @@
+// One collective operation: its halves, bound to a round of the protocol. Shared by the runtime and the simulator.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collective/operation_spec.h"
+#include "collective/reduction.h"
+#include "collective/spread.h"
+#include "leeway/report.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::collective {
+
+// An operation asked for, and its outcome once done. Owned by whoever submitted it, until done.
+struct Request {
+  OperationSpec spec;
+  std::uint64_t sequence = 0;   // on this communicator, from 0
+  Instant submitted{0};         // deadlines count from here, also for an operation that had to queue
+  bool done = false;
+  Status status;
+  CollectiveReport report;
+};
+
+// Reused from operation to operation, so that its memory is allocated once.
+class Operation final : public protocol::RoundClient {
+ public:
+  Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates);
+
+  // False when the protocol has no room for another open round. The request was validated.
+  bool begin(Instant now, Request& request);
+  bool free() const { return round_ == nullptr; }
+
+  // RoundClient
+  schedule::PacketGrid outgoing(protocol::FlowKind kind, Rank peer) const override;
+  schedule::PacketGrid incoming(protocol::FlowKind kind, Rank peer) const override;
+  const Bitmap* required(protocol::FlowKind kind, Rank peer) const override;
+  protocol::Payload payload(protocol::FlowKind kind, Rank to, std::uint32_t index, MutableByteSpan scratch) override;
+  bool accept(protocol::FlowKind kind, Rank from, std::uint32_t index, ByteSpan payload) override;
+  void on_settled(protocol::FlowKind kind, Instant now) override;
+  void on_done(const Status& status, Instant now) override;
+  void on_closed() override;
+
+ private:
+  protocol::RoundPlan plan_round() const;
+  wire::OperationTag make_tag() const;
+  void begin_reduction(std::uint32_t step);
+  void begin_spread(std::uint32_t step);
+  void place_blocks(SpreadPlan& plan);
+  void release_reduced();
+  void fill_peer_reports();
+  void learn_link_rates();
+  bool small() const;
+
+  protocol::Endpoint& endpoint_;
+  std::vector<double>& link_rates_;
+  Request* request_ = nullptr;
+  protocol::Round* round_ = nullptr;
+  Reduction reduction_;
+  Spread spread_;
+  schedule::ChunkQueue reduced_;
+  schedule::ShardMap shards_ = schedule::ShardMap::single(0, 0);
+  Instant submitted_{0};
+  Instant reduce_settled_{0};
+  std::byte barrier_bytes_[2] = {};
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,157 @@
+#include "collective/operation_spec.h"
+
+#include <array>
+#include <cmath>
+
+#include "base/limits.h"
+
+namespace leeway::collective {
+namespace {
+
+Status invalid(const OperationSpec& spec, const char* what) {
+  return Status::error(StatusCode::kInvalidArgument, "%s: %s (input %zu, output %zu elements)", to_string(spec.kind),
+                       what, spec.input.count, spec.output.count);
+}
+
+bool rooted(OperationKind kind) {
+  return kind == OperationKind::broadcast || kind == OperationKind::reduce || kind == OperationKind::gather ||
+         kind == OperationKind::scatter;
+}
+bool point_to_point(OperationKind kind) { return kind == OperationKind::send || kind == OperationKind::recv; }
+
+bool uses_input(const OperationSpec& spec, Rank self) {
+  if (spec.kind == OperationKind::recv) return false;
+  return spec.kind != OperationKind::scatter || self == spec.peer;
+}
+bool uses_output(const OperationSpec& spec, Rank self) {
+  if (spec.kind == OperationKind::send) return false;
+  const bool at_root = spec.kind == OperationKind::reduce || spec.kind == OperationKind::gather;
+  return !at_root || self == spec.peer;
+}
+
+Status check_sizes(const OperationSpec& spec, Rank self, int size) {
+  const std::size_t in = spec.input.count;
+  const std::size_t out = spec.output.count;
+  const auto n = static_cast<std::size_t>(size);
+  switch (spec.kind) {
+    case OperationKind::all_reduce:
+    case OperationKind::broadcast:
+    case OperationKind::barrier:
+    case OperationKind::replica_reduce:
+    case OperationKind::replica_broadcast:
+      if (in != out) return invalid(spec, "input and output differ in size");
+      break;
+    case OperationKind::reduce:
+      if (self == spec.peer && in != out) return invalid(spec, "input and output differ in size");
+      break;
+    case OperationKind::reduce_scatter:
+      if (in != n * out) return invalid(spec, "input must hold size x output elements");
+      break;
+    case OperationKind::all_gather:
+      if (out != n * in) return invalid(spec, "output must hold size x input elements");
+      break;
+    case OperationKind::gather:
+      if (self == spec.peer && out != n * in) return invalid(spec, "output must hold size x input elements");
+      break;
+    case OperationKind::scatter:
+      if (self == spec.peer && in != n * out) return invalid(spec, "input must hold size x output elements");
+      break;
+    case OperationKind::all_to_all:
+      if (in != out || in % n != 0) return invalid(spec, "input and output must hold size equal blocks");
+      break;
+    case OperationKind::send:
+    case OperationKind::recv: break;
+  }
+  return Status();
+}
+
+Status check_buffers(const OperationSpec& spec, Rank self, int size) {
+  const bool in = uses_input(spec, self);
+  const bool out = uses_output(spec, self);
+  if (in && spec.input.count > 0 && spec.input.data == nullptr) return invalid(spec, "input is null");
+  if (out && spec.output.count > 0 && spec.output.data == nullptr) return invalid(spec, "output is null");
+  if (in && out && spec.input.dtype != spec.output.dtype) return invalid(spec, "input and output differ in type");
+  return check_sizes(spec, self, size);
+}
+
+Status check_lossy(const OperationSpec& spec) {
+  const CollectiveOptions& options = spec.options;
+  const bool lossy = options.delivery.kind != Delivery::Kind::exact;
+  const bool lossy_spread = spec.kind == OperationKind::all_reduce && options.spread != Delivery::Kind::exact;
+  if (!lossy && !lossy_spread) return Status();
+  if (spec.kind == OperationKind::replica_broadcast) return Status();
+  if (!has_reduce_half(spec.kind)) {
+    return Status::error(StatusCode::kUnsupported,
+                         "%s: delivery %s has no meaning here: every element has one source, so a lost one cannot be "
+                         "estimated; use exact (parameters may be spread lossily by leeway::Replica)",
+                         to_string(spec.kind), to_string(options.delivery.kind).data());
+  }
+  if (!is_floating(spec.input.dtype) || (options.op != ReduceOp::sum && options.op != ReduceOp::avg)) {
+    return Status::error(StatusCode::kUnsupported,
+                         "%s: delivery %s is defined for sum and avg of floating-point tensors only (got %s of %s); use exact",
+                         to_string(spec.kind), to_string(options.delivery.kind).data(), to_string(options.op).data(),
+                         to_string(spec.input.dtype).data());
+  }
+  if (lossy_spread && !lossy) return invalid(spec, "a lossy spread needs a lossy delivery");
+  return Status();
+}
+
+Status check_options(const OperationSpec& spec) {
+  const CollectiveOptions& options = spec.options;
+  const DataType dtype = spec.kind == OperationKind::recv || spec.kind == OperationKind::scatter ? spec.output.dtype
+                                                                                                : spec.input.dtype;
+  if (options.delivery.deadline.count() <= 0) return invalid(spec, "deadline must be positive");
+  if (!(options.delivery.loss_max >= 0.0 && options.delivery.loss_max <= 1.0)) {
+    return invalid(spec, "loss_max must lie in 0 .. 1");
+  }
+  if (!std::isfinite(options.weight) || options.weight < 0.0) return invalid(spec, "weight must be finite and >= 0");
+  if (options.weight != 1.0 && (options.op != ReduceOp::avg || !has_reduce_half(spec.kind))) {
+    return invalid(spec, "a weight other than 1 needs op = avg");
+  }
+  if (options.weight != 1.0 && dtype != DataType::f32) return invalid(spec, "weights need float32 tensors");
+  const bool encoded = options.codec != Codec::native || options.spread_codec.value_or(Codec::native) != Codec::native;
+  if (encoded && dtype != DataType::f32) return invalid(spec, "codecs other than native need float32 tensors");
+  if (encoded && has_reduce_half(spec.kind) && options.op != ReduceOp::sum && options.op != ReduceOp::avg) {
+    return invalid(spec, "codecs other than native need op = sum or avg");
+  }
+  if (options.estimator == Estimator::augmented && !options.control_variate.empty() &&
+      options.control_variate.size() != spec.input.count) {
+    return invalid(spec, "control_variate must have the tensor's size");
+  }
+  return check_lossy(spec);
+}
+
+}  // namespace
+
+const char* to_string(OperationKind kind) {
+  constexpr std::array<const char*, kOperationKinds> kNames = {
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",        "gather",           "scatter",
+      "all_to_all", "send",           "recv",       "barrier",   "reduce_gradients", "broadcast_parameters"};
+  return kNames[static_cast<int>(kind)];
+}
+
+bool has_reduce_half(OperationKind kind) {
+  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter || kind == OperationKind::reduce ||
+         kind == OperationKind::replica_reduce;
+}
+
+bool has_spread_half(OperationKind kind) {
+  return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && !point_to_point(kind));
+}
+
+std::size_t agreed_count(const OperationSpec& spec) {
+  const bool from_output = spec.kind == OperationKind::scatter || spec.kind == OperationKind::recv;
+  return from_output ? spec.output.count : spec.input.count;
+}
+
+Status validate(const OperationSpec& spec, Rank self, int size) {
+  if ((rooted(spec.kind) || point_to_point(spec.kind)) && spec.peer >= size) {
+    return Status::error(StatusCode::kInvalidArgument, "%s: rank %u does not exist; the communicator has ranks 0 .. %d",
+                         to_string(spec.kind), spec.peer, size - 1);
+  }
+  if (point_to_point(spec.kind) && spec.peer == self) return invalid(spec, "a rank cannot send to itself");
+  if (Status status = check_buffers(spec, self, size); !status.ok()) return status;
+  return check_options(spec);
+}
+
+}  // namespace leeway::collective

@@ -1,0 +1,59 @@
+// What a caller asked for, in one value, and the checks that come before anything is sent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bitmap.h"
+#include "leeway/options.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+#include "wire/packet.h"
+
+namespace leeway::collective {
+
+// On the wire in wire::OperationTag: append only.
+enum class OperationKind : std::uint8_t {
+  all_reduce = 0,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  all_to_all,
+  send,
+  recv,
+  barrier,
+  replica_reduce,     // reduce_scatter over even shards, in place
+  replica_broadcast,  // all_gather over even shards, in place; may lose
+};
+inline constexpr int kOperationKinds = 13;
+const char* to_string(OperationKind kind);
+
+// Which packets of a replica_broadcast arrived, and which ones must. By owner rank, one bit a packet.
+struct BroadcastLedger {
+  std::vector<Bitmap> required;
+  std::vector<Bitmap> arrived;
+};
+
+struct OperationSpec {
+  OperationKind kind = OperationKind::barrier;
+  ConstTensorView input;
+  TensorView output;
+  Rank peer = kNoRank;  // root, or the other side of send/recv
+  CollectiveOptions options;
+  BroadcastLedger* ledger = nullptr;  // replica_broadcast only; outlives the operation
+};
+
+bool has_reduce_half(OperationKind kind);
+bool has_spread_half(OperationKind kind);
+
+// The elements by which ranks compare whether they mean the same operation: per-rank contribution or result, whichever
+// is the same everywhere.
+std::size_t agreed_count(const OperationSpec& spec);
+
+// kInvalidArgument / kUnsupported with the argument's name and value; ok otherwise.
+Status validate(const OperationSpec& spec, Rank self, int size);
+
+}  // namespace leeway::collective

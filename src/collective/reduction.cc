@@ -1,0 +1,228 @@
+#include "collective/reduction.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/contracts.h"
+#include "base/crc32c.h"
+#include "codec/reduce.h"
+
+namespace leeway::collective {
+namespace {
+
+// The estimators whose scale of a packet depends on nothing but that packet's contributors: chunks that are complete may
+// be reduced before the rest of the shard is known.
+bool depends_on_packet_only(Estimator estimator) {
+  return estimator != Estimator::horvitz_thompson && estimator != Estimator::augmented;
+}
+
+}  // namespace
+
+schedule::PacketGrid Reduction::grid_of(Rank owner) const {
+  return schedule::PacketGrid(plan_.shards[owner].count,
+                              static_cast<std::uint32_t>(plan_.format->elements_for(plan_.datagram_payload_bytes)),
+                              element_bytes_);
+}
+
+void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<const double> prior_rates) {
+  plan_ = plan;
+  step_ = step;
+  element_bytes_ = size_of(plan.dtype);
+  own_ = plan.shards[plan.self];
+  grid_ = grid_of(plan.self);
+  packet_bytes_ = plan.format->encoded_bytes(grid_.elements_per_packet());
+  staging_stride_ = Arena::round_up(grid_.packets() * packet_bytes_);
+  staging_.reserve(staging_stride_ * plan.size);
+  if (plan.copy_input) {
+    const std::size_t bytes = plan.shards.count() * element_bytes_;
+    copied_input_.reserve(bytes);
+    if (bytes > 0) std::memcpy(copied_input_.data(), plan.input, bytes);
+    plan_.input = copied_input_.data();
+  }
+  chunk_missing_.resize(grid_.chunks());
+  for (std::uint32_t c = 0; c < grid_.chunks(); ++c) {
+    chunk_missing_[c] = grid_.chunk_size(c) * static_cast<std::uint32_t>(plan.size - 1);
+  }
+  chunk_reduced_.assign(grid_.chunks(), false);
+  scale_plan_built_ = false;
+  scales_.assign(plan.size, 1.0f);
+  weights_.assign(plan.size, std::numeric_limits<float>::quiet_NaN());
+  weights_[plan.self] = static_cast<float>(plan.weight);
+  tallies_.assign(plan.size, {});
+  for (Rank rank = 0; rank < plan.size; ++rank) tallies_[rank].prior_rate = prior_rates[rank];
+  mask_.assign((plan.size + 63) / 64, 0);
+  contributors_ = {};
+  contributors_.histogram.assign(plan.size + 1, 0);
+  untouched_ = 0;
+  variance_ = 0.0;
+}
+
+std::span<const std::byte> Reduction::staged(Rank rank, std::uint32_t index) const {
+  return {staging_.data() + rank * staging_stride_ + index * packet_bytes_,
+          plan_.format->encoded_bytes(grid_.packet_elements(index))};
+}
+
+protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, MutableByteSpan scratch) {
+  const schedule::PacketGrid grid = grid_of(owner);
+  const std::size_t first = plan_.shards[owner].offset + grid.packet_offset(index);
+  const std::size_t elements = grid.packet_elements(index);
+  const std::byte* source = plan_.input + first * element_bytes_;
+  ByteSpan bytes(source, elements * element_bytes_);
+  if (!plan_.format->identity()) {
+    const MutableByteSpan out = scratch.first(plan_.format->encoded_bytes(elements));
+    codec::encode(*plan_.format, std::span(reinterpret_cast<const float*>(source), elements),
+                  {plan_.seed, step_, plan_.self, first}, out);
+    bytes = out;
+  }
+  return {bytes, crc32c(bytes)};
+}
+
+bool Reduction::accept(Rank from, std::uint32_t index, ByteSpan payload, schedule::ChunkQueue& reduced, float weight) {
+  const auto place = staged(from, index);
+  if (payload.size() != place.size()) return false;
+  std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
+  weights_[from] = weight;
+  const std::uint32_t chunk = grid_.chunk_of(index);
+  if (--chunk_missing_[chunk] > 0) return true;
+  if (plan_.lossy && !depends_on_packet_only(plan_.estimator)) return true;
+  reduce_complete_chunk(chunk);
+  reduced.push(chunk);
+  return true;
+}
+
+void Reduction::build_plan(std::span<const aggregate::LinkTally> tallies) {
+  scale_plan_ = aggregate::ScalePlan({.estimator = plan_.lossy ? plan_.estimator : Estimator::ratio,
+                                      .op = plan_.op,
+                                      .links = tallies,
+                                      .owner = plan_.self,
+                                      .external_control = !plan_.control.empty(),
+                                      .seed = plan_.seed,
+                                      .step = step_});
+}
+
+// Every contribution of the chunk is here, so that no packet's scale depends on what else was lost.
+void Reduction::reduce_complete_chunk(std::uint32_t chunk) {
+  const std::uint32_t first = grid_.chunk_begin(chunk);
+  const std::uint32_t packets = grid_.chunk_size(chunk);
+  chunk_reduced_[chunk] = true;
+  contributors_.histogram[plan_.size] += packets;
+  const bool sums = plan_.op == ReduceOp::sum || plan_.op == ReduceOp::avg;
+  if (!sums || !is_floating(plan_.dtype)) {
+    for (std::uint32_t i = 0; i < packets; ++i) combine_exactly(first + i);
+    return;
+  }
+  if (!scale_plan_built_) {
+    for (Rank rank = 0; rank < plan_.size; ++rank) {
+      tallies_[rank].sent = tallies_[rank].arrived = std::max<std::uint32_t>(grid_.packets(), 1);
+      tallies_[rank].weight = weights_[rank];
+    }
+    build_plan(tallies_);
+    scale_plan_.complete_scales(scales_);
+    scale_plan_built_ = true;
+  }
+  sum_packets(first, packets, scales_);
+}
+
+// Consecutive packets that share their scales. A zero scale means absent.
+void Reduction::sum_packets(std::uint32_t first, std::uint32_t packets, std::span<const float> scales) {
+  const std::size_t offset = grid_.packet_offset(first);
+  const std::size_t elements =
+      std::min<std::size_t>(std::size_t{packets} * grid_.elements_per_packet(), grid_.elements() - offset);
+  terms_.clear();
+  for (Rank rank = 0; rank < plan_.size; ++rank) {
+    if (scales[rank] == 0.0f) continue;
+    const bool own = rank == plan_.self;
+    const std::byte* data = own ? plan_.input + (own_.offset + offset) * element_bytes_ : staged(rank, first).data();
+    terms_.push_back({data, scales[rank], !own});
+  }
+  scaled_sum(*plan_.format, plan_.dtype, terms_, elements,
+             MutableByteSpan(plan_.result + offset * element_bytes_, elements * element_bytes_), block_);
+}
+
+// Integer types, and reductions that are not sums: all contributions are here; in rank order, in the tensor's own type.
+void Reduction::combine_exactly(std::uint32_t index) {
+  const std::size_t elements = grid_.packet_elements(index);
+  const std::size_t bytes = elements * element_bytes_;
+  const std::size_t offset = grid_.packet_offset(index);
+  block_.reserve(bytes);
+  const MutableByteSpan accumulator(block_.data(), bytes);
+  const ByteSpan own(plan_.input + (own_.offset + offset) * element_bytes_, bytes);
+  for (Rank rank = 0; rank < plan_.size; ++rank) {
+    const ByteSpan operand = rank == plan_.self ? own : staged(rank, index);
+    if (rank == 0) {
+      std::memcpy(accumulator.data(), operand.data(), bytes);
+    } else {
+      codec::combine(plan_.op, plan_.dtype, accumulator, operand);
+    }
+  }
+  if (plan_.op == ReduceOp::avg) codec::divide(plan_.dtype, accumulator, plan_.size);
+  std::memcpy(plan_.result + offset * element_bytes_, accumulator.data(), bytes);
+}
+
+void Reduction::settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced) {
+  bool complete = true;
+  for (Rank rank = 0; rank < plan_.size; ++rank) {
+    aggregate::LinkTally& tally = tallies_[rank];
+    const bool own = rank == plan_.self;
+    tally.sent = std::max<std::uint32_t>(grid_.packets(), 1);
+    tally.arrived = own ? tally.sent : flows[rank].arrived_count;
+    tally.weight = weights_[rank] = own ? static_cast<float>(plan_.weight) : flows[rank].weight;
+    complete &= own || flows[rank].complete();
+  }
+  if (!complete) build_plan(tallies_);
+  for (std::uint32_t chunk = 0; chunk < grid_.chunks(); ++chunk) {
+    if (chunk_reduced_[chunk]) continue;
+    complete ? reduce_complete_chunk(chunk) : reduce_partial_chunk(chunk, flows);
+    reduced.push(chunk);
+  }
+  if (!complete) variance_ = scale_plan_.relative_variance();
+}
+
+void Reduction::reduce_partial_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows) {
+  chunk_reduced_[chunk] = true;
+  for (std::uint32_t i = 0; i < grid_.chunk_size(chunk); ++i) {
+    const std::uint32_t index = grid_.chunk_begin(chunk) + i;
+    std::fill(mask_.begin(), mask_.end(), 0);
+    for (Rank rank = 0; rank < plan_.size; ++rank) {
+      const bool here = rank == plan_.self || flows[rank].arrived.test(index);
+      mask_[rank / 64] |= std::uint64_t{here} << (rank % 64);
+    }
+    reduce_partial_packet(index, mask_);
+  }
+}
+
+void Reduction::reduce_partial_packet(std::uint32_t index, std::span<const std::uint64_t> mask) {
+  const aggregate::BlockScales block = scale_plan_.scales(mask, index, scales_);
+  ++contributors_.histogram[block.contributors];
+  const std::size_t elements = grid_.packet_elements(index);
+  if (block.untouched) untouched_ += elements;
+  sum_packets(index, 1, scales_);
+  if (block.control != 0.0f && !plan_.control.empty()) apply_control(index, block.control);
+}
+
+void Reduction::apply_control(std::uint32_t index, float scale) {
+  const std::size_t offset = grid_.packet_offset(index);
+  auto* result = reinterpret_cast<float*>(plan_.result) + offset;
+  const float* control = plan_.control.data() + offset;
+  for (std::size_t i = 0; i < grid_.packet_elements(index); ++i) result[i] += scale * control[i];
+}
+
+void Reduction::fill_report(CollectiveReport& report) const {
+  report.contributors = contributors_;
+  std::uint64_t packets = 0;
+  std::uint64_t contributions = 0;
+  for (std::size_t k = 0; k < contributors_.histogram.size(); ++k) {
+    packets += contributors_.histogram[k];
+    contributions += k * contributors_.histogram[k];
+  }
+  report.contributors.min = static_cast<std::uint32_t>(plan_.size);
+  for (std::size_t k = contributors_.histogram.size(); k-- > 0;) {
+    if (contributors_.histogram[k] > 0) report.contributors.min = static_cast<std::uint32_t>(k);
+  }
+  report.contributors.mean = packets == 0 ? plan_.size : static_cast<double>(contributions) / packets;
+  report.elements_untouched = untouched_;
+  report.variance_estimate = variance_;
+  report.estimator = plan_.estimator;
+}
+
+}  // namespace leeway::collective

@@ -1,0 +1,94 @@
+// The reduce half: contributions to every shard go out, contributions to our shard are staged as they came, and summed
+// in rank order as soon as their scales are known.
+//
+// Staging rather than summing on arrival makes the result a function of the arrival bitmap alone, and lets the scales of
+// the estimators (n_i/k_i, 1/count) be applied once they are known.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "aggregate/scale_plan.h"
+#include "base/arena.h"
+#include "codec/codec.h"
+#include "collective/scaled_sum.h"
+#include "leeway/options.h"
+#include "leeway/report.h"
+#include "protocol/round.h"
+#include "schedule/packet_cursor.h"
+#include "schedule/packet_grid.h"
+#include "schedule/shard_map.h"
+
+namespace leeway::collective {
+
+struct ReductionPlan {
+  Rank self = 0;
+  int size = 1;
+  schedule::ShardMap shards = schedule::ShardMap::single(0, 0);
+  DataType dtype = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  const codec::Format* format = nullptr;
+  Estimator estimator = Estimator::ratio;
+  bool lossy = false;
+  double weight = 1.0;
+  std::size_t datagram_payload_bytes = 0;
+  std::uint64_t seed = 0;
+  const std::byte* input = nullptr;   // the whole tensor
+  std::byte* result = nullptr;        // our reduced shard; may be our part of `input`
+  std::span<const float> control;     // augmented: guess of our shard's result; empty: own contribution
+  bool copy_input = false;            // small tensor: keep a copy, so that the caller's memory is soon free
+};
+
+class Reduction {
+ public:
+  // `reduced_chunks` receives each chunk of our shard when its result stands in `result`. `prior_rates` (by rank) are
+  // smoothed delivery rates of the links before this operation.
+  void begin(const ReductionPlan& plan, std::uint32_t step, std::span<const double> prior_rates);
+
+  const schedule::PacketGrid& grid() const { return grid_; }  // of our own shard
+  schedule::PacketGrid grid_of(Rank owner) const;
+
+  protocol::Payload payload(Rank owner, std::uint32_t index, MutableByteSpan scratch);
+  // Stages a packet. False: wrong length. `completed` is set when its chunk is complete and was reduced.
+  bool accept(Rank from, std::uint32_t index, ByteSpan payload, schedule::ChunkQueue& reduced, float weight);
+  // Nothing more will come: reduces the remaining chunks with the scales of what is there.
+  void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
+
+  void fill_report(CollectiveReport& report) const;
+
+ private:
+  std::span<const std::byte> staged(Rank rank, std::uint32_t index) const;
+  void reduce_complete_chunk(std::uint32_t chunk);
+  void reduce_partial_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows);
+  void reduce_partial_packet(std::uint32_t index, std::span<const std::uint64_t> mask);
+  void combine_exactly(std::uint32_t index);
+  void sum_packets(std::uint32_t first, std::uint32_t packets, std::span<const float> scales);
+  void apply_control(std::uint32_t index, float scale);
+  void build_plan(std::span<const aggregate::LinkTally> tallies);
+
+  ReductionPlan plan_;
+  std::uint32_t step_ = 0;
+  schedule::PacketGrid grid_;
+  schedule::Shard own_;
+  std::size_t element_bytes_ = 4;
+  std::size_t packet_bytes_ = 0;        // encoded, of a full packet
+  std::size_t staging_stride_ = 0;      // bytes between the staging areas of two ranks
+  Arena staging_;
+  Arena copied_input_;
+  Arena block_;                         // decoded values of one packet, for other types than float32
+  std::vector<std::uint32_t> chunk_missing_;
+  std::vector<bool> chunk_reduced_;
+  std::vector<aggregate::LinkTally> tallies_;
+  aggregate::ScalePlan scale_plan_;
+  bool scale_plan_built_ = false;
+  std::vector<float> scales_;
+  std::vector<Term> terms_;
+  std::vector<std::uint64_t> mask_;
+  std::vector<float> weights_;          // c_i as heard so far
+  ContributorStats contributors_;
+  std::uint64_t untouched_ = 0;
+  double variance_ = 0.0;
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,24 @@
+// sum_i scale_i x_i over contributions in rank order, for every floating-point type and codec.
+#pragma once
+
+#include <span>
+
+#include "base/arena.h"
+#include "codec/codec.h"
+#include "leeway/types.h"
+
+namespace leeway::collective {
+
+// One contribution: `elements` values, either as they lie in tensors or encoded by the format. Unaligned.
+struct Term {
+  const std::byte* data = nullptr;
+  float scale = 1.0f;
+  bool encoded = false;
+};
+
+// Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., rounding after each step in float32 (float64 for f64 tensors), and writes the
+// tensor's type. No terms: zeros. `result` may be the memory of any native term. Bits depend on the terms alone.
+void scaled_sum(const codec::Format& format, DataType dtype, std::span<const Term> terms, std::size_t elements,
+                MutableByteSpan result, Arena& scratch);
+
+}  // namespace leeway::collective

@@ -1,0 +1,140 @@
+#include "collective/spread.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/contracts.h"
+#include "base/crc32c.h"
+
+namespace leeway::collective {
+
+schedule::PacketGrid Spread::grid_of(std::size_t elements) const {
+  return schedule::PacketGrid(elements,
+                              static_cast<std::uint32_t>(plan_.format->elements_for(plan_.datagram_payload_bytes)),
+                              element_bytes_);
+}
+
+void Spread::begin(SpreadPlan plan, std::uint32_t step) {
+  plan_ = std::move(plan);
+  step_ = step;
+  element_bytes_ = size_of(plan_.dtype);
+  own_ = {};
+  for (const Block& block : plan_.send) {
+    if (own_.elements == 0) own_ = block;
+  }
+  own_grid_ = grid_of(plan_.same_block ? own_.elements : 0);
+  packet_bytes_ = plan_.format->encoded_bytes(own_grid_.elements_per_packet());
+  crc_.resize(own_grid_.packets());
+  crc_known_.resize(own_grid_.packets());
+  available_.reset(own_grid_.chunks());
+  reduced_taken_ = 0;
+  chunk_waits_.clear();
+  if (plan_.same_block && encoded()) {
+    arena_.reserve(own_grid_.packets() * packet_bytes_);
+    if (!plan_.streaming) encode_range(0, own_.elements);
+  }
+}
+
+void Spread::encode_range(std::size_t first, std::size_t elements) {
+  const std::size_t per_packet = own_grid_.elements_per_packet();
+  for (std::size_t at = first; at < first + elements; at += per_packet) {
+    const auto index = static_cast<std::uint32_t>(at / per_packet);
+    const std::size_t count = own_grid_.packet_elements(index);
+    std::byte* source = own_.data + at * element_bytes_;
+    std::byte* out = arena_.data() + encoded_offset(index);
+    if (plan_.format->identity()) {
+      std::memcpy(out, source, count * element_bytes_);
+      continue;
+    }
+    const std::span values(reinterpret_cast<float*>(source), count);
+    const MutableByteSpan bytes(out, plan_.format->encoded_bytes(count));
+    codec::encode(*plan_.format, values, {plan_.seed, step_, plan_.self, at}, bytes);
+    if (plan_.adopt) codec::decode(*plan_.format, bytes, values);
+  }
+}
+
+void Spread::on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced) {
+  const std::size_t reduced_span = std::size_t{reduced_grid.chunk_packets()} * reduced_grid.elements_per_packet();
+  const std::size_t our_span = std::size_t{own_grid_.chunk_packets()} * own_grid_.elements_per_packet();
+  if (chunk_waits_.empty()) {
+    chunk_waits_.resize(own_grid_.chunks());
+    for (std::size_t c = 0; c < chunk_waits_.size(); ++c) {
+      const std::size_t begin = c * our_span;
+      const std::size_t end = std::min(begin + our_span, own_.elements);
+      chunk_waits_[c] = static_cast<std::uint32_t>((end - 1) / reduced_span - begin / reduced_span + 1);
+    }
+  }
+  for (; reduced_taken_ < reduced.size(); ++reduced_taken_) {
+    const std::size_t begin = reduced[reduced_taken_] * reduced_span;
+    const std::size_t end = std::min(begin + reduced_span, own_.elements);
+    for (std::size_t c = begin / our_span; c <= (end - 1) / our_span; ++c) {
+      if (--chunk_waits_[c] > 0) continue;
+      const std::size_t chunk_begin = c * our_span;
+      if (encoded()) encode_range(chunk_begin, std::min(our_span, own_.elements - chunk_begin));
+      available_.push(static_cast<std::uint32_t>(c));
+    }
+  }
+}
+
+protocol::Payload Spread::payload(Rank to, std::uint32_t index, MutableByteSpan scratch) {
+  if (plan_.same_block) {
+    const std::size_t elements = own_grid_.packet_elements(index);
+    const ByteSpan bytes =
+        encoded() ? ByteSpan(arena_.data() + encoded_offset(index), plan_.format->encoded_bytes(elements))
+                  : ByteSpan(own_.data + own_grid_.packet_offset(index) * element_bytes_, elements * element_bytes_);
+    if (!crc_known_.test_and_set(index)) crc_[index] = crc32c(bytes);
+    return {bytes, crc_[index]};
+  }
+  const schedule::PacketGrid grid = outgoing(to);
+  const std::size_t elements = grid.packet_elements(index);
+  const std::byte* source = plan_.send[to].data + grid.packet_offset(index) * element_bytes_;
+  ByteSpan bytes(source, elements * element_bytes_);
+  if (!plan_.format->identity()) {
+    const MutableByteSpan out = scratch.first(plan_.format->encoded_bytes(elements));
+    codec::encode(*plan_.format, std::span(reinterpret_cast<const float*>(source), elements),
+                  {plan_.seed, step_, plan_.self, grid.packet_offset(index)}, out);
+    bytes = out;
+  }
+  return {bytes, crc32c(bytes)};
+}
+
+bool Spread::accept(Rank from, std::uint32_t index, ByteSpan payload) {
+  const schedule::PacketGrid grid = incoming(from);
+  const std::size_t elements = grid.packet_elements(index);
+  if (payload.size() != plan_.format->encoded_bytes(elements)) return false;
+  std::byte* place = plan_.receive[from].data + grid.packet_offset(index) * element_bytes_;
+  if (plan_.format->identity()) {
+    std::memcpy(place, payload.data(), payload.size());
+  } else {
+    codec::decode(*plan_.format, payload, std::span(reinterpret_cast<float*>(place), elements));
+  }
+  return true;
+}
+
+std::uint64_t Spread::missing_elements(std::span<const protocol::ReceiveFlow> flows) const {
+  std::uint64_t missing = 0;
+  for (Rank peer = 0; peer < plan_.size; ++peer) {
+    const protocol::ReceiveFlow& flow = flows[peer];
+    if (flow.packets == 0 || flow.complete()) continue;
+    const schedule::PacketGrid grid = incoming(peer);
+    for (std::size_t i = flow.arrived.next_zero(0); i < flow.packets; i = flow.arrived.next_zero(i + 1)) {
+      missing += grid.packet_elements(static_cast<std::uint32_t>(i));
+    }
+  }
+  return missing;
+}
+
+void Spread::clear_missing(std::span<const protocol::ReceiveFlow> flows) {
+  for (Rank peer = 0; peer < plan_.size; ++peer) {
+    const protocol::ReceiveFlow& flow = flows[peer];
+    if (flow.packets == 0 || flow.complete()) continue;
+    const schedule::PacketGrid grid = incoming(peer);
+    for (std::size_t i = flow.arrived.next_zero(0); i < flow.packets; i = flow.arrived.next_zero(i + 1)) {
+      const auto index = static_cast<std::uint32_t>(i);
+      std::memset(plan_.receive[peer].data + grid.packet_offset(index) * element_bytes_, 0,
+                  grid.packet_elements(index) * element_bytes_);
+    }
+  }
+}
+
+}  // namespace leeway::collective

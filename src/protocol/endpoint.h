@@ -1,0 +1,177 @@
+// The protocol core of one rank: sans-IO. Time and datagrams come in; trains of datagrams and a wake-up time come out.
+//
+//   on_datagram(now, from, bytes)   something arrived
+//   on_wake(now)                    time passed; call it after every arrived datagram was handed in
+//   poll_train(now, buffer)         what to send next, until it returns false
+//   next_wake()                     when on_wake() is due
+//
+// It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round opens. Rules are
+// numbered in proto/README.md (WIRE n) and cited where they are kept. The source is cut by topic: endpoint.cc (rounds),
+// endpoint_receive.cc, endpoint_send.cc, endpoint_timers.cc.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "leeway/status.h"
+#include "protocol/early_buffer.h"
+#include "protocol/link.h"
+#include "protocol/ring_queue.h"
+#include "protocol/round.h"
+#include "protocol/train_buffer.h"
+#include "wire/packet.h"
+
+namespace leeway::protocol {
+
+struct EndpointConfig {
+  Rank self = 0;
+  int size = 1;
+  std::uint32_t epoch = 1;
+  std::uint64_t seed = 0;
+  std::size_t datagram_bytes = 1472;
+  std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
+  Duration rtt_initial = std::chrono::milliseconds(10);
+};
+
+struct EndpointCounters {
+  std::array<std::uint64_t, wire::kRefusals> refused{};  // by wire::Refusal
+  std::uint64_t refused_plan = 0;      // well-formed, but not what the plan says (index, length, codec, size)
+  std::uint64_t refused_report = 0;    // reports that claim more than was sent
+  std::uint64_t closed_round = 0;      // data of an operation that is over
+  std::uint64_t future_round = 0;      // data of an operation too far ahead
+  std::uint64_t early_kept = 0;
+  std::uint64_t early_dropped = 0;     // no slot left
+  std::uint64_t duplicate = 0;
+  std::uint64_t late = 0;
+  std::uint64_t data_received = 0;
+  std::uint64_t data_sent = 0;
+  std::uint64_t repairs_sent = 0;
+  std::uint64_t repair_requests = 0;
+  std::uint64_t reports_sent = 0;
+  std::uint64_t probes_sent = 0;
+  std::uint64_t rounds_opened = 0;
+  std::uint64_t rounds_failed = 0;
+  std::uint64_t deadline_cuts = 0;
+};
+
+class Endpoint {
+ public:
+  explicit Endpoint(const EndpointConfig& config);
+
+  // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered pair). The client must
+  // stay valid until its on_closed(). Null when limits::kOpenRoundsMax operations are open: try again later. The
+  // caller stores the pointer, then calls start(): callbacks may come from there on.
+  Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
+  void start(Instant now, Round& round);
+
+  // A reduction finished this chunk: packets of the streaming phase `kind` may have become available.
+  void release_chunks(Round& round, FlowKind kind);
+
+  void on_datagram(Instant now, Rank from, ByteSpan datagram);
+  void on_wake(Instant now);
+  bool poll_train(Instant now, TrainBuffer& out);
+  std::optional<Instant> next_wake() const;
+
+  // Tells every peer that this rank is leaving; poll_train() must be drained afterwards. All open rounds fail.
+  void say_goodbye(Instant now);
+
+  // Fails every open round (communicator shut down).
+  void cancel_all(Instant now, const Status& status);
+
+  // Asks every peer for a report, which measures round trips and proves the path. See peers_heard().
+  void probe_all();
+  int peers_heard() const;  // peers of whom at least one valid datagram arrived
+  bool heard(Rank peer) const { return heard_[peer]; }
+
+  bool idle() const { return open_count_ == 0; }
+  int open_rounds() const { return open_count_; }
+  const EndpointCounters& counters() const { return counters_; }
+  const Link& link(Rank peer) const { return links_[peer]; }
+  const EndpointConfig& config() const { return config_; }
+
+ private:
+  // endpoint.cc: rounds
+  Round* find_round(FlowKind kind, std::uint32_t number, Rank peer, bool as_sender);
+  std::uint32_t take_number(const RoundPlan& plan);
+  void set_up_flows(Round& round, FlowKind kind);
+  void set_up_send(Round& round, FlowKind kind, Rank peer);
+  void set_up_receive(Round& round, FlowKind kind, Rank peer);
+  void replay_early(Instant now, Round& round);
+  void settle_send(Round& round, FlowKind kind, Rank peer);
+  void finish_receive(Instant now, Round& round, FlowKind kind, Rank peer);
+  void settle_phase(Instant now, Round& round, FlowKind kind);
+  void advance(Instant now, Round& round);
+  void finish(Instant now, Round& round, const Status& status);
+  void doom(Instant now, Round& round, const Status& status);
+  void close(Round& round);
+  void refresh_settled_below();
+  bool gate_open(const Round& round, Rank peer) const;
+  static std::uint64_t early_key(bool point, Rank from, std::uint32_t number);
+
+  // endpoint_receive.cc
+  void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan payload, ByteSpan datagram);
+  void accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header, ByteSpan payload);
+  void without_round(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
+  void on_report(Instant now, Rank from, const wire::Report& report);
+  void on_end(Instant now, Rank from, const wire::End& end);
+  void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
+  void on_goodbye(Instant now, Rank from);
+  void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below, std::uint32_t settled_below);
+  void open_gates(Instant now, Rank peer);
+  void refuse_plan(Rank from);
+  void apply_report(Instant now, Round& round, Rank from, const wire::Report& report);
+  void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
+  void on_peer_left_round(Instant now, Round& round, Rank from);
+
+  // endpoint_send.cc
+  wire::Prefix prefix(wire::PacketType type, Rank to, Instant now);
+  void queue_control(Rank peer);
+  void queue_data(Rank peer);
+  void queue_report(Rank peer);
+  bool poll_control(Instant now, TrainBuffer& out);
+  bool poll_data(Instant now, TrainBuffer& out);
+  bool write_control(Instant now, Rank peer, TrainBuffer& out);
+  void write_report(Instant now, Rank peer, TrainBuffer& out);
+  bool write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+  void write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+  bool fill_from_link(Instant now, Rank peer, TrainBuffer& out);
+  bool fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+  void append_data(Instant now, Rank peer, Round& round, FlowKind kind, std::uint32_t index, std::uint32_t position,
+                   TrainBuffer& out);
+  std::optional<std::uint32_t> next_repair(SendFlow& flow);
+  void end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+
+  // endpoint_timers.cc
+  void arm(Instant at) { wake_at_ = std::min(wake_at_, at); }
+  void wake_links(Instant now);
+  void wake_round(Instant now, Round& round);
+  void wake_receive(Instant now, Round& round, FlowKind kind, Rank peer);
+  void wake_send(Instant now, Round& round, FlowKind kind, Rank peer);
+  void ask_again(Instant now, Round& round, FlowKind kind, Rank peer);
+  bool needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const;
+  Duration quiet_time(const Link& link) const;
+  void cut_phase(Instant now, Round& round, FlowKind kind);
+  void on_deadline(Instant now, Round& round);
+  void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);
+  Status overdue(Instant now, const Round& round) const;
+
+  EndpointConfig config_;
+  std::vector<Link> links_;
+  std::array<std::unique_ptr<Round>, limits::kOpenRoundsMax> slots_;
+  std::array<Round*, limits::kOpenRoundsMax> open_{};  // oldest first
+  int open_count_ = 0;
+  std::uint32_t opened_below_ = 0;   // next collective's number
+  std::uint32_t settled_below_ = 0;  // we want nothing more of collectives below this
+  RingQueue<Rank> control_links_;   // links with something to say, each at most once
+  RingQueue<Rank> data_links_;      // links with data to send, each at most once
+  EarlyBuffer early_;
+  Instant wake_at_ = Instant::infinite_future();
+  std::vector<bool> heard_;
+  EndpointCounters counters_;
+};
+
+}  // namespace leeway::protocol

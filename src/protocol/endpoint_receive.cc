@@ -1,0 +1,278 @@
+// Everything that arrives. Untrusted until checked against the plan: what does not fit is refused and counted.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/contracts.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::protocol {
+
+void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
+  const wire::Expectation expect{config_.epoch, config_.self, config_.size};
+  wire::Prefix prefix;
+  wire::Refusal refusal = wire::decode_prefix(datagram, &expect, prefix);
+  if (refusal == wire::Refusal::none && prefix.source != from) refusal = wire::Refusal::misrouted;
+  if (refusal != wire::Refusal::none) {
+    ++counters_.refused[static_cast<int>(refusal)];
+    return;
+  }
+  links_[from].on_arrival(now, prefix.sequence);
+  heard_[from] = true;
+  switch (prefix.type) {
+    case wire::PacketType::data: {
+      wire::DataHeader header;
+      ByteSpan payload;
+      refusal = wire::decode_data(datagram, header, payload);
+      if (refusal == wire::Refusal::none) on_data(now, from, header, payload, datagram);
+      break;
+    }
+    case wire::PacketType::report: {
+      wire::Report report;
+      refusal = wire::decode_report(datagram, report);
+      if (refusal == wire::Refusal::none) on_report(now, from, report);
+      break;
+    }
+    case wire::PacketType::end: {
+      wire::End end;
+      refusal = wire::decode_end(datagram, end);
+      if (refusal == wire::Refusal::none) on_end(now, from, end);
+      break;
+    }
+    case wire::PacketType::repair: {
+      wire::Repair repair;
+      ByteSpan words;
+      refusal = wire::decode_repair(datagram, repair, words);
+      if (refusal == wire::Refusal::none) on_repair(now, from, repair, words);
+      break;
+    }
+    case wire::PacketType::probe: queue_report(from); break;
+    case wire::PacketType::goodbye: on_goodbye(now, from); break;
+  }
+  if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];
+  if (links_[from].report_wanted()) queue_report(from);
+}
+
+void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan payload,
+                       ByteSpan datagram) {
+  ++counters_.data_received;
+  on_peer_progress(now, from, header.opened_below, header.settled_below);
+  Round* round = find_round(header.kind, header.round, from, /*as_sender=*/false);
+  if (round == nullptr) return without_round(now, from, header, datagram);
+  accept_data(now, *round, from, header, payload);
+}
+
+void Endpoint::without_round(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
+  (void)now;
+  const bool point = header.kind == FlowKind::point;
+  const std::uint32_t opened = point ? links_[from].receives_opened : opened_below_;
+  const auto ahead = static_cast<std::int32_t>(header.round - opened);
+  if (ahead < 0) {
+    ++counters_.closed_round;
+    queue_report(from);  // the sender does not know yet that we need nothing more
+  } else if (ahead >= limits::kOpenRoundsMax) {
+    ++counters_.future_round;
+  } else if (early_.put(from, early_key(point, from, header.round), datagram)) {
+    ++counters_.early_kept;
+  } else {
+    ++counters_.early_dropped;
+  }
+}
+
+// The datagram is authentic but contradicts the plan: the ranks disagree about the operation. Our report tells the
+// sender what we think it is; comparing tags, one side or both will fail naming the difference.
+void Endpoint::refuse_plan(Rank from) {
+  ++counters_.refused_plan;
+  queue_report(from);
+}
+
+void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
+                           ByteSpan payload) {
+  ReceiveFlow& flow = round.receive(header.kind, from);
+  if (header.flow_packets != flow.packets || header.codec != round.plan.phase(header.kind).codec) {
+    return refuse_plan(from);
+  }
+  if (flow.arrived.test(header.index)) {
+    ++flow.duplicate;
+    ++counters_.duplicate;
+    return;
+  }
+  if (flow.finished || round.phase(header.kind).settled) {
+    ++flow.late;
+    ++counters_.late;
+    return;
+  }
+  if (std::isnan(flow.weight)) flow.weight = header.weight;
+  if (!round.client->accept(header.kind, from, header.index, payload)) return refuse_plan(from);
+  flow.arrived.set(header.index);
+  ++flow.arrived_count;
+  flow.repaired += header.attempt > 0;
+  flow.last_arrival = now;
+  flow.tries = 0;
+  if (header.attempt == 0 && header.position + 1 == flow.packets) {  // WIRE 4.2: the last position is an END
+    flow.ended_pass = std::max(flow.ended_pass, 0);
+  }
+  if (flow.complete()) {
+    finish_receive(now, round, header.kind, from);
+    if (round.phase(header.kind).receives_open == 0 || round.done) advance(now, round);
+  } else if (flow.ended_pass >= flow.requested_pass) {
+    arm(now + quiet_time(links_[from]));
+  }
+}
+
+void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below, std::uint32_t settled_below) {
+  Link& link = links_[peer];
+  if (after(opened_below, link.peer_opened_below)) {
+    const std::uint32_t before = link.peer_opened_below;
+    link.peer_opened_below = opened_below;
+    for (int i = 0; i < open_count_; ++i) {
+      Round& round = *open_[i];
+      const bool was_closed = !round.plan.point_to_point() && !after(before, round.number);
+      if (was_closed && gate_open(round, peer) && round.gates_closed > 0 && --round.gates_closed == 0) {
+        round.gate_open_at = now;
+      }
+    }
+    queue_data(peer);
+  }
+  if (!after(settled_below, link.peer_settled_below)) return;
+  link.peer_settled_below = settled_below;
+  for (int i = 0; i < open_count_;) {
+    Round& round = *open_[i];
+    if (!round.plan.point_to_point() && after(settled_below, round.number)) {
+      for (FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {
+        if (round.plan.phase(kind).active) settle_send(round, kind, peer);
+      }
+      advance(now, round);
+    }
+    if (i < open_count_ && open_[i] == &round) ++i;  // advance() may have closed it
+  }
+}
+
+void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
+  Link& link = links_[from];
+  if (!link.on_report(now, report.largest_sequence, report.received, std::chrono::microseconds(report.delay_us))) {
+    ++counters_.refused_report;
+    return;
+  }
+  if (after(report.point_opened_below, link.peer_point_opened_below)) {
+    link.peer_point_opened_below = report.point_opened_below;
+    for (int i = 0; i < open_count_; ++i) {
+      Round& round = *open_[i];
+      if (round.plan.point_peer == from && round.gates_closed > 0 && gate_open(round, from)) {
+        round.gates_closed = 0;
+        round.gate_open_at = now;
+      }
+    }
+  }
+  on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
+  for (int i = 0; i < open_count_;) {
+    Round& round = *open_[i];
+    apply_report(now, round, from, report);
+    if (i < open_count_ && open_[i] == &round) ++i;
+  }
+  queue_data(from);  // credit may have come back
+}
+
+void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
+  const bool point = round.plan.point_to_point();
+  if (point && (round.plan.point_peer != from || !round.plan.point_send)) return;
+  const std::uint32_t opened = point ? report.point_opened_below : report.opened_below;
+  if (!after(opened, round.number)) return;  // not opened there yet: nothing to learn
+  const auto listed = std::span(report.open).first(report.open_count);
+  const auto theirs = std::find_if(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
+    return entry.round == round.number && entry.point_to_point == point;
+  });
+  if (theirs == listed.end()) return on_peer_left_round(now, round, from);
+  compare_tags(now, round, from, theirs->tag);
+  if (point && theirs->spread_settled) settle_send(round, FlowKind::point, from);
+  if (!point && theirs->reduce_settled && round.plan.phase(FlowKind::reduce).active) {
+    settle_send(round, FlowKind::reduce, from);
+  }
+  if (!point && theirs->spread_settled && round.plan.phase(FlowKind::spread).active) {
+    settle_send(round, FlowKind::spread, from);
+  }
+  advance(now, round);
+}
+
+// The peer has closed this operation: it wants nothing more of us and will send nothing more to us.
+void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan.phases[k].active) continue;
+    settle_send(round, static_cast<FlowKind>(k), from);
+    ReceiveFlow& flow = round.phases[k].receive[from];
+    if (flow.open() && !flow.abandoned) {
+      flow.abandoned = true;
+      arm(now + quiet_time(links_[from]));
+    }
+  }
+  advance(now, round);
+}
+
+void Endpoint::compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs) {
+  // Send and receive are two operations with one tag; `operation` differs by design.
+  wire::OperationTag ours = round.plan.tag;
+  if (round.plan.point_to_point()) ours.operation = theirs.operation;
+  if (ours == theirs) return;
+  doom(now, round,
+       Status::error(StatusCode::kMismatch, "%s #%u: ranks disagree: rank %u has %s; rank %u has %s", round.plan.name,
+                     round.number, config_.self, describe(round.plan.tag).data(), from, describe(theirs).data()));
+}
+
+void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
+  Round* round = find_round(end.kind, end.round, from, /*as_sender=*/false);
+  if (round == nullptr) {
+    const std::uint32_t opened = end.kind == FlowKind::point ? links_[from].receives_opened : opened_below_;
+    if (!after(end.round + 1, opened)) queue_report(from);
+    return;  // not opened here yet: the sender repeats it
+  }
+  ReceiveFlow& flow = round->receive(end.kind, from);
+  if (end.flow_packets != flow.packets) return refuse_plan(from);
+  if (std::isnan(flow.weight)) flow.weight = end.weight;
+  if (flow.finished) return queue_report(from);
+  flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);
+  arm(now + quiet_time(links_[from]));
+}
+
+void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
+  (void)now;
+  ++counters_.repair_requests;
+  Round* round = find_round(repair.kind, repair.round, from, /*as_sender=*/true);
+  if (round == nullptr || !round->plan.phase(repair.kind).repairable) return;
+  SendFlow& flow = round->send(repair.kind, from);
+  if (!flow.open() || !flow.cursor.exhausted() || repair.attempt < flow.pass) return;
+  const std::uint32_t first_word = repair.base / 64;
+  if (first_word + repair.words > flow.wanted.words()) return refuse_plan(from);
+  if (repair.attempt > flow.pass) {  // a new request replaces what is left of the one before
+    flow.pass = repair.attempt;
+    flow.wanted.clear();
+    flow.wanted_count = 0;
+    flow.wanted_base = 0;
+    flow.repair_position = 0;
+  }
+  if (first_word < flow.wanted_base) return;  // a copy of a request datagram that was merged before
+  flow.wanted_base = first_word + repair.words;
+  for (std::uint32_t w = 0; w < repair.words; ++w) {
+    std::uint64_t bits;
+    std::memcpy(&bits, words.data() + w * sizeof(bits), sizeof(bits));
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t index = (first_word + w) * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      if (index < flow.packets && !flow.wanted.test_and_set(index)) ++flow.wanted_count;
+    }
+  }
+  flow.wanted_from = 0;
+  flow.pass_over = false;
+  flow.end_due = false;
+  flow.end_tries = 0;
+  queue_data(from);
+}
+
+void Endpoint::on_goodbye(Instant now, Rank from) {
+  links_[from].gone = true;
+  for (int i = 0; i < open_count_;) {
+    Round& round = *open_[i];
+    if (!round.plan.point_to_point() || round.plan.point_peer == from) on_peer_left_round(now, round, from);
+    if (i < open_count_ && open_[i] == &round) ++i;
+  }
+}
+
+}  // namespace leeway::protocol

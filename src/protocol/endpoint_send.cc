@@ -1,0 +1,255 @@
+// Everything that is sent: control datagrams first, then data, one destination a train, destinations in turn.
+#include <algorithm>
+#include <bit>
+
+#include "base/contracts.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::protocol {
+
+wire::Prefix Endpoint::prefix(wire::PacketType type, Rank to, Instant now) {
+  return {type, config_.epoch, config_.self, to, links_[to].take_sequence(now)};
+}
+
+void Endpoint::queue_control(Rank peer) {
+  if (links_[peer].control_queued) return;
+  links_[peer].control_queued = true;
+  control_links_.push(peer);
+}
+
+void Endpoint::queue_data(Rank peer) {
+  if (links_[peer].data_queued) return;
+  links_[peer].data_queued = true;
+  data_links_.push(peer);
+}
+
+void Endpoint::queue_report(Rank peer) {
+  links_[peer].report_due = true;
+  queue_control(peer);
+}
+
+bool Endpoint::poll_train(Instant now, TrainBuffer& out) { return poll_control(now, out) || poll_data(now, out); }
+
+bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
+  while (!control_links_.empty()) {
+    const Rank peer = control_links_.pop();
+    links_[peer].control_queued = false;
+    out.start(peer);
+    if (!write_control(now, peer, out)) continue;
+    return true;
+  }
+  return false;
+}
+
+// One datagram of the link's pending control work; queues the link again when more is left.
+bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
+  Link& link = links_[peer];
+  for (int i = 0; i < open_count_; ++i) {
+    for (int k = 0; k < wire::kFlowKinds; ++k) {
+      Round& round = *open_[i];
+      const auto kind = static_cast<FlowKind>(k);
+      if (!round.plan.phases[k].active) continue;
+      if (round.receive(kind, peer).request_due && write_repair_request(now, peer, round, kind, out)) {
+        queue_control(peer);
+        return true;
+      }
+      if (round.send(kind, peer).end_due) {
+        write_end(now, peer, round, kind, out);
+        queue_control(peer);
+        return true;
+      }
+    }
+  }
+  if (link.report_due) {
+    write_report(now, peer, out);
+    if (link.probe_due || link.goodbye_due) queue_control(peer);
+    return true;
+  }
+  if (!link.probe_due && !link.goodbye_due) return false;
+  const auto type = link.probe_due ? wire::PacketType::probe : wire::PacketType::goodbye;
+  counters_.probes_sent += link.probe_due;
+  if (link.probe_due && link.goodbye_due) queue_control(peer);
+  (link.probe_due ? link.probe_due : link.goodbye_due) = false;
+  out.append(wire::encode_bare(prefix(type, peer, now), out.scratch(wire::kPrefixBytes)), {});
+  return true;
+}
+
+void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
+  Link& link = links_[peer];
+  wire::Report report;
+  report.largest_sequence = link.largest_seen();
+  report.received = link.received();
+  report.delay_us = static_cast<std::uint32_t>(link.since_largest(now).count() / 1000);
+  report.opened_below = opened_below_;
+  report.point_opened_below = link.receives_opened;
+  for (int i = 0; i < open_count_; ++i) {
+    const Round& round = *open_[i];
+    const bool point = round.plan.point_to_point();
+    if (point && (round.plan.point_peer != peer || round.plan.point_send)) continue;
+    wire::OpenRound& entry = report.open[report.open_count++];
+    entry = {.round = round.number, .point_to_point = point, .tag = round.plan.tag};
+    const auto settled = [&](FlowKind kind) {
+      return !round.plan.phase(kind).active || !round.phase(kind).receive[peer].open();
+    };
+    entry.reduce_settled = settled(FlowKind::reduce);
+    entry.spread_settled = settled(point ? FlowKind::point : FlowKind::spread);
+  }
+  link.report_due = false;
+  link.report_at = Instant::infinite_future();
+  link.unreported_settles = 0;
+  link.point_unreported = false;
+  link.on_reported();
+  ++counters_.reports_sent;
+  const auto scratch = out.scratch(wire::kReportFixedBytes + wire::kOpenRoundBytes * report.open.size());
+  out.append(wire::encode_report(prefix(wire::PacketType::report, peer, now), report, scratch), {});
+}
+
+// Asks for missing packets, as many words of the bitmap as one datagram holds. False: nothing is wanted any more.
+bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
+  ReceiveFlow& flow = round.receive(kind, peer);
+  const PhasePlan& plan = round.plan.phase(kind);
+  const bool all = plan.delivery != Delivery::Kind::best_effort;
+  constexpr std::size_t kWordsMax = 512;
+  std::array<std::uint64_t, kWordsMax> words;
+  const std::size_t room = (config_.datagram_bytes - wire::kRepairFixedBytes) / sizeof(std::uint64_t);
+  const std::size_t count = std::min({kWordsMax, room, flow.arrived.words() - flow.request_word});
+  bool any = false;
+  for (std::size_t w = 0; w < count; ++w) {
+    const std::size_t at = flow.request_word + w;
+    std::uint64_t missing = ~flow.arrived.word(at);
+    if (!all) missing &= flow.required->word(at);
+    const std::size_t tail = flow.packets - at * 64;
+    if (tail < 64) missing &= (std::uint64_t{1} << tail) - 1;
+    words[w] = missing;
+    any |= missing != 0;
+  }
+  wire::Repair repair{.round = round.number, .kind = kind, .attempt = flow.requested_pass};
+  repair.base = flow.request_word * 64;
+  flow.request_word += static_cast<std::uint32_t>(count);
+  repair.last = flow.request_word == flow.arrived.words();
+  flow.request_due = !repair.last;
+  if (!any) return flow.request_due && write_repair_request(now, peer, round, kind, out);
+  const auto scratch = out.scratch(wire::kRepairFixedBytes + count * sizeof(std::uint64_t));
+  out.append(wire::encode_repair(prefix(wire::PacketType::repair, peer, now), repair, std::span(words).first(count),
+                                 scratch), {});
+  return true;
+}
+
+void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
+  SendFlow& flow = round.send(kind, peer);
+  flow.end_due = false;
+  flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
+  arm(flow.end_at);
+  const wire::End end{round.number, kind, flow.pass, flow.packets, round.plan.weight};
+  out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end, out.scratch(wire::kEndBytes)), {});
+}
+
+bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
+  while (!data_links_.empty()) {
+    const Rank peer = data_links_.pop();
+    links_[peer].data_queued = false;
+    out.start(peer);
+    if (!fill_from_link(now, peer, out)) continue;
+    queue_data(peer);  // perhaps there is more; if not, the next visit finds out
+    return true;
+  }
+  return false;
+}
+
+bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
+  for (int i = 0; i < open_count_; ++i) {
+    for (int k = 0; k < wire::kFlowKinds; ++k) {
+      Round& round = *open_[i];
+      if (!round.plan.phases[k].active || !round.phases[k].send[peer].open()) continue;
+      if (fill_from_flow(now, peer, round, static_cast<FlowKind>(k), out)) return true;
+    }
+  }
+  return false;
+}
+
+bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
+  SendFlow& flow = round.send(kind, peer);
+  if (flow.pass_over) return false;
+  Link& link = links_[peer];
+  std::uint32_t credit = link.credit();
+  if (flow.first_pass() && !gate_open(round, peer)) {  // WIRE 2.4: eager packets only
+    credit = std::min(credit, limits::kEagerPackets - std::min(flow.cursor.position(), limits::kEagerPackets));
+  } else if (credit == 0 && link.probe_at == Instant::infinite_future()) {
+    link.probe_at = now + link.rtt.timeout(link.probe_tries);
+    arm(link.probe_at);
+  }
+  while (credit > 0 && out.has_room()) {
+    const std::uint32_t position = flow.first_pass() ? flow.cursor.position() : flow.repair_position;
+    const auto index = flow.first_pass() ? flow.cursor.next() : next_repair(flow);
+    if (!index) break;
+    append_data(now, peer, round, kind, *index, position, out);
+    --credit;
+    if (flow.grid.packet_elements(*index) < flow.grid.elements_per_packet()) out.close();
+  }
+  const bool handed_out = flow.first_pass() ? flow.cursor.exhausted() : flow.wanted_count == 0;
+  if (handed_out) end_pass(now, peer, round, kind, out);
+  return !out.empty();
+}
+
+std::optional<std::uint32_t> Endpoint::next_repair(SendFlow& flow) {
+  if (flow.wanted_count == 0) return std::nullopt;
+  while (flow.wanted.word(flow.wanted_from / 64) >> (flow.wanted_from % 64) == 0) {
+    flow.wanted_from = (flow.wanted_from / 64 + 1) * 64;
+  }
+  flow.wanted_from +=
+      static_cast<std::uint32_t>(std::countr_zero(flow.wanted.word(flow.wanted_from / 64) >> (flow.wanted_from % 64)));
+  flow.wanted.clear(flow.wanted_from);
+  --flow.wanted_count;
+  ++flow.repair_position;
+  return flow.wanted_from;
+}
+
+void Endpoint::append_data(Instant now, Rank peer, Round& round, FlowKind kind, std::uint32_t index,
+                           std::uint32_t position, TrainBuffer& out) {
+  SendFlow& flow = round.send(kind, peer);
+  const MutableByteSpan scratch = out.scratch(config_.datagram_bytes);
+  const Payload payload = round.client->payload(kind, peer, index, scratch.subspan(wire::kDataHeaderBytes));
+  LEEWAY_ASSERT(wire::kDataHeaderBytes + payload.bytes.size() <= config_.datagram_bytes);
+  wire::DataHeader header;
+  header.round = round.number;
+  header.kind = kind;
+  header.codec = round.plan.phase(kind).codec;
+  header.attempt = flow.pass;
+  header.index = index;
+  header.position = position;
+  header.flow_packets = flow.packets;
+  header.weight = round.plan.weight;
+  header.opened_below = opened_below_;
+  header.settled_below = settled_below_;
+  wire::encode_data(prefix(wire::PacketType::data, peer, now), header, payload.crc, scratch);
+  out.append(wire::kDataHeaderBytes, payload.bytes);
+  round.bytes_sent += wire::kDataHeaderBytes + payload.bytes.size();
+  ++flow.sent;
+  ++counters_.data_sent;
+  counters_.repairs_sent += flow.pass > 0;
+  // The header told the peer what a delayed report would, unless that is about a receive.
+  Link& link = links_[peer];
+  if (!link.point_unreported) {
+    link.report_at = Instant::infinite_future();
+    link.unreported_settles = 0;
+  }
+}
+
+// The pass is over: say so behind its last packet, in the same train where it fits. A receiver that got the packet with
+// the last position knows already; flows of a few packets leave the END to the timer.
+void Endpoint::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
+  SendFlow& flow = round.send(kind, peer);
+  flow.pass_over = true;
+  if (flow.packets <= limits::kEagerPackets && flow.first_pass()) {
+    flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
+    arm(flow.end_at);
+  } else if (!out.empty() && out.fits(wire::kEndBytes)) {
+    write_end(now, peer, round, kind, out);
+  } else {
+    flow.end_due = true;
+    queue_control(peer);
+  }
+  if (!round.done) arm(now);  // the caller may be free to go: on_wake() decides, outside of sending
+}
+
+}  // namespace leeway::protocol

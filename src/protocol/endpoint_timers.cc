@@ -1,0 +1,192 @@
+// What time does: deadlines, quiet, asking again, delayed reports. All periods come from measured round trips and
+// arrival gaps of the link in question.
+#include <algorithm>
+
+#include "base/contracts.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::protocol {
+
+std::optional<Instant> Endpoint::next_wake() const {
+  if (wake_at_ == Instant::infinite_future()) return std::nullopt;
+  return wake_at_;
+}
+
+void Endpoint::on_wake(Instant now) {
+  if (now < wake_at_) return;
+  wake_at_ = Instant::infinite_future();
+  wake_links(now);
+  for (int i = 0; i < open_count_;) {
+    Round& round = *open_[i];
+    wake_round(now, round);
+    if (i < open_count_ && open_[i] == &round) ++i;  // it may have closed
+  }
+}
+
+void Endpoint::wake_links(Instant now) {
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    Link& link = links_[peer];
+    if (link.report_at <= now) {
+      link.report_at = Instant::infinite_future();
+      queue_report(peer);
+    }
+    if (link.probe_at <= now) {
+      link.probe_due = true;
+      queue_control(peer);
+      link.probe_at = now + link.rtt.timeout(++link.probe_tries);
+    }
+    arm(std::min(link.report_at, link.probe_at));
+  }
+}
+
+void Endpoint::wake_round(Instant now, Round& round) {
+  if (now >= round.fail_at) return finish(now, round, round.failure);
+  if (now >= round.plan.deadline) return on_deadline(now, round);
+  arm(std::min(round.fail_at, round.plan.deadline));
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    const auto kind = static_cast<FlowKind>(k);
+    if (!round.plan.phases[k].active) continue;
+    if (!round.phases[k].settled) {
+      if (now >= round.plan.phases[k].deadline) {
+        cut_phase(now, round, kind);
+      } else {
+        arm(round.plan.phases[k].deadline);
+      }
+    }
+    for (Rank peer = 0; peer < config_.size; ++peer) {
+      wake_receive(now, round, kind, peer);
+      if (round.client == nullptr) return;  // failed and closed
+      wake_send(now, round, kind, peer);
+    }
+  }
+  advance(now, round);
+}
+
+// The deadline of a lossy phase: settle with what is there.
+void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
+  ++counters_.deadline_cuts;
+  round.phase(kind).deadline_cut = true;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (round.receive(kind, peer).open()) finish_receive(now, round, kind, peer);
+  }
+}
+
+void Endpoint::on_deadline(Instant now, Round& round) {
+  if (round.done) return close(round);
+  if (round.plan.tag.delivery == static_cast<std::uint8_t>(Delivery::Kind::exact)) {
+    return finish(now, round, overdue(now, round));
+  }
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    const auto kind = static_cast<FlowKind>(k);
+    if (round.phases[k].settled) continue;
+    cut_phase(now, round, kind);
+    settle_phase(now, round, kind);
+  }
+  finish(now, round, Status());
+}
+
+// Names the peer that has been silent longest among those an exact operation still waits for.
+Status Endpoint::overdue(Instant now, const Round& round) const {
+  Rank culprit = kNoRank;
+  FlowKind culprit_kind = FlowKind::reduce;
+  bool as_receiver = false;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan.phases[k].active) continue;
+    for (Rank peer = 0; peer < config_.size; ++peer) {
+      const bool waits = round.phases[k].receive[peer].open();
+      if (!waits && !round.phases[k].send[peer].open()) continue;
+      if (culprit != kNoRank && links_[peer].since_largest(now) <= links_[culprit].since_largest(now)) continue;
+      culprit = peer;
+      culprit_kind = static_cast<FlowKind>(k);
+      as_receiver = waits;
+    }
+  }
+  const double deadline_ms = static_cast<double>(round.plan.deadline_length.count()) / 1e6;
+  if (culprit == kNoRank) {
+    return Status::error(StatusCode::kInternal, "rank %u: %s #%u: deadline passed although nothing was missing",
+                         config_.self, round.plan.name, round.number);
+  }
+  constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
+  const char* half = kHalves[static_cast<int>(culprit_kind)];
+  if (as_receiver) {
+    const ReceiveFlow& flow = round.phase(culprit_kind).receive[culprit];
+    return Status::error(StatusCode::kDeadlineExceeded,
+                         "rank %u: %s #%u: deadline of %.0f ms passed: %u of %u packets of the %s came from rank %u",
+                         config_.self, round.plan.name, round.number, deadline_ms, flow.arrived_count, flow.packets,
+                         half, culprit);
+  }
+  return Status::error(StatusCode::kDeadlineExceeded,
+                       "rank %u: %s #%u: deadline of %.0f ms passed: rank %u did not confirm the %s", config_.self,
+                       round.plan.name, round.number, deadline_ms, culprit, half);
+}
+
+bool Endpoint::needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const {
+  switch (plan.delivery) {
+    case Delivery::Kind::exact: return flow.missing() > 0;
+    case Delivery::Kind::bounded: return flow.missing() > plan.loss_max * flow.packets;
+    case Delivery::Kind::best_effort: return flow.required_missing();
+  }
+  return false;
+}
+
+// How long nothing must have come after the sender said that it was done: time for overtaken packets to arrive.
+Duration Endpoint::quiet_time(const Link& link) const {
+  const Duration wanted = std::max(2 * link.gap.mean(), link.rtt.smoothed() / 4);
+  return std::min(wanted, link.rtt.timeout());
+}
+
+void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer) {
+  ReceiveFlow& flow = round.receive(kind, peer);
+  if (!flow.open()) return;
+  Link& link = links_[peer];
+  if (flow.abandoned || flow.ended_pass >= flow.requested_pass) {
+    const Instant quiet_at = flow.last_arrival + quiet_time(link);
+    if (now < quiet_at) return arm(quiet_at);
+    if (!needs_more(round.plan.phase(kind), flow)) return finish_receive(now, round, kind, peer);
+    if (flow.abandoned) return on_abandoned(now, round, kind, peer);
+    return ask_again(now, round, kind, peer);
+  }
+  // Waiting for the first pass or for the answer to a request. Silence may be a lost datagram, theirs or ours.
+  const Instant due = std::max(flow.ask_at, flow.last_arrival) + link.rtt.timeout(flow.tries);
+  if (now < due) return arm(due);
+  ask_again(now, round, kind, peer);
+}
+
+void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer) {
+  if (round.plan.phase(kind).delivery != Delivery::Kind::exact ||
+      round.plan.tag.delivery != static_cast<std::uint8_t>(Delivery::Kind::exact)) {
+    return finish_receive(now, round, kind, peer);
+  }
+  const ReceiveFlow& flow = round.receive(kind, peer);
+  finish(now, round,
+         Status::error(StatusCode::kPeerLost,
+                       "rank %u: %s #%u: rank %u left the operation after %u of %u packets (deadline %.0f ms)",
+                       config_.self, round.plan.name, round.number, peer, flow.arrived_count, flow.packets,
+                       static_cast<double>(round.plan.deadline_length.count()) / 1e6));
+}
+
+// Before the first pass has ended: says again that the operation is open here. After it: asks for what is missing.
+void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
+  ReceiveFlow& flow = round.receive(kind, peer);
+  if (flow.ended_pass < 0) {
+    queue_report(peer);
+  } else {
+    ++flow.requested_pass;
+    flow.request_due = true;
+    flow.request_word = 0;
+    queue_control(peer);
+  }
+  flow.ask_at = now;
+  arm(now + links_[peer].rtt.timeout(++flow.tries));
+}
+
+void Endpoint::wake_send(Instant now, Round& round, FlowKind kind, Rank peer) {
+  SendFlow& flow = round.send(kind, peer);
+  if (!flow.open() || !flow.pass_over) return;
+  if (now < flow.end_at) return arm(flow.end_at);
+  flow.end_at = Instant::infinite_future();  // set again when the END is written
+  flow.end_due = true;
+  queue_control(peer);
+}
+
+}  // namespace leeway::protocol

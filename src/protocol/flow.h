@@ -1,0 +1,68 @@
+// One directed stream of packets between two ranks within one phase of one operation: both of its ends.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "base/bitmap.h"
+#include "base/time.h"
+#include "protocol/round_client.h"
+#include "schedule/packet_cursor.h"
+
+namespace leeway::protocol {
+
+// The sender's end: a first pass over all packets in permuted order, then answers to repair requests.
+struct SendFlow {
+  std::uint32_t packets = 0;  // 0: nothing to send in this phase
+  schedule::PacketGrid grid;
+  schedule::PacketCursor cursor;
+  bool settled = false;       // the receiver wants no more (or nothing was to be sent)
+  bool end_due = false;       // an END waits to be sent
+  std::uint16_t pass = 0;     // pass being sent, or last sent: 0 first, k = answer to request k
+  bool pass_over = false;     // everything of `pass` has been handed out
+  Instant end_at = Instant::infinite_future();  // repeat the END unless settled by then
+  std::uint32_t end_tries = 0;
+  Bitmap wanted;              // packets asked for again
+  std::uint32_t wanted_count = 0;
+  std::uint32_t wanted_from = 0;      // scan position in `wanted`
+  std::uint32_t wanted_base = 0;      // request datagrams below this word were merged already
+  std::uint32_t repair_position = 0;  // packets handed out in this repair pass
+  std::uint64_t sent = 0;
+
+  bool open() const { return packets != 0 && !settled; }
+  bool first_pass() const { return pass == 0; }
+};
+
+// The receiver's end: the ledger. Test-and-set of `arrived` decides what is summed, and never twice.
+struct ReceiveFlow {
+  std::uint32_t packets = 0;  // 0: nothing to receive in this phase
+  Bitmap arrived;
+  std::uint32_t arrived_count = 0;
+  std::uint32_t repaired = 0;
+  std::uint32_t duplicate = 0;
+  std::uint32_t late = 0;
+  float weight = std::numeric_limits<float>::quiet_NaN();  // c_i; unknown until something of the sender came
+  bool finished = false;      // complete, or given up by the delivery class
+  bool abandoned = false;     // the sender has left the operation: nothing more will come
+  std::int32_t ended_pass = -1;        // last pass known to be over
+  std::uint16_t requested_pass = 0;    // repair requests made
+  bool request_due = false;            // a repair request waits to be sent
+  std::uint32_t request_word = 0;      // where the next datagram of the request starts
+  std::uint32_t tries = 0;             // consecutive unanswered askings, for back-off
+  Instant ask_at{0};          // when the last asking was made
+  Instant last_arrival{0};
+  const Bitmap* required = nullptr;
+
+  bool complete() const { return arrived_count == packets; }
+  bool open() const { return packets != 0 && !finished; }
+  std::uint32_t missing() const { return packets - arrived_count; }
+  // Any packet that must come and has not.
+  bool required_missing() const;
+  // Whether packet `index` belongs into a repair request.
+  bool wants(std::uint32_t index, bool all) const {
+    return !arrived.test(index) && (all || (required != nullptr && required->test(index)));
+  }
+};
+
+}  // namespace leeway::protocol

@@ -1,0 +1,77 @@
+#include "protocol/link.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace leeway::protocol {
+
+void RoundTrip::on_sample(Duration sample) {
+  const std::int64_t rtt = std::max<std::int64_t>(sample.count(), 1);
+  if (samples_++ == 0) {
+    smoothed_ = rtt;
+    variation_ = rtt / 2;
+    return;
+  }
+  variation_ += (std::abs(smoothed_ - rtt) - variation_) / 4;
+  smoothed_ += (rtt - smoothed_) / 8;
+}
+
+Duration RoundTrip::timeout(std::uint32_t tries) const {
+  const std::int64_t base = smoothed_ + std::max<std::int64_t>(4 * variation_, limits::kTickNs);
+  return Duration(base << std::min<std::uint32_t>(tries, 6));
+}
+
+void ArrivalGap::on_arrival(Instant now) {
+  if (last_.ns != 0) {
+    const std::int64_t gap = now.ns - last_.ns;
+    mean_ns_ += (gap - mean_ns_) / 16;
+  }
+  last_ = now;
+}
+
+void Link::configure(std::uint32_t window_datagrams, Duration initial_rtt) {
+  window_ = std::max<std::uint32_t>(window_datagrams, 2);
+  report_every_ = std::max<std::uint32_t>(window_ / 4, 1);
+  rtt = RoundTrip(initial_rtt);
+}
+
+std::uint32_t Link::take_sequence(Instant now) {
+  if (sampled_sequence_ == 0) {
+    sampled_sequence_ = next_sequence_;
+    sampled_at_ = now;
+  }
+  return next_sequence_++;
+}
+
+bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received, Duration delay) {
+  if (!after(next_sequence_, largest_sequence)) return false;
+  if (!after(largest_sequence, acknowledged_)) return true;  // nothing new, or overtaken by a later report
+  const std::uint32_t covered = largest_sequence - acknowledged_;
+  const std::uint32_t arrived = std::min(received - received_by_peer_, covered);
+  // Smoothed over about one window of datagrams.
+  const double share = static_cast<double>(covered) / (covered + window_);
+  delivered_ += share * (static_cast<double>(arrived) / covered - delivered_);
+  acknowledged_ = largest_sequence;
+  received_by_peer_ = received;
+  if (sampled_sequence_ != 0 && !after(sampled_sequence_, largest_sequence)) {
+    rtt.on_sample(now - sampled_at_ - delay);
+    sampled_sequence_ = 0;
+  }
+  probe_tries = 0;
+  probe_at = Instant::infinite_future();
+  return true;
+}
+
+double Link::delivered_fraction() const { return delivered_; }
+
+void Link::on_arrival(Instant now, std::uint32_t sequence) {
+  ++received_;
+  ++unreported_;
+  if (largest_seen_ == 0 || after(sequence, largest_seen_)) {
+    largest_seen_ = sequence;
+    largest_at_ = now;
+  }
+  gap.on_arrival(now);
+}
+
+}  // namespace leeway::protocol

@@ -1,0 +1,111 @@
+// What one rank knows about its path to one peer: numbering, credit, round-trip time, arrival rhythm.
+//
+// Credit: the sender counts every datagram of the link; the receiver reports the largest number it saw. What is numbered
+// below that and not received is *written off*, not resent: repair is a matter of operations, not of links. In flight is
+// whatever is numbered above. With at most a window in flight, the receiver's socket buffer cannot overflow.
+#pragma once
+
+#include <cstdint>
+
+#include "base/limits.h"
+#include "base/time.h"
+#include "leeway/types.h"
+
+namespace leeway::protocol {
+
+// Smoothed round-trip time after RFC 6298, in nanoseconds.
+class RoundTrip {
+ public:
+  explicit RoundTrip(Duration initial = std::chrono::milliseconds(10))
+      : smoothed_(initial.count()), variation_(initial.count() / 2) {}
+
+  void on_sample(Duration sample);
+  Duration smoothed() const { return Duration(smoothed_); }
+  // How long silence must last before something is worth asking again. Doubled per unanswered try, up to 64 times.
+  Duration timeout(std::uint32_t tries = 0) const;
+  bool measured() const { return samples_ > 0; }
+
+ private:
+  std::int64_t smoothed_;
+  std::int64_t variation_;
+  std::uint64_t samples_ = 0;
+};
+
+// Mean time between consecutive arrivals of a link while something was on its way.
+class ArrivalGap {
+ public:
+  void on_arrival(Instant now);
+  void pause() { last_.ns = 0; }  // the next arrival starts a new series
+  Duration mean() const { return Duration(mean_ns_); }
+
+ private:
+  Instant last_{0};
+  std::int64_t mean_ns_ = 0;
+};
+
+// Serial-number comparison (RFC 1982) of 32-bit counters that may wrap.
+constexpr bool after(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
+
+class Link {
+ public:
+  void configure(std::uint32_t window_datagrams, Duration initial_rtt);
+
+  // Sending side.
+  std::uint32_t take_sequence(Instant now);
+  std::uint32_t in_flight() const { return next_sequence_ - 1 - acknowledged_; }
+  std::uint32_t credit() const { return in_flight() >= window_ ? 0 : window_ - in_flight(); }
+  std::uint32_t window() const { return window_; }
+  // A report of the peer; false if it claims more than was sent (then nothing changes).
+  bool on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received, Duration delay);
+  double delivered_fraction() const;  // smoothed share of our datagrams that arrived
+
+  // Receiving side.
+  void on_arrival(Instant now, std::uint32_t sequence);
+  bool report_wanted() const { return unreported_ >= report_every_; }
+  void on_reported() { unreported_ = 0; }
+  std::uint32_t largest_seen() const { return largest_seen_; }
+  std::uint32_t received() const { return received_; }
+  Duration since_largest(Instant now) const { return largest_seen_ == 0 ? Duration(0) : now - largest_at_; }
+
+  RoundTrip rtt;
+  ArrivalGap gap;
+
+  // What the peer said about itself.
+  std::uint32_t peer_opened_below = 0;
+  std::uint32_t peer_settled_below = 0;
+  std::uint32_t peer_point_opened_below = 0;  // receives it posted for our sends
+  bool gone = false;                          // it said good-bye
+
+  // Numbers of our own point-to-point operations with this peer.
+  std::uint32_t sends_opened = 0;
+  std::uint32_t receives_opened = 0;
+
+  // Work waiting to be sent (Endpoint's rings hold each link at most once).
+  bool control_queued = false;
+  bool data_queued = false;
+  bool report_due = false;
+  bool probe_due = false;
+  bool goodbye_due = false;
+
+  Instant report_at = Instant::infinite_future();  // a delayed report, about:
+  std::uint32_t unreported_settles = 0;            // flows from the peer settled since the last report
+  bool point_unreported = false;                   // one of them was a receive, which only a report can tell
+  Instant probe_at = Instant::infinite_future();   // armed while the window is full
+  std::uint32_t probe_tries = 0;
+
+ private:
+  std::uint32_t window_ = 64;
+  std::uint32_t report_every_ = 16;
+  std::uint32_t next_sequence_ = 1;
+  std::uint32_t acknowledged_ = 0;
+  std::uint32_t received_by_peer_ = 0;
+  double delivered_ = 1.0;
+  std::uint32_t sampled_sequence_ = 0;  // 0: no sample on its way
+  Instant sampled_at_{0};
+  std::uint32_t largest_seen_ = 0;
+  std::uint32_t received_ = 0;
+  std::uint32_t unreported_ = 0;
+  Instant largest_at_{0};
+};
+
+}  // namespace leeway::protocol

@@ -1,0 +1,85 @@
+#include "protocol/round.h"
+
+#include <cstdio>
+
+namespace leeway::protocol {
+
+bool ReceiveFlow::required_missing() const {
+  if (required == nullptr) return false;
+  for (std::size_t w = 0; w < arrived.words(); ++w) {
+    if (required->word(w) & ~arrived.word(w)) return true;
+  }
+  return false;
+}
+
+void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClient* new_client, int size,
+                  Instant now) {
+  number = new_number;
+  plan = new_plan;
+  client = new_client;
+  opened_at = now;
+  gate_open_at = now;
+  gates_closed = 0;
+  done = false;
+  failure = Status();
+  fail_at = Instant::infinite_future();
+  bytes_sent = 0;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    PhaseState& phase = phases[k];
+    phase.sends_open = 0;
+    phase.receives_open = 0;
+    phase.settled = !plan.phases[k].active;
+    phase.deadline_cut = false;
+    if (!plan.phases[k].active) continue;
+    phase.send.resize(size);
+    phase.receive.resize(size);
+  }
+}
+
+bool Round::all_settled() const {
+  for (const PhaseState& phase : phases) {
+    if (!phase.settled) return false;
+  }
+  return true;
+}
+
+bool Round::caller_may_go() const {
+  if (!all_settled()) return false;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (phases[k].sends_open == 0) continue;
+    for (const SendFlow& flow : phases[k].send) {
+      if (!flow.open()) continue;
+      const bool never_again = !plan.phases[k].repairable || plan.phases[k].payload_retained;
+      if (!flow.pass_over || !never_again) return false;
+    }
+  }
+  return true;
+}
+
+bool Round::all_confirmed() const {
+  for (const PhaseState& phase : phases) {
+    if (phase.sends_open != 0) return false;
+  }
+  return true;
+}
+
+std::array<char, 112> describe(const wire::OperationTag& tag) {
+  std::array<char, 112> text{};
+  const auto name = [](std::string_view view) { return static_cast<int>(view.size()); };
+  const auto dtype = to_string(static_cast<DataType>(tag.dtype));
+  const auto op = to_string(static_cast<ReduceOp>(tag.reduce_op));
+  const auto codec = to_string(static_cast<Codec>(tag.codec));
+  const auto spread = to_string(static_cast<Codec>(tag.spread_codec));
+  const auto delivery = to_string(static_cast<Delivery::Kind>(tag.delivery));
+  const auto estimator = to_string(static_cast<Estimator>(tag.estimator));
+  const int written = std::snprintf(
+      text.data(), text.size(), "op %u %.*s[%llu] %.*s %.*s/%.*s %.*s %.*s", tag.operation, name(dtype), dtype.data(),
+      static_cast<unsigned long long>(tag.count), name(op), op.data(), name(codec), codec.data(), name(spread),
+      spread.data(), name(delivery), delivery.data(), name(estimator), estimator.data());
+  if (written > 0 && tag.root != kNoRank && static_cast<std::size_t>(written) < text.size()) {
+    std::snprintf(text.data() + written, text.size() - written, " root %u", tag.root);
+  }
+  return text;
+}
+
+}  // namespace leeway::protocol

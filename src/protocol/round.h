@@ -1,0 +1,84 @@
+// One operation as the protocol sees it: up to two phases of flows, their delivery classes, and when it is over.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "leeway/options.h"
+#include "leeway/status.h"
+#include "protocol/flow.h"
+#include "protocol/round_client.h"
+
+namespace leeway::protocol {
+
+struct PhasePlan {
+  bool active = false;
+  Delivery::Kind delivery = Delivery::Kind::exact;
+  double loss_max = 0.0;
+  Instant deadline{0};     // lossy phases settle with what they have
+  std::uint8_t codec = 0;
+  // Order in which outgoing chunks become available; null: all at once, permuted.
+  const schedule::ChunkQueue* queue = nullptr;
+  // Receivers may ask for packets again: always when not best-effort, and for Replica's age cap.
+  bool repairable = true;
+  // Outgoing payload outlives on_done(), so the caller need not wait until receivers have confirmed.
+  bool payload_retained = false;
+};
+
+struct RoundPlan {
+  wire::OperationTag tag;
+  const char* name = "";     // "all_reduce", for messages
+  Instant deadline{0};
+  Duration deadline_length{0};
+  float weight = 1.0f;       // c of our own contribution
+  std::array<PhasePlan, wire::kFlowKinds> phases;
+  Rank point_peer = kNoRank; // send/recv: the other side
+  bool point_send = false;
+
+  bool point_to_point() const { return point_peer != kNoRank; }
+  PhasePlan& phase(FlowKind kind) { return phases[static_cast<int>(kind)]; }
+  const PhasePlan& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }
+};
+
+struct PhaseState {
+  std::vector<SendFlow> send;        // by peer
+  std::vector<ReceiveFlow> receive;  // by peer
+  std::uint32_t sends_open = 0;      // send flows whose receiver has not settled
+  std::uint32_t receives_open = 0;   // receive flows not finished
+  bool settled = false;              // on_settled() was called
+  bool deadline_cut = false;
+};
+
+// Plain state with the questions that need no other state. Endpoint moves it.
+struct Round {
+  std::uint32_t number = 0;
+  RoundPlan plan;
+  RoundClient* client = nullptr;
+  Instant opened_at{0};
+  Instant gate_open_at{0};           // every peer we send to had opened the operation
+  std::uint32_t gates_closed = 0;
+  bool done = false;                 // on_done() was called; only stragglers' needs are left
+  Status failure;                    // set when doomed: it fails at fail_at, after peers could be told
+  Instant fail_at = Instant::infinite_future();
+  std::array<PhaseState, wire::kFlowKinds> phases;
+  std::uint64_t bytes_sent = 0;
+
+  void reset(std::uint32_t number, const RoundPlan& plan, RoundClient* client, int size, Instant now);
+
+  PhaseState& phase(FlowKind kind) { return phases[static_cast<int>(kind)]; }
+  const PhaseState& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }
+  SendFlow& send(FlowKind kind, Rank peer) { return phase(kind).send[peer]; }
+  ReceiveFlow& receive(FlowKind kind, Rank peer) { return phase(kind).receive[peer]; }
+
+  bool all_settled() const;
+  // Nothing that the caller's memory is needed for is outstanding.
+  bool caller_may_go() const;
+  // Every receiver has settled what we send it.
+  bool all_confirmed() const;
+};
+
+// "all_reduce sum float[1024] codec fp32 best_effort ratio root 0", both sides of a mismatch message. Null-terminated.
+std::array<char, 112> describe(const wire::OperationTag& tag);
+
+}  // namespace leeway::protocol

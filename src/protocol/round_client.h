@@ -1,0 +1,52 @@
+// What the protocol asks of an operation: payload to send, a place for payload that came, and ears for what happened.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bitmap.h"
+#include "base/time.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+#include "schedule/packet_cursor.h"
+#include "schedule/packet_grid.h"
+#include "wire/packet.h"
+
+namespace leeway::protocol {
+
+using wire::FlowKind;
+
+// The encoded bytes of one packet. They stay valid until the train that holds them was sent.
+struct Payload {
+  ByteSpan bytes;
+  std::uint32_t crc = 0;  // crc32c(bytes)
+};
+
+// Called by Endpoint on the driving thread, never re-entered. Implementations may call Endpoint::release_chunk().
+class RoundClient {
+ public:
+  virtual ~RoundClient() = default;
+
+  // How the flow to / from `peer` is cut; no packets: no flow. Asked once, when the round opens.
+  virtual schedule::PacketGrid outgoing(FlowKind kind, Rank peer) const = 0;
+  virtual schedule::PacketGrid incoming(FlowKind kind, Rank peer) const = 0;
+
+  // Packets that a best-effort phase must deliver all the same (Replica's age cap); null: none. Asked at opening.
+  virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
+
+  // Encoded payload of a packet, in the operation's memory or written to the front of `scratch`.
+  virtual Payload payload(FlowKind kind, Rank to, std::uint32_t index, MutableByteSpan scratch) = 0;
+
+  // First copy of a packet. False: the payload has not the planned length (the packet is refused and counted).
+  virtual bool accept(FlowKind kind, Rank from, std::uint32_t index, ByteSpan payload) = 0;
+
+  // Every flow into this phase is complete, given up by its delivery class, or cut by the deadline.
+  virtual void on_settled(FlowKind kind, Instant now) = 0;
+
+  // The caller may go on: buffers are no longer read or written. Once. Failed when the status says so.
+  virtual void on_done(const Status& status, Instant now) = 0;
+
+  // The round has left the protocol; the client may be reused.
+  virtual void on_closed() = 0;
+};
+
+}  // namespace leeway::protocol

@@ -1,0 +1,87 @@
+// Memory in which the core lays out one train: headers and freshly encoded payloads, and the slices that gather them
+// together with payload that lies in the operation's memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "base/contracts.h"
+#include "base/limits.h"
+#include "leeway/transport.h"
+
+namespace leeway::protocol {
+
+class TrainBuffer {
+ public:
+  // UDP's largest payload, and the kernel's segment limit for one UDP_SEGMENT call (64 before Linux 6.9).
+  static constexpr std::size_t kTrainBytesMax = 65'000;
+  static constexpr std::size_t kTrainDatagramsMax = 64;
+
+  void start(Rank to) {
+    train_ = Train{.to = to};
+    slice_count_ = 0;
+    used_ = 0;
+    datagrams_ = 0;
+    closed_ = false;
+  }
+  bool empty() const { return datagrams_ == 0; }
+  std::size_t datagrams() const { return datagrams_; }
+
+  // Whether one more datagram as long as the first may be appended. Only the last may be shorter: close() after it.
+  bool has_room() const {
+    return datagrams_ == 0 || (!closed_ && datagrams_ < kTrainDatagramsMax &&
+                               train_.total_bytes + train_.segment_bytes <= kTrainBytesMax);
+  }
+  bool fits(std::size_t bytes) const { return has_room() && (datagrams_ == 0 || bytes <= train_.segment_bytes); }
+  void close() { closed_ = true; }
+
+  // Room for a header, or for a header and a payload behind it.
+  MutableByteSpan scratch(std::size_t bytes) {
+    LEEWAY_ASSERT(used_ + bytes <= memory_.size());
+    return MutableByteSpan(memory_).subspan(used_, bytes);
+  }
+
+  // One datagram made of the first `header_bytes` of the scratch area and `payload` (which may lie right behind it).
+  void append(std::size_t header_bytes, ByteSpan payload) {
+    const std::size_t bytes = header_bytes + payload.size();
+    LEEWAY_ASSERT(fits(bytes));
+    if (datagrams_ == 0) train_.segment_bytes = bytes;
+    const std::byte* header = memory_.data() + used_;
+    const bool contiguous = payload.data() == header + header_bytes;
+    add_slice(header, contiguous ? bytes : header_bytes);
+    if (!contiguous && !payload.empty()) add_slice(payload.data(), payload.size());
+    used_ += contiguous ? bytes : header_bytes;
+    train_.total_bytes += bytes;
+    closed_ |= bytes < train_.segment_bytes;
+    ++datagrams_;
+  }
+
+  // The finished train; valid until start().
+  const Train& train() {
+    train_.slices = std::span(slices_.data(), slice_count_);
+    return train_;
+  }
+
+ private:
+  void add_slice(const std::byte* data, std::size_t bytes) {
+    // Datagrams that lie back to back in the scratch area become one slice.
+    if (slice_count_ > 0) {
+      Slice& last = slices_[slice_count_ - 1];
+      if (last.data + last.bytes == data) {
+        last.bytes += bytes;
+        return;
+      }
+    }
+    slices_[slice_count_++] = {data, bytes};
+  }
+
+  Train train_;
+  std::size_t slice_count_ = 0;
+  std::size_t used_ = 0;
+  std::size_t datagrams_ = 0;
+  bool closed_ = false;  // a short datagram was appended: it must stay the last
+  std::array<Slice, 2 * kTrainDatagramsMax> slices_;
+  alignas(64) std::array<std::byte, kTrainBytesMax + limits::kDatagramBytesMax> memory_;
+};
+
+}  // namespace leeway::protocol

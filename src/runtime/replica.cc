@@ -1,0 +1,249 @@
+#include "leeway/replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "aggregate/drift.h"
+#include "aggregate/drift_meter.h"
+#include "base/bitmap.h"
+#include "base/philox.h"
+#include "collective/operation_spec.h"
+#include "collective/spread.h"
+#include "runtime/communicator_core.h"
+#include "schedule/shard_map.h"
+
+namespace leeway {
+namespace {
+
+using collective::OperationKind;
+using collective::OperationSpec;
+
+constexpr std::uint32_t kSampleStream = 0x44000000;  // keyed choice of the elements whose drift is measured
+constexpr std::size_t kAgeBins = 256;
+
+}  // namespace
+
+struct Replica::Impl {
+  internal::CommunicatorCore& core;
+  std::span<float> parameters;
+  ReplicaOptions options;
+  schedule::ShardMap shards;
+  collective::BroadcastLedger ledger;
+  std::uint32_t packet_elements = 1;
+
+  // Versions each block of each owner is behind. Ours never age.
+  std::vector<std::vector<std::uint32_t>> ages;
+  std::vector<std::uint64_t> age_histogram = std::vector<std::uint64_t>(kAgeBins, 0);
+  std::uint32_t age_max_seen = 0;
+  std::uint64_t refreshed = 0;
+  std::uint64_t broadcasts = 0;
+  std::uint64_t packets_expected = 0;
+  std::uint64_t packets_arrived = 0;  // on the first pass
+
+  aggregate::DriftMeter meter;
+  std::vector<std::uint32_t> samples;        // element indices, drift_samples of each shard, shard after shard
+  std::vector<float> previous;               // own samples before the last optimizer step
+
+  Impl(internal::CommunicatorCore& core_in, std::span<float> parameters_in, const ReplicaOptions& options_in)
+      : core(core_in),
+        parameters(parameters_in),
+        options(options_in),
+        shards(schedule::ShardMap::even(parameters_in.size(), core_in.size())) {
+    const auto& format = codec::format_of(options.codec, DataType::f32);
+    packet_elements =
+        static_cast<std::uint32_t>(format.elements_for(core.config().datagram_bytes - wire::kDataHeaderBytes));
+    ledger.required.resize(core.size());
+    ledger.arrived.resize(core.size());
+    ages.resize(core.size());
+    for (Rank owner = 0; owner < core.size(); ++owner) {
+      if (owner == core.rank()) continue;
+      const std::uint32_t blocks = schedule::PacketGrid(shards[owner].count, packet_elements, sizeof(float)).packets();
+      ledger.required[owner].resize(blocks);
+      ledger.arrived[owner].resize(blocks);
+      ages[owner].assign(blocks, 0);
+    }
+    choose_samples();
+  }
+
+  // The elements to watch until the next measurement: the same on all ranks.
+  void choose_samples() {
+    samples.clear();
+    if (options.drift_every == 0) return;
+    const auto window = static_cast<std::uint32_t>(broadcasts / options.drift_every);
+    for (Rank owner = 0; owner < core.size(); ++owner) {
+      const schedule::Shard shard = shards[owner];
+      for (std::uint32_t i = 0; i < options.drift_samples && shard.count > 0; ++i) {
+        const std::uint64_t draw = keyed_hash(core.config().seed, kSampleStream, window, owner, i);
+        samples.push_back(static_cast<std::uint32_t>(shard.offset + draw % shard.count));
+      }
+    }
+    previous.clear();
+    for_own_samples([&](std::uint32_t element) { previous.push_back(parameters[element]); });
+    meter.begin_window();
+  }
+
+  template <typename Visit>
+  void for_own_samples(Visit&& visit) {
+    const schedule::Shard own = shards[core.rank()];
+    for (const std::uint32_t element : samples) {
+      if (element >= own.offset && element < own.offset + own.count) visit(element);
+    }
+  }
+
+  void watch_own_steps() {
+    std::size_t i = 0;
+    for_own_samples([&](std::uint32_t element) {
+      meter.add_step(i, static_cast<double>(parameters[element]) - previous[i]);
+      previous[i++] = parameters[element];
+    });
+  }
+
+  Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
+    prepare_requirements();
+    watch_own_steps();
+    OperationSpec spec{.kind = OperationKind::replica_broadcast, .input = parameters, .output = parameters};
+    spec.options.delivery = {delivery, 1.0, options.deadline};
+    spec.options.spread = delivery;
+    spec.options.codec = options.codec;
+    spec.ledger = &ledger;
+    auto report = core.run(spec);
+    if (!report.ok()) return report;
+    packets_expected += std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
+                                        [](auto sum, const PeerReport& peer) { return sum + peer.expected; });
+    packets_arrived += std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
+                                       [](auto sum, const PeerReport& peer) { return sum + peer.arrived - peer.repaired; });
+    if (Status status = update_ages(); !status.ok()) return status;
+    ++broadcasts;
+    if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
+      if (Status status = measure_drift(); !status.ok()) return status;
+      choose_samples();
+    }
+    return report;
+  }
+
+  // A block that would become older than age_max with this broadcast must arrive.
+  void prepare_requirements() {
+    for (Rank owner = 0; owner < core.size(); ++owner) {
+      ledger.required[owner].clear();
+      ledger.arrived[owner].clear();
+      for (std::size_t block = 0; options.age_max != 0 && block < ages[owner].size(); ++block) {
+        if (ages[owner][block] >= options.age_max) ledger.required[owner].set(block);
+      }
+    }
+  }
+
+  Status update_ages() {
+    Status overdue;
+    for (Rank owner = 0; owner < core.size(); ++owner) {
+      for (std::size_t block = 0; block < ages[owner].size(); ++block) {
+        std::uint32_t& age = ages[owner][block];
+        if (ledger.arrived[owner].test(block)) {
+          refreshed += ledger.required[owner].test(block);
+          age = 0;
+        } else {
+          ++age;
+        }
+        age_max_seen = std::max(age_max_seen, age);
+        ++age_histogram[std::min<std::size_t>(age, kAgeBins - 1)];
+        if (options.age_max != 0 && age > options.age_max && overdue.ok()) {
+          overdue = Status::error(StatusCode::kDeadlineExceeded,
+                                  "rank %u: broadcast_parameters: block %zu of rank %u is %u versions old and could not "
+                                  "be refreshed within %.0f ms",
+                                  core.rank(), block, owner, age,
+                                  static_cast<double>(options.deadline.count()) / 1e6);
+        }
+      }
+    }
+    return overdue;
+  }
+
+  // Every rank shows every other what it holds at the sampled places, and how old that is.
+  Status measure_drift() {
+    const std::size_t count = samples.size();
+    std::vector<float> mine(2 * count);
+    for (std::size_t i = 0; i < count; ++i) {
+      mine[i] = parameters[samples[i]];
+      mine[count + i] = static_cast<float>(age_of(samples[i]));
+    }
+    std::vector<float> all(mine.size() * core.size());
+    OperationSpec spec{.kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
+    spec.options.delivery = exact(options.deadline);
+    if (const auto report = core.run(spec); !report.ok()) return report.status();
+    std::vector<double> values(core.size());
+    std::vector<std::uint32_t> versions(core.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      for (Rank rank = 0; rank < core.size(); ++rank) {
+        values[rank] = all[rank * mine.size() + i];
+        versions[rank] = static_cast<std::uint32_t>(all[rank * mine.size() + count + i]);
+      }
+      meter.add_sample(values, versions, owner_of(samples[i]));
+    }
+    meter.end_measurement();
+    return Status();
+  }
+
+  Rank owner_of(std::uint32_t element) const {
+    Rank owner = 0;
+    while (element >= shards[owner].offset + shards[owner].count) ++owner;
+    return owner;
+  }
+
+  std::uint32_t age_of(std::uint32_t element) const {
+    const Rank owner = owner_of(element);
+    if (owner == core.rank()) return 0;
+    return ages[owner][(element - shards[owner].offset) / packet_elements];
+  }
+};
+
+Replica::Replica(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Replica::~Replica() = default;
+
+Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator, std::span<float> parameters,
+                                                 const ReplicaOptions& options) {
+  if (parameters.empty()) return Status::error(StatusCode::kInvalidArgument, "Replica: no parameters");
+  if (options.age_max >= kAgeBins) {
+    return Status::error(StatusCode::kInvalidArgument, "Replica: age_max %u is outside 0 .. %zu", options.age_max,
+                         kAgeBins - 1);
+  }
+  return std::unique_ptr<Replica>(
+      new Replica(std::make_unique<Impl>(*communicator.core_, parameters, options)));
+}
+
+std::size_t Replica::owned_offset() const { return impl_->shards[impl_->core.rank()].offset; }
+std::size_t Replica::owned_count() const { return impl_->shards[impl_->core.rank()].count; }
+std::span<float> Replica::owned() { return impl_->parameters.subspan(owned_offset(), owned_count()); }
+
+Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient, const CollectiveOptions& options) {
+  if (gradient.size() != impl_->parameters.size()) {
+    return Status::error(StatusCode::kInvalidArgument, "reduce_gradients: %zu gradients for %zu parameters",
+                         gradient.size(), impl_->parameters.size());
+  }
+  OperationSpec spec{.kind = OperationKind::replica_reduce, .input = gradient, .output = gradient, .options = options};
+  return impl_->core.run(spec);
+}
+
+Result<CollectiveReport> Replica::broadcast_parameters() { return impl_->broadcast(impl_->options.delivery); }
+Result<CollectiveReport> Replica::synchronize() { return impl_->broadcast(Delivery::Kind::exact); }
+
+DriftReport Replica::drift() const {
+  const Impl& impl = *impl_;
+  DriftReport report;
+  report.loss = impl.packets_expected == 0
+                    ? 0.0
+                    : 1.0 - static_cast<double>(impl.packets_arrived) / static_cast<double>(impl.packets_expected);
+  impl.meter.fill(report.loss, report);
+  report.age_max_seen = impl.age_max_seen;
+  report.blocks_refreshed = impl.refreshed;
+  report.age_histogram = impl.age_histogram;
+  double weighted = 0.0;
+  double total = 0.0;
+  for (std::size_t age = 0; age < impl.age_histogram.size(); ++age) {
+    weighted += static_cast<double>(age) * static_cast<double>(impl.age_histogram[age]);
+    total += static_cast<double>(impl.age_histogram[age]);
+  }
+  report.age_mean = total == 0.0 ? 0.0 : weighted / total;
+  return report;
+}
+
+}  // namespace leeway

@@ -1,0 +1,48 @@
+#include "schedule/packet_cursor.h"
+
+#include <numeric>
+
+#include "base/philox.h"
+
+namespace leeway::schedule {
+
+PacketCursor::PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue)
+    : grid_(grid), keys_(keys), queue_(queue), packets_(grid.packets()) {
+  if (queue_ == nullptr && packets_ > 0) {
+    start_ = static_cast<std::uint32_t>(keyed_hash(keys.rotation, 0, 0, 0, 0) % packets_);
+  }
+}
+
+void PacketCursor::enter_chunk(std::uint32_t chunk) {
+  chunk_ = chunk;
+  chunk_size_ = grid_.chunk_size(chunk);
+  const std::uint64_t draw = keyed_hash(keys_.inner, chunk, 1, 0, 0);
+  shift_ = static_cast<std::uint32_t>(draw >> 32) % chunk_size_;
+  multiplier_ = 1 + static_cast<std::uint32_t>(draw) % chunk_size_;
+  while (std::gcd(multiplier_, chunk_size_) != 1) ++multiplier_;
+}
+
+bool PacketCursor::available() const {
+  if (exhausted()) return false;
+  return queue_ == nullptr || chunk_at_ < chunk_size_ || queue_at_ < queue_->size();
+}
+
+std::optional<std::uint32_t> PacketCursor::next() {
+  if (!available()) return std::nullopt;
+  if (queue_ != nullptr) {
+    if (chunk_at_ == chunk_size_) {
+      enter_chunk((*queue_)[queue_at_++]);
+      chunk_at_ = 0;
+    }
+  } else {
+    // Cyclic order: the chunk of the starting packet is visited twice, its two parts making one whole.
+    const std::uint32_t cyclic = (start_ + position_) % packets_;
+    const std::uint32_t chunk = grid_.chunk_of(cyclic);
+    if (chunk_size_ == 0 || chunk != chunk_) enter_chunk(chunk);
+    chunk_at_ = cyclic - grid_.chunk_begin(chunk);
+  }
+  ++position_;
+  return grid_.chunk_begin(chunk_) + permuted(chunk_at_++);
+}
+
+}  // namespace leeway::schedule

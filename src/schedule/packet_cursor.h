@@ -1,0 +1,71 @@
+// The order in which a sender walks the packets of one flow.
+//
+// The order is a keyed permutation that does not depend on values, so that loss which hits certain *places in the
+// sending order* (tail drop, deadline cut, the middle of a burst) falls on every element with the same probability:
+// the exchangeability that the realised-rate estimators need (src/aggregate/README.md).
+//
+// Two levels keep it cache-friendly: inside a chunk, packets follow an affine permutation i -> (a i + b) mod m; chunks
+// follow each other from a random starting packet, cyclically. The starting packet is uniform over the flow, hence so is
+// the place of every packet, whatever the sizes of the chunks. Senders to one owner share the starting packet, so that
+// their contributions to a chunk arrive at about the same time and can be reduced early.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "schedule/packet_grid.h"
+
+namespace leeway::schedule {
+
+// Chunks in the order in which a reduction finished them; the sending order of a flow that follows a reduction.
+class ChunkQueue {
+ public:
+  void reset(std::uint32_t chunks) {
+    order_.clear();
+    order_.reserve(chunks);
+  }
+  void push(std::uint32_t chunk) { order_.push_back(chunk); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(order_.size()); }
+  std::uint32_t operator[](std::uint32_t i) const { return order_[i]; }
+
+ private:
+  std::vector<std::uint32_t> order_;
+};
+
+class PacketCursor {
+ public:
+  struct Keys {
+    std::uint64_t rotation = 0;  // shared by all senders to one owner
+    std::uint64_t inner = 0;     // of this sender and destination
+  };
+
+  PacketCursor() = default;
+  // Without a queue all packets are available from the start; with one, those of its chunks (it must outlive this).
+  PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue);
+
+  // The next packet's index, or nothing if none is available now.
+  std::optional<std::uint32_t> next();
+  bool available() const;
+  std::uint32_t position() const { return position_; }  // packets handed out so far
+  bool exhausted() const { return position_ == packets_; }
+
+ private:
+  void enter_chunk(std::uint32_t chunk);
+  std::uint32_t permuted(std::uint32_t i) const { return (multiplier_ * i + shift_) % chunk_size_; }
+
+  PacketGrid grid_;
+  Keys keys_;
+  const ChunkQueue* queue_ = nullptr;
+  std::uint32_t packets_ = 0;
+  std::uint32_t position_ = 0;
+  std::uint32_t start_ = 0;       // starting packet of the cyclic order
+  std::uint32_t queue_at_ = 0;    // chunks taken from the queue
+  std::uint32_t chunk_ = 0;
+  std::uint32_t chunk_size_ = 0;  // 0: no chunk entered yet
+  std::uint32_t chunk_at_ = 0;    // packets of this chunk handed out
+  std::uint32_t multiplier_ = 1;
+  std::uint32_t shift_ = 0;
+};
+
+}  // namespace leeway::schedule

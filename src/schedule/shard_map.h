@@ -1,0 +1,58 @@
+// Who owns which elements of a tensor. Pure arithmetic, the same on every rank.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/contracts.h"
+#include "leeway/types.h"
+
+namespace leeway::schedule {
+
+struct Shard {
+  std::size_t offset = 0;  // elements
+  std::size_t count = 0;
+};
+
+class ShardMap {
+ public:
+  // Cuts `count` elements into `size` shards that differ by at most kAlign elements; trailing shards of a small
+  // tensor are empty. Shard borders fall on multiples of kAlign so that codec blocks never straddle two owners.
+  static ShardMap even(std::size_t count, int size) {
+    const std::size_t blocks = (count + kAlign - 1) / kAlign;
+    return ShardMap(count, blocks / size, blocks % size, kNoRank);
+  }
+  // `size` blocks of `block` elements each, whatever their alignment: the layout callers of reduce_scatter see.
+  static ShardMap blocks(std::size_t block, int size) {
+    ShardMap map(block * size, 0, 0, kNoRank);
+    map.block_ = block;
+    return map;
+  }
+  // One rank owns everything.
+  static ShardMap single(std::size_t count, Rank owner) { return ShardMap(count, 0, 0, owner); }
+
+  Shard operator[](Rank rank) const {
+    if (owner_ != kNoRank) return rank == owner_ ? Shard{0, count_} : Shard{};
+    if (block_ != 0) return {block_ * rank, block_};
+    const std::size_t begin = kAlign * (rank * quotient_ + std::min<std::size_t>(rank, remainder_));
+    const std::size_t length = kAlign * (quotient_ + (rank < remainder_ ? 1 : 0));
+    const std::size_t offset = std::min(begin, count_);
+    return {offset, std::min(length, count_ - offset)};
+  }
+  std::size_t count() const { return count_; }
+
+  // Elements: two blocks of the largest codec block (32), so that later formats need no new layout.
+  static constexpr std::size_t kAlign = 64;
+
+ private:
+  ShardMap(std::size_t count, std::size_t quotient, std::size_t remainder, Rank owner)
+      : count_(count), quotient_(quotient), remainder_(remainder), owner_(owner) {}
+
+  std::size_t count_ = 0;
+  std::size_t quotient_ = 0;
+  std::size_t remainder_ = 0;
+  std::size_t block_ = 0;
+  Rank owner_ = kNoRank;
+};
+
+}  // namespace leeway::schedule

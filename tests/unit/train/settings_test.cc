@@ -1,0 +1,146 @@
+#include "train/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+
+namespace leeway::tools::train {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Result<Settings> understand_with(const std::function<void(Arguments&)>& change, const Options& environment = {}) {
+  Arguments arguments;
+  change(arguments);
+  return understand(arguments, environment);
+}
+
+TEST(Understand, DefaultsAreTheLossySchemeAtTenPercent) {
+  const auto settings = understand(Arguments{}, Options{});
+  ASSERT_TRUE(settings.ok()) << settings.status().c_str();
+  EXPECT_EQ(settings->mode, Mode::replica);
+  EXPECT_EQ(settings->communicator.faults.loss, 0.10);
+  EXPECT_EQ(settings->communicator.faults.burst, 1.0);
+  EXPECT_EQ(settings->communicator.datagram_bytes, 1472u);
+  EXPECT_EQ(settings->reduce.op, ReduceOp::avg);
+  EXPECT_EQ(settings->reduce.delivery.kind, Delivery::Kind::best_effort);
+  EXPECT_EQ(settings->reduce.estimator, Estimator::ratio);
+  EXPECT_EQ(settings->replica.delivery, Delivery::Kind::best_effort);
+  EXPECT_EQ(settings->replica.age_max, 8u);
+  EXPECT_TRUE(settings->twin);
+  EXPECT_EQ(settings->width % settings->heads, 0);
+}
+
+TEST(Understand, SpreadOfDdpIsExactSoThatReplicasStayEqual) {
+  const auto settings = understand_with([](Arguments& a) { a.mode = "ddp"; });
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->mode, Mode::ddp);
+  EXPECT_EQ(settings->reduce.spread, Delivery::Kind::exact);
+}
+
+TEST(Understand, DeliveryReachesBothHalves) {
+  const auto bounded_run = understand_with([](Arguments& a) {
+    a.delivery = "bounded:0.05";
+    a.deadline_ms = 250;
+  });
+  ASSERT_TRUE(bounded_run.ok()) << bounded_run.status().c_str();
+  EXPECT_EQ(bounded_run->reduce.delivery.kind, Delivery::Kind::bounded);
+  EXPECT_EQ(bounded_run->reduce.delivery.loss_max, 0.05);
+  EXPECT_EQ(bounded_run->reduce.delivery.deadline, 250ms);
+  EXPECT_EQ(bounded_run->replica.delivery, Delivery::Kind::best_effort);
+  EXPECT_EQ(bounded_run->replica.deadline, 250ms);
+
+  const auto exact_run = understand_with([](Arguments& a) { a.delivery = "exact"; });
+  ASSERT_TRUE(exact_run.ok());
+  EXPECT_EQ(exact_run->reduce.delivery.kind, Delivery::Kind::exact);
+  EXPECT_EQ(exact_run->replica.delivery, Delivery::Kind::exact);
+}
+
+TEST(Understand, LossOfTheEnvironmentStandsUnlessGiven) {
+  Options environment;
+  environment.faults.loss = 0.3;
+  environment.faults.burst = 4;
+  const auto kept = understand_with([](Arguments&) {}, environment);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept->communicator.faults.loss, 0.3);
+  EXPECT_EQ(kept->communicator.faults.burst, 4.0);
+
+  const auto given = understand_with([](Arguments& a) { a.loss = 0.0; }, environment);
+  ASSERT_TRUE(given.ok());
+  EXPECT_EQ(given->communicator.faults.loss, 0.0);
+}
+
+TEST(Understand, OtherFaultsOfTheEnvironmentMeanNoDefaultLoss) {
+  Options environment;
+  environment.faults.reorder = 0.1;
+  const auto settings = understand_with([](Arguments&) {}, environment);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->communicator.faults.loss, 0.0);
+}
+
+struct Refusal {
+  const char* name;
+  std::function<void(Arguments&)> change;
+  const char* text;
+};
+
+class UnderstandRefuses : public testing::TestWithParam<Refusal> {};
+
+TEST_P(UnderstandRefuses, WithOneClearLine) {
+  const auto settings = understand_with(GetParam().change);
+  ASSERT_FALSE(settings.ok());
+  EXPECT_EQ(settings.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(settings.status().text()), HasSubstr(GetParam().text));
+  EXPECT_EQ(settings.status().text().find('\n'), std::string_view::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Arguments, UnderstandRefuses,
+    testing::Values(
+        Refusal{"NegativeRanks", [](Arguments& a) { a.ranks = -1; }, "--ranks -1"},
+        Refusal{"UnknownMode", [](Arguments& a) { a.mode = "fsdp"; }, "unknown mode 'fsdp'"},
+        Refusal{"CertainLoss", [](Arguments& a) { a.loss = 1.0; }, "--loss"},
+        Refusal{"NegativeLoss", [](Arguments& a) { a.loss = -0.1; }, "--loss"},
+        Refusal{"LossNotANumber", [](Arguments& a) { a.loss = std::numeric_limits<double>::quiet_NaN(); }, "--loss"},
+        Refusal{"BurstBelowOne", [](Arguments& a) { a.burst = 0.5; }, "--burst"},
+        Refusal{"UnknownCodec", [](Arguments& a) { a.codec = "int3"; }, "int3"},
+        Refusal{"UnknownEstimator", [](Arguments& a) { a.estimator = "hope"; }, "hope"},
+        Refusal{"UnknownDelivery", [](Arguments& a) { a.delivery = "soon"; }, "unknown delivery 'soon'"},
+        Refusal{"BoundedWithoutBound", [](Arguments& a) { a.delivery = "bounded:"; }, "bounded:LOSS"},
+        Refusal{"BoundedWithTrailingText", [](Arguments& a) { a.delivery = "bounded:0.1x"; }, "bounded:LOSS"},
+        Refusal{"BoundedAboveOne", [](Arguments& a) { a.delivery = "bounded:1.5"; }, "bounded:LOSS"},
+        Refusal{"NoDeadline", [](Arguments& a) { a.deadline_ms = 0; }, "--deadline-ms"},
+        Refusal{"NoSteps", [](Arguments& a) { a.steps = 0; }, "--steps 0"},
+        Refusal{"NoRepeat", [](Arguments& a) { a.repeat = 0; }, "--repeat 0"},
+        Refusal{"NoBatch", [](Arguments& a) { a.batch = 0; }, "--batch 0"},
+        Refusal{"ShortContext", [](Arguments& a) { a.context = 1; }, "--context 1"},
+        Refusal{"NoLayers", [](Arguments& a) { a.layers = 0; }, "--layers 0"},
+        Refusal{"OddWidth", [](Arguments& a) { a.width = 40; }, "--width 40 is not a multiple of 16"},
+        Refusal{"NoLearning", [](Arguments& a) { a.learning_rate = 0; }, "--learning-rate"},
+        Refusal{"AgeBeyondAByte", [](Arguments& a) { a.age_max = 256; }, "--age-max 256"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(CommunicatorOptions, TwinDiffersInItsFaultsOnly) {
+  const auto settings = understand_with([](Arguments& a) { a.loss = 0.2; });
+  ASSERT_TRUE(settings.ok());
+  const Options lossy = communicator_options(*settings, 5, true);
+  const Options twin = communicator_options(*settings, 5, false);
+  EXPECT_EQ(lossy.faults.loss, 0.2);
+  EXPECT_FALSE(twin.faults.any());
+  EXPECT_EQ(lossy.faults.seed, 5u);
+  EXPECT_EQ(lossy.seed, twin.seed);
+  EXPECT_EQ(lossy.datagram_bytes, twin.datagram_bytes);
+}
+
+TEST(CommunicatorOptions, EachSeedLosesOtherPackets) {
+  const auto settings = understand(Arguments{}, Options{});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_NE(communicator_options(*settings, 1, true).faults.seed, communicator_options(*settings, 2, true).faults.seed);
+}
+
+}  // namespace
+}  // namespace leeway::tools::train

@@ -1,0 +1,83 @@
+#include "transport/udp/waiter.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+namespace leeway::transport {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Long enough that a test which waits for it in vain is seen to hang.
+constexpr Duration kForever = 60s;
+
+class WaiterWait : public testing::Test {
+ protected:
+  WaiterWait() {
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, sockets_), 0);
+    EXPECT_TRUE(waiter_.open(sockets_[0]).ok());
+  }
+  ~WaiterWait() override {
+    close(sockets_[0]);
+    close(sockets_[1]);
+  }
+  static Duration timed(auto&& action) {
+    const auto start = std::chrono::steady_clock::now();
+    action();
+    return std::chrono::steady_clock::now() - start;
+  }
+
+  int sockets_[2] = {-1, -1};
+  Waiter waiter_;
+};
+
+TEST_F(WaiterWait, LastsUntilTheTimeout) {
+  EXPECT_GE(timed([&] { waiter_.wait(2ms, false); }), Duration(2ms));
+}
+
+TEST_F(WaiterWait, ANegativeTimeoutOnlyLooks) { EXPECT_LT(timed([&] { waiter_.wait(-1s, false); }), kForever / 2); }
+
+TEST_F(WaiterWait, EndsWhenADatagramIsHere) {
+  ASSERT_EQ(write(sockets_[1], "x", 1), 1);
+  EXPECT_LT(timed([&] { waiter_.wait(kForever, false); }), kForever / 2);
+}
+
+TEST_F(WaiterWait, EndsWhenWritableOnlyIfAsked) {
+  EXPECT_LT(timed([&] { waiter_.wait(kForever, true); }), kForever / 2);
+  EXPECT_GE(timed([&] { waiter_.wait(1ms, false); }), Duration(1ms));
+}
+
+TEST_F(WaiterWait, AWakeBeforehandEndsTheNextWaitAndThatOneOnly) {
+  waiter_.wake();
+  waiter_.wake();
+  EXPECT_LT(timed([&] { waiter_.wait(kForever, false); }), kForever / 2);
+  EXPECT_GE(timed([&] { waiter_.wait(1ms, false); }), Duration(1ms));
+}
+
+TEST_F(WaiterWait, NoWakeOfAnotherThreadIsLost) {
+  constexpr int kRounds = 2000;
+  std::atomic<int> seen{0};
+  std::thread waker([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      waiter_.wake();
+      while (seen.load() <= round) std::this_thread::yield();
+    }
+  });
+  // Each wake() is answered by the end of a wait(); a lost one would keep both threads for a minute. wait() may also
+  // end without a reason, so the count may run ahead of the waker's.
+  const Duration taken = timed([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      waiter_.wait(kForever, false);
+      ++seen;
+    }
+  });
+  waker.join();
+  EXPECT_LT(taken, kForever / 2);
+}
+
+}  // namespace
+}  // namespace leeway::transport
