@@ -85,10 +85,12 @@ double FaultPlan::loss_of(Rank source) const {
 }
 
 std::uint64_t FaultPlan::hash(HashStream stream, const PacketAddress& packet) const {
-  const std::uint8_t detail = packet.control ? packet.type : packet.phase;
-  const std::uint64_t key = hash_key(stream, packet.source, packet.destination, detail, packet.control);
-  if (packet.control) return keyed_hash(options_.seed, key, packet.sequence, 0, 0);
-  return keyed_hash(options_.seed, key, packet.round, packet.index, packet.attempt);
+  const std::uint32_t link = link_word(packet.source, packet.destination);
+  if (packet.control) {
+    return keyed_hash(options_.seed, link, question_word(stream, true, packet.type, 0), packet.sequence, 0);
+  }
+  return keyed_hash(options_.seed, link, question_word(stream, false, packet.phase, packet.attempt), packet.round,
+                    packet.index);
 }
 
 bool FaultPlan::happens(HashStream stream, const PacketAddress& packet, double probability) const {

@@ -46,8 +46,8 @@ bool GilbertLoss::lost(const FlowAddress& flow, std::uint32_t position, double r
 }
 
 double GilbertLoss::draw(const FlowAddress& flow, std::uint32_t position) const {
-  return to_unit(keyed_hash(seed_, hash_key(HashStream::burst_loss, flow.source, flow.destination, flow.phase),
-                            flow.round, position, flow.attempt));
+  const std::uint32_t question = question_word(HashStream::burst_loss, false, flow.phase, flow.attempt);
+  return to_unit(keyed_hash(seed_, link_word(flow.source, flow.destination), question, flow.round, position));
 }
 
 GilbertLoss::Answer& GilbertLoss::answer_of(const FlowAddress& flow) {

@@ -1,4 +1,5 @@
-// Which question a keyed hash answers, so that the answers about one packet are independent of each other.
+// Counters of the keyed hash: which question about which packet. Different questions have different counters, so their
+// answers are independent of each other.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,15 @@ namespace leeway::impairment {
 
 enum class HashStream : std::uint8_t { loss = 1, burst_loss, duplicate, reorder, reorder_distance, corrupt, corrupt_bit };
 
-// First word of the hash: the question and the link. `detail` is the phase of data or the type of control.
-constexpr std::uint64_t hash_key(HashStream stream, Rank source, Rank destination, std::uint8_t detail,
-                                 bool control = false) {
-  return (std::uint64_t{static_cast<std::uint8_t>(stream)} << 56) | (std::uint64_t{control} << 48) |
-         (std::uint64_t{detail} << 40) | (std::uint64_t{source} << 16) | destination;
+// Philox's words a and b. The top 4 bits of b are the purpose (see base/philox.h), then come the question, the kind of
+// datagram, the phase of data or type of control, and the attempt.
+inline constexpr std::uint32_t kFaultPurpose = 0xFu << 28;
+
+constexpr std::uint32_t link_word(Rank source, Rank destination) { return std::uint32_t{source} << 16 | destination; }
+
+constexpr std::uint32_t question_word(HashStream stream, bool control, std::uint8_t detail, std::uint16_t attempt) {
+  return kFaultPurpose | std::uint32_t{static_cast<std::uint8_t>(stream)} << 24 | std::uint32_t{control} << 23 |
+         std::uint32_t{detail} % 128 << 16 | attempt;
 }
 
 }  // namespace leeway::impairment

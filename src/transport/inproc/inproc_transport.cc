@@ -18,19 +18,21 @@ constexpr std::size_t kTrainDatagramsMax = 64;
 constexpr std::size_t kTrainBytesMax = 65507;
 constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 
+// Most datagrams that one receive() lends.
+constexpr std::size_t kLentMax = 64;
+
+// The queue proper; what is lent, so that it does not shrink the queue; and one more, because the padding where records
+// start over at the front is less than a record.
 std::size_t ring_bytes(const InprocOptions& options) {
   const std::size_t datagrams = std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);
-  // One more: the padding where records start over at the front is less than a record.
-  return (datagrams + 1) * ByteRing::record_bytes(options.datagram_bytes);
+  return (datagrams + kLentMax + 1) * ByteRing::record_bytes(options.datagram_bytes);
 }
 
 // Walks the slices of a train from datagram to datagram.
 class SliceCursor {
  public:
   explicit SliceCursor(std::span<const Slice> slices) : next_(slices.data()) {}
-  void copy_to(MutableByteSpan out) {
-    advance(out.size(), out.data());
-  }
+  void copy_to(MutableByteSpan out) { advance(out.size(), out.data()); }
   void skip(std::size_t bytes) { advance(bytes, nullptr); }
 
  private:
@@ -71,8 +73,9 @@ class Inbox {
   std::size_t take(std::span<Received> out) {
     const std::lock_guard lock(mutex_);
     ring_.release_read();
+    const std::size_t wanted = std::min(out.size(), kLentMax);
     std::size_t filled = 0;
-    while (filled < out.size()) {
+    while (filled < wanted) {
       const auto datagram = ring_.read();
       if (!datagram) break;
       out[filled++] = *datagram;

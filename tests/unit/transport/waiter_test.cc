@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -60,19 +61,20 @@ TEST_F(WaiterWait, AWakeBeforehandEndsTheNextWaitAndThatOneOnly) {
 
 TEST_F(WaiterWait, NoWakeOfAnotherThreadIsLost) {
   constexpr int kRounds = 2000;
-  std::atomic<int> seen{0};
+  std::atomic<int> asked{0};
+  std::atomic<int> answered{0};
   std::thread waker([&] {
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 1; round <= kRounds; ++round) {
+      asked = round;
       waiter_.wake();
-      while (seen.load() <= round) std::this_thread::yield();
+      while (answered.load() < round) std::this_thread::yield();
     }
   });
-  // Each wake() is answered by the end of a wait(); a lost one would keep both threads for a minute. wait() may also
-  // end without a reason, so the count may run ahead of the waker's.
+  // A lost wake() would keep both threads for a minute.
   const Duration taken = timed([&] {
-    for (int round = 0; round < kRounds; ++round) {
-      waiter_.wait(kForever, false);
-      ++seen;
+    for (int round = 1; round <= kRounds; ++round) {
+      while (asked.load() < round) waiter_.wait(kForever, false);
+      answered = round;
     }
   });
   waker.join();
