@@ -1,4 +1,4 @@
-// The estimators. Numbers in comments are the sections of README.md.
+// The estimators' formulas. All divisions are last, so that complete arrival gives exact scales.
 #include "aggregate/scale_plan.h"
 
 #include <algorithm>
@@ -26,6 +26,18 @@ double inverse_rate(const Link& link) {
   return link.arrived == 0 ? 1.0 : static_cast<double>(link.sent) / link.arrived;
 }
 
+// E[1/K | K >= 1] - 1/n for K binomial over n contributions that are lost with chance p.
+double inverse_count_excess(double n, double p) {
+  if (p <= 0.0 || p >= 1.0) return 0.0;
+  double expectation = 0.0;
+  for (double k = 1.0; k <= n; k += 1.0) {
+    const double log_chance = std::lgamma(n + 1.0) - std::lgamma(k + 1.0) -
+                              std::lgamma(n - k + 1.0) + k * std::log1p(-p) + (n - k) * std::log(p);
+    expectation += std::exp(log_chance) / k;
+  }
+  return expectation / (1.0 - std::pow(p, n)) - 1.0 / n;
+}
+
 }  // namespace
 
 void ScalePlan::prepare(const ScaleRules& rules, std::span<const Link> links) {
@@ -35,6 +47,9 @@ void ScalePlan::prepare(const ScaleRules& rules, std::span<const Link> links) {
   find_weights(links);
   find_rates(links);
   numerator_ = rules.op == ReduceOp::sum ? total_weight_ : 1.0;
+  count_excess_ = rules.estimator == Estimator::symmetric_ratio
+                      ? inverse_count_excess(static_cast<double>(links.size()), pooled_loss_)
+                      : 0.0;
 }
 
 void ScalePlan::find_weights(std::span<const Link> links) {
@@ -174,8 +189,7 @@ double ScalePlan::element_variance(ArrivalMask arrived, std::span<const float> c
       return numerator_ * numerator_ * odds * effective_count_inverse *
              spread_variance(arrived, contributions);
     case Estimator::symmetric_ratio:
-      return numerator_ * numerator_ * inverse_count_excess() *
-             spread_variance(arrived, contributions);
+      return numerator_ * numerator_ * count_excess_ * spread_variance(arrived, contributions);
     case Estimator::horvitz_thompson:
       return share * share * rate_variance(arrived, contributions, 0.0);
     case Estimator::augmented:
@@ -217,20 +231,6 @@ double ScalePlan::rate_variance(ArrivalMask arrived, std::span<const float> cont
     sum += rate_weight_[i] * (rate_weight_[i] - 1.0) * deviation * deviation;
   });
   return sum;
-}
-
-// E[1/K | K >= 1] - 1/N for K binomial over all N ranks at the pooled rate.
-double ScalePlan::inverse_count_excess() const {
-  const auto n = static_cast<double>(weight_.size());
-  const double p = pooled_loss_;
-  if (p <= 0.0 || p >= 1.0) return 0.0;
-  double expectation = 0.0;
-  for (double k = 1.0; k <= n; k += 1.0) {
-    const double log_chance = std::lgamma(n + 1.0) - std::lgamma(k + 1.0) -
-                              std::lgamma(n - k + 1.0) + k * std::log1p(-p) + (n - k) * std::log(p);
-    expectation += std::exp(log_chance) / k;
-  }
-  return expectation / (1.0 - std::pow(p, n)) - 1.0 / n;
 }
 
 bool virtually_lost(double rate, std::uint64_t seed, std::uint32_t round, Rank owner,

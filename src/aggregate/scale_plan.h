@@ -83,7 +83,6 @@ class ScalePlan {
   double spread_variance(ArrivalMask arrived, std::span<const float> contributions) const;
   double rate_variance(ArrivalMask arrived, std::span<const float> contributions,
                        double centre) const;
-  double inverse_count_excess() const;
 
   ScaleRules rules_;
   std::vector<double> weight_;       // c_i, unknown ones replaced by the mean
@@ -93,6 +92,7 @@ class ScalePlan {
   double numerator_ = 1.0;           // 1 for avg, C for sum
   double pooled_loss_ = 0.0;         // p over all links of this round
   double virtual_loss_rate_ = 0.0;
+  double count_excess_ = 0.0;  // symmetric_ratio: E[1/K | K >= 1] - 1/N
 };
 
 // Whether symmetric_ratio loses the owner's own contribution to a block: a keyed draw, so that a

@@ -1,7 +1,7 @@
 // An owning set of bits with word access: the arrival ledger of a flow.
 //
-// resize() is the only call that may allocate, and only when it grows beyond every size before. Bits past size() are
-// always zero, so whole words may be compared, counted and sent.
+// resize() is the only call that may allocate, and only when it grows beyond every size before.
+// Bits past size() are always zero, so whole words may be compared, counted and sent.
 #pragma once
 
 #include <bit>

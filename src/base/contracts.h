@@ -1,5 +1,6 @@
-// LEEWAY_ASSERT: states what the code relies on. Active in release builds too, so it belongs in control paths and not in
-// per-element loops. Never used on bytes from the network: those are refused and counted.
+// LEEWAY_ASSERT: states what the code relies on. Active in release builds too, so it belongs in
+// control paths and not in per-element loops. Never used on bytes from the network: those are
+// refused and counted.
 #pragma once
 
 #include <cstdio>
@@ -7,15 +8,16 @@
 
 namespace leeway::internal {
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void contract_broken(const char* condition, const char* file, int line) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void contract_broken(const char* condition,
+                                                                   const char* file, int line) {
   std::fprintf(stderr, "leeway: %s:%d: contract broken: %s\n", file, line, condition);
   std::abort();
 }
 
 }  // namespace leeway::internal
 
-#define LEEWAY_ASSERT(condition)                                                          \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]]                                                        \
-      ::leeway::internal::contract_broken(#condition, __FILE__, __LINE__);                \
+#define LEEWAY_ASSERT(condition)                                           \
+  do {                                                                     \
+    if (!(condition)) [[unlikely]]                                         \
+      ::leeway::internal::contract_broken(#condition, __FILE__, __LINE__); \
   } while (false)

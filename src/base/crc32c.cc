@@ -2,7 +2,8 @@
 //   vpclmul  four 512-bit accumulators folded by carry-less multiplication, AVX-512 and VPCLMULQDQ
 //   pclmul   the same with four 128-bit accumulators, any x86-64 since 2010
 //   tables   eight bytes a step through lookup tables, anywhere
-// A kernel takes and returns the plain register (no complements), so that kernels can hand over to each other.
+// A kernel takes and returns the plain register (no complements), so that kernels can hand over to
+// each other.
 #include "base/crc32c.h"
 
 #include <array>
@@ -50,10 +51,12 @@ std::uint32_t run_tables(const std::byte* from, std::size_t bytes, std::uint32_t
 #if defined(__x86_64__)
 
 #define LEEWAY_PCLMUL __attribute__((target("sse4.2,pclmul")))
-#define LEEWAY_VPCLMUL __attribute__((target("sse4.2,pclmul,avx512f,avx512bw,avx512vl,avx512dq,vpclmulqdq")))
+#define LEEWAY_VPCLMUL \
+  __attribute__((target("sse4.2,pclmul,avx512f,avx512bw,avx512vl,avx512dq,vpclmulqdq")))
 
 // The CRC instruction: 8 bytes in 3 cycles of latency. For what is too short to fold.
-LEEWAY_PCLMUL std::uint32_t run_instruction(const std::byte* from, std::size_t bytes, std::uint32_t state) {
+LEEWAY_PCLMUL std::uint32_t run_instruction(const std::byte* from, std::size_t bytes,
+                                            std::uint32_t state) {
   std::uint64_t wide = state;
   for (; bytes >= 8; from += 8, bytes -= 8) wide = _mm_crc32_u64(wide, load<std::uint64_t>(from));
   state = static_cast<std::uint32_t>(wide);
@@ -68,7 +71,8 @@ LEEWAY_PCLMUL inline __m128i load_128(const std::byte* from) {
 template <std::size_t bytes>
 LEEWAY_PCLMUL inline __m128i fold_128(__m128i remainder, __m128i next) {
   constexpr FoldConstants kFold = fold_constants(bytes);
-  const __m128i by = _mm_set_epi64x(std::bit_cast<long long>(kFold.high), std::bit_cast<long long>(kFold.low));
+  const __m128i by =
+      _mm_set_epi64x(std::bit_cast<long long>(kFold.high), std::bit_cast<long long>(kFold.low));
   const __m128i low = _mm_clmulepi64_si128(remainder, by, 0x00);
   const __m128i high = _mm_clmulepi64_si128(remainder, by, 0x11);
   return _mm_xor_si128(next, _mm_xor_si128(low, high));
@@ -76,15 +80,17 @@ LEEWAY_PCLMUL inline __m128i fold_128(__m128i remainder, __m128i next) {
 
 // A remainder of 128 bits is a message of 16 bytes with the same checksum.
 LEEWAY_PCLMUL inline std::uint32_t reduce_128(__m128i remainder) {
-  const std::uint64_t half = _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(remainder)));
+  const std::uint64_t half =
+      _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(remainder)));
   return static_cast<std::uint32_t>(
       _mm_crc32_u64(half, static_cast<std::uint64_t>(_mm_extract_epi64(remainder, 1))));
 }
 
-LEEWAY_PCLMUL std::uint32_t run_pclmul(const std::byte* from, std::size_t bytes, std::uint32_t state) {
+LEEWAY_PCLMUL std::uint32_t run_pclmul(const std::byte* from, std::size_t bytes,
+                                       std::uint32_t state) {
   if (bytes < 128) return run_instruction(from, bytes, state);
-  // Four accumulators hide the latency of the multiplier: 16 GB/s for 1.4 to 9 KB on one Zen 5 core, where the tables
-  // give 2.0.
+  // Four accumulators hide the latency of the multiplier: 16 GB/s for 1.4 to 9 KB on one Zen 5
+  // core, where the tables give 2.0.
   __m128i a = _mm_xor_si128(load_128(from), _mm_cvtsi32_si128(std::bit_cast<int>(state)));
   __m128i b = load_128(from + 16);
   __m128i c = load_128(from + 32);
@@ -99,7 +105,9 @@ LEEWAY_PCLMUL std::uint32_t run_pclmul(const std::byte* from, std::size_t bytes,
   return run_instruction(from, bytes, reduce_128(d));
 }
 
-LEEWAY_VPCLMUL inline __m512i load_512(const std::byte* from) { return _mm512_loadu_si512(from); }
+LEEWAY_VPCLMUL inline __m512i load_512(const std::byte* from) {
+  return _mm512_loadu_si512(from);
+}
 
 LEEWAY_VPCLMUL inline __m512i fold_by(__m512i by, __m512i remainder, __m512i next) {
   const __m512i low = _mm512_clmulepi64_epi128(remainder, by, 0x00);
@@ -110,9 +118,10 @@ LEEWAY_VPCLMUL inline __m512i fold_by(__m512i by, __m512i remainder, __m512i nex
 template <std::size_t bytes>
 LEEWAY_VPCLMUL inline __m512i fold_512(__m512i remainder, __m512i next) {
   constexpr FoldConstants kFold = fold_constants(bytes);
-  return fold_by(_mm512_set4_epi64(std::bit_cast<long long>(kFold.high), std::bit_cast<long long>(kFold.low),
-                                   std::bit_cast<long long>(kFold.high), std::bit_cast<long long>(kFold.low)),
-                 remainder, next);
+  return fold_by(
+      _mm512_set4_epi64(std::bit_cast<long long>(kFold.high), std::bit_cast<long long>(kFold.low),
+                        std::bit_cast<long long>(kFold.high), std::bit_cast<long long>(kFold.low)),
+      remainder, next);
 }
 
 template <int index>
@@ -123,8 +132,8 @@ LEEWAY_VPCLMUL inline __m128i lane(__m512i lanes) {
 
 // Moves the first three 128-bit lanes onto the last one.
 LEEWAY_VPCLMUL inline std::uint32_t reduce_512(__m512i remainder) {
-  alignas(64) static constexpr std::array<FoldConstants, 4> kLanes = {fold_constants(48), fold_constants(32),
-                                                                      fold_constants(16), FoldConstants{0, 0}};
+  alignas(64) static constexpr std::array<FoldConstants, 4> kLanes = {
+      fold_constants(48), fold_constants(32), fold_constants(16), FoldConstants{0, 0}};
   const __m512i last = _mm512_maskz_mov_epi64(0xC0, remainder);
   const __m512i moved = fold_by(_mm512_load_si512(kLanes.data()), remainder, last);
   return reduce_128(_mm_xor_si128(_mm_xor_si128(lane<0>(moved), lane<1>(moved)),
@@ -132,10 +141,12 @@ LEEWAY_VPCLMUL inline std::uint32_t reduce_512(__m512i remainder) {
 }
 
 LEEWAY_VPCLMUL inline __m512i with_state(__m512i first, std::uint32_t state) {
-  return _mm512_xor_si512(first, _mm512_zextsi128_si512(_mm_cvtsi32_si128(std::bit_cast<int>(state))));
+  return _mm512_xor_si512(first,
+                          _mm512_zextsi128_si512(_mm_cvtsi32_si128(std::bit_cast<int>(state))));
 }
 
-LEEWAY_VPCLMUL std::uint32_t run_vpclmul(const std::byte* from, std::size_t bytes, std::uint32_t state) {
+LEEWAY_VPCLMUL std::uint32_t run_vpclmul(const std::byte* from, std::size_t bytes,
+                                         std::uint32_t state) {
   if (bytes < 256) return run_pclmul(from, bytes, state);
   // 62 GB/s for 1.4 KB and 65 GB/s for 9 KB on one Zen 5 core: 4 times the 128-bit kernel.
   __m512i a = with_state(load_512(from), state);

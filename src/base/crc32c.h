@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli polynomial 0x1EDC6F41, reflected, initial and final complement), the checksum of every datagram.
+// CRC-32C (Castagnoli polynomial 0x1EDC6F41, reflected, initial and final complement), the checksum
+// of every datagram.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace leeway {
 
-// Extendable: crc32c(b, crc32c(a)) is the checksum of a followed by b. crc32c("123456789") == 0xE3069283.
-// Any alignment, any length. Uses the fastest kernel this processor has.
+// Extendable: crc32c(b, crc32c(a)) is the checksum of a followed by b. crc32c("123456789") ==
+// 0xE3069283. Any alignment, any length. Uses the fastest kernel this processor has.
 std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc = 0);
 
 namespace internal {
@@ -20,7 +21,8 @@ struct Crc32cKernel {
   std::uint32_t (*run)(ByteSpan bytes, std::uint32_t crc);
 };
 
-// The kernels this processor can run, fastest first; the last one is portable. For tests and measurements.
+// The kernels this processor can run, fastest first; the last one is portable. For tests and
+// measurements.
 std::span<const Crc32cKernel> crc32c_kernels();
 
 }  // namespace internal

@@ -1,5 +1,5 @@
-// Arithmetic of polynomials over GF(2) modulo the CRC-32C polynomial, at compile time: the source of every table and fold
-// constant of crc32c.cc.
+// Arithmetic of polynomials over GF(2) modulo the CRC-32C polynomial, at compile time: the source
+// of every table and fold constant of crc32c.cc.
 //
 // Reflected notation throughout: bit 31 of a word is the coefficient of x^0, bit 0 that of x^31.
 #pragma once
@@ -10,9 +10,12 @@
 
 namespace leeway::internal {
 
-inline constexpr std::uint32_t kCrc32cPolynomial = 0x82F63B78;  // 0x1EDC6F41 reflected; x^32 is implied
+inline constexpr std::uint32_t kCrc32cPolynomial =
+    0x82F63B78;  // 0x1EDC6F41 reflected; x^32 is implied
 
-constexpr std::uint32_t times_x(std::uint32_t a) { return (a >> 1) ^ ((a & 1) != 0 ? kCrc32cPolynomial : 0); }
+constexpr std::uint32_t times_x(std::uint32_t a) {
+  return (a >> 1) ^ ((a & 1) != 0 ? kCrc32cPolynomial : 0);
+}
 
 constexpr std::uint32_t x_to_the(std::size_t power) {
   std::uint32_t a = 0x80000000;
@@ -20,10 +23,11 @@ constexpr std::uint32_t x_to_the(std::size_t power) {
   return a;
 }
 
-// Multipliers that move a 128-bit remainder `bytes` further into the message. A carry-less product of two reflected
-// 64-bit words is the reflected product times x in 128 bits, hence the exponents one below bits + 64 and bits.
+// Multipliers that move a 128-bit remainder `bytes` further into the message. A carry-less product
+// of two reflected 64-bit words is the reflected product times x in 128 bits, hence the exponents
+// one below bits + 64 and bits.
 struct FoldConstants {
-  std::uint64_t low;   // for the half that came first in memory
+  std::uint64_t low;  // for the half that came first in memory
   std::uint64_t high;
 };
 constexpr FoldConstants fold_constants(std::size_t bytes) {

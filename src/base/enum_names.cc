@@ -1,5 +1,5 @@
-// The one table of names of every public enumeration. Values that no enumerator has (they may come off the wire) are
-// called "unknown".
+// The one table of names of every public enumeration. Values that no enumerator has (they may come
+// off the wire) are called "unknown".
 #include <array>
 #include <span>
 #include <string>
@@ -15,12 +15,12 @@ namespace {
 using std::string_view;
 
 // In the order of the enumerators.
-constexpr std::array<string_view, kDataTypeCount> kDataTypes = {"float", "double", "half",  "bfloat16",
-                                                                "int8",  "int32",  "int64", "uint8"};
+constexpr std::array<string_view, kDataTypeCount> kDataTypes = {
+    "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8"};
 constexpr std::array<string_view, 5> kReduceOps = {"sum", "avg", "prod", "min", "max"};
 constexpr std::array<string_view, 4> kCodecs = {"native", "fp32", "fp16", "bf16"};
-constexpr std::array<string_view, 6> kEstimators = {"zero_fill",  "ratio",            "symmetric_ratio",
-                                                    "stratified", "horvitz_thompson", "augmented"};
+constexpr std::array<string_view, 6> kEstimators = {
+    "zero_fill", "ratio", "symmetric_ratio", "stratified", "horvitz_thompson", "augmented"};
 constexpr std::array<string_view, 3> kDeliveries = {"exact", "bounded", "best_effort"};
 constexpr std::array<string_view, 10> kStatusCodes = {
     "ok",          "invalid_argument",   "mismatch",    "deadline_exceeded", "peer_lost",
@@ -45,22 +45,39 @@ Result<Enum> parse(const char* what, string_view name, std::span<const string_vi
     if (names[i] == name) return static_cast<Enum>(i);
     valid.append(i == 0 ? "" : ", ").append(names[i]);
   }
-  constexpr int kQuotedMax = 40;  // of a name that may be anything, so that the list of valid ones is never cut
+  constexpr int kQuotedMax =
+      40;  // of a name that may be anything, so that the list of valid ones is never cut
   return Status::error(StatusCode::kInvalidArgument, "unknown %s \"%.*s\"; valid are %s", what,
-                       static_cast<int>(name.size() < kQuotedMax ? name.size() : kQuotedMax), name.data(),
-                       valid.c_str());
+                       static_cast<int>(name.size() < kQuotedMax ? name.size() : kQuotedMax),
+                       name.data(), valid.c_str());
 }
 
 }  // namespace
 
-string_view to_string(DataType type) { return name_of(type, kDataTypes); }
-string_view to_string(ReduceOp op) { return name_of(op, kReduceOps); }
-string_view to_string(Codec codec) { return name_of(codec, kCodecs); }
-string_view to_string(Estimator estimator) { return name_of(estimator, kEstimators); }
-string_view to_string(Delivery::Kind kind) { return name_of(kind, kDeliveries); }
-string_view to_string(StatusCode code) { return name_of(code, kStatusCodes); }
+string_view to_string(DataType type) {
+  return name_of(type, kDataTypes);
+}
+string_view to_string(ReduceOp op) {
+  return name_of(op, kReduceOps);
+}
+string_view to_string(Codec codec) {
+  return name_of(codec, kCodecs);
+}
+string_view to_string(Estimator estimator) {
+  return name_of(estimator, kEstimators);
+}
+string_view to_string(Delivery::Kind kind) {
+  return name_of(kind, kDeliveries);
+}
+string_view to_string(StatusCode code) {
+  return name_of(code, kStatusCodes);
+}
 
-Result<Codec> parse_codec(string_view name) { return parse<Codec>("codec", name, kCodecs); }
-Result<Estimator> parse_estimator(string_view name) { return parse<Estimator>("estimator", name, kEstimators); }
+Result<Codec> parse_codec(string_view name) {
+  return parse<Codec>("codec", name, kCodecs);
+}
+Result<Estimator> parse_estimator(string_view name) {
+  return parse<Estimator>("estimator", name, kEstimators);
+}
 
 }  // namespace leeway

@@ -1,9 +1,10 @@
-// Philox4x32, the counter-based random generator behind every keyed decision: packet order, virtual loss, injected
-// faults, stochastic rounding. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
+// Philox4x32, the counter-based random generator behind every keyed decision: packet order, virtual
+// loss, injected faults, stochastic rounding. Salmon et al., "Parallel random numbers: as easy as
+// 1, 2, 3" (2011).
 //
-// A draw depends on its key and counter alone, never on the order of draws, so resends, threads and machines agree.
-// Words by contract: key = (seed low, seed high); counter = (a, b, c, d), where the top 4 bits of b are a stream tag, so
-// that two purposes never share a draw.
+// A draw depends on its key and counter alone, never on the order of draws, so resends, threads and
+// machines agree. Words by contract: key = (seed low, seed high); counter = (a, b, c, d), where the
+// top 4 bits of b are a stream tag, so that two purposes never share a draw.
 #pragma once
 
 #include <array>
@@ -14,7 +15,8 @@ namespace leeway {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-// 10 rounds is the wire contract; the count is a parameter because 7 already pass every statistical test.
+// 10 rounds is the wire contract; the count is a parameter because 7 already pass every statistical
+// test.
 template <int rounds = 10>
 constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
@@ -39,13 +41,15 @@ constexpr PhiloxKey philox_key(std::uint64_t seed) {
 }
 
 // 64 uniform bits for counter (a, b, c, d): output words 0 (low half) and 1 (high half).
-constexpr std::uint64_t keyed_hash(std::uint64_t seed, std::uint32_t a, std::uint32_t b, std::uint32_t c,
-                                   std::uint32_t d) {
+constexpr std::uint64_t keyed_hash(std::uint64_t seed, std::uint32_t a, std::uint32_t b,
+                                   std::uint32_t c, std::uint32_t d) {
   const PhiloxCounter words = philox<10>({a, b, c, d}, philox_key(seed));
   return words[0] | std::uint64_t{words[1]} << 32;
 }
 
 // Uniform in [0, 1), every value a multiple of 2^-53.
-constexpr double to_unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+constexpr double to_unit(std::uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
 
 }  // namespace leeway

@@ -11,7 +11,8 @@ namespace leeway::codec {
 namespace {
 
 constexpr Format element_format(Codec codec, DataType dtype, std::size_t bytes) {
-  return {.id = codec, .element = dtype, .header_bytes = 0, .block_elements = 1, .block_bytes = bytes};
+  return {
+      .id = codec, .element = dtype, .header_bytes = 0, .block_elements = 1, .block_bytes = bytes};
 }
 
 constexpr std::array<Format, kDataTypeCount> kNative = [] {
@@ -36,15 +37,20 @@ void check(const Format& format, std::size_t elements, std::size_t bytes) {
 const Format& format_of(Codec codec, DataType dtype) {
   LEEWAY_ASSERT(codec == Codec::native || dtype == DataType::f32);
   switch (codec) {
-    case Codec::fp32: return kFp32;
-    case Codec::fp16: return kFp16;
-    case Codec::bf16: return kBf16;
-    case Codec::native: break;
+    case Codec::fp32:
+      return kFp32;
+    case Codec::fp16:
+      return kFp16;
+    case Codec::bf16:
+      return kBf16;
+    case Codec::native:
+      break;
   }
   return dtype == DataType::f32 ? kFp32 : kNative[static_cast<std::size_t>(dtype)];
 }
 
-void encode(const Format& format, std::span<const float> in, const EncodeContext& /*context*/, MutableByteSpan out) {
+void encode(const Format& format, std::span<const float> in, const EncodeContext& /*context*/,
+            MutableByteSpan out) {
   check(format, in.size(), out.size());
   if (in.empty()) return;
   if (format.id == Codec::fp32) {

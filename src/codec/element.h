@@ -1,7 +1,8 @@
-// One element at a time: the definition of every conversion, which the vector kernels must match byte for byte.
+// One element at a time: the definition of every conversion, which the vector kernels must match
+// byte for byte.
 //
-// Only integer operations and float operations whose inputs and results are normal, so that no processor mode (flush to
-// zero, denormals are zero) can change a bit.
+// Only integer operations and float operations whose inputs and results are normal, so that no
+// processor mode (flush to zero, denormals are zero) can change a bit.
 #pragma once
 
 #include <bit>
@@ -11,7 +12,8 @@
 
 namespace leeway::codec {
 
-// Round to nearest, ties to even. Overflow becomes infinity; a NaN stays a NaN (quiet, with sign and upper payload).
+// Round to nearest, ties to even. Overflow becomes infinity; a NaN stays a NaN (quiet, with sign
+// and upper payload).
 constexpr Half half_from_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
@@ -19,11 +21,14 @@ constexpr Half half_from_float(float value) {
   std::uint32_t half = 0;
   if (magnitude > 0x7F800000) {
     half = 0x7E00 | (magnitude >> 13 & 0x1FF);
-  } else if (magnitude >= 0x47800000) {  // 2^16; what lies between 65,520 and 2^16 rounds to infinity below
+  } else if (magnitude >=
+             0x47800000) {  // 2^16; what lies between 65,520 and 2^16 rounds to infinity below
     half = 0x7C00;
-  } else if (magnitude >= 0x38800000) {  // 2^-14, the smallest normal half: move the exponent, round the mantissa
+  } else if (magnitude >= 0x38800000) {  // 2^-14, the smallest normal half: move the exponent,
+                                         // round the mantissa
     half = (magnitude - 0x38000000 + 0xFFF + (magnitude >> 13 & 1)) >> 13;
-  } else if (magnitude >= 0x33000000) {  // 2^-25, half the smallest subnormal: adding 0.5 rounds at 2^-24
+  } else if (magnitude >=
+             0x33000000) {  // 2^-25, half the smallest subnormal: adding 0.5 rounds at 2^-24
     half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3F000000;
   }
   return {static_cast<std::uint16_t>(sign | half)};
@@ -50,6 +55,8 @@ constexpr BFloat16 bfloat16_from_float(float value) {
 }
 
 // Exact: the upper half of the float's bits.
-constexpr float float_from_bfloat16(BFloat16 value) { return std::bit_cast<float>(std::uint32_t{value.bits} << 16); }
+constexpr float float_from_bfloat16(BFloat16 value) {
+  return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
+}
 
 }  // namespace leeway::codec

@@ -1,5 +1,6 @@
-// One loop per operation over a description of the element (Fp32, Fp16, Bf16), which says how a vector of them and how
-// a single one is read and written. The tail is done by the scalar definition.
+// One loop per operation over a description of the element (Fp32, Fp16, Bf16), which says how a
+// vector of them and how a single one is read and written. The tail is done by the scalar
+// definition.
 #include "codec/float_kernels.h"
 
 #include <cstring>
@@ -34,9 +35,15 @@ using Words = hn::Rebind<std::uint32_t, Floats>;
 using Integers = hn::Rebind<std::int32_t, Floats>;
 using HalfWords = hn::Rebind<std::uint16_t, Floats>;
 
-HWY_INLINE hn::Vec<Words> word(std::uint32_t value) { return hn::Set(Words(), value); }
-HWY_INLINE hn::Vec<Words> bits_of(hn::Vec<Floats> v) { return hn::BitCast(Words(), v); }
-HWY_INLINE hn::Vec<Floats> float_of(hn::Vec<Words> v) { return hn::BitCast(Floats(), v); }
+HWY_INLINE hn::Vec<Words> word(std::uint32_t value) {
+  return hn::Set(Words(), value);
+}
+HWY_INLINE hn::Vec<Words> bits_of(hn::Vec<Floats> v) {
+  return hn::BitCast(Words(), v);
+}
+HWY_INLINE hn::Vec<Floats> float_of(hn::Vec<Words> v) {
+  return hn::BitCast(Floats(), v);
+}
 
 // Values are below 2^16, so that the saturation of DemoteTo never acts.
 HWY_INLINE void store_half_words(hn::Vec<Words> v, std::byte* to) {
@@ -48,7 +55,9 @@ HWY_INLINE hn::Vec<Words> load_half_words(const std::byte* from) {
 
 struct Fp32 {
   static constexpr std::size_t kBytes = 4;
-  static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) { return load_unaligned(Floats(), from); }
+  static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) {
+    return load_unaligned(Floats(), from);
+  }
   static HWY_INLINE float read_one(const std::byte* from) {
     float value;
     std::memcpy(&value, from, sizeof(value));
@@ -68,12 +77,13 @@ struct Fp16 {
     const auto magnitude = hn::And(bits, word(0x7FFF));
     const auto shifted = hn::ShiftLeft<13>(magnitude);
     const auto normal = hn::Add(shifted, word(0x38000000));
-    const auto subnormal = bits_of(hn::Sub(float_of(hn::Add(shifted, word(0x38800000))),
-                                           hn::Set(Floats(), 0x1p-14f)));
+    const auto subnormal =
+        bits_of(hn::Sub(float_of(hn::Add(shifted, word(0x38800000))), hn::Set(Floats(), 0x1p-14f)));
     const auto infinite = hn::Or(shifted, word(0x7F800000));
     const auto finite = hn::IfThenElse(hn::Lt(magnitude, word(0x0400)), subnormal, normal);
     auto result = hn::IfThenElse(hn::Gt(magnitude, word(0x7BFF)), infinite, finite);
-    result = hn::IfThenElse(hn::Gt(magnitude, word(0x7C00)), hn::Or(infinite, word(0x00400000)), result);
+    result =
+        hn::IfThenElse(hn::Gt(magnitude, word(0x7C00)), hn::Or(infinite, word(0x00400000)), result);
     return float_of(hn::Or(sign, result));
 #endif
   }
@@ -87,8 +97,10 @@ struct Fp16 {
     const auto sign = hn::And(hn::ShiftRight<16>(bits), word(0x8000));
     const auto magnitude = hn::And(bits, word(0x7FFFFFFF));
     const auto odd = hn::And(hn::ShiftRight<13>(magnitude), word(1));
-    const auto normal = hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, word(0x38000000 - 0xFFF)), odd));
-    const auto subnormal = hn::Sub(bits_of(hn::Add(float_of(magnitude), hn::Set(Floats(), 0.5f))), word(0x3F000000));
+    const auto normal =
+        hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, word(0x38000000 - 0xFFF)), odd));
+    const auto subnormal =
+        hn::Sub(bits_of(hn::Add(float_of(magnitude), hn::Set(Floats(), 0.5f))), word(0x3F000000));
     const auto payload = hn::And(hn::ShiftRight<13>(magnitude), word(0x1FF));
     auto half = hn::IfThenElse(hn::Lt(magnitude, word(0x38800000)), subnormal, normal);
     half = hn::IfThenElse(hn::Lt(magnitude, word(0x33000000)), word(0), half);
@@ -139,7 +151,8 @@ template <class Element>
 void encode_as(const float* in, std::size_t count, std::byte* out) {
   const std::size_t lanes = hn::Lanes(Floats());
   std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) Element::write(hn::LoadU(Floats(), in + i), out + i * Element::kBytes);
+  for (; i + lanes <= count; i += lanes)
+    Element::write(hn::LoadU(Floats(), in + i), out + i * Element::kBytes);
   for (; i < count; ++i) Element::write_one(in[i], out + i * Element::kBytes);
 }
 
@@ -147,7 +160,8 @@ template <class Element>
 void decode_as(const std::byte* in, float* out, std::size_t count) {
   const std::size_t lanes = hn::Lanes(Floats());
   std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(Element::read(in + i * Element::kBytes), Floats(), out + i);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(Element::read(in + i * Element::kBytes), Floats(), out + i);
   for (; i < count; ++i) out[i] = Element::read_one(in + i * Element::kBytes);
 }
 
@@ -175,26 +189,34 @@ void scale_as(const std::byte* in, float scale, float* out, std::size_t count) {
 }
 
 void encode_kernel(Codec codec, std::span<const float> in, std::byte* out) {
-  codec == Codec::fp16 ? encode_as<Fp16>(in.data(), in.size(), out) : encode_as<Bf16>(in.data(), in.size(), out);
+  codec == Codec::fp16 ? encode_as<Fp16>(in.data(), in.size(), out)
+                       : encode_as<Bf16>(in.data(), in.size(), out);
 }
 
 void decode_kernel(Codec codec, const std::byte* in, std::span<float> out) {
-  codec == Codec::fp16 ? decode_as<Fp16>(in, out.data(), out.size()) : decode_as<Bf16>(in, out.data(), out.size());
+  codec == Codec::fp16 ? decode_as<Fp16>(in, out.data(), out.size())
+                       : decode_as<Bf16>(in, out.data(), out.size());
 }
 
 void accumulate_kernel(Codec codec, const std::byte* in, float scale, std::span<float> sum) {
   switch (codec) {
-    case Codec::fp16: return accumulate_as<Fp16>(in, scale, sum.data(), sum.size());
-    case Codec::bf16: return accumulate_as<Bf16>(in, scale, sum.data(), sum.size());
-    default: return accumulate_as<Fp32>(in, scale, sum.data(), sum.size());
+    case Codec::fp16:
+      return accumulate_as<Fp16>(in, scale, sum.data(), sum.size());
+    case Codec::bf16:
+      return accumulate_as<Bf16>(in, scale, sum.data(), sum.size());
+    default:
+      return accumulate_as<Fp32>(in, scale, sum.data(), sum.size());
   }
 }
 
 void scale_kernel(Codec codec, const std::byte* in, float scale, std::span<float> out) {
   switch (codec) {
-    case Codec::fp16: return scale_as<Fp16>(in, scale, out.data(), out.size());
-    case Codec::bf16: return scale_as<Bf16>(in, scale, out.data(), out.size());
-    default: return scale_as<Fp32>(in, scale, out.data(), out.size());
+    case Codec::fp16:
+      return scale_as<Fp16>(in, scale, out.data(), out.size());
+    case Codec::bf16:
+      return scale_as<Bf16>(in, scale, out.data(), out.size());
+    default:
+      return scale_as<Fp32>(in, scale, out.data(), out.size());
   }
 }
 

@@ -1,5 +1,6 @@
-// Vector kernels of the element-by-element formats fp32, fp16 and bf16, compiled for every instruction set and chosen at
-// run time. Lengths are the caller's duty (codec.cc, reduce.cc); bytes may lie at any address.
+// Vector kernels of the element-by-element formats fp32, fp16 and bf16, compiled for every
+// instruction set and chosen at run time. Lengths are the caller's duty (codec.cc, reduce.cc);
+// bytes may lie at any address.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,9 @@ namespace leeway::codec {
 
 void encode_floats(Codec codec, std::span<const float> in, std::byte* out);
 void decode_floats(Codec codec, const std::byte* in, std::span<float> out);
-void accumulate_floats(Codec codec, const std::byte* in, float scale, std::span<float> sum);  // sum += scale * in
-void scale_floats(Codec codec, const std::byte* in, float scale, std::span<float> out);       // out = scale * in
+void accumulate_floats(Codec codec, const std::byte* in, float scale,
+                       std::span<float> sum);  // sum += scale * in
+void scale_floats(Codec codec, const std::byte* in, float scale,
+                  std::span<float> out);  // out = scale * in
 
 }  // namespace leeway::codec

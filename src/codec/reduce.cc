@@ -1,5 +1,5 @@
-// float32 sums go to the vector kernel; float16 and bfloat16 are widened a block at a time by the codec kernels; the other
-// types are plain loops that the compiler vectorises.
+// float32 sums go to the vector kernel; float16 and bfloat16 are widened a block at a time by the
+// codec kernels; the other types are plain loops that the compiler vectorises.
 #include "codec/reduce.h"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ void store(T value, std::byte* to, std::size_t i) {
   std::memcpy(to + i * sizeof(T), &value, sizeof(T));
 }
 
-// Signed overflow is undefined, unsigned wraps; nothing narrower than unsigned int, because shorts would be promoted to int.
+// Signed overflow is undefined, unsigned wraps; nothing narrower than unsigned int, because shorts
+// would be promoted to int.
 template <typename T>
 using Wrapping = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
 
@@ -76,7 +77,8 @@ void combine_plain(std::byte* accumulator, const std::byte* operand, std::size_t
 }
 
 template <typename Op>
-void combine_widened(Codec codec, std::byte* accumulator, const std::byte* operand, std::size_t count) {
+void combine_widened(Codec codec, std::byte* accumulator, const std::byte* operand,
+                     std::size_t count) {
   FloatBlock a;
   FloatBlock b;
   for (std::size_t done = 0; done < count; done += kBlockElements) {
@@ -89,16 +91,25 @@ void combine_widened(Codec codec, std::byte* accumulator, const std::byte* opera
 }
 
 template <typename Op>
-void combine_with(DataType dtype, std::byte* accumulator, const std::byte* operand, std::size_t count) {
+void combine_with(DataType dtype, std::byte* accumulator, const std::byte* operand,
+                  std::size_t count) {
   switch (dtype) {
-    case DataType::f32: return combine_plain<float, Op>(accumulator, operand, count);
-    case DataType::f64: return combine_plain<double, Op>(accumulator, operand, count);
-    case DataType::f16: return combine_widened<Op>(Codec::fp16, accumulator, operand, count);
-    case DataType::bf16: return combine_widened<Op>(Codec::bf16, accumulator, operand, count);
-    case DataType::i8: return combine_plain<std::int8_t, Op>(accumulator, operand, count);
-    case DataType::i32: return combine_plain<std::int32_t, Op>(accumulator, operand, count);
-    case DataType::i64: return combine_plain<std::int64_t, Op>(accumulator, operand, count);
-    case DataType::u8: return combine_plain<std::uint8_t, Op>(accumulator, operand, count);
+    case DataType::f32:
+      return combine_plain<float, Op>(accumulator, operand, count);
+    case DataType::f64:
+      return combine_plain<double, Op>(accumulator, operand, count);
+    case DataType::f16:
+      return combine_widened<Op>(Codec::fp16, accumulator, operand, count);
+    case DataType::bf16:
+      return combine_widened<Op>(Codec::bf16, accumulator, operand, count);
+    case DataType::i8:
+      return combine_plain<std::int8_t, Op>(accumulator, operand, count);
+    case DataType::i32:
+      return combine_plain<std::int32_t, Op>(accumulator, operand, count);
+    case DataType::i64:
+      return combine_plain<std::int64_t, Op>(accumulator, operand, count);
+    case DataType::u8:
+      return combine_plain<std::uint8_t, Op>(accumulator, operand, count);
   }
 }
 
@@ -123,17 +134,18 @@ void divide_widened(Codec codec, std::byte* values, std::size_t count, float n) 
   }
 }
 
-void sum_doubles(std::span<const std::byte* const> inputs, std::span<const double> scales, std::byte* out,
-                 std::size_t count) {
+void sum_doubles(std::span<const std::byte* const> inputs, std::span<const double> scales,
+                 std::byte* out, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     double sum = inputs.empty() ? 0.0 : scales[0] * load<double>(inputs[0], i);
-    for (std::size_t j = 1; j < inputs.size(); ++j) sum = sum + scales[j] * load<double>(inputs[j], i);
+    for (std::size_t j = 1; j < inputs.size(); ++j)
+      sum = sum + scales[j] * load<double>(inputs[j], i);
     store(sum, out, i);
   }
 }
 
-void sum_converted(Codec codec, std::span<const std::byte* const> inputs, std::span<const double> scales,
-                   std::byte* out, std::size_t count) {
+void sum_converted(Codec codec, std::span<const std::byte* const> inputs,
+                   std::span<const double> scales, std::byte* out, std::size_t count) {
   const std::size_t bytes = codec == Codec::fp32 ? 4 : 2;
   FloatBlock block;
   for (std::size_t done = 0; done < count; done += kBlockElements) {
@@ -159,10 +171,14 @@ void combine(ReduceOp op, DataType dtype, MutableByteSpan accumulator, ByteSpan 
   const std::size_t count = accumulator.size() / size_of(dtype);
   switch (op) {
     case ReduceOp::sum:
-    case ReduceOp::avg: return combine_with<Sum>(dtype, accumulator.data(), operand.data(), count);
-    case ReduceOp::prod: return combine_with<Product>(dtype, accumulator.data(), operand.data(), count);
-    case ReduceOp::min: return combine_with<Minimum>(dtype, accumulator.data(), operand.data(), count);
-    case ReduceOp::max: return combine_with<Maximum>(dtype, accumulator.data(), operand.data(), count);
+    case ReduceOp::avg:
+      return combine_with<Sum>(dtype, accumulator.data(), operand.data(), count);
+    case ReduceOp::prod:
+      return combine_with<Product>(dtype, accumulator.data(), operand.data(), count);
+    case ReduceOp::min:
+      return combine_with<Minimum>(dtype, accumulator.data(), operand.data(), count);
+    case ReduceOp::max:
+      return combine_with<Maximum>(dtype, accumulator.data(), operand.data(), count);
   }
 }
 
@@ -171,26 +187,38 @@ void divide(DataType dtype, MutableByteSpan values, int n) {
   std::byte* data = values.data();
   const std::size_t count = values.size() / size_of(dtype);
   switch (dtype) {
-    case DataType::f32: return divide_plain<float>(data, count, static_cast<float>(n));
-    case DataType::f64: return divide_plain<double>(data, count, n);
-    case DataType::f16: return divide_widened(Codec::fp16, data, count, static_cast<float>(n));
-    case DataType::bf16: return divide_widened(Codec::bf16, data, count, static_cast<float>(n));
-    case DataType::i8: return divide_small<std::int8_t>(data, count, n);
-    case DataType::i32: return divide_plain<std::int32_t>(data, count, n);
-    case DataType::i64: return divide_plain<std::int64_t>(data, count, n);
-    case DataType::u8: return divide_small<std::uint8_t>(data, count, n);
+    case DataType::f32:
+      return divide_plain<float>(data, count, static_cast<float>(n));
+    case DataType::f64:
+      return divide_plain<double>(data, count, n);
+    case DataType::f16:
+      return divide_widened(Codec::fp16, data, count, static_cast<float>(n));
+    case DataType::bf16:
+      return divide_widened(Codec::bf16, data, count, static_cast<float>(n));
+    case DataType::i8:
+      return divide_small<std::int8_t>(data, count, n);
+    case DataType::i32:
+      return divide_plain<std::int32_t>(data, count, n);
+    case DataType::i64:
+      return divide_plain<std::int64_t>(data, count, n);
+    case DataType::u8:
+      return divide_small<std::uint8_t>(data, count, n);
   }
 }
 
-void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs, std::span<const double> scales,
-                  MutableByteSpan out) {
+void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
+                  std::span<const double> scales, MutableByteSpan out) {
   LEEWAY_ASSERT(inputs.size() == scales.size() && is_floating(dtype));
   const std::size_t count = out.size() / size_of(dtype);
   switch (dtype) {
-    case DataType::f64: return sum_doubles(inputs, scales, out.data(), count);
-    case DataType::f16: return sum_converted(Codec::fp16, inputs, scales, out.data(), count);
-    case DataType::bf16: return sum_converted(Codec::bf16, inputs, scales, out.data(), count);
-    default: return sum_converted(Codec::fp32, inputs, scales, out.data(), count);
+    case DataType::f64:
+      return sum_doubles(inputs, scales, out.data(), count);
+    case DataType::f16:
+      return sum_converted(Codec::fp16, inputs, scales, out.data(), count);
+    case DataType::bf16:
+      return sum_converted(Codec::bf16, inputs, scales, out.data(), count);
+    default:
+      return sum_converted(Codec::fp32, inputs, scales, out.data(), count);
   }
 }
 

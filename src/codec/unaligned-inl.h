@@ -1,4 +1,5 @@
-// Vector loads and stores at any byte address, for the kernels of this room. Included once for every instruction set.
+// Vector loads and stores at any byte address, for the kernels of this room. Included once for
+// every instruction set.
 #if defined(LEEWAY_CODEC_UNALIGNED_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_UNALIGNED_INL_H_
 #undef LEEWAY_CODEC_UNALIGNED_INL_H_
@@ -16,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
-// As bytes, because a pointer to float must be aligned in C++ even where the instruction does not care. Highway's
-// one-lane target cannot reinterpret vectors and copies instead.
+// As bytes, because a pointer to float must be aligned in C++ even where the instruction does not
+// care. Highway's one-lane target cannot reinterpret vectors and copies instead.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_unaligned(D d, const std::byte* from) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -26,7 +27,8 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_unaligned(D d, const std::byte* from)
   std::memcpy(&value, from, sizeof(value));
   return hn::Load(d, &value);
 #else
-  return hn::BitCast(d, hn::LoadU(hn::Repartition<std::uint8_t, D>(), reinterpret_cast<const std::uint8_t*>(from)));
+  return hn::BitCast(d, hn::LoadU(hn::Repartition<std::uint8_t, D>(),
+                                  reinterpret_cast<const std::uint8_t*>(from)));
 #endif
 }
 

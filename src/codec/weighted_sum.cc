@@ -1,5 +1,5 @@
-// Reads every input once and writes the result once. Four vectors stay in registers while the inputs are walked, so that
-// the loop over inputs costs little and the adders' latency is hidden.
+// Reads every input once and writes the result once. Four vectors stay in registers while the
+// inputs are walked, so that the loop over inputs costs little and the adders' latency is hidden.
 #include "codec/weighted_sum.h"
 
 #include <algorithm>
@@ -28,7 +28,8 @@ HWY_INLINE hn::Vec<Floats> load(const float* from) {
   return load_unaligned(Floats(), reinterpret_cast<const std::byte*>(from));
 }
 
-// Whether all scales are 1 is known before the loop: multiplying by 1 changes no bit but costs as much as adding.
+// Whether all scales are 1 is known before the loop: multiplying by 1 changes no bit but costs as
+// much as adding.
 template <bool unit>
 HWY_INLINE hn::Vec<Floats> scaled(const float* from, hn::Vec<Floats> scale) {
   return unit ? load(from) : hn::Mul(scale, load(from));
@@ -42,7 +43,8 @@ HWY_INLINE float scaled_one(const float* from, float scale) {
 }
 
 template <bool unit>
-void sum_as(std::span<const float* const> inputs, std::span<const float> scales, std::span<float> out) {
+void sum_as(std::span<const float* const> inputs, std::span<const float> scales,
+            std::span<float> out) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
@@ -66,15 +68,18 @@ void sum_as(std::span<const float* const> inputs, std::span<const float> scales,
   }
   for (; i < out.size(); ++i) {
     float sum = scaled_one<unit>(inputs[0] + i, scales[0]);
-    for (std::size_t j = 1; j < inputs.size(); ++j) sum = sum + scaled_one<unit>(inputs[j] + i, scales[j]);
+    for (std::size_t j = 1; j < inputs.size(); ++j)
+      sum = sum + scaled_one<unit>(inputs[j] + i, scales[j]);
     out[i] = sum;
   }
 }
 
-void sum_scaled(std::span<const float* const> inputs, std::span<const float> scales, std::span<float> out) {
+void sum_scaled(std::span<const float* const> inputs, std::span<const float> scales,
+                std::span<float> out) {
   sum_as<false>(inputs, scales, out);
 }
-void sum_plain(std::span<const float* const> inputs, std::span<const float> scales, std::span<float> out) {
+void sum_plain(std::span<const float* const> inputs, std::span<const float> scales,
+               std::span<float> out) {
   sum_as<true>(inputs, scales, out);
 }
 
@@ -89,7 +94,8 @@ namespace leeway::codec {
 HWY_EXPORT(sum_scaled);
 HWY_EXPORT(sum_plain);
 
-void weighted_sum(std::span<const float* const> inputs, std::span<const float> scales, std::span<float> out) {
+void weighted_sum(std::span<const float* const> inputs, std::span<const float> scales,
+                  std::span<float> out) {
   LEEWAY_ASSERT(inputs.size() == scales.size());
   if (inputs.empty()) {
     std::fill(out.begin(), out.end(), 0.0f);

@@ -1,4 +1,5 @@
-// Formats and kernels. Every instruction set must give the bytes of the scalar definition, at every length and alignment.
+// Formats and kernels. Every instruction set must give the bytes of the scalar definition, at every
+// length and alignment.
 #include "codec/codec.h"
 
 #include <gtest/gtest.h>
@@ -23,8 +24,8 @@ namespace {
 constexpr std::size_t kLongest = 257;
 constexpr std::array kFloatCodecs = {Codec::fp32, Codec::fp16, Codec::bf16};
 
-// Random bit patterns without NaN, because the payload of a computed NaN is the processor's business: every second one
-// any bits at all, the others of ordinary size.
+// Random bit patterns without NaN, because the payload of a computed NaN is the processor's
+// business: every second one any bits at all, the others of ordinary size.
 std::vector<float> test_floats(std::size_t count, std::uint32_t stream) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -39,8 +40,8 @@ std::vector<std::byte> scalar_encoding(Codec codec, std::span<const float> value
   std::vector<std::byte> bytes(values.size() * (codec == Codec::fp32 ? 4 : 2));
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (codec == Codec::fp32) std::memcpy(&bytes[4 * i], &values[i], 4);
-    const std::uint16_t code =
-        codec == Codec::fp16 ? half_from_float(values[i]).bits : bfloat16_from_float(values[i]).bits;
+    const std::uint16_t code = codec == Codec::fp16 ? half_from_float(values[i]).bits
+                                                    : bfloat16_from_float(values[i]).bits;
     if (codec != Codec::fp32) std::memcpy(&bytes[2 * i], &code, 2);
   }
   return bytes;
@@ -49,8 +50,8 @@ std::vector<std::byte> scalar_encoding(Codec codec, std::span<const float> value
 float scalar_decoding(Codec codec, const std::byte* bytes, std::size_t i) {
   std::uint16_t code = 0;
   float value = 0;
-  std::memcpy(codec == Codec::fp32 ? static_cast<void*>(&value) : &code, bytes + i * (codec == Codec::fp32 ? 4 : 2),
-              codec == Codec::fp32 ? 4 : 2);
+  std::memcpy(codec == Codec::fp32 ? static_cast<void*>(&value) : &code,
+              bytes + i * (codec == Codec::fp32 ? 4 : 2), codec == Codec::fp32 ? 4 : 2);
   if (codec == Codec::fp16) return float_from_half({code});
   if (codec == Codec::bf16) return float_from_bfloat16({code});
   return value;
@@ -80,7 +81,8 @@ TEST(Format, CountsAPartialBlockAsAWholeOne) {
 TEST(Format, FullPacketsHoldTheLargestMultipleOf32ElementsThatFits) {
   for (const Codec codec : kFloatCodecs) {
     const Format& format = format_of(codec, DataType::f32);
-    for (std::size_t bytes = limits::kDatagramBytesMin - 52; bytes <= limits::kDatagramBytesMax; ++bytes) {
+    for (std::size_t bytes = limits::kDatagramBytesMin - 52; bytes <= limits::kDatagramBytesMax;
+         ++bytes) {
       const std::size_t elements = format.elements_for(bytes);
       ASSERT_EQ(elements % kPacketElementsMultiple, 0u);
       ASSERT_GT(elements, 0u);
@@ -97,7 +99,8 @@ void expect_encoding_matches_scalar(Codec codec, std::size_t count, std::size_t 
   std::vector<std::byte> memory(offset + format.encoded_bytes(count) + 1, std::byte{0xA5});
   encode(format, in, {}, std::span(memory).subspan(offset, format.encoded_bytes(count)));
   const std::vector<std::byte> expected = scalar_encoding(codec, in);
-  ASSERT_TRUE(std::equal(expected.begin(), expected.end(), memory.begin() + static_cast<std::ptrdiff_t>(offset)))
+  ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
+                         memory.begin() + static_cast<std::ptrdiff_t>(offset)))
       << to_string(codec) << " count " << count << " offset " << offset;
   ASSERT_EQ(memory.back(), std::byte{0xA5}) << "wrote past the end";
 }
@@ -105,8 +108,10 @@ void expect_encoding_matches_scalar(Codec codec, std::size_t count, std::size_t 
 TEST(Encode, GivesTheScalarBytesOnEveryTargetAtEverySizeAndAlignment) {
   for_each_supported_target([] {
     for (const Codec codec : kFloatCodecs) {
-      for (std::size_t count = 0; count <= kLongest; ++count) expect_encoding_matches_scalar(codec, count, count % 64);
-      for (std::size_t offset = 0; offset < 64; ++offset) expect_encoding_matches_scalar(codec, 131, offset);
+      for (std::size_t count = 0; count <= kLongest; ++count)
+        expect_encoding_matches_scalar(codec, count, count % 64);
+      for (std::size_t offset = 0; offset < 64; ++offset)
+        expect_encoding_matches_scalar(codec, 131, offset);
     }
   });
 }
@@ -116,8 +121,9 @@ TEST(Encode, AgreesWithTheScalarDefinitionOnEveryTargetInAStrideOverAllFloats) {
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 20'011) {
     values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   }
-  for (const std::uint32_t edge : {0x33000000u, 0x33000001u, 0x38800000u, 0x387FFFFFu, 0x477FEFFFu, 0x477FF000u,
-                                   0x47800000u, 0x7F800000u, 0x7F800001u, 0x7FA02000u, 0x7FFFFFFFu, 0x00018000u}) {
+  for (const std::uint32_t edge :
+       {0x33000000u, 0x33000001u, 0x38800000u, 0x387FFFFFu, 0x477FEFFFu, 0x477FF000u, 0x47800000u,
+        0x7F800000u, 0x7F800001u, 0x7FA02000u, 0x7FFFFFFFu, 0x00018000u}) {
     values.push_back(std::bit_cast<float>(edge));
     values.push_back(std::bit_cast<float>(edge | 0x80000000u));
   }
@@ -139,7 +145,8 @@ TEST(Decode, GivesTheScalarBitsForAllCodesOnEveryTarget) {
       std::vector<float> decoded(codes.size());
       decode(format_of(codec, DataType::f32), bytes, decoded);
       std::vector<float> expected(codes.size());
-      for (std::size_t i = 0; i < codes.size(); ++i) expected[i] = scalar_decoding(codec, bytes.data(), i);
+      for (std::size_t i = 0; i < codes.size(); ++i)
+        expected[i] = scalar_decoding(codec, bytes.data(), i);
       EXPECT_TRUE(same_bits(decoded, expected)) << to_string(codec);
     }
   });
@@ -164,16 +171,21 @@ void expect_sums_match_scalar(Codec codec, std::size_t count, std::size_t offset
     expected_first[i] = kScale * expected_decoded[i];
     expected_sum[i] = expected_sum[i] + expected_first[i];
   }
-  ASSERT_TRUE(same_bits(decoded, expected_decoded)) << to_string(codec) << " count " << count << " offset " << offset;
-  ASSERT_TRUE(same_bits(first, expected_first)) << to_string(codec) << " count " << count << " offset " << offset;
-  ASSERT_TRUE(same_bits(sum, expected_sum)) << to_string(codec) << " count " << count << " offset " << offset;
+  ASSERT_TRUE(same_bits(decoded, expected_decoded))
+      << to_string(codec) << " count " << count << " offset " << offset;
+  ASSERT_TRUE(same_bits(first, expected_first))
+      << to_string(codec) << " count " << count << " offset " << offset;
+  ASSERT_TRUE(same_bits(sum, expected_sum))
+      << to_string(codec) << " count " << count << " offset " << offset;
 }
 
 TEST(Accumulate, GivesTheScalarBitsOnEveryTargetAtEverySizeAndAlignment) {
   for_each_supported_target([] {
     for (const Codec codec : kFloatCodecs) {
-      for (std::size_t count = 0; count <= kLongest; ++count) expect_sums_match_scalar(codec, count, count % 64);
-      for (std::size_t offset = 0; offset < 64; ++offset) expect_sums_match_scalar(codec, 131, offset);
+      for (std::size_t count = 0; count <= kLongest; ++count)
+        expect_sums_match_scalar(codec, count, count % 64);
+      for (std::size_t offset = 0; offset < 64; ++offset)
+        expect_sums_match_scalar(codec, 131, offset);
     }
   });
 }
@@ -203,7 +215,8 @@ TEST(Encode, IsIdempotentOnDecodedValues) {
 }
 
 #if defined(__SSE2__)
-// Sets "flush to zero" and "denormals are zero" while it lives, as programs compiled with -ffast-math do for a process.
+// Sets "flush to zero" and "denormals are zero" while it lives, as programs compiled with
+// -ffast-math do for a process.
 class FlushDenormals {
  public:
   FlushDenormals() { _mm_setcsr(saved_ | 0x8040); }

@@ -1,5 +1,5 @@
-// The scalar definitions against the meaning of the formats: the nearest representable value, found by search in a table
-// of all of them, in double precision where every midpoint is exact.
+// The scalar definitions against the meaning of the formats: the nearest representable value, found
+// by search in a table of all of them, in double precision where every midpoint is exact.
 #include "codec/element.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,8 @@ double value_of(std::uint16_t code, int exponent_bits, int mantissa_bits) {
   return code & 0x8000 ? -magnitude : magnitude;
 }
 
-// All finite non-negative values in the order of their codes; the code after the last one is infinity.
+// All finite non-negative values in the order of their codes; the code after the last one is
+// infinity.
 std::vector<double> finite_values(int exponent_bits, int mantissa_bits) {
   std::vector<double> values;
   for (int code = 0; code < ((1 << exponent_bits) - 1) << mantissa_bits; ++code) {
@@ -38,8 +39,10 @@ std::vector<double> finite_values(int exponent_bits, int mantissa_bits) {
 std::uint16_t nearest_code(const std::vector<double>& values, float x) {
   const double magnitude = std::fabs(static_cast<double>(x));
   const auto sign = static_cast<std::uint16_t>(std::signbit(x) ? 0x8000 : 0);
-  const auto above = static_cast<std::size_t>(std::lower_bound(values.begin(), values.end(), magnitude) - values.begin());
-  if (above < values.size() && values[above] == magnitude) return static_cast<std::uint16_t>(sign | above);
+  const auto above = static_cast<std::size_t>(
+      std::lower_bound(values.begin(), values.end(), magnitude) - values.begin());
+  if (above < values.size() && values[above] == magnitude)
+    return static_cast<std::uint16_t>(sign | above);
   const double step = values.back() - values[values.size() - 2];
   const double upper = above < values.size() ? values[above] : values.back() + step;
   const double middle = (values[above - 1] + upper) / 2;
@@ -50,12 +53,14 @@ std::uint16_t nearest_code(const std::vector<double>& values, float x) {
 template <typename Encode>
 void expect_nearest_everywhere(const std::vector<double>& values, Encode encode) {
   std::uint64_t wrong = 0;
-  // A prime stride visits every exponent with all kinds of mantissas: 2.1 million of the 2^32 floats.
+  // A prime stride visits every exponent with all kinds of mantissas: 2.1 million of the 2^32
+  // floats.
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 2017) {
     const auto x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
     if (std::isnan(x)) continue;
-    const std::uint16_t expected = std::isinf(x) ? static_cast<std::uint16_t>((x < 0 ? 0x8000 : 0) | values.size())
-                                                 : nearest_code(values, x);
+    const std::uint16_t expected =
+        std::isinf(x) ? static_cast<std::uint16_t>((x < 0 ? 0x8000 : 0) | values.size())
+                      : nearest_code(values, x);
     wrong += encode(x).bits != expected;
   }
   EXPECT_EQ(wrong, 0u);
@@ -73,16 +78,21 @@ template <typename Encode>
 void expect_ties_to_even(const std::vector<double>& values, Encode encode) {
   for (std::size_t code = 0; code + 1 < values.size(); ++code) {
     const auto middle = static_cast<float>((values[code] + values[code + 1]) / 2);
-    if (static_cast<double>(middle) != (values[code] + values[code + 1]) / 2) continue;  // below the smallest float
+    if (static_cast<double>(middle) != (values[code] + values[code + 1]) / 2)
+      continue;  // below the smallest float
     ASSERT_EQ(encode(middle).bits, code + code % 2) << code;
     ASSERT_EQ(encode(std::nextafter(middle, 0.0f)).bits, code) << code;
     ASSERT_EQ(encode(std::nextafter(middle, kInfinity)).bits, code + 1) << code;
   }
 }
 
-TEST(HalfFromFloat, RoundsEveryTieToTheEvenCode) { expect_ties_to_even(finite_values(5, 10), half_from_float); }
+TEST(HalfFromFloat, RoundsEveryTieToTheEvenCode) {
+  expect_ties_to_even(finite_values(5, 10), half_from_float);
+}
 
-TEST(BFloat16FromFloat, RoundsEveryTieToTheEvenCode) { expect_ties_to_even(finite_values(8, 7), bfloat16_from_float); }
+TEST(BFloat16FromFloat, RoundsEveryTieToTheEvenCode) {
+  expect_ties_to_even(finite_values(8, 7), bfloat16_from_float);
+}
 
 TEST(HalfFromFloat, OverflowsToInfinityFromHalfAStepAboveTheLargestValue) {
   EXPECT_EQ(half_from_float(65504.0f).bits, 0x7BFF);

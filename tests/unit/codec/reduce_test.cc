@@ -1,4 +1,5 @@
-// Every operation on every element type against values worked out by hand, at sizes that cross the widening block.
+// Every operation on every element type against values worked out by hand, at sizes that cross the
+// widening block.
 #include "codec/reduce.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@ namespace {
 
 template <typename T>
 std::vector<T> combined(ReduceOp op, std::vector<T> a, const std::vector<T>& b) {
-  combine(op, DataTypeOf<T>::value, std::as_writable_bytes(std::span(a)), std::as_bytes(std::span(b)));
+  combine(op, DataTypeOf<T>::value, std::as_writable_bytes(std::span(a)),
+          std::as_bytes(std::span(b)));
   return a;
 }
 
@@ -49,7 +51,8 @@ std::vector<float> floats(const std::vector<BFloat16>& values) {
 
 template <typename T>
 class CombineNumbers : public testing::Test {};
-using Numbers = testing::Types<float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t>;
+using Numbers =
+    testing::Types<float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t>;
 TYPED_TEST_SUITE(CombineNumbers, Numbers);
 
 TYPED_TEST(CombineNumbers, FollowsTheOperation) {
@@ -84,7 +87,8 @@ TEST(Combine, WrapsIntegersModuloTheirSize) {
   EXPECT_EQ(combined<std::uint8_t>(ReduceOp::sum, {255}, {2}), std::vector<std::uint8_t>{1});
   constexpr auto kMax32 = std::numeric_limits<std::int32_t>::max();
   constexpr auto kMin32 = std::numeric_limits<std::int32_t>::min();
-  EXPECT_EQ(combined<std::int32_t>(ReduceOp::sum, {kMax32}, {1}), std::vector<std::int32_t>{kMin32});
+  EXPECT_EQ(combined<std::int32_t>(ReduceOp::sum, {kMax32}, {1}),
+            std::vector<std::int32_t>{kMin32});
   EXPECT_EQ(combined<std::int32_t>(ReduceOp::prod, {65536}, {65536}), std::vector<std::int32_t>{0});
   constexpr auto kMax64 = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(combined<std::int64_t>(ReduceOp::prod, {kMax64}, {2}), std::vector<std::int64_t>{-2});
@@ -118,20 +122,25 @@ TEST(Combine, PropagatesNan) {
 
 TEST(Combine, RoundsHalvesOnceAfterEachOperation) {
   // The step of half is 2 above 2,048: 2,049 and 2,051 are ties.
-  EXPECT_EQ(floats(combined(ReduceOp::sum, halves({2048, 2050}), halves({1, 1}))), (std::vector<float>{2048, 2052}));
+  EXPECT_EQ(floats(combined(ReduceOp::sum, halves({2048, 2050}), halves({1, 1}))),
+            (std::vector<float>{2048, 2052}));
   EXPECT_EQ(floats(combined(ReduceOp::prod, halves({300, -300}), halves({300, 0.5}))),
             (std::vector<float>{std::numeric_limits<float>::infinity(), -150}));
-  EXPECT_EQ(floats(combined(ReduceOp::min, halves({-2, 3}), halves({1, 2}))), (std::vector<float>{-2, 2}));
+  EXPECT_EQ(floats(combined(ReduceOp::min, halves({-2, 3}), halves({1, 2}))),
+            (std::vector<float>{-2, 2}));
 }
 
 TEST(Combine, RoundsBFloat16OnceAfterEachOperation) {
-  EXPECT_EQ(floats(combined(ReduceOp::sum, bfloats({256, 258}), bfloats({1, 1}))), (std::vector<float>{256, 260}));
-  EXPECT_EQ(floats(combined(ReduceOp::max, bfloats({-2, 3}), bfloats({1, 2}))), (std::vector<float>{1, 3}));
+  EXPECT_EQ(floats(combined(ReduceOp::sum, bfloats({256, 258}), bfloats({1, 1}))),
+            (std::vector<float>{256, 260}));
+  EXPECT_EQ(floats(combined(ReduceOp::max, bfloats({-2, 3}), bfloats({1, 2}))),
+            (std::vector<float>{1, 3}));
 }
 
 TEST(Combine, WidensEveryBlockOfALongHalfTensor) {
   const std::vector<float> ones(2500, 1.0f);
-  EXPECT_EQ(floats(combined(ReduceOp::sum, halves(ones), halves(ones))), std::vector<float>(2500, 2.0f));
+  EXPECT_EQ(floats(combined(ReduceOp::sum, halves(ones), halves(ones))),
+            std::vector<float>(2500, 2.0f));
 }
 
 TEST(Divide, TruncatesIntegersTowardsZero) {
@@ -149,12 +158,15 @@ TEST(Divide, TakesMoreRanksThanAByteHolds) {
 TEST(Divide, RoundsTheQuotientOnce) {
   EXPECT_EQ(divided<float>({1, 10}, 3), (std::vector<float>{1.0f / 3.0f, 10.0f / 3.0f}));
   EXPECT_EQ(divided<double>({1}, 3), std::vector<double>{1.0 / 3.0});
-  EXPECT_EQ(floats(divided(halves({1}), 3)), std::vector<float>{float_from_half(half_from_float(1.0f / 3.0f))});
-  EXPECT_EQ(floats(divided(bfloats({1}), 3)), std::vector<float>{float_from_bfloat16(bfloat16_from_float(1.0f / 3.0f))});
+  EXPECT_EQ(floats(divided(halves({1}), 3)),
+            std::vector<float>{float_from_half(half_from_float(1.0f / 3.0f))});
+  EXPECT_EQ(floats(divided(bfloats({1}), 3)),
+            std::vector<float>{float_from_bfloat16(bfloat16_from_float(1.0f / 3.0f))});
 }
 
 template <typename T>
-std::vector<T> summed(const std::vector<std::vector<T>>& inputs, const std::vector<double>& scales, std::size_t count) {
+std::vector<T> summed(const std::vector<std::vector<T>>& inputs, const std::vector<double>& scales,
+                      std::size_t count) {
   std::vector<const std::byte*> pointers;
   for (const auto& input : inputs) pointers.push_back(std::as_bytes(std::span(input)).data());
   std::vector<T> out(count);
@@ -164,18 +176,22 @@ std::vector<T> summed(const std::vector<std::vector<T>>& inputs, const std::vect
 
 TEST(WeightedSumOfTypes, RoundsHalvesOnceAtTheEnd) {
   // 2,048 + 1 + 1: rounding after each step would stay at 2,048.
-  EXPECT_EQ(floats(summed<Half>({halves({2048}), halves({1}), halves({1})}, {1, 1, 1}, 1)), std::vector<float>{2050});
-  EXPECT_EQ(floats(summed<BFloat16>({bfloats({256}), bfloats({2})}, {1, 0.5}, 1)), std::vector<float>{256});
+  EXPECT_EQ(floats(summed<Half>({halves({2048}), halves({1}), halves({1})}, {1, 1, 1}, 1)),
+            std::vector<float>{2050});
+  EXPECT_EQ(floats(summed<BFloat16>({bfloats({256}), bfloats({2})}, {1, 0.5}, 1)),
+            std::vector<float>{256});
 }
 
 TEST(WeightedSumOfTypes, ComputesDoublesInDouble) {
-  EXPECT_EQ(summed<double>({{1.0, 2.0}, {1e-12, 3.0}}, {1.0, 0.5}, 2), (std::vector<double>{1.0 + 5e-13, 3.5}));
+  EXPECT_EQ(summed<double>({{1.0, 2.0}, {1e-12, 3.0}}, {1.0, 0.5}, 2),
+            (std::vector<double>{1.0 + 5e-13, 3.5}));
 }
 
 TEST(WeightedSumOfTypes, CrossesBlocksForEveryType) {
   const std::vector<float> ones(2500, 1.0f);
   EXPECT_EQ(summed<float>({ones, ones}, {1.0, 2.0}, 2500), std::vector<float>(2500, 3.0f));
-  EXPECT_EQ(floats(summed<Half>({halves(ones), halves(ones)}, {1, 2}, 2500)), std::vector<float>(2500, 3.0f));
+  EXPECT_EQ(floats(summed<Half>({halves(ones), halves(ones)}, {1, 2}, 2500)),
+            std::vector<float>(2500, 3.0f));
 }
 
 TEST(WeightedSumOfTypes, OfNothingIsZero) {

@@ -17,7 +17,8 @@ std::vector<std::vector<float>> contributions(std::size_t inputs, std::size_t co
   std::vector<std::vector<float>> values(inputs, std::vector<float>(count));
   for (std::size_t j = 0; j < inputs; ++j) {
     for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t draw = keyed_hash(11, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j), 0, 0);
+      const std::uint64_t draw =
+          keyed_hash(11, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j), 0, 0);
       values[j][i] = static_cast<float>(to_unit(draw) * 20 - 10);
     }
   }
@@ -36,8 +37,8 @@ std::vector<const float*> pointers(const std::vector<std::vector<float>>& values
   return result;
 }
 
-std::vector<float> step_by_step(const std::vector<std::vector<float>>& values, const std::vector<float>& scales,
-                                std::size_t count) {
+std::vector<float> step_by_step(const std::vector<std::vector<float>>& values,
+                                const std::vector<float>& scales, std::size_t count) {
   const Format& format = format_of(Codec::fp32, DataType::f32);
   std::vector<float> sum(count);
   for (std::size_t j = 0; j < values.size(); ++j) {
@@ -93,7 +94,8 @@ TEST(WeightedSum, ReadsInputsAtAnyByteAddress) {
     const auto values = contributions(3, 131);
     const auto scales = some_scales(3);
     for (std::size_t offset = 0; offset < 64; ++offset) {
-      std::vector<std::vector<std::byte>> memory(3, std::vector<std::byte>(131 * sizeof(float) + 64));
+      std::vector<std::vector<std::byte>> memory(3,
+                                                 std::vector<std::byte>(131 * sizeof(float) + 64));
       std::vector<const float*> inputs;
       for (std::size_t j = 0; j < 3; ++j) {
         std::memcpy(&memory[j][offset], values[j].data(), 131 * sizeof(float));
