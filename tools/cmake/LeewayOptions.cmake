@@ -40,5 +40,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_library(leeway_asio INTERFACE)
 target_include_directories(leeway_asio SYSTEM INTERFACE ${LEEWAY_ASIO_INCLUDE_DIR})
-target_compile_definitions(leeway_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+# Aligned allocation off: Asio 1.22 decides it by which standard header was included before it, so that two files of one
+# program may allocate with operator new and release with free().
+target_compile_definitions(leeway_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED ASIO_DISABLE_STD_ALIGNED_ALLOC)
 target_link_libraries(leeway_asio INTERFACE Threads::Threads)
