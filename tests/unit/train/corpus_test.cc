@@ -58,7 +58,8 @@ TEST(CorpusFromText, HoldsOutATenth) {
 TEST(CorpusFromText, ShortestTextHasBothParts) {
   const auto corpus = Corpus::from_text("short", numbered_text(Corpus::kCharactersMin / 8));
   ASSERT_TRUE(corpus.ok()) << corpus.status().c_str();
-  EXPECT_NEAR(static_cast<double>(corpus->validation().size()), 0.1 * Corpus::kCharactersMin, 300.0);
+  EXPECT_NEAR(static_cast<double>(corpus->validation().size()), 0.1 * Corpus::kCharactersMin,
+              300.0);
 }
 
 TEST(CorpusFromText, RefusesATextThatIsTooShort) {
@@ -70,7 +71,10 @@ TEST(CorpusFromText, RefusesATextThatIsTooShort) {
 
 TEST(CorpusFromText, VocabularyIsTheDistinctBytesInOrder) {
   std::string text;
-  while (text.size() < Corpus::kCharactersMin) text += "b\xFF" "a";
+  while (text.size() < Corpus::kCharactersMin)
+    text +=
+        "b\xFF"
+        "a";
   const auto corpus = Corpus::from_text("bytes", text);
   ASSERT_TRUE(corpus.ok());
   EXPECT_EQ(corpus->vocabulary(), 3);

@@ -22,7 +22,8 @@ std::vector<std::size_t> starts_of_all(std::size_t tokens, std::size_t window, i
 TEST(ValidationStarts, AreTheSameWindowsForAnyNumberOfRanks) {
   const auto reference = starts_of_all(425'984, 65, 1);
   EXPECT_EQ(reference.size(), kValidationWindowsMax);
-  for (const int ranks : {2, 3, 4, 7}) EXPECT_EQ(starts_of_all(425'984, 65, ranks), reference) << ranks << " ranks";
+  for (const int ranks : {2, 3, 4, 7})
+    EXPECT_EQ(starts_of_all(425'984, 65, ranks), reference) << ranks << " ranks";
 }
 
 TEST(ValidationStarts, WindowsAreDisjointAndInsideTheText) {
@@ -30,11 +31,14 @@ TEST(ValidationStarts, WindowsAreDisjointAndInsideTheText) {
     const auto starts = starts_of_all(tokens, 65, 4);
     ASSERT_FALSE(starts.empty());
     EXPECT_LE(starts.back() + 65, tokens);
-    for (std::size_t i = 1; i < starts.size(); ++i) EXPECT_GE(starts[i], starts[i - 1] + 65) << tokens << " tokens";
+    for (std::size_t i = 1; i < starts.size(); ++i)
+      EXPECT_GE(starts[i], starts[i - 1] + 65) << tokens << " tokens";
   }
 }
 
-TEST(ValidationStarts, ARankMayHaveNone) { EXPECT_TRUE(validation_starts(130, 65, 3, 4).empty()); }
+TEST(ValidationStarts, ARankMayHaveNone) {
+  EXPECT_TRUE(validation_starts(130, 65, 3, 4).empty());
+}
 
 TEST(Perplexity, IsTheExponentialOfTheMeanLoss) {
   EXPECT_DOUBLE_EQ(perplexity(0.0, 8.0), 1.0);

@@ -40,7 +40,7 @@ TEST(GroupSumsStore, AddsTrafficOverRanks) {
   other.packets_arrived_first = 2900;
   RunResult result;
   sum_of(GroupSums::of(some_traffic(), {}), GroupSums::of(other, {})).store(2, false, result);
-  EXPECT_DOUBLE_EQ(result.loss_observed, 0.05);
+  EXPECT_NEAR(result.loss_observed, 0.05, 1e-12);
   EXPECT_EQ(result.bytes_sent, 10'000'000'000'000ULL);
   EXPECT_EQ(result.elements_untouched, 6u);
   EXPECT_EQ(result.deadline_cuts, 4u);
@@ -77,7 +77,8 @@ TEST(GroupSumsStore, AgesBeyondTheLastBinFallIntoIt) {
   drift.age_histogram.assign(40, 1);
   RunResult result;
   GroupSums::of({}, drift).store(1, true, result);
-  EXPECT_DOUBLE_EQ(result.drift->age_shares[kAgeBins - 1], static_cast<double>(40 - (kAgeBins - 1)) / 40);
+  EXPECT_DOUBLE_EQ(result.drift->age_shares[kAgeBins - 1],
+                   static_cast<double>(40 - (kAgeBins - 1)) / 40);
 }
 
 TEST(GroupSumsStore, OneRankWithoutPeersLostNothing) {

@@ -28,8 +28,10 @@ std::vector<std::int64_t> windows_of(std::size_t count) {
 TEST(GptParameters, HaveTheCountOfTheArchitecture) {
   Gpt model(kShape, 1);
   const std::size_t w = 32, vocabulary = 13;
-  const std::size_t block = 2 * w + (3 * w * w + 3 * w) + (w * w + w) + 2 * w + (4 * w * w + 4 * w) + (4 * w * w + w);
-  EXPECT_EQ(model.parameters().size(), vocabulary * w + 2 * block + 2 * w + vocabulary * w + vocabulary);
+  const std::size_t block =
+      2 * w + (3 * w * w + 3 * w) + (w * w + w) + 2 * w + (4 * w * w + 4 * w) + (4 * w * w + w);
+  EXPECT_EQ(model.parameters().size(),
+            vocabulary * w + 2 * block + 2 * w + vocabulary * w + vocabulary);
   EXPECT_EQ(model.gradient().size(), model.parameters().size());
 }
 
@@ -49,18 +51,21 @@ TEST(GptMeanLoss, IsTheMeanOverWindows) {
   const auto windows = windows_of(4);
   const std::span all(windows);
   const std::size_t half = windows.size() / 2;
-  EXPECT_NEAR(model.mean_loss(all), 0.5 * (model.mean_loss(all.first(half)) + model.mean_loss(all.last(half))), 1e-5);
+  EXPECT_NEAR(model.mean_loss(all),
+              0.5 * (model.mean_loss(all.first(half)) + model.mean_loss(all.last(half))), 1e-5);
 }
 
 TEST(GptMeanLoss, DoesNotLookAhead) {
-  // A model of a context shorter by one, with the same parameters, tells the losses of all predictions but the last. If
-  // they do not change when more text follows, what remains is -ln P(last token), and those P add up to one.
+  // A model of a context shorter by one, with the same parameters, tells the losses of all
+  // predictions but the last. If they do not change when more text follows, what remains is -ln
+  // P(last token), and those P add up to one.
   GptShape shorter = kShape;
   shorter.context -= 1;
   Gpt model(kShape, 3), prefix_model(shorter, 3);
   ASSERT_TRUE(std::ranges::equal(model.parameters(), prefix_model.parameters()));
   std::vector<std::int64_t> window = windows_of(1);
-  const double prefix_nats = shorter.context * prefix_model.mean_loss(std::span(window).first(window.size() - 1));
+  const double prefix_nats =
+      shorter.context * prefix_model.mean_loss(std::span(window).first(window.size() - 1));
   double probability = 0;
   for (std::int64_t token = 0; token < kShape.vocabulary; ++token) {
     window.back() = token;
@@ -103,12 +108,14 @@ TEST(GptComputeGradient, IsTheDerivativeOfTheLoss) {
   for (const float g : gradient) square += static_cast<double>(g) * g;
   const auto loss_at = [&](double distance) {
     for (std::size_t i = 0; i < start.size(); ++i) {
-      model.parameters()[i] = start[i] + static_cast<float>(distance * gradient[i] / std::sqrt(square));
+      model.parameters()[i] =
+          start[i] + static_cast<float>(distance * gradient[i] / std::sqrt(square));
     }
     return model.mean_loss(windows);
   };
   constexpr double kStep = 1e-2;
-  EXPECT_NEAR((loss_at(kStep) - loss_at(-kStep)) / (2 * kStep), std::sqrt(square), 0.01 * std::sqrt(square));
+  EXPECT_NEAR((loss_at(kStep) - loss_at(-kStep)) / (2 * kStep), std::sqrt(square),
+              0.01 * std::sqrt(square));
 }
 
 TEST(GptComputeGradient, OfAllWindowsIsTheMeanOfTheParts) {
@@ -123,7 +130,8 @@ TEST(GptComputeGradient, OfAllWindowsIsTheMeanOfTheParts) {
   const auto all = gradient_of(windows);
   const auto left = gradient_of(std::span(windows).first(half));
   const auto right = gradient_of(std::span(windows).last(half));
-  for (std::size_t i = 0; i < all.size(); ++i) ASSERT_NEAR(all[i], 0.5F * (left[i] + right[i]), 1e-5F) << i;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    ASSERT_NEAR(all[i], 0.5F * (left[i] + right[i]), 1e-5F) << i;
 }
 
 TEST(Gpt, LearnsAPatternWithTheFlatOptimizer) {

@@ -52,7 +52,8 @@ std::string run(bool terminal, std::uint64_t steps, std::chrono::milliseconds st
 
 TEST(FormatProgress, NamesStepLossTimeLossOfPacketsAndWhatIsLeft) {
   EXPECT_EQ(format_progress("lossy run, seed 1", status_at(300, 1500)),
-            "lossy run, seed 1: step 300/1500, loss 1.50, 10.0 ms a step, 9.87 % of packets lost, 12 s left");
+            "lossy run, seed 1: step 300/1500, loss 1.50, 10.0 ms a step, 9.87 % of packets lost, "
+            "12 s left");
 }
 
 TEST(ProgressOnStep, WritesALineEveryTenthOfTheWayToAFile) {

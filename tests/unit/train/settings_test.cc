@@ -13,7 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-Result<Settings> understand_with(const std::function<void(Arguments&)>& change, const Options& environment = {}) {
+Result<Settings> understand_with(const std::function<void(Arguments&)>& change,
+                                 const Options& environment = {}) {
   Arguments arguments;
   change(arguments);
   return understand(arguments, environment);
@@ -105,24 +106,30 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"UnknownMode", [](Arguments& a) { a.mode = "fsdp"; }, "unknown mode 'fsdp'"},
         Refusal{"CertainLoss", [](Arguments& a) { a.loss = 1.0; }, "--loss"},
         Refusal{"NegativeLoss", [](Arguments& a) { a.loss = -0.1; }, "--loss"},
-        Refusal{"LossNotANumber", [](Arguments& a) { a.loss = std::numeric_limits<double>::quiet_NaN(); }, "--loss"},
+        Refusal{"LossNotANumber",
+                [](Arguments& a) { a.loss = std::numeric_limits<double>::quiet_NaN(); }, "--loss"},
         Refusal{"BurstBelowOne", [](Arguments& a) { a.burst = 0.5; }, "--burst"},
         Refusal{"UnknownCodec", [](Arguments& a) { a.codec = "int3"; }, "int3"},
         Refusal{"UnknownEstimator", [](Arguments& a) { a.estimator = "hope"; }, "hope"},
-        Refusal{"UnknownDelivery", [](Arguments& a) { a.delivery = "soon"; }, "unknown delivery 'soon'"},
-        Refusal{"BoundedWithoutBound", [](Arguments& a) { a.delivery = "bounded:"; }, "bounded:LOSS"},
-        Refusal{"BoundedWithTrailingText", [](Arguments& a) { a.delivery = "bounded:0.1x"; }, "bounded:LOSS"},
-        Refusal{"BoundedAboveOne", [](Arguments& a) { a.delivery = "bounded:1.5"; }, "bounded:LOSS"},
+        Refusal{"UnknownDelivery", [](Arguments& a) { a.delivery = "soon"; },
+                "unknown delivery 'soon'"},
+        Refusal{"BoundedWithoutBound", [](Arguments& a) { a.delivery = "bounded:"; },
+                "bounded:LOSS"},
+        Refusal{"BoundedWithTrailingText", [](Arguments& a) { a.delivery = "bounded:0.1x"; },
+                "bounded:LOSS"},
+        Refusal{"BoundedAboveOne", [](Arguments& a) { a.delivery = "bounded:1.5"; },
+                "bounded:LOSS"},
         Refusal{"NoDeadline", [](Arguments& a) { a.deadline_ms = 0; }, "--deadline-ms"},
         Refusal{"NoSteps", [](Arguments& a) { a.steps = 0; }, "--steps 0"},
         Refusal{"NoRepeat", [](Arguments& a) { a.repeat = 0; }, "--repeat 0"},
         Refusal{"NoBatch", [](Arguments& a) { a.batch = 0; }, "--batch 0"},
         Refusal{"ShortContext", [](Arguments& a) { a.context = 1; }, "--context 1"},
         Refusal{"NoLayers", [](Arguments& a) { a.layers = 0; }, "--layers 0"},
-        Refusal{"OddWidth", [](Arguments& a) { a.width = 40; }, "--width 40 is not a multiple of 16"},
+        Refusal{"OddWidth", [](Arguments& a) { a.width = 40; },
+                "--width 40 is not a multiple of 16"},
         Refusal{"NoLearning", [](Arguments& a) { a.learning_rate = 0; }, "--learning-rate"},
         Refusal{"AgeBeyondAByte", [](Arguments& a) { a.age_max = 256; }, "--age-max 256"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(CommunicatorOptions, TwinDiffersInItsFaultsOnly) {
   const auto settings = understand_with([](Arguments& a) { a.loss = 0.2; });
@@ -139,7 +146,8 @@ TEST(CommunicatorOptions, TwinDiffersInItsFaultsOnly) {
 TEST(CommunicatorOptions, EachSeedLosesOtherPackets) {
   const auto settings = understand(Arguments{}, Options{});
   ASSERT_TRUE(settings.ok());
-  EXPECT_NE(communicator_options(*settings, 1, true).faults.seed, communicator_options(*settings, 2, true).faults.seed);
+  EXPECT_NE(communicator_options(*settings, 1, true).faults.seed,
+            communicator_options(*settings, 2, true).faults.seed);
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ TEST(ShardedAdamStep, ShardsTogetherEqualTheWholeBitForBit) {
     adam.step(whole, gradient, 1e-2);
     for (std::size_t s = 0; s < kShards; ++s) {
       const std::size_t begin = begin_of(s), count = begin_of(s + 1) - begin;
-      shards[s].step(std::span(sharded).subspan(begin, count), std::span(gradient).subspan(begin, count), 1e-2);
+      shards[s].step(std::span(sharded).subspan(begin, count),
+                     std::span(gradient).subspan(begin, count), 1e-2);
     }
   }
   EXPECT_EQ(whole, sharded);
@@ -88,7 +89,8 @@ TEST(LearningRateAt, WarmsUpOverATenthAndEndsNearZero) {
 
 TEST(LearningRateAt, NeverRisesAgainAfterTheWarmUp) {
   for (std::uint64_t step = 100; step < 1000; ++step) {
-    EXPECT_LE(learning_rate_at(step, 1000, 1.0), learning_rate_at(step - 1, 1000, 1.0)) << "step " << step;
+    EXPECT_LE(learning_rate_at(step, 1000, 1.0), learning_rate_at(step - 1, 1000, 1.0))
+        << "step " << step;
   }
 }
 

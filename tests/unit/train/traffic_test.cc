@@ -11,7 +11,9 @@ CollectiveReport report_of(std::uint64_t expected, std::uint64_t arrived, std::u
   return report;
 }
 
-TEST(TrafficLoss, IsZeroBeforeAnythingWasExpected) { EXPECT_EQ(Traffic{}.loss(), 0.0); }
+TEST(TrafficLoss, IsZeroBeforeAnythingWasExpected) {
+  EXPECT_EQ(Traffic{}.loss(), 0.0);
+}
 
 TEST(TrafficLoss, CountsARepairedPacketAsLostByTheNetwork) {
   Traffic traffic;

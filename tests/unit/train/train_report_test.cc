@@ -43,13 +43,17 @@ TrainReport report_of(std::vector<SeedOutcome> outcomes) {
   return report;
 }
 
-TrainReport one_seed() { return report_of({{1, run_with(4.04, 0.1), run_with(4.00, 0.0)}}); }
+TrainReport one_seed() {
+  return report_of({{1, run_with(4.04, 0.1), run_with(4.00, 0.0)}});
+}
 TrainReport three_seeds() {
   return report_of({{1, run_with(4.04, 0.1), run_with(4.00, 0.0)},
                     {2, run_with(4.08, 0.1), run_with(4.00, 0.0)},
                     {3, run_with(4.12, 0.1), run_with(4.00, 0.0)}});
 }
-TrainReport no_twin() { return report_of({{1, run_with(4.04, 0.1), std::nullopt}}); }
+TrainReport no_twin() {
+  return report_of({{1, run_with(4.04, 0.1), std::nullopt}});
+}
 
 TEST(ChangePercent, IsRelativeToTheTwin) {
   EXPECT_DOUBLE_EQ(change_percent(5.0, 4.0), 25.0);
@@ -65,14 +69,17 @@ TEST(SpreadOf, IsThatOfASample) {
   EXPECT_EQ(spread.max, 6.0);
 }
 
-TEST(SpreadOf, OfOneValueIsZero) { EXPECT_EQ(spread_of({2.5}).standard_deviation, 0.0); }
+TEST(SpreadOf, OfOneValueIsZero) {
+  EXPECT_EQ(spread_of({2.5}).standard_deviation, 0.0);
+}
 
 TEST(ToJson, HasEveryPromisedField) {
   const auto json = nlohmann::json::parse(to_json(one_seed()));
   for (const char* name :
-       {"ranks", "steps", "loss_injected", "loss_observed", "codec", "estimator", "mode", "perplexity",
-        "perplexity_twin", "perplexity_change_percent", "drift_measured", "drift_predicted", "age_max_seen",
-        "bytes_sent", "step_ms_p50", "step_ms_p99", "seeds", "perplexity_change_percent_deviation"}) {
+       {"ranks", "steps", "loss_injected", "loss_observed", "codec", "estimator", "mode",
+        "perplexity", "perplexity_twin", "perplexity_change_percent", "drift_measured",
+        "drift_predicted", "age_max_seen", "bytes_sent", "step_ms_p50", "step_ms_p99", "seeds",
+        "perplexity_change_percent_deviation"}) {
     ASSERT_TRUE(json.contains(name)) << name;
     EXPECT_FALSE(json[name].is_null()) << name;
   }
@@ -136,8 +143,9 @@ TEST(FormatTable, ShowsBothRunsAndTheChange) {
 }
 
 TEST(FormatTable, GivesTheSeedsSpread) {
-  EXPECT_THAT(format_table(three_seeds()),
-              HasSubstr("+2.00 % as a mean over 3 seeds (standard deviation 1.00, from +1.00 to +3.00)"));
+  EXPECT_THAT(
+      format_table(three_seeds()),
+      HasSubstr("+2.00 % as a mean over 3 seeds (standard deviation 1.00, from +1.00 to +3.00)"));
 }
 
 TEST(FormatTable, WithoutATwinClaimsNoChange) {

@@ -1,0 +1,194 @@
+// leeway train: a small language model trains over lossy links, beside its loss-free twin.
+//
+// The parent checks everything that can be checked before a process is started; the ranks then run,
+// seed by seed, the lossy run and the twin, each on a communicator of its own; rank 0 reports.
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "commands.h"
+#include "launch.h"
+#include "leeway/communicator.h"
+#include "train/corpus.h"
+#include "train/model.h"
+#include "train/progress.h"
+#include "train/settings.h"
+#include "train/train_report.h"
+#include "train/trainer.h"
+
+namespace leeway::tools {
+namespace {
+
+using namespace train;  // NOLINT(google-build-using-namespace): this file is that namespace's
+                        // command line
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+void add_network_options(CLI::App& command, Arguments& a) {
+  command.add_option("--ranks", a.ranks,
+                     "Local processes to start (default 4); not needed under a launcher");
+  command
+      .add_option("--mode", a.mode, "replica: both halves lossy; ddp: lossy reduce, exact spread")
+      ->capture_default_str();
+  command.add_option("--loss", a.loss,
+                     "Fraction of datagrams to lose (default: LEEWAY_FAULT's, else 0.1)");
+  command.add_option("--burst", a.burst,
+                     "Mean length of loss bursts in packets (default 1: independent losses)");
+  command.add_option("--codec", a.codec, "How gradients travel: native, fp32, fp16, bf16")
+      ->capture_default_str();
+  command.add_option("--estimator", a.estimator, "How lossy averages are formed")
+      ->capture_default_str();
+  command.add_option("--delivery", a.delivery, "best_effort, bounded:LOSS or exact")
+      ->capture_default_str();
+  command.add_option("--deadline-ms", a.deadline_ms, "Deadline of each operation")
+      ->capture_default_str();
+  command.add_option("--age-max", a.age_max, "Steps a parameter may be stale, 1 .. 255; 0: no cap")
+      ->capture_default_str();
+  command
+      .add_option("--datagram-bytes", a.datagram_bytes, "Largest datagram; 0: from the path MTU")
+      ->capture_default_str();
+}
+
+void add_training_options(CLI::App& command, Arguments& a) {
+  command.add_option("--steps", a.steps, "Optimizer steps")->capture_default_str();
+  command.add_option("--seed", a.seed, "Of initial values, batches and losses")
+      ->capture_default_str();
+  command
+      .add_option("--repeat", a.repeat,
+                  "Runs with seeds SEED, SEED + 1, ...; mean and spread are reported")
+      ->capture_default_str();
+  command.add_flag("--twin,!--no-twin", a.twin,
+                   "Also run loss-free and report the change (default: yes)");
+  command.add_option("--corpus", a.corpus,
+                     "Text to learn (default: what Debian's bible-kjv prints)");
+  command.add_option("--batch", a.batch, "Windows a rank and step")->capture_default_str();
+  command.add_option("--context", a.context, "Characters the model sees")->capture_default_str();
+  command.add_option("--layers", a.layers, "Transformer layers")->capture_default_str();
+  command.add_option("--width", a.width, "Width of a layer, a multiple of 16")
+      ->capture_default_str();
+  command.add_option("--learning-rate", a.learning_rate, "Peak of the schedule")
+      ->capture_default_str();
+  command.add_option("--json", a.json_path,
+                     "Also write the result to this file (- for standard output)");
+}
+
+int complain(const Status& status) {
+  std::fprintf(stderr, "error: %s\n", status.c_str());
+  return status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kUnsupported
+             ? kExitUsage
+             : kExitFailed;
+}
+
+// A minute of training must not end at a folder that does not exist. Leaves the content of an
+// existing file alone.
+Status check_writable(const std::string& path) {
+  if (path.empty() || path == "-") return Status();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "a"),
+                                                             std::fclose);
+  if (file) return Status();
+  return Status::error(StatusCode::kInvalidArgument, "--json %s: %s", path.c_str(),
+                       std::strerror(errno));
+}
+
+Result<Corpus> load_corpus(const Settings& settings) {
+  auto corpus = settings.corpus.empty() ? Corpus::from_bible() : Corpus::from_file(settings.corpus);
+  if (!corpus.ok()) return corpus;
+  const auto window = static_cast<std::size_t>(settings.context) + 1;
+  if (corpus->training().size() < window || corpus->validation().size() < window) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "--context %d is longer than the validation part of %s, %zu characters",
+                         settings.context, corpus->name().c_str(), corpus->validation().size());
+  }
+  return corpus;
+}
+
+// One run over a communicator of its own, so that its losses depend on its seed alone and its
+// counts are its own.
+Result<RunResult> run_once(const Settings& settings, const Corpus& corpus, std::uint64_t seed,
+                           bool with_faults) {
+  const auto communicator = Communicator::create(communicator_options(settings, seed, with_faults));
+  if (!communicator.ok()) return communicator.status();
+  const bool shows = (*communicator)->rank() == 0;
+  const std::string label =
+      std::string(with_faults ? "lossy run" : "loss-free twin") + ", seed " + std::to_string(seed);
+  Progress progress(shows ? stderr : nullptr, label, Progress::is_terminal(stderr));
+  return train::train(**communicator, corpus, settings, seed, progress);
+}
+
+Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std::uint64_t seed) {
+  SeedOutcome outcome{.seed = seed};
+  auto lossy = run_once(settings, corpus, seed, true);
+  if (!lossy.ok()) return lossy.status();
+  outcome.lossy = *lossy;
+  if (!settings.twin) return outcome;
+  auto twin = run_once(settings, corpus, seed, false);
+  if (!twin.ok()) return twin.status();
+  outcome.twin = *twin;
+  return outcome;
+}
+
+Status publish(const TrainReport& report) {
+  std::fputs(format_table(report).c_str(), stdout);
+  std::fflush(stdout);
+  if (report.settings.json_path.empty()) return Status();
+  return write_json(report.settings.json_path, to_json(report));
+}
+
+Status run_rank(const Settings& settings, const Corpus& corpus) {
+  use_one_compute_thread();
+  TrainReport report;
+  report.settings = settings;
+  report.ranks = settings.communicator.world_size.value_or(1);
+  report.corpus = corpus.name();
+  report.bigram_perplexity = bigram_perplexity(corpus);
+  const bool reports = settings.communicator.rank.value_or(0) == 0;
+  if (reports) {
+    std::fputs(format_header(report, corpus).c_str(), stdout);
+    std::fflush(stdout);
+  }
+  for (int i = 0; i < settings.repeat; ++i) {
+    auto outcome = run_seed(settings, corpus, settings.seed + static_cast<std::uint64_t>(i));
+    if (!outcome.ok()) return outcome.status();
+    report.outcomes.push_back(*outcome);
+  }
+  return reports ? publish(report) : Status();
+}
+
+int run(Arguments arguments) {
+  const auto environment = Options::from_environment();
+  if (!environment.ok()) return complain(environment.status());
+  if (arguments.ranks == 0 && !environment->world_size) arguments.ranks = kRanksDefault;
+  const auto settings = understand(arguments, *environment);
+  if (!settings.ok()) return complain(settings.status());
+  if (const Status status = check_writable(settings->json_path); !status.ok())
+    return complain(status);
+  const auto corpus = load_corpus(*settings);
+  if (!corpus.ok()) return complain(corpus.status());
+
+  const auto launched = launch_local_ranks(arguments.ranks);
+  if (!launched.ok()) return complain(launched.status());
+  if (!launched->is_worker) return launched->exit_code;
+  const Status status = run_rank(*settings, *corpus);
+  return status.ok() ? 0 : complain(status);
+}
+
+}  // namespace
+
+void register_train(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "train", "Train a small language model over lossy links, beside its loss-free twin");
+  auto arguments = std::make_shared<Arguments>();
+  add_network_options(*command, *arguments);
+  add_training_options(*command, *arguments);
+  command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
+}
+
+}  // namespace leeway::tools

@@ -1,0 +1,53 @@
+// One data-parallel step over a lossy communicator: many gradients in, one updated model out.
+//
+// The caller has computed its own gradient; update() combines it with the others', runs the
+// optimizer and leaves the next parameters in place. Two schemes implement it (settings.h, Mode).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "leeway/communicator.h"
+#include "leeway/replica.h"
+#include "leeway/report.h"
+#include "train/settings.h"
+
+namespace leeway::tools::train {
+
+// What this rank's training operations put on and took from the network.
+struct Traffic {
+  std::uint64_t packets_expected = 0;
+  std::uint64_t packets_arrived_first = 0;  // without those that a repair brought
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t elements_untouched =
+      0;  // gradient elements of the own shard that no rank's contribution reached
+  std::uint64_t deadline_cuts = 0;  // operations that the deadline ended
+
+  void add(const CollectiveReport& report);
+  // What the network lost.
+  double loss() const;
+};
+
+class DataParallel {
+ public:
+  virtual ~DataParallel() = default;
+  // All ranks call it together, step by step.
+  virtual Status update(double learning_rate) = 0;
+  // Replica mode only: ddp's replicas cannot drift.
+  virtual std::optional<DriftReport> drift() const = 0;
+
+  const Traffic& traffic() const { return traffic_; }
+
+ protected:
+  Traffic traffic_;
+};
+
+// `parameters` must be equal on all ranks; both spans must stay valid.
+Result<std::unique_ptr<DataParallel>> make_data_parallel(Communicator& communicator,
+                                                         std::span<float> parameters,
+                                                         std::span<float> gradient,
+                                                         const Settings& settings);
+
+}  // namespace leeway::tools::train

@@ -1,0 +1,29 @@
+// From every rank's own counts to the group's.
+#pragma once
+
+#include <optional>
+
+#include "leeway/communicator.h"
+#include "leeway/replica.h"
+#include "train/data_parallel.h"
+#include "train/trainer.h"
+
+namespace leeway::tools::train {
+
+// Fills the traffic and drift fields of `result`; exact, and collective: all ranks call it and get
+// the same.
+Status sum_over_group(Communicator& communicator, const Traffic& traffic,
+                      const std::optional<DriftReport>& drift, RunResult& result);
+
+// The same numbers from sums over ranks that were already made; separate, so that it can be tested
+// alone.
+struct GroupSums {
+  static constexpr std::size_t kTrafficFields = 5;
+  static constexpr std::size_t kDriftFields = 7;
+  std::array<double, kTrafficFields + kDriftFields + kAgeBins> values{};
+
+  static GroupSums of(const Traffic& traffic, const std::optional<DriftReport>& drift);
+  void store(int ranks, bool has_drift, RunResult& result) const;
+};
+
+}  // namespace leeway::tools::train

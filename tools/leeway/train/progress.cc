@@ -1,0 +1,67 @@
+#include "train/progress.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace leeway::tools::train {
+namespace {
+
+// Often enough to look alive, seldom enough to cost nothing.
+constexpr auto kTerminalInterval = std::chrono::milliseconds(200);
+
+}  // namespace
+
+std::string format_progress(const std::string& label, const StepStatus& status) {
+  const double seconds_left =
+      static_cast<double>(status.steps - status.step) * status.step_ms / 1e3;
+  std::array<char, 256> line{};
+  std::snprintf(
+      line.data(), line.size(),
+      "%s: step %llu/%llu, loss %.2f, %.1f ms a step, %.2f %% of packets lost, %.0f s left",
+      label.c_str(), static_cast<unsigned long long>(status.step),
+      static_cast<unsigned long long>(status.steps), status.loss, status.step_ms,
+      100.0 * status.loss_observed, std::ceil(seconds_left));
+  return line.data();
+}
+
+Progress::Progress(std::FILE* stream, std::string label, bool terminal)
+    : stream_(stream), label_(std::move(label)), terminal_(terminal) {}
+
+bool Progress::is_terminal(std::FILE* stream) {
+  return isatty(fileno(stream)) == 1;
+}
+
+bool Progress::due(const StepStatus& status, Clock::time_point now) {
+  if (terminal_) {
+    if (now < next_ && status.step != status.steps) return false;
+    next_ = now + kTerminalInterval;
+    return true;
+  }
+  const std::uint64_t tenths = 10 * status.step / status.steps;
+  if (tenths == tenths_shown_) return false;
+  tenths_shown_ = tenths;
+  return true;
+}
+
+void Progress::on_step(const StepStatus& status, Clock::time_point now) {
+  if (stream_ == nullptr || !due(status, now)) return;
+  const std::string line = format_progress(label_, status);
+  if (terminal_) {
+    std::fprintf(stream_, "\r%s\x1b[K",
+                 line.c_str());  // back to the start of the line; erase what is left of the old
+  } else {
+    std::fprintf(stream_, "%s\n", line.c_str());
+  }
+  std::fflush(stream_);
+}
+
+void Progress::finish() {
+  if (stream_ == nullptr || !terminal_) return;
+  std::fputs("\r\x1b[K", stream_);
+  std::fflush(stream_);
+}
+
+}  // namespace leeway::tools::train

@@ -1,0 +1,135 @@
+// The table of `leeway train`.
+#include <array>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+#include "train/report_columns.h"
+#include "train/train_report.h"
+
+namespace leeway::tools::train {
+namespace {
+
+[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...) {
+  std::array<char, 512> text{};
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(text.data(), text.size(), pattern, arguments);
+  va_end(arguments);
+  return text.data();
+}
+
+std::string row(const char* name, const std::string& lossy, const std::string& twin) {
+  return format("  %-34s %16s %16s\n", name, lossy.c_str(), twin.c_str());
+}
+
+// The same number of both runs, scaled for people.
+std::string row_of(const TrainReport& report, const char* name, const char* pattern,
+                   const Field& field) {
+  const auto text = [&](const std::vector<double>& values) {
+    std::array<char, 64> buffer{};
+    if (!values.empty()) std::snprintf(buffer.data(), buffer.size(), pattern, mean(values));
+    return std::string(values.empty() ? "-" : buffer.data());
+  };
+  return row(name, text(of_lossy(report, field)), text(of_twin(report, field)));
+}
+
+std::string change_line(const TrainReport& report) {
+  const auto values = changes_percent(report);
+  if (values.empty()) return "";
+  const Spread spread = spread_of(values);
+  std::string text = format("\nchange of validation perplexity: %+.2f %%", spread.mean);
+  if (values.size() > 1) {
+    text += format(" as a mean over %zu seeds (standard deviation %.2f, from %+.2f to %+.2f)",
+                   values.size(), spread.standard_deviation, spread.min, spread.max);
+  }
+  return text + "\n";
+}
+
+std::string seed_lines(const TrainReport& report) {
+  if (report.outcomes.size() < 2) return "";
+  std::string text = "\n";
+  for (const SeedOutcome& outcome : report.outcomes) {
+    text += format("  seed %-6llu perplexity %.4f", static_cast<unsigned long long>(outcome.seed),
+                   outcome.lossy.perplexity);
+    if (outcome.twin) {
+      text += format("   twin %.4f   change %+.2f %%", outcome.twin->perplexity,
+                     change_percent(outcome.lossy.perplexity, outcome.twin->perplexity));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string drift_rows(const TrainReport& report) {
+  if (report.settings.mode != Mode::replica) return "";
+  // Root mean squares: in the parameters' own unit, and comparable with a learning rate.
+  const auto rms = [&](const char* name, double DriftSummary::*member) {
+    return row_of(report, name, "%.3g",
+                  [=](const RunResult& run) { return std::sqrt(drift_of(run).*member); });
+  };
+  std::string text = rms("drift between replicas, rms", &DriftSummary::pair_measured) +
+                     rms("  predicted from optimizer steps", &DriftSummary::pair_predicted) +
+                     rms("  predicted from gaps", &DriftSummary::pair_predicted_gap) +
+                     rms("drift from the owner, rms", &DriftSummary::owner_measured) +
+                     rms("  predicted from optimizer steps", &DriftSummary::owner_predicted);
+  text += row_of(report, "mean age of a parameter, steps", "%.4f",
+                 [](const RunResult& run) { return drift_of(run).age_mean; });
+  const auto oldest = [](const std::vector<double>& ages) {
+    return ages.empty() ? "-" : format("%.0f", largest(ages));
+  };
+  return text + row("oldest parameter seen, steps", oldest(of_lossy(report, age_max_seen)),
+                    oldest(of_twin(report, age_max_seen)));
+}
+
+std::string age_line(const TrainReport& report) {
+  const auto& first = report.outcomes.front().lossy;
+  if (!first.drift) return "";
+  std::string text = "ages of parameters in the lossy run:";
+  for (std::size_t age = 0; age < kAgeBins; ++age) {
+    const double share = first.drift->age_shares[age];
+    if (share > 0)
+      text += format(" %zu%s: %.3g %%", age, age + 1 == kAgeBins ? "+" : "", 100.0 * share);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string format_header(const TrainReport& report, const Corpus& corpus) {
+  const Settings& settings = report.settings;
+  return format(
+             "leeway train: %d ranks, %s mode, %llu steps of %d x %d characters a rank, %s, "
+             "estimator %s\n",
+             report.ranks, to_string(settings.mode),
+             static_cast<unsigned long long>(settings.steps), settings.batch, settings.context,
+             leeway::to_string(settings.reduce.delivery.kind).data(),
+             leeway::to_string(settings.reduce.estimator).data()) +
+         format("corpus %s: %zu characters for training, %zu for validation, %d distinct\n",
+                report.corpus.c_str(), corpus.training().size(), corpus.validation().size(),
+                corpus.vocabulary());
+}
+
+std::string format_table(const TrainReport& report) {
+  const FaultOptions& faults = report.settings.communicator.faults;
+  std::string lossy = format("%g %% loss", 100.0 * faults.loss);
+  if (faults.burst > 1) lossy += format(", burst %g", faults.burst);
+  std::string text = row("", lossy, report.outcomes.front().twin ? "loss-free twin" : "(no twin)");
+  text += row_of(report, "validation perplexity", "%.4f",
+                 [](const RunResult& r) { return r.perplexity; });
+  text += row_of(report, "packets lost, %", "%.3f",
+                 [](const RunResult& r) { return 100.0 * r.loss_observed; });
+  text += row_of(report, "sent by all ranks, MB", "%.1f",
+                 [](const RunResult& r) { return static_cast<double>(r.bytes_sent) / 1e6; });
+  text += row_of(report, "step time, median, ms", "%.2f",
+                 [](const RunResult& r) { return r.step_ms_p50; });
+  text += row_of(report, "step time, 99th percentile, ms", "%.2f",
+                 [](const RunResult& r) { return r.step_ms_p99; });
+  text += row_of(report, "training time, s", "%.1f", [](const RunResult& r) { return r.seconds; });
+  text += drift_rows(report);
+  return text + seed_lines(report) + change_line(report) + age_line(report) +
+         format("for comparison, a model of character pairs: perplexity %.2f\n",
+                report.bigram_perplexity);
+}
+
+}  // namespace leeway::tools::train

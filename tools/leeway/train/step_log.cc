@@ -1,0 +1,37 @@
+#include "train/step_log.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace leeway::tools::train {
+namespace {
+
+// Weight of the newest micro-batch in the loss that is shown; one batch alone is too noisy to read.
+constexpr double kShownLossWeight = 0.05;
+
+}  // namespace
+
+StepLog::StepLog(std::uint64_t steps) : steps_(steps) {
+  step_ms_.reserve(steps);
+}
+
+void StepLog::add(double loss, double step_ms) {
+  shown_loss_ = step_ms_.empty() ? loss : shown_loss_ + kShownLossWeight * (loss - shown_loss_);
+  step_ms_.push_back(step_ms);
+  total_ms_ += step_ms;
+}
+
+StepStatus StepLog::status(double loss_observed) const {
+  const double mean_ms = total_ms_ / static_cast<double>(step_ms_.size());
+  return {step_ms_.size(), steps_, shown_loss_, mean_ms, loss_observed};
+}
+
+double StepLog::percentile_ms(double fraction) const {
+  std::vector<double> sorted = step_ms_;
+  std::sort(sorted.begin(), sorted.end());
+  const auto rank =
+      static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(sorted.size())));
+  return sorted[std::max<std::size_t>(rank, 1) - 1];
+}
+
+}  // namespace leeway::tools::train

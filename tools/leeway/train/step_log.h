@@ -1,0 +1,32 @@
+// The memory of a training loop: what its progress line shows and what its report says about time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "train/progress.h"
+
+namespace leeway::tools::train {
+
+class StepLog {
+ public:
+  explicit StepLog(std::uint64_t steps);
+
+  // `loss` of this rank's micro-batch.
+  void add(double loss, double step_ms);
+
+  // At least one step must have been added.
+  StepStatus status(double loss_observed) const;
+  // Nearest rank, fraction 0 .. 1.
+  double percentile_ms(double fraction) const;
+
+  double seconds() const { return total_ms_ / 1e3; }
+
+ private:
+  std::uint64_t steps_;
+  std::vector<double> step_ms_;
+  double total_ms_ = 0;
+  double shown_loss_ = 0;
+};
+
+}  // namespace leeway::tools::train

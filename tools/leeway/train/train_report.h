@@ -1,0 +1,55 @@
+// What `leeway train` prints at its end: a table for people, JSON for machines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "leeway/status.h"
+#include "train/corpus.h"
+#include "train/settings.h"
+#include "train/trainer.h"
+
+namespace leeway::tools::train {
+
+// The lossy run of one seed and, unless it was not asked for, its loss-free twin.
+struct SeedOutcome {
+  std::uint64_t seed = 0;
+  RunResult lossy;
+  std::optional<RunResult> twin;
+};
+
+// 100 (lossy / twin - 1): positive means that loss made the model worse.
+double change_percent(double perplexity, double perplexity_twin);
+
+// Over the seeds; the standard deviation is that of a sample, and 0 for a single seed.
+struct Spread {
+  double mean = 0;
+  double standard_deviation = 0;
+  double min = 0;
+  double max = 0;
+};
+Spread spread_of(const std::vector<double>& values);
+
+struct TrainReport {
+  Settings settings;
+  int ranks = 0;
+  std::string corpus;
+  double bigram_perplexity = 0;
+  std::vector<SeedOutcome> outcomes;  // one a seed, at least one
+};
+
+// What is about to run; needs no outcomes.
+std::string format_header(const TrainReport& report, const Corpus& corpus);
+std::string format_table(const TrainReport& report);
+
+// One object. With several seeds its numbers are means over them (age_max_seen: the largest;
+// step_ms_p99 too), and `runs` has them one by one. Fields that compare with a twin are null when
+// there was none.
+std::string to_json(const TrainReport& report);
+
+// "-" is standard output.
+Status write_json(const std::string& path, const std::string& json);
+
+}  // namespace leeway::tools::train

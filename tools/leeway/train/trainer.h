@@ -1,0 +1,53 @@
+// One training run of a group of ranks, from equal initial parameters to a validation perplexity.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "leeway/communicator.h"
+#include "leeway/replica.h"
+#include "train/corpus.h"
+#include "train/progress.h"
+#include "train/settings.h"
+
+namespace leeway::tools::train {
+
+// Ages 0, 1, ..., and in the last bin everything above.
+inline constexpr std::size_t kAgeBins = 9;
+
+// Where the replicas stood to each other; means over ranks and measurements (replica.h,
+// DriftReport).
+struct DriftSummary {
+  double pair_measured = 0;
+  double pair_predicted = 0;      // from the variance and mean of one optimizer step
+  double pair_predicted_gap = 0;  // from the gap when exactly one of two received
+  double owner_measured = 0;
+  double owner_predicted = 0;
+  double age_mean = 0;
+  std::uint32_t age_max_seen = 0;
+  std::uint64_t blocks_refreshed = 0;
+  std::array<double, kAgeBins> age_shares{};  // fraction of blocks and steps spent at that age
+};
+
+// Equal on all ranks, except for the step times, which are this rank's.
+struct RunResult {
+  std::size_t parameters = 0;
+  double perplexity = 0;
+  double loss_observed =
+      0;  // fraction of the training packets that the network lost, over all ranks
+  std::uint64_t bytes_sent = 0;  // by all ranks, for training
+  std::uint64_t elements_untouched = 0;
+  std::uint64_t deadline_cuts = 0;
+  double step_ms_p50 = 0;
+  double step_ms_p99 = 0;
+  double seconds = 0;                 // training alone
+  std::optional<DriftSummary> drift;  // replica mode
+};
+
+// Fails when the ranks do not hold the same corpus or the same settings, when the loss is no longer
+// a number, or when a collective fails.
+Result<RunResult> train(Communicator& communicator, const Corpus& corpus, const Settings& settings,
+                        std::uint64_t seed, Progress& progress);
+
+}  // namespace leeway::tools::train
