@@ -1,241 +1,252 @@
-// The estimators' formulas. All divisions are last, so that complete arrival gives exact scales.
 #include "aggregate/scale_plan.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "aggregate/arrival_mask.h"
+#include "aggregate/binomial_moments.h"
 #include "base/contracts.h"
 #include "base/philox.h"
 
 namespace leeway::aggregate {
 namespace {
 
-constexpr std::uint32_t kVirtualLossStream = 0x70000000;  // stream tag of philox.h
+// Stream of the keyed hash that decides virtual losses (base/philox.h: top 4 bits of word b).
+constexpr std::uint32_t kVirtualLossStream = 0x7u << 28;
 
-double divide_or_zero(double numerator, double denominator) {
-  return denominator > 0.0 ? numerator / denominator : 0.0;
+constexpr std::size_t kWordBits = 64;
+
+bool is_weight(double weight) {
+  return std::isfinite(weight) && weight >= 0.0;
 }
 
-double inverse_rate(const Link& link) {
-  // A flow of one packet has k = n whenever its block arrived: its rate is known from earlier
-  // rounds only.
-  if (link.sent <= 1)
-    return link.prior_rate > 0.0 && link.prior_rate <= 1.0 ? 1.0 / link.prior_rate : 1.0;
-  return link.arrived == 0 ? 1.0 : static_cast<double>(link.sent) / link.arrived;
+// Weights are any finite float, so their reciprocals may leave float's range; the largest float
+// then stands for them.
+float to_scale(double scale) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(scale, -kMax, kMax));
 }
 
-// E[1/K | K >= 1] - 1/n for K binomial over n contributions that are lost with chance p.
-double inverse_count_excess(double n, double p) {
-  if (p <= 0.0 || p >= 1.0) return 0.0;
-  double expectation = 0.0;
-  for (double k = 1.0; k <= n; k += 1.0) {
-    const double log_chance = std::lgamma(n + 1.0) - std::lgamma(k + 1.0) -
-                              std::lgamma(n - k + 1.0) + k * std::log1p(-p) + (n - k) * std::log(p);
-    expectation += std::exp(log_chance) / k;
+// Calls visit(rank) for each set bit, in rank order.
+template <typename Visit>
+void for_each_rank(std::span<const std::uint64_t> mask, Visit visit) {
+  for (std::size_t w = 0; w < mask.size(); ++w) {
+    for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1) {
+      visit(w * kWordBits + static_cast<std::size_t>(std::countr_zero(bits)));
+    }
   }
-  return expectation / (1.0 - std::pow(p, n)) - 1.0 / n;
+}
+
+// w_i: the factor that makes up for what a link lost. 0 where nothing arrived, for nothing is there
+// to be scaled.
+double scale_of_link(const LinkTally& link) {
+  if (link.arrived == 0) return 0.0;
+  if (link.sent == 1) return 1.0 / std::clamp(link.prior_rate, kPriorRateMin, 1.0);
+  return static_cast<double>(link.sent) / link.arrived;
+}
+
+double loss_of_link(const LinkTally& link) {
+  return link.sent == 0 ? 0.0 : 1.0 - static_cast<double>(link.arrived) / link.sent;
 }
 
 }  // namespace
 
-void ScalePlan::prepare(const ScaleRules& rules, std::span<const Link> links) {
-  LEEWAY_ASSERT(rules.owner < links.size());
-  LEEWAY_ASSERT(rules.op == ReduceOp::avg || rules.op == ReduceOp::sum);
-  rules_ = rules;
-  find_weights(links);
-  find_rates(links);
-  numerator_ = rules.op == ReduceOp::sum ? total_weight_ : 1.0;
-  count_excess_ = rules.estimator == Estimator::symmetric_ratio
-                      ? inverse_count_excess(static_cast<double>(links.size()), pooled_loss_)
-                      : 0.0;
+ScalePlan::ScalePlan(const Inputs& inputs)
+    : estimator_(inputs.estimator),
+      owner_(inputs.owner),
+      external_control_(inputs.external_control),
+      seed_(inputs.seed),
+      step_(inputs.step),
+      links_(inputs.links.begin(), inputs.links.end()) {
+  LEEWAY_ASSERT(owner_ < links_.size());
+  LEEWAY_ASSERT(inputs.op == ReduceOp::sum || inputs.op == ReduceOp::avg);
+  take_weights(inputs.op);
+  take_link_scales();
 }
 
-void ScalePlan::find_weights(std::span<const Link> links) {
-  double known_sum = 0.0;
-  std::size_t known = 0;
-  for (const Link& link : links) {
-    if (std::isnan(link.weight)) continue;
-    known_sum += link.weight;
-    ++known;
+// Completes the weights: 1 each for a sum; for an average the mean of the known ones where unknown.
+void ScalePlan::take_weights(ReduceOp op) {
+  double known = 0.0;
+  std::size_t known_count = 0;
+  for (LinkTally& link : links_) {
+    if (op == ReduceOp::sum) link.weight = 1.0;
+    if (!is_weight(link.weight)) continue;
+    known += link.weight;
+    ++known_count;
   }
-  const double mean = known > 0 ? known_sum / static_cast<double>(known) : 1.0;
-  weight_.resize(links.size());
-  total_weight_ = 0.0;
-  squared_weight_ = 0.0;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    weight_[i] = std::isnan(links[i].weight) ? mean : links[i].weight;
-    total_weight_ += weight_[i];
-    squared_weight_ += weight_[i] * weight_[i];
+  const double assumed = known_count == 0 ? 1.0 : known / static_cast<double>(known_count);
+  for (LinkTally& link : links_) {
+    if (!is_weight(link.weight)) link.weight = assumed;
+    total_weight_ += link.weight;
   }
+  gain_ = op == ReduceOp::sum ? static_cast<double>(links_.size()) : 1.0;
+  fair_ = total_weight_ > 0.0 ? gain_ / total_weight_ : 0.0;
 }
 
-void ScalePlan::find_rates(std::span<const Link> links) {
-  rate_weight_.resize(links.size());
-  double sent = 0.0;
-  double arrived = 0.0;
-  double prior = 0.0;
-  bool single_packets = true;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    const Link& link = links[i];
-    rate_weight_[i] = i == rules_.owner ? 1.0 : inverse_rate(link);
-    if (i == rules_.owner) continue;
-    sent += link.sent;
-    arrived += link.arrived;
-    prior += link.prior_rate;
-    single_packets = single_packets && link.sent <= 1;
+void ScalePlan::take_link_scales() {
+  link_scale_.reserve(links_.size());
+  double losses = 0.0;
+  for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+    const LinkTally& link = links_[rank];
+    LEEWAY_ASSERT(link.arrived <= link.sent || rank == owner_);
+    link_scale_.push_back(rank == owner_ ? 1.0 : scale_of_link(link));
+    if (rank != owner_) losses += loss_of_link(link);
   }
-  pooled_loss_ = sent > 0.0 ? 1.0 - arrived / sent : 0.0;
-  const double others = static_cast<double>(links.size()) - 1.0;
-  virtual_loss_rate_ = !single_packets || others < 1.0 ? pooled_loss_ : 1.0 - prior / others;
+  if (links_.size() > 1) loss_ = losses / static_cast<double>(links_.size() - 1);
 }
 
-double ScalePlan::arrived_weight(ArrivalMask arrived) const {
-  double sum = 0.0;
-  for_each_arrived(arrived, [&](std::size_t i) { sum += weight_[i]; });
-  return sum;
+void ScalePlan::complete_scales(std::span<float> out) const {
+  LEEWAY_ASSERT(out.size() == links_.size());
+  std::fill(out.begin(), out.end(), to_scale(fair_));
 }
 
-std::uint32_t ScalePlan::contributors(ArrivalMask arrived) const {
-  std::uint32_t count = 0;
-  for_each_arrived(arrived, [&](std::size_t i) { count += weight_[i] > 0.0; });
-  return count;
-}
-
-BlockScales ScalePlan::scales(ArrivalMask arrived, std::span<float> scale) const {
-  LEEWAY_ASSERT(scale.size() == weight_.size() && arrived.size() * 64 >= scale.size());
-  std::fill(scale.begin(), scale.end(), 0.0f);
-  double control = 0.0;
-  switch (rules_.estimator) {
+BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
+                              std::span<float> out) const {
+  LEEWAY_ASSERT(out.size() == links_.size());
+  LEEWAY_ASSERT(mask.size() * kWordBits >= links_.size());
+  const bool owner_counts =
+      estimator_ != Estimator::symmetric_ratio || !virtually_lost(block_index);
+  const Present present = present_in(mask, owner_counts);
+  BlockScales block{present.count, !(present.weight > 0.0), 0.0f};
+  std::fill(out.begin(), out.end(), 0.0f);
+  if (block.untouched) {
+    // The control variate needs no contribution to be a guess, but a total of no units at all has
+    // no mean to guess.
+    if (estimator_ == Estimator::augmented && external_control_ && total_weight_ > 0.0)
+      block.control = 1.0f;
+    return block;
+  }
+  switch (estimator_) {
     case Estimator::zero_fill:
-      fill_equal(arrived, divide_or_zero(numerator_, total_weight_), scale);
+      spread_evenly(mask, fair_, out);
       break;
     case Estimator::ratio:
     case Estimator::symmetric_ratio:
-      fill_equal(arrived, divide_or_zero(numerator_, arrived_weight(arrived)), scale);
+      spread_evenly(mask, gain_ / present.weight, out);
+      if (!owner_counts) out[owner_] = 0.0f;
       break;
     case Estimator::stratified:
-      fill_stratified(arrived, scale);
+      stratify(mask, out);
       break;
     case Estimator::horvitz_thompson:
-      fill_by_rate(arrived, scale);
+      rescale_links(mask, out);
       break;
     case Estimator::augmented:
-      control = fill_augmented(arrived, scale);
+      rescale_links(mask, out);
+      block.control = place_control(mask, out);
       break;
   }
-  return {static_cast<float>(control), contributors(arrived)};
+  return block;
 }
 
-void ScalePlan::fill_equal(ArrivalMask arrived, double each, std::span<float> scale) const {
-  for_each_arrived(arrived, [&](std::size_t i) { scale[i] = static_cast<float>(each); });
+// Keyed by what names the block and by nothing that depends on timing, so that every run draws the
+// same.
+bool ScalePlan::virtually_lost(std::uint32_t block_index) const {
+  return to_unit(keyed_hash(seed_, block_index, kVirtualLossStream, step_, owner_)) < loss_;
 }
 
-void ScalePlan::fill_stratified(ArrivalMask arrived, std::span<float> scale) const {
-  const double own = weight_[rules_.owner];
+ScalePlan::Present ScalePlan::present_in(std::span<const std::uint64_t> mask,
+                                         bool owner_counts) const {
+  Present present;
+  for_each_rank(mask, [&](std::size_t rank) {
+    if (rank == owner_ && !owner_counts) return;
+    ++present.count;
+    present.weight += links_[rank].weight;
+  });
+  return present;
+}
+
+void ScalePlan::spread_evenly(std::span<const std::uint64_t> mask, double scale,
+                              std::span<float> out) const {
+  const float rounded = to_scale(scale);
+  for_each_rank(mask, [&](std::size_t rank) { out[rank] = rounded; });
+}
+
+// The owner has exactly its share c_o/C; those of the others that are here stand for all of the
+// others.
+void ScalePlan::stratify(std::span<const std::uint64_t> mask, std::span<float> out) const {
   double others = 0.0;
-  for_each_arrived(arrived, [&](std::size_t i) { others += i == rules_.owner ? 0.0 : weight_[i]; });
-  double own_scale =
-      divide_or_zero(numerator_, own);  // nobody else arrived: the own mean stands for all
+  for_each_rank(mask,
+                [&](std::size_t rank) { others += rank == owner_ ? 0.0 : links_[rank].weight; });
+  const double own = links_[owner_].weight;
   if (others > 0.0) {
-    fill_equal(arrived, numerator_ * (total_weight_ - own) / (total_weight_ * others), scale);
-    own_scale = numerator_ / total_weight_;
+    spread_evenly(mask, gain_ * (total_weight_ - own) / (total_weight_ * others), out);
+    out[owner_] = to_scale(fair_);
+  } else {
+    spread_evenly(mask, gain_ / own, out);
   }
-  if (contains(arrived, rules_.owner)) scale[rules_.owner] = static_cast<float>(own_scale);
 }
 
-void ScalePlan::fill_by_rate(ArrivalMask arrived, std::span<float> scale) const {
-  const double share = divide_or_zero(numerator_, total_weight_);
-  for_each_arrived(arrived,
-                   [&](std::size_t i) { scale[i] = static_cast<float>(rate_weight_[i] * share); });
+void ScalePlan::rescale_links(std::span<const std::uint64_t> mask, std::span<float> out) const {
+  for_each_rank(mask, [&](std::size_t rank) { out[rank] = to_scale(fair_ * link_scale_[rank]); });
 }
 
-// V + sum R w (c/C) (G/c - V): the part of the weight that did not arrive is given to the variate.
-// Negative when more arrived than its expectation.
-double ScalePlan::fill_augmented(ArrivalMask arrived, std::span<float> scale) const {
-  fill_by_rate(arrived, scale);
-  double covered = 0.0;
-  for_each_arrived(arrived, [&](std::size_t i) { covered += rate_weight_[i] * weight_[i]; });
-  const double missing = divide_or_zero(total_weight_ - covered, total_weight_);
-  if (rules_.control_given) return missing;
-  const Rank owner = rules_.owner;
-  const double own = weight_[owner];
-  if (own > 0.0 && contains(arrived, owner)) {
-    scale[owner] = static_cast<float>(numerator_ / total_weight_ + numerator_ * missing / own);
-  }
-  return 0.0;
+// The control variate takes the share that the rescaled contributions do not: 1 - sum w_i c_i / C,
+// negative where they make up for more than was lost here. Without an external one the owner's own
+// mean G_o/c_o is it, which changes the owner's scale only; an owner without units has no mean and
+// leaves plain Horvitz-Thompson.
+float ScalePlan::place_control(std::span<const std::uint64_t> mask, std::span<float> out) const {
+  double held = 0.0;
+  for_each_rank(mask, [&](std::size_t rank) { held += link_scale_[rank] * links_[rank].weight; });
+  const double share = 1.0 - held / total_weight_;
+  if (external_control_) return to_scale(share);
+  const double own = links_[owner_].weight;
+  if (own > 0.0) out[owner_] = to_scale(fair_ + gain_ * share / own);
+  return 0.0f;
 }
 
-double ScalePlan::element_variance(ArrivalMask arrived, std::span<const float> contributions,
-                                   double variate) const {
-  if (total_weight_ <= 0.0) return 0.0;
-  const double share = numerator_ / total_weight_;
-  const double per_unit = divide_or_zero(variate, numerator_);  // the variate of a sum is a sum
-  const double odds = pooled_loss_ < 1.0 ? pooled_loss_ / (1.0 - pooled_loss_) : 0.0;
-  const double own = weight_[rules_.owner];
-  const double own_mean = own > 0.0 ? contributions[rules_.owner] / own : 0.0;
-  const double effective_count_inverse = squared_weight_ / (total_weight_ * total_weight_);
-  switch (rules_.estimator) {
-    case Estimator::zero_fill: {
-      double squares = 0.0;
-      for_each_arrived(arrived, [&](std::size_t i) {
-        squares += i == rules_.owner ? 0.0 : double{contributions[i]} * contributions[i];
-      });
-      return share * share * pooled_loss_ * squares;
-    }
-    case Estimator::ratio:
-    case Estimator::stratified:
-      return numerator_ * numerator_ * odds * effective_count_inverse *
-             spread_variance(arrived, contributions);
-    case Estimator::symmetric_ratio:
-      return numerator_ * numerator_ * count_excess_ * spread_variance(arrived, contributions);
+double ScalePlan::relative_variance() const {
+  if (!(total_weight_ > 0.0) || !(loss_ > 0.0)) return 0.0;
+  switch (estimator_) {
+    case Estimator::zero_fill:
     case Estimator::horvitz_thompson:
-      return share * share * rate_variance(arrived, contributions, 0.0);
+      return gain_ * gain_ * link_variance();
     case Estimator::augmented:
-      return share * share *
-             rate_variance(arrived, contributions, rules_.control_given ? per_unit : own_mean);
+      return gain_ * gain_ * (external_control_ ? 1.0 : 2.0) * link_variance();
+    case Estimator::ratio:
+    case Estimator::symmetric_ratio:
+    case Estimator::stratified:
+      return gain_ * gain_ * pooled_variance();
   }
   return 0.0;
 }
 
-// S2: the variance of the contributions per unit of work, from those that arrived; 0 if fewer than
-// two did.
-double ScalePlan::spread_variance(ArrivalMask arrived, std::span<const float> contributions) const {
-  double weight = 0.0;
-  double squared = 0.0;
-  double sum = 0.0;
-  for_each_arrived(arrived, [&](std::size_t i) {
-    if (weight_[i] <= 0.0) return;
-    weight += weight_[i];
-    squared += weight_[i] * weight_[i];
-    sum += contributions[i];
-  });
-  if (weight <= 0.0) return 0.0;
-  const double mean = sum / weight;
-  double deviations = 0.0;
-  for_each_arrived(arrived, [&](std::size_t i) {
-    if (weight_[i] <= 0.0) return;
-    const double deviation = contributions[i] / weight_[i] - mean;
-    deviations += weight_[i] * deviation * deviation;
-  });
-  return divide_or_zero(deviations, weight - squared / weight);
+// Estimators that treat every link by itself: the variances of the links add up. A link that
+// brought nothing counts with the whole square of what it should have brought.
+double ScalePlan::link_variance() const {
+  double variance = 0.0;
+  for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+    if (rank == owner_) continue;
+    const double share = links_[rank].weight / total_weight_;
+    const double rate = 1.0 - loss_of_link(links_[rank]);
+    double inflation = rate > 0.0 ? link_scale_[rank] - 1.0 : 1.0;
+    if (estimator_ == Estimator::zero_fill) inflation = rate * (1.0 - rate);
+    variance += share * share * inflation;
+  }
+  return variance;
 }
 
-// sum R w (w - 1) (G - c V)^2: each term's expectation over R is its link's share of the variance.
-double ScalePlan::rate_variance(ArrivalMask arrived, std::span<const float> contributions,
-                                double centre) const {
-  double sum = 0.0;
-  for_each_arrived(arrived, [&](std::size_t i) {
-    const double deviation = contributions[i] - weight_[i] * centre;
-    sum += rate_weight_[i] * (rate_weight_[i] - 1.0) * deviation * deviation;
-  });
-  return sum;
-}
+// Estimators that pool the links: expected sum of squared shares less that of the loss-free mean,
+// for equal links with the mean loss rate. Unequal weights enter as the factor by which they reduce
+// the effective number of contributions.
+double ScalePlan::pooled_variance() const {
+  const auto size = static_cast<std::uint32_t>(links_.size());
+  const double n = size;
+  double squared_weights = 0.0;
+  for (const LinkTally& link : links_) squared_weights += link.weight * link.weight;
+  const double concentration = n * squared_weights / (total_weight_ * total_weight_);
 
-bool virtually_lost(double rate, std::uint64_t seed, std::uint32_t round, Rank owner,
-                    std::uint32_t block) {
-  return to_unit(keyed_hash(seed, block, kVirtualLossStream, round, owner)) < rate;
+  double shares = 0.0;
+  if (estimator_ == Estimator::ratio) {
+    shares = mean_owner_share(size, loss_);
+  } else if (estimator_ == Estimator::symmetric_ratio) {
+    shares = mean_inverse_count(size, loss_);
+  } else {
+    const double alone = std::pow(loss_, n - 1.0);  // nobody else arrived: the owner stands for all
+    const double rest = (n - 1.0) / n;
+    shares = (1.0 - alone) / (n * n) + rest * rest * mean_inverse_count(size - 1, loss_) + alone;
+  }
+  return std::max(0.0, concentration * (shares - 1.0 / n));
 }
 
 }  // namespace leeway::aggregate

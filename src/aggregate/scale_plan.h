@@ -1,12 +1,14 @@
-// From what arrived to what each contribution is multiplied by: the estimators of lossy sums and
-// averages.
+// The scales of a lossy sum or average: by what each contribution that arrived is multiplied.
 //
-// A shard's owner makes one plan when the shard settles, from the tallies of all links, and then
-// asks it for the scales of every block (packet-sized range) from that block's arrival bits:
-//   result = sum over ranks of scale[i] * G_i  +  control * V
-// G_i: rank i's contribution, a sum over its c_i units of work; V: the caller's control variate, in
-// units of the result. Formulas, assumptions, variances: README.md, "Estimators". Pure arithmetic
-// in double, in rank order: equal tallies and bits give equal scales on every machine.
+//   result = sum over ranks i of scale_i * G_i + control * c
+//
+// G_i is rank i's contribution, a sum over its c_i units of work (c_i = its weight); c is a control
+// variate, a guess of the result. `avg` estimates sum G / sum c, the mean per unit. `sum` (all
+// weights are 1) estimates sum G, which is N times the average. What each estimator promises, and
+// under which assumption: README.md, "Estimators".
+//
+// Scales are a function of the counts of every link, of which contributions a packet has, and of
+// keyed random bits; of values never. Two ranks that know the same facts get the same bits.
 #pragma once
 
 #include <cstdint>
@@ -19,85 +21,99 @@
 
 namespace leeway::aggregate {
 
-inline constexpr double kUnknownWeight = std::numeric_limits<double>::quiet_NaN();
-
-// What the owner knows about one rank's contribution to this shard. Of the owner's own entry only
-// `weight` counts.
-struct Link {
-  std::uint32_t sent = 0;     // n: packets of the whole flow
-  std::uint32_t arrived = 0;  // k <= n: distinct packets of it that arrived
-  double weight =
-      1.0;  // c >= 0; kUnknownWeight if nothing told it: counts as the mean of the known ones
-  double prior_rate =
-      1.0;  // q, 0 < q <= 1: arrival rate of earlier rounds; used where n == 1 (see LinkRate)
+// What an owner knows about one link into it when an operation settles.
+struct LinkTally {
+  std::uint32_t sent = 0;     // n_i: packets the link carries for this shard
+  std::uint32_t arrived = 0;  // k_i: how many of them arrived, 0 .. n_i
+  // c_i: units behind the contribution, >= 0. It travels with the packets, so it is unknown (NaN)
+  // where none arrived; the mean of the known weights then stands for it. Negative or infinite
+  // weights count as unknown.
+  double weight = std::numeric_limits<double>::quiet_NaN();
+  // q_i: delivery rate of the link smoothed over earlier operations, 0 .. 1. Used by
+  // horvitz_thompson and augmented when n_i == 1, where the realised rate says nothing (1/1
+  // whenever the packet is there).
+  double prior_rate = 1.0;
 };
 
-struct ScaleRules {
-  ReduceOp op = ReduceOp::avg;  // avg, or sum (all weights 1)
-  Estimator estimator = Estimator::ratio;
-  Rank owner = 0;
-  bool control_given =
-      false;  // augmented: the caller has a control variate; otherwise the own contribution serves
-};
-
-// Bit i % 64 of word i / 64 says whether rank i's contribution to the block is there. The owner's
-// own bit is set unless symmetric_ratio lost it virtually.
-using ArrivalMask = std::span<const std::uint64_t>;
-
+// Besides the scales themselves, what one packet's worth of elements was formed from.
 struct BlockScales {
-  float control = 0.0f;  // 0: the variate need not be read (nor may a NaN in it spread)
   std::uint32_t contributors =
-      0;  // contributions of positive weight that entered; 0: all scales are zero
+      0;                  // contributions used, the owner's included unless a virtual loss took it
+  bool untouched = true;  // no contribution with positive weight: all scales are 0
+  float control = 0.0f;   // scale of the external control variate; 0 unless augmented has one
 };
 
+// Prior rates below this count as this: bounds a one-packet weight to 16 at the price of a bias on
+// a link that delivers less than one packet in 16.
+inline constexpr double kPriorRateMin = 1.0 / 16.0;
+
+// The plan of one operation on one owner. Built once its counts are final; then asked once per
+// packet.
 class ScalePlan {
  public:
-  // Allocates only if there are more links than ever before.
-  void prepare(const ScaleRules& rules, std::span<const Link> links);
+  struct Inputs {
+    Estimator estimator = Estimator::ratio;
+    ReduceOp op = ReduceOp::avg;  // sum or avg
+    std::span<const LinkTally>
+        links;  // by rank, the owner's own included (only its weight is used)
+    Rank owner = 0;
+    bool external_control = false;  // augmented: the caller brings a control variate
+    std::uint64_t seed = 0;         // the communicator's; with `step` it keys the virtual losses
+    std::uint32_t step = 0;
+  };
 
-  // scale.size() == number of links; scales of absent ranks are 0. When everything arrived a sum
-  // has all scales exactly 1 and every average of equal weights exactly 1/N (rounded to float).
-  BlockScales scales(ArrivalMask arrived, std::span<float> scale) const;
+  ScalePlan() = default;
+  explicit ScalePlan(const Inputs& inputs);  // copies what it needs; the only call that allocates
 
-  // Chance with which symmetric_ratio loses the own contribution: the pooled loss rate of the links
-  // (earlier rounds' where all flows have one packet).
-  double virtual_loss_rate() const { return virtual_loss_rate_; }
+  // Nothing was lost anywhere: every rank's scale is 1/sum c (avg) or 1 (sum), whatever the
+  // estimator.
+  void complete_scales(std::span<float> out) const;
 
-  // Estimated variance that loss adds to one element of the result, from the contributions that
-  // arrived (values of absent ranks are not read). `variate` as the caller gave it; ignored where
-  // the own contribution serves.
-  double element_variance(ArrivalMask arrived, std::span<const float> contributions,
-                          double variate) const;
+  // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
+  // owner's own is always set). `block_index` is the packet's number in the shard. Absent ranks get
+  // exactly 0.
+  BlockScales scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
+                     std::span<float> out) const;
+
+  // Loss-induced variance of one element of the result, in units of the mean square of one
+  // contribution per unit (G_i/c_i); 0 when nothing was lost. Estimated from the realised rates
+  // k_i/n_i. With contributions of mean zero, equal mean square and independent of each other it is
+  // unbiased on equal links; a mean they have in common changes nothing for zero_fill and
+  // horvitz_thompson, and makes it an upper bound for the others. Biases (zero_fill's, ratio's on
+  // unequal data) are no variance and not in it. Formulas: README.md, "Variance".
+  double relative_variance() const;
 
  private:
-  void find_weights(std::span<const Link> links);
-  void find_rates(std::span<const Link> links);
-  double arrived_weight(ArrivalMask arrived) const;
-  std::uint32_t contributors(ArrivalMask arrived) const;
+  struct Present {
+    std::uint32_t count = 0;
+    double weight = 0.0;  // sum of c_i
+  };
 
-  void fill_equal(ArrivalMask arrived, double each, std::span<float> scale) const;
-  void fill_stratified(ArrivalMask arrived, std::span<float> scale) const;
-  void fill_by_rate(ArrivalMask arrived, std::span<float> scale) const;
-  double fill_augmented(ArrivalMask arrived, std::span<float> scale) const;
+  void take_weights(ReduceOp op);
+  void take_link_scales();
+  bool virtually_lost(std::uint32_t block_index) const;
+  Present present_in(std::span<const std::uint64_t> mask, bool owner_counts) const;
 
-  double spread_variance(ArrivalMask arrived, std::span<const float> contributions) const;
-  double rate_variance(ArrivalMask arrived, std::span<const float> contributions,
-                       double centre) const;
+  void spread_evenly(std::span<const std::uint64_t> mask, double scale, std::span<float> out) const;
+  void stratify(std::span<const std::uint64_t> mask, std::span<float> out) const;
+  void rescale_links(std::span<const std::uint64_t> mask, std::span<float> out) const;
+  float place_control(std::span<const std::uint64_t> mask, std::span<float> out) const;
 
-  ScaleRules rules_;
-  std::vector<double> weight_;       // c_i, unknown ones replaced by the mean
-  std::vector<double> rate_weight_;  // w_i: inverse arrival rate of link i; the owner's is 1
-  double total_weight_ = 0.0;        // C = sum of c_i over all ranks
-  double squared_weight_ = 0.0;      // sum of c_i^2
-  double numerator_ = 1.0;           // 1 for avg, C for sum
-  double pooled_loss_ = 0.0;         // p over all links of this round
-  double virtual_loss_rate_ = 0.0;
-  double count_excess_ = 0.0;  // symmetric_ratio: E[1/K | K >= 1] - 1/N
+  double pooled_variance() const;
+  double link_variance() const;
+
+  Estimator estimator_ = Estimator::ratio;
+  Rank owner_ = 0;
+  bool external_control_ = false;
+  std::uint64_t seed_ = 0;
+  std::uint32_t step_ = 0;
+  std::vector<LinkTally> links_;  // weights completed: every c_i is known or assumed
+  std::vector<double>
+      link_scale_;             // w_i = n_i/k_i, or 1/q_i; 1 for the owner; 0 where nothing arrived
+  double total_weight_ = 0.0;  // C = sum of c_i over all ranks
+  double gain_ = 1.0;          // result over average: N for a sum, else 1
+  double fair_ = 0.0;  // gain/C, the scale of a contribution when nothing is lost; 0 when C = 0
+  double loss_ = 0.0;  // mean realised loss rate of the links into the owner
 };
-
-// Whether symmetric_ratio loses the owner's own contribution to a block: a keyed draw, so that a
-// round replays.
-bool virtually_lost(double rate, std::uint64_t seed, std::uint32_t round, Rank owner,
-                    std::uint32_t block);
 
 }  // namespace leeway::aggregate
