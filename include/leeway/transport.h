@@ -54,8 +54,8 @@ struct TransportCounters {
   std::uint64_t receive_calls = 0;
   std::uint64_t from_strangers = 0;   // datagrams of unknown addresses, dropped
   std::uint64_t oversized = 0;        // truncated by the kernel, dropped
-  std::uint64_t send_errors = 0;      // trains dropped after an error other than "try again"
-  std::uint64_t kernel_drops = 0;     // receive-queue overflows where the system tells (SO_RXQ_OVFL)
+  std::uint64_t send_errors = 0;      // trains (without UDP_SEGMENT: datagrams) dropped after an error
+  std::uint64_t kernel_drops = 0;     // receive-queue overflows where the system tells (SO_MEMINFO)
 };
 
 class LEEWAY_EXPORT DatagramTransport {

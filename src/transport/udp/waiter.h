@@ -1,10 +1,11 @@
 // Sleeping until a socket is ready, another thread calls, or time is up.
 //
-// ppoll() on the socket and an eventfd rather than Asio's loop: with the leanest use of Asio (one outstanding
-// async_wait, one timer moved only to earlier times) a wait took 0.82 us against 0.52 us when data were there, its
-// edge-triggered event for datagrams that polling had already taken ends the next wait for nothing (one more wait and
-// one more empty receive, about 1.1 us), and starting an operation outside run() allocates. Sockets, addresses and
-// the rendezvous stay with Asio.
+// ppoll() on the socket and an eventfd rather than Asio's loop. Measured with data already there (Asio 1.22, Linux 6.18):
+// ppoll() 0.55 us; Asio with an exact timer for each wait 1.37 us and two allocations; with one timer that only moves to
+// earlier times 0.66 us, one allocation and ends that come too early. A transport never allocates after construction, so
+// Asio would need its own handler allocators on top. Sockets, addresses and the rendezvous stay with Asio.
+//
+// A timeout ends up to the thread's timer slack late (Linux: 50 us unless set with PR_SET_TIMERSLACK).
 #pragma once
 
 #include <atomic>
