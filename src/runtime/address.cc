@@ -11,9 +11,10 @@ namespace leeway::runtime {
 namespace {
 
 Status malformed(std::string_view text) {
-  return Status::error(StatusCode::kInvalidArgument,
-                       "rendezvous address \"%.*s\" is not host:port or [v6]:port with a port of 1 to 65535",
-                       static_cast<int>(std::min<std::size_t>(text.size(), 80)), text.data());
+  return Status::error(
+      StatusCode::kInvalidArgument,
+      "rendezvous address \"%.*s\" is not host:port or [v6]:port with a port of 1 to 65535",
+      static_cast<int>(std::min<std::size_t>(text.size(), 80)), text.data());
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
@@ -47,9 +48,11 @@ Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where) {
   asio::ip::tcp::resolver resolver(io);
   const auto found = resolver.resolve(where.host, std::to_string(where.port), error);
   if (error || found.empty()) {
-    const bool unknown = !error || error == asio::error::host_not_found || error == asio::error::no_data;
+    const bool unknown =
+        !error || error == asio::error::host_not_found || error == asio::error::no_data;
     return Status::error(unknown ? StatusCode::kInvalidArgument : StatusCode::kUnavailable,
-                         "rendezvous host \"%.80s\" does not resolve (%s); check the name, or give rank 0's address as "
+                         "rendezvous host \"%.80s\" does not resolve (%s); check the name, or give "
+                         "rank 0's address as "
                          "LEEWAY_RENDEZVOUS=address:port",
                          where.host.c_str(), error.message().c_str());
   }

@@ -26,8 +26,8 @@ struct ResolvedHost {
   bool literal = false;                            // the host was an address, not a name
 };
 
-// Blocks for as long as the system's resolver does. kInvalidArgument: there is no such name; kUnavailable: the resolver
-// did not answer and may later.
+// Blocks for as long as the system's resolver does. kInvalidArgument: there is no such name;
+// kUnavailable: the resolver did not answer and may later.
 Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where);
 
 // IPv4 inside IPv6 (::ffff:a.b.c.d) as plain IPv4, anything else as it is.

@@ -12,30 +12,36 @@
 namespace leeway::runtime {
 namespace {
 
-ByteSpan bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+ByteSpan bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 Status check_version(const control::Hello& hello, const std::string& from) {
   if (hello.protocol_version() == wire::kVersion) return {};
   return Status::error(StatusCode::kMismatch,
-                       "rank %u at %s speaks protocol version %u (Leeway %s), rank 0 version %u (Leeway %s); install the "
+                       "rank %u at %s speaks protocol version %u (Leeway %s), rank 0 version %u "
+                       "(Leeway %s); install the "
                        "same Leeway everywhere",
                        hello.rank(), from.c_str(), hello.protocol_version(),
                        printable(hello.library_version(), 16).c_str(), unsigned{wire::kVersion},
                        LEEWAY_VERSION_STRING);
 }
 
-Status check_place(const control::Hello& hello, const LocalConfiguration& root, const std::string& from) {
+Status check_place(const control::Hello& hello, const LocalConfiguration& root,
+                   const std::string& from) {
   const auto size = static_cast<std::uint32_t>(root.size);
   if (hello.world_size() != size) {
-    return Status::error(StatusCode::kMismatch, "rank %u at %s expects %u ranks, rank 0 expects %u", hello.rank(),
-                         from.c_str(), hello.world_size(), size);
+    return Status::error(StatusCode::kMismatch, "rank %u at %s expects %u ranks, rank 0 expects %u",
+                         hello.rank(), from.c_str(), hello.world_size(), size);
   }
   if (hello.rank() >= size) {
-    return Status::error(StatusCode::kMismatch, "the process at %s says it is rank %u, but %u ranks are 0 to %u",
+    return Status::error(StatusCode::kMismatch,
+                         "the process at %s says it is rank %u, but %u ranks are 0 to %u",
                          from.c_str(), hello.rank(), size, size - 1);
   }
   if (hello.rank() == 0) {
-    return Status::error(StatusCode::kMismatch, "two processes claim rank 0: the one at %s and the one at %s",
+    return Status::error(StatusCode::kMismatch,
+                         "two processes claim rank 0: the one at %s and the one at %s",
                          root.rendezvous.c_str(), from.c_str());
   }
   return {};
@@ -44,29 +50,34 @@ Status check_place(const control::Hello& hello, const LocalConfiguration& root, 
 Status check_configuration(const control::Hello& hello, const LocalConfiguration& root) {
   const control::Configuration& theirs = hello.configuration();
   if (theirs.communicator_name() != root.name) {
-    return Status::error(StatusCode::kMismatch,
-                         "rank %u joins communicator \"%s\", rank 0 communicator \"%s\"; names must be equal",
-                         hello.rank(), printable(theirs.communicator_name()).c_str(), printable(root.name).c_str());
+    return Status::error(
+        StatusCode::kMismatch,
+        "rank %u joins communicator \"%s\", rank 0 communicator \"%s\"; names must be equal",
+        hello.rank(), printable(theirs.communicator_name()).c_str(), printable(root.name).c_str());
   }
   if (theirs.window_bytes() != root.window_bytes) {
-    return Status::error(StatusCode::kMismatch,
-                         "rank %u has a window of %u bytes, rank 0 of %u; LEEWAY_WINDOW_BYTES must be equal on all "
-                         "ranks",
-                         hello.rank(), theirs.window_bytes(), root.window_bytes);
+    return Status::error(
+        StatusCode::kMismatch,
+        "rank %u has a window of %u bytes, rank 0 of %u; LEEWAY_WINDOW_BYTES must be equal on all "
+        "ranks",
+        hello.rank(), theirs.window_bytes(), root.window_bytes);
   }
   const std::uint32_t datagram = theirs.datagram_bytes();
   if (datagram < limits::kDatagramBytesMin || datagram > limits::kDatagramBytesMax) {
-    return Status::error(StatusCode::kMismatch, "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
-                         hello.rank(), datagram, limits::kDatagramBytesMin, limits::kDatagramBytesMax);
+    return Status::error(
+        StatusCode::kMismatch, "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
+        hello.rank(), datagram, limits::kDatagramBytesMin, limits::kDatagramBytesMax);
   }
   return {};
 }
 
-// Rank 0's own address: the one it was told to use, or one by which the others reached it, best not loopback.
+// Rank 0's own address: the one it was told to use, or one by which the others reached it, best not
+// loopback.
 asio::ip::address root_address(const LocalConfiguration& root, std::span<const Joined> others) {
   if (const auto own = address_from_bytes(root.data_address)) return *own;
-  const auto remote = std::find_if(others.begin(), others.end(),
-                                   [](const Joined& joined) { return !joined.reached_at.is_loopback(); });
+  const auto remote = std::find_if(others.begin(), others.end(), [](const Joined& joined) {
+    return !joined.reached_at.is_loopback();
+  });
   return (remote != others.end() ? *remote : others.front()).reached_at;
 }
 
@@ -77,13 +88,15 @@ asio::ip::address data_address(const Joined& joined, const asio::ip::address& ro
 
 }  // namespace
 
-Status check_hello(const control::Hello& hello, const LocalConfiguration& root, const std::string& from) {
+Status check_hello(const control::Hello& hello, const LocalConfiguration& root,
+                   const std::string& from) {
   if (Status status = check_version(hello, from); !status.ok()) return status;
   if (Status status = check_place(hello, root, from); !status.ok()) return status;
   return check_configuration(hello, root);
 }
 
-Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined> others, std::uint32_t epoch) {
+Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined> others,
+                         std::uint32_t epoch) {
   Group group{epoch, root.seed, root.datagram_bytes, {}};
   const asio::ip::address first = unmapped(root_address(root, others));
   group.members.push_back({to_bytes(first), root.data_port, root.receive_buffer_bytes});
@@ -92,7 +105,8 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined>
     const asio::ip::address address = unmapped(data_address(joined, first));
     if (address.is_v4() != first.is_v4()) {
       return Status::error(StatusCode::kMismatch,
-                           "rank %u has data address %s, rank 0 has %s: one is IPv4, the other IPv6; set LEEWAY_BIND or "
+                           "rank %u has data address %s, rank 0 has %s: one is IPv4, the other "
+                           "IPv6; set LEEWAY_BIND or "
                            "LEEWAY_RENDEZVOUS so that all use one family",
                            hello.rank(), address.to_string().c_str(), first.to_string().c_str());
     }
@@ -108,7 +122,8 @@ std::string list_ranks(const std::vector<Rank>& ascending) {
   std::string text;
   int ranges = 0;
   for (std::size_t i = 0; i < ascending.size();) {
-    if (ranges++ == kRangesMax) return text + " and " + std::to_string(ascending.size() - i) + " more";
+    if (ranges++ == kRangesMax)
+      return text + " and " + std::to_string(ascending.size() - i) + " more";
     std::size_t last = i;
     while (last + 1 < ascending.size() && ascending[last + 1] == ascending[last] + 1) ++last;
     if (i > 0) text += ", ";

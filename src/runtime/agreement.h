@@ -1,4 +1,5 @@
-// Rank 0's judgement, free of sockets: may this rank join, who is missing, and what the group looks like.
+// Rank 0's judgement, free of sockets: may this rank join, who is missing, and what the group looks
+// like.
 #pragma once
 
 #include <asio/ip/address.hpp>
@@ -20,15 +21,19 @@ struct Joined {
   asio::ip::address reached_at;  // rank 0's address as the rank reached it
 };
 
-// Whether a Hello fits rank 0's own configuration; the error names both sides. `from` is where it came from.
-Status check_hello(const control::Hello& hello, const LocalConfiguration& root, const std::string& from);
+// Whether a Hello fits rank 0's own configuration; the error names both sides. `from` is where it
+// came from.
+Status check_hello(const control::Hello& hello, const LocalConfiguration& root,
+                   const std::string& from);
 
-// The table of all ranks. `others` are ranks 1 .. size-1 in order. kMismatch when the data addresses are not all of one
-// family, because then some ranks could not send to each other.
+// The table of all ranks. `others` are ranks 1 .. size-1 in order. kMismatch when the data
+// addresses are not all of one family, because then some ranks could not send to each other.
 //
-// A rank on rank 0's machine may have come over loopback, and ranks elsewhere over the network. Addresses that everyone
-// can use are wanted, so with at least one rank elsewhere the loopback ones give way to rank 0's network address.
-Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined> others, std::uint32_t epoch);
+// A rank on rank 0's machine may have come over loopback, and ranks elsewhere over the network.
+// Addresses that everyone can use are wanted, so with at least one rank elsewhere the loopback ones
+// give way to rank 0's network address.
+Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined> others,
+                         std::uint32_t epoch);
 
 // "1, 3-5, 9"; beyond eight ranges "... and 12 more". For error texts.
 std::string list_ranks(const std::vector<Rank>& ascending);

@@ -1,8 +1,9 @@
-// How ranks become a group: every rank tells rank 0 what it is and where its data socket listens; rank 0 checks that
-// all agree and sends everybody the table of members. Messages: proto/README.md, "Rendezvous".
+// How ranks become a group: every rank tells rank 0 what it is and where its data socket listens;
+// rank 0 checks that all agree and sends everybody the table of members. Messages:
+// proto/RENDEZVOUS.md.
 //
-// join_group() blocks its caller, starts no thread, and leaves nothing running: no connection outlives it, so the
-// death of rank 0 later disturbs nobody's control channel.
+// join_group() blocks its caller, starts no thread, and leaves nothing running: no connection
+// outlives it, so the death of rank 0 later disturbs nobody's control channel.
 #pragma once
 
 #include <chrono>
@@ -28,7 +29,8 @@ struct LocalConfiguration {
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
   std::uint32_t window_bytes = 0;          // equal on all ranks; 0 = derive
   std::uint64_t seed = 0;                  // rank 0's is used
-  std::vector<std::byte> data_address;     // 4 or 16 bytes; empty = the address by which rank 0 and this rank talk
+  std::vector<std::byte>
+      data_address;  // 4 or 16 bytes; empty = the address by which rank 0 and this rank talk
   std::uint16_t data_port = 0;
   Duration join_timeout = std::chrono::seconds(60);
 };
@@ -46,21 +48,27 @@ struct Group {
   std::vector<Member> members;       // by rank
 };
 
-// What strangers on the port may cost rank 0, and how long it stays to explain a failure. Tests shorten the times.
+// What strangers on the port may cost rank 0, and how long it stays to explain a failure. Tests
+// shorten the times.
 struct RendezvousLimits {
-  // Connections that have not said who they are. Beyond this the oldest is closed; a rank that is hit tries again.
+  // Connections that have not said who they are. Beyond this the oldest is closed; a rank that is
+  // hit tries again.
   std::size_t half_open_max = 64;
   // From accepting a connection to its complete Hello, which a rank sends at once.
   Duration hello_timeout = std::chrono::seconds(3);
-  // After a rank was rejected: how long rank 0 stays to tell the reason to ranks that have not come yet.
+  // After a rank was rejected: how long rank 0 stays to tell the reason to ranks that have not come
+  // yet.
   Duration linger = std::chrono::seconds(1);
 };
 
 // Meets the other ranks, or says within join_timeout (of the least patient rank) why that failed:
 //   kInvalidArgument  this rank's own configuration makes no sense, or the host name does not exist
 //   kUnavailable      rank 0 cannot listen, is absent, or ranks are missing; the text lists them
-//   kMismatch         ranks disagree (rank taken twice, size, version, name, window, address family); names both sides
-// When rank 0 rejects one rank, all ranks fail with the same text. With size 1 no network is touched. `log` may be null.
-Result<Group> join_group(const LocalConfiguration& local, Log* log = nullptr, const RendezvousLimits& limits = {});
+//   kMismatch         ranks disagree (rank taken twice, size, version, name, window, address
+//   family); names both sides
+// When rank 0 rejects one rank, all ranks fail with the same text. With size 1 no network is
+// touched. `log` may be null.
+Result<Group> join_group(const LocalConfiguration& local, Log* log = nullptr,
+                         const RendezvousLimits& limits = {});
 
 }  // namespace leeway::runtime

@@ -16,17 +16,23 @@ std::uint32_t load_big_endian(const std::array<unsigned char, kLengthPrefixBytes
   return value;
 }
 
-bool is_address(const std::string& bytes) { return bytes.size() == 4 || bytes.size() == 16; }
-bool is_port(std::uint32_t port) { return port >= 1 && port <= 65535; }
+bool is_address(const std::string& bytes) {
+  return bytes.size() == 4 || bytes.size() == 16;
+}
+bool is_port(std::uint32_t port) {
+  return port >= 1 && port <= 65535;
+}
 
 bool is_usable(const control::Group& group, int size) {
   if (group.epoch() == 0 || group.members_size() != size) return false;
-  if (group.datagram_bytes() < limits::kDatagramBytesMin || group.datagram_bytes() > limits::kDatagramBytesMax) {
+  if (group.datagram_bytes() < limits::kDatagramBytesMin ||
+      group.datagram_bytes() > limits::kDatagramBytesMax) {
     return false;
   }
-  return std::all_of(group.members().begin(), group.members().end(), [](const control::Member& member) {
-    return is_address(member.data().address()) && is_port(member.data().port());
-  });
+  return std::all_of(group.members().begin(), group.members().end(),
+                     [](const control::Member& member) {
+                       return is_address(member.data().address()) && is_port(member.data().port());
+                     });
 }
 
 }  // namespace
@@ -36,21 +42,25 @@ std::string frame_of(const google::protobuf::MessageLite& message) {
   assert(body.size() <= limits::kControlMessageBytesMax);
   std::string frame;
   frame.reserve(kLengthPrefixBytes + body.size());
-  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(body.size() >> shift));
+  for (int shift = 24; shift >= 0; shift -= 8)
+    frame.push_back(static_cast<char>(body.size() >> shift));
   return frame + body;
 }
 
-void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame, std::function<void(FrameOutcome)> done) {
+void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame,
+                      std::function<void(FrameOutcome)> done) {
   const auto on_body = [done](std::error_code error, std::size_t) {
     done(error ? FrameOutcome::closed : FrameOutcome::complete);
   };
-  asio::async_read(socket, asio::buffer(frame.prefix), [&, done, on_body](std::error_code error, std::size_t) {
-    if (error) return done(FrameOutcome::closed);
-    const std::uint32_t bytes = load_big_endian(frame.prefix);
-    if (bytes > limits::kControlMessageBytesMax) return done(FrameOutcome::oversized);
-    frame.body.resize(bytes);
-    asio::async_read(socket, asio::buffer(frame.body), on_body);
-  });
+  asio::async_read(socket, asio::buffer(frame.prefix),
+                   [&, done, on_body](std::error_code error, std::size_t) {
+                     if (error) return done(FrameOutcome::closed);
+                     const std::uint32_t bytes = load_big_endian(frame.prefix);
+                     if (bytes > limits::kControlMessageBytesMax)
+                       return done(FrameOutcome::oversized);
+                     frame.body.resize(bytes);
+                     asio::async_read(socket, asio::buffer(frame.body), on_body);
+                   });
 }
 
 std::optional<control::Hello> parse_hello(const std::string& body) {
@@ -88,7 +98,8 @@ Status status_of(const control::Rejection& rejection) {
 
 std::string printable(const std::string& text, std::size_t length_max) {
   std::string clean = text.substr(0, length_max);
-  std::replace_if(clean.begin(), clean.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
+  std::replace_if(
+      clean.begin(), clean.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
   return clean;
 }
 

@@ -1,6 +1,6 @@
-// Rendezvous messages on a TCP connection: a 32-bit big-endian length, then a Protobuf message that begins with a magic
-// number. Every byte is taken from a stranger until the magic says otherwise; no length is believed before it is
-// checked.
+// Rendezvous messages on a TCP connection: a 32-bit big-endian length, then a Protobuf message that
+// begins with a magic number. Every byte is taken from a stranger until the magic says otherwise;
+// no length is believed before it is checked.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ namespace leeway::runtime {
 inline constexpr std::uint32_t kControlMagic = 0x4C575256;  // "LWRV"
 inline constexpr std::size_t kLengthPrefixBytes = 4;
 
-// The bytes of a message with its prefix. The message must be within limits::kControlMessageBytesMax.
+// The bytes of a message with its prefix. The message must be within
+// limits::kControlMessageBytesMax.
 std::string frame_of(const google::protobuf::MessageLite& message);
 
 struct IncomingFrame {
@@ -28,22 +29,26 @@ struct IncomingFrame {
 };
 enum class FrameOutcome : std::uint8_t { complete, closed, oversized };
 
-// Reads one frame; `frame` and `socket` must live until `done` is called. A connection that ends early is `closed`.
-void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame, std::function<void(FrameOutcome)> done);
+// Reads one frame; `frame` and `socket` must live until `done` is called. A connection that ends
+// early is `closed`.
+void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame,
+                      std::function<void(FrameOutcome)> done);
 
-// A Hello whose fields can be used without further checks of form: magic right, numbers in the ranges of their types,
-// addresses of 0, 4 or 16 bytes, port not 0. A Hello of another protocol version is returned with only its version,
-// library version and rank meaning anything. Nothing: not a message of ours.
+// A Hello whose fields can be used without further checks of form: magic right, numbers in the
+// ranges of their types, addresses of 0, 4 or 16 bytes, port not 0. A Hello of another protocol
+// version is returned with only its version, library version and rank meaning anything. Nothing:
+// not a message of ours.
 std::optional<control::Hello> parse_hello(const std::string& body);
 
-// A Welcome with exactly one outcome; a group in it is complete: `size` members, usable addresses, epoch not 0, datagram
-// size within limits.
+// A Welcome with exactly one outcome; a group in it is complete: `size` members, usable addresses,
+// epoch not 0, datagram size within limits.
 std::optional<control::Welcome> parse_welcome(const std::string& body, int size);
 
 control::Welcome rejection_of(const Status& reason);
 Status status_of(const control::Rejection& rejection);
 
-// Text of another process, safe to print: at most `length_max` characters, control and non-ASCII characters as '?'.
+// Text of another process, safe to print: at most `length_max` characters, control and non-ASCII
+// characters as '?'.
 std::string printable(const std::string& text, std::size_t length_max = 40);
 
 }  // namespace leeway::runtime

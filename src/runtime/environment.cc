@@ -24,8 +24,8 @@ struct Convention {
 constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::leeway, "LEEWAY_RANK", "LEEWAY_WORLD_SIZE", "LEEWAY_LOCAL_RANK", nullptr},
     {LauncherKind::torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-    {LauncherKind::open_mpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {LauncherKind::open_mpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {LauncherKind::pmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
@@ -34,12 +34,15 @@ constexpr std::array<EnvironmentVariable, 12> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
-    {"LEEWAY_RENDEZVOUS", "host:port where rank 0 listens; [v6]:port for IPv6", "from the launcher where possible"},
+    {"LEEWAY_RENDEZVOUS", "host:port where rank 0 listens; [v6]:port for IPv6",
+     "from the launcher where possible"},
     {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
     {"LEEWAY_JOIN_TIMEOUT_MS", "patience at the rendezvous", "60000"},
     {"LEEWAY_DATAGRAM_BYTES", "largest UDP payload, 512 to 9216", "from the path MTU"},
-    {"LEEWAY_SOCKET_BUFFER_BYTES", "socket buffer per direction", "8 MiB, or what the kernel allows"},
-    {"LEEWAY_WINDOW_BYTES", "data in flight to one peer; equal on all ranks", "the peers' receive buffers"},
+    {"LEEWAY_SOCKET_BUFFER_BYTES", "socket buffer per direction",
+     "8 MiB, or what the kernel allows"},
+    {"LEEWAY_WINDOW_BYTES", "data in flight to one peer; equal on all ranks",
+     "the peers' receive buffers"},
     {"LEEWAY_SEED", "permutations and stochastic rounding; rank 0's counts", "0"},
     {"LEEWAY_FAULT", "injected faults, e.g. loss=0.1,burst=8,delay=5ms", "none"},
     {"LEEWAY_LOG", "trace, debug, info, warn, error or off", "warn"},
@@ -62,11 +65,14 @@ class Reader {
     if (value == nullptr) return std::optional<Number>();
     const std::string_view digits = value;
     Number parsed{};
-    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
-    if (error == std::errc() && stop == digits.data() + digits.size() && parsed >= min && parsed <= max) {
+    const auto [stop, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
+    if (error == std::errc() && stop == digits.data() + digits.size() && parsed >= min &&
+        parsed <= max) {
       return std::optional<Number>(parsed);
     }
-    return Status::error(StatusCode::kInvalidArgument, "%s=\"%.60s\" is not a whole number from %s to %s", name, value,
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s=\"%.60s\" is not a whole number from %s to %s", name, value,
                          std::to_string(min).c_str(), std::to_string(max).c_str());
   }
 
@@ -81,7 +87,8 @@ Result<const Convention*> find_convention(const Reader& read) {
     const bool has_size = read.text(convention.size) != nullptr;
     if (has_rank && has_size) return &convention;
     if (convention.kind == LauncherKind::leeway && has_rank != has_size) {
-      return Status::error(StatusCode::kInvalidArgument, "%s is set but %s is not; set both or neither",
+      return Status::error(StatusCode::kInvalidArgument,
+                           "%s is set but %s is not; set both or neither",
                            has_rank ? convention.rank : convention.size,
                            has_rank ? convention.size : convention.rank);
     }
@@ -99,8 +106,8 @@ Status read_place(const Reader& read, const Convention& names, Launcher& launche
   const auto local_size = read.number<int>(names.local_size, 1, limits::kPeersMax);
   if (!local_size.ok()) return local_size.status();
   if (**rank >= **size) {
-    return Status::error(StatusCode::kInvalidArgument, "%s=%d is impossible with %s=%d", names.rank, **rank,
-                         names.size, **size);
+    return Status::error(StatusCode::kInvalidArgument, "%s=%d is impossible with %s=%d", names.rank,
+                         **rank, names.size, **size);
   }
   launcher = {names.kind, **rank, **size, *local_rank, *local_size, {}};
   return {};
@@ -116,7 +123,8 @@ Result<std::string> torchrun_rendezvous(const Reader& read) {
   return to_text(HostPort{host, static_cast<std::uint16_t>(ours)});
 }
 
-// What is equal on all ranks of a job and different between jobs of one machine; empty when nothing is.
+// What is equal on all ranks of a job and different between jobs of one machine; empty when nothing
+// is.
 std::string job_identifier(const Reader& read) {
   for (const char* const name : {"OMPI_MCA_orte_ess_jobid", "PMIX_NAMESPACE"}) {
     if (const char* const value = read.text(name)) return value;
@@ -128,7 +136,8 @@ std::string job_identifier(const Reader& read) {
 
 bool on_one_machine(const Reader& read, const Launcher& launcher) {
   const char* const nodes = read.text("SLURM_STEP_NUM_NODES");
-  return launcher.local_size == launcher.size || (nodes != nullptr && std::string_view(nodes) == "1");
+  return launcher.local_size == launcher.size ||
+         (nodes != nullptr && std::string_view(nodes) == "1");
 }
 
 // FNV-1a: small, and the same on every machine and library, unlike std::hash.
@@ -146,7 +155,8 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
   }
   if (launcher.kind == LauncherKind::torchrun) return torchrun_rendezvous(read);
   const std::string job = job_identifier(read);
-  const bool derivable = launcher.kind != LauncherKind::none && launcher.kind != LauncherKind::leeway;
+  const bool derivable =
+      launcher.kind != LauncherKind::none && launcher.kind != LauncherKind::leeway;
   if (!derivable || job.empty() || !on_one_machine(read, launcher)) return std::string();
   return "127.0.0.1:" + std::to_string(port_of_job(job));
 }
@@ -156,9 +166,11 @@ Status read_sizes(const Reader& read, Options& options) {
                                                  limits::kDatagramBytesMax);
   if (!datagram.ok()) return datagram.status();
   // setsockopt takes an int.
-  const auto buffer = read.number<std::size_t>("LEEWAY_SOCKET_BUFFER_BYTES", 1, std::numeric_limits<int>::max());
+  const auto buffer =
+      read.number<std::size_t>("LEEWAY_SOCKET_BUFFER_BYTES", 1, std::numeric_limits<int>::max());
   if (!buffer.ok()) return buffer.status();
-  const auto window = read.number<std::size_t>("LEEWAY_WINDOW_BYTES", 1, std::numeric_limits<std::uint32_t>::max());
+  const auto window =
+      read.number<std::size_t>("LEEWAY_WINDOW_BYTES", 1, std::numeric_limits<std::uint32_t>::max());
   if (!window.ok()) return window.status();
   options.datagram_bytes = datagram->value_or(options.datagram_bytes);
   options.socket_buffer_bytes = buffer->value_or(options.socket_buffer_bytes);
@@ -170,7 +182,8 @@ Status read_join_timeout_and_seed(const Reader& read, Options& options) {
   constexpr std::int64_t kDayMs = 24 * 3600 * 1000;
   const auto timeout = read.number<std::int64_t>("LEEWAY_JOIN_TIMEOUT_MS", 1, kDayMs);
   if (!timeout.ok()) return timeout.status();
-  const auto seed = read.number<std::uint64_t>("LEEWAY_SEED", 0, std::numeric_limits<std::uint64_t>::max());
+  const auto seed =
+      read.number<std::uint64_t>("LEEWAY_SEED", 0, std::numeric_limits<std::uint64_t>::max());
   if (!seed.ok()) return seed.status();
   if (*timeout) options.join_timeout = std::chrono::milliseconds(**timeout);
   options.seed = seed->value_or(options.seed);
@@ -184,7 +197,8 @@ Status read_bind(const Reader& read, Options& options) {
   asio::ip::make_address(value, error);
   if (error) {
     return Status::error(StatusCode::kInvalidArgument,
-                         "LEEWAY_BIND=\"%.60s\" is not an IPv4 or IPv6 address of this machine", value);
+                         "LEEWAY_BIND=\"%.60s\" is not an IPv4 or IPv6 address of this machine",
+                         value);
   }
   options.bind_address = value;
   return {};
@@ -194,13 +208,15 @@ Status read_fault_and_log(const Reader& read, Options& options) {
   if (const char* const value = read.text("LEEWAY_FAULT")) {
     auto faults = parse_faults(value);
     if (!faults.ok()) {
-      return Status::error(faults.status().code(), "LEEWAY_FAULT=\"%.60s\": %s", value, faults.status().c_str());
+      return Status::error(faults.status().code(), "LEEWAY_FAULT=\"%.60s\": %s", value,
+                           faults.status().c_str());
     }
     options.faults = *faults;
   }
   if (const char* const value = read.text("LEEWAY_LOG")) {
     const auto level = parse_log_level(value);
-    if (!level.ok()) return Status::error(level.status().code(), "LEEWAY_LOG: %s", level.status().c_str());
+    if (!level.ok())
+      return Status::error(level.status().code(), "LEEWAY_LOG: %s", level.status().c_str());
     options.log_level = value;
   }
   return {};
@@ -214,12 +230,18 @@ EnvironmentGetter process_environment() {
 
 std::string_view to_string(LauncherKind kind) {
   switch (kind) {
-    case LauncherKind::none: return "none";
-    case LauncherKind::leeway: return "leeway";
-    case LauncherKind::torchrun: return "torchrun";
-    case LauncherKind::open_mpi: return "Open MPI";
-    case LauncherKind::pmi: return "PMI";
-    case LauncherKind::slurm: return "Slurm";
+    case LauncherKind::none:
+      return "none";
+    case LauncherKind::leeway:
+      return "leeway";
+    case LauncherKind::torchrun:
+      return "torchrun";
+    case LauncherKind::open_mpi:
+      return "Open MPI";
+    case LauncherKind::pmi:
+      return "PMI";
+    case LauncherKind::slurm:
+      return "Slurm";
   }
   return "unknown";
 }
@@ -254,7 +276,9 @@ Result<Options> options_from_environment(const EnvironmentGetter& get) {
   return options;
 }
 
-std::span<const EnvironmentVariable> environment_variables() { return kVariables; }
+std::span<const EnvironmentVariable> environment_variables() {
+  return kVariables;
+}
 
 }  // namespace leeway::runtime
 

@@ -12,27 +12,35 @@
 namespace leeway::runtime {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevelNames = {{{"trace", LogLevel::trace},
-                                                                               {"debug", LogLevel::debug},
-                                                                               {"info", LogLevel::info},
-                                                                               {"warn", LogLevel::warn},
-                                                                               {"error", LogLevel::error},
-                                                                               {"off", LogLevel::off}}};
+constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevelNames = {
+    {{"trace", LogLevel::trace},
+     {"debug", LogLevel::debug},
+     {"info", LogLevel::info},
+     {"warn", LogLevel::warn},
+     {"error", LogLevel::error},
+     {"off", LogLevel::off}}};
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::trace: return spdlog::level::trace;
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warn: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
-    case LogLevel::off: break;
+    case LogLevel::trace:
+      return spdlog::level::trace;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::off:
+      break;
   }
   return spdlog::level::off;
 }
 
 Instant steady_now() {
-  return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()).count()};
+  return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())
+              .count()};
 }
 
 }  // namespace
@@ -93,7 +101,8 @@ void Log::print(LogLevel level, std::string_view cause, const char* format, ...)
   if (verdict.held_back == 0) {
     sink_->logger.log(to_spdlog(level), "{}", text.data());
   } else {
-    sink_->logger.log(to_spdlog(level), "{} ({} more like it not shown)", text.data(), verdict.held_back);
+    sink_->logger.log(to_spdlog(level), "{} ({} more like it not shown)", text.data(),
+                      verdict.held_back);
   }
 }
 

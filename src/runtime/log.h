@@ -1,8 +1,8 @@
 // Lines for people on standard error: "[time] leeway[rank] level: text".
 //
-// Log once, where a thing is detected, and never on the datapath's good path. Each line belongs to a cause; a cause may
-// print ten lines a second, so that a fault that repeats with every packet cannot fill a disk. What was held back is
-// counted and said with the cause's next line.
+// Log once, where a thing is detected, and never on the datapath's good path. Each line belongs to
+// a cause; a cause may print ten lines a second, so that a fault that repeats with every packet
+// cannot fill a disk. What was held back is counted and said with the cause's next line.
 //
 // There is no global logger: whoever logs is handed one.
 #pragma once
@@ -56,7 +56,8 @@ class Log {
 
   bool enabled(LogLevel level) const { return level >= level_ && level != LogLevel::off; }
 
-  [[gnu::format(printf, 4, 5)]] void print(LogLevel level, std::string_view cause, const char* format, ...);
+  [[gnu::format(printf, 4, 5)]] void print(LogLevel level, std::string_view cause,
+                                           const char* format, ...);
 
  private:
   struct Sink;  // keeps spdlog out of the header

@@ -38,7 +38,8 @@ Result<Group> RendezvousClient::run() {
   return Status::error(StatusCode::kUnavailable,
                        "rank %u could not join through rank 0 at %.60s within %.1f s: %.100s",
                        unsigned{local_.rank}, local_.rendezvous.c_str(),
-                       std::chrono::duration<double>(local_.join_timeout).count(), obstacle_.c_str());
+                       std::chrono::duration<double>(local_.join_timeout).count(),
+                       obstacle_.c_str());
 }
 
 // An outcome that trying again would not change, or nothing.
@@ -66,8 +67,9 @@ bool RendezvousClient::connect_one(const tcp::endpoint& endpoint) {
   const bool in_time = run_until(std::min(deadline_, Clock::now() + kConnectMax), done);
   if (!in_time || *done) {
     const std::string reason = in_time ? done->message() : "no answer";
-    obstacle_ = Status::error(StatusCode::kUnavailable, "%s; is rank 0 running, and its port open to this machine?",
-                              reason.c_str());
+    obstacle_ =
+        Status::error(StatusCode::kUnavailable,
+                      "%s; is rank 0 running, and its port open to this machine?", reason.c_str());
     return false;
   }
   // A loopback connection to a port that nobody listens on can, by simultaneous open, meet itself.
@@ -80,7 +82,8 @@ bool RendezvousClient::connect_one(const tcp::endpoint& endpoint) {
 bool RendezvousClient::say_hello() {
   const std::string frame = hello_frame();
   std::optional<std::error_code> done;
-  asio::async_write(socket_, asio::buffer(frame), [&done](std::error_code outcome, std::size_t) { done = outcome; });
+  asio::async_write(socket_, asio::buffer(frame),
+                    [&done](std::error_code outcome, std::size_t) { done = outcome; });
   if (run_until(deadline_, done) && !*done) return true;
   obstacle_ = Status::error(StatusCode::kUnavailable, "the connection broke while saying Hello");
   return false;
@@ -91,17 +94,21 @@ std::optional<Result<Group>> RendezvousClient::hear_welcome() {
   std::optional<FrameOutcome> done;
   async_read_frame(socket_, frame, [&done](FrameOutcome outcome) { done = outcome; });
   if (!run_until(deadline_, done)) {
-    obstacle_ = Status::error(StatusCode::kUnavailable, "connected, but no answer; other ranks may be missing");
+    obstacle_ = Status::error(StatusCode::kUnavailable,
+                              "connected, but no answer; other ranks may be missing");
     return std::nullopt;
   }
   if (*done == FrameOutcome::closed) {
-    obstacle_ = Status::error(StatusCode::kUnavailable, "rank 0 hung up before the group was complete");
+    obstacle_ =
+        Status::error(StatusCode::kUnavailable, "rank 0 hung up before the group was complete");
     return std::nullopt;
   }
-  const auto welcome = *done == FrameOutcome::complete ? parse_welcome(frame.body, local_.size) : std::nullopt;
+  const auto welcome =
+      *done == FrameOutcome::complete ? parse_welcome(frame.body, local_.size) : std::nullopt;
   if (!welcome) {
     return Status::error(StatusCode::kMismatch,
-                         "what answers at %.60s is not a Leeway rank 0 of this version; does another program use the "
+                         "what answers at %.60s is not a Leeway rank 0 of this version; does "
+                         "another program use the "
                          "port? Choose another one in LEEWAY_RENDEZVOUS",
                          local_.rendezvous.c_str());
   }
@@ -124,7 +131,8 @@ std::string RendezvousClient::hello_frame() const {
   configuration.set_seed(local_.seed);
   hello.mutable_data()->set_address(local_.data_address.data(), local_.data_address.size());
   hello.mutable_data()->set_port(local_.data_port);
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
   hello.set_patience_ms(static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, UINT32_MAX)));
   return frame_of(hello);
 }

@@ -1,5 +1,6 @@
-// The side of ranks 1 .. size-1: connects to rank 0, again and again until it is there, says Hello and waits for the
-// table. Each step runs the event loop on the calling thread for no longer than the time that is left.
+// The side of ranks 1 .. size-1: connects to rank 0, again and again until it is there, says Hello
+// and waits for the table. Each step runs the event loop on the calling thread for no longer than
+// the time that is left.
 #pragma once
 
 #include <asio/io_context.hpp>

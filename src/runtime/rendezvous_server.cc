@@ -16,7 +16,8 @@ namespace {
 
 using asio::ip::tcp;
 
-// Answers are a few kilobytes into an empty socket buffer; one that does not leave in this time never will.
+// Answers are a few kilobytes into an empty socket buffer; one that does not leave in this time
+// never will.
 constexpr Duration kFlushTime = std::chrono::milliseconds(500);
 
 // After a failed accept (out of descriptors, say): when to try again.
@@ -30,28 +31,34 @@ std::uint32_t random_epoch() {
 }
 
 // Every local address, for both families where the system allows it.
-tcp::endpoint any_address(std::uint16_t port, bool v6) { return {v6 ? tcp::v6() : tcp::v4(), port}; }
+tcp::endpoint any_address(std::uint16_t port, bool v6) {
+  return {v6 ? tcp::v6() : tcp::v4(), port};
+}
 
 Status cannot_listen(const LocalConfiguration& root, std::uint16_t port, std::error_code error) {
   const char* const where = root.rendezvous.c_str();
   if (error == asio::error::address_in_use) {
     return Status::error(StatusCode::kUnavailable,
-                         "rank 0 cannot listen on %.80s: port %u is in use; choose another port in LEEWAY_RENDEZVOUS, or "
+                         "rank 0 cannot listen on %.80s: port %u is in use; choose another port in "
+                         "LEEWAY_RENDEZVOUS, or "
                          "find its owner with: ss -ltnp 'sport = :%u'",
                          where, unsigned{port}, unsigned{port});
   }
   if (error.value() == EADDRNOTAVAIL) {
     return Status::error(StatusCode::kUnavailable,
-                         "rank 0 cannot listen on %.80s: not an address of this machine; LEEWAY_RENDEZVOUS must name the "
+                         "rank 0 cannot listen on %.80s: not an address of this machine; "
+                         "LEEWAY_RENDEZVOUS must name the "
                          "machine that runs rank 0",
                          where);
   }
-  return Status::error(StatusCode::kUnavailable, "rank 0 cannot listen on %.80s: %s", where, error.message().c_str());
+  return Status::error(StatusCode::kUnavailable, "rank 0 cannot listen on %.80s: %s", where,
+                       error.message().c_str());
 }
 
 }  // namespace
 
-RendezvousServer::RendezvousServer(const LocalConfiguration& root, const RendezvousLimits& limits, Log* log)
+RendezvousServer::RendezvousServer(const LocalConfiguration& root, const RendezvousLimits& limits,
+                                   Log* log)
     : root_(root), limits_(limits), log_(log), members_(static_cast<std::size_t>(root.size)) {}
 
 Result<Group> RendezvousServer::run() {
@@ -64,15 +71,16 @@ Result<Group> RendezvousServer::run() {
   return *group_;
 }
 
-// A literal address is listened on alone. A name stands for this machine: it may resolve differently here than on the
-// other machines (Debian's /etc/hosts maps a machine's own name to 127.0.1.1), so all local addresses are listened on,
-// except that "localhost" stays inside.
+// A literal address is listened on alone. A name stands for this machine: it may resolve
+// differently here than on the other machines (Debian's /etc/hosts maps a machine's own name to
+// 127.0.1.1), so all local addresses are listened on, except that "localhost" stays inside.
 Status RendezvousServer::listen() {
   const auto where = parse_host_port(root_.rendezvous);
   if (!where.ok()) return where.status();
   const auto resolved = resolve(io_, *where);
   if (!resolved.ok()) return resolved.status();
-  if (resolved->literal || where->host == "localhost") return open_acceptor(resolved->endpoints.front());
+  if (resolved->literal || where->host == "localhost")
+    return open_acceptor(resolved->endpoints.front());
   if (open_acceptor(any_address(where->port, true)).ok()) return {};
   return open_acceptor(any_address(where->port, false));
 }
@@ -91,7 +99,8 @@ Status RendezvousServer::open_acceptor(const tcp::endpoint& endpoint) {
 }
 
 void RendezvousServer::accept_next() {
-  acceptor_.async_accept([this](std::error_code error, tcp::socket socket) { on_accept(error, std::move(socket)); });
+  acceptor_.async_accept(
+      [this](std::error_code error, tcp::socket socket) { on_accept(error, std::move(socket)); });
 }
 
 void RendezvousServer::on_accept(std::error_code error, tcp::socket socket) {
@@ -127,7 +136,8 @@ void RendezvousServer::read_hello(const ConnectionPtr& connection) {
 
 void RendezvousServer::on_hello(const ConnectionPtr& connection, FrameOutcome outcome) {
   if (!connection->socket.is_open()) return;  // dropped while the read was completing
-  if (outcome == FrameOutcome::closed) return drop_stranger(connection, "closed before a complete Hello");
+  if (outcome == FrameOutcome::closed)
+    return drop_stranger(connection, "closed before a complete Hello");
   if (outcome == FrameOutcome::oversized) return drop_stranger(connection, "message too long");
   auto hello = parse_hello(connection->frame.body);
   if (!hello) return drop_stranger(connection, "not a Hello");
@@ -153,8 +163,9 @@ void RendezvousServer::admit(const ConnectionPtr& connection, control::Hello hel
   Status verdict = check_hello(hello, root_, from);
   const auto rank = static_cast<Rank>(hello.rank());
   if (verdict.ok() && members_[rank]) {
-    verdict = Status::error(StatusCode::kMismatch, "two processes claim rank %u: the one at %s and the one at %s",
-                            unsigned{rank}, to_text(members_[rank]->connection->remote).c_str(), from.c_str());
+    verdict = Status::error(
+        StatusCode::kMismatch, "two processes claim rank %u: the one at %s and the one at %s",
+        unsigned{rank}, to_text(members_[rank]->connection->remote).c_str(), from.c_str());
   }
   if (!verdict.ok()) {
     fail(verdict);
@@ -164,8 +175,9 @@ void RendezvousServer::admit(const ConnectionPtr& connection, control::Hello hel
   const auto local = connection->socket.local_endpoint(error);
   if (error) return;  // it hung up already, and may come again
   const std::uint32_t patience_ms = hello.patience_ms();
-  members_[rank] = Member{connection,
-                          {std::move(hello), unmapped(connection->remote.address()), unmapped(local.address())}};
+  members_[rank] =
+      Member{connection,
+             {std::move(hello), unmapped(connection->remote.address()), unmapped(local.address())}};
   watch(rank, connection);
   if (missing_ranks().empty()) return complete();
   shorten_patience(patience_ms);
@@ -173,11 +185,13 @@ void RendezvousServer::admit(const ConnectionPtr& connection, control::Hello hel
 
 void RendezvousServer::watch(Rank rank, const ConnectionPtr& connection) {
   connection->socket.async_read_some(
-      asio::buffer(&connection->after_hello, 1), [this, rank, connection](std::error_code, std::size_t) {
+      asio::buffer(&connection->after_hello, 1),
+      [this, rank, connection](std::error_code, std::size_t) {
         if (group_ || failure_) return;
         if (log_ != nullptr) {
-          log_->print(LogLevel::warn, "rendezvous hang-up", "rendezvous: rank %u at %s hung up; waiting for it again",
-                      unsigned{rank}, to_text(connection->remote).c_str());
+          log_->print(LogLevel::warn, "rendezvous hang-up",
+                      "rendezvous: rank %u at %s hung up; waiting for it again", unsigned{rank},
+                      to_text(connection->remote).c_str());
         }
         std::error_code ignored;
         connection->socket.close(ignored);
@@ -185,11 +199,12 @@ void RendezvousServer::watch(Rank rank, const ConnectionPtr& connection) {
       });
 }
 
-// The group cannot be complete without its least patient member, so that one's time is everyone's. An eighth of it (at
-// most 200 ms) is kept for the answer's way.
+// The group cannot be complete without its least patient member, so that one's time is everyone's.
+// An eighth of it (at most 200 ms) is kept for the answer's way.
 void RendezvousServer::shorten_patience(std::uint32_t patience_ms) {
   const Duration patience = std::chrono::milliseconds(patience_ms);
-  const auto end = Clock::now() + patience - std::min<Duration>(patience / 8, std::chrono::milliseconds(200));
+  const auto end =
+      Clock::now() + patience - std::min<Duration>(patience / 8, std::chrono::milliseconds(200));
   if (end >= patience_end_) return;
   patience_end_ = end;
   arm_patience();
@@ -206,23 +221,27 @@ void RendezvousServer::on_patience_over() {
   if (failure_ || group_) return stay(Duration(0));
   const std::vector<Rank> missing = missing_ranks();
   fail(Status::error(StatusCode::kUnavailable,
-                     "%zu of %d ranks never came to the rendezvous at %.60s: missing rank%s %s; are they running, with "
+                     "%zu of %d ranks never came to the rendezvous at %.60s: missing rank%s %s; "
+                     "are they running, with "
                      "this address, and is the port open to them?",
-                     missing.size(), root_.size, root_.rendezvous.c_str(), missing.size() == 1 ? "" : "s",
-                     list_ranks(missing).c_str()));
+                     missing.size(), root_.size, root_.rendezvous.c_str(),
+                     missing.size() == 1 ? "" : "s", list_ranks(missing).c_str()));
 }
 
 void RendezvousServer::complete() {
   std::vector<Joined> others;
-  for (std::size_t rank = 1; rank < members_.size(); ++rank) others.push_back(members_[rank]->joined);
+  for (std::size_t rank = 1; rank < members_.size(); ++rank)
+    others.push_back(members_[rank]->joined);
   auto group = make_group(root_, others, random_epoch());
   if (!group.ok()) return fail(group.status());
   group_ = *group;
-  // Closed before anyone hears: a rank may go on to the next communicator's rendezvous on the same port at once.
+  // Closed before anyone hears: a rank may go on to the next communicator's rendezvous on the same
+  // port at once.
   std::error_code ignored;
   acceptor_.close(ignored);
   const auto frame = std::make_shared<const std::string>(frame_of(welcome_of(*group_)));
-  for (std::size_t rank = 1; rank < members_.size(); ++rank) tell(members_[rank]->connection, frame);
+  for (std::size_t rank = 1; rank < members_.size(); ++rank)
+    tell(members_[rank]->connection, frame);
   stay(Duration(0));
 }
 
@@ -241,7 +260,8 @@ void RendezvousServer::tell_failure(const ConnectionPtr& connection, std::uint32
   tell(connection, rejection_);
 }
 
-void RendezvousServer::tell(const ConnectionPtr& connection, const std::shared_ptr<const std::string>& frame) {
+void RendezvousServer::tell(const ConnectionPtr& connection,
+                            const std::shared_ptr<const std::string>& frame) {
   ++writes_pending_;
   asio::async_write(connection->socket, asio::buffer(*frame),
                     [this, connection, frame](std::error_code, std::size_t) {

@@ -1,8 +1,9 @@
 // Rank 0's side of the rendezvous: one TCP listener and a single-threaded event loop inside run().
 //
-// A connection is a stranger until its Hello is complete and says the magic; strangers are bounded in number, bytes and
-// time and are dropped without a trace on the others. A rank that hangs up before the group is complete may come
-// again. The first rank that does not fit ends the meeting for everybody, with the same text.
+// A connection is a stranger until its Hello is complete and says the magic; strangers are bounded
+// in number, bytes and time and are dropped without a trace on the others. A rank that hangs up
+// before the group is complete may come again. The first rank that does not fit ends the meeting
+// for everybody, with the same text.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -34,7 +35,8 @@ class RendezvousServer {
   using Clock = std::chrono::steady_clock;
 
   struct Connection {
-    Connection(asio::io_context& io, asio::ip::tcp::socket accepted) : socket(std::move(accepted)), limit(io) {}
+    Connection(asio::io_context& io, asio::ip::tcp::socket accepted)
+        : socket(std::move(accepted)), limit(io) {}
     asio::ip::tcp::socket socket;
     asio::steady_timer limit;  // time to say Hello
     asio::ip::tcp::endpoint remote;
@@ -84,8 +86,8 @@ class RendezvousServer {
   Clock::time_point patience_end_;
   Rank least_patient_ = 0;
 
-  std::list<ConnectionPtr> strangers_;           // oldest first
-  std::vector<std::optional<Member>> members_;   // by rank; [0] stays empty
+  std::list<ConnectionPtr> strangers_;          // oldest first
+  std::vector<std::optional<Member>> members_;  // by rank; [0] stays empty
   std::optional<Group> group_;
   std::optional<Status> failure_;
   std::shared_ptr<const std::string> rejection_;

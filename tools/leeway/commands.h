@@ -1,5 +1,6 @@
-// The subcommands of `leeway`. Each lives in a file of its own and has one entry point of this shape: it adds its
-// subcommand and options to `app`, and leaves the exit code of its run in `exit_code`.
+// The subcommands of `leeway`. Each lives in a file of its own and has one entry point of this
+// shape: it adds its subcommand and options to `app`, and leaves the exit code of its run in
+// `exit_code`.
 #pragma once
 
 namespace CLI {
@@ -8,8 +9,8 @@ class App;
 
 namespace leeway::tools {
 
-// Train a small language model over lossy links, beside its loss-free twin. A build without libtorch has the command
-// too; there it says what to install.
+// Train a small language model over lossy links, beside its loss-free twin. A build without
+// libtorch has the command too; there it says what to install.
 void register_train(CLI::App& app, int& exit_code);
 
 // Measure collectives in nccl-tests' format.

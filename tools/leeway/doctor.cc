@@ -1,4 +1,5 @@
-// leeway doctor: what this machine and this environment offer Leeway, and the command that mends what they lack.
+// leeway doctor: what this machine and this environment offer Leeway, and the command that mends
+// what they lack.
 
 #include <unistd.h>
 
@@ -50,9 +51,11 @@ int examine(const std::string& json_path) {
 }  // namespace
 
 void register_doctor(CLI::App& app, int& exit_code) {
-  CLI::App* const command = app.add_subcommand("doctor", "Say what this machine lacks, and the command that mends it");
+  CLI::App* const command =
+      app.add_subcommand("doctor", "Say what this machine lacks, and the command that mends it");
   const auto json_path = std::make_shared<std::string>();
-  command->add_option("--json", *json_path, "Also write the findings to this file (- for standard output only)");
+  command->add_option("--json", *json_path,
+                      "Also write the findings to this file (- for standard output only)");
   command->callback([json_path, &exit_code] { exit_code = examine(*json_path); });
 }
 

@@ -21,10 +21,12 @@
 namespace leeway::tools {
 namespace {
 
-// A rank started by us dies with us, even when we are killed in a way that leaves no time to say so.
+// A rank started by us dies with us, even when we are killed in a way that leaves no time to say
+// so.
 void die_with_launcher() {
   const char* const launcher = std::getenv(kLauncherVariable);
-  if (launcher != nullptr && std::to_string(::getppid()) == launcher) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (launcher != nullptr && std::to_string(::getppid()) == launcher)
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
 std::vector<std::string> own_command_line() {
@@ -38,29 +40,32 @@ std::vector<std::string> own_command_line() {
   return arguments;
 }
 
-// A loopback port that is free now, below the ephemeral range, so that it is still free when rank 0 gets to it. Tried
-// from a random place, since several launches may run at the same time.
+// A loopback port that is free now, below the ephemeral range, so that it is still free when rank 0
+// gets to it. Tried from a random place, since several launches may run at the same time.
 Result<std::string> free_rendezvous() {
   asio::io_context io;
   const std::uint32_t start = std::random_device()();
   for (std::uint32_t i = 0; i < runtime::kDerivedPortCount; ++i) {
-    const auto port =
-        static_cast<std::uint16_t>(runtime::kDerivedPortFirst + (start + i) % runtime::kDerivedPortCount);
+    const auto port = static_cast<std::uint16_t>(runtime::kDerivedPortFirst +
+                                                 (start + i) % runtime::kDerivedPortCount);
     asio::ip::tcp::acceptor acceptor(io, asio::ip::tcp::v4());
     std::error_code error;
     acceptor.set_option(asio::ip::tcp::acceptor::reuse_address(true), error);
     acceptor.bind({asio::ip::address_v4::loopback(), port}, error);
     if (!error) return "127.0.0.1:" + std::to_string(port);
   }
-  return Status::error(StatusCode::kUnavailable, "no free TCP port from %u to %u on 127.0.0.1 for the rendezvous",
+  return Status::error(StatusCode::kUnavailable,
+                       "no free TCP port from %u to %u on 127.0.0.1 for the rendezvous",
                        unsigned{runtime::kDerivedPortFirst},
                        unsigned{runtime::kDerivedPortFirst} + runtime::kDerivedPortCount - 1u);
 }
 
 Result<LaunchResult> join_launched(const runtime::Launcher& launcher, int ranks) {
   if (ranks != 0 && ranks != launcher.size) {
-    return Status::error(StatusCode::kMismatch, "%d ranks asked for, but %s started %d; leave --ranks away under a launcher",
-                         ranks, runtime::to_string(launcher.kind).data(), launcher.size);
+    return Status::error(
+        StatusCode::kMismatch,
+        "%d ranks asked for, but %s started %d; leave --ranks away under a launcher", ranks,
+        runtime::to_string(launcher.kind).data(), launcher.size);
   }
   die_with_launcher();
   return LaunchResult{.is_worker = true};
@@ -73,16 +78,18 @@ Result<LaunchResult> launch_local_ranks(int ranks) {
   if (!launcher.ok()) return launcher.status();
   if (launcher->kind != runtime::LauncherKind::none) return join_launched(*launcher, ranks);
   if (ranks < 0 || ranks > limits::kPeersMax) {
-    return Status::error(StatusCode::kInvalidArgument, "%d ranks asked for; 1 to %d are possible", ranks,
-                         limits::kPeersMax);
+    return Status::error(StatusCode::kInvalidArgument, "%d ranks asked for; 1 to %d are possible",
+                         ranks, limits::kPeersMax);
   }
   if (ranks <= 1) return LaunchResult{.is_worker = true};
 
   Result<std::string> rendezvous = launcher->rendezvous;
   if (rendezvous->empty()) rendezvous = free_rendezvous();
   if (!rendezvous.ok()) return rendezvous.status();
-  const auto exit_code = run_rank_processes(
-      {.program = "/proc/self/exe", .argv = own_command_line(), .ranks = ranks, .rendezvous = *rendezvous});
+  const auto exit_code = run_rank_processes({.program = "/proc/self/exe",
+                                             .argv = own_command_line(),
+                                             .ranks = ranks,
+                                             .rendezvous = *rendezvous});
   if (!exit_code.ok()) return exit_code.status();
   return LaunchResult{.is_worker = false, .exit_code = *exit_code};
 }

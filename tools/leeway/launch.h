@@ -1,11 +1,14 @@
-// Running one command as several local processes, for `leeway train --ranks N` and `leeway perf --ranks N`.
+// Running one command as several local processes, for `leeway train --ranks N` and `leeway perf
+// --ranks N`.
 //
-// Each process is this executable with this command line again, told its place by LEEWAY_RANK, LEEWAY_WORLD_SIZE and
-// LEEWAY_RENDEZVOUS (loopback, a free port). The caller asks once, at its start:
+// Each process is this executable with this command line again, told its place by LEEWAY_RANK,
+// LEEWAY_WORLD_SIZE and LEEWAY_RENDEZVOUS (loopback, a free port). The caller asks once, at its
+// start:
 //
 //   const auto launched = launch_local_ranks(ranks);
 //   if (!launched.ok()) ...;
-//   if (!launched->is_worker) return launched->exit_code;   // the parent: its children have done the work
+//   if (!launched->is_worker) return launched->exit_code;   // the parent: its children have done
+//   the work
 //   ... Options::from_environment(), Communicator::create() ...
 #pragma once
 
@@ -15,14 +18,15 @@ namespace leeway::tools {
 
 struct LaunchResult {
   bool is_worker = false;  // this process is a rank: go on and join the group
-  int exit_code = 0;       // of the parent only: 0, or the first failing rank's (128 + n for signal n)
+  int exit_code = 0;  // of the parent only: 0, or the first failing rank's (128 + n for signal n)
 };
 
-// Under a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK) or with ranks == 1 nothing is started and the answer
-// is "worker". Under a launcher `ranks` must be 0 ("not asked for") or the launcher's world size. Otherwise starts
-// `ranks` processes and returns when all have ended. SIGINT and SIGTERM are passed on; when one rank fails, the others
-// get a grace time to report and are then terminated; stderr names the rank that failed. All ranks but 0 have their
-// standard output sent to /dev/null.
+// Under a launcher (torchrun, Open MPI, PMI, Slurm, LEEWAY_RANK) or with ranks == 1 nothing is
+// started and the answer is "worker". Under a launcher `ranks` must be 0 ("not asked for") or the
+// launcher's world size. Otherwise starts `ranks` processes and returns when all have ended. SIGINT
+// and SIGTERM are passed on; when one rank fails, the others get a grace time to report and are
+// then terminated; stderr names the rank that failed. All ranks but 0 have their standard output
+// sent to /dev/null.
 Result<LaunchResult> launch_local_ranks(int ranks);
 
 }  // namespace leeway::tools

@@ -1,4 +1,5 @@
-// The `leeway` command: picks the subcommand and returns its exit code. What each does is in its own file.
+// The `leeway` command: picks the subcommand and returns its exit code. What each does is in its
+// own file.
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -18,7 +19,8 @@ constexpr int kExitUsage = 2;  // what a shell's own commands return for a wrong
 int main(int argc, char** argv) {
   // Exceptions here are CLI11's or out of memory; the library itself throws none.
   try {
-    CLI::App app("Collective communication that stays fast and right on networks that lose packets", "leeway");
+    CLI::App app("Collective communication that stays fast and right on networks that lose packets",
+                 "leeway");
     app.set_version_flag("--version", "leeway " LEEWAY_VERSION_STRING);
     app.require_subcommand(1);
     int exit_code = 0;

@@ -116,14 +116,16 @@ class RankProcesses {
     const int error = posix_spawn(&pid, command_.program.c_str(), &plan.actions, &plan.attributes,
                                   pointers_to(arguments).data(), pointers_to(environment).data());
     if (error != 0) {
-      return Status::error(StatusCode::kResourceExhausted, "rank %d could not be started (%s): %s", rank,
-                           command_.program.c_str(), std::strerror(error));
+      return Status::error(StatusCode::kResourceExhausted, "rank %d could not be started (%s): %s",
+                           rank, command_.program.c_str(), std::strerror(error));
     }
     pids_.push_back(pid);
     return {};
   }
 
-  std::size_t running() const { return static_cast<std::size_t>(std::count_if(pids_.begin(), pids_.end(), is_running)); }
+  std::size_t running() const {
+    return static_cast<std::size_t>(std::count_if(pids_.begin(), pids_.end(), is_running));
+  }
   static bool is_running(pid_t pid) { return pid > 0; }
 
   // One turn: a signal or a moment passes, then the dead are collected and time is checked.
@@ -132,7 +134,8 @@ class RankProcesses {
     if (signal == SIGINT || signal == SIGTERM) on_interrupt(signal);
     for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
       int status = 0;
-      if (!is_running(pids_[rank]) || ::waitpid(pids_[rank], &status, WNOHANG) != pids_[rank]) continue;
+      if (!is_running(pids_[rank]) || ::waitpid(pids_[rank], &status, WNOHANG) != pids_[rank])
+        continue;
       pids_[rank] = 0;
       on_end(rank, status);
     }
@@ -152,8 +155,8 @@ class RankProcesses {
     exit_code_ = code;
     next_step_ = Clock::now() + command_.grace;
     if (WIFSIGNALED(status)) {
-      std::fprintf(stderr, "leeway: rank %zu was killed by signal %d (%s)\n", rank, WTERMSIG(status),
-                   strsignal(WTERMSIG(status)));
+      std::fprintf(stderr, "leeway: rank %zu was killed by signal %d (%s)\n", rank,
+                   WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else {
       std::fprintf(stderr, "leeway: rank %zu failed with exit code %d\n", rank, code);
     }
@@ -184,6 +187,8 @@ class RankProcesses {
 
 }  // namespace
 
-Result<int> run_rank_processes(const RankCommand& command) { return RankProcesses(command).run(); }
+Result<int> run_rank_processes(const RankCommand& command) {
+  return RankProcesses(command).run();
+}
 
 }  // namespace leeway::tools

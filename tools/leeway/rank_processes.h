@@ -25,13 +25,15 @@ struct RankCommand {
   Duration patience = std::chrono::seconds(2);
 };
 
-// Runs the ranks to their end. Returns 0 when all returned 0; otherwise the code of the first that failed (128 + n when
-// killed by signal n), having named it on stderr. The later ones usually fail because of it. SIGINT and SIGTERM that
-// arrive meanwhile are passed on, count as a failure of the whole, and give 128 + n.
+// Runs the ranks to their end. Returns 0 when all returned 0; otherwise the code of the first that
+// failed (128 + n when killed by signal n), having named it on stderr. The later ones usually fail
+// because of it. SIGINT and SIGTERM that arrive meanwhile are passed on, count as a failure of the
+// whole, and give 128 + n.
 //
-// Ranks inherit everything but: LEEWAY_RANK, LEEWAY_WORLD_SIZE, LEEWAY_LOCAL_RANK, LEEWAY_RENDEZVOUS and
-// kLauncherVariable are set; OMP_NUM_THREADS is a fair share of the cores unless set; all ranks but 0 have /dev/null as
-// standard input and output. Must be called from the only thread that handles signals.
+// Ranks inherit everything but: LEEWAY_RANK, LEEWAY_WORLD_SIZE, LEEWAY_LOCAL_RANK,
+// LEEWAY_RENDEZVOUS and kLauncherVariable are set; OMP_NUM_THREADS is a fair share of the cores
+// unless set; all ranks but 0 have /dev/null as standard input and output. Must be called from the
+// only thread that handles signals.
 Result<int> run_rank_processes(const RankCommand& command);
 
 }  // namespace leeway::tools

@@ -11,7 +11,8 @@ namespace leeway::tools {
 
 void register_train(CLI::App& app, int& exit_code) {
   constexpr int kExitUsage = 2;
-  CLI::App* const command = app.add_subcommand("train", "Train a small language model (not in this build)");
+  CLI::App* const command =
+      app.add_subcommand("train", "Train a small language model (not in this build)");
   command->allow_extras();
   command->callback([&exit_code] {
     std::fputs(

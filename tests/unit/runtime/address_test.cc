@@ -26,8 +26,9 @@ TEST(ParseHostPort, TakesNamesAndAddresses) {
 }
 
 TEST(ParseHostPort, RefusesWhatIsNeither) {
-  for (const char* const bad : {"", ":", "host", "host:", ":80", "host:0", "host:65536", "host:-1", "host:8o", "host: 80",
-                                "::1:80", "[::1]", "[::1]80", "[]:80", "[host]:80", "[::1:80", "::1]:80"}) {
+  for (const char* const bad :
+       {"", ":", "host", "host:", ":80", "host:0", "host:65536", "host:-1", "host:8o", "host: 80",
+        "::1:80", "[::1]", "[::1]80", "[]:80", "[host]:80", "[::1:80", "::1]:80"}) {
     const auto result = parse_host_port(bad);
     ASSERT_FALSE(result.ok()) << bad;
     EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
@@ -63,7 +64,8 @@ TEST(AddressBytes, AreFourOrSixteen) {
 }
 
 TEST(Unmapped, ShowsIPv4InsideIPv6) {
-  EXPECT_EQ(unmapped(asio::ip::make_address("::ffff:10.0.0.1")), asio::ip::make_address("10.0.0.1"));
+  EXPECT_EQ(unmapped(asio::ip::make_address("::ffff:10.0.0.1")),
+            asio::ip::make_address("10.0.0.1"));
   EXPECT_EQ(unmapped(asio::ip::make_address("2001:db8::1")), asio::ip::make_address("2001:db8::1"));
 }
 

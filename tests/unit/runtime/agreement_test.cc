@@ -13,7 +13,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-asio::ip::address address(const char* text) { return asio::ip::make_address(text); }
+asio::ip::address address(const char* text) {
+  return asio::ip::make_address(text);
+}
 
 LocalConfiguration root_of(int size) {
   LocalConfiguration root;
@@ -25,7 +27,8 @@ LocalConfiguration root_of(int size) {
   return root;
 }
 
-Joined joined(std::uint32_t rank, std::uint32_t size, const char* seen_from, const char* reached_at) {
+Joined joined(std::uint32_t rank, std::uint32_t size, const char* seen_from,
+              const char* reached_at) {
   Joined one{valid_hello(rank, size), address(seen_from), address(reached_at)};
   one.hello.mutable_data()->set_port(7000 + rank);
   return one;
@@ -48,7 +51,8 @@ TEST(CheckHello, ChecksTheVersionBeforeAnythingElse) {
 }
 
 TEST(CheckHello, ChecksTheWorldSizeBeforeTheRank) {
-  EXPECT_THAT(check_hello(valid_hello(5, 8), root_of(4), "10.0.0.2:1").c_str(), HasSubstr("expects 8 ranks"));
+  EXPECT_THAT(check_hello(valid_hello(5, 8), root_of(4), "10.0.0.2:1").c_str(),
+              HasSubstr("expects 8 ranks"));
 }
 
 TEST(CheckHello, KeepsEveryTextWithinAStatus) {
@@ -61,7 +65,8 @@ TEST(CheckHello, KeepsEveryTextWithinAStatus) {
 }
 
 TEST(MakeGroup, UsesTheAddressesSeenOnTheConnections) {
-  const std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"), joined(2, 3, "10.0.0.3", "10.0.0.1")};
+  const std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
+                                      joined(2, 3, "10.0.0.3", "10.0.0.1")};
   const auto group = make_group(root_of(3), others, 9);
   ASSERT_TRUE(group.ok()) << group.status().c_str();
   EXPECT_EQ(group->epoch, 9u);
@@ -73,13 +78,15 @@ TEST(MakeGroup, UsesTheAddressesSeenOnTheConnections) {
 }
 
 TEST(MakeGroup, TakesTheSmallestDatagram) {
-  std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"), joined(2, 3, "10.0.0.3", "10.0.0.1")};
+  std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
+                                joined(2, 3, "10.0.0.3", "10.0.0.1")};
   others[0].hello.mutable_configuration()->set_datagram_bytes(1200);
   EXPECT_EQ(make_group(root_of(3), others, 9)->datagram_bytes, 1200u);
 }
 
 TEST(MakeGroup, GivesLoopbackRanksTheNetworkAddressOfTheirMachine) {
-  const std::vector<Joined> others = {joined(1, 3, "127.0.0.1", "127.0.1.1"), joined(2, 3, "10.0.0.3", "10.0.0.1")};
+  const std::vector<Joined> others = {joined(1, 3, "127.0.0.1", "127.0.1.1"),
+                                      joined(2, 3, "10.0.0.3", "10.0.0.1")};
   const auto group = make_group(root_of(3), others, 9);
   ASSERT_TRUE(group.ok());
   EXPECT_EQ(member_text(*group, 0), "10.0.0.1");
@@ -100,15 +107,20 @@ TEST(MakeGroup, PrefersAddressesThatWereGiven) {
 }
 
 TEST(MakeGroup, RefusesAMixOfFamilies) {
-  const std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"), joined(2, 3, "fd00::3", "fd00::1")};
+  const std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
+                                      joined(2, 3, "fd00::3", "fd00::1")};
   const auto group = make_group(root_of(3), others, 9);
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
-  EXPECT_THAT(group.status().c_str(), AllOf(HasSubstr("rank 2"), HasSubstr("fd00::3"), HasSubstr("LEEWAY_BIND")));
+  EXPECT_THAT(group.status().c_str(),
+              AllOf(HasSubstr("rank 2"), HasSubstr("fd00::3"), HasSubstr("LEEWAY_BIND")));
 }
 
 TEST(WelcomeOf, CarriesTheGroupUnchanged) {
-  const Group group{7, 1ull << 60, 1400, {{to_bytes(address("10.0.0.1")), 1, 2}, {to_bytes(address("10.0.0.2")), 3, 4}}};
+  const Group group{7,
+                    1ull << 60,
+                    1400,
+                    {{to_bytes(address("10.0.0.1")), 1, 2}, {to_bytes(address("10.0.0.2")), 3, 4}}};
   const Group back = group_of(welcome_of(group).group());
   EXPECT_EQ(back.epoch, group.epoch);
   EXPECT_EQ(back.seed, group.seed);
@@ -121,7 +133,8 @@ TEST(WelcomeOf, CarriesTheGroupUnchanged) {
 
 TEST(WelcomeOf, FitsTheMessageLimitWithTheMostRanks) {
   const Group::Member widest{std::vector<std::byte>(16, std::byte{0xFF}), 65535, UINT64_MAX};
-  const Group group{UINT32_MAX, UINT64_MAX, 9216, std::vector<Group::Member>(limits::kPeersMax, widest)};
+  const Group group{UINT32_MAX, UINT64_MAX, 9216,
+                    std::vector<Group::Member>(limits::kPeersMax, widest)};
   EXPECT_LE(welcome_of(group).ByteSizeLong(), limits::kControlMessageBytesMax);
 }
 

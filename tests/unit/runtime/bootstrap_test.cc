@@ -1,4 +1,5 @@
-// The rendezvous over real loopback connections, ranks as threads. What it must survive and what it must say.
+// The rendezvous over real loopback connections, ranks as threads. What it must survive and what it
+// must say.
 #include "runtime/bootstrap.h"
 
 #include <gmock/gmock.h>
@@ -40,11 +41,16 @@ RendezvousLimits short_limits() {
 }
 
 Joining join(const LocalConfiguration& local, const RendezvousLimits& limits = short_limits()) {
-  return std::async(std::launch::async, [local, limits] { return join_group(local, nullptr, limits); });
+  return std::async(std::launch::async,
+                    [local, limits] { return join_group(local, nullptr, limits); });
 }
-Joining join(int rank, int size, std::uint16_t port) { return join(configuration(rank, size, port)); }
+Joining join(int rank, int size, std::uint16_t port) {
+  return join(configuration(rank, size, port));
+}
 
-std::string text(const Result<Group>& result) { return result.ok() ? "" : std::string(result.status().text()); }
+std::string text(const Result<Group>& result) {
+  return result.ok() ? "" : std::string(result.status().text());
+}
 
 class Stopwatch {
  public:
@@ -58,7 +64,8 @@ void expect_equal(const Group& a, const Group& b) {
   EXPECT_EQ(welcome_of(a).SerializeAsString(), welcome_of(b).SerializeAsString());
 }
 
-const std::vector<std::byte> kLoopbackBytes = {std::byte{127}, std::byte{0}, std::byte{0}, std::byte{1}};
+const std::vector<std::byte> kLoopbackBytes = {std::byte{127}, std::byte{0}, std::byte{0},
+                                               std::byte{1}};
 
 // ---- meeting ----
 
@@ -254,7 +261,8 @@ TEST(JoinGroup, SaysThatRankZeroRunsOnTheWrongMachine) {
   const auto group = join_group(local);
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(text(group), AllOf(HasSubstr("203.0.113.1:4000"), HasSubstr("not an address of this machine")));
+  EXPECT_THAT(text(group),
+              AllOf(HasSubstr("203.0.113.1:4000"), HasSubstr("not an address of this machine")));
 }
 
 TEST(JoinGroup, NamesAddressAndTimeWhenRankZeroIsAbsent) {
@@ -266,13 +274,14 @@ TEST(JoinGroup, NamesAddressAndTimeWhenRankZeroIsAbsent) {
   EXPECT_GE(watch.elapsed(), 50ms);  // it kept trying
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(text(group), AllOf(HasSubstr("rank 1"), HasSubstr(rendezvous_at(port)), HasSubstr("within 0.1 s"),
-                                 HasSubstr("refused")));
+  EXPECT_THAT(text(group), AllOf(HasSubstr("rank 1"), HasSubstr(rendezvous_at(port)),
+                                 HasSubstr("within 0.1 s"), HasSubstr("refused")));
 }
 
 TEST(JoinGroup, RecognisesAnotherProgramOnThePortAtOnce) {
-  for (const std::string& answer : {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), raw_frame(5, "hello"),
-                                    raw_frame(0x7FFFFFFF, "x"), raw_frame(0, "")}) {
+  for (const std::string& answer :
+       {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), raw_frame(5, "hello"),
+        raw_frame(0x7FFFFFFF, "x"), raw_frame(0, "")}) {
     const std::uint16_t port = free_port();
     LoopbackListener other_program(port);
     Joining joining = join(1, 2, port);
@@ -281,7 +290,8 @@ TEST(JoinGroup, RecognisesAnotherProgramOnThePortAtOnce) {
     const auto group = joining.get();
     ASSERT_FALSE(group.ok());
     EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
-    EXPECT_THAT(text(group), AllOf(HasSubstr(rendezvous_at(port)), HasSubstr("not a Leeway rank 0")));
+    EXPECT_THAT(text(group),
+                AllOf(HasSubstr(rendezvous_at(port)), HasSubstr("not a Leeway rank 0")));
   }
 }
 
@@ -311,7 +321,8 @@ TEST(JoinGroup, TriesAgainAfterATruncatedAnswer) {
   first.say(raw_frame(100, "only a little"));
   first.hang_up();
   LoopbackPeer second = dying.accept();
-  second.say(frame_of(welcome_of({7, 1, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}})));
+  second.say(
+      frame_of(welcome_of({7, 1, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}})));
   const auto group = joining.get();
   ASSERT_TRUE(group.ok()) << group.status().c_str();
   EXPECT_EQ(group->epoch, 7u);
@@ -339,8 +350,8 @@ TEST(JoinGroup, ListsTheRanksThatNeverCameToEveryone) {
   const auto group = join_group(root);
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(text(group), HasSubstr("4 of 7 ranks never came to the rendezvous at " + rendezvous_at(port) +
-                                     ": missing ranks 2, 4-6"));
+  EXPECT_THAT(text(group), HasSubstr("4 of 7 ranks never came to the rendezvous at " +
+                                     rendezvous_at(port) + ": missing ranks 2, 4-6"));
   EXPECT_EQ(text(first.get()), text(group));
   EXPECT_EQ(text(third.get()), text(group));
 }
@@ -357,7 +368,8 @@ TEST(JoinGroup, EndsForEveryoneWithTheLeastPatientRankAndTellsItWhoIsMissing) {
   EXPECT_EQ(text(first.get()), text(group));
 }
 
-// A group of three in which rank 1 is at fault. Returns rank 0's text, having checked that all three failed with it.
+// A group of three in which rank 1 is at fault. Returns rank 0's text, having checked that all
+// three failed with it.
 std::string text_of_common_failure(std::uint16_t port, Joining faulty) {
   const Stopwatch watch;
   Joining bystander = join(2, 3, port);
@@ -384,7 +396,8 @@ TEST(JoinGroup, NamesBothCommunicatorNames) {
   LocalConfiguration other = configuration(1, 3, port);
   other.name = "validation";
   EXPECT_THAT(text_of_common_failure(port, join(other)),
-              AllOf(HasSubstr("rank 1"), HasSubstr("\"validation\""), HasSubstr("rank 0"), HasSubstr("\"world\"")));
+              AllOf(HasSubstr("rank 1"), HasSubstr("\"validation\""), HasSubstr("rank 0"),
+                    HasSubstr("\"world\"")));
 }
 
 TEST(JoinGroup, NamesBothWindows) {
@@ -399,8 +412,9 @@ TEST(JoinGroup, NamesAMixOfAddressFamilies) {
   const std::uint16_t port = free_port();
   LocalConfiguration other = configuration(1, 3, port);
   other.data_address.assign(16, std::byte{1});
-  EXPECT_THAT(text_of_common_failure(port, join(other)),
-              AllOf(HasSubstr("rank 1 has data address 101:101"), HasSubstr("rank 0 has 127.0.0.1")));
+  EXPECT_THAT(
+      text_of_common_failure(port, join(other)),
+      AllOf(HasSubstr("rank 1 has data address 101:101"), HasSubstr("rank 0 has 127.0.0.1")));
 }
 
 TEST(JoinGroup, NamesBothProcessesThatClaimOneRank) {
@@ -449,13 +463,16 @@ TEST(JoinGroup, NamesBothProtocolVersions) {
   hello.set_protocol_version(wire::kVersion + 1u);
   hello.set_library_version("9.8.7");
   EXPECT_THAT(text_after_hello(hello),
-              AllOf(HasSubstr("rank 1"), HasSubstr("version " + std::to_string(wire::kVersion + 1u) + " (Leeway 9.8.7)"),
+              AllOf(HasSubstr("rank 1"),
+                    HasSubstr("version " + std::to_string(wire::kVersion + 1u) + " (Leeway 9.8.7)"),
                     HasSubstr("rank 0 version " + std::to_string(unsigned{wire::kVersion}))));
 }
 
 TEST(JoinGroup, RejectsARankOutsideTheGroup) {
-  EXPECT_THAT(text_after_hello(valid_hello(3, 3)), HasSubstr("says it is rank 3, but 3 ranks are 0 to 2"));
-  EXPECT_THAT(text_after_hello(valid_hello(0xFFFFFFFF, 3)), HasSubstr("says it is rank 4294967295"));
+  EXPECT_THAT(text_after_hello(valid_hello(3, 3)),
+              HasSubstr("says it is rank 3, but 3 ranks are 0 to 2"));
+  EXPECT_THAT(text_after_hello(valid_hello(0xFFFFFFFF, 3)),
+              HasSubstr("says it is rank 4294967295"));
 }
 
 TEST(JoinGroup, RejectsASecondRankZero) {
@@ -497,8 +514,9 @@ TEST(JoinGroup, HangsUpOnStrangersAndMeetsAllTheSame) {
   Joining root = join(0, 2, port);
   for (const std::string& bytes :
        {std::string("GET / HTTP/1.1\r\n\r\n"), raw_frame(limits::kControlMessageBytesMax + 1, "x"),
-        raw_frame(0xFFFFFFFF, ""), raw_frame(0, ""), raw_frame(8, "\xff\xff\xff\xff\xff\xff\xff\xff"), wrong_magic(),
-        wrong_address(), wrong_port(0), wrong_port(65536)}) {
+        raw_frame(0xFFFFFFFF, ""), raw_frame(0, ""),
+        raw_frame(8, "\xff\xff\xff\xff\xff\xff\xff\xff"), wrong_magic(), wrong_address(),
+        wrong_port(0), wrong_port(65536)}) {
     LoopbackPeer stranger(port, bytes);
     EXPECT_TRUE(stranger.hangs_up());
   }

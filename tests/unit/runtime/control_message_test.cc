@@ -23,8 +23,12 @@ control::Welcome valid_welcome(int size) {
   return welcome;
 }
 
-bool accepts(const control::Hello& hello) { return parse_hello(hello.SerializeAsString()).has_value(); }
-bool accepts(const control::Welcome& welcome) { return parse_welcome(welcome.SerializeAsString(), 2).has_value(); }
+bool accepts(const control::Hello& hello) {
+  return parse_hello(hello.SerializeAsString()).has_value();
+}
+bool accepts(const control::Welcome& welcome) {
+  return parse_welcome(welcome.SerializeAsString(), 2).has_value();
+}
 
 TEST(FrameOf, PutsTheLengthFirstInNetworkOrder) {
   control::Rejection message;

@@ -21,19 +21,29 @@ EnvironmentGetter getter(Variables variables) {
     return found == variables.end() ? nullptr : found->second.c_str();
   };
 }
-Result<Launcher> detect(Variables variables) { return detect_launcher(getter(std::move(variables))); }
-Result<Options> read(Variables variables) { return options_from_environment(getter(std::move(variables))); }
+Result<Launcher> detect(Variables variables) {
+  return detect_launcher(getter(std::move(variables)));
+}
+Result<Options> read(Variables variables) {
+  return options_from_environment(getter(std::move(variables)));
+}
 
-const Variables kTorchrun = {{"RANK", "3"},       {"WORLD_SIZE", "8"},         {"LOCAL_RANK", "1"},
-                             {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "node-a"}, {"MASTER_PORT", "29500"}};
+const Variables kTorchrun = {{"RANK", "3"},
+                             {"WORLD_SIZE", "8"},
+                             {"LOCAL_RANK", "1"},
+                             {"LOCAL_WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "node-a"},
+                             {"MASTER_PORT", "29500"}};
 const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "2"},
                             {"OMPI_COMM_WORLD_SIZE", "4"},
                             {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
                             {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
                             {"OMPI_MCA_orte_ess_jobid", "3141533697"}};
-const Variables kPmi = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}};
-const Variables kSlurmStep = {{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "6"},  {"SLURM_LOCALID", "1"},
-                              {"SLURM_JOB_ID", "77"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_NODES", "3"}};
+const Variables kPmi = {
+    {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}};
+const Variables kSlurmStep = {{"SLURM_PROCID", "5"},  {"SLURM_STEP_NUM_TASKS", "6"},
+                              {"SLURM_LOCALID", "1"}, {"SLURM_JOB_ID", "77"},
+                              {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_NODES", "3"}};
 
 Variables with(Variables base, const Variables& more) {
   for (const auto& [name, value] : more) base[name] = value;
@@ -84,21 +94,24 @@ TEST(DetectLauncher, DerivesALoopbackRendezvousFromTheOpenMpiJob) {
 }
 
 TEST(DetectLauncher, DerivesTheSamePortOnEveryRankOfAJob) {
-  const auto other_rank = with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}});
+  const auto other_rank =
+      with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}});
   EXPECT_EQ(detect(kOpenMpi)->rendezvous, detect(other_rank)->rendezvous);
 }
 
 TEST(DetectLauncher, SpreadsJobsOverThePortRange) {
   std::set<std::string> seen;
   for (int job = 0; job < 100; ++job) {
-    seen.insert(detect(with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", std::to_string(job)}}))->rendezvous);
+    seen.insert(
+        detect(with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", std::to_string(job)}}))->rendezvous);
   }
   // 100 draws from 10,000: fewer than 95 distinct ones has a chance below 1e-4.
   EXPECT_GE(seen.size(), 95u);
 }
 
 TEST(DetectLauncher, UsesThePmixNamespaceWhereOpenMpi5HasNoJobId) {
-  const auto variables = with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", ""}, {"PMIX_NAMESPACE", "prterun-host-42@1"}});
+  const auto variables =
+      with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", ""}, {"PMIX_NAMESPACE", "prterun-host-42@1"}});
   EXPECT_THAT(detect(variables)->rendezvous, HasSubstr("127.0.0.1:"));
 }
 
@@ -127,11 +140,13 @@ TEST(DetectLauncher, ReadsASlurmStep) {
 }
 
 TEST(DetectLauncher, DerivesALoopbackRendezvousForASlurmStepOnOneNode) {
-  EXPECT_THAT(detect(with(kSlurmStep, {{"SLURM_STEP_NUM_NODES", "1"}}))->rendezvous, HasSubstr("127.0.0.1:2"));
+  EXPECT_THAT(detect(with(kSlurmStep, {{"SLURM_STEP_NUM_NODES", "1"}}))->rendezvous,
+              HasSubstr("127.0.0.1:2"));
 }
 
 TEST(DetectLauncher, IsNotFooledByABareSlurmBatchScript) {
-  const auto launcher = detect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}, {"SLURM_JOB_ID", "77"}});
+  const auto launcher =
+      detect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}, {"SLURM_JOB_ID", "77"}});
   ASSERT_TRUE(launcher.ok());
   EXPECT_EQ(launcher->kind, LauncherKind::none);
 }
@@ -160,9 +175,10 @@ TEST(DetectLauncher, LetsLeewayRendezvousOverrideTheLauncher) {
 }
 
 TEST(DetectLauncher, QuotesAVariableThatIsNotANumber) {
-  for (const auto& [base, name] : {std::pair{kTorchrun, "RANK"}, std::pair{kTorchrun, "MASTER_PORT"},
-                                   std::pair{kOpenMpi, "OMPI_COMM_WORLD_SIZE"}, std::pair{kPmi, "PMI_RANK"},
-                                   std::pair{kSlurmStep, "SLURM_STEP_NUM_TASKS"}}) {
+  for (const auto& [base, name] :
+       {std::pair{kTorchrun, "RANK"}, std::pair{kTorchrun, "MASTER_PORT"},
+        std::pair{kOpenMpi, "OMPI_COMM_WORLD_SIZE"}, std::pair{kPmi, "PMI_RANK"},
+        std::pair{kSlurmStep, "SLURM_STEP_NUM_TASKS"}}) {
     for (const char* const bad : {"four", "4x", "-1", "99999999999999999999", " 1", "1.0"}) {
       const auto launcher = detect(with(base, {{name, bad}}));
       ASSERT_FALSE(launcher.ok()) << name << "=" << bad;
@@ -188,7 +204,8 @@ TEST(DetectLauncher, RefusesHalfAPlace) {
 TEST(DetectLauncher, RefusesAMalformedRendezvous) {
   const auto launcher = detect({{"LEEWAY_RENDEZVOUS", "nowhere"}});
   ASSERT_FALSE(launcher.ok());
-  EXPECT_THAT(launcher.status().c_str(), AllOf(HasSubstr("LEEWAY_RENDEZVOUS"), HasSubstr("\"nowhere\"")));
+  EXPECT_THAT(launcher.status().c_str(),
+              AllOf(HasSubstr("LEEWAY_RENDEZVOUS"), HasSubstr("\"nowhere\"")));
 }
 
 TEST(OptionsFromEnvironment, LeavesDefaultsInAnEmptyEnvironment) {
@@ -255,7 +272,9 @@ TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   const auto recorder = [&asked](const char* name) -> const char* {
     if (std::string_view(name).substr(0, 7) == "LEEWAY_") asked.insert(name);
     // A place, so that LEEWAY_LOCAL_RANK is asked for as well.
-    return name == std::string_view("LEEWAY_RANK") ? "0" : name == std::string_view("LEEWAY_WORLD_SIZE") ? "1" : nullptr;
+    return name == std::string_view("LEEWAY_RANK")         ? "0"
+           : name == std::string_view("LEEWAY_WORLD_SIZE") ? "1"
+                                                           : nullptr;
   };
   ASSERT_TRUE(options_from_environment(recorder).ok());
   std::set<std::string> listed;

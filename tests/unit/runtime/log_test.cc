@@ -49,7 +49,8 @@ TEST(LogPrint, ShowsRankLevelAndText) {
   testing::internal::CaptureStderr();
   Log log(LogLevel::info, 3);
   log.print(LogLevel::warn, "test", "lost %d of %s", 5, "ten");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("leeway[3] warning: lost 5 of ten\n"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("leeway[3] warning: lost 5 of ten\n"));
 }
 
 TEST(LogPrint, IsSilentBelowItsLevel) {

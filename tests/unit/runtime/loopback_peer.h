@@ -1,4 +1,5 @@
-// What the rendezvous tests need of TCP: free ports, and a peer that says whatever a test wants said.
+// What the rendezvous tests need of TCP: free ports, and a peer that says whatever a test wants
+// said.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,10 +24,12 @@ namespace leeway::runtime {
 
 using asio::ip::tcp;
 
-inline tcp::endpoint loopback(std::uint16_t port) { return {asio::ip::address_v4::loopback(), port}; }
+inline tcp::endpoint loopback(std::uint16_t port) {
+  return {asio::ip::address_v4::loopback(), port};
+}
 
-// A port that nobody listens on, below the ephemeral range so that no outgoing connection takes it. Starts at a place
-// that depends on the process, since test cases run in parallel processes.
+// A port that nobody listens on, below the ephemeral range so that no outgoing connection takes it.
+// Starts at a place that depends on the process, since test cases run in parallel processes.
 inline std::uint16_t free_port() {
   static std::atomic<std::uint32_t> next{static_cast<std::uint32_t>(::getpid()) * 7u};
   asio::io_context io;
@@ -40,7 +43,9 @@ inline std::uint16_t free_port() {
   }
 }
 
-inline std::string rendezvous_at(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
+inline std::string rendezvous_at(std::uint16_t port) {
+  return "127.0.0.1:" + std::to_string(port);
+}
 
 // A Hello as rank `rank` of `size` would say it, to be spoilt by tests.
 inline control::Hello valid_hello(std::uint32_t rank, std::uint32_t size) {
@@ -89,7 +94,8 @@ class LoopbackPeer {
     std::error_code error;
     asio::read(socket_, asio::buffer(prefix), error);
     if (error) return {};
-    std::string body(std::size_t{prefix[0]} << 24 | prefix[1] << 16 | prefix[2] << 8 | prefix[3], '\0');
+    std::string body(std::size_t{prefix[0]} << 24 | prefix[1] << 16 | prefix[2] << 8 | prefix[3],
+                     '\0');
     asio::read(socket_, asio::buffer(body), error);
     return error ? std::string() : body;
   }

@@ -11,9 +11,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Findings kMixed = {{"Machine", "cores", Verdict::ok, "2 usable", ""},
-                         {"Network", "receive buffer", Verdict::warn, "208 KiB", "sudo sysctl -w x=y"},
-                         {"Machine", "kernel", Verdict::info, "Linux", ""}};
+const Findings kMixed = {
+    {"Machine", "cores", Verdict::ok, "2 usable", ""},
+    {"Network", "receive buffer", Verdict::warn, "208 KiB", "sudo sysctl -w x=y"},
+    {"Machine", "kernel", Verdict::info, "Linux", ""}};
 
 TEST(DoctorText, GroupsSectionsAndAlignsValues) {
   EXPECT_EQ(to_text(kMixed, false),
@@ -34,9 +35,13 @@ TEST(DoctorText, UsesColourOnlyWhenAsked) {
 }
 
 TEST(DoctorText, SumsUp) {
-  EXPECT_THAT(to_text(Findings{{"A", "a", Verdict::ok, "", ""}}, false), HasSubstr("Everything Leeway can use is here."));
-  const Findings bad = {{"A", "a", Verdict::missing, "", ""}, {"A", "b", Verdict::warn, "", ""}, {"A", "c", Verdict::warn, "", ""}};
-  EXPECT_THAT(to_text(bad, false), HasSubstr("Leeway does not run here: 1 missing, 2 things could be better."));
+  EXPECT_THAT(to_text(Findings{{"A", "a", Verdict::ok, "", ""}}, false),
+              HasSubstr("Everything Leeway can use is here."));
+  const Findings bad = {{"A", "a", Verdict::missing, "", ""},
+                        {"A", "b", Verdict::warn, "", ""},
+                        {"A", "c", Verdict::warn, "", ""}};
+  EXPECT_THAT(to_text(bad, false),
+              HasSubstr("Leeway does not run here: 1 missing, 2 things could be better."));
 }
 
 TEST(DoctorExitCode, IsNonzeroOnlyWhenSomethingIsMissing) {

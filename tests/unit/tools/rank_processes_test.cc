@@ -79,13 +79,15 @@ class Folder {
 
 TEST(RunRankProcesses, TellsEveryRankItsPlace) {
   const Folder folder;
-  const auto outcome = run(script(3, "cd " + folder.path() +
-                                         "; echo $LEEWAY_LOCAL_RANK of $LEEWAY_WORLD_SIZE at $LEEWAY_RENDEZVOUS by "
-                                         "$LEEWAY_LAUNCHER_PID > $LEEWAY_RANK"));
+  const auto outcome =
+      run(script(3, "cd " + folder.path() +
+                        "; echo $LEEWAY_LOCAL_RANK of $LEEWAY_WORLD_SIZE at $LEEWAY_RENDEZVOUS by "
+                        "$LEEWAY_LAUNCHER_PID > $LEEWAY_RANK"));
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.err, "");
   for (const std::string rank : {"0", "1", "2"}) {
-    EXPECT_EQ(folder.read(rank), rank + " of 3 at 127.0.0.1:4000 by " + std::to_string(getpid()) + "\n");
+    EXPECT_EQ(folder.read(rank),
+              rank + " of 3 at 127.0.0.1:4000 by " + std::to_string(getpid()) + "\n");
   }
 }
 
@@ -117,7 +119,8 @@ TEST(RunRankProcesses, NamesTheRankThatWasKilled) {
 TEST(RunRankProcesses, LetsTheOthersReportWithinTheGraceTime) {
   const Folder folder;
   const std::string in_folder = "cd " + folder.path() + "; ";
-  const auto outcome = run(script(2, in_folder + "if test $LEEWAY_RANK = 0; then exit 3; fi; sleep 0.05; touch report"));
+  const auto outcome = run(
+      script(2, in_folder + "if test $LEEWAY_RANK = 0; then exit 3; fi; sleep 0.05; touch report"));
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_TRUE(std::filesystem::exists(folder.path() + "/report"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("ending")));
@@ -133,7 +136,8 @@ TEST(RunRankProcesses, EndsTheOthersAfterTheGraceTime) {
 }
 
 TEST(RunRankProcesses, KillsWhatIgnoresBeingAskedToEnd) {
-  RankCommand command = script(2, "trap '' TERM; test $LEEWAY_RANK = 0 && exit 3; while :; do sleep 0.05; done");
+  RankCommand command =
+      script(2, "trap '' TERM; test $LEEWAY_RANK = 0 && exit 3; while :; do sleep 0.05; done");
   command.grace = 20ms;
   command.patience = 20ms;
   const auto outcome = run(command);
@@ -151,9 +155,10 @@ TEST(RunRankProcesses, KillsARankThatIsStopped) {
 TEST(RunRankProcesses, PassesSignalsOn) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const Folder folder;
-    const std::string text = "cd " + folder.path() +
-                             "; trap 'touch told$LEEWAY_RANK; exit 0' INT TERM; touch up$LEEWAY_RANK; "
-                             "while :; do sleep 0.02; done";
+    const std::string text =
+        "cd " + folder.path() +
+        "; trap 'touch told$LEEWAY_RANK; exit 0' INT TERM; touch up$LEEWAY_RANK; "
+        "while :; do sleep 0.02; done";
     const pid_t launcher = fork();
     if (launcher == 0) {
       const auto result = run_rank_processes(script(2, text));

@@ -11,26 +11,36 @@ constexpr const char* kVariableSection = "Environment";
 
 Finding place(const runtime::Launcher& launcher) {
   if (launcher.kind == runtime::LauncherKind::none) {
-    return {kLaunchSection, "started by", Verdict::info, "no launcher; --ranks N starts N local processes", {}};
+    return {kLaunchSection,
+            "started by",
+            Verdict::info,
+            "no launcher; --ranks N starts N local processes",
+            {}};
   }
-  std::string value = std::string(runtime::to_string(launcher.kind)) + ": rank " + std::to_string(launcher.rank) + " of " +
-                      std::to_string(launcher.size);
+  std::string value = std::string(runtime::to_string(launcher.kind)) + ": rank " +
+                      std::to_string(launcher.rank) + " of " + std::to_string(launcher.size);
   if (launcher.local_rank) value += ", local rank " + std::to_string(*launcher.local_rank);
   return {kLaunchSection, "started by", Verdict::ok, value, {}};
 }
 
 Finding rendezvous(const runtime::Launcher& launcher) {
-  if (!launcher.rendezvous.empty()) return {kLaunchSection, "rendezvous", Verdict::ok, launcher.rendezvous, {}};
-  if (launcher.size == 1) return {kLaunchSection, "rendezvous", Verdict::info, "not needed for one process", {}};
-  return {kLaunchSection, "rendezvous", Verdict::missing, "the launcher tells no address across machines",
+  if (!launcher.rendezvous.empty())
+    return {kLaunchSection, "rendezvous", Verdict::ok, launcher.rendezvous, {}};
+  if (launcher.size == 1)
+    return {kLaunchSection, "rendezvous", Verdict::info, "not needed for one process", {}};
+  return {kLaunchSection, "rendezvous", Verdict::missing,
+          "the launcher tells no address across machines",
           "export LEEWAY_RENDEZVOUS=<host of rank 0>:<free port> on all ranks"};
 }
 
-Finding variable_finding(const runtime::EnvironmentVariable& variable, const runtime::EnvironmentGetter& get) {
+Finding variable_finding(const runtime::EnvironmentVariable& variable,
+                         const runtime::EnvironmentGetter& get) {
   const char* const value = get(variable.name);
   const bool set = value != nullptr && *value != '\0';
   const std::string meaning = variable.meaning;
-  return {kVariableSection, variable.name, set ? Verdict::ok : Verdict::info,
+  return {kVariableSection,
+          variable.name,
+          set ? Verdict::ok : Verdict::info,
           set ? std::string(value) + "  (" + meaning + ")"
               : "not set: " + meaning + "; default: " + variable.default_value,
           {}};
@@ -46,8 +56,8 @@ void probe_environment(Findings& findings, const runtime::EnvironmentGetter& get
   }
   const auto options = runtime::options_from_environment(get);
   if (!options.ok()) {
-    findings.push_back({kLaunchSection, "variables", Verdict::missing, std::string(options.status().text()),
-                        "correct or unset the variable"});
+    findings.push_back({kLaunchSection, "variables", Verdict::missing,
+                        std::string(options.status().text()), "correct or unset the variable"});
   }
   for (const runtime::EnvironmentVariable& variable : runtime::environment_variables()) {
     findings.push_back(variable_finding(variable, get));

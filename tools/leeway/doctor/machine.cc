@@ -25,11 +25,17 @@ Finding cores() {
   const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  const long usable = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : online;
-  Finding finding{kSection, "cores", Verdict::ok, std::to_string(usable) + " usable of " + std::to_string(online), {}};
+  const long usable =
+      ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : online;
+  Finding finding{kSection,
+                  "cores",
+                  Verdict::ok,
+                  std::to_string(usable) + " usable of " + std::to_string(online),
+                  {}};
   if (usable >= 2) return finding;
   finding.verdict = Verdict::warn;
-  finding.remedy = online >= 2 ? "give this process more cores: taskset -cp 0-" + std::to_string(online - 1) + " $$"
+  finding.remedy = online >= 2 ? "give this process more cores: taskset -cp 0-" +
+                                     std::to_string(online - 1) + " $$"
                                : "ranks on this machine will take turns on its one core";
   return finding;
 }
@@ -37,7 +43,8 @@ Finding cores() {
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(std::min(line.size(), line.find(':') + 2));
+    if (line.rfind("model name", 0) == 0)
+      return line.substr(std::min(line.size(), line.find(':') + 2));
   }
   return "unknown";
 }
@@ -62,10 +69,15 @@ std::string processor_features() {
 Finding kernel() {
   utsname name{};
   if (::uname(&name) != 0) return {kSection, "kernel", Verdict::warn, "unknown", {}};
-  return {kSection, "kernel", Verdict::ok, std::string(name.sysname) + " " + name.release + " " + name.machine, {}};
+  return {kSection,
+          "kernel",
+          Verdict::ok,
+          std::string(name.sysname) + " " + name.release + " " + name.machine,
+          {}};
 }
 
-// Deadlines and round-trip times are read from the clock for every batch: a slow one costs, a coarse one misleads.
+// Deadlines and round-trip times are read from the clock for every batch: a slow one costs, a
+// coarse one misleads.
 Finding clock_source() {
   constexpr int kReadings = 1000;
   constexpr double kSlowNs = 500;
@@ -73,17 +85,21 @@ Finding clock_source() {
   ::clock_getres(CLOCK_MONOTONIC, &resolution);
   const auto start = std::chrono::steady_clock::now();
   for (int i = 1; i < kReadings; ++i) (void)std::chrono::steady_clock::now();
-  const double cost_ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / kReadings;
+  const double cost_ns =
+      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
+      kReadings;
 
   const std::string directory = "/sys/devices/system/clocksource/clocksource0/";
   const std::string source = first_line(directory + "current_clocksource");
   const bool coarse = resolution.tv_sec > 0 || resolution.tv_nsec > 1000;
   Finding finding{kSection, "clock", Verdict::ok, {}, {}};
-  finding.value = (source.empty() ? "" : source + ", ") + "resolution " + std::to_string(resolution.tv_nsec) + " ns, " +
+  finding.value = (source.empty() ? "" : source + ", ") + "resolution " +
+                  std::to_string(resolution.tv_nsec) + " ns, " +
                   std::to_string(static_cast<int>(cost_ns + 0.5)) + " ns a reading";
   if (!coarse && cost_ns < kSlowNs) return finding;
   finding.verdict = Verdict::warn;
-  finding.remedy = "see the choice in " + directory + "available_clocksource, then: echo tsc | sudo tee " + directory +
+  finding.remedy = "see the choice in " + directory +
+                   "available_clocksource, then: echo tsc | sudo tee " + directory +
                    "current_clocksource";
   return finding;
 }

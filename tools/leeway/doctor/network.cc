@@ -39,7 +39,9 @@ class Socket {
   Socket& operator=(const Socket&) = delete;
 
   int handle() const { return handle_; }
-  bool set(int level, int name, int value) const { return ::setsockopt(handle_, level, name, &value, sizeof value) == 0; }
+  bool set(int level, int name, int value) const {
+    return ::setsockopt(handle_, level, name, &value, sizeof value) == 0;
+  }
   int get(int level, int name) const {
     int value = -1;
     socklen_t bytes = sizeof value;
@@ -59,7 +61,8 @@ sockaddr_in ipv4(std::uint32_t address, std::uint16_t port) {
 }
 
 bool connect_to(const Socket& socket, const sockaddr_in& endpoint) {
-  return ::connect(socket.handle(), reinterpret_cast<const sockaddr*>(&endpoint), sizeof endpoint) == 0;
+  return ::connect(socket.handle(), reinterpret_cast<const sockaddr*>(&endpoint),
+                   sizeof endpoint) == 0;
 }
 
 // A sender connected to a receiver over loopback that gives up after a fifth of a second.
@@ -73,7 +76,8 @@ struct LoopbackPair {
     const timeval patience{.tv_sec = 0, .tv_usec = 200'000};
     return ::bind(receiver.handle(), reinterpret_cast<sockaddr*>(&endpoint), bytes) == 0 &&
            ::getsockname(receiver.handle(), reinterpret_cast<sockaddr*>(&endpoint), &bytes) == 0 &&
-           ::setsockopt(receiver.handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
+           ::setsockopt(receiver.handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ==
+               0 &&
            connect_to(sender, endpoint);
   }
 
@@ -81,7 +85,8 @@ struct LoopbackPair {
   bool send_train() const {
     const std::array<char, kSegmentBytes * kSegments> train{};
     return sender.set(IPPROTO_UDP, UDP_SEGMENT, kSegmentBytes) &&
-           ::send(sender.handle(), train.data(), train.size(), 0) == static_cast<ssize_t>(train.size());
+           ::send(sender.handle(), train.data(), train.size(), 0) ==
+               static_cast<ssize_t>(train.size());
   }
 
   // Bytes of the next message, at most 64 KiB; negative when none comes.
@@ -97,7 +102,8 @@ Finding udp_sockets() {
   if (pair.open() && ::send(pair.sender.handle(), &byte, 1, 0) == 1 && pair.receive() == 1) {
     return {kSection, "UDP sockets", Verdict::ok, "a datagram came over loopback", {}};
   }
-  return {kSection, "UDP sockets", Verdict::missing, std::string("no datagram came over loopback: ") + std::strerror(errno),
+  return {kSection, "UDP sockets", Verdict::missing,
+          std::string("no datagram came over loopback: ") + std::strerror(errno),
           "bring loopback up (sudo ip link set lo up) and let the firewall pass UDP on it"};
 }
 
@@ -108,9 +114,14 @@ Finding segmentation() {
     while (arrived < kSegments && pair.receive() == kSegmentBytes) ++arrived;
   }
   if (arrived == kSegments) {
-    return {kSection, "UDP_SEGMENT", Verdict::ok, "one call sent " + std::to_string(kSegments) + " datagrams", {}};
+    return {kSection,
+            "UDP_SEGMENT",
+            Verdict::ok,
+            "one call sent " + std::to_string(kSegments) + " datagrams",
+            {}};
   }
-  return {kSection, "UDP_SEGMENT", Verdict::warn, "not supported: every datagram is handed to the kernel alone",
+  return {kSection, "UDP_SEGMENT", Verdict::warn,
+          "not supported: every datagram is handed to the kernel alone",
           "use Linux 4.18 or newer (Debian 12 has 6.1)"};
 }
 
@@ -120,7 +131,8 @@ Finding coalescing() {
   if (enabled && pair.send_train() && pair.receive() > kSegmentBytes) {
     return {kSection, "UDP_GRO", Verdict::ok, "datagrams arrived joined in one message", {}};
   }
-  return {kSection, "UDP_GRO", Verdict::warn, enabled ? "accepted, but datagrams came one by one" : "not supported",
+  return {kSection, "UDP_GRO", Verdict::warn,
+          enabled ? "accepted, but datagrams came one by one" : "not supported",
           "use Linux 5.0 or newer (Debian 12 has 6.1)"};
 }
 
@@ -130,13 +142,19 @@ Finding buffer(const char* name, int force, int plain, const char* sysctl) {
   const bool forced = socket.set(SOL_SOCKET, force, kBufferBytesWanted);
   if (!forced) (void)socket.set(SOL_SOCKET, plain, kBufferBytesWanted);
   const int granted = socket.get(SOL_SOCKET, plain) / 2;
-  Finding finding{kSection, name, Verdict::ok, bytes_text(static_cast<std::uint64_t>(std::max(granted, 0))), {}};
+  Finding finding{kSection,
+                  name,
+                  Verdict::ok,
+                  bytes_text(static_cast<std::uint64_t>(std::max(granted, 0))),
+                  {}};
   if (granted >= kBufferBytesWanted) {
-    finding.value += forced ? " granted (this user may go beyond " + std::string(sysctl) + ")" : " granted";
+    finding.value +=
+        forced ? " granted (this user may go beyond " + std::string(sysctl) + ")" : " granted";
     return finding;
   }
   finding.verdict = Verdict::warn;
-  finding.value += " granted of " + bytes_text(kBufferBytesWanted) + ": " + sysctl + " is the limit";
+  finding.value +=
+      " granted of " + bytes_text(kBufferBytesWanted) + ": " + sysctl + " is the limit";
   const std::string setting = std::string(sysctl) + "=" + std::to_string(kBufferBytesWanted);
   finding.remedy = "sudo sysctl -w " + setting + "; to keep it: echo " + setting +
                    " | sudo tee -a /etc/sysctl.d/90-leeway.conf";
@@ -146,13 +164,15 @@ Finding buffer(const char* name, int force, int plain, const char* sysctl) {
 // UDP payload that fits an interface or path of this MTU without fragments, IPv4.
 std::size_t datagram_bytes_for(int mtu) {
   constexpr int kHeaderBytes = 20 + 8;
-  return std::min<std::size_t>(limits::kDatagramBytesMax, static_cast<std::size_t>(std::max(mtu - kHeaderBytes, 0)));
+  return std::min<std::size_t>(limits::kDatagramBytesMax,
+                               static_cast<std::size_t>(std::max(mtu - kHeaderBytes, 0)));
 }
 
 Finding mtu_finding(const std::string& name, int mtu, const std::string& where) {
   const std::size_t bytes = datagram_bytes_for(mtu);
   Finding finding{kSection, name, Verdict::ok, {}, {}};
-  finding.value = where + "MTU " + std::to_string(mtu) + ", datagrams of " + std::to_string(bytes) + " bytes";
+  finding.value =
+      where + "MTU " + std::to_string(mtu) + ", datagrams of " + std::to_string(bytes) + " bytes";
   if (bytes < limits::kDatagramBytesMin) {
     finding.verdict = Verdict::warn;
     finding.remedy = "too small for Leeway; sudo ip link set dev <interface> mtu 1500";
@@ -163,9 +183,11 @@ Finding mtu_finding(const std::string& name, int mtu, const std::string& where) 
 std::string address_text(const sockaddr& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address.sa_family == AF_INET) {
-    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text.data(), text.size());
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text.data(),
+                text.size());
   } else if (address.sa_family == AF_INET6) {
-    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, text.data(), text.size());
+    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, text.data(),
+                text.size());
   }
   return text.data();
 }
@@ -188,7 +210,8 @@ void add_interfaces(Findings& findings) {
     if (!address.empty()) addresses[entry->ifa_name] += address + ", ";
   }
   ::freeifaddrs(list);
-  for (const auto& [name, text] : addresses) findings.push_back(mtu_finding("interface " + name, mtu_of(name), text));
+  for (const auto& [name, text] : addresses)
+    findings.push_back(mtu_finding("interface " + name, mtu_of(name), text));
 }
 
 // The route out of this machine, asked of the kernel; nothing is sent.
@@ -207,7 +230,8 @@ Finding rdma() {
   for (const auto& entry : std::filesystem::directory_iterator("/sys/class/infiniband", error)) {
     devices += (devices.empty() ? "" : ", ") + entry.path().filename().string();
   }
-  return {kSection, "RDMA devices", Verdict::info, devices.empty() ? "none (not needed)" : devices, {}};
+  return {
+      kSection, "RDMA devices", Verdict::info, devices.empty() ? "none (not needed)" : devices, {}};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Looks at the machine. Each probe adds its findings and never fails: what cannot be found out is a finding too.
+// Looks at the machine. Each probe adds its findings and never fails: what cannot be found out is a
+// finding too.
 #pragma once
 
 #include "doctor/report.h"
@@ -9,7 +10,8 @@ namespace leeway::tools::doctor {
 // Cores, processor features, kernel, clock.
 void probe_machine(Findings& findings);
 
-// UDP with its offloads and buffers, tried on real loopback sockets; interfaces, path datagram size, RDMA devices.
+// UDP with its offloads and buffers, tried on real loopback sockets; interfaces, path datagram
+// size, RDMA devices.
 void probe_network(Findings& findings);
 
 // Who launched us, what was made of it, and every LEEWAY_ variable.

@@ -12,7 +12,8 @@ struct Mark {
   const char* text;  // padded to one width
   const char* colour;
 };
-constexpr std::array<Mark, 4> kMarks = {{{"       ", ""}, {"OK     ", "\x1b[32m"}, {"WARN   ", "\x1b[33m"}, {"MISSING", "\x1b[31m"}}};
+constexpr std::array<Mark, 4> kMarks = {
+    {{"       ", ""}, {"OK     ", "\x1b[32m"}, {"WARN   ", "\x1b[33m"}, {"MISSING", "\x1b[31m"}}};
 constexpr const char* kColourOff = "\x1b[0m";
 constexpr const char* kBold = "\x1b[1m";
 
@@ -21,8 +22,9 @@ std::string painted(const std::string& text, const char* paint, bool colour) {
 }
 
 std::size_t count(std::span<const Finding> findings, Verdict verdict) {
-  return static_cast<std::size_t>(std::count_if(findings.begin(), findings.end(),
-                                                [=](const Finding& finding) { return finding.verdict == verdict; }));
+  return static_cast<std::size_t>(
+      std::count_if(findings.begin(), findings.end(),
+                    [=](const Finding& finding) { return finding.verdict == verdict; }));
 }
 
 std::size_t widest_name(std::span<const Finding> findings, const std::string& section) {
@@ -37,19 +39,22 @@ std::string line_of(const Finding& finding, std::size_t name_width, bool colour)
   const Mark& mark = kMarks.at(static_cast<std::size_t>(finding.verdict));
   std::string line = "  " + painted(mark.text, mark.colour, colour) + "  " + finding.name +
                      std::string(name_width - finding.name.size() + 2, ' ') + finding.value + "\n";
-  if (!finding.remedy.empty()) line += std::string(name_width + 13, ' ') + "-> " + finding.remedy + "\n";
+  if (!finding.remedy.empty())
+    line += std::string(name_width + 13, ' ') + "-> " + finding.remedy + "\n";
   return line;
 }
 
 std::string summary_of(std::span<const Finding> findings, bool colour) {
   const std::size_t missing = count(findings, Verdict::missing);
   const std::size_t warnings = count(findings, Verdict::warn);
-  if (missing == 0 && warnings == 0) return painted("Everything Leeway can use is here.\n", kBold, colour);
-  std::string text = missing == 0 ? std::string("Leeway runs here")
-                                  : "Leeway does not run here: " + std::to_string(missing) + " missing";
+  if (missing == 0 && warnings == 0)
+    return painted("Everything Leeway can use is here.\n", kBold, colour);
+  std::string text = missing == 0
+                         ? std::string("Leeway runs here")
+                         : "Leeway does not run here: " + std::to_string(missing) + " missing";
   if (warnings > 0) {
-    text += (missing == 0 ? "; " : ", ") + std::to_string(warnings) + (warnings == 1 ? " thing" : " things") +
-            " could be better";
+    text += (missing == 0 ? "; " : ", ") + std::to_string(warnings) +
+            (warnings == 1 ? " thing" : " things") + " could be better";
   }
   return painted(text + ".\n", kBold, colour);
 }
@@ -58,10 +63,14 @@ std::string summary_of(std::span<const Finding> findings, bool colour) {
 
 const char* to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::info: return "info";
-    case Verdict::ok: return "ok";
-    case Verdict::warn: return "warn";
-    case Verdict::missing: return "missing";
+    case Verdict::info:
+      return "info";
+    case Verdict::ok:
+      return "ok";
+    case Verdict::warn:
+      return "warn";
+    case Verdict::missing:
+      return "missing";
   }
   return "unknown";
 }
@@ -101,7 +110,9 @@ std::string to_json(std::span<const Finding> findings) {
   return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int exit_code_of(std::span<const Finding> findings) { return count(findings, Verdict::missing) > 0 ? 1 : 0; }
+int exit_code_of(std::span<const Finding> findings) {
+  return count(findings, Verdict::missing) > 0 ? 1 : 0;
+}
 
 std::string bytes_text(std::uint64_t bytes) {
   constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};

@@ -25,8 +25,8 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
-// Sections in order of first appearance, one line a finding, its remedy below it, and a last line that sums up.
-// `colour`: ANSI colours for a terminal.
+// Sections in order of first appearance, one line a finding, its remedy below it, and a last line
+// that sums up. `colour`: ANSI colours for a terminal.
 std::string to_text(std::span<const Finding> findings, bool colour);
 
 // {"findings": [{"section", "name", "verdict", "value", "remedy"}], "warnings": n, "missing": n}
