@@ -1,4 +1,5 @@
-// LEEWAY_EXPORT: the library is built with hidden visibility; what a shared build offers carries this mark.
+// LEEWAY_EXPORT: the library is built with hidden visibility; what a shared build offers carries
+// this mark.
 #pragma once
 
 #define LEEWAY_EXPORT [[gnu::visibility("default")]]

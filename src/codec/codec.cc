@@ -27,9 +27,13 @@ constexpr Format kFp32 = element_format(Codec::fp32, DataType::f32, 4);
 constexpr Format kFp16 = element_format(Codec::fp16, DataType::f32, 2);
 constexpr Format kBf16 = element_format(Codec::bf16, DataType::f32, 2);
 
-void check(const Format& format, std::size_t elements, std::size_t bytes) {
-  LEEWAY_ASSERT(format.element == DataType::f32);
+// Checks the lengths and says which element the kernels will meet: native half and bfloat16 tensors
+// are encoded as they lie.
+Codec kernel_of(const Format& format, std::size_t elements, std::size_t bytes) {
   LEEWAY_ASSERT(format.encoded_bytes(elements) == bytes);
+  if (format.id != Codec::native) return format.id;
+  LEEWAY_ASSERT(format.element == DataType::f16 || format.element == DataType::bf16);
+  return format.element == DataType::f16 ? Codec::fp16 : Codec::bf16;
 }
 
 }  // namespace
@@ -51,33 +55,23 @@ const Format& format_of(Codec codec, DataType dtype) {
 
 void encode(const Format& format, std::span<const float> in, const EncodeContext& /*context*/,
             MutableByteSpan out) {
-  check(format, in.size(), out.size());
-  if (in.empty()) return;
-  if (format.id == Codec::fp32) {
-    std::memcpy(out.data(), in.data(), out.size());
-  } else {
-    encode_floats(format.id, in, out.data());
-  }
+  const Codec kernel = kernel_of(format, in.size(), out.size());
+  if (kernel != Codec::fp32) return encode_floats(kernel, in, out.data());
+  if (!in.empty()) std::memcpy(out.data(), in.data(), out.size());
 }
 
 void decode(const Format& format, ByteSpan in, std::span<float> out) {
-  check(format, out.size(), in.size());
-  if (in.empty()) return;
-  if (format.id == Codec::fp32) {
-    std::memcpy(out.data(), in.data(), in.size());
-  } else {
-    decode_floats(format.id, in.data(), out);
-  }
+  const Codec kernel = kernel_of(format, out.size(), in.size());
+  if (kernel != Codec::fp32) return decode_floats(kernel, in.data(), out);
+  if (!in.empty()) std::memcpy(out.data(), in.data(), in.size());
 }
 
 void accumulate(const Format& format, ByteSpan in, float scale, std::span<float> sum) {
-  check(format, sum.size(), in.size());
-  accumulate_floats(format.id, in.data(), scale, sum);
+  accumulate_floats(kernel_of(format, sum.size(), in.size()), in.data(), scale, sum);
 }
 
 void accumulate_first(const Format& format, ByteSpan in, float scale, std::span<float> sum) {
-  check(format, sum.size(), in.size());
-  scale_floats(format.id, in.data(), scale, sum);
+  scale_floats(kernel_of(format, sum.size(), in.size()), in.data(), scale, sum);
 }
 
 }  // namespace leeway::codec

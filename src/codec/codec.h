@@ -58,7 +58,8 @@ struct Format {
 // codecs exist for f32.
 const Format& format_of(Codec codec, DataType dtype);
 
-// The functions below take formats of f32 tensors. Encoded bytes may lie at any address; out.size()
+// The functions below take formats of f32 tensors, and the native ones of f16 and bf16, whose
+// elements they convert to and from float. Encoded bytes may lie at any address; out.size()
 // (encode) and in.size() (the others) must be format.encoded_bytes(number of floats).
 void encode(const Format& format, std::span<const float> in, const EncodeContext& context,
             MutableByteSpan out);

@@ -250,6 +250,37 @@ TEST(Encode, GivesTheSameBytesWhenTheProcessorFlushesDenormals) {
 }
 #endif
 
+TEST(Format, OfNativeHalvesConvertsToAndFromFloat) {
+  const std::vector<float> values = test_floats(100, 5);
+  const std::pair<DataType, Codec> same[] = {{DataType::f16, Codec::fp16},
+                                             {DataType::bf16, Codec::bf16}};
+  for (const auto& [dtype, codec] : same) {
+    const Format& native = format_of(Codec::native, dtype);
+    std::vector<std::byte> bytes(native.encoded_bytes(values.size()));
+    encode(native, values, {}, bytes);
+    EXPECT_EQ(bytes, scalar_encoding(codec, values));
+    std::vector<float> decoded(values.size());
+    decode(native, bytes, decoded);
+    EXPECT_EQ(decoded[17], scalar_decoding(codec, bytes.data(), 17));
+  }
+}
+
+TEST(Format, IsTheIdentityWhereTheBytesAreTheTensors) {
+  EXPECT_TRUE(format_of(Codec::native, DataType::f32).identity());
+  EXPECT_TRUE(format_of(Codec::fp32, DataType::f32).identity());
+  EXPECT_TRUE(format_of(Codec::native, DataType::bf16).identity());
+  EXPECT_TRUE(format_of(Codec::native, DataType::i8).identity());
+  EXPECT_FALSE(format_of(Codec::fp16, DataType::f32).identity());
+  EXPECT_FALSE(format_of(Codec::bf16, DataType::f32).identity());
+}
+
+TEST(FormatDeathTest, RefusesToConvertTypesThatAreNotFloatSized) {
+  const std::vector<std::byte> bytes(8);
+  std::vector<float> out(1);
+  EXPECT_DEATH(decode(format_of(Codec::native, DataType::f64), bytes, out), "contract broken");
+  EXPECT_DEATH(format_of(Codec::fp16, DataType::i32), "contract broken");
+}
+
 TEST(EncodeDeathTest, RefusesAnOutputOfAnotherSize) {
   const std::vector<float> values(4);
   std::vector<std::byte> out(7);

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include "leeway/options.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway {
+namespace {
+
+TEST(ToString, SpellsDataTypesAsNcclTestsDo) {
+  EXPECT_EQ(to_string(DataType::f32), "float");
+  EXPECT_EQ(to_string(DataType::f64), "double");
+  EXPECT_EQ(to_string(DataType::f16), "half");
+  EXPECT_EQ(to_string(DataType::bf16), "bfloat16");
+  EXPECT_EQ(to_string(DataType::i8), "int8");
+  EXPECT_EQ(to_string(DataType::i32), "int32");
+  EXPECT_EQ(to_string(DataType::i64), "int64");
+  EXPECT_EQ(to_string(DataType::u8), "uint8");
+}
+
+TEST(ToString, NamesTheOtherEnumerations) {
+  EXPECT_EQ(to_string(ReduceOp::sum), "sum");
+  EXPECT_EQ(to_string(ReduceOp::avg), "avg");
+  EXPECT_EQ(to_string(ReduceOp::prod), "prod");
+  EXPECT_EQ(to_string(ReduceOp::min), "min");
+  EXPECT_EQ(to_string(ReduceOp::max), "max");
+  EXPECT_EQ(to_string(Delivery::Kind::exact), "exact");
+  EXPECT_EQ(to_string(Delivery::Kind::bounded), "bounded");
+  EXPECT_EQ(to_string(Delivery::Kind::best_effort), "best_effort");
+  EXPECT_EQ(to_string(StatusCode::kOk), "ok");
+  EXPECT_EQ(to_string(StatusCode::kMismatch), "mismatch");
+  EXPECT_EQ(to_string(StatusCode::kDeadlineExceeded), "deadline_exceeded");
+  EXPECT_EQ(to_string(StatusCode::kResourceExhausted), "resource_exhausted");
+  EXPECT_EQ(to_string(StatusCode::kInternal), "internal");
+}
+
+// Values off the wire are cast before anything knows whether they exist.
+TEST(ToString, CallsValuesThatDoNotExistUnknown) {
+  EXPECT_EQ(to_string(static_cast<DataType>(8)), "unknown");
+  EXPECT_EQ(to_string(static_cast<ReduceOp>(255)), "unknown");
+  EXPECT_EQ(to_string(static_cast<Estimator>(6)), "unknown");
+}
+
+TEST(ParseCodec, ReadsEveryNameItWrites) {
+  for (const Codec codec : {Codec::native, Codec::fp32, Codec::fp16, Codec::bf16}) {
+    const auto parsed = parse_codec(to_string(codec));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(*parsed, codec);
+  }
+}
+
+TEST(ParseEstimator, ReadsEveryNameItWrites) {
+  for (const Estimator estimator :
+       {Estimator::zero_fill, Estimator::ratio, Estimator::symmetric_ratio, Estimator::stratified,
+        Estimator::horvitz_thompson, Estimator::augmented}) {
+    const auto parsed = parse_estimator(to_string(estimator));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(*parsed, estimator);
+  }
+}
+
+TEST(ParseCodec, QuotesAnUnknownNameAndListsTheValidOnes) {
+  const auto parsed = parse_codec("fp8");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(parsed.status().text(), "unknown codec \"fp8\"; valid are native, fp32, fp16, bf16");
+}
+
+TEST(ParseEstimator, ListsTheValidOnesEvenAfterAnEndlessName) {
+  const auto parsed = parse_estimator(std::string(10'000, 'x'));
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(parsed.status().text().find("horvitz_thompson, augmented"), std::string_view::npos);
+}
+
+TEST(ParseEstimator, IsStrictAboutCaseAndEmptiness) {
+  EXPECT_FALSE(parse_estimator("Ratio").ok());
+  EXPECT_FALSE(parse_estimator("").ok());
+  EXPECT_FALSE(parse_estimator("ratio ").ok());
+}
+
+}  // namespace
+}  // namespace leeway
