@@ -54,6 +54,7 @@ void Spread::encode_range(std::size_t first, std::size_t elements) {
 }
 
 void Spread::on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced) {
+  if (own_.elements == 0) return;  // nobody wants it
   const std::size_t reduced_span = std::size_t{reduced_grid.chunk_packets()} * reduced_grid.elements_per_packet();
   const std::size_t our_span = std::size_t{own_grid_.chunk_packets()} * own_grid_.elements_per_packet();
   if (chunk_waits_.empty()) {

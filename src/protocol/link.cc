@@ -1,6 +1,7 @@
 #include "protocol/link.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 namespace leeway::protocol {
@@ -33,13 +34,12 @@ void Link::configure(std::uint32_t window_datagrams, Duration initial_rtt) {
   window_ = std::max<std::uint32_t>(window_datagrams, 2);
   report_every_ = std::max<std::uint32_t>(window_ / 4, 1);
   rtt = RoundTrip(initial_rtt);
+  // Control datagrams are sent beyond the window; twice its size covers what may be unreported.
+  sent_at_.assign(std::bit_ceil(std::size_t{2} * window_), Instant{0});
 }
 
 std::uint32_t Link::take_sequence(Instant now) {
-  if (sampled_sequence_ == 0) {
-    sampled_sequence_ = next_sequence_;
-    sampled_at_ = now;
-  }
+  sent_at_[next_sequence_ % sent_at_.size()] = now;
   return next_sequence_++;
 }
 
@@ -53,9 +53,8 @@ bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t 
   delivered_ += share * (static_cast<double>(arrived) / covered - delivered_);
   acknowledged_ = largest_sequence;
   received_by_peer_ = received;
-  if (sampled_sequence_ != 0 && !after(sampled_sequence_, largest_sequence)) {
-    rtt.on_sample(now - sampled_at_ - delay);
-    sampled_sequence_ = 0;
+  if (next_sequence_ - largest_sequence <= sent_at_.size()) {
+    rtt.on_sample(now - sent_at_[largest_sequence % sent_at_.size()] - delay);
   }
   probe_tries = 0;
   probe_at = Instant::infinite_future();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/limits.h"
 #include "base/time.h"
@@ -100,8 +101,9 @@ class Link {
   std::uint32_t acknowledged_ = 0;
   std::uint32_t received_by_peer_ = 0;
   double delivered_ = 1.0;
-  std::uint32_t sampled_sequence_ = 0;  // 0: no sample on its way
-  Instant sampled_at_{0};
+  // When each of the last datagrams was sent, by sequence modulo the size. A round trip is measured only for the very
+  // datagram that a report names: its delay field is about that one.
+  std::vector<Instant> sent_at_ = std::vector<Instant>(64);
   std::uint32_t largest_seen_ = 0;
   std::uint32_t received_ = 0;
   std::uint32_t unreported_ = 0;

@@ -107,11 +107,13 @@ std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, 
   return std::min(share, options.window_bytes != 0 ? options.window_bytes : kWindowBytesDefault);
 }
 
-std::unique_ptr<CommunicatorCore> make_core(const Options& options, const protocol::EndpointConfig& config,
-                                            std::unique_ptr<DatagramTransport> transport) {
+Result<std::unique_ptr<CommunicatorCore>> make_core(const Options& options, const protocol::EndpointConfig& config,
+                                                    std::unique_ptr<DatagramTransport> transport) {
   if (!options.faults.any()) return std::make_unique<CommunicatorCore>(options, config, std::move(transport), nullptr);
-  auto faulty = std::make_unique<transport::FaultTransport>(
-      std::move(transport), impairment::FaultPlan(options.faults), runtime::steady_now);
+  auto plan = impairment::FaultPlan::create(options.faults);
+  if (!plan.ok()) return plan.status();
+  auto faulty =
+      std::make_unique<transport::FaultTransport>(std::move(transport), std::move(*plan), runtime::steady_now);
   const transport::FaultTransport* faults = faulty.get();
   return std::make_unique<CommunicatorCore>(options, config, std::move(faulty), faults);
 }
@@ -140,9 +142,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
     config.window_bytes.push_back(window_to(options, member.receive_buffer_bytes, config.size));
   }
   auto core = make_core(options, config, std::move(*udp));
-  const Duration left = options.join_timeout - (runtime::steady_now() - start);
-  if (Status status = core->prove_paths(std::max<Duration>(left, std::chrono::seconds(1))); !status.ok()) return status;
-  return std::unique_ptr<Communicator>(new Communicator(std::move(core)));
+  if (!core.ok()) return core.status();
+  const Duration left = std::max<Duration>(options.join_timeout - (runtime::steady_now() - start), std::chrono::seconds(1));
+  if (Status status = (*core)->prove_paths(left); !status.ok()) return status;
+  return std::unique_ptr<Communicator>(new Communicator(std::move(*core)));
 }
 
 Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(int size, const Options& options) {
@@ -163,7 +166,9 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(i
   for (Rank rank = 0; rank < size; ++rank) {
     config.self = rank;
     checked.rank = rank;
-    communicators.emplace_back(new Communicator(make_core(checked, config, std::move(transports[rank]))));
+    auto core = make_core(checked, config, std::move(transports[rank]));
+    if (!core.ok()) return core.status();
+    communicators.emplace_back(new Communicator(std::move(*core)));
   }
   return communicators;
 }

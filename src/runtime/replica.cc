@@ -42,14 +42,18 @@ struct Replica::Impl {
   std::uint64_t packets_arrived = 0;  // on the first pass
 
   aggregate::DriftMeter meter;
+  std::uint64_t measurements = 0;
   std::vector<std::uint32_t> samples;        // element indices, drift_samples of each shard, shard after shard
   std::vector<float> previous;               // own samples before the last optimizer step
+  std::vector<float> steps;                  // and what it added to them
 
   Impl(internal::CommunicatorCore& core_in, std::span<float> parameters_in, const ReplicaOptions& options_in)
       : core(core_in),
         parameters(parameters_in),
         options(options_in),
-        shards(schedule::ShardMap::even(parameters_in.size(), core_in.size())) {
+        shards(schedule::ShardMap::even(parameters_in.size(), core_in.size())),
+        meter(shards[core_in.rank()].count > 0 ? options_in.drift_samples : 0,
+              std::max<std::uint32_t>(2, options_in.drift_every)) {
     const auto& format = codec::format_of(options.codec, DataType::f32);
     packet_elements =
         static_cast<std::uint32_t>(format.elements_for(core.config().datagram_bytes - wire::kDataHeaderBytes));
@@ -80,7 +84,6 @@ struct Replica::Impl {
     }
     previous.clear();
     for_own_samples([&](std::uint32_t element) { previous.push_back(parameters[element]); });
-    meter.begin_window();
   }
 
   template <typename Visit>
@@ -92,11 +95,13 @@ struct Replica::Impl {
   }
 
   void watch_own_steps() {
-    std::size_t i = 0;
+    steps.clear();
     for_own_samples([&](std::uint32_t element) {
-      meter.add_step(i, static_cast<double>(parameters[element]) - previous[i]);
-      previous[i++] = parameters[element];
+      float& before = previous[steps.size()];
+      steps.push_back(parameters[element] - before);
+      before = parameters[element];
     });
+    if (!steps.empty()) meter.add_step(steps);
   }
 
   Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
@@ -170,17 +175,31 @@ struct Replica::Impl {
     OperationSpec spec{.kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
     spec.options.delivery = exact(options.deadline);
     if (const auto report = core.run(spec); !report.ok()) return report.status();
-    std::vector<double> values(core.size());
-    std::vector<std::uint32_t> versions(core.size());
+    std::vector<float> values(core.size());
+    std::vector<float> versions(core.size());
     for (std::size_t i = 0; i < count; ++i) {
       for (Rank rank = 0; rank < core.size(); ++rank) {
         values[rank] = all[rank * mine.size() + i];
-        versions[rank] = static_cast<std::uint32_t>(all[rank * mine.size() + count + i]);
+        versions[rank] = all[rank * mine.size() + count + i];
       }
-      meter.add_sample(values, versions, owner_of(samples[i]));
+      const Rank owner = owner_of(samples[i]);
+      meter.add_sample(values, owner);
+      add_gaps(values, versions, owner);
     }
-    meter.end_measurement();
+    ++measurements;
     return Status();
+  }
+
+  // Pairs of which exactly one received the last broadcast.
+  void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
+    for (Rank fresh = 0; fresh < core.size(); ++fresh) {
+      if (fresh == owner || versions[fresh] != 0.0f) continue;
+      for (Rank stale = 0; stale < core.size(); ++stale) {
+        if (stale == owner || versions[stale] == 0.0f) continue;
+        const double gap = static_cast<double>(values[fresh]) - values[stale];
+        meter.add_gap(gap * gap);
+      }
+    }
   }
 
   Rank owner_of(std::uint32_t element) const {
@@ -232,7 +251,19 @@ DriftReport Replica::drift() const {
   report.loss = impl.packets_expected == 0
                     ? 0.0
                     : 1.0 - static_cast<double>(impl.packets_arrived) / static_cast<double>(impl.packets_expected);
-  impl.meter.fill(report.loss, report);
+  const aggregate::DriftMeasurement measured = impl.meter.result();
+  report.measurements = impl.measurements;
+  report.pair_measured = measured.pair;
+  report.owner_measured = measured.owner;
+  report.step_variance = measured.step_variance;
+  report.step_mean_square = measured.step_mean_square;
+  report.gap_mean_square = measured.gap;
+  if (report.loss < 1.0) {
+    const aggregate::DriftModel model = aggregate::independent_drift(report.loss);
+    report.pair_predicted = model.pair.of(measured.step_variance, measured.step_mean_square);
+    report.owner_predicted = model.owner.of(measured.step_variance, measured.step_mean_square);
+    report.pair_predicted_gap = aggregate::pair_drift_from_gap(report.loss, measured.gap);
+  }
   report.age_max_seen = impl.age_max_seen;
   report.blocks_refreshed = impl.refreshed;
   report.age_histogram = impl.age_histogram;

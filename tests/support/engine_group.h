@@ -1,0 +1,85 @@
+// N engines of one communicator on a network made of a sorted list, in virtual time: the shipping protocol code without
+// sockets, threads or sleeps. Deterministic: same seed, same events.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collective/engine.h"
+#include "impairment/fault_plan.h"
+
+namespace leeway::testing {
+
+struct GroupOptions {
+  int size = 4;
+  std::size_t datagram_bytes = 1472;
+  std::size_t window_bytes = 1 << 20;
+  Duration delay = std::chrono::microseconds(100);  // one way
+  FaultOptions faults;
+  std::uint64_t seed = 1;
+};
+
+class EngineGroup {
+ public:
+  explicit EngineGroup(const GroupOptions& options);
+
+  int size() const { return options_.size; }
+  Instant now() const { return now_; }
+  collective::Engine& engine(Rank rank) { return *nodes_[rank].engine; }
+
+  // Submits on one rank, without letting time pass.
+  collective::Request& submit(Rank rank, const collective::OperationSpec& spec);
+  // Submits on every rank what `make` returns for it.
+  std::vector<collective::Request*> submit_all(const std::function<collective::OperationSpec(Rank)>& make);
+
+  // Lets time pass until `done`, or until `limit` has passed; whether it is done.
+  bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(100));
+  // Until all these requests are done.
+  bool run(const std::vector<collective::Request*>& requests, Duration limit = std::chrono::seconds(100));
+  // Until every engine is idle (stragglers' confirmations included).
+  bool settle(Duration limit = std::chrono::seconds(100));
+
+  // A frozen rank neither receives nor sends nor wakes; datagrams to it wait, like in a socket buffer.
+  void freeze(Rank rank) { nodes_[rank].frozen = true; }
+  void thaw(Rank rank);
+
+  // Hands a datagram of our own making to a rank.
+  void inject(Rank to, Rank from, std::vector<std::byte> datagram);
+
+  // Sees every datagram before faults decide; false drops it.
+  std::function<bool(Rank from, Rank to, ByteSpan datagram)> filter;
+
+  std::uint64_t delivered() const { return delivered_; }
+  std::uint64_t lost_data() const { return lost_data_; }
+
+ private:
+  struct Node {
+    std::unique_ptr<collective::Engine> engine;
+    std::unique_ptr<impairment::FaultPlan> faults;  // of what arrives here
+    bool frozen = false;
+    std::vector<std::pair<Rank, std::vector<std::byte>>> waiting;
+  };
+  struct Flight {
+    Rank from, to;
+    std::vector<std::byte> bytes;
+  };
+  void pump(Rank rank);
+  void launch(const Train& train, Rank from);
+  void fly(Rank from, Rank to, ByteSpan datagram);
+  void arrive(Flight flight);
+  std::optional<Instant> next_event() const;
+
+  GroupOptions options_;
+  Instant now_{1'000'000'000};
+  std::vector<Node> nodes_;
+  std::multimap<std::int64_t, Flight> flights_;  // by time of arrival
+  std::vector<std::unique_ptr<collective::Request>> requests_;
+  std::unique_ptr<protocol::TrainBuffer> buffer_ = std::make_unique<protocol::TrainBuffer>();
+  std::uint64_t delivered_ = 0;
+  std::uint64_t lost_data_ = 0;
+};
+
+}  // namespace leeway::testing
