@@ -1,0 +1,475 @@
+// What the scales of one packet are: by estimator, by weights, and at the edges. The published
+// check vectors and statements about expectations are in estimator_noise_test.cc,
+// estimator_bias_test.cc and realised_rate_test.cc.
+#include "aggregate/scale_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "unit/aggregate/arrival_patterns.h"
+
+namespace leeway::aggregate {
+namespace {
+
+using testing::equal_links;
+using testing::first_ranks;
+using testing::mask_of;
+using testing::Scaled;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr Estimator kAllEstimators[] = {Estimator::zero_fill,        Estimator::ratio,
+                                        Estimator::symmetric_ratio,  Estimator::stratified,
+                                        Estimator::horvitz_thompson, Estimator::augmented};
+
+std::vector<std::uint64_t> ranks(std::size_t size, std::initializer_list<std::size_t> present) {
+  return mask_of(size, std::vector<std::size_t>(present));
+}
+
+std::vector<LinkTally> weighted_links(std::initializer_list<double> weights,
+                                      std::uint32_t sent = 10, std::uint32_t arrived = 8) {
+  std::vector<LinkTally> links;
+  for (const double weight : weights)
+    links.push_back({.sent = sent, .arrived = arrived, .weight = weight});
+  return links;
+}
+
+double sum_of(std::span<const float> scales) {
+  return std::accumulate(scales.begin(), scales.end(), 0.0);
+}
+
+// --- complete_scales -----------------------------------------------------------------------------
+
+TEST(ScalePlanCompleteScales, AreTheSameForEveryEstimator) {
+  const auto links = weighted_links({1.0, 2.0, 5.0}, 4, 4);
+  for (const Estimator estimator : kAllEstimators) {
+    std::vector<float> scales(3);
+    ScalePlan({.estimator = estimator, .op = ReduceOp::avg, .links = links})
+        .complete_scales(scales);
+    for (const float scale : scales) EXPECT_EQ(scale, 0.125f) << to_string(estimator);
+    ScalePlan({.estimator = estimator, .op = ReduceOp::sum, .links = equal_links(3, 4, 4)})
+        .complete_scales(scales);
+    for (const float scale : scales) EXPECT_EQ(scale, 1.0f) << to_string(estimator);
+  }
+}
+
+TEST(ScalePlanCompleteScales, EqualTheScalesOfAFullPacketWhenNothingWasLost) {
+  const auto links = weighted_links({1.0, 2.0, 5.0, 0.0}, 4, 4);
+  for (const Estimator estimator : kAllEstimators) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+      const ScalePlan plan({.estimator = estimator, .op = op, .links = links, .owner = 1});
+      std::vector<float> complete(4);
+      plan.complete_scales(complete);
+      const Scaled packet(plan, first_ranks(4, 4), 4, 17);
+      for (std::size_t rank = 0; rank < 4; ++rank) {
+        EXPECT_FLOAT_EQ(packet.scales[rank], complete[rank])
+            << to_string(estimator) << " " << to_string(op);
+      }
+      EXPECT_EQ(packet.block.contributors, 4u);
+      EXPECT_FALSE(packet.block.untouched);
+      EXPECT_EQ(plan.relative_variance(), 0.0);
+    }
+  }
+}
+
+TEST(ScalePlanCompleteScales, AreZeroWhenNobodyHasUnits) {
+  std::vector<float> scales(2, 7.0f);
+  ScalePlan({.links = weighted_links({0.0, 0.0}, 4, 4)}).complete_scales(scales);
+  EXPECT_EQ(scales, std::vector<float>(2, 0.0f));
+}
+
+// --- scales, by estimator ------------------------------------------------------------------------
+
+TEST(ScalePlanScales, ZeroFillKeepsTheLossFreeScaleOfWhatArrived) {
+  const Scaled packet(
+      ScalePlan({.estimator = Estimator::zero_fill, .links = weighted_links({1, 2, 5})}),
+      ranks(3, {0, 2}), 3);
+  EXPECT_EQ(packet.scales, (std::vector<float>{0.125f, 0.0f, 0.125f}));
+  EXPECT_EQ(packet.block.contributors, 2u);
+}
+
+TEST(ScalePlanScales, RatioDividesByTheWeightThatArrived) {
+  const Scaled packet(
+      ScalePlan({.estimator = Estimator::ratio, .links = weighted_links({1, 2, 7})}),
+      ranks(3, {0, 2}), 3);
+  EXPECT_EQ(packet.scales, (std::vector<float>{0.125f, 0.0f, 0.125f}));
+}
+
+TEST(ScalePlanScales, StratifiedKeepsTheOwnersShareAndRescalesTheOthersAmongThemselves) {
+  const auto links = weighted_links({2, 1, 3, 2});
+  const Scaled packet(ScalePlan({.estimator = Estimator::stratified, .links = links}),
+                      ranks(4, {0, 1, 3}), 4);
+  EXPECT_FLOAT_EQ(packet.scales[0], 1.0f / 8);  // G_o/C
+  EXPECT_FLOAT_EQ(packet.scales[1],
+                  6.0f / 8 / 3);  // share of all others, over the 3 units that arrived
+  EXPECT_EQ(packet.scales[2], 0.0f);
+  EXPECT_FLOAT_EQ(packet.scales[3], 6.0f / 8 / 3);
+}
+
+TEST(ScalePlanScales, StratifiedFallsBackToTheOwnerAlone) {
+  const auto links = weighted_links({2, 1, 3});
+  const Scaled average(ScalePlan({.estimator = Estimator::stratified, .links = links}),
+                       ranks(3, {0}), 3);
+  EXPECT_EQ(average.scales, (std::vector<float>{0.5f, 0.0f, 0.0f}));
+  const Scaled sum(
+      ScalePlan({.estimator = Estimator::stratified, .op = ReduceOp::sum, .links = links}),
+      ranks(3, {0}), 3);
+  EXPECT_EQ(sum.scales, (std::vector<float>{3.0f, 0.0f, 0.0f}));
+}
+
+TEST(ScalePlanScales, HorvitzThompsonRescalesEachLinkByItsRealisedRate) {
+  auto links = weighted_links({1, 1, 1, 1});
+  links[1].arrived = 5;
+  links[2].arrived = 10;
+  const ScalePlan plan({.estimator = Estimator::horvitz_thompson, .links = links});
+  const Scaled packet(plan, ranks(4, {0, 1, 2}), 4);
+  EXPECT_EQ(packet.scales, (std::vector<float>{0.25f, 0.5f, 0.25f, 0.0f}));
+}
+
+TEST(ScalePlanScales, HorvitzThompsonUsesThePriorRateOfAOnePacketLink) {
+  auto links = equal_links(3, 1, 1);
+  links[1].prior_rate = 0.5;
+  links[2].prior_rate = 0.8;
+  const ScalePlan plan(
+      {.estimator = Estimator::horvitz_thompson, .op = ReduceOp::sum, .links = links});
+  EXPECT_EQ(Scaled(plan, first_ranks(3, 3), 3).scales, (std::vector<float>{1.0f, 2.0f, 1.25f}));
+}
+
+TEST(ScalePlanScales, PriorRatesAreClampedAwayFromZeroAndFromAboveOne) {
+  auto links = equal_links(3, 1, 1);
+  links[1].prior_rate = 0.0;
+  links[2].prior_rate = 1.5;
+  const ScalePlan plan(
+      {.estimator = Estimator::horvitz_thompson, .op = ReduceOp::sum, .links = links});
+  EXPECT_EQ(Scaled(plan, first_ranks(3, 3), 3).scales,
+            (std::vector<float>{1.0f, 1.0f / kPriorRateMin, 1.0f}));
+}
+
+TEST(ScalePlanScales, ThePriorRateIsOfNoConsequenceForLinksOfSeveralPackets) {
+  auto links = equal_links(2, 4, 2);
+  links[1].prior_rate = 0.1;
+  const ScalePlan plan(
+      {.estimator = Estimator::horvitz_thompson, .op = ReduceOp::sum, .links = links});
+  EXPECT_EQ(Scaled(plan, first_ranks(2, 2), 2).scales[1], 2.0f);
+}
+
+TEST(ScalePlanScales, AugmentedGivesTheControlTheShareThatIsMissing) {
+  const ScalePlan plan(
+      {.estimator = Estimator::augmented, .links = equal_links(4, 5, 4), .external_control = true});
+  const Scaled two(plan, ranks(4, {0, 1}), 4);
+  EXPECT_EQ(two.scales, (std::vector<float>{0.25f, 0.3125f, 0.0f, 0.0f}));
+  EXPECT_FLOAT_EQ(two.block.control, 1.0f - 0.5625f);
+  // Rescaled contributions that all arrive stand for more than they are: the control takes the
+  // surplus back.
+  EXPECT_FLOAT_EQ(Scaled(plan, first_ranks(4, 4), 4).block.control, -3 * 0.0625f);
+}
+
+TEST(ScalePlanScales, AugmentedWithoutExternalControlFoldsTheOwnersMeanIntoItsScale) {
+  const auto links = weighted_links({2, 1, 1}, 5, 4);
+  const ScalePlan own({.estimator = Estimator::augmented, .links = links});
+  const ScalePlan external(
+      {.estimator = Estimator::augmented, .links = links, .external_control = true});
+  const std::vector<double> contributions = {6.0, 5.0, 7.0};
+  for (const auto& mask :
+       {ranks(3, {0}), ranks(3, {0, 1}), ranks(3, {0, 2}), ranks(3, {0, 1, 2})}) {
+    const Scaled folded(own, mask, 3);
+    EXPECT_EQ(folded.block.control, 0.0f);
+    EXPECT_NEAR(folded.result(contributions),
+                Scaled(external, mask, 3).result(contributions, 6.0 / 2), 1e-6);
+  }
+}
+
+TEST(ScalePlanScales, AugmentedOfASumTakesAGuessOfTheSum) {
+  const ScalePlan plan({.estimator = Estimator::augmented,
+                        .op = ReduceOp::sum,
+                        .links = equal_links(4, 4, 2),
+                        .external_control = true});
+  const Scaled packet(plan, ranks(4, {0, 3}), 4);
+  EXPECT_EQ(packet.scales, (std::vector<float>{1.0f, 0.0f, 0.0f, 2.0f}));
+  EXPECT_FLOAT_EQ(packet.block.control, 0.25f);
+  const std::vector<double> threes(4, 3.0);
+  EXPECT_NEAR(packet.result(threes, 12.0), 12.0, 1e-6)
+      << "a right guess is left alone whatever is lost";
+}
+
+TEST(ScalePlanScales, AnOwnerWithoutUnitsHasNoMeanToUseAsControl) {
+  const auto links = weighted_links({0, 1, 1}, 5, 4);
+  const Scaled augmented(ScalePlan({.estimator = Estimator::augmented, .links = links}),
+                         ranks(3, {0, 1}), 3);
+  const Scaled plain(ScalePlan({.estimator = Estimator::horvitz_thompson, .links = links}),
+                     ranks(3, {0, 1}), 3);
+  EXPECT_EQ(augmented.scales, plain.scales);
+  EXPECT_EQ(augmented.block.control, 0.0f);
+}
+
+// --- symmetric ratio -----------------------------------------------------------------------------
+
+TEST(ScalePlanScales, SymmetricRatioDropsTheOwnerInSomeBlocksAndIsTheRatioRuleInTheOthers) {
+  const auto links = equal_links(3, 10, 7);
+  const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = links});
+  const auto [kept, lost] = testing::virtual_loss_blocks(plan, 3, 0);
+  const Scaled with(plan, ranks(3, {0, 2}), 3, kept);
+  EXPECT_EQ(with.scales, (std::vector<float>{0.5f, 0.0f, 0.5f}));
+  EXPECT_EQ(with.block.contributors, 2u);
+  const Scaled without(plan, ranks(3, {0, 2}), 3, lost);
+  EXPECT_EQ(without.scales, (std::vector<float>{0.0f, 0.0f, 1.0f}));
+  EXPECT_EQ(without.block.contributors, 1u);
+}
+
+TEST(ScalePlanScales, SymmetricRatioOfNothingIsZeroAndUntouched) {
+  const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = equal_links(3, 10, 7)});
+  const Scaled nothing(plan, ranks(3, {0}), 3, testing::virtual_loss_blocks(plan, 3, 0).second);
+  EXPECT_EQ(nothing.scales, std::vector<float>(3, 0.0f));
+  EXPECT_TRUE(nothing.block.untouched);
+  EXPECT_EQ(nothing.block.contributors, 0u);
+}
+
+std::vector<bool> virtual_losses(const ScalePlan& plan, Rank owner, std::uint32_t blocks) {
+  std::vector<bool> lost;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    lost.push_back(Scaled(plan, first_ranks(4, 4), 4, block).scales[owner] == 0.0f);
+  }
+  return lost;
+}
+
+TEST(ScalePlanScales, VirtualLossHasTheMeanRateOfTheLinks) {
+  auto links = equal_links(4, 10, 9);
+  links[2].arrived = 5;
+  links[3].arrived = 7;  // mean loss (.1 + .5 + .3) / 3
+  const ScalePlan plan(
+      {.estimator = Estimator::symmetric_ratio, .links = links, .seed = 11, .step = 5});
+  constexpr std::uint32_t kBlocks = 20'000;
+  const auto lost = virtual_losses(plan, 0, kBlocks);
+  const double rate = std::count(lost.begin(), lost.end(), true) / static_cast<double>(kBlocks);
+  EXPECT_NEAR(rate, 0.3, 4 * std::sqrt(0.3 * 0.7 / kBlocks)) << "4 sigma";
+}
+
+TEST(ScalePlanScales, VirtualLossIsKeyedBySeedStepAndOwner) {
+  const auto losses = [](std::uint64_t seed, std::uint32_t step, Rank owner) {
+    const std::vector<LinkTally> links(4, {.sent = 10, .arrived = 5, .weight = 1.0});
+    return virtual_losses(ScalePlan({.estimator = Estimator::symmetric_ratio,
+                                     .links = links,
+                                     .owner = owner,
+                                     .seed = seed,
+                                     .step = step}),
+                          owner, 256);
+  };
+  const auto base = losses(1, 1, 0);
+  EXPECT_EQ(base, losses(1, 1, 0));
+  EXPECT_NE(base, losses(2, 1, 0));
+  EXPECT_NE(base, losses(1, 2, 0));
+  EXPECT_NE(base, losses(1, 1, 1));
+}
+
+TEST(ScalePlanScales, VirtualLossLeavesTheOtherEstimatorsAlone) {
+  for (const Estimator estimator : kAllEstimators) {
+    if (estimator == Estimator::symmetric_ratio) continue;
+    const ScalePlan plan({.estimator = estimator, .links = equal_links(4, 10, 5)});
+    const auto first = Scaled(plan, ranks(4, {0, 1}), 4, 0).scales;
+    for (std::uint32_t block = 1; block < 64; ++block) {
+      EXPECT_EQ(Scaled(plan, ranks(4, {0, 1}), 4, block).scales, first) << to_string(estimator);
+    }
+  }
+}
+
+// --- weights -------------------------------------------------------------------------------------
+
+TEST(ScalePlanWeights, UnknownOnesCountAsTheMeanOfTheKnown) {
+  const auto links = weighted_links({1, 3, kUnknown, kUnknown});
+  std::vector<LinkTally> assumed = weighted_links({1, 3, 2, 2});
+  for (const Estimator estimator : kAllEstimators) {
+    const Scaled unknown(ScalePlan({.estimator = estimator, .links = links}), ranks(4, {0, 1}), 4);
+    const Scaled known(ScalePlan({.estimator = estimator, .links = assumed}), ranks(4, {0, 1}), 4);
+    EXPECT_EQ(unknown.scales, known.scales) << to_string(estimator);
+  }
+}
+
+TEST(ScalePlanWeights, NonsenseCountsAsUnknown) {
+  for (const double nonsense : {-1.0, std::numeric_limits<double>::infinity()}) {
+    const Scaled packet(
+        ScalePlan({.estimator = Estimator::zero_fill, .links = weighted_links({1, 3, nonsense})}),
+        ranks(3, {0, 1}), 3);
+    EXPECT_FLOAT_EQ(packet.scales[0], 1.0f / 6);
+  }
+}
+
+TEST(ScalePlanWeights, AllUnknownIsTheSameAsAllEqual) {
+  const auto links = weighted_links({kUnknown, kUnknown});
+  const Scaled packet(ScalePlan({.estimator = Estimator::ratio, .links = links}), first_ranks(2, 2),
+                      2);
+  EXPECT_EQ(packet.scales, (std::vector<float>{0.5f, 0.5f}));
+}
+
+TEST(ScalePlanWeights, ASumHasNone) {
+  const auto links = weighted_links({1, 4, kUnknown});
+  const Scaled packet(
+      ScalePlan({.estimator = Estimator::ratio, .op = ReduceOp::sum, .links = links}),
+      ranks(3, {0, 1}), 3);
+  EXPECT_EQ(packet.scales, (std::vector<float>{1.5f, 1.5f, 0.0f}));
+}
+
+TEST(ScalePlanWeights, ScalesFollowTheirUnit) {
+  // The mean per unit does not depend on what a unit is called: doubling all weights and
+  // contributions changes nothing.
+  for (const Estimator estimator : kAllEstimators) {
+    const auto mask = ranks(3, {0, 2});
+    const Scaled one(ScalePlan({.estimator = estimator, .links = weighted_links({1, 2, 3})}), mask,
+                     3);
+    const Scaled two(ScalePlan({.estimator = estimator, .links = weighted_links({2, 4, 6})}), mask,
+                     3);
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      EXPECT_FLOAT_EQ(one.scales[rank], 2 * two.scales[rank]);
+  }
+}
+
+TEST(ScalePlanWeights, ARankWithoutUnitsMovesNothing) {
+  // Rank 2 contributes zeros with weight 0, so the result must be that of the ranks with units.
+  // zero_fill and the Horvitz-Thompson forms depend on every arrival, so all arrive here.
+  for (const Estimator estimator : kAllEstimators) {
+    const Scaled packet(
+        ScalePlan({.estimator = estimator, .links = weighted_links({1, 3, 0}, 4, 4)}),
+        first_ranks(3, 3), 3);
+    EXPECT_NEAR(packet.result(std::vector<double>{2.0, 6.0, 0.0}), 2.0, 1e-6)
+        << to_string(estimator);
+    EXPECT_FALSE(packet.block.untouched);
+  }
+}
+
+TEST(ScalePlanWeights, OnlyRanksWithoutUnitsLeaveTheBlockUntouched) {
+  for (const Estimator estimator : kAllEstimators) {
+    const ScalePlan plan({.estimator = estimator, .links = weighted_links({0, 0, 5}, 10, 10)});
+    const Scaled packet(plan, ranks(3, {0, 1}), 3);
+    EXPECT_EQ(packet.scales, std::vector<float>(3, 0.0f)) << to_string(estimator);
+    EXPECT_TRUE(packet.block.untouched);
+    EXPECT_EQ(packet.block.contributors, 2u) << "they did contribute: nothing";
+  }
+}
+
+TEST(ScalePlanWeights, NoUnitsAnywhereLeaveTheBlockUntouched) {
+  for (const Estimator estimator : kAllEstimators) {
+    const ScalePlan plan(
+        {.estimator = estimator, .links = weighted_links({0, 0}, 10, 9), .external_control = true});
+    const Scaled packet(plan, first_ranks(2, 2), 2);
+    EXPECT_EQ(packet.scales, std::vector<float>(2, 0.0f));
+    EXPECT_TRUE(packet.block.untouched);
+    EXPECT_EQ(packet.block.control, 0.0f) << "there is no mean to guess";
+    EXPECT_EQ(plan.relative_variance(), 0.0);
+  }
+}
+
+TEST(ScalePlanWeights, AnExternalControlStandsInForContributionsThatAreAllLost) {
+  const ScalePlan plan({.estimator = Estimator::augmented,
+                        .links = weighted_links({0, 1, 1}, 10, 9),
+                        .external_control = true});
+  const Scaled packet(plan, ranks(3, {0}), 3);
+  EXPECT_TRUE(packet.block.untouched);
+  EXPECT_EQ(packet.block.control, 1.0f);
+}
+
+TEST(ScalePlanWeights, ExtremeOnesGiveFiniteScales) {
+  for (const double weight : {1e-42, 3e38}) {
+    for (const Estimator estimator : kAllEstimators) {
+      const Scaled packet(
+          ScalePlan({.estimator = estimator, .links = weighted_links({weight, weight})}),
+          ranks(2, {0}), 2);
+      for (const float scale : packet.scales)
+        EXPECT_TRUE(std::isfinite(scale)) << to_string(estimator) << weight;
+    }
+  }
+}
+
+// --- rank counts ---------------------------------------------------------------------------------
+
+TEST(ScalePlanSize, OneRankIsItsOwnResult) {
+  for (const Estimator estimator : kAllEstimators) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+      const ScalePlan plan({.estimator = estimator, .op = op, .links = equal_links(1, 3, 3)});
+      const Scaled packet(plan, first_ranks(1, 1), 1);
+      EXPECT_EQ(packet.scales[0], 1.0f) << to_string(estimator);
+      EXPECT_EQ(packet.block.contributors, 1u);
+      EXPECT_EQ(plan.relative_variance(), 0.0);
+    }
+  }
+}
+
+class ScalePlanWords : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(RankCounts, ScalePlanWords, ::testing::Values(2, 63, 64, 65, 257, 1024));
+
+// The last rank owns, the middle one is lost: bits on both sides of every word boundary count.
+TEST_P(ScalePlanWords, AConstantIsReproducedWithOneRankLost) {
+  const std::size_t size = GetParam();
+  const auto owner = static_cast<Rank>(size - 1);
+  auto mask = first_ranks(size, size);
+  const std::size_t lost = size / 2 == owner ? 0 : size / 2;
+  mask[lost / 64] &= ~(std::uint64_t{1} << lost % 64);
+  std::vector<LinkTally> links(size, {.sent = 8, .arrived = 8, .weight = 1.0});
+  links[lost].arrived = 7;
+  for (const Estimator estimator :
+       {Estimator::ratio, Estimator::stratified, Estimator::augmented}) {
+    const Scaled packet(ScalePlan({.estimator = estimator, .links = links, .owner = owner}), mask,
+                        size);
+    EXPECT_EQ(packet.block.contributors, size - 1);
+    EXPECT_EQ(packet.scales[lost], 0.0f);
+    EXPECT_NEAR(sum_of(packet.scales), 1.0, 1e-5) << to_string(estimator);
+  }
+  const ScalePlan zero_fill({.estimator = Estimator::zero_fill, .links = links, .owner = owner});
+  EXPECT_NEAR(sum_of(Scaled(zero_fill, mask, size).scales), 1.0 - 1.0 / size, 1e-5);
+}
+
+TEST_P(ScalePlanWords, TheOwnerAloneIsTheFallbackOfEveryPooledEstimator) {
+  const std::size_t size = GetParam();
+  const auto owner = static_cast<Rank>(size - 1);
+  const auto mask = mask_of(size, std::vector<std::size_t>{owner});
+  const std::vector<LinkTally> links(size, {.sent = 8, .arrived = 4, .weight = 1.0});
+  for (const Estimator estimator :
+       {Estimator::ratio, Estimator::stratified, Estimator::augmented}) {
+    const Scaled packet(ScalePlan({.estimator = estimator, .links = links, .owner = owner}), mask,
+                        size);
+    EXPECT_FLOAT_EQ(packet.scales[owner], 1.0f) << to_string(estimator);
+    EXPECT_FLOAT_EQ(sum_of(packet.scales), 1.0f);
+  }
+}
+
+// --- relative_variance ---------------------------------------------------------------------------
+
+TEST(ScalePlanRelativeVariance, OfALinkThatBroughtNothingIsItsWholeShare) {
+  auto links = equal_links(4, 10, 10);
+  links[1].arrived = 0;
+  links[1].weight = kUnknown;
+  EXPECT_DOUBLE_EQ(
+      ScalePlan({.estimator = Estimator::horvitz_thompson, .links = links}).relative_variance(),
+      1.0 / 16);
+}
+
+TEST(ScalePlanRelativeVariance, OfASumIsInTheSumsOwnUnits) {
+  for (const Estimator estimator : kAllEstimators) {
+    const auto links = equal_links(4, 10, 8);
+    const ScalePlan sum({.estimator = estimator, .op = ReduceOp::sum, .links = links});
+    const ScalePlan average({.estimator = estimator, .op = ReduceOp::avg, .links = links});
+    EXPECT_DOUBLE_EQ(sum.relative_variance(), 16 * average.relative_variance())
+        << to_string(estimator);
+  }
+}
+
+TEST(ScalePlanRelativeVariance, GrowsWithUnevenWeights) {
+  for (const Estimator estimator :
+       {Estimator::ratio, Estimator::stratified, Estimator::horvitz_thompson}) {
+    const ScalePlan even({.estimator = estimator, .links = weighted_links({1, 1, 1, 1})});
+    const ScalePlan uneven({.estimator = estimator, .links = weighted_links({1, 0.1, 0.1, 2.8})});
+    EXPECT_GT(uneven.relative_variance(), even.relative_variance()) << to_string(estimator);
+  }
+}
+
+TEST(ScalePlanRelativeVariance, IsFiniteWhenEverythingIsLost) {
+  for (const Estimator estimator : kAllEstimators) {
+    const ScalePlan plan({.estimator = estimator, .links = equal_links(4, 10, 0)});
+    EXPECT_TRUE(std::isfinite(plan.relative_variance())) << to_string(estimator);
+    EXPECT_GE(plan.relative_variance(), 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace leeway::aggregate
