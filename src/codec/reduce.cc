@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "base/contracts.h"
+#include "base/limits.h"
 #include "codec/float_kernels.h"
 #include "codec/weighted_sum.h"
 
@@ -144,23 +145,26 @@ void sum_doubles(std::span<const std::byte* const> inputs, std::span<const doubl
   }
 }
 
-void sum_converted(Codec codec, std::span<const std::byte* const> inputs,
-                   std::span<const double> scales, std::byte* out, std::size_t count) {
-  const std::size_t bytes = codec == Codec::fp32 ? 4 : 2;
+void sum_floats(std::span<const std::byte* const> inputs, std::span<const double> scales,
+                MutableByteSpan out) {
+  std::array<float, limits::kPeersMax> rounded;
+  std::transform(scales.begin(), scales.end(), rounded.begin(),
+                 [](double scale) { return static_cast<float>(scale); });
+  weighted_sum_floats(inputs, std::span(rounded).first(scales.size()), out);
+}
+
+void sum_widened(Codec codec, std::span<const std::byte* const> inputs,
+                 std::span<const double> scales, std::byte* out, std::size_t count) {
   FloatBlock block;
   for (std::size_t done = 0; done < count; done += kBlockElements) {
     const auto part = std::span(block).first(std::min(kBlockElements, count - done));
     if (inputs.empty()) std::fill(part.begin(), part.end(), 0.0f);
     for (std::size_t j = 0; j < inputs.size(); ++j) {
       const auto scale = static_cast<float>(scales[j]);
-      const std::byte* from = inputs[j] + bytes * done;
+      const std::byte* from = inputs[j] + 2 * done;
       j == 0 ? scale_floats(codec, from, scale, part) : accumulate_floats(codec, from, scale, part);
     }
-    if (codec == Codec::fp32) {
-      std::memcpy(out + bytes * done, part.data(), part.size_bytes());
-    } else {
-      encode_floats(codec, part, out + bytes * done);
-    }
+    encode_floats(codec, part, out + 2 * done);
   }
 }
 
@@ -208,17 +212,18 @@ void divide(DataType dtype, MutableByteSpan values, int n) {
 
 void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
                   std::span<const double> scales, MutableByteSpan out) {
-  LEEWAY_ASSERT(inputs.size() == scales.size() && is_floating(dtype));
+  LEEWAY_ASSERT(inputs.size() == scales.size() && inputs.size() <= limits::kPeersMax);
+  LEEWAY_ASSERT(is_floating(dtype));
   const std::size_t count = out.size() / size_of(dtype);
   switch (dtype) {
     case DataType::f64:
       return sum_doubles(inputs, scales, out.data(), count);
     case DataType::f16:
-      return sum_converted(Codec::fp16, inputs, scales, out.data(), count);
+      return sum_widened(Codec::fp16, inputs, scales, out.data(), count);
     case DataType::bf16:
-      return sum_converted(Codec::bf16, inputs, scales, out.data(), count);
+      return sum_widened(Codec::bf16, inputs, scales, out.data(), count);
     default:
-      return sum_converted(Codec::fp32, inputs, scales, out.data(), count);
+      return sum_floats(inputs, scales, out);
   }
 }
 

@@ -21,7 +21,8 @@ void divide(DataType dtype, MutableByteSpan values, int n);
 
 // The lossy sum of tensors that travel as they are: out = ((s0*x0 + s1*x1) + ...) for floating
 // element types. float16 and bfloat16 accumulate in float32 and round once at the end; float64 in
-// float64. Without inputs: zero. out may be exactly the same memory as inputs.
+// float64. At most limits::kPeersMax
+// inputs; without any: zero. out may be exactly the same memory as inputs.
 void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
                   std::span<const double> scales, MutableByteSpan out);
 

@@ -1,11 +1,16 @@
-// How fast the UDP transport moves trains between two threads over loopback. Prints one line per setting; compare with
-// the raw figures for sendmmsg/recvmmsg in src/transport/README.md, on the same machine and in the same run.
+// How fast the UDP transport moves trains over loopback, one line per setting: processor time a byte on each side, from
+// one thread that sends and receives in turns (steady on a busy machine), and the throughput between two threads (only
+// comparable within one run). Figures, and those of a bare sendmmsg/recvmmsg loop: src/transport/README.md.
 //
 //   udp_transport_bench [seconds per setting]
+#include <time.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -19,7 +24,6 @@ using leeway::Rank;
 using leeway::Received;
 using leeway::Slice;
 using leeway::Train;
-using leeway::TransportCounters;
 using leeway::transport::UdpAddress;
 using leeway::transport::UdpOptions;
 using leeway::transport::UdpTransport;
@@ -69,14 +73,64 @@ std::vector<Slice> lay_out(const Setting& setting, const std::vector<std::byte>&
   return slices;
 }
 
-void measure(const Setting& setting, double seconds) {
+double thread_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+double median(std::vector<double>& values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+struct Cost {
+  double send = 0.0;     // ns a byte
+  double receive = 0.0;  // reading every byte once included
+};
+
+Cost measure_cost(const Setting& setting) {
+  constexpr int kRounds = 400;
+  constexpr std::size_t kTrains = 32;
+  Pair pair = connect(setting);
+  const std::vector<std::byte> memory(setting.datagrams * setting.datagram_bytes);
+  const std::vector<Slice> slices = lay_out(setting, memory);
+  const std::vector<Train> trains(kTrains, Train{1, setting.datagram_bytes, memory.size(), slices});
+  std::vector<Received> out(256);
+  std::vector<double> send_costs;
+  std::vector<double> receive_costs;
+  volatile std::uint64_t read = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const double start = thread_cpu_ns();
+    pair[0]->send(trains);
+    const double sent = thread_cpu_ns();
+    std::size_t bytes = 0;
+    std::uint64_t sum = 0;
+    while (const std::size_t count = pair[1]->receive(out)) {
+      for (std::size_t i = 0; i < count; ++i) {
+        bytes += out[i].bytes.size();
+        for (std::size_t at = 0; at + 8 <= out[i].bytes.size(); at += 8) {
+          std::uint64_t word = 0;
+          std::memcpy(&word, out[i].bytes.data() + at, 8);
+          sum += word;
+        }
+      }
+    }
+    read = read + sum;
+    const double received = thread_cpu_ns();
+    send_costs.push_back((sent - start) / static_cast<double>(bytes));
+    receive_costs.push_back((received - sent) / static_cast<double>(bytes));
+  }
+  return {median(send_costs), median(receive_costs)};
+}
+
+double throughput(const Setting& setting, double seconds) {
   Pair pair = connect(setting);
   const std::vector<std::byte> memory(setting.datagrams * setting.datagram_bytes);
   const std::vector<Slice> slices = lay_out(setting, memory);
   const std::vector<Train> trains(4, Train{1, setting.datagram_bytes, memory.size(), slices});
   std::atomic<bool> stop{false};
-  // A window of a quarter of the socket buffer in flight: without one the receiver's queue overflows and the figure
-  // is about drops.
+  // Without a window the receiver's queue overflows and the figure is about drops.
   const std::size_t window = pair[1]->limits().receive_buffer_bytes / 2;
   std::atomic<std::uint64_t> arrived{0};
   std::thread receiver([&] {
@@ -100,12 +154,7 @@ void measure(const Setting& setting, double seconds) {
   stop = true;
   pair[1]->wake();
   receiver.join();
-  const TransportCounters counters = pair[1]->counters();
-  std::printf("%5zu x %2zu  gso %d gro %d  %3zu slices  %6.2f GB/s  drops %llu  %5.1f datagrams/receive\n",
-              setting.datagram_bytes, setting.datagrams, setting.gso, setting.gro, slices.size(),
-              static_cast<double>(received) / elapsed * 1e-9,
-              static_cast<unsigned long long>(counters.kernel_drops),
-              static_cast<double>(counters.datagrams_received) / static_cast<double>(counters.receive_calls));
+  return static_cast<double>(received) / elapsed * 1e-9;
 }
 
 }  // namespace
@@ -117,5 +166,12 @@ int main(int argc, char** argv) {
       {1472, 44, true, true, 52},  {8972, 7, false, false, 0}, {8972, 7, true, true, 0},
       {8972, 7, true, true, 52},
   };
-  for (const Setting& setting : settings) measure(setting, seconds);
+  std::printf("%8s %6s %4s %4s %7s %10s %13s %6s\n", "datagram", "train", "GSO", "GRO", "slices", "send ns/B",
+              "receive ns/B", "GB/s");
+  for (const Setting& setting : settings) {
+    const Cost cost = measure_cost(setting);
+    std::printf("%8zu %6zu %4d %4d %7zu %10.3f %13.3f %6.2f\n", setting.datagram_bytes, setting.datagrams, setting.gso,
+                setting.gro, setting.header_bytes > 0 ? 2 * setting.datagrams : 1, cost.send, cost.receive,
+                throughput(setting, seconds));
+  }
 }

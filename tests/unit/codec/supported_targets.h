@@ -9,7 +9,7 @@ namespace leeway::codec {
 
 template <typename Check>
 void for_each_supported_target(Check check) {
-  for (std::int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
+  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
     const std::int64_t target = left & -left;
     SCOPED_TRACE(hwy::TargetName(target));
     hwy::SetSupportedTargetsForTest(target);

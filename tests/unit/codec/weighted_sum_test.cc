@@ -25,15 +25,19 @@ std::vector<std::vector<float>> contributions(std::size_t inputs, std::size_t co
   return values;
 }
 
+MutableByteSpan bytes_of(std::vector<float>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
 std::vector<float> some_scales(std::size_t inputs) {
   std::vector<float> scales(inputs);
   for (std::size_t j = 0; j < inputs; ++j) scales[j] = 1.0f / static_cast<float>(3 + j);
   return scales;
 }
 
-std::vector<const float*> pointers(const std::vector<std::vector<float>>& values) {
-  std::vector<const float*> result;
-  for (const auto& v : values) result.push_back(v.data());
+std::vector<const std::byte*> pointers(const std::vector<std::vector<float>>& values) {
+  std::vector<const std::byte*> result;
+  for (const auto& v : values) result.push_back(std::as_bytes(std::span(v)).data());
   return result;
 }
 
@@ -60,7 +64,7 @@ TEST(WeightedSum, EqualsAccumulatingStepByStepAtEverySize) {
       const auto values = contributions(inputs, count);
       for (const auto& scales : {some_scales(inputs), std::vector<float>(inputs, 1.0f)}) {
         std::vector<float> out(count);
-        weighted_sum(pointers(values), scales, out);
+        weighted_sum_floats(pointers(values), scales, bytes_of(out));
         expect_same_bits(out, step_by_step(values, scales, count));
       }
     }
@@ -72,7 +76,7 @@ TEST(WeightedSum, TakesAnyNumberOfInputs) {
     const auto values = contributions(inputs, 100);
     const auto scales = some_scales(inputs);
     std::vector<float> out(100);
-    weighted_sum(pointers(values), scales, out);
+    weighted_sum_floats(pointers(values), scales, bytes_of(out));
     expect_same_bits(out, step_by_step(values, scales, 100));
   }
 }
@@ -83,7 +87,7 @@ TEST(WeightedSum, MayWriteOverAnyOfItsInputs) {
       auto values = contributions(4, 201);
       const auto scales = some_scales(4);
       const auto expected = step_by_step(values, scales, 201);
-      weighted_sum(pointers(values), scales, values[alias]);
+      weighted_sum_floats(pointers(values), scales, bytes_of(values[alias]));
       expect_same_bits(values[alias], expected);
     }
   });
@@ -96,13 +100,13 @@ TEST(WeightedSum, ReadsInputsAtAnyByteAddress) {
     for (std::size_t offset = 0; offset < 64; ++offset) {
       std::vector<std::vector<std::byte>> memory(3,
                                                  std::vector<std::byte>(131 * sizeof(float) + 64));
-      std::vector<const float*> inputs;
+      std::vector<const std::byte*> inputs;
       for (std::size_t j = 0; j < 3; ++j) {
         std::memcpy(&memory[j][offset], values[j].data(), 131 * sizeof(float));
-        inputs.push_back(reinterpret_cast<const float*>(&memory[j][offset]));
+        inputs.push_back(&memory[j][offset]);
       }
       std::vector<float> out(131);
-      weighted_sum(inputs, scales, out);
+      weighted_sum_floats(inputs, scales, bytes_of(out));
       expect_same_bits(out, step_by_step(values, scales, 131));
     }
   });
@@ -110,7 +114,7 @@ TEST(WeightedSum, ReadsInputsAtAnyByteAddress) {
 
 TEST(WeightedSum, OfNothingIsZero) {
   std::vector<float> out(5, 3.0f);
-  weighted_sum({}, {}, out);
+  weighted_sum_floats({}, {}, bytes_of(out));
   EXPECT_EQ(out, std::vector<float>(5, 0.0f));
 }
 
