@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <netinet/udp.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 
@@ -31,7 +32,7 @@ void write_note(msghdr& header, int segment) {
 void fill(mmsghdr& slot, const ArrivingMessage& message) {
   const iovec& piece = slot.msg_hdr.msg_iov[0];
   const std::size_t taken = std::min(piece.iov_len, message.bytes.size());
-  std::memcpy(piece.iov_base, message.bytes.data(), taken);
+  std::copy_n(message.bytes.data(), taken, static_cast<std::byte*>(piece.iov_base));
   slot.msg_len = static_cast<unsigned>(taken);
   slot.msg_hdr.msg_flags = taken < message.bytes.size() ? MSG_TRUNC : 0;
   const UdpAddress from(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(message.port));
