@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -58,7 +60,7 @@ float scalar_decoding(Codec codec, const std::byte* bytes, std::size_t i) {
 }
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
 }
 
 TEST(Format, OfEachCodecStatesItsSizes) {

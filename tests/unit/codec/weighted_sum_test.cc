@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -52,9 +53,8 @@ std::vector<float> step_by_step(const std::vector<std::vector<float>>& values,
   return sum;
 }
 
-void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  ASSERT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
+void expect_same_bits(std::span<const float> a, std::span<const float> b) {
+  ASSERT_TRUE(std::ranges::equal(std::as_bytes(a), std::as_bytes(b)));
 }
 
 TEST(WeightedSum, EqualsAccumulatingStepByStepAtEverySize) {
