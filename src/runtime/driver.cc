@@ -150,7 +150,7 @@ void Driver::background() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     const std::uint64_t activity = activity_.load(std::memory_order_relaxed);
-    if (driving_ || (activity != seen && !nudged_)) {
+    if (driving_ || requests_.load(std::memory_order_relaxed) > 0 || (activity != seen && !nudged_)) {
       seen = activity;
       changed_.wait_for(lock, kGrace, [this] { return stop_ || (nudged_ && !driving_); });
       continue;
