@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <string>
+#include <ostream>
 
 #include "aggregate/scale_plan.h"
 #include "unit/aggregate/arrival_patterns.h"
@@ -60,10 +60,11 @@ class NoiseTable : public ::testing::TestWithParam<NoiseRow> {
     return 1.0 + static_cast<double>(size()) * plan(estimator).relative_variance();
   }
 };
-INSTANTIATE_TEST_SUITE_P(Methods, NoiseTable, ::testing::ValuesIn(kNoiseRows), [](const auto& row) {
-  return "N" + std::to_string(row.param.size) + "Lose" + std::to_string(10 - row.param.arrived) +
-         "Of10";
-});
+void PrintTo(const NoiseRow& row, std::ostream* out) {
+  *out << "N" << row.size << "Lose" << 10 - row.arrived << "Of10";
+}
+INSTANTIATE_TEST_SUITE_P(Methods, NoiseTable, ::testing::ValuesIn(kNoiseRows),
+                         ::testing::PrintToStringParamName());
 
 TEST_P(NoiseTable, OwnWeightOfTheRatioRule) {
   Moments own;
