@@ -150,9 +150,11 @@ void Driver::background() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     const std::uint64_t activity = activity_.load(std::memory_order_relaxed);
-    if (driving_ || requests_.load(std::memory_order_relaxed) > 0 || (activity != seen && !nudged_)) {
+    const auto taken = [this] { return driving_ || requests_.load(std::memory_order_relaxed) > 0; };
+    if (taken() || (activity != seen && !nudged_)) {
       seen = activity;
-      changed_.wait_for(lock, kGrace, [this] { return stop_ || (nudged_ && !driving_); });
+      // The same condition as above: were it weaker, this would spin without ever giving up the lock.
+      changed_.wait_for(lock, kGrace, [&] { return stop_ || (nudged_ && !taken()); });
       continue;
     }
     nudged_ = false;
