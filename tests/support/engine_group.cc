@@ -131,8 +131,9 @@ void EngineGroup::fly(Rank from, Rank to, ByteSpan datagram) {
   std::vector<std::byte> bytes(datagram.begin(), datagram.end());
   Duration delay = options_.delay;
   impairment::PacketAddress address;
-  if (nodes_[to].faults && read_address(datagram, address)) {
-    const impairment::Fate fate = nodes_[to].faults->fate(address);
+  if ((nodes_[to].faults || observer) && read_address(datagram, address)) {
+    const impairment::Fate fate = nodes_[to].faults ? nodes_[to].faults->fate(address) : impairment::Fate{};
+    if (observer) observer(address, fate);
     if (fate.lost) {
       lost_data_ += !address.control;
       return;

@@ -52,6 +52,9 @@ class EngineGroup {
   // Sees every datagram before faults decide; false drops it.
   std::function<bool(Rank from, Rank to, ByteSpan datagram)> filter;
 
+  // Sees every well-formed datagram that the filter let pass, and what the network does to it.
+  std::function<void(const impairment::PacketAddress& packet, const impairment::Fate& fate)> observer;
+
   std::uint64_t delivered() const { return delivered_; }
   std::uint64_t lost_data() const { return lost_data_; }
 

@@ -1,0 +1,55 @@
+// One collective call of a whole group, with what every rank must hold afterwards, computed the obvious way.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "collective/operation_spec.h"
+#include "support/engine_group.h"
+#include "support/typed_tensor.h"
+
+namespace leeway::testing {
+
+struct CallShape {
+  collective::OperationKind kind = collective::OperationKind::all_reduce;
+  DataType dtype = DataType::f32;
+  int size = 4;
+  std::size_t count = 1000;  // elements of one block: of a rank's contribution, or of what one rank sends another
+  Rank root = 0;
+  bool in_place = false;     // where the operation allows it
+  CollectiveOptions options;
+};
+
+class ReferenceCall {
+ public:
+  explicit ReferenceCall(const CallShape& shape);
+
+  // What rank asks for. send and recv are one call: rank r sends to r + 1 and receives from r - 1, all in a circle.
+  std::vector<collective::OperationSpec> specs(Rank rank);
+  // Submits on all ranks and runs until done; whether everything succeeded in time.
+  ::testing::AssertionResult run(EngineGroup& group);
+
+  // Compares every rank's result: exactly, but for a floating average over a number of ranks that is no power of two,
+  // whose rounding is allowed 4 units in the last place.
+  ::testing::AssertionResult check() const;
+
+  const std::vector<collective::Request*>& requests() const { return requests_; }
+  const TypedTensor& output(Rank rank) const { return outputs_[rank]; }
+  double expected(Rank rank, std::size_t i) const;
+
+ private:
+  double contribution(Rank rank, std::size_t i) const;
+  double reduced(std::size_t i) const;
+  double tolerance(double value) const;
+  std::size_t input_count(Rank rank) const;
+  std::size_t output_count(Rank rank) const;
+  void make_tensors(Rank rank);
+
+  CallShape shape_;
+  std::vector<TypedTensor> inputs_;
+  std::vector<TypedTensor> outputs_;
+  std::vector<collective::Request*> requests_;
+};
+
+}  // namespace leeway::testing
