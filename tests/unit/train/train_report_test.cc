@@ -161,6 +161,26 @@ TEST(FormatTable, LeavesDriftOutInDdpMode) {
   EXPECT_THAT(format_table(report), Not(HasSubstr("drift")));
 }
 
+TEST(FormatTable, ListsTheAgesThatOccurred) {
+  EXPECT_THAT(format_table(one_seed()),
+              HasSubstr("ages of parameters in the lossy run: 0: 90 % 1: 10 %\n"));
+}
+
+TEST(FormatTable, OfOneRankHasNoAges) {
+  TrainReport report = one_seed();
+  report.outcomes[0].lossy.drift->age_shares = {};
+  EXPECT_THAT(format_table(report), Not(HasSubstr("ages")));
+}
+
+TEST(FormatHeader, CountsRanksInEnglish) {
+  const auto corpus = Corpus::from_text("text", std::string(20'000, 'a') + "b");
+  ASSERT_TRUE(corpus.ok());
+  TrainReport report = one_seed();
+  EXPECT_THAT(format_header(report, *corpus), HasSubstr("4 ranks, replica mode"));
+  report.ranks = 1;
+  EXPECT_THAT(format_header(report, *corpus), HasSubstr("1 rank, replica mode"));
+}
+
 TEST(WriteJson, WritesTheFile) {
   const std::string path = testing::TempDir() + "leeway_train_report_test.json";
   ASSERT_TRUE(write_json(path, "{}\n").ok());

@@ -1,7 +1,7 @@
 // A small GPT over characters: the workload of `leeway train`.
 //
 // Pre-norm transformer, causal multi-head attention with a bias towards what is near (ALiBi)
-// instead of position embeddings, GELU, untied output layer; mean cross-entropy in nats per
+// instead of position embeddings, ReLU, untied output layer; mean cross-entropy in nats per
 // character. Parameters and gradients are one flat float32 range each (flat_parameters.h), which is
 // what the collectives work on. libtorch stays behind this header: nothing here includes it.
 #pragma once

@@ -83,15 +83,14 @@ std::string drift_rows(const TrainReport& report) {
 }
 
 std::string age_line(const TrainReport& report) {
-  const auto& first = report.outcomes.front().lossy;
-  if (!first.drift) return "";
-  std::string text = "ages of parameters in the lossy run:";
+  const DriftSummary drift = drift_of(report.outcomes.front().lossy);
+  std::string ages;
   for (std::size_t age = 0; age < kAgeBins; ++age) {
-    const double share = first.drift->age_shares[age];
+    const double share = drift.age_shares[age];
     if (share > 0)
-      text += format(" %zu%s: %.3g %%", age, age + 1 == kAgeBins ? "+" : "", 100.0 * share);
+      ages += format(" %zu%s: %.3g %%", age, age + 1 == kAgeBins ? "+" : "", 100.0 * share);
   }
-  return text + "\n";
+  return ages.empty() ? "" : "ages of parameters in the lossy run:" + ages + "\n";
 }
 
 }  // namespace
@@ -99,9 +98,9 @@ std::string age_line(const TrainReport& report) {
 std::string format_header(const TrainReport& report, const Corpus& corpus) {
   const Settings& settings = report.settings;
   return format(
-             "leeway train: %d ranks, %s mode, %llu steps of %d x %d characters a rank, %s, "
+             "leeway train: %d rank%s, %s mode, %llu steps of %d x %d characters a rank, %s, "
              "estimator %s\n",
-             report.ranks, to_string(settings.mode),
+             report.ranks, report.ranks == 1 ? "" : "s", to_string(settings.mode),
              static_cast<unsigned long long>(settings.steps), settings.batch, settings.context,
              leeway::to_string(settings.reduce.delivery.kind).data(),
              leeway::to_string(settings.reduce.estimator).data()) +
