@@ -10,10 +10,10 @@
 namespace leeway::collective {
 namespace {
 
-// The estimators whose scale of a packet depends on nothing but that packet's contributors: chunks that are complete may
+// The estimators whose scale of a packet depends on nothing but that packet's contributors: packets that are complete may
 // be reduced before the rest of the shard is known.
 bool depends_on_packet_only(Estimator estimator) {
-  return estimator != Estimator::horvitz_thompson && estimator != Estimator::augmented;
+  return estimator == Estimator::zero_fill || estimator == Estimator::ratio || estimator == Estimator::stratified;
 }
 
 }  // namespace
@@ -39,11 +39,10 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
     if (bytes > 0) std::memcpy(copied_input_.data(), plan.input, bytes);
     plan_.input = copied_input_.data();
   }
-  chunk_missing_.resize(grid_.chunks());
-  for (std::uint32_t c = 0; c < grid_.chunks(); ++c) {
-    chunk_missing_[c] = grid_.chunk_size(c) * static_cast<std::uint32_t>(plan.size - 1);
-  }
-  chunk_reduced_.assign(grid_.chunks(), false);
+  missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
+  reduced_packets_.resize(grid_.packets());
+  chunk_left_.resize(grid_.chunks());
+  for (std::uint32_t c = 0; c < grid_.chunks(); ++c) chunk_left_[c] = grid_.chunk_size(c);
   scale_plan_built_ = false;
   scales_.assign(plan.size, 1.0f);
   weights_.assign(plan.size, std::numeric_limits<float>::quiet_NaN());
@@ -80,13 +79,13 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, MutableByt
 bool Reduction::accept(Rank from, std::uint32_t index, ByteSpan payload, schedule::ChunkQueue& reduced, float weight) {
   const auto place = staged(from, index);
   if (payload.size() != place.size()) return false;
-  std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
   weights_[from] = weight;
-  const std::uint32_t chunk = grid_.chunk_of(index);
-  if (--chunk_missing_[chunk] > 0) return true;
-  if (plan_.lossy && !depends_on_packet_only(plan_.estimator)) return true;
-  reduce_complete_chunk(chunk);
-  reduced.push(chunk);
+  const bool last = --missing_[index] == 0;
+  if (last && (!plan_.lossy || depends_on_packet_only(plan_.estimator))) {
+    reduce_complete(index, {from, payload.data()}, reduced);
+  } else {
+    std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
+  }
   return true;
 }
 
@@ -100,55 +99,65 @@ void Reduction::build_plan(std::span<const aggregate::LinkTally> tallies) {
                                       .step = step_});
 }
 
-// Every contribution of the chunk is here, so that no packet's scale depends on what else was lost.
-void Reduction::reduce_complete_chunk(std::uint32_t chunk) {
-  const std::uint32_t first = grid_.chunk_begin(chunk);
-  const std::uint32_t packets = grid_.chunk_size(chunk);
-  chunk_reduced_[chunk] = true;
-  contributors_.histogram[plan_.size] += packets;
-  const bool sums = plan_.op == ReduceOp::sum || plan_.op == ReduceOp::avg;
-  if (!sums || !is_floating(plan_.dtype)) {
-    for (std::uint32_t i = 0; i < packets; ++i) combine_exactly(first + i);
-    return;
-  }
-  if (!scale_plan_built_) {
-    for (Rank rank = 0; rank < plan_.size; ++rank) {
-      tallies_[rank].sent = tallies_[rank].arrived = std::max<std::uint32_t>(grid_.packets(), 1);
-      tallies_[rank].weight = weights_[rank];
-    }
-    build_plan(tallies_);
-    scale_plan_.complete_scales(scales_);
-    scale_plan_built_ = true;
-  }
-  sum_packets(first, packets, scales_);
+ByteSpan Reduction::contribution(Rank rank, std::uint32_t index, const Direct& direct) const {
+  if (rank == direct.rank) return {direct.data, staged(rank, index).size()};
+  if (rank != plan_.self) return staged(rank, index);
+  const std::size_t first = own_.offset + grid_.packet_offset(index);
+  return {plan_.input + first * element_bytes_, grid_.packet_elements(index) * element_bytes_};
 }
 
-// Consecutive packets that share their scales. A zero scale means absent.
-void Reduction::sum_packets(std::uint32_t first, std::uint32_t packets, std::span<const float> scales) {
-  const std::size_t offset = grid_.packet_offset(first);
-  const std::size_t elements =
-      std::min<std::size_t>(std::size_t{packets} * grid_.elements_per_packet(), grid_.elements() - offset);
+// Whether complete packets are summed as scaled floats. A float64 average is not: 1/N as a float would cost it half of its
+// digits, so it is summed and divided, like integers.
+bool Reduction::sums_by_scales() const {
+  const bool sums = plan_.op == ReduceOp::sum || (plan_.op == ReduceOp::avg && plan_.dtype != DataType::f64);
+  return sums && is_floating(plan_.dtype);
+}
+
+// Every contribution to the packet is here, so that its scales do not depend on what else was lost.
+void Reduction::reduce_complete(std::uint32_t index, const Direct& direct, schedule::ChunkQueue& reduced) {
+  if (!sums_by_scales()) {
+    combine_exactly(index, direct);
+  } else {
+    if (!scale_plan_built_) {
+      for (Rank rank = 0; rank < plan_.size; ++rank) {
+        tallies_[rank].sent = tallies_[rank].arrived = std::max<std::uint32_t>(grid_.packets(), 1);
+        tallies_[rank].weight = weights_[rank];
+      }
+      build_plan(tallies_);
+      scale_plan_.complete_scales(scales_);
+      scale_plan_built_ = true;
+    }
+    sum(index, scales_, direct);
+  }
+  on_reduced(index, static_cast<std::uint32_t>(plan_.size), reduced);
+}
+
+void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors, schedule::ChunkQueue& reduced) {
+  ++contributors_.histogram[contributors];
+  reduced_packets_.set(index);
+  const std::uint32_t chunk = grid_.chunk_of(index);
+  if (--chunk_left_[chunk] == 0) reduced.push(chunk);
+}
+
+// result = sum of scale_i x_i in rank order. A zero scale means absent.
+void Reduction::sum(std::uint32_t index, std::span<const float> scales, const Direct& direct) {
+  const std::size_t elements = grid_.packet_elements(index);
   terms_.clear();
   for (Rank rank = 0; rank < plan_.size; ++rank) {
     if (scales[rank] == 0.0f) continue;
-    const bool own = rank == plan_.self;
-    const std::byte* data = own ? plan_.input + (own_.offset + offset) * element_bytes_ : staged(rank, first).data();
-    terms_.push_back({data, scales[rank], !own});
+    terms_.push_back({contribution(rank, index, direct).data(), scales[rank], rank != plan_.self});
   }
-  scaled_sum(*plan_.format, plan_.dtype, terms_, elements,
-             MutableByteSpan(plan_.result + offset * element_bytes_, elements * element_bytes_), block_);
+  std::byte* result = plan_.result + grid_.packet_offset(index) * element_bytes_;
+  scaled_sum(*plan_.format, plan_.dtype, terms_, elements, MutableByteSpan(result, elements * element_bytes_), block_);
 }
 
-// Integer types, and reductions that are not sums: all contributions are here; in rank order, in the tensor's own type.
-void Reduction::combine_exactly(std::uint32_t index) {
-  const std::size_t elements = grid_.packet_elements(index);
-  const std::size_t bytes = elements * element_bytes_;
-  const std::size_t offset = grid_.packet_offset(index);
+// Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's own type.
+void Reduction::combine_exactly(std::uint32_t index, const Direct& direct) {
+  const std::size_t bytes = grid_.packet_elements(index) * element_bytes_;
   block_.reserve(bytes);
   const MutableByteSpan accumulator(block_.data(), bytes);
-  const ByteSpan own(plan_.input + (own_.offset + offset) * element_bytes_, bytes);
   for (Rank rank = 0; rank < plan_.size; ++rank) {
-    const ByteSpan operand = rank == plan_.self ? own : staged(rank, index);
+    const ByteSpan operand = contribution(rank, index, direct);
     if (rank == 0) {
       std::memcpy(accumulator.data(), operand.data(), bytes);
     } else {
@@ -156,7 +165,7 @@ void Reduction::combine_exactly(std::uint32_t index) {
     }
   }
   if (plan_.op == ReduceOp::avg) codec::divide(plan_.dtype, accumulator, plan_.size);
-  std::memcpy(plan_.result + offset * element_bytes_, accumulator.data(), bytes);
+  std::memcpy(plan_.result + grid_.packet_offset(index) * element_bytes_, accumulator.data(), bytes);
 }
 
 void Reduction::settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced) {
@@ -170,34 +179,25 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows, schedule::C
     complete &= own || flows[rank].complete();
   }
   if (!complete) build_plan(tallies_);
-  for (std::uint32_t chunk = 0; chunk < grid_.chunks(); ++chunk) {
-    if (chunk_reduced_[chunk]) continue;
-    complete ? reduce_complete_chunk(chunk) : reduce_partial_chunk(chunk, flows);
-    reduced.push(chunk);
+  for (std::uint32_t index = 0; index < grid_.packets(); ++index) {
+    if (reduced_packets_.test(index)) continue;
+    complete ? reduce_complete(index, {}, reduced) : reduce_partial(index, flows, reduced);
   }
   if (!complete) variance_ = scale_plan_.relative_variance();
 }
 
-void Reduction::reduce_partial_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows) {
-  chunk_reduced_[chunk] = true;
-  for (std::uint32_t i = 0; i < grid_.chunk_size(chunk); ++i) {
-    const std::uint32_t index = grid_.chunk_begin(chunk) + i;
-    std::fill(mask_.begin(), mask_.end(), 0);
-    for (Rank rank = 0; rank < plan_.size; ++rank) {
-      const bool here = rank == plan_.self || flows[rank].arrived.test(index);
-      mask_[rank / 64] |= std::uint64_t{here} << (rank % 64);
-    }
-    reduce_partial_packet(index, mask_);
+void Reduction::reduce_partial(std::uint32_t index, std::span<const protocol::ReceiveFlow> flows,
+                               schedule::ChunkQueue& reduced) {
+  std::fill(mask_.begin(), mask_.end(), 0);
+  for (Rank rank = 0; rank < plan_.size; ++rank) {
+    const bool here = rank == plan_.self || flows[rank].arrived.test(index);
+    mask_[rank / 64] |= std::uint64_t{here} << (rank % 64);
   }
-}
-
-void Reduction::reduce_partial_packet(std::uint32_t index, std::span<const std::uint64_t> mask) {
-  const aggregate::BlockScales block = scale_plan_.scales(mask, index, scales_);
-  ++contributors_.histogram[block.contributors];
-  const std::size_t elements = grid_.packet_elements(index);
-  if (block.untouched) untouched_ += elements;
-  sum_packets(index, 1, scales_);
+  const aggregate::BlockScales block = scale_plan_.scales(mask_, index, scales_);
+  if (block.untouched) untouched_ += grid_.packet_elements(index);
+  sum(index, scales_, {});
   if (block.control != 0.0f && !plan_.control.empty()) apply_control(index, block.control);
+  on_reduced(index, block.contributors, reduced);
 }
 
 void Reduction::apply_control(std::uint32_t index, float scale) {

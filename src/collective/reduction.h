@@ -2,7 +2,8 @@
 // in rank order as soon as their scales are known.
 //
 // Staging rather than summing on arrival makes the result a function of the arrival bitmap alone, and lets the scales of
-// the estimators (n_i/k_i, 1/count) be applied once they are known.
+// the estimators (n_i/k_i, 1/count) be applied once they are known. The contribution that completes a packet is not
+// staged: it is summed from the datagram it came in, while it is in the first-level cache.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,7 @@ class Reduction {
   schedule::PacketGrid grid_of(Rank owner) const;
 
   protocol::Payload payload(Rank owner, std::uint32_t index, MutableByteSpan scratch);
-  // Stages a packet. False: wrong length. `completed` is set when its chunk is complete and was reduced.
+  // Takes in a packet. False: wrong length. Chunks that it completed are pushed to `reduced`.
   bool accept(Rank from, std::uint32_t index, ByteSpan payload, schedule::ChunkQueue& reduced, float weight);
   // Nothing more will come: reduces the remaining chunks with the scales of what is there.
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
@@ -59,11 +60,19 @@ class Reduction {
 
  private:
   std::span<const std::byte> staged(Rank rank, std::uint32_t index) const;
-  void reduce_complete_chunk(std::uint32_t chunk);
-  void reduce_partial_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows);
-  void reduce_partial_packet(std::uint32_t index, std::span<const std::uint64_t> mask);
-  void combine_exactly(std::uint32_t index);
-  void sum_packets(std::uint32_t first, std::uint32_t packets, std::span<const float> scales);
+  // A contribution that is used straight from where it arrived.
+  struct Direct {
+    Rank rank = kNoRank;
+    const std::byte* data = nullptr;
+  };
+  ByteSpan contribution(Rank rank, std::uint32_t index, const Direct& direct) const;
+  void reduce_complete(std::uint32_t index, const Direct& direct, schedule::ChunkQueue& reduced);
+  void reduce_partial(std::uint32_t index, std::span<const protocol::ReceiveFlow> flows,
+                      schedule::ChunkQueue& reduced);
+  void on_reduced(std::uint32_t index, std::uint32_t contributors, schedule::ChunkQueue& reduced);
+  bool sums_by_scales() const;
+  void combine_exactly(std::uint32_t index, const Direct& direct);
+  void sum(std::uint32_t index, std::span<const float> scales, const Direct& direct);
   void apply_control(std::uint32_t index, float scale);
   void build_plan(std::span<const aggregate::LinkTally> tallies);
 
@@ -77,8 +86,9 @@ class Reduction {
   Arena staging_;
   Arena copied_input_;
   Arena block_;                         // decoded values of one packet, for other types than float32
-  std::vector<std::uint32_t> chunk_missing_;
-  std::vector<bool> chunk_reduced_;
+  std::vector<std::uint16_t> missing_;         // contributions a packet of our shard still waits for
+  std::vector<std::uint32_t> chunk_left_;      // packets of a chunk that are not reduced
+  Bitmap reduced_packets_;
   std::vector<aggregate::LinkTally> tallies_;
   aggregate::ScalePlan scale_plan_;
   bool scale_plan_built_ = false;

