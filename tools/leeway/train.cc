@@ -135,9 +135,14 @@ Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std
   return outcome;
 }
 
-Status publish(const TrainReport& report) {
-  std::fputs(format_table(report).c_str(), stdout);
+// At once, also through a pipe: the next line may be a minute away.
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
+}
+
+Status publish(const TrainReport& report) {
+  print(format_table(report));
   if (report.settings.json_path.empty()) return Status();
   return write_json(report.settings.json_path, to_json(report));
 }
@@ -150,14 +155,12 @@ Status run_rank(const Settings& settings, const Corpus& corpus) {
   report.corpus = corpus.name();
   report.bigram_perplexity = bigram_perplexity(corpus);
   const bool reports = settings.communicator.rank.value_or(0) == 0;
-  if (reports) {
-    std::fputs(format_header(report, corpus).c_str(), stdout);
-    std::fflush(stdout);
-  }
+  if (reports) print(format_header(report, corpus));
   for (int i = 0; i < settings.repeat; ++i) {
     auto outcome = run_seed(settings, corpus, settings.seed + static_cast<std::uint64_t>(i));
     if (!outcome.ok()) return outcome.status();
     report.outcomes.push_back(*outcome);
+    if (reports && settings.repeat > 1) print(format_seed(*outcome));
   }
   return reports ? publish(report) : Status();
 }

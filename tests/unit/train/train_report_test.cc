@@ -148,6 +148,12 @@ TEST(FormatTable, GivesTheSeedsSpread) {
       HasSubstr("+2.00 % as a mean over 3 seeds (standard deviation 1.00, from +1.00 to +3.00)"));
 }
 
+TEST(FormatSeed, GivesBothPerplexitiesAndTheChange) {
+  EXPECT_EQ(format_seed(one_seed().outcomes[0]),
+            "seed 1: validation perplexity 4.0400, twin 4.0000, change +1.00 %\n");
+  EXPECT_EQ(format_seed(no_twin().outcomes[0]), "seed 1: validation perplexity 4.0400\n");
+}
+
 TEST(FormatTable, WithoutATwinClaimsNoChange) {
   const std::string table = format_table(no_twin());
   EXPECT_THAT(table, Not(HasSubstr("change")));

@@ -46,21 +46,6 @@ std::string change_line(const TrainReport& report) {
   return text + "\n";
 }
 
-std::string seed_lines(const TrainReport& report) {
-  if (report.outcomes.size() < 2) return "";
-  std::string text = "\n";
-  for (const SeedOutcome& outcome : report.outcomes) {
-    text += format("  seed %-6llu perplexity %.4f", static_cast<unsigned long long>(outcome.seed),
-                   outcome.lossy.perplexity);
-    if (outcome.twin) {
-      text += format("   twin %.4f   change %+.2f %%", outcome.twin->perplexity,
-                     change_percent(outcome.lossy.perplexity, outcome.twin->perplexity));
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 std::string drift_rows(const TrainReport& report) {
   if (report.settings.mode != Mode::replica) return "";
   // Root mean squares: in the parameters' own unit, and comparable with a learning rate.
@@ -109,6 +94,17 @@ std::string format_header(const TrainReport& report, const Corpus& corpus) {
                 corpus.vocabulary());
 }
 
+std::string format_seed(const SeedOutcome& outcome) {
+  std::string text =
+      format("seed %llu: validation perplexity %.4f", static_cast<unsigned long long>(outcome.seed),
+             outcome.lossy.perplexity);
+  if (outcome.twin) {
+    text += format(", twin %.4f, change %+.2f %%", outcome.twin->perplexity,
+                   change_percent(outcome.lossy.perplexity, outcome.twin->perplexity));
+  }
+  return text + "\n";
+}
+
 std::string format_table(const TrainReport& report) {
   const FaultOptions& faults = report.settings.communicator.faults;
   std::string lossy = format("%g %% loss", 100.0 * faults.loss);
@@ -126,7 +122,7 @@ std::string format_table(const TrainReport& report) {
                  [](const RunResult& r) { return r.step_ms_p99; });
   text += row_of(report, "training time, s", "%.1f", [](const RunResult& r) { return r.seconds; });
   text += drift_rows(report);
-  return text + seed_lines(report) + change_line(report) + age_line(report) +
+  return text + change_line(report) + age_line(report) +
          format("for comparison, a model of character pairs: perplexity %.2f\n",
                 report.bigram_perplexity);
 }

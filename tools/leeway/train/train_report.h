@@ -42,6 +42,8 @@ struct TrainReport {
 
 // What is about to run; needs no outcomes.
 std::string format_header(const TrainReport& report, const Corpus& corpus);
+// One of several seeds, when it is done.
+std::string format_seed(const SeedOutcome& outcome);
 std::string format_table(const TrainReport& report);
 
 // One object. With several seeds its numbers are means over them (age_max_seen: the largest;
