@@ -66,7 +66,8 @@ class ScalePlan {
   explicit ScalePlan(const Inputs& inputs);  // copies what it needs; the only call that allocates
 
   // Nothing was lost anywhere: every rank's scale is 1/sum c (avg) or 1 (sum), whatever the
-  // estimator.
+  // estimator. Not for an operation that might have lost something over links of one packet with a
+  // prior rate below 1: weights 1/q are unbiased only if used whenever the packet arrives.
   void complete_scales(std::span<float> out) const;
 
   // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the

@@ -164,12 +164,12 @@ TEST(FourRanks, StratifiedWithFallback) {
 TEST(FourRanks, SymmetricRatioGivenAnyArrival) {
   // Every pattern, because the gradients differ: the owner is in with q like everybody else.
   const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = equal_links(4, 5, 4)});
-  const auto [kept, lost] = testing::virtual_loss_blocks(plan, 4, 0);
+  const auto blocks = testing::virtual_loss_blocks(plan, 4, 0);  // owner kept, owner lost
   Moments result;
   Moments with_empty;
   for_each_pattern(std::vector<double>(4, 0.8), [&](std::uint64_t pattern, double probability) {
     const std::uint64_t mask = pattern | 1;
-    const Scaled scaled(plan, {&mask, 1}, 4, (pattern & 1) != 0 ? kept : lost);
+    const Scaled scaled(plan, {&mask, 1}, 4, (pattern & 1) != 0 ? blocks.first : blocks.second);
     if (pattern != 0) result.add(scaled.result(kGradients), probability);
     with_empty.add(scaled.result(kGradients), probability);
   });

@@ -156,6 +156,15 @@ TEST(ScalePlanScales, ThePriorRateIsOfNoConsequenceForLinksOfSeveralPackets) {
   EXPECT_EQ(Scaled(plan, first_ranks(2, 2), 2).scales[1], 2.0f);
 }
 
+TEST(ScalePlanScales, ALinkThatCountsNoArrivalsScalesNothing) {
+  // A mask that contradicts the counts is the caller's mistake; it must not divide by the zero.
+  for (const std::uint32_t sent : {1u, 10u}) {
+    const ScalePlan plan(
+        {.estimator = Estimator::horvitz_thompson, .links = equal_links(2, sent, 0)});
+    EXPECT_EQ(Scaled(plan, first_ranks(2, 2), 2).scales, (std::vector<float>{0.5f, 0.0f}));
+  }
+}
+
 TEST(ScalePlanScales, AugmentedGivesTheControlTheShareThatIsMissing) {
   const ScalePlan plan(
       {.estimator = Estimator::augmented, .links = equal_links(4, 5, 4), .external_control = true});
