@@ -6,6 +6,7 @@
 // each other.
 #include "base/crc32c.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -202,6 +203,19 @@ std::span<const Crc32cKernel> crc32c_kernels() {
 std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc) {
   static const auto fastest = internal::crc32c_kernels().front().run;
   return fastest(bytes, crc);
+}
+
+std::uint32_t crc32c_prefetching(ByteSpan bytes, ByteSpan next) {
+  constexpr std::size_t kStep = 1024;  // as many lines in flight as the core tracks, and no more
+  constexpr std::size_t kLine = 64;
+  std::uint32_t crc = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += kStep) {
+    for (std::size_t line = at; line < std::min(at + kStep, next.size()); line += kLine) {
+      __builtin_prefetch(next.data() + line, /*rw=*/0, /*locality=*/2);
+    }
+    crc = crc32c(bytes.subspan(at, std::min(kStep, bytes.size() - at)), crc);
+  }
+  return crc;
 }
 
 }  // namespace leeway

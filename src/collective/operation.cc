@@ -263,8 +263,9 @@ const Bitmap* Operation::required(FlowKind kind, Rank peer) const {
   return kind == FlowKind::spread && ledger != nullptr ? &ledger->required[peer] : nullptr;
 }
 
-protocol::Payload Operation::payload(FlowKind kind, Rank to, std::uint32_t index, MutableByteSpan scratch) {
-  return kind == FlowKind::reduce ? reduction_.payload(to, index, scratch) : spread_.payload(to, index, scratch);
+protocol::Payload Operation::payload(FlowKind kind, Rank to, std::uint32_t index, std::uint32_t ahead,
+                                     MutableByteSpan scratch) {
+  return kind == FlowKind::reduce ? reduction_.payload(to, index, ahead, scratch) : spread_.payload(to, index, scratch);
 }
 
 bool Operation::accept(FlowKind kind, Rank from, std::uint32_t index, ByteSpan payload) {

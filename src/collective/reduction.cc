@@ -56,24 +56,28 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
   variance_ = 0.0;
 }
 
-std::span<const std::byte> Reduction::staged(Rank rank, std::uint32_t index) const {
+ByteSpan Reduction::staged(Rank rank, std::uint32_t index) const {
   return {staging_.data() + rank * staging_stride_ + index * packet_bytes_,
           plan_.format->encoded_bytes(grid_.packet_elements(index))};
 }
 
-protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, MutableByteSpan scratch) {
-  const schedule::PacketGrid grid = grid_of(owner);
+ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const {
   const std::size_t first = plan_.shards[owner].offset + grid.packet_offset(index);
-  const std::size_t elements = grid.packet_elements(index);
-  const std::byte* source = plan_.input + first * element_bytes_;
-  ByteSpan bytes(source, elements * element_bytes_);
-  if (!plan_.format->identity()) {
-    const MutableByteSpan out = scratch.first(plan_.format->encoded_bytes(elements));
-    codec::encode(*plan_.format, std::span(reinterpret_cast<const float*>(source), elements),
-                  {plan_.seed, step_, plan_.self, first}, out);
-    bytes = out;
+  return {plan_.input + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
+}
+
+protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint32_t ahead,
+                                     MutableByteSpan scratch) {
+  const schedule::PacketGrid grid = grid_of(owner);
+  const ByteSpan source = contribution_to(owner, grid, index);
+  if (plan_.format->identity()) {
+    return {source, crc32c_prefetching(source, contribution_to(owner, grid, ahead))};
   }
-  return {bytes, crc32c(bytes)};
+  const std::size_t elements = grid.packet_elements(index);
+  const MutableByteSpan out = scratch.first(plan_.format->encoded_bytes(elements));
+  codec::encode(*plan_.format, std::span(reinterpret_cast<const float*>(source.data()), elements),
+                {plan_.seed, step_, plan_.self, plan_.shards[owner].offset + grid.packet_offset(index)}, out);
+  return {out, crc32c(out)};
 }
 
 bool Reduction::accept(Rank from, std::uint32_t index, ByteSpan payload, schedule::ChunkQueue& reduced, float weight) {
@@ -101,9 +105,7 @@ void Reduction::build_plan(std::span<const aggregate::LinkTally> tallies) {
 
 ByteSpan Reduction::contribution(Rank rank, std::uint32_t index, const Direct& direct) const {
   if (rank == direct.rank) return {direct.data, staged(rank, index).size()};
-  if (rank != plan_.self) return staged(rank, index);
-  const std::size_t first = own_.offset + grid_.packet_offset(index);
-  return {plan_.input + first * element_bytes_, grid_.packet_elements(index) * element_bytes_};
+  return rank == plan_.self ? contribution_to(rank, grid_, index) : staged(rank, index);
 }
 
 // Whether complete packets are summed as scaled floats. A float64 average is not: 1/N as a float would cost it half of its
@@ -178,6 +180,9 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows, schedule::C
     tally.weight = weights_[rank] = own ? static_cast<float>(plan_.weight) : flows[rank].weight;
     complete &= own || flows[rank].complete();
   }
+  // The realised rate of a one-packet flow says nothing; its weight 1/q holds whether or not anything was lost here.
+  const bool rate_unknown = plan_.lossy && grid_.packets() == 1 && !depends_on_packet_only(plan_.estimator);
+  complete &= !rate_unknown;
   if (!complete) build_plan(tallies_);
   for (std::uint32_t index = 0; index < grid_.packets(); ++index) {
     if (reduced_packets_.test(index)) continue;

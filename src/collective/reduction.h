@@ -50,7 +50,7 @@ class Reduction {
   const schedule::PacketGrid& grid() const { return grid_; }  // of our own shard
   schedule::PacketGrid grid_of(Rank owner) const;
 
-  protocol::Payload payload(Rank owner, std::uint32_t index, MutableByteSpan scratch);
+  protocol::Payload payload(Rank owner, std::uint32_t index, std::uint32_t ahead, MutableByteSpan scratch);
   // Takes in a packet. False: wrong length. Chunks that it completed are pushed to `reduced`.
   bool accept(Rank from, std::uint32_t index, ByteSpan payload, schedule::ChunkQueue& reduced, float weight);
   // Nothing more will come: reduces the remaining chunks with the scales of what is there.
@@ -59,7 +59,9 @@ class Reduction {
   void fill_report(CollectiveReport& report) const;
 
  private:
-  std::span<const std::byte> staged(Rank rank, std::uint32_t index) const;
+  // Our contribution to a packet of the owner's shard, as it lies in the tensor.
+  ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const;
+  ByteSpan staged(Rank rank, std::uint32_t index) const;
   // A contribution that is used straight from where it arrived.
   struct Direct {
     Rank rank = kNoRank;

@@ -25,4 +25,7 @@ struct PacketAddress {
   std::uint32_t sequence = 0;
 };
 
+// The address a datagram claims; its checksum is not looked at. False for what is not a Leeway datagram.
+bool read_address(ByteSpan datagram, PacketAddress& address);
+
 }  // namespace leeway::impairment

@@ -210,7 +210,8 @@ void Endpoint::append_data(Instant now, Rank peer, Round& round, FlowKind kind, 
                            std::uint32_t position, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   const MutableByteSpan scratch = out.scratch(config_.datagram_bytes);
-  const Payload payload = round.client->payload(kind, peer, index, scratch.subspan(wire::kDataHeaderBytes));
+  const std::uint32_t ahead = flow.first_pass() ? flow.cursor.peek().value_or(index) : index;
+  const Payload payload = round.client->payload(kind, peer, index, ahead, scratch.subspan(wire::kDataHeaderBytes));
   LEEWAY_ASSERT(wire::kDataHeaderBytes + payload.bytes.size() <= config_.datagram_bytes);
   wire::DataHeader header;
   header.round = round.number;

@@ -33,8 +33,10 @@ class RoundClient {
   // Packets that a best-effort phase must deliver all the same (Replica's age cap); null: none. Asked at opening.
   virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
 
-  // Encoded payload of a packet, in the operation's memory or written to the front of `scratch`.
-  virtual Payload payload(FlowKind kind, Rank to, std::uint32_t index, MutableByteSpan scratch) = 0;
+  // Encoded payload of packet `index`, in the operation's memory or written to the front of `scratch`. `ahead` is the
+  // packet that will probably be asked for next (index itself if unknown): worth bringing into the cache.
+  virtual Payload payload(FlowKind kind, Rank to, std::uint32_t index, std::uint32_t ahead,
+                          MutableByteSpan scratch) = 0;
 
   // First copy of a packet. False: the payload has not the planned length (the packet is refused and counted).
   virtual bool accept(FlowKind kind, Rank from, std::uint32_t index, ByteSpan payload) = 0;

@@ -47,6 +47,11 @@ class PacketCursor {
   // The next packet's index, or nothing if none is available now.
   std::optional<std::uint32_t> next();
   bool available() const;
+  // What next() would return, without taking it.
+  std::optional<std::uint32_t> peek() const {
+    PacketCursor ahead = *this;
+    return ahead.next();
+  }
   std::uint32_t position() const { return position_; }  // packets handed out so far
   bool exhausted() const { return position_ == packets_; }
 

@@ -134,7 +134,7 @@ OpenRound read_open_round(Reader& reader) {
 
 }  // namespace
 
-Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out) {
+Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   if (datagram.size() < kPrefixBytes) return Refusal::truncated;
   if (datagram.size() > limits::kDatagramBytesMax) return Refusal::oversized;
   Reader reader(datagram);
@@ -143,22 +143,28 @@ Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out)
   const auto raw_type = reader.get<std::uint8_t>();
   if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::goodbye)) return Refusal::type;
   out.type = static_cast<PacketType>(raw_type);
-  const auto stored = reader.get<std::uint32_t>();
+  reader.get<std::uint32_t>();  // checksum
   out.epoch = reader.get<std::uint32_t>();
   out.source = reader.get<std::uint16_t>();
   out.destination = reader.get<std::uint16_t>();
   out.sequence = reader.get<std::uint32_t>();
-  const std::size_t header_bytes = header_bytes_of(out.type, datagram.size());
-  if (datagram.size() < header_bytes) return Refusal::truncated;
+  return datagram.size() < header_bytes_of(out.type, datagram.size()) ? Refusal::truncated : Refusal::none;
+}
+
+Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out) {
+  const Refusal refusal = peek_prefix(datagram, out);
+  if (refusal != Refusal::none) return refusal;
   if (expect != nullptr) {
     if (out.epoch != expect->epoch) return Refusal::epoch;
     if (out.destination != expect->self || out.source >= expect->size || out.source == expect->self) {
       return Refusal::misrouted;
     }
   }
+  const std::size_t header_bytes = header_bytes_of(out.type, datagram.size());
+  std::uint32_t stored;
+  std::memcpy(&stored, datagram.data() + kChecksumOffset, sizeof(stored));
   const std::uint32_t payload_crc = crc32c(datagram.subspan(header_bytes));
-  if (checksum(datagram.first(header_bytes), payload_crc) != stored) return Refusal::checksum;
-  return Refusal::none;
+  return checksum(datagram.first(header_bytes), payload_crc) == stored ? Refusal::none : Refusal::checksum;
 }
 
 Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {

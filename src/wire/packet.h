@@ -120,6 +120,10 @@ struct Expectation {
   int size = 0;
 };
 
+// Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing: enough to know what a
+// datagram claims to be, for those who only watch.
+Refusal peek_prefix(ByteSpan datagram, Prefix& out);
+
 // Reads the prefix and verifies magic, version, checksum, lengths and (if `expect` is given) epoch and routing.
 Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out);
 

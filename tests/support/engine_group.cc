@@ -3,32 +3,8 @@
 #include <algorithm>
 
 #include "base/contracts.h"
-#include "wire/packet.h"
 
 namespace leeway::testing {
-namespace {
-
-bool read_address(ByteSpan datagram, impairment::PacketAddress& address) {
-  wire::Prefix prefix;
-  if (wire::decode_prefix(datagram, nullptr, prefix) != wire::Refusal::none) return false;
-  address = {.source = prefix.source, .destination = prefix.destination};
-  address.control = prefix.type != wire::PacketType::data;
-  address.type = static_cast<std::uint8_t>(prefix.type);
-  address.sequence = prefix.sequence;
-  if (address.control) return true;
-  wire::DataHeader header;
-  ByteSpan payload;
-  if (wire::decode_data(datagram, header, payload) != wire::Refusal::none) return false;
-  address.round = header.round;
-  address.phase = static_cast<std::uint8_t>(header.kind);
-  address.attempt = header.attempt;
-  address.index = header.index;
-  address.position = header.position;
-  return true;
-}
-
-}  // namespace
-
 EngineGroup::EngineGroup(const GroupOptions& options) : options_(options), nodes_(options.size) {
   protocol::EndpointConfig config;
   config.size = options.size;
@@ -131,7 +107,7 @@ void EngineGroup::fly(Rank from, Rank to, ByteSpan datagram) {
   std::vector<std::byte> bytes(datagram.begin(), datagram.end());
   Duration delay = options_.delay;
   impairment::PacketAddress address;
-  if ((nodes_[to].faults || observer) && read_address(datagram, address)) {
+  if ((nodes_[to].faults || observer) && impairment::read_address(datagram, address)) {
     const impairment::Fate fate = nodes_[to].faults ? nodes_[to].faults->fate(address) : impairment::Fate{};
     if (observer) observer(address, fate);
     if (fate.lost) {

@@ -2,40 +2,19 @@
 
 #include <algorithm>
 
-#include "wire/packet.h"
 
 namespace leeway::transport {
 namespace {
 
 using impairment::Fate;
 using impairment::PacketAddress;
+using impairment::read_address;
 
 // Datagrams taken from below at a time.
 constexpr std::size_t kArrivalsMax = 256;
 
 // Batches of nothing but lost datagrams that one receive() looks through before it returns empty-handed.
 constexpr int kLostBatchesMax = 4;
-
-// False for what is not a Leeway datagram.
-bool read_address(ByteSpan datagram, PacketAddress& address) {
-  wire::Prefix prefix;
-  if (wire::decode_prefix(datagram, nullptr, prefix) != wire::Refusal::none) return false;
-  address.source = prefix.source;
-  address.destination = prefix.destination;
-  address.control = prefix.type != wire::PacketType::data;
-  address.type = static_cast<std::uint8_t>(prefix.type);
-  address.sequence = prefix.sequence;
-  if (address.control) return true;
-  wire::DataHeader header;
-  ByteSpan payload;
-  if (wire::decode_data(datagram, header, payload) != wire::Refusal::none) return false;
-  address.round = header.round;
-  address.phase = static_cast<std::uint8_t>(header.kind);
-  address.attempt = header.attempt;
-  address.index = header.index;
-  address.position = header.position;
-  return true;
-}
 
 void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
   const std::uint64_t at = bit % (bytes.size() * 8);
