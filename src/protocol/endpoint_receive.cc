@@ -115,7 +115,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   if (flow.complete()) {
     finish_receive(now, round, header.kind, from);
     if (round.phase(header.kind).receives_open == 0 || round.done) advance(now, round);
-  } else if (flow.ended_pass >= flow.requested_pass) {
+  } else if (flow.ended_pass >= 0) {
     arm(now + quiet_time(links_[from]));
   }
 }

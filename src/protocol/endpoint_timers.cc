@@ -139,7 +139,9 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   ReceiveFlow& flow = round.receive(kind, peer);
   if (!flow.open()) return;
   Link& link = links_[peer];
-  if (flow.abandoned || flow.ended_pass >= flow.requested_pass) {
+  // What was asked for may have come although the end of the answer got lost: there is nothing left to ask for then.
+  const bool answered = flow.requested_pass > 0 && !needs_more(round.plan.phase(kind), flow);
+  if (flow.abandoned || flow.ended_pass >= flow.requested_pass || answered) {
     const Instant quiet_at = flow.last_arrival + quiet_time(link);
     if (now < quiet_at) return arm(quiet_at);
     if (!needs_more(round.plan.phase(kind), flow)) return finish_receive(now, round, kind, peer);
