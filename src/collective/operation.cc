@@ -132,6 +132,8 @@ void Operation::begin_reduction(std::uint32_t step) {
   plan.weight = spec.options.weight;
   plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   plan.seed = config.seed;
+  plan.rotation_key = endpoint_.rotation_key(endpoint_.next_collective(), FlowKind::reduce, config.self);
+  plan.one_pass = spec.options.delivery.kind == Delivery::Kind::best_effort;
   plan.input = bytes_of(spec.input.data);
   plan.result = bytes_of(spec.output.data);
   if (result_in_place) plan.result += shards_[config.self].offset * size_of(spec.input.dtype);
@@ -268,16 +270,16 @@ protocol::Payload Operation::payload(FlowKind kind, Rank to, std::uint32_t index
   return kind == FlowKind::reduce ? reduction_.payload(to, index, ahead, scratch) : spread_.payload(to, index, scratch);
 }
 
-bool Operation::accept(FlowKind kind, Rank from, std::uint32_t index, ByteSpan payload) {
-  if (kind != FlowKind::reduce) {
-    if (!spread_.accept(from, index, payload)) return false;
-    if (BroadcastLedger* ledger = request_ != nullptr ? request_->spec.ledger : nullptr) ledger->arrived[from].set(index);
-    return true;
+protocol::Acceptance Operation::accept(Rank from, const wire::DataHeader& header, ByteSpan payload) {
+  if (header.kind != FlowKind::reduce) {
+    if (!spread_.accept(from, header.index, payload)) return protocol::Acceptance::refused;
+    if (request_->spec.ledger != nullptr) request_->spec.ledger->arrived[from].set(header.index);
+    return protocol::Acceptance::accepted;
   }
   const std::uint32_t before = reduced_.size();
-  if (!reduction_.accept(from, index, payload, reduced_, round_->receive(kind, from).weight)) return false;
+  const auto acceptance = reduction_.accept(from, header, payload, round_->phase(FlowKind::reduce).receive, reduced_);
   if (reduced_.size() != before) release_reduced();
-  return true;
+  return acceptance;
 }
 
 void Operation::release_reduced() {

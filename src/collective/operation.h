@@ -39,7 +39,7 @@ class Operation final : public protocol::RoundClient {
   const Bitmap* required(protocol::FlowKind kind, Rank peer) const override;
   protocol::Payload payload(protocol::FlowKind kind, Rank to, std::uint32_t index, std::uint32_t ahead,
                             MutableByteSpan scratch) override;
-  bool accept(protocol::FlowKind kind, Rank from, std::uint32_t index, ByteSpan payload) override;
+  protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) override;
   void on_settled(protocol::FlowKind kind, Instant now) override;
   void on_done(const Status& status, Instant now) override;
   void on_closed() override;

@@ -50,6 +50,10 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
   tallies_.assign(plan.size, {});
   for (Rank rank = 0; rank < plan.size; ++rank) tallies_[rank].prior_rate = prior_rates[rank];
   mask_.assign((plan.size + 63) / 64, 0);
+  settles_passed_chunks_ = plan.one_pass && plan.size > 1 && grid_.chunks() > 2 && depends_on_packet_only(plan.estimator);
+  start_ = schedule::PacketCursor::start_of(grid_, plan.rotation_key);
+  passed_.assign(plan.size, 0);
+  settled_chunks_ = 0;
   contributors_ = {};
   contributors_.histogram.assign(plan.size + 1, 0);
   untouched_ = 0;
@@ -80,17 +84,63 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
   return {out, crc32c(out)};
 }
 
-bool Reduction::accept(Rank from, std::uint32_t index, ByteSpan payload, schedule::ChunkQueue& reduced, float weight) {
-  const auto place = staged(from, index);
-  if (payload.size() != place.size()) return false;
-  weights_[from] = weight;
+protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
+                                       std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced) {
+  const std::uint32_t index = header.index;
+  const ByteSpan place = staged(from, index);
+  if (payload.size() != place.size()) return protocol::Acceptance::refused;
+  if (reduced_packets_.test(index)) return protocol::Acceptance::late;
+  weights_[from] = flows[from].weight;
   const bool last = --missing_[index] == 0;
   if (last && (!plan_.lossy || depends_on_packet_only(plan_.estimator))) {
     reduce_complete(index, {from, payload.data()}, reduced);
   } else {
     std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
   }
-  return true;
+  if (settles_passed_chunks_) note_progress(from, header.position, flows, reduced);
+  return protocol::Acceptance::accepted;
+}
+
+// Chunks in the senders' common cyclic order. The one they start in is split, its parts being first and last: it counts
+// as last. `nth` 0 is the chunk after it.
+std::uint32_t Reduction::passed_chunk(std::uint32_t nth) const {
+  return (grid_.chunk_of(start_) + 1 + nth) % grid_.chunks();
+}
+
+// How many chunks of that order lie behind a sender of whom the packet at this position arrived. A chunk's worth of
+// packets is left for those that were overtaken.
+std::uint32_t Reduction::chunks_passed(std::uint32_t position) const {
+  const std::uint32_t first = grid_.chunk_of(start_);
+  const std::uint32_t first_part = grid_.chunk_begin(first) + grid_.chunk_size(first) - start_;
+  if (position < first_part + grid_.chunk_packets()) return 0;
+  const std::uint32_t at = (start_ + position - grid_.chunk_packets()) % grid_.packets();
+  return (grid_.chunk_of(at) + grid_.chunks() - first - 1) % grid_.chunks();
+}
+
+// Under best effort a chunk is settled when every sender has passed it: what is missing then will not come. So the
+// spread runs beside the reduction under loss too, and results leave while they are in the cache (16 MiB, 4 ranks, 10 % loss:
+// 1.12 of the loss-free time instead of 1.6).
+// Only for estimators that need not know the rest of the shard.
+void Reduction::note_progress(Rank from, std::uint32_t position, std::span<const protocol::ReceiveFlow> flows,
+                              schedule::ChunkQueue& reduced) {
+  const std::uint32_t passed = chunks_passed(position);
+  if (passed <= passed_[from]) return;
+  passed_[from] = passed;
+  std::uint32_t by_all = passed;
+  for (Rank rank = 0; rank < plan_.size; ++rank) {
+    if (rank != plan_.self) by_all = std::min(by_all, passed_[rank]);
+  }
+  if (by_all <= settled_chunks_) return;
+  tally(flows);
+  build_plan(tallies_);
+  for (; settled_chunks_ < by_all; ++settled_chunks_) {
+    const std::uint32_t chunk = passed_chunk(settled_chunks_);
+    for (std::uint32_t i = 0; i < grid_.chunk_size(chunk); ++i) {
+      const std::uint32_t index = grid_.chunk_begin(chunk) + i;
+      if (!reduced_packets_.test(index)) reduce_partial(index, flows, reduced);
+    }
+  }
+  scale_plan_built_ = false;  // complete packets ask for their own scales again
 }
 
 void Reduction::build_plan(std::span<const aggregate::LinkTally> tallies) {
@@ -172,14 +222,8 @@ void Reduction::combine_exactly(std::uint32_t index, const Direct& direct) {
 
 void Reduction::settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced) {
   bool complete = true;
-  for (Rank rank = 0; rank < plan_.size; ++rank) {
-    aggregate::LinkTally& tally = tallies_[rank];
-    const bool own = rank == plan_.self;
-    tally.sent = std::max<std::uint32_t>(grid_.packets(), 1);
-    tally.arrived = own ? tally.sent : flows[rank].arrived_count;
-    tally.weight = weights_[rank] = own ? static_cast<float>(plan_.weight) : flows[rank].weight;
-    complete &= own || flows[rank].complete();
-  }
+  for (Rank rank = 0; rank < plan_.size; ++rank) complete &= rank == plan_.self || flows[rank].complete();
+  tally(flows);
   // The realised rate of a one-packet flow says nothing; its weight 1/q holds whether or not anything was lost here.
   const bool rate_unknown = plan_.lossy && grid_.packets() == 1 && !depends_on_packet_only(plan_.estimator);
   complete &= !rate_unknown;
@@ -189,6 +233,16 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows, schedule::C
     complete ? reduce_complete(index, {}, reduced) : reduce_partial(index, flows, reduced);
   }
   if (!complete) variance_ = scale_plan_.relative_variance();
+}
+
+void Reduction::tally(std::span<const protocol::ReceiveFlow> flows) {
+  for (Rank rank = 0; rank < plan_.size; ++rank) {
+    aggregate::LinkTally& tally = tallies_[rank];
+    const bool own = rank == plan_.self;
+    tally.sent = std::max<std::uint32_t>(grid_.packets(), 1);
+    tally.arrived = own ? tally.sent : flows[rank].arrived_count;
+    tally.weight = weights_[rank] = own ? static_cast<float>(plan_.weight) : flows[rank].weight;
+  }
 }
 
 void Reduction::reduce_partial(std::uint32_t index, std::span<const protocol::ReceiveFlow> flows,

@@ -35,6 +35,8 @@ struct ReductionPlan {
   double weight = 1.0;
   std::size_t datagram_payload_bytes = 0;
   std::uint64_t seed = 0;
+  std::uint64_t rotation_key = 0;     // of the order in which all senders walk our shard
+  bool one_pass = false;              // best effort: what was passed does not come again
   const std::byte* input = nullptr;   // the whole tensor
   std::byte* result = nullptr;        // our reduced shard; may be our part of `input`
   std::span<const float> control;     // augmented: guess of our shard's result; empty: own contribution
@@ -51,8 +53,10 @@ class Reduction {
   schedule::PacketGrid grid_of(Rank owner) const;
 
   protocol::Payload payload(Rank owner, std::uint32_t index, std::uint32_t ahead, MutableByteSpan scratch);
-  // Takes in a packet. False: wrong length. Chunks that it completed are pushed to `reduced`.
-  bool accept(Rank from, std::uint32_t index, ByteSpan payload, schedule::ChunkQueue& reduced, float weight);
+  // Takes in a packet; `flows` are the ledgers of all senders, without it. Chunks that are reduced in consequence are
+  // pushed to `reduced`.
+  protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
+                              std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
   // Nothing more will come: reduces the remaining chunks with the scales of what is there.
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
@@ -71,6 +75,11 @@ class Reduction {
   void reduce_complete(std::uint32_t index, const Direct& direct, schedule::ChunkQueue& reduced);
   void reduce_partial(std::uint32_t index, std::span<const protocol::ReceiveFlow> flows,
                       schedule::ChunkQueue& reduced);
+  void note_progress(Rank from, std::uint32_t position, std::span<const protocol::ReceiveFlow> flows,
+                     schedule::ChunkQueue& reduced);
+  std::uint32_t chunks_passed(std::uint32_t position) const;
+  std::uint32_t passed_chunk(std::uint32_t nth) const;
+  void tally(std::span<const protocol::ReceiveFlow> flows);
   void on_reduced(std::uint32_t index, std::uint32_t contributors, schedule::ChunkQueue& reduced);
   bool sums_by_scales() const;
   void combine_exactly(std::uint32_t index, const Direct& direct);
@@ -98,6 +107,10 @@ class Reduction {
   std::vector<Term> terms_;
   std::vector<std::uint64_t> mask_;
   std::vector<float> weights_;          // c_i as heard so far
+  bool settles_passed_chunks_ = false;  // see note_progress()
+  std::uint32_t start_ = 0;             // packet with which every sender starts its cyclic order
+  std::vector<std::uint32_t> passed_;   // by sender: chunks of that order it has certainly left behind
+  std::uint32_t settled_chunks_ = 0;    // of that order, by all
   ContributorStats contributors_;
   std::uint64_t untouched_ = 0;
   double variance_ = 0.0;

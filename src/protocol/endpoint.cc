@@ -117,9 +117,13 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   const bool to_owner = kind == FlowKind::reduce;
   const std::uint32_t stream = static_cast<std::uint32_t>(kind);
   const schedule::PacketCursor::Keys keys{
-      keyed_hash(config_.seed, round.number, kRotationStream | stream, to_owner ? peer : config_.self, 0),
+      rotation_key(round.number, kind, to_owner ? peer : config_.self),
       keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, peer)};
   flow.cursor = schedule::PacketCursor(flow.grid, keys, round.plan.phase(kind).queue);
+}
+
+std::uint64_t Endpoint::rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const {
+  return keyed_hash(config_.seed, number, kRotationStream | static_cast<std::uint32_t>(kind), owner, 0);
 }
 
 void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {

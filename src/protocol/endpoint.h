@@ -38,6 +38,7 @@ struct EndpointConfig {
 };
 
 struct EndpointCounters {
+  std::uint64_t heard = 0;             // valid datagrams of peers
   std::array<std::uint64_t, wire::kRefusals> refused{};  // by wire::Refusal
   std::uint64_t refused_plan = 0;      // well-formed, but not what the plan says (index, length, codec, size)
   std::uint64_t refused_report = 0;    // reports that claim more than was sent
@@ -67,6 +68,10 @@ class Endpoint {
   // caller stores the pointer, then calls start(): callbacks may come from there on.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
   void start(Instant now, Round& round);
+
+  // Keys the packet from which all senders start when they send this rank's shard in collective `number`.
+  std::uint64_t rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const;
+  std::uint32_t next_collective() const { return opened_below_; }
 
   // A reduction finished this chunk: packets of the streaming phase `kind` may have become available.
   void release_chunks(Round& round, FlowKind kind);
@@ -123,6 +128,7 @@ class Endpoint {
   void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below, std::uint32_t settled_below);
   void open_gates(Instant now, Rank peer);
   void refuse_plan(Rank from);
+  void count_late(ReceiveFlow& flow);
   void apply_report(Instant now, Round& round, Rank from, const wire::Report& report);
   void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
   void on_peer_left_round(Instant now, Round& round, Rank from);
@@ -137,6 +143,7 @@ class Endpoint {
   bool write_control(Instant now, Rank peer, TrainBuffer& out);
   void write_report(Instant now, Rank peer, TrainBuffer& out);
   bool write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+  int copies_to(Rank peer) const;
   void write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   bool fill_from_link(Instant now, Rank peer, TrainBuffer& out);
   bool fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);

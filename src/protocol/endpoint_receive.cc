@@ -19,6 +19,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
   }
   links_[from].on_arrival(now, prefix.sequence);
   heard_[from] = true;
+  ++counters_.heard;
   switch (prefix.type) {
     case wire::PacketType::data: {
       wire::DataHeader header;
@@ -86,10 +87,16 @@ void Endpoint::refuse_plan(Rank from) {
   queue_report(from);
 }
 
+void Endpoint::count_late(ReceiveFlow& flow) {
+  ++flow.late;
+  ++counters_.late;
+}
+
 void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                            ByteSpan payload) {
   ReceiveFlow& flow = round.receive(header.kind, from);
-  if (header.flow_packets != flow.packets || header.codec != round.plan.phase(header.kind).codec) {
+  if (header.tag_digest != round.tag_digest || header.flow_packets != flow.packets ||  // WIRE 2.5
+      header.codec != round.plan.phase(header.kind).codec) {
     return refuse_plan(from);
   }
   if (flow.arrived.test(header.index)) {
@@ -98,12 +105,14 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     return;
   }
   if (flow.finished || round.phase(header.kind).settled) {
-    ++flow.late;
-    ++counters_.late;
-    return;
+    return count_late(flow);
   }
   if (std::isnan(flow.weight)) flow.weight = header.weight;
-  if (!round.client->accept(header.kind, from, header.index, payload)) return refuse_plan(from);
+  switch (round.client->accept(from, header, payload)) {
+    case Acceptance::accepted: break;
+    case Acceptance::late: return count_late(flow);
+    case Acceptance::refused: return refuse_plan(from);
+  }
   flow.arrived.set(header.index);
   ++flow.arrived_count;
   flow.repaired += header.attempt > 0;
@@ -175,15 +184,17 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
 
 void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
   const bool point = round.plan.point_to_point();
-  if (point && (round.plan.point_peer != from || !round.plan.point_send)) return;
-  const std::uint32_t opened = point ? report.point_opened_below : report.opened_below;
-  if (!after(opened, round.number)) return;  // not opened there yet: nothing to learn
+  if (point && round.plan.point_peer != from) return;
   const auto listed = std::span(report.open).first(report.open_count);
   const auto theirs = std::find_if(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
-    return entry.round == round.number && entry.point_to_point == point;
+    return entry.round == round.number && entry.point_to_point == point &&
+           (!point || entry.sending != round.plan.point_send);
   });
+  if (theirs != listed.end()) compare_tags(now, round, from, theirs->tag);
+  if (point && !round.plan.point_send) return;  // of a message's sender nothing else is learnt from a report
+  const std::uint32_t opened = point ? report.point_opened_below : report.opened_below;
+  if (!after(opened, round.number)) return;  // not opened there yet: nothing to learn
   if (theirs == listed.end()) return on_peer_left_round(now, round, from);
-  compare_tags(now, round, from, theirs->tag);
   if (point && theirs->spread_settled) settle_send(round, FlowKind::point, from);
   if (!point && theirs->reduce_settled && round.plan.phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, from);

@@ -85,17 +85,19 @@ void Endpoint::on_deadline(Instant now, Round& round) {
   finish(now, round, Status());
 }
 
-// Names the peer that has been silent longest among those an exact operation still waits for.
+// Names the peer that has been silent longest among those an exact operation still waits for; one that was never heard is
+// the most silent of all.
 Status Endpoint::overdue(Instant now, const Round& round) const {
   Rank culprit = kNoRank;
   FlowKind culprit_kind = FlowKind::reduce;
   bool as_receiver = false;
+  const auto silence = [&](Rank peer) { return heard_[peer] ? links_[peer].since_largest(now) : Duration::max(); };
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
     for (Rank peer = 0; peer < config_.size; ++peer) {
       const bool waits = round.phases[k].receive[peer].open();
       if (!waits && !round.phases[k].send[peer].open()) continue;
-      if (culprit != kNoRank && links_[peer].since_largest(now) <= links_[culprit].since_largest(now)) continue;
+      if (culprit != kNoRank && silence(peer) <= silence(culprit)) continue;
       culprit = peer;
       culprit_kind = static_cast<FlowKind>(k);
       as_receiver = waits;

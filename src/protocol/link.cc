@@ -61,8 +61,6 @@ bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t 
   return true;
 }
 
-double Link::delivered_fraction() const { return delivered_; }
-
 void Link::on_arrival(Instant now, std::uint32_t sequence) {
   ++received_;
   ++unreported_;

@@ -58,7 +58,7 @@ class Link {
   std::uint32_t window() const { return window_; }
   // A report of the peer; false if it claims more than was sent (then nothing changes).
   bool on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received, Duration delay);
-  double delivered_fraction() const;  // smoothed share of our datagrams that arrived
+  double delivered_fraction() const { return delivered_; }  // smoothed share of our datagrams that arrived
 
   // Receiving side.
   void on_arrival(Instant now, std::uint32_t sequence);

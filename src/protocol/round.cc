@@ -16,6 +16,7 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
                   Instant now) {
   number = new_number;
   plan = new_plan;
+  tag_digest = wire::digest(plan.tag, plan.point_to_point());
   client = new_client;
   opened_at = now;
   gate_open_at = now;

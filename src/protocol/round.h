@@ -54,6 +54,7 @@ struct PhaseState {
 struct Round {
   std::uint32_t number = 0;
   RoundPlan plan;
+  std::uint32_t tag_digest = 0;
   RoundClient* client = nullptr;
   Instant opened_at{0};
   Instant gate_open_at{0};           // every peer we send to had opened the operation

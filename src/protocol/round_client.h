@@ -21,6 +21,13 @@ struct Payload {
   std::uint32_t crc = 0;  // crc32c(bytes)
 };
 
+// What became of a first copy of a packet.
+enum class Acceptance : std::uint8_t {
+  accepted,
+  late,     // its place was settled already: counted, not used
+  refused,  // the payload has not the planned length: the ranks disagree about the operation
+};
+
 // Called by Endpoint on the driving thread, never re-entered. Implementations may call Endpoint::release_chunk().
 class RoundClient {
  public:
@@ -38,8 +45,8 @@ class RoundClient {
   virtual Payload payload(FlowKind kind, Rank to, std::uint32_t index, std::uint32_t ahead,
                           MutableByteSpan scratch) = 0;
 
-  // First copy of a packet. False: the payload has not the planned length (the packet is refused and counted).
-  virtual bool accept(FlowKind kind, Rank from, std::uint32_t index, ByteSpan payload) = 0;
+  // First copy of a packet. The flow's weight is known by then.
+  virtual Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) = 0;
 
   // Every flow into this phase is complete, given up by its delivery class, or cut by the deadline.
   virtual void on_settled(FlowKind kind, Instant now) = 0;

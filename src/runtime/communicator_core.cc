@@ -9,9 +9,11 @@ constexpr std::array<const char*, wire::kRefusals> kRefusalNames = {
     "",         "refused_truncated", "refused_oversized", "refused_magic", "refused_version", "refused_checksum",
     "refused_type", "refused_epoch", "refused_misrouted", "refused_field"};
 
-// How long a closing communicator serves peers that have not confirmed everything: this many time-outs of the slowest
-// link, each long enough for a lost confirmation to be asked for again.
-constexpr int kLingerTimeouts = 16;
+// A closing communicator serves peers that lack something, or a confirmation, until nothing was heard of them for
+// kQuietTimeouts time-outs of the slowest link (an unanswered peer asks again after one, then two, ...), and at most for
+// kLingerTimeouts of them.
+constexpr int kQuietTimeouts = 8;
+constexpr int kLingerTimeouts = 64;
 
 }  // namespace
 
@@ -23,17 +25,32 @@ CommunicatorCore::CommunicatorCore(const Options& options, const protocol::Endpo
       faults_(faults),
       driver_(config, std::move(transport), [this] { publish(); }) {}
 
-CommunicatorCore::~CommunicatorCore() {
-  const Instant start = runtime::steady_now();
-  Duration linger{0};
+void CommunicatorCore::linger() {
+  Duration timeout{0};
   {
     runtime::Driver::Session session(driver_);
+    const auto& endpoint = session.engine().endpoint();
     for (Rank peer = 0; peer < config_.size; ++peer) {
-      if (peer == config_.self) continue;
-      linger = std::max(linger, kLingerTimeouts * session.engine().endpoint().link(peer).rtt.timeout());
+      if (peer != config_.self && !endpoint.link(peer).gone) timeout = std::max(timeout, endpoint.link(peer).rtt.timeout());
     }
   }
-  driver_.run_until([this] { return active_.empty() && driver_.engine_idle(); }, start + linger);
+  const Instant start = runtime::steady_now();
+  std::uint64_t heard = driver_.datagrams_heard();
+  Instant last_heard = start;
+  const auto over = [&] {
+    const Instant now = runtime::steady_now();
+    if (driver_.datagrams_heard() != heard) last_heard = now;
+    heard = driver_.datagrams_heard();
+    return active_.empty() && driver_.engine_idle() && now - last_heard >= kQuietTimeouts * timeout;
+  };
+  // In short turns: the quiet must be noticed although nothing wakes the driver.
+  const Instant end = start + kLingerTimeouts * timeout;
+  while (runtime::steady_now() < end && !driver_.run_until(over, runtime::steady_now() + timeout)) {
+  }
+}
+
+CommunicatorCore::~CommunicatorCore() {
+  linger();
   runtime::Driver::Session session(driver_);
   session.engine().cancel_all(runtime::steady_now(),
                               Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));

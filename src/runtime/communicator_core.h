@@ -47,6 +47,7 @@ class CommunicatorCore {
 
  private:
   void publish();
+  void linger();
 
   Options options_;
   protocol::EndpointConfig config_;

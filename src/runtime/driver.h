@@ -56,6 +56,7 @@ class Driver {
 
   // For predicates of run_until(), which run on the driving thread.
   bool engine_idle() const { return engine_.idle(); }
+  std::uint64_t datagrams_heard() const { return engine_.endpoint().counters().heard; }
   int peers_heard() const { return engine_.endpoint().peers_heard(); }
 
   // There is asynchronous work: the background thread need not wait for a pause of the callers.

@@ -8,9 +8,12 @@ namespace leeway::schedule {
 
 PacketCursor::PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue)
     : grid_(grid), keys_(keys), queue_(queue), packets_(grid.packets()) {
-  if (queue_ == nullptr && packets_ > 0) {
-    start_ = static_cast<std::uint32_t>(keyed_hash(keys.rotation, 0, 0, 0, 0) % packets_);
-  }
+  if (queue_ == nullptr) start_ = start_of(grid, keys.rotation);
+}
+
+std::uint32_t PacketCursor::start_of(const PacketGrid& grid, std::uint64_t rotation_key) {
+  if (grid.packets() == 0) return 0;
+  return static_cast<std::uint32_t>(keyed_hash(rotation_key, 0, 0, 0, 0) % grid.packets());
 }
 
 void PacketCursor::enter_chunk(std::uint32_t chunk) {

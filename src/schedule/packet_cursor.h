@@ -44,6 +44,9 @@ class PacketCursor {
   // Without a queue all packets are available from the start; with one, those of its chunks (it must outlive this).
   PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue);
 
+  // The packet with which a flow without a queue starts.
+  static std::uint32_t start_of(const PacketGrid& grid, std::uint64_t rotation_key);
+
   // The next packet's index, or nothing if none is available now.
   std::optional<std::uint32_t> next();
   bool available() const;

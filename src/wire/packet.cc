@@ -92,22 +92,28 @@ std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
 
 std::uint8_t settled_flags(const OpenRound& round) {
   return static_cast<std::uint8_t>((round.point_to_point ? 1 : 0) | (round.reduce_settled ? 2 : 0) |
-                                   (round.spread_settled ? 4 : 0));
+                                   (round.spread_settled ? 4 : 0) | (round.sending ? 8 : 0));
+}
+
+constexpr std::size_t kTagBytes = kOpenRoundBytes - 5;
+
+void write_tag(Writer& writer, const OperationTag& tag) {
+  writer.put(tag.operation);
+  writer.put(tag.dtype);
+  writer.put(tag.reduce_op);
+  writer.put(tag.codec);
+  writer.put(tag.spread_codec);
+  writer.put(static_cast<std::uint8_t>(tag.delivery | (tag.spread << 4)));
+  writer.put(tag.estimator);
+  writer.put(tag.root);
+  writer.put(static_cast<std::uint16_t>(0));
+  writer.put(tag.count);
 }
 
 void write_open_round(Writer& writer, const OpenRound& round) {
   writer.put(round.round);
   writer.put(settled_flags(round));
-  writer.put(round.tag.operation);
-  writer.put(round.tag.dtype);
-  writer.put(round.tag.reduce_op);
-  writer.put(round.tag.codec);
-  writer.put(round.tag.spread_codec);
-  writer.put(static_cast<std::uint8_t>(round.tag.delivery | (round.tag.spread << 4)));
-  writer.put(round.tag.estimator);
-  writer.put(round.tag.root);
-  writer.put(static_cast<std::uint16_t>(0));
-  writer.put(round.tag.count);
+  write_tag(writer, round.tag);
 }
 
 OpenRound read_open_round(Reader& reader) {
@@ -117,6 +123,7 @@ OpenRound read_open_round(Reader& reader) {
   round.point_to_point = flags & 1;
   round.reduce_settled = flags & 2;
   round.spread_settled = flags & 4;
+  round.sending = flags & 8;
   round.tag.operation = reader.get<std::uint8_t>();
   round.tag.dtype = reader.get<std::uint8_t>();
   round.tag.reduce_op = reader.get<std::uint8_t>();
@@ -133,6 +140,16 @@ OpenRound read_open_round(Reader& reader) {
 }
 
 }  // namespace
+
+std::uint32_t digest(const OperationTag& tag, bool point_to_point) {
+  OperationTag common = tag;
+  if (point_to_point) common.operation = 0;
+  std::array<std::byte, kTagBytes> bytes;
+  Writer writer(bytes);
+  write_tag(writer, common);
+  LEEWAY_ASSERT(writer.written() == kTagBytes);
+  return crc32c(bytes);
+}
 
 Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   if (datagram.size() < kPrefixBytes) return Refusal::truncated;
@@ -180,6 +197,7 @@ Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
   out.weight = reader.get<float>();
   out.opened_below = reader.get<std::uint32_t>();
   out.settled_below = reader.get<std::uint32_t>();
+  out.tag_digest = reader.get<std::uint32_t>();
   payload = reader.rest();
   const bool sane = out.flow_packets <= limits::kFlowPacketsMax && out.index < out.flow_packets &&
                     out.position < out.flow_packets && valid_weight(out.weight);
@@ -244,6 +262,7 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   writer.put(header.weight);
   writer.put(header.opened_below);
   writer.put(header.settled_below);
+  writer.put(header.tag_digest);
   LEEWAY_ASSERT(writer.written() == kDataHeaderBytes);
   seal(out.first(kDataHeaderBytes), payload_crc);
   return kDataHeaderBytes;

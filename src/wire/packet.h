@@ -47,9 +47,10 @@ struct DataHeader {
   std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
   float weight = 1.0f;              // c_i
   std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender
-  std::uint32_t settled_below = 0;   // the sender wants nothing more of collectives below this
+  std::uint32_t settled_below = 0;  // the sender wants nothing more of collectives below this
+  std::uint32_t tag_digest = 0;     // digest() of the operation the sender means
 };
-inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 32;
+inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 36;
 
 // What an operation is, as far as all ranks must agree about it.
 struct OperationTag {
@@ -67,10 +68,15 @@ struct OperationTag {
   friend bool operator==(const OperationTag&, const OperationTag&) = default;
 };
 
+// WIRE 2.5: in every data packet, so that ranks that mean different operations find out before anything is summed. The
+// two sides of a message have one digest.
+std::uint32_t digest(const OperationTag& tag, bool point_to_point);
+
 // One operation that is open at the reporting rank. (round, kind space) not listed and below opened_below is closed.
 struct OpenRound {
   std::uint32_t round = 0;
   bool point_to_point = false;
+  bool sending = false;         // (point to point) a message to you; otherwise one from you
   bool reduce_settled = false;  // what *you* send me in this phase is settled: send no more
   bool spread_settled = false;  // (for point to point: this one)
   OperationTag tag;
