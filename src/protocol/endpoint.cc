@@ -214,6 +214,7 @@ void Endpoint::settle_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::advance(Instant now, Round& round) {
+  if (!round.failure.ok()) return;  // it fails at fail_at: what its flows say was meant for another operation
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = round.phases[k];
     if (!phase.settled && phase.receives_open == 0) settle_phase(now, round, static_cast<FlowKind>(k));
