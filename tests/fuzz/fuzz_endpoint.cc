@@ -1,0 +1,90 @@
+// A keyed but hostile peer: the input is a script of datagrams with valid prefix and checksum and arbitrary fields, thrown
+// at an engine in the middle of its operations. It must neither crash nor read out of bounds, and must finish by deadline.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/contracts.h"
+#include "base/crc32c.h"
+#include "collective/engine.h"
+#include "wire/packet.h"
+
+using namespace leeway;
+
+namespace {
+
+// Makes what the fuzzer wrote authentic: magic, version, epoch, routing and checksum are put right, the rest is its own.
+void authenticate(std::vector<std::byte>& datagram, Rank source) {
+  const std::uint16_t magic = wire::kMagic;
+  const std::uint32_t epoch = 7;
+  const Rank self = 1;
+  std::memcpy(datagram.data(), &magic, sizeof(magic));
+  datagram[2] = std::byte{wire::kVersion};
+  datagram[3] = std::byte(1 + static_cast<int>(datagram[3]) % 6);
+  std::memcpy(datagram.data() + 8, &epoch, sizeof(epoch));
+  std::memcpy(datagram.data() + 12, &source, sizeof(source));
+  std::memcpy(datagram.data() + 14, &self, sizeof(self));
+  const bool data = datagram[3] == std::byte{1};
+  const std::size_t header = data ? std::min(wire::kDataHeaderBytes, datagram.size()) : datagram.size();
+  const ByteSpan all(datagram);
+  std::uint32_t crc = crc32c(all.subspan(header));
+  crc = crc32c(all.first(4), crc);
+  crc = crc32c(all.subspan(8, header - 8), crc);
+  std::memcpy(datagram.data() + 4, &crc, sizeof(crc));
+}
+
+struct Victim {
+  std::vector<float> gradient = std::vector<float>(3000, 1.0f);
+  std::vector<float> small = std::vector<float>(10, 1.0f);
+  std::vector<float> inbox = std::vector<float>(500);
+  collective::Request requests[3];
+  std::unique_ptr<collective::Engine> engine;
+  std::unique_ptr<protocol::TrainBuffer> buffer = std::make_unique<protocol::TrainBuffer>();
+  Instant now{1'000'000};
+
+  Victim() {
+    protocol::EndpointConfig config;
+    config.self = 1;
+    config.size = 4;
+    config.epoch = 7;
+    config.datagram_bytes = 600;
+    config.window_bytes.assign(4, 64 * 1024);
+    engine = std::make_unique<collective::Engine>(config);
+    requests[0].spec = {.kind = collective::OperationKind::all_reduce, .input = std::span(gradient),
+                        .output = std::span(gradient)};
+    requests[0].spec.options.delivery = best_effort(std::chrono::milliseconds(50));
+    requests[1].spec = {.kind = collective::OperationKind::all_reduce, .input = std::span(small),
+                        .output = std::span(small)};
+    requests[1].spec.options.delivery = exact(std::chrono::milliseconds(80));
+    requests[2].spec = {.kind = collective::OperationKind::recv, .output = std::span(inbox), .peer = 2};
+    requests[2].spec.options.delivery = exact(std::chrono::milliseconds(60));
+    for (auto& request : requests) engine->submit(now, request);
+  }
+
+  void pump(Duration step) {
+    now += step;
+    engine->on_wake(now);
+    while (engine->poll_train(now, *buffer)) (void)buffer->train();
+  }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Victim victim;
+  while (size >= 2) {  // length, then that many bytes
+    const std::size_t length = std::min<std::size_t>(size - 2, (data[0] | data[1] << 8) % 700);
+    std::vector<std::byte> datagram(std::max(length, wire::kPrefixBytes));
+    std::memcpy(datagram.data(), data + 2, length);
+    const Rank source = static_cast<Rank>(datagram[16]) % 2 == 0 ? 2 : 3;
+    authenticate(datagram, source);
+    victim.engine->on_datagram(victim.now, source, datagram);
+    victim.pump(std::chrono::microseconds(100));
+    data += 2 + length;
+    size -= 2 + length;
+  }
+  for (int i = 0; i < 200; ++i) victim.pump(std::chrono::milliseconds(1));
+  for (const auto& request : victim.requests) LEEWAY_ASSERT(request.done);
+  return 0;
+}

@@ -1,0 +1,28 @@
+// Decoders are total: any bytes are read as something or refused, and nothing is read out of bounds.
+#include <cstddef>
+#include <cstdint>
+
+#include "impairment/packet_address.h"
+#include "wire/packet.h"
+
+using namespace leeway;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const ByteSpan datagram(reinterpret_cast<const std::byte*>(data), size);
+  const wire::Expectation expect{7, 1, 4};
+  wire::Prefix prefix;
+  (void)wire::decode_prefix(datagram, &expect, prefix);
+  wire::DataHeader header;
+  wire::Report report;
+  wire::End end;
+  wire::Repair repair;
+  ByteSpan rest;
+  // As if the checksum had been right: the second step must hold on its own.
+  (void)wire::decode_data(datagram, header, rest);
+  (void)wire::decode_report(datagram, report);
+  (void)wire::decode_end(datagram, end);
+  (void)wire::decode_repair(datagram, repair, rest);
+  impairment::PacketAddress address;
+  (void)impairment::read_address(datagram, address);
+  return 0;
+}
