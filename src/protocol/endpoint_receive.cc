@@ -57,8 +57,11 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
 void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan payload,
                        ByteSpan datagram) {
   ++counters_.data_received;
-  on_peer_progress(now, from, header.opened_below, header.settled_below);
   Round* round = find_round(header.kind, header.round, from, /*as_sender=*/false);
+  // WIRE 2.5: before what it says of its progress is believed, which may be progress in another operation.
+  if (round != nullptr && header.tag_digest != round->tag_digest) return refuse_plan(from);
+  on_peer_progress(now, from, header.opened_below, header.settled_below);
+  round = find_round(header.kind, header.round, from, /*as_sender=*/false);  // it may have closed
   if (round == nullptr) return without_round(now, from, header, datagram);
   accept_data(now, *round, from, header, payload);
 }

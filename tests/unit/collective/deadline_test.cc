@@ -1,0 +1,149 @@
+// No call outlives its deadline by more than a tick, whatever a peer does; and what failed says what, where and who.
+#include <gtest/gtest.h>
+
+#include "base/limits.h"
+#include "support/engine_group.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EngineGroup;
+using testing::GroupOptions;
+
+constexpr int kSize = 4;
+constexpr Rank kStopped = 2;
+constexpr Duration kTick{limits::kTickNs};
+
+class StoppedRank : public ::testing::Test {
+ protected:
+  OperationSpec all_reduce(Rank rank, Delivery delivery) {
+    data_[rank].assign(100000, static_cast<float>(rank + 1));
+    OperationSpec spec{.kind = OperationKind::all_reduce};
+    spec.input = std::span(data_[rank]);
+    spec.output = std::span(data_[rank]);
+    spec.options.delivery = delivery;
+    return spec;
+  }
+
+  // Everybody submits; `stopped_after` later one rank stops. The others' requests.
+  std::vector<Request*> run(Delivery delivery, Duration stopped_after) {
+    std::vector<Request*> requests;
+    submitted_ = group_.now();
+    for (Rank rank = 0; rank < kSize; ++rank) {
+      Request& request = group_.submit(rank, all_reduce(rank, delivery));
+      if (rank != kStopped) requests.push_back(&request);
+    }
+    group_.run_until([] { return false; }, stopped_after);
+    group_.freeze(kStopped);
+    EXPECT_TRUE(group_.run(requests, delivery.deadline + kTick - stopped_after)) << "a tick after the deadline";
+    return requests;
+  }
+
+  EngineGroup group_{GroupOptions{.size = kSize}};
+  std::array<std::vector<float>, kSize> data_;
+  Instant submitted_{0};
+};
+
+TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
+  for (const Request* request : run(best_effort(20ms), 0ms)) {
+    ASSERT_TRUE(request->status.ok()) << request->status.text();
+    EXPECT_TRUE(request->report.deadline_cut);
+    EXPECT_LE(request->report.times.total, 20ms + kTick);
+    EXPECT_FALSE(request->report.agreed);
+    EXPECT_EQ(request->report.elements_missing, 25024u);  // the stopped rank's shard: nobody reduced it
+  }
+  // Shard 0: ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3; the stopped owner's shard: no gradient.
+  EXPECT_FLOAT_EQ(data_[1][0], 4.0f * 7.0f / 3.0f);
+  EXPECT_EQ(data_[1][60000], 0.0f);
+}
+
+TEST_F(StoppedRank, LossyReductionReturnsInTimeWhenTheRankStopsMidway) {
+  for (const Duration after : {150us, 400us, 650us}) {
+    EngineGroup group(GroupOptions{.size = kSize});
+    std::swap(group, group_);
+    for (const Request* request : run(bounded(0.01, 20ms), after)) {
+      ASSERT_TRUE(request->status.ok()) << request->status.text();
+      EXPECT_LE(request->report.times.total, 20ms + kTick);
+    }
+  }
+}
+
+TEST_F(StoppedRank, ExactReductionNamesRankOperationPeerAndDeadline) {
+  const auto requests = run(exact(20ms), 150us);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const Status& status = requests[i]->status;
+    EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+    const std::string text(status.text());
+    const int self = i < 2 ? static_cast<int>(i) : 3;
+    EXPECT_NE(text.find("rank " + std::to_string(self) + ": all_reduce #0"), std::string::npos) << text;
+    EXPECT_NE(text.find("20 ms"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 2", 8), std::string::npos) << text;
+  }
+}
+
+TEST_F(StoppedRank, EveryExactOperationReturnsInTime) {
+  for (int k = 0; k <= static_cast<int>(OperationKind::barrier); ++k) {
+    const auto kind = static_cast<OperationKind>(k);
+    EngineGroup group(GroupOptions{.size = kSize});
+    std::array<std::vector<float>, kSize> in, out;
+    group.freeze(1);
+    std::vector<Request*> waiting;
+    for (Rank rank = 0; rank < kSize; ++rank) {
+      OperationSpec spec{.kind = kind, .peer = 0};
+      spec.options.delivery = exact(20ms);
+      in[rank].assign(40000, 1.0f);
+      out[rank].assign(40000, 1.0f);
+      spec.input = std::span(in[rank]);
+      spec.output = std::span(out[rank]);
+      switch (kind) {
+        case OperationKind::reduce_scatter: spec.output.count = 10000; break;
+        case OperationKind::all_gather:
+        case OperationKind::gather: spec.input.count = 10000; break;
+        case OperationKind::scatter: spec.output.count = 10000; break;
+        case OperationKind::broadcast: spec.input = spec.output; break;
+        case OperationKind::barrier: spec.input = {}, spec.output = {}; break;
+        case OperationKind::send:
+        case OperationKind::recv: spec.peer = 1; break;
+        default: break;
+      }
+      if (rank == 1) spec.peer = 0;
+      Request& request = group.submit(rank, spec);
+      if (rank != 1) waiting.push_back(&request);
+    }
+    EXPECT_TRUE(group.run(waiting, 20ms + kTick)) << to_string(kind);
+    int failed = 0;
+    for (const Request* request : waiting) {
+      if (request->status.ok()) continue;
+      ++failed;
+      EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
+      EXPECT_NE(request->status.text().find("rank 1"), std::string_view::npos) << request->status.text();
+    }
+    EXPECT_GT(failed, 0) << to_string(kind);
+  }
+}
+
+TEST_F(StoppedRank, TheNextOperationsWorkOnceItIsBack) {
+  run(best_effort(20ms), 300us);
+  group_.thaw(kStopped);
+  ASSERT_TRUE(group_.settle());
+  const auto requests = group_.submit_all([&](Rank rank) { return all_reduce(rank, exact(1s)); });
+  ASSERT_TRUE(group_.run(requests));
+  for (Rank rank = 0; rank < kSize; ++rank) {
+    ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
+    EXPECT_EQ(data_[rank], std::vector<float>(100000, 10.0f));
+  }
+}
+
+TEST_F(StoppedRank, AnOperationThatHadToQueueKeepsTheDeadlineOfItsSubmission) {
+  group_.freeze(kStopped);
+  std::vector<Request*> requests;
+  for (int i = 0; i < limits::kOpenRoundsMax + 4; ++i) {
+    requests.push_back(&group_.submit(0, all_reduce(0, exact(20ms))));
+  }
+  EXPECT_TRUE(group_.run(requests, 20ms + kTick));
+  for (const Request* request : requests) EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace leeway::collective

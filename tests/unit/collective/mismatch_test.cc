@@ -1,0 +1,137 @@
+// Ranks that do not mean the same operation must all fail, saying what each side has.
+#include <gtest/gtest.h>
+
+#include "support/engine_group.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EngineGroup;
+using testing::GroupOptions;
+
+struct Disagreement {
+  const char* name;
+  OperationKind kind;
+  std::size_t count;
+  std::function<void(OperationSpec&)> change;  // what the odd rank does differently
+  const char* usual;                           // must be in both texts
+  const char* odd;
+};
+
+class Mismatch : public ::testing::TestWithParam<std::tuple<Disagreement, int>> {};
+
+TEST_P(Mismatch, IsAnErrorThatNamesBothSidesOnEveryRank) {
+  const auto& [c, size] = GetParam();
+  const Rank odd = static_cast<Rank>(size - 1);
+  EngineGroup group(GroupOptions{.size = size});
+  std::vector<std::vector<float>> in(size, std::vector<float>(200000, 1.0f));
+  std::vector<std::vector<float>> out(size, std::vector<float>(200000));
+  const auto requests = group.submit_all([&](Rank rank) {
+    OperationSpec spec{.kind = c.kind, .peer = 0};
+    spec.input = TensorView(in[rank].data(), c.count, DataType::f32);
+    spec.output = TensorView(out[rank].data(), c.count, DataType::f32);
+    spec.options.delivery = exact(2s);
+    if (rank == odd) c.change(spec);
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests, 1s)) << "found out long before the deadline";
+  for (Rank rank = 0; rank < size; ++rank) {
+    const Status& status = requests[rank]->status;
+    const std::string text(status.text());
+    EXPECT_EQ(status.code(), StatusCode::kMismatch) << "rank " << rank << ": " << text;
+    EXPECT_NE(text.find(c.usual), std::string::npos) << text;
+    EXPECT_NE(text.find(c.odd), std::string::npos) << text;
+    EXPECT_NE(text.find("rank " + std::to_string(rank) + " has"), std::string::npos) << text;
+  }
+  EXPECT_TRUE(group.settle());
+}
+
+std::vector<Disagreement> disagreements() {
+  std::vector<Disagreement> rows;
+  for (const std::size_t count : {100, 100000}) {
+    const bool small = count == 100;
+    const auto name = [&](const char* few, const char* many) { return small ? few : many; };
+    const auto kind = OperationKind::all_reduce;
+    rows.push_back({name("CountOfFew", "CountOfMany"), kind, count,
+                    [count](OperationSpec& spec) { spec.input.count = spec.output.count = count + 1; },
+                    small ? "[100]" : "[100000]", small ? "[101]" : "[100001]"});
+    rows.push_back({name("TypeOfFew", "TypeOfMany"), kind, count,
+                    [](OperationSpec& spec) { spec.input.dtype = spec.output.dtype = DataType::i32; }, "float", "int32"});
+    rows.push_back({name("ReductionOfFew", "ReductionOfMany"), kind, count,
+                    [](OperationSpec& spec) { spec.options.op = ReduceOp::max; }, " sum ", " max "});
+    rows.push_back({name("CodecOfFew", "CodecOfMany"), kind, count,
+                    [](OperationSpec& spec) { spec.options.codec = Codec::bf16; }, "native/native", "bf16/bf16"});
+    rows.push_back({name("DeliveryOfFew", "DeliveryOfMany"), kind, count,
+                    [](OperationSpec& spec) { spec.options.delivery = best_effort(2s); }, " exact ", " best_effort "});
+    rows.push_back({name("EstimatorOfFew", "EstimatorOfMany"), kind, count,
+                    [](OperationSpec& spec) { spec.options.estimator = Estimator::stratified; }, "ratio", "stratified"});
+    rows.push_back({name("OperationOfFew", "OperationOfMany"), kind, count,
+                    [](OperationSpec& spec) { spec.kind = OperationKind::broadcast; }, " op 0 ", " op 3 "});
+  }
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Mismatch, ::testing::Combine(::testing::ValuesIn(disagreements()), ::testing::Values(2, 4)),
+                         [](const auto& row) {
+                           return std::string(std::get<0>(row.param).name) + "At" +
+                                  std::to_string(std::get<1>(row.param)) + "Ranks";
+                         });
+
+TEST(MismatchOfMessages, SendAndReceiveOfDifferentSizesFailOnBothSides) {
+  for (const std::size_t count : {100, 100000}) {
+    EngineGroup group(GroupOptions{.size = 2});
+    std::vector<float> out(count, 1.0f), in(count + 1);
+    OperationSpec send{.kind = OperationKind::send, .input = std::span(out), .peer = 1};
+    OperationSpec receive{.kind = OperationKind::recv, .output = std::span(in), .peer = 0};
+    send.options.delivery = receive.options.delivery = exact(2s);
+    Request& sent = group.submit(0, send);
+    Request& received = group.submit(1, receive);
+    ASSERT_TRUE(group.run({&sent, &received}, 3s));
+    EXPECT_EQ(received.status.code(), StatusCode::kMismatch) << received.status.text();
+    if (count == 100) {  // the sender's copy let it go on; its round fails all the same
+      EXPECT_TRUE(sent.status.ok());
+      EXPECT_EQ(group.engine(0).endpoint().counters().rounds_failed, 1u);
+    } else {
+      EXPECT_EQ(sent.status.code(), StatusCode::kMismatch) << sent.status.text();
+    }
+  }
+}
+
+TEST(MismatchOfRoots, TwoRanksThatBothBroadcastManyElementsFail) {
+  EngineGroup group(GroupOptions{.size = 2});
+  std::array<std::vector<float>, 2> data;
+  data.fill(std::vector<float>(100000, 1.0f));
+  const auto requests = group.submit_all([&](Rank rank) {
+    OperationSpec spec{.kind = OperationKind::broadcast, .peer = rank};
+    spec.input = std::span(data[rank]);
+    spec.output = std::span(data[rank]);
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests, 1s));
+  for (const Request* request : requests) {
+    EXPECT_EQ(request->status.code(), StatusCode::kMismatch);
+    EXPECT_NE(request->status.text().find("root 0"), std::string_view::npos) << request->status.text();
+    EXPECT_NE(request->status.text().find("root 1"), std::string_view::npos) << request->status.text();
+  }
+}
+
+// Few elements are sent from a copy, so that their sender does not wait for anybody.
+TEST(MismatchOfRoots, FewElementsFailWhereSomebodyWaitsAndAreCountedWhereNobodyDoes) {
+  EngineGroup group(GroupOptions{.size = 3});
+  std::array<std::vector<float>, 3> data;
+  data.fill(std::vector<float>(10, 1.0f));
+  const auto requests = group.submit_all([&](Rank rank) {
+    OperationSpec spec{.kind = OperationKind::broadcast, .peer = static_cast<Rank>(rank == 2 ? 1 : 0)};
+    spec.input = std::span(data[rank]);
+    spec.output = std::span(data[rank]);
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests, 1s));
+  EXPECT_EQ(requests[2]->status.code(), StatusCode::kMismatch) << requests[2]->status.text();
+  EXPECT_TRUE(group.settle());
+  EXPECT_EQ(group.engine(0).endpoint().counters().rounds_failed, 1u);
+}
+
+}  // namespace
+}  // namespace leeway::collective
