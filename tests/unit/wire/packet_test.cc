@@ -1,0 +1,181 @@
+// What is encoded is what is decoded, at the bytes that the specification names.
+#include "wire/packet.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sample_datagrams.h"
+
+namespace leeway::wire {
+namespace {
+
+using namespace testing;
+
+template <typename T>
+T at(const Datagram& datagram, std::size_t offset) {
+  T value;
+  std::memcpy(&value, datagram.data() + offset, sizeof(T));
+  return value;
+}
+
+TEST(PacketPrefix, SurvivesTheRoundTripInEveryType) {
+  for (const Datagram& datagram : one_of_each()) {
+    Prefix prefix;
+    ASSERT_EQ(decode_prefix(datagram, &kExpectation, prefix), Refusal::none);
+    EXPECT_EQ(prefix.epoch, kExpectation.epoch);
+    EXPECT_EQ(prefix.source, 1);
+    EXPECT_EQ(prefix.destination, 3);
+    EXPECT_EQ(prefix.sequence, 0x01020304u);
+    EXPECT_EQ(static_cast<std::uint8_t>(prefix.type), static_cast<std::uint8_t>(datagram[3]));
+  }
+}
+
+TEST(PacketPrefix, FieldsLieWhereWireOneSays) {
+  const Datagram datagram = bare_datagram(PacketType::probe);
+  EXPECT_EQ(datagram.size(), 20u);
+  EXPECT_EQ(datagram[0], std::byte{'L'});
+  EXPECT_EQ(datagram[1], std::byte{'W'});
+  EXPECT_EQ(at<std::uint8_t>(datagram, 2), kVersion);
+  EXPECT_EQ(at<std::uint8_t>(datagram, 3), 3);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 8), 0xCAFE1234u);
+  EXPECT_EQ(at<std::uint16_t>(datagram, 12), 1);
+  EXPECT_EQ(at<std::uint16_t>(datagram, 14), 3);
+  EXPECT_EQ(datagram[16], std::byte{0x04}) << "little-endian";
+}
+
+TEST(PacketPrefix, ChecksumIsThatOfPayloadThenHeaderWithoutIt) {
+  const Datagram datagram = data_datagram();
+  const ByteSpan all(datagram);
+  std::uint32_t crc = crc32c(all.subspan(kDataHeaderBytes));
+  crc = crc32c(all.subspan(8, kDataHeaderBytes - 8), crc32c(all.first(4), crc));
+  EXPECT_EQ(at<std::uint32_t>(datagram, 4), crc);
+}
+
+TEST(PacketData, SurvivesTheRoundTrip) {
+  for (const std::size_t payload_bytes : {0, 1, 1408}) {
+    const Datagram datagram = data_datagram(data_header(), payload_bytes);
+    DataHeader out;
+    ByteSpan payload;
+    ASSERT_EQ(decode(datagram), Refusal::none);
+    ASSERT_EQ(decode_data(datagram, out, payload), Refusal::none);
+    const DataHeader in = data_header();
+    EXPECT_EQ(out.round, in.round);
+    EXPECT_EQ(out.kind, in.kind);
+    EXPECT_EQ(out.codec, in.codec);
+    EXPECT_EQ(out.attempt, in.attempt);
+    EXPECT_EQ(out.index, in.index);
+    EXPECT_EQ(out.position, in.position);
+    EXPECT_EQ(out.flow_packets, in.flow_packets);
+    EXPECT_EQ(out.weight, in.weight);
+    EXPECT_EQ(out.opened_below, in.opened_below);
+    EXPECT_EQ(out.settled_below, in.settled_below);
+    EXPECT_EQ(out.tag_digest, in.tag_digest);
+    EXPECT_EQ(payload.size(), payload_bytes);
+    EXPECT_EQ(payload.data(), datagram.data() + kDataHeaderBytes) << "payload aliases the datagram";
+  }
+}
+
+TEST(PacketData, FieldsLieWhereWireTwoSays) {
+  const Datagram datagram = data_datagram();
+  EXPECT_EQ(kDataHeaderBytes, 56u);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 20), 70001u);
+  EXPECT_EQ(at<std::uint8_t>(datagram, 24), 1);
+  EXPECT_EQ(at<std::uint8_t>(datagram, 25), 3);
+  EXPECT_EQ(at<std::uint16_t>(datagram, 26), 2);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 28), 17u);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 32), 5u);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 36), 20u);
+  EXPECT_EQ(at<float>(datagram, 40), 2.5f);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 44), 70003u);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 48), 70000u);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 52), 0xABCD0123u);
+}
+
+TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
+  for (std::uint32_t open = 0; open <= limits::kOpenRoundsMax; ++open) {
+    const Report in = report(open);
+    Report out;
+    const Datagram datagram = report_datagram(in);
+    EXPECT_EQ(datagram.size(), kReportFixedBytes + open * kOpenRoundBytes);
+    ASSERT_EQ(decode_report(datagram, out), Refusal::none);
+    EXPECT_EQ(out.largest_sequence, in.largest_sequence);
+    EXPECT_EQ(out.received, in.received);
+    EXPECT_EQ(out.delay_us, in.delay_us);
+    EXPECT_EQ(out.opened_below, in.opened_below);
+    EXPECT_EQ(out.point_opened_below, in.point_opened_below);
+    ASSERT_EQ(out.open_count, open);
+    for (std::uint32_t i = 0; i < open; ++i) {
+      EXPECT_EQ(out.open[i].round, in.open[i].round);
+      EXPECT_EQ(out.open[i].point_to_point, in.open[i].point_to_point);
+      EXPECT_EQ(out.open[i].sending, in.open[i].sending);
+      EXPECT_EQ(out.open[i].reduce_settled, in.open[i].reduce_settled);
+      EXPECT_EQ(out.open[i].spread_settled, in.open[i].spread_settled);
+      EXPECT_EQ(out.open[i].tag, in.open[i].tag);
+    }
+  }
+}
+
+TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
+  EXPECT_LE(report_datagram(report(limits::kOpenRoundsMax)).size(), limits::kDatagramBytesMin);
+}
+
+TEST(PacketEnd, SurvivesTheRoundTrip) {
+  End out;
+  const Datagram datagram = end_datagram();
+  ASSERT_EQ(decode_end(datagram, out), Refusal::none);
+  EXPECT_EQ(datagram.size(), kEndBytes);
+  EXPECT_EQ(out.round, 9u);
+  EXPECT_EQ(out.kind, FlowKind::point);
+  EXPECT_EQ(out.attempt, 4);
+  EXPECT_EQ(out.flow_packets, 77u);
+  EXPECT_EQ(out.weight, 0.5f);
+}
+
+TEST(PacketRepair, SurvivesTheRoundTrip) {
+  Repair out;
+  ByteSpan words;
+  const Datagram datagram = repair_datagram();
+  ASSERT_EQ(decode_repair(datagram, out, words), Refusal::none);
+  EXPECT_EQ(out.round, 9u);
+  EXPECT_EQ(out.kind, FlowKind::reduce);
+  EXPECT_EQ(out.attempt, 3);
+  EXPECT_EQ(out.base, 128u);
+  EXPECT_EQ(out.words, 3u);
+  EXPECT_FALSE(out.last);
+  const std::vector<std::uint64_t> expected = {1, 0, ~std::uint64_t{0}};
+  ASSERT_EQ(words.size(), 24u);
+  EXPECT_EQ(std::memcmp(words.data(), expected.data(), 24), 0);
+}
+
+TEST(OperationTagDigest, ChangesWithEveryField) {
+  std::set<std::uint32_t> digests;
+  const auto add = [&](auto change) {
+    OperationTag changed = tag();
+    change(changed);
+    digests.insert(digest(changed, false));
+  };
+  add([](OperationTag&) {});
+  add([](OperationTag& t) { ++t.operation; });
+  add([](OperationTag& t) { ++t.dtype; });
+  add([](OperationTag& t) { ++t.reduce_op; });
+  add([](OperationTag& t) { --t.codec; });
+  add([](OperationTag& t) { --t.spread_codec; });
+  add([](OperationTag& t) { --t.delivery; });
+  add([](OperationTag& t) { ++t.spread; });
+  add([](OperationTag& t) { --t.estimator; });
+  add([](OperationTag& t) { --t.root; });
+  add([](OperationTag& t) { ++t.count; });
+  EXPECT_EQ(digests.size(), 11u);
+}
+
+TEST(OperationTagDigest, IsTheSameOnBothSidesOfAMessage) {
+  OperationTag other = tag();
+  ++other.operation;
+  EXPECT_EQ(digest(tag(), true), digest(other, true));
+  ++other.count;
+  EXPECT_NE(digest(tag(), true), digest(other, true));
+}
+
+}  // namespace
+}  // namespace leeway::wire

@@ -1,0 +1,189 @@
+// Whatever bytes arrive, decoding says what they are or why they are refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/philox.h"
+#include "sample_datagrams.h"
+
+namespace leeway::wire {
+namespace {
+
+using namespace testing;
+
+TEST(RefusalTruncated, EveryLengthBelowTheWholeIsRefused) {
+  for (const Datagram& datagram : one_of_each()) {
+    for (std::size_t length = 0; length < datagram.size(); ++length) {
+      // A copy of exactly that length, so that a sanitizer sees any step beyond it.
+      const Datagram cut(datagram.begin(), datagram.begin() + static_cast<std::ptrdiff_t>(length));
+      EXPECT_NE(decode(cut), Refusal::none) << "type " << static_cast<int>(datagram[3]) << ", " << length << " bytes";
+    }
+  }
+}
+
+TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
+  for (const Datagram& datagram : one_of_each()) {
+    if (datagram[3] == std::byte{1}) continue;  // of data any payload length is well-formed; the plan decides
+    for (std::size_t length = kPrefixBytes; length < datagram.size(); ++length) {
+      Datagram cut(datagram.begin(), datagram.begin() + static_cast<std::ptrdiff_t>(length));
+      reseal(cut);
+      EXPECT_EQ(decode(cut), Refusal::truncated) << "type " << static_cast<int>(datagram[3]) << ", " << length;
+    }
+  }
+}
+
+TEST(RefusalTruncated, TrailingBytesAreRefusedEvenWithAFittingChecksum) {
+  for (Datagram datagram : {report_datagram(), end_datagram(), repair_datagram()}) {
+    datagram.push_back(std::byte{0});
+    reseal(datagram);
+    EXPECT_EQ(decode(datagram), Refusal::truncated);
+  }
+}
+
+TEST(RefusalChecksum, EverySingleBitFlipIsRefused) {
+  for (const Datagram& datagram : one_of_each()) {
+    for (std::size_t bit = 0; bit < datagram.size() * 8; ++bit) {
+      Datagram flipped = datagram;
+      flipped[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+      ASSERT_NE(decode(flipped), Refusal::none) << "type " << static_cast<int>(datagram[3]) << ", bit " << bit;
+    }
+  }
+}
+
+TEST(RefusalChecksum, FlipsOfThePayloadAreThatAndNothingElse) {
+  const Datagram datagram = data_datagram();
+  for (std::size_t bit = kDataHeaderBytes * 8; bit < datagram.size() * 8; ++bit) {
+    Datagram flipped = datagram;
+    flipped[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    EXPECT_EQ(decode(flipped), Refusal::checksum);
+  }
+}
+
+TEST(RefusalPrefix, NamesWhatIsWrong) {
+  const auto changed = [](std::size_t offset, std::uint8_t value) {
+    Datagram datagram = end_datagram();
+    datagram[offset] = std::byte{value};
+    reseal(datagram);
+    return decode(datagram);
+  };
+  EXPECT_EQ(changed(0, 'l'), Refusal::magic);
+  EXPECT_EQ(changed(2, kVersion + 1), Refusal::version);
+  EXPECT_EQ(changed(2, 0), Refusal::version);
+  EXPECT_EQ(changed(3, 0), Refusal::type);
+  EXPECT_EQ(changed(3, 7), Refusal::type);
+  EXPECT_EQ(changed(3, 255), Refusal::type);
+  EXPECT_EQ(changed(8, 0), Refusal::epoch);
+  EXPECT_EQ(changed(12, 5), Refusal::misrouted) << "source outside the group";
+  EXPECT_EQ(changed(12, 3), Refusal::misrouted) << "source is the receiver itself";
+  EXPECT_EQ(changed(13, 255), Refusal::misrouted);
+  EXPECT_EQ(changed(14, 2), Refusal::misrouted) << "meant for another rank";
+}
+
+TEST(RefusalPrefix, WithoutAnExpectationRoutingIsNotChecked) {
+  EXPECT_EQ(decode(end_datagram(), nullptr), Refusal::none);
+  const Expectation other{.epoch = 1, .self = 0, .size = 2};
+  EXPECT_EQ(decode(end_datagram(), &other), Refusal::epoch);
+}
+
+TEST(RefusalOversized, AByteMoreThanTheLargestIsRefused) {
+  EXPECT_EQ(decode(data_datagram(data_header(), limits::kDatagramBytesMax - kDataHeaderBytes)), Refusal::none);
+  EXPECT_EQ(decode(data_datagram(data_header(), limits::kDatagramBytesMax - kDataHeaderBytes + 1)), Refusal::oversized);
+  EXPECT_EQ(decode(Datagram(65535)), Refusal::oversized);
+}
+
+TEST(RefusalData, FieldsOutsideTheirRangeAreRefused) {
+  const auto refusal = [](auto change) {
+    DataHeader header = data_header();
+    change(header);
+    return decode(data_datagram(header));
+  };
+  EXPECT_EQ(refusal([](DataHeader&) {}), Refusal::none);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.kind = static_cast<FlowKind>(3); }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.kind = static_cast<FlowKind>(255); }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.index = h.flow_packets - 1; }), Refusal::none);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.index = h.flow_packets; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.index = UINT32_MAX; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.position = h.flow_packets; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = 0; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = limits::kFlowPacketsMax; }), Refusal::none);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = limits::kFlowPacketsMax + 1; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = 0.0f; }), Refusal::none);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = -1.0f; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = std::nanf(""); }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = std::numeric_limits<float>::infinity(); }), Refusal::field);
+}
+
+TEST(RefusalEnd, FieldsOutsideTheirRangeAreRefused) {
+  EXPECT_EQ(decode(end_datagram({.kind = static_cast<FlowKind>(3)})), Refusal::field);
+  EXPECT_EQ(decode(end_datagram({.weight = -0.5f})), Refusal::field);
+  EXPECT_EQ(decode(end_datagram({.weight = std::nanf("")})), Refusal::field);
+}
+
+TEST(RefusalReport, MoreOpenRoundsThanAllowedAreRefusedBeforeTheyAreRead) {
+  for (const std::uint32_t count : {std::uint32_t{limits::kOpenRoundsMax} + 1, 1000u, UINT32_MAX}) {
+    Datagram datagram = report_datagram();
+    std::memcpy(datagram.data() + kReportFixedBytes - 4, &count, sizeof(count));
+    reseal(datagram);
+    EXPECT_EQ(decode(datagram), Refusal::field);
+  }
+}
+
+TEST(RefusalReport, CountThatContradictsTheLengthIsRefused) {
+  for (const std::uint32_t count : {0u, 2u, 4u}) {
+    Datagram datagram = report_datagram(report(3));
+    std::memcpy(datagram.data() + kReportFixedBytes - 4, &count, sizeof(count));
+    reseal(datagram);
+    EXPECT_EQ(decode(datagram), Refusal::truncated);
+  }
+}
+
+TEST(RefusalRepair, FieldsOutsideTheirRangeAreRefused) {
+  const auto refusal = [](std::size_t offset, std::uint32_t value) {
+    Datagram datagram = repair_datagram();
+    std::memcpy(datagram.data() + offset, &value, sizeof(value));
+    reseal(datagram);
+    return decode(datagram);
+  };
+  constexpr std::size_t kBase = kPrefixBytes + 8;
+  constexpr std::size_t kWords = kPrefixBytes + 12;
+  EXPECT_EQ(refusal(kBase, 64), Refusal::none);
+  EXPECT_EQ(refusal(kBase, 65), Refusal::field);
+  EXPECT_EQ(refusal(kBase, limits::kFlowPacketsMax), Refusal::field);
+  EXPECT_EQ(refusal(kBase, UINT32_MAX - 63), Refusal::field);
+  EXPECT_EQ(refusal(kWords, 2), Refusal::truncated);
+  EXPECT_EQ(refusal(kWords, 4), Refusal::truncated);
+  EXPECT_EQ(refusal(kWords, 0x20000003), Refusal::truncated) << "a count whose bytes overflow 32 bits";
+  EXPECT_EQ(decode(repair_datagram({1}, {.attempt = 0, .base = 0})), Refusal::field) << "request 0 is no request";
+}
+
+// Random bytes, and valid datagrams with random bytes in them whose checksum was made to fit: nothing may crash, read
+// beyond the datagram (sanitizers), or accept a field outside its range.
+TEST(RefusalFuzz, RandomBytesNeverCrash) {
+  constexpr std::uint32_t kRuns = 100000;
+  const auto originals = one_of_each();
+  std::array<std::uint64_t, kRefusals> outcomes{};
+  for (std::uint32_t run = 0; run < kRuns; ++run) {
+    const std::uint64_t draw = keyed_hash(1, run, 0, 0, 0);
+    Datagram datagram;
+    if (run % 4 == 0) {
+      datagram.resize(draw % 200);
+      for (std::size_t i = 0; i < datagram.size(); ++i) datagram[i] = static_cast<std::byte>(keyed_hash(2, run, 0, 0, i));
+    } else {
+      datagram = originals[draw % originals.size()];
+      if (run % 4 == 3) datagram.resize(kPrefixBytes + draw / 8 % 100);
+      for (std::uint32_t change = 0; change < 1 + draw % 5; ++change) {
+        const std::uint64_t where = keyed_hash(3, run, 0, change, 0);
+        datagram[where % datagram.size()] = static_cast<std::byte>(where >> 32);
+      }
+    }
+    if (datagram.size() >= kDataHeaderBytes && run % 2 == 1) reseal(datagram);
+    ++outcomes[static_cast<int>(decode(datagram))];
+  }
+  EXPECT_GT(outcomes[static_cast<int>(Refusal::none)], kRuns / 100) << "the fuzz reaches what lies behind the checksum";
+  EXPECT_GT(outcomes[static_cast<int>(Refusal::field)], kRuns / 100);
+  EXPECT_GT(outcomes[static_cast<int>(Refusal::truncated)], kRuns / 100);
+}
+
+}  // namespace
+}  // namespace leeway::wire
