@@ -56,6 +56,7 @@ CommunicatorCore::~CommunicatorCore() {
                               Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
   session.engine().endpoint().say_goodbye(runtime::steady_now());
   session.flush();
+  publish();
 }
 
 Status CommunicatorCore::prove_paths(Duration timeout) {

@@ -39,7 +39,7 @@ struct Replica::Impl {
   std::uint64_t refreshed = 0;
   std::uint64_t broadcasts = 0;
   std::uint64_t packets_expected = 0;
-  std::uint64_t packets_arrived = 0;  // on the first pass
+  std::uint64_t packets_arrived = 0;  // without those repaired because of age_max
 
   aggregate::DriftMeter meter;
   std::uint64_t measurements = 0;
@@ -116,8 +116,11 @@ struct Replica::Impl {
     if (!report.ok()) return report;
     packets_expected += std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
                                         [](auto sum, const PeerReport& peer) { return sum + peer.expected; });
-    packets_arrived += std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
-                                       [](auto sum, const PeerReport& peer) { return sum + peer.arrived - peer.repaired; });
+    const bool repairs_count = delivery != Delivery::Kind::best_effort;  // then a repaired block is no stale one
+    packets_arrived +=
+        std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0}, [&](auto sum, const PeerReport& peer) {
+          return sum + peer.arrived - (repairs_count ? 0 : peer.repaired);
+        });
     if (Status status = update_ages(); !status.ok()) return status;
     ++broadcasts;
     if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
