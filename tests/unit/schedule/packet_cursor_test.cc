@@ -1,0 +1,133 @@
+#include "schedule/packet_cursor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace leeway::schedule {
+namespace {
+
+constexpr std::uint32_t kPerPacket = 32;
+PacketGrid grid_of(std::uint32_t packets, std::size_t element_bytes = 64) {
+  return PacketGrid(std::size_t{packets} * kPerPacket, kPerPacket, element_bytes);
+}
+
+std::vector<std::uint32_t> walk(PacketCursor cursor) {
+  std::vector<std::uint32_t> order;
+  while (const auto index = cursor.next()) order.push_back(*index);
+  return order;
+}
+
+std::vector<std::uint32_t> sorted(std::vector<std::uint32_t> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+std::vector<std::uint32_t> upto(std::uint32_t n) {
+  std::vector<std::uint32_t> values(n);
+  for (std::uint32_t i = 0; i < n; ++i) values[i] = i;
+  return values;
+}
+
+TEST(PacketCursorOrder, IsAPermutationForEverySizeAndChunking) {
+  for (const std::size_t element_bytes : {64, 128, 512, 4096}) {  // chunks of 64, 32, 8 and 1 packets
+    for (std::uint32_t packets = 0; packets <= 200; ++packets) {
+      const PacketCursor cursor(grid_of(packets, element_bytes), {packets * 31 + 7, packets}, nullptr);
+      ASSERT_EQ(sorted(walk(cursor)), upto(packets)) << "element of " << element_bytes;
+    }
+  }
+  for (const std::uint32_t packets : {1009u, 4096u, 65537u}) {
+    EXPECT_EQ(sorted(walk(PacketCursor(grid_of(packets), {3, packets}, nullptr))), upto(packets));
+  }
+}
+
+TEST(PacketCursorOrder, DependsOnItsKeysAlone) {
+  const PacketGrid grid = grid_of(300);
+  const auto order = walk(PacketCursor(grid, {1, 2}, nullptr));
+  EXPECT_EQ(walk(PacketCursor(grid, {1, 2}, nullptr)), order);
+  EXPECT_NE(walk(PacketCursor(grid, {1, 3}, nullptr)), order);
+  EXPECT_NE(walk(PacketCursor(grid, {2, 2}, nullptr)), order);
+}
+
+TEST(PacketCursorOrder, SendersWithOneRotationWalkTheChunksTogether) {
+  const PacketGrid grid = grid_of(1000);
+  const auto one = walk(PacketCursor(grid, {5, 10}, nullptr));
+  const auto other = walk(PacketCursor(grid, {5, 11}, nullptr));
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(grid.chunk_of(one[i]), grid.chunk_of(other[i]));
+  EXPECT_EQ(PacketCursor::start_of(grid, 5), PacketCursor::start_of(grid, 5));
+  EXPECT_EQ(grid.chunk_of(one[0]), grid.chunk_of(PacketCursor::start_of(grid, 5)));
+}
+
+TEST(PacketCursorOrder, PositionCountsWhatWasHandedOut) {
+  PacketCursor cursor(grid_of(5), {1, 1}, nullptr);
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(cursor.position(), i);
+    EXPECT_FALSE(cursor.exhausted());
+    const auto ahead = cursor.peek();
+    EXPECT_EQ(cursor.next(), ahead);
+  }
+  EXPECT_TRUE(cursor.exhausted());
+  EXPECT_EQ(cursor.next(), std::nullopt);
+  EXPECT_EQ(cursor.peek(), std::nullopt);
+}
+
+// Exchangeability: over random keys every packet is equally often at every place. Each of the n x n cells has mean
+// m = kDraws/n. A row (the place of one packet) is multinomial, so its chi-square has n - 1 degrees of freedom, mean n - 1
+// and standard deviation sqrt(2 (n - 1)); the largest of n rows is held against 6 of those.
+TEST(PacketCursorOrder, EveryPacketIsEquallyOftenAtEveryPlace) {
+  for (const auto& [packets, element_bytes] : {std::pair{7u, 64}, {65u, 64}, {100u, 256}, {97u, 4096}, {130u, 64}}) {
+    constexpr std::uint32_t kDraws = 40000;
+    std::vector<std::uint32_t> counts(packets * packets, 0);
+    for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
+      const auto order = walk(PacketCursor(grid_of(packets, element_bytes), {draw * 2654435761u, draw + 17}, nullptr));
+      for (std::uint32_t place = 0; place < packets; ++place) ++counts[order[place] * packets + place];
+    }
+    const double mean = static_cast<double>(kDraws) / packets;
+    for (std::uint32_t packet = 0; packet < packets; ++packet) {
+      double chi_square = 0;
+      for (std::uint32_t place = 0; place < packets; ++place) {
+        const double gap = counts[packet * packets + place] - mean;
+        chi_square += gap * gap / mean;
+      }
+      EXPECT_LT(chi_square, packets - 1 + 6 * std::sqrt(2.0 * (packets - 1)))
+          << "packet " << packet << " of " << packets << ", elements of " << element_bytes;
+    }
+  }
+}
+
+TEST(PacketCursorStream, FollowsTheQueueChunkByChunk) {
+  const PacketGrid grid = grid_of(150);  // chunks of 64, 64 and 22
+  ChunkQueue queue;
+  queue.reset(grid.chunks());
+  PacketCursor cursor(grid, {1, 2}, &queue);
+  EXPECT_FALSE(cursor.available());
+  EXPECT_EQ(cursor.next(), std::nullopt);
+  std::vector<std::uint32_t> all;
+  for (const std::uint32_t chunk : {2u, 0u, 1u}) {
+    queue.push(chunk);
+    EXPECT_TRUE(cursor.available());
+    std::vector<std::uint32_t> part;
+    while (const auto index = cursor.next()) part.push_back(*index);
+    EXPECT_EQ(part.size(), grid.chunk_size(chunk));
+    for (const std::uint32_t index : part) EXPECT_EQ(grid.chunk_of(index), chunk);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  EXPECT_TRUE(cursor.exhausted());
+  EXPECT_EQ(sorted(all), upto(150));
+}
+
+TEST(PacketCursorStream, AChunkThatComesInTheMiddleOfAnotherWaitsItsTurn) {
+  const PacketGrid grid = grid_of(128);
+  ChunkQueue queue;
+  queue.reset(grid.chunks());
+  PacketCursor cursor(grid, {1, 2}, &queue);
+  queue.push(1);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(grid.chunk_of(*cursor.next()), 1u);
+  queue.push(0);
+  for (int i = 10; i < 64; ++i) EXPECT_EQ(grid.chunk_of(*cursor.next()), 1u);
+  EXPECT_EQ(grid.chunk_of(*cursor.next()), 0u);
+}
+
+}  // namespace
+}  // namespace leeway::schedule

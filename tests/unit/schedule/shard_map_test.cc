@@ -1,0 +1,81 @@
+#include "schedule/shard_map.h"
+
+#include <gtest/gtest.h>
+
+namespace leeway::schedule {
+namespace {
+
+TEST(ShardMapEven, CoversEveryElementOnceInRankOrder) {
+  for (const int size : {1, 2, 3, 4, 7, 64, 65, 1024}) {
+    for (const std::size_t count : {0, 1, 63, 64, 65, 1000, 4096, 1000003}) {
+      const ShardMap map = ShardMap::even(count, size);
+      std::size_t next = 0;
+      for (Rank rank = 0; rank < size; ++rank) {
+        if (map[rank].count > 0) {
+          EXPECT_EQ(map[rank].offset, next);
+        }
+        next += map[rank].count;
+      }
+      EXPECT_EQ(next, count) << size << " ranks";
+      EXPECT_EQ(map.count(), count);
+    }
+  }
+}
+
+TEST(ShardMapEven, BordersFallOnMultiplesOfTheAlignment) {
+  for (const int size : {2, 3, 7, 65}) {
+    const ShardMap map = ShardMap::even(100003, size);
+    for (Rank rank = 0; rank < size; ++rank) {
+      if (map[rank].count > 0) {
+        EXPECT_EQ(map[rank].offset % ShardMap::kAlign, 0u);
+      }
+    }
+  }
+}
+
+TEST(ShardMapEven, ShardsDifferByAtMostTheAlignment) {
+  for (const int size : {2, 3, 7, 65}) {
+    const ShardMap map = ShardMap::even(123457, size);
+    std::size_t smallest = SIZE_MAX, largest = 0;
+    for (Rank rank = 0; rank < size; ++rank) {
+      const bool last = map[rank].offset + map[rank].count == map.count();
+      if (!last) smallest = std::min(smallest, map[rank].count);  // the last is cut by the tensor's end
+      largest = std::max(largest, map[rank].count);
+    }
+    EXPECT_LE(largest - smallest, ShardMap::kAlign);
+  }
+}
+
+TEST(ShardMapEven, TrailingShardsOfASmallTensorAreEmpty) {
+  const ShardMap map = ShardMap::even(100, 4);
+  EXPECT_EQ(map[0].count, 64u);
+  EXPECT_EQ(map[1].count, 36u);
+  EXPECT_EQ(map[2].count, 0u);
+  EXPECT_EQ(map[3].count, 0u);
+  EXPECT_LE(map[3].offset, 100u) << "an empty shard still points into the tensor";
+}
+
+TEST(ShardMapBlocks, AreOfEqualLengthWhateverTheirAlignment) {
+  const ShardMap map = ShardMap::blocks(17, 5);
+  EXPECT_EQ(map.count(), 85u);
+  for (Rank rank = 0; rank < 5; ++rank) {
+    EXPECT_EQ(map[rank].offset, 17u * rank);
+    EXPECT_EQ(map[rank].count, 17u);
+  }
+}
+
+TEST(ShardMapBlocks, OfNothingAreEmpty) {
+  const ShardMap map = ShardMap::blocks(0, 3);
+  for (Rank rank = 0; rank < 3; ++rank) EXPECT_EQ(map[rank].count, 0u);
+}
+
+TEST(ShardMapSingle, GivesEverythingToOneRank) {
+  const ShardMap map = ShardMap::single(1000, 2);
+  EXPECT_EQ(map[2].offset, 0u);
+  EXPECT_EQ(map[2].count, 1000u);
+  EXPECT_EQ(map[0].count, 0u);
+  EXPECT_EQ(map[3].count, 0u);
+}
+
+}  // namespace
+}  // namespace leeway::schedule
