@@ -18,10 +18,11 @@ function(leeway_room name)
   set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
 endfunction()
 
-# leeway_test(<name> SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])
+# leeway_test(<name> [SERIAL] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])
 # A GoogleTest binary over the whole library with access to the rooms' private headers; every test case is a ctest case.
+# SERIAL cases never run beside another.
 function(leeway_test name)
-  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(TEST "SERIAL" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
@@ -29,7 +30,8 @@ function(leeway_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE leeway_settings leeway_static ${TEST_LINKS} GTest::gtest GTest::gmock
                         GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
+                       RUN_SERIAL ${TEST_SERIAL})
 endfunction()
 
 # leeway_proto(<target> file.proto): generated C++ in the build tree, warnings off.

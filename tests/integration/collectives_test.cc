@@ -1,0 +1,104 @@
+// Groups of processes over loopback UDP that loses a tenth of its packets: results are right to the bit, and lossy ones
+// have the error that theory gives them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "integration/lossy_expectation.h"
+#include "integration/rank_group.h"
+
+namespace leeway::integration {
+namespace {
+
+const Environment kTenthLost = {{"LEEWAY_FAULT", "loss=0.1,seed=5"}};
+constexpr std::chrono::seconds kPatience(100);
+
+// Everything right, nothing failed, and some of it had to be repaired.
+void expect_right(const Facts& facts) {
+  ASSERT_TRUE(facts.is_object());
+  EXPECT_EQ(facts["problems"], Facts::array()) << facts;
+  EXPECT_EQ(facts["wrong"], 0u);
+  EXPECT_EQ(facts["loss"], 0.0);
+}
+
+// Standard error of the observed loss: packets are lost independently. Doubled, because packets of small flows that
+// waited for a gate count as repaired too.
+void expect_loss_near(const Facts& facts, double loss) {
+  const double sigma = std::sqrt(loss * (1.0 - loss) / facts["packets"].get<double>());
+  EXPECT_NEAR(facts["loss_first_pass"].get<double>(), loss, 10 * sigma) << facts;
+}
+
+TEST(Collectives, EveryOperationIsExactUnderLoss) {
+  RankGroup group({.scenario = {"collectives"}, .environment = kTenthLost});
+  for (const Facts& facts : group.finish(kPatience)) {
+    expect_right(facts);
+    EXPECT_GT(facts["calls"], 180u);
+    expect_loss_near(facts, 0.1);
+  }
+}
+
+TEST(Collectives, EveryOperationIsExactUnderEveryFault) {
+  RankGroup group({.scenario = {"collectives", "elements_max=20000"},
+                   .environment = {{"LEEWAY_FAULT", "loss=0.05,burst=4,dup=0.05,reorder=0.05,corrupt=0.02,seed=9"}}});
+  for (const Facts& facts : group.finish(kPatience)) {
+    expect_right(facts);
+    EXPECT_GT(facts["counters"]["refused_checksum"], 0u);
+    EXPECT_GT(facts["counters"]["duplicate"], 0u);
+  }
+}
+
+TEST(Collectives, ManyInFlightAreExactUnderLoss) {
+  RankGroup group({.scenario = {"in_flight", "operations=40"}, .environment = kTenthLost});
+  for (const Facts& facts : group.finish(kPatience)) {
+    expect_right(facts);
+    EXPECT_EQ(facts["calls"], 42u);
+  }
+}
+
+TEST(Collectives, TwoGroupsInOneProcessDoNotMeet) {
+  RankGroup group({.scenario = {"two_groups"}, .environment = kTenthLost});
+  for (const Facts& facts : group.finish(kPatience)) {
+    expect_right(facts);
+    expect_right(facts["second"]);
+    EXPECT_EQ(facts["counters"]["refused_epoch"], 0u);
+  }
+}
+
+TEST(Collectives, ThreadsShareOneGroup) {
+  RankGroup group({.scenario = {"threads", "rounds=30"}, .environment = kTenthLost});
+  for (const Facts& facts : group.finish(kPatience)) {
+    expect_right(facts);
+    expect_right(facts["ring"]);
+  }
+}
+
+TEST(Collectives, BestEffortAveragesHaveTheErrorOfTheRatioRule) {
+  RankGroup group({.scenario = {"lossy_average", "delivery=best_effort", "rounds=20"}, .environment = kTenthLost});
+  const auto all = group.finish(kPatience);
+  expect_lossy_average(all, 0.1);
+  for (const Facts& facts : all) EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
+}
+
+TEST(Collectives, BoundedAveragesKeepTheirBound) {
+  RankGroup group({.scenario = {"lossy_average", "delivery=bounded", "loss_ppm=50000", "rounds=20"},
+                   .environment = kTenthLost});
+  const auto all = group.finish(kPatience);
+  for (const Facts& facts : all) {
+    ASSERT_TRUE(facts.is_object());
+    EXPECT_EQ(facts["digest"], all[0]["digest"]) << "ranks hold different bits";
+    EXPECT_LE(facts["loss"], 0.05);
+    EXPECT_LT(facts["mse"], 1.25 * ratio_error(0.05, 4)) << facts;
+    EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
+  }
+}
+
+TEST(Collectives, ExactAveragesUnderLossHaveNoError) {
+  RankGroup group({.scenario = {"lossy_average", "delivery=exact", "rounds=5"}, .environment = kTenthLost});
+  for (const Facts& facts : group.finish(kPatience)) {
+    EXPECT_LT(facts["nmse"], 1e-13) << facts;  // rounding of float32 only
+    EXPECT_EQ(facts["loss"], 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace leeway::integration

@@ -1,0 +1,172 @@
+// Point by point what a stopped and a killed rank do to the others: no call outlives its deadline by more than a timer
+// tick (and the time the scheduler of a busy machine takes to wake a process, stated below).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include "base/limits.h"
+#include "integration/rank_group.h"
+
+namespace leeway::integration {
+namespace {
+
+constexpr int kVictim = 2;
+constexpr double kDeadlineMs = 400.0;
+constexpr double kTickMs = static_cast<double>(limits::kTickNs) / 1e6;
+
+// Test machines have two cores, four ranks and often other work: a process that became ready may wait for a few time
+// slices. The median of all overdue calls must do with the tick alone plus one slice, the worst one with many.
+constexpr double kSliceMs = 4.0;
+constexpr double kWorstDelayMs = 100.0;
+
+constexpr std::chrono::seconds kPatience(60);
+
+RankSetup rounds_of(const std::string& delivery, std::vector<std::string> more) {
+  RankSetup setup{.scenario = {"endless_rounds", "elements=2097152", "watched=2",
+                               "deadline_ms=" + std::to_string(static_cast<int>(kDeadlineMs)), "delivery=" + delivery}};
+  setup.scenario.insert(setup.scenario.end(), more.begin(), more.end());
+  return setup;
+}
+
+bool overdue(const Facts& call) { return call["cut"] == true || call["ok"] == false; }
+
+// Calls of all survivors that the deadline ended: how far beyond it they returned.
+std::vector<double> lateness(const std::vector<Facts>& all, const char* clock) {
+  std::vector<double> late;
+  for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
+    if (rank == kVictim || !all[rank].is_object()) continue;
+    for (const Facts& call : all[rank]["calls"]) {
+      if (overdue(call) && call[clock] != 0.0) late.push_back(call[clock].get<double>() - kDeadlineMs);
+    }
+  }
+  std::sort(late.begin(), late.end());
+  return late;
+}
+
+void expect_in_time(const std::vector<Facts>& all, const char* clock, const char* what) {
+  const std::vector<double> late = lateness(all, clock);
+  ASSERT_GE(late.size(), 3u);
+  const double median = late[late.size() / 2];
+  std::printf("%s, %s: %zu calls, beyond the deadline of %.0f ms: least %.3f, median %.3f, most %.3f ms\n", what, clock,
+              late.size(), kDeadlineMs, late.front(), median, late.back());
+  EXPECT_LE(median, kTickMs + kSliceMs);
+  EXPECT_LE(late.back(), kTickMs + kWorstDelayMs);
+}
+
+void expect_each_survivor(const std::vector<Facts>& all, auto&& expectation) {
+  for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
+    if (rank == kVictim) continue;
+    ASSERT_TRUE(all[rank].is_object()) << "rank " << rank;
+    expectation(rank, all[rank]);
+  }
+}
+
+// The reports blame nobody else: in calls that were cut, what is missing is missing from the victim.
+void expect_lossy_cuts(const std::vector<Facts>& all) {
+  expect_each_survivor(all, [](int rank, const Facts& facts) {
+    EXPECT_EQ(facts["first_error"]["code"], "ok") << "rank " << rank << ": " << facts["first_error"];
+    int cuts = 0;
+    for (const Facts& call : facts["calls"]) {
+      if (!overdue(call)) continue;
+      ++cuts;
+      EXPECT_LT(call["arrived"], call["expected"]) << "rank " << rank;
+    }
+    EXPECT_GE(cuts, 1) << "rank " << rank;
+  });
+}
+
+void expect_exact_errors(const std::vector<Facts>& all) {
+  expect_each_survivor(all, [](int rank, const Facts& facts) {
+    EXPECT_EQ(facts["first_error"]["code"], "deadline_exceeded") << facts["first_error"];
+    const std::string text = facts["first_error"]["text"];
+    EXPECT_NE(text.find("rank " + std::to_string(rank) + ":"), std::string::npos) << text;
+    EXPECT_NE(text.find("all_reduce"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 2", 7), std::string::npos) << text;
+    EXPECT_NE(text.find("deadline of 400 ms"), std::string::npos) << text;
+    std::printf("  %s\n", text.c_str());
+  });
+}
+
+// Stops rank 2 in the middle of its rounds, lets the others run into the deadline three times, lets it go on.
+std::vector<Facts> stop_and_continue(const std::string& delivery) {
+  RankGroup group(rounds_of(delivery, {"rounds=60", "cuts=3"}));
+  if (!group.await_mark("looping")) return {};
+  group[kVictim].signal(SIGSTOP);
+  const TimePoint until = Clock::now() + std::chrono::seconds(20);
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == kVictim) continue;
+    EXPECT_TRUE(group[rank].read_line(until)) << "rank " << rank << " was never cut";
+  }
+  group[kVictim].signal(SIGCONT);
+  return group.finish(kPatience);
+}
+
+std::vector<Facts> kill_one(const std::string& delivery) {
+  RankGroup group(rounds_of(delivery, {"rounds=1000", "cuts=3", "leave=1"}));
+  if (!group.await_mark("looping")) return {};
+  group[kVictim].signal(SIGKILL);
+  return group.finish(kPatience, kVictim);
+}
+
+// After SIGCONT the group works again: the last calls of all ranks, the victim's too, end before the deadline.
+void expect_recovery(const std::vector<Facts>& all) {
+  for (const Facts& facts : all) {
+    ASSERT_TRUE(facts.is_object());
+    const Facts& calls = facts["calls"];
+    ASSERT_GE(calls.size(), 20u);
+    std::size_t last_overdue = 0;
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+      if (overdue(calls[k])) last_overdue = k;
+    }
+    const auto cuts = std::count_if(calls.begin(), calls.end(), overdue);
+    std::printf("rank %d: %zu calls, %d ended by the deadline or an error, the last of them call %zu\n",
+                facts["rank"].get<int>(), calls.size(), static_cast<int>(cuts), last_overdue);
+    EXPECT_LT(last_overdue, calls.size() - 10) << "rank " << facts["rank"];
+  }
+}
+
+TEST(Deadline, BestEffortReturnsInTimeWhenARankIsStopped) {
+  const auto all = stop_and_continue("best_effort");
+  ASSERT_EQ(all.size(), 4u);
+  expect_lossy_cuts(all);
+  expect_in_time(all, "total_ms", "best_effort, stopped");
+  expect_in_time(all, "wall_ms", "best_effort, stopped");
+  expect_recovery(all);
+}
+
+TEST(Deadline, BoundedReturnsInTimeWhenARankIsStopped) {
+  const auto all = stop_and_continue("bounded");
+  ASSERT_EQ(all.size(), 4u);
+  expect_lossy_cuts(all);
+  expect_in_time(all, "total_ms", "bounded, stopped");
+  expect_in_time(all, "wall_ms", "bounded, stopped");
+  expect_recovery(all);
+}
+
+TEST(Deadline, ExactNamesTheStoppedRank) {
+  const auto all = stop_and_continue("exact");
+  ASSERT_EQ(all.size(), 4u);
+  expect_exact_errors(all);
+  expect_in_time(all, "wall_ms", "exact, stopped");
+  expect_recovery(all);
+}
+
+TEST(Deadline, BestEffortReturnsInTimeWhenARankIsKilled) {
+  const auto all = kill_one("best_effort");
+  ASSERT_EQ(all.size(), 4u);
+  expect_lossy_cuts(all);
+  expect_in_time(all, "total_ms", "best_effort, killed");
+  expect_in_time(all, "wall_ms", "best_effort, killed");
+}
+
+TEST(Deadline, ExactNamesTheKilledRank) {
+  const auto all = kill_one("exact");
+  ASSERT_EQ(all.size(), 4u);
+  expect_exact_errors(all);
+  expect_in_time(all, "wall_ms", "exact, killed");
+}
+
+}  // namespace
+}  // namespace leeway::integration

@@ -1,0 +1,44 @@
+// Every collective operation once, with a result that can be checked bit for bit.
+#pragma once
+
+#include <cstdint>
+
+#include "integration/scenario.h"
+#include "integration/tally.h"
+#include "integration/tensor.h"
+
+namespace leeway::integration {
+
+// All ranks call the same functions with the same arguments in the same order.
+class EveryOperation {
+ public:
+  EveryOperation(Communicator& group, Tally& tally) : group_(group), tally_(tally) {}
+
+  // Blocks of `count` elements; operations with a block a rank hold size x count.
+  void run_all(DataType type, std::size_t count);
+
+  void all_reduce(DataType type, std::size_t count, ReduceOp op);
+  void reduce_scatter(DataType type, std::size_t count);
+  void all_gather(DataType type, std::size_t count);
+  void broadcast(DataType type, std::size_t count, Rank root);
+  void reduce(DataType type, std::size_t count, Rank root);
+  void gather(DataType type, std::size_t count, Rank root);
+  void scatter(DataType type, std::size_t count, Rank root);
+  void all_to_all(DataType type, std::size_t count);
+  void ring(DataType type, std::size_t count);  // send to the next rank, receive from the one before
+
+ private:
+  int size() const { return group_.size(); }
+  int self() const { return group_.rank(); }
+
+  Communicator& group_;
+  Tally& tally_;
+  std::uint32_t salt_ = 0;  // new data for every call
+};
+
+// What place i of a reduction over all ranks holds.
+int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt);
+// What one rank brings to it; products need factors that stay small, averages sums that divide.
+int part(ReduceOp op, int ranks, int rank, std::size_t i, std::uint32_t salt);
+
+}  // namespace leeway::integration

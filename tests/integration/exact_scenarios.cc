@@ -1,0 +1,114 @@
+// Scenarios whose results are checked bit for bit: every operation, many at once, two groups, several threads.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <thread>
+
+#include "integration/every_operation.h"
+
+namespace leeway::integration {
+namespace {
+
+constexpr std::array<DataType, kDataTypeCount> kAllTypes = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
+                                                            DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
+
+Facts with_counters(Facts facts, const Communicator& group) {
+  facts["rank"] = group.rank();
+  for (const auto& [name, value] : group.counters()) facts["counters"][name] = value;
+  return facts;
+}
+
+// An all_reduce under way, with what it must become.
+struct Pending {
+  Tensor data;
+  Tensor expected;
+  Work work;
+};
+
+Pending start_all_reduce(Communicator& group, std::size_t count, std::uint32_t salt) {
+  Pending pending{
+      Tensor(DataType::f32, count, [&](std::size_t i) { return contribution(group.rank(), i, salt); }),
+      Tensor(DataType::f32, count, [&](std::size_t i) { return reduced(ReduceOp::sum, group.size(), i, salt); }),
+      {}};
+  pending.work = group.all_reduce_async(pending.data.view());
+  return pending;
+}
+
+}  // namespace
+
+// elements_max: the largest block, in float32 elements.
+Facts collectives(const Arguments& arguments) {
+  const auto group = join();
+  const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));
+  Tally tally;
+  EveryOperation every(*group, tally);
+  for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{250}, std::size_t{16'384}, largest}) {
+    every.run_all(DataType::f32, std::min(count, largest));
+  }
+  for (DataType type : kAllTypes) every.run_all(type, 1001);
+  every.all_reduce(DataType::f32, 4 * largest, ReduceOp::sum);
+  return with_counters(tally.facts(), *group);
+}
+
+// More operations than may be open at once (limits::kOpenRoundsMax), of mixed sizes and kinds.
+Facts in_flight(const Arguments& arguments) {
+  const auto group = join();
+  const auto operations = static_cast<std::uint32_t>(arguments.number("operations", 40));
+  Tally tally;
+  std::deque<Pending> pending;
+  for (std::uint32_t k = 0; k < operations; ++k) pending.push_back(start_all_reduce(*group, 1 + 977 * k, k));
+  EveryOperation(*group, tally).ring(DataType::f32, 5000);  // its own numbering: does not wait for the others
+  for (auto at = pending.rbegin(); at != pending.rend(); ++at) {
+    const auto outcome = at->work.wait();
+    tally.add("all_reduce_async", outcome, at->data.wrong(at->expected));
+  }
+  return with_counters(tally.facts(), *group);
+}
+
+// A second group meets at the next port; both work at the same time.
+Facts two_groups(const Arguments&) {
+  const Options first_options = environment_options();
+  const auto first = join(first_options);
+  Options second_options = first_options;
+  const std::size_t colon = second_options.rendezvous.rfind(':') + 1;
+  const int next_port = std::stoi(second_options.rendezvous.substr(colon)) + 1;
+  second_options.rendezvous.replace(colon, std::string::npos, std::to_string(next_port));
+  second_options.communicator_name = "second";
+  const auto second = join(second_options);
+  Tally first_tally;
+  Tally second_tally;
+  std::thread beside([&] { EveryOperation(*second, second_tally).run_all(DataType::f32, 20'000); });
+  EveryOperation(*first, first_tally).run_all(DataType::f32, 20'000);
+  beside.join();
+  Facts facts = with_counters(first_tally.facts(), *first);
+  facts["second"] = second_tally.facts();
+  return facts;
+}
+
+// One thread runs collectives, one sends round the ring, one reads the counters.
+Facts threads(const Arguments& arguments) {
+  const auto group = join();
+  const auto rounds = arguments.number("rounds", 30);
+  Tally ring_tally;
+  Tally collective_tally;
+  std::jthread watcher([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      static_cast<void>(group->counters());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  std::thread ring([&] {
+    EveryOperation every(*group, ring_tally);
+    for (std::int64_t k = 0; k < rounds; ++k) every.ring(DataType::i32, 3000);
+  });
+  EveryOperation every(*group, collective_tally);
+  for (std::int64_t k = 0; k < rounds; ++k) every.all_reduce(DataType::f32, 10'000, ReduceOp::sum);
+  ring.join();
+  watcher.request_stop();
+  watcher.join();
+  Facts facts = with_counters(collective_tally.facts(), *group);
+  facts["ring"] = ring_tally.facts();
+  return facts;
+}
+
+}  // namespace leeway::integration

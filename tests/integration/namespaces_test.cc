@@ -1,0 +1,107 @@
+// Hosts in network namespaces, true packets, true loss in the kernel: lossy and exact are right, and ranks behind
+// narrower links or a router join as they are.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "integration/lossy_expectation.h"
+#include "integration/network_lab.h"
+#include "integration/rank_group.h"
+
+namespace leeway::integration {
+namespace {
+
+constexpr std::chrono::seconds kPatience(60);
+constexpr double kLoss = 0.05;
+
+class Namespaces : public testing::Test {
+ protected:
+  bool build(const LabPlan& plan) {
+    std::string obstacle;
+    lab_ = NetworkLab::create(plan, obstacle);
+    if (lab_ == nullptr) skip_reason_ = obstacle;
+    return lab_ != nullptr;
+  }
+
+  std::vector<Facts> run(const std::vector<std::string>& scenario) {
+    RankSetup setup{.scenario = scenario, .rendezvous = lab_->address_of(0) + ":29400"};
+    for (int host = 0; host < setup.ranks; ++host) setup.prefix_of.push_back(lab_->prefix_of(host));
+    RankGroup group(setup);
+    return group.finish(kPatience);
+  }
+
+  std::unique_ptr<NetworkLab> lab_;
+  std::string skip_reason_;
+};
+
+void expect_exact(const std::vector<Facts>& all) {
+  for (const Facts& facts : all) {
+    ASSERT_TRUE(facts.is_object());
+    EXPECT_EQ(facts["problems"], Facts::array()) << facts;
+    EXPECT_EQ(facts["wrong"], 0u);
+  }
+}
+
+TEST_F(Namespaces, EveryOperationIsExactWhenTheKernelDropsDatagrams) {
+  if (!build({.loss_permille = 50})) GTEST_SKIP() << skip_reason_;
+  const auto all = run({"collectives"});
+  expect_exact(all);
+  const auto drops = lab_->drops();
+  std::printf("exact, 4 hosts: kernel dropped %llu of %llu datagrams; first-pass loss seen by rank 0: %.4f\n",
+              static_cast<unsigned long long>(drops.dropped), static_cast<unsigned long long>(drops.seen),
+              all[0].value("loss_first_pass", -1.0));
+  EXPECT_NEAR(static_cast<double>(drops.dropped) / static_cast<double>(drops.seen), kLoss, 0.015);
+}
+
+TEST_F(Namespaces, LossyAveragesHaveTheErrorOfTheKernelsLoss) {
+  if (!build({.loss_permille = 50})) GTEST_SKIP() << skip_reason_;
+  const auto all = run({"lossy_average", "delivery=best_effort", "rounds=20"});
+  expect_lossy_average(all, kLoss);
+  for (const Facts& facts : all) {
+    if (!facts.is_object()) continue;
+    EXPECT_EQ(facts["datagram_bytes"], 1472u);
+    EXPECT_NEAR(facts["loss_first_pass"].get<double>(), kLoss, 0.01) << facts;
+    std::printf("lossy, rank %d: loss %.4f seen, nmse %.5f, mean error %.1f standard errors\n",
+                facts["rank"].get<int>(), facts["loss_first_pass"].get<double>(), facts["nmse"].get<double>(),
+                facts["mean_error"].get<double>() / facts["standard_error"].get<double>());
+  }
+}
+
+TEST_F(Namespaces, ExactAveragesAreEqualOnAllHosts) {
+  if (!build({.loss_permille = 50})) GTEST_SKIP() << skip_reason_;
+  const auto all = run({"lossy_average", "delivery=exact", "rounds=5"});
+  for (const Facts& facts : all) {
+    ASSERT_TRUE(facts.is_object());
+    EXPECT_EQ(facts["digest"], all[0]["digest"]);
+    EXPECT_LT(facts["nmse"], 1e-13);
+  }
+}
+
+TEST_F(Namespaces, TheNarrowestLinkDecidesTheDatagramSize) {
+  if (!build({.loss_permille = 50, .mtu_of = {1500, 1500, 1500, 1400}})) GTEST_SKIP() << skip_reason_;
+  const auto all = run({"lossy_average", "delivery=exact", "rounds=3"});
+  for (const Facts& facts : all) {
+    ASSERT_TRUE(facts.is_object());
+    EXPECT_EQ(facts["datagram_bytes"], 1400u - 28u) << facts;
+    EXPECT_EQ(facts["digest"], all[0]["digest"]);
+    EXPECT_LT(facts["nmse"], 1e-13);
+  }
+}
+
+TEST_F(Namespaces, HostsBehindARouterMeet) {
+  if (!build({.join = Join::router, .loss_permille = 50})) GTEST_SKIP() << skip_reason_;
+  expect_exact(run({"collectives", "elements_max=20000"}));
+}
+
+TEST(NetworkLab, LeavesNothingBehind) {
+  std::string obstacle;
+  auto lab = NetworkLab::create({.hosts = 1}, obstacle);
+  if (lab == nullptr) GTEST_SKIP() << obstacle;
+  const std::string name = lab->prefix_of(0).back();
+  EXPECT_NE(run_command({"ip", "netns", "list"}).output.find(name), std::string::npos);
+  lab.reset();
+  EXPECT_EQ(run_command({"ip", "netns", "list"}).output.find(name), std::string::npos);
+}
+
+}  // namespace
+}  // namespace leeway::integration

@@ -1,0 +1,62 @@
+// Hosts made of network namespaces, joined by a bridge or by a router, with true packets and true loss.
+//
+// Everything lies in namespaces with names of this process, which the destructor deletes; the machine's own network is
+// never touched. What a killed test left behind is deleted by the next one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace leeway::integration {
+
+enum class Join { bridge, router };
+
+struct LabPlan {
+  int hosts = 4;
+  Join join = Join::bridge;
+  int loss_permille = 0;        // of UDP datagrams, at every host's input
+  std::vector<int> mtu_of;      // of one host's link each; default 1500. May be shorter than `hosts`.
+};
+
+class NetworkLab {
+ public:
+  // Null, with the reason in `obstacle`, where this machine does not permit namespaces or lacks a tool. Any later
+  // failure is a failure of the test.
+  static std::unique_ptr<NetworkLab> create(const LabPlan& plan, std::string& obstacle);
+  ~NetworkLab();
+  NetworkLab(const NetworkLab&) = delete;
+  NetworkLab& operator=(const NetworkLab&) = delete;
+
+  std::string address_of(int host) const;
+  std::vector<std::string> prefix_of(int host) const;  // command words that put what follows on that host
+
+  // Since creation, over all hosts: UDP datagrams that arrived at the input rule, and those it dropped.
+  struct Drops {
+    std::uint64_t seen = 0;
+    std::uint64_t dropped = 0;
+  };
+  Drops drops() const;
+
+ private:
+  explicit NetworkLab(const LabPlan& plan);
+  bool permitted();
+  bool build();
+  bool add_namespace(const std::string& name);
+  bool add_host(int host);
+  bool join_by_bridge(int host);
+  bool join_by_router(int host);
+  bool make_packets_true(const std::string& name, const std::string& device);
+  bool lose_datagrams(int host);
+  bool run(const std::vector<std::string>& words);  // false, with obstacle_ set, when it fails
+  std::string host_name(int host) const;
+  std::string middle_name() const;
+  int mtu(int host) const;
+
+  LabPlan plan_;
+  std::string obstacle_;
+  std::vector<std::string> namespaces_;
+};
+
+}  // namespace leeway::integration

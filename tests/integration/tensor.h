@@ -1,0 +1,66 @@
+// Tensors of small whole numbers, which every element type holds exactly and which add up without rounding, so that any
+// wrong element is a wrong bit.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "codec/element.h"
+#include "leeway/types.h"
+
+namespace leeway::integration {
+
+class Tensor {
+ public:
+  Tensor(DataType type, std::size_t count) : type_(type), count_(count), bytes_(count * size_of(type)) {}
+
+  // value_of(i) is a small whole number >= 0; results up to 127 are exact in every type.
+  template <typename ValueOf>
+  Tensor(DataType type, std::size_t count, ValueOf&& value_of) : Tensor(type, count) {
+    for (std::size_t i = 0; i < count; ++i) set(i, static_cast<int>(value_of(i)));
+  }
+
+  TensorView view() { return {bytes_.data(), count_, type_}; }
+
+  // Elements whose bits differ; both tensors have one type and size.
+  std::uint64_t wrong(const Tensor& expected) const {
+    std::uint64_t differing = 0;
+    const std::size_t element = size_of(type_);
+    for (std::size_t at = 0; at < bytes_.size(); at += element) {
+      differing += std::memcmp(&bytes_[at], &expected.bytes_[at], element) != 0;
+    }
+    return differing;
+  }
+
+ private:
+  void set(std::size_t i, int value) {
+    switch (type_) {
+      case DataType::f32: return store(i, static_cast<float>(value));
+      case DataType::f64: return store(i, static_cast<double>(value));
+      case DataType::f16: return store(i, codec::half_from_float(static_cast<float>(value)));
+      case DataType::bf16: return store(i, codec::bfloat16_from_float(static_cast<float>(value)));
+      case DataType::i8: return store(i, static_cast<std::int8_t>(value));
+      case DataType::i32: return store(i, static_cast<std::int32_t>(value));
+      case DataType::i64: return store(i, static_cast<std::int64_t>(value));
+      case DataType::u8: return store(i, static_cast<std::uint8_t>(value));
+    }
+  }
+
+  template <typename T>
+  void store(std::size_t i, T value) {
+    std::memcpy(&bytes_[i * sizeof(T)], &value, sizeof(T));
+  }
+
+  DataType type_;
+  std::size_t count_;
+  std::vector<std::byte> bytes_;
+};
+
+// What rank `rank` brings at place i: 0 .. 15, different for ranks, places and salts.
+inline int contribution(int rank, std::size_t i, std::uint32_t salt) {
+  const std::uint64_t mixed = (i * 4 + static_cast<std::uint64_t>(rank) + salt * 7919ull) * 0x9E3779B97F4A7C15ull;
+  return static_cast<int>(mixed >> 60);
+}
+
+}  // namespace leeway::integration
