@@ -1,0 +1,269 @@
+// Datagrams that nobody of the group would send, or not now. Refused or ignored, counted, and without any effect.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/philox.h"
+#include "support/datagram_view.h"
+#include "support/float_all_reduce.h"
+
+namespace leeway::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::copy_of;
+using testing::data_header_of;
+using testing::EngineGroup;
+using testing::FloatAllReduce;
+using testing::forge_data;
+using testing::GroupOptions;
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint32_t kEpoch = 77;
+constexpr std::size_t kPayload = 1408;
+
+class Intruder : public ::testing::Test {
+ protected:
+  // An operation stands open at rank 0: rank 1 has not joined.
+  void SetUp() override { call_.submit(group_, 0); }
+
+  std::uint64_t refused(wire::Refusal reason) const { return counters().refused[static_cast<int>(reason)]; }
+  const EndpointCounters& counters() const { return group_.engine(0).endpoint().counters(); }
+  wire::DataHeader plausible() const {
+    wire::DataHeader header;
+    header.flow_packets = 29;  // 20000 elements, half of them ours, 352 a packet
+    header.tag_digest = digest_;
+    return header;
+  }
+  void inject(const Bytes& datagram, Rank from = 1) { group_.inject(0, from, datagram); }
+  void expect_unharmed() {
+    call_.submit(group_, 1);
+    EXPECT_TRUE(call_.finish(group_, 1s));
+  }
+
+  mutable EngineGroup group_{GroupOptions{.size = 2}};
+  FloatAllReduce call_{2, 20000};
+  std::uint32_t digest_ = 0;
+};
+
+TEST_F(Intruder, WrongEpochVersionRouteOrChecksumIsRefusedByName) {
+  inject(forge_data(kEpoch + 1, 1, 0, plausible(), kPayload));
+  inject(forge_data(kEpoch, 1, 1, plausible(), kPayload));
+  inject(forge_data(kEpoch, 0, 0, plausible(), kPayload));
+  inject(forge_data(kEpoch, 9, 0, plausible(), kPayload), 1);
+  Bytes version = forge_data(kEpoch, 1, 0, plausible(), kPayload);
+  version[2] = std::byte{9};
+  inject(version);
+  Bytes corrupt = forge_data(kEpoch, 1, 0, plausible(), kPayload);
+  corrupt[700] ^= std::byte{1};
+  inject(corrupt);
+  inject(Bytes(5));
+  inject(Bytes(10000));
+  EXPECT_EQ(refused(wire::Refusal::epoch), 1u);
+  EXPECT_EQ(refused(wire::Refusal::misrouted), 3u);
+  EXPECT_EQ(refused(wire::Refusal::version), 1u);
+  EXPECT_EQ(refused(wire::Refusal::checksum), 1u);
+  EXPECT_EQ(refused(wire::Refusal::truncated), 1u);
+  EXPECT_EQ(refused(wire::Refusal::oversized), 1u);
+  EXPECT_EQ(counters().data_received, 0u);
+  EXPECT_FALSE(group_.engine(0).endpoint().heard(1));
+  expect_unharmed();
+}
+
+TEST_F(Intruder, SourceThatIsNotTheSendersAddressIsRefused) {
+  EngineGroup group(GroupOptions{.size = 3});
+  group.inject(0, 2, forge_data(kEpoch, 1, 0, plausible(), kPayload));
+  EXPECT_EQ(group.engine(0).endpoint().counters().refused[static_cast<int>(wire::Refusal::misrouted)], 1u);
+}
+
+TEST_F(Intruder, FutureRoundsAreCountedOrKeptWithinTheirShare) {
+  wire::DataHeader header = plausible();
+  header.round = 1 + limits::kOpenRoundsMax;
+  inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  EXPECT_EQ(counters().future_round, 1u);
+  header.round = 1 + limits::kOpenRoundsMax - 1;
+  for (std::uint32_t i = 0; i < limits::kEarlySlotsPerPeer + 3; ++i) inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  EXPECT_EQ(counters().early_kept, limits::kEarlySlotsPerPeer);
+  EXPECT_EQ(counters().early_dropped, 3u);
+}
+
+TEST_F(Intruder, FieldsOutsideTheirRangeAreRefusedBeforeTheyAreUsed) {
+  wire::DataHeader header = plausible();
+  header.index = header.flow_packets;
+  inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  header = plausible();
+  header.weight = -1.0f;
+  inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  EXPECT_EQ(refused(wire::Refusal::field), 2u);
+  expect_unharmed();
+}
+
+class Tampered : public ::testing::Test {
+ protected:
+  // Catches one genuine packet of rank 1 for rank 0, lets `tamper` change its header, and sends the result instead.
+  void run(const std::function<void(wire::DataHeader&, std::size_t& payload_bytes)>& tamper) {
+    EngineGroup group(GroupOptions{.size = 2});
+    bool done = false;
+    Bytes changed;
+    group.filter = [&](Rank from, Rank, ByteSpan datagram) {
+      auto header = data_header_of(datagram);
+      if (!header || from != 1 || done) return true;
+      std::size_t payload_bytes = datagram.size() - wire::kDataHeaderBytes;
+      tamper(*header, payload_bytes);
+      changed = forge_data(kEpoch, 1, 0, *header, payload_bytes);
+      done = true;
+      return false;
+    };
+    FloatAllReduce call(2, 20000);
+    call.submit_all(group);
+    group.run_until([&] { return !changed.empty(); });
+    group.inject(0, 1, changed);
+    counters_ = group.engine(0).endpoint().counters();
+    EXPECT_TRUE(call.finish(group, 1s)) << "the genuine packet is repaired, the other was not used";
+  }
+  EndpointCounters counters_;
+};
+
+TEST_F(Tampered, OtherOperationIsRefused) {
+  run([](wire::DataHeader& header, std::size_t&) { header.tag_digest ^= 1; });
+  EXPECT_EQ(counters_.refused_plan, 1u);
+}
+TEST_F(Tampered, OtherFlowLengthIsRefused) {
+  run([](wire::DataHeader& header, std::size_t&) { header.flow_packets += 1; });
+  EXPECT_EQ(counters_.refused_plan, 1u);
+}
+TEST_F(Tampered, IndexBeyondOurPlanIsRefused) {
+  run([](wire::DataHeader& header, std::size_t&) { header.flow_packets = 4000, header.index = 3999; });
+  EXPECT_EQ(counters_.refused_plan, 1u);
+}
+TEST_F(Tampered, OtherCodecIsRefused) {
+  run([](wire::DataHeader& header, std::size_t&) { header.codec = 3; });
+  EXPECT_EQ(counters_.refused_plan, 1u);
+}
+TEST_F(Tampered, ShorterPayloadIsRefused) {
+  run([](wire::DataHeader&, std::size_t& payload_bytes) { payload_bytes -= 4; });
+  EXPECT_EQ(counters_.refused_plan, 1u);
+}
+TEST_F(Tampered, LongerPayloadIsRefused) {
+  run([](wire::DataHeader&, std::size_t& payload_bytes) { payload_bytes += 4; });
+  EXPECT_EQ(counters_.refused_plan, 1u);
+}
+TEST_F(Tampered, EmptyPayloadIsRefused) {
+  run([](wire::DataHeader&, std::size_t& payload_bytes) { payload_bytes = 0; });
+  EXPECT_EQ(counters_.refused_plan, 1u);
+}
+TEST_F(Tampered, PhaseThatTheOperationHasNotIsNotPartOfIt) {
+  run([](wire::DataHeader& header, std::size_t&) { header.kind = wire::FlowKind::point; });
+  EXPECT_EQ(counters_.refused_plan, 0u);
+  EXPECT_EQ(counters_.early_kept, 1u) << "kept for a message that may still be asked for";
+}
+
+TEST(EndpointClosedRound, DataOfItAreCountedAndAnsweredByAReport) {
+  EngineGroup group(GroupOptions{.size = 2});
+  std::vector<Bytes> copies;
+  group.filter = [&](Rank from, Rank, ByteSpan datagram) {
+    if (from == 1 && testing::is_data(datagram)) copies.push_back(copy_of(datagram));
+    return true;
+  };
+  FloatAllReduce call(2, 20000);
+  call.submit_all(group);
+  ASSERT_TRUE(call.finish(group));
+  ASSERT_TRUE(group.settle());
+  const auto before = group.engine(0).endpoint().counters();
+  for (const Bytes& copy : copies) group.inject(0, 1, copy);
+  group.run_until([] { return false; }, 5ms);
+  const auto& after = group.engine(0).endpoint().counters();
+  EXPECT_EQ(after.closed_round - before.closed_round, copies.size());
+  EXPECT_GT(after.reports_sent, before.reports_sent);
+  EXPECT_TRUE(call.holds_sum());
+}
+
+TEST(EndpointReports, ClaimsOfMoreThanWasSentAreCountedAndIgnored) {
+  EngineGroup group(GroupOptions{.size = 2});
+  FloatAllReduce call(2, 20000);
+  call.submit(group, 0);
+  wire::Report report;
+  report.largest_sequence = 1000000;
+  report.received = 1000000;
+  report.opened_below = 1;
+  Bytes datagram(limits::kDatagramBytesMax);
+  datagram.resize(wire::encode_report({wire::PacketType::report, kEpoch, 1, 0, 1}, report, datagram));
+  group.inject(0, 1, datagram);
+  EXPECT_EQ(group.engine(0).endpoint().counters().refused_report, 1u);
+  EXPECT_EQ(group.engine(0).endpoint().link(1).peer_opened_below, 0u) << "nothing of it is believed";
+  call.submit(group, 1);
+  EXPECT_TRUE(call.finish(group, 1s));
+}
+
+TEST(EndpointReports, CopiesAndOldOnesChangeNothing) {
+  EngineGroup group(GroupOptions{.size = 2});
+  std::vector<std::pair<Rank, Bytes>> reports;
+  group.filter = [&](Rank, Rank to, ByteSpan datagram) {
+    if (testing::type_of(datagram) == wire::PacketType::report) reports.emplace_back(to, copy_of(datagram));
+    return true;
+  };
+  for (int round = 0; round < 5; ++round) {
+    FloatAllReduce call(2, 50000);
+    call.submit_all(group);
+    for (const auto& [to, bytes] : std::vector(reports)) group.inject(to, static_cast<Rank>(1 - to), bytes);
+    ASSERT_TRUE(call.finish(group, 1s));
+  }
+  EXPECT_GT(reports.size(), 10u);
+}
+
+TEST(EndpointRepairRequests, BeyondTheFlowOrOfNoRoundAreIgnored) {
+  EngineGroup group(GroupOptions{.size = 2});
+  FloatAllReduce call(2, 20000);
+  call.submit(group, 0);
+  const auto inject = [&](const wire::Repair& repair, std::size_t words) {
+    Bytes datagram(limits::kDatagramBytesMax);
+    datagram.resize(wire::encode_repair({wire::PacketType::repair, kEpoch, 1, 0, 1}, repair,
+                                        std::vector<std::uint64_t>(words, ~std::uint64_t{0}), datagram));
+    group.inject(0, 1, datagram);
+  };
+  inject({.round = 0, .kind = wire::FlowKind::reduce, .attempt = 1, .base = 64}, 100);
+  inject({.round = 0, .kind = wire::FlowKind::spread, .attempt = 1, .base = 0}, 1);
+  inject({.round = 5, .kind = wire::FlowKind::reduce, .attempt = 1, .base = 0}, 1);
+  inject({.round = 0, .kind = wire::FlowKind::point, .attempt = 1, .base = 0}, 1);
+  group.run_until([] { return false; }, 5ms);
+  EXPECT_EQ(group.engine(0).endpoint().counters().repairs_sent, 0u);
+  EXPECT_EQ(group.engine(0).endpoint().counters().repair_requests, 4u);
+  call.submit(group, 1);
+  EXPECT_TRUE(call.finish(group, 1s));
+}
+
+// Genuine datagrams with random bytes changed and the checksum made to fit, while operations run: an authentic peer gone
+// mad. Nothing may crash or hang; sanitizers watch the memory.
+TEST(EndpointFuzz, AuthenticNonsenseNeitherCrashesNorHangs) {
+  for (std::uint32_t seed = 0; seed < 30; ++seed) {
+    EngineGroup group(GroupOptions{.size = 3});
+    std::uint32_t sent = 0;
+    std::vector<std::pair<Rank, Bytes>> nonsense;
+    group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
+      const std::uint64_t draw = keyed_hash(seed, ++sent, 0, 0, 0);
+      if (from == 2 && draw % 4 == 0) {
+        Bytes bytes = copy_of(datagram);
+        for (std::uint32_t i = 0; i < 1 + draw % 3; ++i) {
+          const std::uint64_t where = keyed_hash(seed, sent, 0, i, 1);
+          bytes[8 + where % (std::min<std::size_t>(bytes.size(), 80) - 8)] ^= static_cast<std::byte>(1 << (where >> 60));
+        }
+        const std::size_t header = testing::is_data(datagram) ? wire::kDataHeaderBytes : bytes.size();
+        std::uint32_t crc = crc32c(ByteSpan(bytes).subspan(header));
+        crc = crc32c(ByteSpan(bytes).subspan(8, header - 8), crc32c(ByteSpan(bytes).first(4), crc));
+        std::memcpy(bytes.data() + 4, &crc, sizeof(crc));
+        nonsense.emplace_back(to, std::move(bytes));
+      }
+      return true;
+    };
+    FloatAllReduce call(3, 20000, seed % 2 == 0 ? exact(200ms) : best_effort(200ms));
+    call.submit_all(group);
+    const auto done = [&] {
+      for (auto& [to, bytes] : std::exchange(nonsense, {})) group.inject(to, 2, bytes);
+      return std::all_of(call.requests().begin(), call.requests().end(), [](auto* request) { return request->done; });
+    };
+    EXPECT_TRUE(group.run_until(done, 200ms + Duration(limits::kTickNs))) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace leeway::protocol

@@ -1,0 +1,196 @@
+// Many operations, several kinds at once, and leaving.
+#include <gtest/gtest.h>
+
+#include "base/limits.h"
+#include "support/float_all_reduce.h"
+
+namespace leeway::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+using collective::OperationKind;
+using collective::OperationSpec;
+using collective::Request;
+using testing::EngineGroup;
+using testing::FloatAllReduce;
+using testing::GroupOptions;
+
+GroupOptions network(int size, double loss = 0.0) {
+  GroupOptions options{.size = size};
+  options.faults.loss = loss;
+  return options;
+}
+
+TEST(EndpointRounds, MoreThanMayBeOpenQueueUpAndAllFinish) {
+  for (const double loss : {0.0, 0.2}) {
+    EngineGroup group(network(3, loss));
+    std::vector<std::unique_ptr<FloatAllReduce>> calls;
+    for (int i = 0; i < 3 * limits::kOpenRoundsMax; ++i) {
+      calls.push_back(std::make_unique<FloatAllReduce>(3, 100 + 977 * i));
+      calls.back()->submit_all(group);
+      for (Rank rank = 0; rank < 3; ++rank) {
+        EXPECT_LE(group.engine(rank).endpoint().open_rounds(), limits::kOpenRoundsMax);
+      }
+    }
+    EXPECT_EQ(group.engine(0).endpoint().open_rounds(), limits::kOpenRoundsMax);
+    for (auto& call : calls) EXPECT_TRUE(call->finish(group));
+    for (std::size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(calls[i]->report(0).sequence, i);
+    EXPECT_TRUE(group.settle());
+  }
+}
+
+TEST(EndpointRounds, RanksMayBeManyOperationsApart) {
+  EngineGroup group(network(2));
+  std::vector<std::unique_ptr<FloatAllReduce>> calls;
+  for (int i = 0; i < 30; ++i) {
+    calls.push_back(std::make_unique<FloatAllReduce>(2, 3000));
+    calls.back()->submit(group, 0);
+  }
+  group.run_until([] { return false; }, 20ms);
+  for (auto& call : calls) call->submit(group, 1);
+  for (auto& call : calls) EXPECT_TRUE(call->finish(group));
+}
+
+TEST(EndpointRounds, AThousandSmallOnesOverALossyNetwork) {
+  EngineGroup group(network(3, 0.05));
+  for (int i = 0; i < 1000; ++i) {
+    FloatAllReduce call(3, 10);
+    call.submit_all(group);
+    ASSERT_TRUE(call.finish(group, 10s)) << i;
+  }
+}
+
+TEST(EndpointRounds, TwoGroupsInOneProcessAreIndependent) {
+  EngineGroup one(network(3)), other(network(2));
+  FloatAllReduce first(3, 5000), second(2, 5000);
+  first.submit_all(one);
+  second.submit(other, 0);
+  EXPECT_TRUE(first.finish(one));
+  EXPECT_FALSE(second.requests()[0]->done);
+  second.submit(other, 1);
+  EXPECT_TRUE(second.finish(other));
+}
+
+class Messages : public ::testing::Test {
+ protected:
+  Request& send(EngineGroup& group, Rank from, Rank to, std::vector<float>& data) {
+    OperationSpec spec{.kind = OperationKind::send, .peer = to};
+    spec.input = std::span(data);
+    return group.submit(from, spec);
+  }
+  Request& receive(EngineGroup& group, Rank to, Rank from, std::vector<float>& data) {
+    OperationSpec spec{.kind = OperationKind::recv, .peer = from};
+    spec.output = std::span(data);
+    return group.submit(to, spec);
+  }
+};
+
+TEST_F(Messages, AreMatchedInOrderPerPairWhateverHappensElsewhere) {
+  for (const double loss : {0.0, 0.2}) {
+    EngineGroup group(network(3, loss));
+    std::vector<std::vector<float>> out, in;
+    for (int i = 0; i < 8; ++i) {
+      out.emplace_back(500 * (i + 1), static_cast<float>(i));
+      in.emplace_back(500 * (i + 1), -1.0f);
+    }
+    FloatAllReduce call(3, 5000);
+    std::vector<Request*> requests;
+    for (int i = 0; i < 4; ++i) requests.push_back(&send(group, 0, 1, out[i]));
+    call.submit(group, 1);
+    for (int i = 4; i < 8; ++i) requests.push_back(&send(group, 0, 2, out[i]));
+    call.submit(group, 0);
+    for (int i = 4; i < 8; ++i) requests.push_back(&receive(group, 2, 0, in[i]));
+    call.submit(group, 2);
+    for (int i = 0; i < 4; ++i) requests.push_back(&receive(group, 1, 0, in[i]));
+    ASSERT_TRUE(group.run(requests));
+    for (const Request* request : requests) EXPECT_TRUE(request->status.ok()) << request->status.text();
+    EXPECT_EQ(in, out);
+    EXPECT_TRUE(call.finish(group));
+  }
+}
+
+TEST_F(Messages, CrossingOnesDoNotMeetEachOther) {
+  EngineGroup group(network(2, 0.1));
+  std::vector<float> a(30000, 1.0f), b(20000, 2.0f), at_b(30000), at_a(20000);
+  const std::vector<Request*> requests = {&send(group, 0, 1, a), &send(group, 1, 0, b), &receive(group, 1, 0, at_b),
+                                          &receive(group, 0, 1, at_a)};
+  ASSERT_TRUE(group.run(requests));
+  EXPECT_EQ(at_b, a);
+  EXPECT_EQ(at_a, b);
+}
+
+TEST_F(Messages, ALargeOneWaitsForItsReceiverAndASmallOneDoesNot) {
+  EngineGroup group(network(2));
+  std::vector<float> large(100000, 1.0f), small(10, 2.0f), large_in(100000), small_in(10);
+  Request& small_sent = send(group, 0, 1, small);
+  Request& large_sent = send(group, 0, 1, large);
+  group.run_until([] { return false; }, 10ms);
+  EXPECT_TRUE(small_sent.done);
+  EXPECT_FALSE(large_sent.done);
+  small.assign(10, -9.0f);  // the caller may use its memory again
+  Request& small_received = receive(group, 1, 0, small_in);
+  Request& large_received = receive(group, 1, 0, large_in);
+  ASSERT_TRUE(group.run({&large_sent, &small_received, &large_received}));
+  EXPECT_EQ(small_in, std::vector<float>(10, 2.0f));
+  EXPECT_EQ(large_in, large);
+}
+
+TEST(EndpointGoodbye, ExactOperationsFailNamingWhoLeftAndLossyOnesReturn) {
+  for (const bool lossy : {false, true}) {
+    EngineGroup group(network(3));
+    FloatAllReduce call(3, 50000, lossy ? best_effort(10s) : exact(10s));
+    call.submit(group, 0);
+    call.submit(group, 1);
+    group.run_until([] { return false; }, 5ms);
+    group.engine(2).endpoint().say_goodbye(group.now());
+    ASSERT_TRUE(group.run(call.requests(), 1s)) << "nobody waits for the deadline";
+    for (const Request* request : call.requests()) {
+      if (lossy) {
+        EXPECT_TRUE(request->status.ok()) << request->status.text();
+      } else {
+        EXPECT_EQ(request->status.code(), StatusCode::kPeerLost);
+        EXPECT_NE(request->status.text().find("rank 2 left"), std::string_view::npos) << request->status.text();
+        EXPECT_NE(request->status.text().find("all_reduce"), std::string_view::npos);
+      }
+    }
+  }
+}
+
+TEST(EndpointGoodbye, LaterOperationsFailAtOnceToo) {
+  EngineGroup group(network(2));
+  group.engine(1).endpoint().say_goodbye(group.now());
+  group.run_until([] { return false; }, 5ms);
+  FloatAllReduce call(2, 50000, exact(10s));
+  call.submit(group, 0);
+  ASSERT_TRUE(group.run(call.requests(), 1s));
+  EXPECT_EQ(call.requests()[0]->status.code(), StatusCode::kPeerLost) << call.requests()[0]->status.text();
+}
+
+TEST(EndpointCancel, FailsWhatIsOpenAndWhatIsQueued) {
+  EngineGroup group(network(2));
+  std::vector<std::unique_ptr<FloatAllReduce>> calls;
+  for (int i = 0; i < limits::kOpenRoundsMax + 3; ++i) {
+    calls.push_back(std::make_unique<FloatAllReduce>(2, 1000));
+    calls.back()->submit(group, 0);
+  }
+  group.engine(0).cancel_all(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
+  for (auto& call : calls) {
+    EXPECT_TRUE(call->requests()[0]->done);
+    EXPECT_EQ(call->requests()[0]->status.code(), StatusCode::kCancelled);
+  }
+  EXPECT_TRUE(group.engine(0).idle());
+}
+
+TEST(EndpointProbe, IsAnsweredAndMeasuresTheRoundTrip) {
+  EngineGroup group(network(4));
+  group.engine(0).endpoint().probe_all();
+  group.run_until([&] { return group.engine(0).endpoint().peers_heard() == 3; }, 1s);
+  EXPECT_EQ(group.engine(0).endpoint().peers_heard(), 3);
+  for (Rank peer = 1; peer < 4; ++peer) {
+    EXPECT_TRUE(group.engine(0).endpoint().link(peer).rtt.measured());
+    EXPECT_EQ(group.engine(0).endpoint().link(peer).rtt.smoothed(), 2 * GroupOptions().delay);
+  }
+}
+
+}  // namespace
+}  // namespace leeway::protocol

@@ -1,0 +1,58 @@
+#include <gtest/gtest.h>
+
+#include "protocol/link.h"
+
+namespace leeway::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(RoundTripSample, TheFirstReplacesTheGuess) {
+  RoundTrip rtt(10ms);
+  EXPECT_FALSE(rtt.measured());
+  EXPECT_EQ(rtt.smoothed(), 10ms);
+  rtt.on_sample(200us);
+  EXPECT_TRUE(rtt.measured());
+  EXPECT_EQ(rtt.smoothed(), 200us);
+}
+
+TEST(RoundTripSample, FollowsRfc6298) {
+  RoundTrip rtt(10ms);
+  double smoothed = 1e6, variation = 5e5;
+  rtt.on_sample(1ms);
+  for (const double sample : {2e6, 1.5e6, 4e6, 1e6, 1e6}) {
+    rtt.on_sample(Duration(static_cast<std::int64_t>(sample)));
+    variation += (std::abs(smoothed - sample) - variation) / 4;
+    smoothed += (sample - smoothed) / 8;
+    EXPECT_NEAR(static_cast<double>(rtt.smoothed().count()), smoothed, 5.0);
+    const double timeout = smoothed + std::max(4 * variation, static_cast<double>(limits::kTickNs));
+    EXPECT_NEAR(static_cast<double>(rtt.timeout().count()), timeout, 25.0);
+  }
+}
+
+TEST(RoundTripTimeout, DoublesWithEveryTryUpToSixtyFourTimes) {
+  RoundTrip rtt(10ms);
+  rtt.on_sample(1ms);
+  for (std::uint32_t tries = 0; tries <= 6; ++tries) EXPECT_EQ(rtt.timeout(tries), rtt.timeout() * (1 << tries));
+  EXPECT_EQ(rtt.timeout(1000), rtt.timeout() * 64);
+}
+
+TEST(RoundTripSample, NonsenseOfAPeerDoesNotMakeTimeRunBackwards) {
+  RoundTrip rtt(10ms);
+  rtt.on_sample(-5s);  // a peer that claims to have waited longer than the round took
+  EXPECT_GT(rtt.smoothed(), 0ns);
+  EXPECT_GE(rtt.timeout(), Duration(limits::kTickNs));
+}
+
+TEST(ArrivalGapMean, IsTheSmoothedTimeBetweenArrivals) {
+  ArrivalGap gap;
+  for (int i = 1; i <= 400; ++i) gap.on_arrival(Instant{i * 1000});
+  EXPECT_NEAR(static_cast<double>(gap.mean().count()), 1000.0, 16.0);
+  gap.pause();
+  const Duration before = gap.mean();
+  gap.on_arrival(Instant{1'000'000'000});
+  EXPECT_EQ(gap.mean(), before) << "a pause is not a gap";
+}
+
+}  // namespace
+}  // namespace leeway::protocol
