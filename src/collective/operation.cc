@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/contracts.h"
+#include "collective/block_layout.h"
 
 namespace leeway::collective {
 namespace {
@@ -162,94 +163,8 @@ void Operation::begin_spread(std::uint32_t step) {
   plan.copy_input = small() && plan.same_block;
   plan.send.resize(config.size);
   plan.receive.resize(config.size);
-  place_blocks(plan);
+  place_blocks(spec, barrier_bytes_, plan);
   spread_.begin(std::move(plan), step);
-}
-
-// Where each rank's block lies here, and what we send to each.
-void Operation::place_blocks(SpreadPlan& plan) {
-  const OperationSpec& spec = request_->spec;
-  const Rank self = plan.self;
-  const auto size = static_cast<Rank>(plan.size);
-  std::byte* const in = bytes_of(spec.input.data);
-  std::byte* const out = bytes_of(spec.output.data);
-  const std::size_t element = size_of(plan.dtype);
-  const auto nth = [&](std::byte* base, Rank rank, std::size_t block) { return Block{base + rank * block * element, block}; };
-  const auto for_each_other = [&](auto&& place) {
-    for (Rank peer = 0; peer < size; ++peer) {
-      if (peer != self) place(peer);
-    }
-  };
-  switch (spec.kind) {
-    case OperationKind::all_reduce:
-    case OperationKind::replica_broadcast: {
-      const auto shards = schedule::ShardMap::even(spec.output.count, plan.size);
-      const auto shard = [&](Rank rank) { return Block{out + shards[rank].offset * element, shards[rank].count}; };
-      for_each_other([&](Rank peer) {
-        plan.send[peer] = shard(self);
-        plan.receive[peer] = shard(peer);
-      });
-      break;
-    }
-    case OperationKind::all_gather: {
-      const std::size_t block = spec.input.count;
-      const Block own = nth(out, self, block);
-      if (block > 0 && own.data != in) std::memcpy(own.data, in, block * element);
-      for_each_other([&](Rank peer) {
-        plan.send[peer] = own;
-        plan.receive[peer] = nth(out, peer, block);
-      });
-      break;
-    }
-    case OperationKind::broadcast:
-      for_each_other([&](Rank peer) {
-        if (self == spec.peer) plan.send[peer] = {out, spec.output.count};
-        if (peer == spec.peer) plan.receive[peer] = {out, spec.output.count};
-      });
-      break;
-    case OperationKind::gather: {
-      const std::size_t block = spec.input.count;
-      if (self != spec.peer) {
-        plan.send[spec.peer] = {in, block};
-        break;
-      }
-      const Block own = nth(out, self, block);
-      if (block > 0 && own.data != in) std::memcpy(own.data, in, block * element);
-      for_each_other([&](Rank peer) { plan.receive[peer] = nth(out, peer, block); });
-      break;
-    }
-    case OperationKind::scatter: {
-      const std::size_t block = spec.output.count;
-      if (self != spec.peer) {
-        plan.receive[spec.peer] = {out, block};
-        break;
-      }
-      const Block own = nth(in, self, block);
-      if (block > 0 && own.data != out) std::memcpy(out, own.data, block * element);
-      for_each_other([&](Rank peer) { plan.send[peer] = nth(in, peer, block); });
-      break;
-    }
-    case OperationKind::all_to_all: {
-      const std::size_t block = spec.input.count / size;
-      if (block > 0) std::memcpy(nth(out, self, block).data, nth(in, self, block).data, block * element);
-      for_each_other([&](Rank peer) {
-        plan.send[peer] = nth(in, peer, block);
-        plan.receive[peer] = nth(out, peer, block);
-      });
-      break;
-    }
-    case OperationKind::barrier:
-      for_each_other([&](Rank peer) {
-        plan.send[peer] = {&barrier_bytes_[0], 1};
-        plan.receive[peer] = {&barrier_bytes_[1], 1};
-      });
-      break;
-    case OperationKind::send: plan.send[spec.peer] = {in, spec.input.count}; break;
-    case OperationKind::recv: plan.receive[spec.peer] = {out, spec.output.count}; break;
-    case OperationKind::reduce_scatter:
-    case OperationKind::reduce:
-    case OperationKind::replica_reduce: break;
-  }
 }
 
 schedule::PacketGrid Operation::outgoing(FlowKind kind, Rank peer) const {

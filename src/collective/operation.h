@@ -49,7 +49,6 @@ class Operation final : public protocol::RoundClient {
   wire::OperationTag make_tag() const;
   void begin_reduction(std::uint32_t step);
   void begin_spread(std::uint32_t step);
-  void place_blocks(SpreadPlan& plan);
   void release_reduced();
   void fill_peer_reports();
   void learn_link_rates();

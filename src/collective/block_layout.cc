@@ -1,0 +1,125 @@
+#include "collective/block_layout.h"
+
+#include <cstring>
+
+#include "schedule/shard_map.h"
+
+namespace leeway::collective {
+namespace {
+
+class Layout {
+ public:
+  Layout(const OperationSpec& spec, std::byte* barrier, SpreadPlan& plan)
+      : spec_(spec),
+        plan_(plan),
+        barrier_(barrier),
+        in_(static_cast<std::byte*>(const_cast<void*>(spec.input.data))),
+        out_(static_cast<std::byte*>(spec.output.data)),
+        element_(size_of(plan.dtype)) {}
+
+  void place() {
+    switch (spec_.kind) {
+      case OperationKind::all_reduce:
+      case OperationKind::replica_broadcast: return own_shard_to_all();
+      case OperationKind::all_gather: return all_gather();
+      case OperationKind::broadcast: return broadcast();
+      case OperationKind::gather: return gather();
+      case OperationKind::scatter: return scatter();
+      case OperationKind::all_to_all: return all_to_all();
+      case OperationKind::barrier: return exchange({barrier_, 1}, [this](Rank) { return Block{barrier_ + 1, 1}; });
+      case OperationKind::send: plan_.send[spec_.peer] = {in_, spec_.input.count}; return;
+      case OperationKind::recv: plan_.receive[spec_.peer] = {out_, spec_.output.count}; return;
+      case OperationKind::reduce_scatter:
+      case OperationKind::reduce:
+      case OperationKind::replica_reduce: return;  // no spread half
+    }
+  }
+
+ private:
+  Block nth(std::byte* base, Rank rank, std::size_t block) const { return {base + rank * block * element_, block}; }
+
+  void copy(Block to, Block from) const {
+    if (from.elements > 0 && to.data != from.data) std::memcpy(to.data, from.data, from.elements * element_);
+  }
+
+  template <typename Visit>
+  void for_each_other(Visit&& visit) const {
+    for (Rank peer = 0; peer < plan_.size; ++peer) {
+      if (peer != plan_.self) visit(peer);
+    }
+  }
+
+  // The same block to all; a block of each to where `place_of` says.
+  template <typename PlaceOf>
+  void exchange(Block own, PlaceOf&& place_of) {
+    for_each_other([&](Rank peer) {
+      plan_.send[peer] = own;
+      plan_.receive[peer] = place_of(peer);
+    });
+  }
+
+  void own_shard_to_all() {
+    const auto shards = schedule::ShardMap::even(spec_.output.count, plan_.size);
+    const auto shard = [&](Rank rank) { return Block{out_ + shards[rank].offset * element_, shards[rank].count}; };
+    exchange(shard(plan_.self), shard);
+  }
+
+  void all_gather() {
+    const std::size_t block = spec_.input.count;
+    const Block own = nth(out_, plan_.self, block);
+    copy(own, {in_, block});
+    exchange(own, [&](Rank peer) { return nth(out_, peer, block); });
+  }
+
+  void broadcast() {
+    const Block all{out_, spec_.output.count};
+    for_each_other([&](Rank peer) {
+      if (plan_.self == spec_.peer) plan_.send[peer] = all;
+      if (peer == spec_.peer) plan_.receive[peer] = all;
+    });
+  }
+
+  void gather() {
+    const std::size_t block = spec_.input.count;
+    if (plan_.self != spec_.peer) {
+      plan_.send[spec_.peer] = {in_, block};
+      return;
+    }
+    copy(nth(out_, plan_.self, block), {in_, block});
+    for_each_other([&](Rank peer) { plan_.receive[peer] = nth(out_, peer, block); });
+  }
+
+  void scatter() {
+    const std::size_t block = spec_.output.count;
+    if (plan_.self != spec_.peer) {
+      plan_.receive[spec_.peer] = {out_, block};
+      return;
+    }
+    copy({out_, block}, nth(in_, plan_.self, block));
+    for_each_other([&](Rank peer) { plan_.send[peer] = nth(in_, peer, block); });
+  }
+
+  void all_to_all() {
+    const std::size_t block = spec_.input.count / plan_.size;
+    copy(nth(out_, plan_.self, block), nth(in_, plan_.self, block));
+    for_each_other([&](Rank peer) {
+      plan_.send[peer] = nth(in_, peer, block);
+      plan_.receive[peer] = nth(out_, peer, block);
+    });
+  }
+
+  const OperationSpec& spec_;
+  SpreadPlan& plan_;
+  std::byte* barrier_;
+  std::byte* in_;
+  std::byte* out_;
+  std::size_t element_;
+};
+
+}  // namespace
+
+void place_blocks(const OperationSpec& spec, std::byte* barrier, SpreadPlan& plan) {
+  Layout(spec, barrier, plan).place();
+}
+
+}  // namespace leeway::collective
