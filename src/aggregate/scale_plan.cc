@@ -105,7 +105,7 @@ BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t
   LEEWAY_ASSERT(out.size() == links_.size());
   LEEWAY_ASSERT(mask.size() * kWordBits >= links_.size());
   const bool owner_counts =
-      estimator_ != Estimator::symmetric_ratio || !virtually_lost(block_index);
+      estimator_ != Estimator::symmetric_ratio || !virtually_lost(mask, block_index);
   const Present present = present_in(mask, owner_counts);
   BlockScales block{present.count, !(present.weight > 0.0), 0.0f};
   std::fill(out.begin(), out.end(), 0.0f);
@@ -141,8 +141,29 @@ BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t
 
 // Keyed by what names the block and by nothing that depends on timing, so that every run draws the
 // same.
-bool ScalePlan::virtually_lost(std::uint32_t block_index) const {
-  return to_unit(keyed_hash(seed_, block_index, kVirtualLossStream, step_, owner_)) < loss_;
+bool ScalePlan::virtually_lost(std::span<const std::uint64_t> mask,
+                               std::uint32_t block_index) const {
+  return to_unit(keyed_hash(seed_, block_index, kVirtualLossStream, step_, owner_)) <
+         virtual_loss(mask);
+}
+
+// Measured on all packets but this one: were it counted, the owner's part in a packet would depend on
+// how many others are there, which tilts the weights by a part of order 1/n.
+double ScalePlan::virtual_loss(std::span<const std::uint64_t> mask) const {
+  double sent = 0.0;
+  double arrived = 0.0;
+  double unlikely = 0.0;
+  for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+    if (rank == owner_) continue;
+    sent += links_[rank].sent;
+    arrived += links_[rank].arrived;
+    unlikely += 1.0 - std::clamp(links_[rank].prior_rate, 0.0, 1.0);
+  }
+  const auto others = static_cast<double>(links_.size() - 1);
+  if (sent <= others) return others == 0.0 ? 0.0 : unlikely / others;
+  double here = 0.0;
+  for_each_rank(mask, [&](std::size_t rank) { here += rank == owner_ ? 0.0 : 1.0; });
+  return 1.0 - (arrived - here) / (sent - others);
 }
 
 ScalePlan::Present ScalePlan::present_in(std::span<const std::uint64_t> mask,

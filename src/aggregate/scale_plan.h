@@ -92,7 +92,8 @@ class ScalePlan {
 
   void take_weights(ReduceOp op);
   void take_link_scales();
-  bool virtually_lost(std::uint32_t block_index) const;
+  bool virtually_lost(std::span<const std::uint64_t> mask, std::uint32_t block_index) const;
+  double virtual_loss(std::span<const std::uint64_t> mask) const;
   Present present_in(std::span<const std::uint64_t> mask, bool owner_counts) const;
 
   void spread_evenly(std::span<const std::uint64_t> mask, double scale, std::span<float> out) const;

@@ -94,16 +94,17 @@ struct Scaled {
 };
 
 // Blocks in which a symmetric plan keeps and loses the owner's contribution: (kept, lost). The plan
-// must have a mean loss strictly between 0 and 1, or the search does not end.
+// must have losses elsewhere than in one block, and arrivals, or the search does not end.
 inline std::pair<std::uint32_t, std::uint32_t> virtual_loss_blocks(const ScalePlan& plan,
                                                                    std::size_t size, Rank owner) {
-  const auto everyone = first_ranks(size, size);
-  const auto first_with = [&](bool lost) {
+  // The rate is lower the more is missing in the block itself, so that these hold for every pattern.
+  const auto first_with = [&](const std::vector<std::uint64_t>& mask, bool lost) {
     std::uint32_t block = 0;
-    while ((Scaled(plan, everyone, size, block).scales[owner] == 0.0f) != lost) ++block;
+    while ((Scaled(plan, mask, size, block).scales[owner] == 0.0f) != lost) ++block;
     return block;
   };
-  return {first_with(false), first_with(true)};
+  const std::size_t alone[] = {owner};
+  return {first_with(first_ranks(size, size), false), first_with(mask_of(size, alone), true)};
 }
 
 inline double binomial(std::uint32_t n, std::uint32_t k, double rate) {

@@ -163,7 +163,7 @@ TEST(FourRanks, StratifiedWithFallback) {
 
 TEST(FourRanks, SymmetricRatioGivenAnyArrival) {
   // Every pattern, because the gradients differ: the owner is in with q like everybody else.
-  const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = equal_links(4, 5, 4)});
+  const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = equal_links(4, 10, 8)});
   const auto blocks = testing::virtual_loss_blocks(plan, 4, 0);  // owner kept, owner lost
   Moments result;
   Moments with_empty;

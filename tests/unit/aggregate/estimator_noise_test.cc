@@ -44,7 +44,7 @@ class NoiseTable : public ::testing::TestWithParam<NoiseRow> {
   double rate() const { return GetParam().arrived / 10.0; }
   ScalePlan plan(Estimator estimator, bool external_control = false) const {
     return ScalePlan({.estimator = estimator,
-                      .links = equal_links(size(), 10, GetParam().arrived),
+                      .links = equal_links(size(), 100, 10 * GetParam().arrived),
                       .external_control = external_control});
   }
   // N*Var for pure noise over arrivals of at least `others_min` packets.

@@ -236,24 +236,66 @@ TEST(ScalePlanScales, SymmetricRatioOfNothingIsZeroAndUntouched) {
   EXPECT_EQ(nothing.block.contributors, 0u);
 }
 
-std::vector<bool> virtual_losses(const ScalePlan& plan, Rank owner, std::uint32_t blocks) {
+std::vector<bool> virtual_losses(const ScalePlan& plan, Rank owner, std::uint32_t blocks,
+                                 std::size_t present = 4) {
   std::vector<bool> lost;
   for (std::uint32_t block = 0; block < blocks; ++block) {
-    lost.push_back(Scaled(plan, first_ranks(4, 4), 4, block).scales[owner] == 0.0f);
+    lost.push_back(Scaled(plan, first_ranks(4, present), 4, block).scales[owner] == 0.0f);
   }
   return lost;
 }
 
-TEST(ScalePlanScales, VirtualLossHasTheMeanRateOfTheLinks) {
+void expect_virtual_loss(const ScalePlan& plan, std::size_t present, double wanted) {
+  constexpr std::uint32_t kBlocks = 20'000;
+  const auto lost = virtual_losses(plan, 0, kBlocks, present);
+  const double rate = std::count(lost.begin(), lost.end(), true) / static_cast<double>(kBlocks);
+  EXPECT_NEAR(rate, wanted, 4 * std::sqrt(wanted * (1 - wanted) / kBlocks)) << "4 sigma";
+}
+
+TEST(ScalePlanScales, VirtualLossHasTheRateOfTheLinksOverTheOtherPackets) {
   auto links = equal_links(4, 10, 9);
   links[2].arrived = 5;
-  links[3].arrived = 7;  // mean loss (.1 + .5 + .3) / 3
+  links[3].arrived = 7;  // 9 of 30 packets lost
   const ScalePlan plan(
       {.estimator = Estimator::symmetric_ratio, .links = links, .seed = 11, .step = 5});
+  expect_virtual_loss(plan, 4, 9.0 / 27);  // all of them lost in other packets
+  expect_virtual_loss(plan, 2, 7.0 / 27);  // two of them in this one
+  expect_virtual_loss(plan, 1, 6.0 / 27);
+}
+
+TEST(ScalePlanScales, VirtualLossOfOnePacketLinksHasTheRateOfEarlierOperations) {
+  auto links = equal_links(4, 1, 1);
+  links[1].prior_rate = 0.9;
+  links[2].prior_rate = 0.5;  // mean loss of three (.1 + .5 + 0) / 3
+  const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = links});
+  expect_virtual_loss(plan, 4, 0.2);
+}
+
+// The owner's part in a packet must not depend on who else is there: over all outcomes of one packet,
+// with two thirds of the others there, every expected weight is the same.
+TEST(ScalePlanScales, SymmetricRatioIsNotTiltedByItsOwnPacket) {
+  constexpr double kRate = 2.0 / 3;
   constexpr std::uint32_t kBlocks = 20'000;
-  const auto lost = virtual_losses(plan, 0, kBlocks);
-  const double rate = std::count(lost.begin(), lost.end(), true) / static_cast<double>(kBlocks);
-  EXPECT_NEAR(rate, 0.3, 4 * std::sqrt(0.3 * 0.7 / kBlocks)) << "4 sigma";
+  double own = 0.0;
+  double other = 0.0;
+  for (std::uint64_t others = 0; others < 8; ++others) {
+    auto links = equal_links(4, 2, 1);
+    links[3].arrived = 0;
+    double probability = 1.0;
+    for (std::size_t rank = 1; rank < 4; ++rank) {
+      const bool here = (others >> (rank - 1) & 1) != 0;
+      links[rank].arrived += here;
+      probability *= here ? kRate : 1 - kRate;
+    }
+    const ScalePlan plan({.estimator = Estimator::symmetric_ratio, .links = links, .seed = 3});
+    const std::uint64_t mask = others << 1 | 1;
+    for (std::uint32_t block = 0; block < kBlocks; ++block) {
+      const Scaled scaled(plan, {&mask, 1}, 4, block);
+      own += probability * scaled.scales[0] / kBlocks;
+      other += probability * scaled.scales[1] / kBlocks;
+    }
+  }
+  EXPECT_NEAR(own, other, 0.01) << "counting the packet itself tilts them by 0.025";
 }
 
 TEST(ScalePlanScales, VirtualLossIsKeyedBySeedStepAndOwner) {
