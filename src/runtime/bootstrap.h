@@ -1,6 +1,6 @@
 // How ranks become a group: every rank tells rank 0 what it is and where its data socket listens;
 // rank 0 checks that all agree and sends everybody the table of members. Messages:
-// proto/RENDEZVOUS.md.
+// proto/README.md, section 7.
 //
 // join_group() blocks its caller, starts no thread, and leaves nothing running: no connection
 // outlives it, so the death of rank 0 later disturbs nobody's control channel.
