@@ -1,7 +1,6 @@
 #include "collective/operation.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/contracts.h"
 #include "collective/block_layout.h"

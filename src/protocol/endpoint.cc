@@ -197,8 +197,11 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   if (kind == FlowKind::spread && flow.complete() && round.plan.phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, peer);
   }
-  // The sender of much waits for the confirmation; the sender of little kept a copy and can wait for the next report.
-  if (flow.packets > limits::kEagerPackets || link.unreported_settles >= 4) {
+  // A caller waits for this confirmation unless nothing can be asked for again, a copy was kept, or our result will tell.
+  const PhasePlan& plan = round.plan.phase(kind);
+  const bool result_tells = kind == FlowKind::reduce && round.plan.phase(FlowKind::spread).active;
+  const bool awaited = plan.repairable && !plan.payload_retained && !result_tells;
+  if (awaited || link.unreported_settles >= 4) {
     queue_report(peer);
   } else {
     link.report_at = std::min(link.report_at, now + 2 * Duration(limits::kTickNs));
