@@ -1,4 +1,5 @@
-// What a person or a stranger may get wrong, with processes: each is refused or reported by name, and nothing hangs.
+// What a person or a stranger may get wrong, with processes: each is refused or reported by name,
+// and nothing hangs.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -13,10 +14,13 @@ constexpr std::chrono::seconds kPatience(60);
 
 std::string error_text(const Facts& facts) {
   EXPECT_TRUE(facts.is_object() && facts.contains("error")) << facts;
-  return facts.is_object() && facts.contains("error") ? facts["error"]["text"].get<std::string>() : std::string();
+  return facts.is_object() && facts.contains("error") ? facts["error"]["text"].get<std::string>()
+                                                      : std::string();
 }
 
-bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool mentions(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 // Listens on a port of 127.0.0.1 while it lives.
 class Occupier {
@@ -53,8 +57,10 @@ Facts run_lone_rank(const Environment& environment) {
 
 TEST(BadInput, PortInUseIsNamed) {
   const Occupier occupier;
-  const std::string text = error_text(run_lone_rank(
-      {{"LEEWAY_RANK", "0"}, {"LEEWAY_WORLD_SIZE", "2"}, {"LEEWAY_RENDEZVOUS", "127.0.0.1:" + occupier.port()}}));
+  const std::string text =
+      error_text(run_lone_rank({{"LEEWAY_RANK", "0"},
+                                {"LEEWAY_WORLD_SIZE", "2"},
+                                {"LEEWAY_RENDEZVOUS", "127.0.0.1:" + occupier.port()}}));
   EXPECT_TRUE(mentions(text, "port " + occupier.port() + " is in use")) << text;
 }
 
@@ -86,18 +92,22 @@ TEST(BadInput, VariablesThatAreNoNumbersAreQuoted) {
     environment[name] = value;
     return error_text(run_lone_rank(environment));
   };
-  for (const char* name : {"LEEWAY_RANK", "LEEWAY_WORLD_SIZE", "LEEWAY_JOIN_TIMEOUT_MS", "LEEWAY_SEED"}) {
+  for (const char* name :
+       {"LEEWAY_RANK", "LEEWAY_WORLD_SIZE", "LEEWAY_JOIN_TIMEOUT_MS", "LEEWAY_SEED"}) {
     const std::string text = with(name, "twelve");
     EXPECT_TRUE(mentions(text, std::string(name) + "=\"twelve\"")) << text;
   }
   EXPECT_TRUE(mentions(with("LEEWAY_FAULT", "loss=much"), "LEEWAY_FAULT"));
-  const std::string torchrun = error_text(run_lone_rank(
-      {{"RANK", "0"}, {"WORLD_SIZE", "four"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}}));
+  const std::string torchrun = error_text(run_lone_rank({{"RANK", "0"},
+                                                         {"WORLD_SIZE", "four"},
+                                                         {"MASTER_ADDR", "127.0.0.1"},
+                                                         {"MASTER_PORT", "29500"}}));
   EXPECT_TRUE(mentions(torchrun, "WORLD_SIZE=\"four\"")) << torchrun;
 }
 
 TEST(BadInput, RankOutsideTheGroupIsRefused) {
-  const std::string text = error_text(run_lone_rank({{"LEEWAY_RANK", "4"}, {"LEEWAY_WORLD_SIZE", "4"}}));
+  const std::string text =
+      error_text(run_lone_rank({{"LEEWAY_RANK", "4"}, {"LEEWAY_WORLD_SIZE", "4"}}));
   EXPECT_TRUE(mentions(text, "LEEWAY_RANK=4")) << text;
 }
 
@@ -108,7 +118,8 @@ TEST(BadInput, WorldSizesThatDifferAreNamedToBoth) {
                    .environment_of = {{}, {{"LEEWAY_WORLD_SIZE", "3"}}}});
   for (const Facts& facts : group.finish(kPatience)) {
     const std::string text = error_text(facts);
-    EXPECT_TRUE(mentions(text, "rank 1") && mentions(text, "expects 3 ranks, rank 0 expects 2")) << text;
+    EXPECT_TRUE(mentions(text, "rank 1") && mentions(text, "expects 3 ranks, rank 0 expects 2"))
+        << text;
   }
 }
 
@@ -130,7 +141,8 @@ TEST(BadInput, SizesThatDifferFailEveryRankOfFour) {
     RankGroup group({.scenario = {"size_mismatch", delivery}});
     for (const Facts& facts : group.finish(kPatience)) {
       const std::string text = error_text(facts);
-      EXPECT_TRUE(mentions(text, "rank 1 has") && mentions(text, "[1001]")) << delivery << ": " << facts;
+      EXPECT_TRUE(mentions(text, "rank 1 has") && mentions(text, "[1001]"))
+          << delivery << ": " << facts;
       EXPECT_EQ(facts["afterwards"]["wrong"], 0u);
     }
   }
@@ -151,8 +163,8 @@ TEST(BadInput, JunkDatagramsAreRefusedAndCounted) {
   EXPECT_GT(thrown, 30u);
   EXPECT_GT(by_stranger, 30u);
   const Facts& victim = all[0]["counters"];
-  for (const char* reason : {"refused_magic", "refused_truncated", "refused_epoch", "refused_version", "refused_type",
-                             "refused_stranger"}) {
+  for (const char* reason : {"refused_magic", "refused_truncated", "refused_epoch",
+                             "refused_version", "refused_type", "refused_stranger"}) {
     EXPECT_GT(victim[reason], 0u) << reason;
   }
   const auto too_long = [&](const Facts& counters) {

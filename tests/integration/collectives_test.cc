@@ -1,5 +1,5 @@
-// Groups of processes over loopback UDP that loses a tenth of its packets: results are right to the bit, and lossy ones
-// have the error that theory gives them.
+// Groups of processes over loopback UDP that loses a tenth of its packets: results are right to the
+// bit, and lossy ones have the error that theory gives them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,8 +21,8 @@ void expect_right(const Facts& facts) {
   EXPECT_EQ(facts["loss"], 0.0);
 }
 
-// Standard error of the observed loss: packets are lost independently. Doubled, because packets of small flows that
-// waited for a gate count as repaired too.
+// Standard error of the observed loss: packets are lost independently. Doubled, because packets of
+// small flows that waited for a gate count as repaired too.
 void expect_loss_near(const Facts& facts, double loss) {
   const double sigma = std::sqrt(loss * (1.0 - loss) / facts["packets"].get<double>());
   EXPECT_NEAR(facts["loss_first_pass"].get<double>(), loss, 10 * sigma) << facts;
@@ -38,8 +38,10 @@ TEST(Collectives, EveryOperationIsExactUnderLoss) {
 }
 
 TEST(Collectives, EveryOperationIsExactUnderEveryFault) {
-  RankGroup group({.scenario = {"collectives", "elements_max=20000"},
-                   .environment = {{"LEEWAY_FAULT", "loss=0.05,burst=4,dup=0.05,reorder=0.05,corrupt=0.02,seed=9"}}});
+  RankGroup group(
+      {.scenario = {"collectives", "elements_max=20000"},
+       .environment = {
+           {"LEEWAY_FAULT", "loss=0.05,burst=4,dup=0.05,reorder=0.05,corrupt=0.02,seed=9"}}});
   for (const Facts& facts : group.finish(kPatience)) {
     expect_right(facts);
     EXPECT_GT(facts["counters"]["refused_checksum"], 0u);
@@ -73,10 +75,12 @@ TEST(Collectives, ThreadsShareOneGroup) {
 }
 
 TEST(Collectives, BestEffortAveragesHaveTheErrorOfTheRatioRule) {
-  RankGroup group({.scenario = {"lossy_average", "delivery=best_effort", "rounds=20"}, .environment = kTenthLost});
+  RankGroup group({.scenario = {"lossy_average", "delivery=best_effort", "rounds=20"},
+                   .environment = kTenthLost});
   const auto all = group.finish(kPatience);
   expect_lossy_average(all, 0.1);
-  for (const Facts& facts : all) EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
+  for (const Facts& facts : all)
+    EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
 }
 
 TEST(Collectives, BoundedAveragesKeepTheirBound) {
@@ -93,7 +97,8 @@ TEST(Collectives, BoundedAveragesKeepTheirBound) {
 }
 
 TEST(Collectives, ExactAveragesUnderLossHaveNoError) {
-  RankGroup group({.scenario = {"lossy_average", "delivery=exact", "rounds=5"}, .environment = kTenthLost});
+  RankGroup group(
+      {.scenario = {"lossy_average", "delivery=exact", "rounds=5"}, .environment = kTenthLost});
   for (const Facts& facts : group.finish(kPatience)) {
     EXPECT_LT(facts["nmse"], 1e-13) << facts;  // rounding of float32 only
     EXPECT_EQ(facts["loss"], 0.0);

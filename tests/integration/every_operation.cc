@@ -16,10 +16,18 @@ int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt) {
     const int value = part(op, ranks, rank, i, salt);
     switch (op) {
       case ReduceOp::sum:
-      case ReduceOp::avg: result += value; break;
-      case ReduceOp::prod: result *= value; break;
-      case ReduceOp::min: result = std::min(result, value); break;
-      case ReduceOp::max: result = std::max(result, value); break;
+      case ReduceOp::avg:
+        result += value;
+        break;
+      case ReduceOp::prod:
+        result *= value;
+        break;
+      case ReduceOp::min:
+        result = std::min(result, value);
+        break;
+      case ReduceOp::max:
+        result = std::max(result, value);
+        break;
     }
   }
   return op == ReduceOp::avg ? result / ranks : result;
@@ -27,7 +35,8 @@ int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt) {
 
 void EveryOperation::run_all(DataType type, std::size_t count) {
   const auto last = static_cast<Rank>(size() - 1);
-  for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max}) all_reduce(type, count, op);
+  for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max})
+    all_reduce(type, count, op);
   if (is_floating(type)) all_reduce(type, count, ReduceOp::avg);
   reduce_scatter(type, count);
   all_gather(type, count);
@@ -52,8 +61,9 @@ void EveryOperation::reduce_scatter(DataType type, std::size_t count) {
   const std::uint32_t salt = ++salt_;
   Tensor input(type, size() * count, [&](std::size_t i) { return contribution(self(), i, salt); });
   Tensor output(type, count);
-  const Tensor expected(type, count,
-                        [&](std::size_t i) { return reduced(ReduceOp::sum, size(), self() * count + i, salt); });
+  const Tensor expected(type, count, [&](std::size_t i) {
+    return reduced(ReduceOp::sum, size(), self() * count + i, salt);
+  });
   const auto outcome = group_.reduce_scatter(input.view(), output.view());
   tally_.add("reduce_scatter", outcome, output.wrong(expected));
 }
@@ -81,7 +91,8 @@ void EveryOperation::reduce(DataType type, std::size_t count, Rank root) {
   const std::uint32_t salt = ++salt_;
   Tensor input(type, count, [&](std::size_t i) { return contribution(self(), i, salt); });
   Tensor output(type, count);
-  const Tensor expected(type, count, [&](std::size_t i) { return reduced(ReduceOp::sum, size(), i, salt); });
+  const Tensor expected(type, count,
+                        [&](std::size_t i) { return reduced(ReduceOp::sum, size(), i, salt); });
   const auto outcome = group_.reduce(input.view(), output.view(), root);
   tally_.add("reduce", outcome, self() == root ? output.wrong(expected) : 0);
 }
@@ -101,7 +112,8 @@ void EveryOperation::scatter(DataType type, std::size_t count, Rank root) {
   const std::uint32_t salt = ++salt_;
   Tensor input(type, size() * count, [&](std::size_t i) { return contribution(self(), i, salt); });
   Tensor output(type, count);
-  const Tensor expected(type, count, [&](std::size_t i) { return contribution(root, self() * count + i, salt); });
+  const Tensor expected(
+      type, count, [&](std::size_t i) { return contribution(root, self() * count + i, salt); });
   const auto outcome = group_.scatter(input.view(), output.view(), root);
   tally_.add("scatter", outcome, output.wrong(expected));
 }

@@ -25,7 +25,8 @@ class EveryOperation {
   void gather(DataType type, std::size_t count, Rank root);
   void scatter(DataType type, std::size_t count, Rank root);
   void all_to_all(DataType type, std::size_t count);
-  void ring(DataType type, std::size_t count);  // send to the next rank, receive from the one before
+  void ring(DataType type,
+            std::size_t count);  // send to the next rank, receive from the one before
 
  private:
   int size() const { return group_.size(); }

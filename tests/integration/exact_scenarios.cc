@@ -1,4 +1,5 @@
-// Scenarios whose results are checked bit for bit: every operation, many at once, two groups, several threads.
+// Scenarios whose results are checked bit for bit: every operation, many at once, two groups,
+// several threads.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -9,8 +10,9 @@
 namespace leeway::integration {
 namespace {
 
-constexpr std::array<DataType, kDataTypeCount> kAllTypes = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
-                                                            DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
+constexpr std::array<DataType, kDataTypeCount> kAllTypes = {
+    DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
+    DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
 
 Facts with_counters(Facts facts, const Communicator& group) {
   facts["rank"] = group.rank();
@@ -27,8 +29,10 @@ struct Pending {
 
 Pending start_all_reduce(Communicator& group, std::size_t count, std::uint32_t salt) {
   Pending pending{
-      Tensor(DataType::f32, count, [&](std::size_t i) { return contribution(group.rank(), i, salt); }),
-      Tensor(DataType::f32, count, [&](std::size_t i) { return reduced(ReduceOp::sum, group.size(), i, salt); }),
+      Tensor(DataType::f32, count,
+             [&](std::size_t i) { return contribution(group.rank(), i, salt); }),
+      Tensor(DataType::f32, count,
+             [&](std::size_t i) { return reduced(ReduceOp::sum, group.size(), i, salt); }),
       {}};
   pending.work = group.all_reduce_async(pending.data.view());
   return pending;
@@ -42,7 +46,8 @@ Facts collectives(const Arguments& arguments) {
   const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));
   Tally tally;
   EveryOperation every(*group, tally);
-  for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{250}, std::size_t{16'384}, largest}) {
+  for (std::size_t count :
+       {std::size_t{0}, std::size_t{1}, std::size_t{250}, std::size_t{16'384}, largest}) {
     every.run_all(DataType::f32, std::min(count, largest));
   }
   for (DataType type : kAllTypes) every.run_all(type, 1001);
@@ -56,8 +61,10 @@ Facts in_flight(const Arguments& arguments) {
   const auto operations = static_cast<std::uint32_t>(arguments.number("operations", 40));
   Tally tally;
   std::deque<Pending> pending;
-  for (std::uint32_t k = 0; k < operations; ++k) pending.push_back(start_all_reduce(*group, 1 + 977 * k, k));
-  EveryOperation(*group, tally).ring(DataType::f32, 5000);  // its own numbering: does not wait for the others
+  for (std::uint32_t k = 0; k < operations; ++k)
+    pending.push_back(start_all_reduce(*group, 1 + 977 * k, k));
+  EveryOperation(*group, tally)
+      .ring(DataType::f32, 5000);  // its own numbering: does not wait for the others
   for (auto at = pending.rbegin(); at != pending.rend(); ++at) {
     const auto outcome = at->work.wait();
     tally.add("all_reduce_async", outcome, at->data.wrong(at->expected));

@@ -19,10 +19,11 @@ void expect_four_ranks(const std::vector<Facts>& all) {
 }
 
 TEST(Launcher, OpenMpiStartsTheGroup) {
-  if (run_command({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
+  if (run_command({"mpirun", "--version"}).exit_code != 0)
+    GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
   const TimePoint until = Clock::now() + std::chrono::seconds(60);
-  Process mpirun({"mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", worker_path(), "collectives",
-                  "elements_max=10000"},
+  Process mpirun({"mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", worker_path(),
+                  "collectives", "elements_max=10000"},
                  {});
   const std::string output = mpirun.read_all(until);
   EXPECT_EQ(mpirun.wait(until), 0) << output;
@@ -35,8 +36,12 @@ TEST(Launcher, TorchrunsVariablesMakeAGroup) {
   for (int rank = 0; rank < 4; ++rank) {
     const std::string number = std::to_string(rank);
     ranks.emplace_back(std::vector<std::string>{worker_path(), "collectives", "elements_max=10000"},
-                       Environment{{"RANK", number}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", number},
-                                   {"LOCAL_WORLD_SIZE", "4"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}});
+                       Environment{{"RANK", number},
+                                   {"WORLD_SIZE", "4"},
+                                   {"LOCAL_RANK", number},
+                                   {"LOCAL_WORLD_SIZE", "4"},
+                                   {"MASTER_ADDR", "127.0.0.1"},
+                                   {"MASTER_PORT", port}});
   }
   const TimePoint until = Clock::now() + std::chrono::seconds(60);
   std::vector<Facts> all;

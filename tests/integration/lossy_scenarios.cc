@@ -1,5 +1,5 @@
-// Scenarios of lossy classes: the statistics of their error, their behaviour when a rank stops, their loss without a
-// cause.
+// Scenarios of lossy classes: the statistics of their error, their behaviour when a rank stops,
+// their loss without a cause.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -12,7 +12,8 @@ namespace {
 
 // Noise of one rank at one place: uniform, mean 0, variance 1.
 float noise(int rank, std::size_t i, std::uint32_t step) {
-  std::uint64_t x = i * 0x9E3779B97F4A7C15ull + static_cast<std::uint64_t>(rank) * 0xD1B54A32D192ED03ull + step;
+  std::uint64_t x =
+      i * 0x9E3779B97F4A7C15ull + static_cast<std::uint64_t>(rank) * 0xD1B54A32D192ED03ull + step;
   x = (x ^ (x >> 31)) * 0xBF58476D1CE4E5B9ull;
   x = (x ^ (x >> 29)) * 0x94D049BB133111EBull;
   const double unit = static_cast<double>(x >> 11) * 0x1p-53;
@@ -44,7 +45,8 @@ Delivery delivery_of(const Arguments& arguments) {
   const auto deadline = std::chrono::milliseconds(arguments.number("deadline_ms", 20'000));
   const std::string kind = arguments.text("delivery", "best_effort");
   if (kind == "exact") return exact(deadline);
-  if (kind == "bounded") return bounded(static_cast<double>(arguments.number("loss_ppm", 1000)) / 1e6, deadline);
+  if (kind == "bounded")
+    return bounded(static_cast<double>(arguments.number("loss_ppm", 1000)) / 1e6, deadline);
   return best_effort(deadline);
 }
 
@@ -70,8 +72,8 @@ Facts facts_of(const std::vector<Call>& calls) {
   return rows;
 }
 
-Call timed_call(Communicator& group, std::span<float> data, const CollectiveOptions& options, Rank watched,
-                Status& first_error) {
+Call timed_call(Communicator& group, std::span<float> data, const CollectiveOptions& options,
+                Rank watched, Status& first_error) {
   Call call;
   const auto start = std::chrono::steady_clock::now();
   const auto outcome = group.all_reduce(data, options);
@@ -93,7 +95,8 @@ Call timed_call(Communicator& group, std::span<float> data, const CollectiveOpti
 
 }  // namespace
 
-// Averages of rank-independent noise around 1: error, squared error and what was lost, over `rounds` calls.
+// Averages of rank-independent noise around 1: error, squared error and what was lost, over
+// `rounds` calls.
 Facts lossy_average(const Arguments& arguments) {
   const auto group = join();
   const auto count = static_cast<std::size_t>(arguments.number("elements", 256 * 1024));
@@ -131,8 +134,9 @@ Facts lossy_average(const Arguments& arguments) {
           {"digest", digest}};
 }
 
-// Back-to-back all_reduces during which the test stops or kills rank `watched`. Marks "looping" when under way and "cut"
-// after `cuts` calls that the deadline ended. Ends after `rounds` calls, or, with `leave=1`, at the mark "cut".
+// Back-to-back all_reduces during which the test stops or kills rank `watched`. Marks "looping"
+// when under way and "cut" after `cuts` calls that the deadline ended. Ends after `rounds` calls,
+// or, with `leave=1`, at the mark "cut".
 Facts endless_rounds(const Arguments& arguments) {
   const auto group = join();
   const auto rounds = static_cast<std::size_t>(arguments.number("rounds", 80));
@@ -152,7 +156,8 @@ Facts endless_rounds(const Arguments& arguments) {
     mark("cut");
     if (leave) break;
   }
-  return {{"rank", group->rank()}, {"calls", facts_of(calls)}, {"first_error", facts_of(first_error)}};
+  return {
+      {"rank", group->rank()}, {"calls", facts_of(calls)}, {"first_error", facts_of(first_error)}};
 }
 
 // Equal calls, one after the other: what each lost and how long it took.
@@ -170,15 +175,20 @@ Facts repeat(const Arguments& arguments) {
     const auto outcome = group->all_reduce(std::span(data), options);
     if (!outcome.ok()) return {{"error", facts_of(outcome.status())}, {"call", k}};
     const auto expected = static_cast<float>(group->size() * (group->size() + 1) / 2);
-    wrong += static_cast<std::uint64_t>(std::count_if(data.begin(), data.end(), [&](float x) { return x != expected; }));
+    wrong += static_cast<std::uint64_t>(
+        std::count_if(data.begin(), data.end(), [&](float x) { return x != expected; }));
     lossy_calls += outcome->loss > 0.0 || outcome->loss_first_pass > 0.0;
-    for (const PeerReport& peer : outcome->peers) lost_packets += peer.expected - (peer.arrived - peer.repaired);
+    for (const PeerReport& peer : outcome->peers)
+      lost_packets += peer.expected - (peer.arrived - peer.repaired);
     times.push_back(milliseconds(outcome->times.total));
   }
   std::sort(times.begin(), times.end());
-  Facts facts = {{"rank", group->rank()},   {"calls", times.size()},
-                 {"lossy_calls", lossy_calls}, {"lost_packets", lost_packets},
-                 {"wrong", wrong},          {"median_ms", times[times.size() / 2]},
+  Facts facts = {{"rank", group->rank()},
+                 {"calls", times.size()},
+                 {"lossy_calls", lossy_calls},
+                 {"lost_packets", lost_packets},
+                 {"wrong", wrong},
+                 {"median_ms", times[times.size() / 2]},
                  {"longest_ms", times.back()}};
   for (const auto& [name, value] : group->counters()) facts["counters"][name] = value;
   return facts;

@@ -1,5 +1,5 @@
-// Hosts in network namespaces, true packets, true loss in the kernel: lossy and exact are right, and ranks behind
-// narrower links or a router join as they are.
+// Hosts in network namespaces, true packets, true loss in the kernel: lossy and exact are right,
+// and ranks behind narrower links or a router join as they are.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -47,9 +47,11 @@ TEST_F(Namespaces, EveryOperationIsExactWhenTheKernelDropsDatagrams) {
   const auto all = run({"collectives"});
   expect_exact(all);
   const auto drops = lab_->drops();
-  std::printf("exact, 4 hosts: kernel dropped %llu of %llu datagrams; first-pass loss seen by rank 0: %.4f\n",
-              static_cast<unsigned long long>(drops.dropped), static_cast<unsigned long long>(drops.seen),
-              all[0].value("loss_first_pass", -1.0));
+  std::printf(
+      "exact, 4 hosts: kernel dropped %llu of %llu datagrams; first-pass loss seen by rank 0: "
+      "%.4f\n",
+      static_cast<unsigned long long>(drops.dropped), static_cast<unsigned long long>(drops.seen),
+      all[0].value("loss_first_pass", -1.0));
   EXPECT_NEAR(static_cast<double>(drops.dropped) / static_cast<double>(drops.seen), kLoss, 0.015);
 }
 
@@ -62,7 +64,8 @@ TEST_F(Namespaces, LossyAveragesHaveTheErrorOfTheKernelsLoss) {
     EXPECT_EQ(facts["datagram_bytes"], 1472u);
     EXPECT_NEAR(facts["loss_first_pass"].get<double>(), kLoss, 0.01) << facts;
     std::printf("lossy, rank %d: loss %.4f seen, nmse %.5f, mean error %.1f standard errors\n",
-                facts["rank"].get<int>(), facts["loss_first_pass"].get<double>(), facts["nmse"].get<double>(),
+                facts["rank"].get<int>(), facts["loss_first_pass"].get<double>(),
+                facts["nmse"].get<double>(),
                 facts["mean_error"].get<double>() / facts["standard_error"].get<double>());
   }
 }
@@ -78,7 +81,8 @@ TEST_F(Namespaces, ExactAveragesAreEqualOnAllHosts) {
 }
 
 TEST_F(Namespaces, TheNarrowestLinkDecidesTheDatagramSize) {
-  if (!build({.loss_permille = 50, .mtu_of = {1500, 1500, 1500, 1400}})) GTEST_SKIP() << skip_reason_;
+  if (!build({.loss_permille = 50, .mtu_of = {1500, 1500, 1500, 1400}}))
+    GTEST_SKIP() << skip_reason_;
   const auto all = run({"lossy_average", "delivery=exact", "rounds=3"});
   for (const Facts& facts : all) {
     ASSERT_TRUE(facts.is_object());

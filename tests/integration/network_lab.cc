@@ -89,30 +89,35 @@ bool NetworkLab::add_host(int host) {
   const int prefix_bits = plan_.join == Join::bridge ? 16 : 24;
   const std::string address = address_of(host) + "/" + std::to_string(prefix_bits);
   return add_namespace(name) &&
-         run({"ip", "-n", middle_name(), "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name}) &&
+         run({"ip", "-n", middle_name(), "link", "add", port, "type", "veth", "peer", "name",
+              "eth0", "netns", name}) &&
          run({"ip", "-n", name, "link", "set", "eth0", "mtu", width}) &&
          run({"ip", "-n", middle_name(), "link", "set", port, "mtu", width}) &&
          run({"ip", "-n", name, "addr", "add", address, "dev", "eth0"}) &&
-         run({"ip", "-n", name, "link", "set", "lo", "up"}) && run({"ip", "-n", name, "link", "set", "eth0", "up"}) &&
+         run({"ip", "-n", name, "link", "set", "lo", "up"}) &&
+         run({"ip", "-n", name, "link", "set", "eth0", "up"}) &&
          run({"ip", "-n", middle_name(), "link", "set", port, "up"}) &&
          (plan_.join == Join::bridge ? join_by_bridge(host) : join_by_router(host)) &&
-         make_packets_true(name, "eth0") && make_packets_true(middle_name(), port) && lose_datagrams(host);
+         make_packets_true(name, "eth0") && make_packets_true(middle_name(), port) &&
+         lose_datagrams(host);
 }
 
 bool NetworkLab::join_by_bridge(int host) {
-  return run({"ip", "-n", middle_name(), "link", "set", "port" + std::to_string(host), "master", "bridge"});
+  return run({"ip", "-n", middle_name(), "link", "set", "port" + std::to_string(host), "master",
+              "bridge"});
 }
 
 bool NetworkLab::join_by_router(int host) {
   const std::string gateway = "10.99." + std::to_string(host) + ".254";
-  return run({"ip", "-n", middle_name(), "addr", "add", gateway + "/24", "dev", "port" + std::to_string(host)}) &&
+  return run({"ip", "-n", middle_name(), "addr", "add", gateway + "/24", "dev",
+              "port" + std::to_string(host)}) &&
          run({"ip", "-n", host_name(host), "route", "add", "default", "via", gateway});
 }
 
 // Without this a veth passes trains of up to 64 KiB as one, and loss would hit whole trains.
 bool NetworkLab::make_packets_true(const std::string& name, const std::string& device) {
-  return run({"ip", "netns", "exec", name, "ethtool", "-K", device, "tx-udp-segmentation", "off", "gso", "off", "tso",
-              "off", "gro", "off"});
+  return run({"ip", "netns", "exec", name, "ethtool", "-K", device, "tx-udp-segmentation", "off",
+              "gso", "off", "tso", "off", "gro", "off"});
 }
 
 bool NetworkLab::lose_datagrams(int host) {
@@ -120,14 +125,16 @@ bool NetworkLab::lose_datagrams(int host) {
   const std::string below = std::to_string(plan_.loss_permille);
   const std::string rules =
       "table inet loss {\n chain input {\n  type filter hook input priority 0; policy accept;\n"
-      "  meta l4proto udp counter numgen random mod 1000 < " + below + " counter drop\n }\n}\n";
+      "  meta l4proto udp counter numgen random mod 1000 < " +
+      below + " counter drop\n }\n}\n";
   return run({"ip", "netns", "exec", host_name(host), "nft", rules});
 }
 
 NetworkLab::Drops NetworkLab::drops() const {
   Drops all;
   for (int host = 0; host < plan_.hosts; ++host) {
-    const Outcome listing = run_command({"ip", "netns", "exec", host_name(host), "nft", "list", "ruleset"});
+    const Outcome listing =
+        run_command({"ip", "netns", "exec", host_name(host), "nft", "list", "ruleset"});
     all.seen += number_after(listing.output, "packets ", 0);
     all.dropped += number_after(listing.output, "packets ", 1);
   }
@@ -135,7 +142,8 @@ NetworkLab::Drops NetworkLab::drops() const {
 }
 
 bool NetworkLab::run(const std::vector<std::string>& words) {
-  std::vector<std::string> argv = {"sh", "-c", "exec \"$@\" 2>&1", "sh"};  // its error text is the obstacle
+  std::vector<std::string> argv = {"sh", "-c", "exec \"$@\" 2>&1",
+                                   "sh"};  // its error text is the obstacle
   argv.insert(argv.end(), words.begin(), words.end());
   const Outcome outcome = run_command(argv);
   if (outcome.exit_code == 0) return true;
@@ -145,16 +153,21 @@ bool NetworkLab::run(const std::vector<std::string>& words) {
 }
 
 std::string NetworkLab::address_of(int host) const {
-  return plan_.join == Join::bridge ? "10.99.0." + std::to_string(host + 1) : "10.99." + std::to_string(host) + ".1";
+  return plan_.join == Join::bridge ? "10.99.0." + std::to_string(host + 1)
+                                    : "10.99." + std::to_string(host) + ".1";
 }
 
-std::vector<std::string> NetworkLab::prefix_of(int host) const { return {"ip", "netns", "exec", host_name(host)}; }
+std::vector<std::string> NetworkLab::prefix_of(int host) const {
+  return {"ip", "netns", "exec", host_name(host)};
+}
 
 std::string NetworkLab::host_name(int host) const {
   return kPrefix + std::to_string(getpid()) + "-host" + std::to_string(host);
 }
 
-std::string NetworkLab::middle_name() const { return kPrefix + std::to_string(getpid()) + "-middle"; }
+std::string NetworkLab::middle_name() const {
+  return kPrefix + std::to_string(getpid()) + "-middle";
+}
 
 int NetworkLab::mtu(int host) const {
   constexpr int kEthernet = 1500;

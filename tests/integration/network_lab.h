@@ -1,7 +1,9 @@
-// Hosts made of network namespaces, joined by a bridge or by a router, with true packets and true loss.
+// Hosts made of network namespaces, joined by a bridge or by a router, with true packets and true
+// loss.
 //
-// Everything lies in namespaces with names of this process, which the destructor deletes; the machine's own network is
-// never touched. What a killed test left behind is deleted by the next one.
+// Everything lies in namespaces with names of this process, which the destructor deletes; the
+// machine's own network is never touched. What a killed test left behind is deleted by the next
+// one.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +18,25 @@ enum class Join { bridge, router };
 struct LabPlan {
   int hosts = 4;
   Join join = Join::bridge;
-  int loss_permille = 0;        // of UDP datagrams, at every host's input
-  std::vector<int> mtu_of;      // of one host's link each; default 1500. May be shorter than `hosts`.
+  int loss_permille = 0;    // of UDP datagrams, at every host's input
+  std::vector<int> mtu_of;  // of one host's link each; default 1500. May be shorter than `hosts`.
 };
 
 class NetworkLab {
  public:
-  // Null, with the reason in `obstacle`, where this machine does not permit namespaces or lacks a tool. Any later
-  // failure is a failure of the test.
+  // Null, with the reason in `obstacle`, where this machine does not permit namespaces or lacks a
+  // tool. Any later failure is a failure of the test.
   static std::unique_ptr<NetworkLab> create(const LabPlan& plan, std::string& obstacle);
   ~NetworkLab();
   NetworkLab(const NetworkLab&) = delete;
   NetworkLab& operator=(const NetworkLab&) = delete;
 
   std::string address_of(int host) const;
-  std::vector<std::string> prefix_of(int host) const;  // command words that put what follows on that host
+  std::vector<std::string> prefix_of(
+      int host) const;  // command words that put what follows on that host
 
-  // Since creation, over all hosts: UDP datagrams that arrived at the input rule, and those it dropped.
+  // Since creation, over all hosts: UDP datagrams that arrived at the input rule, and those it
+  // dropped.
   struct Drops {
     std::uint64_t seen = 0;
     std::uint64_t dropped = 0;

@@ -19,7 +19,9 @@ namespace {
 
 // A launcher around the tests must not reach the ranks that they start.
 constexpr std::array<std::string_view, 12> kLauncherPrefixes = {
-    "LEEWAY_", "OMPI_", "PMIX_", "PMI_", "SLURM_", "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=",
+    "LEEWAY_",      "OMPI_",        "PMIX_",
+    "PMI_",         "SLURM_",       "RANK=",
+    "WORLD_SIZE=",  "LOCAL_RANK=",  "LOCAL_WORLD_SIZE=",
     "MASTER_ADDR=", "MASTER_PORT=", "MPI_"};
 
 bool from_launcher(std::string_view variable) {
@@ -48,7 +50,9 @@ int milliseconds_left(TimePoint until) {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
 }
 
-void fail(int error, const std::string& what) { throw std::system_error(error, std::generic_category(), what); }
+void fail(int error, const std::string& what) {
+  throw std::system_error(error, std::generic_category(), what);
+}
 
 }  // namespace
 
@@ -61,8 +65,8 @@ Process::Process(const std::vector<std::string>& argv, const Environment& enviro
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  const int error =
-      posix_spawnp(&pid_, argv[0].c_str(), &actions, nullptr, pointers_to(arguments).data(), pointers_to(variables).data());
+  const int error = posix_spawnp(&pid_, argv[0].c_str(), &actions, nullptr,
+                                 pointers_to(arguments).data(), pointers_to(variables).data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (error == 0) return;
@@ -117,7 +121,8 @@ std::string Process::read_all(TimePoint until) {
 
 std::optional<int> Process::wait(TimePoint until) {
   if (exit_code_) return exit_code_;
-  const int handle = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));  // glibc 2.36 declares it for C only
+  const int handle =
+      static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));  // glibc 2.36 declares it for C only
   pollfd ended{handle, POLLIN, 0};
   const bool in_time = handle >= 0 && poll(&ended, 1, milliseconds_left(until)) > 0;
   if (handle >= 0) close(handle);

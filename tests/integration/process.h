@@ -1,4 +1,5 @@
-// Child processes of a test: started with an environment of their own, listened to line by line, never left behind.
+// Child processes of a test: started with an environment of their own, listened to line by line,
+// never left behind.
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +16,12 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Environment = std::map<std::string, std::string>;
 
-// One child. Its standard output is read here, its standard error is the test's. Destroying the object kills the child
-// with SIGKILL and reaps it.
+// One child. Its standard output is read here, its standard error is the test's. Destroying the
+// object kills the child with SIGKILL and reaps it.
 class Process {
  public:
-  // The child sees the test's environment without launcher and LEEWAY_ variables, plus `environment`. Throws
-  // std::system_error if it cannot be started.
+  // The child sees the test's environment without launcher and LEEWAY_ variables, plus
+  // `environment`. Throws std::system_error if it cannot be started.
   Process(const std::vector<std::string>& argv, const Environment& environment);
   ~Process();
   Process(Process&& other) noexcept;
@@ -29,7 +30,8 @@ class Process {
 
   void signal(int number) const;
 
-  // The next line of its output without the line end; nothing after the last line, or when `until` has passed.
+  // The next line of its output without the line end; nothing after the last line, or when `until`
+  // has passed.
   std::optional<std::string> read_line(TimePoint until);
 
   // Everything it writes until it closes its output or `until` has passed.
@@ -47,11 +49,13 @@ class Process {
   std::optional<int> exit_code_;
 };
 
-// Runs a command to its end. Exit code -1: it could not be started, or took longer than `patience` and was killed.
+// Runs a command to its end. Exit code -1: it could not be started, or took longer than `patience`
+// and was killed.
 struct Outcome {
   int exit_code = -1;
   std::string output;
 };
-Outcome run_command(const std::vector<std::string>& argv, std::chrono::seconds patience = std::chrono::seconds(10));
+Outcome run_command(const std::vector<std::string>& argv,
+                    std::chrono::seconds patience = std::chrono::seconds(10));
 
 }  // namespace leeway::integration

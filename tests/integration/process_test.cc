@@ -9,7 +9,9 @@
 namespace leeway::integration {
 namespace {
 
-TimePoint soon() { return Clock::now() + std::chrono::seconds(10); }
+TimePoint soon() {
+  return Clock::now() + std::chrono::seconds(10);
+}
 
 TEST(Process, GivesLinesAndExitCode) {
   Process process({"sh", "-c", "echo one; echo two; exit 3"}, {});

@@ -18,7 +18,8 @@ bool can_listen(std::uint16_t port, std::uint16_t& granted) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof(address);
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  const bool free = bind(listener, generic, length) == 0 && getsockname(listener, generic, &length) == 0;
+  const bool free =
+      bind(listener, generic, length) == 0 && getsockname(listener, generic, &length) == 0;
   granted = ntohs(address.sin_port);
   close(listener);
   return free;
@@ -37,13 +38,17 @@ Environment environment_of(const RankSetup& setup, int rank, const std::string& 
 
 }  // namespace
 
-std::string worker_path() { return LEEWAY_INTEGRATION_WORKER; }
+std::string worker_path() {
+  return LEEWAY_INTEGRATION_WORKER;
+}
 
 std::uint16_t free_port() {
   for (int attempt = 0; attempt < 64; ++attempt) {
     std::uint16_t port = 0;
     std::uint16_t next = 0;
-    if (can_listen(0, port) && port < 65535 && can_listen(static_cast<std::uint16_t>(port + 1), next)) return port;
+    if (can_listen(0, port) && port < 65535 &&
+        can_listen(static_cast<std::uint16_t>(port + 1), next))
+      return port;
   }
   ADD_FAILURE() << "no two neighbouring free ports on 127.0.0.1";
   return 0;
@@ -77,7 +82,8 @@ bool RankGroup::await_mark(const std::string& mark, std::chrono::seconds patienc
   for (int rank = 0; rank < size(); ++rank) {
     const auto line = ranks_[rank].read_line(until);
     if (line == wanted) continue;
-    ADD_FAILURE() << "rank " << rank << " did not come to \"" << mark << "\"; it said: " << line.value_or("nothing");
+    ADD_FAILURE() << "rank " << rank << " did not come to \"" << mark
+                  << "\"; it said: " << line.value_or("nothing");
     return false;
   }
   return true;
@@ -91,7 +97,8 @@ std::vector<Facts> RankGroup::finish(std::chrono::seconds patience, int but_not)
     const std::string output = ranks_[rank].read_all(until);
     const auto exit_code = ranks_[rank].wait(until);
     if (!exit_code) {
-      ADD_FAILURE() << "rank " << rank << " still runs after " << patience.count() << " s; output: " << output;
+      ADD_FAILURE() << "rank " << rank << " still runs after " << patience.count()
+                    << " s; output: " << output;
       continue;
     }
     EXPECT_EQ(*exit_code, 0) << "rank " << rank << "; output: " << output;

@@ -1,4 +1,5 @@
-// The ranks of a test: one worker process each, joined through the environment as a user's program would be.
+// The ranks of a test: one worker process each, joined through the environment as a user's program
+// would be.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,19 @@ namespace leeway::integration {
 // What a worker says about its run: one JSON object, the last line of its output (see worker.cc).
 using Facts = nlohmann::json;
 
-// A TCP port of 127.0.0.1 that was free a moment ago. The next one is free too: scenarios with a second communicator
-// meet there.
+// A TCP port of 127.0.0.1 that was free a moment ago. The next one is free too: scenarios with a
+// second communicator meet there.
 std::uint16_t free_port();
 
 struct RankSetup {
   int ranks = 4;
-  std::vector<std::string> scenario;         // the worker's arguments
-  Environment environment;                   // of all ranks, LEEWAY_FAULT say
-  std::vector<Environment> environment_of;   // of one rank each; overrides. May be shorter than `ranks`.
-  std::string rendezvous;                    // default: a free port of 127.0.0.1
-  std::vector<std::vector<std::string>> prefix_of;  // words before a rank's command line ("ip netns exec NAME")
+  std::vector<std::string> scenario;  // the worker's arguments
+  Environment environment;            // of all ranks, LEEWAY_FAULT say
+  std::vector<Environment>
+      environment_of;      // of one rank each; overrides. May be shorter than `ranks`.
+  std::string rendezvous;  // default: a free port of 127.0.0.1
+  std::vector<std::vector<std::string>>
+      prefix_of;  // words before a rank's command line ("ip netns exec NAME")
 };
 
 class RankGroup {
@@ -33,11 +36,13 @@ class RankGroup {
   Process& operator[](int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   int size() const { return static_cast<int>(ranks_.size()); }
 
-  // Waits for a line that says {"mark": mark} from every rank. False, with a test failure, if one stays silent.
-  bool await_mark(const std::string& mark, std::chrono::seconds patience = std::chrono::seconds(30));
+  // Waits for a line that says {"mark": mark} from every rank. False, with a test failure, if one
+  // stays silent.
+  bool await_mark(const std::string& mark,
+                  std::chrono::seconds patience = std::chrono::seconds(30));
 
-  // Waits for all ranks to end and returns their facts. A rank that hangs, crashes or says nothing is a test failure
-  // and has null facts. Ranks that were killed on purpose are named by `but_not`.
+  // Waits for all ranks to end and returns their facts. A rank that hangs, crashes or says nothing
+  // is a test failure and has null facts. Ranks that were killed on purpose are named by `but_not`.
   std::vector<Facts> finish(std::chrono::seconds patience, int but_not = -1);
 
  private:

@@ -23,13 +23,14 @@ struct DataSocket {
   sockaddr_in address{};
 };
 
-// The communicator's own UDP socket, found among this process's descriptors: what is sent through it carries the source
-// address of a member.
+// The communicator's own UDP socket, found among this process's descriptors: what is sent through
+// it carries the source address of a member.
 std::optional<DataSocket> find_data_socket() {
   for (int handle = 3; handle < 256; ++handle) {
     int type = 0;
     socklen_t type_length = sizeof(type);
-    if (getsockopt(handle, SOL_SOCKET, SO_TYPE, &type, &type_length) != 0 || type != SOCK_DGRAM) continue;
+    if (getsockopt(handle, SOL_SOCKET, SO_TYPE, &type, &type_length) != 0 || type != SOCK_DGRAM)
+      continue;
     DataSocket found{handle, {}};
     socklen_t length = sizeof(found.address);
     if (getsockname(handle, reinterpret_cast<sockaddr*>(&found.address), &length) != 0) continue;
@@ -42,13 +43,17 @@ std::optional<DataSocket> find_data_socket() {
 constexpr int kJunkKinds = 6;
 std::vector<std::byte> make_junk(int kind, std::uint32_t k) {
   std::vector<std::byte> datagram(limits::kDatagramBytesMax);
-  wire::Prefix prefix{.type = wire::PacketType::probe, .epoch = 0x12345678, .source = kMisbehaving,
-                      .destination = kVictim, .sequence = k};
+  wire::Prefix prefix{.type = wire::PacketType::probe,
+                      .epoch = 0x12345678,
+                      .source = kMisbehaving,
+                      .destination = kVictim,
+                      .sequence = k};
   wire::DataHeader header{.round = k, .flow_packets = 1};
   switch (kind) {
     case 0:  // random bytes of random length, none included
       datagram.resize(k * 2654435761u % 1500);
-      for (std::size_t i = 0; i < datagram.size(); ++i) datagram[i] = static_cast<std::byte>(i * 167 + k * 13);
+      for (std::size_t i = 0; i < datagram.size(); ++i)
+        datagram[i] = static_cast<std::byte>(i * 167 + k * 13);
       break;
     case 1:  // right magic and version, too short
       wire::encode_bare(prefix, datagram);
@@ -77,15 +82,16 @@ std::uint64_t throw_junk(int handle, const sockaddr_in& to, const std::atomic<bo
   std::uint64_t thrown = 0;
   for (std::uint32_t k = 0; !stop.load(); ++k) {
     const auto datagram = make_junk(static_cast<int>(k % kJunkKinds), k);
-    thrown += sendto(handle, datagram.data(), datagram.size(), MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to),
-                     sizeof(to)) >= 0;
+    thrown += sendto(handle, datagram.data(), datagram.size(), MSG_DONTWAIT,
+                     reinterpret_cast<const sockaddr*>(&to), sizeof(to)) >= 0;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   return thrown;
 }
 
 Status publish_victim(Communicator& group, const DataSocket& own, sockaddr_in& victim) {
-  std::array<std::int32_t, 2> place{static_cast<std::int32_t>(own.address.sin_addr.s_addr), own.address.sin_port};
+  std::array<std::int32_t, 2> place{static_cast<std::int32_t>(own.address.sin_addr.s_addr),
+                                    own.address.sin_port};
   const auto outcome = group.broadcast(std::span(place), kVictim);
   if (!outcome.ok()) return outcome.status();
   victim.sin_family = AF_INET;
@@ -96,14 +102,15 @@ Status publish_victim(Communicator& group, const DataSocket& own, sockaddr_in& v
 
 }  // namespace
 
-// Rank 1 brings one element more than the others. What each rank's call says, and that the group still works.
+// Rank 1 brings one element more than the others. What each rank's call says, and that the group
+// still works.
 Facts size_mismatch(const Arguments& arguments) {
   const auto group = join();
   const std::size_t count = group->rank() == kMisbehaving ? 1001 : 1000;
   std::vector<float> data(count, 1.0f);
-  const CollectiveOptions options{
-      .delivery = arguments.text("delivery", "exact") == "exact" ? exact(std::chrono::seconds(10))
-                                                                 : best_effort(std::chrono::seconds(10))};
+  const CollectiveOptions options{.delivery = arguments.text("delivery", "exact") == "exact"
+                                                  ? exact(std::chrono::seconds(10))
+                                                  : best_effort(std::chrono::seconds(10))};
   const auto outcome = group->all_reduce(std::span(data), options);
   Tally tally;
   EveryOperation(*group, tally).all_reduce(DataType::f32, 1000, ReduceOp::sum);
@@ -112,7 +119,8 @@ Facts size_mismatch(const Arguments& arguments) {
   return facts;
 }
 
-// Exact all_reduces on all ranks while rank 1, through the socket of the group, and a stranger throw junk at rank 0.
+// Exact all_reduces on all ranks while rank 1, through the socket of the group, and a stranger
+// throw junk at rank 0.
 Facts junk(const Arguments& arguments) {
   const auto group = join();
   const auto own = find_data_socket();

@@ -1,7 +1,8 @@
-// What a worker process can be asked to do: scenarios, one function each, found by name in worker.cc.
+// What a worker process can be asked to do: scenarios, one function each, found by name in
+// worker.cc.
 //
-// A scenario runs on every rank. It joins through the environment as a user's program would, and returns facts, which
-// the worker prints as one JSON line; judging them is the test's business.
+// A scenario runs on every rank. It joins through the environment as a user's program would, and
+// returns facts, which the worker prints as one JSON line; judging them is the test's business.
 #pragma once
 
 #include <cstdint>
@@ -29,21 +30,23 @@ class Arguments {
 
 using Scenario = Facts (*)(const Arguments&);
 
-Facts join_only(const Arguments& arguments);        // the group forms, or the error and the time it took
-Facts collectives(const Arguments& arguments);      // every operation, exact
-Facts in_flight(const Arguments& arguments);        // many operations at once, waited for backwards
-Facts two_groups(const Arguments& arguments);       // two communicators, a thread each
-Facts threads(const Arguments& arguments);          // one communicator, several threads
-Facts lossy_average(const Arguments& arguments);    // error statistics of lossy averages
-Facts endless_rounds(const Arguments& arguments);   // rounds during which the test stops or kills a rank
-Facts repeat(const Arguments& arguments);           // many equal calls, how much was lost in each
-Facts size_mismatch(const Arguments& arguments);    // one rank with another element count
-Facts junk(const Arguments& arguments);             // rank 1 and a stranger throw bad datagrams at rank 0
+Facts join_only(const Arguments& arguments);  // the group forms, or the error and the time it took
+Facts collectives(const Arguments& arguments);    // every operation, exact
+Facts in_flight(const Arguments& arguments);      // many operations at once, waited for backwards
+Facts two_groups(const Arguments& arguments);     // two communicators, a thread each
+Facts threads(const Arguments& arguments);        // one communicator, several threads
+Facts lossy_average(const Arguments& arguments);  // error statistics of lossy averages
+Facts endless_rounds(
+    const Arguments& arguments);           // rounds during which the test stops or kills a rank
+Facts repeat(const Arguments& arguments);  // many equal calls, how much was lost in each
+Facts size_mismatch(const Arguments& arguments);  // one rank with another element count
+Facts junk(const Arguments& arguments);  // rank 1 and a stranger throw bad datagrams at rank 0
 
 // Ends the process with the error as its facts.
 [[noreturn]] void end_with(const Status& status);
 
-// Options from the environment, and the group they describe; ends the process with the error as its facts.
+// Options from the environment, and the group they describe; ends the process with the error as its
+// facts.
 Options environment_options();
 std::unique_ptr<Communicator> join(const Options& options);
 std::unique_ptr<Communicator> join();

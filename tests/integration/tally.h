@@ -28,16 +28,13 @@ class Tally {
 
   Facts facts() const {
     const auto lost = [this](std::uint64_t arrived) {
-      return expected_ == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(expected_);
+      return expected_ == 0 ? 0.0
+                            : 1.0 - static_cast<double>(arrived) / static_cast<double>(expected_);
     };
-    return {{"calls", calls_},
-            {"wrong", wrong_},
-            {"problems", problems_},
-            {"deadline_cuts", deadline_cuts_},
-            {"packets", expected_},
-            {"loss_first_pass", lost(arrived_ - repaired_)},
-            {"loss", lost(arrived_)},
-            {"longest_ms", milliseconds(longest_)}};
+    return {{"calls", calls_},        {"wrong", wrong_},
+            {"problems", problems_},  {"deadline_cuts", deadline_cuts_},
+            {"packets", expected_},   {"loss_first_pass", lost(arrived_ - repaired_)},
+            {"loss", lost(arrived_)}, {"longest_ms", milliseconds(longest_)}};
   }
 
  private:

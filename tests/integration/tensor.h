@@ -1,5 +1,5 @@
-// Tensors of small whole numbers, which every element type holds exactly and which add up without rounding, so that any
-// wrong element is a wrong bit.
+// Tensors of small whole numbers, which every element type holds exactly and which add up without
+// rounding, so that any wrong element is a wrong bit.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace leeway::integration {
 
 class Tensor {
  public:
-  Tensor(DataType type, std::size_t count) : type_(type), count_(count), bytes_(count * size_of(type)) {}
+  Tensor(DataType type, std::size_t count)
+      : type_(type), count_(count), bytes_(count * size_of(type)) {}
 
   // value_of(i) is a small whole number >= 0; results up to 127 are exact in every type.
   template <typename ValueOf>
@@ -36,14 +37,22 @@ class Tensor {
  private:
   void set(std::size_t i, int value) {
     switch (type_) {
-      case DataType::f32: return store(i, static_cast<float>(value));
-      case DataType::f64: return store(i, static_cast<double>(value));
-      case DataType::f16: return store(i, codec::half_from_float(static_cast<float>(value)));
-      case DataType::bf16: return store(i, codec::bfloat16_from_float(static_cast<float>(value)));
-      case DataType::i8: return store(i, static_cast<std::int8_t>(value));
-      case DataType::i32: return store(i, static_cast<std::int32_t>(value));
-      case DataType::i64: return store(i, static_cast<std::int64_t>(value));
-      case DataType::u8: return store(i, static_cast<std::uint8_t>(value));
+      case DataType::f32:
+        return store(i, static_cast<float>(value));
+      case DataType::f64:
+        return store(i, static_cast<double>(value));
+      case DataType::f16:
+        return store(i, codec::half_from_float(static_cast<float>(value)));
+      case DataType::bf16:
+        return store(i, codec::bfloat16_from_float(static_cast<float>(value)));
+      case DataType::i8:
+        return store(i, static_cast<std::int8_t>(value));
+      case DataType::i32:
+        return store(i, static_cast<std::int32_t>(value));
+      case DataType::i64:
+        return store(i, static_cast<std::int64_t>(value));
+      case DataType::u8:
+        return store(i, static_cast<std::uint8_t>(value));
     }
   }
 
@@ -59,7 +68,8 @@ class Tensor {
 
 // What rank `rank` brings at place i: 0 .. 15, different for ranks, places and salts.
 inline int contribution(int rank, std::size_t i, std::uint32_t salt) {
-  const std::uint64_t mixed = (i * 4 + static_cast<std::uint64_t>(rank) + salt * 7919ull) * 0x9E3779B97F4A7C15ull;
+  const std::uint64_t mixed =
+      (i * 4 + static_cast<std::uint64_t>(rank) + salt * 7919ull) * 0x9E3779B97F4A7C15ull;
   return static_cast<int>(mixed >> 60);
 }
 

@@ -1,5 +1,5 @@
-// One rank of an integration test: worker SCENARIO [key=value ...]. Prints one JSON line of facts and ends with 0 if the
-// scenario ran, whatever it found; the test judges.
+// One rank of an integration test: worker SCENARIO [key=value ...]. Prints one JSON line of facts
+// and ends with 0 if the scenario ran, whatever it found; the test judges.
 #include <sys/prctl.h>
 
 #include <array>
@@ -82,15 +82,21 @@ std::unique_ptr<Communicator> join(const Options& options) {
   return std::move(group).value();
 }
 
-std::unique_ptr<Communicator> join() { return join(environment_options()); }
+std::unique_ptr<Communicator> join() {
+  return join(environment_options());
+}
 
-void mark(const std::string& name) { print({{"mark", name}}); }
+void mark(const std::string& name) {
+  print({{"mark", name}});
+}
 
 Facts facts_of(const Status& status) {
   return {{"code", std::string(to_string(status.code()))}, {"text", std::string(status.text())}};
 }
 
-double milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
+double milliseconds(Duration duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
 
 Facts join_only(const Arguments&) {
   const auto start = std::chrono::steady_clock::now();
