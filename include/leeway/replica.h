@@ -45,7 +45,7 @@ struct DriftReport {
   double gap_mean_square = 0.0;
   std::uint32_t age_max_seen = 0;
   double age_mean = 0.0;         // over blocks and broadcasts; p/(1-p) when losses are independent
-  std::uint64_t blocks_refreshed = 0;      // blocks repaired because of age_max
+  std::uint64_t blocks_refreshed = 0;      // blocks that had to arrive because of age_max, and did
   std::vector<std::uint64_t> age_histogram;  // [a] = block-steps spent at age a (last bin: that and above)
 };
 

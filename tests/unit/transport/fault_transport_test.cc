@@ -86,13 +86,13 @@ TEST_F(FaultTransportReceive, AFloodOfLostBatchesDoesNotHoldTheCaller) {
 
 TEST_F(FaultTransportReceive, WhatDoesNotDecodePassesUntouched) {
   with({.loss = 1.0, .corrupt = 1.0});
-  Bytes forged = data_packet(5, 100);
-  forged.back() ^= std::byte{1};
-  below_->arrive({pattern(30), forged, {}});
+  Bytes foreign = data_packet(5, 100);
+  foreign.front() ^= std::byte{1};  // another magic number
+  below_->arrive({pattern(30), foreign, {}});
   std::vector<Received> out(8);
   ASSERT_EQ(transport_->receive(out), 3u);
   EXPECT_EQ(bytes_of(out[0].bytes), pattern(30));
-  EXPECT_EQ(bytes_of(out[1].bytes), forged);
+  EXPECT_EQ(bytes_of(out[1].bytes), foreign);
   EXPECT_EQ(transport_->fault_counters().undecodable, 3u);
 }
 

@@ -36,7 +36,7 @@ struct Arguments {
   std::string estimator = "ratio";
   std::string delivery = "best_effort";
   double deadline_ms = 5000;
-  std::int64_t steps = 1500;
+  std::int64_t steps = 2000;
   std::uint64_t seed = 1;
   int repeat = 1;
   bool twin = true;
