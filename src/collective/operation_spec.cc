@@ -1,6 +1,5 @@
 #include "collective/operation_spec.h"
 
-#include <array>
 #include <cmath>
 
 #include "base/limits.h"
@@ -122,13 +121,6 @@ Status check_options(const OperationSpec& spec) {
 }
 
 }  // namespace
-
-const char* to_string(OperationKind kind) {
-  constexpr std::array<const char*, kOperationKinds> kNames = {
-      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",        "gather",           "scatter",
-      "all_to_all", "send",           "recv",       "barrier",   "reduce_gradients", "broadcast_parameters"};
-  return kNames[static_cast<int>(kind)];
-}
 
 bool has_reduce_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter || kind == OperationKind::reduce ||

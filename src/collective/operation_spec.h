@@ -8,28 +8,11 @@
 #include "leeway/options.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
-#include "wire/packet.h"
+#include "wire/operation_kind.h"
 
 namespace leeway::collective {
 
-// On the wire in wire::OperationTag: append only.
-enum class OperationKind : std::uint8_t {
-  all_reduce = 0,
-  reduce_scatter,
-  all_gather,
-  broadcast,
-  reduce,
-  gather,
-  scatter,
-  all_to_all,
-  send,
-  recv,
-  barrier,
-  replica_reduce,     // reduce_scatter over even shards, in place
-  replica_broadcast,  // all_gather over even shards, in place; may lose
-};
-inline constexpr int kOperationKinds = 13;
-const char* to_string(OperationKind kind);
+using wire::OperationKind;
 
 // Which packets of a replica_broadcast arrived, and which ones must. By owner rank, one bit a packet.
 struct BroadcastLedger {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "wire/operation_kind.h"
+
 namespace leeway::protocol {
 
 bool ReceiveFlow::required_missing() const {
@@ -74,7 +76,8 @@ std::array<char, 112> describe(const wire::OperationTag& tag) {
   const auto delivery = to_string(static_cast<Delivery::Kind>(tag.delivery));
   const auto estimator = to_string(static_cast<Estimator>(tag.estimator));
   const int written = std::snprintf(
-      text.data(), text.size(), "op %u %.*s[%llu] %.*s %.*s/%.*s %.*s %.*s", tag.operation, name(dtype), dtype.data(),
+      text.data(), text.size(), "%s %.*s[%llu] %.*s %.*s/%.*s %.*s %.*s",
+      wire::to_string(static_cast<wire::OperationKind>(tag.operation)), name(dtype), dtype.data(),
       static_cast<unsigned long long>(tag.count), name(op), op.data(), name(codec), codec.data(), name(spread),
       spread.data(), name(delivery), delivery.data(), name(estimator), estimator.data());
   if (written > 0 && tag.root != kNoRank && static_cast<std::size_t>(written) < text.size()) {

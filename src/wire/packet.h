@@ -54,7 +54,7 @@ inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 36;
 
 // What an operation is, as far as all ranks must agree about it.
 struct OperationTag {
-  std::uint8_t operation = 0;   // collective::OperationKind
+  std::uint8_t operation = 0;   // OperationKind
   std::uint8_t dtype = 0;
   std::uint8_t reduce_op = 0;
   std::uint8_t codec = 0;

@@ -67,7 +67,7 @@ std::vector<Disagreement> disagreements() {
     rows.push_back({name("EstimatorOfFew", "EstimatorOfMany"), kind, count,
                     [](OperationSpec& spec) { spec.options.estimator = Estimator::stratified; }, "ratio", "stratified"});
     rows.push_back({name("OperationOfFew", "OperationOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.kind = OperationKind::broadcast; }, " op 0 ", " op 3 "});
+                    [](OperationSpec& spec) { spec.kind = OperationKind::broadcast; }, "has all_reduce", "has broadcast"});
   }
   return rows;
 }

@@ -49,6 +49,23 @@ INSTANTIATE_TEST_SUITE_P(Of, LostControl,
                                                                         : "RepairRequests";
                          });
 
+TEST(EndpointRepair, ServesACopyOfARequestOnce) {
+  EngineGroup group(GroupOptions{.size = 2});
+  std::uint64_t lost = 0;
+  group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
+    if (type_of(datagram) == wire::PacketType::repair) group.inject(to, from, testing::copy_of(datagram));
+    const auto header = data_header_of(datagram);
+    if (!header || header->attempt > 0 || header->index % 10 != 4) return true;
+    ++lost;
+    return false;
+  };
+  FloatAllReduce call(2, 100000);
+  call.submit_all(group);
+  ASSERT_TRUE(call.finish(group));
+  EXPECT_GT(counters(group, 0).repair_requests, 1u);
+  EXPECT_EQ(counters(group, 0).repairs_sent + counters(group, 1).repairs_sent, lost);
+}
+
 TEST(EndpointRepair, ResendsOnlyWhatWasLost) {
   EngineGroup group(GroupOptions{.size = 2});
   std::uint64_t lost = 0;

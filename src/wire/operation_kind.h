@@ -1,0 +1,28 @@
+// What an operation is: on the wire in OperationTag, so append only.
+#pragma once
+
+#include <cstdint>
+
+namespace leeway::wire {
+
+enum class OperationKind : std::uint8_t {
+  all_reduce = 0,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  all_to_all,
+  send,
+  recv,
+  barrier,
+  replica_reduce,     // reduce_scatter over even shards, in place
+  replica_broadcast,  // all_gather over even shards, in place; may lose
+};
+inline constexpr int kOperationKinds = 13;
+
+// The name callers know: "all_reduce", "broadcast_parameters". "unknown" for a value that is none.
+const char* to_string(OperationKind kind);
+
+}  // namespace leeway::wire
