@@ -164,6 +164,12 @@ class Endpoint {
   void cut_phase(Instant now, Round& round, FlowKind kind);
   void on_deadline(Instant now, Round& round);
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);
+  struct Awaited {
+    Rank peer = kNoRank;
+    FlowKind kind = FlowKind::reduce;
+    bool data = false;  // its packets, rather than its confirmation
+  };
+  Awaited longest_silent(Instant now, const Round& round) const;
   Status overdue(Instant now, const Round& round) const;
 
   EndpointConfig config_;

@@ -85,41 +85,41 @@ void Endpoint::on_deadline(Instant now, Round& round) {
   finish(now, round, Status());
 }
 
-// Names the peer that has been silent longest among those an exact operation still waits for; one that was never heard is
-// the most silent of all.
-Status Endpoint::overdue(Instant now, const Round& round) const {
-  Rank culprit = kNoRank;
-  FlowKind culprit_kind = FlowKind::reduce;
-  bool as_receiver = false;
+// The peer that has been silent longest among those this operation still waits for; kNoRank: for none.
+Endpoint::Awaited Endpoint::longest_silent(Instant now, const Round& round) const {
+  Awaited longest;
   const auto silence = [&](Rank peer) { return heard_[peer] ? links_[peer].since_largest(now) : Duration::max(); };
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
     for (Rank peer = 0; peer < config_.size; ++peer) {
-      const bool waits = round.phases[k].receive[peer].open();
-      if (!waits && !round.phases[k].send[peer].open()) continue;
-      if (culprit != kNoRank && silence(peer) <= silence(culprit)) continue;
-      culprit = peer;
-      culprit_kind = static_cast<FlowKind>(k);
-      as_receiver = waits;
+      const bool data = round.phases[k].receive[peer].open();
+      if (!data && !round.phases[k].send[peer].open()) continue;
+      if (longest.peer != kNoRank && silence(peer) <= silence(longest.peer)) continue;
+      longest = {peer, static_cast<FlowKind>(k), data};
     }
   }
+  return longest;
+}
+
+Status Endpoint::overdue(Instant now, const Round& round) const {
+  const Awaited awaited = longest_silent(now, round);
   const double deadline_ms = static_cast<double>(round.plan.deadline_length.count()) / 1e6;
-  if (culprit == kNoRank) {
+  if (awaited.peer == kNoRank) {
     return Status::error(StatusCode::kInternal, "rank %u: %s #%u: deadline passed although nothing was missing",
                          config_.self, round.plan.name, round.number);
   }
   constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
-  const char* half = kHalves[static_cast<int>(culprit_kind)];
-  if (as_receiver) {
-    const ReceiveFlow& flow = round.phase(culprit_kind).receive[culprit];
+  const char* half = kHalves[static_cast<int>(awaited.kind)];
+  if (awaited.data) {
+    const ReceiveFlow& flow = round.phase(awaited.kind).receive[awaited.peer];
     return Status::error(StatusCode::kDeadlineExceeded,
                          "rank %u: %s #%u: deadline of %.0f ms passed: %u of %u packets of the %s came from rank %u",
                          config_.self, round.plan.name, round.number, deadline_ms, flow.arrived_count, flow.packets,
-                         half, culprit);
+                         half, awaited.peer);
   }
   return Status::error(StatusCode::kDeadlineExceeded,
                        "rank %u: %s #%u: deadline of %.0f ms passed: rank %u did not confirm the %s", config_.self,
-                       round.plan.name, round.number, deadline_ms, culprit, half);
+                       round.plan.name, round.number, deadline_ms, awaited.peer, half);
 }
 
 bool Endpoint::needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const {
@@ -161,12 +161,15 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
       round.plan.tag.delivery != static_cast<std::uint8_t>(Delivery::Kind::exact)) {
     return finish_receive(now, round, kind, peer);
   }
+  // It may have left because of a third rank, whose silence met its deadline a moment before it meets ours.
   const ReceiveFlow& flow = round.receive(kind, peer);
   finish(now, round,
          Status::error(StatusCode::kPeerLost,
-                       "rank %u: %s #%u: rank %u left the operation after %u of %u packets (deadline %.0f ms)",
+                       "rank %u: %s #%u: rank %u left the operation after %u of %u packets (deadline %.0f ms; longest "
+                       "silent: rank %u)",
                        config_.self, round.plan.name, round.number, peer, flow.arrived_count, flow.packets,
-                       static_cast<double>(round.plan.deadline_length.count()) / 1e6));
+                       static_cast<double>(round.plan.deadline_length.count()) / 1e6,
+                       longest_silent(now, round).peer));
 }
 
 // Before the first pass has ended: says again that the operation is open here. After it: asks for what is missing.
