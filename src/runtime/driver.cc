@@ -43,7 +43,7 @@ Driver::~Driver() {
     ++requests_;  // makes a driving background thread let go
   }
   transport_->wake();
-  changed_.notify_all();
+  background_wake_.notify_all();
   background_.join();
 }
 
@@ -63,18 +63,22 @@ void Driver::acquire() {
   if (driving_) {
     ++requests_;
     transport_->wake();
-    changed_.wait(lock, [this] { return !driving_; });
+    role_free_.wait(lock, [this] { return !driving_; });
     --requests_;
   }
   driving_ = true;
 }
 
 void Driver::release() {
+  bool wanted;
   {
     std::lock_guard lock(mutex_);
     driving_ = false;
+    wanted = requests_.load(std::memory_order_relaxed) > 0;
   }
-  changed_.notify_all();
+  // The background thread looks for itself every grace: waking it with each call made a 4 KiB
+  // all-reduce take 44 us instead of 10 to 23 (2 ranks), 178 instead of 72 (4 ranks).
+  if (wanted) role_free_.notify_all();
 }
 
 void Driver::nudge() {
@@ -82,7 +86,7 @@ void Driver::nudge() {
     std::lock_guard lock(mutex_);
     nudged_ = true;
   }
-  changed_.notify_all();
+  background_wake_.notify_all();
 }
 
 bool Driver::run_until(const std::function<bool()>& done, Instant deadline) {
@@ -154,7 +158,7 @@ void Driver::background() {
     if (taken() || (activity != seen && !nudged_)) {
       seen = activity;
       // The same condition as above: were it weaker, this would spin without ever giving up the lock.
-      changed_.wait_for(lock, kGrace, [&] { return stop_ || (nudged_ && !taken()); });
+      background_wake_.wait_for(lock, kGrace, [&] { return stop_ || (nudged_ && !taken()); });
       continue;
     }
     nudged_ = false;
@@ -166,7 +170,7 @@ void Driver::background() {
     }
     lock.lock();
     driving_ = false;
-    changed_.notify_all();
+    role_free_.notify_all();
     seen = activity_.load(std::memory_order_relaxed);
   }
 }

@@ -87,7 +87,8 @@ class Driver {
   std::vector<Received> received_;
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable role_free_;        // for threads in requests_
+  std::condition_variable background_wake_;  // for the background thread
   bool driving_ = false;
   std::atomic<int> requests_{0};      // threads that want the role
   std::atomic<std::uint64_t> activity_{0};
