@@ -130,15 +130,19 @@ void Reduction::note_progress(Rank from, std::uint32_t position, std::span<const
   for (Rank rank = 0; rank < plan_.size; ++rank) {
     if (rank != plan_.self) by_all = std::min(by_all, passed_[rank]);
   }
-  if (by_all <= settled_chunks_) return;
-  tally(flows);
-  build_plan(tallies_);
   for (; settled_chunks_ < by_all; ++settled_chunks_) {
     const std::uint32_t chunk = passed_chunk(settled_chunks_);
-    for (std::uint32_t i = 0; i < grid_.chunk_size(chunk); ++i) {
-      const std::uint32_t index = grid_.chunk_begin(chunk) + i;
-      if (!reduced_packets_.test(index)) reduce_partial(index, flows, reduced);
-    }
+    if (chunk_left_[chunk] > 0) settle_chunk(chunk, flows, reduced);
+  }
+}
+
+void Reduction::settle_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows,
+                             schedule::ChunkQueue& reduced) {
+  tally(flows);
+  build_plan(tallies_);
+  for (std::uint32_t i = 0; i < grid_.chunk_size(chunk); ++i) {
+    const std::uint32_t index = grid_.chunk_begin(chunk) + i;
+    if (!reduced_packets_.test(index)) reduce_partial(index, flows, reduced);
   }
   scale_plan_built_ = false;  // complete packets ask for their own scales again
 }

@@ -77,6 +77,7 @@ class Reduction {
                       schedule::ChunkQueue& reduced);
   void note_progress(Rank from, std::uint32_t position, std::span<const protocol::ReceiveFlow> flows,
                      schedule::ChunkQueue& reduced);
+  void settle_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
   std::uint32_t chunks_passed(std::uint32_t position) const;
   std::uint32_t passed_chunk(std::uint32_t nth) const;
   void tally(std::span<const protocol::ReceiveFlow> flows);
