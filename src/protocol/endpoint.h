@@ -160,7 +160,7 @@ class Endpoint {
   void wake_send(Instant now, Round& round, FlowKind kind, Rank peer);
   void ask_again(Instant now, Round& round, FlowKind kind, Rank peer);
   bool needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const;
-  Duration quiet_time(const Link& link) const;
+  Duration quiet_time(const Link& link, const PhasePlan& plan) const;
   void cut_phase(Instant now, Round& round, FlowKind kind);
   void on_deadline(Instant now, Round& round);
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);

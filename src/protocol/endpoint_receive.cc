@@ -128,7 +128,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     finish_receive(now, round, header.kind, from);
     if (round.phase(header.kind).receives_open == 0 || round.done) advance(now, round);
   } else if (flow.ended_pass >= 0) {
-    arm(now + quiet_time(links_[from]));
+    arm(now + quiet_time(links_[from], round.plan.phase(header.kind)));
   }
 }
 
@@ -216,7 +216,7 @@ void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
     ReceiveFlow& flow = round.phases[k].receive[from];
     if (flow.open() && !flow.abandoned) {
       flow.abandoned = true;
-      arm(now + quiet_time(links_[from]));
+      arm(now + quiet_time(links_[from], round.plan.phases[k]));
     }
   }
   advance(now, round);
@@ -244,7 +244,7 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
   if (std::isnan(flow.weight)) flow.weight = end.weight;
   if (flow.finished) return queue_report(from);
   flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);
-  arm(now + quiet_time(links_[from]));
+  arm(now + quiet_time(links_[from], round->plan.phase(end.kind)));
 }
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {

@@ -131,9 +131,13 @@ bool Endpoint::needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const 
   return false;
 }
 
-// How long nothing must have come after the sender said that it was done: time for overtaken packets to arrive.
-Duration Endpoint::quiet_time(const Link& link) const {
-  const Duration wanted = std::max(2 * link.gap.mean(), link.rtt.smoothed() / 4);
+// How long nothing must have come after the sender said that it was done: time for overtaken packets to arrive. Where what
+// is missing will be asked for, impatience costs a copy of what was overtaken, patience a part of every repair; where it is
+// given up, the loss of it.
+Duration Endpoint::quiet_time(const Link& link, const PhasePlan& plan) const {
+  const Duration gaps = 2 * link.gap.mean();
+  const bool gives_up = plan.delivery == Delivery::Kind::best_effort;
+  const Duration wanted = gives_up ? std::max(gaps, link.rtt.smoothed() / 4) : gaps;
   return std::min(wanted, link.rtt.timeout());
 }
 
@@ -144,7 +148,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   // What was asked for may have come although the end of the answer got lost: there is nothing left to ask for then.
   const bool answered = flow.requested_pass > 0 && !needs_more(round.plan.phase(kind), flow);
   if (flow.abandoned || flow.ended_pass >= flow.requested_pass || answered) {
-    const Instant quiet_at = flow.last_arrival + quiet_time(link);
+    const Instant quiet_at = flow.last_arrival + quiet_time(link, round.plan.phase(kind));
     if (now < quiet_at) return arm(quiet_at);
     if (!needs_more(round.plan.phase(kind), flow)) return finish_receive(now, round, kind, peer);
     if (flow.abandoned) return on_abandoned(now, round, kind, peer);
@@ -161,15 +165,15 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
       round.plan.tag.delivery != static_cast<std::uint8_t>(Delivery::Kind::exact)) {
     return finish_receive(now, round, kind, peer);
   }
-  // It may have left because of a third rank, whose silence met its deadline a moment before it meets ours.
+  // It may have left because of a third rank, whose silence met its deadline a moment before ours: then that rank is to be
+  // named, by our own deadline.
+  if (longest_silent(now, round).peer != peer) return;
   const ReceiveFlow& flow = round.receive(kind, peer);
   finish(now, round,
          Status::error(StatusCode::kPeerLost,
-                       "rank %u: %s #%u: rank %u left the operation after %u of %u packets (deadline %.0f ms; longest "
-                       "silent: rank %u)",
+                       "rank %u: %s #%u: rank %u left the operation after %u of %u packets (deadline %.0f ms)",
                        config_.self, round.plan.name, round.number, peer, flow.arrived_count, flow.packets,
-                       static_cast<double>(round.plan.deadline_length.count()) / 1e6,
-                       longest_silent(now, round).peer));
+                       static_cast<double>(round.plan.deadline_length.count()) / 1e6));
 }
 
 // Before the first pass has ended: says again that the operation is open here. After it: asks for what is missing.
