@@ -17,7 +17,7 @@ class EarlyBuffer {
   // Keeps a copy under `key`; false when the peer's share is used up or the datagram is too long.
   bool put(Rank from, std::uint64_t key, ByteSpan datagram);
 
-  // Hands every datagram under `key` to `use`, in order of arrival, and frees its slot.
+  // Hands every datagram under `key` to `use`, in no particular order, and frees its slot.
   void take(std::uint64_t key, const std::function<void(Rank, ByteSpan)>& use);
 
   std::uint32_t held() const { return held_; }

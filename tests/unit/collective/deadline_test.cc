@@ -145,5 +145,27 @@ TEST_F(StoppedRank, AnOperationThatHadToQueueKeepsTheDeadlineOfItsSubmission) {
   for (const Request* request : requests) EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
 }
 
+// Deadlines count from each rank's own call. The rank that called first gives up first; the others must not take its
+// leaving for the cause.
+TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
+  testing::EngineGroup group(testing::GroupOptions{.size = 3});
+  std::vector<std::vector<float>> data(3, std::vector<float>(50'000, 1.0f));
+  group.freeze(2);
+  std::vector<collective::Request*> requests;
+  for (const Rank rank : {0, 1}) {
+    OperationSpec spec{.kind = OperationKind::all_reduce, .input = std::span(data[rank]), .output = std::span(data[rank])};
+    spec.options.delivery = exact(std::chrono::milliseconds(rank == 0 ? 50 : 2000));
+    requests.push_back(&group.submit(rank, spec));
+  }
+  ASSERT_TRUE(group.run_until([&] { return requests[0]->done; }));
+  std::vector<float> next(50'000, 1.0f);  // by which rank 1 learns that rank 0 has left the first one
+  group.submit(0, {.kind = OperationKind::all_reduce, .input = std::span(next), .output = std::span(next)});
+  ASSERT_TRUE(group.run(requests));
+  for (const Request* request : requests) {
+    EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded) << request->status.text();
+    EXPECT_NE(request->status.text().find("from rank 2"), std::string_view::npos) << request->status.text();
+  }
+}
+
 }  // namespace
 }  // namespace leeway::collective
