@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "leeway/codec.h"
 #include "leeway/export.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
@@ -20,12 +21,6 @@ namespace leeway {
 
 enum class ReduceOp : std::uint8_t { sum = 0, avg, prod, min, max };
 LEEWAY_EXPORT std::string_view to_string(ReduceOp op);
-
-// How elements travel. `native` sends them as they lie in memory, bit for bit. The others re-encode float32
-// tensors; each packet decodes alone.
-enum class Codec : std::uint8_t { native = 0, fp32, fp16, bf16 };
-LEEWAY_EXPORT std::string_view to_string(Codec codec);
-LEEWAY_EXPORT Result<Codec> parse_codec(std::string_view name);
 
 // How a lossy sum or average is formed from what arrived. Formulas, assumptions and variances: src/aggregate/README.md.
 enum class Estimator : std::uint8_t {
@@ -64,8 +59,8 @@ struct CollectiveOptions {
   // that did not arrive as they were in the output buffer and reports them.
   Delivery::Kind spread = Delivery::Kind::exact;
 
-  Codec codec = Codec::native;                // reduce half (or the only half)
-  std::optional<Codec> spread_codec;          // spread half; default: the same as `codec`
+  CodecOptions codec;                         // reduce half (or the only half)
+  std::optional<CodecOptions> spread_codec;   // spread half; default: the same as `codec`
   Estimator estimator = Estimator::ratio;     // used by lossy sum/avg only
 
   // Units of work (samples, micro-batches) behind this rank's contribution, >= 0, finite. With op = avg the
@@ -76,6 +71,11 @@ struct CollectiveOptions {
   // augmented only: a float32 guess of the result with the tensor's full count, independent of this call's loss (last step's result,
   // say). Empty: the owner's own contribution is used. Read until the call completes.
   std::span<const float> control_variate{};
+
+  // Error feedback: what this rank's encoding of earlier calls left out, added to its contribution before that is encoded; on
+  // return, what this call left out. float32, the input's full count, zeros before the first call, one per tensor. Makes up for the bias
+  // of nearest rounding over steps, but single results stay biased, and what packet loss took is not in it. Empty: off.
+  std::span<float> residual{};
 };
 
 // Loss and other faults injected on the receiving side of any transport, decided by a keyed hash of a packet's

@@ -24,7 +24,7 @@ struct ReplicaOptions {
   std::uint32_t age_max = 8;
   Delivery::Kind delivery = Delivery::Kind::best_effort;  // of broadcast_parameters; exact = replicas stay equal
   Duration deadline = std::chrono::seconds(5);
-  Codec codec = Codec::native;
+  CodecOptions codec;  // rounding automatic = nearest: parameters are not averaged over ranks
   // Every `drift_every` broadcasts the ranks exchange `drift_samples` values a shard exactly and measure how far the
   // replicas are apart. 0 = never.
   std::uint32_t drift_every = 16;

@@ -1,4 +1,4 @@
-// Checks the lengths once a call, then hands over to the kernels. float32 on the wire is a copy.
+// Checks the lengths and sets the floating-point mode once a call, then hands over to the family of the format.
 #include "codec/codec.h"
 
 #include <array>
@@ -6,72 +6,85 @@
 
 #include "base/contracts.h"
 #include "codec/float_kernels.h"
+#include "codec/float_mode.h"
+#include "codec/rotation.h"
+#include "codec/scaled.h"
+#include "codec/sparse.h"
+#include "codec/stochastic_floats.h"
 
 namespace leeway::codec {
 namespace {
 
-constexpr Format element_format(Codec codec, DataType dtype, std::size_t bytes) {
-  return {
-      .id = codec, .element = dtype, .header_bytes = 0, .block_elements = 1, .block_bytes = bytes};
-}
-
-constexpr std::array<Format, kDataTypeCount> kNative = [] {
-  std::array<Format, kDataTypeCount> formats{};
-  for (std::size_t i = 0; i < formats.size(); ++i) {
-    const auto dtype = static_cast<DataType>(i);
-    formats[i] = element_format(Codec::native, dtype, size_of(dtype));
-  }
-  return formats;
-}();
-constexpr Format kFp32 = element_format(Codec::fp32, DataType::f32, 4);
-constexpr Format kFp16 = element_format(Codec::fp16, DataType::f32, 2);
-constexpr Format kBf16 = element_format(Codec::bf16, DataType::f32, 2);
-
-// Checks the lengths and says which element the kernels will meet: native half and bfloat16 tensors
-// are encoded as they lie.
-Codec kernel_of(const Format& format, std::size_t elements, std::size_t bytes) {
-  LEEWAY_ASSERT(format.encoded_bytes(elements) == bytes);
-  if (format.id != Codec::native) return format.id;
+// Which element the float kernels will meet: native half and bfloat16 tensors are encoded as they lie.
+Codec float_kernel_of(const Format& format) {
+  if (format.options.codec != Codec::native) return format.options.codec;
   LEEWAY_ASSERT(format.element == DataType::f16 || format.element == DataType::bf16);
   return format.element == DataType::f16 ? Codec::fp16 : Codec::bf16;
 }
 
+void encode_straight(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
+  const Codec codec = format.options.codec;
+  if (is_scaled(codec)) return encode_scaled(format, in, place, out);
+  if (codec == Codec::sparse) return encode_sparse(format, in, place, out);
+  if (codec == Codec::fp32) {
+    if (!in.empty()) std::memcpy(out, in.data(), in.size_bytes());
+    return;
+  }
+  if (format.stochastic()) return encode_floats_stochastic(codec, in, place, out);
+  encode_floats(float_kernel_of(format), in, out);
+}
+
+void assign(const Format& format, const std::byte* in, float scale, std::span<float> out) {
+  if (is_scaled(format.options.codec)) return assign_scaled(format, in, scale, out);
+  if (format.options.codec == Codec::sparse) return assign_sparse(format, in, scale, out);
+  scale_floats(float_kernel_of(format), in, scale, out);
+}
+
 }  // namespace
 
-const Format& format_of(Codec codec, DataType dtype) {
-  LEEWAY_ASSERT(codec == Codec::native || dtype == DataType::f32);
-  switch (codec) {
-    case Codec::fp32:
-      return kFp32;
-    case Codec::fp16:
-      return kFp16;
-    case Codec::bf16:
-      return kBf16;
-    case Codec::native:
-      break;
+void encode(const Format& format, std::span<const float> in, const Place& place, MutableByteSpan out) {
+  LEEWAY_ASSERT(format.encoded_bytes(in.size()) == out.size());
+  const StandardFloatMode mode;
+  if (!format.options.rotate) return encode_straight(format, in, place, out.data());
+  LEEWAY_ASSERT(in.size() <= kPacketElementsMax);
+  std::array<float, kPacketElementsMax> rotated;  // NOLINT(cppcoreguidelines-pro-type-member-init): as much as is used is written
+  std::copy(in.begin(), in.end(), rotated.begin());
+  const std::span values = std::span(rotated).first(in.size());
+  rotate(place, values);
+  encode_straight(format, values, place, out.data());
+}
+
+void decode(const Format& format, ByteSpan in, const Place& place, std::span<float> out) {
+  LEEWAY_ASSERT(format.encoded_bytes(out.size()) == in.size());
+  const StandardFloatMode mode;
+  const Codec codec = format.options.codec;
+  if (codec == Codec::fp32) {
+    if (!in.empty()) std::memcpy(out.data(), in.data(), in.size());
+  } else if (codec <= Codec::bf16) {
+    decode_floats(float_kernel_of(format), in.data(), out);
+  } else {
+    assign(format, in.data(), 1.0f, out);
   }
-  return dtype == DataType::f32 ? kFp32 : kNative[static_cast<std::size_t>(dtype)];
-}
-
-void encode(const Format& format, std::span<const float> in, const EncodeContext& /*context*/,
-            MutableByteSpan out) {
-  const Codec kernel = kernel_of(format, in.size(), out.size());
-  if (kernel != Codec::fp32) return encode_floats(kernel, in, out.data());
-  if (!in.empty()) std::memcpy(out.data(), in.data(), out.size());
-}
-
-void decode(const Format& format, ByteSpan in, std::span<float> out) {
-  const Codec kernel = kernel_of(format, out.size(), in.size());
-  if (kernel != Codec::fp32) return decode_floats(kernel, in.data(), out);
-  if (!in.empty()) std::memcpy(out.data(), in.data(), in.size());
+  if (format.options.rotate) unrotate(place, out);
 }
 
 void accumulate(const Format& format, ByteSpan in, float scale, std::span<float> sum) {
-  accumulate_floats(kernel_of(format, sum.size(), in.size()), in.data(), scale, sum);
+  LEEWAY_ASSERT(format.encoded_bytes(sum.size()) == in.size());
+  const StandardFloatMode mode;
+  if (is_scaled(format.options.codec)) return accumulate_scaled(format, in.data(), scale, sum);
+  if (format.options.codec == Codec::sparse) return accumulate_sparse(format, in.data(), scale, sum);
+  accumulate_floats(float_kernel_of(format), in.data(), scale, sum);
 }
 
 void accumulate_first(const Format& format, ByteSpan in, float scale, std::span<float> sum) {
-  scale_floats(kernel_of(format, sum.size(), in.size()), in.data(), scale, sum);
+  LEEWAY_ASSERT(format.encoded_bytes(sum.size()) == in.size());
+  const StandardFloatMode mode;
+  assign(format, in.data(), scale, sum);
+}
+
+void restore(const Format& format, const Place& place, std::span<float> sum) {
+  const StandardFloatMode mode;
+  if (format.options.rotate) unrotate(place, sum);
 }
 
 }  // namespace leeway::codec
