@@ -1,6 +1,7 @@
 // Everything a program that uses Leeway needs.
 #pragma once
 
+#include "leeway/adam_state.h"    // IWYU pragma: export
 #include "leeway/codec.h"         // IWYU pragma: export
 #include "leeway/communicator.h"  // IWYU pragma: export
 #include "leeway/options.h"       // IWYU pragma: export
