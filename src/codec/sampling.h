@@ -18,47 +18,62 @@ inline constexpr std::uint32_t kCertain = 1u << kSamplingBits;  // probability 1
 
 namespace internal {
 
-// Gives probability 1 to elements that lambda would lift above it and removes them from `open`, until none
-// is left: what remains shares the remaining slots in proportion. Returns the number removed, which is
-// below `slots`: `slots` elements above total / slots would add up to more than the total, also in rounded
-// arithmetic, since adding rounds monotonically.
+// The elements of a group that share what is left of the slots in proportion to their magnitudes.
 template <std::size_t kGroup>
-std::uint32_t take_certain(std::array<double, kGroup>& open, std::uint32_t slots,
-                           std::array<std::uint32_t, kGroup>& units) {
-  std::uint32_t taken = 0;
-  while (true) {
-    double total = 0;
-    for (const double magnitude : open) total += magnitude;
-    const double left = slots - taken;
-    std::uint32_t found = 0;
+struct Sharing {
+  std::array<double, kGroup> magnitude;  // 0: zeros, and elements that have probability 1
+  std::uint32_t nonzero = 0;
+  std::uint32_t slots = 0;
+  double total = 0;
+};
+
+template <std::size_t kGroup>
+Sharing<kGroup> sharing_of(const std::array<float, kGroup>& group, std::uint32_t kept) {
+  Sharing<kGroup> sharing;
+  sharing.slots = kept;
+  for (std::size_t i = 0; i < kGroup; ++i) {
+    sharing.magnitude[i] = std::fabs(static_cast<double>(group[i]));
+    sharing.nonzero += group[i] != 0.0f;
+  }
+  return sharing;
+}
+
+// Gives probability 1 to the elements that a proportional share would lift above it and takes them out,
+// until there are none. That leaves a slot: as many elements as slots, each above total / slots, would add
+// up to more than the total, also in rounded arithmetic, since adding rounds monotonically.
+template <std::size_t kGroup>
+void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
+  std::uint32_t found = 0;
+  do {
+    sharing.total = 0;
+    for (const double magnitude : sharing.magnitude) sharing.total += magnitude;
+    found = 0;
     for (std::size_t i = 0; i < kGroup; ++i) {
-      const bool above = open[i] * left > total;
+      const bool above = sharing.magnitude[i] * sharing.slots > sharing.total;
       units[i] = above ? kCertain : units[i];
-      open[i] = above ? 0.0 : open[i];
+      sharing.magnitude[i] = above ? 0.0 : sharing.magnitude[i];
       found += above;
     }
-    if (found == 0) return taken;
-    taken += found;
-  }
+    sharing.slots -= found;
+    sharing.nonzero -= found;
+  } while (found != 0);
 }
 
 // One unit for every nonzero element, so that none is never sent, and the other units in proportion, as
-// differences of the rounded running total, so that they sum to slots * 2^24. No element gets more than
-// 2^24: open[i] <= total / slots, and more than `slots` elements gave a unit to the common ones.
+// differences of the rounded running total, so that all add up to slots * 2^24. No element gets more than
+// 2^24: its magnitude is at most total / slots, and more than `slots` elements took a unit off what is
+// common, which rounding cannot make up for.
 template <std::size_t kGroup>
-void share(const std::array<double, kGroup>& open, std::uint32_t slots, std::uint32_t nonzero,
-           std::array<std::uint32_t, kGroup>& units) {
-  double total = 0;
-  for (const double magnitude : open) total += magnitude;
-  const std::uint32_t common = (slots << kSamplingBits) - nonzero;
-  const double per_magnitude = common / total;
+void share(const Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
+  const std::uint32_t common = (sharing.slots << kSamplingBits) - sharing.nonzero;
+  const double per_magnitude = common / sharing.total;
   double running = 0;
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < kGroup; ++i) {
-    running += open[i];
+    running += sharing.magnitude[i];
     const auto part = static_cast<std::uint32_t>(static_cast<std::int64_t>(running * per_magnitude));
-    const std::uint32_t until = running == total ? common : part;
-    units[i] += until - before + (open[i] != 0.0 ? 1 : 0);
+    const std::uint32_t until = running == sharing.total ? common : part;
+    units[i] += until - before + (sharing.magnitude[i] != 0.0 ? 1 : 0);
     before = until;
   }
 }
@@ -70,19 +85,14 @@ void share(const std::array<double, kGroup>& open, std::uint32_t slots, std::uin
 template <std::size_t kGroup>
 std::array<std::uint32_t, kGroup> inclusion_units(const std::array<float, kGroup>& group,
                                                   std::uint32_t kept) {
-  std::array<double, kGroup> open;  // magnitudes of what is not yet certain
   std::array<std::uint32_t, kGroup> units{};
-  std::uint32_t nonzero = 0;
-  for (std::size_t i = 0; i < kGroup; ++i) {
-    open[i] = std::fabs(static_cast<double>(group[i]));
-    nonzero += open[i] != 0.0;
-  }
-  if (nonzero <= kept) {
-    for (std::size_t i = 0; i < kGroup; ++i) units[i] = open[i] != 0.0 ? kCertain : 0;
+  internal::Sharing<kGroup> sharing = internal::sharing_of(group, kept);
+  if (sharing.nonzero <= kept) {
+    for (std::size_t i = 0; i < kGroup; ++i) units[i] = group[i] != 0.0f ? kCertain : 0;
     return units;
   }
-  const std::uint32_t certain = internal::take_certain(open, kept, units);
-  internal::share(open, kept - certain, nonzero - certain, units);
+  internal::take_certain(sharing, units);
+  internal::share(sharing, units);
   return units;
 }
 

@@ -2,9 +2,9 @@
 // of byte i / 8: element i is kept), then the E4M3 codes of kept elements in their order, zeros up to the
 // most there can be. README.md, "Sparse".
 //
-// Encoding goes twice over the packet. The first pass draws what is kept and finds the largest value to be
-// sent, from which the scale follows; the second writes the codes. That the scale depends on the draw does
-// not bias the result: given any scale that does not clip, stochastic rounding keeps the expectation.
+// First it is drawn what is kept, then the scale follows from the largest value to be sent, then codes are
+// rounded stochastically. That the scale depends on the draw does not bias the result: given any scale that
+// does not clip, rounding keeps the expectation.
 #include "codec/sparse.h"
 
 #include <algorithm>
@@ -26,18 +26,14 @@ namespace {
 constexpr std::size_t kWordElements = 32;  // of one word of the bitmap
 constexpr std::size_t kScaleBytes = sizeof(float);
 
-// What the first pass decided.
+// What is kept of a packet, and of these elements in order the value to be sent and the random byte of its
+// rounding.
 struct Selection {
   std::array<std::uint32_t, kPacketElementsMax / kWordElements> bitmap;
-  std::array<std::uint32_t, kPacketElementsMax> units;  // probabilities of the kept elements, in order
+  std::array<float, kPacketElementsMax> sent;
+  std::array<std::uint8_t, kPacketElementsMax> random;
   std::size_t count = 0;
-  double largest = 0;  // magnitude to be sent
 };
-
-// x / p. Exceeds the range of float where a group's sum does.
-double value_to_send(float x, std::uint32_t units) {
-  return static_cast<double>(x) * kCertain / units;
-}
 
 // Groups that share one draw of 128 random bits, a word each. Every group thus has a word of its own, found
 // from its place in the tensor: with e its first element, word e % 16 / group % 4 of draw
@@ -47,109 +43,100 @@ inline constexpr std::size_t kGroupsPerDraw = std::clamp<std::size_t>(16 / kGrou
 
 PhiloxCounter sampling_words(const Place& place, std::uint64_t element, std::size_t draw_elements) {
   const auto draw = static_cast<std::uint32_t>(element % kRandomBlockElements / draw_elements);
-  return philox<10>(
-      random_counter(place, kSamplingStream, element / kRandomBlockElements, draw),
-      philox_key(place.seed));
+  return philox<10>(random_counter(place, kSamplingStream, element / kRandomBlockElements, draw),
+                    philox_key(place.seed));
 }
 
+// Appends the kept elements of the group that starts at `first` of the packet. `random` belongs to its
+// elements. What is kept does not decide a branch: no processor would predict it.
 template <std::size_t kGroup>
 void select_group(const std::array<float, kGroup>& group, std::uint32_t kept, std::uint32_t offset,
-                  std::size_t first, Selection& selection) {
+                  std::size_t first, const std::uint8_t* random, Selection& selection) {
   const auto units = inclusion_units(group, kept);
+  std::array<float, kGroup> sent;  // x / p
+  for (std::size_t i = 0; i < kGroup; ++i) {
+    sent[i] = static_cast<float>(static_cast<double>(group[i]) * kCertain /
+                                 static_cast<double>(static_cast<std::int32_t>(std::max(units[i], 1u))));
+  }
   std::uint32_t running = offset;
   for (std::size_t i = 0; i < kGroup; ++i) {
     const bool keep = passes_integer(running, units[i]);
-    selection.bitmap[(first + i) / kWordElements] |= std::uint32_t{keep} << (first + i) % kWordElements;
-    if (!keep) continue;
-    selection.units[selection.count++] = units[i];
-    selection.largest = std::max(selection.largest, std::fabs(value_to_send(group[i], units[i])));
+    const std::size_t element = first + i;
+    selection.bitmap[element / kWordElements] |= std::uint32_t{keep} << element % kWordElements;
+    selection.sent[selection.count] = sent[i];
+    selection.random[selection.count] = random[i];
+    selection.count += keep;
   }
 }
 
 template <std::size_t kGroup>
-void select(std::span<const float> in, std::uint32_t kept, const Place& place, Selection& selection) {
+void select(std::span<const float> in, std::uint32_t kept, const Place& place, const std::uint8_t* random,
+            Selection& selection) {
   constexpr std::size_t kDrawElements = kGroupsPerDraw<kGroup> * kGroup;
   PhiloxCounter words{};
   for (std::size_t first = 0; first < in.size(); first += kGroup) {
     if (first % kDrawElements == 0) words = sampling_words(place, place.first_element + first, kDrawElements);
     std::array<float, kGroup> group{};
-    std::copy_n(in.begin() + static_cast<std::ptrdiff_t>(first), std::min(kGroup, in.size() - first),
-                group.begin());
+    if (in.size() - first >= kGroup) {
+      std::memcpy(group.data(), in.data() + first, sizeof(group));
+    } else {
+      std::copy(in.begin() + static_cast<std::ptrdiff_t>(first), in.end(), group.begin());
+    }
     const std::uint32_t offset = words[first % kDrawElements / kGroup] >> (32 - kSamplingBits);
-    select_group(group, kept, offset, first, selection);
+    select_group(group, kept, offset, first, random + first, selection);
   }
 }
 
-void select(const Format& format, std::span<const float> in, const Place& place, Selection& selection) {
+void select(const Format& format, std::span<const float> in, const Place& place, const std::uint8_t* random,
+            Selection& selection) {
   const std::uint32_t kept = format.options.kept;
   switch (format.options.group) {
     case 2:
-      return select<2>(in, kept, place, selection);
+      return select<2>(in, kept, place, random, selection);
     case 4:
-      return select<4>(in, kept, place, selection);
+      return select<4>(in, kept, place, random, selection);
     case 8:
-      return select<8>(in, kept, place, selection);
+      return select<8>(in, kept, place, random, selection);
     case 16:
-      return select<16>(in, kept, place, selection);
+      return select<16>(in, kept, place, random, selection);
     case 32:
-      return select<32>(in, kept, place, selection);
+      return select<32>(in, kept, place, random, selection);
     default:
-      return select<256>(in, kept, place, selection);
+      return select<256>(in, kept, place, random, selection);
   }
 }
 
-// The smallest float that does not clip, decided in the arithmetic that divides by it.
-float scale_for(double largest_sent) {
+std::uint32_t largest_bits(std::span<const float> values) {
+  std::uint32_t most = 0;
+  for (const float x : values) most = std::max(most, std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFF);
+  return most;
+}
+
+// The smallest float that does not clip. NaN if what is to be sent exceeds the range of float, which x / p
+// does where a group's magnitudes add up to more.
+float scale_for(std::uint32_t largest_sent) {
+  if (largest_sent >= 0x7F800000) return std::numeric_limits<float>::quiet_NaN();
+  const double sent = std::bit_cast<float>(largest_sent);
   const double most = largest(kE4M3);
-  const auto scale = static_cast<float>(largest_sent / most);
-  if (scale * most >= largest_sent) return scale;
+  const auto scale = static_cast<float>(sent / most);
+  if (scale * most >= sent) return scale;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) + 1);
 }
 
-// Writes bitmap and codes of blocks, from what the selection holds.
-class BlockWriter {
- public:
-  BlockWriter(std::span<const float> in, const Place& place, const Selection& selection, float scale)
-      : in_(in), place_(place), selection_(selection), inverse_(1.0 / scale) {}
-
-  // The block whose elements start at `first`.
-  void write(const Format& format, std::size_t first, std::byte* out) {
-    const std::size_t words = format.block_elements / kWordElements;
-    std::byte* code = out + words * sizeof(std::uint32_t);
-    for (std::size_t w = 0; w < words; ++w) {
-      const std::uint32_t kept = selection_.bitmap[first / kWordElements + w];
-      std::memcpy(out + w * sizeof(kept), &kept, sizeof(kept));
-      for (std::size_t half = 0; half < 2; ++half) {
-        code = write_codes(first + w * kWordElements + half * kRandomBlockElements,
-                           kept >> half * kRandomBlockElements & 0xFFFF, code);
-      }
+void write_blocks(const Format& format, const Selection& selection, std::size_t blocks, float scale,
+                  std::byte* out) {
+  const std::size_t words = format.block_elements / kWordElements;
+  std::size_t next = 0;
+  for (std::size_t block = 0; block < blocks; ++block, out += format.block_bytes) {
+    std::size_t count = 0;
+    const std::uint32_t* const bitmap = &selection.bitmap[block * words];
+    for (std::size_t w = 0; w < words; ++w) count += static_cast<std::size_t>(std::popcount(bitmap[w]));
+    std::memcpy(out, bitmap, words * sizeof(std::uint32_t));
+    std::byte* const codes = out + words * sizeof(std::uint32_t);
+    for (std::size_t i = 0; i < count; ++i, ++next) {
+      codes[i] = static_cast<std::byte>(encode_stochastic(kE4M3, selection.sent[next] / scale, selection.random[next]));
     }
   }
-
- private:
-  // Codes of the 16 elements from `first`, whose random bytes are one draw.
-  std::byte* write_codes(std::size_t first, std::uint32_t kept, std::byte* out) {
-    if (kept == 0) return out;
-    const auto random = random_bytes(place_, kRoundingStream, (place_.first_element + first) / kRandomBlockElements);
-    for (; kept != 0; kept &= kept - 1) {
-      const auto j = static_cast<std::size_t>(std::countr_zero(kept));
-      const double sent = value_to_send(in_[first + j], selection_.units[next_++]);
-      *out++ = static_cast<std::byte>(encode_stochastic(kE4M3, static_cast<float>(sent * inverse_), random[j]));
-    }
-    return out;
-  }
-
-  std::span<const float> in_;
-  const Place& place_;
-  const Selection& selection_;
-  double inverse_;
-  std::size_t next_ = 0;
-};
-
-bool all_finite(std::span<const float> in) {
-  std::uint32_t most = 0;
-  for (const float x : in) most = std::max(most, std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFF);
-  return most < 0x7F800000;
 }
 
 void store_scale(float scale, std::byte* out) { std::memcpy(out, &scale, sizeof(scale)); }
@@ -182,17 +169,21 @@ void accumulate_block(const Format& format, const std::byte* in, float factor, s
 void encode_sparse(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
   LEEWAY_ASSERT(in.size() <= kPacketElementsMax);
   std::memset(out, 0, format.encoded_bytes(in.size()));
-  if (!all_finite(in)) return store_scale(std::numeric_limits<float>::quiet_NaN(), out);
-  Selection selection;
-  std::fill_n(selection.bitmap.begin(), format.blocks(in.size()) * format.block_elements / kWordElements, 0u);
-  select(format, in, place, selection);
-  if (selection.count == 0) return;
-  const float scale = scale_for(selection.largest);
-  store_scale(scale, out);
-  BlockWriter writer(in, place, selection, scale);
-  for (std::size_t block = 0; block < format.blocks(in.size()); ++block) {
-    writer.write(format, block * format.block_elements, out + kScaleBytes + block * format.block_bytes);
+  if (largest_bits(in) >= 0x7F800000) return store_scale(std::numeric_limits<float>::quiet_NaN(), out);
+  const std::size_t blocks = format.blocks(in.size());
+  std::array<std::uint8_t, kPacketElementsMax> random;
+  for (std::size_t first = 0; first < in.size(); first += kRandomBlockElements) {
+    const auto bytes = random_bytes(place, kRoundingStream, (place.first_element + first) / kRandomBlockElements);
+    std::copy(bytes.begin(), bytes.end(), random.begin() + static_cast<std::ptrdiff_t>(first));
   }
+  Selection selection;
+  std::fill_n(selection.bitmap.begin(), blocks * format.block_elements / kWordElements, 0u);
+  select(format, in, place, random.data(), selection);
+  if (selection.count == 0) return;
+  const float scale = scale_for(largest_bits(std::span(selection.sent).first(selection.count)));
+  store_scale(scale, out);
+  if (std::isnan(scale)) return;
+  write_blocks(format, selection, blocks, scale, out + kScaleBytes);
 }
 
 void accumulate_sparse(const Format& format, const std::byte* in, float scale, std::span<float> sum) {
