@@ -81,7 +81,8 @@ constexpr int with_sign(const Minifloat& format, float value, int magnitude) {
 
 constexpr bool is_nan(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF) > 0x7F800000; }
 
-// To nearest, ties to the even code; saturates, infinities included. NaN becomes nan_code, without sign.
+// To nearest, ties to the even code; saturates, infinities included. NaN becomes nan_code, without sign. Not for E3M0, whose levels are
+// only ever drawn: with no mantissa bit its ties go up.
 constexpr int encode_nearest(const Minifloat& format, float value) {
   if (is_nan(value)) return format.nan_code;
   const auto quanta = internal::quanta_of(format, internal::clamped_magnitude(format, value), 0);

@@ -1,0 +1,247 @@
+// Converts all 2^32 floats to every small element format and compares each code with the nearest
+// value found independently, and with the CUDA toolkit's conversion where its headers were found.
+// Too long for a test run (minutes of processor time), so a program of its own:
+//
+//   codec_exhaustive                all formats; exit status 1 if any code differs
+//   codec_exhaustive --dump FORMAT  codes of every 2,017th float, a byte each, for other oracles
+//                                   (ml_dtypes_oracle.py)
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "codec/element.h"
+#include "codec/minifloat.h"
+#include "unit/codec/element_tables.h"
+
+#ifdef LEEWAY_HAVE_CUDA_FLOATS
+#include "unit/codec/cuda_elements.h"
+#endif
+
+namespace leeway::codec {
+namespace {
+
+constexpr std::uint32_t kInfinityBits = 0x7F800000;
+constexpr std::uint32_t kMagnitudes = 0x80000000;
+constexpr std::uint64_t kDumpStride = 2017;
+
+float from_bits(std::uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
+
+// ---- nearest, as steps of a stair ----
+
+// steps[c] is the smallest magnitude, as float bits, whose code is above c.
+using Steps = std::vector<std::uint32_t>;
+
+// Ties go to the even code: up from an odd one.
+std::uint32_t step_at(double middle, bool tie_goes_up) {
+  auto at =
+      static_cast<float>(middle);  // every midpoint used here is a float, but for bfloat16's first
+  if (static_cast<double>(at) < middle || (static_cast<double>(at) == middle && !tie_goes_up)) {
+    at = std::nextafter(at, std::numeric_limits<float>::infinity());
+  }
+  return std::bit_cast<std::uint32_t>(at);
+}
+
+Steps steps_between(const std::vector<double>& magnitudes) {
+  Steps steps;
+  for (std::size_t code = 0; code + 1 < magnitudes.size(); ++code) {
+    steps.push_back(step_at((magnitudes[code] + magnitudes[code + 1]) / 2, code % 2 == 1));
+  }
+  return steps;
+}
+
+// IEEE formats: the code after the largest finite value is infinity, reached half a step above it.
+Steps steps_with_infinity(int mantissa_bits, int bias) {
+  const int infinity = (2 * bias + 1) << mantissa_bits;
+  return steps_between(float_magnitudes(mantissa_bits, bias, infinity));
+}
+
+// ---- all floats, on all processors ----
+
+// Calls check(begin, end) on disjoint ranges of magnitude bits that cover 0 .. 2^31; sums what it
+// returns.
+template <typename Check>
+std::uint64_t sum_over_magnitudes(Check check) {
+  const std::uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::uint64_t> wrong(threads);
+  std::vector<std::thread> workers;
+  for (std::uint32_t t = 0; t < threads; ++t) {
+    const auto begin = static_cast<std::uint32_t>(std::uint64_t{kMagnitudes} * t / threads);
+    const auto end = static_cast<std::uint32_t>(std::uint64_t{kMagnitudes} * (t + 1) / threads);
+    workers.emplace_back([&wrong, check, t, begin, end] { wrong[t] = check(begin, end); });
+  }
+  for (std::thread& worker : workers) worker.join();
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : wrong) sum += count;
+  return sum;
+}
+
+// How many floats of both signs are not encoded as the stair and nan_is_right say.
+template <typename Encode, typename NanIsRight>
+std::uint64_t count_not_nearest(const Steps& steps, int sign_bit, Encode encode,
+                                NanIsRight nan_is_right) {
+  return sum_over_magnitudes([&](std::uint32_t begin, std::uint32_t end) {
+    std::uint64_t wrong = 0;
+    auto next = std::upper_bound(steps.begin(), steps.end(), begin);
+    for (std::uint32_t bits = begin; bits < end; ++bits) {
+      const int positive = encode(from_bits(bits));
+      const int negative = encode(from_bits(bits | 0x80000000));
+      if (bits > kInfinityBits) {
+        wrong += !nan_is_right(positive) + !nan_is_right(negative);
+        continue;
+      }
+      while (next != steps.end() && bits >= *next) ++next;
+      const auto expected = static_cast<int>(next - steps.begin());
+      wrong += (positive != expected) + (negative != (expected | sign_bit));
+    }
+    return wrong;
+  });
+}
+
+// ---- one line per format ----
+
+class Line {
+ public:
+  explicit Line(const char* name) : started_(std::chrono::steady_clock::now()) {
+    std::printf("%-12s", name);
+    std::fflush(stdout);
+  }
+  void compared(const char* oracle, std::uint64_t wrong) {
+    std::printf("  %s: %llu differ", oracle, static_cast<unsigned long long>(wrong));
+    std::fflush(stdout);
+    wrong_ += wrong;
+  }
+  bool finish() const {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started_;
+    std::printf("  (%.1f s)\n", seconds.count());
+    return wrong_ == 0;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point started_;
+  std::uint64_t wrong_ = 0;
+};
+
+// The format as a template argument: its shifts and masks become constants of the loop.
+template <Minifloat format>
+bool check_element(const ElementTable& table) {
+  Line line(table.name.c_str());
+  line.compared("nearest", count_not_nearest(
+                               steps_between(table.magnitudes), table.sign_bit(),
+                               [](float x) { return encode_nearest(format, x); },
+                               [](int code) { return code == format.nan_code; }));
+#ifdef LEEWAY_HAVE_CUDA_FLOATS
+  if constexpr (cuda_has(format)) {
+    line.compared("CUDA", sum_over_magnitudes([](std::uint32_t begin, std::uint32_t end) {
+                    std::uint64_t wrong = 0;
+                    for (std::uint32_t bits = begin; bits < end; ++bits) {
+                      for (const float x : {from_bits(bits), from_bits(bits | 0x80000000)}) {
+                        wrong += encode_nearest(format, x) != cuda_encode(format, x);
+                      }
+                    }
+                    return wrong;
+                  }));
+  }
+#endif
+  return line.finish();
+}
+
+bool check_elements() {
+  const std::vector<ElementTable>& tables = element_tables();
+  bool right = check_element<kE4M3>(tables[0]);
+  right &= check_element<kE5M2>(tables[1]);
+  right &= check_element<kE2M3>(tables[2]);
+  right &= check_element<kE3M2>(tables[3]);
+  right &= check_element<kE2M1>(tables[4]);
+  return check_element<kInteger8>(tables[6]) && right;
+}
+
+bool check_halves() {
+  Line line("fp16");
+  line.compared("nearest", count_not_nearest(
+                               steps_with_infinity(10, 15), 0x8000,
+                               [](float x) { return half_from_float(x).bits; },
+                               [](int code) { return (code & 0x7FFF) > 0x7C00; }));
+  return line.finish();
+}
+
+bool check_bfloat16() {
+  Line line("bf16");
+  line.compared("nearest", count_not_nearest(
+                               steps_with_infinity(7, 127), 0x8000,
+                               [](float x) { return bfloat16_from_float(x).bits; },
+                               [](int code) { return (code & 0x7FFF) > 0x7F80; }));
+  return line.finish();
+}
+
+// Power-of-two scales of all positive finite floats: largest not above, smallest not below.
+bool check_scales() {
+  Line line("e8m0");
+  line.compared("definition", sum_over_magnitudes([](std::uint32_t begin, std::uint32_t end) {
+                  std::uint64_t wrong = 0;
+                  for (std::uint32_t bits = std::max(begin, 1u);
+                       bits < std::min(end, kInfinityBits); ++bits) {
+                    const double x = from_bits(bits);
+                    const int below = std::max(std::ilogb(x), -127);
+                    const bool above = std::ldexp(1.0, below) < x;
+                    wrong += e8m0_floor(from_bits(bits)) != below + 127;
+                    wrong += e8m0_ceil(from_bits(bits)) != below + 127 + (above ? 1 : 0);
+                  }
+                  return wrong;
+                }));
+#ifdef LEEWAY_HAVE_CUDA_FLOATS
+  line.compared("CUDA", sum_over_magnitudes([](std::uint32_t begin, std::uint32_t end) {
+                  std::uint64_t wrong = 0;
+                  for (std::uint32_t bits = std::max(begin, 1u);
+                       bits < std::min(end, kInfinityBits); ++bits) {
+                    const float x = from_bits(bits);
+                    wrong += e8m0_floor(x) != cuda_e8m0_floor(x);
+                    wrong += e8m0_ceil(x) != cuda_e8m0_ceil(x);
+                  }
+                  return wrong;
+                }));
+#endif
+  return line.finish();
+}
+
+int dump(std::string_view name) {
+  for (const ElementTable& table : element_tables()) {
+    if (table.name != name || !table.rounded_to_nearest) continue;
+    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += kDumpStride) {
+      std::putchar(encode_nearest(table.format, from_bits(static_cast<std::uint32_t>(bits))));
+    }
+    return 0;
+  }
+  std::fprintf(stderr, "error: unknown format; one of e4m3 e5m2 e2m3 e3m2 e2m1 int8\n");
+  return 2;
+}
+
+int check_everything() {
+#ifndef LEEWAY_HAVE_CUDA_FLOATS
+  std::printf("CUDA toolkit not found when configured: compared with the nearest value only\n");
+#endif
+  bool right = check_elements();
+  right &= check_halves();
+  right &= check_bfloat16();
+  right &= check_scales();
+  std::printf("%s\n", right ? "all equal" : "DIFFERENT");
+  return right ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace leeway::codec
+
+int main(int argc, char** argv) {
+  if (argc == 1) return leeway::codec::check_everything();
+  if (argc == 3 && std::string_view(argv[1]) == "--dump") return leeway::codec::dump(argv[2]);
+  std::fprintf(stderr, "usage: codec_exhaustive [--dump FORMAT]\n");
+  return 2;
+}

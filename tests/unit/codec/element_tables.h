@@ -1,0 +1,79 @@
+// What the small element formats mean, written down a second time: every magnitude as a double,
+// from the exponent bias and mantissa bits that the specifications state (OCP OFP8 1.0, OCP
+// MX 1.0), and the nearest of them by search. Doubles hold every magnitude and every midpoint
+// exactly.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codec/minifloat.h"
+
+namespace leeway::codec {
+
+struct ElementTable {
+  std::string name;
+  Minifloat format;
+  std::vector<double> magnitudes;  // ascending; the index is the code
+  bool rounded_to_nearest = true;  // LUQ's levels are only ever drawn
+
+  int sign_bit() const { return 1 << (format.code_bits - 1); }
+  double midpoint_above(std::size_t code) const {
+    return (magnitudes[code] + magnitudes[code + 1]) / 2;
+  }
+};
+
+// Codes 0 .. last of a float with an implicit one above exponent field 0.
+inline std::vector<double> float_magnitudes(int mantissa_bits, int bias, int last) {
+  std::vector<double> values;
+  for (int code = 0; code <= last; ++code) {
+    const int field = code >> mantissa_bits;
+    const double fraction = std::ldexp(code & ((1 << mantissa_bits) - 1), -mantissa_bits);
+    values.push_back(field == 0 ? std::ldexp(fraction, 1 - bias)
+                                : std::ldexp(1 + fraction, field - bias));
+  }
+  return values;
+}
+
+inline std::vector<double> integer_magnitudes(int last) {
+  std::vector<double> values;
+  for (int value = 0; value <= last; ++value) values.push_back(value);
+  return values;
+}
+
+inline const std::vector<ElementTable>& element_tables() {
+  static const std::vector<ElementTable> kTables = {
+      {"e4m3", kE4M3, float_magnitudes(3, 7, 0x7E)},
+      {"e5m2", kE5M2, float_magnitudes(2, 15, 0x7B)},
+      {"e2m3", kE2M3, float_magnitudes(3, 1, 0x1F)},
+      {"e3m2", kE3M2, float_magnitudes(2, 3, 0x1F)},
+      {"e2m1", kE2M1, {0, 0.5, 1, 1.5, 2, 3, 4, 6}},
+      {"e3m0", kE3M0, {0, 1, 2, 4, 8, 16, 32, 64}, false},  // LUQ, in units of its smallest level
+      {"int8", kInteger8, integer_magnitudes(127)},
+  };
+  return kTables;
+}
+
+// Midpoints between neighbours: a magnitude above the c-th is nearer to a code above c.
+inline std::vector<double> midpoints(const ElementTable& table) {
+  std::vector<double> middles;
+  for (std::size_t code = 0; code + 1 < table.magnitudes.size(); ++code) {
+    middles.push_back(table.midpoint_above(code));
+  }
+  return middles;
+}
+
+// The nearest code, ties to the even one, saturating. Any float but NaN.
+inline int nearest_code(const ElementTable& table, const std::vector<double>& middles, float x) {
+  const double magnitude = std::fabs(static_cast<double>(x));
+  const auto at = std::lower_bound(middles.begin(), middles.end(), magnitude);
+  auto code = static_cast<int>(at - middles.begin());
+  if (at != middles.end() && *at == magnitude) code += code & 1;
+  return std::signbit(x) ? code | table.sign_bit() : code;
+}
+
+}  // namespace leeway::codec

@@ -1,0 +1,368 @@
+// Stochastic rounding is unbiased: proven by summing over all 256 random bytes instead of sampling.
+// And which byte rounds which element is a contract between ranks, checked by known answers.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "codec/codec.h"
+#include "codec/minifloat.h"
+#include "codec/random_bytes.h"
+#include "unit/codec/element_tables.h"
+
+namespace leeway::codec {
+namespace {
+
+constexpr int kBytes = 256;               // values of a random byte
+constexpr double kBiasMax = 1.0 / 512.0;  // of a quantum: fractions are rounded to 1/256
+
+Format stochastic_format(CodecOptions options) {
+  options.rounding = Rounding::stochastic;
+  return format_of(options, DataType::f32);
+}
+
+// ---- one element ----
+
+// Points of [low, high]: both ends, and three to each 256th: inside it, its middle (where the
+// fraction is a tie) and a float beside.
+std::vector<float> points_between(float low, float high) {
+  std::vector<float> points = {low, high};
+  for (int i = 0; i < 64; ++i) {
+    const int at = 4 * i + i % 4;
+    const double step = (static_cast<double>(high) - static_cast<double>(low)) / kBytes;
+    const auto middle = static_cast<float>(low + (at + 0.5) * step);
+    points.insert(points.end(), {static_cast<float>(low + (at + 0.3) * step), middle,
+                                 std::nextafter(middle, high)});
+  }
+  return points;
+}
+
+struct Enumerated {
+  double mean = 0;      // over all bytes
+  bool within = true;   // no byte led beyond the neighbours
+  bool settled = true;  // all bytes led to the same value
+};
+Enumerated over_all_bytes(const Minifloat& format, float x, float low, float high) {
+  Enumerated result;
+  double sum = 0;
+  const float first = decode(format, encode_stochastic(format, x, 0));
+  for (int byte = 0; byte < kBytes; ++byte) {
+    const float q = decode(format, encode_stochastic(format, x, static_cast<std::uint8_t>(byte)));
+    result.within &= std::fabs(q) == low || std::fabs(q) == high;
+    result.settled &= q == first;
+    sum += static_cast<double>(q);
+  }
+  result.mean = sum / kBytes;
+  return result;
+}
+
+void expect_unbiased_between(const Minifloat& format, int code) {
+  const float low = magnitude_value(format, code);
+  const float high = magnitude_value(format, code + 1);
+  const double bias_max = kBiasMax * static_cast<double>(high - low);
+  for (const float magnitude : points_between(low, high)) {
+    for (const float x : {magnitude, -magnitude}) {
+      const Enumerated all = over_all_bytes(format, x, low, high);
+      ASSERT_LE(std::fabs(all.mean - static_cast<double>(x)), bias_max) << x;
+      ASSERT_TRUE(all.within) << x;
+      if (magnitude == low || magnitude == high) {
+        ASSERT_TRUE(all.settled && all.mean == static_cast<double>(x)) << x;
+      }
+    }
+  }
+}
+
+TEST(MinifloatEncodeStochastic, IsUnbiasedBetweenAllNeighboursOfEveryFormat) {
+  for (const ElementTable& table : element_tables()) {
+    SCOPED_TRACE(table.name);
+    for (int code = 0; code < table.format.magnitude_max; ++code) {
+      expect_unbiased_between(table.format, code);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(MinifloatEncodeStochastic, NeverMovesAValueOfTheFormatAndKeepsItsSign) {
+  for (const ElementTable& table : element_tables()) {
+    for (int magnitude = 0; magnitude <= table.format.magnitude_max; ++magnitude) {
+      for (const int code : {magnitude, magnitude | table.sign_bit()}) {
+        for (int byte = 0; byte < kBytes; ++byte) {
+          ASSERT_EQ(encode_stochastic(table.format, decode(table.format, code),
+                                      static_cast<std::uint8_t>(byte)),
+                    code)
+              << table.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(MinifloatEncodeStochastic, RoundsUpMoreOftenTheCloserTheUpperNeighbour) {
+  int above = 0;
+  for (int fraction = 0; fraction <= kBytes; ++fraction) {
+    const float x = 2.0f + static_cast<float>(fraction) / kBytes;
+    int ups = 0;
+    for (int byte = 0; byte < kBytes; ++byte) {
+      ups += encode_stochastic(kE2M1, x, static_cast<std::uint8_t>(byte)) == 5;
+    }
+    ASSERT_EQ(ups, fraction);
+    above += ups;
+  }
+  EXPECT_EQ(above, kBytes * (kBytes + 1) / 2);
+}
+
+TEST(MinifloatEncodeStochastic, StaysAtTheLargestValueWhateverTheByte) {
+  for (const ElementTable& table : element_tables()) {
+    const float above = std::nextafter(largest(table.format), 1e30f);
+    ASSERT_EQ(encode_stochastic(table.format, above, 255), table.format.magnitude_max);
+    ASSERT_EQ(encode_stochastic(table.format, 1e30f, 255), table.format.magnitude_max);
+  }
+}
+
+// ---- LUQ's levels ----
+
+struct LuqVector {
+  float x;
+  double mean;
+  double variance;
+};
+// A packet's maximum of 1 and levels down to 1/64 (arXiv 2112.10769, section 4, for three exponent
+// bits with one zero): low, high and probability give (high - |x|)(|x| - low).
+constexpr LuqVector kLuqVectors[] = {{0.3f, 0.3, 0.01},       {0.1f, 0.1, 9.375e-4},
+                                     {0.01f, 0.01, 5.625e-5}, {0.005f, 0.005, 5.3125e-5},
+                                     {-0.2f, -0.2, 0.00375},  {1.0f, 1.0, 0}};
+
+double luq_quantum(float x) {
+  const double magnitude = std::fabs(static_cast<double>(x));
+  return magnitude < 1.0 / 64 ? 1.0 / 64 : std::exp2(std::floor(std::log2(magnitude)));
+}
+
+TEST(Luq, HasThePublishedExpectationAndVarianceOverAllBytes) {
+  for (const LuqVector& vector : kLuqVectors) {
+    double sum = 0;
+    double squares = 0;
+    for (int byte = 0; byte < kBytes; ++byte) {
+      const int code = encode_stochastic(kE3M0, vector.x * 64, static_cast<std::uint8_t>(byte));
+      const double q = static_cast<double>(decode(kE3M0, code)) / 64;
+      sum += q;
+      squares += (q - vector.mean) * (q - vector.mean);
+    }
+    const double quantum = luq_quantum(vector.x);
+    EXPECT_NEAR(sum / kBytes, vector.mean, kBiasMax * quantum) << vector.x;
+    // A probability wrong by 1/512 changes the variance by at most that much of a squared quantum.
+    EXPECT_NEAR(squares / kBytes, vector.variance, kBiasMax * quantum * quantum) << vector.x;
+  }
+}
+
+// Mean squared error of encoding `count` copies of x under a packet maximum of 1.
+double luq_variance(float x, std::uint8_t draws, std::size_t count) {
+  CodecOptions options(Codec::luq);
+  options.draws = draws;
+  const Format format = stochastic_format(options);
+  std::vector<float> values(count, x);
+  values[0] = 1.0f;
+  std::vector<std::byte> bytes(format.encoded_bytes(count));
+  std::vector<float> decoded(count);
+  const Place place{.seed = 11};
+  encode(format, values, place, bytes);
+  decode(format, bytes, place, decoded);
+  EXPECT_EQ(decoded[0], 1.0f);
+  double squares = 0;
+  for (const float q : decoded) {
+    if (q != 1.0f) squares += std::pow(static_cast<double>(q) - static_cast<double>(x), 2);
+  }
+  return squares / static_cast<double>(count - 1);
+}
+
+TEST(Luq, DrawsAveragedDivideTheVariance) {
+  constexpr std::size_t kCount = 16384;
+  for (const LuqVector& vector : {kLuqVectors[0], kLuqVectors[1], kLuqVectors[2]}) {
+    for (const std::uint8_t draws : {1, 2, 3, 4}) {
+      // The standard error of a variance of 16,384 draws is below sqrt((kurtosis - 1) / n) = 1.2 %,
+      // as kurtoses here are below 3.3: four sigmas, and the bytes' resolution.
+      EXPECT_NEAR(luq_variance(vector.x, draws, kCount) * draws / vector.variance, 1.0, 0.055)
+          << vector.x << ", " << int{draws} << " draws";
+    }
+  }
+}
+
+// ---- whole blocks ----
+
+// One place for each value of the random byte of element `element`, so that sums over them are sums
+// over all bytes although Philox makes them.
+std::vector<Place> places_of_all_bytes(std::size_t element) {
+  std::map<std::uint8_t, Place> found;
+  for (std::uint32_t step = 0; found.size() < kBytes; ++step) {
+    const Place place{.seed = 99, .step = step, .source = 2};
+    const auto bytes = random_bytes(place, kRoundingStream, element / kRandomBlockElements);
+    found.emplace(bytes[element % kRandomBlockElements], place);
+  }
+  std::vector<Place> places;
+  for (const auto& [byte, place] : found) places.push_back(place);
+  return places;
+}
+
+constexpr Codec kScaledCodecs[] = {
+    Codec::fp8_e4m3,   Codec::fp8_e5m2,   Codec::fp8_e4m3_block, Codec::fp8_e5m2_block,
+    Codec::mxfp8_e4m3, Codec::mxfp8_e5m2, Codec::mxfp6_e2m3,     Codec::mxfp6_e3m2,
+    Codec::mxfp4,      Codec::nvfp4,      Codec::nvfp4_te,       Codec::luq,
+    Codec::int8,
+};
+
+// The largest |mean - x| in quanta over inputs up to the block's maximum, which is `maximum`. A
+// quantum is what lies between the two values seen; where only one was, |x|, which is no less.
+double worst_block_bias(Codec codec, float maximum) {
+  constexpr std::size_t kElement = 21;  // the second random block
+  constexpr std::size_t kCount = 32;
+  static const std::vector<Place> kPlaces = places_of_all_bytes(kElement);
+  const Format format = stochastic_format(codec);
+  std::vector<std::byte> bytes(format.encoded_bytes(kCount));
+  std::vector<float> decoded(kCount);
+  double worst = 0;
+  for (int i = 1; i <= 24; ++i) {
+    const float x = maximum * static_cast<float>(i % 2 == 0 ? i / 24.0 : -std::exp2(-i / 4.0));
+    std::vector<float> values(kCount, x);
+    values[kElement - 1] = maximum;
+    double sum = 0;
+    std::set<float> seen;
+    for (const Place& place : kPlaces) {
+      encode(format, values, place, bytes);
+      decode(format, bytes, place, decoded);
+      sum += static_cast<double>(decoded[kElement]);
+      seen.insert(decoded[kElement]);
+    }
+    EXPECT_LE(seen.size(), 2u) << "beyond a neighbour";
+    const double quantum = seen.size() == 2 ? static_cast<double>(*seen.rbegin() - *seen.begin())
+                                            : std::fabs(static_cast<double>(x));
+    worst = std::max(worst, std::fabs(sum / kBytes - static_cast<double>(x)) / quantum);
+  }
+  return worst;
+}
+
+TEST(EncodeStochastic, IsUnbiasedThroughEveryBlockEncoder) {
+  for (const Codec codec : kScaledCodecs) {
+    // 2^-16 quanta: elements are divided by the scale in float32.
+    for (const float maximum : {1.0f, 0.777f, 5.03e-12f}) {
+      EXPECT_LE(worst_block_bias(codec, maximum), kBiasMax + 0x1p-16)
+          << to_string(codec) << " " << maximum;
+    }
+  }
+}
+
+// ---- which byte rounds which element ----
+
+TEST(RandomBytes, AreTheKnownAnswerOfTheBlocksCounterInLittleEndianOrder) {
+  // Philox4x32-10, counter 5, 0, 7, 3, key 12345678 9abcdef0:
+  // a63901ee b1ed361a 8ee33927 dc7c28f9.
+  const Place place{.seed = 0x9ABCDEF012345678, .step = 7, .source = 3};
+  const std::array<std::uint8_t, 16> expected = {0xEE, 0x01, 0x39, 0xA6, 0x1A, 0x36, 0xED, 0xB1,
+                                                 0x27, 0x39, 0xE3, 0x8E, 0xF9, 0x28, 0x7C, 0xDC};
+  EXPECT_EQ(random_bytes(place, kRoundingStream, 5), expected);
+  const PhiloxCounter counter = random_counter(place, kRoundingStream, 5);
+  EXPECT_EQ(counter, (PhiloxCounter{5, 0, 7, 3}));
+}
+
+TEST(RandomCounter, KeepsBlockDrawAndStreamApart) {
+  const Place place{.step = 0xFFFFFFFF, .source = 9};
+  const PhiloxCounter counter = random_counter(place, kSamplingStream, 0xABCDEF12345678, 0xF);
+  EXPECT_EQ(counter, (PhiloxCounter{0x12345678, 0x8FABCDEF, 0xFFFFFFFF, 9}));
+}
+
+// Element j of the block moves up exactly if its fraction, in 256ths, and its byte make a whole:
+// with a fraction of 256 - byte it does, with one less it does not.
+TEST(EncodeStochastic, RoundsElementJWithByteJOfItsBlock) {
+  constexpr std::size_t kBlock = 5;
+  Place place{.seed = 0x9ABCDEF012345678, .step = 7, .source = 3};
+  place.first_element =
+      (kBlock - 1) * kRandomBlockElements;  // of an MX block of 32: its second half
+  const auto bytes = random_bytes(place, kRoundingStream, kBlock);
+  const Format format = stochastic_format(Codec::mxfp4);
+  for (const int short_of_whole : {0, 1}) {
+    std::vector<float> values(32, 6.0f);
+    for (std::size_t j = 0; j < 16; ++j) {
+      values[16 + j] = 2.0f + static_cast<float>(256 - bytes[j] - short_of_whole) / 256;
+    }
+    std::vector<std::byte> encoded(format.encoded_bytes(32));
+    std::vector<float> decoded(32);
+    encode(format, values, place, encoded);
+    decode(format, encoded, place, decoded);
+    for (std::size_t j = 0; j < 16; ++j) {
+      ASSERT_EQ(decoded[16 + j], short_of_whole == 0 ? 3.0f : 2.0f) << j;
+    }
+  }
+}
+
+// ---- the same tensor in other packets, steps and ranks ----
+
+constexpr std::size_t kTensor = 1024;
+
+std::vector<float> tensor() {
+  std::vector<float> values(kTensor);
+  for (std::size_t i = 0; i < kTensor; ++i) {
+    values[i] =
+        static_cast<float>(to_unit(keyed_hash(3, static_cast<std::uint32_t>(i), 0, 0, 0)) * 2 - 1);
+  }
+  return values;
+}
+
+// The tensor's decoded values when it is sent in packets of `packet` elements.
+std::vector<float> sent_in_packets_of(std::size_t packet, const Format& format, Place place) {
+  const std::vector<float> values = tensor();
+  const std::uint64_t origin = place.first_element;
+  std::vector<float> received(kTensor);
+  for (std::size_t at = 0; at < kTensor; at += packet) {
+    std::vector<std::byte> bytes(format.encoded_bytes(packet));
+    place.first_element = origin + at;
+    encode(format, std::span(values).subspan(at, packet), place, bytes);
+    decode(format, bytes, place, std::span(received).subspan(at, packet));
+  }
+  return received;
+}
+
+std::vector<CodecOptions> options_with_scales_of_no_packet() {
+  std::vector<CodecOptions> all = {Codec::fp16,       Codec::bf16,       Codec::fp8_e4m3_block,
+                                   Codec::mxfp8_e4m3, Codec::mxfp8_e5m2, Codec::fp8_e5m2_block,
+                                   Codec::mxfp6_e2m3, Codec::mxfp6_e3m2, Codec::mxfp4};
+  for (CodecOptions bounded :
+       {Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::nvfp4, Codec::nvfp4_te, Codec::luq, Codec::int8}) {
+    bounded.bound = 1.0f;
+    all.push_back(bounded);
+    bounded.draws = 3;
+    if (bounded.codec == Codec::luq) all.push_back(bounded);
+  }
+  return all;
+}
+
+TEST(EncodeStochastic, GivesTheSameValuesWhateverThePacketSize) {
+  for (const CodecOptions& options : options_with_scales_of_no_packet()) {
+    const Format format = stochastic_format(options);
+    const Place place{.seed = 5, .step = 1, .source = 1, .first_element = 1 << 20};
+    const std::vector<float> whole = sent_in_packets_of(kTensor, format, place);
+    EXPECT_EQ(sent_in_packets_of(128, format, place), whole) << to_string(options);
+    EXPECT_EQ(sent_in_packets_of(512, format, place), whole) << to_string(options);
+  }
+}
+
+TEST(EncodeStochastic, DrawsAnewForEverySeedStepRankAndPosition) {
+  for (const CodecOptions& options : options_with_scales_of_no_packet()) {
+    const Format format = stochastic_format(options);
+    const Place place{.seed = 5, .step = 1, .source = 1};
+    const std::vector<float> first = sent_in_packets_of(kTensor, format, place);
+    EXPECT_EQ(sent_in_packets_of(kTensor, format, place), first) << "a resend has the same bytes";
+    for (const Place& other :
+         {Place{.seed = 6, .step = 1, .source = 1},
+          Place{.seed = 5 + (1ull << 32), .step = 1, .source = 1},
+          Place{.seed = 5, .step = 2, .source = 1}, Place{.seed = 5, .step = 1, .source = 2},
+          Place{.seed = 5, .step = 1, .source = 1, .first_element = 1024},
+          Place{.seed = 5, .step = 1, .source = 1, .first_element = std::uint64_t{1} << 36}}) {
+      EXPECT_NE(sent_in_packets_of(kTensor, format, other), first) << to_string(options);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace leeway::codec
