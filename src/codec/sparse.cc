@@ -171,13 +171,14 @@ void encode_sparse(const Format& format, std::span<const float> in, const Place&
   std::memset(out, 0, format.encoded_bytes(in.size()));
   if (largest_bits(in) >= 0x7F800000) return store_scale(std::numeric_limits<float>::quiet_NaN(), out);
   const std::size_t blocks = format.blocks(in.size());
+  const std::size_t padded = blocks * format.block_elements;
   std::array<std::uint8_t, kPacketElementsMax> random;
-  for (std::size_t first = 0; first < in.size(); first += kRandomBlockElements) {
+  for (std::size_t first = 0; first < padded; first += kRandomBlockElements) {
     const auto bytes = random_bytes(place, kRoundingStream, (place.first_element + first) / kRandomBlockElements);
     std::copy(bytes.begin(), bytes.end(), random.begin() + static_cast<std::ptrdiff_t>(first));
   }
   Selection selection;
-  std::fill_n(selection.bitmap.begin(), blocks * format.block_elements / kWordElements, 0u);
+  std::fill_n(selection.bitmap.begin(), padded / kWordElements, 0u);
   select(format, in, place, random.data(), selection);
   if (selection.count == 0) return;
   const float scale = scale_for(largest_bits(std::span(selection.sent).first(selection.count)));
