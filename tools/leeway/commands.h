@@ -16,6 +16,9 @@ void register_train(CLI::App& app, int& exit_code);
 // Measure collectives in nccl-tests' format.
 void register_perf(CLI::App& app, int& exit_code);
 
+// List, measure and choose payload formats.
+void register_codec(CLI::App& app, int& exit_code);
+
 // Say what this machine lacks, and the command that mends it.
 void register_doctor(CLI::App& app, int& exit_code);
 

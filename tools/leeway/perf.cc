@@ -19,6 +19,7 @@
 #include "perf/measurement.h"
 #include "perf/settings.h"
 #include "perf/table.h"
+#include "text_file.h"
 
 namespace leeway::tools {
 namespace {
@@ -47,8 +48,13 @@ void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--redop", a.redop, "Reduction: sum, avg, prod, min, max")
       ->capture_default_str();
   command.add_option("--root", a.root, "Root of rooted operations")->capture_default_str();
-  command.add_option("--codec", a.codec, "How float travels: native, fp32, fp16, bf16")
+  command
+      .add_option("--codec", a.codec,
+                  "How float travels: native, bf16, nvfp4, nvfp4:nearest, mxfp4:floor:rotate, "
+                  "luq:draws=2, sparse:1/2, automatic, ...; `leeway codec list` shows all")
       ->capture_default_str();
+  command.add_option("--spread-codec", a.spread_codec,
+                     "The same for the spread half of all_reduce (default: as --codec)");
   command.add_option("--delivery", a.delivery, "exact, best_effort or bounded:LOSS")
       ->capture_default_str();
   command.add_option("--spread", a.spread, "Spread half of all_reduce: exact or best_effort")
@@ -86,6 +92,12 @@ const char* c_str(std::string_view name) {
   return name.data();
 }
 
+std::string codecs_of(const Settings& settings) {
+  const std::string codec = to_string(settings.collective.codec);
+  if (!settings.collective.spread_codec) return codec;
+  return codec + " (spread " + to_string(*settings.collective.spread_codec) + ")";
+}
+
 void print_preamble(const Communicator& communicator, const Settings& settings) {
   const CollectiveOptions& options = settings.collective;
   const FaultOptions& faults = communicator.options().faults;
@@ -100,7 +112,7 @@ void print_preamble(const Communicator& communicator, const Settings& settings) 
               settings.lossy() ? "lossy" : "exact", c_str(to_string(options.delivery.kind)),
               c_str(to_string(options.spread)),
               static_cast<long long>(options.delivery.deadline / 1ms),
-              c_str(to_string(options.codec)), c_str(to_string(options.estimator)));
+              codecs_of(settings).c_str(), c_str(to_string(options.estimator)));
   std::printf("# injected loss %g %% in bursts of mean %g packets, seed %llu\n#\n",
               faults.loss * 100, faults.burst, static_cast<unsigned long long>(faults.seed));
   print(format_header());

@@ -33,7 +33,7 @@ TEST(ToJson, RowHasEveryDocumentedKey) {
   const auto rows = rows_as_json(row_of_4_kib());
   ASSERT_EQ(rows.size(), 1u);
   for (const char* key :
-       {"op", "ranks", "bytes", "dtype", "codec", "delivery", "loss_injected", "loss_observed",
+       {"op", "ranks", "bytes", "dtype", "codec", "spread_codec", "codec_used", "gradient_to_noise", "delivery", "loss_injected", "loss_observed",
         "time_us_p50", "time_us_p99", "algbw_GBps", "busbw_GBps", "wrong", "nmse"}) {
     EXPECT_TRUE(rows[0].contains(key)) << key;
   }
@@ -55,17 +55,33 @@ TEST(ToJson, UncheckedIsNull) {
   EXPECT_TRUE(rows_as_json(row)[0]["wrong"].is_null());
 }
 
+TEST(ToJson, NamesTheCodecsAskedForAndTheOneUsed) {
+  Settings settings;
+  settings.collective.codec = Codec::automatic;
+  Row row = row_of_4_kib();
+  row.codec_used = "fp8_e4m3_block";
+  const auto json_of = [&] { return nlohmann::json::parse(to_json({&row, 1}, settings, {}, 4))[0]; };
+  EXPECT_EQ(json_of()["codec"], "automatic");
+  EXPECT_EQ(json_of()["spread_codec"], "automatic");
+  EXPECT_EQ(json_of()["codec_used"], "fp8_e4m3_block");
+  settings.collective.spread_codec = Codec::bf16;
+  EXPECT_EQ(json_of()["spread_codec"], "bf16");
+  settings.operation = Operation::reduce_scatter;
+  EXPECT_TRUE(json_of()["spread_codec"].is_null());
+}
+
+TEST(ToJson, NoiselessIsNull) {
+  Row row = row_of_4_kib();
+  EXPECT_TRUE(rows_as_json(row)[0]["gradient_to_noise"].is_null());
+  row.gradient_to_noise = 2.5;
+  EXPECT_EQ(rows_as_json(row)[0]["gradient_to_noise"], 2.5);
+}
+
 TEST(ToJson, InPlaceIsThereOnlyWhenMeasured) {
   Row row = row_of_4_kib();
   EXPECT_FALSE(rows_as_json(row)[0].contains("in_place"));
   row.in_place = row.out_of_place;
   EXPECT_EQ(rows_as_json(row)[0]["in_place"]["time_us_p50"], 40);
-}
-
-TEST(WriteText, UnwritablePathIsNamed) {
-  const Status status = write_text("/nonexistent/rows.json", "[]");
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.text().find("/nonexistent/rows.json"), std::string_view::npos);
 }
 
 }  // namespace

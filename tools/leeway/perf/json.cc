@@ -1,8 +1,5 @@
 #include "perf/json.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 namespace leeway::tools::perf {
@@ -10,8 +7,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json wrong_of(const Side& side) {
-  return side.wrong ? ordered_json(*side.wrong) : ordered_json();
+ordered_json nullable(const std::optional<double>& number) {
+  return number ? ordered_json(*number) : ordered_json();
+}
+
+ordered_json spread_codec_of(const Settings& settings) {
+  if (settings.operation != Operation::all_reduce) return {};
+  return to_string(settings.spread_codec());
 }
 
 ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOptions& faults,
@@ -24,6 +26,8 @@ ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOp
       {"bytes", row.bytes},
       {"dtype", row.type},
       {"codec", to_string(settings.collective.codec)},
+      {"spread_codec", spread_codec_of(settings)},
+      {"codec_used", row.codec_used},
       {"delivery", to_string(settings.collective.delivery.kind)},
       {"spread", to_string(settings.collective.spread)},
       {"estimator", to_string(settings.collective.estimator)},
@@ -38,13 +42,14 @@ ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOp
       {"time_us_mean", side.time_us},
       {"algbw_GBps", algbw},
       {"busbw_GBps", algbw * bus_factor(settings.operation, ranks)},
-      {"wrong", wrong_of(side)},
+      {"wrong", nullable(side.wrong)},
       {"nmse", side.nmse},
+      {"gradient_to_noise", nullable(row.gradient_to_noise)},
   };
   if (row.in_place) {
     object["in_place"] = {{"time_us_p50", row.in_place->p50_us},
                           {"time_us_p99", row.in_place->p99_us},
-                          {"wrong", wrong_of(*row.in_place)},
+                          {"wrong", nullable(row.in_place->wrong)},
                           {"nmse", row.in_place->nmse}};
   }
   return object;
@@ -57,16 +62,6 @@ std::string to_json(std::span<const Row> rows, const Settings& settings, const F
   ordered_json array = ordered_json::array();
   for (const Row& row : rows) array.push_back(row_to_json(row, settings, faults, ranks));
   return array.dump(2) + "\n";
-}
-
-Status write_text(const std::string& path, const std::string& text) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
-  const bool written =
-      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file == nullptr || file == stdout || std::fclose(file) == 0;
-  if (written && closed) return Status();
-  return Status::error(StatusCode::kUnavailable, "cannot write %s: %s", path.c_str(),
-                       std::strerror(errno));
 }
 
 }  // namespace leeway::tools::perf

@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 
-#include "leeway/status.h"
 #include "perf/settings.h"
 #include "perf/table.h"
 
@@ -12,11 +11,9 @@ namespace leeway::tools::perf {
 
 // Bandwidths here are those of time_us_p50 (the table's are those of the mean, as in nccl-tests).
 // loss_observed is what the network lost on the first pass; loss_residual what repair left. `wrong`
-// is null where bits cannot be compared.
+// is null where bits cannot be compared, spread_codec where there is no spread half,
+// gradient_to_noise where there was no noise.
 std::string to_json(std::span<const Row> rows, const Settings& settings, const FaultOptions& faults,
                     int ranks);
-
-// "-" is standard output.
-Status write_text(const std::string& path, const std::string& text);
 
 }  // namespace leeway::tools::perf

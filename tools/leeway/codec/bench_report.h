@@ -1,0 +1,19 @@
+// What `leeway codec bench` prints.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "codec/benchmark.h"
+#include "codec/machine.h"
+
+namespace leeway::tools::codecs {
+
+// A table a size, at most 80 columns.
+std::string bench_text(std::span<const BenchRow> rows, const Machine& machine);
+
+// {"machine": {...}, "rows": [{"codec", "target", "bytes", "encode_nearest": {"GBps", "to_memcpy",
+// "to_add"} or null, ...}]}
+std::string bench_json(std::span<const BenchRow> rows, const Machine& machine);
+
+}  // namespace leeway::tools::codecs

@@ -1,0 +1,56 @@
+// `leeway codec bench`: how fast each conversion is, beside memcpy and y += x of the same float32
+// in the same process.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codec/codec.h"
+#include "codec/instruction_sets.h"
+#include "leeway/codec.h"
+
+namespace leeway::tools::codecs {
+
+struct BenchSettings {
+  std::vector<CodecOptions> codecs;
+  std::vector<std::size_t> sizes;  // bytes of float32 in each buffer, ascending
+  bool all_targets = false;        // every instruction set of this processor, not the best alone
+  std::string json_path;
+};
+
+// One speed: median over rounds, and its ratio to the references measured in the same round, median
+// too.
+struct Speed {
+  double gigabytes_per_second = 0.0;  // of float32
+  double to_copy = 0.0;
+  double to_add = 0.0;
+};
+
+// One codec on one instruction set and one size. None: the codec does not round that way.
+struct BenchRow {
+  std::string codec;
+  std::string target;  // name of an instruction set, or kDefinition
+  std::size_t bytes = 0;
+  std::optional<Speed> encode_nearest;
+  std::optional<Speed> encode_stochastic;
+  std::optional<Speed> decode;
+  std::optional<Speed> accumulate;
+  double copy = 0.0;  // GB/s of the references beside this row
+  double add = 0.0;
+};
+
+inline constexpr const char* kDefinition = "scalar";
+
+// Told before each row is measured.
+using BenchProgress =
+    std::function<void(std::size_t done, std::size_t total, const BenchRow& next)>;
+
+// Rows in the order of settings.codecs, targets, sizes. The definition, which computation bounds,
+// is measured at the first size only. Changes the instruction set that the whole process uses, and
+// puts it back.
+std::vector<BenchRow> measure_bench(const BenchSettings& settings, const BenchProgress& progress);
+
+}  // namespace leeway::tools::codecs

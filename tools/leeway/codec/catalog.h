@@ -1,0 +1,24 @@
+// The codecs as a person chooses among them: what to type, and what each is for.
+#pragma once
+
+#include <span>
+
+namespace leeway::tools::codecs {
+
+struct CatalogEntry {
+  const char* text;  // what parse_codec reads
+  const char* use;
+};
+
+// Every codec but `native` and `automatic`, most bits first, each followed by settings worth
+// knowing.
+std::span<const CatalogEntry> catalog();
+
+struct SettingEntry {
+  const char* text;    // after a colon
+  const char* codecs;  // that have it
+  const char* meaning;
+};
+std::span<const SettingEntry> setting_catalog();
+
+}  // namespace leeway::tools::codecs

@@ -1,0 +1,38 @@
+// What a format does to values: signal to noise after encoding and decoding, packet by packet as
+// the library sends them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "codec/codec.h"
+
+namespace leeway::tools::codecs {
+
+// Elements of a packet wherever this command measures: 8 KiB of float32, about what one 1,472-byte
+// datagram of a 4-bit format carries.
+inline constexpr std::size_t kPacketElements = 2048;
+
+// Sums over elements, in double.
+struct RoundTripError {
+  double signal = 0.0;  // x^2
+  double noise = 0.0;   // (decoded - x)^2
+
+  // 10 log10(signal / noise); infinite where nothing changed.
+  double decibel() const;
+};
+
+// Finite values. Random bits are those of `seed`, step 0, rank 0 and the elements' positions in
+// `values`.
+RoundTripError round_trip_error(const codec::Format& format, std::span<const float> values,
+                                std::uint64_t seed);
+
+// `options` rounding this way. None if the codec does not, or if the options ask for the other way,
+// by name or by a scale rule that exists only there.
+std::optional<codec::Format> format_with(CodecOptions options, Rounding rounding);
+
+// Of a full packet, its header included.
+double bits_per_element(const codec::Format& format);
+
+}  // namespace leeway::tools::codecs

@@ -1,0 +1,43 @@
+// A file of raw little-endian float32, read piece by piece.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "leeway/status.h"
+
+namespace leeway::tools::codecs {
+
+class FloatSource {
+ public:
+  // "-" is standard input. Refuses at once a file whose size is not a multiple of 4.
+  static Result<FloatSource> open(const std::string& path);
+  FloatSource(FloatSource&& other) noexcept;
+  FloatSource(const FloatSource&) = delete;
+  FloatSource& operator=(const FloatSource&) = delete;
+  ~FloatSource();
+
+  // The next floats, until the next call; none at the end. Pieces are full but for the last one.
+  Result<std::span<const float>> next();
+
+  std::uint64_t bytes_read() const { return bytes_read_; }
+  // None where it is not known beforehand, such as of a pipe.
+  std::optional<std::uint64_t> bytes_total() const { return bytes_total_; }
+
+ private:
+  FloatSource(std::string path, int descriptor);
+  Status failure() const;  // errno's
+  Status refuse_size() const;
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::optional<std::uint64_t> bytes_total_;
+  std::uint64_t bytes_read_ = 0;
+  std::vector<float> piece_;
+};
+
+}  // namespace leeway::tools::codecs

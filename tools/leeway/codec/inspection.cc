@@ -1,0 +1,130 @@
+#include "codec/inspection.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "codec/standard_data.h"
+#include "codec/text_table.h"
+
+namespace leeway::tools::codecs {
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+constexpr std::size_t kPredictionElements = std::size_t{1} << 16;
+
+// One of each format that can be chosen for gradients; fp8's packet-scaled forms and nvfp4_te are
+// variants of these.
+constexpr std::array kCandidates = {
+    "luq",  "sparse:2/4",     "mxfp4",          "nvfp4",      "mxfp6_e3m2", "mxfp6_e2m3",
+    "int8", "fp8_e5m2_block", "fp8_e4m3_block", "mxfp8_e4m3", "bf16",       "fp16"};
+
+std::string reading_text(const FloatSource& source) {
+  if (!source.bytes_total() || *source.bytes_total() == 0) {
+    return cell("reading, %.0f MiB so far", static_cast<double>(source.bytes_read()) / (1 << 20));
+  }
+  return cell("reading, %.0f %%", 100.0 * static_cast<double>(source.bytes_read()) /
+                                      static_cast<double>(*source.bytes_total()));
+}
+
+Status read_all(FloatSource& source, Inspection& inspection, const InspectProgress& progress) {
+  while (true) {
+    const auto piece = source.next();
+    if (!piece.ok()) return piece.status();
+    if (piece->empty()) return Status();
+    inspection.fit.add(*piece);
+    inspection.histogram.add(*piece);
+    inspection.sample.add(*piece);
+    progress(reading_text(source));
+  }
+}
+
+// A block with an infinity or NaN becomes NaN as a whole, in any format; the error that is of
+// interest is that of the rest.
+std::vector<float> finite_values(std::span<const float> values) {
+  std::vector<float> finite(values.begin(), values.end());
+  for (float& value : finite) {
+    if (!std::isfinite(value)) value = 0.0f;
+  }
+  return finite;
+}
+
+std::vector<float> fitted_values(const aggregate::LognormalFit& fit) {
+  auto values = lognormal_values(kPredictionElements, fit.sigma_log2() * std::numbers::ln2, kSeed);
+  const double median = std::exp2(fit.mean_log2());
+  for (float& value : values) value = static_cast<float>(value * median);
+  return values;
+}
+
+// No ratio without a signal, nor where the format (fp16) overflowed.
+std::optional<double> measured_decibel(const std::optional<codec::Format>& format,
+                                       std::span<const float> values) {
+  if (!format) return std::nullopt;
+  const RoundTripError error = round_trip_error(*format, values, kSeed);
+  if (error.signal == 0.0 || !std::isfinite(error.noise)) return std::nullopt;
+  return error.decibel();
+}
+
+FormatError measure_format(const std::string& codec, std::span<const float> values,
+                           std::span<const float> fitted) {
+  const CodecOptions options = parse_codec(codec).value();
+  const auto nearest = format_with(options, Rounding::nearest);
+  const auto stochastic = format_with(options, Rounding::stochastic);
+  FormatError error;
+  error.codec = codec;
+  error.bits = bits_per_element(nearest ? *nearest : *stochastic);
+  error.nearest = measured_decibel(nearest, values);
+  error.stochastic = measured_decibel(stochastic, values);
+  error.nearest_predicted = measured_decibel(nearest, fitted);
+  error.stochastic_predicted = measured_decibel(stochastic, fitted);
+  return error;
+}
+
+std::vector<PruningPoint> pruning_points(const aggregate::LognormalFit& fit,
+                                         const std::vector<double>& sparsities) {
+  const aggregate::LognormalPruning pruning{fit.mean_log2() * std::numbers::ln2,
+                                            fit.sigma_log2() * std::numbers::ln2};
+  std::vector<PruningPoint> points;
+  if (!(pruning.s > 0.0 && pruning.s < 30.0)) return points;  // its domain
+  for (const double sparsity : sparsities) {
+    const double threshold = pruning.threshold(sparsity);
+    points.push_back({sparsity, threshold, pruning.cosine(threshold)});
+  }
+  return points;
+}
+
+}  // namespace
+
+Result<Inspection> inspect(FloatSource& source, const std::string& path,
+                           const std::vector<double>& sparsities, const InspectProgress& progress) {
+  Inspection inspection;
+  inspection.path = path == "-" ? "standard input" : path;
+  if (const Status status = read_all(source, inspection, progress); !status.ok()) return status;
+  if (inspection.fit.count() == 0) {
+    return Status::error(StatusCode::kUnavailable, "%s is empty", inspection.path.c_str());
+  }
+  const auto values = finite_values(inspection.sample.values());
+  const auto fitted = fitted_values(inspection.fit);
+  for (const char* codec : kCandidates) {
+    progress(cell("measuring %s", codec));
+    inspection.formats.push_back(measure_format(codec, values, fitted));
+  }
+  std::stable_sort(inspection.formats.begin(), inspection.formats.end(),
+                   [](const auto& a, const auto& b) { return a.bits < b.bits; });
+  inspection.pruning = pruning_points(inspection.fit, sparsities);
+  return inspection;
+}
+
+std::optional<std::size_t> best_format(const std::vector<FormatError>& formats, double bits,
+                                       std::optional<double> FormatError::*measured) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const auto& ratio = formats[i].*measured;
+    if (!ratio || formats[i].bits > bits) continue;
+    if (!best || *ratio > *(formats[*best].*measured)) best = i;
+  }
+  return best;
+}
+
+}  // namespace leeway::tools::codecs

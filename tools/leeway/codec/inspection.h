@@ -1,0 +1,59 @@
+// `leeway codec inspect`: what the magnitudes of a tensor look like, and what each format would
+// make of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aggregate/lognormal.h"
+#include "codec/float_source.h"
+#include "codec/magnitude_histogram.h"
+#include "codec/packet_sample.h"
+
+namespace leeway::tools::codecs {
+
+// Signal to noise in dB. None: the codec does not round that way, or there is nothing to measure
+// on.
+struct FormatError {
+  std::string codec;
+  double bits = 0.0;
+  std::optional<double> nearest;
+  std::optional<double> stochastic;
+  // What an exact lognormal of the measured mean and spread would give.
+  std::optional<double> nearest_predicted;
+  std::optional<double> stochastic_predicted;
+};
+
+struct PruningPoint {
+  double sparsity = 0.0;
+  double threshold = 0.0;  // of |x|
+  double cosine = 0.0;     // between the pruned tensor and the original
+};
+
+struct Inspection {
+  static constexpr std::size_t kSamplePackets = 2048;  // 16 MiB
+
+  std::string path;
+  aggregate::LognormalFit fit;
+  MagnitudeHistogram histogram;
+  PacketSample sample{kSamplePackets};
+  std::vector<FormatError> formats;   // fewest bits first
+  std::vector<PruningPoint> pruning;  // none where the magnitudes do not differ
+};
+
+// Told what is being done, e.g. "reading 12 %".
+using InspectProgress = std::function<void(const std::string& text)>;
+
+// Reads the source to its end. Refuses an empty one.
+Result<Inspection> inspect(FloatSource& source, const std::string& path,
+                           const std::vector<double>& sparsities, const InspectProgress& progress);
+
+// Index of the format with the highest measured ratio among those of at most `bits`, by nearest or
+// by stochastic rounding; none if there is none.
+std::optional<std::size_t> best_format(const std::vector<FormatError>& formats, double bits,
+                                       std::optional<double> FormatError::*measured);
+
+}  // namespace leeway::tools::codecs

@@ -1,0 +1,27 @@
+// The conversions that `leeway codec bench` times, each of one packet, behind one shape.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "codec/codec.h"
+
+namespace leeway::tools::codecs {
+
+struct Kernels {
+  void (*encode)(const codec::Format& format, std::span<const float> in, const codec::Place& place,
+                 MutableByteSpan out) = nullptr;
+  void (*decode)(const codec::Format& format, ByteSpan in, const codec::Place& place,
+                 std::span<float> out) = nullptr;
+  void (*accumulate)(const codec::Format& format, ByteSpan in, float scale,
+                     std::span<float> sum) = nullptr;
+};
+
+// What the library runs.
+Kernels library_kernels();
+
+// Element by element, as the formats are defined; none for formats whose only implementation is the
+// library's.
+std::optional<Kernels> defining_kernels(const codec::Format& format);
+
+}  // namespace leeway::tools::codecs

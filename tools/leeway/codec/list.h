@@ -1,0 +1,37 @@
+// `leeway codec list`: what each codec costs in bits and in error.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "leeway/codec.h"
+
+namespace leeway::tools::codecs {
+
+// Signal to noise in dB; none where a codec does not round that way. Infinite where it changes
+// nothing.
+struct ListRow {
+  std::string text;
+  std::string use;
+  double bits = 0.0;      // an element of a 2,048-element packet, header included
+  std::size_t block = 0;  // elements that share a scale; 0: the packet does, or there is none
+  std::string rounding;   // "exact", "both", "nearest" or "stochastic"
+  std::optional<double> normal_nearest;
+  std::optional<double> normal_stochastic;
+  std::optional<double> lognormal_nearest;
+  std::optional<double> lognormal_stochastic;
+};
+
+// Measures on `samples` values of N(0,1) and as many of a lognormal with sigma 1.
+std::vector<ListRow> measure_list(std::size_t samples);
+
+// Lines of at most `width` columns where that is possible; 0: as wide as it likes.
+std::string list_text(std::span<const ListRow> rows, std::size_t width);
+
+// {"samples", "formats": [{...}], "settings": [{...}]}
+std::string list_json(std::span<const ListRow> rows, std::size_t samples);
+
+}  // namespace leeway::tools::codecs

@@ -1,0 +1,47 @@
+// How often each binade occurs in a tensor: a histogram of log2|x|.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace leeway::tools::codecs {
+
+class MagnitudeHistogram {
+ public:
+  static constexpr int kBinadeMin = -149;  // of the smallest subnormal
+  static constexpr int kBinadeMax = 127;
+
+  void add(std::span<const float> values);
+
+  // Finite elements with 2^binade <= |x| < 2^(binade + 1).
+  std::uint64_t count(int binade) const;
+  // Finite elements that are not zero.
+  std::uint64_t total() const;
+  // Of those; 0 when there are none.
+  float magnitude_min() const;
+  float magnitude_max() const;
+
+ private:
+  std::array<std::uint64_t, kBinadeMax - kBinadeMin + 1> counts_{};
+  std::uint32_t bits_min_ = 0x7F800000;
+  std::uint32_t bits_max_ = 0;
+};
+
+// Binades that share a bar: first <= log2|x| < last + 1.
+struct HistogramBar {
+  int first = 0;
+  int last = 0;
+  double share = 0.0;  // of the histogram's total
+};
+
+// At most `bars_max` (>= 3) bars, lowest first. Where a tail of less than 0.1 % of the elements
+// would take bars away from the rest, one bar holds it.
+std::vector<HistogramBar> histogram_bars(const MagnitudeHistogram& histogram, std::size_t bars_max);
+
+// A line a bar, drawn with block characters (UTF-8), at most `width` columns wide.
+std::string histogram_text(std::span<const HistogramBar> bars, std::size_t width);
+
+}  // namespace leeway::tools::codecs

@@ -1,0 +1,31 @@
+// The command lines of `leeway codec`'s subcommands, as text and understood.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codec/benchmark.h"
+#include "leeway/status.h"
+
+namespace leeway::tools::codecs {
+
+// As typed. The initial values are the command's defaults.
+struct BenchArguments {
+  std::vector<std::string> codecs;  // none: one of each format
+  // A copy of 256 KiB stays within 512 KiB of L2; two buffers of 64 MiB lie beyond most caches.
+  std::vector<std::string> sizes = {"256K", "64M"};
+  bool all_targets = false;
+  std::string json_path;
+};
+
+struct InspectArguments {
+  std::string path;  // "-": standard input
+  std::vector<double> sparsities = {0.5, 0.8, 0.9};
+  std::string json_path;
+};
+
+// Refuse, in one line, what has no meaning.
+Result<BenchSettings> understand(const BenchArguments& arguments);
+Status check(const InspectArguments& arguments);
+
+}  // namespace leeway::tools::codecs

@@ -1,0 +1,49 @@
+// Columns of text under titles, as wide as what stands in them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace leeway::tools::codecs {
+
+enum class Align { left, right };
+
+struct Column {
+  std::string title;  // may have several lines; the last one stands on the first row
+  Align align = Align::right;
+};
+
+class TextTable {
+ public:
+  explicit TextTable(std::vector<Column> columns);
+
+  // One cell a column. A note stands on a line of its own below the row, unless it is empty.
+  void add_row(std::vector<std::string> cells, std::string note = {});
+
+  // Two blanks between columns, none at the ends of lines; every line ends in a line feed.
+  std::string text() const;
+  // The longest line of text().
+  std::size_t width() const;
+
+ private:
+  struct Row {
+    std::vector<std::string> cells;
+    std::string note;
+  };
+  std::vector<std::size_t> column_widths() const;
+  std::string line_of(const std::vector<std::string>& cells,
+                      const std::vector<std::size_t>& widths) const;
+
+  std::vector<Column> columns_;
+  std::size_t title_lines_ = 0;
+  std::vector<std::vector<std::string>> titles_;  // [line][column]
+  std::vector<Row> rows_;
+};
+
+// printf-style, for cells.
+[[gnu::format(printf, 1, 2)]] std::string cell(const char* format, ...);
+
+// Columns of the terminal that `descriptor` is; 0 if it is none.
+std::size_t terminal_width(int descriptor);
+
+}  // namespace leeway::tools::codecs
