@@ -137,6 +137,11 @@ NoiseEstimate estimate_noise(const NoiseStatistics& statistics) {
   return estimate;
 }
 
+double quantisation_share(std::uint32_t ranks, double loss, Estimator estimator) {
+  LEEWAY_ASSERT(ranks >= 1);
+  return moments_of({.ranks = ranks, .loss = loss, .estimator = estimator}).encoded_squares;
+}
+
 NoiseAverage::NoiseAverage(double memory) : decay_(std::exp(-1.0 / memory)) {
   LEEWAY_ASSERT(memory >= 1.0);
 }

@@ -68,6 +68,10 @@ struct NoiseEstimate {
 // is 0.
 NoiseEstimate estimate_noise(const NoiseStatistics& statistics);
 
+// The quantisation variance of one encoded contribution times this is its share in the result:
+// about (N-1)/(N^2 (1-loss)) for estimators that make up for what was lost.
+double quantisation_share(std::uint32_t ranks, double loss, Estimator estimator);
+
 // Estimates averaged over steps, exponentially forgetting. The ratio of averages, not the average
 // of ratios: a single step's |gradient|^2 is a small difference of large numbers, and a ratio of
 // noisy values is biased.
