@@ -38,6 +38,7 @@ enum class Codec : std::uint8_t {
 };
 inline constexpr int kCodecCount = 19;
 LEEWAY_EXPORT std::string_view to_string(Codec codec);
+LEEWAY_EXPORT Result<Codec> parse_codec_name(std::string_view name);
 
 enum class Rounding : std::uint8_t {
   automatic = 0,  // stochastic in reductions by codecs below 16 bits, nearest everywhere else

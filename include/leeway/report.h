@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "leeway/options.h"
@@ -35,6 +36,20 @@ struct PhaseTimes {
   Duration total{0};
 };
 
+// The gradient against the noise that quantisation and packet loss put on it: per element of the shard this rank owns, per unit of work,
+// estimated from every eighth packet. Only for float32 sums and averages that are lossy or re-encoded. A single operation's mean squares
+// may be negative where noise dominates; to judge a training run, average them over steps and form the ratio of the averages.
+struct NoiseReport {
+  bool measured = false;
+  double gradient_mean_square = 0.0;   // of the true gradient
+  double dispersion = 0.0;             // variance of one rank's contribution around it
+  double quantisation_variance = 0.0;  // of the result, both halves
+  double loss_variance = 0.0;          // of the result
+  // rms gradient over rms noise; infinite without noise, 0 if the gradient is lost in it. Below sqrt(3) more bits or more reliability are
+  // due (arXiv 2505.19115).
+  double ratio = std::numeric_limits<double>::infinity();
+};
+
 struct CollectiveReport {
   std::uint64_t sequence = 0;  // number of this operation on its communicator
   std::vector<PeerReport> peers;
@@ -48,8 +63,10 @@ struct CollectiveReport {
   std::uint64_t elements_missing = 0;    // result elements that no packet brought (spread half)
   std::uint64_t elements_untouched = 0;  // elements of our shard with no contribution at all
   Estimator estimator = Estimator::ratio;
+  CodecOptions codec;            // of the reduce half, or the only half; what automatic chose
   // Mean over owned elements of the estimated loss-induced variance of the result; 0 when nothing was lost.
   double variance_estimate = 0.0;
+  NoiseReport noise;
 };
 
 }  // namespace leeway

@@ -39,7 +39,7 @@ LEEWAY_EXPORT std::string_view to_string(StatusCode code);
 // One outcome. Default-constructed means success. Copies are cheap and allocate nothing.
 class [[nodiscard]] Status {
  public:
-  static constexpr std::size_t kTextMax = 236;
+  static constexpr std::size_t kTextMax = 316;
 
   Status() = default;
 

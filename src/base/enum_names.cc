@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "leeway/codec.h"
 #include "leeway/options.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
@@ -18,7 +19,13 @@ using std::string_view;
 constexpr std::array<string_view, kDataTypeCount> kDataTypes = {
     "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8"};
 constexpr std::array<string_view, 5> kReduceOps = {"sum", "avg", "prod", "min", "max"};
-constexpr std::array<string_view, 4> kCodecs = {"native", "fp32", "fp16", "bf16"};
+constexpr std::array<string_view, kCodecCount> kCodecs = {
+    "native",     "fp32",       "fp16",           "bf16",           "fp8_e4m3",
+    "fp8_e5m2",   "fp8_e4m3_block", "fp8_e5m2_block", "mxfp8_e4m3", "mxfp8_e5m2",
+    "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4",          "nvfp4",          "nvfp4_te",
+    "luq",        "int8",       "sparse",         "automatic"};
+constexpr std::array<string_view, 3> kRoundings = {"automatic", "nearest", "stochastic"};
+constexpr std::array<string_view, 4> kScaleRules = {"automatic", "floor", "even", "ceil"};
 constexpr std::array<string_view, 6> kEstimators = {
     "zero_fill", "ratio", "symmetric_ratio", "stratified", "horvitz_thompson", "augmented"};
 constexpr std::array<string_view, 3> kDeliveries = {"exact", "bounded", "best_effort"};
@@ -27,7 +34,9 @@ constexpr std::array<string_view, 10> kStatusCodes = {
     "unavailable", "resource_exhausted", "unsupported", "cancelled",         "internal"};
 
 static_assert(kReduceOps.size() == static_cast<std::size_t>(ReduceOp::max) + 1);
-static_assert(kCodecs.size() == static_cast<std::size_t>(Codec::bf16) + 1);
+static_assert(kCodecs.size() == static_cast<std::size_t>(Codec::automatic) + 1);
+static_assert(kRoundings.size() == static_cast<std::size_t>(Rounding::stochastic) + 1);
+static_assert(kScaleRules.size() == static_cast<std::size_t>(ScaleRule::ceil) + 1);
 static_assert(kEstimators.size() == static_cast<std::size_t>(Estimator::augmented) + 1);
 static_assert(kDeliveries.size() == static_cast<std::size_t>(Delivery::Kind::best_effort) + 1);
 static_assert(kStatusCodes.size() == static_cast<std::size_t>(StatusCode::kInternal) + 1);
@@ -63,6 +72,12 @@ string_view to_string(ReduceOp op) {
 string_view to_string(Codec codec) {
   return name_of(codec, kCodecs);
 }
+string_view to_string(Rounding rounding) {
+  return name_of(rounding, kRoundings);
+}
+string_view to_string(ScaleRule rule) {
+  return name_of(rule, kScaleRules);
+}
 string_view to_string(Estimator estimator) {
   return name_of(estimator, kEstimators);
 }
@@ -73,7 +88,7 @@ string_view to_string(StatusCode code) {
   return name_of(code, kStatusCodes);
 }
 
-Result<Codec> parse_codec(string_view name) {
+Result<Codec> parse_codec_name(string_view name) {
   return parse<Codec>("codec", name, kCodecs);
 }
 Result<Estimator> parse_estimator(string_view name) {

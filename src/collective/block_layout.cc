@@ -26,9 +26,9 @@ class Layout {
       case OperationKind::gather: return gather();
       case OperationKind::scatter: return scatter();
       case OperationKind::all_to_all: return all_to_all();
-      case OperationKind::barrier: return exchange({barrier_, 1}, [this](Rank) { return Block{barrier_ + 1, 1}; });
-      case OperationKind::send: plan_.send[spec_.peer] = {in_, spec_.input.count}; return;
-      case OperationKind::recv: plan_.receive[spec_.peer] = {out_, spec_.output.count}; return;
+      case OperationKind::barrier: return exchange({.data = barrier_, .elements = 1}, [this](Rank) { return Block{.data = barrier_ + 1, .elements = 1}; });
+      case OperationKind::send: plan_.send[spec_.peer] = {.data = in_, .elements = spec_.input.count}; return;
+      case OperationKind::recv: plan_.receive[spec_.peer] = {.data = out_, .elements = spec_.output.count}; return;
       case OperationKind::reduce_scatter:
       case OperationKind::reduce:
       case OperationKind::replica_reduce: return;  // no spread half
@@ -36,7 +36,7 @@ class Layout {
   }
 
  private:
-  Block nth(std::byte* base, Rank rank, std::size_t block) const { return {base + rank * block * element_, block}; }
+  Block nth(std::byte* base, Rank rank, std::size_t block) const { return {.data = base + rank * block * element_, .elements = block}; }
 
   void copy(Block to, Block from) const {
     if (from.elements > 0 && to.data != from.data) std::memcpy(to.data, from.data, from.elements * element_);
@@ -60,19 +60,19 @@ class Layout {
 
   void own_shard_to_all() {
     const auto shards = schedule::ShardMap::even(spec_.output.count, plan_.size);
-    const auto shard = [&](Rank rank) { return Block{out_ + shards[rank].offset * element_, shards[rank].count}; };
+    const auto shard = [&](Rank rank) { return Block{out_ + shards[rank].offset * element_, shards[rank].count, shards[rank].offset}; };
     exchange(shard(plan_.self), shard);
   }
 
   void all_gather() {
     const std::size_t block = spec_.input.count;
     const Block own = nth(out_, plan_.self, block);
-    copy(own, {in_, block});
+    copy(own, {.data = in_, .elements = block});
     exchange(own, [&](Rank peer) { return nth(out_, peer, block); });
   }
 
   void broadcast() {
-    const Block all{out_, spec_.output.count};
+    const Block all{.data = out_, .elements = spec_.output.count};
     for_each_other([&](Rank peer) {
       if (plan_.self == spec_.peer) plan_.send[peer] = all;
       if (peer == spec_.peer) plan_.receive[peer] = all;
@@ -82,20 +82,20 @@ class Layout {
   void gather() {
     const std::size_t block = spec_.input.count;
     if (plan_.self != spec_.peer) {
-      plan_.send[spec_.peer] = {in_, block};
+      plan_.send[spec_.peer] = {.data = in_, .elements = block};
       return;
     }
-    copy(nth(out_, plan_.self, block), {in_, block});
+    copy(nth(out_, plan_.self, block), {.data = in_, .elements = block});
     for_each_other([&](Rank peer) { plan_.receive[peer] = nth(out_, peer, block); });
   }
 
   void scatter() {
     const std::size_t block = spec_.output.count;
     if (plan_.self != spec_.peer) {
-      plan_.receive[spec_.peer] = {out_, block};
+      plan_.receive[spec_.peer] = {.data = out_, .elements = block};
       return;
     }
-    copy({out_, block}, nth(in_, plan_.self, block));
+    copy({.data = out_, .elements = block}, nth(in_, plan_.self, block));
     for_each_other([&](Rank peer) { plan_.send[peer] = nth(in_, peer, block); });
   }
 

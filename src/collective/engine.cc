@@ -2,7 +2,16 @@
 
 namespace leeway::collective {
 
-Engine::Engine(const protocol::EndpointConfig& config) : endpoint_(config), link_rates_(config.size, 1.0) {}
+namespace {
+
+bool has_automatic_codec(const CollectiveOptions& options) {
+  return options.codec.codec == Codec::automatic || (options.spread_codec && options.spread_codec->codec == Codec::automatic);
+}
+
+}  // namespace
+
+Engine::Engine(const protocol::EndpointConfig& config)
+    : endpoint_(config), link_rates_(config.size, 1.0), automatic_(config.size) {}
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
   const auto& config = endpoint_.config();
@@ -11,20 +20,43 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
     request.done = true;
     return;
   }
+  if (has_automatic_codec(request.spec.options)) {
+    const std::uint64_t number = automatic_.next_number();
+    request.automatic_number = number;
+    if (automatic_.exchange_due(number)) {
+      enqueue(now, automatic_.exchange(number, request.spec.options), may_start);
+    }
+  }
+  enqueue(now, request, may_start);
+}
+
+void Engine::enqueue(Instant now, Request& request, bool may_start) {
   request.sequence = next_sequence_++;
   request.submitted = now;
   if (may_start && queued_.empty() && start(now, request)) return;
   queued_.push_back(&request);
 }
 
+// False while the ranks have not agreed what automatic means for this operation.
+bool Engine::resolve_codec(Request& request) {
+  if (!request.automatic_number) return true;
+  if (!automatic_.ready(*request.automatic_number)) return false;
+  CollectiveOptions& options = request.spec.options;
+  if (!has_automatic_codec(options)) return true;  // an earlier attempt to start found no room
+  const CodecOptions choice = automatic_.choose(*request.automatic_number);
+  if (options.codec.codec == Codec::automatic) options.codec = choice;
+  if (options.spread_codec && options.spread_codec->codec == Codec::automatic) options.spread_codec = choice;
+  return true;
+}
+
 bool Engine::start(Instant now, Request& request) {
-  if (endpoint_.open_rounds() == limits::kOpenRoundsMax) return false;
+  if (endpoint_.open_rounds() == limits::kOpenRoundsMax || !resolve_codec(request)) return false;
   // The operation that became free last is the one whose memory is still in the cache: the list is searched from the
   // front, and only as many are made as were ever open together.
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request);
   }
-  operations_.push_back(std::make_unique<Operation>(endpoint_, link_rates_));
+  operations_.push_back(std::make_unique<Operation>(endpoint_, link_rates_, automatic_));
   return operations_.back()->begin(now, request);
 }
 

@@ -36,10 +36,13 @@ class Engine {
   const protocol::Endpoint& endpoint() const { return endpoint_; }
 
  private:
+  void enqueue(Instant now, Request& request, bool may_start);
   bool start(Instant now, Request& request);
+  bool resolve_codec(Request& request);
 
   protocol::Endpoint endpoint_;
   std::vector<double> link_rates_;  // smoothed first-pass delivery rate, by rank
+  AutomaticCodec automatic_;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::deque<Request*> queued_;
   std::uint64_t next_sequence_ = 0;

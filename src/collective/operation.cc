@@ -4,6 +4,7 @@
 
 #include "base/contracts.h"
 #include "collective/block_layout.h"
+#include "wire/codec_settings.h"
 
 namespace leeway::collective {
 namespace {
@@ -23,8 +24,13 @@ bool same_block(OperationKind kind) {
   return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
 }
 
-Codec spread_codec_of(const OperationSpec& spec) {
+CodecOptions spread_codec_of(const OperationSpec& spec) {
   return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec) : spec.options.codec;
+}
+
+// Sums of many contributions are worth unbiased rounding; what is only copied is not.
+codec::Purpose purpose_of(const OperationSpec& spec) {
+  return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
 }
 
 DataType dtype_of(const OperationSpec& spec) {
@@ -33,12 +39,13 @@ DataType dtype_of(const OperationSpec& spec) {
 
 }  // namespace
 
-Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates)
-    : endpoint_(endpoint), link_rates_(link_rates) {}
+Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates, AutomaticCodec& automatic)
+    : endpoint_(endpoint), link_rates_(link_rates), automatic_(automatic) {}
 
 bool Operation::small() const {
   const OperationSpec& spec = request_->spec;
-  return std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
+  // A residual is written while packets leave: the caller must wait for them.
+  return spec.options.residual.empty() && std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
 }
 
 bool Operation::begin(Instant now, Request& request) {
@@ -51,6 +58,7 @@ bool Operation::begin(Instant now, Request& request) {
   if (has_spread_half(spec.kind) || is_point(spec.kind)) begin_spread(step);
   round_ = endpoint_.open_round(now, plan_round(), *this);
   if (round_ == nullptr) return false;
+  if (request.automatic_number) automatic_.observe({static_cast<const float*>(spec.input.data), spec.input.count});
   endpoint_.start(now, *round_);
   return true;
 }
@@ -72,7 +80,7 @@ protocol::RoundPlan Operation::plan_round() const {
     // A lossy reduction leaves the second half of the call's time to the spread.
     const bool halves = spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
     phase.deadline = halves ? submitted_ + delivery.deadline / 2 : plan.deadline;
-    phase.codec = static_cast<std::uint8_t>(spec.options.codec);
+    phase.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
     phase.repairable = delivery.kind != Delivery::Kind::best_effort;
     phase.payload_retained = small() && spec.kind != OperationKind::all_reduce;
   }
@@ -82,7 +90,7 @@ protocol::RoundPlan Operation::plan_round() const {
     phase.delivery = spec.kind == OperationKind::all_reduce ? spec.options.spread : delivery.kind;
     phase.loss_max = delivery.loss_max;
     phase.deadline = plan.deadline;
-    phase.codec = static_cast<std::uint8_t>(spread_codec_of(spec));
+    phase.codec = static_cast<std::uint8_t>(spread_codec_of(spec).codec);
     phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
     phase.queue = spread_.queue();
     phase.payload_retained = spread_.retains_payload();
@@ -100,8 +108,11 @@ wire::OperationTag Operation::make_tag() const {
   tag.operation = static_cast<std::uint8_t>(spec.kind);
   tag.dtype = static_cast<std::uint8_t>(dtype_of(spec));
   tag.reduce_op = static_cast<std::uint8_t>(spec.options.op);
-  tag.codec = static_cast<std::uint8_t>(spec.options.codec);
-  tag.spread_codec = static_cast<std::uint8_t>(spread_codec_of(spec));
+  const CodecOptions spread_codec = spread_codec_of(spec);
+  tag.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
+  tag.codec_settings = wire::pack_settings(spec.options.codec);
+  tag.spread_codec = static_cast<std::uint8_t>(spread_codec.codec);
+  tag.spread_settings = wire::pack_settings(spread_codec);
   tag.delivery = static_cast<std::uint8_t>(spec.options.delivery.kind);
   tag.spread = static_cast<std::uint8_t>(spec.options.spread);
   tag.estimator = static_cast<std::uint8_t>(spec.options.estimator);
@@ -126,7 +137,7 @@ void Operation::begin_reduction(std::uint32_t step) {
   plan.shards = shards_;
   plan.dtype = spec.input.dtype;
   plan.op = spec.options.op;
-  plan.format = &codec::format_of(spec.options.codec, spec.input.dtype);
+  plan.format = codec::format_of(spec.options.codec, spec.input.dtype, purpose_of(spec));
   plan.estimator = spec.options.estimator;
   plan.lossy = spec.options.delivery.kind != Delivery::Kind::exact;
   plan.weight = spec.options.weight;
@@ -140,7 +151,10 @@ void Operation::begin_reduction(std::uint32_t step) {
   if (!spec.options.control_variate.empty()) {
     plan.control = spec.options.control_variate.subspan(shards_[config.self].offset, shards_[config.self].count);
   }
+  plan.residual = spec.options.residual;
+  plan.meter = measures_noise() ? &meter_ : nullptr;
   plan.copy_input = small() && spec.kind != OperationKind::all_reduce;
+  meter_.reset();
   reduction_.begin(plan, step, link_rates_);
   reduced_.reset(reduction_.grid().chunks());
 }
@@ -152,7 +166,9 @@ void Operation::begin_spread(std::uint32_t step) {
   plan.self = config.self;
   plan.size = config.size;
   plan.dtype = dtype_of(spec);
-  plan.format = &codec::format_of(spread_codec_of(spec), plan.dtype);
+  plan.format = codec::format_of(spread_codec_of(spec), plan.dtype, purpose_of(spec));
+  plan.meter = measures_noise() ? &meter_ : nullptr;
+  plan.meter_factor = spec.options.op == ReduceOp::avg ? 1.0 : 1.0 / config.size;
   plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   plan.seed = config.seed;
   plan.same_block = same_block(spec.kind);
@@ -231,8 +247,11 @@ void Operation::on_done(const Status& status, Instant now) {
   report.times.spread = now - reduce_settled_;
   report.times.total = now - submitted_;
   for (const protocol::PhaseState& phase : round_->phases) report.deadline_cut |= phase.deadline_cut;
+  report.codec = request_->spec.options.codec;
   if (has_reduce_half(request_->spec.kind)) reduction_.fill_report(report);
   fill_peer_reports();
+  if (status.ok() && measures_noise()) report_noise();
+  if (request_->automatic_number) automatic_.observe(report, shards_[endpoint_.config().self].count);
   if (status.ok() && round_->plan.phase(FlowKind::spread).active) {
     const auto& flows = round_->phase(FlowKind::spread).receive;
     report.elements_missing = spread_.missing_elements(flows);
@@ -243,6 +262,34 @@ void Operation::on_done(const Status& status, Instant now) {
   request_->status = status;
   request_->done = true;
   request_ = nullptr;
+}
+
+// Where there is noise: something may be lost or is re-encoded.
+bool Operation::measures_noise() const {
+  const OperationSpec& spec = request_->spec;
+  if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
+  if (spec.options.op != ReduceOp::sum && spec.options.op != ReduceOp::avg) return false;
+  const auto encoded = [](const CodecOptions& options) { return options.codec > Codec::fp32 || options.rotate; };
+  return spec.options.delivery.kind != Delivery::Kind::exact || encoded(spec.options.codec) ||
+         encoded(spread_codec_of(spec));
+}
+
+void Operation::report_noise() {
+  if (meter_.empty()) return;
+  const auto& flows = round_->phase(FlowKind::reduce).receive;
+  std::uint64_t packets = 0;
+  std::uint64_t arrived = 0;
+  for (const protocol::ReceiveFlow& flow : flows) {
+    packets += flow.packets;
+    arrived += flow.arrived_count;
+  }
+  const double loss = packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
+  const aggregate::NoiseStatistics statistics =
+      meter_.complete({.ranks = static_cast<std::uint32_t>(endpoint_.config().size),
+                       .loss = loss,
+                       .estimator = request_->spec.options.estimator,
+                       .external_control = !request_->spec.options.control_variate.empty()});
+  request_->report.noise = report_of(aggregate::estimate_noise(statistics));
 }
 
 void Operation::fill_peer_reports() {

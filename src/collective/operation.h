@@ -6,28 +6,21 @@
 #include <span>
 #include <vector>
 
+#include "collective/automatic_codec.h"
+#include "collective/noise_meter.h"
 #include "collective/operation_spec.h"
 #include "collective/reduction.h"
+#include "collective/request.h"
 #include "collective/spread.h"
 #include "leeway/report.h"
 #include "protocol/endpoint.h"
 
 namespace leeway::collective {
 
-// An operation asked for, and its outcome once done. Owned by whoever submitted it, until done.
-struct Request {
-  OperationSpec spec;
-  std::uint64_t sequence = 0;   // on this communicator, from 0
-  Instant submitted{0};         // deadlines count from here, also for an operation that had to queue
-  bool done = false;
-  Status status;
-  CollectiveReport report;
-};
-
 // Reused from operation to operation, so that its memory is allocated once.
 class Operation final : public protocol::RoundClient {
  public:
-  Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates);
+  Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates, AutomaticCodec& automatic);
 
   // False when the protocol has no room for another open round. The request was validated.
   bool begin(Instant now, Request& request);
@@ -52,12 +45,16 @@ class Operation final : public protocol::RoundClient {
   void release_reduced();
   void fill_peer_reports();
   void learn_link_rates();
+  void report_noise();
+  bool measures_noise() const;
   bool small() const;
 
   protocol::Endpoint& endpoint_;
   std::vector<double>& link_rates_;
+  AutomaticCodec& automatic_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
+  NoiseMeter meter_;
   Reduction reduction_;
   Spread spread_;
   schedule::ChunkQueue reduced_;

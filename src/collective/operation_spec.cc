@@ -95,6 +95,19 @@ Status check_lossy(const OperationSpec& spec) {
   return Status();
 }
 
+// What has a meaning in sums of float32 only.
+Status check_reduction_only(const OperationSpec& spec) {
+  const CollectiveOptions& options = spec.options;
+  const bool float_sum = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32 &&
+                         (options.op == ReduceOp::sum || options.op == ReduceOp::avg);
+  const bool automatic = options.codec.codec == Codec::automatic || options.spread_codec.value_or(CodecOptions()).codec == Codec::automatic;
+  if (automatic && !float_sum) return invalid(spec, "codec automatic needs a reduction of float32 with op = sum or avg");
+  if (options.residual.empty()) return Status();
+  if (!float_sum) return invalid(spec, "a residual (error feedback) needs a reduction of float32 with op = sum or avg");
+  if (options.residual.size() != spec.input.count) return invalid(spec, "residual must have the input's size");
+  return Status();
+}
+
 Status check_options(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const DataType dtype = spec.kind == OperationKind::recv || spec.kind == OperationKind::scatter ? spec.output.dtype
@@ -108,7 +121,11 @@ Status check_options(const OperationSpec& spec) {
     return invalid(spec, "a weight other than 1 needs op = avg");
   }
   if (options.weight != 1.0 && dtype != DataType::f32) return invalid(spec, "weights need float32 tensors");
-  const bool encoded = options.codec != Codec::native || options.spread_codec.value_or(Codec::native) != Codec::native;
+  const CodecOptions spread_codec = options.spread_codec.value_or(options.codec);
+  for (const CodecOptions& codec : {options.codec, spread_codec}) {
+    if (const Status status = leeway::validate(codec); !status.ok()) return invalid(spec, status.c_str());
+  }
+  const bool encoded = options.codec.codec != Codec::native || spread_codec.codec != Codec::native;
   if (encoded && dtype != DataType::f32) return invalid(spec, "codecs other than native need float32 tensors");
   if (encoded && has_reduce_half(spec.kind) && options.op != ReduceOp::sum && options.op != ReduceOp::avg) {
     return invalid(spec, "codecs other than native need op = sum or avg");
@@ -117,6 +134,7 @@ Status check_options(const OperationSpec& spec) {
       options.control_variate.size() != spec.input.count) {
     return invalid(spec, "control_variate must have the tensor's size");
   }
+  if (Status status = check_reduction_only(spec); !status.ok()) return status;
   return check_lossy(spec);
 }
 

@@ -20,7 +20,7 @@ bool depends_on_packet_only(Estimator estimator) {
 
 schedule::PacketGrid Reduction::grid_of(Rank owner) const {
   return schedule::PacketGrid(plan_.shards[owner].count,
-                              static_cast<std::uint32_t>(plan_.format->elements_for(plan_.datagram_payload_bytes)),
+                              static_cast<std::uint32_t>(plan_.format.elements_for(plan_.datagram_payload_bytes)),
                               element_bytes_);
 }
 
@@ -30,15 +30,10 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
   element_bytes_ = size_of(plan.dtype);
   own_ = plan.shards[plan.self];
   grid_ = grid_of(plan.self);
-  packet_bytes_ = plan.format->encoded_bytes(grid_.elements_per_packet());
+  packet_bytes_ = plan.format.encoded_bytes(grid_.elements_per_packet());
   staging_stride_ = Arena::round_up(grid_.packets() * packet_bytes_);
   staging_.reserve(staging_stride_ * plan.size);
-  if (plan.copy_input) {
-    const std::size_t bytes = plan.shards.count() * element_bytes_;
-    copied_input_.reserve(bytes);
-    if (bytes > 0) std::memcpy(copied_input_.data(), plan.input, bytes);
-    plan_.input = copied_input_.data();
-  }
+  take_input();
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
   reduced_packets_.resize(grid_.packets());
   chunk_left_.resize(grid_.chunks());
@@ -60,9 +55,30 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
   variance_ = 0.0;
 }
 
+// Small inputs are copied, so that the caller's memory is soon free. With error feedback contributions are the input plus what earlier
+// calls left out.
+void Reduction::take_input() {
+  if (!plan_.copy_input && plan_.residual.empty()) return;
+  const std::size_t bytes = plan_.shards.count() * element_bytes_;
+  copied_input_.reserve(bytes);
+  if (bytes > 0) std::memcpy(copied_input_.data(), plan_.input, bytes);
+  plan_.input = copied_input_.data();
+  if (plan_.residual.empty()) return;
+  auto* values = reinterpret_cast<float*>(copied_input_.data());
+  for (std::size_t i = 0; i < plan_.residual.size(); ++i) values[i] += plan_.residual[i];
+  // What is not encoded leaves nothing: our own contribution to our shard, and everything under an identical format.
+  const bool exact = plan_.format.identity();
+  const auto kept = exact ? plan_.residual : plan_.residual.subspan(own_.offset, own_.count);
+  std::fill(kept.begin(), kept.end(), 0.0f);
+}
+
+codec::Place Reduction::place_of(Rank source, Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const {
+  return {plan_.seed, step_, source, plan_.shards.position(owner) + grid.packet_offset(index)};
+}
+
 ByteSpan Reduction::staged(Rank rank, std::uint32_t index) const {
   return {staging_.data() + rank * staging_stride_ + index * packet_bytes_,
-          plan_.format->encoded_bytes(grid_.packet_elements(index))};
+          plan_.format.encoded_bytes(grid_.packet_elements(index))};
 }
 
 ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const {
@@ -74,14 +90,27 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
                                      MutableByteSpan scratch) {
   const schedule::PacketGrid grid = grid_of(owner);
   const ByteSpan source = contribution_to(owner, grid, index);
-  if (plan_.format->identity()) {
+  if (plan_.format.identity()) {
     return {source, crc32c_prefetching(source, contribution_to(owner, grid, ahead))};
   }
-  const std::size_t elements = grid.packet_elements(index);
-  const MutableByteSpan out = scratch.first(plan_.format->encoded_bytes(elements));
-  codec::encode(*plan_.format, std::span(reinterpret_cast<const float*>(source.data()), elements),
-                {plan_.seed, step_, plan_.self, plan_.shards[owner].offset + grid.packet_offset(index)}, out);
+  const std::span values(reinterpret_cast<const float*>(source.data()), grid.packet_elements(index));
+  const MutableByteSpan out = scratch.first(plan_.format.encoded_bytes(values.size()));
+  codec::Place place = place_of(plan_.self, owner, grid, index);
+  place.ahead = reinterpret_cast<const float*>(contribution_to(owner, grid, ahead).data());
+  codec::encode(plan_.format, values, place, out);
+  if (plan_.meter != nullptr && NoiseMeter::samples(index) && plan_.weight > 0.0) {
+    plan_.meter->add_encoded(plan_.format, place, values, out, per_unit(plan_.weight));
+  }
+  if (!plan_.residual.empty()) keep_residual(values, place, out);
   return {out, crc32c(out)};
+}
+
+// What receivers will not get of these values. A resent packet has the same bytes, so that this may happen twice.
+void Reduction::keep_residual(std::span<const float> values, const codec::Place& place, ByteSpan encoded) {
+  const auto first = static_cast<std::size_t>(values.data() - reinterpret_cast<const float*>(plan_.input));
+  const auto residual = plan_.residual.subspan(first, values.size());
+  codec::decode(plan_.format, encoded, place, residual);
+  for (std::size_t i = 0; i < values.size(); ++i) residual[i] = values[i] - residual[i];
 }
 
 protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
@@ -198,13 +227,23 @@ void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors, sche
 // result = sum of scale_i x_i in rank order. A zero scale means absent.
 void Reduction::sum(std::uint32_t index, std::span<const float> scales, const Direct& direct) {
   const std::size_t elements = grid_.packet_elements(index);
+  const bool measured = plan_.meter != nullptr && NoiseMeter::samples(index);
+  if (measured) measure_own(index);  // before the result takes its place
   terms_.clear();
   for (Rank rank = 0; rank < plan_.size; ++rank) {
     if (scales[rank] == 0.0f) continue;
     terms_.push_back({contribution(rank, index, direct).data(), scales[rank], rank != plan_.self});
   }
   std::byte* result = plan_.result + grid_.packet_offset(index) * element_bytes_;
-  scaled_sum(*plan_.format, plan_.dtype, terms_, elements, MutableByteSpan(result, elements * element_bytes_), block_);
+  scaled_sum(plan_.format, place_of(plan_.self, plan_.self, grid_, index), plan_.dtype, terms_, elements,
+             MutableByteSpan(result, elements * element_bytes_), block_);
+  if (measured) plan_.meter->add_result({reinterpret_cast<const float*>(result), elements}, result_per_unit());
+}
+
+void Reduction::measure_own(std::uint32_t index) {
+  if (plan_.weight <= 0.0) return;
+  const ByteSpan own = contribution_to(plan_.self, grid_, index);
+  plan_.meter->add_own({reinterpret_cast<const float*>(own.data()), grid_.packet_elements(index)}, per_unit(plan_.weight));
 }
 
 // Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's own type.

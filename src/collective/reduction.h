@@ -13,6 +13,7 @@
 #include "aggregate/scale_plan.h"
 #include "base/arena.h"
 #include "codec/codec.h"
+#include "collective/noise_meter.h"
 #include "collective/scaled_sum.h"
 #include "leeway/options.h"
 #include "leeway/report.h"
@@ -29,7 +30,7 @@ struct ReductionPlan {
   schedule::ShardMap shards = schedule::ShardMap::single(0, 0);
   DataType dtype = DataType::f32;
   ReduceOp op = ReduceOp::sum;
-  const codec::Format* format = nullptr;
+  codec::Format format;
   Estimator estimator = Estimator::ratio;
   bool lossy = false;
   double weight = 1.0;
@@ -40,6 +41,8 @@ struct ReductionPlan {
   const std::byte* input = nullptr;   // the whole tensor
   std::byte* result = nullptr;        // our reduced shard; may be our part of `input`
   std::span<const float> control;     // augmented: guess of our shard's result; empty: own contribution
+  std::span<float> residual;          // error feedback, the whole tensor; empty: none
+  NoiseMeter* meter = nullptr;        // or null: measure nothing
   bool copy_input = false;            // small tensor: keep a copy, so that the caller's memory is soon free
 };
 
@@ -63,6 +66,13 @@ class Reduction {
   void fill_report(CollectiveReport& report) const;
 
  private:
+  void take_input();
+  codec::Place place_of(Rank source, Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const;
+  void keep_residual(std::span<const float> values, const codec::Place& place, ByteSpan encoded);
+  void measure_own(std::uint32_t index);
+  // Factors to values per unit of work: a sum's contributions are units.
+  double per_unit(double weight) const { return plan_.op == ReduceOp::avg ? 1.0 / weight : 1.0; }
+  double result_per_unit() const { return plan_.op == ReduceOp::avg ? 1.0 : 1.0 / plan_.size; }
   // Our contribution to a packet of the owner's shard, as it lies in the tensor.
   ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const;
   ByteSpan staged(Rank rank, std::uint32_t index) const;
@@ -96,7 +106,7 @@ class Reduction {
   std::size_t packet_bytes_ = 0;        // encoded, of a full packet
   std::size_t staging_stride_ = 0;      // bytes between the staging areas of two ranks
   Arena staging_;
-  Arena copied_input_;
+  Arena copied_input_;                  // or the input plus the residual
   Arena block_;                         // decoded values of one packet, for other types than float32
   std::vector<std::uint16_t> missing_;         // contributions a packet of our shard still waits for
   std::vector<std::uint32_t> chunk_left_;      // packets of a chunk that are not reduced

@@ -17,24 +17,55 @@ void add_term(const codec::Format& format, bool first, const Term& term, std::si
 
 // Encoded float32: decode and accumulate in scratch, then copy. The scratch keeps a native term that shares memory with the
 // result intact until it has been read.
-void sum_decoded(const codec::Format& format, std::span<const Term> terms, std::size_t elements,
-                 MutableByteSpan result, Arena& scratch) {
-  const codec::Format& native = codec::format_of(Codec::native, DataType::f32);
-  scratch.reserve(elements * sizeof(float));
-  const std::span sum(reinterpret_cast<float*>(scratch.data()), elements);
-  if (terms.empty()) std::fill(sum.begin(), sum.end(), 0.0f);
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    add_term(terms[i].encoded ? format : native, i == 0, terms[i], elements, sum);
+class DecodedSum {
+ public:
+  DecodedSum(const codec::Format& format, std::size_t elements, Arena& scratch)
+      : format_(format), native_(codec::format_of(Codec::native, DataType::f32)) {
+    scratch.reserve(elements * sizeof(float));
+    sum_ = {reinterpret_cast<float*>(scratch.data()), elements};
   }
-  std::memcpy(result.data(), sum.data(), elements * sizeof(float));
+
+  void add(const Term& term) {
+    add_term(term.encoded ? format_ : native_, empty_, term, sum_.size(), sum_);
+    empty_ = false;
+  }
+  void restore(const codec::Place& place) {
+    if (!empty_) codec::restore(format_, place, sum_);
+  }
+  void write(MutableByteSpan result) {
+    if (empty_) std::fill(sum_.begin(), sum_.end(), 0.0f);
+    std::memcpy(result.data(), sum_.data(), sum_.size_bytes());
+  }
+
+ private:
+  const codec::Format& format_;
+  codec::Format native_;
+  std::span<float> sum_;
+  bool empty_ = true;
+};
+
+void sum_decoded(const codec::Format& format, const codec::Place& place, std::span<const Term> terms, std::size_t elements,
+                 MutableByteSpan result, Arena& scratch) {
+  DecodedSum sum(format, elements, scratch);
+  const bool rotated = format.options.rotate;
+  for (const Term& term : terms) {
+    if (term.encoded || !rotated) sum.add(term);
+  }
+  if (rotated) {
+    sum.restore(place);
+    for (const Term& term : terms) {
+      if (!term.encoded) sum.add(term);
+    }
+  }
+  sum.write(result);
 }
 
 }  // namespace
 
-void scaled_sum(const codec::Format& format, DataType dtype, std::span<const Term> terms, std::size_t elements,
+void scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype, std::span<const Term> terms, std::size_t elements,
                 MutableByteSpan result, Arena& scratch) {
   LEEWAY_ASSERT(is_floating(dtype) && result.size() == elements * size_of(dtype));
-  if (!format.identity()) return sum_decoded(format, terms, elements, result, scratch);
+  if (!format.identity()) return sum_decoded(format, place, terms, elements, result, scratch);
   scratch.reserve(terms.size() * (sizeof(const std::byte*) + sizeof(double)));
   const std::span inputs(reinterpret_cast<const std::byte**>(scratch.data()), terms.size());
   const std::span scales(reinterpret_cast<double*>(inputs.data() + inputs.size()), terms.size());

@@ -18,7 +18,10 @@ struct Term {
 
 // Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., rounding after each step in float32 (float64 for f64 tensors), and writes the
 // tensor's type. No terms: zeros. `result` may be the memory of any native term. Bits depend on the terms alone.
-void scaled_sum(const codec::Format& format, DataType dtype, std::span<const Term> terms, std::size_t elements,
+//
+// Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back (`place`: of the elements) before native
+// terms are added.
+void scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype, std::span<const Term> terms, std::size_t elements,
                 MutableByteSpan result, Arena& scratch);
 
 }  // namespace leeway::collective

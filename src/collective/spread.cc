@@ -10,7 +10,7 @@ namespace leeway::collective {
 
 schedule::PacketGrid Spread::grid_of(std::size_t elements) const {
   return schedule::PacketGrid(elements,
-                              static_cast<std::uint32_t>(plan_.format->elements_for(plan_.datagram_payload_bytes)),
+                              static_cast<std::uint32_t>(plan_.format.elements_for(plan_.datagram_payload_bytes)),
                               element_bytes_);
 }
 
@@ -23,7 +23,7 @@ void Spread::begin(SpreadPlan plan, std::uint32_t step) {
     if (own_.elements == 0) own_ = block;
   }
   own_grid_ = grid_of(plan_.same_block ? own_.elements : 0);
-  packet_bytes_ = plan_.format->encoded_bytes(own_grid_.elements_per_packet());
+  packet_bytes_ = plan_.format.encoded_bytes(own_grid_.elements_per_packet());
   crc_.resize(own_grid_.packets());
   crc_known_.resize(own_grid_.packets());
   available_.reset(own_grid_.chunks());
@@ -42,15 +42,21 @@ void Spread::encode_range(std::size_t first, std::size_t elements) {
     const std::size_t count = own_grid_.packet_elements(index);
     std::byte* source = own_.data + at * element_bytes_;
     std::byte* out = arena_.data() + encoded_offset(index);
-    if (plan_.format->identity()) {
+    if (plan_.format.identity()) {
       std::memcpy(out, source, count * element_bytes_);
       continue;
     }
-    const std::span values(reinterpret_cast<float*>(source), count);
-    const MutableByteSpan bytes(out, plan_.format->encoded_bytes(count));
-    codec::encode(*plan_.format, values, {plan_.seed, step_, plan_.self, at}, bytes);
-    if (plan_.adopt) codec::decode(*plan_.format, bytes, values);
+    encode_packet(index, {reinterpret_cast<float*>(source), count}, {out, plan_.format.encoded_bytes(count)});
   }
+}
+
+void Spread::encode_packet(std::uint32_t index, std::span<float> values, MutableByteSpan out) {
+  const codec::Place place{plan_.seed, step_, plan_.self, own_.position + own_grid_.packet_offset(index)};
+  codec::encode(plan_.format, values, place, out);
+  if (plan_.meter != nullptr && NoiseMeter::samples(index)) {
+    plan_.meter->add_spread(plan_.format, place, values, out, plan_.meter_factor);
+  }
+  if (plan_.adopt) codec::decode(plan_.format, out, place, values);
 }
 
 void Spread::on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced) {
@@ -86,7 +92,7 @@ void Spread::sum_chunk(std::uint32_t chunk) {
 protocol::Payload Spread::own_payload(std::uint32_t index) {
   const std::size_t elements = own_grid_.packet_elements(index);
   const ByteSpan bytes =
-      encoded() ? ByteSpan(arena_.data() + encoded_offset(index), plan_.format->encoded_bytes(elements))
+      encoded() ? ByteSpan(arena_.data() + encoded_offset(index), plan_.format.encoded_bytes(elements))
                 : ByteSpan(own_.data + own_grid_.packet_offset(index) * element_bytes_, elements * element_bytes_);
   if (!crc_known_.test_and_set(index)) crc_[index] = crc32c(bytes);
   return {bytes, crc_[index]};
@@ -98,10 +104,10 @@ protocol::Payload Spread::payload(Rank to, std::uint32_t index, MutableByteSpan 
   const std::size_t elements = grid.packet_elements(index);
   const std::byte* source = plan_.send[to].data + grid.packet_offset(index) * element_bytes_;
   ByteSpan bytes(source, elements * element_bytes_);
-  if (!plan_.format->identity()) {
-    const MutableByteSpan out = scratch.first(plan_.format->encoded_bytes(elements));
-    codec::encode(*plan_.format, std::span(reinterpret_cast<const float*>(source), elements),
-                  {plan_.seed, step_, plan_.self, grid.packet_offset(index)}, out);
+  if (!plan_.format.identity()) {
+    const MutableByteSpan out = scratch.first(plan_.format.encoded_bytes(elements));
+    codec::encode(plan_.format, std::span(reinterpret_cast<const float*>(source), elements),
+                  {plan_.seed, step_, plan_.self, plan_.send[to].position + grid.packet_offset(index)}, out);
     bytes = out;
   }
   return {bytes, crc32c(bytes)};
@@ -110,12 +116,13 @@ protocol::Payload Spread::payload(Rank to, std::uint32_t index, MutableByteSpan 
 bool Spread::accept(Rank from, std::uint32_t index, ByteSpan payload) {
   const schedule::PacketGrid grid = incoming(from);
   const std::size_t elements = grid.packet_elements(index);
-  if (payload.size() != plan_.format->encoded_bytes(elements)) return false;
+  if (payload.size() != plan_.format.encoded_bytes(elements)) return false;
   std::byte* place = plan_.receive[from].data + grid.packet_offset(index) * element_bytes_;
-  if (plan_.format->identity()) {
+  if (plan_.format.identity()) {
     std::memcpy(place, payload.data(), payload.size());
   } else {
-    codec::decode(*plan_.format, payload, std::span(reinterpret_cast<float*>(place), elements));
+    codec::decode(plan_.format, payload, {plan_.seed, step_, from, plan_.receive[from].position + grid.packet_offset(index)},
+                  std::span(reinterpret_cast<float*>(place), elements));
   }
   return true;
 }

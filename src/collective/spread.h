@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/bitmap.h"
 #include "codec/codec.h"
+#include "collective/noise_meter.h"
 #include "protocol/round.h"
 #include "schedule/packet_cursor.h"
 #include "schedule/packet_grid.h"
@@ -17,18 +18,21 @@ namespace leeway::collective {
 struct Block {
   std::byte* data = nullptr;
   std::size_t elements = 0;
+  std::size_t position = 0;  // in the tensor, for keyed draws; the same at sender and receivers
 };
 
 struct SpreadPlan {
   Rank self = 0;
   int size = 1;
   DataType dtype = DataType::f32;
-  const codec::Format* format = nullptr;
+  codec::Format format;
   std::size_t datagram_payload_bytes = 0;
   std::uint64_t seed = 0;
   bool same_block = false;     // every receiver gets send[first receiver]: encode and checksum once
   bool streaming = false;      // the block becomes available chunk by chunk (a reduction fills it)
   bool adopt = false;          // our own block becomes decode(encode(block)), so that all ranks hold the same bits
+  NoiseMeter* meter = nullptr; // measures what encoding our block does to it; or null
+  double meter_factor = 1.0;   // to values per unit of work
   bool copy_input = false;     // small block: keep a copy, so that the caller's memory is soon free
   std::vector<Block> send;     // by receiver; no elements: nothing
   std::vector<Block> receive;  // by sender
@@ -58,10 +62,11 @@ class Spread {
 
  private:
   schedule::PacketGrid grid_of(std::size_t elements) const;
-  bool encoded() const { return !plan_.format->identity() || plan_.copy_input; }
+  bool encoded() const { return !plan_.format.identity() || plan_.copy_input; }
   void sum_chunk(std::uint32_t chunk);
   protocol::Payload own_payload(std::uint32_t index);
   void encode_range(std::size_t first, std::size_t elements);
+  void encode_packet(std::uint32_t index, std::span<float> values, MutableByteSpan out);
   std::size_t encoded_offset(std::uint32_t index) const { return index * packet_bytes_; }
 
   SpreadPlan plan_;

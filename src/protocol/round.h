@@ -80,6 +80,6 @@ struct Round {
 };
 
 // "all_reduce sum float[1024] codec fp32 best_effort ratio root 0", both sides of a mismatch message. Null-terminated.
-std::array<char, 112> describe(const wire::OperationTag& tag);
+std::array<char, 140> describe(const wire::OperationTag& tag);
 
 }  // namespace leeway::protocol

@@ -54,7 +54,7 @@ struct Replica::Impl {
         shards(schedule::ShardMap::even(parameters_in.size(), core_in.size())),
         meter(shards[core_in.rank()].count > 0 ? options_in.drift_samples : 0,
               std::max<std::uint32_t>(2, options_in.drift_every)) {
-    const auto& format = codec::format_of(options.codec, DataType::f32);
+    const codec::Format format = codec::format_of(options.codec, DataType::f32);
     packet_elements =
         static_cast<std::uint32_t>(format.elements_for(core.config().datagram_bytes - wire::kDataHeaderBytes));
     ledger.required.resize(core.size());
@@ -227,6 +227,10 @@ Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator, std
   if (options.age_max >= kAgeBins) {
     return Status::error(StatusCode::kInvalidArgument, "Replica: age_max %u is outside 0 .. %zu", options.age_max,
                          kAgeBins - 1);
+  }
+  if (Status status = validate(options.codec); !status.ok()) return status;
+  if (options.codec.codec == Codec::automatic) {
+    return Status::error(StatusCode::kInvalidArgument, "Replica: codec automatic is for reductions; parameters need a fixed one");
   }
   return std::unique_ptr<Replica>(
       new Replica(std::make_unique<Impl>(*communicator.core_, parameters, options)));

@@ -40,6 +40,11 @@ class ShardMap {
     return {offset, std::min(length, count_ - offset)};
   }
   std::size_t count() const { return count_; }
+  // Where a shard stands for what is keyed by position in the tensor: a multiple of kAlign, no two shards overlap. The offset itself
+  // unless borders are the caller's.
+  std::size_t position(Rank rank) const {
+    return block_ == 0 ? (*this)[rank].offset : block_ * rank / kAlign * kAlign + kAlign * rank;
+  }
 
   // Elements: two blocks of the largest codec block (32), so that later formats need no new layout.
   static constexpr std::size_t kAlign = 64;

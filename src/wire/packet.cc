@@ -106,7 +106,8 @@ void write_tag(Writer& writer, const OperationTag& tag) {
   writer.put(static_cast<std::uint8_t>(tag.delivery | (tag.spread << 4)));
   writer.put(tag.estimator);
   writer.put(tag.root);
-  writer.put(static_cast<std::uint16_t>(0));
+  writer.put(tag.codec_settings);
+  writer.put(tag.spread_settings);
   writer.put(tag.count);
 }
 
@@ -134,7 +135,8 @@ OpenRound read_open_round(Reader& reader) {
   round.tag.spread = classes >> 4;
   round.tag.estimator = reader.get<std::uint8_t>();
   round.tag.root = reader.get<std::uint16_t>();
-  reader.get<std::uint16_t>();  // reserved
+  round.tag.codec_settings = reader.get<std::uint16_t>();
+  round.tag.spread_settings = reader.get<std::uint16_t>();
   round.tag.count = reader.get<std::uint64_t>();
   return round;
 }

@@ -16,7 +16,7 @@
 namespace leeway::wire {
 
 inline constexpr std::uint16_t kMagic = 0x574C;  // "LW"
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 
 enum class PacketType : std::uint8_t { data = 1, report = 2, probe = 3, end = 4, repair = 5, goodbye = 6 };
 
@@ -63,6 +63,8 @@ struct OperationTag {
   std::uint8_t spread = 0;
   std::uint8_t estimator = 0;
   Rank root = kNoRank;
+  std::uint16_t codec_settings = 0;   // codec_settings.h
+  std::uint16_t spread_settings = 0;
   std::uint64_t count = 0;      // elements, as the operation's documentation defines its size
 
   friend bool operator==(const OperationTag&, const OperationTag&) = default;
@@ -81,7 +83,7 @@ struct OpenRound {
   bool spread_settled = false;  // (for point to point: this one)
   OperationTag tag;
 };
-inline constexpr std::size_t kOpenRoundBytes = 24;
+inline constexpr std::size_t kOpenRoundBytes = 26;
 
 // WIRE 3: cumulative and idempotent: any report replaces all earlier ones, a lost one is made good by the next.
 struct Report {

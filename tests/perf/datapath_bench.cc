@@ -54,7 +54,7 @@ void checksum(benchmark::State& state, internal::Crc32cKernel kernel) {
 
 template <typename Call>
 void with_payload(benchmark::State& state, Codec codec, Call call) {
-  const codec::Format& format = codec::format_of(codec, DataType::f32);
+  const codec::Format format = codec::format_of(codec, DataType::f32);
   auto values = floats(state.range(0), 0);
   std::vector<std::byte> payload(format.encoded_bytes(values.size()));
   codec::encode(format, values, {}, payload);
@@ -72,7 +72,7 @@ void encode(benchmark::State& state, Codec codec) {
 }
 void decode(benchmark::State& state, Codec codec) {
   with_payload(state, codec, [](auto& format, auto values, auto payload) {
-    codec::decode(format, payload, values);
+    codec::decode(format, payload, {}, values);
   });
 }
 void accumulate(benchmark::State& state, Codec codec) {

@@ -64,7 +64,7 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
 }
 
 TEST(Format, OfEachCodecStatesItsSizes) {
-  EXPECT_EQ(format_of(Codec::native, DataType::f32).id, Codec::fp32);
+  EXPECT_EQ(format_of(Codec::native, DataType::f32).options.codec, Codec::fp32);
   EXPECT_EQ(format_of(Codec::native, DataType::i64).encoded_bytes(3), 24u);
   EXPECT_EQ(format_of(Codec::native, DataType::u8).encoded_bytes(3), 3u);
   EXPECT_EQ(format_of(Codec::fp32, DataType::f32).encoded_bytes(5), 20u);
@@ -73,7 +73,7 @@ TEST(Format, OfEachCodecStatesItsSizes) {
 }
 
 TEST(Format, CountsAPartialBlockAsAWholeOne) {
-  const Format blocks{.id = Codec::bf16, .header_bytes = 1, .block_elements = 16, .block_bytes = 9};
+  const Format blocks{.options = Codec::bf16, .header_bytes = 1, .block_elements = 16, .block_bytes = 9};
   EXPECT_EQ(blocks.encoded_bytes(16), 10u);
   EXPECT_EQ(blocks.encoded_bytes(17), 19u);
   EXPECT_EQ(blocks.elements_for(10 + 9 + 8), 32u);
@@ -145,7 +145,7 @@ TEST(Decode, GivesTheScalarBitsForAllCodesOnEveryTarget) {
   for_each_supported_target([&] {
     for (const Codec codec : {Codec::fp16, Codec::bf16}) {
       std::vector<float> decoded(codes.size());
-      decode(format_of(codec, DataType::f32), bytes, decoded);
+      decode(format_of(codec, DataType::f32), bytes, {}, decoded);
       std::vector<float> expected(codes.size());
       for (std::size_t i = 0; i < codes.size(); ++i)
         expected[i] = scalar_decoding(codec, bytes.data(), i);
@@ -165,7 +165,7 @@ void expect_sums_match_scalar(Codec codec, std::size_t count, std::size_t offset
 
   std::vector<float> decoded(count), first(count), sum = test_floats(count, 3);
   std::vector<float> expected_decoded(count), expected_first(count), expected_sum = sum;
-  decode(format, in, decoded);
+  decode(format, in, {}, decoded);
   accumulate_first(format, in, kScale, first);
   accumulate(format, in, kScale, sum);
   for (std::size_t i = 0; i < count; ++i) {
@@ -210,7 +210,7 @@ TEST(Encode, IsIdempotentOnDecodedValues) {
     const std::vector<std::byte> once = scalar_encoding(codec, values);
     std::vector<float> decoded(values.size());
     std::vector<std::byte> twice(once.size());
-    decode(format, once, decoded);
+    decode(format, once, {}, decoded);
     encode(format, decoded, {}, twice);
     EXPECT_EQ(once, twice) << to_string(codec);
   }
@@ -242,7 +242,7 @@ TEST(Encode, GivesTheSameBytesWhenTheProcessorFlushesDenormals) {
       {
         const FlushDenormals flush;
         encode(format_of(codec, DataType::f32), values, {}, bytes);
-        decode(format_of(codec, DataType::f32), bytes, decoded);
+        decode(format_of(codec, DataType::f32), bytes, {}, decoded);
       }
       encode(format_of(codec, DataType::f32), decoded, {}, again);
       EXPECT_EQ(bytes, expected) << to_string(codec);
@@ -262,7 +262,7 @@ TEST(Format, OfNativeHalvesConvertsToAndFromFloat) {
     encode(native, values, {}, bytes);
     EXPECT_EQ(bytes, scalar_encoding(codec, values));
     std::vector<float> decoded(values.size());
-    decode(native, bytes, decoded);
+    decode(native, bytes, {}, decoded);
     EXPECT_EQ(decoded[17], scalar_decoding(codec, bytes.data(), 17));
   }
 }
@@ -279,7 +279,7 @@ TEST(Format, IsTheIdentityWhereTheBytesAreTheTensors) {
 TEST(FormatDeathTest, RefusesToConvertTypesThatAreNotFloatSized) {
   const std::vector<std::byte> bytes(8);
   std::vector<float> out(1);
-  EXPECT_DEATH(decode(format_of(Codec::native, DataType::f64), bytes, out), "contract broken");
+  EXPECT_DEATH(decode(format_of(Codec::native, DataType::f64), bytes, {}, out), "contract broken");
   EXPECT_DEATH(format_of(Codec::fp16, DataType::i32), "contract broken");
 }
 

@@ -27,7 +27,7 @@ struct Setting {
   ReduceOp op = ReduceOp::sum;
   std::size_t count = 60000;
   double loss = 0.3;
-  Codec codec = Codec::native;
+  CodecOptions codec;
   bool weighted = false;
   bool control = false;
   std::uint64_t seed = 1;
@@ -63,7 +63,7 @@ class LossyAllReduce {
     constexpr double kWeights[kSize] = {1.0, 2.5, 0.0, 4.0};
     return setting_.weighted ? kWeights[rank] : 1.0;
   }
-  const codec::Format& format() const { return codec::format_of(setting_.codec, DataType::f32); }
+  codec::Format format() const { return codec::format_of(setting_.codec, DataType::f32, codec::Purpose::sum); }
   schedule::Shard shard(Rank owner) const { return schedule::ShardMap::even(setting_.count, kSize)[owner]; }
   schedule::PacketGrid grid(Rank owner) const {
     const std::size_t room = GroupOptions().datagram_bytes - wire::kDataHeaderBytes;
@@ -96,17 +96,41 @@ class LossyAllReduce {
     return lost;
   }
 
-  std::vector<float> through_codec(std::vector<float> values, Rank source, std::size_t first) const {
+  std::vector<std::byte> encoded(std::span<const float> values, const codec::Place& place) const {
     std::vector<std::byte> bytes(format().encoded_bytes(values.size()));
-    codec::encode(format(), values, {setting_.seed, 0, source, first}, bytes);
-    codec::decode(format(), bytes, values);
-    return values;
+    codec::encode(format(), values, place, bytes);
+    return bytes;
+  }
+  codec::Place place(Rank source, Rank owner, std::uint32_t index) const {
+    return {setting_.seed, 0, source, shard(owner).offset + grid(owner).packet_offset(index)};
   }
   std::vector<float> contribution(Rank rank, Rank owner, std::uint32_t index) const {
     const std::size_t first = shard(owner).offset + grid(owner).packet_offset(index);
     std::vector<float> values;
     for (std::size_t i = 0; i < grid(owner).packet_elements(index); ++i) values.push_back(value(rank, first + i));
-    return rank == owner ? values : through_codec(values, rank, first);
+    return values;
+  }
+  // The terms' sum in rank order; rotated contributions are summed before they are rotated back, the owner's own comes last then.
+  std::vector<float> weighted_sum(Rank owner, std::uint32_t index, std::span<const float> scales) const {
+    std::vector<float> sum(grid(owner).packet_elements(index), 0.0f);
+    bool first = true;
+    const auto add = [&](const codec::Format& term_format, ByteSpan bytes, float scale) {
+      first ? codec::accumulate_first(term_format, bytes, scale, sum) : codec::accumulate(term_format, bytes, scale, sum);
+      first = false;
+    };
+    const auto add_own = [&] {
+      const std::vector<float> own = contribution(owner, owner, index);
+      add(codec::format_of(Codec::native, DataType::f32), std::as_bytes(std::span(own)), scales[owner]);
+    };
+    const bool rotated = setting_.codec.rotate;
+    for (Rank rank = 0; rank < kSize; ++rank) {
+      if (scales[rank] == 0.0f) continue;
+      if (rank == owner && !rotated) add_own();
+      if (rank != owner) add(format(), encoded(contribution(rank, owner, index), place(rank, owner, index)), scales[rank]);
+    }
+    if (rotated && !first) codec::restore(format(), place(owner, owner, index), sum);
+    if (rotated && scales[owner] != 0.0f) add_own();
+    return sum;
   }
 
   std::vector<float> reference(Rank owner) const {
@@ -123,23 +147,12 @@ class LossyAllReduce {
       } else {
         scale_plan.complete_scales(scales);
       }
-      std::vector<float> sum(grid(owner).packet_elements(index), 0.0f);
-      bool first = true;
-      for (Rank rank = 0; rank < kSize; ++rank) {
-        if (scales[rank] == 0.0f) continue;
-        const std::vector<float> values = contribution(rank, owner, index);
-        for (std::size_t i = 0; i < sum.size(); ++i) {
-          const float term = scales[rank] * values[i];
-          sum[i] = first ? term : sum[i] + term;
-        }
-        first = false;
-      }
+      std::vector<float> sum = weighted_sum(owner, index, scales);
       for (std::size_t i = 0; i < sum.size() && block.control != 0.0f; ++i) {
         sum[i] += block.control * control_[shard(owner).offset + grid(owner).packet_offset(index) + i];
       }
-      const std::vector<float> adopted =
-          through_codec(sum, owner, shard(owner).offset + grid(owner).packet_offset(index));
-      result.insert(result.end(), adopted.begin(), adopted.end());
+      codec::decode(format(), encoded(sum, place(owner, owner, index)), place(owner, owner, index), sum);
+      result.insert(result.end(), sum.begin(), sum.end());
     }
     return result;
   }
@@ -194,13 +207,29 @@ TEST_P(LossyAllReduceEstimator, WeightedAverageEqualsTheReferenceOverWhatArrived
   call.expect_reference();
 }
 
-TEST_P(LossyAllReduceEstimator, NarrowCodecsGiveAllRanksTheSameBits) {
-  for (const Codec codec : {Codec::fp16, Codec::bf16}) {
-    LossyAllReduce call({.estimator = GetParam(), .op = ReduceOp::avg, .codec = codec});
-    call.run();
-    call.expect_reference();
-  }
+class LossyAllReduceCodec : public ::testing::TestWithParam<std::tuple<Estimator, std::string>> {};
+
+// Agreement and the estimator's formula at once: all ranks hold the reference's bits.
+TEST_P(LossyAllReduceCodec, AverageEqualsTheReferenceOverWhatArrived) {
+  const auto [estimator, text] = GetParam();
+  const auto codec = parse_codec(text);
+  ASSERT_TRUE(codec.ok()) << codec.status().c_str();
+  LossyAllReduce call({.estimator = estimator, .op = ReduceOp::avg, .count = 20000, .codec = *codec});
+  call.run();
+  call.expect_reference();
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LossyAllReduceCodec,
+    ::testing::Combine(::testing::Values(Estimator::ratio, Estimator::horvitz_thompson),
+                       ::testing::Values("fp16", "bf16", "bf16:stochastic", "fp32:rotate", "fp8_e4m3", "fp8_e5m2_block", "mxfp8_e4m3",
+                                         "mxfp6_e2m3", "mxfp6_e3m2:nearest", "mxfp4", "nvfp4", "nvfp4:nearest:rotate", "nvfp4_te",
+                                         "luq:draws=2", "int8:clip", "sparse:1/2", "sparse:26/256:rotate")),
+    [](const auto& row) {
+      std::string name = std::string(to_string(std::get<0>(row.param))) + "_" + std::get<1>(row.param);
+      std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+      return name;
+    });
 
 TEST_P(LossyAllReduceEstimator, WithoutLossIsThePlainSum) {
   LossyAllReduce call({.estimator = GetParam(), .loss = 0.0});

@@ -62,6 +62,9 @@ std::vector<Disagreement> disagreements() {
                     [](OperationSpec& spec) { spec.options.op = ReduceOp::max; }, " sum ", " max "});
     rows.push_back({name("CodecOfFew", "CodecOfMany"), kind, count,
                     [](OperationSpec& spec) { spec.options.codec = Codec::bf16; }, "native/native", "bf16/bf16"});
+    rows.push_back({name("CodecSettingOfFew", "CodecSettingOfMany"), kind, count,
+                    [](OperationSpec& spec) { spec.options.codec = parse_codec("fp32:rotate").value(); }, "native/native",
+                    "fp32:rotate/fp32:rotate"});
     rows.push_back({name("DeliveryOfFew", "DeliveryOfMany"), kind, count,
                     [](OperationSpec& spec) { spec.options.delivery = best_effort(2s); }, " exact ", " best_effort "});
     rows.push_back({name("EstimatorOfFew", "EstimatorOfMany"), kind, count,

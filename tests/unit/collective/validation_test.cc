@@ -126,6 +126,36 @@ TEST_F(Validate, CodecsNeedFloatsAndSums) {
   expect_invalid(maximum, {"sum or avg"});
 }
 
+TEST_F(Validate, CodecSettingsThatContradictEachOther) {
+  OperationSpec s = all_reduce();
+  s.options.codec = Codec::nvfp4;
+  s.options.codec.draws = 2;
+  expect_invalid(s, {"nvfp4", "draws"});
+  s = all_reduce();
+  s.options.spread_codec = Codec::sparse;
+  s.options.spread_codec->kept = 9;
+  expect_invalid(s, {"sparse", "kept"});
+}
+
+TEST_F(Validate, AutomaticCodecNeedsAReduction) {
+  OperationSpec s = all_reduce();
+  s.options.codec = Codec::automatic;
+  EXPECT_TRUE(validate(s, 0, kSize).ok());
+  s.kind = OperationKind::broadcast;
+  s.peer = 0;
+  expect_invalid(s, {"automatic", "reduction"});
+}
+
+TEST_F(Validate, ResidualOfAnotherSizeOrWithoutAReduction) {
+  std::vector<float> residual(99);
+  OperationSpec s = all_reduce();
+  s.options.residual = residual;
+  expect_invalid(s, {"residual", "size"});
+  s.kind = OperationKind::broadcast;
+  s.peer = 0;
+  expect_invalid(s, {"residual", "reduction"});
+}
+
 TEST_F(Validate, ControlVariateOfAnotherSize) {
   OperationSpec s = all_reduce();
   s.options.delivery = best_effort(1s);

@@ -165,8 +165,10 @@ TEST(OperationTagDigest, ChangesWithEveryField) {
   add([](OperationTag& t) { ++t.spread; });
   add([](OperationTag& t) { --t.estimator; });
   add([](OperationTag& t) { --t.root; });
+  add([](OperationTag& t) { ++t.codec_settings; });
+  add([](OperationTag& t) { ++t.spread_settings; });
   add([](OperationTag& t) { ++t.count; });
-  EXPECT_EQ(digests.size(), 11u);
+  EXPECT_EQ(digests.size(), 13u);
 }
 
 TEST(OperationTagDigest, IsTheSameOnBothSidesOfAMessage) {

@@ -52,6 +52,8 @@ inline OperationTag tag() {
   tag.spread = 1;
   tag.estimator = 5;
   tag.root = 4;
+  tag.codec_settings = 0x0221;
+  tag.spread_settings = 0x1A83;
   tag.count = 0x0102030405060708;
   return tag;
 }

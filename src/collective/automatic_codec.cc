@@ -1,0 +1,81 @@
+#include "collective/automatic_codec.h"
+
+#include <algorithm>
+
+#include "aggregate/codec_choice.h"
+
+namespace leeway::collective {
+namespace {
+
+// Elements looked at of each reduction, in runs: 3 ns each (lognormal.h), where a reduction of as many takes longer.
+constexpr std::size_t kSampled = 4096;
+constexpr std::size_t kRun = 64;
+
+}  // namespace
+
+Request& AutomaticCodec::exchange(std::uint64_t number, const CollectiveOptions& options) {
+  auto exchange = std::make_unique<Exchange>();
+  exchange->number = number;
+  exchange->estimator = options.estimator;
+  auto next = std::copy(fit_.sums().begin(), fit_.sums().end(), exchange->sums.begin());
+  *next++ = noise_.gradient_mean_square;
+  *next++ = noise_.loss_variance;
+  *next++ = noise_.loss;
+  *next = noise_.elements;
+  fit_ = {};
+  noise_ = {};
+  const std::span sums(exchange->sums);
+  exchange->request.spec = {.kind = OperationKind::all_reduce, .input = sums, .output = sums};
+  exchange->request.spec.options.delivery = exact(options.delivery.deadline);
+  exchanges_.push_back(std::move(exchange));
+  return exchanges_.back()->request;
+}
+
+bool AutomaticCodec::ready(std::uint64_t number) const {
+  return std::all_of(exchanges_.begin(), exchanges_.end(), [&](const auto& exchange) {
+    return exchange->number + kPeriod > number || exchange->request.done;
+  });
+}
+
+CodecOptions AutomaticCodec::choose(std::uint64_t number) {
+  while (!exchanges_.empty() && exchanges_.front()->number + kPeriod <= number) {
+    const Exchange& exchange = *exchanges_.front();
+    if (exchange.request.status.ok()) choice_ = choice_from(exchange);
+    exchanges_.pop_front();
+  }
+  return choice_;
+}
+
+CodecOptions AutomaticCodec::choice_from(const Exchange& exchange) const {
+  std::array<double, aggregate::LognormalFit::kSums> fit_sums{};
+  std::copy_n(exchange.sums.begin(), fit_sums.size(), fit_sums.begin());
+  const aggregate::LognormalFit fit(fit_sums);
+  const double* noise = exchange.sums.data() + fit_sums.size();
+  const double elements = noise[3];
+  const auto mean = [&](double sum) { return elements > 0.0 ? sum / elements : 0.0; };
+  return aggregate::choose_codec({.sigma_log2 = fit.sigma_log2(),
+                                  .ranks = ranks_,
+                                  .mean_square = fit.mean_square(),
+                                  .gradient_mean_square = mean(noise[0]),
+                                  .loss_variance = mean(noise[1]),
+                                  .loss = mean(noise[2]),
+                                  .estimator = exchange.estimator});
+}
+
+void AutomaticCodec::observe(std::span<const float> contribution) {
+  if (contribution.size() <= kSampled) return fit_.add(contribution);
+  const std::size_t stride = contribution.size() / (kSampled / kRun);
+  for (std::size_t at = 0; at + kRun <= contribution.size(); at += stride) fit_.add(contribution.subspan(at, kRun));
+}
+
+void AutomaticCodec::observe(const CollectiveReport& report, std::size_t elements_owned) {
+  const NoiseReport& noise = report.noise;
+  if (!noise.measured) return;
+  const auto weight = static_cast<double>(elements_owned);
+  noise_.gradient_mean_square += weight * noise.gradient_mean_square;
+  noise_.loss_variance += weight * noise.loss_variance;
+  noise_.loss += weight * report.loss;
+  noise_.elements += weight;
+}
+
+}  // namespace leeway::collective

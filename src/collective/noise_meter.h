@@ -1,0 +1,59 @@
+// Measures, on every eighth packet of a reduction, what its gradient-to-noise ratio is made of: the result, this rank's own contribution
+// to it, and what encoding did to contributions and results. Values are per unit of work: the caller names the factor.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "aggregate/noise.h"
+#include "base/arena.h"
+#include "codec/codec.h"
+#include "leeway/report.h"
+
+namespace leeway::collective {
+
+class NoiseMeter {
+ public:
+  // Packets that are measured, by number in their shard. A shard of one packet is.
+  static constexpr bool samples(std::uint32_t index) { return index % 8 == 0; }
+
+  void reset() { result_ = contribution_ = encoded_ = spread_ = {}; }
+
+  // Elements that this rank owns.
+  void add_result(std::span<const float> result, double factor) { result_.add(result, factor); }
+  void add_own(std::span<const float> contribution, double factor) { contribution_.add(contribution, factor); }
+  // Values and what their receivers will read instead.
+  void add_encoded(const codec::Format& format, const codec::Place& place, std::span<const float> values, ByteSpan encoded,
+                   double factor) {
+    encoded_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
+  }
+  void add_spread(const codec::Format& format, const codec::Place& place, std::span<const float> values, ByteSpan encoded,
+                  double factor) {
+    spread_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
+  }
+
+  bool empty() const { return result_.elements == 0; }
+  // `known` with the measured means filled in.
+  aggregate::NoiseStatistics complete(aggregate::NoiseStatistics known) const;
+
+ private:
+  struct Mean {
+    double sum = 0.0;
+    std::uint64_t elements = 0;
+    void add(std::span<const float> values, double factor);
+    void add_difference(std::span<const float> a, std::span<const float> b, double factor);
+    double value() const { return elements == 0 ? 0.0 : sum / static_cast<double>(elements); }
+  };
+
+  std::span<const float> decoded(const codec::Format& format, const codec::Place& place, ByteSpan encoded, std::size_t elements);
+
+  Mean result_;
+  Mean contribution_;
+  Mean encoded_;
+  Mean spread_;
+  Arena decoded_;
+};
+
+NoiseReport report_of(const aggregate::NoiseEstimate& estimate);
+
+}  // namespace leeway::collective

@@ -1,0 +1,29 @@
+// The settings of a codec that sender and receiver must share, as the 16 bits of an operation's tag. WIRE 3.8.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "leeway/codec.h"
+
+namespace leeway::wire {
+
+// Bit 0 rotate, bits 1-2 draws - 1, bits 4-7 log2(group), bits 8-15 kept.
+constexpr std::uint16_t pack_settings(const CodecOptions& options) {
+  const unsigned draws = options.draws - 1u;
+  const auto group = static_cast<unsigned>(std::countr_zero(options.group));
+  return static_cast<std::uint16_t>((options.rotate ? 1u : 0u) | (draws & 3u) << 1 | (group & 15u) << 4 |
+                                    (options.kept & 0xFFu) << 8);
+}
+
+// For messages to people: what another rank means, as far as it is on the wire.
+constexpr CodecOptions unpack_settings(std::uint8_t codec, std::uint16_t settings) {
+  CodecOptions options(static_cast<Codec>(codec));
+  options.rotate = (settings & 1u) != 0;
+  options.draws = static_cast<std::uint8_t>((settings >> 1 & 3u) + 1);
+  options.group = static_cast<std::uint16_t>(1u << (settings >> 4 & 15u));
+  options.kept = static_cast<std::uint16_t>(settings >> 8);
+  return options;
+}
+
+}  // namespace leeway::wire
