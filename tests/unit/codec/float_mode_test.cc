@@ -1,0 +1,146 @@
+// Payload bytes and sums do not depend on the floating-point mode of the calling program:
+// frameworks set flush-to-zero (or link objects that do), some code rounds towards zero. And the
+// caller finds its mode again afterwards.
+#include "codec/float_mode.h"
+
+#include <gtest/gtest.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/philox.h"
+#include "unit/codec/round_trip.h"
+
+namespace leeway::codec {
+namespace {
+
+constexpr std::uint32_t kFlush = 0x8040;  // FTZ and DAZ
+constexpr std::uint32_t kTowardsZero = 0x6000;
+constexpr std::uint32_t kUpwards = 0x4000;
+constexpr std::uint32_t kModes[] = {kFlush, kTowardsZero, kUpwards, kFlush | kTowardsZero};
+constexpr std::uint32_t kStandard = 0x1F80;
+constexpr std::uint32_t kStickyFlags = 0x3F;
+
+constexpr std::size_t kCount = 300;  // a rotation of 256 and a rest; blocks cut short
+
+// Runs `call` with bits of MXCSR set and returns the control bits found after it.
+template <typename Call>
+std::uint32_t control_after(std::uint32_t mode, Call call) {
+  _mm_setcsr(kStandard | mode);
+  call();
+  const std::uint32_t after = _mm_getcsr() & ~kStickyFlags;
+  _mm_setcsr(kStandard);
+  return after;
+}
+
+std::vector<Format> all_formats() {
+  std::vector<Format> formats = all_scaled_formats();
+  for (CodecOptions options :
+       {Codec::fp32, Codec::fp16, Codec::bf16, Codec::sparse, Codec::luq, Codec::int8}) {
+    options.draws = options.codec == Codec::luq ? 3 : 1;
+    options.clip = options.codec == Codec::int8;
+    for (const Rounding rounding : {Rounding::nearest, Rounding::stochastic}) {
+      options.rounding = rounding;
+      formats.push_back(format_of(options, DataType::f32));
+    }
+  }
+  const std::size_t straight = formats.size();
+  for (std::size_t i = 0; i < straight; ++i) {
+    formats.push_back(formats[i]);
+    formats.back().options.rotate = true;
+  }
+  return formats;
+}
+
+// Around `exponent`, over 12 binades: with -126 and -140 much is subnormal, elements, scales or
+// both.
+std::vector<float> values_around(int exponent) {
+  std::vector<float> values(kCount);
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    const std::uint64_t draw = keyed_hash(31, i, static_cast<std::uint32_t>(exponent), 0, 0);
+    const double unit = to_unit(draw) + 0.5;
+    const int binade = exponent - static_cast<int>(draw % 12);
+    values[i] = static_cast<float>(std::ldexp(draw >> 5 & 1 ? unit : -unit, binade));
+  }
+  return values;
+}
+constexpr int kExponents[] = {-140, -126, -110, -20, 0, 100};
+
+struct Outcome {
+  std::vector<std::byte> bytes;
+  std::vector<float> decoded, sum, first, restored;
+};
+
+// Bit for bit, NaN included.
+bool operator==(const Outcome& a, const Outcome& b) {
+  const auto same_bits = [](std::span<const float> x, std::span<const float> y) {
+    return std::ranges::equal(std::as_bytes(x), std::as_bytes(y));
+  };
+  return a.bytes == b.bytes && same_bits(a.decoded, b.decoded) && same_bits(a.sum, b.sum) &&
+         same_bits(a.first, b.first) && same_bits(a.restored, b.restored);
+}
+
+Outcome everything(const Format& format, const std::vector<float>& values, std::uint32_t mode) {
+  const Place place{.seed = 3, .step = 4, .source = 5};
+  Outcome outcome{std::vector<std::byte>(format.encoded_bytes(kCount)), std::vector<float>(kCount),
+                  values, std::vector<float>(kCount), values};
+  const std::uint32_t after = control_after(mode, [&] {
+    encode(format, values, place, outcome.bytes);
+    decode(format, outcome.bytes, place, outcome.decoded);
+    accumulate(format, outcome.bytes, 0.3f, outcome.sum);
+    accumulate_first(format, outcome.bytes, 0.7f, outcome.first);
+    restore(format, place, outcome.restored);
+  });
+  EXPECT_EQ(after, kStandard | mode) << "the caller's mode was lost";
+  return outcome;
+}
+
+TEST(StandardFloatMode, MakesEveryResultTheSameInEveryModeOfTheCaller) {
+  for (const Format& format : all_formats()) {
+    for (const int exponent : kExponents) {
+      const std::vector<float> values = values_around(exponent);
+      const Outcome expected = everything(format, values, 0);
+      for (const std::uint32_t mode : kModes) {
+        const Outcome outcome = everything(format, values, mode);
+        ASSERT_TRUE(outcome == expected) << to_string(format.options) << ", values around 2^"
+                                         << exponent << ", mode " << std::hex << mode;
+      }
+    }
+  }
+}
+
+// Each entry point by itself leaves the mode as it was; a lost one might be set right by the next.
+TEST(StandardFloatMode, LeavesTheModeOfTheCallerInEachCall) {
+  const std::vector<float> values = values_around(0);
+  const Place place{};
+  for (const Format& format : all_formats()) {
+    std::vector<std::byte> bytes(format.encoded_bytes(kCount));
+    std::vector<float> sum(kCount);
+    for (const std::uint32_t mode : kModes) {
+      const std::uint32_t expected = kStandard | mode;
+      EXPECT_EQ(control_after(mode, [&] { encode(format, values, place, bytes); }), expected);
+      EXPECT_EQ(control_after(mode, [&] { decode(format, bytes, place, sum); }), expected);
+      EXPECT_EQ(control_after(mode, [&] { accumulate(format, bytes, 1.5f, sum); }), expected);
+      EXPECT_EQ(control_after(mode, [&] { accumulate_first(format, bytes, 1.5f, sum); }), expected);
+      EXPECT_EQ(control_after(mode, [&] { restore(format, place, sum); }), expected);
+    }
+  }
+}
+
+TEST(StandardFloatMode, IsSetInsideAndRestoredOutside) {
+  const std::uint32_t after = control_after(kFlush | kUpwards, [] {
+    const StandardFloatMode mode;
+    EXPECT_EQ(_mm_getcsr() & ~kStickyFlags, kStandard);
+  });
+  EXPECT_EQ(after, kStandard | kFlush | kUpwards);
+}
+
+}  // namespace
+}  // namespace leeway::codec
+#endif

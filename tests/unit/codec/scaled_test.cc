@@ -1,0 +1,360 @@
+// What a block-scaled packet promises: where its bytes lie, what non-finite, zero and subnormal
+// inputs become, that short packets are the start of long ones, and that nothing clips unless it
+// was asked to.
+#include "codec/scaled.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/philox.h"
+#include "unit/codec/round_trip.h"
+
+namespace leeway::codec {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> uniform(std::size_t count, float largest, std::uint32_t stream = 0) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double unit = to_unit(keyed_hash(23, static_cast<std::uint32_t>(i), stream, 0, 0));
+    values[i] = static_cast<float>((2 * unit - 1) * static_cast<double>(largest));
+  }
+  return values;
+}
+
+Format nearest(CodecOptions options) {
+  options.rounding = Rounding::nearest;
+  return format_of(options, DataType::f32);
+}
+Format stochastic(CodecOptions options) {
+  options.rounding = Rounding::stochastic;
+  return format_of(options, DataType::f32);
+}
+
+std::string name_of(const Format& format) {
+  return to_string(format.options);
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
+}
+
+// ---- layouts, byte for byte ----
+
+// The first bytes of what `values`, followed by zeros up to `count`, are encoded as.
+std::vector<int> first_bytes(const Format& format, std::initializer_list<float> values,
+                             std::size_t count, std::size_t bytes) {
+  std::vector<float> padded(values);
+  padded.resize(count);
+  std::vector<int> first;
+  for (const std::byte byte : encoded(format, padded)) first.push_back(static_cast<int>(byte));
+  for (std::size_t i = bytes; i < first.size(); ++i) EXPECT_EQ(first[i], 0) << "byte " << i;
+  first.resize(bytes);
+  return first;
+}
+
+using Bytes = std::vector<int>;
+
+TEST(ScaledLayout, PutsElement0InTheLowNibble) {
+  EXPECT_EQ(first_bytes(nearest(Codec::mxfp4), {1, 6, -0.5f, 4}, 32, 3), (Bytes{127, 0x72, 0x69}));
+}
+
+TEST(ScaledLayout, PutsFourSixBitCodesInThreeBytesLittleEndian) {
+  // Codes 1, 2, 3 and 0x1F: 1 + (2 << 6) + (3 << 12) + (0x1F << 18) = 0x7C3081.
+  EXPECT_EQ(first_bytes(nearest(Codec::mxfp6_e2m3), {0.125f, 0.25f, 0.375f, 7.5f}, 32, 4),
+            (Bytes{127, 0x81, 0x30, 0x7C}));
+  EXPECT_EQ(first_bytes(nearest(Codec::mxfp6_e3m2), {0.0625f, 0.125f, 0.1875f, 28}, 32, 4),
+            (Bytes{127, 0x81, 0x30, 0x7C}));
+}
+
+TEST(ScaledLayout, PutsAllScalesOfAPacketBeforeItsCodes) {
+  std::vector<float> values(64);
+  values[0] = 6;
+  values[32] = 12;
+  values[63] = -12;
+  const std::vector<std::byte> bytes = encoded(nearest(Codec::mxfp4), values);
+  ASSERT_EQ(bytes.size(), 2u + 32u);
+  EXPECT_EQ(bytes[0], std::byte{127});
+  EXPECT_EQ(bytes[1], std::byte{128});
+  EXPECT_EQ(bytes[2], std::byte{0x07});
+  EXPECT_EQ(bytes[2 + 16], std::byte{0x07});
+  EXPECT_EQ(bytes[2 + 31], std::byte{0xF0});
+}
+
+TEST(ScaledLayout, OfNvfp4IsPacketScaleBlockScalesCodes) {
+  // 6 <= 2688 * 2^-8: packet code 119; 6 * 2^8 / 6 = 256 is E4M3's 0x78, 128 its 0x70.
+  std::vector<float> values(32);
+  values[0] = 1;
+  values[1] = 6;
+  values[16] = -3;
+  const std::vector<std::byte> bytes = encoded(nearest(Codec::nvfp4), values);
+  ASSERT_EQ(bytes.size(), 1u + 2u + 16u);
+  EXPECT_EQ(bytes[0], std::byte{119});
+  EXPECT_EQ(bytes[1], std::byte{0x78});
+  EXPECT_EQ(bytes[2], std::byte{0x70});
+  EXPECT_EQ(bytes[3], std::byte{0x72});
+  EXPECT_EQ(bytes[3 + 8], std::byte{0x0F});
+}
+
+TEST(ScaledLayout, OfNvfp4TeBeginsWithTheMaximumAsFloat) {
+  // Under a maximum of 2688 the scales are the blocks' own: 448 is 0x7E.
+  EXPECT_EQ(first_bytes(nearest(Codec::nvfp4_te), {2688, 448}, 16, 6),
+            (Bytes{0x00, 0x00, 0x28, 0x45, 0x7E, 0x27}));
+}
+
+TEST(ScaledLayout, OfPacketScaledFormatsIsAFloatAndTheCodes) {
+  EXPECT_EQ(first_bytes(nearest(Codec::fp8_e4m3), {448, -1}, 4, 6),
+            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7E, 0xB8}));
+  EXPECT_EQ(first_bytes(nearest(Codec::fp8_e5m2), {57344, -1}, 4, 6),
+            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7B, 0xBC}));
+  EXPECT_EQ(first_bytes(nearest(Codec::int8), {127, -127, -1, 2}, 4, 8),
+            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7F, 0x81, 0xFF, 0x02}));
+  EXPECT_EQ(first_bytes(stochastic(Codec::luq), {64, -1, 0, 2}, 4, 6),
+            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x97, 0x20}));
+}
+
+TEST(ScaledLayout, OfLuqHasAPlaneOfCodesForEachDraw) {
+  CodecOptions options = Codec::luq;
+  options.draws = 3;
+  EXPECT_EQ(first_bytes(stochastic(options), {64, -1, 0, 2}, 4, 10),
+            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x97, 0x20, 0x97, 0x20, 0x97, 0x20}));
+}
+
+TEST(ScaledLayout, OfBlockScaledFp8IsFloatsAndCodes) {
+  std::vector<float> values(256);
+  values[0] = 448;
+  values[128] = 896;
+  const std::vector<std::byte> bytes = encoded(nearest(Codec::fp8_e4m3_block), values);
+  ASSERT_EQ(bytes.size(), 8u + 256u);
+  EXPECT_EQ(bytes[3], std::byte{0x3F});  // 1.0f
+  EXPECT_EQ(bytes[7], std::byte{0x40});  // 2.0f
+  EXPECT_EQ(bytes[8], std::byte{0x7E});
+  EXPECT_EQ(bytes[8 + 128], std::byte{0x7E});
+}
+
+// ---- zeros ----
+
+TEST(Scaled, ZerosOfEitherSignAreZeroBytes) {
+  for (const Format& format : all_scaled_formats()) {
+    for (const float zero : {0.0f, -0.0f}) {
+      const std::vector<std::byte> bytes = encoded(format, std::vector<float>(300, zero));
+      ASSERT_TRUE(std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; }))
+          << name_of(format);
+    }
+    EXPECT_TRUE(same_bits(sent(format, std::vector<float>(300)), std::vector<float>(300)));
+  }
+}
+
+TEST(Scaled, MinusZeroBesideOtherValuesKeepsItsSignWhereTheElementsHaveOne) {
+  for (const Format& format : all_scaled_formats()) {
+    const std::vector<float> received = sent(format, std::vector<float>{1.0f, -0.0f, 0.0f, -1.0f});
+    const Codec codec = format.options.codec;
+    const bool one_zero = codec == Codec::luq || codec == Codec::int8;
+    EXPECT_EQ(received[1], 0.0f) << name_of(format);
+    EXPECT_EQ(std::signbit(received[1]), !one_zero) << name_of(format);
+    EXPECT_FALSE(std::signbit(received[2])) << name_of(format);
+  }
+}
+
+// ---- infinities and NaN ----
+
+// A non-finite element makes its block NaN, and leaves the others what they are without that block.
+TEST(Scaled, NonFinitePoisonsExactlyItsBlock) {
+  for (const Format& format : in_both_roundings(kBlockScaledCodecs)) {
+    for (const float poison : {kNan, -kNan, kInfinity, -kInfinity}) {
+      const std::size_t block = format.block_elements;
+      std::vector<float> values = uniform(3 * block + block / 2, 3.0f);
+      std::vector<float> without = values;
+      std::fill_n(without.begin() + static_cast<std::ptrdiff_t>(block), block, 0.0f);
+      values[block] = 1e30f;  // stays out of every scale too
+      values[2 * block - 1] = poison;
+      std::vector<float> expected = sent(format, without);
+      const std::vector<float> received = sent(format, values);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const bool in_block = i / block == 1;
+        ASSERT_EQ(std::isnan(received[i]), in_block) << name_of(format) << " " << i;
+        if (in_block) continue;
+        ASSERT_EQ(received[i], expected[i]) << name_of(format) << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Scaled, NonFinitePoisonsThePacketWhereItHasOneScale) {
+  for (CodecOptions options : kPacketScaledCodecs) {
+    for (const float bound : {0.0f, 4.0f}) {
+      options.bound = bound;
+      for (const float poison : {kNan, -kNan, kInfinity, -kInfinity}) {
+        std::vector<float> values = uniform(100, 3.0f);
+        values[57] = poison;
+        const std::vector<float> received = sent(stochastic(options), values);
+        ASSERT_TRUE(std::ranges::all_of(received, [](float x) { return std::isnan(x); }))
+            << to_string(options);
+      }
+    }
+  }
+}
+
+TEST(Scaled, ThePoisonSurvivesAccumulation) {
+  for (const Format& format : all_scaled_formats()) {
+    std::vector<float> values = uniform(32, 1.0f);
+    values[3] = kInfinity;
+    std::vector<float> sum(32, 1.0f);
+    accumulate(format, encoded(format, values), 0.25f, sum);
+    for (std::size_t i = 0; i < 16; ++i) ASSERT_TRUE(std::isnan(sum[i])) << name_of(format);
+  }
+}
+
+// ---- sizes of values ----
+
+TEST(Scaled, SubnormalBlocksBecomeWhatTheirSmallestScaleCanHold) {
+  for (const Format& format : all_scaled_formats()) {
+    for (const float largest : {0x1p-149f, 0x1p-140f, 0x1p-130f, 0x1p-126f, 0x1p-120f}) {
+      const std::vector<float> values = uniform(300, largest);
+      const std::vector<float> received = sent(format, values);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        // Half a quantum of two bits of precision, LUQ's whole; or what lies under the smallest
+        // scale.
+        const float allowed = std::max(largest / 2, 0x1p-126f);
+        ASSERT_LE(std::fabs(received[i] - values[i]), allowed) << name_of(format) << " " << largest;
+      }
+    }
+  }
+}
+
+TEST(Scaled, LargeFloatsStayFiniteAndTheLargestMayRoundToInfinityAsInBfloat16) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  for (const Format& format : all_scaled_formats()) {
+    const std::vector<float> large = sent(format, std::vector<float>{kMax / 4, -kMax / 4, 0});
+    ASSERT_NEAR(large[0] / kMax, 0.25f, 0.07f) << name_of(format);
+    ASSERT_NEAR(large[1] / kMax, -0.25f, 0.07f) << name_of(format);
+    ASSERT_EQ(large[2], 0.0f);
+    const std::vector<float> largest = sent(format, std::vector<float>{kMax, -kMax});
+    ASSERT_GT(largest[0], 0.7f * kMax) << name_of(format);
+    ASSERT_LT(largest[1], -0.7f * kMax) << name_of(format);
+  }
+}
+
+TEST(Scaled, ABoundClipsWhatIsLargerAndNothingElse) {
+  for (CodecOptions options : {Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::int8, Codec::luq}) {
+    options.bound = 2.0f;
+    const std::vector<float> received =
+        sent(stochastic(options), std::vector<float>{2.0f, 5.0f, -1e30f, 1.0f, -2.0f});
+    const float step = 2e-6f;  // the scale is a float: its product with the largest element rounds
+    EXPECT_NEAR(received[0], 2.0f, step) << to_string(options);
+    EXPECT_NEAR(received[1], 2.0f, step) << to_string(options);
+    EXPECT_NEAR(received[2], -2.0f, step) << to_string(options);
+    EXPECT_NEAR(received[3], 1.0f, options.codec == Codec::int8 ? 2.0f / 127 : step);
+    EXPECT_NEAR(received[4], -2.0f, step) << to_string(options);
+  }
+}
+
+TEST(Scaled, ABoundSetsTheScaleOfThePacketAndNotOfItsBlocks) {
+  CodecOptions options = Codec::nvfp4_te;
+  options.bound = 2.0f;
+  EXPECT_NEAR(sent(nearest(options), std::vector<float>{5.0f})[0], 2.0f, 2e-6f);
+  EXPECT_NEAR(sent(nearest(options), std::vector<float>{1.0f})[0], 1.0f, 1e-6f);
+  // The smallest power of two that holds 2 reaches 2688 * 2^-10 = 2.625.
+  options.codec = Codec::nvfp4;
+  EXPECT_EQ(sent(nearest(options), std::vector<float>{5.25f})[0], 2.625f);
+  EXPECT_EQ(sent(nearest(options), std::vector<float>{0.75f})[0], 0.75f);
+  EXPECT_EQ(sent(nearest(Codec::nvfp4), std::vector<float>{5.25f, 0.75f})[0], 5.25f) << "no bound";
+}
+
+TEST(Scaled, ClippedInt8TakesItsScaleFromTheMeanMagnitude) {
+  CodecOptions options = Codec::int8;
+  options.clip = true;
+  std::vector<float> values(1024, 1.0f);
+  values[7] = -1000.0f;
+  const float mean = (1023.0f + 1000.0f) / 1024;
+  const std::vector<float> received = sent(nearest(options), values);
+  // The optimum for 8 bits of Laplace data, in mean magnitudes (arXiv 1810.05723, table of
+  // alpha*/b).
+  EXPECT_NEAR(received[7], -9.89675982f * mean, 1e-3f);
+  EXPECT_NEAR(received[0], 1.0f, 9.9f * mean / 127 / 2);
+  EXPECT_NEAR(sent(nearest(Codec::int8), values)[7], -1000.0f, 1e-3f) << "only if asked to";
+  values[7] = 1.0f;
+  EXPECT_NEAR(sent(nearest(options), values)[0], 1.0f, 1e-6f) << "no wider than the maximum";
+}
+
+// ---- lengths ----
+
+// A short last block takes the bytes of a whole one, as if zeros followed.
+TEST(Scaled, EveryLengthIsEncodedAsIfZerosFilledItsLastBlock) {
+  const std::vector<float> values = uniform(512, 2.0f);
+  for (const Format& format : all_scaled_formats()) {
+    for (std::size_t count = 1; count <= 300; ++count) {
+      std::vector<float> padded(values.begin(),
+                                values.begin() + static_cast<std::ptrdiff_t>(count));
+      padded.resize(format.blocks(count) * format.block_elements);
+      const std::vector<std::byte> bytes = encoded(format, std::span(values).first(count));
+      ASSERT_EQ(bytes, encoded(format, padded)) << name_of(format) << " " << count;
+      const std::vector<float> whole = decoded(format, bytes, padded.size());
+      ASSERT_TRUE(same_bits(decoded(format, bytes, count), std::span(whole).first(count)))
+          << name_of(format) << " " << count;
+    }
+  }
+}
+
+TEST(Scaled, ATensorInPacketsIsEachPacketByItself) {
+  const std::vector<float> values = uniform(1024, 2.0f);
+  for (const Format& format : all_scaled_formats()) {
+    const Place place{.seed = 4, .step = 2, .source = 1, .first_element = 512};
+    const std::span second = std::span(values).subspan(512, 256);
+    const std::vector<std::byte> bytes = encoded(format, second, place);
+    // Decoding asks for nothing but the packet: neither place nor other packets.
+    const std::vector<float> elsewhere =
+        decoded(format, bytes, 256, {.seed = 9, .step = 8, .source = 7, .first_element = 6400});
+    ASSERT_TRUE(same_bits(elsewhere, decoded(format, bytes, 256, place))) << name_of(format);
+    for (std::size_t i = 0; i < 256; ++i) {
+      ASSERT_NEAR(elsewhere[i], second[i], format.options.codec == Codec::luq ? 1.01f : 0.68f)
+          << name_of(format);
+    }
+  }
+}
+
+// ---- what is done with bytes ----
+
+TEST(Scaled, AccumulationMultipliesAndThenAddsWhatDecodingGives) {
+  const std::vector<float> values = uniform(300, 2.0f);
+  for (const Format& format : all_scaled_formats()) {
+    const std::vector<std::byte> bytes = encoded(format, values);
+    const std::vector<float> single = decoded(format, bytes, 300);
+    std::vector<float> sum = uniform(300, 5.0f, 1);
+    std::vector<float> expected = sum;
+    for (std::size_t i = 0; i < 300; ++i)
+      expected[i] += 0.25f * single[i];  // a power of two: exact
+    accumulate(format, bytes, 0.25f, sum);
+    ASSERT_TRUE(same_bits(sum, expected)) << name_of(format);
+    for (std::size_t i = 0; i < 300; ++i) expected[i] = 0.25f * single[i];
+    accumulate_first(format, bytes, 0.25f, sum);
+    ASSERT_TRUE(same_bits(sum, expected)) << name_of(format);
+  }
+}
+
+TEST(Scaled, AnyBytesDecode) {
+  for (const Format& format : all_scaled_formats()) {
+    for (std::size_t count = 0; count < 300; count += 7) {
+      std::vector<std::byte> bytes(format.encoded_bytes(count));
+      for (std::size_t i = 0; i < bytes.size(); ++i) {
+        bytes[i] = static_cast<std::byte>(
+            keyed_hash(1, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(count), 0, 0));
+      }
+      ASSERT_EQ(decoded(format, bytes, count).size(), count);
+      std::vector<float> sum(count);
+      accumulate(format, bytes, 0.5f, sum);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace leeway::codec
