@@ -5,15 +5,13 @@
 #include <vector>
 
 #include "codec/block_scale.h"
+#include "codec/packet_limit.h"
 #include "codec/random_bytes.h"
 #include "codec/scaled.h"
 #include "codec/scaled_layout.h"
 
 namespace leeway::codec::scalar {
 namespace {
-
-// ACIQ's optimum for 8 bits and a Laplace distribution, in units of its mean magnitude (arXiv 1810.05723).
-constexpr double kLaplaceClip8 = 9.89675982;
 
 std::uint32_t largest_magnitude(std::span<const float> values) {
   std::uint32_t largest = 0;
@@ -78,21 +76,10 @@ class ScaleWriter {
   }
 
   void write_packet_scale() {
-    std::uint32_t amax = largest_magnitude(in_);
-    if (amax < kInfinityBits) amax = limited(amax);
+    const std::uint32_t amax = packet_limit(format_.options, in_, largest_magnitude(in_));
     const auto scale = float_scale(layout_.element, amax);
     store(out_, scale.stored);
     if (!inverses_.empty()) inverses_[0] = scale.inverse;
-  }
-
-  // What stands for the measured maximum: the caller's bound, or ACIQ's clip.
-  std::uint32_t limited(std::uint32_t amax) const {
-    if (format_.options.bound > 0.0f) return std::bit_cast<std::uint32_t>(format_.options.bound);
-    if (!format_.options.clip) return amax;
-    double sum = 0.0;
-    for (const float value : in_) sum += std::abs(static_cast<double>(value));
-    const auto clip = static_cast<float>(kLaplaceClip8 * sum / static_cast<double>(in_.size()));
-    return std::min(amax, std::bit_cast<std::uint32_t>(clip));
   }
 
   std::uint32_t largest_finite_block() const {

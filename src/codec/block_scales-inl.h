@@ -1,0 +1,123 @@
+// The second step of encoding: from largest magnitudes to stored scale bytes and the inverses elements are multiplied by. The rules of
+// block_scale.h, a vector of blocks at a time. Included once for every instruction set.
+#if defined(LEEWAY_CODEC_BLOCK_SCALES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LEEWAY_CODEC_BLOCK_SCALES_INL_H_
+#undef LEEWAY_CODEC_BLOCK_SCALES_INL_H_
+#else
+#define LEEWAY_CODEC_BLOCK_SCALES_INL_H_
+#endif
+
+#include <cstring>
+
+#include "codec/block_scale.h"
+#include "codec/minifloat-inl.h"
+#include "codec/scaled_vectors-inl.h"
+
+#if LEEWAY_SCALED_VECTORS
+HWY_BEFORE_NAMESPACE();
+namespace leeway::codec {
+namespace HWY_NAMESPACE {
+
+// Finite E4M3 magnitudes 0 .. 0x7E.
+HWY_INLINE FloatVec e4m3_values(WordVec code) {
+  const auto normal = float_of(hn::Add(hn::ShiftLeft<20>(code), word(120u << 23)));
+  const auto subnormal = hn::Mul(hn::ConvertTo(Floats(), hn::BitCast(Integers(), code)), hn::Set(Floats(), 0x1p-9f));
+  return hn::IfThenElse(hn::RebindMask(Floats(), hn::Lt(code, word(8))), subnormal, normal);
+}
+
+HWY_INLINE WordVec e4m3_nearest(FloatVec magnitude) { return hn::And(quanta_codes<kE4M3, 0>(magnitude), word(0x7F)); }
+
+// As e4m3_scale_code().
+template <bool round_up>
+HWY_INLINE WordVec e4m3_scale_codes(FloatVec amax) {
+  const auto code = e4m3_nearest(hn::Mul(amax, hn::Set(Floats(), kFp4Sixth)));
+  if (!round_up) return code;
+  const auto below = hn::Lt(hn::Mul(hn::Set(Floats(), kFp4Largest), e4m3_values(code)), amax);
+  const auto step = hn::IfThenElseZero(hn::RebindMask(Words(), below), word(1));
+  return hn::Min(hn::Add(code, step), word(static_cast<std::uint32_t>(kE4M3.magnitude_max)));
+}
+
+// Each rule turns magnitudes, finite ones, into the code to store and the inverse scale; 0 for a blank block.
+template <bool round_up>
+struct Nvfp4Rule {
+  static constexpr std::uint32_t kNanCode = 0x7F;
+  float packet_inverse;
+
+  HWY_INLINE WordVec code(FloatVec amax) const { return e4m3_scale_codes<round_up>(hn::Mul(amax, hn::Set(Floats(), packet_inverse))); }
+  HWY_INLINE FloatVec inverse(WordVec code) const {
+    const auto inverse = hn::Div(hn::Set(Floats(), 1.0f), e4m3_values(code));
+    const auto used = hn::RebindMask(Floats(), hn::Ne(code, word(0)));
+    return hn::IfThenElseZero(used, hn::Mul(inverse, hn::Set(Floats(), packet_inverse)));
+  }
+};
+
+template <bool round_up>
+struct TensorEngineRule {
+  static constexpr std::uint32_t kNanCode = 0x7F;
+  float encode_scale;
+
+  HWY_INLINE WordVec code(FloatVec amax) const {
+    const auto most = hn::Set(Floats(), kFloatMax);
+    if (round_up) return e4m3_scale_codes<true>(hn::Min(hn::Mul(amax, hn::Set(Floats(), encode_scale)), most));
+    return e4m3_nearest(hn::Min(hn::Mul(amax, hn::Set(Floats(), encode_scale * kFp4Sixth)), most));
+  }
+  HWY_INLINE FloatVec inverse(WordVec code) const {
+    const auto decoded = hn::Mul(e4m3_values(code), hn::Set(Floats(), 1.0f / encode_scale));
+    const auto inverse = hn::Min(hn::Div(hn::Set(Floats(), 1.0f), decoded), hn::Set(Floats(), kFloatMax));
+    return hn::IfThenElseZero(hn::RebindMask(Floats(), hn::Ne(code, word(0))), inverse);
+  }
+};
+
+// MX: `added` is what the rule adds to the magnitude before its exponent is taken.
+struct PowerOfTwoRule {
+  static constexpr std::uint32_t kNanCode = 0xFF;
+  std::uint32_t added;
+  std::int32_t exponent;
+
+  PowerOfTwoRule(const Minifloat& element, ScaleRule rule) {
+    const auto largest_bits = std::bit_cast<std::uint32_t>(largest(element));
+    exponent = static_cast<std::int32_t>(largest_bits >> 23) - 127;
+    added = 0;
+    if (rule == ScaleRule::even) added = 1u << (22 - element.mantissa_bits);
+    // Carries into the exponent exactly where the mantissa is above the largest element's.
+    if (rule == ScaleRule::ceil) added = 0x7FFFFF - (largest_bits & 0x7FFFFF);
+  }
+  HWY_INLINE WordVec code(FloatVec amax) const {
+    const auto field = hn::ShiftRight<23>(hn::Add(bits_of(amax), word(added)));
+    const auto code = hn::Sub(hn::BitCast(Integers(), field), hn::Set(Integers(), exponent));
+    return hn::BitCast(Words(), hn::Max(hn::Zero(Integers()), hn::Min(code, hn::Set(Integers(), 254))));
+  }
+  HWY_INLINE FloatVec inverse(WordVec code) const {
+    const auto normal = hn::ShiftLeft<23>(hn::Sub(word(254), code));
+    return float_of(hn::Max(normal, word(0x400000)));  // code 254: 2^-127 is subnormal
+  }
+};
+
+// Whether any block, or filling up the last vector, is blank. Writes inverses for whole vectors.
+template <class Rule>
+bool write_scales(const Rule& rule, const std::uint32_t* maxima, std::size_t blocks, std::byte* stored, float* inverses) {
+  const Words d;
+  const hn::Rebind<std::uint8_t, Words> d8;
+  auto any_blank = hn::Zero(d);
+  for (std::size_t b = 0; b < blocks; b += hn::Lanes(d)) {
+    const auto amax = hn::LoadU(d, maxima + b);
+    const auto finite = hn::Lt(amax, word(kInfinityBits));
+    const auto nonzero = hn::Ne(amax, word(0));
+    const auto code = hn::IfThenElseZero(nonzero, rule.code(float_of(amax)));
+    const auto inverse = hn::IfThenElseZero(hn::RebindMask(Floats(), hn::And(finite, nonzero)), rule.inverse(code));
+    any_blank = hn::Or(any_blank, hn::VecFromMask(d, hn::Eq(bits_of(inverse), word(0))));
+    hn::StoreU(inverse, Floats(), inverses + b);
+    const auto bytes = hn::DemoteTo(d8, hn::BitCast(Integers(), hn::IfThenElse(finite, code, word(Rule::kNanCode))));
+    std::uint8_t buffer[16];
+    hn::StoreU(bytes, d8, buffer);
+    std::memcpy(stored + b, buffer, std::min(blocks - b, hn::Lanes(d)));
+  }
+  return !hn::AllFalse(d, hn::Ne(any_blank, word(0)));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace leeway::codec
+HWY_AFTER_NAMESPACE();
+#endif
+
+#endif  // per-target include guard

@@ -1,0 +1,52 @@
+// Rounding to small floats, a vector at a time; the same codes as minifloat.h. Included once for every instruction set.
+#if defined(LEEWAY_CODEC_MINIFLOAT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LEEWAY_CODEC_MINIFLOAT_INL_H_
+#undef LEEWAY_CODEC_MINIFLOAT_INL_H_
+#else
+#define LEEWAY_CODEC_MINIFLOAT_INL_H_
+#endif
+
+#include "codec/minifloat.h"
+#include "codec/scaled_vectors-inl.h"
+
+#if LEEWAY_SCALED_VECTORS
+HWY_BEFORE_NAMESPACE();
+namespace leeway::codec {
+namespace HWY_NAMESPACE {
+
+template <Minifloat element>
+HWY_INLINE FloatVec clamped_magnitude(FloatVec v) {
+  return hn::Min(hn::Abs(v), hn::Set(Floats(), largest(element)));
+}
+
+// The magnitude code of each value, followed by `fraction_bits` bits of what lies above it, in the lower 16 bits of each lane; the upper
+// 16 are leftovers. Saturates; the lanes of NaN are arbitrary.
+//
+// The processor rounds: a power of two is added that makes the last bit of the sum worth one quantum of the value's binade (or that
+// fraction of it), which leaves the count of quanta in the sum's lowest bits, rounded to nearest, ties to even. Each binade above the
+// smallest adds 2^mantissa_bits to the code; the constant of that sum is put into the power of two's mantissa, modulo 2^16. It is even,
+// so that ties stay where they are.
+template <Minifloat element, int fraction_bits>
+HWY_INLINE WordVec quanta_codes(FloatVec v) {
+  constexpr int kMantissaBits = element.mantissa_bits + fraction_bits;
+  constexpr int kShift = 23 - kMantissaBits;
+  constexpr auto kFirstBinade = static_cast<std::uint32_t>(127 + element.exponent_min);
+  constexpr std::uint32_t kOffset = (0u - (kFirstBinade << kMantissaBits)) & 0xFFFF;
+  static_assert(kOffset % 2 == 0);
+  const auto magnitude = clamped_magnitude<element>(v);
+  if constexpr (element.magnitude_max >> element.mantissa_bits == 0) {  // an integer: there is one quantum
+    return bits_of(hn::Add(magnitude, float_of(word((kFirstBinade + kShift) << 23))));
+  } else {
+    const auto smallest = float_of(word(kFirstBinade << 23));
+    const auto exponent = hn::And(bits_of(hn::Max(magnitude, smallest)), word(0x7F800000));
+    const auto power = hn::Add(exponent, word((kShift << 23) + kOffset));
+    return hn::Add(bits_of(hn::Add(magnitude, float_of(power))), hn::ShiftRight<kShift>(exponent));
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace leeway::codec
+HWY_AFTER_NAMESPACE();
+#endif
+
+#endif  // per-target include guard

@@ -1,0 +1,72 @@
+// Random bytes of many blocks at once: the same Philox4x32-10 words as random_bytes.h, several counters side by side. Included once for
+// every instruction set.
+#if defined(LEEWAY_CODEC_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LEEWAY_CODEC_PHILOX_INL_H_
+#undef LEEWAY_CODEC_PHILOX_INL_H_
+#else
+#define LEEWAY_CODEC_PHILOX_INL_H_
+#endif
+
+#include "codec/random_bytes.h"
+#include "codec/scaled_vectors-inl.h"
+
+#if LEEWAY_SCALED_VECTORS
+HWY_BEFORE_NAMESPACE();
+namespace leeway::codec {
+namespace HWY_NAMESPACE {
+
+using LongWords = hn::Repartition<std::uint64_t, Floats>;
+using LongVec = hn::Vec<LongWords>;
+
+// A counter per 64-bit lane, each word in the lower half of its own vector; the upper halves hold leftovers that no operation reads. So a
+// round is two multiplications, two shifts and two exclusive ors, without shuffles.
+template <int rounds>
+HWY_INLINE void philox_rounds(PhiloxKey key, LongVec& c0, LongVec& c1, LongVec& c2, LongVec& c3) {
+  const LongWords d;
+  const auto multiplier0 = word(0xD2511F53);
+  const auto multiplier1 = word(0xCD9E8D57);
+  for (int round = 0; round < rounds; ++round) {
+    const auto n = static_cast<std::uint32_t>(round);
+    const auto key0 = hn::Set(d, std::uint64_t{key[0] + n * 0x9E3779B9});
+    const auto key1 = hn::Set(d, std::uint64_t{key[1] + n * 0xBB67AE85});
+    const auto product0 = hn::MulEven(hn::BitCast(Words(), c0), multiplier0);
+    const auto product1 = hn::MulEven(hn::BitCast(Words(), c2), multiplier1);
+    c0 = hn::Xor3(hn::ShiftRight<32>(product1), c1, key0);
+    c2 = hn::Xor3(hn::ShiftRight<32>(product0), c3, key1);
+    c1 = product1;
+    c3 = product0;
+  }
+}
+
+// 16 bytes for each of `blocks` blocks of 16 elements, the first of which has index `first` in the tensor. `blocks` is a multiple of the
+// blocks in a vector, which is at most 8.
+template <int rounds = 10>
+HWY_INLINE void random_blocks(const Place& place, std::uint32_t draw, std::uint64_t first, std::size_t blocks, std::uint8_t* out) {
+  const LongWords d;
+  const std::size_t lanes = hn::Lanes(d);
+  // Lanes 2i and 2i + 1 hold blocks i and i + lanes/2, so that the interleaving below leaves blocks in order.
+  const auto lane = hn::Iota(d, 0);
+  const auto half = hn::ShiftRight<1>(lane);
+  const auto order = hn::OddEven(hn::Add(half, hn::Set(d, lanes / 2)), half);
+  const auto tag = hn::Set(d, std::uint64_t{kRoundingStream | draw << 24});
+  for (std::size_t b = 0; b < blocks; b += lanes) {
+    LongVec c0 = hn::Add(hn::Set(d, first + b), order);
+    LongVec c1 = hn::Or(hn::And(hn::ShiftRight<32>(c0), hn::Set(d, std::uint64_t{0xFFFFFF})), tag);
+    LongVec c2 = hn::Set(d, std::uint64_t{place.step});
+    LongVec c3 = hn::Set(d, std::uint64_t{place.source});
+    philox_rounds<rounds>(philox_key(place.seed), c0, c1, c2, c3);
+    const auto low = hn::OddEven(hn::BitCast(Words(), hn::ShiftLeft<32>(c1)), hn::BitCast(Words(), c0));
+    const auto high = hn::OddEven(hn::BitCast(Words(), hn::ShiftLeft<32>(c3)), hn::BitCast(Words(), c2));
+    const auto lower = hn::InterleaveLower(d, hn::BitCast(d, low), hn::BitCast(d, high));
+    const auto upper = hn::InterleaveUpper(d, hn::BitCast(d, low), hn::BitCast(d, high));
+    hn::StoreU(hn::BitCast(Bytes(), lower), Bytes(), out + b * kRandomBlockElements);
+    hn::StoreU(hn::BitCast(Bytes(), upper), Bytes(), out + (b + lanes / 2) * kRandomBlockElements);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace leeway::codec
+HWY_AFTER_NAMESPACE();
+#endif
+
+#endif  // per-target include guard

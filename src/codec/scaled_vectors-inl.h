@@ -1,0 +1,58 @@
+// Vector types and small helpers shared by the kernels of the block-scaled formats. Included once for every instruction set.
+#if defined(LEEWAY_CODEC_SCALED_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LEEWAY_CODEC_SCALED_VECTORS_INL_H_
+#undef LEEWAY_CODEC_SCALED_VECTORS_INL_H_
+#else
+#define LEEWAY_CODEC_SCALED_VECTORS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+// Highway's one-lane target has no bytes to shuffle: there the kernels give way to the scalar definition.
+#undef LEEWAY_SCALED_VECTORS
+#if HWY_TARGET == HWY_SCALAR
+#define LEEWAY_SCALED_VECTORS 0
+#else
+#define LEEWAY_SCALED_VECTORS 1
+#endif
+
+// Hand-written AVX-512 where it beats what Highway can say; the gain stands beside each use.
+#undef LEEWAY_RAW_AVX512
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#define LEEWAY_RAW_AVX512 1
+#else
+#define LEEWAY_RAW_AVX512 0
+#endif
+
+#if LEEWAY_SCALED_VECTORS
+HWY_BEFORE_NAMESPACE();
+namespace leeway::codec {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 16 lanes, so that a vector of floats never straddles two of the smallest blocks. Four vectors of floats become one of bytes.
+using Floats = hn::CappedTag<float, 16>;
+using Words = hn::Rebind<std::uint32_t, Floats>;
+using Integers = hn::Rebind<std::int32_t, Floats>;
+using Shorts = hn::Repartition<std::uint16_t, Floats>;
+using Bytes = hn::Repartition<std::uint8_t, Floats>;
+
+using FloatVec = hn::Vec<Floats>;
+using WordVec = hn::Vec<Words>;
+using ByteVec = hn::Vec<Bytes>;
+
+HWY_INLINE WordVec word(std::uint32_t value) { return hn::Set(Words(), value); }
+HWY_INLINE WordVec bits_of(FloatVec v) { return hn::BitCast(Words(), v); }
+HWY_INLINE FloatVec float_of(WordVec v) { return hn::BitCast(Floats(), v); }
+HWY_INLINE WordVec magnitude_bits(FloatVec v) { return hn::And(bits_of(v), word(0x7FFFFFFF)); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace leeway::codec
+HWY_AFTER_NAMESPACE();
+#endif
+
+#endif  // per-target include guard
