@@ -1,90 +1,228 @@
-// The scalar definition, and one kernel for blocks of 256 that every instruction set compiles.
+// One kernel for blocks of 256, compiled for every instruction set; a shorter rest goes by the definition
+// (rotation_scalar.cc).
 //
 // Butterflies run in ascending stride, and each result is one rounded sum or difference of the same two
 // values wherever the values lie, so that all targets agree in every bit. Elements are scaled before the
-// butterflies: a block whose transform is finite never overflows on the way.
+// butterflies: a block whose transform is finite does not overflow on the way to it.
 #include "codec/rotation.h"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
+#include <cstring>
 
 #include "codec/random_bytes.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "codec/rotation.cc"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+#include "codec/philox-inl.h"
+#include "codec/scaled_vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
+namespace HWY_NAMESPACE {
 namespace {
 
-inline constexpr std::size_t kSignGroup = 128;  // elements whose signs are the bits of one draw
-inline constexpr std::uint32_t kSignBit = 0x80000000;
+#if LEEWAY_SCALED_VECTORS
 
-// Bit j of word j / 32 is the sign of element j of the group, wherever the packet starts: rotated
-// contributions of all sources are added, therefore the counter's source is 0.
-PhiloxCounter signs_of_group(const Place& place, std::uint64_t group) {
-  Place shared = place;
-  shared.source = 0;
-  return philox<10>(random_counter(shared, kRotationStream, group), philox_key(place.seed));
+constexpr std::size_t kSignGroup = 128;    // elements whose signs are one draw
+constexpr std::size_t kSignElements = 32;  // of a word of signs
+
+// `yes` in the lanes whose bit is set in `bits`, counted from the lowest, else `no`.
+HWY_INLINE FloatVec by_bit(std::uint32_t bits, float yes, float no) {
+  const Floats d;
+  const auto own = hn::Shl(word(1), hn::Iota(Words(), 0));
+  const auto set = hn::Ne(hn::And(word(bits), own), hn::Zero(Words()));
+  return hn::IfThenElse(hn::RebindMask(d, set), hn::Set(d, yes), hn::Set(d, no));
 }
 
-// Signs of 32 elements from `element` of the tensor, a multiple of 32.
-std::uint32_t signs_at(const Place& place, std::uint64_t element) {
-  return signs_of_group(place, element / kSignGroup)[element % kSignGroup / 32];
+// A butterfly between lanes that `other` holds exchanged: x + y in the lane of x, x - y in that of y, which
+// is set in `second`. The product with 1 or -1 is exact, so that fusing changes no bit.
+HWY_INLINE FloatVec butterfly(FloatVec v, FloatVec other, std::uint32_t second) {
+  return hn::MulAdd(v, by_bit(second, -1.0f, 1.0f), other);
 }
 
-// 1/sqrt(n) for a power of two n <= 256: exact for even powers, else the nearest float.
-float norm(std::size_t n) {
-  constexpr float kHalfRoot = 0.70710678f;  // 1/sqrt(2)
-  const int power = std::countr_zero(n);
-  const float exact = 1.0f / static_cast<float>(1 << power / 2);
-  return power % 2 == 0 ? exact : exact * kHalfRoot;
+// All strides below the number of lanes.
+HWY_INLINE FloatVec transform_lanes(FloatVec v) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  if (lanes >= 2) v = butterfly(v, hn::Shuffle2301(v), 0xAAAA);
+  if (lanes >= 4) v = butterfly(v, hn::Shuffle1032(v), 0xCCCC);
+  if (lanes == 8) v = butterfly(v, hn::ConcatLowerUpper(d, v, v), 0xF0F0);
+  if (lanes == 16) {
+    v = butterfly(v, hn::SwapAdjacentBlocks(v), 0xF0F0);
+    v = butterfly(v, hn::ConcatLowerUpper(d, v, v), 0xFF00);
+  }
+  return v;
 }
 
-float with_sign(float value, std::uint32_t negative) {
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ negative << 31);
+// Butterflies of a stride, the distance of a and b, and of its double, that of a and c.
+HWY_INLINE void transform_four(FloatVec& a, FloatVec& b, FloatVec& c, FloatVec& d) {
+  const auto ab_sum = hn::Add(a, b);
+  const auto ab_difference = hn::Sub(a, b);
+  const auto cd_sum = hn::Add(c, d);
+  const auto cd_difference = hn::Sub(c, d);
+  a = hn::Add(ab_sum, cd_sum);
+  b = hn::Add(ab_difference, cd_difference);
+  c = hn::Sub(ab_sum, cd_sum);
+  d = hn::Sub(ab_difference, cd_difference);
 }
 
-// Signs start at position `element` of the tensor; a block of fewer than 32 elements may start anywhere.
-void flip(const Place& place, std::uint64_t element, std::span<float> values) {
-  std::uint32_t signs = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t at = element + i;
-    if (i == 0 || at % 32 == 0) signs = signs_at(place, at / 32 * 32);
-    values[i] = with_sign(values[i], signs >> at % 32 & 1);
+// Strides from 1 to twice the number of lanes, of elements times 1/16.
+HWY_INLINE void short_strides(float* values) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto factor = hn::Set(d, 0.0625f);  // 1/sqrt(256)
+  for (std::size_t i = 0; i < kRotationElements; i += 4 * lanes) {
+    auto v0 = transform_lanes(hn::Mul(hn::LoadU(d, values + i), factor));
+    auto v1 = transform_lanes(hn::Mul(hn::LoadU(d, values + i + lanes), factor));
+    auto v2 = transform_lanes(hn::Mul(hn::LoadU(d, values + i + 2 * lanes), factor));
+    auto v3 = transform_lanes(hn::Mul(hn::LoadU(d, values + i + 3 * lanes), factor));
+    transform_four(v0, v1, v2, v3);
+    hn::StoreU(v0, d, values + i);
+    hn::StoreU(v1, d, values + i + lanes);
+    hn::StoreU(v2, d, values + i + 2 * lanes);
+    hn::StoreU(v3, d, values + i + 3 * lanes);
   }
 }
 
-void transform(std::span<float> block) {
-  const float factor = norm(block.size());
-  for (float& value : block) value *= factor;
-  for (std::size_t stride = 1; stride < block.size(); stride *= 2) {
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      if ((i & stride) != 0) continue;
-      const float low = block[i];
-      const float high = block[i + stride];
-      block[i] = low + high;
-      block[i + stride] = low - high;
+// `stride` and its double.
+HWY_INLINE void two_strides(float* values, std::size_t stride) {
+  const Floats d;
+  for (std::size_t base = 0; base < kRotationElements; base += 4 * stride) {
+    for (std::size_t i = base; i < base + stride; i += hn::Lanes(d)) {
+      auto v0 = hn::LoadU(d, values + i);
+      auto v1 = hn::LoadU(d, values + i + stride);
+      auto v2 = hn::LoadU(d, values + i + 2 * stride);
+      auto v3 = hn::LoadU(d, values + i + 3 * stride);
+      transform_four(v0, v1, v2, v3);
+      hn::StoreU(v0, d, values + i);
+      hn::StoreU(v1, d, values + i + stride);
+      hn::StoreU(v2, d, values + i + 2 * stride);
+      hn::StoreU(v3, d, values + i + 3 * stride);
     }
   }
 }
 
-void transform_blocks(std::span<float> values) {
-  while (!values.empty()) {
-    const std::size_t length = std::min(kRotationElements, std::bit_floor(values.size()));
-    transform(values.first(length));
-    values = values.subspan(length);
+HWY_INLINE void last_stride(float* values) {
+  const Floats d;
+  constexpr std::size_t kStride = kRotationElements / 2;
+  for (std::size_t i = 0; i < kStride; i += hn::Lanes(d)) {
+    const auto low = hn::LoadU(d, values + i);
+    const auto high = hn::LoadU(d, values + i + kStride);
+    hn::StoreU(hn::Add(low, high), d, values + i);
+    hn::StoreU(hn::Sub(low, high), d, values + i + kStride);
   }
 }
+
+// Butterflies in a pass over the first-level cache each for two to six strides.
+HWY_INLINE void transform(float* values) {
+  short_strides(values);
+  std::size_t stride = 4 * hn::Lanes(Floats());
+  for (; 2 * stride < kRotationElements; stride *= 4) two_strides(values, stride);
+  if (stride < kRotationElements) last_stride(values);
+}
+
+// In a pass of its own: merged into the first pass of a rotation it was slower (26 against 32 GB/s).
+HWY_INLINE void flip(float* values, const std::uint32_t* signs) {
+  const Floats d;
+  for (std::size_t i = 0; i < kRotationElements; i += hn::Lanes(d)) {
+    const auto sign = by_bit(signs[i / kSignElements] >> i % kSignElements, -0.0f, 0.0f);
+    hn::StoreU(hn::Xor(hn::LoadU(d, values + i), sign), d, values + i);
+  }
+}
+
+// Signs of four blocks, one vector's worth of draws or two: a word for each 32 elements.
+class Signs {
+ public:
+  static constexpr std::size_t kBlocks = 4;
+
+  HWY_INLINE Signs(const Place& place, std::uint64_t element) : skipped_(element % kSignGroup / kSignElements) {
+    Place shared = place;
+    shared.source = 0;
+    const std::size_t draws = skipped_ == 0 ? 8 : 16;
+    random_blocks(shared, kRotationStream >> 24, element / kSignGroup, draws, bytes_.data());
+  }
+  HWY_INLINE const std::uint32_t* of_block(std::size_t block) {
+    constexpr std::size_t kWords = kRotationElements / kSignElements;
+    std::memcpy(words_.data(), bytes_.data() + 4 * (skipped_ + block * kWords), sizeof(words_));
+    return words_.data();
+  }
+
+ private:
+  std::size_t skipped_;  // words of the first draw that belong to elements before
+  alignas(64) std::array<std::uint8_t, 16 * 16> bytes_;
+  std::array<std::uint32_t, kRotationElements / kSignElements> words_;
+};
+
+// Applies a function of (block, its signs) to every block of 256.
+template <typename Apply>
+HWY_INLINE void for_each_block(const Place& place, std::span<float> values, Apply apply) {
+  for (std::size_t first = 0; first < values.size(); first += Signs::kBlocks * kRotationElements) {
+    Signs signs(place, place.first_element + first);
+    const std::size_t blocks = std::min(Signs::kBlocks, (values.size() - first) / kRotationElements);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      apply(values.data() + first + b * kRotationElements, signs.of_block(b));
+    }
+  }
+}
+
+void rotate_blocks(const Place& place, std::span<float> values) {
+  for_each_block(place, values, [](float* block, const std::uint32_t* signs) HWY_ATTR {
+    flip(block, signs);
+    transform(block);
+  });
+}
+void unrotate_blocks(const Place& place, std::span<float> values) {
+  for_each_block(place, values, [](float* block, const std::uint32_t* signs) HWY_ATTR {
+    transform(block);
+    flip(block, signs);
+  });
+}
+
+#else
+
+void rotate_blocks(const Place& place, std::span<float> values) { scalar::rotate(place, values); }
+void unrotate_blocks(const Place& place, std::span<float> values) { scalar::unrotate(place, values); }
+
+#endif
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace leeway::codec
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace leeway::codec {
+namespace {
+
+HWY_EXPORT(rotate_blocks);
+HWY_EXPORT(unrotate_blocks);
+
+Place place_after(Place place, std::size_t elements) {
+  place.first_element += elements;
+  return place;
+}
+
+std::size_t whole_blocks(std::size_t elements) { return elements / kRotationElements * kRotationElements; }
 
 }  // namespace
 
 void rotate(const Place& place, std::span<float> values) {
-  flip(place, place.first_element, values);
-  transform_blocks(values);
+  const std::size_t whole = whole_blocks(values.size());
+  HWY_DYNAMIC_DISPATCH(rotate_blocks)(place, values.first(whole));
+  scalar::rotate(place_after(place, whole), values.subspan(whole));
 }
 
 void unrotate(const Place& place, std::span<float> values) {
-  transform_blocks(values);
-  flip(place, place.first_element, values);
+  const std::size_t whole = whole_blocks(values.size());
+  HWY_DYNAMIC_DISPATCH(unrotate_blocks)(place, values.first(whole));
+  scalar::unrotate(place_after(place, whole), values.subspan(whole));
 }
 
 }  // namespace leeway::codec
+#endif
