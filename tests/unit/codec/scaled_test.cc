@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -339,6 +340,25 @@ TEST(Scaled, AccumulationMultipliesAndThenAddsWhatDecodingGives) {
     accumulate_first(format, bytes, 0.25f, sum);
     ASSERT_TRUE(same_bits(sum, expected)) << name_of(format);
   }
+}
+
+TEST(Scaled, BytesThatNoEncoderSendsHaveAMeaningToo) {
+  const std::vector<float> values = uniform(16, 2.0f);
+  for (const Codec codec : {Codec::nvfp4, Codec::nvfp4_te}) {  // scales have no sign
+    const Format format = nearest(codec);
+    std::vector<std::byte> bytes = encoded(format, values);
+    const std::vector<float> expected = decoded(format, bytes, 16);
+    bytes[format.header_bytes] |= std::byte{0x80};
+    EXPECT_EQ(decoded(format, bytes, 16), expected);
+  }
+  std::vector<std::byte> luq = encoded(stochastic(Codec::luq), std::vector<float>{64, 1});
+  luq[4] = std::byte{0x87};  // -0
+  const std::vector<float> levels = decoded(stochastic(Codec::luq), luq, 2);
+  EXPECT_EQ(levels[0], 64.0f);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(levels[1]), 0u);
+  std::vector<std::byte> integers = encoded(nearest(Codec::int8), std::vector<float>{127});
+  integers[4] = std::byte{0x80};
+  EXPECT_EQ(decoded(nearest(Codec::int8), integers, 1)[0], -128.0f);
 }
 
 TEST(Scaled, AnyBytesDecode) {
