@@ -57,7 +57,9 @@ class LEEWAY_EXPORT Replica {
                                                  const ReplicaOptions& options = {});
   ~Replica();
 
-  // The part of the parameters (and of gradients) this rank owns; a range of the tensor given to create().
+  // The part of the parameters (and of gradients) this rank owns, a range of the tensor given to create(), and its values for
+  // the optimizer to update. Where the codec rounds, these are a float32 master copy, so that steps smaller than the codec's
+  // resolution add up; the tensor holds what all ranks hold, the rounded values, after each broadcast.
   std::size_t owned_offset() const;
   std::size_t owned_count() const;
   std::span<float> owned();

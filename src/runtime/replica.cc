@@ -31,6 +31,7 @@ struct Replica::Impl {
   schedule::ShardMap shards;
   collective::BroadcastLedger ledger;
   std::uint32_t packet_elements = 1;
+  std::vector<float> master;  // of our shard; empty if the codec rounds nothing
 
   // Versions each block of each owner is behind. Ours never age.
   std::vector<std::vector<std::uint32_t>> ages;
@@ -55,6 +56,8 @@ struct Replica::Impl {
         meter(shards[core_in.rank()].count > 0 ? options_in.drift_samples : 0,
               std::max<std::uint32_t>(2, options_in.drift_every)) {
     const codec::Format format = codec::format_of(options.codec, DataType::f32);
+    const auto own = own_parameters();
+    if (!format.identity()) master.assign(own.begin(), own.end());
     packet_elements =
         static_cast<std::uint32_t>(format.elements_for(core.config().datagram_bytes - wire::kDataHeaderBytes));
     ledger.required.resize(core.size());
@@ -68,6 +71,11 @@ struct Replica::Impl {
       ages[owner].assign(blocks, 0);
     }
     choose_samples();
+  }
+
+  std::span<float> own_parameters() const {
+    const schedule::Shard own = shards[core.rank()];
+    return parameters.subspan(own.offset, own.count);
   }
 
   // The elements to watch until the next measurement: the same on all ranks.
@@ -106,6 +114,7 @@ struct Replica::Impl {
 
   Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
     prepare_requirements();
+    std::copy(master.begin(), master.end(), own_parameters().begin());  // rounded again by what follows
     watch_own_steps();
     OperationSpec spec{.kind = OperationKind::replica_broadcast, .input = parameters, .output = parameters};
     spec.options.delivery = {delivery, 1.0, options.deadline};
@@ -238,7 +247,7 @@ Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator, std
 
 std::size_t Replica::owned_offset() const { return impl_->shards[impl_->core.rank()].offset; }
 std::size_t Replica::owned_count() const { return impl_->shards[impl_->core.rank()].count; }
-std::span<float> Replica::owned() { return impl_->parameters.subspan(owned_offset(), owned_count()); }
+std::span<float> Replica::owned() { return impl_->master.empty() ? impl_->own_parameters() : std::span(impl_->master); }
 
 Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient, const CollectiveOptions& options) {
   if (gradient.size() != impl_->parameters.size()) {

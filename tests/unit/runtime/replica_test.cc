@@ -52,6 +52,41 @@ TEST(Replica, WithoutLossAllReplicasAreEqual) {
   }
 }
 
+// Steps of 2^-10 from 1 on are below bfloat16's resolution of 2^-7: only a master copy can add them up.
+TEST(Replica, StepsSmallerThanTheCodecsResolutionAddUp) {
+  constexpr int kSteps = 128;
+  auto group = Communicator::create_inproc(2);
+  ASSERT_TRUE(group.ok());
+  std::vector<std::vector<float>> parameters(2, std::vector<float>(1000, 1.0f));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto replica = Replica::create(*(*group)[rank], parameters[rank], {.delivery = Delivery::Kind::exact, .codec = Codec::bf16});
+      ASSERT_TRUE(replica.ok()) << replica.status().text();
+      for (int step = 0; step < kSteps; ++step) {
+        for (float& value : (*replica)->owned()) value += 0x1p-10f;
+        ASSERT_TRUE((*replica)->broadcast_parameters().ok());
+      }
+      EXPECT_EQ((*replica)->owned()[0], 1.0f + kSteps * 0x1p-10f);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_THAT(parameters[0], ::testing::Each(1.125f));
+  EXPECT_EQ(parameters[0], parameters[1]);
+}
+
+TEST(Replica, RefusesCodecsThatAreNotForCopies) {
+  auto group = Communicator::create_inproc(1);
+  ASSERT_TRUE(group.ok());
+  std::vector<float> parameters(10);
+  const auto automatic = Replica::create(*(*group)[0], parameters, {.codec = Codec::automatic});
+  ASSERT_FALSE(automatic.ok());
+  EXPECT_NE(automatic.status().text().find("automatic"), std::string_view::npos);
+  CodecOptions wrong(Codec::nvfp4);
+  wrong.draws = 2;
+  EXPECT_FALSE(Replica::create(*(*group)[0], parameters, {.codec = wrong}).ok());
+}
+
 TEST(Replica, ExactDeliveryKeepsReplicasEqualUnderLoss) {
   ReplicaOptions options;
   options.delivery = Delivery::Kind::exact;

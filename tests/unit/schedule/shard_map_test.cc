@@ -64,6 +64,24 @@ TEST(ShardMapBlocks, AreOfEqualLengthWhateverTheirAlignment) {
   }
 }
 
+// Keyed draws of different shards must not meet, whatever the caller's block size.
+TEST(ShardMapPosition, IsAlignedAndNoTwoShardsOverlap) {
+  for (const std::size_t block : {1, 17, 63, 64, 65, 1003}) {
+    const ShardMap map = ShardMap::blocks(block, 5);
+    std::size_t next = 0;
+    for (Rank rank = 0; rank < 5; ++rank) {
+      EXPECT_EQ(map.position(rank) % ShardMap::kAlign, 0u);
+      EXPECT_GE(map.position(rank), next) << block;
+      next = map.position(rank) + map[rank].count;
+    }
+  }
+}
+
+TEST(ShardMapPosition, IsTheOffsetWhereBordersAreAligned) {
+  const ShardMap map = ShardMap::even(100003, 7);
+  for (Rank rank = 0; rank < 7; ++rank) EXPECT_EQ(map.position(rank), map[rank].offset);
+}
+
 TEST(ShardMapBlocks, OfNothingAreEmpty) {
   const ShardMap map = ShardMap::blocks(0, 3);
   for (Rank rank = 0; rank < 3; ++rank) EXPECT_EQ(map[rank].count, 0u);

@@ -1,0 +1,55 @@
+#include "collective/noise_meter.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace leeway::collective {
+namespace {
+
+TEST(NoiseMeter, SamplesEveryEighthPacketAndAnOnlyOne) {
+  EXPECT_TRUE(NoiseMeter::samples(0));
+  int sampled = 0;
+  for (std::uint32_t index = 0; index < 64; ++index) sampled += NoiseMeter::samples(index);
+  EXPECT_EQ(sampled, 8);
+}
+
+TEST(NoiseMeter, MeansArePerElementAndPerUnitOfWork) {
+  NoiseMeter meter;
+  EXPECT_TRUE(meter.empty());
+  meter.add_result(std::array{1.0f, 3.0f}, 0.5);           // 0.25 and 2.25
+  meter.add_result(std::array{2.0f}, 1.0);                 // 4
+  meter.add_own(std::array{4.0f, 0.0f}, 0.25);             // 1 and 0
+  EXPECT_FALSE(meter.empty());
+  const auto statistics = meter.complete({.ranks = 3, .loss = 0.5});
+  EXPECT_DOUBLE_EQ(statistics.result_mean_square, 6.5 / 3);
+  EXPECT_DOUBLE_EQ(statistics.contribution_mean_square, 0.5);
+  EXPECT_EQ(statistics.quantisation_variance, 0.0);
+  EXPECT_EQ(statistics.ranks, 3u);
+  EXPECT_EQ(statistics.loss, 0.5);
+}
+
+TEST(NoiseMeter, EncodingErrorsAreThoseOfTheReceiver) {
+  const codec::Format format = codec::format_of(Codec::bf16, DataType::f32);
+  const std::array values{1.0f + 0x1p-9f, 2.0f};  // the first loses 2^-9
+  std::array<std::byte, 4> encoded{};
+  codec::encode(format, values, {}, encoded);
+  NoiseMeter meter;
+  meter.add_encoded(format, {}, values, encoded, 2.0);
+  meter.add_spread(format, {}, values, encoded, 1.0);
+  const auto statistics = meter.complete({});
+  EXPECT_DOUBLE_EQ(statistics.quantisation_variance, 4 * 0x1p-18 / 2);
+  EXPECT_DOUBLE_EQ(statistics.spread_variance, 0x1p-18 / 2);
+}
+
+TEST(NoiseMeter, ForgetsWithReset) {
+  NoiseMeter meter;
+  meter.add_result(std::array{1.0f}, 1.0);
+  meter.reset();
+  EXPECT_TRUE(meter.empty());
+  EXPECT_EQ(meter.complete({}).result_mean_square, 0.0);
+}
+
+}  // namespace
+}  // namespace leeway::collective
