@@ -17,7 +17,6 @@ using std::numbers::sqrt2;
 constexpr std::uint32_t kMagnitudeMask = 0x7FFFFFFF;
 constexpr std::uint32_t kInfinityBits = 0x7F800000;
 constexpr int kFractionBits = 52;  // of a double
-constexpr std::uint64_t kFractionMask = (std::uint64_t{1} << kFractionBits) - 1;
 
 // The magnitude as a double, in which every nonzero float is normal, subnormal ones included. Made
 // of integers, for a processor told to flush subnormals would read them as zero.
