@@ -112,12 +112,20 @@ std::uint16_t documented_word(std::uint64_t element) {
   return static_cast<std::uint16_t>(words[element % 8 / 2] >> 16 * (element % 2));
 }
 
-// Every second any bits at all, the others of ordinary size or subnormal in the format.
+// Bits where one rule gives way to another: the largest finite values, what lies half a step above them and
+// its neighbours, infinity, NaN, the smallest normal and subnormal values.
+constexpr std::array<std::uint32_t, 24> kBorders = {
+    0x477FE000, 0x477FE001, 0x477FEFFF, 0x477FF000, 0x47800000, 0x7F7F0000, 0x7F7F0001, 0x7F7F7FFF,
+    0x7F7F8000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF, 0x38800000, 0x387FFFFF,
+    0x33800000, 0x33000000, 0x2B000000, 0x2AFFFFFF, 0x2B000001, 0x00800000, 0x007FFFFF, 0x00000001};
+
+// Every second any bits at all or such a border, the others of ordinary size or subnormal in the format.
 std::vector<float> any_floats(std::size_t count) {
   std::vector<float> values(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const double ordinary = to_unit(std::uint64_t{random_bits(i, 3)} << 32) - 0.5;
     values[i] = std::bit_cast<float>(random_bits(i, 2));
+    if (i % 8 == 2) values[i] = std::bit_cast<float>(kBorders[i / 8 % kBorders.size()] | (i / 8 % 7 << 31));
     if (i % 4 == 1) values[i] = static_cast<float>(ordinary);
     if (i % 4 == 3) values[i] = static_cast<float>(ordinary * 0x1p-13);
   }
