@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -285,20 +286,36 @@ TEST(Nvfp4Te, HasTheStoredScalesThatTransformerEngineHas) {
   EXPECT_EQ(te_encode_scale(0.0f), 1.0f);
 }
 
-TEST(Nvfp4Te, IsTransformerEnginesOrderOfOperations) {
-  for (std::uint32_t block = 0; block < 2000; ++block) {
-    const std::vector<float> values = random_block(block, 8);
-    const auto tensor = static_cast<float>(std::exp2(20 * to_unit(keyed_hash(1, block, 0, 0, 0))));
-    float amax = 0;
-    for (const float x : values) amax = std::max(amax, std::fabs(x));
-    // As published, each operation rounded to float32.
-    const float encode_scale = 448.0f * 6.0f / tensor;
-    const int code = encode_nearest(kE4M3, amax * (encode_scale * (1.0f / 6.0f)));
-    const float inverse = 1.0f / (decode(kE4M3, code) * (1.0f / encode_scale));
-    const auto scale = te_scale(bits_of(amax), te_encode_scale(tensor), false);
-    ASSERT_EQ(scale.stored, code);
-    ASSERT_EQ(scale.inverse, code == 0 ? 0.0f : std::min(inverse, kFloatMax));
+// Maxima that lie within a few floats of where the E4M3 scale changes: there the order of
+// operations decides which.
+std::vector<float> maxima_at_ties(float encode_scale) {
+  std::vector<float> maxima;
+  for (int code = 8; code < kE4M3.magnitude_max; ++code) {
+    const float middle = (magnitude_value(kE4M3, code) + magnitude_value(kE4M3, code + 1)) / 2;
+    const std::uint32_t bits = bits_of(middle * 6 / encode_scale);
+    for (std::uint32_t near = bits - 3; near <= bits + 3; ++near) {
+      maxima.push_back(std::bit_cast<float>(near));
+    }
   }
+  return maxima;
+}
+
+TEST(Nvfp4Te, IsTransformerEnginesOrderOfOperations) {
+  int order_decided = 0;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const auto tensor = static_cast<float>(std::exp2(20 * to_unit(keyed_hash(1, i, 0, 0, 0)) - 10));
+    const float encode_scale = 448.0f * 6.0f / tensor;
+    for (const float amax : maxima_at_ties(encode_scale)) {
+      // As published, each operation rounded to float32.
+      const int code = encode_nearest(kE4M3, amax * (encode_scale * (1.0f / 6.0f)));
+      const float inverse = 1.0f / (decode(kE4M3, code) * (1.0f / encode_scale));
+      const auto scale = te_scale(bits_of(amax), te_encode_scale(tensor), false);
+      ASSERT_EQ(scale.stored, code) << amax << " of " << tensor;
+      ASSERT_EQ(scale.inverse, inverse) << amax << " of " << tensor;
+      order_decided += code != encode_nearest(kE4M3, amax * encode_scale * (1.0f / 6.0f));
+    }
+  }
+  EXPECT_GT(order_decided, 0) << "the maxima tested could not tell";
 }
 
 }  // namespace

@@ -166,6 +166,18 @@ TEST(Scaled, MinusZeroBesideOtherValuesKeepsItsSignWhereTheElementsHaveOne) {
   }
 }
 
+TEST(Scaled, LuqNeverSendsMinusZero) {
+  std::vector<float> values(64, -0.003f);  // most fall to zero
+  values[0] = 1.0f;
+  const Format format = stochastic(Codec::luq);
+  const std::vector<std::byte> bytes = encoded(format, values);
+  for (std::size_t i = format.header_bytes; i < bytes.size(); ++i) {
+    const int both = static_cast<int>(bytes[i]);
+    ASSERT_NE(both & 0xF, 8) << i;
+    ASSERT_NE(both >> 4, 8) << i;
+  }
+}
+
 // ---- infinities and NaN ----
 
 // A non-finite element makes its block NaN, and leaves the others what they are without that block.
