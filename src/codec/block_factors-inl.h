@@ -56,6 +56,7 @@ void byte_factors(const BlockScale& block_scale, const std::byte* stored, std::s
 }
 
 inline void float_factors(const std::byte* stored, std::size_t blocks, float scale, float* factors) {
+  if (blocks == 0) return;  // memcpy must not see the null pointer of an empty packet
   std::memcpy(factors, stored, blocks * sizeof(float));
   std::transform(factors, factors + blocks, factors, [scale](float block_scale) { return scale * block_scale; });
 }
