@@ -111,8 +111,8 @@ void print_preamble(const Communicator& communicator, const Settings& settings) 
   std::printf("# mode %s: delivery %s, spread %s, deadline %lld ms, codec %s, estimator %s\n",
               settings.lossy() ? "lossy" : "exact", c_str(to_string(options.delivery.kind)),
               c_str(to_string(options.spread)),
-              static_cast<long long>(options.delivery.deadline / 1ms),
-              codecs_of(settings).c_str(), c_str(to_string(options.estimator)));
+              static_cast<long long>(options.delivery.deadline / 1ms), codecs_of(settings).c_str(),
+              c_str(to_string(options.estimator)));
   std::printf("# injected loss %g %% in bursts of mean %g packets, seed %llu\n#\n",
               faults.loss * 100, faults.burst, static_cast<unsigned long long>(faults.seed));
   print(format_header());

@@ -38,6 +38,8 @@ expect_refusal "'sum_all'" --op sum_all
 expect_refusal "'4Q'" --min 4Q
 expect_refusal "'sometimes'" --delivery sometimes
 expect_refusal "--root" --op broadcast --ranks 2 --root 2
+expect_refusal '"int3"' --codec int3
+expect_refusal "--spread-codec" --op reduce_scatter --spread-codec bf16
 expect_refusal "best_effort" --op all_gather --ranks 2 --delivery best_effort
 
 run "$leeway" perf --ranks 4 --min 4K --max 256K --factor 8 --iters 3 --loss 0.1 --json "$scratch/rows.json"
@@ -48,6 +50,16 @@ rows = json.load(open(sys.argv[1]))
 assert [row["bytes"] for row in rows] == [4096, 32768, 262144], rows
 assert all(row["ranks"] == 4 and row["wrong"] == 0 and row["loss_injected"] == 0.1 for row in rows), rows
 assert rows[-1]["loss_observed"] > 0.03, rows
+CHECK
+
+run "$leeway" perf --ranks 2 --min 64K --max 64K --iters 3 --codec nvfp4 --spread-codec bf16 --json "$scratch/rows.json"
+[ "$code" = 0 ] || fail "exit code $code"
+grep -q 'codec nvfp4 (spread bf16)' "$scratch/out" || fail "preamble does not name the codecs"
+python3 - "$scratch/rows.json" <<'CHECK' || fail "JSON of a rounding codec is not as expected"
+import json, sys
+(row,) = json.load(open(sys.argv[1]))
+assert row["codec"] == row["codec_used"] == "nvfp4" and row["spread_codec"] == "bf16", row
+assert row["wrong"] is None and 0 < row["nmse"] < 0.1, row
 CHECK
 
 run "$leeway" perf --ranks 1 --min 4K --max 4K --iters 2

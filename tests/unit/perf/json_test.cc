@@ -33,8 +33,9 @@ TEST(ToJson, RowHasEveryDocumentedKey) {
   const auto rows = rows_as_json(row_of_4_kib());
   ASSERT_EQ(rows.size(), 1u);
   for (const char* key :
-       {"op", "ranks", "bytes", "dtype", "codec", "spread_codec", "codec_used", "gradient_to_noise", "delivery", "loss_injected", "loss_observed",
-        "time_us_p50", "time_us_p99", "algbw_GBps", "busbw_GBps", "wrong", "nmse"}) {
+       {"op", "ranks", "bytes", "dtype", "codec", "spread_codec", "codec_used", "gradient_to_noise",
+        "delivery", "loss_injected", "loss_observed", "time_us_p50", "time_us_p99", "algbw_GBps",
+        "busbw_GBps", "wrong", "nmse"}) {
     EXPECT_TRUE(rows[0].contains(key)) << key;
   }
   EXPECT_EQ(rows[0]["op"], "all_reduce");
@@ -60,7 +61,9 @@ TEST(ToJson, NamesTheCodecsAskedForAndTheOneUsed) {
   settings.collective.codec = Codec::automatic;
   Row row = row_of_4_kib();
   row.codec_used = "fp8_e4m3_block";
-  const auto json_of = [&] { return nlohmann::json::parse(to_json({&row, 1}, settings, {}, 4))[0]; };
+  const auto json_of = [&] {
+    return nlohmann::json::parse(to_json({&row, 1}, settings, {}, 4))[0];
+  };
   EXPECT_EQ(json_of()["codec"], "automatic");
   EXPECT_EQ(json_of()["spread_codec"], "automatic");
   EXPECT_EQ(json_of()["codec_used"], "fp8_e4m3_block");

@@ -85,6 +85,31 @@ TEST(Measure, BestEffortWithoutLossIsCompared) {
   EXPECT_EQ(measure_inproc(3, settings, 20000).out_of_place.wrong, 0);
 }
 
+TEST(Measure, RoundingCodecIsMeasuredNotCompared) {
+  Settings settings = small_settings(Operation::all_reduce);
+  settings.collective.codec = Codec::nvfp4;
+  const Row row = measure_inproc(3, settings, 100000);
+  EXPECT_FALSE(row.out_of_place.wrong.has_value());
+  // Two encodings at some 20 dB each, of a uniform distribution; nothing like a loss.
+  EXPECT_GT(row.out_of_place.nmse, 1e-4);
+  EXPECT_LT(row.out_of_place.nmse, 0.1);
+  EXPECT_EQ(row.codec_used, "nvfp4");
+  EXPECT_TRUE(row.gradient_to_noise.has_value());
+}
+
+TEST(Measure, SixteenBitCodecsAreCompared) {
+  Settings settings = small_settings(Operation::all_reduce);
+  settings.collective.codec = Codec::bf16;
+  settings.collective.spread_codec = Codec::fp16;
+  EXPECT_EQ(measure_inproc(3, settings, 100000).out_of_place.wrong, 0);
+}
+
+TEST(Measure, WithoutLossAndRoundingThereIsNoNoise) {
+  const Row row = measure_inproc(2, small_settings(Operation::all_reduce), 20000);
+  EXPECT_EQ(row.codec_used, "native");
+  EXPECT_FALSE(row.gradient_to_noise.has_value());
+}
+
 TEST(Measure, RowStatesWhatWasMeasured) {
   Settings settings = small_settings(Operation::reduce_scatter);
   settings.dtype = DataType::i32;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -16,12 +17,19 @@ constexpr DataType kTypes[] = {DataType::f32, DataType::f64, DataType::f16, Data
 constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod, ReduceOp::min,
                              ReduceOp::max};
 
+Pattern pattern_of(ReduceOp op, DataType type, int ranks, Codec codec = Codec::native) {
+  CollectiveOptions options;
+  options.op = op;
+  options.codec = codec;
+  return Pattern(options, type, ranks);
+}
+
 // Every partial result in rank order, and in the reverse order, is an integer that the type holds.
 TEST(Pattern, NoPartialSumIsEverRounded) {
   for (const DataType type : kTypes) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
       for (const int ranks : {1, 2, 3, 4, 7, 64, 300}) {
-        const Pattern pattern(op, type, Codec::native, ranks);
+        const Pattern pattern = pattern_of(op, type, ranks);
         for (std::size_t i = 0; i < 50; ++i) {
           double magnitudes = 0;
           for (int rank = 0; rank < ranks; ++rank)
@@ -36,7 +44,7 @@ TEST(Pattern, NoPartialSumIsEverRounded) {
 TEST(Pattern, ContributionsAndResultsAreIntegers) {
   for (const DataType type : kTypes) {
     for (const ReduceOp op : kOps) {
-      const Pattern pattern(op, type, Codec::native, 3);
+      const Pattern pattern = pattern_of(op, type, 3);
       for (std::size_t i = 0; i < 100; ++i) {
         ASSERT_EQ(pattern.contribution(1, i), std::round(pattern.contribution(1, i)));
         ASSERT_EQ(pattern.reduced(i), std::round(pattern.reduced(i)))
@@ -48,17 +56,30 @@ TEST(Pattern, ContributionsAndResultsAreIntegers) {
 }
 
 TEST(Pattern, UnsignedTypeGetsNoNegativeValue) {
-  const Pattern pattern(ReduceOp::sum, DataType::u8, Codec::native, 4);
+  const Pattern pattern = pattern_of(ReduceOp::sum, DataType::u8, 4);
   for (std::size_t i = 0; i < 1000; ++i) ASSERT_GE(pattern.contribution(2, i), 0);
 }
 
 TEST(Pattern, NarrowCodecLimitsTheSum) {
-  const Pattern pattern(ReduceOp::sum, DataType::f32, Codec::bf16, 4);
+  const Pattern pattern = pattern_of(ReduceOp::sum, DataType::f32, 4, Codec::bf16);
   for (std::size_t i = 0; i < 1000; ++i) ASSERT_LE(std::abs(pattern.reduced(i)), 256);
 }
 
+TEST(Pattern, NarrowCodecOfTheSpreadHalfLimitsTheSumToo) {
+  CollectiveOptions options;
+  options.codec = Codec::nvfp4;
+  options.spread_codec = Codec::fp16;
+  const Pattern pattern(options, DataType::f32, 4);
+  double largest = 0;
+  for (std::size_t i = 0; i < 1000; ++i) {
+    ASSERT_LE(std::abs(pattern.reduced(i)), 2048);
+    largest = std::max(largest, std::abs(pattern.reduced(i)));
+  }
+  EXPECT_GT(largest, 1024);
+}
+
 TEST(Pattern, SumsCentreOnZeroLikeGradients) {
-  const Pattern pattern(ReduceOp::sum, DataType::f32, Codec::native, 4);
+  const Pattern pattern = pattern_of(ReduceOp::sum, DataType::f32, 4);
   constexpr int kSamples = 20000;
   double sum = 0, squares = 0;
   for (std::size_t i = 0; i < kSamples; ++i) {
@@ -70,7 +91,7 @@ TEST(Pattern, SumsCentreOnZeroLikeGradients) {
 }
 
 TEST(Pattern, RanksAndPositionsDiffer) {
-  const Pattern pattern(ReduceOp::sum, DataType::f32, Codec::native, 4);
+  const Pattern pattern = pattern_of(ReduceOp::sum, DataType::f32, 4);
   std::set<double> values;
   for (int rank = 0; rank < 4; ++rank) {
     for (std::size_t i = 0; i < 250; ++i) values.insert(pattern.contribution(rank, i));
@@ -79,7 +100,7 @@ TEST(Pattern, RanksAndPositionsDiffer) {
 }
 
 TEST(Pattern, AverageIsTheSumDividedByTheRanks) {
-  const Pattern pattern(ReduceOp::avg, DataType::f32, Codec::native, 3);
+  const Pattern pattern = pattern_of(ReduceOp::avg, DataType::f32, 3);
   for (std::size_t i = 0; i < 100; ++i) {
     const double sum =
         pattern.contribution(0, i) + pattern.contribution(1, i) + pattern.contribution(2, i);
@@ -88,7 +109,7 @@ TEST(Pattern, AverageIsTheSumDividedByTheRanks) {
 }
 
 TEST(FillExpected, BlocksComeFromTheirSources) {
-  const Pattern pattern(ReduceOp::sum, DataType::i32, Codec::native, 3);
+  const Pattern pattern = pattern_of(ReduceOp::sum, DataType::i32, 3);
   std::vector<std::int32_t> expected(6);
   ASSERT_TRUE(fill_expected(pattern, Operation::all_to_all, 1, 3, 0, 2, std::span(expected)));
   for (int source = 0; source < 3; ++source) {
@@ -98,7 +119,7 @@ TEST(FillExpected, BlocksComeFromTheirSources) {
 }
 
 TEST(FillExpected, ReduceScatterTakesTheOwnBlockOfTheSum) {
-  const Pattern pattern(ReduceOp::sum, DataType::i32, Codec::native, 3);
+  const Pattern pattern = pattern_of(ReduceOp::sum, DataType::i32, 3);
   std::vector<std::int32_t> expected(2);
   ASSERT_TRUE(fill_expected(pattern, Operation::reduce_scatter, 2, 3, 0, 2, std::span(expected)));
   EXPECT_EQ(expected[0], pattern.reduced(4));
@@ -106,7 +127,7 @@ TEST(FillExpected, ReduceScatterTakesTheOwnBlockOfTheSum) {
 }
 
 TEST(FillExpected, NonRootHasNothingToExpect) {
-  const Pattern pattern(ReduceOp::sum, DataType::i32, Codec::native, 3);
+  const Pattern pattern = pattern_of(ReduceOp::sum, DataType::i32, 3);
   std::vector<std::int32_t> expected(2);
   EXPECT_FALSE(fill_expected(pattern, Operation::reduce, 2, 3, 0, 2, std::span(expected)));
 }

@@ -53,6 +53,33 @@ TEST(Understand, LossySpreadAloneMakesTheRunLossy) {
   EXPECT_TRUE(settings->lossy());
 }
 
+TEST(Understand, CodecsAreInTextForm) {
+  const auto settings = understand_with([](Arguments& a) {
+    a.codec = "mxfp4:floor:rotate";
+    a.spread_codec = "bf16";
+  });
+  ASSERT_TRUE(settings.ok()) << settings.status().c_str();
+  EXPECT_EQ(to_string(settings->collective.codec), "mxfp4:floor:rotate");
+  EXPECT_EQ(settings->spread_codec().codec, Codec::bf16);
+}
+
+TEST(Understand, SpreadCodecIsThatOfTheReduceHalfUnlessGiven) {
+  const auto settings = understand_with([](Arguments& a) { a.codec = "luq:draws=2"; });
+  ASSERT_TRUE(settings.ok());
+  EXPECT_FALSE(settings->collective.spread_codec.has_value());
+  EXPECT_EQ(settings->spread_codec(), settings->collective.codec);
+}
+
+TEST(Understand, SpreadCodecNeedsASpreadHalf) {
+  const auto settings = understand_with([](Arguments& a) {
+    a.operation = "reduce_scatter";
+    a.spread_codec = "bf16";
+  });
+  ASSERT_FALSE(settings.ok());
+  EXPECT_EQ(settings.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(settings.status().text()), HasSubstr("--spread-codec"));
+}
+
 TEST(Understand, TypesHaveTwoSpellings) {
   EXPECT_EQ(understand_with([](Arguments& a) { a.dtype = "bfloat16"; })->dtype, DataType::bf16);
   EXPECT_EQ(understand_with([](Arguments& a) { a.dtype = "bf16"; })->dtype, DataType::bf16);
@@ -65,6 +92,8 @@ TEST(Understand, WrongWordsAreQuoted) {
       [](Arguments& a) { a.dtype = "wrong_word"; },
       [](Arguments& a) { a.redop = "wrong_word"; },
       [](Arguments& a) { a.codec = "wrong_word"; },
+      [](Arguments& a) { a.codec = "nvfp4:wrong_word"; },
+      [](Arguments& a) { a.spread_codec = "wrong_word"; },
       [](Arguments& a) { a.estimator = "wrong_word"; },
       [](Arguments& a) { a.delivery = "wrong_word"; },
       [](Arguments& a) { a.spread = "wrong_word"; },

@@ -4,10 +4,13 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "aggregate/noise.h"
 #include "perf/call.h"
+#include "perf/exactness.h"
 #include "perf/pattern.h"
 #include "perf/statistics.h"
 
@@ -25,6 +28,9 @@ struct Facts {
   double wrong = 0;
   double error_squares = 0;
   double truth_squares = 0;
+  double noise_reports = 0;  // over which the next two are sums
+  double gradient_mean_squares = 0;
+  double noise_variances = 0;
 
   Facts& operator+=(const Facts& other) {
     packets_expected += other.packets_expected;
@@ -34,6 +40,9 @@ struct Facts {
     wrong += other.wrong;
     error_squares += other.error_squares;
     truth_squares += other.truth_squares;
+    noise_reports += other.noise_reports;
+    gradient_mean_squares += other.gradient_mean_squares;
+    noise_variances += other.noise_variances;
     return *this;
   }
   void add(const CollectiveReport& report) {
@@ -43,6 +52,14 @@ struct Facts {
       packets_missing += static_cast<double>(peer.expected - peer.arrived);
       packets_late += static_cast<double>(peer.late);
     }
+    add(report.noise);
+  }
+  void add(const NoiseReport& noise) {
+    const double variance = noise.quantisation_variance + noise.loss_variance;
+    if (!noise.measured || !std::isfinite(noise.gradient_mean_square + variance)) return;
+    noise_reports += 1;
+    gradient_mean_squares += noise.gradient_mean_square;
+    noise_variances += variance;
   }
   void add(const Comparison& comparison) {
     wrong += static_cast<double>(comparison.wrong);
@@ -56,6 +73,7 @@ using FactsAsArray = std::array<double, sizeof(Facts) / sizeof(double)>;
 struct Outcome {
   std::vector<double> times_us;  // slowest rank of each iteration
   Facts facts;                   // summed over ranks
+  CodecOptions codec;            // of the last iteration, the same on all ranks
 };
 
 class Bench {
@@ -82,6 +100,7 @@ class Bench {
   std::vector<std::byte> output_;
   std::vector<std::byte> expected_;
   bool has_expected_ = false;  // false: this rank's output is left alone
+  CodecOptions codec_used_;
 };
 
 Bench::Bench(Communicator& communicator, const Settings& settings, const Layout& buffers)
@@ -93,7 +112,7 @@ Bench::Bench(Communicator& communicator, const Settings& settings, const Layout&
       expected_(output_.size()) {
   const int rank = communicator.rank();
   const int size = communicator.size();
-  const Pattern pattern(settings.collective.op, settings.dtype, settings.collective.codec, size);
+  const Pattern pattern(settings.collective, settings.dtype, size);
   fill_input(pattern, rank, view(input_, layout_.input_count, settings.dtype));
   has_expected_ =
       fill_expected(pattern, settings.operation, rank, size, settings.root, layout_.count,
@@ -130,6 +149,7 @@ Status Bench::iterate(bool in_place, double& time_us, Facts& facts) {
   if (!report.ok()) return report.status();
   time_us = std::chrono::duration<double, std::micro>(end - start).count();
   facts.add(*report);
+  codec_used_ = report->codec;
   return Status();
 }
 
@@ -148,6 +168,7 @@ Result<Outcome> Bench::exchange(const std::vector<double>& times_us, const Facts
   Outcome outcome;
   outcome.times_us = slowest_rank(times_of_all, times_us.size());
   for (const FactsAsArray& one : facts_of_all) outcome.facts += std::bit_cast<Facts>(one);
+  outcome.codec = codec_used_;
   return outcome;
 }
 
@@ -173,10 +194,14 @@ double fraction(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
-// An inexact result was asked for and may have been given: then bits cannot be compared.
-bool is_checked(const Communicator& communicator, const Settings& settings, const Facts& facts) {
-  if (settings.checks == 0) return false;
-  return !settings.lossy() || (!communicator.options().faults.any() && facts.packets_missing == 0);
+// Of the averages: single operations' mean squares may be negative. None: there was no noise, or
+// nothing that could have made any.
+std::optional<double> gradient_to_noise(const Facts& facts) {
+  const aggregate::NoiseEstimate sums{.gradient_mean_square = facts.gradient_mean_squares,
+                                      .loss_variance = facts.noise_variances};
+  const double ratio = sums.ratio();
+  if (facts.noise_reports == 0 || std::isinf(ratio)) return std::nullopt;
+  return ratio;
 }
 
 Side make_side(const Communicator& communicator, const Settings& settings, const Outcome& outcome,
@@ -187,7 +212,9 @@ Side make_side(const Communicator& communicator, const Settings& settings, const
   side.p99_us = percentile(outcome.times_us, 0.99);
   side.algbw_GBps = static_cast<double>(bytes) / side.time_us / 1e3;
   side.busbw_GBps = side.algbw_GBps * bus_factor(settings.operation, communicator.size());
-  if (is_checked(communicator, settings, outcome.facts)) side.wrong = outcome.facts.wrong;
+  const Arrival arrival{.has_faults = communicator.options().faults.any(),
+                        .is_complete = outcome.facts.packets_missing == 0};
+  if (is_checked(settings, arrival)) side.wrong = outcome.facts.wrong;
   side.nmse = fraction(outcome.facts.error_squares, outcome.facts.truth_squares);
   return side;
 }
@@ -207,6 +234,7 @@ Result<Row> measure(Communicator& communicator, const Settings& settings, std::s
   row.redop = reduces(settings.operation) ? to_string(settings.collective.op) : "none";
   row.root = has_root(settings.operation) ? settings.root : -1;
   row.out_of_place = make_side(communicator, settings, *outcome, row.bytes);
+  row.codec_used = to_string(outcome->codec);
   Facts facts = outcome->facts;
   if (has_in_place(settings.operation)) {
     auto in_place = bench.run(/*in_place=*/true);
@@ -217,6 +245,7 @@ Result<Row> measure(Communicator& communicator, const Settings& settings, std::s
   row.loss = fraction(facts.packets_missed_first, facts.packets_expected);
   row.loss_residual = fraction(facts.packets_missing, facts.packets_expected);
   row.late = fraction(facts.packets_late, facts.packets_expected);
+  row.gradient_to_noise = gradient_to_noise(facts);
   return row;
 }
 

@@ -11,11 +11,16 @@ namespace {
 // Contributions never need to be larger; also keeps their squares exact in the sums of Comparison.
 constexpr double kSumMax = 1 << 20;
 
-double exact_integer_max(DataType type, Codec codec) {
-  double exact_max = std::min(kSumMax, integer_max(type));
-  if (codec == Codec::fp16) exact_max = std::min(exact_max, integer_max(DataType::f16));
-  if (codec == Codec::bf16) exact_max = std::min(exact_max, integer_max(DataType::bf16));
-  return exact_max;
+double integer_max_of(Codec codec) {
+  if (codec == Codec::fp16) return integer_max(DataType::f16);
+  if (codec == Codec::bf16) return integer_max(DataType::bf16);
+  return kSumMax;
+}
+
+double exact_integer_max(DataType type, const CollectiveOptions& options) {
+  const CodecOptions spread_codec = options.spread_codec.value_or(options.codec);
+  return std::min({kSumMax, integer_max(type), integer_max_of(options.codec.codec),
+                   integer_max_of(spread_codec.codec)});
 }
 
 // splitmix64's finaliser: neighbouring indices give unrelated values.
@@ -42,11 +47,11 @@ double combine(ReduceOp op, double a, double b) {
 
 }  // namespace
 
-Pattern::Pattern(ReduceOp op, DataType type, Codec codec, int ranks)
-    : op_(op), ranks_(ranks), contributors_(ranks) {
-  double amplitude = exact_integer_max(type, codec);
-  if (op == ReduceOp::sum || op == ReduceOp::avg) {
-    if (op == ReduceOp::avg) scale_ = ranks;  // the sum is then a multiple of the divisor
+Pattern::Pattern(const CollectiveOptions& options, DataType type, int ranks)
+    : op_(options.op), ranks_(ranks), contributors_(ranks) {
+  double amplitude = exact_integer_max(type, options);
+  if (op_ == ReduceOp::sum || op_ == ReduceOp::avg) {
+    if (op_ == ReduceOp::avg) scale_ = ranks;  // the sum is then a multiple of the divisor
     const double sum_max = amplitude / scale_;
     contributors_ = std::min(ranks, static_cast<int>(sum_max));
     amplitude = contributors_ == 0 ? 0 : sum_max / contributors_;

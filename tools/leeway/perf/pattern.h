@@ -1,6 +1,6 @@
 // Test data whose reduction is known exactly: integers keyed by rank and position, small enough
-// that no partial sum is ever rounded, whatever the order of summation, the element type or the
-// codec.
+// that no partial sum is ever rounded, whatever the order of summation and the element type, nor by
+// a codec of 16 bits or more (narrower ones round nearly everything: exactness.h).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace leeway::tools::perf {
 
 class Pattern {
  public:
-  Pattern(ReduceOp op, DataType type, Codec codec, int ranks);
+  // `options`: reduction and codecs.
+  Pattern(const CollectiveOptions& options, DataType type, int ranks);
 
   double contribution(int rank, std::size_t index) const;
   double reduced(std::size_t index) const;  // of all ranks' contributions

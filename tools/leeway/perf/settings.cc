@@ -88,11 +88,26 @@ Status check_counts(const Arguments& arguments) {
   return Status();
 }
 
+// Nothing when it was not given.
+Result<std::optional<CodecOptions>> parse_spread_codec(const Arguments& arguments) {
+  if (arguments.spread_codec.empty()) return std::optional<CodecOptions>();
+  if (arguments.operation != to_string(Operation::all_reduce)) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "--spread-codec is of all_reduce; %s has one half only",
+                         arguments.operation.c_str());
+  }
+  const auto codec = parse_codec(arguments.spread_codec);
+  if (!codec.ok()) return codec.status();
+  return std::optional<CodecOptions>(*codec);
+}
+
 Result<CollectiveOptions> parse_collective(const Arguments& arguments) {
   const auto redop = parse_redop(arguments.redop);
   if (!redop.ok()) return redop.status();
   const auto codec = parse_codec(arguments.codec);
   if (!codec.ok()) return codec.status();
+  const auto spread_codec = parse_spread_codec(arguments);
+  if (!spread_codec.ok()) return spread_codec.status();
   const auto estimator = parse_estimator(arguments.estimator);
   if (!estimator.ok()) return estimator.status();
   const auto delivery = parse_delivery(arguments);
@@ -102,6 +117,7 @@ Result<CollectiveOptions> parse_collective(const Arguments& arguments) {
   CollectiveOptions options;
   options.op = *redop;
   options.codec = *codec;
+  options.spread_codec = *spread_codec;
   options.estimator = *estimator;
   options.delivery = *delivery;
   options.spread = *spread;

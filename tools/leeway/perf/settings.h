@@ -29,6 +29,7 @@ struct Arguments {
   std::string redop = "sum";
   int root = 0;
   std::string codec = "native";
+  std::string spread_codec;  // empty: the same as codec
   std::string delivery = "exact";
   std::string spread = "exact";
   double deadline_ms = 0;  // 0: kExactDeadline or kLossyDeadline
@@ -59,6 +60,8 @@ struct Settings {
     return collective.delivery.kind != Delivery::Kind::exact ||
            collective.spread != Delivery::Kind::exact;
   }
+  // Of the spread half; where there is none, that of the only half.
+  CodecOptions spread_codec() const { return collective.spread_codec.value_or(collective.codec); }
 };
 
 // Refuses, in one line, what has no meaning.

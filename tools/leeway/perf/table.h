@@ -18,7 +18,7 @@ struct Side {
   double algbw_GBps = 0;
   double busbw_GBps = 0;
   std::optional<double> wrong;  // elements whose bits are not the expected ones; none: an inexact
-                                // result was asked for
+                                // result was asked for (exactness.h)
   double nmse = 0;  // sum of squared errors / sum of squared truth, over all ranks and checks
 };
 
@@ -34,6 +34,10 @@ struct Row {
   double loss = 0;           // lost by the network, that is on the first pass
   double loss_residual = 0;  // still missing after repair
   double late = 0;           // arrived too late to be used
+  std::string codec_used;    // what automatic came to
+  // rms of the true reduction over rms noise, of the averages over iterations and ranks; none: no
+  // noise. The ranks' test data are independent and centred: all of it is dispersion.
+  std::optional<double> gradient_to_noise;
 };
 
 // The three lines above the rows, each with a line feed.

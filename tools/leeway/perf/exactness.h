@@ -1,0 +1,22 @@
+// Which results can be compared with the truth bit for bit; of the others the mean error says more.
+#pragma once
+
+#include "leeway/codec.h"
+#include "perf/settings.h"
+
+namespace leeway::tools::perf {
+
+// Whether the integers of a Pattern, small enough for the codec, come through it as they are.
+// Blocks that share a scale, stochastic rounding and rotations may change them.
+bool keeps_integers(const CodecOptions& codec);
+
+// Of all ranks and all calls that were checked.
+struct Arrival {
+  bool has_faults = false;  // injected into the transport
+  bool is_complete = true;  // no packet was missing after repair
+};
+
+// An inexact result that was asked for, and may have been given, is not wrong.
+bool is_checked(const Settings& settings, const Arrival& arrival);
+
+}  // namespace leeway::tools::perf
