@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "launch.h"
 #include "leeway/communicator.h"
+#include "text_file.h"
 #include "train/corpus.h"
 #include "train/model.h"
 #include "train/progress.h"
@@ -32,6 +33,20 @@ using namespace train;  // NOLINT(google-build-using-namespace): this file is th
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
+void add_codec_options(CLI::App& command, Arguments& a) {
+  command
+      .add_option("--codec", a.codec,
+                  "How gradients travel: native, bf16, nvfp4, nvfp4:nearest, mxfp4:floor:rotate, "
+                  "luq:draws=2, sparse:1/2, automatic, ...; `leeway codec list` shows all")
+      ->capture_default_str();
+  command.add_option("--parameter-codec", a.parameter_codec,
+                     "Replica mode: how parameters travel (default: native)");
+  command.add_option("--spread-codec", a.spread_codec,
+                     "Ddp mode: how the averaged gradient travels (default: as --codec)");
+  command.add_flag("--error-feedback", a.error_feedback,
+                   "Add what encoding left out of a gradient to the next one");
+}
+
 void add_network_options(CLI::App& command, Arguments& a) {
   command.add_option("--ranks", a.ranks,
                      "Local processes to start (default 4); not needed under a launcher");
@@ -42,8 +57,7 @@ void add_network_options(CLI::App& command, Arguments& a) {
                      "Fraction of datagrams to lose (default: LEEWAY_FAULT's, else 0.1)");
   command.add_option("--burst", a.burst,
                      "Mean length of loss bursts in packets (default 1: independent losses)");
-  command.add_option("--codec", a.codec, "How gradients travel: native, fp32, fp16, bf16")
-      ->capture_default_str();
+  add_codec_options(command, a);
   command.add_option("--estimator", a.estimator, "How lossy averages are formed")
       ->capture_default_str();
   command.add_option("--delivery", a.delivery, "best_effort, bounded:LOSS or exact")
@@ -66,7 +80,7 @@ void add_training_options(CLI::App& command, Arguments& a) {
                   "Runs with seeds SEED, SEED + 1, ...; mean and spread are reported")
       ->capture_default_str();
   command.add_flag("--twin,!--no-twin", a.twin,
-                   "Also run loss-free and report the change (default: yes)");
+                   "Also run loss-free in float32 and report the change (default: yes)");
   command.add_option("--corpus", a.corpus,
                      "Text to learn (default: what Debian's bible-kjv prints)");
   command.add_option("--batch", a.batch, "Windows a rank and step")->capture_default_str();
@@ -113,23 +127,22 @@ Result<Corpus> load_corpus(const Settings& settings) {
 // One run over a communicator of its own, so that its losses depend on its seed alone and its
 // counts are its own.
 Result<RunResult> run_once(const Settings& settings, const Corpus& corpus, std::uint64_t seed,
-                           bool with_faults) {
-  const auto communicator = Communicator::create(communicator_options(settings, seed, with_faults));
+                           const char* name) {
+  const auto communicator = Communicator::create(communicator_options(settings, seed));
   if (!communicator.ok()) return communicator.status();
   const bool shows = (*communicator)->rank() == 0;
-  const std::string label =
-      std::string(with_faults ? "lossy run" : "loss-free twin") + ", seed " + std::to_string(seed);
+  const std::string label = std::string(name) + ", seed " + std::to_string(seed);
   Progress progress(shows ? stderr : nullptr, label, Progress::is_terminal(stderr));
   return train::train(**communicator, corpus, settings, seed, progress);
 }
 
 Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std::uint64_t seed) {
   SeedOutcome outcome{.seed = seed};
-  auto lossy = run_once(settings, corpus, seed, true);
+  auto lossy = run_once(settings, corpus, seed, "lossy run");
   if (!lossy.ok()) return lossy.status();
   outcome.lossy = *lossy;
   if (!settings.twin) return outcome;
-  auto twin = run_once(settings, corpus, seed, false);
+  auto twin = run_once(loss_free_twin(settings), corpus, seed, "loss-free twin");
   if (!twin.ok()) return twin.status();
   outcome.twin = *twin;
   return outcome;
@@ -144,7 +157,7 @@ void print(const std::string& text) {
 Status publish(const TrainReport& report) {
   print(format_table(report));
   if (report.settings.json_path.empty()) return Status();
-  return write_json(report.settings.json_path, to_json(report));
+  return write_text(report.settings.json_path, to_json(report));
 }
 
 Status run_rank(const Settings& settings, const Corpus& corpus) {

@@ -83,6 +83,37 @@ TEST(Understand, OtherFaultsOfTheEnvironmentMeanNoDefaultLoss) {
   EXPECT_EQ(settings->communicator.faults.loss, 0.0);
 }
 
+TEST(Understand, GradientsAndParametersHaveCodecsOfTheirOwn) {
+  const auto settings = understand_with([](Arguments& a) {
+    a.codec = "nvfp4:nearest";
+    a.parameter_codec = "bf16";
+    a.error_feedback = true;
+  });
+  ASSERT_TRUE(settings.ok()) << settings.status().c_str();
+  EXPECT_EQ(leeway::to_string(settings->reduce.codec), "nvfp4:nearest");
+  EXPECT_FALSE(settings->reduce.spread_codec.has_value());
+  EXPECT_EQ(settings->replica.codec.codec, Codec::bf16);
+  EXPECT_TRUE(settings->error_feedback);
+}
+
+TEST(Understand, ParametersTravelAsTheyAreUnlessToldOtherwise) {
+  const auto settings = understand_with([](Arguments& a) { a.codec = "nvfp4"; });
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->replica.codec.codec, Codec::native);
+  EXPECT_FALSE(settings->error_feedback);
+}
+
+TEST(Understand, SpreadHalfOfDdpMayHaveACodecOfItsOwn) {
+  const auto settings = understand_with([](Arguments& a) {
+    a.mode = "ddp";
+    a.codec = "nvfp4";
+    a.spread_codec = "bf16";
+  });
+  ASSERT_TRUE(settings.ok()) << settings.status().c_str();
+  ASSERT_TRUE(settings->reduce.spread_codec.has_value());
+  EXPECT_EQ(settings->reduce.spread_codec->codec, Codec::bf16);
+}
+
 struct Refusal {
   const char* name;
   std::function<void(Arguments&)> change;
@@ -110,6 +141,26 @@ INSTANTIATE_TEST_SUITE_P(
                 [](Arguments& a) { a.loss = std::numeric_limits<double>::quiet_NaN(); }, "--loss"},
         Refusal{"BurstBelowOne", [](Arguments& a) { a.burst = 0.5; }, "--burst"},
         Refusal{"UnknownCodec", [](Arguments& a) { a.codec = "int3"; }, "int3"},
+        Refusal{"UnknownSettingOfACodec", [](Arguments& a) { a.codec = "nvfp4:odd"; }, "odd"},
+        Refusal{"UnknownParameterCodec", [](Arguments& a) { a.parameter_codec = "int3"; }, "int3"},
+        Refusal{"UnknownSpreadCodec",
+                [](Arguments& a) {
+                  a.mode = "ddp";
+                  a.spread_codec = "int3";
+                },
+                "int3"},
+        Refusal{"AutomaticParameters", [](Arguments& a) { a.parameter_codec = "automatic"; },
+                "--parameter-codec"},
+        Refusal{"ParameterCodecInDdpMode",
+                [](Arguments& a) {
+                  a.mode = "ddp";
+                  a.parameter_codec = "bf16";
+                },
+                "--parameter-codec is of replica mode"},
+        Refusal{"SpreadCodecInReplicaMode", [](Arguments& a) { a.spread_codec = "bf16"; },
+                "--spread-codec is of ddp mode"},
+        Refusal{"FeedbackOfNoError", [](Arguments& a) { a.error_feedback = true; },
+                "--error-feedback"},
         Refusal{"UnknownEstimator", [](Arguments& a) { a.estimator = "hope"; }, "hope"},
         Refusal{"UnknownDelivery", [](Arguments& a) { a.delivery = "soon"; },
                 "unknown delivery 'soon'"},
@@ -131,23 +182,54 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"AgeBeyondAByte", [](Arguments& a) { a.age_max = 256; }, "--age-max 256"}),
     [](const auto& test) { return std::string(test.param.name); });
 
-TEST(CommunicatorOptions, TwinDiffersInItsFaultsOnly) {
+TEST(LossFreeTwin, HasNoFaults) {
   const auto settings = understand_with([](Arguments& a) { a.loss = 0.2; });
   ASSERT_TRUE(settings.ok());
-  const Options lossy = communicator_options(*settings, 5, true);
-  const Options twin = communicator_options(*settings, 5, false);
+  const Options lossy = communicator_options(*settings, 5);
+  const Options twin = communicator_options(loss_free_twin(*settings), 5);
   EXPECT_EQ(lossy.faults.loss, 0.2);
   EXPECT_FALSE(twin.faults.any());
   EXPECT_EQ(lossy.faults.seed, 5u);
   EXPECT_EQ(lossy.seed, twin.seed);
   EXPECT_EQ(lossy.datagram_bytes, twin.datagram_bytes);
+  EXPECT_NE(lossy.communicator_name, twin.communicator_name);
+}
+
+TEST(LossFreeTwin, SendsEveryFloatAsItIs) {
+  const auto replica = understand_with([](Arguments& a) {
+    a.codec = "nvfp4";
+    a.parameter_codec = "bf16";
+    a.error_feedback = true;
+  });
+  ASSERT_TRUE(replica.ok());
+  const Settings twin = loss_free_twin(*replica);
+  EXPECT_EQ(twin.reduce.codec, Codec::native);
+  EXPECT_EQ(twin.replica.codec, Codec::native);
+  EXPECT_FALSE(twin.error_feedback);
+
+  const auto ddp = understand_with([](Arguments& a) {
+    a.mode = "ddp";
+    a.spread_codec = "fp8_e4m3";
+  });
+  ASSERT_TRUE(ddp.ok());
+  EXPECT_FALSE(loss_free_twin(*ddp).reduce.spread_codec.has_value());
+}
+
+TEST(LossFreeTwin, DoesTheSameJob) {
+  const auto settings = understand_with([](Arguments& a) { a.steps = 77; });
+  ASSERT_TRUE(settings.ok());
+  const Settings twin = loss_free_twin(*settings);
+  EXPECT_EQ(twin.steps, 77u);
+  EXPECT_EQ(twin.reduce.estimator, settings->reduce.estimator);
+  EXPECT_EQ(twin.reduce.delivery.kind, settings->reduce.delivery.kind);
+  EXPECT_EQ(twin.replica.age_max, settings->replica.age_max);
 }
 
 TEST(CommunicatorOptions, EachSeedLosesOtherPackets) {
   const auto settings = understand(Arguments{}, Options{});
   ASSERT_TRUE(settings.ok());
-  EXPECT_NE(communicator_options(*settings, 1, true).faults.seed,
-            communicator_options(*settings, 2, true).faults.seed);
+  EXPECT_NE(communicator_options(*settings, 1).faults.seed,
+            communicator_options(*settings, 2).faults.seed);
 }
 
 }  // namespace

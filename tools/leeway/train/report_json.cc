@@ -1,7 +1,4 @@
 // The JSON of `leeway train`.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "train/report_columns.h"
@@ -10,25 +7,45 @@
 namespace leeway::tools::train {
 namespace {
 
+// Null where nothing was measured; the ratio also where there is no noise.
+void add_noise(const std::optional<aggregate::NoiseEstimate>& noise, nlohmann::json& json) {
+  for (const char* name : {"gradient_to_noise", "gradient_rms", "quantisation_rms", "loss_rms"})
+    json[name] = nullptr;
+  if (!noise) return;
+  if (const auto ratio = gradient_to_noise(noise)) json["gradient_to_noise"] = *ratio;
+  json["gradient_rms"] = rms(noise->gradient_mean_square);
+  json["quantisation_rms"] = rms(noise->quantisation_variance);
+  json["loss_rms"] = rms(noise->loss_variance);
+}
+
+nlohmann::json codec_steps_json(const std::vector<CodecSteps>& codecs) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const CodecSteps& used : codecs) json[leeway::to_string(used.codec)] = used.steps;
+  return json;
+}
+
 nlohmann::json run_json(const RunResult& run) {
   const DriftSummary drift = drift_of(run);
-  return {{"perplexity", run.perplexity},
-          {"loss_observed", run.loss_observed},
-          {"bytes_sent", run.bytes_sent},
-          {"elements_untouched", run.elements_untouched},
-          {"deadline_cuts", run.deadline_cuts},
-          {"step_ms_p50", run.step_ms_p50},
-          {"step_ms_p99", run.step_ms_p99},
-          {"seconds", run.seconds},
-          {"drift_measured", drift.pair_measured},
-          {"drift_predicted", drift.pair_predicted},
-          {"drift_predicted_from_gaps", drift.pair_predicted_gap},
-          {"drift_owner_measured", drift.owner_measured},
-          {"drift_owner_predicted", drift.owner_predicted},
-          {"age_mean", drift.age_mean},
-          {"age_max_seen", drift.age_max_seen},
-          {"age_shares", drift.age_shares},
-          {"blocks_refreshed", drift.blocks_refreshed}};
+  nlohmann::json json{{"perplexity", run.perplexity},
+                      {"loss_observed", run.loss_observed},
+                      {"bytes_sent", run.bytes_sent},
+                      {"elements_untouched", run.elements_untouched},
+                      {"deadline_cuts", run.deadline_cuts},
+                      {"step_ms_p50", run.step_ms_p50},
+                      {"step_ms_p99", run.step_ms_p99},
+                      {"seconds", run.seconds},
+                      {"drift_measured", drift.pair_measured},
+                      {"drift_predicted", drift.pair_predicted},
+                      {"drift_predicted_from_gaps", drift.pair_predicted_gap},
+                      {"drift_owner_measured", drift.owner_measured},
+                      {"drift_owner_predicted", drift.owner_predicted},
+                      {"age_mean", drift.age_mean},
+                      {"age_max_seen", drift.age_max_seen},
+                      {"age_shares", drift.age_shares},
+                      {"blocks_refreshed", drift.blocks_refreshed},
+                      {"codec_steps", codec_steps_json(run.codecs)}};
+  add_noise(run.noise, json);
+  return json;
 }
 
 nlohmann::json outcome_json(const SeedOutcome& outcome) {
@@ -43,6 +60,20 @@ nlohmann::json outcome_json(const SeedOutcome& outcome) {
   return json;
 }
 
+// Of the half that the mode does not have: null.
+void add_codecs(const Settings& settings, nlohmann::json& json) {
+  const CollectiveOptions& reduce = settings.reduce;
+  json["codec"] = leeway::to_string(reduce.codec);
+  json["error_feedback"] = settings.error_feedback;
+  json["parameter_codec"] = nullptr;
+  json["spread_codec"] = nullptr;
+  if (settings.mode == Mode::replica) {
+    json["parameter_codec"] = leeway::to_string(settings.replica.codec);
+  } else {
+    json["spread_codec"] = leeway::to_string(reduce.spread_codec.value_or(reduce.codec));
+  }
+}
+
 nlohmann::json settings_json(const TrainReport& report) {
   const Settings& settings = report.settings;
   return {{"ranks", report.ranks},
@@ -52,7 +83,6 @@ nlohmann::json settings_json(const TrainReport& report) {
           {"seed", settings.seed},
           {"loss_injected", settings.communicator.faults.loss},
           {"burst", settings.communicator.faults.burst},
-          {"codec", leeway::to_string(settings.reduce.codec)},
           {"estimator", leeway::to_string(settings.reduce.estimator)},
           {"delivery", leeway::to_string(settings.reduce.delivery.kind)},
           {"corpus", report.corpus},
@@ -87,6 +117,7 @@ void add_change(const TrainReport& report, nlohmann::json& json) {
 
 std::string to_json(const TrainReport& report) {
   nlohmann::json json = settings_json(report);
+  add_codecs(report.settings, json);
   const auto average = [&](const char* name, const Field& field) {
     json[name] = mean(of_lossy(report, field));
   };
@@ -100,20 +131,11 @@ std::string to_json(const TrainReport& report) {
   average("step_ms_p50", [](const RunResult& r) { return r.step_ms_p50; });
   average("step_ms_p99", [](const RunResult& r) { return r.step_ms_p99; });
   json["age_max_seen"] = static_cast<std::uint32_t>(largest(of_lossy(report, age_max_seen)));
+  add_noise(noise_of_lossy(report), json);
   add_change(report, json);
   json["runs"] = nlohmann::json::array();
   for (const SeedOutcome& outcome : report.outcomes) json["runs"].push_back(outcome_json(outcome));
   return json.dump(2) + "\n";
-}
-
-Status write_json(const std::string& path, const std::string& json) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
-  const bool written =
-      file != nullptr && std::fwrite(json.data(), 1, json.size(), file) == json.size();
-  const bool closed = file == nullptr || file == stdout || std::fclose(file) == 0;
-  if (written && closed) return Status();
-  return Status::error(StatusCode::kUnavailable, "cannot write %s: %s", path.c_str(),
-                       std::strerror(errno));
 }
 
 }  // namespace leeway::tools::train

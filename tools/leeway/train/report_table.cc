@@ -5,12 +5,12 @@
 #include <cstdio>
 
 #include "train/report_columns.h"
+#include "train/report_lines.h"
 #include "train/train_report.h"
 
 namespace leeway::tools::train {
-namespace {
 
-[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...) {
+std::string format(const char* pattern, ...) {
   std::array<char, 512> text{};
   va_list arguments;
   va_start(arguments, pattern);
@@ -22,6 +22,8 @@ namespace {
 std::string row(const char* name, const std::string& lossy, const std::string& twin) {
   return format("  %-34s %16s %16s\n", name, lossy.c_str(), twin.c_str());
 }
+
+namespace {
 
 // The same number of both runs, scaled for people.
 std::string row_of(const TrainReport& report, const char* name, const char* pattern,
@@ -49,15 +51,15 @@ std::string change_line(const TrainReport& report) {
 std::string drift_rows(const TrainReport& report) {
   if (report.settings.mode != Mode::replica) return "";
   // Root mean squares: in the parameters' own unit, and comparable with a learning rate.
-  const auto rms = [&](const char* name, double DriftSummary::*member) {
+  const auto rms_row = [&](const char* name, double DriftSummary::*member) {
     return row_of(report, name, "%.3g",
-                  [=](const RunResult& run) { return std::sqrt(drift_of(run).*member); });
+                  [=](const RunResult& run) { return rms(drift_of(run).*member); });
   };
-  std::string text = rms("drift between replicas, rms", &DriftSummary::pair_measured) +
-                     rms("  predicted from optimizer steps", &DriftSummary::pair_predicted) +
-                     rms("  predicted from gaps", &DriftSummary::pair_predicted_gap) +
-                     rms("drift from the owner, rms", &DriftSummary::owner_measured) +
-                     rms("  predicted from optimizer steps", &DriftSummary::owner_predicted);
+  std::string text = rms_row("drift between replicas, rms", &DriftSummary::pair_measured) +
+                     rms_row("  predicted from optimizer steps", &DriftSummary::pair_predicted) +
+                     rms_row("  predicted from gaps", &DriftSummary::pair_predicted_gap) +
+                     rms_row("drift from the owner, rms", &DriftSummary::owner_measured) +
+                     rms_row("  predicted from optimizer steps", &DriftSummary::owner_predicted);
   text += row_of(report, "mean age of a parameter, steps", "%.4f",
                  [](const RunResult& run) { return drift_of(run).age_mean; });
   const auto oldest = [](const std::vector<double>& ages) {
@@ -78,18 +80,32 @@ std::string age_line(const TrainReport& report) {
   return ages.empty() ? "" : "ages of parameters in the lossy run:" + ages + "\n";
 }
 
+// How the two halves of a step travel, a line each.
+std::string format_halves(const Settings& settings) {
+  const CollectiveOptions& reduce = settings.reduce;
+  std::string text = format(
+      "gradients: codec %s%s, %s, estimator %s\n", leeway::to_string(reduce.codec).c_str(),
+      settings.error_feedback ? " with error feedback" : "",
+      leeway::to_string(reduce.delivery.kind).data(), leeway::to_string(reduce.estimator).data());
+  if (settings.mode == Mode::replica) {
+    return text + format("parameters: codec %s, %s\n",
+                         leeway::to_string(settings.replica.codec).c_str(),
+                         leeway::to_string(settings.replica.delivery).data());
+  }
+  return text + format("their average: codec %s, %s\n",
+                       leeway::to_string(reduce.spread_codec.value_or(reduce.codec)).c_str(),
+                       leeway::to_string(reduce.spread).data());
+}
+
 }  // namespace
 
 std::string format_header(const TrainReport& report, const Corpus& corpus) {
   const Settings& settings = report.settings;
-  return format(
-             "leeway train: %d rank%s, %s mode, %llu steps of %d x %d characters a rank, %s, "
-             "estimator %s\n",
-             report.ranks, report.ranks == 1 ? "" : "s", to_string(settings.mode),
-             static_cast<unsigned long long>(settings.steps), settings.batch, settings.context,
-             leeway::to_string(settings.reduce.delivery.kind).data(),
-             leeway::to_string(settings.reduce.estimator).data()) +
-         format("corpus %s: %zu characters for training, %zu for validation, %d distinct\n",
+  return format("leeway train: %d rank%s, %s mode, %llu steps of %d x %d characters a rank\n",
+                report.ranks, report.ranks == 1 ? "" : "s", to_string(settings.mode),
+                static_cast<unsigned long long>(settings.steps), settings.batch, settings.context) +
+         format_halves(settings) +
+         format("corpus %s: %zu characters to learn, %zu to validate, %d distinct\n",
                 report.corpus.c_str(), corpus.training().size(), corpus.validation().size(),
                 corpus.vocabulary());
 }
@@ -121,8 +137,8 @@ std::string format_table(const TrainReport& report) {
   text += row_of(report, "step time, 99th percentile, ms", "%.2f",
                  [](const RunResult& r) { return r.step_ms_p99; });
   text += row_of(report, "training time, s", "%.1f", [](const RunResult& r) { return r.seconds; });
-  text += drift_rows(report);
-  return text + change_line(report) + age_line(report) +
+  text += noise_rows(report) + codec_rows(report) + drift_rows(report);
+  return text + change_line(report) + noise_warning(report) + age_line(report) +
          format("for comparison, a model of character pairs: perplexity %.2f\n",
                 report.bigram_perplexity);
 }

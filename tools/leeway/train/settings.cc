@@ -87,9 +87,34 @@ Result<Delivery> parse_delivery(std::string_view text, Duration deadline) {
       static_cast<int>(text.size()), text.data());
 }
 
+// Every mode has one half of its own beside the reduction.
+Status check_halves(const Arguments& a, Mode mode) {
+  if (mode == Mode::ddp && !a.parameter_codec.empty()) {
+    return refuse(
+        "--parameter-codec is of replica mode; the spread half of ddp has --spread-codec");
+  }
+  if (mode == Mode::replica && !a.spread_codec.empty()) {
+    return refuse("--spread-codec is of ddp mode; parameter broadcasts have --parameter-codec");
+  }
+  return Status();
+}
+
+Result<std::optional<CodecOptions>> parse_spread_codec(const Arguments& a) {
+  if (a.spread_codec.empty()) return std::optional<CodecOptions>();
+  const auto codec = parse_codec(a.spread_codec);
+  if (!codec.ok()) return codec.status();
+  return std::optional<CodecOptions>(*codec);
+}
+
 Result<CollectiveOptions> parse_reduce(const Arguments& a) {
   const auto codec = parse_codec(a.codec);
   if (!codec.ok()) return codec.status();
+  if (a.error_feedback && codec->codec == Codec::native) {
+    return refuse(
+        "--error-feedback makes up for what encoding leaves out; codec native leaves out nothing");
+  }
+  const auto spread_codec = parse_spread_codec(a);
+  if (!spread_codec.ok()) return spread_codec.status();
   const auto estimator = parse_estimator(a.estimator);
   if (!estimator.ok()) return estimator.status();
   const auto deadline = std::chrono::duration_cast<Duration>(
@@ -101,12 +126,26 @@ Result<CollectiveOptions> parse_reduce(const Arguments& a) {
   options.delivery = *delivery;
   options.spread = Delivery::Kind::exact;
   options.codec = *codec;
+  options.spread_codec = *spread_codec;
   options.estimator = *estimator;
   return options;
 }
 
-ReplicaOptions replica_options(const Arguments& a, const Delivery& delivery) {
+Result<CodecOptions> parse_parameter_codec(const Arguments& a) {
+  if (a.parameter_codec.empty()) return CodecOptions();
+  auto codec = parse_codec(a.parameter_codec);
+  if (codec.ok() && codec->codec == Codec::automatic) {
+    return refuse(
+        "--parameter-codec automatic: it judges gradients; parameters need a fixed codec");
+  }
+  return codec;
+}
+
+Result<ReplicaOptions> replica_options(const Arguments& a, const Delivery& delivery) {
+  const auto codec = parse_parameter_codec(a);
+  if (!codec.ok()) return codec.status();
   ReplicaOptions options;
+  options.codec = *codec;
   options.age_max = static_cast<std::uint32_t>(a.age_max);
   // A stale value is repaired by the next broadcast, not by a request: the lossy classes are one
   // here.
@@ -125,6 +164,7 @@ Options with_faults_of(const Arguments& a, Options options) {
   }
   if (a.burst) faults.burst = *a.burst;
   options.datagram_bytes = a.datagram_bytes;
+  options.communicator_name = "train";
   return options;
 }
 
@@ -139,8 +179,11 @@ Result<Settings> understand(const Arguments& arguments, const Options& environme
   if (const Status status = check_schedule(arguments); !status.ok()) return status;
   const auto mode = parse_mode(arguments.mode);
   if (!mode.ok()) return mode.status();
+  if (const Status status = check_halves(arguments, *mode); !status.ok()) return status;
   const auto reduce = parse_reduce(arguments);
   if (!reduce.ok()) return reduce.status();
+  const auto replica = replica_options(arguments, reduce->delivery);
+  if (!replica.ok()) return replica.status();
 
   Settings settings;
   settings.mode = *mode;
@@ -156,18 +199,28 @@ Result<Settings> understand(const Arguments& arguments, const Options& environme
   settings.heads = arguments.width / kHeadWidth;
   settings.learning_rate = arguments.learning_rate;
   settings.reduce = *reduce;
-  settings.replica = replica_options(arguments, reduce->delivery);
+  settings.error_feedback = arguments.error_feedback;
+  settings.replica = *replica;
   settings.communicator = with_faults_of(arguments, environment);
   settings.json_path = arguments.json_path;
   return settings;
 }
 
-Options communicator_options(const Settings& settings, std::uint64_t seed, bool with_faults) {
+Settings loss_free_twin(const Settings& settings) {
+  Settings twin = settings;
+  twin.communicator.faults = FaultOptions{};
+  twin.communicator.communicator_name = "twin";
+  twin.reduce.codec = Codec::native;
+  twin.reduce.spread_codec.reset();
+  twin.error_feedback = false;
+  twin.replica.codec = Codec::native;
+  return twin;
+}
+
+Options communicator_options(const Settings& settings, std::uint64_t seed) {
   Options options = settings.communicator;
   options.seed = seed;
   options.faults.seed = seed;
-  if (!with_faults) options.faults = FaultOptions{};
-  options.communicator_name = with_faults ? "train" : "twin";
   return options;
 }
 

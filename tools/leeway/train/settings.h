@@ -32,7 +32,10 @@ struct Arguments {
   std::optional<double>
       loss;  // not given: LEEWAY_FAULT's, or kLossDefault when that is not set either
   std::optional<double> burst;
-  std::string codec = "native";
+  std::string codec = "native";  // of gradients
+  std::string parameter_codec;   // replica mode; empty: native
+  std::string spread_codec;      // ddp mode; empty: the same as codec
+  bool error_feedback = false;
   std::string estimator = "ratio";
   std::string delivery = "best_effort";
   double deadline_ms = 5000;
@@ -65,17 +68,21 @@ struct Settings {
   int width = 0;
   int heads = 0;
   double learning_rate = 0;
-  CollectiveOptions reduce;  // of the gradients
-  ReplicaOptions replica;    // of the parameters, in replica mode
-  Options communicator;      // the environment's with the command line's on top; faults as injected
-                             // into the lossy run
+  CollectiveOptions reduce;     // of the gradients
+  bool error_feedback = false;  // CollectiveOptions::residual, kept over the steps of a run
+  ReplicaOptions replica;       // of the parameters, in replica mode
+  Options communicator;  // the environment's with the command line's on top; faults as injected
+                         // into the lossy run
   std::string json_path;
 };
 
 // Refuses, in one line, what has no meaning. `environment` is Options::from_environment().
 Result<Settings> understand(const Arguments& arguments, const Options& environment);
 
-// Of one run. The twin differs in nothing but its faults.
-Options communicator_options(const Settings& settings, std::uint64_t seed, bool with_faults);
+// The same job without what costs accuracy on the network: no faults, and every float as it is.
+Settings loss_free_twin(const Settings& settings);
+
+// Of the run with this seed, which its losses depend on too.
+Options communicator_options(const Settings& settings, std::uint64_t seed);
 
 }  // namespace leeway::tools::train

@@ -54,6 +54,51 @@ double largest(const std::vector<double>& values) {
   return spread_of(values).max;
 }
 
+namespace {
+
+std::optional<aggregate::NoiseEstimate> mean_noise(const std::vector<RunResult>& runs) {
+  aggregate::NoiseEstimate sum;
+  double count = 0;
+  for (const RunResult& run : runs) {
+    if (!run.noise) continue;
+    ++count;
+    sum.gradient_mean_square += run.noise->gradient_mean_square;
+    sum.dispersion += run.noise->dispersion;
+    sum.quantisation_variance += run.noise->quantisation_variance;
+    sum.loss_variance += run.noise->loss_variance;
+  }
+  if (count == 0) return std::nullopt;
+  return aggregate::NoiseEstimate{.gradient_mean_square = sum.gradient_mean_square / count,
+                                  .dispersion = sum.dispersion / count,
+                                  .quantisation_variance = sum.quantisation_variance / count,
+                                  .loss_variance = sum.loss_variance / count};
+}
+
+}  // namespace
+
+std::optional<aggregate::NoiseEstimate> noise_of_lossy(const TrainReport& report) {
+  std::vector<RunResult> runs;
+  for (const SeedOutcome& outcome : report.outcomes) runs.push_back(outcome.lossy);
+  return mean_noise(runs);
+}
+
+std::optional<aggregate::NoiseEstimate> noise_of_twin(const TrainReport& report) {
+  std::vector<RunResult> runs;
+  for (const SeedOutcome& outcome : report.outcomes) {
+    if (outcome.twin) runs.push_back(*outcome.twin);
+  }
+  return mean_noise(runs);
+}
+
+std::optional<double> gradient_to_noise(const std::optional<aggregate::NoiseEstimate>& noise) {
+  if (!noise || std::isinf(noise->ratio())) return std::nullopt;
+  return noise->ratio();
+}
+
+double rms(double mean_square) {
+  return std::sqrt(std::max(0.0, mean_square));
+}
+
 DriftSummary drift_of(const RunResult& run) {
   return run.drift.value_or(DriftSummary{});
 }

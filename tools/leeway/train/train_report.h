@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "leeway/status.h"
 #include "train/corpus.h"
 #include "train/settings.h"
 #include "train/trainer.h"
@@ -50,8 +49,5 @@ std::string format_table(const TrainReport& report);
 // step_ms_p99 too), and `runs` has them one by one. Fields that compare with a twin are null when
 // there was none.
 std::string to_json(const TrainReport& report);
-
-// "-" is standard output.
-Status write_json(const std::string& path, const std::string& json);
 
 }  // namespace leeway::tools::train

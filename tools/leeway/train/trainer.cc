@@ -133,8 +133,10 @@ Result<RunResult> train(Communicator& communicator, const Corpus& corpus, const 
   const auto score = validation_perplexity(communicator, model, corpus.validation(), window);
   if (!score.ok()) return score.status();
   result.perplexity = *score;
-  const Status summed =
-      sum_over_group(communicator, (*parallel)->traffic(), (*parallel)->drift(), result);
+  const DataParallel& job = **parallel;
+  result.codecs = job.codecs().used();
+  const RankFigures figures{job.traffic(), job.noise().mean(), job.drift()};
+  const Status summed = sum_over_group(communicator, figures, result);
   if (!summed.ok()) return summed;
   return result;
 }

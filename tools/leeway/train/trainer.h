@@ -4,9 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "aggregate/noise.h"
 #include "leeway/communicator.h"
 #include "leeway/replica.h"
+#include "train/codec_log.h"
 #include "train/corpus.h"
 #include "train/progress.h"
 #include "train/settings.h"
@@ -43,6 +46,10 @@ struct RunResult {
   double step_ms_p99 = 0;
   double seconds = 0;                 // training alone
   std::optional<DriftSummary> drift;  // replica mode
+  // Of the reductions, over the last NoiseLog::kMemorySteps or so; means over ranks. None: nothing
+  // could make noise.
+  std::optional<aggregate::NoiseEstimate> noise;
+  std::vector<CodecSteps> codecs;  // of the reductions
 };
 
 // Fails when the ranks do not hold the same corpus or the same settings, when the loss is no longer

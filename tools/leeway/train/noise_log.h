@@ -1,0 +1,31 @@
+// The gradient against its noise, averaged over the last hundred steps or so of a run.
+//
+// A single step's |gradient|^2 is a small difference of large numbers and may come out negative;
+// the ratio of averages means something where the average of ratios does not.
+#pragma once
+
+#include <optional>
+
+#include "aggregate/noise.h"
+#include "leeway/report.h"
+
+namespace leeway::tools::train {
+
+class NoiseLog {
+ public:
+  // Steps after which a report counts 1/e: ratios move with the learning rate, over hundreds.
+  static constexpr double kMemorySteps = 100.0;
+
+  // Leaves out what was not measured, and what is not finite: it would stay in the average for
+  // good.
+  void add(const NoiseReport& report);
+
+  // Nothing before the first report that counts. `gain` is 1: reports do not have it.
+  std::optional<aggregate::NoiseEstimate> mean() const;
+
+ private:
+  double weight_ = 0.0;  // sum of the weights of all reports so far
+  aggregate::NoiseEstimate sums_{};
+};
+
+}  // namespace leeway::tools::train

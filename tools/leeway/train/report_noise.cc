@@ -1,0 +1,83 @@
+// What the report says about noise on gradients, and about the codecs that were chosen for it.
+#include <algorithm>
+#include <cmath>
+
+#include "train/report_columns.h"
+#include "train/report_lines.h"
+
+namespace leeway::tools::train {
+namespace {
+
+using aggregate::NoiseEstimate;
+using MeanSquare = std::function<double(const NoiseEstimate&)>;
+
+constexpr const char* kNothing = "-";
+
+std::string ratio_text(const std::optional<NoiseEstimate>& noise) {
+  const auto ratio = gradient_to_noise(noise);
+  return ratio ? format("%.3f", *ratio) : kNothing;
+}
+
+std::string rms_text(const std::optional<NoiseEstimate>& noise, const MeanSquare& mean_square) {
+  return noise ? format("%.3g", rms(mean_square(*noise))) : kNothing;
+}
+
+// Of all lossy runs together, in the order of their first use.
+std::vector<CodecSteps> codecs_of_all_seeds(const TrainReport& report) {
+  std::vector<CodecSteps> all;
+  for (const SeedOutcome& outcome : report.outcomes) {
+    for (const CodecSteps& used : outcome.lossy.codecs) {
+      const auto known = std::find_if(all.begin(), all.end(), [&](const CodecSteps& other) {
+        return other.codec == used.codec;
+      });
+      if (known == all.end()) {
+        all.push_back(used);
+      } else {
+        known->steps += used.steps;
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string noise_rows(const TrainReport& report) {
+  const auto lossy = noise_of_lossy(report);
+  const auto twin = noise_of_twin(report);
+  const auto part = [&](const char* name, const MeanSquare& mean_square) {
+    return row(name, rms_text(lossy, mean_square), rms_text(twin, mean_square));
+  };
+  return row("gradient / noise, rms", ratio_text(lossy), ratio_text(twin)) +
+         part("  gradient", [](const NoiseEstimate& n) { return n.gradient_mean_square; }) +
+         part("  noise of quantisation",
+              [](const NoiseEstimate& n) { return n.quantisation_variance; }) +
+         part("  noise of packet loss", [](const NoiseEstimate& n) { return n.loss_variance; });
+}
+
+std::string codec_rows(const TrainReport& report) {
+  if (report.settings.reduce.codec.codec != Codec::automatic) return "";
+  const auto seeds = static_cast<double>(report.outcomes.size());
+  std::string text;
+  for (const CodecSteps& used : codecs_of_all_seeds(report)) {
+    const std::string name = "steps with " + to_string(used.codec);
+    text += row(name.c_str(), format("%.4g", static_cast<double>(used.steps) / seeds), kNothing);
+  }
+  return text;
+}
+
+std::string noise_warning(const TrainReport& report) {
+  const auto noise = noise_of_lossy(report);
+  const auto ratio = gradient_to_noise(noise);
+  if (!ratio || *ratio >= aggregate::kCriticalRatio) return "";
+  const bool mostly_loss = noise->loss_variance > noise->quantisation_variance;
+  return format(
+      "\nwarning: at the end gradient / noise was %.2f, below sqrt(3): a step makes %.0f %%\n"
+      "of the progress that the exact gradient would make (arXiv 2505.19115). Most of\n"
+      "the noise is of %s. More bits: a wider --codec, or automatic. More\n"
+      "reliability: --delivery bounded:LOSS.\n",
+      *ratio, 100.0 * aggregate::step_progress(*ratio),
+      mostly_loss ? "packet loss" : "quantisation");
+}
+
+}  // namespace leeway::tools::train
