@@ -19,6 +19,7 @@
 #include "codec/minifloat.h"
 #include "codec/random_bytes.h"
 #include "codec/sampling.h"
+#include "codec/sparse_kernels.h"
 
 namespace leeway::codec {
 namespace {
@@ -35,16 +36,27 @@ struct Selection {
   std::size_t count = 0;
 };
 
-// Groups that share one draw of 128 random bits, a word each. Every group thus has a word of its own, found
-// from its place in the tensor: with e its first element, word e % 16 / group % 4 of draw
-// e % 16 / group / 4 of the 16-element block e / 16.
-template <std::size_t kGroup>
-inline constexpr std::size_t kGroupsPerDraw = std::clamp<std::size_t>(16 / kGroup, 1, 4);
+// Random bits of a stretch of elements: their rounding bytes, and a word for each group of them. With e the
+// first element of a group in the tensor, its word is number e % 16 / group % 4 of draw e % 16 / group / 4 of
+// the 16-element block e / 16: a word of its own for every group.
+constexpr std::size_t kStretch = 256;  // elements; a multiple of every group and block
 
-PhiloxCounter sampling_words(const Place& place, std::uint64_t element, std::size_t draw_elements) {
-  const auto draw = static_cast<std::uint32_t>(element % kRandomBlockElements / draw_elements);
-  return philox<10>(random_counter(place, kSamplingStream, element / kRandomBlockElements, draw),
-                    philox_key(place.seed));
+struct Draws {
+  alignas(64) std::array<std::uint8_t, kStretch> rounding;
+  alignas(64) std::array<std::array<std::uint8_t, kStretch>, 2> sampling;
+
+  std::uint32_t word(std::size_t draw, std::size_t index) const {
+    std::uint32_t word = 0;
+    std::memcpy(&word, &sampling[draw][4 * index], sizeof(word));
+    return word;
+  }
+};
+
+// Offset at which the group's sample starts; `at` is its first element in the stretch.
+template <std::size_t kGroup>
+std::uint32_t sampling_offset(const Draws& draws, std::size_t at) {
+  const std::size_t index = at % kRandomBlockElements / kGroup;
+  return draws.word(index / 4, at / kRandomBlockElements * 4 + index % 4) >> (32 - kSamplingBits);
 }
 
 // Appends the kept elements of the group that starts at `first` of the packet. `random` belongs to its
@@ -70,39 +82,46 @@ void select_group(const std::array<float, kGroup>& group, std::uint32_t kept, st
 }
 
 template <std::size_t kGroup>
-void select(std::span<const float> in, std::uint32_t kept, const Place& place, const std::uint8_t* random,
-            Selection& selection) {
-  constexpr std::size_t kDrawElements = kGroupsPerDraw<kGroup> * kGroup;
-  PhiloxCounter words{};
-  for (std::size_t first = 0; first < in.size(); first += kGroup) {
-    if (first % kDrawElements == 0) words = sampling_words(place, place.first_element + first, kDrawElements);
+void select_stretch(std::span<const float> in, std::uint32_t kept, std::size_t first, const Draws& draws,
+                    Selection& selection) {
+  for (std::size_t at = 0; at < in.size(); at += kGroup) {
     std::array<float, kGroup> group{};
-    if (in.size() - first >= kGroup) {
-      std::memcpy(group.data(), in.data() + first, sizeof(group));
+    if (in.size() - at >= kGroup) {
+      std::memcpy(group.data(), in.data() + at, sizeof(group));
     } else {
-      std::copy(in.begin() + static_cast<std::ptrdiff_t>(first), in.end(), group.begin());
+      std::copy(in.begin() + static_cast<std::ptrdiff_t>(at), in.end(), group.begin());
     }
-    const std::uint32_t offset = words[first % kDrawElements / kGroup] >> (32 - kSamplingBits);
-    select_group(group, kept, offset, first, random + first, selection);
+    select_group(group, kept, sampling_offset<kGroup>(draws, at), first + at, &draws.rounding[at], selection);
   }
 }
 
-void select(const Format& format, std::span<const float> in, const Place& place, const std::uint8_t* random,
-            Selection& selection) {
+template <std::size_t kGroup>
+void select(std::span<const float> in, std::uint32_t kept, const Place& place, Selection& selection) {
+  for (std::size_t first = 0; first < in.size(); first += kStretch) {
+    const std::uint64_t block = (place.first_element + first) / kRandomBlockElements;
+    Draws draws;
+    draw_blocks(place, kRoundingStream, 0, block, draws.rounding);
+    draw_blocks(place, kSamplingStream, 0, block, draws.sampling[0]);
+    if (kGroup == 2) draw_blocks(place, kSamplingStream, 1, block, draws.sampling[1]);
+    select_stretch<kGroup>(in.subspan(first, std::min(kStretch, in.size() - first)), kept, first, draws, selection);
+  }
+}
+
+void select(const Format& format, std::span<const float> in, const Place& place, Selection& selection) {
   const std::uint32_t kept = format.options.kept;
   switch (format.options.group) {
     case 2:
-      return select<2>(in, kept, place, random, selection);
+      return select<2>(in, kept, place, selection);
     case 4:
-      return select<4>(in, kept, place, random, selection);
+      return select<4>(in, kept, place, selection);
     case 8:
-      return select<8>(in, kept, place, random, selection);
+      return select<8>(in, kept, place, selection);
     case 16:
-      return select<16>(in, kept, place, random, selection);
+      return select<16>(in, kept, place, selection);
     case 32:
-      return select<32>(in, kept, place, random, selection);
+      return select<32>(in, kept, place, selection);
     default:
-      return select<256>(in, kept, place, random, selection);
+      return select<256>(in, kept, place, selection);
   }
 }
 
@@ -125,17 +144,17 @@ float scale_for(std::uint32_t largest_sent) {
 
 void write_blocks(const Format& format, const Selection& selection, std::size_t blocks, float scale,
                   std::byte* out) {
+  std::array<std::byte, kPacketElementsMax> codes;
+  round_to_e4m3(std::span(selection.sent).first(selection.count), scale, selection.random.data(), codes.data());
   const std::size_t words = format.block_elements / kWordElements;
-  std::size_t next = 0;
+  const std::byte* next = codes.data();
   for (std::size_t block = 0; block < blocks; ++block, out += format.block_bytes) {
-    std::size_t count = 0;
     const std::uint32_t* const bitmap = &selection.bitmap[block * words];
+    std::memcpy(out, bitmap, words * sizeof(*bitmap));
+    std::size_t count = 0;
     for (std::size_t w = 0; w < words; ++w) count += static_cast<std::size_t>(std::popcount(bitmap[w]));
-    std::memcpy(out, bitmap, words * sizeof(std::uint32_t));
-    std::byte* const codes = out + words * sizeof(std::uint32_t);
-    for (std::size_t i = 0; i < count; ++i, ++next) {
-      codes[i] = static_cast<std::byte>(encode_stochastic(kE4M3, selection.sent[next] / scale, selection.random[next]));
-    }
+    std::memcpy(out + words * sizeof(*bitmap), next, count);
+    next += count;
   }
 }
 
@@ -172,14 +191,9 @@ void encode_sparse(const Format& format, std::span<const float> in, const Place&
   if (largest_bits(in) >= 0x7F800000) return store_scale(std::numeric_limits<float>::quiet_NaN(), out);
   const std::size_t blocks = format.blocks(in.size());
   const std::size_t padded = blocks * format.block_elements;
-  std::array<std::uint8_t, kPacketElementsMax> random;
-  for (std::size_t first = 0; first < padded; first += kRandomBlockElements) {
-    const auto bytes = random_bytes(place, kRoundingStream, (place.first_element + first) / kRandomBlockElements);
-    std::copy(bytes.begin(), bytes.end(), random.begin() + static_cast<std::ptrdiff_t>(first));
-  }
   Selection selection;
   std::fill_n(selection.bitmap.begin(), padded / kWordElements, 0u);
-  select(format, in, place, random.data(), selection);
+  select(format, in, place, selection);
   if (selection.count == 0) return;
   const float scale = scale_for(largest_bits(std::span(selection.sent).first(selection.count)));
   store_scale(scale, out);

@@ -15,6 +15,7 @@
 #include "codec/codec.h"
 #include "codec/minifloat.h"
 #include "codec/sampling.h"
+#include "unit/codec/supported_targets.h"
 
 namespace leeway::codec {
 namespace {
@@ -117,13 +118,15 @@ void expect_follows_the_rules(std::uint16_t kept) {
   }
 }
 
-TEST(EncodeSparse, SendsWhatTheKeyedOffsetSelectsRoundedByTheKeyedByte) {
-  expect_follows_the_rules<2>(1);
-  expect_follows_the_rules<4>(2);
-  expect_follows_the_rules<8>(3);
-  expect_follows_the_rules<16>(4);
-  expect_follows_the_rules<32>(8);
-  expect_follows_the_rules<256>(51);
+TEST(EncodeSparse, SendsWhatTheKeyedOffsetSelectsRoundedByTheKeyedByteOnEveryTarget) {
+  for_each_supported_target([] {
+    expect_follows_the_rules<2>(1);
+    expect_follows_the_rules<4>(2);
+    expect_follows_the_rules<8>(3);
+    expect_follows_the_rules<16>(4);
+    expect_follows_the_rules<32>(8);
+    expect_follows_the_rules<256>(51);
+  });
 }
 
 TEST(EncodeSparse, KeepsTheWantedNumberOfEveryGroup) {
