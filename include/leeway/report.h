@@ -37,7 +37,7 @@ struct PhaseTimes {
 };
 
 // The gradient against the noise that quantisation and packet loss put on it: per element of the shard this rank owns, per unit of work,
-// estimated from every eighth packet. Only for float32 sums and averages that are lossy or re-encoded. A single operation's mean squares
+// estimated from a sample of the packets. Only for float32 sums and averages that are lossy or re-encoded. A single operation's mean squares
 // may be negative where noise dominates; to judge a training run, average them over steps and form the ratio of the averages.
 struct NoiseReport {
   bool measured = false;
@@ -45,6 +45,7 @@ struct NoiseReport {
   double dispersion = 0.0;             // variance of one rank's contribution around it
   double quantisation_variance = 0.0;  // of the result, both halves
   double loss_variance = 0.0;          // of the result
+  double loss = 0.0;                   // fraction of the reduce half's packets that is missing in the result
   // rms gradient over rms noise; infinite without noise, 0 if the gradient is lost in it. Below sqrt(3) more bits or more reliability are
   // due (arXiv 2505.19115).
   double ratio = std::numeric_limits<double>::infinity();

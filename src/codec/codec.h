@@ -26,7 +26,7 @@ inline constexpr std::size_t kPacketElementsMax = 16384;
 // Blocks of the randomised Hadamard transform.
 inline constexpr std::size_t kRotationElements = 256;
 
-// Where the elements of one call stand. Random bits are keyed by it (formats.md: seed, step, source rank, position in the tensor), so
+// Where the elements of one call stand. Random bits are keyed by it (seed, step, source rank, position in the tensor), so
 // that a resend, another packet size or another machine gives the same bytes.
 struct Place {
   std::uint64_t seed = 0;

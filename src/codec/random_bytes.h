@@ -1,4 +1,4 @@
-// The random bits of stochastic rounding (formats.md, RNG contract): Philox4x32-10 keyed by the seed, its counter the place of a block of
+// The random bits of stochastic rounding: Philox4x32-10 keyed by the seed, its counter the place of a block of
 // 16 elements in the tensor, the step and the source. Byte j of the little-endian output belongs to element j of the block.
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "collective/automatic_codec.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "aggregate/codec_choice.h"
 
@@ -19,6 +20,7 @@ Request& AutomaticCodec::exchange(std::uint64_t number, const CollectiveOptions&
   exchange->estimator = options.estimator;
   auto next = std::copy(fit_.sums().begin(), fit_.sums().end(), exchange->sums.begin());
   *next++ = noise_.gradient_mean_square;
+  *next++ = noise_.contribution_mean_square;
   *next++ = noise_.loss_variance;
   *next++ = noise_.loss;
   *next = noise_.elements;
@@ -51,14 +53,14 @@ CodecOptions AutomaticCodec::choice_from(const Exchange& exchange) const {
   std::copy_n(exchange.sums.begin(), fit_sums.size(), fit_sums.begin());
   const aggregate::LognormalFit fit(fit_sums);
   const double* noise = exchange.sums.data() + fit_sums.size();
-  const double elements = noise[3];
+  const double elements = noise[4];
   const auto mean = [&](double sum) { return elements > 0.0 ? sum / elements : 0.0; };
   return aggregate::choose_codec({.sigma_log2 = fit.sigma_log2(),
                                   .ranks = ranks_,
-                                  .mean_square = fit.mean_square(),
+                                  .mean_square = mean(noise[1]),
                                   .gradient_mean_square = mean(noise[0]),
-                                  .loss_variance = mean(noise[1]),
-                                  .loss = mean(noise[2]),
+                                  .loss_variance = mean(noise[2]),
+                                  .loss = mean(noise[3]),
                                   .estimator = exchange.estimator});
 }
 
@@ -68,13 +70,15 @@ void AutomaticCodec::observe(std::span<const float> contribution) {
   for (std::size_t at = 0; at + kRun <= contribution.size(); at += stride) fit_.add(contribution.subspan(at, kRun));
 }
 
-void AutomaticCodec::observe(const CollectiveReport& report, std::size_t elements_owned) {
-  const NoiseReport& noise = report.noise;
-  if (!noise.measured) return;
+// A step whose gradient overflowed says nothing about the others.
+void AutomaticCodec::observe(const NoiseReport& noise, std::size_t elements_owned) {
+  const double contribution = noise.gradient_mean_square + noise.dispersion;
+  if (!noise.measured || !std::isfinite(contribution) || !std::isfinite(noise.loss_variance)) return;
   const auto weight = static_cast<double>(elements_owned);
   noise_.gradient_mean_square += weight * noise.gradient_mean_square;
   noise_.loss_variance += weight * noise.loss_variance;
-  noise_.loss += weight * report.loss;
+  noise_.contribution_mean_square += weight * contribution;
+  noise_.loss += weight * noise.loss;
   noise_.elements += weight;
 }
 

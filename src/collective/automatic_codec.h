@@ -35,18 +35,19 @@ class AutomaticCodec {
 
   // What this rank contributes to a reduction, and what came out of it.
   void observe(std::span<const float> contribution);
-  void observe(const CollectiveReport& report, std::size_t elements_owned);
+  void observe(const NoiseReport& noise, std::size_t elements_owned);
 
  private:
   struct Exchange {
     std::uint64_t number = 0;
     Request request;
     Estimator estimator = Estimator::ratio;
-    std::array<double, aggregate::LognormalFit::kSums + 4> sums{};
+    std::array<double, aggregate::LognormalFit::kSums + 5> sums{};
   };
   // Weighted by elements, so that shards of all ranks count alike.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
+    double contribution_mean_square = 0.0;
     double loss_variance = 0.0;
     double loss = 0.0;
     double elements = 0.0;

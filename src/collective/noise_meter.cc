@@ -30,12 +30,13 @@ aggregate::NoiseStatistics NoiseMeter::complete(aggregate::NoiseStatistics known
   return known;
 }
 
-NoiseReport report_of(const aggregate::NoiseEstimate& estimate) {
+NoiseReport report_of(const aggregate::NoiseEstimate& estimate, double loss) {
   return {.measured = true,
           .gradient_mean_square = estimate.gradient_mean_square,
           .dispersion = estimate.dispersion,
           .quantisation_variance = estimate.quantisation_variance,
           .loss_variance = estimate.loss_variance,
+          .loss = loss,
           .ratio = estimate.ratio()};
 }
 

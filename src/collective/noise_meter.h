@@ -1,4 +1,4 @@
-// Measures, on every eighth packet of a reduction, what its gradient-to-noise ratio is made of: the result, this rank's own contribution
+// Measures, on some packets of a reduction, what its gradient-to-noise ratio is made of: the result, this rank's own contribution
 // to it, and what encoding did to contributions and results. Values are per unit of work: the caller names the factor.
 #pragma once
 
@@ -14,8 +14,9 @@ namespace leeway::collective {
 
 class NoiseMeter {
  public:
-  // Packets that are measured, by number in their shard. A shard of one packet is.
-  static constexpr bool samples(std::uint32_t index) { return index % 8 == 0; }
+  // Packets that are measured, by number in their shard: every eighth of the first 64 (an only one is), then every 32nd. Every eighth
+  // throughout cost 4 % of a 16 MiB nvfp4 all_reduce of 4 ranks.
+  static constexpr bool samples(std::uint32_t index) { return index % 32 == 0 || (index < 64 && index % 8 == 0); }
 
   void reset() { result_ = contribution_ = encoded_ = spread_ = {}; }
 
@@ -54,6 +55,6 @@ class NoiseMeter {
   Arena decoded_;
 };
 
-NoiseReport report_of(const aggregate::NoiseEstimate& estimate);
+NoiseReport report_of(const aggregate::NoiseEstimate& estimate, double loss);
 
 }  // namespace leeway::collective

@@ -251,7 +251,7 @@ void Operation::on_done(const Status& status, Instant now) {
   if (has_reduce_half(request_->spec.kind)) reduction_.fill_report(report);
   fill_peer_reports();
   if (status.ok() && measures_noise()) report_noise();
-  if (request_->automatic_number) automatic_.observe(report, shards_[endpoint_.config().self].count);
+  if (request_->automatic_number) automatic_.observe(report.noise, shards_[endpoint_.config().self].count);
   if (status.ok() && round_->plan.phase(FlowKind::spread).active) {
     const auto& flows = round_->phase(FlowKind::spread).receive;
     report.elements_missing = spread_.missing_elements(flows);
@@ -289,7 +289,7 @@ void Operation::report_noise() {
                        .loss = loss,
                        .estimator = request_->spec.options.estimator,
                        .external_control = !request_->spec.options.control_variate.empty()});
-  request_->report.noise = report_of(aggregate::estimate_noise(statistics));
+  request_->report.noise = report_of(aggregate::estimate_noise(statistics), loss);
 }
 
 void Operation::fill_peer_reports() {

@@ -1,4 +1,4 @@
-// The recursions against the sums they stand for, against methods.md's table, and where they must
+// The recursions against the sums they stand for, against a table of known values, and where they must
 // not break.
 #include "aggregate/binomial_moments.h"
 

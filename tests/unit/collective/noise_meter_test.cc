@@ -8,11 +8,15 @@
 namespace leeway::collective {
 namespace {
 
-TEST(NoiseMeter, SamplesEveryEighthPacketAndAnOnlyOne) {
-  EXPECT_TRUE(NoiseMeter::samples(0));
-  int sampled = 0;
-  for (std::uint32_t index = 0; index < 64; ++index) sampled += NoiseMeter::samples(index);
-  EXPECT_EQ(sampled, 8);
+TEST(NoiseMeter, SamplesAnOnlyPacketEveryEighthOfAFewAndEvery32ndOfMany) {
+  const auto sampled = [](std::uint32_t begin, std::uint32_t end) {
+    int count = 0;
+    for (std::uint32_t index = begin; index < end; ++index) count += NoiseMeter::samples(index);
+    return count;
+  };
+  EXPECT_EQ(sampled(0, 1), 1);
+  EXPECT_EQ(sampled(0, 64), 8);
+  EXPECT_EQ(sampled(64, 64 + 320), 10);
 }
 
 TEST(NoiseMeter, MeansArePerElementAndPerUnitOfWork) {
