@@ -52,6 +52,33 @@ HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima
   }
 }
 
+#if LEEWAY_RAW_AVX512
+
+// Lanes of two vectors side by side, the larger of each pair: half as many lanes of each are left.
+HWY_INLINE __m512i paired_words(__m512i a, __m512i b) { return _mm512_max_epu32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)); }
+HWY_INLINE __m512i paired_longs(__m512i a, __m512i b) { return _mm512_max_epu32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)); }
+HWY_INLINE __m512i paired_quarters(__m512i a, __m512i b) {
+  return _mm512_max_epu32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
+}
+
+// Four blocks: each quarter has a lane of each.
+template <std::size_t block>
+HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
+  const __m512i first = paired_words(lane_maxima<block>(in).raw, lane_maxima<block>(in + block).raw);
+  const __m512i second = paired_words(lane_maxima<block>(in + 2 * block).raw, lane_maxima<block>(in + 3 * block).raw);
+  return paired_longs(first, second);
+}
+
+// A tree that transposes while it takes maxima: 15 steps of two shuffles and a maximum for 16 vectors, nothing through memory.
+template <std::size_t block>
+HWY_INLINE void maxima_of_16_blocks(const float* in, std::uint32_t* maxima) {
+  const __m512i lower = paired_quarters(maxima_of_4_blocks<block>(in), maxima_of_4_blocks<block>(in + 4 * block));
+  const __m512i upper = paired_quarters(maxima_of_4_blocks<block>(in + 8 * block), maxima_of_4_blocks<block>(in + 12 * block));
+  _mm512_storeu_si512(maxima, paired_quarters(lower, upper));
+}
+
+#else
+
 template <std::size_t block>
 HWY_INLINE void maxima_of_16_blocks(const float* in, std::uint32_t* maxima) {
   alignas(64) std::uint32_t folded[4 * kBlocksAtOnce];
@@ -60,6 +87,8 @@ HWY_INLINE void maxima_of_16_blocks(const float* in, std::uint32_t* maxima) {
   }
   finish_maxima(folded, maxima);
 }
+
+#endif
 
 // What is left: up to 16 blocks, the last of which may be short.
 template <std::size_t block>

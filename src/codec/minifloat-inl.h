@@ -16,7 +16,12 @@ namespace HWY_NAMESPACE {
 
 template <Minifloat element>
 HWY_INLINE FloatVec clamped_magnitude(FloatVec v) {
+#if LEEWAY_RAW_AVX512
+  constexpr int kSmallerMagnitudeWithoutSign = 0b1010;
+  return FloatVec{_mm512_range_ps(v.raw, _mm512_set1_ps(largest(element)), kSmallerMagnitudeWithoutSign)};
+#else
   return hn::Min(hn::Abs(v), hn::Set(Floats(), largest(element)));
+#endif
 }
 
 // The magnitude code of each value, followed by `fraction_bits` bits of what lies above it, in the lower 16 bits of each lane; the upper

@@ -38,6 +38,19 @@ HWY_INLINE void philox_rounds(PhiloxKey key, LongVec& c0, LongVec& c1, LongVec& 
   }
 }
 
+// The counters of a vector of blocks after all rounds. `order` says which block each lane is for, relative to `first`.
+template <int rounds>
+HWY_INLINE void random_words(const Place& place, std::uint32_t draw, std::uint64_t first, LongVec order, LongVec& c0, LongVec& c1,
+                             LongVec& c2, LongVec& c3) {
+  const LongWords d;
+  c0 = hn::Add(hn::Set(d, first), order);
+  const auto tag = hn::Set(d, std::uint64_t{kRoundingStream | draw << 24});
+  c1 = hn::Or(hn::And(hn::ShiftRight<32>(c0), hn::Set(d, std::uint64_t{0xFFFFFF})), tag);
+  c2 = hn::Set(d, std::uint64_t{place.step});
+  c3 = hn::Set(d, std::uint64_t{place.source});
+  philox_rounds<rounds>(philox_key(place.seed), c0, c1, c2, c3);
+}
+
 // 16 bytes for each of `blocks` blocks of 16 elements, the first of which has index `first` in the tensor. `blocks` is a multiple of the
 // blocks in a vector, which is at most 8.
 template <int rounds = 10>
@@ -45,16 +58,11 @@ HWY_INLINE void random_blocks(const Place& place, std::uint32_t draw, std::uint6
   const LongWords d;
   const std::size_t lanes = hn::Lanes(d);
   // Lanes 2i and 2i + 1 hold blocks i and i + lanes/2, so that the interleaving below leaves blocks in order.
-  const auto lane = hn::Iota(d, 0);
-  const auto half = hn::ShiftRight<1>(lane);
+  const auto half = hn::ShiftRight<1>(hn::Iota(d, 0));
   const auto order = hn::OddEven(hn::Add(half, hn::Set(d, lanes / 2)), half);
-  const auto tag = hn::Set(d, std::uint64_t{kRoundingStream | draw << 24});
   for (std::size_t b = 0; b < blocks; b += lanes) {
-    LongVec c0 = hn::Add(hn::Set(d, first + b), order);
-    LongVec c1 = hn::Or(hn::And(hn::ShiftRight<32>(c0), hn::Set(d, std::uint64_t{0xFFFFFF})), tag);
-    LongVec c2 = hn::Set(d, std::uint64_t{place.step});
-    LongVec c3 = hn::Set(d, std::uint64_t{place.source});
-    philox_rounds<rounds>(philox_key(place.seed), c0, c1, c2, c3);
+    LongVec c0, c1, c2, c3;
+    random_words<rounds>(place, draw, first + b, order, c0, c1, c2, c3);
     const auto low = hn::OddEven(hn::BitCast(Words(), hn::ShiftLeft<32>(c1)), hn::BitCast(Words(), c0));
     const auto high = hn::OddEven(hn::BitCast(Words(), hn::ShiftLeft<32>(c3)), hn::BitCast(Words(), c2));
     const auto lower = hn::InterleaveLower(d, hn::BitCast(d, low), hn::BitCast(d, high));
@@ -63,6 +71,22 @@ HWY_INLINE void random_blocks(const Place& place, std::uint32_t draw, std::uint6
     hn::StoreU(hn::BitCast(Bytes(), upper), Bytes(), out + (b + lanes / 2) * kRandomBlockElements);
   }
 }
+
+#if LEEWAY_RAW_AVX512
+// The same bytes, four blocks together: their words 0, their words 1, and so on. `blocks` is a multiple of 8.
+template <int rounds = 10>
+HWY_INLINE void random_quarters(const Place& place, std::uint32_t draw, std::uint64_t first, std::size_t blocks, std::uint8_t* out) {
+  const __m512i lower_words = _mm512_setr_epi32(0, 2, 4, 6, 16, 18, 20, 22, 8, 10, 12, 14, 24, 26, 28, 30);
+  for (std::size_t b = 0; b < blocks; b += 8) {
+    LongVec c0, c1, c2, c3;
+    random_words<rounds>(place, draw, first + b, hn::Iota(LongWords(), 0), c0, c1, c2, c3);
+    const __m512i words01 = _mm512_permutex2var_epi32(c0.raw, lower_words, c1.raw);
+    const __m512i words23 = _mm512_permutex2var_epi32(c2.raw, lower_words, c3.raw);
+    _mm512_storeu_si512(out + b * kRandomBlockElements, _mm512_shuffle_i64x2(words01, words23, 0x44));
+    _mm512_storeu_si512(out + (b + 4) * kRandomBlockElements, _mm512_shuffle_i64x2(words01, words23, 0xEE));
+  }
+}
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace leeway::codec

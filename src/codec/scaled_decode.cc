@@ -2,6 +2,7 @@
 // factor, plus the sum; two rounded steps, as everywhere.
 #include <array>
 
+#include "base/contracts.h"
 #include "codec/block_scale.h"
 #include "codec/scaled.h"
 #include "codec/scaled_layout.h"
@@ -179,9 +180,11 @@ HWY_EXPORT(accumulate_kernel);
 HWY_EXPORT(assign_kernel);
 
 void accumulate_scaled(const Format& format, const std::byte* in, float scale, std::span<float> sum) {
+  LEEWAY_ASSERT(sum.size() <= kPacketElementsMax);  // the kernels keep a packet's scales on the stack
   HWY_DYNAMIC_DISPATCH(accumulate_kernel)(format, in, scale, sum);
 }
 void assign_scaled(const Format& format, const std::byte* in, float scale, std::span<float> out) {
+  LEEWAY_ASSERT(out.size() <= kPacketElementsMax);  // the kernels keep a packet's scales on the stack
   HWY_DYNAMIC_DISPATCH(assign_kernel)(format, in, scale, out);
 }
 

@@ -1,6 +1,7 @@
 // Encoding of the block-scaled formats, compiled for every instruction set: largest magnitudes of blocks, scales, codes.
 #include <array>
 
+#include "base/contracts.h"
 #include "codec/block_scale.h"
 #include "codec/packet_limit.h"
 #include "codec/scaled.h"
@@ -178,6 +179,7 @@ namespace leeway::codec {
 HWY_EXPORT(encode_kernel);
 
 void encode_scaled(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
+  LEEWAY_ASSERT(in.size() <= kPacketElementsMax);  // the kernels keep a packet's scales on the stack
   HWY_DYNAMIC_DISPATCH(encode_kernel)(format, in, place, out);
 }
 
