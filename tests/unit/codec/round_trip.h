@@ -11,6 +11,18 @@
 
 namespace leeway::codec {
 
+inline Format nearest(CodecOptions options) {
+  options.rounding = Rounding::nearest;
+  return format_of(options, DataType::f32);
+}
+inline Format stochastic(CodecOptions options) {
+  options.rounding = Rounding::stochastic;
+  return format_of(options, DataType::f32);
+}
+inline std::string name_of(const Format& format) {
+  return to_string(format.options);
+}
+
 inline std::vector<std::byte> encoded(const Format& format, std::span<const float> values,
                                       const Place& place = {}) {
   std::vector<std::byte> bytes(format.encoded_bytes(values.size()), std::byte{0xA5});
@@ -44,12 +56,9 @@ inline constexpr std::array kBlockScaledCodecs = {
 template <std::size_t count>
 std::vector<Format> in_both_roundings(const std::array<Codec, count>& codecs) {
   std::vector<Format> formats;
-  for (CodecOptions options : codecs) {
-    for (const Rounding rounding : {Rounding::nearest, Rounding::stochastic}) {
-      if (options.codec == Codec::luq && rounding == Rounding::nearest) continue;
-      options.rounding = rounding;
-      formats.push_back(format_of(options, DataType::f32));
-    }
+  for (const CodecOptions options : codecs) {
+    if (options.codec != Codec::luq) formats.push_back(nearest(options));
+    formats.push_back(stochastic(options));
   }
   return formats;
 }

@@ -6,10 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <span>
 #include <vector>
@@ -32,114 +30,8 @@ std::vector<float> uniform(std::size_t count, float largest, std::uint32_t strea
   return values;
 }
 
-Format nearest(CodecOptions options) {
-  options.rounding = Rounding::nearest;
-  return format_of(options, DataType::f32);
-}
-Format stochastic(CodecOptions options) {
-  options.rounding = Rounding::stochastic;
-  return format_of(options, DataType::f32);
-}
-
-std::string name_of(const Format& format) {
-  return to_string(format.options);
-}
-
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
-}
-
-// ---- layouts, byte for byte ----
-
-// The first bytes of what `values`, followed by zeros up to `count`, are encoded as.
-std::vector<int> first_bytes(const Format& format, std::initializer_list<float> values,
-                             std::size_t count, std::size_t bytes) {
-  std::vector<float> padded(values);
-  padded.resize(count);
-  std::vector<int> first;
-  for (const std::byte byte : encoded(format, padded)) first.push_back(static_cast<int>(byte));
-  for (std::size_t i = bytes; i < first.size(); ++i) EXPECT_EQ(first[i], 0) << "byte " << i;
-  first.resize(bytes);
-  return first;
-}
-
-using Bytes = std::vector<int>;
-
-TEST(ScaledLayout, PutsElement0InTheLowNibble) {
-  EXPECT_EQ(first_bytes(nearest(Codec::mxfp4), {1, 6, -0.5f, 4}, 32, 3), (Bytes{127, 0x72, 0x69}));
-}
-
-TEST(ScaledLayout, PutsFourSixBitCodesInThreeBytesLittleEndian) {
-  // Codes 1, 2, 3 and 0x1F: 1 + (2 << 6) + (3 << 12) + (0x1F << 18) = 0x7C3081.
-  EXPECT_EQ(first_bytes(nearest(Codec::mxfp6_e2m3), {0.125f, 0.25f, 0.375f, 7.5f}, 32, 4),
-            (Bytes{127, 0x81, 0x30, 0x7C}));
-  EXPECT_EQ(first_bytes(nearest(Codec::mxfp6_e3m2), {0.0625f, 0.125f, 0.1875f, 28}, 32, 4),
-            (Bytes{127, 0x81, 0x30, 0x7C}));
-}
-
-TEST(ScaledLayout, PutsAllScalesOfAPacketBeforeItsCodes) {
-  std::vector<float> values(64);
-  values[0] = 6;
-  values[32] = 12;
-  values[63] = -12;
-  const std::vector<std::byte> bytes = encoded(nearest(Codec::mxfp4), values);
-  ASSERT_EQ(bytes.size(), 2u + 32u);
-  EXPECT_EQ(bytes[0], std::byte{127});
-  EXPECT_EQ(bytes[1], std::byte{128});
-  EXPECT_EQ(bytes[2], std::byte{0x07});
-  EXPECT_EQ(bytes[2 + 16], std::byte{0x07});
-  EXPECT_EQ(bytes[2 + 31], std::byte{0xF0});
-}
-
-TEST(ScaledLayout, OfNvfp4IsPacketScaleBlockScalesCodes) {
-  // 6 <= 2688 * 2^-8: packet code 119; 6 * 2^8 / 6 = 256 is E4M3's 0x78, 128 its 0x70.
-  std::vector<float> values(32);
-  values[0] = 1;
-  values[1] = 6;
-  values[16] = -3;
-  const std::vector<std::byte> bytes = encoded(nearest(Codec::nvfp4), values);
-  ASSERT_EQ(bytes.size(), 1u + 2u + 16u);
-  EXPECT_EQ(bytes[0], std::byte{119});
-  EXPECT_EQ(bytes[1], std::byte{0x78});
-  EXPECT_EQ(bytes[2], std::byte{0x70});
-  EXPECT_EQ(bytes[3], std::byte{0x72});
-  EXPECT_EQ(bytes[3 + 8], std::byte{0x0F});
-}
-
-TEST(ScaledLayout, OfNvfp4TeBeginsWithTheMaximumAsFloat) {
-  // Under a maximum of 2688 the scales are the blocks' own: 448 is 0x7E.
-  EXPECT_EQ(first_bytes(nearest(Codec::nvfp4_te), {2688, 448}, 16, 6),
-            (Bytes{0x00, 0x00, 0x28, 0x45, 0x7E, 0x27}));
-}
-
-TEST(ScaledLayout, OfPacketScaledFormatsIsAFloatAndTheCodes) {
-  EXPECT_EQ(first_bytes(nearest(Codec::fp8_e4m3), {448, -1}, 4, 6),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7E, 0xB8}));
-  EXPECT_EQ(first_bytes(nearest(Codec::fp8_e5m2), {57344, -1}, 4, 6),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7B, 0xBC}));
-  EXPECT_EQ(first_bytes(nearest(Codec::int8), {127, -127, -1, 2}, 4, 8),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x7F, 0x81, 0xFF, 0x02}));
-  EXPECT_EQ(first_bytes(stochastic(Codec::luq), {64, -1, 0, 2}, 4, 6),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x97, 0x20}));
-}
-
-TEST(ScaledLayout, OfLuqHasAPlaneOfCodesForEachDraw) {
-  CodecOptions options = Codec::luq;
-  options.draws = 3;
-  EXPECT_EQ(first_bytes(stochastic(options), {64, -1, 0, 2}, 4, 10),
-            (Bytes{0x00, 0x00, 0x80, 0x3F, 0x97, 0x20, 0x97, 0x20, 0x97, 0x20}));
-}
-
-TEST(ScaledLayout, OfBlockScaledFp8IsFloatsAndCodes) {
-  std::vector<float> values(256);
-  values[0] = 448;
-  values[128] = 896;
-  const std::vector<std::byte> bytes = encoded(nearest(Codec::fp8_e4m3_block), values);
-  ASSERT_EQ(bytes.size(), 8u + 256u);
-  EXPECT_EQ(bytes[3], std::byte{0x3F});  // 1.0f
-  EXPECT_EQ(bytes[7], std::byte{0x40});  // 2.0f
-  EXPECT_EQ(bytes[8], std::byte{0x7E});
-  EXPECT_EQ(bytes[8 + 128], std::byte{0x7E});
 }
 
 // ---- zeros ----
@@ -163,18 +55,6 @@ TEST(Scaled, MinusZeroBesideOtherValuesKeepsItsSignWhereTheElementsHaveOne) {
     EXPECT_EQ(received[1], 0.0f) << name_of(format);
     EXPECT_EQ(std::signbit(received[1]), !one_zero) << name_of(format);
     EXPECT_FALSE(std::signbit(received[2])) << name_of(format);
-  }
-}
-
-TEST(Scaled, LuqNeverSendsMinusZero) {
-  std::vector<float> values(64, -0.003f);  // most fall to zero
-  values[0] = 1.0f;
-  const Format format = stochastic(Codec::luq);
-  const std::vector<std::byte> bytes = encoded(format, values);
-  for (std::size_t i = format.header_bytes; i < bytes.size(); ++i) {
-    const int both = static_cast<int>(bytes[i]);
-    ASSERT_NE(both & 0xF, 8) << i;
-    ASSERT_NE(both >> 4, 8) << i;
   }
 }
 
@@ -352,25 +232,6 @@ TEST(Scaled, AccumulationMultipliesAndThenAddsWhatDecodingGives) {
     accumulate_first(format, bytes, 0.25f, sum);
     ASSERT_TRUE(same_bits(sum, expected)) << name_of(format);
   }
-}
-
-TEST(Scaled, BytesThatNoEncoderSendsHaveAMeaningToo) {
-  const std::vector<float> values = uniform(16, 2.0f);
-  for (const Codec codec : {Codec::nvfp4, Codec::nvfp4_te}) {  // scales have no sign
-    const Format format = nearest(codec);
-    std::vector<std::byte> bytes = encoded(format, values);
-    const std::vector<float> expected = decoded(format, bytes, 16);
-    bytes[format.header_bytes] |= std::byte{0x80};
-    EXPECT_EQ(decoded(format, bytes, 16), expected);
-  }
-  std::vector<std::byte> luq = encoded(stochastic(Codec::luq), std::vector<float>{64, 1});
-  luq[4] = std::byte{0x87};  // -0
-  const std::vector<float> levels = decoded(stochastic(Codec::luq), luq, 2);
-  EXPECT_EQ(levels[0], 64.0f);
-  EXPECT_EQ(std::bit_cast<std::uint32_t>(levels[1]), 0u);
-  std::vector<std::byte> integers = encoded(nearest(Codec::int8), std::vector<float>{127});
-  integers[4] = std::byte{0x80};
-  EXPECT_EQ(decoded(nearest(Codec::int8), integers, 1)[0], -128.0f);
 }
 
 TEST(Scaled, AnyBytesDecode) {
