@@ -89,6 +89,7 @@ TEST(FormatTable, NamesNoCodecsThatWereAskedFor) {
 
 TEST(FormatTable, FitsATerminal) {
   TrainReport report = one_seed();
+  report.outcomes[0].lossy.drift->age_shares.fill(0.123);
   use_automatic(report, {{Codec::fp8_e4m3_block, 32}, {Codec::nvfp4, 168}});
   report.outcomes[0].lossy.noise = noise_of(0.12345, 0.4, 0.6);
   std::istringstream table(format_table(report));

@@ -70,14 +70,24 @@ std::string drift_rows(const TrainReport& report) {
 }
 
 std::string age_line(const TrainReport& report) {
+  constexpr std::size_t kLineMax = 80;
   const DriftSummary drift = drift_of(report.outcomes.front().lossy);
-  std::string ages;
+  std::string text = "ages of parameters in the lossy run:";
+  std::size_t line_start = 0;
+  bool any = false;
   for (std::size_t age = 0; age < kAgeBins; ++age) {
     const double share = drift.age_shares[age];
-    if (share > 0)
-      ages += format(" %zu%s: %.3g %%", age, age + 1 == kAgeBins ? "+" : "", 100.0 * share);
+    if (!(share > 0)) continue;
+    any = true;
+    const std::string piece =
+        format(" %zu%s: %.3g %%", age, age + 1 == kAgeBins ? "+" : "", 100.0 * share);
+    if (text.size() + piece.size() - line_start > kLineMax) {
+      line_start = text.size() + 1;
+      text += "\n ";
+    }
+    text += piece;
   }
-  return ages.empty() ? "" : "ages of parameters in the lossy run:" + ages + "\n";
+  return any ? text + "\n" : "";
 }
 
 // How the two halves of a step travel, a line each.
