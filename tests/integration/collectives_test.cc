@@ -83,6 +83,26 @@ TEST(Collectives, BestEffortAveragesHaveTheErrorOfTheRatioRule) {
     EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
 }
 
+// Four bits an element over a network that loses a tenth: unbiased, the same everywhere, and as noisy as every rank's report says
+// of its shard.
+TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) {
+  RankGroup group({.scenario = {"lossy_average", "codec=nvfp4", "delivery=best_effort", "rounds=20"},
+                   .environment = kTenthLost});
+  const auto all = group.finish(kPatience);
+  double reported = 0.0;
+  for (const Facts& facts : all) {
+    ASSERT_TRUE(facts.is_object());
+    ASSERT_FALSE(facts.contains("error")) << facts;
+    EXPECT_EQ(facts["digest"], all[0]["digest"]) << "ranks hold different bits";
+    EXPECT_LT(std::abs(facts["mean_error"].get<double>()),
+              5 * facts["standard_error"].get<double>())
+        << facts;
+    reported += facts["noise_variance"].get<double>() / static_cast<double>(all.size());
+  }
+  EXPECT_GT(all[0]["mse"].get<double>(), 1.1 * ratio_error(0.1, 4)) << "quantisation adds to loss";
+  EXPECT_NEAR(reported / all[0]["mse"].get<double>(), 1.0, 0.25);  // packets lost as wholes: 4 %
+}
+
 TEST(Collectives, BoundedAveragesKeepTheirBound) {
   RankGroup group({.scenario = {"lossy_average", "delivery=bounded", "loss_ppm=50000", "rounds=20"},
                    .environment = kTenthLost});

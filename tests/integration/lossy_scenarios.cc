@@ -101,9 +101,12 @@ Facts lossy_average(const Arguments& arguments) {
   const auto group = join();
   const auto count = static_cast<std::size_t>(arguments.number("elements", 256 * 1024));
   const auto rounds = static_cast<std::uint32_t>(arguments.number("rounds", 20));
-  const CollectiveOptions options{
-      .op = ReduceOp::avg, .delivery = delivery_of(arguments), .estimator = Estimator::ratio};
+  const CollectiveOptions options{.op = ReduceOp::avg,
+                                  .delivery = delivery_of(arguments),
+                                  .codec = parse_codec(arguments.text("codec", "native")).value(),
+                                  .estimator = Estimator::ratio};
   ErrorSums sums;
+  double noise_variance = 0.0;
   std::vector<float> data(count);
   double lost = 0.0;
   double lost_first_pass = 0.0;
@@ -116,6 +119,8 @@ Facts lossy_average(const Arguments& arguments) {
     if (!outcome.ok()) return {{"error", facts_of(outcome.status())}, {"step", step}};
     for (std::size_t i = 0; i < count; ++i) sums.add(data[i], true_average(group->size(), i, step));
     lost += outcome->loss / rounds;
+    noise_variance +=
+        (outcome->noise.quantisation_variance + outcome->noise.loss_variance) / rounds;
     lost_first_pass += outcome->loss_first_pass / rounds;
     cuts += outcome->deadline_cut;
     disagreed += !outcome->agreed;
@@ -127,6 +132,7 @@ Facts lossy_average(const Arguments& arguments) {
           {"standard_error", std::sqrt(sums.squared) / sums.count},
           {"mse", sums.squared / sums.count},
           {"nmse", sums.squared / sums.signal},
+          {"noise_variance", noise_variance},
           {"loss", lost},
           {"loss_first_pass", lost_first_pass},
           {"deadline_cuts", cuts},
