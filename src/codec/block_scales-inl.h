@@ -7,6 +7,7 @@
 #define LEEWAY_CODEC_BLOCK_SCALES_INL_H_
 #endif
 
+#include <array>
 #include <cstring>
 
 #include "codec/block_scale.h"
@@ -17,6 +18,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
 namespace HWY_NAMESPACE {
+
+#if LEEWAY_RAW_AVX512
+// Inverses of E4M3's subnormal values, codes 0 .. 7, then of the significands 8/8 .. 15/8 in the binade before the first.
+constexpr std::array<float, 16> e4m3_inverse_table() {
+  std::array<float, 16> table{};
+  for (int i = 1; i < 16; ++i) table[static_cast<std::size_t>(i)] = i < 8 ? 512.0f / static_cast<float>(i) : 1024.0f / static_cast<float>(i);
+  return table;
+}
+#endif
 
 // Finite E4M3 magnitudes 0 .. 0x7E.
 HWY_INLINE FloatVec e4m3_values(WordVec code) {
@@ -37,6 +47,23 @@ HWY_INLINE WordVec e4m3_scale_codes(FloatVec amax) {
   return hn::Min(hn::Add(code, step), word(static_cast<std::uint32_t>(kE4M3.magnitude_max)));
 }
 
+// 1 / e4m3_values(code), rounded; 0 for code 0.
+HWY_INLINE FloatVec e4m3_inverses(WordVec code) {
+#if LEEWAY_RAW_AVX512
+  // The significands' inverses by table; the exponent is subtracted. A division of 16 lanes takes as long as all the rest of a scale.
+  alignas(64) static constexpr std::array<float, 16> kInverses = e4m3_inverse_table();
+  const __m512i eight = _mm512_set1_epi32(8);
+  const __m512i significand = _mm512_mask_or_epi32(code.raw, _mm512_cmpge_epu32_mask(code.raw, eight), eight,
+                                                   _mm512_and_epi32(code.raw, _mm512_set1_epi32(7)));
+  const __m512i exponent = _mm512_slli_epi32(_mm512_srli_epi32(code.raw, 3), 23);
+  const __m512i inverse = _mm512_castps_si512(_mm512_permutexvar_ps(significand, _mm512_load_ps(kInverses.data())));
+  return FloatVec{_mm512_castsi512_ps(_mm512_sub_epi32(inverse, exponent))};
+#else
+  const auto inverse = hn::Div(hn::Set(Floats(), 1.0f), e4m3_values(code));
+  return hn::IfThenElseZero(hn::RebindMask(Floats(), hn::Ne(code, word(0))), inverse);
+#endif
+}
+
 // Each rule turns magnitudes, finite ones, into the code to store and the inverse scale; 0 for a blank block.
 template <bool round_up>
 struct Nvfp4Rule {
@@ -45,9 +72,7 @@ struct Nvfp4Rule {
 
   HWY_INLINE WordVec code(FloatVec amax) const { return e4m3_scale_codes<round_up>(hn::Mul(amax, hn::Set(Floats(), packet_inverse))); }
   HWY_INLINE FloatVec inverse(WordVec code) const {
-    const auto inverse = hn::Div(hn::Set(Floats(), 1.0f), e4m3_values(code));
-    const auto used = hn::RebindMask(Floats(), hn::Ne(code, word(0)));
-    return hn::IfThenElseZero(used, hn::Mul(inverse, hn::Set(Floats(), packet_inverse)));
+    return hn::Mul(e4m3_inverses(code), hn::Set(Floats(), packet_inverse));
   }
 };
 
@@ -93,24 +118,34 @@ struct PowerOfTwoRule {
   }
 };
 
-// Whether any block, or filling up the last vector, is blank. Writes inverses for whole vectors.
+// The stored codes of a vector of blocks; inverses are written, and `any_blank` gets bits where one is 0.
+template <class Rule>
+HWY_INLINE auto scale_codes(const Rule& rule, const std::uint32_t* maxima, float* inverses, WordVec& any_blank) {
+  const Words d;
+  const auto amax = hn::LoadU(d, maxima);
+  const auto finite = hn::Lt(amax, word(kInfinityBits));
+  const auto nonzero = hn::Ne(amax, word(0));
+  const auto code = hn::IfThenElseZero(nonzero, rule.code(float_of(amax)));
+  const auto inverse = hn::IfThenElseZero(hn::RebindMask(Floats(), hn::And(finite, nonzero)), rule.inverse(code));
+  any_blank = hn::Or(any_blank, hn::VecFromMask(d, hn::Eq(bits_of(inverse), word(0))));
+  hn::StoreU(inverse, Floats(), inverses);
+  const auto stored = hn::BitCast(Integers(), hn::IfThenElse(finite, code, word(Rule::kNanCode)));
+  return hn::DemoteTo(hn::Rebind<std::uint8_t, Words>(), stored);
+}
+
+// Whether any block, or what fills up the last vector, is blank. Writes inverses for whole vectors.
 template <class Rule>
 bool write_scales(const Rule& rule, const std::uint32_t* maxima, std::size_t blocks, std::byte* stored, float* inverses) {
   const Words d;
   const hn::Rebind<std::uint8_t, Words> d8;
+  auto* to = reinterpret_cast<std::uint8_t*>(stored);
   auto any_blank = hn::Zero(d);
-  for (std::size_t b = 0; b < blocks; b += hn::Lanes(d)) {
-    const auto amax = hn::LoadU(d, maxima + b);
-    const auto finite = hn::Lt(amax, word(kInfinityBits));
-    const auto nonzero = hn::Ne(amax, word(0));
-    const auto code = hn::IfThenElseZero(nonzero, rule.code(float_of(amax)));
-    const auto inverse = hn::IfThenElseZero(hn::RebindMask(Floats(), hn::And(finite, nonzero)), rule.inverse(code));
-    any_blank = hn::Or(any_blank, hn::VecFromMask(d, hn::Eq(bits_of(inverse), word(0))));
-    hn::StoreU(inverse, Floats(), inverses + b);
-    const auto bytes = hn::DemoteTo(d8, hn::BitCast(Integers(), hn::IfThenElse(finite, code, word(Rule::kNanCode))));
-    std::uint8_t buffer[16];
-    hn::StoreU(bytes, d8, buffer);
-    std::memcpy(stored + b, buffer, std::min(blocks - b, hn::Lanes(d)));
+  std::size_t b = 0;
+  for (; b + hn::Lanes(d) <= blocks; b += hn::Lanes(d)) hn::StoreU(scale_codes(rule, maxima + b, inverses + b, any_blank), d8, to + b);
+  if (b < blocks) {
+    std::uint8_t last[16];
+    hn::StoreU(scale_codes(rule, maxima + b, inverses + b, any_blank), d8, last);
+    std::memcpy(to + b, last, blocks - b);
   }
   return !hn::AllFalse(d, hn::Ne(any_blank, word(0)));
 }

@@ -54,9 +54,10 @@ class QuarterPacker {
         four_vectors_(_mm512_load_si512(kFourVectors.data())),
         eight_vectors_(_mm512_load_si512(kEightVectors.data())) {}
 
-  // By quarters, too: the words of four counters side by side are what philox_rounds() leaves.
+  // By quarters, too.
   static HWY_INLINE void draw(const Place& place, std::uint32_t draw, std::uint64_t first, std::size_t blocks, std::uint8_t* out) {
-    random_quarters(place, draw, first, blocks, out);
+    const QuarterDraws draws(place, draw);
+    for (std::size_t b = 0; b < blocks; b += QuarterDraws::kBlocks) draws.draw(first + b, out + b * kRandomBlockElements);
   }
 
   template <Minifloat element, bool stochastic>

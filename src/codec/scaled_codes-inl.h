@@ -20,7 +20,7 @@ namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
 // Elements whose random bytes are drawn together.
-inline constexpr std::size_t kTile = 256;
+inline constexpr std::size_t kTile = 512;
 
 #if LEEWAY_RAW_AVX512
 using BestPacker = QuarterPacker;
@@ -41,6 +41,20 @@ struct CodePlane {
 // What the packer stores at once: eight vectors.
 HWY_INLINE std::size_t step_elements() { return 8 * hn::Lanes(Floats()); }
 
+// The codes of four vectors at `in`, element `first` of the plane.
+template <Minifloat element, bool stochastic>
+HWY_INLINE ByteVec four_vectors(const CodePlane& plane, const BestPacker& packer, const float* in, std::size_t first,
+                                const std::uint8_t* random) {
+  const Floats d;
+  const std::size_t n = hn::Lanes(d);
+  const int shift = plane.block_shift;
+  const auto v0 = hn::Mul(hn::LoadU(d, in), hn::Set(d, plane.inverses[first >> shift]));
+  const auto v1 = hn::Mul(hn::LoadU(d, in + n), hn::Set(d, plane.inverses[(first + n) >> shift]));
+  const auto v2 = hn::Mul(hn::LoadU(d, in + 2 * n), hn::Set(d, plane.inverses[(first + 2 * n) >> shift]));
+  const auto v3 = hn::Mul(hn::LoadU(d, in + 3 * n), hn::Set(d, plane.inverses[(first + 3 * n) >> shift]));
+  return packer.template codes<element, stochastic>(v0, v1, v2, v3, random);
+}
+
 // Codes of `count` elements, the plane's from `first` on, which lie at `in`; whole steps.
 template <Minifloat element, bool stochastic>
 HWY_INLINE void put_steps(const CodePlane& plane, const BestPacker& packer, const float* in, std::size_t first, std::size_t count,
@@ -51,14 +65,10 @@ HWY_INLINE void put_steps(const CodePlane& plane, const BestPacker& packer, cons
     const std::uint64_t block = (plane.place->first_element + first) / kRandomBlockElements;
     BestPacker::draw(*plane.place, plane.draw, block, kTile / kRandomBlockElements, random);
   }
-  const auto scaled = [&](std::size_t i) HWY_ATTR {
-    return hn::Mul(hn::LoadU(Floats(), in + i), hn::Set(Floats(), plane.inverses[(first + i) >> plane.block_shift]));
-  };
-  const auto codes = [&](std::size_t i) HWY_ATTR {
-    return packer.template codes<element, stochastic>(scaled(i), scaled(i + n), scaled(i + 2 * n), scaled(i + 3 * n), random + i);
-  };
   for (std::size_t i = 0; i < count; i += 8 * n) {
-    packer.template store<element>(codes(i), codes(i + 4 * n), out + i * element.code_bits / 8);
+    const auto a = four_vectors<element, stochastic>(plane, packer, in + i, first + i, random + i);
+    const auto b = four_vectors<element, stochastic>(plane, packer, in + i + 4 * n, first + i + 4 * n, random + i + 4 * n);
+    packer.template store<element>(a, b, out + i * element.code_bits / 8);
   }
 }
 
