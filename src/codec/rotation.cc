@@ -1,9 +1,9 @@
-// One kernel for blocks of 256, compiled for every instruction set; a shorter rest goes by the definition
-// (rotation_scalar.cc).
+// One kernel for blocks of 256, compiled for every instruction set; a shorter rest goes by the
+// definition (rotation_scalar.cc).
 //
-// Butterflies run in ascending stride, and each result is one rounded sum or difference of the same two
-// values wherever the values lie, so that all targets agree in every bit. Elements are scaled before the
-// butterflies: a block whose transform is finite does not overflow on the way to it.
+// Butterflies run in ascending stride, and each result is one rounded sum or difference of the same
+// two values wherever the values lie, so that all targets agree in every bit. Elements are scaled
+// before the butterflies: a block whose transform is finite does not overflow on the way to it.
 #include "codec/rotation.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ HWY_INLINE FloatVec by_bit(std::uint32_t bits, float yes, float no) {
   return hn::IfThenElse(hn::RebindMask(d, set), hn::Set(d, yes), hn::Set(d, no));
 }
 
-// A butterfly between lanes that `other` holds exchanged: x + y in the lane of x, x - y in that of y, which
-// is set in `second`. The product with 1 or -1 is exact, so that fusing changes no bit.
+// A butterfly between lanes that `other` holds exchanged: x + y in the lane of x, x - y in that of
+// y, which is set in `second`. The product with 1 or -1 is exact, so that fusing changes no bit.
 HWY_INLINE FloatVec butterfly(FloatVec v, FloatVec other, std::uint32_t second) {
   return hn::MulAdd(v, by_bit(second, -1.0f, 1.0f), other);
 }
@@ -127,7 +127,8 @@ HWY_INLINE void transform(float* values) {
   if (stride < kRotationElements) last_stride(values);
 }
 
-// In a pass of its own: merged into the first pass of a rotation it was slower (26 against 32 GB/s).
+// In a pass of its own: merged into the first pass of a rotation it was slower (26 against 32
+// GB/s).
 HWY_INLINE void flip(float* values, const std::uint32_t* signs) {
   const Floats d;
   for (std::size_t i = 0; i < kRotationElements; i += hn::Lanes(d)) {
@@ -141,7 +142,8 @@ class Signs {
  public:
   static constexpr std::size_t kBlocks = 4;
 
-  HWY_INLINE Signs(const Place& place, std::uint64_t element) : skipped_(element % kSignGroup / kSignElements) {
+  HWY_INLINE Signs(const Place& place, std::uint64_t element)
+      : skipped_(element % kSignGroup / kSignElements) {
     Place shared = place;
     shared.source = 0;
     const std::size_t draws = skipped_ == 0 ? 8 : 16;
@@ -164,7 +166,8 @@ template <typename Apply>
 HWY_INLINE void for_each_block(const Place& place, std::span<float> values, Apply apply) {
   for (std::size_t first = 0; first < values.size(); first += Signs::kBlocks * kRotationElements) {
     Signs signs(place, place.first_element + first);
-    const std::size_t blocks = std::min(Signs::kBlocks, (values.size() - first) / kRotationElements);
+    const std::size_t blocks =
+        std::min(Signs::kBlocks, (values.size() - first) / kRotationElements);
     for (std::size_t b = 0; b < blocks; ++b) {
       apply(values.data() + first + b * kRotationElements, signs.of_block(b));
     }
@@ -186,8 +189,12 @@ void unrotate_blocks(const Place& place, std::span<float> values) {
 
 #else
 
-void rotate_blocks(const Place& place, std::span<float> values) { scalar::rotate(place, values); }
-void unrotate_blocks(const Place& place, std::span<float> values) { scalar::unrotate(place, values); }
+void rotate_blocks(const Place& place, std::span<float> values) {
+  scalar::rotate(place, values);
+}
+void unrotate_blocks(const Place& place, std::span<float> values) {
+  scalar::unrotate(place, values);
+}
 
 #endif
 
@@ -208,7 +215,9 @@ Place place_after(Place place, std::size_t elements) {
   return place;
 }
 
-std::size_t whole_blocks(std::size_t elements) { return elements / kRotationElements * kRotationElements; }
+std::size_t whole_blocks(std::size_t elements) {
+  return elements / kRotationElements * kRotationElements;
+}
 
 }  // namespace
 

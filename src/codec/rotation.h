@@ -1,6 +1,6 @@
-// Randomised Hadamard transform: signs keyed by (seed, step, position), then an orthonormal Walsh-Hadamard
-// transform of blocks of 256 elements; a shorter rest is cut into blocks of descending powers of two.
-// Spreads what one element or one lost block would concentrate.
+// Randomised Hadamard transform: signs keyed by (seed, step, position), then an orthonormal
+// Walsh-Hadamard transform of blocks of 256 elements; a shorter rest is cut into blocks of
+// descending powers of two. Spreads what one element or one lost block would concentrate.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace leeway::codec {
 
-// In place; place.first_element is a multiple of 32. place.source plays no part, so that contributions of
-// all ranks share one rotation. unrotate(rotate(x)) equals x but for rounding; where an element is not
-// finite, its whole block becomes so.
+// In place; place.first_element is a multiple of 32. place.source plays no part, so that
+// contributions of all ranks share one rotation. unrotate(rotate(x)) equals x but for rounding;
+// where an element is not finite, its whole block becomes so.
 void rotate(const Place& place, std::span<float> values);
 void unrotate(const Place& place, std::span<float> values);
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kSignGroup = 128;  // elements whose signs are the bits of one draw
 
-// Bit j of the draw's little-endian output is set where element j of the group is negated. Contributions of
-// all sources share one rotation: the counter's source is 0.
+// Bit j of the draw's little-endian output is set where element j of the group is negated.
+// Contributions of all sources share one rotation: the counter's source is 0.
 PhiloxCounter signs_of_group(const Place& place, std::uint64_t group) {
   Place shared = place;
   shared.source = 0;

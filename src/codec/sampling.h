@@ -1,9 +1,10 @@
-// Which elements of a sparse group travel: probabilities p_i = min(1, lambda |x_i|) that total `kept`, the
-// unbiased choice of least variance (arXiv 2203.10991), and a systematic sample that keeps element i with
-// exactly that probability and exactly `kept` elements of a group that has so many nonzeros.
+// Which elements of a sparse group travel: probabilities p_i = min(1, lambda |x_i|) that total
+// `kept`, the unbiased choice of least variance (arXiv 2203.10991), and a systematic sample that
+// keeps element i with exactly that probability and exactly `kept` elements of a group that has so
+// many nonzeros.
 //
-// Probabilities are integers in units of 2^-24, so that a uniform word of 24 bits has their exact measure:
-// x_i / p_i with the integer used has the expectation x_i without any error of the solver.
+// Probabilities are integers in units of 2^-24, so that a uniform word of 24 bits has their exact
+// measure: x_i / p_i with the integer used has the expectation x_i without any error of the solver.
 #pragma once
 
 #include <array>
@@ -38,9 +39,10 @@ Sharing<kGroup> sharing_of(const std::array<float, kGroup>& group, std::uint32_t
   return sharing;
 }
 
-// Gives probability 1 to the elements that a proportional share would lift above it and takes them out,
-// until there are none. That leaves a slot: as many elements as slots, each above total / slots, would add
-// up to more than the total, also in rounded arithmetic, since adding rounds monotonically.
+// Gives probability 1 to the elements that a proportional share would lift above it and takes them
+// out, until there are none. That leaves a slot: as many elements as slots, each above total /
+// slots, would add up to more than the total, also in rounded arithmetic, since adding rounds
+// monotonically.
 template <std::size_t kGroup>
 void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
   std::uint32_t found = 0;
@@ -59,10 +61,10 @@ void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& u
   } while (found != 0);
 }
 
-// One unit for every nonzero element, so that none is never sent, and the other units in proportion, as
-// differences of the rounded running total, so that all add up to slots * 2^24. No element gets more than
-// 2^24: its magnitude is at most total / slots, and more than `slots` elements took a unit off what is
-// common, which rounding cannot make up for.
+// One unit for every nonzero element, so that none is never sent, and the other units in
+// proportion, as differences of the rounded running total, so that all add up to slots * 2^24. No
+// element gets more than 2^24: its magnitude is at most total / slots, and more than `slots`
+// elements took a unit off what is common, which rounding cannot make up for.
 template <std::size_t kGroup>
 void share(const Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
   const std::uint32_t common = (sharing.slots << kSamplingBits) - sharing.nonzero;
@@ -71,7 +73,8 @@ void share(const Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& un
   std::uint32_t before = 0;
   for (std::size_t i = 0; i < kGroup; ++i) {
     running += sharing.magnitude[i];
-    const auto part = static_cast<std::uint32_t>(static_cast<std::int64_t>(running * per_magnitude));
+    const auto part =
+        static_cast<std::uint32_t>(static_cast<std::int64_t>(running * per_magnitude));
     const std::uint32_t until = running == sharing.total ? common : part;
     units[i] += until - before + (sharing.magnitude[i] != 0.0 ? 1 : 0);
     before = until;
@@ -80,8 +83,8 @@ void share(const Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& un
 
 }  // namespace internal
 
-// Probabilities of a group of finite elements; they total min(kept, nonzero elements) * 2^24, and are 0 for
-// zeros alone. 1 <= kept < kGroup <= 256. Needs IEEE arithmetic (float_mode.h).
+// Probabilities of a group of finite elements; they total min(kept, nonzero elements) * 2^24, and
+// are 0 for zeros alone. 1 <= kept < kGroup <= 256. Needs IEEE arithmetic (float_mode.h).
 template <std::size_t kGroup>
 std::array<std::uint32_t, kGroup> inclusion_units(const std::array<float, kGroup>& group,
                                                   std::uint32_t kept) {
@@ -96,9 +99,9 @@ std::array<std::uint32_t, kGroup> inclusion_units(const std::array<float, kGroup
   return units;
 }
 
-// Systematic sampling: the running total of probabilities, started at a uniform offset, keeps the element on
-// which it passes an integer. `running` is the offset, 24 uniform bits, at first. At most 2^32 - 1 after a
-// group, since kept <= 255.
+// Systematic sampling: the running total of probabilities, started at a uniform offset, keeps the
+// element on which it passes an integer. `running` is the offset, 24 uniform bits, at first. At
+// most 2^32 - 1 after a group, since kept <= 255.
 inline bool passes_integer(std::uint32_t& running, std::uint32_t units) {
   const std::uint32_t before = running;
   running += units;

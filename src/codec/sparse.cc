@@ -1,10 +1,10 @@
-// A packet of n elements: [float32 scale][blocks]. A block of max(group, 32) elements: its bitmap (bit i % 8
-// of byte i / 8: element i is kept), then the E4M3 codes of kept elements in their order, zeros up to the
-// most there can be. README.md, "Sparse".
+// A packet of n elements: [float32 scale][blocks]. A block of max(group, 32) elements: its bitmap
+// (bit i % 8 of byte i / 8: element i is kept), then the E4M3 codes of kept elements in their
+// order, zeros up to the most there can be. README.md, "Sparse".
 //
-// First it is drawn what is kept, then the scale follows from the largest value to be sent, then codes are
-// rounded stochastically. That the scale depends on the draw does not bias the result: given any scale that
-// does not clip, rounding keeps the expectation.
+// First it is drawn what is kept, then the scale follows from the largest value to be sent, then
+// codes are rounded stochastically. That the scale depends on the draw does not bias the result:
+// given any scale that does not clip, rounding keeps the expectation.
 #include "codec/sparse.h"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ namespace {
 constexpr std::size_t kWordElements = 32;  // of one word of the bitmap
 constexpr std::size_t kScaleBytes = sizeof(float);
 
-// What is kept of a packet, and of these elements in order the value to be sent and the random byte of its
-// rounding.
+// What is kept of a packet, and of these elements in order the value to be sent and the random byte
+// of its rounding.
 struct Selection {
   std::array<std::uint32_t, kPacketElementsMax / kWordElements> bitmap;
   std::array<float, kPacketElementsMax> sent;
@@ -36,9 +36,9 @@ struct Selection {
   std::size_t count = 0;
 };
 
-// Random bits of a stretch of elements: their rounding bytes, and a word for each group of them. With e the
-// first element of a group in the tensor, its word is number e % 16 / group % 4 of draw e % 16 / group / 4 of
-// the 16-element block e / 16: a word of its own for every group.
+// Random bits of a stretch of elements: their rounding bytes, and a word for each group of them.
+// With e the first element of a group in the tensor, its word is number e % 16 / group % 4 of draw
+// e % 16 / group / 4 of the 16-element block e / 16: a word of its own for every group.
 constexpr std::size_t kStretch = 256;  // elements; a multiple of every group and block
 
 struct Draws {
@@ -59,16 +59,17 @@ std::uint32_t sampling_offset(const Draws& draws, std::size_t at) {
   return draws.word(index / 4, at / kRandomBlockElements * 4 + index % 4) >> (32 - kSamplingBits);
 }
 
-// Appends the kept elements of the group that starts at `first` of the packet. `random` belongs to its
-// elements. What is kept does not decide a branch: no processor would predict it.
+// Appends the kept elements of the group that starts at `first` of the packet. `random` belongs to
+// its elements. What is kept does not decide a branch: no processor would predict it.
 template <std::size_t kGroup>
 void select_group(const std::array<float, kGroup>& group, std::uint32_t kept, std::uint32_t offset,
                   std::size_t first, const std::uint8_t* random, Selection& selection) {
   const auto units = inclusion_units(group, kept);
   std::array<float, kGroup> sent;  // x / p
   for (std::size_t i = 0; i < kGroup; ++i) {
-    sent[i] = static_cast<float>(static_cast<double>(group[i]) * kCertain /
-                                 static_cast<double>(static_cast<std::int32_t>(std::max(units[i], 1u))));
+    sent[i] =
+        static_cast<float>(static_cast<double>(group[i]) * kCertain /
+                           static_cast<double>(static_cast<std::int32_t>(std::max(units[i], 1u))));
   }
   std::uint32_t running = offset;
   for (std::size_t i = 0; i < kGroup; ++i) {
@@ -82,8 +83,8 @@ void select_group(const std::array<float, kGroup>& group, std::uint32_t kept, st
 }
 
 template <std::size_t kGroup>
-void select_stretch(std::span<const float> in, std::uint32_t kept, std::size_t first, const Draws& draws,
-                    Selection& selection) {
+void select_stretch(std::span<const float> in, std::uint32_t kept, std::size_t first,
+                    const Draws& draws, Selection& selection) {
   for (std::size_t at = 0; at < in.size(); at += kGroup) {
     std::array<float, kGroup> group{};
     if (in.size() - at >= kGroup) {
@@ -91,23 +92,27 @@ void select_stretch(std::span<const float> in, std::uint32_t kept, std::size_t f
     } else {
       std::copy(in.begin() + static_cast<std::ptrdiff_t>(at), in.end(), group.begin());
     }
-    select_group(group, kept, sampling_offset<kGroup>(draws, at), first + at, &draws.rounding[at], selection);
+    select_group(group, kept, sampling_offset<kGroup>(draws, at), first + at, &draws.rounding[at],
+                 selection);
   }
 }
 
 template <std::size_t kGroup>
-void select(std::span<const float> in, std::uint32_t kept, const Place& place, Selection& selection) {
+void select(std::span<const float> in, std::uint32_t kept, const Place& place,
+            Selection& selection) {
   for (std::size_t first = 0; first < in.size(); first += kStretch) {
     const std::uint64_t block = (place.first_element + first) / kRandomBlockElements;
     Draws draws;
     draw_blocks(place, kRoundingStream, 0, block, draws.rounding);
     draw_blocks(place, kSamplingStream, 0, block, draws.sampling[0]);
     if (kGroup == 2) draw_blocks(place, kSamplingStream, 1, block, draws.sampling[1]);
-    select_stretch<kGroup>(in.subspan(first, std::min(kStretch, in.size() - first)), kept, first, draws, selection);
+    select_stretch<kGroup>(in.subspan(first, std::min(kStretch, in.size() - first)), kept, first,
+                           draws, selection);
   }
 }
 
-void select(const Format& format, std::span<const float> in, const Place& place, Selection& selection) {
+void select(const Format& format, std::span<const float> in, const Place& place,
+            Selection& selection) {
   const std::uint32_t kept = format.options.kept;
   switch (format.options.group) {
     case 2:
@@ -131,8 +136,8 @@ std::uint32_t largest_bits(std::span<const float> values) {
   return most;
 }
 
-// The smallest float that does not clip. NaN if what is to be sent exceeds the range of float, which x / p
-// does where a group's magnitudes add up to more.
+// The smallest float that does not clip. NaN if what is to be sent exceeds the range of float,
+// which x / p does where a group's magnitudes add up to more.
 float scale_for(std::uint32_t largest_sent) {
   if (largest_sent >= 0x7F800000) return std::numeric_limits<float>::quiet_NaN();
   const double sent = std::bit_cast<float>(largest_sent);
@@ -145,30 +150,36 @@ float scale_for(std::uint32_t largest_sent) {
 void write_blocks(const Format& format, const Selection& selection, std::size_t blocks, float scale,
                   std::byte* out) {
   std::array<std::byte, kPacketElementsMax> codes;
-  round_to_e4m3(std::span(selection.sent).first(selection.count), scale, selection.random.data(), codes.data());
+  round_to_e4m3(std::span(selection.sent).first(selection.count), scale, selection.random.data(),
+                codes.data());
   const std::size_t words = format.block_elements / kWordElements;
   const std::byte* next = codes.data();
   for (std::size_t block = 0; block < blocks; ++block, out += format.block_bytes) {
     const std::uint32_t* const bitmap = &selection.bitmap[block * words];
     std::memcpy(out, bitmap, words * sizeof(*bitmap));
     std::size_t count = 0;
-    for (std::size_t w = 0; w < words; ++w) count += static_cast<std::size_t>(std::popcount(bitmap[w]));
+    for (std::size_t w = 0; w < words; ++w)
+      count += static_cast<std::size_t>(std::popcount(bitmap[w]));
     std::memcpy(out + words * sizeof(*bitmap), next, count);
     next += count;
   }
 }
 
-void store_scale(float scale, std::byte* out) { std::memcpy(out, &scale, sizeof(scale)); }
+void store_scale(float scale, std::byte* out) {
+  std::memcpy(out, &scale, sizeof(scale));
+}
 
 constexpr std::array<float, 256> kDecoded = [] {
   std::array<float, 256> values{};
-  for (int code = 0; code < 256; ++code) values[static_cast<std::size_t>(code)] = decode(kE4M3, code);
+  for (int code = 0; code < 256; ++code)
+    values[static_cast<std::size_t>(code)] = decode(kE4M3, code);
   return values;
 }();
 
-// sum += factor * value for the kept elements of a block of sum.size() elements, or fewer at the end of a
-// packet. Bits beyond the codes that there are, or beyond the end, mean nothing.
-void accumulate_block(const Format& format, const std::byte* in, float factor, std::span<float> sum) {
+// sum += factor * value for the kept elements of a block of sum.size() elements, or fewer at the
+// end of a packet. Bits beyond the codes that there are, or beyond the end, mean nothing.
+void accumulate_block(const Format& format, const std::byte* in, float factor,
+                      std::span<float> sum) {
   const std::byte* code = in + format.block_elements / 8;
   const std::byte* const codes_end = in + format.block_bytes;
   for (std::size_t first = 0; first < sum.size(); first += kWordElements) {
@@ -185,10 +196,12 @@ void accumulate_block(const Format& format, const std::byte* in, float factor, s
 
 }  // namespace
 
-void encode_sparse(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
+void encode_sparse(const Format& format, std::span<const float> in, const Place& place,
+                   std::byte* out) {
   LEEWAY_ASSERT(in.size() <= kPacketElementsMax);
   std::memset(out, 0, format.encoded_bytes(in.size()));
-  if (largest_bits(in) >= 0x7F800000) return store_scale(std::numeric_limits<float>::quiet_NaN(), out);
+  if (largest_bits(in) >= 0x7F800000)
+    return store_scale(std::numeric_limits<float>::quiet_NaN(), out);
   const std::size_t blocks = format.blocks(in.size());
   const std::size_t padded = blocks * format.block_elements;
   Selection selection;
@@ -201,7 +214,8 @@ void encode_sparse(const Format& format, std::span<const float> in, const Place&
   write_blocks(format, selection, blocks, scale, out + kScaleBytes);
 }
 
-void accumulate_sparse(const Format& format, const std::byte* in, float scale, std::span<float> sum) {
+void accumulate_sparse(const Format& format, const std::byte* in, float scale,
+                       std::span<float> sum) {
   float packet_scale = 0;
   std::memcpy(&packet_scale, in, sizeof(packet_scale));
   const float factor = scale * packet_scale;
@@ -210,7 +224,8 @@ void accumulate_sparse(const Format& format, const std::byte* in, float scale, s
   }
   for (std::size_t first = 0; first < sum.size(); first += format.block_elements) {
     const std::size_t count = std::min(format.block_elements, sum.size() - first);
-    const std::byte* const block = in + kScaleBytes + first / format.block_elements * format.block_bytes;
+    const std::byte* const block =
+        in + kScaleBytes + first / format.block_elements * format.block_bytes;
     accumulate_block(format, block, factor, sum.subspan(first, count));
   }
 }

@@ -1,4 +1,8 @@
+// Philox draws of several blocks at once, and E4M3 codes by the vector (philox-inl.h,
+// minifloat-inl.h).
 #include "codec/sparse_kernels.h"
+
+#include <algorithm>
 
 #include "codec/minifloat.h"
 #include "codec/random_bytes.h"
@@ -27,7 +31,8 @@ void draw_kernel(const Place& place, std::uint32_t stream, std::uint32_t draw, s
 }
 
 // Whole vectors from the start; returns how many values these had.
-std::size_t round_kernel(std::span<const float> sent, float scale, const std::uint8_t* random, std::byte* out) {
+std::size_t round_kernel(std::span<const float> sent, float scale, const std::uint8_t* random,
+                         std::byte* out) {
   using QuarterBytes = hn::Rebind<std::uint8_t, Floats>;
   const std::size_t lanes = hn::Lanes(Floats());
   const auto divisor = hn::Set(Floats(), scale);
@@ -35,7 +40,8 @@ std::size_t round_kernel(std::span<const float> sent, float scale, const std::ui
   for (; i + lanes <= sent.size(); i += lanes) {
     const auto value = hn::Div(hn::LoadU(Floats(), sent.data() + i), divisor);
     const auto bytes = hn::PromoteTo(Words(), hn::LoadU(QuarterBytes(), random + i));
-    const auto code = hn::And(hn::ShiftRight<8>(hn::Add(quanta_codes<kE4M3, 8>(value), bytes)), word(0x7F));
+    const auto code =
+        hn::And(hn::ShiftRight<8>(hn::Add(quanta_codes<kE4M3, 8>(value), bytes)), word(0x7F));
     const auto sign = hn::And(hn::ShiftRight<24>(bits_of(value)), word(0x80));
     const auto result = hn::BitCast(Integers(), hn::Or(code, sign));
     store_unaligned(QuarterBytes(), hn::DemoteTo(QuarterBytes(), result), out + i);
@@ -53,7 +59,9 @@ void draw_kernel(const Place& place, std::uint32_t stream, std::uint32_t draw, s
   }
 }
 
-std::size_t round_kernel(std::span<const float>, float, const std::uint8_t*, std::byte*) { return 0; }
+std::size_t round_kernel(std::span<const float>, float, const std::uint8_t*, std::byte*) {
+  return 0;
+}
 
 #endif
 
@@ -74,7 +82,8 @@ void draw_blocks(const Place& place, std::uint32_t stream, std::uint32_t draw, s
   HWY_DYNAMIC_DISPATCH(draw_kernel)(place, stream, draw, block, out);
 }
 
-void round_to_e4m3(std::span<const float> sent, float scale, const std::uint8_t* random, std::byte* out) {
+void round_to_e4m3(std::span<const float> sent, float scale, const std::uint8_t* random,
+                   std::byte* out) {
   std::size_t i = HWY_DYNAMIC_DISPATCH(round_kernel)(sent, scale, random, out);
   for (; i < sent.size(); ++i) {
     out[i] = static_cast<std::byte>(encode_stochastic(kE4M3, sent[i] / scale, random[i]));

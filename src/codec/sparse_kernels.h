@@ -1,5 +1,5 @@
-// What the sparse encoder does element by element, compiled for every instruction set: random bits, and
-// rounding to E4M3.
+// What the sparse encoder does element by element, compiled for every instruction set: random bits,
+// and rounding to E4M3.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace leeway::codec {
 
-// The 16 bytes of draw `draw` of each 16-element block from `block` on (random_bytes.h); out.size() is a
-// multiple of 128.
+// The 16 bytes of draw `draw` of each 16-element block from `block` on (random_bytes.h); out.size()
+// is a multiple of 128.
 void draw_blocks(const Place& place, std::uint32_t stream, std::uint32_t draw, std::uint64_t block,
                  std::span<std::uint8_t> out);
 
 // out[i] = the E4M3 code of sent[i] / scale, rounded stochastically by random[i].
-void round_to_e4m3(std::span<const float> sent, float scale, const std::uint8_t* random, std::byte* out);
+void round_to_e4m3(std::span<const float> sent, float scale, const std::uint8_t* random,
+                   std::byte* out);
 
 }  // namespace leeway::codec

@@ -1,4 +1,5 @@
-// A kernel for runs of 128 elements, whose random words are drawn at once; what is left goes by the definition.
+// A kernel for runs of 128 elements, whose random words are drawn at once; what is left goes by the
+// definition.
 #include "codec/stochastic_floats.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ constexpr std::size_t kRunElements = kRunBlocks * kRandomBlockElements;
 
 using HalfWords = hn::Rebind<std::uint16_t, Floats>;
 
-// Random words of a run in the order of its elements: 16 bytes of draw 0, then 16 of draw 1, for each block.
+// Random words of a run in the order of its elements: 16 bytes of draw 0, then 16 of draw 1, for
+// each block.
 class RandomWords {
  public:
   HWY_INLINE RandomWords(const Place& place, std::uint64_t block) {
@@ -49,19 +51,21 @@ class RandomWords {
   alignas(64) std::array<std::uint16_t, kRunElements> words_;
 };
 
-// Adding the random word to 16 fraction bits of the code and dropping them; beyond the largest finite value
-// to nearest. As half_from_float() and bfloat16_from_float() do it for one element.
+// Adding the random word to 16 fraction bits of the code and dropping them; beyond the largest
+// finite value to nearest. As half_from_float() and bfloat16_from_float() do it for one element.
 struct Fp16 {
   static HWY_INLINE WordVec round(WordVec magnitude, WordVec random) {
     const auto normal = hn::ShiftLeft<3>(hn::Sub(magnitude, word(0x38000000)));
-    const auto fixed_point = hn::NearestInt(hn::Mul(float_of(magnitude), hn::Set(Floats(), 0x1p40f)));
+    const auto fixed_point =
+        hn::NearestInt(hn::Mul(float_of(magnitude), hn::Set(Floats(), 0x1p40f)));
     const auto is_normal = hn::Gt(magnitude, word(0x387FFFFF));  // 2^-14 or more
     const auto code = hn::IfThenElse(is_normal, normal, hn::BitCast(Words(), fixed_point));
     return hn::ShiftRight<16>(hn::Add(code, random));
   }
   static HWY_INLINE WordVec nearest(WordVec magnitude) {
     const auto nan = hn::Or(hn::And(hn::ShiftRight<13>(magnitude), word(0x1FF)), word(0x7E00));
-    const auto finite = hn::Lt(magnitude, word(0x477FF000));  // 65520, from where infinity is nearest
+    const auto finite =
+        hn::Lt(magnitude, word(0x477FF000));  // 65520, from where infinity is nearest
     const auto number = hn::IfThenElse(finite, word(0x7BFF), word(0x7C00));
     return hn::IfThenElse(hn::Gt(magnitude, word(0x7F800000)), nan, number);
   }
@@ -97,13 +101,15 @@ HWY_INLINE void encode_runs(std::span<const float> in, const Place& place, std::
   for (std::size_t first = 0; first < in.size(); first += kRunElements) {
     const RandomWords random(place, (place.first_element + first) / kRandomBlockElements);
     for (std::size_t i = 0; i < kRunElements; i += hn::Lanes(Floats())) {
-      encode_vector<Element>(hn::LoadU(Floats(), in.data() + first + i), random.at(i), out + 2 * (first + i));
+      encode_vector<Element>(hn::LoadU(Floats(), in.data() + first + i), random.at(i),
+                             out + 2 * (first + i));
     }
   }
 }
 
 // Encodes whole runs from the start of `in`; returns how many elements these had.
-std::size_t encode_kernel(Codec codec, std::span<const float> in, const Place& place, std::byte* out) {
+std::size_t encode_kernel(Codec codec, std::span<const float> in, const Place& place,
+                          std::byte* out) {
   const std::size_t count = in.size() / kRunElements * kRunElements;
   codec == Codec::fp16 ? encode_runs<Fp16>(in.first(count), place, out)
                        : encode_runs<Bf16>(in.first(count), place, out);
@@ -112,7 +118,9 @@ std::size_t encode_kernel(Codec codec, std::span<const float> in, const Place& p
 
 #else
 
-std::size_t encode_kernel(Codec, std::span<const float>, const Place&, std::byte*) { return 0; }
+std::size_t encode_kernel(Codec, std::span<const float>, const Place&, std::byte*) {
+  return 0;
+}
 
 #endif
 
@@ -127,7 +135,8 @@ namespace {
 
 HWY_EXPORT(encode_kernel);
 
-std::array<std::uint16_t, kRandomBlockElements> random_words(const Place& place, std::uint64_t block) {
+std::array<std::uint16_t, kRandomBlockElements> random_words(const Place& place,
+                                                             std::uint64_t block) {
   std::array<std::uint16_t, kRandomBlockElements> words;
   for (std::uint32_t draw = 0; draw < 2; ++draw) {
     const auto bytes = random_bytes(place, kRoundingStream, block, draw);
@@ -139,12 +148,14 @@ std::array<std::uint16_t, kRandomBlockElements> random_words(const Place& place,
 }
 
 std::uint16_t encode_one(Codec codec, float value, std::uint16_t random) {
-  return codec == Codec::fp16 ? half_from_float(value, random).bits : bfloat16_from_float(value, random).bits;
+  return codec == Codec::fp16 ? half_from_float(value, random).bits
+                              : bfloat16_from_float(value, random).bits;
 }
 
 }  // namespace
 
-void encode_floats_stochastic(Codec codec, std::span<const float> in, const Place& place, std::byte* out) {
+void encode_floats_stochastic(Codec codec, std::span<const float> in, const Place& place,
+                              std::byte* out) {
   std::size_t first = HWY_DYNAMIC_DISPATCH(encode_kernel)(codec, in, place, out);
   for (; first < in.size(); first += kRandomBlockElements) {
     const auto random = random_words(place, (place.first_element + first) / kRandomBlockElements);

@@ -1,5 +1,5 @@
-// fp16 and bf16 by stochastic rounding: 16 random bits an element. Infinities and NaN as under nearest
-// rounding; what nearest rounding keeps finite stays finite.
+// fp16 and bf16 by stochastic rounding: 16 random bits an element. Infinities and NaN as under
+// nearest rounding; what nearest rounding keeps finite stays finite.
 #pragma once
 
 #include <bit>
@@ -13,8 +13,9 @@
 
 namespace leeway::codec {
 
-// Codec::fp16 or bf16. The random words of block b of 16 elements (random_bytes.h) are the outputs of
-// draw 0 for its elements 0 .. 7 and of draw 1 for 8 .. 15, as little-endian 16-bit words in order.
+// Codec::fp16 or bf16. The random words of block b of 16 elements (random_bytes.h) are the outputs
+// of draw 0 for its elements 0 .. 7 and of draw 1 for 8 .. 15, as little-endian 16-bit words in
+// order.
 void encode_floats_stochastic(Codec codec, std::span<const float> in, const Place& place,
                               std::byte* out);
 
@@ -42,9 +43,10 @@ constexpr std::uint16_t round_stochastically(const Minifloat& format, float valu
 
 }  // namespace internal
 
-// One element: the definition, which the vector kernels must match byte for byte. Over a uniform random
-// word |E - value| <= 2^-17 quantum; representable values never move. What exceeds the largest finite
-// value rounds to nearest, because rounding up would make infinity of a value that has a near neighbour.
+// One element: the definition, which the vector kernels must match byte for byte. Over a uniform
+// random word |E - value| <= 2^-17 quantum; representable values never move. What exceeds the
+// largest finite value rounds to nearest, because rounding up would make infinity of a value that
+// has a near neighbour.
 constexpr Half half_from_float(float value, std::uint16_t random) {
   if (internal::magnitude_bits(value) > internal::kHalfMax) return half_from_float(value);
   return {internal::round_stochastically(internal::kHalf, value, random)};

@@ -1,4 +1,5 @@
-// The rotation against the matrix that it is, the kernels of every instruction set against the definition.
+// The rotation against the matrix that it is, the kernels of every instruction set against the
+// definition.
 #include "codec/rotation.h"
 
 #include <gtest/gtest.h>
@@ -18,9 +19,12 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr Place kPlace{.seed = 0xABCDEF0123, .step = 8, .source = 2, .first_element = (1ull << 41) + 96};
+constexpr Place kPlace{
+    .seed = 0xABCDEF0123, .step = 8, .source = 2, .first_element = (1ull << 41) + 96};
 
-double uniform(std::uint32_t i, std::uint32_t stream) { return to_unit(keyed_hash(31, i, stream, 0, 0)); }
+double uniform(std::uint32_t i, std::uint32_t stream) {
+  return to_unit(keyed_hash(31, i, stream, 0, 0));
+}
 
 std::vector<float> ordinary_values(std::size_t count) {
   std::vector<float> values(count);
@@ -31,7 +35,8 @@ std::vector<float> ordinary_values(std::size_t count) {
 // Integers, whose sums are exact.
 std::vector<float> small_integers(std::size_t count) {
   std::vector<float> values(count);
-  for (std::uint32_t i = 0; i < count; ++i) values[i] = static_cast<float>(std::floor(200 * uniform(i, 1)) - 100);
+  for (std::uint32_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(std::floor(200 * uniform(i, 1)) - 100);
   return values;
 }
 
@@ -47,9 +52,10 @@ std::vector<float> unrotated(std::vector<float> values, const Place& place = kPl
 // The sign of an element of the tensor, as documented: bit e % 128 of the draw of group e / 128.
 double sign_of(std::uint64_t element) {
   const std::uint64_t group = element / 128;
-  const auto words = philox<10>({static_cast<std::uint32_t>(group), 0x90000000 | static_cast<std::uint32_t>(group >> 32),
-                                 kPlace.step, 0},
-                                philox_key(kPlace.seed));
+  const auto words =
+      philox<10>({static_cast<std::uint32_t>(group),
+                  0x90000000 | static_cast<std::uint32_t>(group >> 32), kPlace.step, 0},
+                 philox_key(kPlace.seed));
   return (words[element % 128 / 32] >> element % 32 & 1) != 0 ? -1 : 1;
 }
 
@@ -69,7 +75,8 @@ void expect_is_the_matrix(std::size_t count) {
   while (first < count) {
     const std::size_t length = std::min<std::size_t>(256, std::bit_floor(count - first));
     for (std::size_t j = 0; j < length; ++j) {
-      const double expected = matrix_row(std::span(values).subspan(first, length), kPlace.first_element + first, j);
+      const double expected =
+          matrix_row(std::span(values).subspan(first, length), kPlace.first_element + first, j);
       ASSERT_NEAR(result[first + j], expected, 4e-6) << first << '+' << j << " of " << count;
     }
     first += length;
@@ -115,12 +122,14 @@ TEST(Rotate, IsTheSameInOnePieceAndInBlocks) {
   for (std::size_t first = 0; first < parts.size(); first += 256) {
     Place place = kPlace;
     place.first_element += first;
-    rotate(place, std::span(parts).subspan(first, std::min<std::size_t>(256, parts.size() - first)));
+    rotate(place,
+           std::span(parts).subspan(first, std::min<std::size_t>(256, parts.size() - first)));
   }
   EXPECT_EQ(parts, rotated(values));
 }
 
-// A sum of contributions can be rotated back at once: the rotation is linear and shared by all sources.
+// A sum of contributions can be rotated back at once: the rotation is linear and shared by all
+// sources.
 TEST(Rotate, OfASumIsTheSumOfRotations) {
   const auto a = small_integers(256);
   auto b = a;
@@ -165,9 +174,12 @@ std::vector<float> difficult_values(std::size_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto bits = static_cast<std::uint32_t>(keyed_hash(33, i, 0, 0, 0));
     const auto any = std::bit_cast<float>(bits);
-    values[i] = i % 3 == 0 && std::fabs(any) < 1e36f ? any : static_cast<float>(uniform(i, 2) - 0.5);
+    values[i] =
+        i % 3 == 0 && std::fabs(any) < 1e36f ? any : static_cast<float>(uniform(i, 2) - 0.5);
     if (i % 16 == 5) values[i] = bits % 2 == 0 ? 0.0f : -0.0f;
-    if (i / 256 == 2) values[i] = std::ldexp(values[i] / (1 + std::fabs(values[i])), -130);  // a block of subnormals
+    if (i / 256 == 2)
+      values[i] =
+          std::ldexp(values[i] / (1 + std::fabs(values[i])), -130);  // a block of subnormals
   }
   return values;
 }
@@ -180,9 +192,11 @@ TEST(Rotate, AgreesInEveryBitWithTheDefinitionOnEveryTarget) {
   const auto values = difficult_values(9 * 256 + 200);
   for (const std::uint64_t start : {0, 32, 96, 128, 1056}) {
     const Place place{.seed = 3, .step = 1, .source = 1, .first_element = start};
-    for (const std::size_t count : {std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{1024}, values.size()}) {
+    for (const std::size_t count :
+         {std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{1024}, values.size()}) {
       const StandardFloatMode mode;
-      std::vector<float> forward(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
+      std::vector<float> forward(values.begin(),
+                                 values.begin() + static_cast<std::ptrdiff_t>(count));
       auto backward = forward;
       scalar::rotate(place, forward);
       scalar::unrotate(place, backward);

@@ -1,5 +1,5 @@
-// Probabilities and the sampler, by enumeration: the 2^24 offsets fall into a few intervals of one outcome
-// each, whose lengths are exact measures. No statistics.
+// Probabilities and the sampler, by enumeration: the 2^24 offsets fall into a few intervals of one
+// outcome each, whose lengths are exact measures. No statistics.
 #include "codec/sampling.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,9 @@ std::vector<Outcome<kGroup>> outcomes(const Units<kGroup>& units) {
   return result;
 }
 
-double probability(std::uint32_t units) { return static_cast<double>(units) / kCertain; }
+double probability(std::uint32_t units) {
+  return static_cast<double>(units) / kCertain;
+}
 
 // sum over outcomes and elements of (x / p - x)^2 or x^2, the variance of the estimate.
 template <std::size_t kGroup>
@@ -104,17 +106,20 @@ void for_difficult_groups(Check check) {
     for (const std::size_t kept : {std::size_t{1}, kGroup / 4, kGroup / 2, kGroup - 1}) {
       if (kept == 0) continue;
       SCOPED_TRACE(::testing::Message() << kept << " of group " << index);
-      check(group, static_cast<std::uint32_t>(kept), inclusion_units(group, static_cast<std::uint32_t>(kept)));
+      check(group, static_cast<std::uint32_t>(kept),
+            inclusion_units(group, static_cast<std::uint32_t>(kept)));
     }
   }
 }
 
 TYPED_TEST(SamplingOfGroup, EveryOutcomeKeepsExactlyTheWantedNumber) {
-  for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t kept, const auto& units) {
-    const auto zeros = std::ranges::count(group, 0.0f);
-    const std::size_t expected = std::min<std::size_t>(kept, group.size() - static_cast<std::size_t>(zeros));
-    for (const auto& outcome : outcomes(units)) ASSERT_EQ(outcome.count(), expected);
-  });
+  for_difficult_groups<TypeParam::value>(
+      [](const auto& group, std::uint32_t kept, const auto& units) {
+        const auto zeros = std::ranges::count(group, 0.0f);
+        const std::size_t expected =
+            std::min<std::size_t>(kept, group.size() - static_cast<std::size_t>(zeros));
+        for (const auto& outcome : outcomes(units)) ASSERT_EQ(outcome.count(), expected);
+      });
 }
 
 // E[x / p if kept] = x (measure / units) = x.
@@ -122,15 +127,17 @@ TYPED_TEST(SamplingOfGroup, KeepsEachElementInExactlyItsUnitsOfAllOffsets) {
   for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t, const auto& units) {
     std::array<std::uint32_t, TypeParam::value> measured{};
     for (const auto& outcome : outcomes(units)) {
-      for (std::size_t i = 0; i < group.size(); ++i) measured[i] += outcome.kept[i] ? outcome.measure : 0;
+      for (std::size_t i = 0; i < group.size(); ++i)
+        measured[i] += outcome.kept[i] ? outcome.measure : 0;
     }
     ASSERT_EQ(measured, units);
     for (std::size_t i = 0; i < group.size(); ++i) ASSERT_EQ(units[i] == 0, group[i] == 0.0f) << i;
   });
 }
 
-// The conditions of the optimum: one lambda for all elements that are not certain, and none that is certain
-// would get less than 1 by it. A unit for each element and rounding move a probability by kGroup units.
+// The conditions of the optimum: one lambda for all elements that are not certain, and none that is
+// certain would get less than 1 by it. A unit for each element and rounding move a probability by
+// kGroup units.
 TYPED_TEST(SamplingOfGroup, ProbabilitiesAreProportionalUnlessCertain) {
   for_difficult_groups<TypeParam::value>([](const auto& group, std::uint32_t, const auto& units) {
     double sum = 0;
@@ -177,7 +184,8 @@ TEST(InclusionUnits, AreTheKnownOptimaOfSmallGroups) {
 TEST(InclusionUnits, LeaveAChanceToElementsThatVanishBesideOthers) {
   EXPECT_EQ(inclusion_units<2>({1e38f, 1e-45f}, 1), (Units<2>{kCertain - 1, 1}));
   EXPECT_EQ(inclusion_units<2>({1e-45f, -1e38f}, 1), (Units<2>{1, kCertain - 1}));
-  EXPECT_EQ(inclusion_units<4>({1, 1, 1e-30f, 1e-45f}, 2), (Units<4>{kCertain - 1, kCertain - 1, 1, 1}));
+  EXPECT_EQ(inclusion_units<4>({1, 1, 1e-30f, 1e-45f}, 2),
+            (Units<4>{kCertain - 1, kCertain - 1, 1, 1}));
   EXPECT_EQ(inclusion_units<4>({1, 0, 1e-30f, 0}, 1), (Units<4>{kCertain - 1, 0, 1, 0}));
 }
 
@@ -195,9 +203,11 @@ TEST(InclusionUnits, AreCertainForAsFewNonzerosAsMayBeKept) {
   EXPECT_EQ(inclusion_units<4>({0, 0, -0.0f, 0}, 1), (Units<4>{}));
 }
 
-// Stochastic pruning of lognormal magnitudes: the share below threshold a = 1 / lambda that is pruned is
-// S(a) = Phi(ln a) - e^(1/2) / a * Phi(ln a - 1) for ln|x| ~ N(0, 1) (arXiv 2006.08173).
-double normal_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+// Stochastic pruning of lognormal magnitudes: the share below threshold a = 1 / lambda that is
+// pruned is S(a) = Phi(ln a) - e^(1/2) / a * Phi(ln a - 1) for ln|x| ~ N(0, 1) (arXiv 2006.08173).
+double normal_below(double x) {
+  return 0.5 * std::erfc(-x / std::sqrt(2.0));
+}
 double pruned_share(double threshold) {
   const double log = std::log(threshold);
   return normal_below(log) - std::exp(0.5) / threshold * normal_below(log - 1);
@@ -216,12 +226,14 @@ Floats<256> lognormal_group(std::uint32_t index) {
   Floats<256> group;
   for (std::uint32_t i = 0; i < 256; ++i) {
     const double radius = std::sqrt(-2 * std::log(1 - uniform(index, i, 3)));
-    group[i] = static_cast<float>(std::exp(radius * std::cos(2 * std::acos(-1.0) * uniform(index, i, 4))));
+    group[i] =
+        static_cast<float>(std::exp(radius * std::cos(2 * std::acos(-1.0) * uniform(index, i, 4))));
   }
   return group;
 }
 
-// The threshold of one group scatters by 7.3 % (measured), so the mean of 500 by 0.33 %; tolerance 4 of these.
+// The threshold of one group scatters by 7.3 % (measured), so the mean of 500 by 0.33 %; tolerance
+// 4 of these.
 TEST(InclusionUnits, OfLargeLognormalGroupsPruneByTheClosedFormThreshold) {
   ASSERT_NEAR(threshold_for(0.8), 7.82227, 1e-4);
   constexpr std::uint32_t kKept = 51;
@@ -230,7 +242,8 @@ TEST(InclusionUnits, OfLargeLognormalGroupsPruneByTheClosedFormThreshold) {
   for (std::uint32_t index = 0; index < kGroups; ++index) {
     const auto group = lognormal_group(index);
     const auto units = inclusion_units(group, kKept);
-    const auto open = std::ranges::find_if(units, [](std::uint32_t share) { return share < kCertain; });
+    const auto open =
+        std::ranges::find_if(units, [](std::uint32_t share) { return share < kCertain; });
     ASSERT_NE(open, units.end());
     mean += group[static_cast<std::size_t>(open - units.begin())] / probability(*open) / kGroups;
   }

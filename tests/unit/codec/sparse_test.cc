@@ -29,9 +29,10 @@ struct Pattern {
   std::uint16_t kept;
   std::uint16_t group;
 };
-constexpr std::array kPatterns = {Pattern{1, 2},  Pattern{2, 4},  Pattern{1, 4},   Pattern{3, 4},
-                                  Pattern{4, 8},  Pattern{1, 8},  Pattern{4, 16},  Pattern{15, 16},
-                                  Pattern{8, 32}, Pattern{51, 256}, Pattern{255, 256}};
+constexpr std::array kPatterns = {Pattern{1, 2},    Pattern{2, 4},    Pattern{1, 4},
+                                  Pattern{3, 4},    Pattern{4, 8},    Pattern{1, 8},
+                                  Pattern{4, 16},   Pattern{15, 16},  Pattern{8, 32},
+                                  Pattern{51, 256}, Pattern{255, 256}};
 
 Format sparse_format(Pattern pattern) {
   CodecOptions options{Codec::sparse};
@@ -51,7 +52,8 @@ std::vector<float> normal_values(std::size_t count, std::uint32_t stream) {
   return values;
 }
 
-std::vector<std::byte> encoded(const Format& format, std::span<const float> values, const Place& place = kPlace) {
+std::vector<std::byte> encoded(const Format& format, std::span<const float> values,
+                               const Place& place = kPlace) {
   std::vector<std::byte> bytes(format.encoded_bytes(values.size()), std::byte{0xA5});
   encode(format, values, place, bytes);
   return bytes;
@@ -88,7 +90,9 @@ std::uint32_t offset_of(std::uint64_t element, std::size_t group) {
   const auto index = static_cast<std::uint32_t>(group >= 16 ? 0 : element % 16 / group);
   const auto block = static_cast<std::uint32_t>(element / 16);
   const std::uint32_t stream = 0x80000000 | index / 4 << 24;
-  return philox<10>({block, stream, kPlace.step, kPlace.source}, philox_key(kPlace.seed))[index % 4] >> 8;
+  return philox<10>({block, stream, kPlace.step, kPlace.source},
+                    philox_key(kPlace.seed))[index % 4] >>
+         8;
 }
 std::uint8_t rounding_byte(std::uint64_t element) {
   const auto block = static_cast<std::uint32_t>(element / 16);
@@ -110,10 +114,12 @@ void expect_follows_the_rules(std::uint16_t kept) {
     for (std::size_t i = 0; i < kGroup; ++i) {
       const bool keep = passes_integer(running, units[i]);
       ASSERT_EQ(bit_of(format, bytes, first + i), keep) << first + i;
-      const auto sent = static_cast<float>(static_cast<double>(group[i]) * kCertain / std::max(units[i], 1u));
+      const auto sent =
+          static_cast<float>(static_cast<double>(group[i]) * kCertain / std::max(units[i], 1u));
       const std::uint8_t random = rounding_byte(kPlace.first_element + first + i);
       const int code = encode_stochastic(kE4M3, sent / scale_of(bytes), random);
-      ASSERT_EQ(result[first + i], keep ? scale_of(bytes) * decode(kE4M3, code) : 0.0f) << first + i;
+      ASSERT_EQ(result[first + i], keep ? scale_of(bytes) * decode(kE4M3, code) : 0.0f)
+          << first + i;
     }
   }
 }
@@ -135,23 +141,26 @@ TEST(EncodeSparse, KeepsTheWantedNumberOfEveryGroup) {
     const auto bytes = encoded(format, values);
     for (std::size_t first = 0; first < values.size(); first += format.options.group) {
       unsigned kept = 0;
-      for (std::size_t i = 0; i < format.options.group; ++i) kept += bit_of(format, bytes, first + i);
+      for (std::size_t i = 0; i < format.options.group; ++i)
+        kept += bit_of(format, bytes, first + i);
       ASSERT_EQ(kept, format.options.kept) << first;
     }
   });
 }
 
-// 4,000 steps; an element's mean has the standard error sqrt(sum over draws) that is measured with it. 320
-// means lie within 5 of them.
+// 4,000 steps; an element's mean has the standard error sqrt(sum over draws) that is measured with
+// it. 320 means lie within 5 of them.
 TEST(EncodeSparse, IsUnbiasedOverSteps) {
   constexpr int kSteps = 4000;
-  for (const Pattern pattern : {Pattern{1, 2}, Pattern{2, 4}, Pattern{1, 8}, Pattern{4, 16}, Pattern{8, 32}}) {
+  for (const Pattern pattern :
+       {Pattern{1, 2}, Pattern{2, 4}, Pattern{1, 8}, Pattern{4, 16}, Pattern{8, 32}}) {
     const Format format = sparse_format(pattern);
     const auto values = normal_values(64, 2);
     std::vector<double> sum(values.size());
     std::vector<double> squares(values.size());
     for (std::uint32_t step = 0; step < kSteps; ++step) {
-      const auto result = decoded(format, encoded(format, values, {.seed = 1, .step = step}), values.size());
+      const auto result =
+          decoded(format, encoded(format, values, {.seed = 1, .step = step}), values.size());
       for (std::size_t i = 0; i < values.size(); ++i) {
         sum[i] += result[i];
         squares[i] += static_cast<double>(result[i]) * result[i];
@@ -160,7 +169,8 @@ TEST(EncodeSparse, IsUnbiasedOverSteps) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double mean = sum[i] / kSteps;
       const double error = std::sqrt((squares[i] / kSteps - mean * mean) / kSteps);
-      EXPECT_NEAR(mean, values[i], 5 * error + 1e-9) << i << " of " << pattern.kept << '/' << pattern.group;
+      EXPECT_NEAR(mean, values[i], 5 * error + 1e-9)
+          << i << " of " << pattern.kept << '/' << pattern.group;
     }
   }
 }
@@ -170,8 +180,9 @@ TEST(EncodeSparse, RepeatsItsBytesAndChangesThemWithEveryPartOfTheKey) {
   const auto values = normal_values(256, 3);
   const auto bytes = encoded(format, values);
   EXPECT_EQ(encoded(format, values), bytes);
-  for (const Place other : {Place{78, 5, 3, 512}, Place{77, 6, 3, 512}, Place{77, 5, 4, 512}, Place{77, 5, 3, 768},
-                            Place{77 | 1ull << 40, 5, 3, 512}, Place{77, 5, 3, 512 | 1ull << 40}}) {
+  for (const Place other :
+       {Place{78, 5, 3, 512}, Place{77, 6, 3, 512}, Place{77, 5, 4, 512}, Place{77, 5, 3, 768},
+        Place{77 | 1ull << 40, 5, 3, 512}, Place{77, 5, 3, 512 | 1ull << 40}}) {
     EXPECT_NE(encoded(format, values, other), bytes);
   }
 }
@@ -180,7 +191,8 @@ TEST(EncodeSparse, KeepsTheSameElementsHoweverTheTensorIsCut) {
   for_each_pattern([](const Format& format) {
     const auto values = normal_values(1024, 4);
     const auto whole = encoded(format, values);
-    for (const std::size_t length : {std::max<std::size_t>(format.block_elements, 64), std::size_t{256}}) {
+    for (const std::size_t length :
+         {std::max<std::size_t>(format.block_elements, 64), std::size_t{256}}) {
       for (std::size_t first = 0; first < values.size(); first += length) {
         Place place = kPlace;
         place.first_element += first;
@@ -197,7 +209,8 @@ TEST(EncodeSparse, FillsAShorterLastBlockWithZeros) {
   for_each_pattern([](const Format& format) {
     const auto values = normal_values(2 * format.block_elements, 5);
     for (std::size_t count = 0; count < values.size(); count += count < 70 ? 1 : 37) {
-      std::vector<float> padded(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
+      std::vector<float> padded(values.begin(),
+                                values.begin() + static_cast<std::ptrdiff_t>(count));
       padded.resize(format.blocks(count) * format.block_elements, 0.0f);
       ASSERT_EQ(encoded(format, std::span(values).first(count)), encoded(format, padded)) << count;
       auto result = decoded(format, encoded(format, padded), padded.size());
@@ -266,7 +279,8 @@ TEST(EncodeSparse, CarriesTheSmallestFloats) {
 // A code for 448 takes the largest value to be sent, and one step less of the scale would clip it.
 TEST(EncodeSparse, TakesTheSmallestScaleThatDoesNotClip) {
   for (std::uint32_t i = 0; i < 2000; ++i) {
-    const auto magnitude = static_cast<float>(std::exp2(200 * to_unit(keyed_hash(9, i, 0, 0, 0)) - 100));
+    const auto magnitude =
+        static_cast<float>(std::exp2(200 * to_unit(keyed_hash(9, i, 0, 0, 0)) - 100));
     std::vector<float> values(32, 0.0f);
     values[i % 32] = magnitude;
     const auto bytes = encoded(sparse_format({2, 4}), values);
@@ -284,7 +298,8 @@ TEST(AccumulateSparse, AddsScaledCodesToKeptElementsAlone) {
     auto sum = normal_values(700, 8);
     auto expected = sum;
     for (std::size_t i = 0; i < sum.size(); ++i) {
-      // A power of two moves no rounding: (scale * packet scale) * code is scale times what was decoded.
+      // A power of two moves no rounding: (scale * packet scale) * code is scale times what was
+      // decoded.
       if (bit_of(format, bytes, i)) expected[i] = expected[i] + 0.25f * result[i];
     }
     accumulate(format, bytes, 0.25f, sum);
@@ -302,10 +317,13 @@ TEST(DecodeSparse, IgnoresBitsBeyondTheCodesAndBeyondTheEnd) {
     const std::size_t slots = format.block_bytes - format.block_elements / 8;
     std::fill_n(bytes.rbegin(), slots, std::byte{0x38});  // 1.0
     const auto result = decoded(format, bytes, format.block_elements);
-    for (std::size_t i = 0; i < result.size(); ++i) ASSERT_EQ(result[i], i < slots ? 1.0f : 0.0f) << i;
-    std::vector<float> fewer(slots, 123.0f);  // with codes for two more bits than elements to decode
+    for (std::size_t i = 0; i < result.size(); ++i)
+      ASSERT_EQ(result[i], i < slots ? 1.0f : 0.0f) << i;
+    std::vector<float> fewer(slots,
+                             123.0f);  // with codes for two more bits than elements to decode
     const std::size_t count = slots - 2;
-    std::vector<std::byte> shorter(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(format.encoded_bytes(count)));
+    std::vector<std::byte> shorter(
+        bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(format.encoded_bytes(count)));
     decode(format, shorter, kPlace, std::span(fewer).first(count));
     for (std::size_t i = 0; i < slots; ++i) ASSERT_EQ(fewer[i], i < count ? 1.0f : 123.0f) << i;
   });
@@ -318,7 +336,8 @@ TEST(DecodeSparse, TakesAnyBytes) {
       const std::size_t count = keyed_hash(3, round, 0, 0, 0) % 600;
       std::vector<std::byte> bytes(format.encoded_bytes(count));
       for (std::size_t i = 0; i < bytes.size(); ++i) {
-        bytes[i] = static_cast<std::byte>(keyed_hash(3, round, static_cast<std::uint32_t>(i), 1, 0));
+        bytes[i] =
+            static_cast<std::byte>(keyed_hash(3, round, static_cast<std::uint32_t>(i), 1, 0));
       }
       const float scale = round % 2 == 0 ? 2.0f : scale_of(bytes);
       std::memcpy(bytes.data(), &scale, sizeof(scale));
@@ -346,7 +365,8 @@ double signal_to_noise_db(const Format& format, std::span<const float> values) {
   double noise = 0;
   for (std::size_t first = 0; first < values.size(); first += kPacket) {
     const auto part = values.subspan(first, kPacket);
-    const auto result = decoded(format, encoded(format, part, {.seed = 2, .first_element = first}), kPacket);
+    const auto result =
+        decoded(format, encoded(format, part, {.seed = 2, .first_element = first}), kPacket);
     for (std::size_t i = 0; i < kPacket; ++i) {
       const double error = static_cast<double>(result[i]) - part[i];
       signal += static_cast<double>(part[i]) * part[i];
@@ -362,15 +382,15 @@ struct Quality {
   double lognormal_db;
 };
 
-// One draw on 2^18 samples, against values from another implementation on 2^20 other samples. E4M3's
-// rounding costs 0.02 dB or less.
+// One draw on 2^18 samples, against values from another implementation on 2^20 other samples.
+// E4M3's rounding costs 0.02 dB or less.
 TEST(EncodeSparse, HasTheNoiseOfOptimalSampling) {
   const auto normal = normal_values(1 << 18, 9);
   std::vector<float> lognormal(normal.size());
   std::ranges::transform(normal, lognormal.begin(), [](float x) { return std::exp(x); });
-  for (const Quality& row : {Quality{{2, 4}, 3.27, 6.95}, Quality{{4, 8}, 4.05, 8.21}, Quality{{1, 4}, -2.81, -0.45},
-                             Quality{{2, 8}, -2.36, 0.74}, Quality{{1, 8}, -6.49, -4.17},
-                             Quality{{4, 16}, -2.15, 1.46}}) {
+  for (const Quality& row : {Quality{{2, 4}, 3.27, 6.95}, Quality{{4, 8}, 4.05, 8.21},
+                             Quality{{1, 4}, -2.81, -0.45}, Quality{{2, 8}, -2.36, 0.74},
+                             Quality{{1, 8}, -6.49, -4.17}, Quality{{4, 16}, -2.15, 1.46}}) {
     const Format format = sparse_format(row.pattern);
     SCOPED_TRACE(::testing::Message() << row.pattern.kept << ':' << row.pattern.group);
     EXPECT_NEAR(signal_to_noise_db(format, normal), row.normal_db, 0.10);
