@@ -1,23 +1,23 @@
 // Converts all 2^32 floats to every small element format and compares each code with the nearest
-// value found independently, and with the CUDA toolkit's conversion where its headers were found.
-// Too long for a test run (minutes of processor time), so a program of its own:
+// value found independently, and with the CUDA toolkit's conversion where its headers were found;
+// and sends every float up to the largest element through this processor's MX encoders. Too long
+// for a test run (minutes of processor time), so a program of its own:
 //
 //   codec_exhaustive                all formats; exit status 1 if any code differs
 //   codec_exhaustive --dump FORMAT  codes of every 2,017th float, a byte each, for other oracles
 //                                   (ml_dtypes_oracle.py)
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <limits>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "codec/element.h"
 #include "codec/minifloat.h"
+#include "exhaustive/all_floats.h"
+#include "exhaustive/encoder_pass.h"
 #include "unit/codec/element_tables.h"
 
 #ifdef LEEWAY_HAVE_CUDA_FLOATS
@@ -28,60 +28,12 @@ namespace leeway::codec {
 namespace {
 
 constexpr std::uint32_t kInfinityBits = 0x7F800000;
-constexpr std::uint32_t kMagnitudes = 0x80000000;
 constexpr std::uint64_t kDumpStride = 2017;
-
-float from_bits(std::uint32_t bits) {
-  return std::bit_cast<float>(bits);
-}
-
-// ---- nearest, as steps of a stair ----
-
-// steps[c] is the smallest magnitude, as float bits, whose code is above c.
-using Steps = std::vector<std::uint32_t>;
-
-// Ties go to the even code: up from an odd one.
-std::uint32_t step_at(double middle, bool tie_goes_up) {
-  auto at =
-      static_cast<float>(middle);  // every midpoint used here is a float, but for bfloat16's first
-  if (static_cast<double>(at) < middle || (static_cast<double>(at) == middle && !tie_goes_up)) {
-    at = std::nextafter(at, std::numeric_limits<float>::infinity());
-  }
-  return std::bit_cast<std::uint32_t>(at);
-}
-
-Steps steps_between(const std::vector<double>& magnitudes) {
-  Steps steps;
-  for (std::size_t code = 0; code + 1 < magnitudes.size(); ++code) {
-    steps.push_back(step_at((magnitudes[code] + magnitudes[code + 1]) / 2, code % 2 == 1));
-  }
-  return steps;
-}
 
 // IEEE formats: the code after the largest finite value is infinity, reached half a step above it.
 Steps steps_with_infinity(int mantissa_bits, int bias) {
   const int infinity = (2 * bias + 1) << mantissa_bits;
   return steps_between(float_magnitudes(mantissa_bits, bias, infinity));
-}
-
-// ---- all floats, on all processors ----
-
-// Calls check(begin, end) on disjoint ranges of magnitude bits that cover 0 .. 2^31; sums what it
-// returns.
-template <typename Check>
-std::uint64_t sum_over_magnitudes(Check check) {
-  const std::uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::uint64_t> wrong(threads);
-  std::vector<std::thread> workers;
-  for (std::uint32_t t = 0; t < threads; ++t) {
-    const auto begin = static_cast<std::uint32_t>(std::uint64_t{kMagnitudes} * t / threads);
-    const auto end = static_cast<std::uint32_t>(std::uint64_t{kMagnitudes} * (t + 1) / threads);
-    workers.emplace_back([&wrong, check, t, begin, end] { wrong[t] = check(begin, end); });
-  }
-  for (std::thread& worker : workers) worker.join();
-  std::uint64_t sum = 0;
-  for (const std::uint64_t count : wrong) sum += count;
-  return sum;
 }
 
 // How many floats of both signs are not encoded as the stair and nan_is_right say.
@@ -130,14 +82,18 @@ class Line {
   std::uint64_t wrong_ = 0;
 };
 
-// The format as a template argument: its shifts and masks become constants of the loop.
+// The format as a template argument: its shifts and masks become constants of the loop. `encoder`
+// is the codec whose blocks hold such elements, or native.
 template <Minifloat format>
-bool check_element(const ElementTable& table) {
+bool check_element(const ElementTable& table, Codec encoder) {
   Line line(table.name.c_str());
   line.compared("nearest", count_not_nearest(
                                steps_between(table.magnitudes), table.sign_bit(),
                                [](float x) { return encode_nearest(format, x); },
                                [](int code) { return code == format.nan_code; }));
+  if (encoder != Codec::native) {
+    line.compared("encoder", count_encoder_differences(encoder, steps_between(table.magnitudes)));
+  }
 #ifdef LEEWAY_HAVE_CUDA_FLOATS
   if constexpr (cuda_has(format)) {
     line.compared("CUDA", sum_over_magnitudes([](std::uint32_t begin, std::uint32_t end) {
@@ -156,12 +112,12 @@ bool check_element(const ElementTable& table) {
 
 bool check_elements() {
   const std::vector<ElementTable>& tables = element_tables();
-  bool right = check_element<kE4M3>(tables[0]);
-  right &= check_element<kE5M2>(tables[1]);
-  right &= check_element<kE2M3>(tables[2]);
-  right &= check_element<kE3M2>(tables[3]);
-  right &= check_element<kE2M1>(tables[4]);
-  return check_element<kInteger8>(tables[6]) && right;
+  bool right = check_element<kE4M3>(tables[0], Codec::mxfp8_e4m3);
+  right &= check_element<kE5M2>(tables[1], Codec::mxfp8_e5m2);
+  right &= check_element<kE2M3>(tables[2], Codec::mxfp6_e2m3);
+  right &= check_element<kE3M2>(tables[3], Codec::mxfp6_e3m2);
+  right &= check_element<kE2M1>(tables[4], Codec::mxfp4);
+  return check_element<kInteger8>(tables[6], Codec::native) && right;
 }
 
 bool check_halves() {
