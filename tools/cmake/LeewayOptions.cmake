@@ -31,11 +31,16 @@ target_compile_features(leeway_settings INTERFACE cxx_std_20)
 target_compile_options(leeway_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -ffp-contract=off
   -fvisibility=hidden -fvisibility-inlines-hidden)
+# Ice Lake's and Zen 4's byte permutations, which Highway compiles for on demand only.
+target_compile_definitions(leeway_settings INTERFACE HWY_WANT_AVX3_DL)
 foreach(sanitizer IN LISTS LEEWAY_SANITIZE)
   target_compile_options(leeway_settings INTERFACE -fsanitize=${sanitizer} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(leeway_settings INTERFACE -fsanitize=${sanitizer})
 endforeach()
+if(LEEWAY_BUILD_FUZZERS)  # the library tells the fuzzer which of its branches an input reached
+  target_compile_options(leeway_settings INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_library(leeway_asio INTERFACE)
