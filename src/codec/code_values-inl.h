@@ -1,7 +1,7 @@
 // Codes to the floats they stand for, exactly. Included once for every instruction set.
 //
-// Each decoder reads the codes of kStep elements at once and hands vectors of values, in order, to `use(first element, values)`. Codes are
-// finite ones; the rest is left to the scalar definition (scaled_decode.cc).
+// Each decoder reads the codes of kStep elements at once and hands vectors of values, in order, to `use(first element, values)`. Where
+// kFiniteOnly, codes of NaN and infinity are left to the scalar definition (scaled_decode.cc).
 #if defined(LEEWAY_CODEC_CODE_VALUES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_CODE_VALUES_INL_H_
 #undef LEEWAY_CODEC_CODE_VALUES_INL_H_
@@ -38,6 +38,7 @@ using ByteLanes = hn::Rebind<std::uint8_t, Floats>;  // a byte for each float
 template <Minifloat element>
 struct ByteCodes {
   static constexpr std::size_t kStep = 32;
+  static constexpr bool kFiniteOnly = true;
   static constexpr int kMagnitudeBits = element.code_bits - 1;
   static constexpr std::uint16_t kMagnitude = (1 << kMagnitudeBits) - 1;
 
@@ -97,6 +98,7 @@ struct ByteCodes {
 template <>
 struct ByteCodes<kInteger8> {
   static constexpr std::size_t kStep = 32;
+  static constexpr bool kFiniteOnly = false;
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
     const hn::Rebind<std::int8_t, Floats> d8;
@@ -120,11 +122,36 @@ constexpr std::array<float, 16> nibble_values() {
 }
 
 // Codes of 4 bits, two in a byte.
-#if LEEWAY_RAW_AVX512
+#if LEEWAY_RAW_VBMI
+
+template <Minifloat element>
+struct NibbleCodes {
+  static constexpr std::size_t kStep = 32;
+  static constexpr bool kFiniteOnly = false;
+  alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
+
+  // All 16 codes of a vector go to every 64-bit lane, which moves its two to the bottom of its 32-bit halves; the look-up regards the
+  // lowest 4 bits alone. 1.2 times the speed of the version below.
+  template <class Use>
+  static HWY_INLINE void decode(const std::byte* codes, Use use) {
+    const __m512i shifts = _mm512_add_epi64(_mm512_set1_epi64(std::int64_t{4} << 32),
+                                            _mm512_setr_epi32(0, 0, 8, 8, 16, 16, 24, 24, 32, 32, 40, 40, 48, 48, 56, 56));
+    const __m512 values = _mm512_load_ps(kValues.data());
+    for (std::size_t i = 0; i < kStep; i += 16) {
+      std::int64_t sixteen;
+      std::memcpy(&sixteen, codes + i / 2, sizeof(sixteen));
+      const __m512i indices = _mm512_multishift_epi64_epi8(shifts, _mm512_set1_epi64(sixteen));
+      use(i, FloatVec{_mm512_permutexvar_ps(indices, values)});
+    }
+  }
+};
+
+#elif LEEWAY_RAW_AVX512
 
 template <Minifloat element>
 struct NibbleCodes {
   static constexpr std::size_t kStep = 128;
+  static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
   // 8 codes a word: each vector takes two words of the 16, moves nibble j to the bottom of lane j, and looks it up; the look-up regards
@@ -152,6 +179,7 @@ struct NibbleCodes {
 template <Minifloat element>
 struct NibbleCodes {
   static constexpr std::size_t kStep = 32;
+  static constexpr bool kFiniteOnly = false;
   using Table = std::array<std::uint8_t, 16>;
 
   static constexpr Table value_bytes(int shift) {
@@ -207,6 +235,7 @@ HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, 16>> spread_sixes(hn::Vec<hn::Cap
 template <Minifloat element>
 struct SixBitCodes {
   static constexpr std::size_t kStep = 32;
+  static constexpr bool kFiniteOnly = false;
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
     const hn::CappedTag<std::uint8_t, 16> d8;
@@ -220,10 +249,90 @@ struct SixBitCodes {
   }
 };
 
+#if LEEWAY_RAW_VBMI
+
+// Three bytes, four codes, of each of two vectors to every 64-bit lane. Vector k's quarter q is bytes 12 k + 3 q and on.
+constexpr std::array<std::uint8_t, 64> six_bit_order() {
+  std::array<std::uint8_t, 64> from{};
+  for (std::size_t lane = 0; lane < 8; ++lane) {
+    const std::size_t quarter = lane / 2;
+    const std::size_t vector = lane % 2 * 2;
+    for (std::size_t i = 0; i < 3; ++i) {
+      from[8 * lane + i] = static_cast<std::uint8_t>(12 * vector + 3 * quarter + i);
+      from[8 * lane + 3 + i] = static_cast<std::uint8_t>(12 * (vector + 1) + 3 * quarter + i);
+    }
+  }
+  return from;
+}
+
+// Codes of 6 and 8 bits by looking up the two upper bytes of the float, which hold all that such a value has; 1.7 times the speed of
+// conversions from half precision, and codes of NaN and infinity are nothing special.
+//
+// Bytes stand by quarters: quarter q of 16 has the elements 4q .. 4q + 3 of the first of four vectors, then those of the second, third and
+// fourth, so that interleaving within quarters leaves whole vectors in order.
+template <Minifloat element>
+struct TableCodes {
+  static constexpr std::size_t kStep = 64;
+  static constexpr bool kFiniteOnly = false;
+  static constexpr std::size_t kCodes = std::size_t{1} << (element.code_bits == 8 ? 7 : 6);  // of 8 bits without sign
+  using Table = std::array<std::uint8_t, kCodes>;
+
+  static constexpr Table value_bytes(int shift) {
+    Table table{};
+    for (std::size_t code = 0; code < kCodes; ++code) {
+      const float value = leeway::codec::decode(element, static_cast<int>(code));
+      table[code] = static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value) >> shift);
+    }
+    return table;
+  }
+  alignas(64) static constexpr Table kThird = value_bytes(16);
+  alignas(64) static constexpr Table kFourth = value_bytes(24);
+
+  template <class Use>
+  static HWY_INLINE void decode(const std::byte* codes, Use use) {
+    const __m512i quarters = by_quarters(codes);
+    __m512i fourth = looked_up(kFourth, quarters);
+    if constexpr (element.code_bits == 8) {
+      fourth = _mm512_or_si512(fourth, _mm512_and_si512(quarters, _mm512_set1_epi8(static_cast<char>(0x80))));
+    }
+    const __m512i third = looked_up(kThird, quarters);
+    const __m512i low = _mm512_unpacklo_epi8(third, fourth);
+    const __m512i high = _mm512_unpackhi_epi8(third, fourth);
+    const __m512i zero = _mm512_setzero_si512();
+    use(0, FloatVec{_mm512_castsi512_ps(_mm512_unpacklo_epi16(zero, low))});
+    use(16, FloatVec{_mm512_castsi512_ps(_mm512_unpackhi_epi16(zero, low))});
+    use(32, FloatVec{_mm512_castsi512_ps(_mm512_unpacklo_epi16(zero, high))});
+    use(48, FloatVec{_mm512_castsi512_ps(_mm512_unpackhi_epi16(zero, high))});
+  }
+
+  static HWY_INLINE __m512i looked_up(const Table& table, __m512i codes) {
+    if constexpr (kCodes == 64) return _mm512_permutexvar_epi8(codes, _mm512_load_si512(table.data()));
+    return _mm512_permutex2var_epi8(_mm512_load_si512(table.data()), codes, _mm512_load_si512(table.data() + 64));
+  }
+
+  // The look-ups regard the lowest 6 or 7 bits alone.
+  static HWY_INLINE __m512i by_quarters(const std::byte* codes) {
+    if constexpr (element.code_bits == 8) {
+      const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+      return _mm512_permutexvar_epi32(order, _mm512_loadu_si512(codes));
+    } else {
+      alignas(64) static constexpr std::array<std::uint8_t, 64> kOrder = six_bit_order();
+      const __m512i packed = _mm512_maskz_loadu_epi32(0x0FFF, codes);
+      const __m512i eights = _mm512_permutexvar_epi8(_mm512_load_si512(kOrder.data()), packed);
+      return _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x2A241E18120C0600), eights);  // bits 0, 6, 12, ... 42
+    }
+  }
+};
+#endif
+
 template <Minifloat element>
 constexpr auto decoder_of() {
   if constexpr (element.code_bits == 4) {
     return NibbleCodes<element>();
+#if LEEWAY_RAW_VBMI
+  } else if constexpr (element != kInteger8) {
+    return TableCodes<element>();
+#endif
   } else if constexpr (element.code_bits == 6) {
     return SixBitCodes<element>();
   } else {

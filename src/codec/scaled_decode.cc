@@ -26,10 +26,10 @@ namespace {
 
 inline constexpr std::size_t kBlocksMax = kPacketElementsMax / 16;
 
-// FP8 codes above the largest finite one: NaN, and infinities of E5M2. No encoder sends them.
+// FP8 codes above the largest finite one, NaN and infinities, where the decoder cannot read them. No encoder sends them.
 template <Minifloat element>
 bool has_special_codes(const std::byte* codes, std::size_t count) {
-  if constexpr (element.code_bits != 8 || element == kInteger8) return false;
+  if constexpr (!decltype(decoder_of<element>())::kFiniteOnly) return false;
   const Bytes d;
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes);
   const auto largest = hn::Set(d, static_cast<std::uint8_t>(element.magnitude_max));

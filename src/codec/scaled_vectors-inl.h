@@ -27,6 +27,14 @@
 #define LEEWAY_RAW_AVX512 0
 #endif
 
+// With permutations of bytes (VBMI), from Ice Lake and Zen 4 on.
+#undef LEEWAY_RAW_VBMI
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+#define LEEWAY_RAW_VBMI 1
+#else
+#define LEEWAY_RAW_VBMI 0
+#endif
+
 #if LEEWAY_SCALED_VECTORS
 HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
