@@ -63,11 +63,12 @@ int run_bench(const codecs::BenchArguments& arguments) {
 }
 
 int run_inspect(const codecs::InspectArguments& arguments) {
-  if (const Status status = codecs::check(arguments); !status.ok()) return complain(status);
+  const auto options = codecs::understand(arguments);
+  if (!options.ok()) return complain(options.status());
   auto source = codecs::FloatSource::open(arguments.path);
   if (!source.ok()) return complain(source.status());
   codecs::ProgressLine line(stderr);
-  const auto inspection = codecs::inspect(*source, arguments.path, arguments.sparsities,
+  const auto inspection = codecs::inspect(*source, arguments.path, *options,
                                           [&line](const std::string& text) { line.show(text); });
   line.show("");
   if (!inspection.ok()) return complain(inspection.status());
@@ -114,6 +115,8 @@ void add_inspect(CLI::App& codec, int& exit_code) {
       ->add_option("--sparsity", arguments->sparsities,
                    "Parts of the elements that pruning shall set to zero")
       ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--ranks", arguments->ranks, "Ranks whose tensors are averaged")
       ->capture_default_str();
   add_json(*command, arguments->json_path);
   command->callback([arguments, &exit_code] { exit_code = run_inspect(*arguments); });

@@ -19,32 +19,29 @@ std::string ratio_cell(double ratio) {
   return cell(ratio < 0.1 ? "%.3f" : "%.2f", ratio);
 }
 
-void add_speed(const std::optional<Speed>& speed, std::vector<std::string>& cells) {
-  cells.push_back(speed ? rate_cell(speed->gigabytes_per_second) : "-");
-  cells.push_back(speed ? ratio_cell(speed->to_copy) : "");
+std::string speed_cell(const std::optional<Speed>& speed) {
+  if (!speed) return "-     ";
+  return cell("%5s %5s", rate_cell(speed->gigabytes_per_second).c_str(),
+              ratio_cell(speed->to_copy).c_str());
 }
 
 // One codec's rows stand together; only the first carries its name, the others what they ran on.
 std::string table_of(std::span<const BenchRow> rows, std::size_t bytes) {
   TextTable table({{"codec", Align::left},
-                   {"encode\nnearest\nGB/s"},
-                   {"ratio"},
-                   {"encode\nstoch.\nGB/s"},
-                   {"ratio"},
-                   {"decode\n\nGB/s"},
-                   {"ratio"},
-                   {"decode\n+ add\nGB/s"},
-                   {"ratio"},
+                   {"encode\nnearest\nGB/s ratio"},
+                   {"encode\nstochastic\nGB/s ratio"},
+                   {"decode\n\nGB/s ratio"},
+                   {"decode\nand add\nGB/s ratio"},
                    {"of add"}});
   std::string codec;
   for (const BenchRow& row : rows) {
     if (row.bytes != bytes) continue;
     std::vector<std::string> cells = {row.codec == codec ? "  " + row.target : row.codec};
     codec = row.codec;
-    add_speed(row.encode_nearest, cells);
-    add_speed(row.encode_stochastic, cells);
-    add_speed(row.decode, cells);
-    add_speed(row.accumulate, cells);
+    for (const auto* speed :
+         {&row.encode_nearest, &row.encode_stochastic, &row.decode, &row.accumulate}) {
+      cells.push_back(speed_cell(*speed));
+    }
     cells.push_back(row.accumulate ? ratio_cell(row.accumulate->to_add) : "");
     table.add_row(std::move(cells));
   }

@@ -1,7 +1,6 @@
 #include "codec/benchmark.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -15,9 +14,6 @@
 namespace leeway::tools::codecs {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr auto kSampleTime = 3ms;
 constexpr std::size_t kRounds = 9;
 constexpr double kPacketGigabytes = kPacketElements * sizeof(float) / 1e9;
 constexpr float kAccumulateScale =
@@ -113,7 +109,8 @@ double median(std::vector<double> values) {
 // all of them.
 class Contest {
  public:
-  explicit Contest(Buffers& buffers) : sampler_(buffers.packets, kSampleTime) {
+  Contest(Buffers& buffers, std::chrono::microseconds sample_time)
+      : sampler_(buffers.packets, sample_time) {
     enter(copy_work(buffers));
     enter(add_work(buffers));
   }
@@ -167,13 +164,14 @@ std::optional<Kernels> kernels_for(const BenchRow& row,
   return row.target == kDefinition ? defining_kernels(*format) : library_kernels();
 }
 
-void measure_row(const CodecOptions& options, Buffers& buffers, BenchRow& row) {
+void measure_row(const CodecOptions& options, std::chrono::microseconds sample_time,
+                 Buffers& buffers, BenchRow& row) {
   const auto nearest = format_with(options, Rounding::nearest);
   const auto stochastic = format_with(options, Rounding::stochastic);
   const auto& either = nearest ? nearest : stochastic;
   fill_payload(buffers, *either);
 
-  Contest contest(buffers);
+  Contest contest(buffers, sample_time);
   std::vector<std::pair<std::optional<Speed>*, std::size_t>> results;
   if (const auto kernels = kernels_for(row, nearest)) {
     results.emplace_back(&row.encode_nearest,
@@ -235,7 +233,7 @@ std::vector<BenchRow> measure_bench(const BenchSettings& settings, const BenchPr
     progress(rows.size(), plans.size(), row);
     std::optional<codec::RunOn> run_on;
     if (plan.set) run_on.emplace(*plan.set);
-    measure_row(plan.options, *buffers[plan.size], row);
+    measure_row(plan.options, settings.sample_time, *buffers[plan.size], row);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -2,6 +2,7 @@
 // in the same process.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -18,6 +19,7 @@ struct BenchSettings {
   std::vector<CodecOptions> codecs;
   std::vector<std::size_t> sizes;  // bytes of float32 in each buffer, ascending
   bool all_targets = false;        // every instruction set of this processor, not the best alone
+  std::chrono::microseconds sample_time{3000};  // of one conversion in one round
   std::string json_path;
 };
 

@@ -34,14 +34,14 @@ std::span<const CatalogEntry> catalog() {
 
 std::span<const SettingEntry> setting_catalog() {
   static constexpr std::array kSettings = {
-      SettingEntry{"nearest", "all with a choice", "least error of one copy; biased in sums"},
-      SettingEntry{"stochastic", "all with a choice", "unbiased: errors of many ranks average out"},
-      SettingEntry{"floor even ceil", "mx*", "how a block's power of two is chosen; nearest only"},
+      SettingEntry{"nearest", "most", "least error of one copy; biased in sums"},
+      SettingEntry{"stochastic", "most", "unbiased: errors of many ranks average out"},
+      SettingEntry{"floor even ceil", "mx*", "how a block's scale is chosen; nearest only"},
       SettingEntry{"rotate", "all", "randomised Hadamard transform of 256 elements"},
-      SettingEntry{"clip", "int8", "clip at the optimum for Laplace values; biased"},
+      SettingEntry{"clip", "int8", "clip at Laplace's optimum (ACIQ); biased"},
       SettingEntry{"draws=N", "luq", "1 .. 4 draws sent and averaged, 4 bits each"},
       SettingEntry{"KEPT/GROUP", "sparse", "elements sent of each 2, 4, 8, 16, 32 or 256"},
-      SettingEntry{"bound=X", "one scale a packet", "|x| <= X is known: normalised networks"},
+      SettingEntry{"bound=X", "packet-scaled", "|x| <= X is known: normalised networks"},
   };
   return kSettings;
 }

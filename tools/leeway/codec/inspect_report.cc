@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "codec/decibel.h"
@@ -69,6 +70,16 @@ std::string formats_text(const Inspection& inspection) {
   return table.text();
 }
 
+std::string automatic_text(const Inspection& inspection) {
+  std::string text =
+      cell("automatic takes, by the true gradient's part of mean x^2 (%u rank%s, no loss)\n",
+           inspection.ranks, inspection.ranks == 1 ? "" : "s");
+  for (const AutomaticChoice& choice : inspection.automatic) {
+    text += cell("  %5.4g %%  %s\n", 100.0 * choice.gradient_share, choice.codec.c_str());
+  }
+  return text;
+}
+
 std::string pruning_text(const Inspection& inspection) {
   TextTable table({{"zeros wanted"}, {"threshold of |x|"}, {"cosine to the original"}});
   for (const PruningPoint& point : inspection.pruning) {
@@ -84,6 +95,11 @@ std::string measured_on(const Inspection& inspection) {
   if (stride > 1) text += cell(", measured on every %zuth packet of 2,048", stride);
   if (inspection.fit.non_finite() > 0) text += ", non-finite elements as zeros";
   return text + ";\npredicted: for an exact lognormal of this mean and spread\n\n";
+}
+
+// Counts are kept in double, exact up to 2^53.
+std::uint64_t whole(double count) {
+  return static_cast<std::uint64_t>(count);
 }
 
 ordered_json format_json(const FormatError& format) {
@@ -121,6 +137,7 @@ std::string inspect_text(const Inspection& inspection, std::size_t width) {
   text += "\nlog2|x|, rounded down\n" + histogram_text(bars, width);
   text.append("\n").append(measured_on(inspection)).append(formats_text(inspection));
   text.append("\n").append(best_text(inspection));
+  text.append("\n").append(automatic_text(inspection));
   if (!inspection.pruning.empty())
     text += "\nUnbiased stochastic pruning\n" + pruning_text(inspection);
   return text;
@@ -129,9 +146,9 @@ std::string inspect_text(const Inspection& inspection, std::size_t width) {
 std::string inspect_json(const Inspection& inspection) {
   const auto& fit = inspection.fit;
   ordered_json document = {{"file", inspection.path},
-                           {"elements", fit.count()},
-                           {"zeros", fit.zeros()},
-                           {"non_finite", fit.non_finite()},
+                           {"elements", whole(fit.count())},
+                           {"zeros", whole(fit.zeros())},
+                           {"non_finite", whole(fit.non_finite())},
                            {"magnitude_min", inspection.histogram.magnitude_min()},
                            {"magnitude_max", inspection.histogram.magnitude_max()},
                            {"mean_square", fit.mean_square()},
@@ -145,6 +162,11 @@ std::string inspect_json(const Inspection& inspection) {
   }
   document["best"] = {{"nearest", best_json(inspection, &FormatError::nearest)},
                       {"stochastic", best_json(inspection, &FormatError::stochastic)}};
+  document["automatic"] = {{"ranks", inspection.ranks}, {"choices", ordered_json::array()}};
+  for (const AutomaticChoice& choice : inspection.automatic) {
+    document["automatic"]["choices"].push_back(
+        {{"gradient_share", choice.gradient_share}, {"codec", choice.codec}});
+  }
   document["pruning"] = ordered_json::array();
   for (const PruningPoint& point : inspection.pruning) {
     document["pruning"].push_back(

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "aggregate/codec_choice.h"
 #include "codec/standard_data.h"
 #include "codec/text_table.h"
 
@@ -94,10 +95,24 @@ std::vector<PruningPoint> pruning_points(const aggregate::LognormalFit& fit,
   return points;
 }
 
+std::vector<AutomaticChoice> automatic_choices(const aggregate::LognormalFit& fit,
+                                               std::uint32_t ranks) {
+  std::vector<AutomaticChoice> choices;
+  for (const double share : {1.0, 0.1, 0.01, 0.001}) {
+    aggregate::ChoiceInputs inputs;
+    inputs.sigma_log2 = fit.sigma_log2();
+    inputs.ranks = ranks;
+    inputs.mean_square = fit.mean_square();
+    inputs.gradient_mean_square = share * fit.mean_square();
+    choices.push_back({share, to_string(aggregate::choose_codec(inputs))});
+  }
+  return choices;
+}
+
 }  // namespace
 
 Result<Inspection> inspect(FloatSource& source, const std::string& path,
-                           const std::vector<double>& sparsities, const InspectProgress& progress) {
+                           const InspectOptions& options, const InspectProgress& progress) {
   Inspection inspection;
   inspection.path = path == "-" ? "standard input" : path;
   if (const Status status = read_all(source, inspection, progress); !status.ok()) return status;
@@ -112,7 +127,9 @@ Result<Inspection> inspect(FloatSource& source, const std::string& path,
   }
   std::stable_sort(inspection.formats.begin(), inspection.formats.end(),
                    [](const auto& a, const auto& b) { return a.bits < b.bits; });
-  inspection.pruning = pruning_points(inspection.fit, sparsities);
+  inspection.pruning = pruning_points(inspection.fit, options.sparsities);
+  inspection.ranks = options.ranks;
+  inspection.automatic = automatic_choices(inspection.fit, options.ranks);
   return inspection;
 }
 

@@ -33,6 +33,19 @@ struct PruningPoint {
   double cosine = 0.0;     // between the pruned tensor and the original
 };
 
+// What Codec::automatic takes for contributions of this spread, over a network that loses nothing,
+// when the true gradient makes up this part of their mean square; the rest is the noise of a rank's
+// samples.
+struct AutomaticChoice {
+  double gradient_share = 1.0;
+  std::string codec;
+};
+
+struct InspectOptions {
+  std::vector<double> sparsities;
+  std::uint32_t ranks = 1;
+};
+
 struct Inspection {
   static constexpr std::size_t kSamplePackets = 2048;  // 16 MiB
 
@@ -42,6 +55,8 @@ struct Inspection {
   PacketSample sample{kSamplePackets};
   std::vector<FormatError> formats;   // fewest bits first
   std::vector<PruningPoint> pruning;  // none where the magnitudes do not differ
+  std::uint32_t ranks = 1;            // that average such contributions
+  std::vector<AutomaticChoice> automatic;
 };
 
 // Told what is being done, e.g. "reading 12 %".
@@ -49,7 +64,7 @@ using InspectProgress = std::function<void(const std::string& text)>;
 
 // Reads the source to its end. Refuses an empty one.
 Result<Inspection> inspect(FloatSource& source, const std::string& path,
-                           const std::vector<double>& sparsities, const InspectProgress& progress);
+                           const InspectOptions& options, const InspectProgress& progress);
 
 // Index of the format with the highest measured ratio among those of at most `bits`, by nearest or
 // by stochastic rounding; none if there is none.

@@ -118,11 +118,10 @@ std::string list_text(std::span<const ListRow> rows, std::size_t width) {
   if (width != 0 && table.width() > width) table = table_of(rows, true);
   std::string text = table.text();
   text +=
-      "\nbits: an element of a packet of 2,048, scales and header included. nearest, stoch.: "
-      "signal to\n"
-      "noise in dB by rounding, on normal and on lognormal values (sigma 1); 6 dB is a factor of "
-      "2.\n"
-      "native sends any element type as it lies in memory; automatic chooses while it runs.\n"
+      "\nbits: an element of a packet of 2,048, scales and header included. nearest and\n"
+      "stoch.: signal to noise in dB by rounding, on normal and on lognormal (sigma 1)\n"
+      "values; 6 dB is a factor of 2. native sends elements of any type as they lie in\n"
+      "memory; automatic chooses while it runs.\n"
       "\nSettings, after the name, e.g. mxfp4:nearest:rotate\n";
   return text + settings_text();
 }

@@ -4,6 +4,7 @@
 
 #include "codec/catalog.h"
 #include "codec/error_meter.h"
+#include "leeway/types.h"
 #include "perf/sweep.h"
 
 namespace leeway::tools::codecs {
@@ -61,13 +62,16 @@ Result<BenchSettings> understand(const BenchArguments& arguments) {
   return settings;
 }
 
-Status check(const InspectArguments& arguments) {
+Result<InspectOptions> understand(const InspectArguments& arguments) {
   for (const double sparsity : arguments.sparsities) {
     if (sparsity > 0.0 && sparsity < 1.0) continue;
     return Status::error(StatusCode::kInvalidArgument,
                          "--sparsity is a fraction between 0 and 1, not %g", sparsity);
   }
-  return Status();
+  if (arguments.ranks < 1 || arguments.ranks > kNoRank) {
+    return Status::error(StatusCode::kInvalidArgument, "--ranks must lie in 1 .. %d", kNoRank);
+  }
+  return InspectOptions{arguments.sparsities, static_cast<std::uint32_t>(arguments.ranks)};
 }
 
 }  // namespace leeway::tools::codecs

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codec/benchmark.h"
+#include "codec/inspection.h"
 #include "leeway/status.h"
 
 namespace leeway::tools::codecs {
@@ -21,11 +22,12 @@ struct BenchArguments {
 struct InspectArguments {
   std::string path;  // "-": standard input
   std::vector<double> sparsities = {0.5, 0.8, 0.9};
+  int ranks = 4;
   std::string json_path;
 };
 
 // Refuse, in one line, what has no meaning.
 Result<BenchSettings> understand(const BenchArguments& arguments);
-Status check(const InspectArguments& arguments);
+Result<InspectOptions> understand(const InspectArguments& arguments);
 
 }  // namespace leeway::tools::codecs
