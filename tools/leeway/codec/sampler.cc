@@ -1,5 +1,7 @@
 #include "codec/sampler.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "base/contracts.h"
@@ -7,7 +9,12 @@
 namespace leeway::tools::codecs {
 
 using std::chrono::nanoseconds;
-using std::chrono::steady_clock;
+
+nanoseconds thread_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
+}
 
 Sampler::Sampler(std::size_t packets, nanoseconds sample_time)
     : packets_(packets), sample_time_(sample_time) {
@@ -15,14 +22,14 @@ Sampler::Sampler(std::size_t packets, nanoseconds sample_time)
 }
 
 nanoseconds Sampler::run(const Work& work, std::size_t count) {
-  const auto start = steady_clock::now();
+  const auto start = thread_time();
   while (count > 0) {
     const std::size_t end = std::min(packets_, next_ + count);
     work(next_, end);
     count -= end - next_;
     next_ = end % packets_;
   }
-  return std::max<nanoseconds>(steady_clock::now() - start, nanoseconds(1));
+  return std::max<nanoseconds>(thread_time() - start, nanoseconds(1));
 }
 
 std::size_t Sampler::packets_for(const Work& work) {

@@ -7,6 +7,10 @@
 
 namespace leeway::tools::codecs {
 
+// What this thread has computed for. Measured rather than time that passes: what else runs on the
+// machine takes cores away.
+std::chrono::nanoseconds thread_time();
+
 // A buffer of packets that samples walk round and round. Each begins where the one before it ended,
 // whatever that one did: in a buffer beyond the caches no sample meets what another has just
 // brought into them.
@@ -21,7 +25,7 @@ class Sampler {
   // How many packets of this work fill a sample: found by running it, which also warms up.
   std::size_t packets_for(const Work& work);
 
-  // Packets per second over one sample of `count` packets.
+  // Packets per second of thread time over one sample of `count` packets.
   double rate(const Work& work, std::size_t count);
 
  private:
