@@ -48,7 +48,7 @@ TEST(BenchText, HasATableASize) {
 TEST(BenchText, DefinitionStandsBelowItsCodec) {
   EXPECT_THAT(bench_text(two_sizes(), kMachine),
               testing::ContainsRegex("\nnvfp4 +12.3 +0.12 +- +100.0 +1.00 +88.0 +0.88 +1.10\n"
-                                     "  scalar +0.50 +0.005 "));
+                                     "  definition +0.50 +0.005 "));
 }
 
 TEST(BenchText, FitsIntoEightyColumns) {

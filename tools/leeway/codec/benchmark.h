@@ -44,7 +44,7 @@ struct BenchRow {
   double add = 0.0;
 };
 
-inline constexpr const char* kDefinition = "scalar";
+inline constexpr const char* kDefinition = "definition";
 
 // Told before each row is measured.
 using BenchProgress =
