@@ -126,7 +126,7 @@ constexpr std::array<float, 16> nibble_values() {
 
 template <Minifloat element>
 struct NibbleCodes {
-  static constexpr std::size_t kStep = 32;
+  static constexpr std::size_t kStep = 64;
   static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
@@ -137,6 +137,7 @@ struct NibbleCodes {
     const __m512i shifts = _mm512_add_epi64(_mm512_set1_epi64(std::int64_t{4} << 32),
                                             _mm512_setr_epi32(0, 0, 8, 8, 16, 16, 24, 24, 32, 32, 40, 40, 48, 48, 56, 56));
     const __m512 values = _mm512_load_ps(kValues.data());
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < kStep; i += 16) {
       std::int64_t sixteen;
       std::memcpy(&sixteen, codes + i / 2, sizeof(sixteen));
