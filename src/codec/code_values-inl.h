@@ -130,20 +130,27 @@ struct NibbleCodes {
   static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
-  // All 16 codes of a vector go to every 64-bit lane, which moves its two to the bottom of its 32-bit halves; the look-up regards the
-  // lowest 4 bits alone. 1.2 times the speed of the version below.
+  // Beside the 32 bytes stand the same shifted by 4 bits; a byte permutation puts each code at the bottom of its lane. The look-up regards
+  // the lowest 4 bits alone.
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
-    const __m512i shifts = _mm512_add_epi64(_mm512_set1_epi64(std::int64_t{4} << 32),
-                                            _mm512_setr_epi32(0, 0, 8, 8, 16, 16, 24, 24, 32, 32, 40, 40, 48, 48, 56, 56));
+    alignas(64) static constexpr std::array<std::array<std::uint32_t, 16>, 4> kPlaces = places();
+    const __m512i shifts = _mm512_setr_epi64(0, 0, 0, 0, 4, 4, 4, 4);
+    const __m512i twice = _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)));
+    const __m512i nibbles = _mm512_srlv_epi64(twice, shifts);
     const __m512 values = _mm512_load_ps(kValues.data());
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < kStep; i += 16) {
-      std::int64_t sixteen;
-      std::memcpy(&sixteen, codes + i / 2, sizeof(sixteen));
-      const __m512i indices = _mm512_multishift_epi64_epi8(shifts, _mm512_set1_epi64(sixteen));
-      use(i, FloatVec{_mm512_permutexvar_ps(indices, values)});
+    for (std::size_t k = 0; k < 4; ++k) {
+      const __m512i indices = _mm512_permutexvar_epi8(_mm512_load_si512(kPlaces[k].data()), nibbles);
+      use(16 * k, FloatVec{_mm512_permutexvar_ps(indices, values)});
     }
+  }
+
+  // Byte 0 of lane j of vector k: the byte of its code, in the upper half if it is the byte's second.
+  static constexpr std::array<std::array<std::uint32_t, 16>, 4> places() {
+    std::array<std::array<std::uint32_t, 16>, 4> places{};
+    for (std::uint32_t code = 0; code < 64; ++code) places[code / 16][code % 16] = code / 2 + code % 2 * 32;
+    return places;
   }
 };
 
