@@ -3,6 +3,7 @@
 // definition.
 #include "codec/float_kernels.h"
 
+#include <array>
 #include <cstring>
 
 #include "codec/element.h"
@@ -147,10 +148,55 @@ struct Bf16 {
   }
 };
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+
+// 32 elements at once, on their upper and lower halves: up where the lower is above half, or at half
+// under an odd upper one. Leaves NaN and infinity to the loop that follows: returns how many elements
+// were done before a group with any.
+std::size_t encode_whole_vectors(Bf16, const float* in, std::size_t count, std::byte* out) {
+  constexpr std::size_t kGroup = 256;
+  alignas(64) static constexpr std::array<std::uint16_t, 32> kUpper = [] {
+    std::array<std::uint16_t, 32> places{};
+    for (std::uint16_t i = 0; i < 32; ++i) places[i] = static_cast<std::uint16_t>(2 * i + 1);
+    return places;
+  }();
+  const __m512i upper_places = _mm512_load_si512(kUpper.data());
+  const __m512i lower_places = _mm512_sub_epi16(upper_places, _mm512_set1_epi16(1));
+  const __m512i one = _mm512_set1_epi16(1);
+  const __m512i not_finite = _mm512_set1_epi16(static_cast<short>(0xFF00));  // without sign
+  std::size_t done = 0;
+  for (; done + kGroup <= count; done += kGroup) {
+    __m512i largest = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (std::size_t i = done; i < done + kGroup; i += 32) {
+      const __m512i first = _mm512_loadu_si512(in + i);
+      const __m512i second = _mm512_loadu_si512(in + i + 16);
+      const __m512i upper = _mm512_permutex2var_epi16(first, upper_places, second);
+      const __m512i lower = _mm512_permutex2var_epi16(first, lower_places, second);
+      const __m512i even = _mm512_andnot_si512(upper, one);
+      const __m512i up = _mm512_srli_epi16(_mm512_subs_epu16(lower, even), 15);
+      _mm512_storeu_si512(out + i * Bf16::kBytes, _mm512_add_epi16(upper, up));
+      largest = _mm512_max_epu16(largest, _mm512_add_epi16(upper, upper));
+    }
+    if (_mm512_cmpge_epu16_mask(largest, not_finite) != 0) [[unlikely]] break;
+  }
+  return done;
+}
+
+#else
+std::size_t encode_whole_vectors(Bf16, const float*, std::size_t, std::byte*) {
+  return 0;
+}
+#endif
+
+std::size_t encode_whole_vectors(Fp16, const float*, std::size_t, std::byte*) {
+  return 0;
+}
+
 template <class Element>
 void encode_as(const float* in, std::size_t count, std::byte* out) {
   const std::size_t lanes = hn::Lanes(Floats());
-  std::size_t i = 0;
+  std::size_t i = encode_whole_vectors(Element(), in, count, out);
   for (; i + lanes <= count; i += lanes)
     Element::write(hn::LoadU(Floats(), in + i), out + i * Element::kBytes);
   for (; i < count; ++i) Element::write_one(in[i], out + i * Element::kBytes);

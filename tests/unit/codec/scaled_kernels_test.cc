@@ -46,6 +46,13 @@ std::vector<CodecOptions> every_option() {
   return all;
 }
 
+// One of each format: neither rounding nor scale rule matters to who reads.
+std::vector<CodecOptions> every_codec() {
+  std::vector<CodecOptions> all = every_option();
+  std::erase_if(all, [](const CodecOptions& options) { return options.rounding != Rounding::stochastic; });
+  return all;
+}
+
 // Options that only some formats have.
 std::vector<CodecOptions> special_options() {
   std::vector<CodecOptions> all;
@@ -274,9 +281,9 @@ void expect_sums(const std::vector<CodecOptions>& all, const std::vector<std::si
 }
 
 TEST(SumScaled, EqualsItsDefinitionAtEveryLength) {
-  expect_sums(every_option(), {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, 129, 257, 300});
+  expect_sums(every_codec(), {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, 129, 257, 300});
 }
-TEST(SumScaled, EqualsItsDefinitionOnWholePackets) { expect_sums(every_option(), {2048, kPacketElementsMax - 1}); }
+TEST(SumScaled, EqualsItsDefinitionOnWholePackets) { expect_sums(every_codec(), {2048, kPacketElementsMax - 1}); }
 TEST(SumScaled, EqualsItsDefinitionWithBoundsClipsAndDraws) { expect_sums(special_options(), {5, 512}); }
 
 }  // namespace
