@@ -46,13 +46,20 @@ constexpr Shorts32 eight_vector_indices() {
   for (std::uint16_t i = 0; i < 32; ++i) from[i] = static_cast<std::uint16_t>(i % 4 * 8 + i / 4);
   return from;
 }
+// Upper bytes of 16-bit halves: eight of the first vector, then eight of the second, in each quarter.
+constexpr std::array<std::uint8_t, 64> upper_byte_indices() {
+  std::array<std::uint8_t, 64> from{};
+  for (std::uint8_t i = 0; i < 64; ++i) from[i] = static_cast<std::uint8_t>(i % 16 / 8 * 64 + i / 16 * 16 + i % 8 * 2 + 1);
+  return from;
+}
 
 class QuarterPacker {
  public:
   QuarterPacker()
       : lower_halves_(_mm512_load_si512(kLowerHalves.data())),
         four_vectors_(_mm512_load_si512(kFourVectors.data())),
-        eight_vectors_(_mm512_load_si512(kEightVectors.data())) {}
+        eight_vectors_(_mm512_load_si512(kEightVectors.data())),
+        upper_bytes_(_mm512_load_si512(kUpperBytes.data())) {}
 
   // By quarters, too.
   static HWY_INLINE void draw(const Place& place, std::uint32_t draw, std::uint64_t first, std::size_t blocks, std::uint8_t* out) {
@@ -67,13 +74,13 @@ class QuarterPacker {
     __m512i v23 = lower_halves(quanta_codes<element, kFraction>(v2), quanta_codes<element, kFraction>(v3));
     if constexpr (stochastic) {
       const __m512i bytes = _mm512_loadu_si512(random);
-      v01 = _mm512_srli_epi16(_mm512_add_epi16(v01, _mm512_unpacklo_epi8(bytes, _mm512_setzero_si512())), 8);
-      v23 = _mm512_srli_epi16(_mm512_add_epi16(v23, _mm512_unpackhi_epi8(bytes, _mm512_setzero_si512())), 8);
+      v01 = _mm512_add_epi16(v01, _mm512_unpacklo_epi8(bytes, _mm512_setzero_si512()));
+      v23 = _mm512_add_epi16(v23, _mm512_unpackhi_epi8(bytes, _mm512_setzero_si512()));
     }
     // Saturation keeps signs, -0 included: its bits are the smallest integer.
     const __m512i sign01 = _mm512_packs_epi32(bits_of(v0).raw, bits_of(v1).raw);
     const __m512i sign23 = _mm512_packs_epi32(bits_of(v2).raw, bits_of(v3).raw);
-    return with_signs<element>(ByteVec{_mm512_packus_epi16(v01, v23)}, ByteVec{_mm512_packs_epi16(sign01, sign23)});
+    return with_signs<element>(ByteVec{packed<stochastic>(v01, v23)}, ByteVec{_mm512_packs_epi16(sign01, sign23)});
   }
 
   template <Minifloat element>
@@ -96,8 +103,19 @@ class QuarterPacker {
   alignas(64) static constexpr Shorts32 kLowerHalves = lower_half_indices();
   alignas(64) static constexpr Words16 kFourVectors = four_vector_indices();
   alignas(64) static constexpr Shorts32 kEightVectors = eight_vector_indices();
+  alignas(64) static constexpr std::array<std::uint8_t, 64> kUpperBytes = upper_byte_indices();
 
   HWY_INLINE __m512i lower_halves(WordVec a, WordVec b) const { return _mm512_permutex2var_epi16(a.raw, lower_halves_, b.raw); }
+  // The upper or lower bytes of 16-bit halves; the upper ones of the lower case are 0.
+  template <bool upper>
+  HWY_INLINE __m512i packed(__m512i a, __m512i b) const {
+    if constexpr (!upper) return _mm512_packus_epi16(a, b);
+#if LEEWAY_RAW_VBMI
+    return _mm512_permutex2var_epi8(a, upper_bytes_, b);
+#else
+    return _mm512_packus_epi16(_mm512_srli_epi16(a, 8), _mm512_srli_epi16(b, 8));
+#endif
+  }
   HWY_INLINE __m512i restored(ByteVec v) const { return _mm512_permutexvar_epi32(four_vectors_, v.raw); }
 
   // Fours of codes to 24 bits, by multiplying and adding neighbours twice; then three of every four bytes.
@@ -113,6 +131,7 @@ class QuarterPacker {
   __m512i lower_halves_;
   __m512i four_vectors_;
   __m512i eight_vectors_;
+  [[maybe_unused]] __m512i upper_bytes_;
 };
 
 }  // namespace HWY_NAMESPACE
