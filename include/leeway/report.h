@@ -46,7 +46,8 @@ struct NoiseReport {
   double quantisation_variance = 0.0;  // of the result, both halves
   double loss_variance = 0.0;          // of the result
   double loss = 0.0;                   // fraction of the reduce half's packets that is missing in the result
-  // rms gradient over rms noise; infinite without noise, 0 if the gradient is lost in it. Below sqrt(3) more bits or more reliability are
+  double gain = 1.0;                   // of the gradient's part in the result; below 1 for zero_fill
+  // gain x rms gradient over rms noise; infinite without noise, 0 if the gradient is lost in it. Below sqrt(3) more bits or more reliability are
   // due (arXiv 2505.19115).
   double ratio = std::numeric_limits<double>::infinity();
 };

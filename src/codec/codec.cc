@@ -47,7 +47,7 @@ void encode(const Format& format, std::span<const float> in, const Place& place,
   const StandardFloatMode mode;
   if (!format.options.rotate) return encode_straight(format, in, place, out.data());
   LEEWAY_ASSERT(in.size() <= kPacketElementsMax);
-  std::array<float, kPacketElementsMax> rotated;  // NOLINT(cppcoreguidelines-pro-type-member-init): as much as is used is written
+  alignas(64) std::array<float, kPacketElementsMax> rotated;  // NOLINT(cppcoreguidelines-pro-type-member-init): as much as is used is written
   std::copy(in.begin(), in.end(), rotated.begin());
   const std::span values = std::span(rotated).first(in.size());
   rotate(place, values);

@@ -18,19 +18,28 @@ Request& AutomaticCodec::exchange(std::uint64_t number, const CollectiveOptions&
   auto exchange = std::make_unique<Exchange>();
   exchange->number = number;
   exchange->estimator = options.estimator;
-  auto next = std::copy(fit_.sums().begin(), fit_.sums().end(), exchange->sums.begin());
-  *next++ = noise_.gradient_mean_square;
-  *next++ = noise_.contribution_mean_square;
-  *next++ = noise_.loss_variance;
-  *next++ = noise_.loss;
-  *next = noise_.elements;
-  fit_ = {};
-  noise_ = {};
   const std::span sums(exchange->sums);
   exchange->request.spec = {.kind = OperationKind::all_reduce, .input = sums, .output = sums};
   exchange->request.spec.options.delivery = exact(options.delivery.deadline);
   exchanges_.push_back(std::move(exchange));
   return exchanges_.back()->request;
+}
+
+void AutomaticCodec::on_start(const Request& request) {
+  for (const auto& exchange : exchanges_) {
+    if (&exchange->request == &request) hand_over(*exchange);
+  }
+}
+
+// Adds, because a start that finds no room is tried again.
+void AutomaticCodec::hand_over(Exchange& exchange) {
+  auto next = exchange.sums.begin();
+  for (const double sum : fit_.sums()) *next++ += sum;
+  for (const double sum : {noise_.gradient_mean_square, noise_.contribution_mean_square, noise_.loss_variance, noise_.loss, noise_.elements}) {
+    *next++ += sum;
+  }
+  fit_ = {};
+  noise_ = {};
 }
 
 bool AutomaticCodec::ready(std::uint64_t number) const {
@@ -54,7 +63,8 @@ CodecOptions AutomaticCodec::choice_from(const Exchange& exchange) const {
   const aggregate::LognormalFit fit(fit_sums);
   const double* noise = exchange.sums.data() + fit_sums.size();
   const double elements = noise[4];
-  const auto mean = [&](double sum) { return elements > 0.0 ? sum / elements : 0.0; };
+  if (!(elements > 0.0)) return choice_;  // nothing was measured since the last exchange
+  const auto mean = [&](double sum) { return sum / elements; };
   return aggregate::choose_codec({.sigma_log2 = fit.sigma_log2(),
                                   .ranks = ranks_,
                                   .mean_square = mean(noise[1]),

@@ -27,6 +27,8 @@ class AutomaticCodec {
   // Whether an exchange goes before the reduction of this number; if so the caller submits exchange().
   bool exchange_due(std::uint64_t number) const { return number != 0 && number % kPeriod == 0; }
   Request& exchange(std::uint64_t number, const CollectiveOptions& options);
+  // Any request is about to start: an exchange takes along what was gathered until now, which may be long after it was submitted.
+  void on_start(const Request& request);
 
   // Whether the choice for this reduction is known: the exchange one period before it is done.
   bool ready(std::uint64_t number) const;
@@ -54,6 +56,7 @@ class AutomaticCodec {
   };
 
   CodecOptions choice_from(const Exchange& exchange) const;
+  void hand_over(Exchange& exchange);
 
   std::uint32_t ranks_;
   std::uint64_t next_number_ = 0;

@@ -51,6 +51,7 @@ bool Engine::resolve_codec(Request& request) {
 
 bool Engine::start(Instant now, Request& request) {
   if (endpoint_.open_rounds() == limits::kOpenRoundsMax || !resolve_codec(request)) return false;
+  automatic_.on_start(request);
   // The operation that became free last is the one whose memory is still in the cache: the list is searched from the
   // front, and only as many are made as were ever open together.
   for (auto& operation : operations_) {

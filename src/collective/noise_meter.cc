@@ -37,6 +37,7 @@ NoiseReport report_of(const aggregate::NoiseEstimate& estimate, double loss) {
           .quantisation_variance = estimate.quantisation_variance,
           .loss_variance = estimate.loss_variance,
           .loss = loss,
+          .gain = estimate.gain,
           .ratio = estimate.ratio()};
 }
 

@@ -98,7 +98,7 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
   codec::Place place = place_of(plan_.self, owner, grid, index);
   place.ahead = reinterpret_cast<const float*>(contribution_to(owner, grid, ahead).data());
   codec::encode(plan_.format, values, place, out);
-  if (plan_.meter != nullptr && NoiseMeter::samples(index) && plan_.weight > 0.0) {
+  if (plan_.meter != nullptr && plan_.meter->samples(index, grid.packets()) && plan_.weight > 0.0) {
     plan_.meter->add_encoded(plan_.format, place, values, out, per_unit(plan_.weight));
   }
   if (!plan_.residual.empty()) keep_residual(values, place, out);
@@ -227,7 +227,7 @@ void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors, sche
 // result = sum of scale_i x_i in rank order. A zero scale means absent.
 void Reduction::sum(std::uint32_t index, std::span<const float> scales, const Direct& direct) {
   const std::size_t elements = grid_.packet_elements(index);
-  const bool measured = plan_.meter != nullptr && NoiseMeter::samples(index);
+  const bool measured = plan_.meter != nullptr && plan_.meter->samples(index, grid_.packets());
   if (measured) measure_own(index);  // before the result takes its place
   terms_.clear();
   for (Rank rank = 0; rank < plan_.size; ++rank) {

@@ -53,7 +53,7 @@ void Spread::encode_range(std::size_t first, std::size_t elements) {
 void Spread::encode_packet(std::uint32_t index, std::span<float> values, MutableByteSpan out) {
   const codec::Place place{plan_.seed, step_, plan_.self, own_.position + own_grid_.packet_offset(index)};
   codec::encode(plan_.format, values, place, out);
-  if (plan_.meter != nullptr && NoiseMeter::samples(index)) {
+  if (plan_.meter != nullptr && plan_.meter->samples(index, own_grid_.packets())) {
     plan_.meter->add_spread(plan_.format, place, values, out, plan_.meter_factor);
   }
   if (plan_.adopt) codec::decode(plan_.format, out, place, values);

@@ -126,6 +126,14 @@ TEST(AutomaticCodec, WaitsForAnExchangeOnlyOnePeriodLater) {
   EXPECT_TRUE(automatic.ready(2 * kPeriod));
 }
 
+TEST(AutomaticCodec, KeepsItsChoiceWhenNothingWasMeasured) {
+  AutomaticCodec automatic(2);
+  Request& exchange = automatic.exchange(AutomaticCodec::kPeriod, {});
+  automatic.on_start(exchange);
+  exchange.done = true;
+  EXPECT_EQ(automatic.choose(2 * AutomaticCodec::kPeriod), CodecOptions(Codec::fp8_e4m3_block));
+}
+
 TEST(AutomaticCodec, KeepsItsChoiceWhenAnExchangeFailed) {
   AutomaticCodec automatic(2);
   Request& exchange = automatic.exchange(AutomaticCodec::kPeriod, {});

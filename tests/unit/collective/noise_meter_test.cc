@@ -8,15 +8,31 @@
 namespace leeway::collective {
 namespace {
 
-TEST(NoiseMeter, SamplesAnOnlyPacketEveryEighthOfAFewAndEvery32ndOfMany) {
-  const auto sampled = [](std::uint32_t begin, std::uint32_t end) {
-    int count = 0;
-    for (std::uint32_t index = begin; index < end; ++index) count += NoiseMeter::samples(index);
-    return count;
-  };
-  EXPECT_EQ(sampled(0, 1), 1);
-  EXPECT_EQ(sampled(0, 64), 8);
-  EXPECT_EQ(sampled(64, 64 + 320), 10);
+std::uint32_t sampled(const NoiseMeter& meter, std::uint32_t packets) {
+  std::uint32_t count = 0;
+  for (std::uint32_t index = 0; index < packets; ++index) count += meter.samples(index, packets);
+  return count;
+}
+
+TEST(NoiseMeter, SamplesAllOfAFewPacketsEveryEighthAndEvery32ndOfMany) {
+  const NoiseMeter meter;
+  EXPECT_EQ(sampled(meter, 1), 1u);
+  EXPECT_EQ(sampled(meter, 7), 7u);
+  EXPECT_EQ(sampled(meter, 64), 8u);
+  EXPECT_EQ(sampled(meter, 320), 10u);
+}
+
+TEST(NoiseMeter, MeasuresEveryPlaceEquallyOftenOverOperations) {
+  for (const std::uint32_t packets : {5u, 100u, 1000u}) {
+    NoiseMeter meter;
+    std::vector<int> counts(packets);
+    for (int operation = 0; operation < 64; ++operation) {
+      meter.reset();
+      for (std::uint32_t index = 0; index < packets; ++index) counts[index] += meter.samples(index, packets);
+    }
+    for (const int count : counts) EXPECT_EQ(count, counts[0]) << packets;
+    EXPECT_GT(counts[0], 0);
+  }
 }
 
 TEST(NoiseMeter, MeansArePerElementAndPerUnitOfWork) {

@@ -32,7 +32,7 @@ std::array<double, GroupSums::kTrafficFields> fields_of(const Traffic& traffic) 
 // The first counts the ranks that measured noise: one that owns nothing does not.
 std::array<double, GroupSums::kNoiseFields> fields_of(const aggregate::NoiseEstimate& noise) {
   return {1.0, noise.gradient_mean_square, noise.dispersion, noise.quantisation_variance,
-          noise.loss_variance};
+          noise.loss_variance, noise.gain};
 }
 
 std::array<double, GroupSums::kDriftFields> fields_of(const DriftReport& drift) {
@@ -52,7 +52,8 @@ void store_noise(std::span<const double> sums, RunResult& result) {
   result.noise = aggregate::NoiseEstimate{.gradient_mean_square = sums[1] / ranks,
                                           .dispersion = sums[2] / ranks,
                                           .quantisation_variance = sums[3] / ranks,
-                                          .loss_variance = sums[4] / ranks};
+                                          .loss_variance = sums[4] / ranks,
+                                          .gain = sums[5] / ranks};
 }
 
 }  // namespace

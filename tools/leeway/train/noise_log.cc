@@ -21,6 +21,7 @@ void NoiseLog::add(const NoiseReport& report) {
   blend(sums_.dispersion, report.dispersion);
   blend(sums_.quantisation_variance, report.quantisation_variance);
   blend(sums_.loss_variance, report.loss_variance);
+  blend(sums_.gain, report.gain);
 }
 
 std::optional<aggregate::NoiseEstimate> NoiseLog::mean() const {
@@ -28,7 +29,8 @@ std::optional<aggregate::NoiseEstimate> NoiseLog::mean() const {
   return aggregate::NoiseEstimate{.gradient_mean_square = sums_.gradient_mean_square / weight_,
                                   .dispersion = sums_.dispersion / weight_,
                                   .quantisation_variance = sums_.quantisation_variance / weight_,
-                                  .loss_variance = sums_.loss_variance / weight_};
+                                  .loss_variance = sums_.loss_variance / weight_,
+                                  .gain = sums_.gain / weight_};
 }
 
 }  // namespace leeway::tools::train

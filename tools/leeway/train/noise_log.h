@@ -20,12 +20,12 @@ class NoiseLog {
   // good.
   void add(const NoiseReport& report);
 
-  // Nothing before the first report that counts. `gain` is 1: reports do not have it.
+  // Nothing before the first report that counts.
   std::optional<aggregate::NoiseEstimate> mean() const;
 
  private:
   double weight_ = 0.0;  // sum of the weights of all reports so far
-  aggregate::NoiseEstimate sums_{};
+  aggregate::NoiseEstimate sums_{.gain = 0.0};
 };
 
 }  // namespace leeway::tools::train
