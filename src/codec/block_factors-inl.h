@@ -1,5 +1,5 @@
-// What the codes of each block are multiplied by when they are read: the caller's scale times the block's. Included once for every
-// instruction set.
+// What the codes of each block are multiplied by when they are read: the caller's scale times the
+// block's. Included once for every instruction set.
 #if defined(LEEWAY_CODEC_BLOCK_FACTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_BLOCK_FACTORS_INL_H_
 #undef LEEWAY_CODEC_BLOCK_FACTORS_INL_H_
@@ -32,14 +32,16 @@ struct E4m3Scale {
 
 struct PowerOfTwoScale {
   HWY_INLINE FloatVec value(WordVec code) const {
-    const auto power = hn::Max(hn::ShiftLeft<23>(code), word(0x400000));  // code 0: 2^-127 is subnormal
+    const auto power =
+        hn::Max(hn::ShiftLeft<23>(code), word(0x400000));  // code 0: 2^-127 is subnormal
     return float_of(hn::IfThenElse(hn::Eq(code, word(0xFF)), word(0x7FC00000), power));
   }
 };
 
 // One stored byte a block. Writes whole vectors.
 template <class BlockScale>
-void byte_factors(const BlockScale& block_scale, const std::byte* stored, std::size_t blocks, float scale, float* factors) {
+void byte_factors(const BlockScale& block_scale, const std::byte* stored, std::size_t blocks,
+                  float scale, float* factors) {
   const hn::Rebind<std::uint8_t, Floats> d8;
   const std::size_t lanes = hn::Lanes(Floats());
   const auto put = [&](const std::uint8_t* codes, float* to) HWY_ATTR {
@@ -55,10 +57,12 @@ void byte_factors(const BlockScale& block_scale, const std::byte* stored, std::s
   put(last, factors + b);
 }
 
-inline void float_factors(const std::byte* stored, std::size_t blocks, float scale, float* factors) {
+inline void float_factors(const std::byte* stored, std::size_t blocks, float scale,
+                          float* factors) {
   if (blocks == 0) return;  // memcpy must not see the null pointer of an empty packet
   std::memcpy(factors, stored, blocks * sizeof(float));
-  std::transform(factors, factors + blocks, factors, [scale](float block_scale) { return scale * block_scale; });
+  std::transform(factors, factors + blocks, factors,
+                 [scale](float block_scale) { return scale * block_scale; });
 }
 
 }  // namespace HWY_NAMESPACE

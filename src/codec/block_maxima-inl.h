@@ -1,5 +1,6 @@
-// Largest magnitudes of blocks: the first of the three steps of encoding. Magnitudes are compared as integers, so that infinities and NaN
-// come out largest instead of being dropped. Included once for every instruction set.
+// Largest magnitudes of blocks: the first of the three steps of encoding. Magnitudes are compared
+// as integers, so that infinities and NaN come out largest instead of being dropped. Included once
+// for every instruction set.
 #if defined(LEEWAY_CODEC_BLOCK_MAXIMA_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_BLOCK_MAXIMA_INL_H_
 #undef LEEWAY_CODEC_BLOCK_MAXIMA_INL_H_
@@ -35,7 +36,9 @@ HWY_INLINE WordVec lane_maxima(const float* in) {
 }
 
 // Four lanes that hold the vector's largest.
-HWY_INLINE hn::Vec<Quarter> folded_to_quarter(hn::Vec<Quarter> v) { return v; }
+HWY_INLINE hn::Vec<Quarter> folded_to_quarter(hn::Vec<Quarter> v) {
+  return v;
+}
 template <class V>
 HWY_INLINE hn::Vec<Quarter> folded_to_quarter(V v) {
   const hn::Half<hn::DFromV<V>> half;
@@ -55,8 +58,12 @@ HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima
 #if LEEWAY_RAW_AVX512
 
 // Lanes of two vectors side by side, the larger of each pair: half as many lanes of each are left.
-HWY_INLINE __m512i paired_words(__m512i a, __m512i b) { return _mm512_max_epu32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)); }
-HWY_INLINE __m512i paired_longs(__m512i a, __m512i b) { return _mm512_max_epu32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)); }
+HWY_INLINE __m512i paired_words(__m512i a, __m512i b) {
+  return _mm512_max_epu32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+HWY_INLINE __m512i paired_longs(__m512i a, __m512i b) {
+  return _mm512_max_epu32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
 HWY_INLINE __m512i paired_quarters(__m512i a, __m512i b) {
   return _mm512_max_epu32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
@@ -64,16 +71,21 @@ HWY_INLINE __m512i paired_quarters(__m512i a, __m512i b) {
 // Four blocks: each quarter has a lane of each.
 template <std::size_t block>
 HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
-  const __m512i first = paired_words(lane_maxima<block>(in).raw, lane_maxima<block>(in + block).raw);
-  const __m512i second = paired_words(lane_maxima<block>(in + 2 * block).raw, lane_maxima<block>(in + 3 * block).raw);
+  const __m512i first =
+      paired_words(lane_maxima<block>(in).raw, lane_maxima<block>(in + block).raw);
+  const __m512i second =
+      paired_words(lane_maxima<block>(in + 2 * block).raw, lane_maxima<block>(in + 3 * block).raw);
   return paired_longs(first, second);
 }
 
-// A tree that transposes while it takes maxima: 15 steps of two shuffles and a maximum for 16 vectors, nothing through memory.
+// A tree that transposes while it takes maxima: 15 steps of two shuffles and a maximum for 16
+// vectors, nothing through memory.
 template <std::size_t block>
 HWY_INLINE void maxima_of_16_blocks(const float* in, std::uint32_t* maxima) {
-  const __m512i lower = paired_quarters(maxima_of_4_blocks<block>(in), maxima_of_4_blocks<block>(in + 4 * block));
-  const __m512i upper = paired_quarters(maxima_of_4_blocks<block>(in + 8 * block), maxima_of_4_blocks<block>(in + 12 * block));
+  const __m512i lower =
+      paired_quarters(maxima_of_4_blocks<block>(in), maxima_of_4_blocks<block>(in + 4 * block));
+  const __m512i upper = paired_quarters(maxima_of_4_blocks<block>(in + 8 * block),
+                                        maxima_of_4_blocks<block>(in + 12 * block));
   _mm512_storeu_si512(maxima, paired_quarters(lower, upper));
 }
 
@@ -96,7 +108,8 @@ void maxima_of_last_blocks(std::span<const float> in, std::uint32_t* maxima) {
   alignas(64) std::uint32_t folded[4 * kBlocksAtOnce] = {};
   std::size_t b = 0;
   for (; (b + 1) * block <= in.size(); ++b) {
-    hn::StoreU(folded_to_quarter(lane_maxima<block>(in.data() + b * block)), Quarter(), folded + 4 * b);
+    hn::StoreU(folded_to_quarter(lane_maxima<block>(in.data() + b * block)), Quarter(),
+               folded + 4 * b);
   }
   if (b * block < in.size()) {
     float padded[block] = {};
@@ -106,7 +119,8 @@ void maxima_of_last_blocks(std::span<const float> in, std::uint32_t* maxima) {
   finish_maxima(folded, maxima);
 }
 
-// Fetching the next packet while this one is worked on hides the memory's latency: its lines arrive during the two later steps.
+// Fetching the next packet while this one is worked on hides the memory's latency: its lines arrive
+// during the two later steps.
 HWY_INLINE void fetch(const float* ahead, std::size_t count) {
   for (std::size_t i = 0; i < count; i += kCacheLineFloats) hwy::Prefetch(ahead + i);
 }

@@ -1,5 +1,6 @@
-// The second step of encoding: from largest magnitudes to stored scale bytes and the inverses elements are multiplied by. The rules of
-// block_scale.h, a vector of blocks at a time. Included once for every instruction set.
+// The second step of encoding: from largest magnitudes to stored scale bytes and the inverses
+// elements are multiplied by. The rules of block_scale.h, a vector of blocks at a time. Included
+// once for every instruction set.
 #if defined(LEEWAY_CODEC_BLOCK_SCALES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_BLOCK_SCALES_INL_H_
 #undef LEEWAY_CODEC_BLOCK_SCALES_INL_H_
@@ -20,10 +21,13 @@ namespace leeway::codec {
 namespace HWY_NAMESPACE {
 
 #if LEEWAY_RAW_AVX512
-// Inverses of E4M3's subnormal values, codes 0 .. 7, then of the significands 8/8 .. 15/8 in the binade before the first.
+// Inverses of E4M3's subnormal values, codes 0 .. 7, then of the significands 8/8 .. 15/8 in the
+// binade before the first.
 constexpr std::array<float, 16> e4m3_inverse_table() {
   std::array<float, 16> table{};
-  for (int i = 1; i < 16; ++i) table[static_cast<std::size_t>(i)] = i < 8 ? 512.0f / static_cast<float>(i) : 1024.0f / static_cast<float>(i);
+  for (int i = 1; i < 16; ++i)
+    table[static_cast<std::size_t>(i)] =
+        i < 8 ? 512.0f / static_cast<float>(i) : 1024.0f / static_cast<float>(i);
   return table;
 }
 #endif
@@ -31,11 +35,14 @@ constexpr std::array<float, 16> e4m3_inverse_table() {
 // Finite E4M3 magnitudes 0 .. 0x7E.
 HWY_INLINE FloatVec e4m3_values(WordVec code) {
   const auto normal = float_of(hn::Add(hn::ShiftLeft<20>(code), word(120u << 23)));
-  const auto subnormal = hn::Mul(hn::ConvertTo(Floats(), hn::BitCast(Integers(), code)), hn::Set(Floats(), 0x1p-9f));
+  const auto subnormal =
+      hn::Mul(hn::ConvertTo(Floats(), hn::BitCast(Integers(), code)), hn::Set(Floats(), 0x1p-9f));
   return hn::IfThenElse(hn::RebindMask(Floats(), hn::Lt(code, word(8))), subnormal, normal);
 }
 
-HWY_INLINE WordVec e4m3_nearest(FloatVec magnitude) { return hn::And(quanta_codes<kE4M3, 0>(magnitude), word(0x7F)); }
+HWY_INLINE WordVec e4m3_nearest(FloatVec magnitude) {
+  return hn::And(quanta_codes<kE4M3, 0>(magnitude), word(0x7F));
+}
 
 // As e4m3_scale_code().
 template <bool round_up>
@@ -50,13 +57,16 @@ HWY_INLINE WordVec e4m3_scale_codes(FloatVec amax) {
 // 1 / e4m3_values(code), rounded; 0 for code 0.
 HWY_INLINE FloatVec e4m3_inverses(WordVec code) {
 #if LEEWAY_RAW_AVX512
-  // The significands' inverses by table; the exponent is subtracted. A division of 16 lanes takes as long as all the rest of a scale.
+  // The significands' inverses by table; the exponent is subtracted. A division of 16 lanes takes
+  // as long as all the rest of a scale.
   alignas(64) static constexpr std::array<float, 16> kInverses = e4m3_inverse_table();
   const __m512i eight = _mm512_set1_epi32(8);
-  const __m512i significand = _mm512_mask_or_epi32(code.raw, _mm512_cmpge_epu32_mask(code.raw, eight), eight,
-                                                   _mm512_and_epi32(code.raw, _mm512_set1_epi32(7)));
+  const __m512i significand =
+      _mm512_mask_or_epi32(code.raw, _mm512_cmpge_epu32_mask(code.raw, eight), eight,
+                           _mm512_and_epi32(code.raw, _mm512_set1_epi32(7)));
   const __m512i exponent = _mm512_slli_epi32(_mm512_srli_epi32(code.raw, 3), 23);
-  const __m512i inverse = _mm512_castps_si512(_mm512_permutexvar_ps(significand, _mm512_load_ps(kInverses.data())));
+  const __m512i inverse =
+      _mm512_castps_si512(_mm512_permutexvar_ps(significand, _mm512_load_ps(kInverses.data())));
   return FloatVec{_mm512_castsi512_ps(_mm512_sub_epi32(inverse, exponent))};
 #else
   const auto inverse = hn::Div(hn::Set(Floats(), 1.0f), e4m3_values(code));
@@ -64,13 +74,16 @@ HWY_INLINE FloatVec e4m3_inverses(WordVec code) {
 #endif
 }
 
-// Each rule turns magnitudes, finite ones, into the code to store and the inverse scale; 0 for a blank block.
+// Each rule turns magnitudes, finite ones, into the code to store and the inverse scale; 0 for a
+// blank block.
 template <bool round_up>
 struct Nvfp4Rule {
   static constexpr std::uint32_t kNanCode = 0x7F;
   float packet_inverse;
 
-  HWY_INLINE WordVec code(FloatVec amax) const { return e4m3_scale_codes<round_up>(hn::Mul(amax, hn::Set(Floats(), packet_inverse))); }
+  HWY_INLINE WordVec code(FloatVec amax) const {
+    return e4m3_scale_codes<round_up>(hn::Mul(amax, hn::Set(Floats(), packet_inverse)));
+  }
   HWY_INLINE FloatVec inverse(WordVec code) const {
     return hn::Mul(e4m3_inverses(code), hn::Set(Floats(), packet_inverse));
   }
@@ -83,12 +96,14 @@ struct TensorEngineRule {
 
   HWY_INLINE WordVec code(FloatVec amax) const {
     const auto most = hn::Set(Floats(), kFloatMax);
-    if (round_up) return e4m3_scale_codes<true>(hn::Min(hn::Mul(amax, hn::Set(Floats(), encode_scale)), most));
+    if (round_up)
+      return e4m3_scale_codes<true>(hn::Min(hn::Mul(amax, hn::Set(Floats(), encode_scale)), most));
     return e4m3_nearest(hn::Min(hn::Mul(amax, hn::Set(Floats(), encode_scale * kFp4Sixth)), most));
   }
   HWY_INLINE FloatVec inverse(WordVec code) const {
     const auto decoded = hn::Mul(e4m3_values(code), hn::Set(Floats(), 1.0f / encode_scale));
-    const auto inverse = hn::Min(hn::Div(hn::Set(Floats(), 1.0f), decoded), hn::Set(Floats(), kFloatMax));
+    const auto inverse =
+        hn::Min(hn::Div(hn::Set(Floats(), 1.0f), decoded), hn::Set(Floats(), kFloatMax));
     return hn::IfThenElseZero(hn::RebindMask(Floats(), hn::Ne(code, word(0))), inverse);
   }
 };
@@ -110,7 +125,8 @@ struct PowerOfTwoRule {
   HWY_INLINE WordVec code(FloatVec amax) const {
     const auto field = hn::ShiftRight<23>(hn::Add(bits_of(amax), word(added)));
     const auto code = hn::Sub(hn::BitCast(Integers(), field), hn::Set(Integers(), exponent));
-    return hn::BitCast(Words(), hn::Max(hn::Zero(Integers()), hn::Min(code, hn::Set(Integers(), 254))));
+    return hn::BitCast(Words(),
+                       hn::Max(hn::Zero(Integers()), hn::Min(code, hn::Set(Integers(), 254))));
   }
   HWY_INLINE FloatVec inverse(WordVec code) const {
     const auto normal = hn::ShiftLeft<23>(hn::Sub(word(254), code));
@@ -118,15 +134,18 @@ struct PowerOfTwoRule {
   }
 };
 
-// The stored codes of a vector of blocks; inverses are written, and `any_blank` gets bits where one is 0.
+// The stored codes of a vector of blocks; inverses are written, and `any_blank` gets bits where one
+// is 0.
 template <class Rule>
-HWY_INLINE auto scale_codes(const Rule& rule, const std::uint32_t* maxima, float* inverses, WordVec& any_blank) {
+HWY_INLINE auto scale_codes(const Rule& rule, const std::uint32_t* maxima, float* inverses,
+                            WordVec& any_blank) {
   const Words d;
   const auto amax = hn::LoadU(d, maxima);
   const auto finite = hn::Lt(amax, word(kInfinityBits));
   const auto nonzero = hn::Ne(amax, word(0));
   const auto code = hn::IfThenElseZero(nonzero, rule.code(float_of(amax)));
-  const auto inverse = hn::IfThenElseZero(hn::RebindMask(Floats(), hn::And(finite, nonzero)), rule.inverse(code));
+  const auto inverse =
+      hn::IfThenElseZero(hn::RebindMask(Floats(), hn::And(finite, nonzero)), rule.inverse(code));
   any_blank = hn::Or(any_blank, hn::VecFromMask(d, hn::Eq(bits_of(inverse), word(0))));
   hn::StoreU(inverse, Floats(), inverses);
   const auto stored = hn::BitCast(Integers(), hn::IfThenElse(finite, code, word(Rule::kNanCode)));
@@ -135,13 +154,15 @@ HWY_INLINE auto scale_codes(const Rule& rule, const std::uint32_t* maxima, float
 
 // Whether any block, or what fills up the last vector, is blank. Writes inverses for whole vectors.
 template <class Rule>
-bool write_scales(const Rule& rule, const std::uint32_t* maxima, std::size_t blocks, std::byte* stored, float* inverses) {
+bool write_scales(const Rule& rule, const std::uint32_t* maxima, std::size_t blocks,
+                  std::byte* stored, float* inverses) {
   const Words d;
   const hn::Rebind<std::uint8_t, Words> d8;
   auto* to = reinterpret_cast<std::uint8_t*>(stored);
   auto any_blank = hn::Zero(d);
   std::size_t b = 0;
-  for (; b + hn::Lanes(d) <= blocks; b += hn::Lanes(d)) hn::StoreU(scale_codes(rule, maxima + b, inverses + b, any_blank), d8, to + b);
+  for (; b + hn::Lanes(d) <= blocks; b += hn::Lanes(d))
+    hn::StoreU(scale_codes(rule, maxima + b, inverses + b, any_blank), d8, to + b);
   if (b < blocks) {
     std::uint8_t last[16];
     hn::StoreU(scale_codes(rule, maxima + b, inverses + b, any_blank), d8, last);

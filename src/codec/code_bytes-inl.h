@@ -1,9 +1,10 @@
-// From rounded elements to the bytes of codes: four vectors of one element a lane become one of an element a byte, then codes of 4 and 6
-// bits are packed. Included once for every instruction set.
+// From rounded elements to the bytes of codes: four vectors of one element a lane become one of an
+// element a byte, then codes of 4 and 6 bits are packed. Included once for every instruction set.
 //
 // Both packers have two steps, which may keep the bytes in an order of their own in between:
-//   codes<element, stochastic>(v0, v1, v2, v3, random)  the codes of four vectors of scaled elements, a byte each
-//   store<element>(a, b, to)                            the codes of two such steps, packed, in the order of the elements
+//   codes<element, stochastic>(v0, v1, v2, v3, random)  the codes of four vectors of scaled
+//   elements, a byte each store<element>(a, b, to)                            the codes of two such
+//   steps, packed, in the order of the elements
 // `random` is what draw() gave for these elements.
 #if defined(LEEWAY_CODEC_CODE_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_CODE_BYTES_INL_H_
@@ -36,7 +37,8 @@ HWY_INLINE ByteVec with_signs(ByteVec magnitudes, ByteVec signs) {
   if constexpr (element == kInteger8) return twos_complement(magnitudes, signs);
   constexpr std::uint8_t kSign = 1 << (element.code_bits - 1);
   // The shift takes bits of the neighbouring byte along, none of them to the sign's place.
-  const auto shifted = hn::BitCast(Bytes(), hn::ShiftRight<8 - element.code_bits>(hn::BitCast(Shorts(), signs)));
+  const auto shifted =
+      hn::BitCast(Bytes(), hn::ShiftRight<8 - element.code_bits>(hn::BitCast(Shorts(), signs)));
   const auto sign = hn::And(element.code_bits == 8 ? signs : shifted, hn::Set(Bytes(), kSign));
   const auto code = hn::Or(sign, magnitudes);
   if constexpr (element != kE3M0) return code;
@@ -45,18 +47,24 @@ HWY_INLINE ByteVec with_signs(ByteVec magnitudes, ByteVec signs) {
 
 class Packer {
  public:
-  Packer() : within_(hn::LoadDup128(Bytes(), kWithin)), across_(hn::IndicesFromVec(Words(), across())) {}
+  Packer()
+      : within_(hn::LoadDup128(Bytes(), kWithin)), across_(hn::IndicesFromVec(Words(), across())) {}
 
-  static void draw(const Place& place, std::uint32_t draw, std::uint64_t first, std::size_t blocks, std::uint8_t* out) {
+  static void draw(const Place& place, std::uint32_t draw, std::uint64_t first, std::size_t blocks,
+                   std::uint8_t* out) {
     random_blocks(place, draw, first, blocks, out);
   }
 
   template <Minifloat element, bool stochastic>
-  HWY_INLINE ByteVec codes(FloatVec v0, FloatVec v1, FloatVec v2, FloatVec v3, const std::uint8_t* random) const {
+  HWY_INLINE ByteVec codes(FloatVec v0, FloatVec v1, FloatVec v2, FloatVec v3,
+                           const std::uint8_t* random) const {
     const std::size_t n = hn::Lanes(Floats());
-    const auto magnitudes = bytes_of<stochastic>(rounded<element, stochastic>(v0, random), rounded<element, stochastic>(v1, random + n),
-                                                 rounded<element, stochastic>(v2, random + 2 * n), rounded<element, stochastic>(v3, random + 3 * n));
-    const auto signs = bytes_of<true>(upper_half(v0), upper_half(v1), upper_half(v2), upper_half(v3));
+    const auto magnitudes = bytes_of<stochastic>(rounded<element, stochastic>(v0, random),
+                                                 rounded<element, stochastic>(v1, random + n),
+                                                 rounded<element, stochastic>(v2, random + 2 * n),
+                                                 rounded<element, stochastic>(v3, random + 3 * n));
+    const auto signs =
+        bytes_of<true>(upper_half(v0), upper_half(v1), upper_half(v2), upper_half(v3));
     return restored(with_signs<element>(magnitudes, signs));
   }
 
@@ -81,7 +89,8 @@ class Packer {
   template <Minifloat element, bool stochastic>
   static HWY_INLINE WordVec rounded(FloatVec v, const std::uint8_t* random) {
     if constexpr (!stochastic) return quanta_codes<element, 0>(v);
-    return hn::Add(quanta_codes<element, 8>(v), hn::PromoteTo(Words(), hn::LoadU(hn::Rebind<std::uint8_t, Words>(), random)));
+    return hn::Add(quanta_codes<element, 8>(v),
+                   hn::PromoteTo(Words(), hn::LoadU(hn::Rebind<std::uint8_t, Words>(), random)));
   }
   static HWY_INLINE WordVec upper_half(FloatVec v) { return hn::ShiftRight<16>(bits_of(v)); }
 
@@ -98,15 +107,18 @@ class Packer {
 
   HWY_INLINE ByteVec restored(ByteVec v) const {
     const auto gathered = hn::BitCast(Words(), hn::TableLookupBytes(v, within_));
-    return hn::BitCast(Bytes(), hn::Lanes(Words()) == 4 ? gathered : hn::TableLookupLanes(gathered, across_));
+    return hn::BitCast(
+        Bytes(), hn::Lanes(Words()) == 4 ? gathered : hn::TableLookupLanes(gathered, across_));
   }
-  alignas(16) static constexpr std::uint8_t kWithin[16] = {0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15};
+  alignas(16) static constexpr std::uint8_t kWithin[16] = {0, 4, 8, 12, 2, 6, 10, 14,
+                                                           1, 5, 9, 13, 3, 7, 11, 15};
   // Word l of vector k comes from word k of 128-bit lane l.
   static HWY_INLINE WordVec across() {
     alignas(64) std::uint32_t from[16];
     const std::size_t lanes = hn::Lanes(Words()) / 4;
     for (std::size_t k = 0; k < 4; ++k) {
-      for (std::size_t l = 0; l < lanes; ++l) from[k * lanes + l] = static_cast<std::uint32_t>(4 * l + k);
+      for (std::size_t l = 0; l < lanes; ++l)
+        from[k * lanes + l] = static_cast<std::uint32_t>(4 * l + k);
     }
     return hn::Load(Words(), from);
   }
@@ -121,14 +133,19 @@ class Packer {
 
   // Fours of codes to three bytes, the first in the lowest bits.
   static HWY_INLINE void store_sixes(ByteVec codes, std::uint8_t* to) {
-    alignas(16) static constexpr std::uint8_t kThreeOfFour[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
+    alignas(16) static constexpr std::uint8_t kThreeOfFour[16] = {
+        0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
     const auto four = hn::BitCast(Words(), codes);
-    const auto lower = hn::Or(hn::And(four, word(0x3F)), hn::And(hn::ShiftRight<2>(four), word(0xFC0)));
-    const auto upper = hn::Or(hn::And(hn::ShiftRight<4>(four), word(0x3F000)), hn::And(hn::ShiftRight<6>(four), word(0xFC0000)));
-    const auto packed = hn::TableLookupBytes(hn::BitCast(Bytes(), hn::Or(lower, upper)), hn::LoadDup128(Bytes(), kThreeOfFour));
+    const auto lower =
+        hn::Or(hn::And(four, word(0x3F)), hn::And(hn::ShiftRight<2>(four), word(0xFC0)));
+    const auto upper = hn::Or(hn::And(hn::ShiftRight<4>(four), word(0x3F000)),
+                              hn::And(hn::ShiftRight<6>(four), word(0xFC0000)));
+    const auto packed = hn::TableLookupBytes(hn::BitCast(Bytes(), hn::Or(lower, upper)),
+                                             hn::LoadDup128(Bytes(), kThreeOfFour));
     alignas(64) std::uint8_t buffer[64];
     hn::Store(packed, Bytes(), buffer);
-    for (std::size_t part = 0; part < hn::Lanes(Bytes()) / 16; ++part) std::memcpy(to + 12 * part, buffer + 16 * part, 12);
+    for (std::size_t part = 0; part < hn::Lanes(Bytes()) / 16; ++part)
+      std::memcpy(to + 12 * part, buffer + 16 * part, 12);
   }
 
   ByteVec within_;

@@ -1,7 +1,8 @@
 // Codes to the floats they stand for, exactly. Included once for every instruction set.
 //
-// Each decoder reads the codes of kStep elements at once and hands vectors of values, in order, to `use(first element, values)`. Where
-// kFiniteOnly, codes of NaN and infinity are left to the scalar definition (scaled_decode.cc).
+// Each decoder reads the codes of kStep elements at once and hands vectors of values, in order, to
+// `use(first element, values)`. Where kFiniteOnly, codes of NaN and infinity are left to the scalar
+// definition (scaled_decode.cc).
 #if defined(LEEWAY_CODEC_CODE_VALUES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_CODE_VALUES_INL_H_
 #undef LEEWAY_CODEC_CODE_VALUES_INL_H_
@@ -33,8 +34,9 @@ using ByteLanes = hn::Rebind<std::uint8_t, Floats>;  // a byte for each float
 
 // Codes of 8 bits, or of 6 bits in the lower bits of bytes.
 //
-// With half-precision instructions: a code moved to a half's place is a half that differs by the ratio of the biases, a power of two.
-// Subnormal codes are subnormal halves, which those instructions convert at full speed, as float32 subnormals are not on many processors.
+// With half-precision instructions: a code moved to a half's place is a half that differs by the
+// ratio of the biases, a power of two. Subnormal codes are subnormal halves, which those
+// instructions convert at full speed, as float32 subnormals are not on many processors.
 template <Minifloat element>
 struct ByteCodes {
   static constexpr std::size_t kStep = 32;
@@ -52,8 +54,10 @@ struct ByteCodes {
       // The arithmetic shift copies the sign into the exponent's highest bit, which is to be 0.
       return hn::And(hn::BitCast(d, hn::ShiftRight<1>(hn::BitCast(ds, top))), hn::Set(d, 0xBFFF));
     } else {
-      const auto magnitude = hn::ShiftLeft<10 - element.mantissa_bits>(hn::And(codes, hn::Set(d, kMagnitude)));
-      return hn::Or(magnitude, hn::And(hn::ShiftLeft<15 - kMagnitudeBits>(codes), hn::Set(d, 0x8000)));
+      const auto magnitude =
+          hn::ShiftLeft<10 - element.mantissa_bits>(hn::And(codes, hn::Set(d, kMagnitude)));
+      return hn::Or(magnitude,
+                    hn::And(hn::ShiftLeft<15 - kMagnitudeBits>(codes), hn::Set(d, 0x8000)));
     }
   }
   template <class Use>
@@ -62,9 +66,11 @@ struct ByteCodes {
     const hn::Rebind<std::uint8_t, Shorts> d8;
     const hn::Half<Shorts> d16;
     const hn::Rebind<hwy::float16_t, Floats> half_floats;
-    const auto ratio = hn::Set(Floats(), std::bit_cast<float>(static_cast<std::uint32_t>(127 + 15 - kBias) << 23));
+    const auto ratio =
+        hn::Set(Floats(), std::bit_cast<float>(static_cast<std::uint32_t>(127 + 15 - kBias) << 23));
     for (std::size_t i = 0; i < kStep; i += 2 * hn::Lanes(Floats())) {
-      const auto both = halves(hn::PromoteTo(Shorts(), hn::LoadU(d8, reinterpret_cast<const std::uint8_t*>(codes) + i)));
+      const auto both = halves(
+          hn::PromoteTo(Shorts(), hn::LoadU(d8, reinterpret_cast<const std::uint8_t*>(codes) + i)));
       const auto low = hn::PromoteTo(Floats(), hn::BitCast(half_floats, hn::LowerHalf(d16, both)));
       const auto high = hn::PromoteTo(Floats(), hn::BitCast(half_floats, hn::UpperHalf(d16, both)));
       use(i, kBias == 15 ? low : hn::Mul(low, ratio));
@@ -79,7 +85,8 @@ struct ByteCodes {
       use(i, value(hn::PromoteTo(Words(), bytes)));
     }
   }
-  // A subnormal is built one binade up, with the leading one that it lacks, which is then subtracted.
+  // A subnormal is built one binade up, with the leading one that it lacks, which is then
+  // subtracted.
   static HWY_INLINE FloatVec value(WordVec code) {
     constexpr auto kFirstBinade = static_cast<std::uint32_t>(127 + element.exponent_min);
     const auto magnitude = hn::And(code, word(kMagnitude));
@@ -87,7 +94,8 @@ struct ByteCodes {
     const auto normal = float_of(hn::Add(shifted, word((kFirstBinade - 1) << 23)));
     const auto one_up = float_of(hn::Add(shifted, word(kFirstBinade << 23)));
     const auto subnormal = hn::Sub(one_up, float_of(word(kFirstBinade << 23)));
-    const auto small = hn::RebindMask(Floats(), hn::Lt(magnitude, word(1 << element.mantissa_bits)));
+    const auto small =
+        hn::RebindMask(Floats(), hn::Lt(magnitude, word(1 << element.mantissa_bits)));
     const auto sign = hn::ShiftLeft<31 - kMagnitudeBits>(hn::And(code, word(1 << kMagnitudeBits)));
     return float_of(hn::Or(bits_of(hn::IfThenElse(small, subnormal, normal)), sign));
   }
@@ -130,26 +138,30 @@ struct NibbleCodes {
   static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
-  // Beside the 32 bytes stand the same shifted by 4 bits; a byte permutation puts each code at the bottom of its lane. The look-up regards
-  // the lowest 4 bits alone.
+  // Beside the 32 bytes stand the same shifted by 4 bits; a byte permutation puts each code at the
+  // bottom of its lane. The look-up regards the lowest 4 bits alone.
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
     alignas(64) static constexpr std::array<std::array<std::uint32_t, 16>, 4> kPlaces = places();
     const __m512i shifts = _mm512_setr_epi64(0, 0, 0, 0, 4, 4, 4, 4);
-    const __m512i twice = _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)));
+    const __m512i twice =
+        _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)));
     const __m512i nibbles = _mm512_srlv_epi64(twice, shifts);
     const __m512 values = _mm512_load_ps(kValues.data());
 #pragma GCC unroll 4
     for (std::size_t k = 0; k < 4; ++k) {
-      const __m512i indices = _mm512_permutexvar_epi8(_mm512_load_si512(kPlaces[k].data()), nibbles);
+      const __m512i indices =
+          _mm512_permutexvar_epi8(_mm512_load_si512(kPlaces[k].data()), nibbles);
       use(16 * k, FloatVec{_mm512_permutexvar_ps(indices, values)});
     }
   }
 
-  // Byte 0 of lane j of vector k: the byte of its code, in the upper half if it is the byte's second.
+  // Byte 0 of lane j of vector k: the byte of its code, in the upper half if it is the byte's
+  // second.
   static constexpr std::array<std::array<std::uint32_t, 16>, 4> places() {
     std::array<std::array<std::uint32_t, 16>, 4> places{};
-    for (std::uint32_t code = 0; code < 64; ++code) places[code / 16][code % 16] = code / 2 + code % 2 * 32;
+    for (std::uint32_t code = 0; code < 64; ++code)
+      places[code / 16][code % 16] = code / 2 + code % 2 * 32;
     return places;
   }
 };
@@ -162,19 +174,22 @@ struct NibbleCodes {
   static constexpr bool kFiniteOnly = false;
   alignas(64) static constexpr std::array<float, 16> kValues = nibble_values<element>();
 
-  // 8 codes a word: each vector takes two words of the 16, moves nibble j to the bottom of lane j, and looks it up; the look-up regards
-  // the lowest 4 bits alone.
+  // 8 codes a word: each vector takes two words of the 16, moves nibble j to the bottom of lane j,
+  // and looks it up; the look-up regards the lowest 4 bits alone.
   template <class Use>
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
-    alignas(64) static constexpr std::uint32_t kShifts[16] = {0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28};
-    alignas(64) static constexpr std::uint32_t kPair[16] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
+    alignas(64) static constexpr std::uint32_t kShifts[16] = {0, 4, 8, 12, 16, 20, 24, 28,
+                                                              0, 4, 8, 12, 16, 20, 24, 28};
+    alignas(64) static constexpr std::uint32_t kPair[16] = {0, 0, 0, 0, 0, 0, 0, 0,
+                                                            1, 1, 1, 1, 1, 1, 1, 1};
     const __m512i words = _mm512_loadu_si512(codes);
     const __m512i shifts = _mm512_load_si512(kShifts);
     const __m512i first = _mm512_load_si512(kPair);
     const __m512 values = _mm512_load_ps(kValues.data());
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) {
-      const __m512i pair = _mm512_permutexvar_epi32(_mm512_add_epi32(first, _mm512_set1_epi32(2 * k)), words);
+      const __m512i pair =
+          _mm512_permutexvar_epi32(_mm512_add_epi32(first, _mm512_set1_epi32(2 * k)), words);
       const __m512 value = _mm512_permutexvar_ps(_mm512_srlv_epi32(pair, shifts), values);
       use(static_cast<std::size_t>(16 * k), FloatVec{value});
     }
@@ -216,7 +231,8 @@ struct NibbleCodes {
     }
   }
 
-  static HWY_INLINE void look_up(hn::Vec<hn::CappedTag<std::uint8_t, 16>> codes, std::uint16_t* upper) {
+  static HWY_INLINE void look_up(hn::Vec<hn::CappedTag<std::uint8_t, 16>> codes,
+                                 std::uint16_t* upper) {
     const hn::CappedTag<std::uint8_t, 16> d;
     const hn::CappedTag<std::uint16_t, 8> d16;
     const auto third = hn::TableLookupBytes(hn::Load(d, kThird.data()), codes);
@@ -229,13 +245,17 @@ struct NibbleCodes {
 #endif
 
 // 16 codes of 6 bits, in the 12 lower bytes, to a byte each.
-HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, 16>> spread_sixes(hn::Vec<hn::CappedTag<std::uint8_t, 16>> packed) {
-  alignas(16) static constexpr std::uint8_t kFourOfThree[16] = {0, 1, 2, 0x80, 3, 4, 5, 0x80, 6, 7, 8, 0x80, 9, 10, 11, 0x80};
+HWY_INLINE hn::Vec<hn::CappedTag<std::uint8_t, 16>> spread_sixes(
+    hn::Vec<hn::CappedTag<std::uint8_t, 16>> packed) {
+  alignas(16) static constexpr std::uint8_t kFourOfThree[16] = {0, 1, 2, 0x80, 3, 4,  5,  0x80,
+                                                                6, 7, 8, 0x80, 9, 10, 11, 0x80};
   const hn::CappedTag<std::uint8_t, 16> d8;
   const hn::CappedTag<std::uint32_t, 4> d32;
   const auto four = hn::BitCast(d32, hn::TableLookupBytes(packed, hn::Load(d8, kFourOfThree)));
-  const auto first = hn::Or(hn::And(four, hn::Set(d32, 0x3F)), hn::And(hn::ShiftLeft<2>(four), hn::Set(d32, 0x3F00)));
-  const auto last = hn::Or(hn::And(hn::ShiftLeft<4>(four), hn::Set(d32, 0x3F0000)), hn::And(hn::ShiftLeft<6>(four), hn::Set(d32, 0x3F000000)));
+  const auto first = hn::Or(hn::And(four, hn::Set(d32, 0x3F)),
+                            hn::And(hn::ShiftLeft<2>(four), hn::Set(d32, 0x3F00)));
+  const auto last = hn::Or(hn::And(hn::ShiftLeft<4>(four), hn::Set(d32, 0x3F0000)),
+                           hn::And(hn::ShiftLeft<6>(four), hn::Set(d32, 0x3F000000)));
   return hn::BitCast(d8, hn::Or(first, last));
 }
 
@@ -248,8 +268,10 @@ struct SixBitCodes {
   static HWY_INLINE void decode(const std::byte* codes, Use use) {
     const hn::CappedTag<std::uint8_t, 16> d8;
     const auto* packed = reinterpret_cast<const std::uint8_t*>(codes);
-    alignas(16) static constexpr std::uint8_t kUpper[16] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0x80, 0x80, 0x80, 0x80};
-    const auto second = hn::TableLookupBytes(hn::LoadU(d8, packed + 8), hn::Load(d8, kUpper));  // bytes 12 .. 23
+    alignas(16) static constexpr std::uint8_t kUpper[16] = {4,  5,  6,  7,  8,    9,    10,   11,
+                                                            12, 13, 14, 15, 0x80, 0x80, 0x80, 0x80};
+    const auto second =
+        hn::TableLookupBytes(hn::LoadU(d8, packed + 8), hn::Load(d8, kUpper));  // bytes 12 .. 23
     alignas(16) std::byte bytes[kStep];
     hn::Store(spread_sixes(hn::LoadU(d8, packed)), d8, reinterpret_cast<std::uint8_t*>(bytes));
     hn::Store(spread_sixes(second), d8, reinterpret_cast<std::uint8_t*>(bytes) + 16);
@@ -259,7 +281,8 @@ struct SixBitCodes {
 
 #if LEEWAY_RAW_VBMI
 
-// Three bytes, four codes, of each of two vectors to every 64-bit lane. Vector k's quarter q is bytes 12 k + 3 q and on.
+// Three bytes, four codes, of each of two vectors to every 64-bit lane. Vector k's quarter q is
+// bytes 12 k + 3 q and on.
 constexpr std::array<std::uint8_t, 64> six_bit_order() {
   std::array<std::uint8_t, 64> from{};
   for (std::size_t lane = 0; lane < 8; ++lane) {
@@ -273,16 +296,19 @@ constexpr std::array<std::uint8_t, 64> six_bit_order() {
   return from;
 }
 
-// Codes of 6 and 8 bits by looking up the two upper bytes of the float, which hold all that such a value has; 1.7 times the speed of
-// conversions from half precision, and codes of NaN and infinity are nothing special.
+// Codes of 6 and 8 bits by looking up the two upper bytes of the float, which hold all that such a
+// value has; 1.7 times the speed of conversions from half precision, and codes of NaN and infinity
+// are nothing special.
 //
-// Bytes stand by quarters: quarter q of 16 has the elements 4q .. 4q + 3 of the first of four vectors, then those of the second, third and
-// fourth, so that interleaving within quarters leaves whole vectors in order.
+// Bytes stand by quarters: quarter q of 16 has the elements 4q .. 4q + 3 of the first of four
+// vectors, then those of the second, third and fourth, so that interleaving within quarters leaves
+// whole vectors in order.
 template <Minifloat element>
 struct TableCodes {
   static constexpr std::size_t kStep = 64;
   static constexpr bool kFiniteOnly = false;
-  static constexpr std::size_t kCodes = std::size_t{1} << (element.code_bits == 8 ? 7 : 6);  // of 8 bits without sign
+  static constexpr std::size_t kCodes =
+      std::size_t{1} << (element.code_bits == 8 ? 7 : 6);  // of 8 bits without sign
   using Table = std::array<std::uint8_t, kCodes>;
 
   static constexpr Table value_bytes(int shift) {
@@ -301,7 +327,8 @@ struct TableCodes {
     const __m512i quarters = by_quarters(codes);
     __m512i fourth = looked_up(kFourth, quarters);
     if constexpr (element.code_bits == 8) {
-      fourth = _mm512_or_si512(fourth, _mm512_and_si512(quarters, _mm512_set1_epi8(static_cast<char>(0x80))));
+      fourth = _mm512_or_si512(
+          fourth, _mm512_and_si512(quarters, _mm512_set1_epi8(static_cast<char>(0x80))));
     }
     const __m512i third = looked_up(kThird, quarters);
     const __m512i low = _mm512_unpacklo_epi8(third, fourth);
@@ -314,8 +341,10 @@ struct TableCodes {
   }
 
   static HWY_INLINE __m512i looked_up(const Table& table, __m512i codes) {
-    if constexpr (kCodes == 64) return _mm512_permutexvar_epi8(codes, _mm512_load_si512(table.data()));
-    return _mm512_permutex2var_epi8(_mm512_load_si512(table.data()), codes, _mm512_load_si512(table.data() + 64));
+    if constexpr (kCodes == 64)
+      return _mm512_permutexvar_epi8(codes, _mm512_load_si512(table.data()));
+    return _mm512_permutex2var_epi8(_mm512_load_si512(table.data()), codes,
+                                    _mm512_load_si512(table.data() + 64));
   }
 
   // The look-ups regard the lowest 6 or 7 bits alone.
@@ -327,7 +356,8 @@ struct TableCodes {
       alignas(64) static constexpr std::array<std::uint8_t, 64> kOrder = six_bit_order();
       const __m512i packed = _mm512_maskz_loadu_epi32(0x0FFF, codes);
       const __m512i eights = _mm512_permutexvar_epi8(_mm512_load_si512(kOrder.data()), packed);
-      return _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x2A241E18120C0600), eights);  // bits 0, 6, 12, ... 42
+      return _mm512_multishift_epi64_epi8(_mm512_set1_epi64(0x2A241E18120C0600),
+                                          eights);  // bits 0, 6, 12, ... 42
     }
   }
 };

@@ -150,9 +150,9 @@ struct Bf16 {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 
-// 32 elements at once, on their upper and lower halves: up where the lower is above half, or at half
-// under an odd upper one. Leaves NaN and infinity to the loop that follows: returns how many elements
-// were done before a group with any.
+// 32 elements at once, on their upper and lower halves: up where the lower is above half, or at
+// half under an odd upper one. Leaves NaN and infinity to the loop that follows: returns how many
+// elements were done before a group with any.
 std::size_t encode_whole_vectors(Bf16, const float* in, std::size_t count, std::byte* out) {
   constexpr std::size_t kGroup = 256;
   alignas(64) static constexpr std::array<std::uint16_t, 32> kUpper = [] {
@@ -178,7 +178,8 @@ std::size_t encode_whole_vectors(Bf16, const float* in, std::size_t count, std::
       _mm512_storeu_si512(out + i * Bf16::kBytes, _mm512_add_epi16(upper, up));
       largest = _mm512_max_epu16(largest, _mm512_add_epi16(upper, upper));
     }
-    if (_mm512_cmpge_epu16_mask(largest, not_finite) != 0) [[unlikely]] break;
+    if (_mm512_cmpge_epu16_mask(largest, not_finite) != 0) [[unlikely]]
+      break;
   }
   return done;
 }

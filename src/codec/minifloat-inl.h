@@ -1,4 +1,5 @@
-// Rounding to small floats, a vector at a time; the same codes as minifloat.h. Included once for every instruction set.
+// Rounding to small floats, a vector at a time; the same codes as minifloat.h. Included once for
+// every instruction set.
 #if defined(LEEWAY_CODEC_MINIFLOAT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_MINIFLOAT_INL_H_
 #undef LEEWAY_CODEC_MINIFLOAT_INL_H_
@@ -18,19 +19,22 @@ template <Minifloat element>
 HWY_INLINE FloatVec clamped_magnitude(FloatVec v) {
 #if LEEWAY_RAW_AVX512
   constexpr int kSmallerMagnitudeWithoutSign = 0b1010;
-  return FloatVec{_mm512_range_ps(v.raw, _mm512_set1_ps(largest(element)), kSmallerMagnitudeWithoutSign)};
+  return FloatVec{
+      _mm512_range_ps(v.raw, _mm512_set1_ps(largest(element)), kSmallerMagnitudeWithoutSign)};
 #else
   return hn::Min(hn::Abs(v), hn::Set(Floats(), largest(element)));
 #endif
 }
 
-// The magnitude code of each value, followed by `fraction_bits` bits of what lies above it, in the lower 16 bits of each lane; the upper
-// 16 are leftovers. Saturates; the lanes of NaN are arbitrary.
+// The magnitude code of each value, followed by `fraction_bits` bits of what lies above it, in the
+// lower 16 bits of each lane; the upper 16 are leftovers. Saturates; the lanes of NaN are
+// arbitrary.
 //
-// The processor rounds: a power of two is added that makes the last bit of the sum worth one quantum of the value's binade (or that
-// fraction of it), which leaves the count of quanta in the sum's lowest bits, rounded to nearest, ties to even. Each binade above the
-// smallest adds 2^mantissa_bits to the code; the constant of that sum is put into the power of two's mantissa, modulo 2^16. It is even,
-// so that ties stay where they are.
+// The processor rounds: a power of two is added that makes the last bit of the sum worth one
+// quantum of the value's binade (or that fraction of it), which leaves the count of quanta in the
+// sum's lowest bits, rounded to nearest, ties to even. Each binade above the smallest adds
+// 2^mantissa_bits to the code; the constant of that sum is put into the power of two's mantissa,
+// modulo 2^16. It is even, so that ties stay where they are.
 template <Minifloat element, int fraction_bits>
 HWY_INLINE WordVec quanta_codes(FloatVec v) {
   constexpr int kMantissaBits = element.mantissa_bits + fraction_bits;
@@ -39,7 +43,8 @@ HWY_INLINE WordVec quanta_codes(FloatVec v) {
   constexpr std::uint32_t kOffset = (0u - (kFirstBinade << kMantissaBits)) & 0xFFFF;
   static_assert(kOffset % 2 == 0);
   const auto magnitude = clamped_magnitude<element>(v);
-  if constexpr (element.magnitude_max >> element.mantissa_bits == 0) {  // an integer: there is one quantum
+  if constexpr (element.magnitude_max >> element.mantissa_bits ==
+                0) {  // an integer: there is one quantum
     return bits_of(hn::Add(magnitude, float_of(word((kFirstBinade + kShift) << 23))));
   } else {
     const auto smallest = float_of(word(kFirstBinade << 23));

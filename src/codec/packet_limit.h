@@ -1,4 +1,5 @@
-// What stands for a packet's measured maximum where one scale spans it: the caller's bound, or ACIQ's clip.
+// What stands for a packet's measured maximum where one scale spans it: the caller's bound, or
+// ACIQ's clip.
 #pragma once
 
 #include <array>
@@ -12,28 +13,34 @@
 
 namespace leeway::codec {
 
-// ACIQ's optimum for 8 bits and a Laplace distribution, in units of its mean magnitude (arXiv 1810.05723).
+// ACIQ's optimum for 8 bits and a Laplace distribution, in units of its mean magnitude (arXiv
+// 1810.05723).
 inline constexpr double kLaplaceClip8 = 9.89675982;
 
-// The order of additions is part of the definition: element i goes to partial sum i mod 8, the partial sums are added in order.
+// The order of additions is part of the definition: element i goes to partial sum i mod 8, the
+// partial sums are added in order.
 inline double sum_of_magnitudes(std::span<const float> values) {
   std::array<double, 8> partial{};
   std::size_t i = 0;
   for (; i + partial.size() <= values.size(); i += partial.size()) {
-    for (std::size_t k = 0; k < partial.size(); ++k) partial[k] += std::abs(static_cast<double>(values[i + k]));
+    for (std::size_t k = 0; k < partial.size(); ++k)
+      partial[k] += std::abs(static_cast<double>(values[i + k]));
   }
-  for (std::size_t k = 0; i < values.size(); ++i, ++k) partial[k] += std::abs(static_cast<double>(values[i]));
+  for (std::size_t k = 0; i < values.size(); ++i, ++k)
+    partial[k] += std::abs(static_cast<double>(values[i]));
   double sum = 0.0;
   for (const double part : partial) sum += part;
   return sum;
 }
 
 // `amax_bits`: the packet's largest magnitude; what is not finite stays so.
-inline std::uint32_t packet_limit(const CodecOptions& options, std::span<const float> values, std::uint32_t amax_bits) {
+inline std::uint32_t packet_limit(const CodecOptions& options, std::span<const float> values,
+                                  std::uint32_t amax_bits) {
   if (amax_bits >= kInfinityBits) return amax_bits;
   if (options.bound > 0.0f) return std::bit_cast<std::uint32_t>(options.bound);
   if (!options.clip || values.empty()) return amax_bits;
-  const auto clip = static_cast<float>(kLaplaceClip8 * sum_of_magnitudes(values) / static_cast<double>(values.size()));
+  const auto clip = static_cast<float>(kLaplaceClip8 * sum_of_magnitudes(values) /
+                                       static_cast<double>(values.size()));
   return std::min(amax_bits, std::bit_cast<std::uint32_t>(clip));
 }
 

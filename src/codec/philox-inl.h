@@ -1,5 +1,5 @@
-// Random bytes of many blocks at once: the same Philox4x32-10 words as random_bytes.h, several counters side by side. Included once for
-// every instruction set.
+// Random bytes of many blocks at once: the same Philox4x32-10 words as random_bytes.h, several
+// counters side by side. Included once for every instruction set.
 #if defined(LEEWAY_CODEC_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_PHILOX_INL_H_
 #undef LEEWAY_CODEC_PHILOX_INL_H_
@@ -18,10 +18,13 @@ namespace HWY_NAMESPACE {
 using LongWords = hn::Repartition<std::uint64_t, Floats>;
 using LongVec = hn::Vec<LongWords>;
 
-constexpr PhiloxKey next_key(PhiloxKey key) { return {key[0] + 0x9E3779B9, key[1] + 0xBB67AE85}; }
+constexpr PhiloxKey next_key(PhiloxKey key) {
+  return {key[0] + 0x9E3779B9, key[1] + 0xBB67AE85};
+}
 
-// A counter per 64-bit lane, each word in the lower half of its own vector; the upper halves hold leftovers that no operation reads. So a
-// round is two multiplications, two shifts and two exclusive ors, without shuffles.
+// A counter per 64-bit lane, each word in the lower half of its own vector; the upper halves hold
+// leftovers that no operation reads. So a round is two multiplications, two shifts and two
+// exclusive ors, without shuffles.
 HWY_INLINE void philox_round(PhiloxKey key, LongVec& c0, LongVec& c1, LongVec& c2, LongVec& c3) {
   const LongWords d;
   const auto product0 = hn::MulEven(hn::BitCast(Words(), c0), word(0xD2511F53));
@@ -32,9 +35,10 @@ HWY_INLINE void philox_round(PhiloxKey key, LongVec& c0, LongVec& c1, LongVec& c
   c3 = product0;
 }
 
-// The counters of a vector of blocks. `order` says which block each lane is for, relative to `first`.
-HWY_INLINE void random_counters(const Place& place, std::uint32_t draw, std::uint64_t first, LongVec order, LongVec& c0, LongVec& c1,
-                                LongVec& c2, LongVec& c3) {
+// The counters of a vector of blocks. `order` says which block each lane is for, relative to
+// `first`.
+HWY_INLINE void random_counters(const Place& place, std::uint32_t draw, std::uint64_t first,
+                                LongVec order, LongVec& c0, LongVec& c1, LongVec& c2, LongVec& c3) {
   const LongWords d;
   c0 = hn::Add(hn::Set(d, first), order);
   const auto tag = hn::Set(d, std::uint64_t{kRoundingStream | draw << 24});
@@ -43,22 +47,27 @@ HWY_INLINE void random_counters(const Place& place, std::uint32_t draw, std::uin
   c3 = hn::Set(d, std::uint64_t{place.source});
 }
 
-// 16 bytes for each of `blocks` blocks of 16 elements, the first of which has index `first` in the tensor. `blocks` is a multiple of the
-// blocks in a vector, which is at most 8.
+// 16 bytes for each of `blocks` blocks of 16 elements, the first of which has index `first` in the
+// tensor. `blocks` is a multiple of the blocks in a vector, which is at most 8.
 template <int rounds = 10>
-HWY_INLINE void random_blocks(const Place& place, std::uint32_t draw, std::uint64_t first, std::size_t blocks, std::uint8_t* out) {
+HWY_INLINE void random_blocks(const Place& place, std::uint32_t draw, std::uint64_t first,
+                              std::size_t blocks, std::uint8_t* out) {
   const LongWords d;
   const std::size_t lanes = hn::Lanes(d);
-  // Lanes 2i and 2i + 1 hold blocks i and i + lanes/2, so that the interleaving below leaves blocks in order.
+  // Lanes 2i and 2i + 1 hold blocks i and i + lanes/2, so that the interleaving below leaves blocks
+  // in order.
   const auto half = hn::ShiftRight<1>(hn::Iota(d, 0));
   const auto order = hn::OddEven(hn::Add(half, hn::Set(d, lanes / 2)), half);
   for (std::size_t b = 0; b < blocks; b += lanes) {
     LongVec c0, c1, c2, c3;
     random_counters(place, draw, first + b, order, c0, c1, c2, c3);
     PhiloxKey key = philox_key(place.seed);
-    for (int round = 0; round < rounds; ++round, key = next_key(key)) philox_round(key, c0, c1, c2, c3);
-    const auto low = hn::OddEven(hn::BitCast(Words(), hn::ShiftLeft<32>(c1)), hn::BitCast(Words(), c0));
-    const auto high = hn::OddEven(hn::BitCast(Words(), hn::ShiftLeft<32>(c3)), hn::BitCast(Words(), c2));
+    for (int round = 0; round < rounds; ++round, key = next_key(key))
+      philox_round(key, c0, c1, c2, c3);
+    const auto low =
+        hn::OddEven(hn::BitCast(Words(), hn::ShiftLeft<32>(c1)), hn::BitCast(Words(), c0));
+    const auto high =
+        hn::OddEven(hn::BitCast(Words(), hn::ShiftLeft<32>(c3)), hn::BitCast(Words(), c2));
     const auto lower = hn::InterleaveLower(d, hn::BitCast(d, low), hn::BitCast(d, high));
     const auto upper = hn::InterleaveUpper(d, hn::BitCast(d, low), hn::BitCast(d, high));
     hn::StoreU(hn::BitCast(Bytes(), lower), Bytes(), out + b * kRandomBlockElements);
@@ -68,8 +77,9 @@ HWY_INLINE void random_blocks(const Place& place, std::uint32_t draw, std::uint6
 
 #if LEEWAY_RAW_AVX512
 
-// As random_blocks() for 32 blocks, but four blocks together: their words 0, their words 1, and so on. Four vectors of counters go through
-// the rounds side by side, because one alone waits for each multiplication: 24.5 instead of 20.6 GB/s of float32 for NVFP4.
+// As random_blocks() for 32 blocks, but four blocks together: their words 0, their words 1, and so
+// on. Four vectors of counters go through the rounds side by side, because one alone waits for each
+// multiplication: 24.5 instead of 20.6 GB/s of float32 for NVFP4.
 class QuarterDraws {
  public:
   static constexpr std::size_t kBlocks = 32;
@@ -91,12 +101,14 @@ class QuarterDraws {
       key = next_key(key);
     }
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < 4; ++i) store(c0[i], c1[i], c2[i], c3[i], out + 8 * i * kRandomBlockElements);
+    for (std::size_t i = 0; i < 4; ++i)
+      store(c0[i], c1[i], c2[i], c3[i], out + 8 * i * kRandomBlockElements);
   }
 
  private:
   static HWY_INLINE void store(LongVec c0, LongVec c1, LongVec c2, LongVec c3, std::uint8_t* out) {
-    const __m512i lower_words = _mm512_setr_epi32(0, 2, 4, 6, 16, 18, 20, 22, 8, 10, 12, 14, 24, 26, 28, 30);
+    const __m512i lower_words =
+        _mm512_setr_epi32(0, 2, 4, 6, 16, 18, 20, 22, 8, 10, 12, 14, 24, 26, 28, 30);
     const __m512i words01 = _mm512_permutex2var_epi32(c0.raw, lower_words, c1.raw);
     const __m512i words23 = _mm512_permutex2var_epi32(c2.raw, lower_words, c3.raw);
     _mm512_storeu_si512(out, _mm512_shuffle_i64x2(words01, words23, 0x44));

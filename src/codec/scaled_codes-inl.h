@@ -1,4 +1,5 @@
-// The third step of encoding: elements times inverse scales, rounded to codes and packed. Included once for every instruction set.
+// The third step of encoding: elements times inverse scales, rounded to codes and packed. Included
+// once for every instruction set.
 #if defined(LEEWAY_CODEC_SCALED_CODES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_SCALED_CODES_INL_H_
 #undef LEEWAY_CODEC_SCALED_CODES_INL_H_
@@ -28,8 +29,8 @@ using BestPacker = QuarterPacker;
 using BestPacker = Packer;
 #endif
 
-// What one plane of codes is made from. Block b has elements [b << block_shift, (b + 1) << block_shift) and inverses[b], readable also for
-// the blocks that fill up the last 16.
+// What one plane of codes is made from. Block b has elements [b << block_shift, (b + 1) <<
+// block_shift) and inverses[b], readable also for the blocks that fill up the last 16.
 struct CodePlane {
   std::span<const float> in;
   const float* inverses;
@@ -39,26 +40,30 @@ struct CodePlane {
 };
 
 // What the packer stores at once: eight vectors.
-HWY_INLINE std::size_t step_elements() { return 8 * hn::Lanes(Floats()); }
+HWY_INLINE std::size_t step_elements() {
+  return 8 * hn::Lanes(Floats());
+}
 
 // The codes of four vectors at `in`, element `first` of the plane.
 template <Minifloat element, bool stochastic>
-HWY_INLINE ByteVec four_vectors(const CodePlane& plane, const BestPacker& packer, const float* in, std::size_t first,
-                                const std::uint8_t* random) {
+HWY_INLINE ByteVec four_vectors(const CodePlane& plane, const BestPacker& packer, const float* in,
+                                std::size_t first, const std::uint8_t* random) {
   const Floats d;
   const std::size_t n = hn::Lanes(d);
   const int shift = plane.block_shift;
   const auto v0 = hn::Mul(hn::LoadU(d, in), hn::Set(d, plane.inverses[first >> shift]));
   const auto v1 = hn::Mul(hn::LoadU(d, in + n), hn::Set(d, plane.inverses[(first + n) >> shift]));
-  const auto v2 = hn::Mul(hn::LoadU(d, in + 2 * n), hn::Set(d, plane.inverses[(first + 2 * n) >> shift]));
-  const auto v3 = hn::Mul(hn::LoadU(d, in + 3 * n), hn::Set(d, plane.inverses[(first + 3 * n) >> shift]));
+  const auto v2 =
+      hn::Mul(hn::LoadU(d, in + 2 * n), hn::Set(d, plane.inverses[(first + 2 * n) >> shift]));
+  const auto v3 =
+      hn::Mul(hn::LoadU(d, in + 3 * n), hn::Set(d, plane.inverses[(first + 3 * n) >> shift]));
   return packer.template codes<element, stochastic>(v0, v1, v2, v3, random);
 }
 
 // Codes of `count` elements, the plane's from `first` on, which lie at `in`; whole steps.
 template <Minifloat element, bool stochastic>
-HWY_INLINE void put_steps(const CodePlane& plane, const BestPacker& packer, const float* in, std::size_t first, std::size_t count,
-                          std::byte* out) {
+HWY_INLINE void put_steps(const CodePlane& plane, const BestPacker& packer, const float* in,
+                          std::size_t first, std::size_t count, std::byte* out) {
   const std::size_t n = hn::Lanes(Floats());
   alignas(64) std::uint8_t random[kTile];
   if constexpr (stochastic) {
@@ -67,7 +72,8 @@ HWY_INLINE void put_steps(const CodePlane& plane, const BestPacker& packer, cons
   }
   for (std::size_t i = 0; i < count; i += 8 * n) {
     const auto a = four_vectors<element, stochastic>(plane, packer, in + i, first + i, random + i);
-    const auto b = four_vectors<element, stochastic>(plane, packer, in + i + 4 * n, first + i + 4 * n, random + i + 4 * n);
+    const auto b = four_vectors<element, stochastic>(plane, packer, in + i + 4 * n,
+                                                     first + i + 4 * n, random + i + 4 * n);
     packer.template store<element>(a, b, out + i * element.code_bits / 8);
   }
 }
@@ -78,13 +84,16 @@ void put_plane(const CodePlane& plane, std::byte* out) {
   const std::size_t size = plane.in.size();
   std::size_t i = 0;
   for (; i + kTile <= size; i += kTile) {
-    put_steps<element, stochastic>(plane, packer, plane.in.data() + i, i, kTile, out + i * element.code_bits / 8);
+    put_steps<element, stochastic>(plane, packer, plane.in.data() + i, i, kTile,
+                                   out + i * element.code_bits / 8);
   }
   if (i == size) return;
   alignas(64) float padded[kTile] = {};
   alignas(64) std::byte codes[kTile];
   std::copy(plane.in.begin() + static_cast<std::ptrdiff_t>(i), plane.in.end(), padded);
-  put_steps<element, stochastic>(plane, packer, padded, i, (size - i + step_elements() - 1) / step_elements() * step_elements(), codes);
+  put_steps<element, stochastic>(
+      plane, packer, padded, i,
+      (size - i + step_elements() - 1) / step_elements() * step_elements(), codes);
   std::memcpy(out + i * element.code_bits / 8, codes, ((size - i) * element.code_bits + 7) / 8);
 }
 

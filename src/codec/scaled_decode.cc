@@ -1,5 +1,5 @@
-// Decoding and summing of the block-scaled formats, compiled for every instruction set: factors of blocks, then codes to values, times the
-// factor, plus the sum; two rounded steps, as everywhere.
+// Decoding and summing of the block-scaled formats, compiled for every instruction set: factors of
+// blocks, then codes to values, times the factor, plus the sum; two rounded steps, as everywhere.
 #include <array>
 
 #include "base/contracts.h"
@@ -26,7 +26,8 @@ namespace {
 
 inline constexpr std::size_t kBlocksMax = kPacketElementsMax / 16;
 
-// FP8 codes above the largest finite one, NaN and infinities, where the decoder cannot read them. No encoder sends them.
+// FP8 codes above the largest finite one, NaN and infinities, where the decoder cannot read them.
+// No encoder sends them.
 template <Minifloat element>
 bool has_special_codes(const std::byte* codes, std::size_t count) {
   if constexpr (!decltype(decoder_of<element>())::kFiniteOnly) return false;
@@ -69,7 +70,8 @@ void sum_codes(const Codes& codes, std::span<float> sum) {
     });
   };
   std::size_t i = 0;
-  for (; i + kStep <= sum.size(); i += kStep) step(codes.at + i * element.code_bits / 8, i, sum.data() + i);
+  for (; i + kStep <= sum.size(); i += kStep)
+    step(codes.at + i * element.code_bits / 8, i, sum.data() + i);
   if (i == sum.size()) return;
   const std::size_t left = sum.size() - i;
   alignas(64) std::byte last_codes[kStepBytes] = {};
@@ -130,7 +132,8 @@ class Decoder {
         return byte_factors(PowerOfTwoScale(), stored, blocks_, scale, factors_.data());
       default: {
         const bool tensor_engine = layout_.packet_scale == ScaleKind::tensor_engine;
-        const float packet = tensor_engine ? 1.0f / te_encode_scale(load<float>(0)) : e8m0_value(load<std::uint8_t>(0));
+        const float packet = tensor_engine ? 1.0f / te_encode_scale(load<float>(0))
+                                           : e8m0_value(load<std::uint8_t>(0));
         return byte_factors(E4m3Scale{packet}, stored, blocks_, scale, factors_.data());
       }
     }
@@ -159,8 +162,10 @@ class Decoder {
   alignas(64) std::array<float, kBlocksMax + 16> factors_;  // room for whole vectors
 };
 
-void accumulate_kernel(const Format& format, const std::byte* in, float scale, std::span<float> sum) {
-  if (!Decoder<true>(format, in, scale, sum).run()) scalar::accumulate_scaled(format, in, scale, sum);
+void accumulate_kernel(const Format& format, const std::byte* in, float scale,
+                       std::span<float> sum) {
+  if (!Decoder<true>(format, in, scale, sum).run())
+    scalar::accumulate_scaled(format, in, scale, sum);
 }
 void assign_kernel(const Format& format, const std::byte* in, float scale, std::span<float> out) {
   if (!Decoder<false>(format, in, scale, out).run()) scalar::assign_scaled(format, in, scale, out);
@@ -168,7 +173,8 @@ void assign_kernel(const Format& format, const std::byte* in, float scale, std::
 
 #else
 
-void accumulate_kernel(const Format& format, const std::byte* in, float scale, std::span<float> sum) {
+void accumulate_kernel(const Format& format, const std::byte* in, float scale,
+                       std::span<float> sum) {
   scalar::accumulate_scaled(format, in, scale, sum);
 }
 void assign_kernel(const Format& format, const std::byte* in, float scale, std::span<float> out) {
@@ -188,12 +194,15 @@ namespace leeway::codec {
 HWY_EXPORT(accumulate_kernel);
 HWY_EXPORT(assign_kernel);
 
-void accumulate_scaled(const Format& format, const std::byte* in, float scale, std::span<float> sum) {
-  LEEWAY_ASSERT(sum.size() <= kPacketElementsMax);  // the kernels keep a packet's scales on the stack
+void accumulate_scaled(const Format& format, const std::byte* in, float scale,
+                       std::span<float> sum) {
+  LEEWAY_ASSERT(sum.size() <=
+                kPacketElementsMax);  // the kernels keep a packet's scales on the stack
   HWY_DYNAMIC_DISPATCH(accumulate_kernel)(format, in, scale, sum);
 }
 void assign_scaled(const Format& format, const std::byte* in, float scale, std::span<float> out) {
-  LEEWAY_ASSERT(out.size() <= kPacketElementsMax);  // the kernels keep a packet's scales on the stack
+  LEEWAY_ASSERT(out.size() <=
+                kPacketElementsMax);  // the kernels keep a packet's scales on the stack
   HWY_DYNAMIC_DISPATCH(assign_kernel)(format, in, scale, out);
 }
 

@@ -1,4 +1,5 @@
-// Encoding of the block-scaled formats, compiled for every instruction set: largest magnitudes of blocks, scales, codes.
+// Encoding of the block-scaled formats, compiled for every instruction set: largest magnitudes of
+// blocks, scales, codes.
 #include <array>
 
 #include "base/contracts.h"
@@ -30,24 +31,33 @@ inline constexpr std::size_t kBlocksMax = kPacketElementsMax / 16;
 class Encoder {
  public:
   Encoder(const Format& format, std::span<const float> in, const Place& place, std::byte* out)
-      : format_(format), layout_(scaled_layout(format.options.codec)), in_(in), place_(place), out_(out) {
+      : format_(format),
+        layout_(scaled_layout(format.options.codec)),
+        in_(in),
+        place_(place),
+        out_(out) {
     blocks_ = layout_.block == 0 ? 1 : (in.size() + layout_.block - 1) / layout_.block;
   }
 
   void run() {
     const bool any_blank = write_scales();
-    const std::size_t plane_bytes = format_.blocks(in_.size()) * format_.block_bytes / format_.options.draws - block_scale_bytes();
+    const std::size_t plane_bytes =
+        format_.blocks(in_.size()) * format_.block_bytes / format_.options.draws -
+        block_scale_bytes();
     std::byte* codes = out_ + format_.header_bytes + block_scale_bytes();
     for (std::uint32_t draw = 0; draw < format_.options.draws; ++draw, codes += plane_bytes) {
       put_codes(draw, codes);
-      const std::size_t used = (in_.size() * static_cast<std::size_t>(layout_.element.code_bits) + 7) / 8;
+      const std::size_t used =
+          (in_.size() * static_cast<std::size_t>(layout_.element.code_bits) + 7) / 8;
       std::fill(codes + used, codes + plane_bytes, std::byte{0});
       if (any_blank) clear_blank_blocks(codes, plane_bytes);
     }
   }
 
  private:
-  std::size_t block_scale_bytes() const { return layout_.block == 0 ? 0 : blocks_ * scale_bytes(layout_.block_scale); }
+  std::size_t block_scale_bytes() const {
+    return layout_.block == 0 ? 0 : blocks_ * scale_bytes(layout_.block_scale);
+  }
 
   template <typename T>
   void store(std::size_t at, T value) {
@@ -64,8 +74,9 @@ class Encoder {
         return write_float_scales();
       case ScaleKind::power_of_two:
         block_maxima<32>(in_, place_.ahead, maxima_.data());
-        return HWY_NAMESPACE::write_scales(PowerOfTwoRule(layout_.element, format_.options.scale_rule), maxima_.data(), blocks_, out_,
-                                           inverses_.data());
+        return HWY_NAMESPACE::write_scales(
+            PowerOfTwoRule(layout_.element, format_.options.scale_rule), maxima_.data(), blocks_,
+            out_, inverses_.data());
       default:
         block_maxima<16>(in_, place_.ahead, maxima_.data());
         return format_.stochastic() ? write_fp4_scales<true>() : write_fp4_scales<false>();
@@ -73,7 +84,8 @@ class Encoder {
   }
 
   bool write_packet_scale() {
-    const std::uint32_t amax = packet_limit(format_.options, in_, largest_magnitude(in_, place_.ahead));
+    const std::uint32_t amax =
+        packet_limit(format_.options, in_, largest_magnitude(in_, place_.ahead));
     const BlockScale<float> scale = float_scale(layout_.element, amax);
     store(0, scale.stored);
     inverses_[0] = scale.inverse;
@@ -135,7 +147,8 @@ class Encoder {
 
   template <Minifloat element>
   void put(const CodePlane& plane, std::byte* codes) const {
-    format_.stochastic() ? put_plane<element, true>(plane, codes) : put_plane<element, false>(plane, codes);
+    format_.stochastic() ? put_plane<element, true>(plane, codes)
+                         : put_plane<element, false>(plane, codes);
   }
 
   void clear_blank_blocks(std::byte* codes, std::size_t plane_bytes) const {
@@ -156,13 +169,15 @@ class Encoder {
   alignas(64) std::array<float, kBlocksMax + kBlocksAtOnce> inverses_;
 };
 
-void encode_kernel(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
+void encode_kernel(const Format& format, std::span<const float> in, const Place& place,
+                   std::byte* out) {
   Encoder(format, in, place, out).run();
 }
 
 #else
 
-void encode_kernel(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
+void encode_kernel(const Format& format, std::span<const float> in, const Place& place,
+                   std::byte* out) {
   scalar::encode_scaled(format, in, place, out);
 }
 
@@ -178,8 +193,10 @@ namespace leeway::codec {
 
 HWY_EXPORT(encode_kernel);
 
-void encode_scaled(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
-  LEEWAY_ASSERT(in.size() <= kPacketElementsMax);  // the kernels keep a packet's scales on the stack
+void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
+                   std::byte* out) {
+  LEEWAY_ASSERT(in.size() <=
+                kPacketElementsMax);  // the kernels keep a packet's scales on the stack
   HWY_DYNAMIC_DISPATCH(encode_kernel)(format, in, place, out);
 }
 

@@ -1,4 +1,5 @@
-// Vector types and small helpers shared by the kernels of the block-scaled formats. Included once for every instruction set.
+// Vector types and small helpers shared by the kernels of the block-scaled formats. Included once
+// for every instruction set.
 #if defined(LEEWAY_CODEC_SCALED_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LEEWAY_CODEC_SCALED_VECTORS_INL_H_
 #undef LEEWAY_CODEC_SCALED_VECTORS_INL_H_
@@ -11,9 +12,11 @@
 
 #include <hwy/highway.h>
 
-// Highway's one-lane target has no bytes to shuffle: there the kernels give way to the scalar definition.
+// The kernels give way to the scalar definition on the one-lane target, which has no bytes to
+// shuffle, and where vectors have no size at compile time (SVE), for they hold vectors in classes.
+// CMakeLists.txt leaves SVE out: ARM runs the NEON kernels.
 #undef LEEWAY_SCALED_VECTORS
-#if HWY_TARGET == HWY_SCALAR
+#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 #define LEEWAY_SCALED_VECTORS 0
 #else
 #define LEEWAY_SCALED_VECTORS 1
@@ -42,7 +45,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 16 lanes, so that a vector of floats never straddles two of the smallest blocks. Four vectors of floats become one of bytes.
+// At most 16 lanes, so that a vector of floats never straddles two of the smallest blocks. Four
+// vectors of floats become one of bytes.
 using Floats = hn::CappedTag<float, 16>;
 using Words = hn::Rebind<std::uint32_t, Floats>;
 using Integers = hn::Rebind<std::int32_t, Floats>;
@@ -53,10 +57,18 @@ using FloatVec = hn::Vec<Floats>;
 using WordVec = hn::Vec<Words>;
 using ByteVec = hn::Vec<Bytes>;
 
-HWY_INLINE WordVec word(std::uint32_t value) { return hn::Set(Words(), value); }
-HWY_INLINE WordVec bits_of(FloatVec v) { return hn::BitCast(Words(), v); }
-HWY_INLINE FloatVec float_of(WordVec v) { return hn::BitCast(Floats(), v); }
-HWY_INLINE WordVec magnitude_bits(FloatVec v) { return hn::And(bits_of(v), word(0x7FFFFFFF)); }
+HWY_INLINE WordVec word(std::uint32_t value) {
+  return hn::Set(Words(), value);
+}
+HWY_INLINE WordVec bits_of(FloatVec v) {
+  return hn::BitCast(Words(), v);
+}
+HWY_INLINE FloatVec float_of(WordVec v) {
+  return hn::BitCast(Floats(), v);
+}
+HWY_INLINE WordVec magnitude_bits(FloatVec v) {
+  return hn::And(bits_of(v), word(0x7FFFFFFF));
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace leeway::codec

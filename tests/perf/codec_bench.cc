@@ -1,7 +1,9 @@
-// The payload formats beside memcpy and y += x over the same amount of float32 in the same process: the ratios are what may be compared
-// between machines. A tensor is worked on packet by packet, as the engine does, from the second-level cache and from memory.
+// The payload formats beside memcpy and y += x over the same amount of float32 in the same process:
+// the ratios are what may be compared between machines. A tensor is worked on packet by packet, as
+// the engine does, from the second-level cache and from memory.
 //
-// Names: <what>/<codec>/<instruction set>/<KiB of float32>; --benchmark_filter=... picks some. Bytes per second count float32.
+// Names: <what>/<codec>/<instruction set>/<KiB of float32>; --benchmark_filter=... picks some.
+// Bytes per second count float32.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -20,7 +22,8 @@
 namespace leeway {
 namespace {
 
-// KiB of float32. The first with its copy, and the second alone, fill half a megabyte of second-level cache; the last is beyond all caches.
+// KiB of float32. The first with its copy, and the second alone, fill half a megabyte of
+// second-level cache; the last is beyond all caches.
 constexpr std::int64_t kCacheKib = 256;
 constexpr std::int64_t kMemoryKib = 64 << 10;
 constexpr std::size_t kPacketElements = 2048;
@@ -30,8 +33,10 @@ class Tensor {
  public:
   explicit Tensor(std::int64_t kib)
       : size_(static_cast<std::size_t>(kib) * 1024 / sizeof(float)),
-        values_(static_cast<float*>(std::aligned_alloc(kAlignment, size_ * sizeof(float))), &std::free) {
-    for (std::size_t i = 0; i < size_; ++i) values_.get()[i] = bell(keyed_hash(1, static_cast<std::uint32_t>(i), 0, 0, 0));
+        values_(static_cast<float*>(std::aligned_alloc(kAlignment, size_ * sizeof(float))),
+                &std::free) {
+    for (std::size_t i = 0; i < size_; ++i)
+      values_.get()[i] = bell(keyed_hash(1, static_cast<std::uint32_t>(i), 0, 0, 0));
   }
   std::span<float> values() { return {values_.get(), size_}; }
 
@@ -49,7 +54,9 @@ class Tensor {
   std::unique_ptr<float, decltype(&std::free)> values_;
 };
 
-void set_bytes(benchmark::State& state) { state.SetBytesProcessed(state.iterations() * state.range(0) * 1024); }
+void set_bytes(benchmark::State& state) {
+  state.SetBytesProcessed(state.iterations() * state.range(0) * 1024);
+}
 
 void copy(benchmark::State& state) {
   Tensor in(state.range(0));
@@ -88,7 +95,8 @@ class Packets {
     for (std::size_t first = 0; first < values_.size(); first += kPacketElements) {
       const bool last = first + kPacketElements == values_.size();
       const float* ahead = last ? nullptr : values_.data() + first + kPacketElements;
-      codec::encode(format_, packet(first), {.seed = 1, .first_element = first, .ahead = ahead}, payload(first));
+      codec::encode(format_, packet(first), {.seed = 1, .first_element = first, .ahead = ahead},
+                    payload(first));
     }
   }
   void accumulate() {
@@ -103,8 +111,12 @@ class Packets {
   }
 
  private:
-  std::span<float> packet(std::size_t first) const { return values_.subspan(first, kPacketElements); }
-  MutableByteSpan payload(std::size_t first) { return MutableByteSpan(payload_).subspan(first / kPacketElements * stride_, stride_); }
+  std::span<float> packet(std::size_t first) const {
+    return values_.subspan(first, kPacketElements);
+  }
+  MutableByteSpan payload(std::size_t first) {
+    return MutableByteSpan(payload_).subspan(first / kPacketElements * stride_, stride_);
+  }
 
   codec::Format format_;
   Tensor tensor_;
@@ -115,7 +127,8 @@ class Packets {
 
 using Step = void (Packets::*)();
 
-void run(benchmark::State& state, const CodecOptions& options, Step step, const codec::InstructionSet& set) {
+void run(benchmark::State& state, const CodecOptions& options, Step step,
+         const codec::InstructionSet& set) {
   const codec::RunOn chosen(set);
   Packets packets(options, state.range(0));
   for (auto _ : state) {
@@ -128,7 +141,9 @@ void run(benchmark::State& state, const CodecOptions& options, Step step, const 
 void register_step(const std::string& what, const CodecOptions& options, Step step) {
   for (const auto& set : codec::instruction_sets()) {
     const std::string name = what + "/" + std::string(to_string(options.codec)) + "/" + set.name;
-    benchmark::RegisterBenchmark(name.c_str(), run, options, step, set)->Arg(kCacheKib)->Arg(kMemoryKib);
+    benchmark::RegisterBenchmark(name.c_str(), run, options, step, set)
+        ->Arg(kCacheKib)
+        ->Arg(kMemoryKib);
   }
 }
 

@@ -1,5 +1,6 @@
-// The kernels of the block-scaled formats must give the bytes, and the sums, of the scalar definition: on every instruction set, for every
-// format, rounding and scale rule, at every length and alignment.
+// The kernels of the block-scaled formats must give the bytes, and the sums, of the scalar
+// definition: on every instruction set, for every format, rounding and scale rule, at every length
+// and alignment.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +21,9 @@ namespace {
 
 constexpr std::uint64_t kSeed = 20;
 
-std::uint64_t draw(std::size_t i, std::uint32_t stream) { return keyed_hash(kSeed, static_cast<std::uint32_t>(i), stream, 0, 0); }
+std::uint64_t draw(std::size_t i, std::uint32_t stream) {
+  return keyed_hash(kSeed, static_cast<std::uint32_t>(i), stream, 0, 0);
+}
 
 std::vector<CodecOptions> every_option() {
   std::vector<CodecOptions> all;
@@ -49,7 +52,8 @@ std::vector<CodecOptions> every_option() {
 // One of each format: neither rounding nor scale rule matters to who reads.
 std::vector<CodecOptions> every_codec() {
   std::vector<CodecOptions> all = every_option();
-  std::erase_if(all, [](const CodecOptions& options) { return options.rounding != Rounding::stochastic; });
+  std::erase_if(
+      all, [](const CodecOptions& options) { return options.rounding != Rounding::stochastic; });
   return all;
 }
 
@@ -66,7 +70,8 @@ std::vector<CodecOptions> special_options() {
     clip.clip = true;
     clip.rounding = rounding;
     all.push_back(clip);
-    for (const Codec codec : {Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::nvfp4, Codec::nvfp4_te, Codec::luq, Codec::int8}) {
+    for (const Codec codec : {Codec::fp8_e4m3, Codec::fp8_e5m2, Codec::nvfp4, Codec::nvfp4_te,
+                              Codec::luq, Codec::int8}) {
       CodecOptions bound(codec);
       bound.rounding = rounding;
       bound.bound = 0.75f;
@@ -92,7 +97,8 @@ float value_of(Kind kind, std::uint64_t bits) {
       return bits % 2 == 0 ? 0.0f : -0.0f;
     case Kind::not_finite:
       if (bits % 8 != 0) return unit;
-      return bits % 3 == 0 ? std::numeric_limits<float>::quiet_NaN() : std::copysign(std::numeric_limits<float>::infinity(), unit);
+      return bits % 3 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                           : std::copysign(std::numeric_limits<float>::infinity(), unit);
     case Kind::tiny:
       return std::bit_cast<float>(static_cast<std::uint32_t>(bits) & 0x81FFFFFFu);
     case Kind::huge:
@@ -123,16 +129,21 @@ std::vector<float> all_of(Kind kind, std::size_t count, std::uint32_t stream) {
   return values;
 }
 
-constexpr Place kPlace{.seed = 0x123456789ABCDEF0, .step = 7, .source = 3, .first_element = (std::uint64_t{1} << 36) - 32};
+constexpr Place kPlace{.seed = 0x123456789ABCDEF0,
+                       .step = 7,
+                       .source = 3,
+                       .first_element = (std::uint64_t{1} << 36) - 32};
 
-std::vector<std::byte> defined_encoding(const Format& format, std::span<const float> in, const Place& place) {
+std::vector<std::byte> defined_encoding(const Format& format, std::span<const float> in,
+                                        const Place& place) {
   std::vector<std::byte> out(format.encoded_bytes(in.size()), std::byte{0xAA});
   scalar::encode_scaled(format, in, place, out.data());
   return out;
 }
 
 // At an odd address, over bytes that are not zero, with guards on both sides.
-std::vector<std::byte> kernel_encoding(const Format& format, std::span<const float> in, const Place& place) {
+std::vector<std::byte> kernel_encoding(const Format& format, std::span<const float> in,
+                                       const Place& place) {
   std::vector<std::byte> out(format.encoded_bytes(in.size()) + 2, std::byte{0x55});
   encode_scaled(format, in, place, out.data() + 1);
   EXPECT_EQ(out.front(), std::byte{0x55});
@@ -142,7 +153,8 @@ std::vector<std::byte> kernel_encoding(const Format& format, std::span<const flo
 
 bool same_floats(std::span<const float> a, std::span<const float> b) {
   return std::ranges::equal(a, b, [](float x, float y) {
-    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) || (std::isnan(x) && std::isnan(y));
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
+           (std::isnan(x) && std::isnan(y));
   });
 }
 
@@ -162,7 +174,8 @@ void expect_encodings(const std::vector<Case>& cases) {
   });
 }
 
-void add_case(std::vector<Case>& cases, const CodecOptions& options, std::vector<float> in, const Place& place = kPlace) {
+void add_case(std::vector<Case>& cases, const CodecOptions& options, std::vector<float> in,
+              const Place& place = kPlace) {
   const Format format = format_of(options, DataType::f32);
   auto expected = defined_encoding(format, in, place);
   cases.push_back({format, std::move(in), place, std::move(expected)});
@@ -181,7 +194,8 @@ TEST(EncodeScaled, EqualsItsDefinitionAtEveryLength) {
 TEST(EncodeScaled, EqualsItsDefinitionOnWholePackets) {
   std::vector<Case> cases;
   for (const auto& options : every_option()) {
-    for (const std::size_t count : {std::size_t{2048}, kPacketElementsMax - 1, kPacketElementsMax}) add_case(cases, options, mixed(count, 5000));
+    for (const std::size_t count : {std::size_t{2048}, kPacketElementsMax - 1, kPacketElementsMax})
+      add_case(cases, options, mixed(count, 5000));
   }
   expect_encodings(cases);
 }
@@ -190,7 +204,8 @@ TEST(EncodeScaled, EqualsItsDefinitionOnPacketsOfOneKind) {
   std::vector<Case> cases;
   for (const auto& options : every_option()) {
     for (int kind = 0; kind < static_cast<int>(Kind::count); ++kind) {
-      add_case(cases, options, all_of(static_cast<Kind>(kind), 330, static_cast<std::uint32_t>(kind)));
+      add_case(cases, options,
+               all_of(static_cast<Kind>(kind), 330, static_cast<std::uint32_t>(kind)));
     }
   }
   expect_encodings(cases);
@@ -201,7 +216,8 @@ TEST(EncodeScaled, EqualsItsDefinitionAtEveryScale) {
   for (const auto& options : every_option()) {
     std::vector<float> values;
     for (int exponent = -16; exponent <= 15; ++exponent) {
-      for (std::size_t i = 0; i < 32; ++i) values.push_back(std::ldexp(value_of(Kind::ties, draw(i, 77)), exponent));
+      for (std::size_t i = 0; i < 32; ++i)
+        values.push_back(std::ldexp(value_of(Kind::ties, draw(i, 77)), exponent));
     }
     add_case(cases, options, values);
   }
@@ -224,8 +240,12 @@ TEST(EncodeScaled, KeysRandomBytesByThePlaceInTheTensor) {
   std::vector<Case> cases;
   for (auto options : every_option()) {
     if (options.rounding != Rounding::stochastic) continue;
-    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{16}, std::uint64_t{4064}, (std::uint64_t{1} << 40) + 48}) {
-      Place place{.seed = draw(first, 90), .step = static_cast<std::uint32_t>(first), .source = 9, .first_element = first};
+    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{16}, std::uint64_t{4064},
+                                      (std::uint64_t{1} << 40) + 48}) {
+      Place place{.seed = draw(first, 90),
+                  .step = static_cast<std::uint32_t>(first),
+                  .source = 9,
+                  .first_element = first};
       add_case(cases, options, all_of(Kind::ordinary, 600, 91), place);
     }
   }
@@ -243,17 +263,25 @@ TEST(EncodeScaled, IsNotChangedByFetchingTheNextPacket) {
 
 // Bytes as an encoder sends them, at random, and the worst there are.
 std::vector<std::vector<std::byte>> payloads(const Format& format, std::size_t count) {
-  std::vector<std::byte> honest = defined_encoding(format, all_of(Kind::ordinary, count, 30), kPlace);
+  std::vector<std::byte> honest =
+      defined_encoding(format, all_of(Kind::ordinary, count, 30), kPlace);
   std::vector<std::byte> with_nan = defined_encoding(format, mixed(count, 31), kPlace);
   std::vector<std::byte> random(honest.size());
   for (std::size_t i = 0; i < random.size(); ++i) random[i] = static_cast<std::byte>(draw(i, 32));
   std::vector<std::byte> scales = honest;  // hostile scales, codes of an encoder
-  std::copy_n(random.begin(), std::min<std::size_t>(random.size(), format.header_bytes + 9), scales.begin());
-  return {honest, with_nan, random, scales, std::vector(honest.size(), std::byte{0xFF}), std::vector(honest.size(), std::byte{0})};
+  std::copy_n(random.begin(), std::min<std::size_t>(random.size(), format.header_bytes + 9),
+              scales.begin());
+  return {honest,
+          with_nan,
+          random,
+          scales,
+          std::vector(honest.size(), std::byte{0xFF}),
+          std::vector(honest.size(), std::byte{0})};
 }
 
 // Both sums start from the same values; the payload lies at an odd address.
-void expect_same_sums(const Format& format, const std::vector<std::byte>& payload, std::size_t count, float scale) {
+void expect_same_sums(const Format& format, const std::vector<std::byte>& payload,
+                      std::size_t count, float scale) {
   std::vector<std::byte> shifted(payload.size() + 1);
   std::ranges::copy(payload, shifted.begin() + 1);
   const std::vector<float> start = all_of(Kind::ordinary, count, 40);
@@ -261,10 +289,12 @@ void expect_same_sums(const Format& format, const std::vector<std::byte>& payloa
   std::vector<float> sum = start;
   scalar::accumulate_scaled(format, payload.data(), scale, expected);
   accumulate_scaled(format, shifted.data() + 1, scale, sum);
-  ASSERT_TRUE(same_floats(sum, expected)) << to_string(format.options) << ", " << count << " elements, scale " << scale;
+  ASSERT_TRUE(same_floats(sum, expected))
+      << to_string(format.options) << ", " << count << " elements, scale " << scale;
   scalar::assign_scaled(format, payload.data(), scale, expected);
   assign_scaled(format, shifted.data() + 1, scale, sum);
-  ASSERT_TRUE(same_floats(sum, expected)) << to_string(format.options) << ", " << count << " elements, scale " << scale;
+  ASSERT_TRUE(same_floats(sum, expected))
+      << to_string(format.options) << ", " << count << " elements, scale " << scale;
 }
 
 void expect_sums(const std::vector<CodecOptions>& all, const std::vector<std::size_t>& counts) {
@@ -273,7 +303,8 @@ void expect_sums(const std::vector<CodecOptions>& all, const std::vector<std::si
       const Format format = format_of(options, DataType::f32);
       for (const std::size_t count : counts) {
         for (const auto& payload : payloads(format, count)) {
-          for (const float scale : {0.3f, 0x1p120f, 0x1p-130f}) expect_same_sums(format, payload, count, scale);
+          for (const float scale : {0.3f, 0x1p120f, 0x1p-130f})
+            expect_same_sums(format, payload, count, scale);
         }
       }
     }
@@ -281,10 +312,15 @@ void expect_sums(const std::vector<CodecOptions>& all, const std::vector<std::si
 }
 
 TEST(SumScaled, EqualsItsDefinitionAtEveryLength) {
-  expect_sums(every_codec(), {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, 129, 257, 300});
+  expect_sums(every_codec(),
+              {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, 129, 257, 300});
 }
-TEST(SumScaled, EqualsItsDefinitionOnWholePackets) { expect_sums(every_codec(), {2048, kPacketElementsMax - 1}); }
-TEST(SumScaled, EqualsItsDefinitionWithBoundsClipsAndDraws) { expect_sums(special_options(), {5, 512}); }
+TEST(SumScaled, EqualsItsDefinitionOnWholePackets) {
+  expect_sums(every_codec(), {2048, kPacketElementsMax - 1});
+}
+TEST(SumScaled, EqualsItsDefinitionWithBoundsClipsAndDraws) {
+  expect_sums(special_options(), {5, 512});
+}
 
 }  // namespace
 }  // namespace leeway::codec
