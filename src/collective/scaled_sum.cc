@@ -1,6 +1,7 @@
 #include "collective/scaled_sum.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "base/contracts.h"
@@ -15,15 +16,21 @@ void add_term(const codec::Format& format, bool first, const Term& term, std::si
   first ? codec::accumulate_first(format, bytes, term.scale, sum) : codec::accumulate(format, bytes, term.scale, sum);
 }
 
-// Encoded float32: decode and accumulate in scratch, then copy. The scratch keeps a native term that shares memory with the
-// result intact until it has been read.
+// Whether the sum may grow in the result's own memory: no term that is still to be read lies there. The first may, for it is read
+// element by element as it is replaced.
+bool may_sum_in(MutableByteSpan result, std::span<const Term> terms, bool native_last) {
+  if (reinterpret_cast<std::uintptr_t>(result.data()) % alignof(float) != 0) return false;
+  for (std::size_t i = native_last ? 0 : 1; i < terms.size(); ++i) {
+    if (terms[i].data == result.data()) return false;
+  }
+  return true;
+}
+
+// Encoded float32, decoded and accumulated in the result or, where that would overwrite a term, in scratch.
 class DecodedSum {
  public:
-  DecodedSum(const codec::Format& format, std::size_t elements, Arena& scratch)
-      : format_(format), native_(codec::format_of(Codec::native, DataType::f32)) {
-    scratch.reserve(elements * sizeof(float));
-    sum_ = {reinterpret_cast<float*>(scratch.data()), elements};
-  }
+  DecodedSum(const codec::Format& format, std::span<float> memory)
+      : format_(format), native_(codec::format_of(Codec::native, DataType::f32)), sum_(memory) {}
 
   void add(const Term& term) {
     add_term(term.encoded ? format_ : native_, empty_, term, sum_.size(), sum_);
@@ -32,9 +39,8 @@ class DecodedSum {
   void restore(const codec::Place& place) {
     if (!empty_) codec::restore(format_, place, sum_);
   }
-  void write(MutableByteSpan result) {
+  void finish() {
     if (empty_) std::fill(sum_.begin(), sum_.end(), 0.0f);
-    std::memcpy(result.data(), sum_.data(), sum_.size_bytes());
   }
 
  private:
@@ -46,8 +52,11 @@ class DecodedSum {
 
 void sum_decoded(const codec::Format& format, const codec::Place& place, std::span<const Term> terms, std::size_t elements,
                  MutableByteSpan result, Arena& scratch) {
-  DecodedSum sum(format, elements, scratch);
   const bool rotated = format.options.rotate;
+  const bool in_result = may_sum_in(result, terms, rotated);
+  if (!in_result) scratch.reserve(elements * sizeof(float));
+  const std::span memory(reinterpret_cast<float*>(in_result ? result.data() : scratch.data()), elements);
+  DecodedSum sum(format, memory);
   for (const Term& term : terms) {
     if (term.encoded || !rotated) sum.add(term);
   }
@@ -57,7 +66,8 @@ void sum_decoded(const codec::Format& format, const codec::Place& place, std::sp
       if (!term.encoded) sum.add(term);
     }
   }
-  sum.write(result);
+  sum.finish();
+  if (!in_result) std::memcpy(result.data(), memory.data(), memory.size_bytes());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ TEST(NoiseMeter, SamplesAllOfAFewPacketsEveryEighthAndEvery32ndOfMany) {
   const NoiseMeter meter;
   EXPECT_EQ(sampled(meter, 1), 1u);
   EXPECT_EQ(sampled(meter, 7), 7u);
-  EXPECT_EQ(sampled(meter, 64), 8u);
+  EXPECT_EQ(sampled(meter, 56), 7u);
   EXPECT_EQ(sampled(meter, 320), 10u);
 }
 
