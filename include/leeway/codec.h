@@ -1,7 +1,8 @@
 // Payload formats: how the elements of a float32 tensor travel.
 //
-// Each packet decodes alone. Element and scale formats, wire layouts and rounding rules are specified in src/codec/README.md;
-// `leeway codec list` prints bits per element and measured error of each.
+// Each packet decodes alone. Element and scale formats, wire layouts and rounding rules are
+// specified in src/codec/README.md; `leeway codec list` prints bits per element and measured error
+// of each.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@
 
 namespace leeway {
 
-// `native` sends elements of any type as they lie in memory, bit for bit. The others re-encode float32 tensors; the number is
-// bits per element, scales included, headers of 1 to 4 bytes a packet not.
+// `native` sends elements of any type as they lie in memory, bit for bit. The others re-encode
+// float32 tensors; the number is bits per element, scales included, headers of 1 to 4 bytes a
+// packet not.
 enum class Codec : std::uint8_t {
   native = 0,
   fp32,            // 32
@@ -30,11 +32,13 @@ enum class Codec : std::uint8_t {
   mxfp6_e3m2,      // 6.25
   mxfp4,           // 4.25, elements E2M1
   nvfp4,           // 4.5, E2M1, an E4M3 scale per 16 elements and a power of two a packet
-  nvfp4_te,        // 4.5, the same with TransformerEngine's float32 second-level scale and its order of operations
-  luq,             // 4 x draws, logarithmic: zero and seven powers of two (arXiv 2112.10769); always stochastic
-  int8,            // 8, one float32 scale a packet
-  sparse,          // N:M, `kept` of every `group` elements as E4M3, and a bit an element; always stochastic
-  automatic,       // 4.5 to 16, chosen from what the gradients look like; see CodecOptions
+  nvfp4_te,  // 4.5, the same with TransformerEngine's float32 second-level scale and its order of
+             // operations
+  luq,       // 4 x draws, logarithmic: zero and seven powers of two (arXiv 2112.10769); always
+             // stochastic
+  int8,      // 8, one float32 scale a packet
+  sparse,  // N:M, `kept` of every `group` elements as E4M3, and a bit an element; always stochastic
+  automatic,  // 4.5 to 16, chosen from what the gradients look like; see CodecOptions
 };
 inline constexpr int kCodecCount = 19;
 LEEWAY_EXPORT std::string_view to_string(Codec codec);
@@ -42,51 +46,62 @@ LEEWAY_EXPORT Result<Codec> parse_codec_name(std::string_view name);
 
 enum class Rounding : std::uint8_t {
   automatic = 0,  // stochastic in reductions by codecs below 16 bits, nearest everywhere else
-  nearest,        // ties to even; the least error of one value, but biased: errors of many ranks do not average out
-  stochastic,     // up with the probability that makes the expectation exact; keyed, so a resend has the same bytes
+  nearest,  // ties to even; the least error of one value, but biased: errors of many ranks do not
+            // average out
+  stochastic,  // up with the probability that makes the expectation exact; keyed, so a resend has
+               // the same bytes
 };
 LEEWAY_EXPORT std::string_view to_string(Rounding rounding);
 
-// The power-of-two block scales of MX formats under nearest rounding. Stochastic rounding always takes `ceil`: any smaller
-// scale clips the block's maximum, which is a bias.
+// The power-of-two block scales of MX formats under nearest rounding. Stochastic rounding always
+// takes `ceil`: any smaller scale clips the block's maximum, which is a bias.
 enum class ScaleRule : std::uint8_t {
-  automatic = 0,  // even for mxfp4, ceil for mxfp8_e4m3, floor for the others: the least error of each
-  floor,          // the OCP specification's example: the largest power of two of the block's maximum; clips
-  even,           // floor of the maximum rounded to the element's precision
-  ceil,           // the smallest scale that does not clip
+  automatic =
+      0,  // even for mxfp4, ceil for mxfp8_e4m3, floor for the others: the least error of each
+  floor,  // the OCP specification's example: the largest power of two of the block's maximum; clips
+  even,   // floor of the maximum rounded to the element's precision
+  ceil,   // the smallest scale that does not clip
 };
 LEEWAY_EXPORT std::string_view to_string(ScaleRule rule);
 
-// A codec and how to use it. All ranks must agree on codec, rotate, draws, kept and group (a difference is reported as a
-// mismatch); the rest is the encoder's own affair.
+// A codec and how to use it. All ranks must agree on codec, rotate, draws, kept and group (a
+// difference is reported as a mismatch); the rest is the encoder's own affair.
 //
-// automatic starts with fp8_e4m3_block and reconsiders every 16 reductions of the communicator, from statistics that all ranks exchanged: it
-// takes the fewest bits whose noise (quantisation and packet loss) leaves the gradient above the sqrt(3) rule of
-// arXiv 2505.19115, and among formats of these bits the one for the measured spread of log2|x|.
+// automatic starts with fp8_e4m3_block and reconsiders every 16 reductions of the communicator,
+// from statistics that all ranks exchanged 16 reductions before: it takes the fewest bits whose
+// noise (quantisation and packet loss) leaves the gradient above the sqrt(3) rule of arXiv
+// 2505.19115, and among formats of these bits the one for the measured spread of log2|x|.
 struct CodecOptions {
   Codec codec = Codec::native;
   Rounding rounding = Rounding::automatic;
   ScaleRule scale_rule = ScaleRule::automatic;
-  bool rotate = false;          // randomised Hadamard transform of 256 elements in front of any float32 codec
-  bool clip = false;            // int8: clip at ACIQ's optimum for the packet's mean magnitude (Laplace); biased
-  std::uint8_t draws = 1;       // luq: independent draws sent and averaged, 1 .. 4; variance and bytes per 1/draws and draws
-  std::uint16_t kept = 2;       // sparse: elements sent of each group, 1 .. group - 1
-  std::uint16_t group = 4;      // sparse: 2, 4, 8, 16, 32 or 256
-  float bound = 0.0f;           // > 0: |x| <= bound is known (normalised networks): scales that span a packet come from it
-                                // instead of the packet's maximum, larger elements clip. 0: measured
+  bool rotate =
+      false;  // randomised Hadamard transform of 256 elements in front of any float32 codec
+  bool clip =
+      false;  // int8: clip at ACIQ's optimum for the packet's mean magnitude (Laplace); biased
+  std::uint8_t draws = 1;   // luq: independent draws sent and averaged, 1 .. 4; variance and bytes
+                            // per 1/draws and draws
+  std::uint16_t kept = 2;   // sparse: elements sent of each group, 1 .. group - 1
+  std::uint16_t group = 4;  // sparse: 2, 4, 8, 16, 32 or 256
+  float bound =
+      0.0f;  // > 0: |x| <= bound is known (normalised networks): scales that span a packet come
+             // from it instead of the packet's maximum, larger elements clip. 0: measured
 
   constexpr CodecOptions() = default;
-  constexpr CodecOptions(Codec codec_in) : codec(codec_in) {}  // NOLINT(google-explicit-constructor)
+  constexpr CodecOptions(Codec codec_in)
+      : codec(codec_in) {}  // NOLINT(google-explicit-constructor)
 
   friend constexpr bool operator==(const CodecOptions&, const CodecOptions&) = default;
 };
 
-// Text form: a codec's name, then its settings separated by colons: "nvfp4", "nvfp4:nearest", "mxfp4:floor:rotate", "luq:draws=2",
-// "int8:clip", "sparse:1/2" (1 of every 2), "nvfp4_te:bound=1". Writing what was read gives the same text in this order. Parsing checks
+// Text form: a codec's name, then its settings separated by colons: "nvfp4", "nvfp4:nearest",
+// "mxfp4:floor:rotate", "luq:draws=2", "int8:clip", "sparse:1/2" (1 of every 2),
+// "nvfp4_te:bound=1". Writing what was read gives the same text in this order. Parsing checks
 // ranges and refuses settings that the codec does not have.
 LEEWAY_EXPORT std::string to_string(const CodecOptions& options);
 LEEWAY_EXPORT Result<CodecOptions> parse_codec(std::string_view text);
-// kInvalidArgument with the setting's name if a value is out of range or does not belong to the codec.
+// kInvalidArgument with the setting's name if a value is out of range or does not belong to the
+// codec.
 LEEWAY_EXPORT Status validate(const CodecOptions& options);
 
 }  // namespace leeway

@@ -17,19 +17,23 @@ using std::string_view;
 constexpr int kDrawsMax = 4;
 
 bool chooses_rounding(Codec codec) {
-  return codec != Codec::native && codec != Codec::fp32 && codec != Codec::luq && codec != Codec::sparse;
+  return codec != Codec::native && codec != Codec::fp32 && codec != Codec::luq &&
+         codec != Codec::sparse;
 }
-bool has_power_of_two_blocks(Codec codec) { return codec >= Codec::mxfp8_e4m3 && codec <= Codec::mxfp4; }
+bool has_power_of_two_blocks(Codec codec) {
+  return codec >= Codec::mxfp8_e4m3 && codec <= Codec::mxfp4;
+}
 bool has_packet_scale(Codec codec) {
-  return codec == Codec::fp8_e4m3 || codec == Codec::fp8_e5m2 || codec == Codec::nvfp4 || codec == Codec::nvfp4_te ||
-         codec == Codec::luq || codec == Codec::int8;
+  return codec == Codec::fp8_e4m3 || codec == Codec::fp8_e5m2 || codec == Codec::nvfp4 ||
+         codec == Codec::nvfp4_te || codec == Codec::luq || codec == Codec::int8;
 }
 bool is_group(std::uint16_t group) {
   return std::has_single_bit(group) && group >= 2 && (group <= 32 || group == 256);
 }
 
 Status refuse(const CodecOptions& options, const char* what) {
-  return Status::error(StatusCode::kInvalidArgument, "codec %s: %s", to_string(options.codec).data(), what);
+  return Status::error(StatusCode::kInvalidArgument, "codec %s: %s",
+                       to_string(options.codec).data(), what);
 }
 
 template <typename Number>
@@ -72,28 +76,35 @@ std::string shortest(float value) {
 Status validate(const CodecOptions& options) {
   const CodecOptions defaults;
   const Codec codec = options.codec;
-  if (options.rounding != Rounding::automatic && !chooses_rounding(codec)) return refuse(options, "has no choice of rounding");
+  if (options.rounding != Rounding::automatic && !chooses_rounding(codec))
+    return refuse(options, "has no choice of rounding");
   if (options.scale_rule != ScaleRule::automatic && !has_power_of_two_blocks(codec)) {
     return refuse(options, "a scale rule belongs to the MX formats");
   }
   if (options.scale_rule != ScaleRule::automatic && options.scale_rule != ScaleRule::ceil &&
       options.rounding == Rounding::stochastic) {
-    return refuse(options, "stochastic rounding takes scale rule ceil; the others clip, which biases");
+    return refuse(options,
+                  "stochastic rounding takes scale rule ceil; the others clip, which biases");
   }
   if (options.rotate && (codec == Codec::native || codec == Codec::automatic)) {
     return refuse(options, "cannot be rotated; fp32 can");
   }
   if (options.clip && codec != Codec::int8) return refuse(options, "clip belongs to int8");
-  if (options.draws != defaults.draws && codec != Codec::luq) return refuse(options, "draws belong to luq");
-  if (options.draws < 1 || options.draws > kDrawsMax) return refuse(options, "draws must lie in 1 .. 4");
+  if (options.draws != defaults.draws && codec != Codec::luq)
+    return refuse(options, "draws belong to luq");
+  if (options.draws < 1 || options.draws > kDrawsMax)
+    return refuse(options, "draws must lie in 1 .. 4");
   const bool sparse = codec == Codec::sparse;
   if (!sparse && (options.kept != defaults.kept || options.group != defaults.group)) {
     return refuse(options, "kept and group belong to sparse");
   }
   if (!is_group(options.group)) return refuse(options, "group must be 2, 4, 8, 16, 32 or 256");
-  if (options.kept < 1 || options.kept >= options.group) return refuse(options, "kept must lie in 1 .. group - 1");
-  if (!(options.bound >= 0.0f) || !std::isfinite(options.bound)) return refuse(options, "bound must be finite and >= 0");
-  if (options.bound > 0.0f && !has_packet_scale(codec)) return refuse(options, "has no packet scale that a bound could set");
+  if (options.kept < 1 || options.kept >= options.group)
+    return refuse(options, "kept must lie in 1 .. group - 1");
+  if (!(options.bound >= 0.0f) || !std::isfinite(options.bound))
+    return refuse(options, "bound must be finite and >= 0");
+  if (options.bound > 0.0f && !has_packet_scale(codec))
+    return refuse(options, "has no packet scale that a bound could set");
   return Status();
 }
 
@@ -101,7 +112,8 @@ std::string to_string(const CodecOptions& options) {
   const CodecOptions defaults;
   std::string text(to_string(options.codec));
   const auto add = [&text](string_view setting) { text.append(":").append(setting); };
-  if (options.codec == Codec::sparse) add(std::to_string(options.kept) + "/" + std::to_string(options.group));
+  if (options.codec == Codec::sparse)
+    add(std::to_string(options.kept) + "/" + std::to_string(options.group));
   if (options.rounding != Rounding::automatic) add(to_string(options.rounding));
   if (options.scale_rule != ScaleRule::automatic) add(to_string(options.scale_rule));
   if (options.rotate) add("rotate");
@@ -118,13 +130,16 @@ Result<CodecOptions> parse_codec(string_view text) {
   CodecOptions options(*codec);
   for (std::size_t at = colon; at != string_view::npos;) {
     const std::size_t next = text.find(':', at + 1);
-    const string_view setting = text.substr(at + 1, next == string_view::npos ? next : next - at - 1);
+    const string_view setting =
+        text.substr(at + 1, next == string_view::npos ? next : next - at - 1);
     if (!apply(setting, options)) {
       return Status::error(StatusCode::kInvalidArgument,
-                           "codec \"%.*s\": unknown setting \"%.*s\"; there are nearest, stochastic, floor, even, ceil, rotate, clip, "
+                           "codec \"%.*s\": unknown setting \"%.*s\"; there are nearest, "
+                           "stochastic, floor, even, ceil, rotate, clip, "
                            "draws=N, bound=X, and KEPT/GROUP of sparse",
                            static_cast<int>(std::min<std::size_t>(text.size(), 40)), text.data(),
-                           static_cast<int>(std::min<std::size_t>(setting.size(), 40)), setting.data());
+                           static_cast<int>(std::min<std::size_t>(setting.size(), 40)),
+                           setting.data());
     }
     at = next;
   }

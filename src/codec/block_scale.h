@@ -1,5 +1,6 @@
-// The scale rules, one block at a time: from a block's largest magnitude to what is stored, what elements are multiplied by, and back.
-// README.md, "Scales", says why each rule is as it is. Magnitudes are float bits without sign; IEEE arithmetic (float_mode.h).
+// The scale rules, one block at a time: from a block's largest magnitude to what is stored, what
+// elements are multiplied by, and back. README.md, "Scales", says why each rule is as it is.
+// Magnitudes are float bits without sign; IEEE arithmetic (float_mode.h).
 #pragma once
 
 #include <algorithm>
@@ -15,26 +16,29 @@ namespace leeway::codec {
 inline constexpr std::uint32_t kInfinityBits = 0x7F800000;
 inline constexpr float kFloatMax = std::numeric_limits<float>::max();
 
-// How a block is encoded. inverse == 0: the block is blank (all zero, too small for its scale, or not finite); its codes are 0.
+// How a block is encoded. inverse == 0: the block is blank (all zero, too small for its scale, or
+// not finite); its codes are 0.
 template <typename Stored>
 struct BlockScale {
   Stored stored{};
   float inverse = 0.0f;
 };
 
-// float32 scales. The smallest is 2^-126, so that its inverse is finite: what is far below it becomes 0. Rounded up where the division
-// rounded down: the largest magnitude must not clip.
+// float32 scales. The smallest is 2^-126, so that its inverse is finite: what is far below it
+// becomes 0. Rounded up where the division rounded down: the largest magnitude must not clip.
 inline BlockScale<float> float_scale(const Minifloat& element, std::uint32_t amax_bits) {
   if (amax_bits >= kInfinityBits) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
   if (amax_bits == 0) return {};
   const float amax = std::bit_cast<float>(amax_bits);
   float scale = std::max(amax / largest(element), std::numeric_limits<float>::min());
-  const bool clips = static_cast<double>(scale) * static_cast<double>(largest(element)) < static_cast<double>(amax);
+  const bool clips = static_cast<double>(scale) * static_cast<double>(largest(element)) <
+                     static_cast<double>(amax);
   if (clips) scale = std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale) + 1);
   return {scale, 1.0f / scale};
 }
 
-// Power of two under an element whose largest value is 2^exponent * (1 + mantissa * 2^-23): code of the smallest scale that does not clip.
+// Power of two under an element whose largest value is 2^exponent * (1 + mantissa * 2^-23): code of
+// the smallest scale that does not clip.
 constexpr int ceil_scale_code(std::uint32_t amax_bits, std::uint32_t largest_bits) {
   const int exponent = static_cast<int>(largest_bits >> 23) - 127;
   const bool above = (amax_bits & 0x7FFFFF) > (largest_bits & 0x7FFFFF);
@@ -42,33 +46,39 @@ constexpr int ceil_scale_code(std::uint32_t amax_bits, std::uint32_t largest_bit
 }
 
 // OCP MX 1.0, section 6.3, and the two other rules in use.
-inline BlockScale<std::uint8_t> mx_scale(const Minifloat& element, ScaleRule rule, std::uint32_t amax_bits) {
+inline BlockScale<std::uint8_t> mx_scale(const Minifloat& element, ScaleRule rule,
+                                         std::uint32_t amax_bits) {
   if (amax_bits >= kInfinityBits) return {0xFF, 0.0f};
   if (amax_bits == 0) return {};
   const auto largest_bits = std::bit_cast<std::uint32_t>(largest(element));
   const std::uint32_t half_ulp = rule == ScaleRule::even ? 1u << (22 - element.mantissa_bits) : 0;
   const int exponent = static_cast<int>(largest_bits >> 23) - 127;
   const int floor_code = static_cast<int>((amax_bits + half_ulp) >> 23) - exponent;
-  const int code = rule == ScaleRule::ceil ? ceil_scale_code(amax_bits, largest_bits) : std::clamp(floor_code, 0, 254);
+  const int code = rule == ScaleRule::ceil ? ceil_scale_code(amax_bits, largest_bits)
+                                           : std::clamp(floor_code, 0, 254);
   return {static_cast<std::uint8_t>(code), e8m0_value(254 - code)};
 }
 
 // NVFP4: a block's scale is an E4M3 value v under the packet's scale; 6 is E2M1's largest value.
 inline constexpr float kFp4Largest = 6.0f;
 inline constexpr float kFp4Sixth = 1.0f / 6.0f;
-inline constexpr float kNvfp4Range = 448.0f * kFp4Largest;  // largest magnitude under a packet scale of 1
+inline constexpr float kNvfp4Range =
+    448.0f * kFp4Largest;  // largest magnitude under a packet scale of 1
 
 // Below 2^(10 - 127) the inverse of the smallest block scale would overflow.
 inline constexpr int kNvfp4PacketCodeMin = 10;
 
-// Smallest power of two under which the packet's finite maximum does not clip; 0 for a packet of zeros.
+// Smallest power of two under which the packet's finite maximum does not clip; 0 for a packet of
+// zeros.
 constexpr int nvfp4_packet_code(std::uint32_t amax_bits) {
   if (amax_bits == 0) return 0;
-  return std::max(ceil_scale_code(amax_bits, std::bit_cast<std::uint32_t>(kNvfp4Range)), kNvfp4PacketCodeMin);
+  return std::max(ceil_scale_code(amax_bits, std::bit_cast<std::uint32_t>(kNvfp4Range)),
+                  kNvfp4PacketCodeMin);
 }
 
-// The E4M3 code for a block whose largest magnitude, in units of the packet scale, is `amax`: nearest to amax/6, or the smallest v with
-// 6 v >= amax (exact in float), which stochastic rounding needs to be unbiased.
+// The E4M3 code for a block whose largest magnitude, in units of the packet scale, is `amax`:
+// nearest to amax/6, or the smallest v with 6 v >= amax (exact in float), which stochastic rounding
+// needs to be unbiased.
 inline int e4m3_scale_code(float amax, bool round_up) {
   const float sixth = amax * kFp4Sixth;
   int code = encode_nearest(kE4M3, sixth);
@@ -77,7 +87,8 @@ inline int e4m3_scale_code(float amax, bool round_up) {
   return code;
 }
 
-inline BlockScale<std::uint8_t> nvfp4_scale(std::uint32_t amax_bits, int packet_code, bool round_up) {
+inline BlockScale<std::uint8_t> nvfp4_scale(std::uint32_t amax_bits, int packet_code,
+                                            bool round_up) {
   if (amax_bits >= kInfinityBits) return {0x7F, 0.0f};
   if (amax_bits == 0) return {};
   const float packet_inverse = e8m0_value(254 - packet_code);
@@ -86,18 +97,21 @@ inline BlockScale<std::uint8_t> nvfp4_scale(std::uint32_t amax_bits, int packet_
   return {static_cast<std::uint8_t>(code), (1.0f / magnitude_value(kE4M3, code)) * packet_inverse};
 }
 
-// TransformerEngine's NVFP4, in its order of operations, which decides the bits. `amax` is the tensor's (or packet's) largest magnitude.
+// TransformerEngine's NVFP4, in its order of operations, which decides the bits. `amax` is the
+// tensor's (or packet's) largest magnitude.
 inline float te_encode_scale(float amax) {
   const float scale = std::min(kNvfp4Range / amax, kFloatMax);
   return amax == 0.0f || scale == 0.0f ? 1.0f : scale;
 }
 
-inline BlockScale<std::uint8_t> te_scale(std::uint32_t amax_bits, float encode_scale, bool round_up) {
+inline BlockScale<std::uint8_t> te_scale(std::uint32_t amax_bits, float encode_scale,
+                                         bool round_up) {
   if (amax_bits >= kInfinityBits) return {0x7F, 0.0f};
   if (amax_bits == 0) return {};
   const float amax = std::bit_cast<float>(amax_bits);
-  const int code = round_up ? e4m3_scale_code(std::min(amax * encode_scale, kFloatMax), true)
-                            : encode_nearest(kE4M3, std::min(amax * (encode_scale * kFp4Sixth), kFloatMax));
+  const int code =
+      round_up ? e4m3_scale_code(std::min(amax * encode_scale, kFloatMax), true)
+               : encode_nearest(kE4M3, std::min(amax * (encode_scale * kFp4Sixth), kFloatMax));
   if (code == 0) return {};
   const float inverse = 1.0f / (magnitude_value(kE4M3, code) * (1.0f / encode_scale));
   return {static_cast<std::uint8_t>(code), std::min(inverse, kFloatMax)};

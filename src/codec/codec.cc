@@ -1,4 +1,5 @@
-// Checks the lengths and sets the floating-point mode once a call, then hands over to the family of the format.
+// Checks the lengths and sets the floating-point mode once a call, then hands over to the family of
+// the format.
 #include "codec/codec.h"
 
 #include <array>
@@ -15,14 +16,16 @@
 namespace leeway::codec {
 namespace {
 
-// Which element the float kernels will meet: native half and bfloat16 tensors are encoded as they lie.
+// Which element the float kernels will meet: native half and bfloat16 tensors are encoded as they
+// lie.
 Codec float_kernel_of(const Format& format) {
   if (format.options.codec != Codec::native) return format.options.codec;
   LEEWAY_ASSERT(format.element == DataType::f16 || format.element == DataType::bf16);
   return format.element == DataType::f16 ? Codec::fp16 : Codec::bf16;
 }
 
-void encode_straight(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
+void encode_straight(const Format& format, std::span<const float> in, const Place& place,
+                     std::byte* out) {
   const Codec codec = format.options.codec;
   if (is_scaled(codec)) return encode_scaled(format, in, place, out);
   if (codec == Codec::sparse) return encode_sparse(format, in, place, out);
@@ -42,12 +45,14 @@ void assign(const Format& format, const std::byte* in, float scale, std::span<fl
 
 }  // namespace
 
-void encode(const Format& format, std::span<const float> in, const Place& place, MutableByteSpan out) {
+void encode(const Format& format, std::span<const float> in, const Place& place,
+            MutableByteSpan out) {
   LEEWAY_ASSERT(format.encoded_bytes(in.size()) == out.size());
   const StandardFloatMode mode;
   if (!format.options.rotate) return encode_straight(format, in, place, out.data());
   LEEWAY_ASSERT(in.size() <= kPacketElementsMax);
-  alignas(64) std::array<float, kPacketElementsMax> rotated;  // NOLINT(cppcoreguidelines-pro-type-member-init): as much as is used is written
+  alignas(64) std::array<float, kPacketElementsMax>
+      rotated;  // NOLINT(cppcoreguidelines-pro-type-member-init): as much as is used is written
   std::copy(in.begin(), in.end(), rotated.begin());
   const std::span values = std::span(rotated).first(in.size());
   rotate(place, values);
@@ -72,7 +77,8 @@ void accumulate(const Format& format, ByteSpan in, float scale, std::span<float>
   LEEWAY_ASSERT(format.encoded_bytes(sum.size()) == in.size());
   const StandardFloatMode mode;
   if (is_scaled(format.options.codec)) return accumulate_scaled(format, in.data(), scale, sum);
-  if (format.options.codec == Codec::sparse) return accumulate_sparse(format, in.data(), scale, sum);
+  if (format.options.codec == Codec::sparse)
+    return accumulate_sparse(format, in.data(), scale, sum);
   accumulate_floats(float_kernel_of(format), in.data(), scale, sum);
 }
 

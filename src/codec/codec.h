@@ -1,9 +1,10 @@
-// How elements travel: payload formats, and the things done with them. Pure functions on spans; nothing here knows of packets,
-// ranks' schedules or threads.
+// How elements travel: payload formats, and the things done with them. Pure functions on spans;
+// nothing here knows of packets, ranks' schedules or threads.
 //
-// Every packet's payload decodes alone. A format may group elements in blocks that share a scale, put a header and scales before the
-// codes, round stochastically and rotate. All processors produce identical bytes, whatever floating-point mode the caller has set.
-// Sums multiply and add as two rounded steps, never fused. Layouts: README.md, "Wire layouts".
+// Every packet's payload decodes alone. A format may group elements in blocks that share a scale,
+// put a header and scales before the codes, round stochastically and rotate. All processors produce
+// identical bytes, whatever floating-point mode the caller has set. Sums multiply and add as two
+// rounded steps, never fused. Layouts: README.md, "Wire layouts".
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@
 
 namespace leeway::codec {
 
-// Packets of one tensor start at multiples of this many elements, so that blocks never straddle two packets and random bits can be
-// keyed by the block's place in the tensor.
+// Packets of one tensor start at multiples of this many elements, so that blocks never straddle two
+// packets and random bits can be keyed by the block's place in the tensor.
 inline constexpr std::size_t kPacketElementsMultiple = 32;
 
 // Elements of a re-encoded packet: what a kernel may keep on its stack. 64 KiB of float32.
@@ -26,50 +27,62 @@ inline constexpr std::size_t kPacketElementsMax = 16384;
 // Blocks of the randomised Hadamard transform.
 inline constexpr std::size_t kRotationElements = 256;
 
-// Where the elements of one call stand. Random bits are keyed by it (seed, step, source rank, position in the tensor), so
-// that a resend, another packet size or another machine gives the same bytes.
+// Where the elements of one call stand. Random bits are keyed by it (seed, step, source rank,
+// position in the tensor), so that a resend, another packet size or another machine gives the same
+// bytes.
 struct Place {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
-  Rank source = 0;                  // of the elements; the signs of a rotation do not depend on it
-  std::uint64_t first_element = 0;  // in the tensor; a multiple of 16 where the format rounds stochastically
-  const float* ahead = nullptr;     // encode only: where the next call will read as many elements; fetched into the cache. Or null
+  Rank source = 0;  // of the elements; the signs of a rotation do not depend on it
+  std::uint64_t first_element =
+      0;  // in the tensor; a multiple of 16 where the format rounds stochastically
+  const float* ahead = nullptr;  // encode only: where the next call will read as many elements;
+                                 // fetched into the cache. Or null
 };
 
-// What automatic rounding means: sums of many contributions want unbiased ones, copies the least error.
+// What automatic rounding means: sums of many contributions want unbiased ones, copies the least
+// error.
 enum class Purpose : std::uint8_t { sum, copy };
 
 struct Format {
-  CodecOptions options;              // resolved: neither codec, rounding nor scale_rule is automatic
+  CodecOptions options;  // resolved: neither codec, rounding nor scale_rule is automatic
   DataType element = DataType::f32;  // type of the tensor's elements
   std::size_t header_bytes = 0;      // once a packet
   std::size_t block_elements = 1;
-  std::size_t block_bytes = 4;       // scale and codes of one block; a last, shorter block takes as much
+  std::size_t block_bytes = 4;  // scale and codes of one block; a last, shorter block takes as much
 
   bool stochastic() const { return options.rounding == Rounding::stochastic; }
-  // Encoded bytes equal the tensor's memory: nothing needs to be encoded, packets may be gathered from it.
+  // Encoded bytes equal the tensor's memory: nothing needs to be encoded, packets may be gathered
+  // from it.
   bool identity() const {
-    return header_bytes == 0 && block_elements == 1 && block_bytes == size_of(element) && !options.rotate;
+    return header_bytes == 0 && block_elements == 1 && block_bytes == size_of(element) &&
+           !options.rotate;
   }
-  std::size_t blocks(std::size_t elements) const { return (elements + block_elements - 1) / block_elements; }
-  std::size_t encoded_bytes(std::size_t elements) const { return header_bytes + blocks(elements) * block_bytes; }
-  // Elements of a full packet whose payload may have `bytes_max` bytes: whole blocks, and a multiple of kPacketElementsMultiple (of
-  // kRotationElements where a rotation fits).
+  std::size_t blocks(std::size_t elements) const {
+    return (elements + block_elements - 1) / block_elements;
+  }
+  std::size_t encoded_bytes(std::size_t elements) const {
+    return header_bytes + blocks(elements) * block_bytes;
+  }
+  // Elements of a full packet whose payload may have `bytes_max` bytes: whole blocks, and a
+  // multiple of kPacketElementsMultiple (of kRotationElements where a rotation fits).
   std::size_t elements_for(std::size_t bytes_max) const;
 };
 
-// `native` carries elements of any type as they lie in memory; for f32 that is fp32. The other codecs exist for f32. The options are
-// valid and not Codec::automatic.
+// `native` carries elements of any type as they lie in memory; for f32 that is fp32. The other
+// codecs exist for f32. The options are valid and not Codec::automatic.
 Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose = Purpose::copy);
 
-// The functions below take formats of f32 tensors, and the native ones of f16 and bf16, whose elements they convert to and from float.
-// Encoded bytes may lie at any address and may be anything; out.size() (encode) and in.size() (the others) must be
-// format.encoded_bytes(number of floats). Spans of floats that are re-encoded hold at most kPacketElementsMax.
-void encode(const Format& format, std::span<const float> in, const Place& place, MutableByteSpan out);
+// The functions below take formats of f32 tensors, and the native ones of f16 and bf16, whose
+// elements they convert to and from float. Encoded bytes may lie at any address and may be
+// anything; out.size() (encode) and in.size() (the others) must be format.encoded_bytes(number of
+// floats). Spans of floats that are re-encoded hold at most kPacketElementsMax.
+void encode(const Format& format, std::span<const float> in, const Place& place,
+            MutableByteSpan out);
 void decode(const Format& format, ByteSpan in, const Place& place, std::span<float> out);
 
-// sum += (scale * block scale) * code, each step rounded. For rotated formats sum and terms are in the rotated domain, where contributions
-// of all sources can be added; restore() rotates back.
+// sum += (scale * block scale) * code, each step rounded. For rotated formats sum and terms are in
+// the rotated domain, where contributions of all sources can be added; restore() rotates back.
 void accumulate(const Format& format, ByteSpan in, float scale, std::span<float> sum);
 // sum = (scale * block scale) * code, which spares clearing.
 void accumulate_first(const Format& format, ByteSpan in, float scale, std::span<float> sum);

@@ -1,6 +1,7 @@
-// IEEE arithmetic whatever the host program has set: round to nearest even, subnormals kept, exceptions masked. Frameworks set
-// flush-to-zero for their own kernels; payload bytes must not depend on it. Set once per call of the room's entry points, restored after:
-// a few nanoseconds a packet.
+// IEEE arithmetic whatever the host program has set: round to nearest even, subnormals kept,
+// exceptions masked. Frameworks set flush-to-zero for their own kernels; payload bytes must not
+// depend on it. Set once per call of the room's entry points, restored after: a few nanoseconds a
+// packet.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +37,12 @@ class StandardFloatMode {
 
  private:
 #if defined(__x86_64__)
-  static constexpr std::uint32_t kDefault = 0x1F80;      // MXCSR after reset: all exceptions masked
-  static constexpr std::uint32_t kStickyFlags = 0x003F;  // what has happened, not what is to be done
-  bool differs() const { return (saved_ & ~kStickyFlags) != kDefault; }
+  static constexpr std::uint32_t kDefault = 0x1F80;  // MXCSR after reset: all exceptions masked
+  static constexpr std::uint32_t kStickyFlags =
+      0x003F;  // what has happened, not what is to be done
+  bool differs() const {
+    return (saved_ & ~kStickyFlags) != kDefault;
+  }
   std::uint32_t saved_;
 #elif defined(__aarch64__)
   static constexpr std::uint64_t kDefault = 0;

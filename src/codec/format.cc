@@ -55,14 +55,19 @@ Sizes sizes_of(const CodecOptions& options, DataType dtype) {
   return {0, 1, size_of(dtype)};
 }
 
-bool always_stochastic(Codec codec) { return codec == Codec::luq || codec == Codec::sparse; }
-bool below_16_bits(Codec codec) { return codec > Codec::bf16; }
+bool always_stochastic(Codec codec) {
+  return codec == Codec::luq || codec == Codec::sparse;
+}
+bool below_16_bits(Codec codec) {
+  return codec > Codec::bf16;
+}
 
 Rounding resolve_rounding(const CodecOptions& options, Purpose purpose) {
   if (always_stochastic(options.codec)) return Rounding::stochastic;
   if (options.codec <= Codec::fp32) return Rounding::nearest;
   if (options.rounding != Rounding::automatic) return options.rounding;
-  return purpose == Purpose::sum && below_16_bits(options.codec) ? Rounding::stochastic : Rounding::nearest;
+  return purpose == Purpose::sum && below_16_bits(options.codec) ? Rounding::stochastic
+                                                                 : Rounding::nearest;
 }
 
 ScaleRule resolve_scale_rule(const CodecOptions& options, Rounding rounding) {
@@ -78,7 +83,8 @@ std::size_t Format::elements_for(std::size_t bytes_max) const {
   std::size_t elements = (bytes_max - header_bytes) / block_bytes * block_elements;
   if (!identity()) elements = std::min(elements, kPacketElementsMax);
   const bool rotation_fits = options.rotate && elements >= kRotationElements;
-  const std::size_t multiple = std::max(rotation_fits ? kRotationElements : kPacketElementsMultiple, block_elements);
+  const std::size_t multiple =
+      std::max(rotation_fits ? kRotationElements : kPacketElementsMultiple, block_elements);
   return elements / multiple * multiple;
 }
 

@@ -1,4 +1,5 @@
-// Sums of squares, in double: what noise is measured with. Non-finite elements make the sum non-finite.
+// Sums of squares, in double: what noise is measured with. Non-finite elements make the sum
+// non-finite.
 #pragma once
 
 #include <array>
@@ -9,7 +10,8 @@ namespace leeway::codec {
 
 namespace internal {
 
-// Sixteen partial sums, so that the compiler can keep them in vectors and the result does not depend on how wide they are.
+// Sixteen partial sums, so that the compiler can keep them in vectors and the result does not
+// depend on how wide they are.
 template <typename Term>
 double sum_of(std::size_t count, Term term) {
   constexpr std::size_t kLanes = 16;
@@ -27,7 +29,8 @@ double sum_of(std::size_t count, Term term) {
 }  // namespace internal
 
 inline double sum_of_squares(std::span<const float> values) {
-  return internal::sum_of(values.size(), [&](std::size_t i) { return static_cast<double>(values[i]) * values[i]; });
+  return internal::sum_of(
+      values.size(), [&](std::size_t i) { return static_cast<double>(values[i]) * values[i]; });
 }
 
 // Equal sizes.

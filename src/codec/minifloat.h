@@ -1,8 +1,10 @@
-// Small floating-point elements, one at a time: the definition that the vector kernels must match byte for byte.
+// Small floating-point elements, one at a time: the definition that the vector kernels must match
+// byte for byte.
 //
-// A magnitude is a code c: with M mantissa bits and smallest normal exponent e0, code c < 2^M means c * 2^(e0 - M), a larger one
-// 2^(c div 2^M - 1 + e0) * (1 + (c mod 2^M) / 2^M). Seen as integers, codes ascend with their values, so that rounding up is adding
-// one. The same arithmetic covers FP8, FP6 and FP4 (OCP OFP8 1.0, OCP MX 1.0), the logarithmic LUQ levels (M = 0) and integers (no
+// A magnitude is a code c: with M mantissa bits and smallest normal exponent e0, code c < 2^M means
+// c * 2^(e0 - M), a larger one 2^(c div 2^M - 1 + e0) * (1 + (c mod 2^M) / 2^M). Seen as integers,
+// codes ascend with their values, so that rounding up is adding one. The same arithmetic covers
+// FP8, FP6 and FP4 (OCP OFP8 1.0, OCP MX 1.0), the logarithmic LUQ levels (M = 0) and integers (no
 // normals). Only integer operations: no processor mode can change a bit.
 #pragma once
 
@@ -13,10 +15,11 @@ namespace leeway::codec {
 
 struct Minifloat {
   int mantissa_bits;
-  int exponent_min;       // of the smallest normal
-  int magnitude_max;      // code of the largest finite magnitude
-  int code_bits;          // sign included
-  int nan_code;           // what NaN becomes in a plain conversion; CUDA's choice, also where the format has no NaN
+  int exponent_min;   // of the smallest normal
+  int magnitude_max;  // code of the largest finite magnitude
+  int code_bits;      // sign included
+  int nan_code;  // what NaN becomes in a plain conversion; CUDA's choice, also where the format has
+                 // no NaN
 
   friend constexpr bool operator==(const Minifloat&, const Minifloat&) = default;
 };
@@ -26,8 +29,8 @@ inline constexpr Minifloat kE5M2{2, -14, 0x7B, 8, 0x7F};
 inline constexpr Minifloat kE2M3{3, 0, 0x1F, 6, 0x1F};
 inline constexpr Minifloat kE3M2{2, -2, 0x1F, 6, 0x1F};
 inline constexpr Minifloat kE2M1{1, 0, 0x7, 4, 0x7};
-inline constexpr Minifloat kE3M0{0, 0, 0x7, 4, 0x0};     // LUQ: 0, 1, 2, 4, ... 64
-inline constexpr Minifloat kInteger8{7, 7, 127, 8, 0};   // 0, 1, ... 127, sign and magnitude
+inline constexpr Minifloat kE3M0{0, 0, 0x7, 4, 0x0};    // LUQ: 0, 1, 2, 4, ... 64
+inline constexpr Minifloat kInteger8{7, 7, 127, 8, 0};  // 0, 1, ... 127, sign and magnitude
 
 // Value of a finite magnitude code.
 constexpr float magnitude_value(const Minifloat& format, int code) {
@@ -36,16 +39,19 @@ constexpr float magnitude_value(const Minifloat& format, int code) {
   const int significand = steps == 0 ? fraction : fraction + (1 << format.mantissa_bits);
   const int exponent = (steps == 0 ? 0 : steps - 1) + format.exponent_min - format.mantissa_bits;
   // |exponent| <= 16 and significand < 256: exact, and a normal float.
-  return static_cast<float>(significand) * std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
+  return static_cast<float>(significand) *
+         std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
 }
 
 // The largest finite value.
-constexpr float largest(const Minifloat& format) { return magnitude_value(format, format.magnitude_max); }
+constexpr float largest(const Minifloat& format) {
+  return magnitude_value(format, format.magnitude_max);
+}
 
 namespace internal {
 
-// |value| in units of its quantum / 2^fraction_bits, to the nearest integer, ties to even; and how many binades it lies above the
-// smallest normal. `magnitude` is the bits of a finite float >= 0.
+// |value| in units of its quantum / 2^fraction_bits, to the nearest integer, ties to even; and how
+// many binades it lies above the smallest normal. `magnitude` is the bits of a finite float >= 0.
 struct Quanta {
   std::uint32_t count = 0;
   int binades = 0;
@@ -55,13 +61,15 @@ constexpr Quanta quanta_of(const Minifloat& format, std::uint32_t magnitude, int
   const int exponent = field == 0 ? -126 : static_cast<int>(field) - 127;
   const std::uint64_t significand = (magnitude & 0x7FFFFF) | (field == 0 ? 0u : 0x800000u);
   const int grid = exponent > format.exponent_min ? exponent : format.exponent_min;
-  const int shift = grid - exponent + 23 - format.mantissa_bits - fraction_bits;  // >= 23 - 10 - 16 for half with 16 bits
+  const int shift = grid - exponent + 23 - format.mantissa_bits -
+                    fraction_bits;  // >= 23 - 10 - 16 for half with 16 bits
   Quanta quanta{0, grid - format.exponent_min};
   if (shift <= 0) {
     quanta.count = static_cast<std::uint32_t>(significand << -shift);
   } else if (shift <= 25) {
     const std::uint64_t half = (std::uint64_t{1} << (shift - 1)) - 1;
-    quanta.count = static_cast<std::uint32_t>((significand + half + (significand >> shift & 1)) >> shift);
+    quanta.count =
+        static_cast<std::uint32_t>((significand + half + (significand >> shift & 1)) >> shift);
   }
   return quanta;
 }
@@ -79,25 +87,30 @@ constexpr int with_sign(const Minifloat& format, float value, int magnitude) {
 
 }  // namespace internal
 
-constexpr bool is_nan(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF) > 0x7F800000; }
+constexpr bool is_nan(float value) {
+  return (std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF) > 0x7F800000;
+}
 
-// To nearest, ties to the even code; saturates, infinities included. NaN becomes nan_code, without sign. Not for E3M0, whose levels are
-// only ever drawn: with no mantissa bit its ties go up.
+// To nearest, ties to the even code; saturates, infinities included. NaN becomes nan_code, without
+// sign. Not for E3M0, whose levels are only ever drawn: with no mantissa bit its ties go up.
 constexpr int encode_nearest(const Minifloat& format, float value) {
   if (is_nan(value)) return format.nan_code;
   const auto quanta = internal::quanta_of(format, internal::clamped_magnitude(format, value), 0);
-  return internal::with_sign(format, value, (quanta.binades << format.mantissa_bits) + static_cast<int>(quanta.count));
+  return internal::with_sign(
+      format, value, (quanta.binades << format.mantissa_bits) + static_cast<int>(quanta.count));
 }
 
-// Stochastic: the fraction of the quantum, rounded to 1/256, plus the random byte; the carry rounds up. Values of the format never
-// move. |E - value| <= quantum/512 over a uniform byte. Finite values only.
+// Stochastic: the fraction of the quantum, rounded to 1/256, plus the random byte; the carry rounds
+// up. Values of the format never move. |E - value| <= quantum/512 over a uniform byte. Finite
+// values only.
 constexpr int encode_stochastic(const Minifloat& format, float value, std::uint8_t random) {
   const auto quanta = internal::quanta_of(format, internal::clamped_magnitude(format, value), 8);
   const int rounded = static_cast<int>((quanta.count + random) >> 8);
   return internal::with_sign(format, value, (quanta.binades << format.mantissa_bits) + rounded);
 }
 
-// Any code of code_bits bits. E4M3's S.1111.111 is NaN; E5M2's exponent 31 holds infinities and NaN.
+// Any code of code_bits bits. E4M3's S.1111.111 is NaN; E5M2's exponent 31 holds infinities and
+// NaN.
 constexpr float decode(const Minifloat& format, int code) {
   const int sign_bit = 1 << (format.code_bits - 1);
   const int magnitude = code & (sign_bit - 1);
@@ -110,9 +123,11 @@ constexpr float decode(const Minifloat& format, int code) {
   return std::bit_cast<float>(sign | bits);
 }
 
-// E8M0: code s is 2^(s - 127), 0xFF is NaN. The largest power of two <= value, and the smallest >= value; value > 0 and finite.
+// E8M0: code s is 2^(s - 127), 0xFF is NaN. The largest power of two <= value, and the smallest >=
+// value; value > 0 and finite.
 constexpr int e8m0_floor(float value) {
-  return static_cast<int>(std::bit_cast<std::uint32_t>(value) >> 23 & 0xFF);  // subnormals: 0, the smallest there is
+  return static_cast<int>(std::bit_cast<std::uint32_t>(value) >> 23 &
+                          0xFF);  // subnormals: 0, the smallest there is
 }
 constexpr int e8m0_ceil(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF;

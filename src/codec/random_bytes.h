@@ -1,5 +1,6 @@
-// The random bits of stochastic rounding: Philox4x32-10 keyed by the seed, its counter the place of a block of
-// 16 elements in the tensor, the step and the source. Byte j of the little-endian output belongs to element j of the block.
+// The random bits of stochastic rounding: Philox4x32-10 keyed by the seed, its counter the place of
+// a block of 16 elements in the tensor, the step and the source. Byte j of the little-endian output
+// belongs to element j of the block.
 #pragma once
 
 #include <array>
@@ -13,24 +14,29 @@ namespace leeway::codec {
 
 inline constexpr std::size_t kRandomBlockElements = 16;
 
-// Top 4 bits of counter word 1, so that no two purposes share a draw. `draw` (0 .. 15) follows below: the second half of 16-bit
-// randoms, further draws of LUQ.
+// Top 4 bits of counter word 1, so that no two purposes share a draw. `draw` (0 .. 15) follows
+// below: the second half of 16-bit randoms, further draws of LUQ.
 inline constexpr std::uint32_t kRoundingStream = 0x00000000;
 inline constexpr std::uint32_t kSamplingStream = 0x80000000;  // which elements a sparse group keeps
-inline constexpr std::uint32_t kRotationStream = 0x90000000;  // signs; without step and source see rotation.cc
+inline constexpr std::uint32_t kRotationStream =
+    0x90000000;  // signs; without step and source see rotation.cc
 
 // Counter of one block; `block` is its index in the tensor.
-constexpr PhiloxCounter random_counter(const Place& place, std::uint32_t stream, std::uint64_t block, std::uint32_t draw = 0) {
-  return {static_cast<std::uint32_t>(block), stream | draw << 24 | (static_cast<std::uint32_t>(block >> 32) & 0xFFFFFF),
-          place.step, place.source};
+constexpr PhiloxCounter random_counter(const Place& place, std::uint32_t stream,
+                                       std::uint64_t block, std::uint32_t draw = 0) {
+  return {static_cast<std::uint32_t>(block),
+          stream | draw << 24 | (static_cast<std::uint32_t>(block >> 32) & 0xFFFFFF), place.step,
+          place.source};
 }
 
 // 16 bytes for the block's elements.
-inline std::array<std::uint8_t, 16> random_bytes(const Place& place, std::uint32_t stream, std::uint64_t block,
-                                                 std::uint32_t draw = 0) {
-  const PhiloxCounter words = philox<10>(random_counter(place, stream, block, draw), philox_key(place.seed));
+inline std::array<std::uint8_t, 16> random_bytes(const Place& place, std::uint32_t stream,
+                                                 std::uint64_t block, std::uint32_t draw = 0) {
+  const PhiloxCounter words =
+      philox<10>(random_counter(place, stream, block, draw), philox_key(place.seed));
   std::array<std::uint8_t, 16> bytes{};
-  for (std::size_t j = 0; j < bytes.size(); ++j) bytes[j] = static_cast<std::uint8_t>(words[j / 4] >> (8 * (j % 4)));
+  for (std::size_t j = 0; j < bytes.size(); ++j)
+    bytes[j] = static_cast<std::uint8_t>(words[j / 4] >> (8 * (j % 4)));
   return bytes;
 }
 

@@ -1,8 +1,10 @@
-// The family of block-scaled formats: FP8, MX, NVFP4, LUQ and int8. A packet is [packet scale][block scales][codes]; a block's elements are
-// its scale times small floats (minifloat.h). README.md, "Wire layouts", has the byte tables.
+// The family of block-scaled formats: FP8, MX, NVFP4, LUQ and int8. A packet is [packet
+// scale][block scales][codes]; a block's elements are its scale times small floats (minifloat.h).
+// README.md, "Wire layouts", has the byte tables.
 //
-// Three steps, each a kernel compiled for every instruction set: magnitudes of blocks (encode), scales, codes. namespace scalar holds the
-// definition, element by element, which every kernel must match byte for byte.
+// Three steps, each a kernel compiled for every instruction set: magnitudes of blocks (encode),
+// scales, codes. namespace scalar holds the definition, element by element, which every kernel must
+// match byte for byte.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +17,18 @@ namespace leeway::codec {
 bool is_scaled(Codec codec);
 
 // Lengths are the caller's duty, as is the floating-point mode (float_mode.h).
-void encode_scaled(const Format& format, std::span<const float> in, const Place& place, std::byte* out);
-void accumulate_scaled(const Format& format, const std::byte* in, float scale, std::span<float> sum);
-void assign_scaled(const Format& format, const std::byte* in, float scale, std::span<float> out);  // out = (scale * block) * code
+void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
+                   std::byte* out);
+void accumulate_scaled(const Format& format, const std::byte* in, float scale,
+                       std::span<float> sum);
+void assign_scaled(const Format& format, const std::byte* in, float scale,
+                   std::span<float> out);  // out = (scale * block) * code
 
 namespace scalar {
-void encode_scaled(const Format& format, std::span<const float> in, const Place& place, std::byte* out);
-void accumulate_scaled(const Format& format, const std::byte* in, float scale, std::span<float> sum);
+void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
+                   std::byte* out);
+void accumulate_scaled(const Format& format, const std::byte* in, float scale,
+                       std::span<float> sum);
 void assign_scaled(const Format& format, const std::byte* in, float scale, std::span<float> out);
 }  // namespace scalar
 

@@ -1,4 +1,5 @@
-// What distinguishes the block-scaled formats from each other: one table, read by the definition and by the kernels.
+// What distinguishes the block-scaled formats from each other: one table, read by the definition
+// and by the kernels.
 #pragma once
 
 #include <cstddef>

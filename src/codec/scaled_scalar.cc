@@ -15,11 +15,13 @@ namespace {
 
 std::uint32_t largest_magnitude(std::span<const float> values) {
   std::uint32_t largest = 0;
-  for (const float value : values) largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu);
+  for (const float value : values)
+    largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFu);
   return largest;
 }
 
-std::span<const float> nth_block(std::span<const float> values, std::size_t block, std::size_t nth) {
+std::span<const float> nth_block(std::span<const float> values, std::size_t block,
+                                 std::size_t nth) {
   const std::size_t begin = nth * block;
   return values.subspan(begin, std::min(block, values.size() - begin));
 }
@@ -51,7 +53,8 @@ class ScaleWriter {
       case ScaleKind::none:
         return write_packet_scale();
       case ScaleKind::e4m3:
-        return layout_.packet_scale == ScaleKind::tensor_engine ? write_tensor_engine() : write_nvfp4();
+        return layout_.packet_scale == ScaleKind::tensor_engine ? write_tensor_engine()
+                                                                : write_nvfp4();
       default:
         break;
     }
@@ -65,7 +68,9 @@ class ScaleWriter {
     }
   }
 
-  std::size_t block_elements() const { return layout_.block == 0 ? std::max<std::size_t>(in_.size(), 1) : layout_.block; }
+  std::size_t block_elements() const {
+    return layout_.block == 0 ? std::max<std::size_t>(in_.size(), 1) : layout_.block;
+  }
   float inverse(std::size_t element) const { return inverses_[element / block_elements()]; }
 
  private:
@@ -96,7 +101,8 @@ class ScaleWriter {
     const int packet_code = nvfp4_packet_code(largest_finite_block());
     store(out_, static_cast<std::uint8_t>(packet_code));
     for (std::size_t b = 0; b < inverses_.size(); ++b) {
-      put(b, nvfp4_scale(largest_magnitude(nth_block(in_, layout_.block, b)), packet_code, format_.stochastic()));
+      put(b, nvfp4_scale(largest_magnitude(nth_block(in_, layout_.block, b)), packet_code,
+                         format_.stochastic()));
     }
   }
 
@@ -105,7 +111,8 @@ class ScaleWriter {
     store(out_, amax);
     const float encode_scale = te_encode_scale(amax);
     for (std::size_t b = 0; b < inverses_.size(); ++b) {
-      put(b, te_scale(largest_magnitude(nth_block(in_, layout_.block, b)), encode_scale, format_.stochastic()));
+      put(b, te_scale(largest_magnitude(nth_block(in_, layout_.block, b)), encode_scale,
+                      format_.stochastic()));
     }
   }
 
@@ -119,10 +126,14 @@ class ScaleWriter {
 // Block scales as the decoder sees them; any bytes.
 class ScaleReader {
  public:
-  ScaleReader(const Format& format, const std::byte* in) : format_(format), layout_(scaled_layout(format.options.codec)), in_(in) {
-    if (layout_.packet_scale == ScaleKind::float32) packet_ = load<float>(in) / static_cast<float>(format.options.draws);
-    if (layout_.packet_scale == ScaleKind::power_of_two) packet_ = e8m0_value(load<std::uint8_t>(in));
-    if (layout_.packet_scale == ScaleKind::tensor_engine) packet_ = 1.0f / te_encode_scale(load<float>(in));
+  ScaleReader(const Format& format, const std::byte* in)
+      : format_(format), layout_(scaled_layout(format.options.codec)), in_(in) {
+    if (layout_.packet_scale == ScaleKind::float32)
+      packet_ = load<float>(in) / static_cast<float>(format.options.draws);
+    if (layout_.packet_scale == ScaleKind::power_of_two)
+      packet_ = e8m0_value(load<std::uint8_t>(in));
+    if (layout_.packet_scale == ScaleKind::tensor_engine)
+      packet_ = 1.0f / te_encode_scale(load<float>(in));
   }
 
   float scale(std::size_t element) const {
@@ -150,10 +161,12 @@ class ScaleReader {
 
 std::size_t codes_offset(const Format& format, std::size_t elements) {
   const ScaledLayout layout = scaled_layout(format.options.codec);
-  return format.header_bytes + (layout.block == 0 ? 0 : format.blocks(elements) * scale_bytes(layout.block_scale));
+  return format.header_bytes +
+         (layout.block == 0 ? 0 : format.blocks(elements) * scale_bytes(layout.block_scale));
 }
 
-// Codes of `bits` bits, element 0 in the lowest, little-endian: nibbles low first, four 6-bit codes in three bytes.
+// Codes of `bits` bits, element 0 in the lowest, little-endian: nibbles low first, four 6-bit codes
+// in three bytes.
 void put_code(std::byte* codes, int bits, std::size_t element, int code) {
   const std::size_t at = element * static_cast<std::size_t>(bits);
   const unsigned shifted = static_cast<unsigned>(code) << (at % 8);
@@ -163,15 +176,18 @@ void put_code(std::byte* codes, int bits, std::size_t element, int code) {
 int get_code(const std::byte* codes, int bits, std::size_t element) {
   const std::size_t at = element * static_cast<std::size_t>(bits);
   unsigned window = static_cast<unsigned>(codes[at / 8]) >> (at % 8);
-  if (at % 8 + static_cast<std::size_t>(bits) > 8) window |= static_cast<unsigned>(codes[at / 8 + 1]) << (8 - at % 8);
+  if (at % 8 + static_cast<std::size_t>(bits) > 8)
+    window |= static_cast<unsigned>(codes[at / 8 + 1]) << (8 - at % 8);
   return static_cast<int>(window & ((1u << bits) - 1));
 }
 
 int element_code(const Minifloat& element, float scaled, bool stochastic, std::uint8_t random) {
-  const int code = stochastic ? encode_stochastic(element, scaled, random) : encode_nearest(element, scaled);
+  const int code =
+      stochastic ? encode_stochastic(element, scaled, random) : encode_nearest(element, scaled);
   const int sign = 1 << (element.code_bits - 1);
-  if (element == kE3M0 && (code & ~sign) == 0) return 0;                          // LUQ has one zero
-  if (element == kInteger8) return code >= sign ? (256 - (code - sign)) & 0xFF : code;  // two's complement
+  if (element == kE3M0 && (code & ~sign) == 0) return 0;  // LUQ has one zero
+  if (element == kInteger8)
+    return code >= sign ? (256 - (code - sign)) & 0xFF : code;  // two's complement
   return code;
 }
 
@@ -182,41 +198,50 @@ float code_value(const Minifloat& element, int code) {
 }
 
 // Codes of draw `draw`, a plane of its own.
-void put_codes(const Format& format, const ScaleWriter& scales, std::span<const float> in, const Place& place, std::uint32_t draw,
-               std::byte* codes) {
+void put_codes(const Format& format, const ScaleWriter& scales, std::span<const float> in,
+               const Place& place, std::uint32_t draw, std::byte* codes) {
   const Minifloat element = scaled_layout(format.options.codec).element;
   std::array<std::uint8_t, kRandomBlockElements> random{};
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (format.stochastic() && i % kRandomBlockElements == 0) {
-      random = random_bytes(place, kRoundingStream, (place.first_element + i) / kRandomBlockElements, draw);
+      random = random_bytes(place, kRoundingStream,
+                            (place.first_element + i) / kRandomBlockElements, draw);
     }
     const float inverse = scales.inverse(i);
     if (inverse == 0.0f) continue;  // blank
-    put_code(codes, element.code_bits, i, element_code(element, in[i] * inverse, format.stochastic(), random[i % kRandomBlockElements]));
+    put_code(codes, element.code_bits, i,
+             element_code(element, in[i] * inverse, format.stochastic(),
+                          random[i % kRandomBlockElements]));
   }
 }
 
-std::size_t plane_bytes(const Format& format, std::size_t elements) { return format.blocks(elements) * format.block_bytes / format.options.draws; }
+std::size_t plane_bytes(const Format& format, std::size_t elements) {
+  return format.blocks(elements) * format.block_bytes / format.options.draws;
+}
 
 // The sum of all draws' values, exact.
-float element_value(const Format& format, const std::byte* codes, std::size_t elements, std::size_t i) {
+float element_value(const Format& format, const std::byte* codes, std::size_t elements,
+                    std::size_t i) {
   const Minifloat element = scaled_layout(format.options.codec).element;
   if (format.options.draws == 1) return code_value(element, get_code(codes, element.code_bits, i));
   float sum = 0.0f;
   for (std::size_t draw = 0; draw < format.options.draws; ++draw) {
-    sum += code_value(element, get_code(codes + draw * plane_bytes(format, elements), element.code_bits, i));
+    sum += code_value(element,
+                      get_code(codes + draw * plane_bytes(format, elements), element.code_bits, i));
   }
   return sum;
 }
 
 }  // namespace
 
-void encode_scaled(const Format& format, std::span<const float> in, const Place& place, std::byte* out) {
+void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
+                   std::byte* out) {
   std::fill(out, out + format.encoded_bytes(in.size()), std::byte{0});
   ScaleWriter scales(format, in, out);
   scales.write();
   for (std::uint32_t draw = 0; draw < format.options.draws; ++draw) {
-    put_codes(format, scales, in, place, draw, out + codes_offset(format, in.size()) + draw * plane_bytes(format, in.size()));
+    put_codes(format, scales, in, place, draw,
+              out + codes_offset(format, in.size()) + draw * plane_bytes(format, in.size()));
   }
 }
 
@@ -228,7 +253,8 @@ void assign_scaled(const Format& format, const std::byte* in, float scale, std::
   }
 }
 
-void accumulate_scaled(const Format& format, const std::byte* in, float scale, std::span<float> sum) {
+void accumulate_scaled(const Format& format, const std::byte* in, float scale,
+                       std::span<float> sum) {
   const ScaleReader scales(format, in);
   const std::byte* codes = in + codes_offset(format, sum.size());
   for (std::size_t i = 0; i < sum.size(); ++i) {

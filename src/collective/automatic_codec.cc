@@ -8,7 +8,8 @@
 namespace leeway::collective {
 namespace {
 
-// Elements looked at of each reduction, in runs: 3 ns each (lognormal.h), where a reduction of as many takes longer.
+// Elements looked at of each reduction, in runs: 3 ns each (lognormal.h), where a reduction of as
+// many takes longer.
 constexpr std::size_t kSampled = 4096;
 constexpr std::size_t kRun = 64;
 
@@ -35,7 +36,8 @@ void AutomaticCodec::on_start(const Request& request) {
 void AutomaticCodec::hand_over(Exchange& exchange) {
   auto next = exchange.sums.begin();
   for (const double sum : fit_.sums()) *next++ += sum;
-  for (const double sum : {noise_.gradient_mean_square, noise_.contribution_mean_square, noise_.loss_variance, noise_.loss, noise_.elements}) {
+  for (const double sum : {noise_.gradient_mean_square, noise_.contribution_mean_square,
+                           noise_.loss_variance, noise_.loss, noise_.elements}) {
     *next++ += sum;
   }
   fit_ = {};
@@ -77,13 +79,15 @@ CodecOptions AutomaticCodec::choice_from(const Exchange& exchange) const {
 void AutomaticCodec::observe(std::span<const float> contribution) {
   if (contribution.size() <= kSampled) return fit_.add(contribution);
   const std::size_t stride = contribution.size() / (kSampled / kRun);
-  for (std::size_t at = 0; at + kRun <= contribution.size(); at += stride) fit_.add(contribution.subspan(at, kRun));
+  for (std::size_t at = 0; at + kRun <= contribution.size(); at += stride)
+    fit_.add(contribution.subspan(at, kRun));
 }
 
 // A step whose gradient overflowed says nothing about the others.
 void AutomaticCodec::observe(const NoiseReport& noise, std::size_t elements_owned) {
   const double contribution = noise.gradient_mean_square + noise.dispersion;
-  if (!noise.measured || !std::isfinite(contribution) || !std::isfinite(noise.loss_variance)) return;
+  if (!noise.measured || !std::isfinite(contribution) || !std::isfinite(noise.loss_variance))
+    return;
   const auto weight = static_cast<double>(elements_owned);
   noise_.gradient_mean_square += weight * noise.gradient_mean_square;
   noise_.loss_variance += weight * noise.loss_variance;

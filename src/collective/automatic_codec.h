@@ -1,6 +1,7 @@
-// Codec::automatic of one communicator: what gradients look like is gathered at every automatic reduction; every kPeriod of them
-// the ranks add up what they gathered by an exact all_reduce of their own, and from these sums, which are the same everywhere, each
-// chooses the same codec. The choice counts from the period after the exchange, so that nobody waits for it.
+// Codec::automatic of one communicator: what gradients look like is gathered at every automatic
+// reduction; every kPeriod of them the ranks add up what they gathered by an exact all_reduce of
+// their own, and from these sums, which are the same everywhere, each chooses the same codec. The
+// choice counts from the period after the exchange, so that nobody waits for it.
 #pragma once
 
 #include <array>
@@ -22,12 +23,15 @@ class AutomaticCodec {
 
   explicit AutomaticCodec(int ranks) : ranks_(static_cast<std::uint32_t>(ranks)) {}
 
-  // Numbers the automatic reductions, in the order in which they are submitted, which is the same on all ranks.
+  // Numbers the automatic reductions, in the order in which they are submitted, which is the same
+  // on all ranks.
   std::uint64_t next_number() { return next_number_++; }
-  // Whether an exchange goes before the reduction of this number; if so the caller submits exchange().
+  // Whether an exchange goes before the reduction of this number; if so the caller submits
+  // exchange().
   bool exchange_due(std::uint64_t number) const { return number != 0 && number % kPeriod == 0; }
   Request& exchange(std::uint64_t number, const CollectiveOptions& options);
-  // Any request is about to start: an exchange takes along what was gathered until now, which may be long after it was submitted.
+  // Any request is about to start: an exchange takes along what was gathered until now, which may
+  // be long after it was submitted.
   void on_start(const Request& request);
 
   // Whether the choice for this reduction is known: the exchange one period before it is done.
@@ -60,7 +64,8 @@ class AutomaticCodec {
 
   std::uint32_t ranks_;
   std::uint64_t next_number_ = 0;
-  CodecOptions choice_{Codec::fp8_e4m3_block};  // until something is known: little noise on any gradient
+  CodecOptions choice_{
+      Codec::fp8_e4m3_block};  // until something is known: little noise on any gradient
   aggregate::LognormalFit fit_;
   NoiseSums noise_;
   std::deque<std::unique_ptr<Exchange>> exchanges_;  // not yet applied

@@ -9,13 +9,14 @@ void NoiseMeter::Mean::add(std::span<const float> values, double factor) {
   elements += values.size();
 }
 
-void NoiseMeter::Mean::add_difference(std::span<const float> a, std::span<const float> b, double factor) {
+void NoiseMeter::Mean::add_difference(std::span<const float> a, std::span<const float> b,
+                                      double factor) {
   sum += factor * factor * codec::sum_of_squared_differences(a, b);
   elements += a.size();
 }
 
-std::span<const float> NoiseMeter::decoded(const codec::Format& format, const codec::Place& place, ByteSpan encoded,
-                                           std::size_t elements) {
+std::span<const float> NoiseMeter::decoded(const codec::Format& format, const codec::Place& place,
+                                           ByteSpan encoded, std::size_t elements) {
   decoded_.reserve(elements * sizeof(float));
   const std::span values(reinterpret_cast<float*>(decoded_.data()), elements);
   codec::decode(format, encoded, place, values);

@@ -1,5 +1,6 @@
-// Measures, on some packets of a reduction, what its gradient-to-noise ratio is made of: the result, this rank's own contribution
-// to it, and what encoding did to contributions and results. Values are per unit of work: the caller names the factor.
+// Measures, on some packets of a reduction, what its gradient-to-noise ratio is made of: the
+// result, this rank's own contribution to it, and what encoding did to contributions and results.
+// Values are per unit of work: the caller names the factor.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,15 @@ namespace leeway::collective {
 
 class NoiseMeter {
  public:
-  // Starts another operation, which measures other packets than the one before: a model's gradient differs from place to place, and
-  // over operations every place must count alike.
+  // Starts another operation, which measures other packets than the one before: a model's gradient
+  // differs from place to place, and over operations every place must count alike.
   void reset() {
     result_ = contribution_ = encoded_ = spread_ = {};
     ++turn_;
   }
 
-  // Whether this packet of so many in a shard is measured: all of a few, every eighth, every 32nd of many. Every eighth of many cost 4 % of
-  // a 16 MiB nvfp4 all_reduce of 4 ranks.
+  // Whether this packet of so many in a shard is measured: all of a few, every eighth, every 32nd
+  // of many. Every eighth of many cost 4 % of a 16 MiB nvfp4 all_reduce of 4 ranks.
   bool samples(std::uint32_t index, std::uint32_t packets) const {
     const std::uint32_t stride = packets < 8 ? 1 : packets < 64 ? 8 : 32;
     return (index + turn_) % stride == 0;
@@ -30,14 +31,16 @@ class NoiseMeter {
 
   // Elements that this rank owns.
   void add_result(std::span<const float> result, double factor) { result_.add(result, factor); }
-  void add_own(std::span<const float> contribution, double factor) { contribution_.add(contribution, factor); }
+  void add_own(std::span<const float> contribution, double factor) {
+    contribution_.add(contribution, factor);
+  }
   // Values and what their receivers will read instead.
-  void add_encoded(const codec::Format& format, const codec::Place& place, std::span<const float> values, ByteSpan encoded,
-                   double factor) {
+  void add_encoded(const codec::Format& format, const codec::Place& place,
+                   std::span<const float> values, ByteSpan encoded, double factor) {
     encoded_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
   }
-  void add_spread(const codec::Format& format, const codec::Place& place, std::span<const float> values, ByteSpan encoded,
-                  double factor) {
+  void add_spread(const codec::Format& format, const codec::Place& place,
+                  std::span<const float> values, ByteSpan encoded, double factor) {
     spread_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
   }
 
@@ -54,7 +57,8 @@ class NoiseMeter {
     double value() const { return elements == 0 ? 0.0 : sum / static_cast<double>(elements); }
   };
 
-  std::span<const float> decoded(const codec::Format& format, const codec::Place& place, ByteSpan encoded, std::size_t elements);
+  std::span<const float> decoded(const codec::Format& format, const codec::Place& place,
+                                 ByteSpan encoded, std::size_t elements);
 
   std::uint32_t turn_ = 0;
   Mean result_;

@@ -13,9 +13,9 @@ namespace leeway::collective {
 // Owned by whoever submitted it, until done.
 struct Request {
   OperationSpec spec;
-  std::uint64_t sequence = 0;   // on this communicator, from 0
+  std::uint64_t sequence = 0;                     // on this communicator, from 0
   std::optional<std::uint64_t> automatic_number;  // among the reductions whose codec is automatic
-  Instant submitted{0};         // deadlines count from here, also for an operation that had to queue
+  Instant submitted{0};  // deadlines count from here, also for an operation that had to queue
   bool done = false;
   Status status;
   CollectiveReport report;

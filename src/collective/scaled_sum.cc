@@ -13,11 +13,12 @@ namespace {
 void add_term(const codec::Format& format, bool first, const Term& term, std::size_t elements,
               std::span<float> sum) {
   const ByteSpan bytes(term.data, format.encoded_bytes(elements));
-  first ? codec::accumulate_first(format, bytes, term.scale, sum) : codec::accumulate(format, bytes, term.scale, sum);
+  first ? codec::accumulate_first(format, bytes, term.scale, sum)
+        : codec::accumulate(format, bytes, term.scale, sum);
 }
 
-// Whether the sum may grow in the result's own memory: no term that is still to be read lies there. The first may, for it is read
-// element by element as it is replaced.
+// Whether the sum may grow in the result's own memory: no term that is still to be read lies there.
+// The first may, for it is read element by element as it is replaced.
 bool may_sum_in(MutableByteSpan result, std::span<const Term> terms, bool native_last) {
   if (reinterpret_cast<std::uintptr_t>(result.data()) % alignof(float) != 0) return false;
   for (std::size_t i = native_last ? 0 : 1; i < terms.size(); ++i) {
@@ -26,7 +27,8 @@ bool may_sum_in(MutableByteSpan result, std::span<const Term> terms, bool native
   return true;
 }
 
-// Encoded float32, decoded and accumulated in the result or, where that would overwrite a term, in scratch.
+// Encoded float32, decoded and accumulated in the result or, where that would overwrite a term, in
+// scratch.
 class DecodedSum {
  public:
   DecodedSum(const codec::Format& format, std::span<float> memory)
@@ -50,12 +52,14 @@ class DecodedSum {
   bool empty_ = true;
 };
 
-void sum_decoded(const codec::Format& format, const codec::Place& place, std::span<const Term> terms, std::size_t elements,
-                 MutableByteSpan result, Arena& scratch) {
+void sum_decoded(const codec::Format& format, const codec::Place& place,
+                 std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
+                 Arena& scratch) {
   const bool rotated = format.options.rotate;
   const bool in_result = may_sum_in(result, terms, rotated);
   if (!in_result) scratch.reserve(elements * sizeof(float));
-  const std::span memory(reinterpret_cast<float*>(in_result ? result.data() : scratch.data()), elements);
+  const std::span memory(reinterpret_cast<float*>(in_result ? result.data() : scratch.data()),
+                         elements);
   DecodedSum sum(format, memory);
   for (const Term& term : terms) {
     if (term.encoded || !rotated) sum.add(term);
@@ -72,8 +76,9 @@ void sum_decoded(const codec::Format& format, const codec::Place& place, std::sp
 
 }  // namespace
 
-void scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype, std::span<const Term> terms, std::size_t elements,
-                MutableByteSpan result, Arena& scratch) {
+void scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
+                std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
+                Arena& scratch) {
   LEEWAY_ASSERT(is_floating(dtype) && result.size() == elements * size_of(dtype));
   if (!format.identity()) return sum_decoded(format, place, terms, elements, result, scratch);
   scratch.reserve(terms.size() * (sizeof(const std::byte*) + sizeof(double)));

@@ -9,19 +9,22 @@
 
 namespace leeway::collective {
 
-// One contribution: `elements` values, either as they lie in tensors or encoded by the format. Unaligned.
+// One contribution: `elements` values, either as they lie in tensors or encoded by the format.
+// Unaligned.
 struct Term {
   const std::byte* data = nullptr;
   float scale = 1.0f;
   bool encoded = false;
 };
 
-// Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., rounding after each step in float32 (float64 for f64 tensors), and writes the
-// tensor's type. No terms: zeros. `result` may be the memory of any native term. Bits depend on the terms alone.
+// Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., rounding after each step in float32 (float64 for f64
+// tensors), and writes the tensor's type. No terms: zeros. `result` may be the memory of any native
+// term. Bits depend on the terms alone.
 //
-// Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back (`place`: of the elements) before native
-// terms are added.
-void scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype, std::span<const Term> terms, std::size_t elements,
-                MutableByteSpan result, Arena& scratch);
+// Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back
+// (`place`: of the elements) before native terms are added.
+void scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
+                std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
+                Arena& scratch);
 
 }  // namespace leeway::collective

@@ -1,4 +1,5 @@
-// The settings of a codec that sender and receiver must share, as the 16 bits of an operation's tag. WIRE 3.8.
+// The settings of a codec that sender and receiver must share, as the 16 bits of an operation's
+// tag. WIRE 3.8.
 #pragma once
 
 #include <bit>
@@ -12,8 +13,8 @@ namespace leeway::wire {
 constexpr std::uint16_t pack_settings(const CodecOptions& options) {
   const unsigned draws = options.draws - 1u;
   const auto group = static_cast<unsigned>(std::countr_zero(options.group));
-  return static_cast<std::uint16_t>((options.rotate ? 1u : 0u) | (draws & 3u) << 1 | (group & 15u) << 4 |
-                                    (options.kept & 0xFFu) << 8);
+  return static_cast<std::uint16_t>((options.rotate ? 1u : 0u) | (draws & 3u) << 1 |
+                                    (group & 15u) << 4 | (options.kept & 0xFFu) << 8);
 }
 
 // For messages to people: what another rank means, as far as it is on the wire.

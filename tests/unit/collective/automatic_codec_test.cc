@@ -22,8 +22,10 @@ constexpr std::size_t kCount = 3000;
 // Box-Muller on keyed draws; `shared` of its variance is common to all ranks.
 float gradient(Rank rank, int call, std::size_t i, double shared) {
   const auto normal = [&](std::uint32_t stream) {
-    const double u = to_unit(keyed_hash(5, static_cast<std::uint32_t>(i), 0, static_cast<std::uint32_t>(call), stream));
-    const double v = to_unit(keyed_hash(6, static_cast<std::uint32_t>(i), 0, static_cast<std::uint32_t>(call), stream));
+    const double u = to_unit(
+        keyed_hash(5, static_cast<std::uint32_t>(i), 0, static_cast<std::uint32_t>(call), stream));
+    const double v = to_unit(
+        keyed_hash(6, static_cast<std::uint32_t>(i), 0, static_cast<std::uint32_t>(call), stream));
     return std::sqrt(-2 * std::log(1 - u)) * std::cos(2 * M_PI * v);
   };
   return static_cast<float>(std::sqrt(shared) * normal(100) + std::sqrt(1 - shared) * normal(rank));
@@ -31,7 +33,8 @@ float gradient(Rank rank, int call, std::size_t i, double shared) {
 
 class AutomaticJob {
  public:
-  explicit AutomaticJob(double shared, const GroupOptions& options = {.size = kSize}) : shared_(shared), group_(options) {}
+  explicit AutomaticJob(double shared, const GroupOptions& options = {.size = kSize})
+      : shared_(shared), group_(options) {}
 
   // Submits further calls on all ranks without waiting for them.
   void submit(int calls) {
@@ -40,7 +43,9 @@ class AutomaticJob {
       calls_.push_back(group_.submit_all([&](Rank rank) {
         auto& data = data_.emplace_back(std::make_unique<std::vector<float>>(kCount));
         for (std::size_t e = 0; e < kCount; ++e) (*data)[e] = gradient(rank, call, e, shared_);
-        OperationSpec spec{.kind = OperationKind::all_reduce, .input = std::span(*data), .output = std::span(*data)};
+        OperationSpec spec{.kind = OperationKind::all_reduce,
+                           .input = std::span(*data),
+                           .output = std::span(*data)};
         spec.options.op = ReduceOp::avg;
         spec.options.codec = Codec::automatic;
         return spec;
@@ -50,7 +55,8 @@ class AutomaticJob {
   void finish() {
     for (const auto& requests : calls_) ASSERT_TRUE(group_.run(requests));
     for (const auto& requests : calls_) {
-      for (const Request* request : requests) ASSERT_TRUE(request->status.ok()) << request->status.c_str();
+      for (const Request* request : requests)
+        ASSERT_TRUE(request->status.ok()) << request->status.c_str();
     }
   }
   // What the call travelled as; the same on all ranks, or nothing.
@@ -73,7 +79,8 @@ TEST(AutomaticCodecEngine, StartsWide) {
   AutomaticJob job(1.0);
   job.submit(2 * AutomaticCodec::kPeriod);
   job.finish();
-  for (std::size_t call = 0; call < job.calls(); ++call) EXPECT_EQ(job.used(call), Codec::fp8_e4m3_block) << call;
+  for (std::size_t call = 0; call < job.calls(); ++call)
+    EXPECT_EQ(job.used(call), Codec::fp8_e4m3_block) << call;
 }
 
 TEST(AutomaticCodecEngine, TakesFewBitsWhereTheGradientStandsOut) {
@@ -103,7 +110,8 @@ TEST(AutomaticCodecEngine, AgreesOverALossyNetworkWithManyCallsInFlight) {
   AutomaticJob job(0.5, options);
   job.submit(100);  // far more than may be open at once
   job.finish();
-  for (std::size_t call = 0; call < job.calls(); ++call) EXPECT_NE(job.used(call), Codec::native) << call;
+  for (std::size_t call = 0; call < job.calls(); ++call)
+    EXPECT_NE(job.used(call), Codec::native) << call;
 }
 
 TEST(AutomaticCodec, ExchangesOncePerPeriodAndNotAtTheStart) {
@@ -111,7 +119,9 @@ TEST(AutomaticCodec, ExchangesOncePerPeriodAndNotAtTheStart) {
   for (std::uint64_t call = 0; call < 3 * AutomaticCodec::kPeriod; ++call) {
     const std::uint64_t number = automatic.next_number();
     EXPECT_EQ(number, call);
-    EXPECT_EQ(automatic.exchange_due(number), call == AutomaticCodec::kPeriod || call == 2 * AutomaticCodec::kPeriod) << call;
+    EXPECT_EQ(automatic.exchange_due(number),
+              call == AutomaticCodec::kPeriod || call == 2 * AutomaticCodec::kPeriod)
+        << call;
   }
 }
 

@@ -1,4 +1,5 @@
-// Reductions whose contributions are quantised: unbiased, reproducible whatever the network did, and honest about their noise.
+// Reductions whose contributions are quantised: unbiased, reproducible whatever the network did,
+// and honest about their noise.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,14 +58,18 @@ class Reducer {
   void run() {
     requests_ = group_.submit_all([&](Rank rank) {
       outputs_[rank].assign(job_.count, 0.0f);
-      OperationSpec spec{.kind = OperationKind::all_reduce, .input = std::span<const float>(inputs_[rank]), .output = std::span(outputs_[rank])};
+      OperationSpec spec{.kind = OperationKind::all_reduce,
+                         .input = std::span<const float>(inputs_[rank]),
+                         .output = std::span(outputs_[rank])};
       spec.options = job_.options;
       if (with_residuals_) spec.options.residual = residuals_[rank];
       return spec;
     });
     ASSERT_TRUE(group_.run(requests_));
-    for (const Request* request : requests_) ASSERT_TRUE(request->status.ok()) << request->status.c_str();
-    for (Rank rank = 1; rank < kSize; ++rank) ASSERT_EQ(outputs_[rank], outputs_[0]) << "rank " << rank;
+    for (const Request* request : requests_)
+      ASSERT_TRUE(request->status.ok()) << request->status.c_str();
+    for (Rank rank = 1; rank < kSize; ++rank)
+      ASSERT_EQ(outputs_[rank], outputs_[0]) << "rank " << rank;
   }
 
   const std::vector<float>& result() const { return outputs_[0]; }
@@ -76,7 +81,8 @@ class Reducer {
   }
   double mean_square_error(std::span<const double> values) const {
     double sum = 0.0;
-    for (std::size_t i = 0; i < values.size(); ++i) sum += (values[i] - truth(i)) * (values[i] - truth(i));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      sum += (values[i] - truth(i)) * (values[i] - truth(i));
     return sum / static_cast<double>(values.size());
   }
   double mean_square_error() const {
@@ -87,7 +93,8 @@ class Reducer {
     std::vector<double> mean(job_.count);
     for (int call = 0; call < calls; ++call) {
       run();
-      for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += static_cast<double>(result()[i]) / calls;
+      for (std::size_t i = 0; i < mean.size(); ++i)
+        mean[i] += static_cast<double>(result()[i]) / calls;
     }
     return mean;
   }
@@ -109,8 +116,8 @@ class Reducer {
 
 class StochasticReduction : public ::testing::TestWithParam<const char*> {};
 
-// The noise of the mean of n independent results is 1/n of one result's; a bias would stay. 20,000 elements: the ratio's standard error
-// is below 2 %.
+// The noise of the mean of n independent results is 1/n of one result's; a bias would stay. 20,000
+// elements: the ratio's standard error is below 2 %.
 TEST_P(StochasticReduction, AveragesOutOverCalls) {
   constexpr int kCalls = 50;
   Reducer reducer({.options = averaging(GetParam())});
@@ -121,10 +128,13 @@ TEST_P(StochasticReduction, AveragesOutOverCalls) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StochasticReduction,
-                         ::testing::Values("fp8_e5m2", "mxfp6_e3m2", "mxfp4", "nvfp4", "nvfp4:rotate", "luq", "int8", "sparse:2/4"),
+                         ::testing::Values("fp8_e5m2", "mxfp6_e3m2", "mxfp4", "nvfp4",
+                                           "nvfp4:rotate", "luq", "int8", "sparse:2/4"),
                          [](const auto& row) {
                            std::string name(row.param);
-                           std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+                           std::erase_if(name, [](char c) {
+                             return std::isalnum(static_cast<unsigned char>(c)) == 0;
+                           });
                            return name;
                          });
 
@@ -149,9 +159,11 @@ TEST(ReducedNoise, ReportedIsWhatTheResultHas) {
   }
   EXPECT_NEAR(reported / reducer.mean_square_error(), 1.0, 0.05);  // from an eighth of the packets
   const NoiseReport& noise = reducer.report(0).noise;
-  EXPECT_NEAR(noise.gradient_mean_square, 1.0 / 12, 0.02);  // the shared quarter; what ranks do not share is dispersion
+  EXPECT_NEAR(noise.gradient_mean_square, 1.0 / 12,
+              0.02);  // the shared quarter; what ranks do not share is dispersion
   EXPECT_NEAR(noise.dispersion, 3.0 / 12, 0.02);
-  EXPECT_NEAR(noise.ratio, std::sqrt(noise.gradient_mean_square / noise.quantisation_variance), 1e-9);
+  EXPECT_NEAR(noise.ratio, std::sqrt(noise.gradient_mean_square / noise.quantisation_variance),
+              1e-9);
 }
 
 TEST(ReducedNoise, OfLossAloneIsReportedForNativeTensors) {
@@ -204,7 +216,8 @@ TEST(EncodedReduction, HalvesMayTravelDifferently) {
   EXPECT_LT(both.report(0).bytes_sent, up_only.report(0).bytes_sent);
 }
 
-// The same gradient every step: nearest rounding repeats its error, the residual carries it into the next step.
+// The same gradient every step: nearest rounding repeats its error, the residual carries it into
+// the next step.
 TEST(ErrorFeedback, MakesUpForNearestRoundingOverSteps) {
   constexpr int kCalls = 20;
   CollectiveOptions options = averaging("nvfp4:nearest");
@@ -214,7 +227,8 @@ TEST(ErrorFeedback, MakesUpForNearestRoundingOverSteps) {
   with.use_residuals();
   const double biased = without.mean_square_error(without.average_of(kCalls));
   const double compensated = with.mean_square_error(with.average_of(kCalls));
-  EXPECT_LT(compensated, biased / 20);  // the error of the mean falls as 1/calls, its square as 1/400
+  EXPECT_LT(compensated,
+            biased / 20);  // the error of the mean falls as 1/calls, its square as 1/400
 }
 
 TEST(ErrorFeedback, IsNotDisturbedByRepairs) {
@@ -237,7 +251,9 @@ TEST(EncodedReduceScatter, TakesBlocksOfAnySize) {
     const auto requests = group.submit_all([&](Rank rank) {
       for (std::size_t i = 0; i < kBlock * kSize; ++i) inputs[rank].push_back(gradient(rank, i));
       outputs[rank].resize(kBlock);
-      OperationSpec spec{.kind = OperationKind::reduce_scatter, .input = std::span<const float>(inputs[rank]), .output = std::span(outputs[rank])};
+      OperationSpec spec{.kind = OperationKind::reduce_scatter,
+                         .input = std::span<const float>(inputs[rank]),
+                         .output = std::span(outputs[rank])};
       spec.options = averaging(codec);
       return spec;
     });
@@ -264,7 +280,10 @@ TEST(EncodedMovement, BroadcastLeavesTheSameBitsEverywhere) {
     std::vector<float> data[kSize];
     const auto requests = group.submit_all([&](Rank rank) {
       for (std::size_t i = 0; i < 5001; ++i) data[rank].push_back(gradient(rank, i));
-      OperationSpec spec{.kind = OperationKind::broadcast, .input = std::span(data[rank]), .output = std::span(data[rank]), .peer = 2};
+      OperationSpec spec{.kind = OperationKind::broadcast,
+                         .input = std::span(data[rank]),
+                         .output = std::span(data[rank]),
+                         .peer = 2};
       spec.options.codec = parse_codec(codec).value();
       return spec;
     });

@@ -28,7 +28,8 @@ TEST(NoiseMeter, MeasuresEveryPlaceEquallyOftenOverOperations) {
     std::vector<int> counts(packets);
     for (int operation = 0; operation < 64; ++operation) {
       meter.reset();
-      for (std::uint32_t index = 0; index < packets; ++index) counts[index] += meter.samples(index, packets);
+      for (std::uint32_t index = 0; index < packets; ++index)
+        counts[index] += meter.samples(index, packets);
     }
     for (const int count : counts) EXPECT_EQ(count, counts[0]) << packets;
     EXPECT_GT(counts[0], 0);
@@ -38,9 +39,9 @@ TEST(NoiseMeter, MeasuresEveryPlaceEquallyOftenOverOperations) {
 TEST(NoiseMeter, MeansArePerElementAndPerUnitOfWork) {
   NoiseMeter meter;
   EXPECT_TRUE(meter.empty());
-  meter.add_result(std::array{1.0f, 3.0f}, 0.5);           // 0.25 and 2.25
-  meter.add_result(std::array{2.0f}, 1.0);                 // 4
-  meter.add_own(std::array{4.0f, 0.0f}, 0.25);             // 1 and 0
+  meter.add_result(std::array{1.0f, 3.0f}, 0.5);  // 0.25 and 2.25
+  meter.add_result(std::array{2.0f}, 1.0);        // 4
+  meter.add_own(std::array{4.0f, 0.0f}, 0.25);    // 1 and 0
   EXPECT_FALSE(meter.empty());
   const auto statistics = meter.complete({.ranks = 3, .loss = 0.5});
   EXPECT_DOUBLE_EQ(statistics.result_mean_square, 6.5 / 3);

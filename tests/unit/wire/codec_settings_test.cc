@@ -8,7 +8,7 @@ namespace leeway::wire {
 namespace {
 
 TEST(CodecSettings, AreTheBitsOfTheWireSpecification) {  // WIRE 3.8
-  EXPECT_EQ(pack_settings(Codec::native), 0x0220);      // 2 of 4 kept, everything else 0
+  EXPECT_EQ(pack_settings(Codec::native), 0x0220);       // 2 of 4 kept, everything else 0
   CodecOptions luq(Codec::luq);
   luq.draws = 3;
   EXPECT_EQ(pack_settings(luq), 0x0224);
@@ -20,9 +20,12 @@ TEST(CodecSettings, AreTheBitsOfTheWireSpecification) {  // WIRE 3.8
 }
 
 TEST(CodecSettings, AreReadAsTheyWereWritten) {
-  for (const char* text : {"nvfp4", "nvfp4:rotate", "luq:draws=4", "sparse:1/2", "sparse:31/32", "sparse:7/256:rotate"}) {
+  for (const char* text : {"nvfp4", "nvfp4:rotate", "luq:draws=4", "sparse:1/2", "sparse:31/32",
+                           "sparse:7/256:rotate"}) {
     const CodecOptions options = parse_codec(text).value();
-    EXPECT_EQ(unpack_settings(static_cast<std::uint8_t>(options.codec), pack_settings(options)), options) << text;
+    EXPECT_EQ(unpack_settings(static_cast<std::uint8_t>(options.codec), pack_settings(options)),
+              options)
+        << text;
   }
 }
 
