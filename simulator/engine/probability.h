@@ -1,0 +1,47 @@
+// A probability as an integer number of 2^-63, so that 0 and 1 are exact and a comparison with 63
+// random bits decides without floating point.
+#pragma once
+
+#include <cstdint>
+
+#include "base/contracts.h"
+#include "engine/fixed_point.h"
+
+namespace leeway::sim {
+
+class Probability {
+ public:
+  constexpr Probability() = default;  // never
+
+  static constexpr Probability never() { return {}; }
+  static constexpr Probability always() { return Probability(kOneF63); }
+
+  // p in [0, 1]; exact if p has no bits below 2^-63, else cut off there.
+  static constexpr Probability of(double p) {
+    LEEWAY_ASSERT(p >= 0 && p <= 1);
+    return Probability(static_cast<std::uint64_t>(p * 0x1p63));
+  }
+
+  // Parts per billion, 0 .. 10^9, to the nearest 2^-63.
+  static constexpr Probability of_ppb(std::uint64_t ppb) {
+    constexpr std::uint64_t kBillion = 1'000'000'000;
+    LEEWAY_ASSERT(ppb <= kBillion);
+    return Probability(static_cast<std::uint64_t>((Wide{ppb} * kOneF63 + kBillion / 2) / kBillion));
+  }
+
+  // bits / 2^63, bits in [0, 2^63].
+  static constexpr Probability of_f63(std::uint64_t bits) {
+    LEEWAY_ASSERT(bits <= kOneF63);
+    return Probability(bits);
+  }
+
+  constexpr std::uint64_t f63() const { return f63_; }
+  constexpr Probability complement() const { return Probability(kOneF63 - f63_); }
+  friend constexpr bool operator==(Probability, Probability) = default;
+
+ private:
+  constexpr explicit Probability(std::uint64_t f63) : f63_(f63) {}
+  std::uint64_t f63_ = 0;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,119 @@
+// Random draws of the simulator: one stream for each (seed, entity, purpose), all independent.
+//
+// Promises:
+//   - A stream's draws depend on its three names and on how many were taken from it, never on other
+//     streams. A new draw in one place therefore moves no draw of another.
+//   - Equal on every compiler and machine: integers only, and no distribution of the standard
+//     library. tests/unit/sim_engine holds golden values; changing them breaks every recorded run.
+//   - Copying a stream copies its place. 2^54 words until it repeats.
+//
+// Not for keys: Philox is statistical, not cryptographic.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/contracts.h"
+#include "base/philox.h"
+#include "engine/fixed_point.h"
+#include "engine/probability.h"
+
+namespace leeway::sim {
+
+// What the draws decide. The numbers are part of every recorded run: append only, at most 255.
+enum class Purpose : std::uint8_t {
+  loss = 0,
+  delay = 1,
+  reorder = 2,
+  duplicate = 3,
+  corrupt = 4,
+  queue = 5,    // early drops and marks
+  compute = 6,  // time a rank computes between rounds
+  fault = 7,    // crashes, pauses, partitions
+  workload = 8,
+  swarm = 9,  // the scenario itself, drawn from a seed
+  traffic = 10,
+  clock = 11,  // skew and jumps
+  route = 12,  // which of several equal paths
+};
+
+class RandomStream {
+ public:
+  // `entity` is the number of the link, rank, queue, ... within its kind.
+  RandomStream(std::uint64_t seed, std::uint64_t entity, Purpose purpose)
+      : key_(philox_key(seed)),
+        entity_{static_cast<std::uint32_t>(entity), static_cast<std::uint32_t>(entity >> 32)},
+        purpose_word_(kSimulatorStream | std::uint32_t{static_cast<std::uint8_t>(purpose)} << 20) {}
+
+  // 32 or 64 uniform bits; the latter are two draws, low half first.
+  std::uint32_t u32() {
+    if (left_ == 0) refill();
+    return words_[kWords - left_--];
+  }
+  std::uint64_t u64() {
+    const std::uint64_t low = u32();
+    return low | std::uint64_t{u32()} << 32;
+  }
+
+  // Uniform in 0 .. n - 1, n > 0; every value has exactly the same probability. One word, rarely
+  // more, for n up to 2^32; two beyond.
+  std::uint64_t below(std::uint64_t n);
+
+  // Uniform in [0, 1), every value a multiple of 2^-53.
+  double unit53() { return to_unit(u64()); }
+
+  // True with probability p, to 2^-63. Two words for every p, so that changing p moves no later
+  // draw.
+  bool bernoulli(Probability p) { return u64() >> 1 < p.f63(); }
+
+  // Every order of the elements with equal probability (Fisher and Yates).
+  template <typename T>
+  void shuffle(std::span<T> elements) {
+    for (std::size_t left = elements.size(); left > 1; --left) {
+      using std::swap;
+      swap(elements[left - 1], elements[below(left)]);
+    }
+  }
+
+ private:
+  // The stream tag of base/philox.h, apart from those of the library under test.
+  static constexpr std::uint32_t kSimulatorStream = 0xEu << 28;
+  static constexpr std::uint32_t kWords = 4;
+
+  void refill() {
+    const auto high = static_cast<std::uint32_t>(block_ >> 32);
+    LEEWAY_ASSERT(high < 1u << 20);
+    words_ = philox<10>(
+        {static_cast<std::uint32_t>(block_), purpose_word_ | high, entity_[0], entity_[1]}, key_);
+    ++block_;
+    left_ = kWords;
+  }
+
+  PhiloxKey key_;
+  std::array<std::uint32_t, 2> entity_;
+  std::uint32_t purpose_word_;
+  std::uint32_t left_ = 0;  // of words_, the last ones
+  std::uint64_t block_ = 0;
+  PhiloxCounter words_{};
+};
+
+// Lemire, "Fast random integer generation in an interval" (2019): the high half of draw * n is
+// uniform once the draws whose low half is below 2^bits mod n are refused.
+inline std::uint64_t RandomStream::below(std::uint64_t n) {
+  LEEWAY_ASSERT(n > 0);
+  if (n <= kOneF32) {
+    std::uint64_t product = u32() * n;
+    if (product % kOneF32 < n) {
+      const std::uint64_t refused = kOneF32 % n;
+      while (product % kOneF32 < refused) product = u32() * n;
+    }
+    return product >> 32;
+  }
+  Wide product = Wide{u64()} * n;
+  const std::uint64_t refused = (0 - n) % n;
+  while (static_cast<std::uint64_t>(product) < refused) product = Wide{u64()} * n;
+  return static_cast<std::uint64_t>(product >> 64);
+}
+
+}  // namespace leeway::sim

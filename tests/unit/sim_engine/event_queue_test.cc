@@ -1,0 +1,198 @@
+#include "engine/event_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/random_stream.h"
+#include "unit/sim_engine/allocations.h"
+
+namespace leeway::sim {
+namespace {
+
+// Feeds an EventQueue and an ordered map with the same events and compares everything they say.
+class Comparison {
+ public:
+  explicit Comparison(std::uint64_t seed) : random(seed, 0, Purpose::workload) {}
+
+  void push_after(std::int64_t delay_ns) {
+    const Event event{queue.now().ns + delay_ns, pushed_++, random.u32(), random.u32(),
+                      random.u64()};
+    queue.push({event.time_ns}, event.target, event.kind, event.argument);
+    expected_.emplace(std::pair(event.time_ns, event.sequence), event);
+  }
+
+  // False after the first difference, so that a loop does not report millions of them.
+  bool pop_agrees() {
+    const Event& expected = expected_.begin()->second;
+    Event event;
+    const bool same = queue.pop(event) && event.time_ns == expected.time_ns &&
+                      event.sequence == expected.sequence && event.target == expected.target &&
+                      event.kind == expected.kind && event.argument == expected.argument &&
+                      queue.now() == Instant{expected.time_ns};
+    EXPECT_TRUE(same) << "popped (" << event.time_ns << ", " << event.sequence << "), expected ("
+                      << expected.time_ns << ", " << expected.sequence << ")";
+    expected_.erase(expected_.begin());
+    return same && queue.size() == expected_.size();
+  }
+
+  void drain() {
+    while (!expected_.empty()) ASSERT_TRUE(pop_agrees());
+    Event event;
+    EXPECT_FALSE(queue.pop(event));
+  }
+
+  EventQueue queue;
+  RandomStream random;
+
+ private:
+  std::uint64_t pushed_ = 0;
+  std::map<std::pair<std::int64_t, std::uint64_t>, Event> expected_;
+};
+
+using Delay = std::function<std::int64_t(RandomStream&)>;
+
+// Fills up to `pending` events, then replaces each popped one, then drains.
+void hold(std::uint64_t seed, int pending, int steps, const Delay& delay) {
+  Comparison run(seed);
+  for (int i = 0; i < pending; ++i) run.push_after(delay(run.random));
+  for (int i = 0; i < steps; ++i) {
+    ASSERT_TRUE(run.pop_agrees());
+    run.push_after(delay(run.random));
+  }
+  run.drain();
+}
+
+// Up to 2^48 ns: thousands of them stay within the clock's range.
+std::int64_t of_any_magnitude(RandomStream& random) {
+  return static_cast<std::int64_t>(random.u64() >> (16 + random.below(48)));
+}
+
+TEST(EventQueuePop, FollowsAReferenceForDelaysOfAnyMagnitude) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) hold(seed, 500, 5'000, of_any_magnitude);
+}
+
+TEST(EventQueuePop, FollowsAReferenceThroughManyTies) {
+  hold(5, 1'000, 20'000, [](RandomStream& r) { return static_cast<std::int64_t>(r.below(4)); });
+  hold(6, 1'000, 20'000,
+       [](RandomStream& r) { return static_cast<std::int64_t>(r.below(5) * 1'000'000); });
+}
+
+TEST(EventQueuePop, FollowsAReferenceAtTheEdgesOfSlotsAndWheels) {
+  hold(7, 300, 20'000, [](RandomStream& r) {
+    const std::int64_t edge = std::int64_t{1} << (4 + r.below(40));
+    return edge - 1 + static_cast<std::int64_t>(r.below(3));
+  });
+}
+
+TEST(EventQueuePop, FollowsAReferenceWithAHundredThousandPending) {
+  hold(8, 100'000, 50'000,
+       [](RandomStream& r) { return static_cast<std::int64_t>(r.below(1'000'000)); });
+}
+
+TEST(EventQueuePop, FollowsAReferenceWhenItFillsAndEmptiesByTurns) {
+  Comparison run(9);
+  for (int turn = 0; turn < 200; ++turn) {
+    const std::uint64_t pushes = run.random.below(100);
+    for (std::uint64_t i = 0; i < pushes; ++i) run.push_after(of_any_magnitude(run.random) >> 8);
+    for (std::uint64_t i = run.random.below(100); i > 0 && !run.queue.empty(); --i) {
+      ASSERT_TRUE(run.pop_agrees());
+    }
+  }
+  run.drain();
+}
+
+TEST(EventQueuePop, ServesWhatIsPushedAtTheCurrentInstantAfterItsElders) {
+  EventQueue queue;
+  queue.push({100}, 0, 0, 0);
+  queue.push({100}, 0, 0, 1);
+  Event event;
+  for (std::uint64_t i = 0; i < 50'000; ++i) {
+    ASSERT_TRUE(queue.pop(event));
+    ASSERT_EQ(event.argument, i);
+    queue.push({100}, 0, 0, i + 2);
+  }
+  EXPECT_EQ(queue.now(), Instant{100});
+}
+
+TEST(EventQueuePop, CrossesLongIdleGaps) {
+  Comparison run(10);
+  for (int i = 0; i < 60; ++i) {
+    run.push_after(std::int64_t{1} << i);
+    ASSERT_TRUE(run.pop_agrees());
+    run.push_after(3);
+    ASSERT_TRUE(run.pop_agrees());
+  }
+}
+
+TEST(EventQueuePop, ReachesTheEndOfTime) {
+  EventQueue queue;
+  const std::int64_t end = INT64_MAX;
+  queue.push({end}, 3, 0, 0);
+  queue.push({Instant::infinite_future()}, 2, 0, 0);
+  queue.push({end - 1}, 1, 0, 0);
+  Event event;
+  ASSERT_TRUE(queue.pop(event));
+  EXPECT_EQ(event.target, 2u);
+  ASSERT_TRUE(queue.pop(event));
+  EXPECT_EQ(event.target, 1u);
+  queue.push({end}, 4, 0, 0);
+  ASSERT_TRUE(queue.pop(event));
+  EXPECT_EQ(event.target, 3u);
+  ASSERT_TRUE(queue.pop(event));
+  EXPECT_EQ(event.target, 4u);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(EventQueuePop, LeavesEverythingAloneWhenNothingIsPending) {
+  EventQueue queue;
+  Event event{7, 8, 9, 10, 11};
+  EXPECT_FALSE(queue.pop(event));
+  EXPECT_EQ(event.time_ns, 7);
+  EXPECT_EQ(event.argument, 11u);
+  EXPECT_EQ(queue.now(), Instant{0});
+}
+
+TEST(EventQueuePush, NumbersEventsInTheOrderOfThePushes) {
+  EventQueue queue;
+  queue.push({20}, 0, 0, 0);
+  queue.push({10}, 0, 0, 0);
+  EXPECT_EQ(queue.size(), 2u);
+  Event event;
+  ASSERT_TRUE(queue.pop(event));
+  EXPECT_EQ(event.sequence, 1u);
+  ASSERT_TRUE(queue.pop(event));
+  EXPECT_EQ(event.sequence, 0u);
+}
+
+TEST(EventQueuePushDeathTest, RefusesThePast) {
+  EventQueue queue;
+  queue.push({10}, 0, 0, 0);
+  Event event;
+  ASSERT_TRUE(queue.pop(event));
+  queue.push({10}, 0, 0, 0);
+  EXPECT_DEATH(queue.push({9}, 0, 0, 0), "contract broken");
+}
+
+TEST(EventQueuePush, AllocatesNothingOnceThePendingEventsHadRoom) {
+  EventQueue queue;
+  RandomStream random(11, 0, Purpose::workload);
+  const auto replace = [&](int times) {
+    Event event;
+    for (int i = 0; i < times; ++i) {
+      queue.pop(event);
+      queue.push({event.time_ns + static_cast<std::int64_t>(random.below(100'000))}, 0, 0, 0);
+    }
+  };
+  for (int i = 0; i < 1'000; ++i) queue.push({static_cast<std::int64_t>(i) * 100}, 0, 0, 0);
+  replace(50'000);
+  const std::size_t before = allocations_so_far();
+  replace(50'000);
+  EXPECT_EQ(allocations_so_far(), before);
+}
+
+}  // namespace
+}  // namespace leeway::sim
