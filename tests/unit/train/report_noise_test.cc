@@ -59,11 +59,19 @@ TEST(FormatTable, WarnsBelowTheCriticalRatioAndNotAbove) {
   report.outcomes[0].lossy.noise = noise_of(1.0, 0.4, 0.6);
   const std::string table = format_table(report);
   EXPECT_THAT(table, HasSubstr("warning: at the end gradient / noise was 1.00, below sqrt(3)"));
-  EXPECT_THAT(table, HasSubstr(" 50 %\n"));  // 1/(1 + 1/1^2)
   EXPECT_THAT(table, HasSubstr("2505.19115"));
-  EXPECT_THAT(table, HasSubstr("Most of\nthe noise is of packet loss."));
+  EXPECT_THAT(table, HasSubstr("Most\nis of packet loss."));
   report.outcomes[0].lossy.noise = noise_of(1.0, 0.6, 0.4);
-  EXPECT_THAT(format_table(report), HasSubstr("noise is of quantisation."));
+  EXPECT_THAT(format_table(report), HasSubstr("is of quantisation."));
+}
+
+TEST(FormatTable, SetsTheNoiseBesideThatOfTheBatches) {
+  TrainReport report = one_seed();
+  report.outcomes[0].lossy.noise = noise_of(1.0, 0.4, 0.6);
+  report.outcomes[0].lossy.noise->dispersion = 10.0 * report.ranks;
+  const std::string table = format_table(report);
+  EXPECT_THAT(table, ContainsRegex("noise of the batches\\) +3\\.16 "));
+  EXPECT_THAT(table, HasSubstr("adds 10 % to the\nvariance that the batches have"));
 }
 
 TEST(FormatTable, WarnsOfAGradientThatIsLostInItsNoise) {
@@ -92,6 +100,7 @@ TEST(FormatTable, FitsATerminal) {
   report.outcomes[0].lossy.drift->age_shares.fill(0.123);
   use_automatic(report, {{Codec::fp8_e4m3_block, 32}, {Codec::nvfp4, 168}});
   report.outcomes[0].lossy.noise = noise_of(0.12345, 0.4, 0.6);
+  report.outcomes[0].lossy.noise->dispersion = 0.1;
   std::istringstream table(format_table(report));
   for (std::string line; std::getline(table, line);) EXPECT_LE(line.size(), 80u) << line;
 }

@@ -40,6 +40,14 @@ std::vector<CodecSteps> codecs_of_all_seeds(const TrainReport& report) {
   return all;
 }
 
+// The noise that the caller can do something about here, beside the noise that was there before.
+std::string beside_batches(const NoiseEstimate& noise, int ranks) {
+  const double batches = noise.dispersion / ranks;
+  if (batches <= 0.0) return "";
+  return format(" It adds %.0f %% to the\nvariance that the batches have anyway.",
+                100.0 * noise.variance() / batches);
+}
+
 }  // namespace
 
 std::string noise_rows(const TrainReport& report) {
@@ -48,11 +56,13 @@ std::string noise_rows(const TrainReport& report) {
   const auto part = [&](const char* name, const MeanSquare& mean_square) {
     return row(name, rms_text(lossy, mean_square), rms_text(twin, mean_square));
   };
+  const auto of_batches = [&](const NoiseEstimate& n) { return n.dispersion / report.ranks; };
   return row("gradient / noise, rms", ratio_text(lossy), ratio_text(twin)) +
          part("  gradient", [](const NoiseEstimate& n) { return n.gradient_mean_square; }) +
          part("  noise of quantisation",
               [](const NoiseEstimate& n) { return n.quantisation_variance; }) +
-         part("  noise of packet loss", [](const NoiseEstimate& n) { return n.loss_variance; });
+         part("  noise of packet loss", [](const NoiseEstimate& n) { return n.loss_variance; }) +
+         part("  (noise of the batches)", of_batches);
 }
 
 std::string codec_rows(const TrainReport& report) {
@@ -72,12 +82,12 @@ std::string noise_warning(const TrainReport& report) {
   if (!ratio || *ratio >= aggregate::kCriticalRatio) return "";
   const bool mostly_loss = noise->loss_variance > noise->quantisation_variance;
   return format(
-      "\nwarning: at the end gradient / noise was %.2f, below sqrt(3): a step makes %.0f %%\n"
-      "of the progress that the exact gradient would make (arXiv 2505.19115). Most of\n"
-      "the noise is of %s. More bits: a wider --codec, or automatic. More\n"
-      "reliability: --delivery bounded:LOSS.\n",
-      *ratio, 100.0 * aggregate::step_progress(*ratio),
-      mostly_loss ? "packet loss" : "quantisation");
+             "\nwarning: at the end gradient / noise was %.2f, below sqrt(3), where noise begins\n"
+             "to cost a step of ideal length more than a quarter (arXiv 2505.19115). Most\n"
+             "is of %s. More bits: a wider --codec, or automatic. More\n"
+             "reliability: --delivery bounded:LOSS.",
+             *ratio, mostly_loss ? "packet loss" : "quantisation") +
+         beside_batches(*noise, report.ranks) + "\n";
 }
 
 }  // namespace leeway::tools::train
