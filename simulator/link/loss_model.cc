@@ -1,0 +1,61 @@
+#include "link/loss_model.h"
+
+#include <type_traits>
+
+#include "base/contracts.h"
+#include "link/loss_chain.h"
+
+namespace leeway::sim {
+namespace {
+
+// Links below, models of a link above.
+constexpr int kLinkBits = 48;
+
+// netem's command turns a share into the nearest number of 32 bits.
+std::uint32_t to_netem(double share) {
+  return static_cast<std::uint32_t>(share * static_cast<double>(UINT32_MAX) + 0.5);
+}
+
+}  // namespace
+
+loss_models::Correlated::Correlated(RandomStream random, const RandomLoss& options)
+    : draws_(random, options.correlation), threshold_(to_netem(options.loss)) {}
+
+Result<LossModel> LossModel::make(std::span<const LossOptions> any_of, std::uint64_t seed,
+                                  std::uint64_t link) {
+  LEEWAY_ASSERT(link >> kLinkBits == 0);
+  LossModel model;
+  for (const LossOptions& options : any_of) {
+    if (Status status = check_loss(options); !status.ok()) return status;
+    const std::uint64_t entity = link | std::uint64_t{model.parts_.size()} << kLinkBits;
+    model.parts_.push_back(make_part(options, RandomStream(seed, entity, Purpose::loss)));
+  }
+  return model;
+}
+
+LossModel::Part LossModel::make_part(const LossOptions& options, const RandomStream& random) {
+  const auto make = [&](const auto& model) -> Part {
+    using Model = std::decay_t<decltype(model)>;
+    if constexpr (std::is_same_v<Model, NoLoss>) {
+      return loss_models::None{};
+    } else if constexpr (std::is_same_v<Model, RandomLoss>) {
+      if (model.correlation > 0) return loss_models::Correlated(random, model);
+      return MarkovLoss(random, chain_of(model));
+    } else if constexpr (std::is_same_v<Model, EveryLoss>) {
+      return loss_models::Every(model.n);
+    } else if constexpr (std::is_same_v<Model, ListLoss>) {
+      return loss_models::List(model.numbers);
+    } else if constexpr (std::is_same_v<Model, WindowLoss>) {
+      return loss_models::Window(model.windows);
+    } else if constexpr (std::is_same_v<Model, TraceLoss>) {
+      return loss_models::Trace(model.lost);
+    } else if constexpr (std::is_same_v<Model, SizeLoss>) {
+      return loss_models::Size(model.max_bytes);
+    } else {
+      return MarkovLoss(random, chain_of(model));
+    }
+  };
+  return std::visit(make, options);
+}
+
+}  // namespace leeway::sim

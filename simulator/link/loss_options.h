@@ -1,0 +1,89 @@
+// What a user says about a link's losses. Names and meanings are netem's where netem has the model;
+// probabilities are numbers from 0 to 1 where netem's command takes percent.
+//
+// Packets are numbered from 0 per link, in the order in which they are offered.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "leeway/status.h"
+
+namespace leeway::sim {
+
+struct NoLoss {};
+
+// netem `loss random`. With correlation c > 0 every packet compares x' = (1 - c) u + c x with the
+// loss probability, u uniform. The x are not uniform, so the loss ratio then is not `loss` (for
+// loss = 0.25, c = 0.5 it is 5/72); users of netem meet the same. Prefer the chains below.
+struct RandomLoss {
+  double loss = 0;
+  double correlation = 0;
+};
+
+// netem `loss gemodel`: two states, of which the good one loses with probability 1-k and the bad
+// one with 1-h; after every packet good turns bad with p and bad turns good with r. Starts good.
+struct GilbertElliott {
+  double p = 0;
+  double r = 1;
+  double one_minus_h = 1;
+  double one_minus_k = 0;
+};
+
+// netem `loss state`: 1 received in a gap, 2 received in a burst, 3 lost in a burst, 4 lost alone
+// in a gap (and back to 1 with certainty). Starts in 1 and moves before every packet.
+struct FourState {
+  double p13 = 0;
+  double p31 = 1;
+  double p32 = 0;
+  double p23 = 1;
+  double p14 = 0;
+};
+
+// A Gilbert chain told by its loss ratio and its mean burst in packets, as FaultOptions tells it.
+// A burst shorter than 1 / (1 - loss), the mean of independent losses, means independent.
+struct BurstLoss {
+  double loss = 0;
+  double burst = 1;
+};
+
+// The nth packet of every n.
+struct EveryLoss {
+  std::uint64_t n = 1;
+};
+
+// Packets lost by number, strictly rising.
+struct ListLoss {
+  std::vector<std::uint64_t> numbers;
+};
+
+// The link is down from from_ns on and up again at until_ns. In order, without overlap.
+struct DownTime {
+  std::int64_t from_ns = 0;
+  std::int64_t until_ns = 0;
+};
+struct WindowLoss {
+  std::vector<DownTime> windows;
+};
+
+// Recorded fates, one per packet, true = lost; from the front again after the last.
+struct TraceLoss {
+  std::vector<bool> lost;
+};
+
+// A PMTU black hole: packets of more than max_bytes vanish without a message.
+struct SizeLoss {
+  std::uint32_t max_bytes = 0;
+};
+
+using LossOptions = std::variant<NoLoss, RandomLoss, GilbertElliott, FourState, BurstLoss,
+                                 EveryLoss, ListLoss, WindowLoss, TraceLoss, SizeLoss>;
+
+// A longer mean burst, in packets, is an outage: use WindowLoss.
+inline constexpr double kBurstMax = 1e6;
+
+// Names the parameter that is out of range, its value and its range.
+Status check_loss(const LossOptions& options);
+
+}  // namespace leeway::sim

@@ -1,0 +1,75 @@
+#include "link/markov_loss.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+
+namespace leeway::sim {
+namespace {
+
+using Cumulative = std::array<Probability, LossChain::kStates>;
+
+// What rounding leaves over goes to the last weight above zero.
+Cumulative cumulative(const LossChain::Row& weights, double total) {
+  Cumulative below;
+  double sum = 0;
+  int last = 0;
+  for (int i = 0; i < LossChain::kStates; ++i) {
+    sum += weights[i];
+    if (weights[i] > 0) last = i;
+    if (total > 0) below[i] = Probability::of(std::min(sum / total, 1.0));
+  }
+  std::fill(below.begin() + last, below.end(), Probability::always());
+  return below;
+}
+
+}  // namespace
+
+MarkovLoss::MarkovLoss(RandomStream random, const LossChain& chain) : random_(random) {
+  for (int i = 0; i < LossChain::kStates; ++i) states_.push_back(state_of(chain, i));
+  enter(pick(cumulative(chain.start, 1)));
+}
+
+MarkovLoss::State MarkovLoss::state_of(const LossChain& chain, int state) {
+  const double leave = chain.leave(state);
+  LossChain::Row exits = chain.move[state];
+  exits[state] = 0;
+  return {GeometricDistance(Probability::of(chain.loss[state])),
+          GeometricDistance(Probability::of(leave)), cumulative(exits, leave)};
+}
+
+bool MarkovLoss::step() {
+  if (stay_ == 0) enter(pick(states_[state_].next));
+  if (quiet_ > 0) {
+    --quiet_;
+    return false;
+  }
+  LEEWAY_ASSERT(stay_ > 0 && gap_ == 0);
+  --stay_;
+  gap_ = states_[state_].loss.draw(random_);
+  plan();
+  return true;
+}
+
+void MarkovLoss::enter(int state) {
+  state_ = state;
+  const std::uint64_t more = states_[state].leave.draw(random_);
+  stay_ = std::max(more, more + 1);  // "never left" stays never
+  gap_ = states_[state].loss.draw(random_);
+  plan();
+}
+
+void MarkovLoss::plan() {
+  quiet_ = std::min(stay_, gap_);
+  stay_ -= quiet_;
+  gap_ -= quiet_;
+}
+
+int MarkovLoss::pick(const Cumulative& below) {
+  const std::uint64_t draw = random_.u64() >> 1;
+  int state = 0;
+  while (draw >= below[state].f63() && state + 1 < LossChain::kStates) ++state;
+  return state;
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,52 @@
+// Runs a LossChain by distances: how long the state lasts and how far its next loss is are drawn
+// when they begin, so that a packet which is neither costs one decrement.
+//
+// Both distances are geometric, hence memoryless: what is left of the distance to a loss may be
+// thrown away when the state changes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/geometric.h"
+#include "engine/probability.h"
+#include "engine/random_stream.h"
+#include "link/loss_chain.h"
+
+namespace leeway::sim {
+
+class MarkovLoss {
+ public:
+  MarkovLoss(RandomStream random, const LossChain& chain);
+
+  bool lost(std::int64_t, std::uint32_t) {
+    if (quiet_ == 0) [[unlikely]]
+      return step();
+    --quiet_;
+    return false;
+  }
+
+ private:
+  using Cumulative = std::array<Probability, LossChain::kStates>;
+  struct State {
+    GeometricDistance loss;
+    GeometricDistance leave;
+    Cumulative next;  // P(this state or one before it | a move)
+  };
+  static State state_of(const LossChain& chain, int state);
+
+  bool step();
+  void enter(int state);
+  void plan();
+  int pick(const Cumulative& below);
+
+  RandomStream random_;
+  std::vector<State> states_;
+  int state_ = 0;
+  std::uint64_t quiet_ = 0;  // packets that are certainly received
+  std::uint64_t stay_ = 0;   // packets of this state after those
+  std::uint64_t gap_ = 0;    // packets between those and the next loss, if the state lasts
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,47 @@
+// What a user says about the queue before a link of limited rate.
+#pragma once
+
+#include <cstdint>
+
+#include "leeway/status.h"
+
+namespace leeway::sim {
+
+struct QueueOptions {
+  std::uint64_t bits_per_second = 1'000'000'000;  // 1 to 10 Tb/s
+
+  // Packets that do not fit are dropped (droptail). Packets count until their last bit is out.
+  std::uint64_t max_bytes = 1'000'000;  // 1 to kQueueBytesMax
+  std::uint32_t max_packets = 65'536;   // 1 to kQueuePacketsMax
+
+  // A packet that does not fit is cut to its first trim_bytes and queued in its place in line if
+  // it fits into max_bytes + trim_room_bytes then; packets as short as that already may use the
+  // room too. 0: none is cut. As in NDP and Ultra Ethernet, but without their priority for cut
+  // packets. Not together with CoDel.
+  std::uint32_t trim_bytes = 0;
+  std::uint64_t trim_room_bytes = 0;  // 0 to kQueueBytesMax
+
+  // RED on the length of the queue at this moment, as data-centre switches have it (DCTCP, DCQCN):
+  // a packet that finds less than red_min_bytes goes unharmed, one that finds red_max_bytes or more
+  // is hit, and the probability rises linearly from 0 to red_probability in between. Equal minimum
+  // and maximum are DCTCP's threshold. 0: none is hit. A hit packet is marked if it is ECN-capable,
+  // dropped otherwise.
+  std::uint64_t red_min_bytes = 0;
+  std::uint64_t red_max_bytes = 0;
+  double red_probability = 1;
+
+  // CoDel (RFC 8289) at the head of the queue, for packets of up to codel_packet_bytes. 0: none.
+  // The RFC has a target of 5 ms and an interval of 100 ms. Marks instead of drops where it can.
+  std::int64_t codel_target_ns = 0;
+  std::int64_t codel_interval_ns = 100'000'000;
+  std::uint32_t codel_packet_bytes = 1500;
+};
+
+// Packets waiting at most; bounds the memory of a queue (16 bytes each, as far as used).
+inline constexpr std::uint32_t kQueuePacketsMax = 1u << 20;
+inline constexpr std::uint64_t kQueueBytesMax = std::uint64_t{1} << 40;
+
+// Names the parameter that is out of range, its value and its range.
+Status check_queue(const QueueOptions& options);
+
+}  // namespace leeway::sim

@@ -1,0 +1,34 @@
+// Means over independent runs: packets of one run are correlated, runs are not, so the spread
+// between runs gives the right standard error whatever the model.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace leeway::sim {
+
+class Replicas {
+ public:
+  void add(double value) { values_.push_back(value); }
+
+  double mean() const {
+    double sum = 0;
+    for (const double value : values_) sum += value;
+    return sum / static_cast<double>(values_.size());
+  }
+
+  // Of the mean.
+  double standard_error() const {
+    const double center = mean();
+    double squares = 0;
+    for (const double value : values_) squares += (value - center) * (value - center);
+    const double n = static_cast<double>(values_.size());
+    return std::sqrt(squares / (n - 1) / n);
+  }
+
+ private:
+  std::vector<double> values_;
+};
+
+}  // namespace leeway::sim
