@@ -1,0 +1,40 @@
+// Where in its file each value of a scenario was written, for error messages.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <google/protobuf/text_format.h>
+
+#include "leeway/status.h"
+#include "scenario/field_path.h"
+
+namespace leeway::sim::scenario {
+
+class Places {
+ public:
+  // Of a scenario that was not read from a file: messages name fields only.
+  Places() = default;
+  explicit Places(std::string_view file_name);
+
+  // "two_regions.txtpb:7:3: ", counted from 1. A path that the file does not mention gets the
+  // innermost message around it that it does, or only the file's name.
+  std::string prefix(const FieldPath& path) const;
+  std::string prefix(std::string_view path_text) const;
+
+  // kInvalidArgument: place, path, then `why`: "a.txtpb:7:3: link[0].loss.random.p is 1.5; ...".
+  Status refuse(std::string_view path_text, const std::string& why) const;
+
+  const std::string& file_name() const { return file_name_; }
+  google::protobuf::TextFormat::ParseInfoTree* tree() { return tree_.get(); }
+
+ private:
+  std::string file_name_;
+  std::shared_ptr<google::protobuf::TextFormat::ParseInfoTree> tree_;
+};
+
+// A path whose head is cut so that messages keep room for what is wrong.
+std::string short_file_name(std::string_view path);
+
+}  // namespace leeway::sim::scenario

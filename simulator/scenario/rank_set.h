@@ -1,0 +1,18 @@
+// Selectors: texts that choose ranks. "3", "0-7", "8-" (to the last), "eu" (a group), "*", and
+// lists of these, "0-3,9".
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "leeway/status.h"
+#include "scenario.pb.h"
+
+namespace leeway::sim::scenario {
+
+// The chosen ranks, rising, each once; never empty. Refuses unknown groups (naming the nearest),
+// ranks the scenario does not have, and falling ranges.
+Result<std::vector<std::uint32_t>> ranks_of(const Scenario& scenario, std::string_view selector);
+
+}  // namespace leeway::sim::scenario

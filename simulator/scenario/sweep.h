@@ -1,0 +1,43 @@
+// The grid of a scenario's sweeps: one cell for each combination of their values.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "leeway/status.h"
+#include "scenario.pb.h"
+
+namespace leeway::sim::scenario {
+
+// More cells than this are a mistake; so are more runs, which are cells times seeds.
+inline constexpr std::size_t kCellsMax = 4096;
+inline constexpr std::size_t kRunsMax = 10'000'000;
+
+struct Setting {
+  std::string field;  // as the sweep writes it
+  std::string value;  // as --set takes it
+
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+
+struct Cell {
+  std::size_t index = 0;          // in the grid, the last sweep of the file changing fastest
+  std::vector<Setting> settings;  // one for each sweep, in file order
+  Scenario scenario;              // without sweeps; runs once per seed
+};
+
+// The values of a sweep over `field` as texts. Those of a range are made by additions and
+// multiplications only and rounded to nine digits (whole numbers for fields that are whole), so
+// that they are the same on every machine. An error says what is wrong with the sweep.
+Result<std::vector<std::string>> values_of(const Sweep& sweep,
+                                           const google::protobuf::FieldDescriptor& field);
+
+// A scenario without sweeps is one cell. Every cell's scenario is valid: the error names the cell's
+// settings. The paths of files in swept values are not resolved; see resolve_files().
+Result<std::vector<Cell>> cells(const Scenario& scenario);
+
+// "link[0].rate_mbps=100 ranks=8"
+std::string to_string(const std::vector<Setting>& settings);
+
+}  // namespace leeway::sim::scenario

@@ -1,0 +1,167 @@
+#include "scenario/validate.h"
+
+#include <string>
+
+#include "base/limits.h"
+#include "scenario/field_limits.h"
+#include "scenario/rank_set.h"
+
+namespace leeway::sim::scenario {
+namespace {
+
+std::string entry(const char* list, int index) {
+  return std::string(list) + "[" + std::to_string(index) + "]";
+}
+
+Status check_selector(const Scenario& scenario, const std::string& path, const std::string& text,
+                      const Places& places) {
+  const auto ranks = ranks_of(scenario, text);
+  if (ranks.ok()) return {};
+  return places.refuse(path, "is wrong: " + std::string(ranks.status().text()));
+}
+
+bool is_name(const std::string& text) {
+  if (text.empty() || text.size() > 40 || (text[0] >= '0' && text[0] <= '9')) return false;
+  return text.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+         std::string::npos;
+}
+
+Status check_groups(const Scenario& scenario, const Places& places) {
+  for (int i = 0; i < scenario.group_size(); ++i) {
+    const std::string& name = scenario.group(i).name();
+    const std::string path = entry("group", i) + ".name";
+    if (!is_name(name)) {
+      return places.refuse(path, "is \"" + name.substr(0, 40) +
+                                     "\"; allowed are a letter, then letters, digits and _");
+    }
+    for (int j = 0; j < i; ++j) {
+      if (scenario.group(j).name() == name) {
+        return places.refuse(path, "is \"" + name + "\", as is " + entry("group", j));
+      }
+    }
+    const Status s = check_selector(scenario, entry("group", i) + ".ranks", name, places);
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
+// Link and Partition choose directions with the same four fields.
+template <typename Rule>
+Status check_direction(const Scenario& scenario, const Rule& rule, const std::string& path,
+                       const Places& places) {
+  if (rule.has_between() != rule.has_and_()) {
+    return places.refuse(path + (rule.has_between() ? ".and" : ".between"),
+                         "is missing; between and and come together");
+  }
+  if (rule.has_between() && (rule.has_from() || rule.has_to())) {
+    return places.refuse(path + (rule.has_from() ? ".from" : ".to"),
+                         "cannot be combined with between");
+  }
+  const char* const first = rule.has_between() ? ".between" : ".from";
+  const char* const second = rule.has_between() ? ".and" : ".to";
+  const std::string& first_text = rule.has_between() ? rule.between() : rule.from();
+  const std::string& second_text = rule.has_between() ? rule.and_() : rule.to();
+  const Status s = check_selector(scenario, path + first, first_text, places);
+  return s.ok() ? check_selector(scenario, path + second, second_text, places) : s;
+}
+
+Status check_directions(const Scenario& scenario, const Places& places) {
+  for (int i = 0; i < scenario.link_size(); ++i) {
+    const Status s = check_direction(scenario, scenario.link(i), entry("link", i), places);
+    if (!s.ok()) return s;
+  }
+  for (int i = 0; i < scenario.partition_size(); ++i) {
+    const Status s =
+        check_direction(scenario, scenario.partition(i), entry("partition", i), places);
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
+Status check_rank(const Scenario& scenario, const std::string& path, std::uint32_t rank,
+                  const Places& places) {
+  if (rank < scenario.ranks()) return {};
+  return places.refuse(path, "is " + std::to_string(rank) + "; allowed is 0 to " +
+                                 std::to_string(scenario.ranks() - 1));
+}
+
+Status check_cross_traffic(const Scenario& scenario, const Places& places) {
+  for (int i = 0; i < scenario.cross_traffic_size(); ++i) {
+    const CrossTraffic& traffic = scenario.cross_traffic(i);
+    const std::string path = entry("cross_traffic", i);
+    if (const Status s = check_rank(scenario, path + ".from", traffic.from(), places); !s.ok()) {
+      return s;
+    }
+    if (const Status s = check_rank(scenario, path + ".to", traffic.to(), places); !s.ok())
+      return s;
+    if (traffic.from() == traffic.to()) return places.refuse(path + ".to", "is from as well");
+    if (traffic.kind_case() == CrossTraffic::KIND_NOT_SET) {
+      return places.refuse(path, "has no kind; give cubic or on_off");
+    }
+  }
+  return {};
+}
+
+Status check_compute(const Scenario& scenario, const Places& places) {
+  for (int i = 0; i < scenario.compute_size(); ++i) {
+    const Compute& compute = scenario.compute(i);
+    const std::string path = entry("compute", i);
+    const Status s = check_selector(scenario, path + ".ranks", compute.ranks(), places);
+    if (!s.ok()) return s;
+    if (compute.kind_case() == Compute::KIND_NOT_SET) {
+      return places.refuse(path,
+                           "has no kind; give constant_ms, lognormal, heavy_tail, periodic, "
+                           "drop_compute or trace");
+    }
+  }
+  return {};
+}
+
+template <typename Fault>
+Status check_fault_ranks(const Scenario& scenario, const char* list, const Fault& faults,
+                         const Places& places) {
+  for (int i = 0; i < faults.size(); ++i) {
+    const Status s = check_rank(scenario, entry(list, i) + ".rank", faults[i].rank(), places);
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
+Status check_faults(const Scenario& scenario, const Places& places) {
+  if (const Status s = check_fault_ranks(scenario, "slow", scenario.slow(), places); !s.ok()) {
+    return s;
+  }
+  for (int i = 0; i < scenario.slow_size(); ++i) {
+    const Slow& slow = scenario.slow(i);
+    if (!slow.has_to_round() || slow.to_round() >= slow.from_round()) continue;
+    return places.refuse(entry("slow", i) + ".to_round",
+                         "is " + std::to_string(slow.to_round()) + "; allowed is from_round, " +
+                             std::to_string(slow.from_round()) + ", and above");
+  }
+  const Status s = check_fault_ranks(scenario, "pause", scenario.pause(), places);
+  return s.ok() ? check_fault_ranks(scenario, "crash", scenario.crash(), places) : s;
+}
+
+Status check_group_size(const Scenario& scenario, const Places& places) {
+  if (scenario.endpoint() != Scenario::core || scenario.ranks() <= limits::kPeersMax) return {};
+  return places.refuse(
+      "ranks", "is " + std::to_string(scenario.ranks()) + "; allowed with endpoint core is 1 to " +
+                   std::to_string(limits::kPeersMax) + "; endpoint abstract takes more");
+}
+
+}  // namespace
+
+Status validate(const Scenario& scenario, const Places& places) {
+  if (const Status s = check_limits(scenario, places); !s.ok()) return s;
+  constexpr Status (*kRules[])(const Scenario&, const Places&) = {
+      check_group_size, check_groups,        check_operation, check_links,  check_directions,
+      check_compute,    check_cross_traffic, check_faults,    check_sweeps,
+  };
+  for (const auto rule : kRules) {
+    if (const Status s = rule(scenario, places); !s.ok()) return s;
+  }
+  return {};
+}
+
+}  // namespace leeway::sim::scenario

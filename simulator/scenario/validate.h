@@ -1,0 +1,22 @@
+// What a scenario must fulfil beyond being well-formed text.
+//
+// Limits of single fields are stated in proto/scenario.proto (field_limits.h); the rules here are
+// about several fields together. Each rule refuses with the path of the field to change, its value,
+// what is allowed and, given the places, where it stands in the file.
+#pragma once
+
+#include "leeway/status.h"
+#include "scenario.pb.h"
+#include "scenario/places.h"
+
+namespace leeway::sim::scenario {
+
+// Everything, limits included. The order is fixed, so that the first error is always the same one.
+Status validate(const Scenario& scenario, const Places& places = {});
+
+// The parts of it. All but the limits may be assumed by none of them, and the limits by all.
+Status check_operation(const Scenario& scenario, const Places& places);
+Status check_links(const Scenario& scenario, const Places& places);
+Status check_sweeps(const Scenario& scenario, const Places& places);
+
+}  // namespace leeway::sim::scenario

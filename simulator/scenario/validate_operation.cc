@@ -1,0 +1,84 @@
+// Rules of what the ranks do: operation, workload and checkers.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "leeway/codec.h"
+#include "leeway/options.h"
+#include "scenario/validate.h"
+
+namespace leeway::sim::scenario {
+namespace {
+
+Status check_codec(const std::string& path, const std::string& text, const Places& places) {
+  const Result<CodecOptions> codec = parse_codec(text);
+  if (codec.ok()) return {};
+  return places.refuse(path,
+                       "is \"" + text.substr(0, 40) + "\": " + std::string(codec.status().text()));
+}
+
+Status check_codecs(const Operation& operation, const Places& places) {
+  Status checked = check_codec("operation.codec", operation.codec(), places);
+  if (checked.ok() && operation.has_spread_codec()) {
+    checked = check_codec("operation.spread_codec", operation.spread_codec(), places);
+  }
+  if (!checked.ok()) return checked;
+  return check_codec("operation.replica.codec", operation.replica().codec(), places);
+}
+
+Status check_delivery(const Delivery& delivery, const Places& places) {
+  if (!delivery.has_loss_max() || delivery.kind() == Delivery::bounded) return {};
+  return places.refuse("operation.delivery.loss_max", "belongs to kind bounded only");
+}
+
+Status check_workload(const Workload& workload, const Places& places) {
+  const Workload::Gpt& gpt = workload.gpt();
+  if (workload.has_gpt() && gpt.width() % gpt.heads() != 0) {
+    return places.refuse("workload.gpt.width", "is " + std::to_string(gpt.width()) +
+                                                   "; allowed are multiples of heads, which is " +
+                                                   std::to_string(gpt.heads()));
+  }
+  if (workload.kind_case() != Workload::KIND_NOT_SET) return {};
+  return places.refuse("workload", "is empty; say which, such as quadratic {}");
+}
+
+constexpr std::array<std::string_view, 14> kInvariants = {
+    "i1", "i2", "i3", "i4", "i5", "i6", "i7", "i8", "i9", "i10", "i11", "i12", "i13", "i14"};
+
+Status check_checkers(const Checkers& checkers, const Places& places) {
+  for (int i = 0; i < checkers.skip_size(); ++i) {
+    const std::string& name = checkers.skip(i);
+    if (std::find(kInvariants.begin(), kInvariants.end(), name) != kInvariants.end()) continue;
+    return places.refuse("checkers.skip[" + std::to_string(i) + "]",
+                         "is \"" + name.substr(0, 40) + "\"; allowed are i1 to i14");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_operation(const Scenario& scenario, const Places& places) {
+  const Operation& operation = scenario.operation();
+  if (operation.bytes() % 4 != 0) {
+    return places.refuse("operation.bytes", "is " + std::to_string(operation.bytes()) +
+                                                "; allowed are multiples of 4");
+  }
+  if (operation.has_control_variate() && operation.estimator() != Operation::augmented) {
+    return places.refuse("operation.control_variate", "belongs to estimator augmented only");
+  }
+  if (const Status s = check_codecs(operation, places); !s.ok()) return s;
+  if (const Status s = check_delivery(operation.delivery(), places); !s.ok()) return s;
+  if (operation.has_inject()) {
+    const Result<FaultOptions> faults = parse_faults(operation.inject());
+    if (!faults.ok()) {
+      return places.refuse("operation.inject", "is wrong: " + std::string(faults.status().text()));
+    }
+  }
+  if (scenario.has_workload()) {
+    if (const Status s = check_workload(scenario.workload(), places); !s.ok()) return s;
+  }
+  return check_checkers(scenario.checkers(), places);
+}
+
+}  // namespace leeway::sim::scenario

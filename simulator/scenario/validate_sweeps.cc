@@ -1,0 +1,81 @@
+// Rules of sweeps: they name fields that exist, with values these fields can have.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "scenario/set_field.h"
+#include "scenario/sweep.h"
+#include "scenario/validate.h"
+
+namespace leeway::sim::scenario {
+namespace {
+
+// About the grid and its report, not about one run.
+constexpr std::array<std::string_view, 5> kNotSwept = {"name", "description", "seed", "sweep",
+                                                       "report"};
+
+std::string path_of(int index) {
+  return "sweep[" + std::to_string(index) + "]";
+}
+
+Status check_target(const Scenario& scenario, int index, const FieldPath& path,
+                    const Places& places) {
+  const std::string& head = path.front().field->name();
+  if (std::find(kNotSwept.begin(), kNotSwept.end(), head) != kNotSwept.end()) {
+    return places.refuse(path_of(index) + ".field", "is " + head + ", which cannot be swept");
+  }
+  for (int i = 0; i < index; ++i) {
+    const Result<FieldPath> earlier =
+        parse_path(*Scenario::descriptor(), scenario.sweep(i).field());
+    if (!earlier.ok() || *earlier != path) continue;
+    return places.refuse(path_of(index) + ".field", "is swept by " + path_of(i) + " already");
+  }
+  return {};
+}
+
+// Each value alone: whether combinations are valid is a question to cells().
+Status check_values(const Scenario& scenario, int index, const FieldPath& path,
+                    const Places& places, std::size_t& count) {
+  const Result<std::vector<std::string>> values =
+      values_of(scenario.sweep(index), *path.back().field);
+  if (!values.ok()) return places.refuse(path_of(index), std::string(values.status().text()));
+  count = values->size();
+  Scenario copy = scenario;
+  for (const std::string& value : *values) {
+    const Status set = set_field(copy, path, value);
+    if (!set.ok()) return places.refuse(path_of(index), "cannot be: " + std::string(set.text()));
+  }
+  return {};
+}
+
+Status check_sweep(const Scenario& scenario, int index, const Places& places, std::size_t& count) {
+  const Result<FieldPath> path = parse_path(*Scenario::descriptor(), scenario.sweep(index).field());
+  if (!path.ok()) {
+    return places.refuse(path_of(index) + ".field", "is " + std::string(path.status().text()));
+  }
+  const Status target = check_target(scenario, index, *path, places);
+  return target.ok() ? check_values(scenario, index, *path, places, count) : target;
+}
+
+}  // namespace
+
+Status check_sweeps(const Scenario& scenario, const Places& places) {
+  std::size_t cell_count = 1;
+  for (int i = 0; i < scenario.sweep_size(); ++i) {
+    std::size_t count = 1;
+    const Status checked = check_sweep(scenario, i, places, count);
+    if (!checked.ok()) return checked;
+    cell_count *= count;
+    if (cell_count > kCellsMax) {
+      return places.refuse(path_of(i), "makes " + std::to_string(cell_count) + " cells; at most " +
+                                           std::to_string(kCellsMax));
+    }
+  }
+  const std::size_t runs = cell_count * scenario.seed().count();
+  if (runs <= kRunsMax) return {};
+  return places.refuse(
+      "seed.count", "makes " + std::to_string(runs) + " runs; at most " + std::to_string(kRunsMax));
+}
+
+}  // namespace leeway::sim::scenario

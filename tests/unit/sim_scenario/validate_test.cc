@@ -1,0 +1,151 @@
+#include "scenario/validate.h"
+
+#include "unit/sim_scenario/scenario_text.h"
+
+namespace leeway::sim::scenario {
+namespace {
+
+TEST(Validate, RanksOfFaultsMustExist) {
+  EXPECT_EQ(error_of("ranks: 4\nslow { rank: 4 factor: 2 }"),
+            "a.txtpb:2:8: slow[0].rank is 4; allowed is 0 to 3");
+  EXPECT_EQ(error_of("pause { rank: 9 for_ms: 2 }"),
+            "a.txtpb:1:9: pause[0].rank is 9; allowed is 0 to 3");
+  EXPECT_EQ(error_of("crash { rank: 1 } crash { rank: 4 }"),
+            "a.txtpb:1:27: crash[1].rank is 4; allowed is 0 to 3");
+  EXPECT_EQ(error_of("cross_traffic { from: 0 to: 4 cubic {} }"),
+            "a.txtpb:1:25: cross_traffic[0].to is 4; allowed is 0 to 3");
+}
+
+TEST(Validate, SelectorsMustChooseRanks) {
+  EXPECT_EQ(error_of("link { from: \"0-4\" }"),
+            "a.txtpb:1:8: link[0].from is wrong: \"0-4\" leaves the ranks there are, 0 to 3");
+  EXPECT_EQ(error_of("group { name: \"east\" ranks: \"0\" }\nlink { to: \"eats\" }"),
+            "a.txtpb:2:8: link[0].to is wrong: \"eats\" is no group; did you mean \"east\"?");
+  EXPECT_EQ(error_of("partition { between: \"0\" and: \"x\" }"),
+            "a.txtpb:1:26: partition[0].and is wrong: \"x\" is no group; none are defined");
+  EXPECT_EQ(error_of("compute { ranks: \"7\" constant_ms: 1 }"),
+            "a.txtpb:1:11: compute[0].ranks is wrong: \"7\" leaves the ranks there are, 0 to 3");
+}
+
+TEST(Validate, BetweenComesWithAndAndWithoutFrom) {
+  EXPECT_EQ(error_of("link { between: \"0\" }"),
+            "a.txtpb:1:1: link[0].and is missing; between and and come together");
+  EXPECT_EQ(error_of("partition { and: \"0\" }"),
+            "a.txtpb:1:1: partition[0].between is missing; between and and come together");
+  EXPECT_EQ(error_of("link { between: \"0\" and: \"1\" to: \"2\" }"),
+            "a.txtpb:1:30: link[0].to cannot be combined with between");
+}
+
+TEST(Validate, GroupsHaveNamesOfTheirOwn) {
+  EXPECT_EQ(
+      error_of("group { name: \"7\" ranks: \"0\" }"),
+      "a.txtpb:1:9: group[0].name is \"7\"; allowed are a letter, then letters, digits and _");
+  EXPECT_EQ(error_of("group { name: \"a\" ranks: \"0\" } group { name: \"a\" ranks: \"1\" }"),
+            "a.txtpb:1:40: group[1].name is \"a\", as is group[0]");
+  EXPECT_EQ(error_of("group { name: \"a\" ranks: \"a\" }"),
+            "a.txtpb:1:19: group[0].ranks is wrong: \"a\" is no rank and no range");
+}
+
+TEST(Validate, TheCoreHasALimitOfItsOwn) {
+  EXPECT_EQ(error_of("ranks: 1025"),
+            "a.txtpb:1:1: ranks is 1025; allowed with endpoint core is 1 to 1024; endpoint "
+            "abstract takes more");
+  EXPECT_EQ(parsed("ranks: 1024").ranks(), 1024u);
+  EXPECT_EQ(parsed("ranks: 16384 endpoint: abstract").ranks(), 16384u);
+}
+
+TEST(Validate, OperationsHaveTextsTheLibraryReads) {
+  EXPECT_EQ(error_of("operation { bytes: 6 }"),
+            "a.txtpb:1:13: operation.bytes is 6; allowed are multiples of 4");
+  EXPECT_EQ(error_of("operation { codec: \"nvfp5\" }").substr(0, 49),
+            "a.txtpb:1:13: operation.codec is \"nvfp5\": unknown");
+  EXPECT_EQ(error_of("operation { replica { codec: \"luq:draws=9\" } }").substr(0, 53),
+            "a.txtpb:1:23: operation.replica.codec is \"luq:draws=9");
+  EXPECT_EQ(error_of("operation { inject: \"loss=2\" }").substr(0, 41),
+            "a.txtpb:1:13: operation.inject is wrong: ");
+}
+
+TEST(Validate, SettingsThatWouldDoNothingAreRefused) {
+  EXPECT_EQ(error_of("operation { delivery { loss_max: 0.1 } }"),
+            "a.txtpb:1:24: operation.delivery.loss_max belongs to kind bounded only");
+  EXPECT_EQ(error_of("operation { control_variate: previous }"),
+            "a.txtpb:1:13: operation.control_variate belongs to estimator augmented only");
+  EXPECT_EQ(error_of("workload {}"),
+            "a.txtpb:1:1: workload is empty; say which, such as quadratic {}");
+  EXPECT_EQ(error_of("topology {}"), "a.txtpb:1:1: topology is empty; say which, such as star {}");
+  EXPECT_EQ(error_of("checkers { skip: \"i15\" }"),
+            "a.txtpb:1:12: checkers.skip[0] is \"i15\"; allowed are i1 to i14");
+  EXPECT_EQ(error_of("link { tier: uplink }"),
+            "a.txtpb:1:8: link[0].tier is uplink; this topology has no switches, only path");
+  EXPECT_EQ(error_of("topology { star {} } link { tier: fabric }"),
+            "a.txtpb:1:29: link[0].tier is fabric; a star has one switch, so uplink and downlink "
+            "only");
+}
+
+TEST(Validate, LinkSettingsFitEachOther) {
+  EXPECT_EQ(error_of("link { queue { bytes: 1000 ecn_at: 1001 } }"),
+            "a.txtpb:1:28: link[0].queue.ecn_at is 1001; allowed is 1 to the queue's bytes, 1000");
+  EXPECT_EQ(error_of("link { delay_ms { uniform { from: 3 to: 2 } } }"),
+            "a.txtpb:1:37: link[0].delay_ms.uniform.to is 2; allowed is from, 3, and above");
+  EXPECT_EQ(error_of("link { delay_ms {} }").substr(0, 42),
+            "a.txtpb:1:8: link[0].delay_ms has no kind;");
+  EXPECT_EQ(error_of("link { queue { ecn_at: 9 red { min_bytes: 1 max_bytes: 2 } } }"),
+            "a.txtpb:1:26: link[0].queue.red cannot be combined with ecn_at");
+  EXPECT_EQ(error_of("link { queue { red { min_bytes: 3 max_bytes: 2 } } }"),
+            "a.txtpb:1:35: link[0].queue.red.max_bytes is 2; allowed is min_bytes, 3, and above");
+}
+
+TEST(Validate, LossModelsArePossible) {
+  EXPECT_EQ(error_of("link { loss { four_state { p13: 0.75 p14: 0.5 } } }"),
+            "a.txtpb:1:38: link[0].loss.four_state.p14 is 0.5; allowed is 0 to 0.25, what the "
+            "state's other exit leaves");
+  EXPECT_EQ(error_of("link { loss { four_state { p13: 0.1 p31: 0.75 p32: 0.5 } } }"),
+            "a.txtpb:1:47: link[0].loss.four_state.p32 is 0.5; allowed is 0 to 0.25, what the "
+            "state's other exit leaves");
+  EXPECT_EQ(error_of("link { loss { list { index: [1, 4, 4] } } }"),
+            "a.txtpb:1:22: link[0].loss.list.index[2] is 4; the numbers of a list rise");
+  EXPECT_EQ(error_of("link { loss { window { to_ms: 9 } window { from_ms: 5 to_ms: 10 } } }"),
+            "a.txtpb:1:44: link[0].loss.window[1].from_ms is 5; allowed is the end of the window "
+            "before, 9, and above");
+  EXPECT_EQ(error_of("link { loss { window { from_ms: 5 to_ms: 5 } } }"),
+            "a.txtpb:1:35: link[0].loss.window[0].to_ms is 5; allowed is above from_ms, 5");
+}
+
+TEST(Validate, TopologiesFitTheRanks) {
+  EXPECT_EQ(error_of("topology { pair {} }"),
+            "a.txtpb:1:12: topology.pair has 2 ranks, the scenario 4");
+  EXPECT_EQ(error_of("topology { fat_tree { k: 3 } }"),
+            "a.txtpb:1:23: topology.fat_tree.k is 3; allowed are even numbers");
+  EXPECT_EQ(error_of("ranks: 17 topology { fat_tree { k: 4 } }"),
+            "a.txtpb:1:33: topology.fat_tree.k is 4, which is 16 hosts for 17 ranks");
+  EXPECT_EQ(parsed("ranks: 16 topology { fat_tree { k: 4 } }").ranks(), 16u);
+}
+
+std::string regions(const std::string& us, const std::string& rtts) {
+  return "group { name: \"eu\" ranks: \"0-1\" } group { name: \"us\" ranks: \"" + us +
+         "\" }\ntopology { regions { names: [\"eu\", \"us\"] rtt_ms: [" + rtts + "] } }";
+}
+
+TEST(Validate, RegionsHoldEveryRankOnce) {
+  EXPECT_EQ(error_of(regions("2-3", "0, 90, 90, 0")), "accepted");
+  EXPECT_EQ(error_of(regions("3", "0, 90, 90, 0")),
+            "a.txtpb:2:22: topology.regions.names put rank 2 into 0 regions; allowed is one");
+  EXPECT_EQ(error_of(regions("1-3", "0, 90, 90, 0")),
+            "a.txtpb:2:22: topology.regions.names put rank 1 into 2 regions; allowed is one");
+}
+
+TEST(Validate, RoundTripTimesAreASymmetricMatrix) {
+  EXPECT_EQ(error_of(regions("2-3", "0, 90, 0")),
+            "a.txtpb:2:42: topology.regions.rtt_ms has 3 numbers; 2 regions need 4");
+  EXPECT_EQ(error_of(regions("2-3", "0, 90, 80, 0")),
+            "a.txtpb:2:42: topology.regions.rtt_ms is not symmetric: from eu to us 90, back 80");
+}
+
+TEST(Validate, NamesFieldsOnlyWithoutAFile) {
+  Scenario scenario;
+  scenario.set_ranks(0);
+  EXPECT_EQ(validate(scenario).text(), "ranks is 0; allowed is 1 to 16384");
+}
+
+}  // namespace
+}  // namespace leeway::sim::scenario
