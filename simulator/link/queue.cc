@@ -1,58 +1,35 @@
 #include "link/queue.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <utility>
 
 #include "base/contracts.h"
-#include "link/parameter_check.h"
 
 namespace leeway::sim {
 namespace {
 
-Status check_room(const QueueOptions& options) {
-  return both(both(check_count("queue.max_bytes", options.max_bytes, 1, kQueueBytesMax),
-                   check_count("queue.max_packets", options.max_packets, 1, kQueuePacketsMax)),
-              check_count("queue.trim_room_bytes", options.trim_room_bytes, 0, kQueueBytesMax));
+std::variant<Serializer, TraceLine> make_line(const QueueOptions& options) {
+  if (options.deliveries_ns.empty()) return Serializer(options.bits_per_second);
+  return TraceLine(options.deliveries_ns, options.delivery_bytes);
 }
 
-Status check_red(const QueueOptions& options) {
-  if (options.red_min_bytes <= options.red_max_bytes) {
-    return check_probability("queue.red_probability", options.red_probability);
+// A recorded line's is the mean over the record.
+std::int64_t packet_time(const QueueOptions& options) {
+  if (options.deliveries_ns.empty()) {
+    return Serializer(options.bits_per_second).send(0, options.codel_packet_bytes);
   }
-  return Status::error(StatusCode::kInvalidArgument,
-                       "queue.red_min_bytes=%" PRIu64 ": expected at most red_max_bytes, %" PRIu64,
-                       options.red_min_bytes, options.red_max_bytes);
-}
-
-Status check_codel(const QueueOptions& options) {
-  if (options.codel_target_ns > 0 && options.trim_bytes > 0) {
-    return Status::error(StatusCode::kInvalidArgument,
-                         "queue.trim_bytes=%" PRIu32 ": expected 0 with CoDel", options.trim_bytes);
-  }
-  return both(both(check_range("queue.codel_interval_ns", options.codel_interval_ns, 1,
-                               Codel::kIntervalMaxNs),
-                   check_range("queue.codel_target_ns", options.codel_target_ns, 0,
-                               options.codel_interval_ns)),
-              check_range("queue.codel_packet_bytes", options.codel_packet_bytes, 1,
-                          Serializer::kBytesMax));
+  const auto bytes = static_cast<double>(options.delivery_bytes) *
+                     static_cast<double>(options.deliveries_ns.size());
+  return static_cast<std::int64_t>(static_cast<double>(options.deliveries_ns.back()) *
+                                   options.codel_packet_bytes / bytes);
 }
 
 std::optional<Codel> make_codel(const QueueOptions& options) {
   if (options.codel_target_ns == 0) return {};
-  const std::int64_t packet_time =
-      Serializer(options.bits_per_second).send(0, options.codel_packet_bytes);
-  return Codel(options.codel_target_ns, options.codel_interval_ns, packet_time);
+  return Codel(options.codel_target_ns, options.codel_interval_ns, packet_time(options));
 }
 
 }  // namespace
-
-Status check_queue(const QueueOptions& options) {
-  return both(
-      both(check_count("queue.bits_per_second", options.bits_per_second, 1, Serializer::kRateMax),
-           check_room(options)),
-      both(check_red(options), check_codel(options)));
-}
 
 void WaitingPackets::push(std::int64_t until_ns, std::uint32_t bytes) {
   if (packets() == ring_.size()) grow();
@@ -75,10 +52,9 @@ Result<Queue> Queue::make(const QueueOptions& options, std::uint64_t seed, std::
 }
 
 Queue::Queue(const QueueOptions& options, const RandomStream& random)
-    : options_(options),
-      line_(options.bits_per_second),
-      codel_(make_codel(options)),
-      random_(random) {}
+    : options_(options), line_(make_line(options)), codel_(make_codel(options)), random_(random) {
+  options_.deliveries_ns = {};  // the line has them
+}
 
 Passage Queue::enqueue(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable) {
   LEEWAY_ASSERT(bytes > 0 && bytes <= Serializer::kBytesMax);
@@ -107,6 +83,10 @@ std::size_t Queue::waiting_packets(std::int64_t now_ns) {
   return waiting_.packets();
 }
 
+std::int64_t Queue::start_of(std::int64_t now_ns) {
+  return std::visit([&](auto& line) { return line.start(now_ns); }, line_);
+}
+
 bool Queue::fits(std::uint32_t bytes, std::uint64_t limit) const {
   return waiting_.packets() < options_.max_packets && waiting_.bytes() <= limit &&
          bytes <= limit - waiting_.bytes();
@@ -133,7 +113,7 @@ Passage Queue::trim(std::int64_t now_ns, std::uint32_t bytes) {
 // CoDel judges a packet when the line takes it, which is known already.
 Passage Queue::admit(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable, bool mark) {
   if (codel_) {
-    const std::int64_t start = line_.start(now_ns);
+    const std::int64_t start = start_of(now_ns);
     const bool hit = codel_->hit(start, start - now_ns, ecn_capable);
     if (hit && !ecn_capable) {
       waiting_.push(start, bytes);
@@ -145,7 +125,8 @@ Passage Queue::admit(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable,
 }
 
 Passage Queue::send(std::int64_t now_ns, std::uint32_t bytes, QueueFate fate) {
-  const std::int64_t departure = line_.send(now_ns, bytes);
+  const std::int64_t departure =
+      std::visit([&](auto& line) { return line.send(now_ns, bytes); }, line_);
   waiting_.push(departure, bytes);
   return {fate, departure, bytes};
 }

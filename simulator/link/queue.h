@@ -1,6 +1,6 @@
-// A queue before a line of fixed rate, as arithmetic: a packet's fate and the time its last bit is
-// out are known when it comes, because nothing that comes later can change them in a first-in
-// first-out queue. No event is needed, and a packet costs a division.
+// A queue before a line of fixed or recorded capacity, as arithmetic: a packet's fate and the time
+// its last bit is out are known when it comes, because nothing that comes later can change them in
+// a first-in first-out queue. No event is needed, and a packet costs a division.
 //
 // Promises: departures in the order of arrival, exact to the nanosecond (serializer.h); offered =
 // delivered + dropped in packets at any time.
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "engine/probability.h"
@@ -17,6 +18,7 @@
 #include "link/codel.h"
 #include "link/queue_options.h"
 #include "link/serializer.h"
+#include "link/trace_line.h"
 
 namespace leeway::sim {
 
@@ -93,6 +95,7 @@ class Queue {
  private:
   Queue(const QueueOptions& options, const RandomStream& random);
 
+  std::int64_t start_of(std::int64_t now_ns);
   bool fits(std::uint32_t bytes, std::uint64_t limit) const;
   bool hit_by_red();
   Passage trim(std::int64_t now_ns, std::uint32_t bytes);
@@ -101,7 +104,7 @@ class Queue {
   void count(const Passage& passage);
 
   QueueOptions options_;
-  Serializer line_;
+  std::variant<Serializer, TraceLine> line_;
   std::optional<Codel> codel_;
   WaitingPackets waiting_;
   RandomStream random_;

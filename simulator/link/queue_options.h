@@ -1,7 +1,9 @@
 // What a user says about the queue before a link of limited rate.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "leeway/status.h"
 
@@ -10,8 +12,13 @@ namespace leeway::sim {
 struct QueueOptions {
   std::uint64_t bits_per_second = 1'000'000'000;  // 1 to 10 Tb/s
 
+  // In place of the rate, if not empty: times of delivery_bytes each, repeated (trace_line.h). Of
+  // 1 to kDeliveriesMax, from 0 on, not falling, the last above 0. mahimahi has 1504 bytes.
+  std::vector<std::int64_t> deliveries_ns;
+  std::uint32_t delivery_bytes = 1504;  // 1 or more
+
   // Packets that do not fit are dropped (droptail). Packets count until their last bit is out.
-  std::uint64_t max_bytes = 1'000'000;  // 1 to kQueueBytesMax
+  std::uint64_t max_bytes = 1'000'000;  // 1 to kQueueBytesMax; at most a day's worth
   std::uint32_t max_packets = 65'536;   // 1 to kQueuePacketsMax
 
   // A packet that does not fit is cut to its first trim_bytes and queued in its place in line if
@@ -39,6 +46,7 @@ struct QueueOptions {
 
 // Packets waiting at most; bounds the memory of a queue (16 bytes each, as far as used).
 inline constexpr std::uint32_t kQueuePacketsMax = 1u << 20;
+inline constexpr std::size_t kDeliveriesMax = std::size_t{1} << 24;
 inline constexpr std::uint64_t kQueueBytesMax = std::uint64_t{1} << 40;
 
 // Names the parameter that is out of range, its value and its range.

@@ -108,6 +108,35 @@ TEST(Queue, TrimsWhatDoesNotFit) {
   EXPECT_EQ(small.departure_ns, 230);
 }
 
+TEST(Queue, SendsWhenARecordedLineCan) {
+  Queue line =
+      Queue::make({.deliveries_ns = {100, 200}, .delivery_bytes = 50, .max_bytes = 120}, 1, 0)
+          .value();
+  EXPECT_EQ(line.enqueue(0, 50).departure_ns, 100);
+  EXPECT_EQ(line.enqueue(0, 60).departure_ns, 300);
+  EXPECT_EQ(line.waiting_bytes(99), 110u);
+  EXPECT_EQ(line.enqueue(99, 20).fate, QueueFate::full);
+  EXPECT_EQ(line.enqueue(100, 20).departure_ns, 300);
+}
+
+// Two packets a microsecond come, one leaves.
+TEST(Queue, RunsCodelOverARecordedLine) {
+  Queue line = Queue::make({.deliveries_ns = {1000},
+                            .delivery_bytes = 1000,
+                            .codel_target_ns = 5'000,
+                            .codel_interval_ns = 30'000,
+                            .codel_packet_bytes = 1000},
+                           1, 0)
+                   .value();
+  std::int64_t last = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const Passage passage = line.enqueue(i * 500, 1000);
+    if (!passage.dropped()) last = passage.departure_ns;
+  }
+  EXPECT_EQ(last, 1000 * static_cast<std::int64_t>(line.counters().sent_packets));
+  EXPECT_GT(line.counters().late_packets, 100u);
+}
+
 TEST(Queue, CountsEveryPacketOnce) {
   Queue line = queue({.max_bytes = 5000,
                       .red_min_bytes = 2000,
@@ -188,7 +217,14 @@ TEST(CheckQueue, NamesTheParameterItsValueAndItsRange) {
   const std::vector<std::pair<QueueOptions, std::string>> refusals = {
       {{.bits_per_second = 0}, "queue.bits_per_second=0: expected 1 to 10000000000000"},
       {{.bits_per_second = UINT64_MAX}, "queue.bits_per_second=18446744073709551615"},
+      {{.deliveries_ns = {5, 4}}, "queue.deliveries_ns=4: expected 5 to 86400000000000"},
+      {{.deliveries_ns = {0}}, "queue.deliveries_ns (the last)=0: expected 1 to"},
+      {{.delivery_bytes = 0}, "queue.delivery_bytes=0: expected 1 to 4294967295"},
       {{.max_bytes = 0}, "queue.max_bytes=0: expected 1 to 1099511627776"},
+      {{.bits_per_second = 1, .max_bytes = 11'000},
+       "queue.max_bytes=11000: expected what leaves within a day, 10800 bytes"},
+      {{.deliveries_ns = {1'000'000}, .delivery_bytes = 1, .max_bytes = 90'000'000},
+       "queue.max_bytes=90000000: expected what leaves within a day, 86400000 bytes"},
       {{.max_packets = 0}, "queue.max_packets=0: expected 1 to 1048576"},
       {{.max_packets = 1u << 21}, "queue.max_packets=2097152"},
       {{.trim_room_bytes = UINT64_MAX}, "queue.trim_room_bytes=18446744073709551615: expected 0"},

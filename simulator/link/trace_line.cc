@@ -1,0 +1,43 @@
+#include "link/trace_line.h"
+
+#include <utility>
+
+#include "base/contracts.h"
+
+namespace leeway::sim {
+
+TraceLine::TraceLine(std::vector<std::int64_t> times_ns, std::uint32_t bytes_each)
+    : times_ns_(std::move(times_ns)), bytes_each_(bytes_each), left_(bytes_each) {
+  LEEWAY_ASSERT(!times_ns_.empty() && times_ns_.back() > 0 && bytes_each_ > 0);
+}
+
+std::int64_t TraceLine::send(std::int64_t now_ns, std::uint32_t bytes) {
+  seek(now_ns);
+  while (bytes > left_) {
+    bytes -= left_;
+    advance();
+  }
+  left_ -= bytes;
+  return time();
+}
+
+// To the first opportunity at or after now that has bytes left.
+void TraceLine::seek(std::int64_t now_ns) {
+  const std::int64_t period = times_ns_.back();
+  if (now_ns > cycle_ns_ + period) {
+    // Whole repetitions without a packet are skipped; one that ends now still counts.
+    cycle_ns_ += (now_ns - cycle_ns_ - 1) / period * period;
+    next_ = 0;
+    left_ = bytes_each_;
+  }
+  while (time() < now_ns || left_ == 0) advance();
+}
+
+void TraceLine::advance() {
+  left_ = bytes_each_;
+  if (++next_ < times_ns_.size()) return;
+  next_ = 0;
+  cycle_ns_ += times_ns_.back();
+}
+
+}  // namespace leeway::sim

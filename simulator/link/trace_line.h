@@ -1,0 +1,40 @@
+// A line whose capacity was recorded: at each of the listed times it can send so many bytes, and
+// what is not used then is lost. mahimahi's delivery traces (mm-link) in nanoseconds.
+//
+// A packet may use several opportunities, and several packets one; it has left with its last byte.
+// The list begins again at its last time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace leeway::sim {
+
+class TraceLine {
+ public:
+  // Times from 0 on, not falling, the last above 0; bytes above 0.
+  TraceLine(std::vector<std::int64_t> times_ns, std::uint32_t bytes_each);
+
+  // The opportunity that a packet which comes now begins with.
+  std::int64_t start(std::int64_t now_ns) {
+    seek(now_ns);
+    return time();
+  }
+
+  // Sends a packet that comes now; returns when its last byte is out.
+  std::int64_t send(std::int64_t now_ns, std::uint32_t bytes);
+
+ private:
+  std::int64_t time() const { return cycle_ns_ + times_ns_[next_]; }
+  void seek(std::int64_t now_ns);
+  void advance();
+
+  std::vector<std::int64_t> times_ns_;
+  std::uint32_t bytes_each_;
+  std::int64_t cycle_ns_ = 0;  // begin of this repetition
+  std::size_t next_ = 0;       // the opportunity in use, with ...
+  std::uint32_t left_;         // ... so many bytes left
+};
+
+}  // namespace leeway::sim
