@@ -50,6 +50,7 @@ TEST(ParseText, NamesTheNearestValueOfAnEnumeration) {
 TEST(ParseText, FindsAnUnknownNameThoughTheSameWordIsElsewhere) {
   EXPECT_EQ(error_of("# rat: a comment\nrat\n\n  : 3  # rat\n").substr(0, 13), "a.txtpb:2:1: ");
   EXPECT_EQ(error_of("link { from: \"rat\"\n\trat { } }").substr(0, 13), "a.txtpb:2:9: ");
+  EXPECT_EQ(error_of("rat # karat, rats\n : 3").substr(0, 13), "a.txtpb:1:1: ");
 }
 
 TEST(ParseText, NamesThePlaceOfTextThatIsNoScenario) {
