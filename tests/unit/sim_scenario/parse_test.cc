@@ -1,6 +1,8 @@
 // Golden error messages: what a person reads who mistyped something.
 #include "scenario/parse.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -126,8 +128,8 @@ class ReadFile : public ::testing::Test {
     return folder_ + "/" + name;
   }
 
-  std::string folder_ = ::testing::TempDir() + "leeway_scenario_" +
-                        ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  // Of this process: several builds may test at the same time.
+  std::string folder_ = ::testing::TempDir() + "leeway_scenario_" + std::to_string(::getpid());
 };
 
 TEST_F(ReadFile, NamesAScenarioAfterItsFile) {
