@@ -1,4 +1,4 @@
-// The rarer half of EventQueue: what happens when the slot being served is used up.
+// The rarer half of EventQueue: what happens when no event of this instant is left.
 #include "engine/event_queue.h"
 
 #include <algorithm>
@@ -7,78 +7,57 @@ namespace leeway::sim {
 namespace {
 
 // A list of up to so many events is looked through for its first one before it is spread. Lone
-// far-off timers then reach level 0 in one step instead of one step a level.
+// far-off timers then become due in one step instead of one step a level.
 constexpr int kShortList = 4;
-
-// Order of `late_`: std::push_heap keeps the greatest in front.
-bool is_later(const Event& a, const Event& b) {
-  return is_earlier(b, a);
-}
 
 }  // namespace
 
 EventQueue::EventQueue(std::size_t expected) {
-  for (Level& level : levels_) level.first.fill(kNone);
   events_.reserve(expected);
   next_.reserve(expected);
 }
 
-int EventQueue::first_occupied(const Level& level) {
-  int base = 0;
-  for (const std::uint64_t word : level.occupied) {
-    if (word != 0) return base + std::countr_zero(word);
-    base += 64;
+// Moves now() to the next event. The lowest level in use has the earliest ones, because all digits
+// above it are those of now. Digits below the slot's are cleared, which puts now at its start.
+void EventQueue::advance() {
+  while (due_.first == kNone) {
+    const auto level = static_cast<std::size_t>(std::countr_zero(levels_in_use_));
+    const List list = take_list(level, first_occupied(levels_[level]));
+    const auto time_ns = static_cast<std::uint64_t>(events_[list.first].time_ns);
+    now_ns_ = time_ns >> level * kDigitBits << level * kDigitBits;
+    if (level == 0) {
+      due_ = list;
+    } else {
+      spread(list);
+    }
   }
-  LEEWAY_ASSERT(!"a level in use has an occupied slot");
-  return 0;
 }
 
-std::uint32_t EventQueue::take_list(int level_number, int slot) {
-  Level& level = levels_[static_cast<std::size_t>(level_number)];
-  const auto at = static_cast<std::size_t>(slot);
-  const std::uint32_t list = level.first[at];
-  level.first[at] = kNone;
-  level.occupied[at / 64] &= ~(std::uint64_t{1} << at % 64);
+std::size_t EventQueue::first_occupied(const Level& level) {
+  std::size_t word = 0;
+  while (level.occupied[word] == 0) ++word;
+  return word * 64 + static_cast<std::size_t>(std::countr_zero(level.occupied[word]));
+}
+
+EventQueue::List EventQueue::take_list(std::size_t level_number, std::size_t slot) {
+  Level& level = levels_[level_number];
+  const List list = level.slots[slot];
+  level.slots[slot] = {};
+  level.occupied[slot / 64] &= ~(std::uint64_t{1} << slot % 64);
   std::uint64_t any = 0;
   for (const std::uint64_t word : level.occupied) any |= word;
   if (any == 0) levels_in_use_ &= ~(1u << level_number);
   return list;
 }
 
-void EventQueue::push_late(const Event& event) {
-  late_.push_back(event);
-  std::push_heap(late_.begin(), late_.end(), is_later);
-}
-
-void EventQueue::pop_late(Event& event) {
-  std::pop_heap(late_.begin(), late_.end(), is_later);
-  event = late_.back();
-  late_.pop_back();
-}
-
-// Moves the present to the next slot of level 0 that holds events, and these to `due_`. The lowest
-// level in use has the earliest events, because all digits above it are those of the present.
-void EventQueue::reach_next_slot() {
-  while (due_.empty()) {
-    const int level = std::countr_zero(levels_in_use_);
-    const int slot = first_occupied(levels_[static_cast<std::size_t>(level)]);
-    const int shift = level_shift(level);
-    const std::uint64_t digits_above = ~std::uint64_t{0} << (kSlotBits - 1) << shift << 1;
-    present_ns_ = (present_ns_ & digits_above) | static_cast<std::uint64_t>(slot) << shift;
-    spread(take_list(level, slot));
-  }
-  if (due_.size() > 1) std::sort(due_.begin(), due_.end(), is_later);
-  present_end_ns_ = present_ns_ + (std::uint64_t{1} << kSlotWidthBits);
-}
-
-// Hangs the events of a reached slot into the levels below, those of the present slot into `due_`.
-void EventQueue::spread(std::uint32_t list) {
+// Hangs the events of a reached slot into the levels below, those of this instant into `due_`.
+void EventQueue::spread(const List& list) {
   look_for_first(list);
-  for (std::uint32_t index = list; index != kNone;) {
+  for (std::uint32_t index = list.first; index != kNone;) {
     const std::uint32_t next = next_[index];
     const auto time_ns = static_cast<std::uint64_t>(events_[index].time_ns);
-    if ((time_ns ^ present_ns_) >> kSlotWidthBits == 0) {
-      make_due(index);
+    if (time_ns == now_ns_) {
+      append(due_, index);
     } else {
       file(index, time_ns);
     }
@@ -86,22 +65,14 @@ void EventQueue::spread(std::uint32_t list) {
   }
 }
 
-// Advances the present to the first event of a list, if that is short.
-void EventQueue::look_for_first(std::uint32_t list) {
+// Moves now() to the first event of a list, if that is short.
+void EventQueue::look_for_first(const List& list) {
   std::int64_t first_ns = INT64_MAX;
-  std::uint32_t index = list;
+  std::uint32_t index = list.first;
   for (int seen = 0; seen < kShortList && index != kNone; ++seen, index = next_[index]) {
     first_ns = std::min(first_ns, events_[index].time_ns);
   }
-  if (index != kNone) return;
-  present_ns_ = static_cast<std::uint64_t>(first_ns) >> kSlotWidthBits << kSlotWidthBits;
-}
-
-// Moves an event out of the wheels and gives its place back.
-void EventQueue::make_due(std::uint32_t index) {
-  due_.push_back(events_[index]);
-  next_[index] = free_;
-  free_ = index;
+  if (index == kNone) now_ns_ = static_cast<std::uint64_t>(first_ns);
 }
 
 }  // namespace leeway::sim

@@ -3,17 +3,17 @@
 // Promises:
 //   - Total order. Ties in time leave in the order they were pushed, so a run depends on nothing
 //     but its input: not on the addresses of objects nor on the tuning of this queue.
-//   - push and pop cost O(1) amortised for any spread of times (an event moves at most once a
-//     level), O(log n) among events that are due in the same slot.
-//   - Nothing is allocated in a steady state: memory grows only when more events are pending, or
-//     are due in one slot, than ever before.
+//   - push and pop cost O(1) amortised for any spread of times: an event moves at most once a
+//   level.
+//   - Nothing is allocated in a steady state: memory grows only when more events are pending than
+//     ever before.
 //
-// How: a hierarchy of timing wheels. Level 0 has slots of 2^kSlotWidthBits nanoseconds, and each
-// further level has slots as wide as the whole wheel below it, up to the end of time, so there is
-// no horizon and no width to choose for a scenario. An event waits in the coarsest slot that
-// separates it from the present. A reached slot of a higher level is spread over the wheels below;
-// one of level 0 is sorted into `due_`. What is pushed into the slot that is being served goes to
-// `late_`, a heap.
+// How: a hierarchy of timing wheels. Level 0 has a slot a nanosecond, and each further level has
+// slots as wide as the whole wheel below it, up to the end of time, so there is no horizon and no
+// width to choose for a scenario. An event waits in the coarsest slot that separates it from now.
+// A reached slot of a higher level is spread over the wheels below. Slots are first in, first out,
+// and a slot is spread before anything can be pushed past it into the wheels below; so events of
+// the same instant stay in the order of their pushes, and nothing is ever sorted.
 //
 // Not thread safe: one run is one thread.
 #pragma once
@@ -58,51 +58,47 @@ class EventQueue {
   bool empty() const { return size_ == 0; }
 
   // The time of the event popped last; 0 before the first.
-  Instant now() const { return {now_ns_}; }
+  Instant now() const { return {static_cast<std::int64_t>(now_ns_)}; }
 
  private:
-  // Measured with tests/perf/sim_engine_bench: see README.md.
-  static constexpr int kSlotWidthBits = 5;
-  static constexpr int kSlotBits = 8;
-  static constexpr int kSlots = 1 << kSlotBits;
-  static constexpr int kLevels = (63 - kSlotWidthBits + kSlotBits - 1) / kSlotBits;
+  // A time is read as digits of so many bits, one a level. Measured: README.md.
+  static constexpr int kDigitBits = 8;
+  static constexpr std::size_t kSlots = std::size_t{1} << kDigitBits;
+  static constexpr std::size_t kLevels = (63 + kDigitBits - 1) / kDigitBits;
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
+  // A list through next_, first in, first out. `last` has no meaning while it is empty.
+  struct List {
+    std::uint32_t first = kNone;
+    std::uint32_t last = kNone;
+  };
   struct Level {
-    std::array<std::uint32_t, kSlots> first;  // heads of lists through next_
+    std::array<List, kSlots> slots;
     std::array<std::uint64_t, kSlots / 64> occupied{};
   };
 
-  // A time's bits above the width of level 0 are read as digits of kSlotBits, one a level.
-  static int level_shift(int level) { return kSlotWidthBits + level * kSlotBits; }
-  static int first_occupied(const Level& level);
-  void file(std::uint32_t index, std::uint64_t time_ns);
-  std::uint32_t take_list(int level, int slot);
   std::uint32_t take_free_index();
-  void push_late(const Event& event);
-  void pop_late(Event& event);
-  void reach_next_slot();
-  void make_due(std::uint32_t index);
-  void spread(std::uint32_t list);
-  void look_for_first(std::uint32_t list);
+  void append(List& list, std::uint32_t index);
+  void file(std::uint32_t index, std::uint64_t time_ns);
+  void advance();
+  static std::size_t first_occupied(const Level& level);
+  List take_list(std::size_t level_number, std::size_t slot);
+  void look_for_first(const List& list);
+  void spread(const List& list);
 
-  std::int64_t now_ns_ = 0;
-  // The slot of level 0 being served. Every event of the wheels is in a later one, and an event of
-  // level L agrees with this time in all digits above L. Unsigned: the last slot ends at 2^63.
-  std::uint64_t present_ns_ = 0;
-  std::uint64_t present_end_ns_ = std::uint64_t{1} << kSlotWidthBits;
+  // Every event of the wheels is later than this, and one of level L agrees with it in all digits
+  // above L.
+  std::uint64_t now_ns_ = 0;
+  List due_;  // events of this very instant
   std::uint64_t next_sequence_ = 0;
   std::size_t size_ = 0;
-
-  std::vector<Event> due_;   // descending, so that the next one is at the back
-  std::vector<Event> late_;  // heap, the next one in front
-  std::uint32_t levels_in_use_ = 0;
+  std::uint32_t levels_in_use_ = 0;  // bit L: level L holds events
   std::array<Level, kLevels> levels_;
-  // Events in the wheels, by index. Links are apart from them: following a list then touches few
+  // The pending events, by index. Links are apart from them: following a list then touches few
   // cache lines, and the loads of its events overlap.
   std::vector<Event> events_;
   std::vector<std::uint32_t> next_;
-  std::uint32_t free_ = kNone;
+  std::uint32_t free_ = kNone;  // list of unused indices; the one freed last is still in the cache
 };
 
 inline std::uint32_t EventQueue::take_free_index() {
@@ -117,44 +113,46 @@ inline std::uint32_t EventQueue::take_free_index() {
   return static_cast<std::uint32_t>(events_.size() - 1);
 }
 
-// Hangs an event of a later slot into the wheels.
+inline void EventQueue::append(List& list, std::uint32_t index) {
+  next_[index] = kNone;
+  (list.first == kNone ? list.first : next_[list.last]) = index;
+  list.last = index;
+}
+
+// Hangs an event that is later than now into the wheels.
 inline void EventQueue::file(std::uint32_t index, std::uint64_t time_ns) {
-  const std::uint64_t differing = (time_ns ^ present_ns_) >> kSlotWidthBits;
-  const int level_number = (std::bit_width(differing) - 1) / kSlotBits;
-  const std::size_t slot = (time_ns >> level_shift(level_number)) % kSlots;
-  Level& level = levels_[static_cast<std::size_t>(level_number)];
-  next_[index] = level.first[slot];
-  level.first[slot] = index;
+  const int highest_differing_bit = std::bit_width(time_ns ^ now_ns_) - 1;
+  const auto level_number = static_cast<std::size_t>(highest_differing_bit) / kDigitBits;
+  const std::size_t slot = (time_ns >> level_number * kDigitBits) % kSlots;
+  Level& level = levels_[level_number];
+  append(level.slots[slot], index);
   level.occupied[slot / 64] |= std::uint64_t{1} << slot % 64;
   levels_in_use_ |= 1u << level_number;
 }
 
 inline void EventQueue::push(Instant time, std::uint32_t target, std::uint32_t kind,
                              std::uint64_t argument) {
-  LEEWAY_ASSERT(time.ns >= now_ns_);
-  const Event event{time.ns, next_sequence_++, target, kind, argument};
+  LEEWAY_ASSERT(time >= now());
+  const std::uint32_t index = take_free_index();
+  events_[index] = {time.ns, next_sequence_++, target, kind, argument};
   ++size_;
   const auto time_ns = static_cast<std::uint64_t>(time.ns);
-  if (time_ns < present_end_ns_) {
-    push_late(event);
-    return;
+  if (time_ns == now_ns_) {
+    append(due_, index);
+  } else {
+    file(index, time_ns);
   }
-  const std::uint32_t index = take_free_index();
-  events_[index] = event;
-  file(index, time_ns);
 }
 
 inline bool EventQueue::pop(Event& event) {
   if (size_ == 0) return false;
-  if (due_.empty() && late_.empty()) reach_next_slot();
+  if (due_.first == kNone) advance();
   --size_;
-  if (late_.empty() || (!due_.empty() && is_earlier(due_.back(), late_.front()))) [[likely]] {
-    event = due_.back();
-    due_.pop_back();
-  } else {
-    pop_late(event);
-  }
-  now_ns_ = event.time_ns;
+  const std::uint32_t index = due_.first;
+  event = events_[index];
+  due_.first = next_[index];
+  next_[index] = free_;
+  free_ = index;
   return true;
 }
 

@@ -38,8 +38,7 @@ class TraceHash {
   // Adds the hash of a whole run. A sweep adds its runs in the order of the scenario, not in that
   // in which they ended.
   void add_run(const TraceHash& run) {
-    mix(run.state_);
-    mix(run.records_);
+    mix(run.value());
     ++records_;
   }
 

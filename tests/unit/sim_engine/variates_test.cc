@@ -57,6 +57,14 @@ TEST(Exponential, FollowsItsLaw) {
   EXPECT_NEAR(sum / kDraws, kMs, 4 * kMs / std::sqrt(kDraws));
 }
 
+TEST(Exponential, IsRoundedToTheNearestNanosecond) {
+  RandomStream stream(14, 0, Purpose::delay);
+  int zeros = 0;
+  for (int i = 0; i < kDraws; ++i) zeros += exponential(stream, 1) == 0;
+  const double p = -std::expm1(-0.5);
+  EXPECT_NEAR(zeros, kDraws * p, 4 * std::sqrt(kDraws * p * (1 - p)));
+}
+
 // Beyond the reach of a table of 4096 quantiles, which ends at 9 means.
 TEST(Exponential, KeepsItsTail) {
   RandomStream stream(3, 0, Purpose::delay);
