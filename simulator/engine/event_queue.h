@@ -3,8 +3,8 @@
 // Promises:
 //   - Total order. Ties in time leave in the order they were pushed, so a run depends on nothing
 //     but its input: not on the addresses of objects nor on the tuning of this queue.
-//   - push and pop cost O(1) amortised for any spread of times: an event moves at most once a
-//   level.
+//   - push and pop cost O(1) amortised for any spread of times: an event moves once a level at
+//     most.
 //   - Nothing is allocated in a steady state: memory grows only when more events are pending than
 //     ever before.
 //
@@ -37,10 +37,6 @@ struct Event {
   std::uint64_t argument = 0;
 };
 static_assert(sizeof(Event) == 32, "two events to a cache line");
-
-constexpr bool is_earlier(const Event& a, const Event& b) {
-  return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.sequence < b.sequence;
-}
 
 class EventQueue {
  public:

@@ -61,7 +61,9 @@ class Heap {
 
  private:
   struct IsLater {
-    bool operator()(const Event& a, const Event& b) const { return is_earlier(b, a); }
+    bool operator()(const Event& a, const Event& b) const {
+      return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.sequence > b.sequence;
+    }
   };
   std::priority_queue<Event, std::vector<Event>, IsLater> heap_;
   std::uint64_t next_sequence_ = 0;
