@@ -120,7 +120,10 @@ BENCHMARK_CAPTURE(draws, lognormal,
 void trace(benchmark::State& state) {
   TraceHash hash;
   std::int64_t ns = 0;
-  for (auto _ : state) hash.add({++ns}, 1, 2, ns, 4);
+  for (auto _ : state) {
+    ++ns;
+    hash.add({ns}, 1, 2, ns, 4);
+  }
   benchmark::DoNotOptimize(hash.value());
   state.SetItemsProcessed(state.iterations());
 }
