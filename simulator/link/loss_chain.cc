@@ -34,7 +34,7 @@ LossChain chain_of(const FourState& options) {
   chain.move[1] = {0, 0, options.p23, 0};
   chain.move[2] = {options.p31, options.p32, 0, 0};
   chain.move[3] = {1, 0, 0, 0};
-  chain.start = {1 - options.p13 - options.p14, 0, options.p13, options.p14};
+  chain.start = {1 - (options.p13 + options.p14), 0, options.p13, options.p14};
   return chain;
 }
 

@@ -1,6 +1,7 @@
 #include "link/markov_loss.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "base/contracts.h"
 
@@ -23,10 +24,23 @@ Cumulative cumulative(const LossChain::Row& weights, double total) {
   return below;
 }
 
+// Up to the last state with a way in: a state takes a kilobyte.
+int count_states(const LossChain& chain) {
+  int count = 1;
+  for (int to = 1; to < LossChain::kStates; ++to) {
+    bool entered = chain.start[to] > 0;
+    for (const LossChain::Row& row : chain.move) entered |= row[to] > 0;
+    if (entered) count = to + 1;
+  }
+  return count;
+}
+
 }  // namespace
 
 MarkovLoss::MarkovLoss(RandomStream random, const LossChain& chain) : random_(random) {
-  for (int i = 0; i < LossChain::kStates; ++i) states_.push_back(state_of(chain, i));
+  const int states = count_states(chain);
+  states_.reserve(static_cast<std::size_t>(states));
+  for (int i = 0; i < states; ++i) states_.push_back(state_of(chain, i));
   enter(pick(cumulative(chain.start, 1)));
 }
 

@@ -86,6 +86,11 @@ TEST(LossModel, FourStatesMoveBeforeEveryPacket) {
   EXPECT_EQ(fates(model({FourState{1, 0, 1, 0, 0}}), 6), "#.....");
 }
 
+// 1 - 0.9 - 0.1 is below zero in doubles.
+TEST(LossModel, TakesExitsThatSumToOneButForRounding) {
+  EXPECT_EQ(fates(model({FourState{0.9, 0.1, 0.9, 1, 0.1}}), 1), "#");
+}
+
 TEST(LossModel, RepeatsItselfForTheSameSeedAndLink) {
   const std::vector<LossOptions> half = {RandomLoss{0.5}};
   EXPECT_EQ(fates(model(half, 1, 2), 100), fates(model(half, 1, 2), 100));

@@ -137,6 +137,22 @@ TEST(Queue, RunsCodelOverARecordedLine) {
   EXPECT_GT(line.counters().late_packets, 100u);
 }
 
+// Every packet waits 9,999 ns, more than the target and less than the line takes for one.
+TEST(Queue, SparesPacketsThatCodelCannotMakeFaster) {
+  Queue line = Queue::make({.deliveries_ns = {10'000, 20'000},
+                            .delivery_bytes = 1000,
+                            .codel_target_ns = 5'000,
+                            .codel_interval_ns = 30'000,
+                            .codel_packet_bytes = 1000},
+                           1, 0)
+                   .value();
+  for (int i = 0; i < 100; ++i) {
+    const Passage passage = line.enqueue(i * 10'000 + 1, 1000);
+    EXPECT_EQ(passage.fate, QueueFate::sent);
+    EXPECT_EQ(passage.departure_ns, (i + 1) * 10'000);
+  }
+}
+
 TEST(Queue, CountsEveryPacketOnce) {
   Queue line = queue({.max_bytes = 5000,
                       .red_min_bytes = 2000,

@@ -40,6 +40,18 @@ TEST(TraceLine, LosesWhatIsNotUsed) {
   EXPECT_EQ(line.send(21, 100), 50);
 }
 
+TEST(TraceLine, LosesItAlsoOverRepetitions) {
+  TraceLine line({10}, 100);
+  EXPECT_EQ(line.send(0, 40), 10);
+  EXPECT_EQ(line.send(1005, 100), 1010);
+}
+
+TEST(TraceLine, KeepsWhatIsLeftOfTheLastOpportunityOfARepetition) {
+  TraceLine line({10}, 100);
+  EXPECT_EQ(line.send(0, 40), 10);
+  EXPECT_EQ(line.send(10, 100), 20);
+}
+
 TEST(TraceLine, BeginsAgainAtItsLastTime) {
   TraceLine line({10, 10, 50}, 100);
   for (const std::int64_t departure : {10, 10, 50, 60, 60, 100, 110}) {
