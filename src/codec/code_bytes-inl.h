@@ -52,7 +52,7 @@ class Packer {
 
   static void draw(const Place& place, std::uint32_t draw, std::uint64_t first, std::size_t blocks,
                    std::uint8_t* out) {
-    random_blocks(place, draw, first, blocks, out);
+    random_blocks(place, stream_tag(kRoundingStream, draw), first, blocks, out);
   }
 
   template <Minifloat element, bool stochastic>

@@ -66,7 +66,7 @@ class QuarterPacker {
   // By quarters, too.
   static HWY_INLINE void draw(const Place& place, std::uint32_t draw, std::uint64_t first,
                               std::size_t blocks, std::uint8_t* out) {
-    const QuarterDraws draws(place, draw);
+    const QuarterDraws draws(place, stream_tag(kRoundingStream, draw));
     for (std::size_t b = 0; b < blocks; b += QuarterDraws::kBlocks)
       draws.draw(first + b, out + b * kRandomBlockElements);
   }

@@ -37,20 +37,21 @@ HWY_INLINE void philox_round(PhiloxKey key, LongVec& c0, LongVec& c1, LongVec& c
 
 // The counters of a vector of blocks. `order` says which block each lane is for, relative to
 // `first`.
-HWY_INLINE void random_counters(const Place& place, std::uint32_t draw, std::uint64_t first,
+HWY_INLINE void random_counters(const Place& place, std::uint32_t tag, std::uint64_t first,
                                 LongVec order, LongVec& c0, LongVec& c1, LongVec& c2, LongVec& c3) {
   const LongWords d;
   c0 = hn::Add(hn::Set(d, first), order);
-  const auto tag = hn::Set(d, std::uint64_t{kRoundingStream | draw << 24});
-  c1 = hn::Or(hn::And(hn::ShiftRight<32>(c0), hn::Set(d, std::uint64_t{0xFFFFFF})), tag);
+  c1 = hn::Or(hn::And(hn::ShiftRight<32>(c0), hn::Set(d, std::uint64_t{0xFFFFFF})),
+              hn::Set(d, std::uint64_t{tag}));
   c2 = hn::Set(d, std::uint64_t{place.step});
   c3 = hn::Set(d, std::uint64_t{place.source});
 }
 
-// 16 bytes for each of `blocks` blocks of 16 elements, the first of which has index `first` in the
-// tensor. `blocks` is a multiple of the blocks in a vector, which is at most 8.
+// `tag` is stream_tag() of what they are for. 16 bytes for each of `blocks` blocks of 16 elements,
+// the first of which has index `first` in the tensor. `blocks` is a multiple of the blocks in a
+// vector, which is at most 8.
 template <int rounds = 10>
-HWY_INLINE void random_blocks(const Place& place, std::uint32_t draw, std::uint64_t first,
+HWY_INLINE void random_blocks(const Place& place, std::uint32_t tag, std::uint64_t first,
                               std::size_t blocks, std::uint8_t* out) {
   const LongWords d;
   const std::size_t lanes = hn::Lanes(d);
@@ -60,7 +61,7 @@ HWY_INLINE void random_blocks(const Place& place, std::uint32_t draw, std::uint6
   const auto order = hn::OddEven(hn::Add(half, hn::Set(d, lanes / 2)), half);
   for (std::size_t b = 0; b < blocks; b += lanes) {
     LongVec c0, c1, c2, c3;
-    random_counters(place, draw, first + b, order, c0, c1, c2, c3);
+    random_counters(place, tag, first + b, order, c0, c1, c2, c3);
     PhiloxKey key = philox_key(place.seed);
     for (int round = 0; round < rounds; ++round, key = next_key(key))
       philox_round(key, c0, c1, c2, c3);
@@ -84,7 +85,7 @@ class QuarterDraws {
  public:
   static constexpr std::size_t kBlocks = 32;
 
-  explicit QuarterDraws(const Place& place, std::uint32_t draw) : place_(place), draw_(draw) {}
+  QuarterDraws(const Place& place, std::uint32_t tag) : place_(place), tag_(tag) {}
 
   template <int rounds = 10>
   HWY_INLINE void draw(std::uint64_t first, std::uint8_t* out) const {
@@ -92,7 +93,7 @@ class QuarterDraws {
     LongVec c0[4], c1[4], c2[4], c3[4];
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < 4; ++i) {
-      random_counters(place_, draw_, first + 8 * i, hn::Iota(d, 0), c0[i], c1[i], c2[i], c3[i]);
+      random_counters(place_, tag_, first + 8 * i, hn::Iota(d, 0), c0[i], c1[i], c2[i], c3[i]);
     }
     PhiloxKey key = philox_key(place_.seed);
     for (int round = 0; round < rounds; ++round) {
@@ -116,7 +117,7 @@ class QuarterDraws {
   }
 
   const Place& place_;
-  std::uint32_t draw_;
+  std::uint32_t tag_;
 };
 
 #endif

@@ -21,12 +21,17 @@ inline constexpr std::uint32_t kSamplingStream = 0x80000000;  // which elements 
 inline constexpr std::uint32_t kRotationStream =
     0x90000000;  // signs; without step and source see rotation.cc
 
+// Upper byte of counter word 1.
+constexpr std::uint32_t stream_tag(std::uint32_t stream, std::uint32_t draw) {
+  return stream | draw << 24;
+}
+
 // Counter of one block; `block` is its index in the tensor.
 constexpr PhiloxCounter random_counter(const Place& place, std::uint32_t stream,
                                        std::uint64_t block, std::uint32_t draw = 0) {
   return {static_cast<std::uint32_t>(block),
-          stream | draw << 24 | (static_cast<std::uint32_t>(block >> 32) & 0xFFFFFF), place.step,
-          place.source};
+          stream_tag(stream, draw) | (static_cast<std::uint32_t>(block >> 32) & 0xFFFFFF),
+          place.step, place.source};
 }
 
 // 16 bytes for the block's elements.

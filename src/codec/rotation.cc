@@ -147,7 +147,8 @@ class Signs {
     Place shared = place;
     shared.source = 0;
     const std::size_t draws = skipped_ == 0 ? 8 : 16;
-    random_blocks(shared, kRotationStream >> 24, element / kSignGroup, draws, bytes_.data());
+    random_blocks(shared, stream_tag(kRotationStream, 0), element / kSignGroup, draws,
+                  bytes_.data());
   }
   HWY_INLINE const std::uint32_t* of_block(std::size_t block) {
     constexpr std::size_t kWords = kRotationElements / kSignElements;

@@ -27,7 +27,8 @@ namespace {
 
 void draw_kernel(const Place& place, std::uint32_t stream, std::uint32_t draw, std::uint64_t block,
                  std::span<std::uint8_t> out) {
-  random_blocks(place, stream >> 24 | draw, block, out.size() / kRandomBlockElements, out.data());
+  random_blocks(place, stream_tag(stream, draw), block, out.size() / kRandomBlockElements,
+                out.data());
 }
 
 // Whole vectors from the start; returns how many values these had.

@@ -37,7 +37,7 @@ class RandomWords {
   HWY_INLINE RandomWords(const Place& place, std::uint64_t block) {
     alignas(64) std::array<std::uint8_t, kRunBlocks * 16> draw;
     for (std::uint32_t half = 0; half < 2; ++half) {
-      random_blocks(place, half, block, kRunBlocks, draw.data());
+      random_blocks(place, stream_tag(kRoundingStream, half), block, kRunBlocks, draw.data());
       for (std::size_t b = 0; b < kRunBlocks; ++b) {
         std::memcpy(&words_[b * kRandomBlockElements + 8 * half], &draw[16 * b], 16);
       }

@@ -2,14 +2,6 @@
 
 namespace leeway::collective {
 
-namespace {
-
-bool has_automatic_codec(const CollectiveOptions& options) {
-  return options.codec.codec == Codec::automatic || (options.spread_codec && options.spread_codec->codec == Codec::automatic);
-}
-
-}  // namespace
-
 Engine::Engine(const protocol::EndpointConfig& config)
     : endpoint_(config), link_rates_(config.size, 1.0), automatic_(config.size) {}
 

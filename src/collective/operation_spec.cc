@@ -100,8 +100,7 @@ Status check_reduction_only(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const bool float_sum = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32 &&
                          (options.op == ReduceOp::sum || options.op == ReduceOp::avg);
-  const bool automatic = options.codec.codec == Codec::automatic || options.spread_codec.value_or(CodecOptions()).codec == Codec::automatic;
-  if (automatic && !float_sum) return invalid(spec, "codec automatic needs a reduction of float32 with op = sum or avg");
+  if (has_automatic_codec(options) && !float_sum) return invalid(spec, "codec automatic needs a reduction of float32 with op = sum or avg");
   if (options.residual.empty()) return Status();
   if (!float_sum) return invalid(spec, "a residual (error feedback) needs a reduction of float32 with op = sum or avg");
   if (options.residual.size() != spec.input.count) return invalid(spec, "residual must have the input's size");
@@ -147,6 +146,11 @@ bool has_reduce_half(OperationKind kind) {
 
 bool has_spread_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && !point_to_point(kind));
+}
+
+bool has_automatic_codec(const CollectiveOptions& options) {
+  return options.codec.codec == Codec::automatic ||
+         (options.spread_codec && options.spread_codec->codec == Codec::automatic);
 }
 
 std::size_t agreed_count(const OperationSpec& spec) {

@@ -31,6 +31,8 @@ struct OperationSpec {
 
 bool has_reduce_half(OperationKind kind);
 bool has_spread_half(OperationKind kind);
+// In either half.
+bool has_automatic_codec(const CollectiveOptions& options);
 
 // The elements by which ranks compare whether they mean the same operation: per-rank contribution or result, whichever
 // is the same everywhere.

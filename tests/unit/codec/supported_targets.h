@@ -3,21 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <hwy/targets.h>
+#include "codec/instruction_sets.h"
 
 namespace leeway::codec {
 
 template <typename Check>
 void for_each_supported_target(Check check) {
-  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-    const std::int64_t target = left & -left;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
+  for (const InstructionSet& set : instruction_sets()) {
+    SCOPED_TRACE(set.name);
+    const RunOn chosen(set);
     check();
-    hwy::SetSupportedTargetsForTest(0);
   }
-  hwy::GetChosenTarget().DeInit();
 }
 
 }  // namespace leeway::codec

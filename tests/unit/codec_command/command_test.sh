@@ -1,21 +1,6 @@
 #!/usr/bin/env bash
 # `leeway codec` as a person runs it: exit codes, one-line errors, tables and JSON. $1 is the command.
-set -euo pipefail
-leeway=$1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-
-fail() {
-  echo "FAILED: $*" >&2
-  cat "$scratch/out" "$scratch/err" >&2
-  exit 1
-}
-
-# Runs a command; leaves its exit code in $code, its output in $scratch/out and $scratch/err.
-run() {
-  code=0
-  "$@" >"$scratch/out" 2>"$scratch/err" || code=$?
-}
+source "$(dirname "${BASH_SOURCE[0]}")/../../support/command_test.sh"
 
 expect_refusal() {  # $1 exit code, $2 what stderr must say, then arguments of codec
   local wanted=$1 words=$2

@@ -1,21 +1,6 @@
 #!/usr/bin/env bash
 # `leeway perf` as a person runs it: its exit codes, its one-line errors, its table and its JSON. $1 is the command.
-set -euo pipefail
-leeway=$1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-
-fail() {
-  echo "FAILED: $*" >&2
-  cat "$scratch/out" "$scratch/err" >&2
-  exit 1
-}
-
-# Runs a command; leaves its exit code in $code, its output in $scratch/out and $scratch/err.
-run() {
-  code=0
-  "$@" >"$scratch/out" 2>"$scratch/err" || code=$?
-}
+source "$(dirname "${BASH_SOURCE[0]}")/../../support/command_test.sh"
 
 expect_refusal() {  # $1 what stderr must say, then arguments of perf
   local words=$1
