@@ -1,0 +1,35 @@
+// Whoever wants to watch the core endpoints from outside: checkers. All calls are in the order of
+// events.
+#pragma once
+
+#include "base/time.h"
+#include "endpoint/endpoints.h"
+#include "leeway/types.h"
+
+namespace leeway::collective {
+class Engine;
+}
+
+namespace leeway::sim {
+
+class CoreObserver {
+ public:
+  virtual ~CoreObserver() = default;
+
+  // `call.spec` and the buffers it names are as the caller gave them: before the engine sees them.
+  virtual void on_submit(Instant now, std::uint32_t rank, const Call& call) = 0;
+
+  // Before the engine of `rank` sees it. What a paused rank's socket holds is told when the rank
+  // reads it.
+  virtual void on_datagram(Instant now, std::uint32_t rank, std::uint32_t from,
+                           ByteSpan datagram) = 0;
+
+  // The call is over and its buffers hold the result; the client has not been told yet.
+  virtual void on_done(Instant now, std::uint32_t rank, const Call& call,
+                       const CallResult& result) = 0;
+
+  // After the engine handled everything of this instant.
+  virtual void on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) = 0;
+};
+
+}  // namespace leeway::sim

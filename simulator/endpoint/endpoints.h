@@ -1,0 +1,82 @@
+// What sits at the ranks and moves tensors over the network. Three kinds: the shipping core
+// (core_endpoints.h), an abstract one that counts packets instead of carrying them
+// (abstract_endpoints.h), and a ring over a transport that recovers every loss (tcp_ring.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "engine/event_queue.h"
+#include "leeway/report.h"
+#include "leeway/status.h"
+
+namespace leeway::collective {
+struct OperationSpec;
+}
+
+namespace leeway::sim {
+
+// One call of one rank: a collective operation, or a half of a replica step.
+enum class CallKind : std::uint8_t {
+  all_reduce = 0,
+  reduce_scatter = 1,
+  all_gather = 2,
+  broadcast = 3,
+  all_to_all = 4,
+  replica_reduce = 5,     // gradients to the owners of their shards
+  replica_broadcast = 6,  // the owners' parameters to all
+};
+const char* to_string(CallKind kind);
+
+struct Call {
+  CallKind kind = CallKind::all_reduce;
+  std::uint32_t round = 0;
+  std::uint64_t bytes = 0;  // of the whole float32 tensor
+  // What the core is asked to do; null for endpoints without contents. Valid until done.
+  const collective::OperationSpec* spec = nullptr;
+};
+
+// What became of a call, as far as all kinds of endpoints know it. Counts are of data packets.
+struct CallResult {
+  Status status;
+  std::int64_t submitted_ns = 0;
+  std::int64_t done_ns = 0;
+  std::uint64_t expected = 0;       // packets that peers were to send this rank
+  std::uint64_t arrived = 0;        // of those, arrived before settling; repaired ones included
+  std::uint64_t arrived_first = 0;  // without repaired ones
+  std::uint64_t bytes_sent = 0;     // datagram payloads, headers and repairs included
+  double contributors_mean =
+      0;  // over the packets of the rank's shard, its own contribution included; 0: no reduce half
+  std::uint32_t contributors_min = 0;
+  bool deadline_cut = false;
+  const CollectiveReport* report = nullptr;  // the core's, valid during on_done only
+};
+
+class Endpoints {
+ public:
+  class Client {
+   public:
+    virtual ~Client() = default;
+    // Once for every call that was submitted. The client may submit the next one from here.
+    virtual void on_done(Instant now, std::uint32_t rank, const CallResult& result) = 0;
+  };
+
+  virtual ~Endpoints() = default;
+
+  // A rank has one call open at a time.
+  virtual void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) = 0;
+
+  // An event of EventKind::endpoint is due.
+  virtual void on_event(const Event& event) = 0;
+
+  // Paused: neither receives nor sends nor wakes, and what arrives waits as in a socket. Dead:
+  // silent for ever.
+  virtual void pause(Instant now, std::uint32_t rank) = 0;
+  virtual void resume(Instant now, std::uint32_t rank) = 0;
+  virtual void kill(Instant now, std::uint32_t rank) = 0;
+};
+
+}  // namespace leeway::sim

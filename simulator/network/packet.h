@@ -1,0 +1,42 @@
+// A packet as the network sees it: where from, where to, how long. What it says is its endpoint's
+// business and lies elsewhere (payload_pool.h), or is one word for endpoints that only count.
+#pragma once
+
+#include <cstdint>
+
+#include "leeway/types.h"
+
+namespace leeway::sim {
+
+// Whose packet it is: decides who receives it (Network::attach) and how it is counted.
+enum class Traffic : std::uint8_t {
+  data = 0,     // tensor data of the collective under study
+  control = 1,  // everything else the endpoints say: reports, requests, acknowledgements
+  cross = 2,    // other people's traffic
+};
+inline constexpr int kTrafficKinds = 3;
+
+inline constexpr std::uint32_t kNoPayload = UINT32_MAX;
+
+// IPv4 and UDP headers: what a datagram costs on every line beside its payload. Rates, queues and
+// PMTU count it.
+inline constexpr std::uint32_t kHeaderBytes = 28;
+
+struct Packet {
+  std::uint32_t from = 0;  // ranks
+  std::uint32_t to = 0;
+  std::uint32_t bytes = 0;             // on the line, headers included; at least 1
+  std::uint32_t payload = kNoPayload;  // handle in the network's PayloadPool
+  std::uint64_t word = 0;              // the endpoint's own
+  std::uint32_t corrupt_bit = 0;  // which bit of the payload to flip, modulo its length; if corrupt
+  std::uint16_t hop = 0;          // links behind it
+  Traffic traffic = Traffic::data;
+  bool ecn_capable : 1 = false;
+  bool marked : 1 = false;     // congestion experienced
+  bool trimmed : 1 = false;    // cut to its header by a queue
+  bool corrupt : 1 = false;    // one bit of the payload is wrong
+  bool duplicate : 1 = false;  // a copy that a link made
+};
+static_assert(sizeof(Packet) <= 40);
+
+}  // namespace leeway::sim

@@ -1,0 +1,33 @@
+// One run: a scenario without sweeps and a seed in, everything that happened out.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "leeway/status.h"
+#include "run/run_record.h"
+#include "scenario.pb.h"
+#include "workload/workload.h"
+
+namespace leeway::sim {
+
+using WorkloadFactory = std::function<Result<std::unique_ptr<Workload>>(
+    const scenario::Scenario& scenario, std::uint64_t seed)>;
+
+struct RunOptions {
+  PacketObserver* packets = nullptr;        // sees every step of every packet
+  const std::atomic<bool>* stop = nullptr;  // true: give up with kCancelled
+  WorkloadFactory workload = make_workload;
+  // Called after each finished round, from the run's thread.
+  std::function<void(std::uint32_t rounds_done, std::int64_t simulated_ns)> progress;
+};
+
+// Fails for what the scenario asks and cannot be had (a file that cannot be read, gpt without
+// libtorch, a codec that the operation does not take). What happens in virtual time is no failure
+// but part of the record, broken invariants included.
+Result<RunRecord> run(const scenario::Scenario& scenario, std::uint64_t seed,
+                      const RunOptions& options = {});
+
+}  // namespace leeway::sim

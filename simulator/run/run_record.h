@@ -1,0 +1,83 @@
+// Everything that one run (a cell of the grid with one seed) has to say: what reports are made of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "network/network.h"
+#include "workload/workload.h"
+
+namespace leeway::sim {
+
+// One round of all ranks. Times are simulated. A round is from its first submission to its last
+// return.
+struct RoundRecord {
+  std::uint32_t round = 0;
+  std::int64_t begin_ns = 0;  // first rank began to compute
+  std::int64_t first_submit_ns = 0;
+  std::int64_t end_ns = 0;       // last live rank returned
+  std::int64_t call_ns_max = 0;  // longest submission-to-return of a rank
+  std::int64_t call_ns_median = 0;
+  std::uint32_t live_ranks = 0;
+  std::uint32_t failed_calls = 0;
+  std::uint32_t deadline_cuts = 0;
+  std::uint64_t expected = 0;  // data packets, all ranks, both halves
+  std::uint64_t arrived = 0;
+  std::uint64_t arrived_first = 0;
+  std::uint64_t bytes_sent = 0;
+  double contributors_mean = 0;
+  std::uint32_t contributors_min = 0;
+  // Squared distance of the result from the loss-free average of this round's contributions, mean
+  // over elements and live ranks, and the mean square of that average. Negative: not known
+  // (endpoint without contents).
+  double error_mean_square = -1;
+  double value_mean_square = -1;
+  double drift_pair =
+      -1;  // mean squared distance of two ranks' parameters after the round; negative: no model
+  double loss = -1;  // Workload::loss of rank 0; negative: not evaluated in this round
+};
+
+struct LinkRecord {
+  std::string name;
+  LinkCounters counters;
+  double utilisation = 0;  // bits passed over rate x simulated time; 0 for unlimited links
+};
+
+enum class Verdict : std::uint8_t { passed = 0, failed = 1, skipped = 2, not_applicable = 3 };
+
+// Of one invariant I1 .. I14.
+struct CheckRecord {
+  std::string id;     // "i1"
+  std::string title;  // "conservation: sent = delivered + lost + under way"
+  Verdict verdict = Verdict::not_applicable;
+  std::uint64_t checked = 0;  // how many times it was looked at
+  std::uint64_t failures = 0;
+  std::string first_failure;  // what, where, when; or why it is skipped or does not apply
+};
+
+struct RunRecord {
+  std::uint64_t seed = 0;
+  std::vector<RoundRecord> rounds;
+  std::vector<LinkRecord> links;  // that a packet came to
+  NetworkCounters network;
+  std::vector<CheckRecord> checks;
+  // "round_ms.p50", "round_ms.p99", "loss", "loss_first_pass", "goodput_gbps", "error.nmse",
+  // "jain", "workload....", "drift....", "age....": flat, in a fixed order.
+  std::vector<Measure> measures;
+  std::vector<double> round_ms;  // of each round: pooled over seeds for a cell's percentiles
+  std::vector<double> call_ms;   // of each rank's call, at most kCallsKept evenly chosen ones
+  std::int64_t simulated_ns = 0;
+  std::uint64_t events = 0;
+  std::uint64_t packets = 0;
+  std::uint64_t trace_hash = 0;
+
+  bool passed() const {
+    for (const CheckRecord& check : checks) {
+      if (check.verdict == Verdict::failed) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace leeway::sim

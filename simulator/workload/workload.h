@@ -1,0 +1,58 @@
+// What the ranks compute between the collectives: gradients, and what becomes of their averages.
+//
+// One object holds all ranks. Parameters are per rank, since replicas may drift. Given the same
+// results the same floats come out on every compiler: no libm where a value is decided (exp and the
+// like are in-tree), sums in a stated order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "leeway/status.h"
+#include "scenario.pb.h"
+
+namespace leeway::sim {
+
+// A figure of a run, for summary.json: "workload.error", "workload.perplexity".
+struct Measure {
+  std::string name;
+  double value = 0;
+};
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  virtual std::size_t elements() const = 0;
+
+  // The parameters that `rank` holds, elements() of them; a replica broadcast writes there. Equal
+  // on all ranks at first. Empty for a workload without a model (synthetic).
+  virtual std::span<float> parameters(std::uint32_t rank) = 0;
+
+  // The gradient of `rank` in `round`, at its own parameters. A function of (rank, round,
+  // parameters) and nothing else.
+  virtual void gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) = 0;
+
+  // The mean gradient of elements offset .. offset + mean.size() as `rank` got it: one optimizer
+  // step on `parameters`, which is that part of what it holds (or the owner's unrounded copy of
+  // it). all_reduce: offset 0 and all elements.
+  virtual void update(std::uint32_t rank, std::uint32_t round, std::size_t offset,
+                      std::span<const float> mean, std::span<float> parameters) = 0;
+
+  // How good the model that `rank` holds is now, smaller is better: objective over its optimum, or
+  // perplexity. NaN: no model.
+  virtual double loss(std::uint32_t rank) = 0;
+
+  // At the end of a run.
+  virtual std::vector<Measure> measures() = 0;
+};
+
+// synthetic, quadratic, logistic. kUnsupported for gpt, which needs libtorch and is made by the
+// command (tools/leeway/sim).
+Result<std::unique_ptr<Workload>> make_workload(const scenario::Scenario& scenario,
+                                                std::uint64_t seed);
+
+}  // namespace leeway::sim
