@@ -104,6 +104,10 @@ class Network {
   // contract.
   void send(Instant now, const Packet& packet);
 
+  // Bytes in the queue of a link, the packet on the line included; 0 for unlimited links. Endpoints
+  // wait with sending while their uplink is full, as a socket would make them.
+  std::uint64_t waiting_bytes(Instant now, LinkId link);
+
   // An event of EventKind::network is due.
   void on_event(const Event& event);
 

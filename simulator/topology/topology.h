@@ -51,6 +51,11 @@ class Topology {
   // path.
   LinkId next_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const;
 
+  // The link on which everything that `rank` sends leaves it; kArrived where its ways out have none
+  // in common (mesh, ring). A host does not lose its own packets there: its socket makes it wait
+  // (Network::waiting_bytes).
+  LinkId uplink(std::uint32_t rank) const;
+
   const LinkProperties& properties(LinkId link) const;  // links of equal properties share one
   std::string name(LinkId link) const;  // "0>1", "uplink 3", "leaf 2>spine 1", "eu>us"
 
