@@ -1,0 +1,325 @@
+#include "endpoint/core_endpoints.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+#include "base/limits.h"
+
+namespace leeway::sim {
+namespace {
+
+// The library's default window, and the share of the receiver's buffer that bounds it
+// (src/runtime/create.cc).
+constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
+
+// What a socket lets wait in front of its line: one train. More would put acknowledgements behind
+// data for nothing.
+constexpr std::uint64_t kUplinkBytes = protocol::TrainBuffer::kTrainBytesMax;
+
+// An injected "overtaken by n later datagrams" as time: the transport that ships holds at most a
+// millisecond for 8.
+constexpr Duration kOvertakenBy = std::chrono::microseconds(125);
+
+constexpr std::uint64_t kBitNanosecondsPerByte = 8'000'000'000;
+
+// Round trips are measured from the first answer on; until then timers assume the empty network's,
+// and this at least.
+constexpr Duration kRttLeast = std::chrono::microseconds(100);
+
+protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint64_t seed,
+                                   const Topology& topology) {
+  const auto& operation = scenario.operation();
+  protocol::EndpointConfig config;
+  config.size = static_cast<int>(topology.ranks());
+  config.seed = seed;
+  config.datagram_bytes = operation.datagram_bytes();
+  const std::size_t share = kSocketBytes / std::max<std::size_t>(1, topology.ranks() - 1);
+  const std::size_t wanted =
+      operation.window_bytes() != 0 ? operation.window_bytes() : kWindowBytesDefault;
+  config.window_bytes.assign(topology.ranks(), std::min(share, wanted));
+  return config;
+}
+
+Duration initial_round_trip(const Topology& topology, std::uint32_t self) {
+  std::int64_t longest = kRttLeast.count();
+  for (std::uint32_t peer = 0; peer < topology.ranks(); ++peer) {
+    if (peer != self) longest = std::max(longest, topology.round_trip_ns(self, peer));
+  }
+  return Duration(longest);
+}
+
+void flip_bit(std::vector<std::byte>& bytes, std::uint64_t bit) {
+  const std::uint64_t at = bit % (bytes.size() * 8);
+  bytes[at / 8] ^= static_cast<std::byte>(1u << at % 8);
+}
+
+Traffic traffic_of(ByteSpan datagram) {
+  wire::Prefix prefix;
+  LEEWAY_ASSERT(wire::peek_prefix(datagram, prefix) == wire::Refusal::none);  // the core made it
+  return prefix.type == wire::PacketType::data ? Traffic::data : Traffic::control;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scenario& scenario,
+                                                           std::uint64_t seed,
+                                                           const Topology& topology,
+                                                           EventQueue& queue, Network& network) {
+  std::optional<FaultOptions> faults;
+  if (scenario.operation().has_inject()) {
+    auto parsed = parse_faults(scenario.operation().inject());
+    if (!parsed.ok()) return parsed.status();
+    faults = *parsed;
+  }
+  auto endpoints = std::unique_ptr<CoreEndpoints>(new CoreEndpoints(queue, network));
+  endpoints->nodes_.resize(topology.ranks());
+  protocol::EndpointConfig config = config_of(scenario, seed, topology);
+  for (std::uint32_t rank = 0; rank < topology.ranks(); ++rank) {
+    Node& node = endpoints->nodes_[rank];
+    config.self = static_cast<Rank>(rank);
+    config.rtt_initial = initial_round_trip(topology, rank);
+    node.engine = std::make_unique<collective::Engine>(config);
+    node.uplink = topology.uplink(rank);
+    if (node.uplink != kArrived) {
+      const QueueOptions& line = topology.properties(node.uplink).queue;
+      node.uplink_room = std::min(kUplinkBytes, line.max_bytes / 2);
+      node.uplink_bits_per_second = line.bits_per_second;
+    }
+    if (!faults) continue;
+    auto plan = impairment::FaultPlan::create(*faults);
+    if (!plan.ok()) return plan.status();
+    node.faults = std::move(*plan);
+  }
+  network.attach(Traffic::data, *endpoints);
+  network.attach(Traffic::control, *endpoints);
+  return endpoints;
+}
+
+void CoreEndpoints::submit(Instant now, std::uint32_t rank, const Call& call, Client& client) {
+  Node& node = nodes_[rank];
+  LEEWAY_ASSERT(node.client == nullptr && call.spec != nullptr);
+  node.call = call;
+  node.client = &client;
+  node.request = collective::Request();
+  node.request.spec = *call.spec;
+  if (node.dead) return;
+  if (observer_ != nullptr) observer_->on_submit(now, rank, node.call);
+  node.engine->submit(now, node.request);
+  want_pump(now, rank);
+}
+
+// ---- what comes in ------------------------------------------------------------------------------
+
+void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payload) {
+  Node& node = nodes_[packet.to];
+  if (node.dead) return;
+  const Datagram datagram{packet.from, payload, packet.corrupt ? kNoPayload : packet.payload};
+  if (node.faults) {
+    pass_faults(now, packet.to, datagram);
+  } else {
+    hand_in(now, packet.to, datagram);
+  }
+}
+
+void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagram) {
+  impairment::PacketAddress address;
+  if (!impairment::read_address(datagram.bytes, address)) return hand_in(now, rank, datagram);
+  const impairment::Fate fate = nodes_[rank].faults->fate(address);
+  if (fate.lost) {
+    ++injected_losses_;
+    return;
+  }
+  if (fate.corrupt) {
+    corrupted_.assign(datagram.bytes.begin(), datagram.bytes.end());
+    flip_bit(corrupted_, fate.corrupt_bit);
+    datagram = {datagram.from, corrupted_, kNoPayload};
+  }
+  const Instant due = now + fate.delay + fate.reorder * kOvertakenBy;
+  if (fate.duplicate) hold_back(due, rank, datagram);
+  if (due > now) return hold_back(due, rank, datagram);
+  hand_in(now, rank, datagram);
+}
+
+void CoreEndpoints::hold_back(Instant until, std::uint32_t rank, const Datagram& datagram) {
+  if (free_held_.empty()) {
+    free_held_.push_back(static_cast<std::uint32_t>(held_.size()));
+    held_.emplace_back();
+  }
+  const std::uint32_t index = free_held_.back();
+  free_held_.pop_back();
+  held_[index] = keep(datagram);
+  queue_.push(until, rank, static_cast<std::uint32_t>(EventKind::endpoint),
+              static_cast<std::uint64_t>(Step::arrive) | std::uint64_t{index} << 8);
+}
+
+CoreEndpoints::Kept CoreEndpoints::keep(const Datagram& datagram) {
+  if (datagram.payload == kNoPayload)
+    return {datagram.from, network_.payloads().put(datagram.bytes)};
+  network_.payloads().hold(datagram.payload);
+  return {datagram.from, datagram.payload};
+}
+
+void CoreEndpoints::hand_in_kept(Instant now, std::uint32_t rank, const Kept& kept) {
+  if (!nodes_[rank].dead)
+    hand_in(now, rank, {kept.from, network_.payloads().get(kept.payload), kept.payload});
+  network_.payloads().release(kept.payload);
+}
+
+void CoreEndpoints::hand_in(Instant now, std::uint32_t rank, const Datagram& datagram) {
+  Node& node = nodes_[rank];
+  if (node.paused) return keep_in_socket(node, datagram);
+  if (observer_ != nullptr) observer_->on_datagram(now, rank, datagram.from, datagram.bytes);
+  node.engine->on_datagram(now, static_cast<Rank>(datagram.from), datagram.bytes);
+  want_pump(now, rank);
+}
+
+void CoreEndpoints::keep_in_socket(Node& node, const Datagram& datagram) {
+  if (node.socket_bytes + datagram.bytes.size() > kSocketBytes) {
+    ++socket_losses_;
+    return;
+  }
+  node.socket_bytes += datagram.bytes.size();
+  node.socket.push_back(keep(datagram));
+}
+
+// ---- what goes out ------------------------------------------------------------------------------
+
+void CoreEndpoints::on_event(const Event& event) {
+  const Instant now{event.time_ns};
+  Node& node = nodes_[event.target];
+  switch (static_cast<Step>(event.argument & 0xFF)) {
+    case Step::pump:
+      return pump(now, event.target);
+    case Step::arrive: {
+      const auto index = static_cast<std::uint32_t>(event.argument >> 8);
+      free_held_.push_back(index);
+      return hand_in_kept(now, event.target, held_[index]);
+    }
+    case Step::wake:
+      if (node.wake_at != now) return;  // re-armed since
+      node.wake_at = Instant::infinite_future();
+      return pump(now, event.target);
+  }
+}
+
+// After everything else of this instant: datagrams that arrive together are answered together, as
+// by a receiver that empties its socket first.
+void CoreEndpoints::want_pump(Instant now, std::uint32_t rank) {
+  Node& node = nodes_[rank];
+  if (node.pump_due || node.paused || node.dead) return;
+  node.pump_due = true;
+  queue_.push(now, rank, static_cast<std::uint32_t>(EventKind::endpoint),
+              static_cast<std::uint64_t>(Step::pump));
+}
+
+void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
+  Node& node = nodes_[rank];
+  node.pump_due = false;
+  if (node.paused || node.dead) return;
+  node.engine->on_wake(now);
+  while (uplink_has_room(now, node) && node.engine->poll_train(now, buffer_))
+    launch(now, rank, buffer_.train());
+  if (observer_ != nullptr) observer_->on_pumped(now, rank, *node.engine);
+  if (node.client != nullptr && node.request.done) finish_call(now, rank);
+  arm(now, rank);
+}
+
+bool CoreEndpoints::uplink_has_room(Instant now, const Node& node) const {
+  return node.uplink == kArrived || network_.waiting_bytes(now, node.uplink) <= node.uplink_room;
+}
+
+Instant CoreEndpoints::uplink_drained_at(Instant now, const Node& node) const {
+  const std::uint64_t excess = network_.waiting_bytes(now, node.uplink) - node.uplink_room;
+  return now + Duration(static_cast<std::int64_t>(excess * kBitNanosecondsPerByte /
+                                                  node.uplink_bits_per_second) +
+                        1);
+}
+
+void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) {
+  train_bytes_.clear();
+  for (const Slice& slice : train.slices)
+    train_bytes_.insert(train_bytes_.end(), slice.data, slice.data + slice.bytes);
+  const ByteSpan bytes(train_bytes_);
+  for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
+    const ByteSpan datagram = bytes.subspan(at, std::min(train.segment_bytes, bytes.size() - at));
+    network_.send(now, {.from = rank,
+                        .to = train.to,
+                        .bytes = static_cast<std::uint32_t>(datagram.size()) + kHeaderBytes,
+                        .payload = network_.payloads().put(datagram),
+                        .traffic = traffic_of(datagram)});
+  }
+}
+
+// The engine's own timer, or the time at which the uplink has drained enough to ask the engine
+// again.
+void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
+  Node& node = nodes_[rank];
+  std::optional<Instant> wake = node.engine->next_wake();
+  if (!uplink_has_room(now, node)) {
+    const Instant drained = uplink_drained_at(now, node);
+    if (!wake || drained < *wake) wake = drained;
+  }
+  if (!wake) return;
+  const Instant at = std::max(*wake, now + Duration(1));
+  if (at >= node.wake_at) return;  // an earlier one is armed already and will look again
+  node.wake_at = at;
+  queue_.push(at, rank, static_cast<std::uint32_t>(EventKind::endpoint),
+              static_cast<std::uint64_t>(Step::wake));
+}
+
+void CoreEndpoints::finish_call(Instant now, std::uint32_t rank) {
+  Node& node = nodes_[rank];
+  const CallResult result = result_of(now, node.request);
+  if (observer_ != nullptr) observer_->on_done(now, rank, node.call, result);
+  Client* const client = node.client;
+  node.client = nullptr;
+  client->on_done(now, rank, result);
+}
+
+CallResult CoreEndpoints::result_of(Instant now, const collective::Request& request) {
+  CallResult result;
+  result.status = request.status;
+  result.submitted_ns = request.submitted.ns;
+  result.done_ns = now.ns;
+  for (const PeerReport& peer : request.report.peers) {
+    result.expected += peer.expected;
+    result.arrived += peer.arrived;
+    result.arrived_first += peer.arrived - peer.repaired;
+  }
+  result.bytes_sent = request.report.bytes_sent;
+  result.contributors_mean = request.report.contributors.mean;
+  result.contributors_min = request.report.contributors.min;
+  result.deadline_cut = request.report.deadline_cut;
+  result.report = &request.report;
+  return result;
+}
+
+// ---- faults of a process ------------------------------------------------------------------------
+
+void CoreEndpoints::pause(Instant, std::uint32_t rank) {
+  nodes_[rank].paused = true;
+}
+
+void CoreEndpoints::resume(Instant now, std::uint32_t rank) {
+  Node& node = nodes_[rank];
+  if (!node.paused) return;
+  node.paused = false;
+  for (const Kept& kept : node.socket) hand_in_kept(now, rank, kept);
+  node.socket.clear();
+  node.socket_bytes = 0;
+  want_pump(now, rank);
+}
+
+void CoreEndpoints::kill(Instant, std::uint32_t rank) {
+  Node& node = nodes_[rank];
+  node.dead = true;
+  for (const Kept& kept : node.socket) network_.payloads().release(kept.payload);
+  node.socket.clear();
+}
+
+bool CoreEndpoints::idle() const {
+  return std::all_of(nodes_.begin(), nodes_.end(),
+                     [](const Node& node) { return node.dead || node.engine->idle(); });
+}
+
+}  // namespace leeway::sim
