@@ -37,8 +37,9 @@ class TraceHash {
 
   // Adds the hash of a whole run. A sweep adds its runs in the order of the scenario, not in that
   // in which they ended.
-  void add_run(const TraceHash& run) {
-    mix(run.value());
+  void add_run(const TraceHash& run) { add_run(run.value()); }
+  void add_run(std::uint64_t value) {
+    mix(value);
     ++records_;
   }
 

@@ -1,0 +1,32 @@
+// Numbers as texts: exact for programs, short for people. Never depends on the locale.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace leeway::sim {
+
+// The shortest text that reads back as the same double; empty for what is not finite.
+std::string exact_text(double value);
+
+// Nanoseconds as milliseconds, exact: 1500000 is "1.5".
+std::string milliseconds_text(std::int64_t ns);
+
+// For people: four significant digits, "1,234", "0.001234", "1.234e-07"; "–" for what is not
+// finite.
+std::string short_text(double value);
+// "12.34 ± 0.12": the error with two digits and the mean as exact as that; without a known error
+// the mean alone.
+std::string short_text(double mean, double error);
+// "1,234,567"
+std::string count_text(std::uint64_t value);
+
+// The number that the whole text is.
+std::optional<double> number_of(std::string_view text);
+
+// "0123456789abcdef"
+std::string hash_text(std::uint64_t hash);
+
+}  // namespace leeway::sim

@@ -1,0 +1,41 @@
+// Figures over seeds and over pooled records.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace leeway::sim {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// Of the finite ones among some values; kUnknown where there are too few of them.
+struct Spread {
+  std::size_t count = 0;
+  double mean = kUnknown;
+  double deviation = kUnknown;  // of a value: over count - 1
+  double error = kUnknown;      // of the mean: deviation / sqrt(count)
+  double min = kUnknown;
+  double max = kUnknown;
+};
+Spread spread_of(std::span<const double> values);
+
+// Nearest rank: the least value that at least so many thousandths of all are not above.
+// `ascending` is sorted; kUnknown if it is empty.
+double percentile(std::span<const double> ascending, unsigned thousandths);
+
+struct Percentiles {
+  std::size_t count = 0;
+  double mean = kUnknown;
+  double p50 = kUnknown;
+  double p90 = kUnknown;
+  double p99 = kUnknown;
+  double p99_9 = kUnknown;
+  double min = kUnknown;
+  double max = kUnknown;
+};
+// Of the finite ones among the values.
+Percentiles percentiles_of(std::vector<double> values);
+
+}  // namespace leeway::sim
