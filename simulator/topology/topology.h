@@ -10,32 +10,12 @@
 #include <vector>
 
 #include "leeway/status.h"
-#include "leeway/types.h"
-#include "link/delay_model.h"
-#include "link/loss_options.h"
-#include "link/queue_options.h"
 #include "scenario.pb.h"
+#include "topology/link_properties.h"
+#include "topology/path_links.h"
+#include "topology/wiring.h"
 
 namespace leeway::sim {
-
-using LinkId = std::uint32_t;
-inline constexpr LinkId kArrived = UINT32_MAX;
-
-// What one link does. All of it is optional: a link without any delivers at once.
-struct LinkProperties {
-  bool limited = false;  // has a rate, and therefore a queue
-  QueueOptions queue;
-  std::vector<LossOptions> losses;   // lost if any of them says so
-  std::vector<DelayOptions> delays;  // added up; the base delay of a region is one of them
-  double duplicate = 0;
-  double reorder = 0;
-  std::int64_t reorder_by_ns = 0;
-  double corrupt = 0;
-  // Links with the same number here ask one and the same loss model, in the order of sending.
-  // kOwnFate: its own.
-  static constexpr std::uint32_t kOwnFate = UINT32_MAX;
-  std::uint32_t fate = kOwnFate;
-};
 
 class Topology {
  public:
@@ -43,20 +23,28 @@ class Topology {
   // the file.
   static Result<Topology> make(const scenario::Scenario& scenario);
 
-  std::uint32_t ranks() const;
+  std::uint32_t ranks() const { return ranks_; }
   std::size_t links() const;
 
   // The link that a packet from `from` to `to` takes after `hop` links; kArrived after the last.
   // Equal-cost paths are chosen by a hash of the pair, so that the packets of a pair stay on one
   // path.
-  LinkId next_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const;
+  LinkId next_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const {
+    if (paths_.any() && paths_.properties(from, to) != PathLinks::kNone) {
+      if (hop == 0) return wiring_.links() + from * ranks_ + to;
+      --hop;
+    }
+    return wiring_.next(from, to, hop);
+  }
 
   // The link on which everything that `rank` sends leaves it; kArrived where its ways out have none
   // in common (mesh, ring). A host does not lose its own packets there: its socket makes it wait
   // (Network::waiting_bytes).
   LinkId uplink(std::uint32_t rank) const;
 
-  const LinkProperties& properties(LinkId link) const;  // links of equal properties share one
+  // Links of equal properties share one. Some numbers are of no link: of a pair of ranks without a
+  // path of its own. They have the properties of a link without any.
+  const LinkProperties& properties(LinkId link) const;
   std::string name(LinkId link) const;  // "0>1", "uplink 3", "leaf 2>spine 1", "eu>us"
 
   // Sum of the base delays of the way there and back, without jitter, queues and serialisation:
@@ -64,6 +52,18 @@ class Topology {
   std::int64_t round_trip_ns(std::uint32_t from, std::uint32_t to) const;
   // Rate of the slowest link on the way; 0: unlimited.
   std::uint64_t bits_per_second(std::uint32_t from, std::uint32_t to) const;
+
+ private:
+  Status wire(const scenario::Scenario& scenario, const LinkRules& rules, PropertyPool& pool);
+  std::int64_t one_way_ns(std::uint32_t from, std::uint32_t to) const;
+  std::uint32_t properties_index(LinkId link) const;
+
+  std::uint32_t ranks_ = 0;
+  Wiring wiring_;    // the first links
+  PathLinks paths_;  // the further ones, by from * ranks + to
+  std::vector<std::uint32_t> properties_of_wiring_;
+  std::vector<LinkProperties> properties_;
+  std::vector<std::int64_t> typical_delays_ns_;  // of the same
 };
 
 }  // namespace leeway::sim

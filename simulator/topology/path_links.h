@@ -1,0 +1,40 @@
+// The links that every ordered pair of ranks may have for itself: all there is in a mesh, and the
+// first part of the way elsewhere where a rule says so. Ranks that no rule tells apart share a
+// class, so that a thousand ranks do not need a million entries.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "leeway/status.h"
+#include "topology/link_rules.h"
+
+namespace leeway::sim {
+
+class PathLinks {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint32_t kClassesMax = 2048;
+
+  // `everywhere`: all pairs have a path link, also those that no rule chooses. The properties go
+  // into `pool`.
+  static Result<PathLinks> make(const LinkRules& rules, std::uint32_t ranks, bool everywhere,
+                                PropertyPool& pool);
+
+  bool any() const { return any_; }
+
+  // Index in the pool; kNone: this pair has no path link.
+  std::uint32_t properties(std::uint32_t from, std::uint32_t to) const {
+    return table_[class_of_[from] * classes_ + class_of_[to]];
+  }
+
+ private:
+  void divide(const RankFlags& by);
+
+  bool any_ = false;
+  std::uint32_t classes_ = 1;
+  std::vector<std::uint32_t> class_of_;  // by rank
+  std::vector<std::uint32_t> table_;     // by both classes
+};
+
+}  // namespace leeway::sim

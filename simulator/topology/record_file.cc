@@ -1,0 +1,98 @@
+#include "topology/record_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "link/delay_model.h"
+#include "scenario/places.h"
+#include "topology/units.h"
+
+namespace leeway::sim {
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+Status refuse(const std::string& path, const std::string& why) {
+  return Status::error(StatusCode::kInvalidArgument, "%s: %s",
+                       scenario::short_file_name(path).c_str(), why.c_str());
+}
+
+Result<std::string> read_all(const std::string& path) {
+  const File file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  std::string text(file == nullptr ? 0 : kRecordBytesMax + 1, '\0');
+  if (file != nullptr) text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (file == nullptr || std::ferror(file.get()) != 0) {
+    return Status::error(StatusCode::kUnavailable, "%s: cannot be read: %s",
+                         scenario::short_file_name(path).c_str(),
+                         std::generic_category().message(errno).c_str());
+  }
+  if (text.size() > kRecordBytesMax) {
+    return refuse(path, "more than " + std::to_string(kRecordBytesMax) + " bytes");
+  }
+  return text;
+}
+
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// False for anything but one number from 0 to the longest delay.
+bool parse_ms(std::string_view text, double& ms) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, ms);
+  return error == std::errc{} && stop == end && ms >= 0 &&
+         ms <= static_cast<double>(kDelayMaxNs) / 1e6;
+}
+
+}  // namespace
+
+Result<std::vector<std::int64_t>> read_delays_ns(const std::string& path) {
+  const Result<std::string> text = read_all(path);
+  if (!text.ok()) return text.status();
+  std::vector<std::int64_t> values;
+  std::string_view rest = *text;
+  for (std::size_t line = 1; !rest.empty(); ++line) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view item = trim(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (item.empty()) continue;
+    double ms = 0;
+    if (!parse_ms(item, ms)) {
+      return refuse(path, "line " + std::to_string(line) + ": \"" +
+                              std::string(item.substr(0, 40)) +
+                              "\" is no number of ms from 0 to 600000");
+    }
+    values.push_back(ns_of_ms(ms));
+  }
+  if (values.empty()) return refuse(path, "holds no number");
+  if (values.size() > kDelayValuesMax) {
+    return refuse(path, "more than " + std::to_string(kDelayValuesMax) + " numbers");
+  }
+  return values;
+}
+
+Result<std::vector<bool>> read_fates(const std::string& path) {
+  const Result<std::string> text = read_all(path);
+  if (!text.ok()) return text.status();
+  std::vector<bool> lost;
+  for (const char c : *text) {
+    if (is_space(c)) continue;
+    if (c != '0' && c != '1') return refuse(path, "holds something else than 0 and 1");
+    lost.push_back(c == '1');
+  }
+  if (lost.empty()) return refuse(path, "holds no 0 and no 1");
+  return lost;
+}
+
+}  // namespace leeway::sim
