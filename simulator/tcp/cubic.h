@@ -1,0 +1,62 @@
+// CUBIC's congestion window (RFC 9438) in integers.
+//
+// Windows are segments in units of 2^-32, times are microseconds inside of the cubic function.
+// Every result is a pure function of the calls, on every compiler and machine.
+//
+// Left out: HyStart++ (RFC 9406), so slow start ends by loss; undoing a reduction that turned out
+// to be needless (section 4.9).
+#pragma once
+
+#include <cstdint>
+
+#include "engine/fixed_point.h"
+
+namespace leeway::sim {
+
+// The greatest r with r^3 <= n.
+std::uint64_t floor_cube_root(Wide n);
+
+class Cubic {
+ public:
+  explicit Cubic(std::uint32_t initial_window);
+
+  std::uint32_t window() const { return static_cast<std::uint32_t>(window_ >> kPoint); }
+  std::uint32_t threshold() const { return threshold_; }
+  bool slow_start() const { return window() < threshold_; }
+
+  // So many segments arrived while the window was what limits the sender. `rtt_ns`: smoothed.
+  void on_ack(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt_ns);
+
+  // Loss or mark: the threshold is beta times the window from now on. The window itself is led
+  // there by the caller (set_window), as proportional rate reduction has it.
+  void on_congestion();
+  // A timeout with nothing known of the path any more: growth starts anew from the threshold on.
+  void on_timeout();
+
+  void set_window(std::uint32_t segments);
+
+  // The sender had nothing to send for so long: time in which the window did not grow. With
+  // `restart` the window is halved for every `timeout_ns` of it, down to the initial one.
+  void on_idle(std::int64_t idle_ns, std::int64_t timeout_ns, bool restart);
+
+ private:
+  static constexpr int kPoint = 32;
+  static constexpr std::uint64_t kOne = std::uint64_t{1} << kPoint;
+  static constexpr std::int64_t kNoEpoch = INT64_MIN;
+
+  void begin_epoch(std::int64_t now_ns);
+  std::uint64_t cubic_window(std::int64_t since_epoch_ns) const;
+  void grow_estimate(std::uint32_t segments);
+  void avoid_congestion(std::int64_t now_ns, std::uint32_t segments, std::int64_t rtt_ns);
+
+  std::uint32_t initial_window_;
+  std::uint64_t window_;
+  std::uint32_t threshold_ = UINT32_MAX;  // segments
+  std::uint64_t maximum_ = 0;             // W_max
+  std::uint64_t prior_ = 0;               // cwnd_prior
+  std::uint64_t estimate_ = 0;            // W_est, of the Reno-friendly region
+  std::int64_t epoch_ns_ = kNoEpoch;      // begin of this congestion avoidance
+  std::int64_t plateau_us_ = 0;           // K
+};
+
+}  // namespace leeway::sim

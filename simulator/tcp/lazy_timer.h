@@ -1,0 +1,32 @@
+// A timer on a queue that takes no event back: few events, however often it is set anew.
+//
+// An event is pushed only if none is pending that comes early enough; one that comes too early is
+// pushed again.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace leeway::sim {
+
+class LazyTimer {
+ public:
+  // The timer is to go off at `due` (infinite_future(): not). Whether an event must be pushed for
+  // that time.
+  bool set(Instant due) {
+    if (due >= Instant::infinite_future() || pending_ <= due) return false;
+    pending_ = due;
+    return true;
+  }
+
+  // An event came. Others that were pushed for later times may follow.
+  void on_event(Instant now) {
+    if (pending_ <= now) pending_ = Instant::infinite_future();
+  }
+
+ private:
+  Instant pending_ = Instant::infinite_future();  // the earliest event
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,46 @@
+// Proportional rate reduction (RFC 6937, in Linux's form): what may be sent while the window is led
+// from where a loss found it to the new threshold.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace leeway::sim {
+
+class ProportionalReduction {
+ public:
+  void begin(std::uint32_t window_before, std::uint32_t threshold) {
+    window_before_ = std::max(window_before, 1u);
+    threshold_ = threshold;
+    delivered_ = sent_ = 0;
+  }
+
+  void on_sent() { ++sent_; }
+
+  // The window after an acknowledgement of `arrived` segments that leaves `flying`. `healthy`: it
+  // also filled a hole and showed no further loss, so that slow start towards the threshold is
+  // safe.
+  std::uint32_t window(std::uint32_t arrived, std::uint32_t flying, bool healthy) {
+    delivered_ += arrived;
+    std::int64_t may_send = 0;
+    if (flying > threshold_) {
+      const std::uint64_t share = (threshold_ * delivered_ + window_before_ - 1) / window_before_;
+      may_send = static_cast<std::int64_t>(share) - static_cast<std::int64_t>(sent_);
+    } else {
+      may_send = std::max(static_cast<std::int64_t>(delivered_) - static_cast<std::int64_t>(sent_),
+                          std::int64_t{arrived});
+      may_send = std::min<std::int64_t>(may_send + (healthy ? 1 : 0), threshold_ - flying);
+    }
+    // The first repair goes out at once.
+    may_send = std::max<std::int64_t>(may_send, sent_ > 0 ? 0 : 1);
+    return flying + static_cast<std::uint32_t>(may_send);
+  }
+
+ private:
+  std::uint32_t window_before_ = 1;
+  std::uint32_t threshold_ = 0;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t sent_ = 0;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,122 @@
+// The segments that a sender has under way: which arrived, which are lost, in which order they were
+// sent last.
+//
+// A segment counts as under way once, however often it was sent. Constant time per segment and
+// transition; an acknowledgement costs what it newly says.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/contracts.h"
+#include "tcp/sliding_ring.h"
+#include "tcp/tcp_ack.h"
+
+namespace leeway::sim {
+
+enum class SegmentState : std::uint8_t { flying, lost, arrived };
+
+struct SentSegment {
+  std::int64_t sent_ns = 0;  // last
+  std::uint64_t before = 0;  // neighbours in the order of sending; of flying ones only
+  std::uint64_t after = 0;
+  std::uint32_t bytes = 0;
+  SegmentState state = SegmentState::flying;
+  bool repeated = false;  // sent more than once
+};
+
+class Scoreboard {
+ public:
+  static constexpr std::uint64_t kNone = UINT64_MAX;
+
+  // first() .. next() - 1 were sent and are not all acknowledged in order.
+  std::uint64_t first() const { return first_; }
+  std::uint64_t next() const { return next_; }
+  std::uint32_t outstanding() const { return static_cast<std::uint32_t>(next_ - first_); }
+  std::uint32_t flying() const { return flying_; }
+  std::uint32_t lost() const { return lost_; }
+  // Beyond a hole.
+  std::uint32_t sacked() const { return outstanding() - flying_ - lost_; }
+  const SentSegment& operator[](std::uint64_t number) const { return segments_[number]; }
+
+  // The next segment was sent for the first time; its number.
+  std::uint64_t send_new(std::int64_t now_ns, std::uint32_t bytes);
+  // Sent again; lost ones are flying afterwards.
+  void send_again(std::int64_t now_ns, std::uint64_t number);
+  void mark_lost(std::uint64_t number);
+
+  std::uint64_t lowest_lost();  // there is one
+  // The flying segment that was sent longest ago, and the one sent next after it; kNone: no more.
+  std::uint64_t oldest_flying() const { return oldest_; }
+  std::uint64_t sent_after(std::uint64_t number) const { return segments_[number].after; }
+
+  // Calls on_arrival(number, segment) for every segment that is newly known to have arrived.
+  template <typename OnArrival>
+  void acknowledge(const TcpAck& ack, OnArrival&& on_arrival);
+
+ private:
+  template <typename OnArrival>
+  void arrive(std::uint64_t begin, std::uint64_t end, OnArrival& on_arrival);
+  template <typename OnArrival>
+  void arrive_news_of(SackBlock block, OnArrival& on_arrival);
+  void append_flying(std::uint64_t number);
+  void remove_flying(std::uint64_t number);
+
+  SlidingRing<SentSegment> segments_;
+  std::uint64_t first_ = 0;
+  std::uint64_t next_ = 0;
+  std::uint32_t flying_ = 0;
+  std::uint32_t lost_ = 0;
+  std::uint64_t oldest_ = kNone;
+  std::uint64_t newest_ = kNone;
+  std::uint64_t lost_from_ = kNone;   // no lost segment is below
+  std::array<SackBlock, 3> known_{};  // blocks of the last acknowledgement: nothing new in them
+};
+
+template <typename OnArrival>
+void Scoreboard::arrive(std::uint64_t begin, std::uint64_t end, OnArrival& on_arrival) {
+  for (std::uint64_t number = begin; number < end; ++number) {
+    SentSegment& segment = segments_[number];
+    if (segment.state == SegmentState::arrived) continue;
+    if (segment.state == SegmentState::flying) remove_flying(number);
+    if (segment.state == SegmentState::lost) --lost_;
+    segment.state = SegmentState::arrived;
+    on_arrival(number, segment);
+  }
+}
+
+// Blocks mostly grow at an end: what the last acknowledgement told is left out.
+template <typename OnArrival>
+void Scoreboard::arrive_news_of(SackBlock block, OnArrival& on_arrival) {
+  for (const SackBlock& known : known_) {
+    if (known.begin <= block.begin && block.begin < known.end) block.begin = known.end;
+    if (known.begin < block.end && block.end <= known.end) block.end = known.begin;
+    if (block.begin >= block.end) return;
+  }
+  for (const SackBlock& known : known_) {
+    if (block.begin < known.begin && known.end < block.end) {
+      arrive(block.begin, known.begin, on_arrival);
+      block.begin = known.end;
+    }
+  }
+  arrive(block.begin, block.end, on_arrival);
+}
+
+template <typename OnArrival>
+void Scoreboard::acknowledge(const TcpAck& ack, OnArrival&& on_arrival) {
+  LEEWAY_ASSERT(ack.next <= next_);
+  arrive(first_, ack.next, on_arrival);
+  first_ = std::max(first_, ack.next);
+  std::array<SackBlock, 3> told{};
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    const SackBlock block{std::max(ack.sacked[i].begin, first_), ack.sacked[i].end};
+    if (block.begin >= block.end) continue;
+    LEEWAY_ASSERT(block.end <= next_);
+    arrive_news_of(block, on_arrival);
+    told[i] = block;
+  }
+  known_ = told;
+}
+
+}  // namespace leeway::sim

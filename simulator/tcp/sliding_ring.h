@@ -1,0 +1,40 @@
+// Values of rising numbers, of which only a window matters: what a connection knows of the segments
+// under way.
+//
+// Memory grows, by doubling, only when the window is wider than ever before.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace leeway::sim {
+
+template <typename T>
+class SlidingRing {
+ public:
+  explicit SlidingRing(std::size_t expected = 64) : places_(std::bit_ceil(expected)) {}
+
+  // Of a number in the window that make_room() was told last.
+  T& operator[](std::uint64_t number) { return places_[number & (places_.size() - 1)]; }
+  const T& operator[](std::uint64_t number) const { return places_[number & (places_.size() - 1)]; }
+
+  // The window is [begin, end) from now on. Values of numbers that were in the last one and are in
+  // this one stay; others have no meaning until they are written.
+  void make_room(std::uint64_t begin, std::uint64_t end) {
+    const std::size_t old_size = places_.size();
+    if (end - begin <= old_size) return;
+    std::vector<T> wider(std::bit_ceil(static_cast<std::size_t>(end - begin)));
+    for (std::uint64_t number = begin; number < begin + old_size; ++number) {
+      wider[number & (wider.size() - 1)] = std::move((*this)[number]);
+    }
+    places_ = std::move(wider);
+  }
+
+ private:
+  std::vector<T> places_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,106 @@
+// A TCP connection that carries bytes one way: both ends of it, and the packets between them.
+//
+// There are no contents: bytes are counted. A packet's word names the flow and the segment; that of
+// an acknowledgement names a record which its receiver wrote and its sender reads when the packet
+// arrives, so that it says what was true when it was sent. Records are kept for the last few
+// thousand acknowledgements; one that is overtaken by as many is taken for lost.
+//
+// Established from the beginning, never closed. Nothing is allocated in a steady state.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+#include "network/packet.h"
+#include "tcp/lazy_timer.h"
+#include "tcp/tcp_options.h"
+#include "tcp/tcp_receiver.h"
+#include "tcp/tcp_sender.h"
+
+namespace leeway::sim {
+
+enum class TcpEnd : std::uint8_t { sender = 0, receiver = 1 };
+
+// Where a flow lives: its network, its clock and whoever reads its bytes.
+class TcpHost {
+ public:
+  virtual ~TcpHost() = default;
+  virtual void send_packet(Instant now, const Packet& packet) = 0;
+  // Call the flow's on_wake(end) then.
+  virtual void wake_at(Instant at, std::uint32_t flow, TcpEnd end) = 0;
+  // So many bytes more are there, in order.
+  virtual void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) = 0;
+};
+
+struct TcpFlowCounters {
+  std::uint64_t bytes_sent = 0;  // by the sender, TCP headers included, IP headers not
+  std::uint64_t ack_bytes_sent = 0;
+  std::uint64_t bytes_delivered = 0;
+  std::uint64_t acks = 0;
+  std::uint64_t repaired = 0;  // segments that arrived only by being repeated
+};
+
+class TcpFlow {
+ public:
+  struct Place {
+    std::uint32_t flow = 0;  // below 2^24; in every packet
+    std::uint32_t from = 0;  // ranks, different
+    std::uint32_t to = 0;
+    Traffic data = Traffic::data;
+    Traffic acks = Traffic::control;
+  };
+
+  // Never ends: what a source with unlimited data sends.
+  static constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
+
+  TcpFlow(const Place& place, const TcpOptions& options, TcpHost& host);
+
+  static std::uint32_t flow_of(const Packet& packet) {
+    return static_cast<std::uint32_t>(packet.word >> kFlowShift);
+  }
+
+  void send(Instant now, std::uint64_t bytes);
+  // A packet of this flow arrived at its end. Damaged and cut ones are dropped.
+  void on_packet(Instant now, const Packet& packet);
+  void on_wake(Instant now, TcpEnd end);
+
+  const Place& place() const { return place_; }
+  const TcpSender& sender() const { return sender_; }
+  const TcpFlowCounters& counters() const { return counters_; }
+
+ private:
+  static constexpr int kFlowShift = 40;
+  static constexpr std::uint64_t kRepeated = std::uint64_t{1} << 39;
+  static constexpr std::uint64_t kReduced = std::uint64_t{1} << 38;
+  static constexpr std::uint64_t kNumberMask = kReduced - 1;
+  static constexpr std::uint32_t kIpHeaderBytes = 20;
+  static constexpr std::size_t kRecordsMin = 64;
+
+  struct Record {
+    std::uint64_t number = UINT64_MAX;
+    TcpAck ack;
+  };
+
+  void pump(Instant now);
+  void acknowledge_if_due(Instant now);
+  void on_segment(Instant now, const Packet& packet);
+  void on_ack(Instant now, std::uint64_t number);
+  void make_room_for_records();
+  std::uint64_t word(std::uint64_t rest) const {
+    return std::uint64_t{place_.flow} << kFlowShift | rest;
+  }
+
+  Place place_;
+  TcpOptions options_;
+  TcpHost& host_;
+  TcpSender sender_;
+  TcpReceiver receiver_;
+  LazyTimer sender_timer_;
+  LazyTimer receiver_timer_;
+  std::vector<Record> records_;  // by number, modulo the size, a power of two
+  std::uint64_t acks_ = 0;
+  TcpFlowCounters counters_;
+};
+
+}  // namespace leeway::sim

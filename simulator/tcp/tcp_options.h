@@ -1,0 +1,31 @@
+// What a TCP connection is configured to. The defaults are those of Linux.
+#pragma once
+
+#include <cstdint>
+
+namespace leeway::sim {
+
+struct TcpOptions {
+  // 1500 bytes a packet: 20 of IPv4, 20 of TCP, 12 of its timestamps, the rest are data.
+  std::uint32_t segment_bytes = 1448;
+  std::uint32_t header_bytes = 52;
+
+  std::uint32_t initial_window = 10;      // segments, RFC 6928
+  std::uint32_t receive_window = 65'536;  // segments; large enough not to matter
+
+  std::int64_t rto_initial_ns = 1'000'000'000;  // RFC 6298; before the first measurement
+  std::int64_t rto_min_ns = 200'000'000;
+  std::int64_t rto_max_ns = 120'000'000'000;
+  // What the handshake measured; 0: connected without one, nothing is known.
+  std::int64_t handshake_rtt_ns = 0;
+
+  std::int64_t delayed_ack_ns = 40'000'000;
+  std::uint32_t quick_acks = 16;  // the first so many segments are acknowledged at once
+
+  // After the window stood still for longer than a timeout it is halved once per timeout, down to
+  // the initial one (RFC 5681 section 4.1 in the form of RFC 2861).
+  bool idle_restart = true;
+  bool ecn = false;  // RFC 3168
+};
+
+}  // namespace leeway::sim

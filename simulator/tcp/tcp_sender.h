@@ -1,0 +1,122 @@
+// The sending half of a TCP connection: what to send when, given acknowledgements and time.
+//
+// A pure state machine. Losses are found by RACK and tail loss probes (RFC 8985) and, when nothing
+// comes back, by the retransmission timeout (RFC 6298); the window follows CUBIC and is reduced
+// proportionally. README.md tells what is left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+#include "tcp/cubic.h"
+#include "tcp/proportional_reduction.h"
+#include "tcp/recent_acknowledgement.h"
+#include "tcp/rtt_estimator.h"
+#include "tcp/scoreboard.h"
+#include "tcp/tcp_ack.h"
+#include "tcp/tcp_options.h"
+
+namespace leeway::sim {
+
+struct TcpSegment {
+  std::uint64_t number = 0;
+  std::uint32_t bytes = 0;
+  bool repeated = false;
+  bool reduced = false;  // the answer to an echo of a mark (CWR)
+};
+
+struct TcpSenderCounters {
+  std::uint64_t segments = 0;  // sent, repeated ones included
+  std::uint64_t repeated = 0;
+  std::uint64_t reductions = 0;  // of the window, timeouts apart
+  std::uint64_t timeouts = 0;
+  std::uint64_t probes = 0;
+};
+
+class TcpSender {
+ public:
+  explicit TcpSender(const TcpOptions& options);
+
+  // So many bytes more are to be sent.
+  void write(std::uint64_t bytes) { unsent_bytes_ += bytes; }
+
+  void on_ack(Instant now, const TcpAck& ack);
+  // Due at next_wake(); earlier it does nothing.
+  void on_timer(Instant now);
+  // What to send now; ask until there is nothing.
+  std::optional<TcpSegment> poll(Instant now);
+  Instant next_wake() const { return {timer_ == Timer::none ? kNeverNs : timer_ns_}; }
+
+  std::uint32_t window() const { return cubic_.window(); }
+  std::uint64_t unsent_bytes() const { return unsent_bytes_; }
+  std::uint32_t outstanding() const { return board_.outstanding(); }
+  const RttEstimator& rtt() const { return rtt_; }
+  const TcpSenderCounters& counters() const { return counters_; }
+
+ private:
+  enum class State : std::uint8_t {
+    open,
+    reducing,    // because of marks
+    recovering,  // losses found by acknowledgements
+    timed_out
+  };
+  enum class Timer : std::uint8_t { none, timeout, probe, reordering };
+  static constexpr std::int64_t kNeverNs = Instant::infinite_future().ns;
+  static constexpr std::uint64_t kNoPoint = UINT64_MAX;
+  // Of a probe's timer, for the timers of the far end.
+  static constexpr std::int64_t kProbeSlackNs = 2'000'000;
+
+  struct Arrivals {
+    std::uint32_t count = 0;
+    std::int64_t longest_ns = -1;  // of segments sent once
+    std::int64_t shortest_ns = INT64_MAX;
+  };
+
+  Arrivals take_in(Instant now, const TcpAck& ack);
+  void settle_probe(const TcpAck& ack, bool news);
+  // When to look again, if nothing comes before.
+  std::optional<std::int64_t> find_losses(Instant now, std::uint32_t arrived, bool advanced);
+  void begin_reduction(State state);
+  void end_reduction();
+  void on_timeout(Instant now);
+  void on_probe_timer(Instant now);
+
+  TcpSegment send_new(Instant now);
+  TcpSegment send_again(Instant now, std::uint64_t number);
+  void note_use(bool held_back);
+  bool window_is_used() const;
+  bool probe_is_useful() const;
+  void arm(Timer timer, std::int64_t at_ns);
+  void arm_timeout(Instant now);
+  void arm_probe_or_timeout(Instant now);
+
+  TcpOptions options_;
+  Cubic cubic_;
+  RttEstimator rtt_;
+  Scoreboard board_;
+  RecentAcknowledgement rack_;
+  ProportionalReduction reduction_;
+  State state_ = State::open;
+  std::uint64_t recovery_point_ = 0;  // the state ends when all before this arrived
+  std::uint64_t unsent_bytes_ = 0;
+  std::int64_t sent_ns_ = -1;  // last segment of all
+
+  Timer timer_ = Timer::none;
+  std::int64_t timer_ns_ = 0;
+
+  std::uint64_t probe_point_ = kNoPoint;  // next() when an unanswered probe was sent
+  bool probe_repeats_ = false;            // it was no new segment
+  bool probe_due_ = false;
+  bool reduced_due_ = false;  // CWR on the next new segment
+
+  // Whether the window, not the writer, limited what was sent since use_point_ (RFC 7661's
+  // question, answered as Linux does).
+  bool held_back_ = false;
+  std::uint32_t used_ = 0;
+  std::uint64_t use_point_ = 0;
+
+  TcpSenderCounters counters_;
+};
+
+}  // namespace leeway::sim
