@@ -33,6 +33,7 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.size = static_cast<int>(topology.ranks());
   config.seed = seed;
   config.datagram_bytes = operation.datagram_bytes();
+  config.permute = operation.permute();
   const std::size_t share = kSocketBytes / std::max<std::size_t>(1, topology.ranks() - 1);
   const std::size_t wanted =
       operation.window_bytes() != 0 ? operation.window_bytes() : kWindowBytesDefault;

@@ -118,11 +118,13 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   const std::uint32_t stream = static_cast<std::uint32_t>(kind);
   const schedule::PacketCursor::Keys keys{
       rotation_key(round.number, kind, to_owner ? peer : config_.self),
-      keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, peer)};
+      config_.permute ? keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, peer)
+                      : schedule::PacketCursor::kInOrder};
   flow.cursor = schedule::PacketCursor(flow.grid, keys, round.plan.phase(kind).queue);
 }
 
 std::uint64_t Endpoint::rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const {
+  if (!config_.permute) return schedule::PacketCursor::kInOrder;
   return keyed_hash(config_.seed, number, kRotationStream | static_cast<std::uint32_t>(kind), owner, 0);
 }
 

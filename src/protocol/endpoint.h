@@ -33,6 +33,7 @@ struct EndpointConfig {
   std::uint32_t epoch = 1;
   std::uint64_t seed = 0;
   std::size_t datagram_bytes = 1472;
+  bool permute = true;  // packets travel in permuted order; off only to measure what that is good for
   std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
   Duration rtt_initial = std::chrono::milliseconds(10);
 };

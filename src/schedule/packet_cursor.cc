@@ -12,13 +12,16 @@ PacketCursor::PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* 
 }
 
 std::uint32_t PacketCursor::start_of(const PacketGrid& grid, std::uint64_t rotation_key) {
-  if (grid.packets() == 0) return 0;
+  if (grid.packets() == 0 || rotation_key == kInOrder) return 0;
   return static_cast<std::uint32_t>(keyed_hash(rotation_key, 0, 0, 0, 0) % grid.packets());
 }
 
 void PacketCursor::enter_chunk(std::uint32_t chunk) {
   chunk_ = chunk;
   chunk_size_ = grid_.chunk_size(chunk);
+  shift_ = 0;
+  multiplier_ = 1;
+  if (keys_.inner == kInOrder) return;
   const std::uint64_t draw = keyed_hash(keys_.inner, chunk, 1, 0, 0);
   shift_ = static_cast<std::uint32_t>(draw >> 32) % chunk_size_;
   multiplier_ = 1 + static_cast<std::uint32_t>(draw) % chunk_size_;

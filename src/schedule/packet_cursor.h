@@ -35,9 +35,11 @@ class ChunkQueue {
 
 class PacketCursor {
  public:
+  // A key that permutes nothing: packets go by rising index. For showing what the permutation is good for.
+  static constexpr std::uint64_t kInOrder = 0;
   struct Keys {
-    std::uint64_t rotation = 0;  // shared by all senders to one owner
-    std::uint64_t inner = 0;     // of this sender and destination
+    std::uint64_t rotation = kInOrder;  // shared by all senders to one owner
+    std::uint64_t inner = kInOrder;     // of this sender and destination
   };
 
   PacketCursor() = default;

@@ -50,6 +50,12 @@ TEST(PacketCursorOrder, DependsOnItsKeysAlone) {
   EXPECT_NE(walk(PacketCursor(grid, {2, 2}, nullptr)), order);
 }
 
+TEST(PacketCursorOrder, WithoutKeysPacketsGoByRisingIndex) {
+  const PacketGrid grid = grid_of(1000);
+  EXPECT_EQ(walk(PacketCursor(grid, {}, nullptr)), upto(1000));
+  EXPECT_EQ(PacketCursor::start_of(grid, PacketCursor::kInOrder), 0u);
+}
+
 TEST(PacketCursorOrder, SendersWithOneRotationWalkTheChunksTogether) {
   const PacketGrid grid = grid_of(1000);
   const auto one = walk(PacketCursor(grid, {5, 10}, nullptr));
