@@ -10,12 +10,17 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "engine/event_queue.h"
 #include "engine/trace_hash.h"
+#include "network/blocked_pairs.h"
+#include "network/link_line.h"
+#include "network/network_types.h"
 #include "network/packet.h"
+#include "network/packet_store.h"
 #include "network/payload_pool.h"
 #include "topology/topology.h"
 
@@ -29,20 +34,6 @@ enum class EventKind : std::uint32_t {
   fault = 3,     // run/: a fault begins or ends
   traffic = 4,   // cross traffic
 };
-
-enum class PacketStep : std::uint8_t {
-  sent = 0,         // entered the network
-  delivered = 1,    // handed to its receiver
-  duplicated = 2,   // a link made a copy, which is from now on a packet of its own (counts as sent)
-  queue_full = 3,   // this and the following: lost
-  queue_early = 4,  // RED or CoDel
-  lost = 5,         // by a loss model
-  blocked = 6,      // by a partition, or its rank is dead
-};
-inline constexpr int kPacketSteps = 7;
-constexpr bool is_loss(PacketStep step) {
-  return step >= PacketStep::queue_full;
-}
 
 // Whoever wants to watch: traces and checkers. `link` is kArrived where none is concerned.
 class PacketObserver {
@@ -59,46 +50,24 @@ class PacketReceiver {
   virtual void on_packet(Instant now, const Packet& packet, ByteSpan payload) = 0;
 };
 
-struct LinkCounters {
-  std::array<std::uint64_t, kTrafficKinds>
-      offered{};  // packets that came to the link, copies included
-  std::array<std::uint64_t, kTrafficKinds> passed{};  // arrived at its far end
-  std::array<std::uint64_t, kTrafficKinds> lost{};    // by queue or loss model
-  std::array<std::uint64_t, kTrafficKinds> copied{};  // made by it
-  std::uint64_t queue_full = 0;
-  std::uint64_t queue_early = 0;
-  std::uint64_t marked = 0;
-  std::uint64_t trimmed = 0;
-  std::uint64_t corrupted = 0;
-  std::uint64_t reordered = 0;
-  std::uint64_t bytes_passed = 0;
-  std::uint64_t queue_bytes_max = 0;
-};
-
-// Of the whole network, by kind of traffic. sent + copied = delivered + lost + under way (I1).
-struct NetworkCounters {
-  std::array<std::uint64_t, kTrafficKinds> sent{};
-  std::array<std::uint64_t, kTrafficKinds> copied{};
-  std::array<std::uint64_t, kTrafficKinds> delivered{};
-  std::array<std::uint64_t, kTrafficKinds> lost{};
-};
-
 class Network {
  public:
   // `topology` and `queue` outlive the network. Payloads of up to `payload_bytes_max`.
   static Result<std::unique_ptr<Network>> make(const Topology& topology, std::uint64_t seed,
                                                EventQueue& queue, std::size_t payload_bytes_max);
 
-  void attach(Traffic traffic, PacketReceiver& receiver);
-  void observe(PacketObserver* observer);  // null: nobody; costs nothing then
+  void attach(Traffic traffic, PacketReceiver& receiver) {
+    receivers_[static_cast<std::size_t>(traffic)] = &receiver;
+  }
+  void observe(PacketObserver* observer) { observer_ = observer; }  // null: nobody
 
-  PayloadPool& payloads();
+  PayloadPool& payloads() { return payloads_; }
 
   // From now on packets between these ranks are lost, in this direction, also those under way
   // (counted when they would have arrived); or no longer. Calls nest: blocked twice must be
   // unblocked twice.
-  void block(std::uint32_t from, std::uint32_t to);
-  void unblock(std::uint32_t from, std::uint32_t to);
+  void block(std::uint32_t from, std::uint32_t to) { blocked_.block(from, to); }
+  void unblock(std::uint32_t from, std::uint32_t to) { blocked_.unblock(from, to); }
 
   // A packet enters. Its payload's holder is now the network. Sending to oneself is a broken
   // contract.
@@ -111,12 +80,68 @@ class Network {
   // An event of EventKind::network is due.
   void on_event(const Event& event);
 
-  const NetworkCounters& counters() const;
+  const NetworkCounters& counters() const { return counters_; }
   const LinkCounters& link_counters(LinkId link) const;  // zeros for a link that no packet came to
-  std::uint64_t under_way(Traffic traffic) const;
+  std::uint64_t under_way(Traffic traffic) const {
+    return under_way_[static_cast<std::size_t>(traffic)];
+  }
 
   // Over every step of every packet.
-  const TraceHash& trace() const;
+  const TraceHash& trace() const { return trace_; }
+
+ private:
+  struct Link {
+    LinkLine line;
+    LinkId id;
+    bool scheduled = false;     // an event for the first of `packets` is pending
+    PacketStore::List packets;  // under way on it; only of a link that keeps the order
+    LinkCounters counters;
+  };
+
+  // Zeroed memory whose pages the system provides when they are first written to: a mesh of
+  // thousands of ranks has numbers for far more links than packets ever come to.
+  struct Free {
+    void operator()(std::uint32_t* memory) const { std::free(memory); }
+  };
+  using LazyTable = std::unique_ptr<std::uint32_t[], Free>;
+
+  // Whether a receiver may be called now, or only by an event of its own.
+  enum class Deliver : bool { later, now };
+
+  Network(const Topology& topology, std::uint64_t seed, EventQueue& queue,
+          std::size_t payload_bytes_max, LazyTable numbers);
+
+  std::uint32_t link_number(LinkId link);
+  std::uint32_t make_link(LinkId link);
+
+  void forward(Instant now, std::uint32_t place, Deliver deliver);
+  bool passes_at_once(const Link& link, const Packet& packet, Deliver deliver) const;
+  void file(std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns);
+  void copy(Instant now, std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns);
+  void count(Link& link, const LinkLine::Passage& passage, const Packet& packet);
+  void arrive_all(Instant now, std::uint32_t number);
+  void arrive(Link& link, std::uint32_t place);
+  void deliver(Instant now, std::uint32_t place);
+  void lose(Instant now, PacketStep step, LinkId link, std::uint32_t place);
+  ByteSpan received(const Packet& packet);
+  void tell(Instant now, PacketStep step, LinkId link, const Packet& packet, ByteSpan payload);
+
+  const Topology* topology_;
+  std::uint64_t seed_;
+  EventQueue* queue_;
+  std::array<PacketReceiver*, kTrafficKinds> receivers_{};
+  PacketObserver* observer_ = nullptr;
+  PayloadPool payloads_;
+  PacketStore packets_;
+  BlockedPairs blocked_;
+  LazyTable numbers_;  // by LinkId: 1 + index into links_; 0: no packet came to it yet
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<LinkTables>> tables_;  // by index of properties
+  std::vector<std::unique_ptr<LossModel>> fates_;    // by number of the fate
+  std::vector<std::byte> corrupted_;                 // the payload that is being delivered
+  NetworkCounters counters_;
+  std::array<std::uint64_t, kTrafficKinds> under_way_{};
+  TraceHash trace_;
 };
 
 }  // namespace leeway::sim

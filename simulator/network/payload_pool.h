@@ -1,5 +1,4 @@
-// The bytes of the datagrams that are under way: equal places in one memory, taken and given back
-// by number.
+// The bytes of the datagrams that are under way: equal places, taken and given back by number.
 //
 // Nothing is allocated in a steady state: memory grows only when more datagrams are under way than
 // ever before. A copy that a link makes shares its original's bytes, which are therefore never
@@ -8,9 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "leeway/types.h"
+#include "network/packet.h"
 
 namespace leeway::sim {
 
@@ -21,7 +22,7 @@ class PayloadPool {
 
   // Keeps a copy; held once. The longest allowed is bytes_max.
   std::uint32_t put(ByteSpan datagram);
-  // Valid until the next put().
+  // Valid while it is held. kNoPayload is an empty one.
   ByteSpan get(std::uint32_t payload) const;
 
   // One holder more, one holder less; the last gives the place back. kNoPayload is allowed and
@@ -29,7 +30,7 @@ class PayloadPool {
   void hold(std::uint32_t payload);
   void release(std::uint32_t payload);
 
-  std::size_t held() const;  // places in use
+  std::size_t held() const { return held_; }  // places in use
 
  private:
   struct Place {
@@ -37,10 +38,18 @@ class PayloadPool {
     std::uint32_t holders = 0;
     std::uint32_t next_free = 0;
   };
-  std::size_t stride_;
-  std::vector<std::byte> memory_;
+  static constexpr std::uint32_t kBlockPlaces = 64;
+
+  void grow();
+  std::byte* memory_of(std::uint32_t payload) const {
+    return blocks_[payload / kBlockPlaces].get() + payload % kBlockPlaces * stride_;
+  }
+
+  std::size_t bytes_max_;
+  std::size_t stride_;  // of the places, a multiple of every element's alignment
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::vector<Place> places_;
-  std::uint32_t free_;
+  std::uint32_t free_ = kNoPayload;
   std::size_t held_ = 0;
 };
 

@@ -40,11 +40,17 @@ class Topology {
   // The link on which everything that `rank` sends leaves it; kArrived where its ways out have none
   // in common (mesh, ring). A host does not lose its own packets there: its socket makes it wait
   // (Network::waiting_bytes).
-  LinkId uplink(std::uint32_t rank) const;
+  LinkId uplink(std::uint32_t rank) const {
+    return wiring_.has_uplinks() ? wiring_.uplink(rank) : kArrived;
+  }
 
   // Links of equal properties share one. Some numbers are of no link: of a pair of ranks without a
   // path of its own. They have the properties of a link without any.
   const LinkProperties& properties(LinkId link) const;
+  // Which of the different properties they are, below properties_count().
+  std::uint32_t properties_index(LinkId link) const;
+  std::size_t properties_count() const { return properties_.size(); }
+
   std::string name(LinkId link) const;  // "0>1", "uplink 3", "leaf 2>spine 1", "eu>us"
 
   // Sum of the base delays of the way there and back, without jitter, queues and serialisation:
@@ -56,7 +62,6 @@ class Topology {
  private:
   Status wire(const scenario::Scenario& scenario, const LinkRules& rules, PropertyPool& pool);
   std::int64_t one_way_ns(std::uint32_t from, std::uint32_t to) const;
-  std::uint32_t properties_index(LinkId link) const;
 
   std::uint32_t ranks_ = 0;
   Wiring wiring_;    // the first links

@@ -45,6 +45,7 @@ class Wiring {
   std::int64_t base_delay_ns(LinkId link) const;
 
   bool is_ring() const { return kind_ == scenario::Topology::kRing; }
+  bool has_uplinks() const { return fabric_ > 0 && !is_ring(); }
 
   // The links between a leaf and the spines, whose rate depends on its hosts.
   std::uint32_t leaves() const { return kind_ == scenario::Topology::kLeafSpine ? units_ : 0; }

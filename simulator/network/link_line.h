@@ -1,0 +1,98 @@
+// What becomes of a packet on one link, decided when it enters: queue and line, losses, corruption,
+// duplication, delays. No events, no packets under way, no counters: network.h has those.
+//
+// All draws come from streams named by seed, link and purpose, so that one setting more on a link
+// moves the draws of no other, nor those of another link.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/geometric.h"
+#include "link/delay_model.h"
+#include "link/loss_model.h"
+#include "link/queue.h"
+#include "network/network_types.h"
+#include "network/packet.h"
+#include "network/rare_hit.h"
+#include "topology/link_properties.h"
+
+namespace leeway::sim {
+
+// What all links of the same properties share, because it is large.
+struct LinkTables {
+  explicit LinkTables(const LinkProperties& properties);
+
+  GeometricDistance duplicate;
+  GeometricDistance reorder;
+  GeometricDistance corrupt;
+};
+
+// The loss model of links that share their fate. Down times are not in it but in each link's own:
+// they follow the clock and not the packets, and the links ask at times of their own queues.
+LossModel make_shared_fate(const LinkProperties& properties, std::uint64_t seed);
+
+class LinkLine {
+ public:
+  struct Names {
+    std::uint64_t seed = 0;
+    std::uint64_t link = 0;
+  };
+  // `tables` and `fate`, which may be null, outlive the line. The properties are valid.
+  LinkLine(const LinkProperties& properties, const LinkTables& tables, LossModel* fate,
+           Names names);
+
+  struct Passage {
+    PacketStep step = PacketStep::sent;  // or why it is lost
+    std::int64_t arrival_ns = 0;         // if not lost
+    bool trimmed = false;
+    bool marked = false;
+    bool corrupted = false;
+    bool held_back = false;
+    bool copied = false;
+    std::int64_t copy_arrival_ns = 0;
+    std::uint64_t waiting_bytes = 0;  // in the queue, this packet included
+  };
+
+  // The packet is changed accordingly: marked, cut, corrupt. Times must not go back.
+  Passage pass(std::int64_t now_ns, Packet& packet);
+
+  // Packets leave in the order in which they came.
+  bool in_order() const { return in_order_; }
+  // Packets leave when they come, all of them.
+  bool at_once() const { return at_once_; }
+
+  // In the queue now, the packet on the line included.
+  std::uint64_t waiting_bytes(std::int64_t now_ns) {
+    return queue_ == nullptr ? 0 : queue_->waiting_bytes(now_ns);
+  }
+
+ private:
+  struct Faults {
+    std::optional<RareHit> duplicate;
+    std::optional<RareHit> reorder;
+    std::optional<RareHit> corrupt;
+  };
+
+  void add_losses(const LinkProperties& properties, Names names);
+  void add_delays(const LinkProperties& properties, Names names);
+  void add_faults(const LinkProperties& properties, const LinkTables& tables, Names names);
+  bool enqueue(std::int64_t now_ns, Packet& packet, Passage& passage, std::int64_t& out_ns);
+  bool lost(std::int64_t out_ns, std::uint32_t bytes);
+  void harm(std::int64_t out_ns, Packet& packet, Passage& passage);
+  std::int64_t delayed(std::int64_t out_ns);
+
+  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<LossModel> losses_;
+  LossModel* fate_ = nullptr;
+  std::unique_ptr<Faults> faults_;
+  std::int64_t fixed_delay_ns_ = 0;
+  std::int64_t reorder_by_ns_ = 0;
+  std::vector<DelayModel> delays_;  // those that vary
+  bool in_order_ = true;
+  bool at_once_ = false;
+};
+
+}  // namespace leeway::sim

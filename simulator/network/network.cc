@@ -1,0 +1,248 @@
+#include "network/network.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contracts.h"
+
+namespace leeway::sim {
+namespace {
+
+// An event's argument: which packet arrives, or that it is the first of a link's list.
+constexpr std::uint64_t kFirstOfList = UINT64_MAX;
+
+std::size_t index_of(Traffic traffic) {
+  return static_cast<std::size_t>(traffic);
+}
+
+// All that decides what becomes of a packet, and whose it is.
+std::uint64_t trace_word(const Packet& packet) {
+  const std::uint64_t flags =
+      std::uint64_t{packet.ecn_capable} | std::uint64_t{packet.marked} << 1 |
+      std::uint64_t{packet.trimmed} << 2 | std::uint64_t{packet.corrupt} << 3 |
+      std::uint64_t{packet.duplicate} << 4;
+  return std::uint64_t{packet.bytes} << 16 | flags << 8 | index_of(packet.traffic);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Network>> Network::make(const Topology& topology, std::uint64_t seed,
+                                               EventQueue& queue, std::size_t payload_bytes_max) {
+  const std::size_t links = std::max<std::size_t>(1, topology.links());
+  LazyTable numbers(static_cast<std::uint32_t*>(std::calloc(links, sizeof(std::uint32_t))));
+  if (numbers == nullptr) {
+    return Status::error(StatusCode::kResourceExhausted, "no memory for a table of %zu links",
+                         links);
+  }
+  return std::unique_ptr<Network>(
+      new Network(topology, seed, queue, payload_bytes_max, std::move(numbers)));
+}
+
+Network::Network(const Topology& topology, std::uint64_t seed, EventQueue& queue,
+                 std::size_t payload_bytes_max, LazyTable numbers)
+    : topology_(&topology),
+      seed_(seed),
+      queue_(&queue),
+      payloads_(payload_bytes_max),
+      blocked_(topology.ranks()),
+      numbers_(std::move(numbers)),
+      tables_(topology.properties_count()),
+      corrupted_(payload_bytes_max) {}
+
+std::uint32_t Network::link_number(LinkId link) {
+  const std::uint32_t number = numbers_[link];
+  if (number == 0) [[unlikely]]
+    return make_link(link);
+  return number - 1;
+}
+
+std::uint32_t Network::make_link(LinkId link) {
+  const LinkProperties& properties = topology_->properties(link);
+  std::unique_ptr<LinkTables>& tables = tables_[topology_->properties_index(link)];
+  if (tables == nullptr) tables = std::make_unique<LinkTables>(properties);
+  LossModel* fate = nullptr;
+  if (properties.fate != LinkProperties::kOwnFate) {
+    if (fates_.size() <= properties.fate) fates_.resize(properties.fate + 1);
+    std::unique_ptr<LossModel>& shared = fates_[properties.fate];
+    if (shared == nullptr) {
+      shared = std::make_unique<LossModel>(make_shared_fate(properties, seed_));
+    }
+    fate = shared.get();
+  }
+  links_.push_back(std::make_unique<Link>(
+      Link{LinkLine(properties, *tables, fate, {seed_, link}), link, false, {}, {}}));
+  numbers_[link] = static_cast<std::uint32_t>(links_.size());
+  return numbers_[link] - 1;
+}
+
+void Network::send(Instant now, const Packet& packet) {
+  LEEWAY_ASSERT(packet.from != packet.to && packet.bytes > 0);
+  LEEWAY_ASSERT(packet.from < topology_->ranks() && packet.to < topology_->ranks());
+  ++counters_.sent[index_of(packet.traffic)];
+  ++under_way_[index_of(packet.traffic)];
+  const std::uint32_t place = packets_.put(packet);
+  tell(now, PacketStep::sent, kArrived, packet, payloads_.get(packet.payload));
+  if (blocked_.contains(packet.from, packet.to)) [[unlikely]] {
+    return lose(now, PacketStep::blocked, kArrived, place);
+  }
+  forward(now, place, Deliver::later);
+}
+
+// Over the links from here on, as far as they hold nothing up; then onto the next, or to the
+// receiver.
+void Network::forward(Instant now, std::uint32_t place, Deliver deliver_when) {
+  while (true) {
+    Packet& packet = packets_[place].packet;
+    const LinkId id = topology_->next_link(packet.from, packet.to, packet.hop);
+    if (id == kArrived) return deliver(now, place);
+    const std::uint32_t number = link_number(id);
+    Link& link = *links_[number];
+    const LinkLine::Passage passage = link.line.pass(now.ns, packet);
+    count(link, passage, packet);
+    if (is_loss(passage.step)) [[unlikely]]
+      return lose(now, passage.step, id, place);
+    if (packet.trimmed && packet.payload != kNoPayload) [[unlikely]] {
+      payloads_.release(std::exchange(packet.payload, kNoPayload));
+    }
+    const bool at_once = passes_at_once(link, packet, deliver_when);
+    if (!at_once) file(number, place, passage.arrival_ns);
+    if (passage.copied) [[unlikely]]
+      copy(now, number, place, passage.copy_arrival_ns);
+    if (!at_once) return;
+    arrive(link, place);
+  }
+}
+
+// A link that holds nothing up needs no event, but a receiver is not called from within send(),
+// and packets that wait for their event there go first.
+bool Network::passes_at_once(const Link& link, const Packet& packet, Deliver deliver_when) const {
+  if (!link.line.at_once() || link.scheduled) return false;
+  return deliver_when == Deliver::now ||
+         topology_->next_link(packet.from, packet.to, packet.hop + 1u) != kArrived;
+}
+
+void Network::count(Link& link, const LinkLine::Passage& passage, const Packet& packet) {
+  LinkCounters& counters = link.counters;
+  ++counters.offered[index_of(packet.traffic)];
+  counters.lost[index_of(packet.traffic)] += is_loss(passage.step);
+  counters.queue_full += passage.step == PacketStep::queue_full;
+  counters.queue_early += passage.step == PacketStep::queue_early;
+  counters.marked += passage.marked;
+  counters.trimmed += passage.trimmed;
+  counters.corrupted += passage.corrupted;
+  counters.reordered += passage.held_back;
+  counters.queue_bytes_max = std::max(counters.queue_bytes_max, passage.waiting_bytes);
+}
+
+// Under way on the link from now on.
+void Network::file(std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns) {
+  Link& link = *links_[number];
+  if (!link.line.in_order()) {
+    queue_->push({arrival_ns}, number, static_cast<std::uint32_t>(EventKind::network), place);
+    return;
+  }
+  packets_[place].arrival_ns = arrival_ns;
+  packets_.append(link.packets, place);
+  if (std::exchange(link.scheduled, true)) return;
+  queue_->push({arrival_ns}, number, static_cast<std::uint32_t>(EventKind::network), kFirstOfList);
+}
+
+void Network::copy(Instant now, std::uint32_t number, std::uint32_t place,
+                   std::int64_t arrival_ns) {
+  Packet packet = packets_[place].packet;
+  packet.duplicate = true;
+  payloads_.hold(packet.payload);
+  Link& link = *links_[number];
+  ++link.counters.copied[index_of(packet.traffic)];
+  ++counters_.copied[index_of(packet.traffic)];
+  ++under_way_[index_of(packet.traffic)];
+  tell(now, PacketStep::duplicated, link.id, packet, payloads_.get(packet.payload));
+  file(number, packets_.put(packet), arrival_ns);
+}
+
+void Network::on_event(const Event& event) {
+  const Instant now{event.time_ns};
+  if (event.argument == kFirstOfList) return arrive_all(now, event.target);
+  const auto place = static_cast<std::uint32_t>(event.argument);
+  arrive(*links_[event.target], place);
+  forward(now, place, Deliver::now);
+}
+
+// What arrives at this instant and was under way before: receivers may send onto this very link.
+void Network::arrive_all(Instant now, std::uint32_t number) {
+  Link& link = *links_[number];
+  const std::uint32_t last = link.packets.last;
+  while (true) {
+    const std::uint32_t place = packets_.pop_first(link.packets);
+    arrive(link, place);
+    forward(now, place, Deliver::now);
+    if (place == last || packets_[link.packets.first].arrival_ns > now.ns) break;
+  }
+  link.scheduled = !link.packets.empty();
+  if (!link.scheduled) return;
+  queue_->push({packets_[link.packets.first].arrival_ns}, number,
+               static_cast<std::uint32_t>(EventKind::network), kFirstOfList);
+}
+
+// At the far end.
+void Network::arrive(Link& link, std::uint32_t place) {
+  Packet& packet = packets_[place].packet;
+  ++link.counters.passed[index_of(packet.traffic)];
+  link.counters.bytes_passed += packet.bytes;
+  ++packet.hop;
+}
+
+void Network::deliver(Instant now, std::uint32_t place) {
+  if (blocked_.contains(packets_[place].packet.from, packets_[place].packet.to)) [[unlikely]] {
+    return lose(now, PacketStep::blocked, kArrived, place);
+  }
+  const Packet packet = packets_.take(place);
+  --under_way_[index_of(packet.traffic)];
+  ++counters_.delivered[index_of(packet.traffic)];
+  const ByteSpan payload = received(packet);
+  tell(now, PacketStep::delivered, kArrived, packet, payload);
+  PacketReceiver* const receiver = receivers_[index_of(packet.traffic)];
+  LEEWAY_ASSERT(receiver != nullptr);
+  receiver->on_packet(now, packet, payload);
+  payloads_.release(packet.payload);
+}
+
+void Network::lose(Instant now, PacketStep step, LinkId link, std::uint32_t place) {
+  const Packet packet = packets_.take(place);
+  --under_way_[index_of(packet.traffic)];
+  ++counters_.lost[index_of(packet.traffic)];
+  tell(now, step, link, packet, payloads_.get(packet.payload));
+  payloads_.release(packet.payload);
+}
+
+// The payload as its receiver gets it.
+ByteSpan Network::received(const Packet& packet) {
+  const ByteSpan sent = payloads_.get(packet.payload);
+  if (!packet.corrupt || sent.empty()) [[likely]]
+    return sent;
+  std::copy(sent.begin(), sent.end(), corrupted_.begin());
+  const std::size_t bit = packet.corrupt_bit % (sent.size() * 8);
+  corrupted_[bit / 8] ^= std::byte{1} << bit % 8;
+  return {corrupted_.data(), sent.size()};
+}
+
+void Network::tell(Instant now, PacketStep step, LinkId link, const Packet& packet,
+                   ByteSpan payload) {
+  trace_.add(now, static_cast<std::uint32_t>(step), link,
+             std::uint64_t{packet.from} << 32 | packet.to, trace_word(packet));
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->on_packet(now, step, link, packet, payload);
+}
+
+const LinkCounters& Network::link_counters(LinkId link) const {
+  static constexpr LinkCounters kNothing;
+  LEEWAY_ASSERT(link < topology_->links());
+  return numbers_[link] == 0 ? kNothing : links_[numbers_[link] - 1]->counters;
+}
+
+std::uint64_t Network::waiting_bytes(Instant now, LinkId link) {
+  LEEWAY_ASSERT(link < topology_->links());
+  return numbers_[link] == 0 ? 0 : links_[numbers_[link] - 1]->line.waiting_bytes(now.ns);
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,49 @@
+// What can happen to packets, and the counts of it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "network/packet.h"
+
+namespace leeway::sim {
+
+enum class PacketStep : std::uint8_t {
+  sent = 0,         // entered the network
+  delivered = 1,    // handed to its receiver
+  duplicated = 2,   // a link made a copy, which is from now on a packet of its own (counts as sent)
+  queue_full = 3,   // this and the following: lost
+  queue_early = 4,  // RED or CoDel
+  lost = 5,         // by a loss model
+  blocked = 6,      // by a partition, or its rank is dead
+};
+inline constexpr int kPacketSteps = 7;
+constexpr bool is_loss(PacketStep step) {
+  return step >= PacketStep::queue_full;
+}
+
+struct LinkCounters {
+  std::array<std::uint64_t, kTrafficKinds>
+      offered{};  // packets that came to the link, copies included
+  std::array<std::uint64_t, kTrafficKinds> passed{};  // arrived at its far end
+  std::array<std::uint64_t, kTrafficKinds> lost{};    // by queue or loss model
+  std::array<std::uint64_t, kTrafficKinds> copied{};  // made by it
+  std::uint64_t queue_full = 0;
+  std::uint64_t queue_early = 0;
+  std::uint64_t marked = 0;
+  std::uint64_t trimmed = 0;
+  std::uint64_t corrupted = 0;
+  std::uint64_t reordered = 0;
+  std::uint64_t bytes_passed = 0;
+  std::uint64_t queue_bytes_max = 0;
+};
+
+// Of the whole network, by kind of traffic. sent + copied = delivered + lost + under way (I1).
+struct NetworkCounters {
+  std::array<std::uint64_t, kTrafficKinds> sent{};
+  std::array<std::uint64_t, kTrafficKinds> copied{};
+  std::array<std::uint64_t, kTrafficKinds> delivered{};
+  std::array<std::uint64_t, kTrafficKinds> lost{};
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,77 @@
+// The packets under way: places in one memory, by number, and lists of them.
+//
+// Nothing is allocated in a steady state: memory grows only when more packets are under way than
+// ever before. A packet stays in its place from its first link to its last.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/contracts.h"
+#include "network/packet.h"
+
+namespace leeway::sim {
+
+class PacketStore {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  struct Place {
+    Packet packet;
+    std::int64_t arrival_ns = 0;
+    std::uint32_t next = kNone;  // in the list that it is in
+  };
+
+  // First in, first out. `last` has no meaning while it is empty.
+  struct List {
+    std::uint32_t first = kNone;
+    std::uint32_t last = kNone;
+
+    bool empty() const { return first == kNone; }
+  };
+
+  // The reference is good until the next put().
+  Place& operator[](std::uint32_t place) { return places_[place]; }
+
+  std::uint32_t put(const Packet& packet) {
+    ++used_;
+    if (free_ == kNone) [[unlikely]] {
+      LEEWAY_ASSERT(places_.size() < kNone);
+      places_.push_back({packet, 0, kNone});
+      return static_cast<std::uint32_t>(places_.size() - 1);
+    }
+    const std::uint32_t place = free_;
+    free_ = places_[place].next;
+    places_[place].packet = packet;
+    return place;
+  }
+
+  Packet take(std::uint32_t place) {
+    --used_;
+    places_[place].next = free_;
+    free_ = place;
+    return places_[place].packet;
+  }
+
+  void append(List& list, std::uint32_t place) {
+    places_[place].next = kNone;
+    (list.empty() ? list.first : places_[list.last].next) = place;
+    list.last = place;
+  }
+
+  std::uint32_t pop_first(List& list) {
+    const std::uint32_t place = list.first;
+    list.first = places_[place].next;
+    return place;
+  }
+
+  std::size_t used() const { return used_; }
+
+ private:
+  std::vector<Place> places_;
+  std::uint32_t free_ = kNone;
+  std::size_t used_ = 0;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,36 @@
+// Something that befalls a packet with a small probability: the distance to the next hit is drawn,
+// so that a packet which is spared costs one decrement.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/geometric.h"
+#include "engine/random_stream.h"
+
+namespace leeway::sim {
+
+class RareHit {
+ public:
+  // `distance` outlives the hits; it is large, and the same for all links of one probability.
+  RareHit(const GeometricDistance& distance, const RandomStream& random)
+      : distance_(&distance), random_(random), left_(distance.draw(random_)) {}
+
+  bool next() {
+    if (left_ > 0) [[likely]] {
+      --left_;
+      return false;
+    }
+    left_ = distance_->draw(random_);
+    return true;
+  }
+
+  // Further draws about a packet that was hit.
+  RandomStream& random() { return random_; }
+
+ private:
+  const GeometricDistance* distance_;
+  RandomStream random_;
+  std::uint64_t left_;
+};
+
+}  // namespace leeway::sim
