@@ -42,14 +42,17 @@ std::string leading_values(const CellRecord& cell, const RunRecord& run) {
   return values + std::to_string(cell.index) + "," + std::to_string(run.seed);
 }
 
+void add(std::string& line, std::string_view value) {
+  line.append(1, ',').append(value);
+}
 void add(std::string& line, std::uint64_t value) {
-  line += "," + std::to_string(value);
+  add(line, std::to_string(value));
 }
 void add(std::string& line, double value) {
-  line += "," + exact_text(value);
+  add(line, exact_text(value));
 }
 void add_ms(std::string& line, std::int64_t ns) {
-  line += "," + milliseconds_text(ns);
+  add(line, milliseconds_text(ns));
 }
 void add_if_known(std::string& line, double value) {
   add(line, value < 0 ? kUnknown : value);

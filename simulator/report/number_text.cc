@@ -32,7 +32,7 @@ std::string grouped(std::string text) {
   std::size_t at = std::min(text.find('.'), text.size());
   while (at > first + 3) {
     at -= 3;
-    text.insert(at, ",");
+    text.insert(at, 1, ',');
   }
   return text;
 }
