@@ -6,9 +6,9 @@
 // that of tests/perf/sim_star_bench.cc; keep the two alike.
 //
 //   ns3_star [--packets=N] [--seed=N] [--lean]
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <string>
 
 #include "ns3/applications-module.h"
@@ -114,13 +114,13 @@ int main(int argc, char** argv) {
   const ns3::ApplicationContainer receivers = add_receivers(star);
   add_sources(star, packets / kHosts);
 
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   ns3::Simulator::Run();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   std::printf(
       "{\"sent\": %u, \"delivered\": %llu, \"events\": %llu, "
       "\"seconds\": %.6f}\n",
       packets / kHosts * kHosts, static_cast<unsigned long long>(delivered(receivers)),
-      static_cast<unsigned long long>(ns3::Simulator::GetEventCount()), seconds.count());
+      static_cast<unsigned long long>(ns3::Simulator::GetEventCount()), seconds);
   ns3::Simulator::Destroy();
 }
