@@ -19,6 +19,10 @@ void register_perf(CLI::App& app, int& exit_code);
 // List, measure and choose payload formats.
 void register_codec(CLI::App& app, int& exit_code);
 
+// Run scenarios in virtual time and look at packet traces. A build without the simulator has the
+// command too; there it says how to get it.
+void register_sim(CLI::App& app, int& exit_code);
+
 // Say what this machine lacks, and the command that mends it.
 void register_doctor(CLI::App& app, int& exit_code);
 

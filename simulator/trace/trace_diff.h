@@ -1,0 +1,32 @@
+// Where two runs part: the first packet that is not the same in both traces.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "leeway/status.h"
+
+namespace leeway::sim::trace {
+
+struct TraceDifference {
+  std::uint64_t index = 0;  // of the packet, from 0
+  std::string fields;  // that differ: "time_ns, link"; empty where one trace has no such packet
+  // Lines of packet_text().
+  std::vector<std::string> before;  // the same in both
+  std::vector<std::string> first;   // from the difference on; empty: the trace ends there
+  std::vector<std::string> second;
+};
+
+struct TraceComparison {
+  std::uint64_t packets = 0;       // that are the same
+  std::vector<std::string> notes;  // other seed, other scenario, ...
+  std::optional<TraceDifference> difference;
+};
+
+// `context` lines before and after the difference. Links are compared by name.
+Result<TraceComparison> compare_traces(const std::string& first, const std::string& second,
+                                       std::size_t context);
+
+}  // namespace leeway::sim::trace

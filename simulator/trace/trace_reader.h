@@ -1,0 +1,42 @@
+// Reads packet traces. A file may be cut off or damaged anywhere: everything is checked before it
+// is handed out, and an error names the file and the byte at which the bad entry begins.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "leeway/status.h"
+#include "trace.pb.h"
+
+namespace leeway::sim::trace {
+
+class TraceReader {
+ public:
+  // Reads the header. kUnavailable: cannot be read; kInvalidArgument: is no packet trace.
+  static Result<TraceReader> open(const std::string& path);
+  TraceReader(TraceReader&&) noexcept;
+  TraceReader& operator=(TraceReader&&) noexcept;
+  ~TraceReader();
+
+  const Header& header() const;
+
+  // The next packet, valid until the next call; null after the last. What the file promises at its
+  // end (number of packets, checksum) has then been checked.
+  Result<const Packet*> next();
+
+  // "uplink 3"; empty for packets that no link is concerned with.
+  const std::string& link_name(const Packet& packet) const;
+
+  const std::string& path() const;
+  std::uint64_t packets_read() const;
+
+ private:
+  struct State;
+  explicit TraceReader(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace leeway::sim::trace

@@ -1,0 +1,23 @@
+// What a person typed after `leeway sim`, not yet understood.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace leeway::tools::simulation {
+
+struct Arguments {
+  std::string file;
+  std::string out;                    // folder; empty: table only
+  std::vector<std::string> settings;  // "field=value"
+  std::string seeds;                  // "A..B"; empty: the scenario's
+  unsigned jobs = 0;                  // 0: one a core
+  std::string json_path;              // "-": standard output
+  std::string trace_path;
+  bool trace_whole = false;  // datagrams as long as they are, not their headers only
+  bool resume = false;
+  bool overwrite = false;
+  bool quiet = false;
+};
+
+}  // namespace leeway::tools::simulation

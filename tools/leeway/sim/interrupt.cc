@@ -1,0 +1,50 @@
+#include "sim/interrupt.h"
+
+#include <csignal>
+
+namespace leeway::tools::simulation {
+namespace {
+
+// A signal handler can reach nothing but what lies outside every object.
+std::atomic<bool> stop{false};
+std::atomic<int> received{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+extern "C" void on_signal(int signal) {
+  received = signal;
+  stop = true;
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  ::sigaction(signal, nullptr, &action);
+  if (action.sa_handler == SIG_IGN) return;  // a shell's background job is not to be interrupted
+  action.sa_handler = handler;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);  // the second one is not ours
+  sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  stop = false;
+  received = 0;
+  handle(SIGINT, on_signal);
+  handle(SIGTERM, on_signal);
+}
+
+InterruptGuard::~InterruptGuard() {
+  handle(SIGINT, SIG_DFL);
+  handle(SIGTERM, SIG_DFL);
+}
+
+std::atomic<bool>& InterruptGuard::flag() {
+  return stop;
+}
+
+int InterruptGuard::exit_code() const {
+  return received == 0 ? 0 : 128 + received;
+}
+
+}  // namespace leeway::tools::simulation

@@ -1,0 +1,136 @@
+#include "sim/output_folder.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+namespace leeway::tools::simulation {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScenario = "scenario.txtpb";
+constexpr const char* kRuns = "runs";
+constexpr std::array kResults = {"summary.json", "rounds.csv", "links.csv", "report.html",
+                                 kScenario};
+
+std::string run_file(const RunName& run) {
+  return std::string(kRuns) + "/" + std::to_string(run.cell) + "-" + std::to_string(run.seed) +
+         ".json";
+}
+
+// The end of a long path tells more than its head.
+std::string shown(const fs::path& path) {
+  constexpr std::size_t kShown = 120;
+  const std::string text = path.string();
+  return text.size() <= kShown ? text : "..." + text.substr(text.size() - kShown);
+}
+
+Status cannot(const char* what, const fs::path& path, int error, const char* remedy) {
+  return Status::error(StatusCode::kUnavailable, "cannot %s %s: %s%s", what, shown(path).c_str(),
+                       std::strerror(error), remedy);
+}
+
+bool read_all(const fs::path& path, std::string& content) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  content.assign(std::istreambuf_iterator<char>(file), {});
+  return !file.bad();
+}
+
+}  // namespace
+
+Result<OutputFolder> OutputFolder::open(const fs::path& folder, std::string_view scenario,
+                                        Existing existing) {
+  OutputFolder opened(folder);
+  Status status = opened.make_and_try();
+  if (status.ok()) status = opened.admit(scenario, existing);
+  if (!status.ok()) return status;
+  if (existing == Existing::overwrite) opened.remove_results();
+  std::error_code error;
+  fs::create_directories(opened.path(kRuns), error);
+  if (error) return cannot("make the folder", opened.path(kRuns), error.value(), "");
+  status = opened.write(kScenario, scenario);
+  if (!status.ok()) return status;
+  return opened;
+}
+
+Status OutputFolder::make_and_try() const {
+  constexpr const char* kRemedy = "; name a folder that you may write to with --out";
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) return cannot("make the folder", folder_, error.value(), kRemedy);
+  const fs::path trial = folder_ / (".leeway-" + std::to_string(::getpid()));
+  std::FILE* const file = std::fopen(trial.c_str(), "w");
+  if (file == nullptr) return cannot("write to", folder_, errno, kRemedy);
+  std::fclose(file);
+  fs::remove(trial, error);
+  return {};
+}
+
+bool OutputFolder::holds_results() const {
+  std::error_code error;
+  for (const char* name : kResults) {
+    if (fs::exists(folder_ / name, error)) return true;
+  }
+  return fs::exists(folder_ / kRuns, error);
+}
+
+Status OutputFolder::admit(std::string_view scenario, Existing existing) const {
+  if (existing == Existing::overwrite || !holds_results()) return {};
+  std::string present;
+  const bool same = read_all(folder_ / kScenario, present) && present == scenario;
+  if (same && existing == Existing::resume) return {};
+  return Status::error(
+      StatusCode::kInvalidArgument, "%s holds results of %s; %s", shown(folder_).c_str(),
+      same ? "this scenario" : "another scenario, other settings or another version",
+      same ? "add --resume to keep finished runs or --overwrite to replace them"
+           : "name another folder with --out, or replace them with --overwrite");
+}
+
+void OutputFolder::remove_results() const {
+  std::error_code ignored;  // what cannot be removed fails loudly when it is written
+  for (const char* name : kResults) fs::remove(folder_ / name, ignored);
+  for (const auto& entry : fs::directory_iterator(folder_ / kRuns, ignored)) {
+    if (entry.path().extension() == ".json") fs::remove(entry.path(), ignored);
+  }
+}
+
+Status OutputFolder::write(const std::string& name, std::string_view content) const {
+  const fs::path target = folder_ / name;
+  const fs::path unfinished = target.string() + ".unfinished";
+  std::FILE* const file = std::fopen(unfinished.c_str(), "wb");
+  if (file == nullptr) return cannot("write", unfinished, errno, "");
+  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
+  const int write_error = errno;
+  const bool closed = std::fclose(file) == 0;
+  std::error_code error;
+  if (written && closed) {
+    fs::rename(unfinished, target, error);
+    return error ? cannot("write", target, error.value(), "") : Status();
+  }
+  const int failure = written ? errno : write_error;
+  fs::remove(unfinished, error);
+  return cannot("write", target, failure, "");
+}
+
+Status OutputFolder::write_run(const RunName& run, std::string_view content) const {
+  return write(run_file(run), content);
+}
+
+Result<std::optional<std::string>> OutputFolder::read_run(const RunName& run) const {
+  const fs::path file = folder_ / run_file(run);
+  std::error_code error;
+  if (!fs::exists(file, error)) return std::optional<std::string>();
+  std::string content;
+  if (!read_all(file, content)) return cannot("read", file, errno, "");
+  return std::optional<std::string>(std::move(content));
+}
+
+}  // namespace leeway::tools::simulation

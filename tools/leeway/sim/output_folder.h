@@ -1,0 +1,52 @@
+// The folder that a command's results go to: whose results it holds, and writing that is never
+// seen half done.
+//
+//   summary.json rounds.csv links.csv report.html   made anew whenever the command ends
+//   scenario.txtpb                                   what was run; decides whether --resume fits
+//   runs/<cell>-<seed>.json                          finished runs, kept: the record, and what
+//                                                    --resume need not run again
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "leeway/status.h"
+#include "sim/plan.h"
+
+namespace leeway::tools::simulation {
+
+// What to do with a folder that holds results already.
+enum class Existing { refuse, resume, overwrite };
+
+class OutputFolder {
+ public:
+  // Makes the folder where it is absent and tries whether it can be written to. `scenario` is the
+  // text of what is to be run. Results of other scenarios are refused, results of the same one too
+  // unless they are to be resumed; overwriting removes what this command writes and nothing else.
+  static Result<OutputFolder> open(const std::filesystem::path& folder, std::string_view scenario,
+                                   Existing existing);
+
+  // Replaces a file at once: readers see the old content or the new one. Safe from several threads
+  // for different names.
+  Status write(const std::string& name, std::string_view content) const;
+  Status write_run(const RunName& run, std::string_view content) const;
+
+  // What write_run() once wrote; nothing if it did not. kUnavailable: it is there and cannot be
+  // read.
+  Result<std::optional<std::string>> read_run(const RunName& run) const;
+
+  std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+
+ private:
+  explicit OutputFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  Status make_and_try() const;
+  Status admit(std::string_view scenario, Existing existing) const;
+  void remove_results() const;
+  bool holds_results() const;
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace leeway::tools::simulation

@@ -1,0 +1,26 @@
+// The packet trace of a command (--trace), which makes sense for one run only.
+#pragma once
+
+#include <memory>
+
+#include "sim/plan.h"
+#include "trace/trace_writer.h"
+
+namespace leeway::tools::simulation {
+
+class PacketTrace {
+ public:
+  // Refuses plans of several runs, saying how to choose one.
+  static Status check(const Arguments& arguments, const Plan& plan);
+
+  Status open(const Arguments& arguments, const Plan& plan);
+  Status close();
+
+  bool active() const { return writer_ != nullptr; }
+  sim::PacketObserver* observer() { return writer_.get(); }  // null without a trace
+
+ private:
+  std::unique_ptr<sim::trace::TraceWriter> writer_;
+};
+
+}  // namespace leeway::tools::simulation

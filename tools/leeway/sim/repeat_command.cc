@@ -1,0 +1,47 @@
+#include "sim/repeat_command.h"
+
+namespace leeway::tools::simulation {
+namespace {
+
+std::string with_settings(const Arguments& arguments) {
+  std::string command = "leeway sim " + shell_word(arguments.file);
+  for (const std::string& setting : arguments.settings) command += " --set " + shell_word(setting);
+  return command;
+}
+
+}  // namespace
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+%@";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string word = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      word += "'\\''";
+    } else {
+      word += c;
+    }
+  }
+  return word + "'";
+}
+
+std::string repeat_command(const Arguments& arguments, const Plan& plan, const RunName& run) {
+  std::string command = with_settings(arguments);
+  for (const sim::scenario::Setting& setting : plan.grid[run.cell].settings) {
+    command += " --set " + shell_word(setting.field + "=" + setting.value);
+  }
+  const std::string seed = std::to_string(run.seed);
+  return command + " --seeds " + seed + ".." + seed;
+}
+
+std::string resume_command(const Arguments& arguments) {
+  std::string command = with_settings(arguments);
+  if (!arguments.seeds.empty()) command += " --seeds " + shell_word(arguments.seeds);
+  if (arguments.jobs > 0) command += " --jobs " + std::to_string(arguments.jobs);
+  return command + " --out " + shell_word(arguments.out) + " --resume";
+}
+
+}  // namespace leeway::tools::simulation

@@ -1,0 +1,20 @@
+// The command lines that people are told to type: to repeat one run, to continue a stopped command.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/plan.h"
+
+namespace leeway::tools::simulation {
+
+// As a shell reads it back: in single quotes where needed.
+std::string shell_word(std::string_view text);
+
+// One run alone: what was set, the settings of its cell, its seed.
+std::string repeat_command(const Arguments& arguments, const Plan& plan, const RunName& run);
+
+// The same command again, keeping what has finished.
+std::string resume_command(const Arguments& arguments);
+
+}  // namespace leeway::tools::simulation

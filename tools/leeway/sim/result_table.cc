@@ -1,0 +1,72 @@
+#include "sim/result_table.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "codec/text_table.h"
+
+namespace leeway::tools::simulation {
+namespace {
+
+constexpr std::array<std::string_view, 6> kUsualMeasures = {
+    "round_ms.p50", "round_ms.p99", "loss", "goodput_gbps", "error.nmse", "workload.error"};
+
+bool any_has(std::span<const sim::CellSummary> cells, std::string_view measure) {
+  return std::any_of(cells.begin(), cells.end(), [measure](const sim::CellSummary& cell) {
+    return cell.find(measure) != nullptr;
+  });
+}
+
+std::string measure_cell(const sim::Spread* spread) {
+  if (spread == nullptr || spread->count == 0) return "-";
+  if (spread->count == 1) return codecs::cell("%.4g", spread->mean);
+  return codecs::cell("%.4g +- %.2g", spread->mean, spread->error);
+}
+
+// A whole path is too wide for a column: its last part stands on a line of its own.
+std::string title_of(const std::string& field) {
+  std::string title = field;
+  const std::size_t dot = title.rfind('.');
+  if (dot != std::string::npos) title[dot] = '\n';
+  return title;
+}
+
+}  // namespace
+
+std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
+                                        std::span<const sim::CellSummary> cells) {
+  std::vector<std::string> names;
+  const auto consider = [&](const std::string& name) {
+    const bool shown = std::find(names.begin(), names.end(), name) != names.end();
+    if (!shown && any_has(cells, name)) names.push_back(name);
+  };
+  for (const auto& plot : scenario.report().plot()) consider(plot.y());
+  for (const std::string_view name : kUsualMeasures) consider(std::string(name));
+  return names;
+}
+
+std::string result_table(const sim::scenario::Scenario& scenario,
+                         std::span<const sim::CellRecord> cells) {
+  const std::vector<sim::CellSummary> summaries = sim::summarize(cells);
+  if (summaries.empty()) return {};
+  std::vector<codecs::Column> columns;
+  for (const auto& setting : summaries.front().cell->settings) {
+    columns.push_back({title_of(setting.field)});
+  }
+  columns.push_back({"runs"});
+  const std::vector<std::string> measures = shown_measures(scenario, summaries);
+  for (const std::string& name : measures) columns.push_back({name});
+  codecs::TextTable table(std::move(columns));
+  for (const sim::CellSummary& summary : summaries) {
+    std::vector<std::string> row;
+    for (const auto& setting : summary.cell->settings) row.push_back(setting.value);
+    row.push_back(std::to_string(summary.runs.size()));
+    for (const std::string& name : measures) row.push_back(measure_cell(summary.find(name)));
+    table.add_row(std::move(row));
+  }
+  return table.text();
+}
+
+}  // namespace leeway::tools::simulation

@@ -1,0 +1,23 @@
+// The table that ends a command: a row a cell, its settings and what its runs measured.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/cell_record.h"
+#include "report/cell_summary.h"
+
+namespace leeway::tools::simulation {
+
+// The measures that the table shows: those that the scenario's plots draw and the usual ones, as
+// far as some cell has them.
+std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
+                                        std::span<const sim::CellSummary> cells);
+
+// Measures are "mean +- standard error" over seeds; of one seed the value alone. Cells without a
+// finished run are left out.
+std::string result_table(const sim::scenario::Scenario& scenario,
+                         std::span<const sim::CellRecord> cells);
+
+}  // namespace leeway::tools::simulation

@@ -1,0 +1,38 @@
+// The outcomes of all runs, put in order for reports and for the verdict.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/cell_record.h"
+#include "sim/runner.h"
+
+namespace leeway::tools::simulation {
+
+struct RunFailure {
+  RunName run;
+  Status status;
+};
+
+struct Results {
+  std::vector<sim::CellRecord> cells;  // of the whole grid; some may have no finished run
+  std::size_t finished = 0;
+  std::size_t runs = 0;              // of the plan
+  std::vector<RunFailure> failures;  // runs that could not be made, in the plan's order
+  std::size_t broken = 0;            // runs in which a checker found something
+  std::optional<RunName> first_broken;
+
+  bool complete() const { return finished + failures.size() == runs; }
+  bool passed() const { return failures.empty() && broken == 0; }
+};
+
+Results collect(const Plan& plan, std::vector<Outcome> outcomes);
+
+// "checkers  all passed: i1 i2 i5; skipped: i13; do not apply: i9", or which failed in how many
+// runs. Ends in a line feed.
+std::string checkers_text(std::span<const sim::CellRecord> cells);
+
+}  // namespace leeway::tools::simulation
