@@ -1,0 +1,44 @@
+// When pauses, crashes and partitions of a scenario begin and end.
+//
+// A fault waits for a rank to submit a round, then for a time. Its events carry its number; what it
+// does to endpoints and network is decided by the run.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/event_queue.h"
+#include "leeway/status.h"
+#include "scenario.pb.h"
+
+namespace leeway::sim {
+
+struct Fault {
+  enum class Kind : std::uint8_t { pause, crash, partition };
+  Kind kind = Kind::pause;
+  std::uint32_t rank =
+      0;  // whose submission it waits for: rank 0's for a partition; whom it befalls otherwise
+  std::uint32_t from_round = 0;
+  std::int64_t after_ns = 0;
+  std::int64_t for_ns = -1;                                         // negative: to the end
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> directions;  // partition: from, to
+  bool begun = false;
+};
+
+class FaultSchedule {
+ public:
+  // The scenario is valid.
+  static Result<FaultSchedule> make(const scenario::Scenario& scenario);
+
+  // Pushes the beginnings that this submission sets off, as EventKind::fault with the fault's
+  // number as target and argument 1; ends have argument 0 and are pushed with the beginnings.
+  void on_submit(Instant now, std::uint32_t rank, std::uint32_t round, EventQueue& queue);
+
+  const Fault& fault(std::uint32_t number) const { return faults_[number]; }
+
+ private:
+  std::vector<Fault> faults_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,134 @@
+#include "run/measures.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace leeway::sim {
+namespace {
+
+constexpr std::array<std::pair<const char*, double>, 6> kPercentiles = {
+    {{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1.0}}};
+
+double ratio(double part, double whole) {
+  return whole == 0 ? 0 : part / whole;
+}
+
+void append_percentiles(const std::string& name, const std::vector<double>& values,
+                        std::vector<Measure>& out) {
+  if (values.empty()) return;
+  out.push_back({name + ".mean", std::accumulate(values.begin(), values.end(), 0.0) /
+                                     static_cast<double>(values.size())});
+  for (const auto& [suffix, q] : kPercentiles)
+    out.push_back({name + "." + suffix, percentile(values, q)});
+}
+
+// Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2); x = rounds a rank finished per time it spent
+// in calls.
+double jain_index(const RoundBook& book) {
+  double sum = 0;
+  double squares = 0;
+  std::size_t ranks = 0;
+  for (std::size_t rank = 0; rank < book.busy_ns().size(); ++rank) {
+    if (book.busy_ns()[rank] <= 0) continue;
+    const double rate = book.rounds_done()[rank] / static_cast<double>(book.busy_ns()[rank]);
+    sum += rate;
+    squares += rate * rate;
+    ++ranks;
+  }
+  return ranks == 0 ? 1 : sum * sum / (static_cast<double>(ranks) * squares);
+}
+
+struct Totals {
+  std::uint64_t expected = 0, arrived = 0, arrived_first = 0, bytes_sent = 0, cuts = 0, failed = 0;
+  double contributors = 0;
+  double error = 0, value = 0;
+  std::size_t reductions = 0, errors = 0;
+};
+
+Totals totals_of(const std::vector<RoundRecord>& rounds) {
+  Totals totals;
+  for (const RoundRecord& round : rounds) {
+    totals.expected += round.expected;
+    totals.arrived += round.arrived;
+    totals.arrived_first += round.arrived_first;
+    totals.bytes_sent += round.bytes_sent;
+    totals.cuts += round.deadline_cuts;
+    totals.failed += round.failed_calls;
+    totals.contributors += round.contributors_mean;
+    totals.reductions += round.contributors_mean > 0;
+    if (round.error_mean_square < 0) continue;
+    totals.error += round.error_mean_square;
+    totals.value += round.value_mean_square;
+    ++totals.errors;
+  }
+  return totals;
+}
+
+}  // namespace
+
+double percentile(std::vector<double> values, double q) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::sort(values.begin(), values.end());
+  const double place = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
+                                   std::uint64_t tensor_bytes) {
+  std::vector<Measure> out;
+  append_percentiles("round_ms", record.round_ms, out);
+  append_percentiles("call_ms", record.call_ms, out);
+  const auto rounds = static_cast<double>(record.rounds.size());
+  const auto simulated_ns = static_cast<double>(record.simulated_ns);
+  const Totals totals = totals_of(record.rounds);
+  const auto expected = static_cast<double>(totals.expected);
+  out.push_back({"rounds", rounds});
+  out.push_back({"step_ms.mean", ratio(simulated_ns / 1e6, rounds)});
+  out.push_back(
+      {"goodput_gbps", ratio(8.0 * static_cast<double>(tensor_bytes) * rounds, simulated_ns)});
+  out.push_back({"loss", expected == 0 ? 0 : 1 - static_cast<double>(totals.arrived) / expected});
+  out.push_back({"loss_first_pass",
+                 expected == 0 ? 0 : 1 - static_cast<double>(totals.arrived_first) / expected});
+  out.push_back({"bytes_per_round", ratio(static_cast<double>(totals.bytes_sent), rounds)});
+  out.push_back({"deadline_cuts", static_cast<double>(totals.cuts)});
+  out.push_back({"failed_calls", static_cast<double>(totals.failed)});
+  if (totals.reductions > 0) {
+    out.push_back(
+        {"contributors.mean", ratio(totals.contributors, static_cast<double>(totals.reductions))});
+  }
+  if (totals.errors > 0) {
+    out.push_back({"error.mean_square", ratio(totals.error, static_cast<double>(totals.errors))});
+    out.push_back({"error.nmse", ratio(totals.error, totals.value)});
+  }
+  out.push_back({"jain", jain_index(book)});
+  return out;
+}
+
+std::vector<LinkRecord> link_records(const Topology& topology, const Network& network,
+                                     std::int64_t simulated_ns) {
+  std::vector<LinkRecord> records;
+  for (LinkId link = 0; link < topology.links(); ++link) {
+    const LinkCounters& counters = network.link_counters(link);
+    if (std::accumulate(counters.offered.begin(), counters.offered.end(), std::uint64_t{0}) == 0)
+      continue;
+    const LinkProperties& properties = topology.properties(link);
+    const double capacity =
+        properties.limited ? static_cast<double>(properties.queue.bits_per_second) * 1e-9 : 0;
+    records.push_back({topology.name(link), counters,
+                       ratio(8.0 * static_cast<double>(counters.bytes_passed),
+                             capacity * static_cast<double>(simulated_ns))});
+  }
+  return records;
+}
+
+void append(std::vector<Measure>& measures, std::vector<Measure> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(measures));
+}
+
+}  // namespace leeway::sim

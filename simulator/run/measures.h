@@ -1,0 +1,26 @@
+// Figures of a run, made from its books.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/round_book.h"
+#include "run/run_record.h"
+#include "topology/topology.h"
+
+namespace leeway::sim {
+
+// By linear interpolation between order statistics, q in [0, 1]; NaN of nothing. Sorts a copy.
+double percentile(std::vector<double> values, double q);
+
+// Times, losses, goodput, errors: everything that does not depend on the workload.
+std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
+                                   std::uint64_t tensor_bytes);
+
+// Of links that a packet came to.
+std::vector<LinkRecord> link_records(const Topology& topology, const Network& network,
+                                     std::int64_t simulated_ns);
+
+void append(std::vector<Measure>& measures, std::vector<Measure> more);
+
+}  // namespace leeway::sim

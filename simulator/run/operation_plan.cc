@@ -1,0 +1,152 @@
+#include "run/operation_plan.h"
+
+#include <cmath>
+
+#include "leeway/codec.h"
+
+namespace leeway::sim {
+namespace {
+
+using collective::OperationKind;
+using collective::OperationSpec;
+
+leeway::Delivery::Kind kind_of(scenario::Delivery::Kind kind) {
+  switch (kind) {
+    case scenario::Delivery::exact:
+      return leeway::Delivery::Kind::exact;
+    case scenario::Delivery::bounded:
+      return leeway::Delivery::Kind::bounded;
+    case scenario::Delivery::best_effort:
+      return leeway::Delivery::Kind::best_effort;
+  }
+  return leeway::Delivery::Kind::exact;
+}
+
+Duration milliseconds(double ms) {
+  return Duration(static_cast<std::int64_t>(std::llround(ms * 1e6)));
+}
+
+leeway::Delivery delivery_of(const scenario::Delivery& delivery, bool reduces) {
+  // What is not summed cannot be estimated from a part: a lossy class is meant for the sums only,
+  // unless asked for.
+  const bool exact = !reduces && !delivery.has_kind();
+  const auto kind = exact ? leeway::Delivery::Kind::exact : kind_of(delivery.kind());
+  const double loss_max = kind == leeway::Delivery::Kind::best_effort ? 1.0 : delivery.loss_max();
+  return {kind, loss_max, milliseconds(delivery.deadline_ms())};
+}
+
+std::vector<CallKind> calls_of(scenario::Operation::Kind kind) {
+  switch (kind) {
+    case scenario::Operation::all_reduce:
+      return {CallKind::all_reduce};
+    case scenario::Operation::reduce_scatter:
+      return {CallKind::reduce_scatter};
+    case scenario::Operation::all_gather:
+      return {CallKind::all_gather};
+    case scenario::Operation::broadcast:
+      return {CallKind::broadcast};
+    case scenario::Operation::all_to_all:
+      return {CallKind::all_to_all};
+    case scenario::Operation::replica_step:
+      return {CallKind::replica_reduce, CallKind::replica_broadcast};
+  }
+  return {};
+}
+
+bool reduces(CallKind kind) {
+  return kind == CallKind::all_reduce || kind == CallKind::reduce_scatter ||
+         kind == CallKind::replica_reduce;
+}
+
+}  // namespace
+
+Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
+                                          std::size_t elements) {
+  const auto& operation = scenario.operation();
+  OperationPlan plan;
+  plan.calls_ = calls_of(operation.kind());
+  plan.elements_ = elements;
+  plan.ranks_ = scenario.ranks();
+  plan.previous_as_control_ = operation.control_variate() == scenario::Operation::previous;
+  CollectiveOptions& options = plan.options_;
+  options.delivery = delivery_of(operation.delivery(), reduces(plan.calls_[0]));
+  options.spread = plan.calls_[0] == CallKind::all_reduce ? kind_of(operation.spread())
+                                                          : leeway::Delivery::Kind::exact;
+  if (reduces(plan.calls_[0])) options.op = ReduceOp::avg;
+  const auto codec = parse_codec(operation.codec());
+  if (!codec.ok()) return codec.status();
+  options.codec = *codec;
+  if (operation.has_spread_codec()) {
+    const auto spread_codec = parse_codec(operation.spread_codec());
+    if (!spread_codec.ok()) return spread_codec.status();
+    options.spread_codec = *spread_codec;
+  }
+  const auto estimator =
+      parse_estimator(scenario::Operation::Estimator_Name(operation.estimator()));
+  if (!estimator.ok()) return estimator.status();
+  options.estimator = *estimator;
+
+  const auto parameter_codec = parse_codec(operation.replica().codec());
+  if (!parameter_codec.ok()) return parameter_codec.status();
+  const auto replica_kind = kind_of(operation.replica().delivery());
+  plan.parameter_options_.delivery = {replica_kind, 1.0,
+                                      milliseconds(operation.replica().deadline_ms())};
+  plan.parameter_options_.spread = replica_kind;
+  plan.parameter_options_.codec = *parameter_codec;
+  return plan;
+}
+
+OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weight) const {
+  OperationSpec spec;
+  spec.options = kind == CallKind::replica_broadcast ? parameter_options_ : options_;
+  if (reduces(kind)) {
+    spec.options.weight = weight;
+    spec.options.residual = memory.residual;
+    if (previous_as_control_) spec.options.control_variate = memory.previous;
+  }
+  const std::size_t block = elements_ / ranks_;
+  const std::span gradient(memory.gradient);
+  const std::span result(memory.result);
+  switch (kind) {
+    case CallKind::all_reduce:
+      spec.kind = OperationKind::all_reduce;
+      spec.input = gradient;
+      spec.output = result;
+      break;
+    case CallKind::reduce_scatter:
+      spec.kind = OperationKind::reduce_scatter;
+      spec.input = gradient.first(block * ranks_);
+      spec.output = result.first(block);
+      break;
+    case CallKind::all_gather:
+      spec.kind = OperationKind::all_gather;
+      spec.input = gradient.first(block);
+      spec.output = result.first(block * ranks_);
+      break;
+    case CallKind::broadcast:
+      spec.kind = OperationKind::broadcast;
+      spec.peer = 0;
+      spec.input = gradient;
+      spec.output = result;
+      break;
+    case CallKind::all_to_all:
+      spec.kind = OperationKind::all_to_all;
+      spec.input = gradient.first(block * ranks_);
+      spec.output = result.first(block * ranks_);
+      break;
+    case CallKind::replica_reduce:
+      spec.kind = OperationKind::replica_reduce;
+      spec.input = gradient;
+      spec.output = result;
+      break;
+    case CallKind::replica_broadcast:
+      spec.kind = OperationKind::replica_broadcast;
+      spec.input = memory.parameters;
+      spec.output = memory.parameters;
+      spec.ledger = memory.ledger;
+      break;
+  }
+  return spec;
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,39 @@
+// What a scenario's operation asks of each rank in each round, as calls of the library.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collective/operation_spec.h"
+#include "endpoint/endpoints.h"
+#include "run/rank_memory.h"
+#include "scenario.pb.h"
+
+namespace leeway::sim {
+
+class OperationPlan {
+ public:
+  // For tensors of `elements` float32. The scenario is valid.
+  static Result<OperationPlan> make(const scenario::Scenario& scenario, std::size_t elements);
+
+  // Of one round, in this order.
+  std::span<const CallKind> calls() const { return calls_; }
+  std::size_t elements() const { return elements_; }
+  bool is_replica_step() const { return calls_.size() == 2; }
+  // The gradient's, or the only call's.
+  const CollectiveOptions& options() const { return options_; }
+
+  // `weight`: share of the planned work behind the gradient. Buffers belong to `memory`.
+  collective::OperationSpec spec(CallKind kind, RankMemory& memory, double weight) const;
+
+ private:
+  std::vector<CallKind> calls_;
+  std::size_t elements_ = 0;
+  std::uint32_t ranks_ = 0;
+  CollectiveOptions options_;
+  CollectiveOptions parameter_options_;  // of replica_broadcast
+  bool previous_as_control_ = false;
+};
+
+}  // namespace leeway::sim

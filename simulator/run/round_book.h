@@ -1,0 +1,67 @@
+// Keeps the books of a run: which ranks have finished which round, and the figures of each.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "endpoint/endpoints.h"
+#include "run/round_values.h"
+#include "run/run_record.h"
+
+namespace leeway::sim {
+
+// Calls whose times are kept one by one; beyond it every second of them, then every fourth, and so
+// on.
+inline constexpr std::size_t kCallsKept = std::size_t{1} << 16;
+
+struct OpenRound {
+  RoundRecord record;
+  RoundValues values;
+  std::vector<std::int64_t> call_ns;  // of ranks that have finished
+  std::vector<bool> finished;         // by rank
+  double contributors = 0;            // sum over calls with a reduce half
+  std::uint32_t reductions = 0;
+};
+
+class RoundBook {
+ public:
+  explicit RoundBook(std::uint32_t ranks);
+
+  // Made at the first mention.
+  OpenRound& round(std::uint32_t number);
+
+  void on_begin(Instant now, std::uint32_t round);
+  void on_submit(Instant now, std::uint32_t rank,
+                 std::uint32_t round);  // of the round's first call
+  void on_call(std::uint32_t rank, std::uint32_t round, const CallResult& result);
+  void on_finish(Instant now, std::uint32_t rank, std::uint32_t round);
+  void on_death(std::uint32_t rank);
+
+  // The lowest open round if every live rank has finished it; nothing else is complete then.
+  bool complete(std::uint32_t& round) const;
+  // Closes it and moves it to the records.
+  RoundRecord& close(std::uint32_t round);
+
+  const std::vector<RoundRecord>& records() const { return records_; }
+  const std::vector<double>& call_ms() const { return call_ms_; }
+  std::uint32_t live_ranks() const;
+  // Simulated time that each rank spent in calls, and calls that it finished: for fairness.
+  const std::vector<std::int64_t>& busy_ns() const { return busy_ns_; }
+  const std::vector<std::uint32_t>& rounds_done() const { return rounds_done_; }
+
+ private:
+  void keep_call(double ms);
+
+  std::map<std::uint32_t, OpenRound> open_;
+  std::vector<bool> dead_;
+  std::vector<std::int64_t> submitted_ns_;  // by rank, of its open round
+  std::vector<std::int64_t> busy_ns_;
+  std::vector<std::uint32_t> rounds_done_;
+  std::vector<RoundRecord> records_;
+  std::vector<double> call_ms_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t calls_every_ = 1;
+};
+
+}  // namespace leeway::sim

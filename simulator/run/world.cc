@@ -1,0 +1,295 @@
+#include "run/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "run/measures.h"
+
+namespace leeway::sim {
+namespace {
+
+// How often a run looks whether it was told to stop.
+constexpr std::uint64_t kStopCheckEvents = 1 << 14;
+
+template <typename T>
+Status take(Result<T> made, std::optional<T>& into) {
+  if (!made.ok()) return made.status();
+  into.emplace(std::move(*made));
+  return {};
+}
+
+template <typename T, typename Base>
+Status take(Result<std::unique_ptr<T>> made, std::unique_ptr<Base>& into) {
+  if (!made.ok()) return made.status();
+  into = std::move(*made);
+  return {};
+}
+
+}  // namespace
+
+// ---- setting up ---------------------------------------------------------------------------------
+
+Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, std::uint64_t seed,
+                                           const RunOptions& options) {
+  auto world = std::unique_ptr<World>(new World(scenario, seed, options));
+  for (const auto part :
+       {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents}) {
+    if (Status status = ((*world).*part)(); !status.ok()) return status;
+  }
+  return world;
+}
+
+Status World::set_up_network() {
+  if (Status status = take(Topology::make(scenario_), topology_); !status.ok()) return status;
+  const std::size_t payload_bytes_max = scenario_.operation().datagram_bytes();
+  if (Status status = take(Network::make(*topology_, seed_, queue_, payload_bytes_max), network_);
+      !status.ok()) {
+    return status;
+  }
+  if (Status status = take(ComputeTimes::make(scenario_, seed_), compute_); !status.ok())
+    return status;
+  if (Status status = take(FaultSchedule::make(scenario_), faults_); !status.ok()) return status;
+  return {};
+}
+
+Status World::set_up_endpoints() {
+  ranks_.resize(scenario_.ranks());
+  auto core = CoreEndpoints::make(scenario_, seed_, *topology_, queue_, *network_);
+  if (!core.ok()) return core.status();
+  core_ = core->get();
+  endpoints_ = std::move(*core);
+  return {};
+}
+
+// What the calls carry. Endpoints without contents move numbers of bytes only.
+Status World::set_up_contents() {
+  if (core_ == nullptr)
+    return take(OperationPlan::make(scenario_, scenario_.operation().bytes() / 4), plan_);
+  if (Status status = take(options_.workload(scenario_, seed_), workload_); !status.ok())
+    return status;
+  if (Status status = take(OperationPlan::make(scenario_, workload_->elements()), plan_);
+      !status.ok())
+    return status;
+  const auto& operation = scenario_.operation();
+  memory_.resize(scenario_.ranks());
+  for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
+    RankMemory& memory = memory_[rank];
+    memory.gradient.assign(plan_->elements(), 0.0f);
+    memory.result.assign(plan_->elements(), 0.0f);
+    if (operation.error_feedback()) memory.residual.assign(plan_->elements(), 0.0f);
+    if (operation.has_control_variate() &&
+        operation.control_variate() == scenario::Operation::previous) {
+      memory.previous.assign(plan_->elements(), 0.0f);
+    }
+    memory.parameters = workload_->parameters(rank);
+  }
+  return {};
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+Result<RunRecord> World::run() {
+  network_->observe(options_.packets);
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) begin_round(queue_.now(), rank);
+  while (failure_.ok() && !all_finished() && step()) {
+    if (events_ % kStopCheckEvents != 0 || options_.stop == nullptr || !*options_.stop) continue;
+    return Status::error(StatusCode::kCancelled, "stopped after %zu rounds",
+                         book_.records().size());
+  }
+  if (!failure_.ok()) return failure_;
+  return make_record();
+}
+
+// One event; false if none is left.
+bool World::step() {
+  Event event;
+  if (!queue_.pop(event)) return false;
+  ++events_;
+  const Instant now{event.time_ns};
+  switch (static_cast<EventKind>(event.kind)) {
+    case EventKind::network:
+      network_->on_event(event);
+      break;
+    case EventKind::endpoint:
+      endpoints_->on_event(event);
+      break;
+    case EventKind::rank:
+      on_computed(now, event.target);
+      break;
+    case EventKind::fault:
+      on_fault(now, event.target, event.argument != 0);
+      break;
+    case EventKind::traffic:
+      break;
+  }
+  return true;
+}
+
+bool World::all_finished() const {
+  return std::all_of(ranks_.begin(), ranks_.end(),
+                     [](const RankState& rank) { return rank.finished || rank.dead; });
+}
+
+void World::begin_round(Instant now, std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  if (stopping_ || state.round == scenario_.rounds()) {
+    state.finished = true;
+    return;
+  }
+  book_.on_begin(now, state.round);
+  const ComputeDraw draw = compute_->draw(rank, state.round);
+  state.weight = draw.weight;
+  state.call = 0;
+  queue_.push(now + Duration(draw.ns), rank, static_cast<std::uint32_t>(EventKind::rank), 0);
+}
+
+void World::on_computed(Instant now, std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  if (state.dead) return;
+  if (state.pauses > 0) {  // a stopped process computes nothing; it goes on where it was
+    state.submit_due = true;
+    return;
+  }
+  if (has_contents()) fill_contribution(rank);
+  book_.on_submit(now, rank, state.round);
+  faults_->on_submit(now, rank, state.round, queue_);
+  submit_call(now, rank);
+}
+
+void World::fill_contribution(std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  RankMemory& memory = memory_[rank];
+  workload_->gradient(rank, state.round, memory.gradient);
+  if (state.weight != 1) {
+    for (float& value : memory.gradient) value *= static_cast<float>(state.weight);
+  }
+  std::fill(memory.result.begin(), memory.result.end(),
+            0.0f);  // what does not arrive is no gradient
+  book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
+}
+
+void World::submit_call(Instant now, std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  Call call{.kind = plan_->calls()[state.call],
+            .round = state.round,
+            .bytes = plan_->elements() * sizeof(float)};
+  if (has_contents()) {
+    state.spec = plan_->spec(call.kind, memory_[rank], state.weight);
+    call.spec = &state.spec;
+  }
+  endpoints_->submit(now, rank, call, *this);
+}
+
+void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
+  RankState& state = ranks_[rank];
+  book_.on_call(rank, state.round, result);
+  if (has_contents()) absorb(rank, plan_->calls()[state.call], result);
+  if (result.status.ok() && ++state.call < plan_->calls().size()) return submit_call(now, rank);
+  book_.on_finish(now, rank, state.round);
+  ++state.round;
+  close_rounds(now);
+  begin_round(now, rank);
+}
+
+// What a rank does with what a call gave it.
+void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) {
+  if (!result.status.ok()) return;
+  const std::uint32_t round = ranks_[rank].round;
+  RankMemory& memory = memory_[rank];
+  RoundValues& values = book_.round(round).values;
+  if (kind == CallKind::all_reduce) {
+    values.add_result(rank, 0, memory.result);
+    if (!memory.parameters.empty())
+      workload_->update(rank, round, 0, memory.result, memory.parameters);
+  } else if (kind == CallKind::reduce_scatter) {
+    const std::size_t block = plan_->elements() / ranks_.size();
+    values.add_result(rank, rank * block, std::span(memory.result).first(block));
+  }
+  if (!memory.previous.empty()) memory.previous = memory.result;
+}
+
+void World::close_rounds(Instant now) {
+  std::uint32_t number = 0;
+  while (book_.complete(number)) close_round(now, number);
+}
+
+void World::close_round(Instant now, std::uint32_t number) {
+  OpenRound& open = book_.round(number);
+  if (has_contents()) {
+    open.values.close();
+    const RoundValues::Error error = open.values.error();
+    open.record.error_mean_square = error.mean_square;
+    open.record.value_mean_square = error.value_mean_square;
+    const double loss = workload_->loss(0);
+    if (loss == loss) open.record.loss = loss;
+  }
+  book_.close(number);
+  if (scenario_.has_duration_ms() && static_cast<double>(now.ns) >= scenario_.duration_ms() * 1e6)
+    stopping_ = true;
+  if (options_.progress) options_.progress(number + 1, now.ns);
+}
+
+// ---- faults -------------------------------------------------------------------------------------
+
+void World::on_fault(Instant now, std::uint32_t number, bool begins) {
+  const Fault& fault = faults_->fault(number);
+  switch (fault.kind) {
+    case Fault::Kind::crash:
+      return on_death(now, fault.rank);
+    case Fault::Kind::pause:
+      return begins ? on_pause(now, fault.rank) : on_resume(now, fault.rank);
+    case Fault::Kind::partition:
+      for (const auto& [from, to] : fault.directions) {
+        begins ? network_->block(from, to) : network_->unblock(from, to);
+      }
+  }
+}
+
+void World::on_pause(Instant now, std::uint32_t rank) {
+  if (ranks_[rank].dead || ++ranks_[rank].pauses > 1) return;
+  endpoints_->pause(now, rank);
+}
+
+void World::on_resume(Instant now, std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  if (state.dead || --state.pauses > 0) return;
+  endpoints_->resume(now, rank);
+  if (std::exchange(state.submit_due, false)) on_computed(now, rank);
+}
+
+void World::on_death(Instant now, std::uint32_t rank) {
+  if (std::exchange(ranks_[rank].dead, true)) return;
+  endpoints_->kill(now, rank);
+  book_.on_death(rank);
+  close_rounds(now);
+}
+
+// ---- the outcome --------------------------------------------------------------------------------
+
+RunRecord World::make_record() {
+  RunRecord record;
+  record.seed = seed_;
+  record.rounds = book_.records();
+  record.network = network_->counters();
+  record.simulated_ns = queue_.now().ns;
+  record.events = events_;
+  for (const auto sent : record.network.sent) record.packets += sent;
+  record.links = link_records(*topology_, *network_, record.simulated_ns);
+  record.call_ms = book_.call_ms();
+  for (const RoundRecord& round : record.rounds) {
+    record.round_ms.push_back(static_cast<double>(round.end_ns - round.first_submit_ns) / 1e6);
+  }
+  record.measures = call_measures(record, book_, plan_->elements() * sizeof(float));
+  if (workload_) append(record.measures, workload_->measures());
+  record.trace_hash = network_->trace().value();
+  return record;
+}
+
+Result<RunRecord> run(const scenario::Scenario& scenario, std::uint64_t seed,
+                      const RunOptions& options) {
+  auto world = World::make(scenario, seed, options);
+  if (!world.ok()) return world.status();
+  return (*world)->run();
+}
+
+}  // namespace leeway::sim

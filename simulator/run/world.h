@@ -1,0 +1,90 @@
+// One run as a machine: ranks that compute and call, endpoints, network and faults, on one list of
+// events.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "compute/compute_time.h"
+#include "endpoint/core_endpoints.h"
+#include "endpoint/endpoints.h"
+#include "engine/event_queue.h"
+#include "network/network.h"
+#include "run/fault_schedule.h"
+#include "run/operation_plan.h"
+#include "run/round_book.h"
+#include "run/run.h"
+#include "topology/topology.h"
+
+namespace leeway::sim {
+
+class World final : private Endpoints::Client {
+ public:
+  // `options` and `scenario` outlive it.
+  static Result<std::unique_ptr<World>> make(const scenario::Scenario& scenario, std::uint64_t seed,
+                                             const RunOptions& options);
+
+  // To the last round of every live rank, or the end of the simulated time. kCancelled when told to
+  // stop.
+  Result<RunRecord> run();
+
+ private:
+  struct RankState {
+    std::uint32_t round = 0;
+    std::size_t call = 0;  // of the round's calls
+    double weight = 1;
+    collective::OperationSpec spec;  // of the open call
+    int pauses = 0;                  // that overlap
+    bool submit_due = false;         // the compute time ended during a pause
+    bool dead = false;
+    bool finished = false;  // all its rounds
+  };
+
+  World(const scenario::Scenario& scenario, std::uint64_t seed, const RunOptions& options)
+      : scenario_(scenario), seed_(seed), options_(options), book_(scenario.ranks()) {}
+
+  Status set_up_network();
+  Status set_up_endpoints();
+  Status set_up_contents();
+  bool has_contents() const { return core_ != nullptr; }
+
+  bool step();
+  void begin_round(Instant now, std::uint32_t rank);
+  void on_computed(Instant now, std::uint32_t rank);
+  void submit_call(Instant now, std::uint32_t rank);
+  void fill_contribution(std::uint32_t rank);
+  void on_done(Instant now, std::uint32_t rank, const CallResult& result) override;
+  void absorb(std::uint32_t rank, CallKind kind, const CallResult& result);
+  void close_rounds(Instant now);
+  void close_round(Instant now, std::uint32_t number);
+  void on_fault(Instant now, std::uint32_t number, bool begins);
+  void on_pause(Instant now, std::uint32_t rank);
+  void on_resume(Instant now, std::uint32_t rank);
+  void on_death(Instant now, std::uint32_t rank);
+  bool all_finished() const;
+  RunRecord make_record();
+
+  const scenario::Scenario& scenario_;
+  const std::uint64_t seed_;
+  const RunOptions& options_;
+
+  EventQueue queue_{1 << 12};
+  std::optional<Topology> topology_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<Endpoints> endpoints_;
+  CoreEndpoints* core_ = nullptr;  // endpoints_, if they carry contents
+  std::optional<ComputeTimes> compute_;
+  std::optional<FaultSchedule> faults_;
+  std::optional<OperationPlan> plan_;
+  std::unique_ptr<Workload> workload_;
+  std::vector<RankMemory> memory_;
+
+  std::vector<RankState> ranks_;
+  RoundBook book_;
+  bool stopping_ = false;  // no rank begins another round
+  std::uint64_t events_ = 0;
+  Status failure_;
+};
+
+}  // namespace leeway::sim
