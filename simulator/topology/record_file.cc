@@ -1,6 +1,7 @@
 #include "topology/record_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -24,8 +25,13 @@ Status refuse(const std::string& path, const std::string& why) {
 
 Result<std::string> read_all(const std::string& path) {
   const File file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  std::string text(file == nullptr ? 0 : kRecordBytesMax + 1, '\0');
-  if (file != nullptr) text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  std::string text;
+  std::array<char, 1 << 16> block;
+  while (file != nullptr && text.size() <= kRecordBytesMax) {
+    const std::size_t bytes = std::fread(block.data(), 1, block.size(), file.get());
+    if (bytes == 0) break;
+    text.append(block.data(), bytes);
+  }
   if (file == nullptr || std::ferror(file.get()) != 0) {
     return Status::error(StatusCode::kUnavailable, "%s: cannot be read: %s",
                          scenario::short_file_name(path).c_str(),
