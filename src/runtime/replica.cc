@@ -1,17 +1,15 @@
 #include "leeway/replica.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "aggregate/drift.h"
 #include "aggregate/drift_meter.h"
-#include "base/bitmap.h"
 #include "base/philox.h"
+#include "codec/codec.h"
 #include "collective/operation_spec.h"
-#include "collective/spread.h"
+#include "collective/replica_ledger.h"
 #include "runtime/communicator_core.h"
-#include "schedule/shard_map.h"
 
 namespace leeway {
 namespace {
@@ -20,7 +18,7 @@ using collective::OperationKind;
 using collective::OperationSpec;
 
 constexpr std::uint32_t kSampleStream = 0x44000000;  // keyed choice of the elements whose drift is measured
-constexpr std::size_t kAgeBins = 256;
+constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 
 }  // namespace
 
@@ -28,16 +26,10 @@ struct Replica::Impl {
   internal::CommunicatorCore& core;
   std::span<float> parameters;
   ReplicaOptions options;
+  collective::ReplicaLedger ledger;
   schedule::ShardMap shards;
-  collective::BroadcastLedger ledger;
-  std::uint32_t packet_elements = 1;
   std::vector<float> master;  // of our shard; empty if the codec rounds nothing
 
-  // Versions each block of each owner is behind. Ours never age.
-  std::vector<std::vector<std::uint32_t>> ages;
-  std::vector<std::uint64_t> age_histogram = std::vector<std::uint64_t>(kAgeBins, 0);
-  std::uint32_t age_max_seen = 0;
-  std::uint64_t refreshed = 0;
   std::uint64_t broadcasts = 0;
   std::uint64_t packets_expected = 0;
   std::uint64_t packets_arrived = 0;  // without those repaired because of age_max
@@ -52,24 +44,16 @@ struct Replica::Impl {
       : core(core_in),
         parameters(parameters_in),
         options(options_in),
-        shards(schedule::ShardMap::even(parameters_in.size(), core_in.size())),
+        ledger({.self = core_in.rank(),
+                .size = core_in.size(),
+                .elements = parameters_in.size(),
+                .packet_elements = collective::parameter_packet_elements(options_in.codec, core_in.config().datagram_bytes),
+                .age_max = options_in.age_max}),
+        shards(ledger.shards()),
         meter(shards[core_in.rank()].count > 0 ? options_in.drift_samples : 0,
               std::max<std::uint32_t>(2, options_in.drift_every)) {
-    const codec::Format format = codec::format_of(options.codec, DataType::f32);
     const auto own = own_parameters();
-    if (!format.identity()) master.assign(own.begin(), own.end());
-    packet_elements =
-        static_cast<std::uint32_t>(format.elements_for(core.config().datagram_bytes - wire::kDataHeaderBytes));
-    ledger.required.resize(core.size());
-    ledger.arrived.resize(core.size());
-    ages.resize(core.size());
-    for (Rank owner = 0; owner < core.size(); ++owner) {
-      if (owner == core.rank()) continue;
-      const std::uint32_t blocks = schedule::PacketGrid(shards[owner].count, packet_elements, sizeof(float)).packets();
-      ledger.required[owner].resize(blocks);
-      ledger.arrived[owner].resize(blocks);
-      ages[owner].assign(blocks, 0);
-    }
+    if (!codec::format_of(options.codec, DataType::f32).identity()) master.assign(own.begin(), own.end());
     choose_samples();
   }
 
@@ -113,14 +97,13 @@ struct Replica::Impl {
   }
 
   Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
-    prepare_requirements();
     std::copy(master.begin(), master.end(), own_parameters().begin());  // rounded again by what follows
     watch_own_steps();
     OperationSpec spec{.kind = OperationKind::replica_broadcast, .input = parameters, .output = parameters};
     spec.options.delivery = {delivery, 1.0, options.deadline};
     spec.options.spread = delivery;
     spec.options.codec = options.codec;
-    spec.ledger = &ledger;
+    spec.ledger = ledger.begin_broadcast();
     auto report = core.run(spec);
     if (!report.ok()) return report;
     packets_expected += std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
@@ -130,7 +113,7 @@ struct Replica::Impl {
         std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0}, [&](auto sum, const PeerReport& peer) {
           return sum + peer.arrived - (repairs_count ? 0 : peer.repaired);
         });
-    if (Status status = update_ages(); !status.ok()) return status;
+    if (Status status = ledger.finish_broadcast(options.deadline); !status.ok()) return status;
     ++broadcasts;
     if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
       if (Status status = measure_drift(); !status.ok()) return status;
@@ -139,49 +122,13 @@ struct Replica::Impl {
     return report;
   }
 
-  // A block that would become older than age_max with this broadcast must arrive.
-  void prepare_requirements() {
-    for (Rank owner = 0; owner < core.size(); ++owner) {
-      ledger.required[owner].clear();
-      ledger.arrived[owner].clear();
-      for (std::size_t block = 0; options.age_max != 0 && block < ages[owner].size(); ++block) {
-        if (ages[owner][block] >= options.age_max) ledger.required[owner].set(block);
-      }
-    }
-  }
-
-  Status update_ages() {
-    Status overdue;
-    for (Rank owner = 0; owner < core.size(); ++owner) {
-      for (std::size_t block = 0; block < ages[owner].size(); ++block) {
-        std::uint32_t& age = ages[owner][block];
-        if (ledger.arrived[owner].test(block)) {
-          refreshed += ledger.required[owner].test(block);
-          age = 0;
-        } else {
-          ++age;
-        }
-        age_max_seen = std::max(age_max_seen, age);
-        ++age_histogram[std::min<std::size_t>(age, kAgeBins - 1)];
-        if (options.age_max != 0 && age > options.age_max && overdue.ok()) {
-          overdue = Status::error(StatusCode::kDeadlineExceeded,
-                                  "rank %u: broadcast_parameters: block %zu of rank %u is %u versions old and could not "
-                                  "be refreshed within %.0f ms",
-                                  core.rank(), block, owner, age,
-                                  static_cast<double>(options.deadline.count()) / 1e6);
-        }
-      }
-    }
-    return overdue;
-  }
-
   // Every rank shows every other what it holds at the sampled places, and how old that is.
   Status measure_drift() {
     const std::size_t count = samples.size();
     std::vector<float> mine(2 * count);
     for (std::size_t i = 0; i < count; ++i) {
       mine[i] = parameters[samples[i]];
-      mine[count + i] = static_cast<float>(age_of(samples[i]));
+      mine[count + i] = static_cast<float>(ledger.age_of(samples[i]));
     }
     std::vector<float> all(mine.size() * core.size());
     OperationSpec spec{.kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
@@ -194,7 +141,7 @@ struct Replica::Impl {
         values[rank] = all[rank * mine.size() + i];
         versions[rank] = all[rank * mine.size() + count + i];
       }
-      const Rank owner = owner_of(samples[i]);
+      const Rank owner = ledger.owner_of(samples[i]);
       meter.add_sample(values, owner);
       add_gaps(values, versions, owner);
     }
@@ -212,18 +159,6 @@ struct Replica::Impl {
         meter.add_gap(gap * gap);
       }
     }
-  }
-
-  Rank owner_of(std::uint32_t element) const {
-    Rank owner = 0;
-    while (element >= shards[owner].offset + shards[owner].count) ++owner;
-    return owner;
-  }
-
-  std::uint32_t age_of(std::uint32_t element) const {
-    const Rank owner = owner_of(element);
-    if (owner == core.rank()) return 0;
-    return ages[owner][(element - shards[owner].offset) / packet_elements];
   }
 };
 
@@ -280,16 +215,10 @@ DriftReport Replica::drift() const {
     report.owner_predicted = model.owner.of(measured.step_variance, measured.step_mean_square);
     report.pair_predicted_gap = aggregate::pair_drift_from_gap(report.loss, measured.gap);
   }
-  report.age_max_seen = impl.age_max_seen;
-  report.blocks_refreshed = impl.refreshed;
-  report.age_histogram = impl.age_histogram;
-  double weighted = 0.0;
-  double total = 0.0;
-  for (std::size_t age = 0; age < impl.age_histogram.size(); ++age) {
-    weighted += static_cast<double>(age) * static_cast<double>(impl.age_histogram[age]);
-    total += static_cast<double>(impl.age_histogram[age]);
-  }
-  report.age_mean = total == 0.0 ? 0.0 : weighted / total;
+  report.age_max_seen = impl.ledger.age_max_seen();
+  report.blocks_refreshed = impl.ledger.blocks_refreshed();
+  report.age_histogram = impl.ledger.age_histogram();
+  report.age_mean = impl.ledger.age_mean();
   return report;
 }
 
