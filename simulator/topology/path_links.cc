@@ -1,8 +1,5 @@
 #include "topology/path_links.h"
 
-#include <map>
-#include <utility>
-
 namespace leeway::sim {
 namespace {
 
@@ -65,12 +62,13 @@ Result<PathLinks> PathLinks::make(const LinkRules& rules, std::uint32_t ranks, b
 
 // Ranks in `by` and ranks not in it are of different classes from now on.
 void PathLinks::divide(const RankFlags& by) {
-  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> renumbered;
+  std::vector<std::uint32_t> renumbered(2 * std::size_t{classes_}, kNone);
+  classes_ = 0;
   for (std::size_t rank = 0; rank < class_of_.size(); ++rank) {
-    const auto next = static_cast<std::uint32_t>(renumbered.size());
-    class_of_[rank] = renumbered.try_emplace({class_of_[rank], by[rank]}, next).first->second;
+    std::uint32_t& number = renumbered[2 * class_of_[rank] + by[rank]];
+    if (number == kNone) number = classes_++;
+    class_of_[rank] = number;
   }
-  classes_ = static_cast<std::uint32_t>(renumbered.size());
 }
 
 }  // namespace leeway::sim

@@ -1,0 +1,367 @@
+#include "network/network.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "world.h"
+
+namespace leeway::sim {
+namespace {
+
+constexpr auto kData = static_cast<std::size_t>(Traffic::data);
+
+// A byte takes a nanosecond.
+constexpr const char* kByteEachNs = "rate_mbps: 8000 ";
+
+std::string mesh(const std::string& link) {
+  return "ranks: 3 link { " + link + " }";
+}
+
+Packet numbered(Packet packet, std::uint64_t word) {
+  packet.word = word;
+  return packet;
+}
+
+TEST(Network, AnUnlimitedLinkDeliversAtOnceButNotFromWithinSend) {
+  World world("ranks: 3");
+  world.send(50, world.packet(0, 1));
+  EXPECT_TRUE(world.received.empty());
+  EXPECT_EQ(world.network->under_way(Traffic::data), 1u);
+  world.run();
+  EXPECT_EQ(world.times(), (std::vector<std::int64_t>{50}));
+  EXPECT_EQ(world.network->under_way(Traffic::data), 0u);
+}
+
+TEST(Network, DelayRateAndQueueAddUp) {
+  World world(mesh(std::string(kByteEachNs) + "delay_ms { fixed: 0.001 }"));
+  world.send(0, world.packet(0, 1, 100));
+  world.send(0, world.packet(0, 1, 50));
+  world.send(0, world.packet(1, 0, 70));
+  EXPECT_EQ(world.network->waiting_bytes({0}, 1), 150u);
+  EXPECT_EQ(world.network->waiting_bytes({99}, 1), 150u);
+  EXPECT_EQ(world.network->waiting_bytes({120}, 1), 50u);
+  EXPECT_EQ(world.network->waiting_bytes({120}, 2), 0u);
+  world.run();
+  EXPECT_EQ(world.times(), (std::vector<std::int64_t>{1070, 1100, 1150}));
+}
+
+TEST(Network, LinksFollowEachOther) {
+  World world(
+      "ranks: 3 topology { star {} } link { tier: uplink rate_mbps: 8000 }"
+      " link { tier: downlink rate_mbps: 4000 delay_ms { fixed: 0.0005 } }");
+  world.send(0, world.packet(0, 2, 100));
+  world.send(0, world.packet(1, 2, 100));
+  world.run();
+  EXPECT_EQ(world.times(), (std::vector<std::int64_t>{800, 1000}));  // 100 + 200 + 500, 200 more
+  EXPECT_EQ(world.received[0].packet.hop, 2u);
+}
+
+TEST(Network, PacketsOfAnInstantArriveInTheOrderOfSending) {
+  for (const char* scenario :
+       {"ranks: 3", "ranks: 3 topology { star {} }",
+        "ranks: 3 topology { star {} } link { tier: uplink delay_ms { fixed: 1 } }",
+        "ranks: 3 topology { star {} } link { tier: downlink delay_ms { fixed: 1 } }"}) {
+    World world(scenario);
+    for (std::uint64_t word = 0; word < 20; ++word) {
+      world.send(7, numbered(world.packet(static_cast<std::uint32_t>(word % 2), 2), word));
+    }
+    world.run();
+    std::vector<std::uint64_t> of_rank_0, of_rank_1;
+    for (const Seen& one : world.received) {
+      (one.packet.from == 0 ? of_rank_0 : of_rank_1).push_back(one.packet.word);
+    }
+    EXPECT_EQ(of_rank_0.size(), 10u);
+    EXPECT_TRUE(std::is_sorted(of_rank_0.begin(), of_rank_0.end())) << scenario;
+    EXPECT_TRUE(std::is_sorted(of_rank_1.begin(), of_rank_1.end())) << scenario;
+  }
+}
+
+// Echoes every packet from within its delivery until it has gone to and fro ten times.
+class Echo : public PacketReceiver {
+ public:
+  explicit Echo(World& world) : world_(world) {}
+  void on_packet(Instant now, const Packet& packet, ByteSpan payload) override {
+    EXPECT_EQ(depth_++, 0);  // never from within another delivery
+    ++count;
+    if (packet.word < 10) {
+      Packet reply = world_.packet(packet.to, packet.from);
+      reply.word = packet.word + 1;
+      for (int i = 0; i < 40; ++i) world_.network->payloads().put(payload);  // moves nothing
+      reply.payload = world_.network->payloads().put(payload);
+      world_.network->send(now, reply);
+    }
+    EXPECT_EQ(payload.size(), 3u);
+    EXPECT_EQ(payload[1], std::byte{5});
+    --depth_;
+  }
+  int count = 0;
+
+ private:
+  World& world_;
+  int depth_ = 0;
+};
+
+TEST(Network, AReceiverMaySendFromWithinItsDelivery) {
+  for (const char* scenario :
+       {"ranks: 2", "ranks: 2 topology { star {} }", "ranks: 2 link { delay_ms { fixed: 1 } }"}) {
+    World world(scenario);
+    Echo echo(world);
+    world.network->attach(Traffic::data, echo);
+    const std::vector<std::byte> datagram(3, std::byte{5});
+    for (int i = 0; i < 5; ++i) {
+      Packet packet = world.packet(0, 1);
+      packet.payload = world.network->payloads().put(datagram);
+      world.send(0, packet);
+    }
+    world.run();
+    EXPECT_EQ(echo.count, 55);
+  }
+}
+
+TEST(Network, EachKindOfTrafficHasItsReceiver) {
+  World world("ranks: 3");
+  World other("ranks: 3");
+  world.network->attach(Traffic::cross, other);
+  Packet packet = world.packet(0, 1);
+  world.send(0, packet);
+  packet.traffic = Traffic::cross;
+  world.send(0, packet);
+  world.run();
+  EXPECT_EQ(world.received.size(), 1u);
+  EXPECT_EQ(other.received.size(), 1u);
+  EXPECT_EQ(world.network->counters().delivered, (std::array<std::uint64_t, 3>{1, 0, 1}));
+}
+
+TEST(Network, LosesWhatTheQueueHasNoRoomFor) {
+  World world(mesh(std::string(kByteEachNs) + "queue { bytes: 250 }"));
+  for (int i = 0; i < 4; ++i) world.send(0, world.packet(0, 1, 100));
+  EXPECT_EQ(world.count(PacketStep::queue_full), 2u);
+  world.run();
+  EXPECT_EQ(world.received.size(), 2u);
+  const LinkCounters& link = world.network->link_counters(1);
+  EXPECT_EQ(link.offered[kData], 4u);
+  EXPECT_EQ(link.lost[kData], 2u);
+  EXPECT_EQ(link.passed[kData], 2u);
+  EXPECT_EQ(link.queue_full, 2u);
+  EXPECT_EQ(link.bytes_passed, 200u);
+  EXPECT_EQ(link.queue_bytes_max, 200u);
+}
+
+TEST(Network, MarksFromTheThresholdOnAndDropsWhatCannotBeMarked) {
+  World world(mesh(std::string(kByteEachNs) + "queue { bytes: 1000 ecn_at: 200 }"));
+  Packet packet = world.packet(0, 1, 100);
+  packet.ecn_capable = true;
+  for (int i = 0; i < 4; ++i) world.send(0, packet);
+  world.send(0, world.packet(0, 1, 100));
+  world.run();
+  ASSERT_EQ(world.received.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(world.received[i].packet.marked, i >= 2);
+  EXPECT_EQ(world.count(PacketStep::queue_early), 1u);
+  EXPECT_EQ(world.network->link_counters(1).marked, 2u);
+  EXPECT_EQ(world.network->link_counters(1).queue_early, 1u);
+}
+
+TEST(Network, LossesAreAskedWhenTheLastBitIsOut) {
+  World world(mesh(std::string(kByteEachNs) + "loss { window { from_ms: 0.0001 to_ms: 0.0002 } }"));
+  for (std::uint64_t word = 0; word < 4; ++word) {
+    world.send(0, numbered(world.packet(0, 1, 70), word));  // out at 70, 140, 210, 280
+  }
+  world.run();
+  EXPECT_EQ(world.words(), (std::vector<std::uint64_t>{0, 2, 3}));
+}
+
+TEST(Network, SharedFateLosesTheSamePacketsInTheOrderOfSending) {
+  World world(mesh("loss { every { n: 3 } } shared_fate: true"));
+  for (std::uint64_t word = 0; word < 9; ++word) {
+    world.send(0, numbered(world.packet(0, 1 + static_cast<std::uint32_t>(word % 2)), word));
+  }
+  world.run();
+  std::vector<std::uint64_t> words = world.words();
+  std::sort(words.begin(), words.end());
+  EXPECT_EQ(words, (std::vector<std::uint64_t>{0, 1, 3, 4, 6, 7}));
+}
+
+// The windows of a shared fate follow the clock, although the links' queues are not equally long.
+TEST(Network, DownTimesOfASharedFateFollowTheClock) {
+  World world(mesh(std::string(kByteEachNs) +
+                   "loss { window { from_ms: 0.0001 to_ms: 0.0002 } } shared_fate: true"));
+  world.send(0, world.packet(0, 1, 500));  // out at 500: after the window
+  world.send(0, world.packet(0, 2, 150));  // out at 150: within it
+  world.run();
+  ASSERT_EQ(world.received.size(), 1u);
+  EXPECT_EQ(world.received[0].packet.to, 1u);
+}
+
+TEST(Network, CopiesArePacketsOfTheirOwn) {
+  World world("ranks: 3 topology { star {} } link { tier: uplink duplicate { p: 1 } }");
+  Packet packet = world.packet(0, 1);
+  packet.payload = world.network->payloads().put(std::vector<std::byte>(5, std::byte{1}));
+  world.send(3, packet);
+  world.run();
+  ASSERT_EQ(world.received.size(), 2u);
+  EXPECT_NE(world.received[0].packet.duplicate, world.received[1].packet.duplicate);
+  for (const Seen& one : world.received) EXPECT_EQ(one.payload.size(), 5u);
+  EXPECT_EQ(world.network->payloads().held(), 0u);
+  EXPECT_EQ(world.network->counters().copied[kData], 1u);
+  EXPECT_EQ(world.network->link_counters(0).copied[kData], 1u);
+  EXPECT_EQ(world.network->link_counters(0).offered[kData], 1u);
+  EXPECT_EQ(world.network->link_counters(4).offered[kData], 2u);
+}
+
+TEST(Network, ACopyTakesADelayOfItsOwn) {
+  World world(mesh("duplicate { p: 1 } delay_ms { uniform { from: 1 to: 9 } }"));
+  for (int i = 0; i < 20; ++i) world.send(0, world.packet(0, 1));
+  world.run();
+  std::vector<std::int64_t> times = world.times();
+  ASSERT_EQ(times.size(), 40u);
+  EXPECT_EQ(std::unique(times.begin(), times.end()), times.end());
+}
+
+TEST(Network, ReorderingHoldsThePacketBackAndOthersGoOn) {
+  World world(mesh("delay_ms { fixed: 1 } reorder { p: 0.2 by_ms: 0.5 }"));
+  for (std::uint64_t word = 0; word < 1000; ++word) {
+    world.send(static_cast<std::int64_t>(word), numbered(world.packet(0, 1), word));
+  }
+  world.run();
+  std::uint64_t held_back = 0;
+  for (const Seen& one : world.received) {
+    const std::int64_t took = one.now_ns - static_cast<std::int64_t>(one.packet.word);
+    EXPECT_TRUE(took == 1'000'000 || took == 1'500'000);
+    held_back += took == 1'500'000;
+  }
+  EXPECT_NEAR(static_cast<double>(held_back), 200, 64);  // five sigmas
+  EXPECT_EQ(world.network->link_counters(1).reordered, held_back);
+}
+
+TEST(Network, JitterReordersUnlessOrderIsKept) {
+  for (const bool keep : {false, true}) {
+    World world(mesh("delay_ms { uniform { from: 1 to: 9 } keep_order: " +
+                     std::string(keep ? "true" : "false") + " }"));
+    for (std::uint64_t word = 0; word < 100; ++word) {
+      world.send(static_cast<std::int64_t>(word * 100'000), numbered(world.packet(0, 1), word));
+    }
+    world.run();
+    const std::vector<std::uint64_t> words = world.words();
+    ASSERT_EQ(words.size(), 100u);
+    EXPECT_EQ(std::is_sorted(words.begin(), words.end()), keep);
+  }
+}
+
+TEST(Network, ACorruptPacketHasOneBitOfItsCopyWrong) {
+  World world("ranks: 2 link { from: '0' corrupt { p: 1 } } link { duplicate { p: 1 } }");
+  const std::vector<std::byte> datagram(10, std::byte{0x5a});
+  Packet packet = world.packet(0, 1);
+  packet.payload = world.network->payloads().put(datagram);
+  world.network->payloads().hold(packet.payload);
+  world.send(0, packet);
+  world.run();
+  ASSERT_EQ(world.received.size(), 2u);
+  for (const Seen& one : world.received) {
+    EXPECT_TRUE(one.packet.corrupt);
+    int bits = 0;
+    for (std::size_t i = 0; i < datagram.size(); ++i) {
+      bits += std::popcount(std::to_integer<unsigned>(one.payload[i] ^ datagram[i]));
+    }
+    EXPECT_EQ(bits, 1);
+  }
+  const ByteSpan kept = world.network->payloads().get(packet.payload);
+  EXPECT_TRUE(std::equal(kept.begin(), kept.end(), datagram.begin(), datagram.end()));
+  EXPECT_EQ(world.network->link_counters(1).corrupted, 1u);
+}
+
+TEST(Network, ACorruptPacketWithoutPayloadSaysSo) {
+  World world(mesh("corrupt { p: 1 }"));
+  world.send(0, world.packet(0, 1));
+  world.run();
+  ASSERT_EQ(world.received.size(), 1u);
+  EXPECT_TRUE(world.received[0].packet.corrupt);
+  EXPECT_TRUE(world.received[0].payload.empty());
+}
+
+TEST(Network, BlockedPacketsAreLostWhenSentAndWhenTheyWouldArrive) {
+  World world(mesh("delay_ms { fixed: 1 }"));
+  world.send(0, world.packet(0, 1));  // under way when the partition begins
+  world.network->block(0, 1);
+  world.send(5, world.packet(0, 1));
+  world.send(5, world.packet(1, 0));
+  world.send(5, world.packet(0, 2));
+  EXPECT_EQ(world.count(PacketStep::blocked), 1u);
+  EXPECT_EQ(world.network->under_way(Traffic::data), 3u);
+  world.run();
+  EXPECT_EQ(world.count(PacketStep::blocked), 2u);
+  EXPECT_EQ(world.received.size(), 2u);
+  EXPECT_EQ(world.network->counters().lost[kData], 2u);
+}
+
+TEST(Network, BlocksNest) {
+  World world("ranks: 3");
+  world.network->block(0, 1);
+  world.network->block(0, 1);
+  world.network->unblock(0, 1);
+  world.send(0, world.packet(0, 1));
+  world.network->unblock(0, 1);
+  world.send(0, world.packet(0, 1));
+  world.run();
+  EXPECT_EQ(world.received.size(), 1u);
+}
+
+TEST(NetworkDeathTest, RefusesPacketsToOneselfAndUnknownBlocks) {
+  World world("ranks: 3");
+  EXPECT_DEATH(world.send(0, world.packet(1, 1)), "contract broken");
+  EXPECT_DEATH(world.network->unblock(0, 1), "contract broken");
+}
+
+TEST(Network, TheTraceTellsRunsApart) {
+  const auto trace = [](std::uint64_t seed, std::uint32_t bytes) {
+    World world(mesh("rate_mbps: 1000 loss { random { p: 0.3 } }"), seed);
+    for (int i = 0; i < 50; ++i) world.send(i * 10, world.packet(0, 1, bytes));
+    world.run();
+    return world.network->trace().value();
+  };
+  EXPECT_EQ(trace(1, 100), trace(1, 100));
+  EXPECT_NE(trace(1, 100), trace(2, 100));
+  EXPECT_NE(trace(1, 100), trace(1, 101));
+}
+
+TEST(Network, TheTraceIsTheSameWithAndWithoutAnObserver) {
+  const auto trace = [](bool observed) {
+    World world(mesh("loss { random { p: 0.3 } } duplicate { p: 0.1 }"));
+    if (!observed) world.network->observe(nullptr);
+    for (int i = 0; i < 50; ++i) world.send(i * 10, world.packet(0, 1));
+    world.run();
+    return world.network->trace().value();
+  };
+  EXPECT_EQ(trace(false), trace(true));
+}
+
+// One setting more moves no draw of the others.
+TEST(Network, DrawsOfOnePurposeDoNotDependOnAnother) {
+  const auto lost_with = [](const std::string& more) {
+    World world(mesh("loss { random { p: 0.2 } } " + more));
+    std::vector<std::uint64_t> lost;
+    for (std::uint64_t word = 0; word < 200; ++word) {
+      world.send(0, numbered(world.packet(0, 1), word));
+    }
+    for (const Seen& one : world.seen) {
+      if (one.step == PacketStep::lost) lost.push_back(one.packet.word);
+    }
+    return lost;
+  };
+  const std::vector<std::uint64_t> alone = lost_with("");
+  EXPECT_GT(alone.size(), 10u);
+  EXPECT_EQ(lost_with("duplicate { p: 0.5 } corrupt { p: 0.5 } reorder { p: 0.5 }"), alone);
+  EXPECT_EQ(lost_with("delay_ms { normal { mean: 5 deviation: 2 } } rate_mbps: 10"), alone);
+}
+
+TEST(Network, LinksThatNoPacketCameToHaveCountedNothing) {
+  World world("ranks: 16384 endpoint: abstract");
+  world.send(0, world.packet(16383, 0));
+  world.run();
+  EXPECT_EQ(world.network->link_counters(16383u * 16384u).passed[kData], 1u);
+  EXPECT_EQ(world.network->link_counters(7).offered[kData], 0u);
+  EXPECT_EQ(world.network->waiting_bytes({0}, 7), 0u);
+}
+
+}  // namespace
+}  // namespace leeway::sim

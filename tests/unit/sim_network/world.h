@@ -1,0 +1,94 @@
+// A network of the tests: made of a scenario's text, run event by event, with everything that
+// happens written down.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "network/network.h"
+#include "scenario/parse.h"
+
+namespace leeway::sim {
+
+struct Seen {
+  std::int64_t now_ns = 0;
+  PacketStep step = PacketStep::sent;
+  LinkId link = kArrived;
+  Packet packet;
+  std::vector<std::byte> payload;
+};
+
+class World : public PacketObserver, public PacketReceiver {
+ public:
+  explicit World(const std::string& scenario, std::uint64_t seed = 1)
+      : topology(Topology::make(scenario::parse_text(scenario, "test").value()).value()),
+        network(Network::make(topology, seed, queue, kPayloadMax).value()) {
+    for (const Traffic traffic : {Traffic::data, Traffic::control, Traffic::cross}) {
+      network->attach(traffic, *this);
+    }
+    network->observe(this);
+  }
+
+  static constexpr std::size_t kPayloadMax = 256;
+
+  Packet packet(std::uint32_t from, std::uint32_t to, std::uint32_t bytes = 1000) const {
+    Packet packet;
+    packet.from = from;
+    packet.to = to;
+    packet.bytes = bytes;
+    return packet;
+  }
+
+  void send(std::int64_t now_ns, const Packet& packet) { network->send({now_ns}, packet); }
+
+  // One event. False if none is left.
+  bool step() {
+    Event event;
+    if (!queue.pop(event)) return false;
+    EXPECT_EQ(event.kind, static_cast<std::uint32_t>(EventKind::network));
+    network->on_event(event);
+    return true;
+  }
+  void run() {
+    while (step()) {
+    }
+  }
+
+  void on_packet(Instant now, PacketStep step, LinkId link, const Packet& packet,
+                 ByteSpan payload) override {
+    seen.push_back({now.ns, step, link, packet, {payload.begin(), payload.end()}});
+  }
+  void on_packet(Instant now, const Packet& packet, ByteSpan payload) override {
+    received.push_back(
+        {now.ns, PacketStep::delivered, kArrived, packet, {payload.begin(), payload.end()}});
+  }
+
+  std::size_t count(PacketStep step) const {
+    std::size_t count = 0;
+    for (const Seen& one : seen) count += one.step == step;
+    return count;
+  }
+
+  // Arrival times, in the order of arrival.
+  std::vector<std::int64_t> times() const {
+    std::vector<std::int64_t> times;
+    for (const Seen& one : received) times.push_back(one.now_ns);
+    return times;
+  }
+  std::vector<std::uint64_t> words() const {
+    std::vector<std::uint64_t> words;
+    for (const Seen& one : received) words.push_back(one.packet.word);
+    return words;
+  }
+
+  EventQueue queue;
+  Topology topology;
+  std::unique_ptr<Network> network;
+  std::vector<Seen> seen;      // as the observer
+  std::vector<Seen> received;  // as the receiver
+};
+
+}  // namespace leeway::sim
