@@ -66,9 +66,9 @@ struct AbstractReceiveFlow {
   std::uint8_t ended_pass = 0;
   std::uint8_t requested_pass = 0;
   std::uint8_t tries = 0;
-  bool ended : 1 = false;     // ended_pass is known to be over
-  bool finished : 1 = true;   // nothing to receive, complete, or given up
-  bool abandoned : 1 = false; // the sender has left the call
+  bool ended : 1 = false;      // ended_pass is known to be over
+  bool finished : 1 = true;    // nothing to receive, complete, or given up
+  bool abandoned : 1 = false;  // the sender has left the call
   bool request_due : 1 = false;
 
   bool ended_at_least(std::uint8_t pass) const {
@@ -84,7 +84,7 @@ struct alignas(128) AbstractLink {
   std::uint16_t received = 0;
   std::uint16_t unreported = 0;
   AbstractTick report_at;
-  AbstractTick wake_at;     // when the link's event is due; others of it are void
+  AbstractTick wake_at;      // when the link's event is due; others of it are void
   std::uint16_t passed = 0;  // chunks of our shard that lie behind this sender
   std::uint8_t early = 0;    // packets kept for calls that are not open here yet
   std::uint8_t unreported_settles = 0;
@@ -143,8 +143,7 @@ struct alignas(128) AbstractLink {
 
  private:
   static std::uint32_t units(std::int64_t ns) {
-    return static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(ns / kRttUnitNs, 1, UINT32_MAX / 2));
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns / kRttUnitNs, 1, UINT32_MAX / 2));
   }
   static std::uint32_t time_in_units(Instant now) {
     return static_cast<std::uint32_t>(now.ns / kRttUnitNs);
@@ -181,13 +180,13 @@ inline void AbstractLink::measure(std::uint32_t sample) {
 
 inline void AbstractLink::on_report(Instant now, const AbstractWord::Report& report,
                                     std::uint32_t window) {
-  const std::uint32_t largest =
-      nearest_count(report.largest_sequence, acknowledged, kSequenceBits);
+  const std::uint32_t largest = nearest_count(report.largest_sequence, acknowledged, kSequenceBits);
   if (!later(largest, acknowledged)) return;  // nothing new
   const std::uint32_t covered = largest - acknowledged;
   const std::uint32_t arrived = std::min<std::uint32_t>(
       static_cast<std::uint16_t>(report.received - received_by_peer), covered);
-  const std::int64_t more = std::int64_t{arrived} * kAllDelivered - std::int64_t{covered} * delivered;
+  const std::int64_t more =
+      std::int64_t{arrived} * kAllDelivered - std::int64_t{covered} * delivered;
   delivered = static_cast<std::uint16_t>(delivered + more / std::int64_t{covered + window});
   acknowledged = largest;
   received_by_peer = static_cast<std::uint16_t>(report.received);

@@ -22,9 +22,12 @@ std::uint32_t words_of(std::uint32_t packets) {
 
 Delivery::Kind kind_of(scenario::Delivery::Kind kind) {
   switch (kind) {
-    case scenario::Delivery::exact: return Delivery::Kind::exact;
-    case scenario::Delivery::bounded: return Delivery::Kind::bounded;
-    case scenario::Delivery::best_effort: return Delivery::Kind::best_effort;
+    case scenario::Delivery::exact:
+      return Delivery::Kind::exact;
+    case scenario::Delivery::bounded:
+      return Delivery::Kind::bounded;
+    case scenario::Delivery::best_effort:
+      return Delivery::Kind::best_effort;
   }
   return Delivery::Kind::exact;
 }
@@ -52,11 +55,14 @@ schedule::ShardMap shards_of(CallKind kind, std::size_t elements, std::uint32_t 
   switch (kind) {
     case CallKind::all_reduce:
     case CallKind::replica_reduce:
-    case CallKind::replica_broadcast: return schedule::ShardMap::even(elements, size);
-    case CallKind::broadcast: return schedule::ShardMap::single(elements, 0);
+    case CallKind::replica_broadcast:
+      return schedule::ShardMap::even(elements, size);
+    case CallKind::broadcast:
+      return schedule::ShardMap::single(elements, 0);
     case CallKind::reduce_scatter:
     case CallKind::all_gather:
-    case CallKind::all_to_all: break;
+    case CallKind::all_to_all:
+      break;
   }
   const std::size_t block = elements / ranks;
   return block == 0 ? schedule::ShardMap::even(0, size) : schedule::ShardMap::blocks(block, size);

@@ -24,14 +24,15 @@ struct AbstractHalf {
   Delivery::Kind delivery = Delivery::Kind::exact;
   double loss_max = 0;
   bool repairable = true;
-  bool retained = false;  // the caller need not wait for confirmations
-  bool streaming = false;  // chunks become available as the reduction finishes them
+  bool retained = false;         // the caller need not wait for confirmations
+  bool streaming = false;        // chunks become available as the reduction finishes them
   std::uint32_t full_bytes = 0;  // datagram payload of a packet that is not a flow's last
   std::uint32_t train_packets = 1;
   std::vector<schedule::PacketGrid> grids;  // by owner
   std::vector<std::uint32_t> packets;       // by owner
   std::vector<std::uint32_t> last_bytes;    // by owner
-  std::vector<std::uint32_t> ledger_words;  // spread: where each owner's bits begin in a rank's ledger
+  std::vector<std::uint32_t>
+      ledger_words;  // spread: where each owner's bits begin in a rank's ledger
 
   std::uint32_t bytes_of(std::uint32_t owner, std::uint32_t index) const {
     return index + 1 == packets[owner] ? last_bytes[owner] : full_bytes;
@@ -44,8 +45,8 @@ struct AbstractPlan {
   std::uint32_t ranks = 0;
   std::array<AbstractHalf, kHalves> halves;
   Delivery::Kind delivery = Delivery::Kind::exact;  // of the call
-  std::int64_t deadline_ns = 0;         // from submission
-  std::int64_t reduce_deadline_ns = 0;  // the same
+  std::int64_t deadline_ns = 0;                     // from submission
+  std::int64_t reduce_deadline_ns = 0;              // the same
   bool sums_early = false;   // a packet with all its contributions is summed at once
   bool sums_passed = false;  // and a chunk that every sender has passed
 

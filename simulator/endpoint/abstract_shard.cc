@@ -82,8 +82,7 @@ void AbstractShard::note_progress(std::uint32_t position, std::uint16_t& sender_
   sender_passed = static_cast<std::uint16_t>(passed);
   while (chunks_settled_ < senders_passed_.size() &&
          senders_passed_[chunks_settled_] + 1u == plan_->ranks) {
-    const std::uint32_t chunk =
-        (grid_.chunk_of(start_) + 1 + chunks_settled_++) % grid_.chunks();
+    const std::uint32_t chunk = (grid_.chunk_of(start_) + 1 + chunks_settled_++) % grid_.chunks();
     if (chunk_left_[chunk] == 0) continue;
     chunk_left_[chunk] = 0;
     chunk_passed_[chunk] = 1;
