@@ -1,0 +1,57 @@
+// I6: whoever holds a packet's worth of a result holds the same bits as its owner and as everybody
+// else.
+//
+// The first rank to return with a packet is the one that later ranks, the owner included, are
+// compared with. Of an all_to_all, every block is compared with what its sender brought. Parameters
+// that a broadcast did not bring must be the version that was held before, at most age_max old.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "checker/check.h"
+#include "checker/ledger_book.h"
+#include "leeway/report.h"
+
+namespace leeway::sim {
+
+class Agreement {
+ public:
+  // `age_max` 0: parameters may be as old as they like.
+  Agreement(Check& check, int size, std::uint64_t seed, std::uint32_t age_max);
+
+  // Before the engine sees a replica_broadcast: what the rank holds of the others.
+  void on_submit(Rank rank, const CallLedger& call, std::span<const float> result);
+
+  void on_done(Instant now, Rank rank, CallLedger& call, const CollectiveReport& report,
+               std::span<const float> result);
+  // A call of this rank failed: what it holds of the others' parameters is nobody's promise.
+  void forget(Rank rank) { held_[rank].clear(); }
+
+ private:
+  // A block of the parameters of another rank.
+  struct Held {
+    std::uint32_t digest = 0;
+    std::uint32_t age = 0;  // broadcasts since it came
+  };
+  void compare_owner(Instant now, Rank rank, Rank owner, CallLedger& call,
+                     std::span<const float> result);
+  void compare_packet(Instant now, Rank rank, Rank owner, CallLedger& call, std::uint32_t index,
+                      std::span<const float> result);
+  void compare_with_source(Instant now, Rank rank, Rank from, const CallLedger& call,
+                           std::span<const float> result);
+  void compare_cleared(Instant now, Rank rank, Rank owner, const CallLedger& call,
+                       std::span<const float> result);
+  void compare_ages(Instant now, Rank rank, const CallLedger& call, const CollectiveReport& report,
+                    std::span<const float> result);
+
+  Check& check_;
+  int size_;
+  std::uint64_t seed_;
+  std::uint32_t age_max_;
+  std::vector<std::vector<std::vector<Held>>> held_;  // [rank][owner][block]
+  std::vector<float> decoded_;
+  std::vector<std::byte> encoded_;
+};
+
+}  // namespace leeway::sim

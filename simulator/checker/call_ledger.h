@@ -1,0 +1,90 @@
+// What the network handed to the ranks, packet by packet: the checkers' own account of every call,
+// kept beside the engine's and without looking at it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/bitmap.h"
+#include "base/time.h"
+#include "checker/call_plan.h"
+#include "endpoint/endpoints.h"
+
+namespace leeway::sim {
+
+// The packets of one sender to one receiver in one half of a call.
+struct FlowLedger {
+  std::uint32_t packets = 0;
+  std::uint32_t distinct = 0;  // different ones that were handed to the receiver while it was at it
+  std::uint32_t copies = 0;    // all of them
+  std::uint32_t repaired = 0;  // of the distinct ones, those that answer a request
+  std::uint32_t unsure = 0;    // of the distinct ones, those that the engine was free to call late
+  std::uint32_t unsure_copies = 0;
+  std::uint32_t dropped_early = 0;  // came before the call was open, and no place was left
+  std::uint32_t lost = 0;           // first passes that the network lost
+  bool ended = false;               // its last packet or its END came
+  std::uint64_t ended_batch = 0;
+  bool left = false;  // the sender said that it has left the call
+  std::uint64_t left_batch = 0;
+  float weight = std::numeric_limits<float>::quiet_NaN();
+  Bitmap seen;
+  Bitmap maybe_late;
+  std::vector<std::uint32_t> order;  // distinct packets as they came
+
+  std::uint32_t missing() const { return packets - distinct; }
+};
+
+// A packet that came before its receiver had opened the call.
+struct EarlyPacket {
+  Rank from = 0;
+  wire::DataHeader header;
+};
+
+// One rank's side of one call.
+struct RankLedger {
+  bool submitted = false;
+  bool opened = false;
+  bool over = false;  // returned, or dead
+  Instant submitted_at;
+  float weight = 1.0f;
+  std::vector<float> source;                     // what it brought, error feedback included
+  std::vector<float> control;                    // its guess of its own shard; empty: none
+  std::array<std::vector<FlowLedger>, 2> flows;  // [half][sender]
+  std::vector<std::byte> staged;  // first copies of encoded contributions, by sender and packet
+  std::vector<EarlyPacket> early;
+  // Best effort: how many chunks of the senders' common order each of them has certainly passed.
+  std::vector<std::uint32_t> passed;
+  std::uint32_t passed_by_all = 0;
+
+  FlowLedger& flow(wire::FlowKind kind, Rank from) {
+    return flows[static_cast<std::size_t>(kind)][from];
+  }
+  const FlowLedger& flow(wire::FlowKind kind, Rank from) const {
+    return flows[static_cast<std::size_t>(kind)][from];
+  }
+};
+
+// What all ranks of a call must hold, filled by whoever holds it first.
+struct SharedResult {
+  std::vector<float> values;         // as long as a rank's result
+  std::vector<Bitmap> known;         // by owner, one bit a packet
+  std::vector<std::uint32_t> count;  // of them
+};
+
+struct CallLedger {
+  std::uint32_t number = 0;  // among the calls of every rank; the wire's round
+  std::uint32_t round = 0;   // of the run
+  CallKind kind = CallKind::all_reduce;
+  CallPlan plan;
+  std::vector<RankLedger> ranks;
+  std::uint32_t over = 0;  // ranks
+  SharedResult shared;
+
+  // Bytes between two packets, and between two senders, of `staged`.
+  std::size_t packet_bytes(Rank owner) const;
+  ByteSpan staged(Rank owner, Rank from, std::uint32_t index) const;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,100 @@
+#include "checker/call_plan.h"
+
+namespace leeway::sim {
+namespace {
+
+using collective::OperationKind;
+
+bool is_known(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::all_reduce:
+    case OperationKind::reduce_scatter:
+    case OperationKind::all_gather:
+    case OperationKind::broadcast:
+    case OperationKind::all_to_all:
+    case OperationKind::replica_reduce:
+    case OperationKind::replica_broadcast:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_covered(const collective::OperationSpec& spec) {
+  if (!is_known(spec.kind) || spec.input.dtype != DataType::f32) return false;
+  if (collective::has_automatic_codec(spec.options)) return false;
+  return spec.options.op == ReduceOp::sum || spec.options.op == ReduceOp::avg;
+}
+
+}  // namespace
+
+CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config)
+    : covered_(is_covered(spec)),
+      kind_(spec.kind),
+      size_(config.size),
+      payload_bytes_(config.datagram_bytes - wire::kDataHeaderBytes),
+      input_(spec.input.count),
+      output_(spec.output.count),
+      root_(spec.peer),
+      delivery_(spec.options.delivery),
+      spread_(spec.options.spread),
+      estimator_(spec.options.estimator),
+      op_(spec.options.op) {
+  if (!covered_) return;
+  const auto purpose = reduces() ? codec::Purpose::sum : codec::Purpose::copy;
+  const CodecOptions& codec = spec.options.codec;
+  reduce_format_ = codec::format_of(codec, DataType::f32, purpose);
+  spread_format_ = codec::format_of(reduces() ? spec.options.spread_codec.value_or(codec) : codec,
+                                    DataType::f32, purpose);
+  shards_ = kind_ == OperationKind::reduce_scatter ? schedule::ShardMap::blocks(output_, size_)
+                                                   : schedule::ShardMap::even(output_, size_);
+}
+
+bool CallPlan::packet_scales() const {
+  return exact() || estimator_ == Estimator::zero_fill || estimator_ == Estimator::ratio ||
+         estimator_ == Estimator::stratified;
+}
+
+bool CallPlan::source_is_output() const {
+  return kind_ == OperationKind::broadcast || kind_ == OperationKind::replica_broadcast;
+}
+
+schedule::PacketGrid CallPlan::cut(std::size_t elements, const codec::Format& format) const {
+  const std::size_t per_packet = format.elements_for(payload_bytes_);
+  return {elements, static_cast<std::uint32_t>(per_packet), sizeof(float)};
+}
+
+FlowPlan CallPlan::reduce_to(Rank owner) const {
+  const schedule::Shard shard = reduces() ? shards_[owner] : schedule::Shard{};
+  const bool apart = kind_ == OperationKind::reduce_scatter;
+  return {.grid = cut(shard.count, reduce_format_),
+          .source = shard.offset,
+          .result = apart ? 0 : shard.offset,
+          .position = shards_.position(owner)};
+}
+
+FlowPlan CallPlan::spread(Rank from, Rank to) const {
+  const auto plan = [&](std::size_t elements, std::size_t source, std::size_t result,
+                        std::uint64_t position) {
+    return FlowPlan{cut(elements, spread_format_), source, result, position};
+  };
+  switch (kind_) {
+    case OperationKind::all_reduce:
+    case OperationKind::replica_broadcast: {
+      const schedule::Shard shard = shards_[from];
+      return plan(shard.count, shard.offset, shard.offset, shard.offset);
+    }
+    case OperationKind::all_gather:
+      return plan(input_, 0, from * input_, 0);
+    case OperationKind::broadcast:
+      return plan(from == root_ ? output_ : 0, 0, 0, 0);
+    case OperationKind::all_to_all: {
+      const std::size_t block = input_ / static_cast<std::size_t>(size_);
+      return plan(block, to * block, from * block, 0);
+    }
+    default:
+      return plan(0, 0, 0, 0);
+  }
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,87 @@
+// What a collective means: who sends which elements to whom, cut into which packets. Derived from
+// the call alone, with the library's arithmetic of shards, packets and formats, and nothing of its
+// engine.
+#pragma once
+
+#include <cstdint>
+
+#include "codec/codec.h"
+#include "collective/operation_spec.h"
+#include "protocol/endpoint.h"
+#include "schedule/packet_grid.h"
+#include "schedule/shard_map.h"
+#include "wire/packet.h"
+
+namespace leeway::sim {
+
+// A stream of packets from one rank to another. Offsets are elements.
+struct FlowPlan {
+  schedule::PacketGrid grid;
+  std::size_t source = 0;      // where it begins in what its sender brought
+  std::size_t result = 0;      // where it begins in its receiver's result
+  std::uint64_t position = 0;  // what keyed draws are keyed by
+};
+
+class CallPlan {
+ public:
+  CallPlan() = default;
+  CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config);
+
+  // Kinds, types and codecs whose contents can be recomputed.
+  bool covered() const { return covered_; }
+  collective::OperationKind kind() const { return kind_; }
+  bool reduces() const { return collective::has_reduce_half(kind_); }
+  bool spreads() const { return collective::has_spread_half(kind_); }
+  bool exact() const { return delivery_.kind == Delivery::Kind::exact; }
+  const Delivery& delivery() const { return delivery_; }
+  Delivery::Kind spread_delivery() const {
+    return kind_ == collective::OperationKind::all_reduce ? spread_ : delivery_.kind;
+  }
+  // From submission.
+  Duration reduce_deadline() const {
+    const bool halves = kind_ == collective::OperationKind::all_reduce && !exact();
+    return halves ? delivery_.deadline / 2 : delivery_.deadline;
+  }
+  Estimator estimator() const { return exact() ? Estimator::ratio : estimator_; }
+  ReduceOp op() const { return op_; }
+  // Scales of a packet depend on that packet's contributors only.
+  bool packet_scales() const;
+  // The same block goes to all, so that all must hold the same.
+  bool agrees() const { return spreads() && kind_ != collective::OperationKind::all_to_all; }
+  // What the sender brings lies in its output buffer.
+  bool source_is_output() const;
+  // A sender's own block becomes what its receivers decode.
+  bool adopts() const { return agrees() && size_ > 1 && !spread_format_.identity(); }
+
+  FlowPlan reduce_to(Rank owner) const;
+  FlowPlan spread(Rank from, Rank to) const;
+  FlowPlan flow(wire::FlowKind kind, Rank from, Rank to) const {
+    return kind == wire::FlowKind::reduce ? reduce_to(to) : spread(from, to);
+  }
+  const codec::Format& reduce_format() const { return reduce_format_; }
+  const codec::Format& spread_format() const { return spread_format_; }
+
+  friend bool same_operation(const CallPlan& a, const CallPlan& b) {
+    return a.kind_ == b.kind_ && a.input_ == b.input_ && a.output_ == b.output_;
+  }
+
+ private:
+  schedule::PacketGrid cut(std::size_t elements, const codec::Format& format) const;
+
+  bool covered_ = false;
+  collective::OperationKind kind_ = collective::OperationKind::barrier;
+  int size_ = 1;
+  std::size_t payload_bytes_ = 0;
+  std::size_t input_ = 0;  // elements
+  std::size_t output_ = 0;
+  Rank root_ = kNoRank;
+  schedule::ShardMap shards_ = schedule::ShardMap::single(0, 0);
+  codec::Format reduce_format_;
+  codec::Format spread_format_;
+  Delivery delivery_;
+  Delivery::Kind spread_ = Delivery::Kind::exact;
+  Estimator estimator_ = Estimator::ratio;
+  ReduceOp op_ = ReduceOp::sum;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,70 @@
+// The invariants I1 to I14, looked at in every run. README.md says what each one means here and
+// what it cannot see.
+//
+// Fed by the core endpoints (CoreObserver), the network (packets()) and the run loop. Endpoints
+// without contents are given no engines: then only the network's own invariants are looked at.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checker/check.h"
+#include "endpoint/core_observer.h"
+#include "network/network.h"
+#include "run/run_record.h"
+#include "scenario.pb.h"
+
+namespace leeway::sim {
+
+struct CheckerSetup {
+  // By rank; empty for endpoints without contents. They outlive the checkers.
+  std::vector<const collective::Engine*> engines;
+  std::size_t links = 0;  // of the topology
+};
+
+class Checkers final : public CoreObserver {
+ public:
+  // Honours scenario.checkers.skip. The scenario is valid.
+  Checkers(const scenario::Scenario& scenario, std::uint64_t seed, CheckerSetup setup);
+  ~Checkers() override;
+
+  // Null if nothing needs it.
+  PacketObserver* packets();
+
+  void on_submit(Instant now, std::uint32_t rank, const Call& call) override;
+  void on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, ByteSpan datagram) override;
+  void on_done(Instant now, std::uint32_t rank, const Call& call,
+               const CallResult& result) override;
+  void on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) override;
+
+  // When the run loop tells the endpoints the same.
+  void on_pause(Instant now, std::uint32_t rank);
+  void on_resume(Instant now, std::uint32_t rank);
+  void on_death(std::uint32_t rank);
+
+  // The last fault is over: from this round on nothing is lost and nobody pauses. Rounds from the
+  // third on must be complete (I9).
+  void on_faults_over(std::uint32_t first_round);
+
+  // All live ranks have returned.
+  void on_round_end(Instant now, std::uint32_t round, const Network& network);
+
+  // What a rank got of a reduction, and the loss-free average of the same elements.
+  void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
+                  std::span<const float> result);
+
+  // The records of i1 to i14, in order. `endpoints_idle`: nobody has anything open or queued.
+  std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// I12: whether two runs of the same scenario and seed did the same, in words if not.
+CheckRecord same_trace(const RunRecord& first, const RunRecord& second);
+
+}  // namespace leeway::sim

@@ -1,0 +1,35 @@
+// I8: data leave a rank only while fewer than a window of its datagrams are unreported by the peer.
+//
+// Seen from outside: the number that a data datagram carries is at most a window above the largest
+// number that a report of the peer, handed to the sender before, confirmed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "checker/check.h"
+#include "collective/engine.h"
+#include "wire/packet.h"
+
+namespace leeway::sim {
+
+class Credit {
+ public:
+  Credit(Check& check, std::vector<const collective::Engine*> engines)
+      : check_(check), engines_(std::move(engines)), links_(engines_.size() * engines_.size()) {}
+
+  void on_report(Rank rank, Rank peer, const wire::Report& report);
+  void on_data_sent(Instant now, Rank from, Rank to, std::uint32_t sequence);
+
+ private:
+  struct LinkState {
+    std::uint32_t reported = 0;
+  };
+  LinkState& link(Rank from, Rank to) { return links_[std::size_t{from} * engines_.size() + to]; }
+
+  Check& check_;
+  std::vector<const collective::Engine*> engines_;
+  std::vector<LinkState> links_;
+};
+
+}  // namespace leeway::sim

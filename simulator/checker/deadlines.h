@@ -1,0 +1,40 @@
+// I4: no call of a live rank outlives its deadline by more than a tick. The time that a rank was
+// paused does not count.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+#include "checker/check.h"
+
+namespace leeway::sim {
+
+class Deadlines {
+ public:
+  Deadlines(Check& check, std::uint32_t ranks) : check_(check), ranks_(ranks) {}
+
+  void on_submit(Instant now, std::uint32_t rank, Duration deadline);
+  void on_done(Instant now, std::uint32_t rank);
+  void on_pause(Instant now, std::uint32_t rank);
+  void on_resume(Instant now, std::uint32_t rank);
+  void on_kill(std::uint32_t rank) { ranks_[rank].open = false; }
+  // Calls that are still open.
+  void finish(Instant now);
+
+ private:
+  struct RankState {
+    bool open = false;
+    bool paused = false;
+    Instant submitted_at;
+    Instant paused_at;
+    Duration paused_for{0};  // during the open call
+    Duration deadline{0};
+  };
+  void look(Instant now, std::uint32_t rank, const char* what);
+
+  Check& check_;
+  std::vector<RankState> ranks_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,348 @@
+#include "checker/ledger_book.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/limits.h"
+#include "checker/chunk_order.h"
+
+namespace leeway::sim {
+namespace {
+
+using wire::FlowKind;
+
+void reset(FlowLedger& flow, std::uint32_t packets) {
+  Bitmap seen = std::move(flow.seen);
+  Bitmap maybe_late = std::move(flow.maybe_late);
+  std::vector<std::uint32_t> order = std::move(flow.order);
+  flow = FlowLedger{};
+  flow.packets = packets;
+  flow.seen = std::move(seen);
+  flow.maybe_late = std::move(maybe_late);
+  flow.order = std::move(order);
+  flow.seen.resize(packets);
+  flow.maybe_late.resize(packets);
+  flow.order.clear();
+}
+
+bool is_reduced_by_chunks(const CallPlan& plan, const schedule::PacketGrid& grid) {
+  return plan.delivery().kind == Delivery::Kind::best_effort && plan.packet_scales() &&
+         grid.chunks() > 2;
+}
+
+std::vector<float> take_source(const Call& call, const CallPlan& plan, std::vector<float> memory) {
+  const collective::OperationSpec& spec = *call.spec;
+  const auto* data =
+      static_cast<const float*>(plan.source_is_output() ? spec.output.data : spec.input.data);
+  const std::size_t count = plan.source_is_output() ? spec.output.count : spec.input.count;
+  memory.assign(data, data + count);
+  const std::span<const float> residual = spec.options.residual;
+  for (std::size_t i = 0; i < residual.size(); ++i) memory[i] += residual[i];
+  return memory;
+}
+
+}  // namespace
+
+LedgerBook::LedgerBook(std::vector<const collective::Engine*> engines)
+    : engines_(std::move(engines)), ranks_(engines_.size()) {
+  for (RankState& rank : ranks_) rank.early.assign(engines_.size(), 0);
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+CallLedger& LedgerBook::make_call(std::uint32_t number, const Call& call, Rank rank) {
+  if (spare_.empty()) spare_.push_back(std::make_unique<CallLedger>());
+  calls_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  CallLedger& ledger = *calls_.back();
+  ledger.number = number;
+  ledger.round = call.round;
+  ledger.kind = call.kind;
+  ledger.plan = CallPlan(*call.spec, engine(rank).endpoint().config());
+  ledger.over = 0;
+  ledger.ranks.resize(ranks_.size());
+  ledger.shared.known.resize(ranks_.size());
+  ledger.shared.count.assign(ranks_.size(), 0);
+  for (Rank each = 0; each < size(); ++each) lay_out(ledger, each);
+  return ledger;
+}
+
+void LedgerBook::lay_out(CallLedger& call, Rank rank) {
+  RankLedger& side = call.ranks[rank];
+  side.submitted = side.opened = side.over = false;
+  side.control.clear();
+  side.early.clear();
+  side.passed.assign(ranks_.size(), 0);
+  side.passed_by_all = 0;
+  if (ranks_[rank].dead) mark_over(call, rank);
+  if (!call.plan.covered()) return;
+  for (auto& half : side.flows) half.resize(ranks_.size());
+  for (Rank from = 0; from < size(); ++from) {
+    const bool self = from == rank;
+    reset(side.flow(FlowKind::reduce, from), self ? 0 : call.plan.reduce_to(rank).grid.packets());
+    reset(side.flow(FlowKind::spread, from),
+          self ? 0 : call.plan.spread(from, rank).grid.packets());
+  }
+  call.shared.known[rank].resize(call.plan.spread(rank, rank).grid.packets());
+  const std::uint32_t packets = call.plan.reduce_to(rank).grid.packets();
+  if (call.plan.reduces() && !call.plan.reduce_format().identity())
+    side.staged.resize(std::size_t{packets} * call.packet_bytes(rank) * ranks_.size());
+}
+
+CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
+  RankState& state = ranks_[rank];
+  const std::uint32_t number = state.calls++;
+  state.open = true;
+  while (first_ + calls_.size() <= number) {
+    make_call(static_cast<std::uint32_t>(first_ + calls_.size()), call, rank);
+  }
+  CallLedger* const ledger = find(number);
+  if (ledger == nullptr) return nullptr;
+  if (!same_operation(CallPlan(*call.spec, engine(rank).endpoint().config()), ledger->plan))
+    return nullptr;
+  RankLedger& side = ledger->ranks[rank];
+  side.submitted = true;
+  side.submitted_at = now;
+  side.weight = static_cast<float>(call.spec->options.weight);
+  if (ledger->plan.covered()) side.source = take_source(call, ledger->plan, std::move(side.source));
+  const std::span<const float> control = call.spec->options.control_variate;
+  if (!control.empty()) {
+    const FlowPlan own = ledger->plan.reduce_to(rank);
+    const auto part = control.subspan(own.source, own.grid.elements());
+    side.control.assign(part.begin(), part.end());
+  }
+  // With that many operations open, the engine lets it wait.
+  if (engine(rank).endpoint().open_rounds() < limits::kOpenRoundsMax) open(now, rank, *ledger);
+  return ledger;
+}
+
+CallLedger* LedgerBook::find(std::uint32_t number) {
+  const std::uint32_t at = number - first_;
+  return at < calls_.size() ? calls_[at].get() : nullptr;
+}
+
+CallLedger* LedgerBook::open_call(Rank rank) {
+  const RankState& state = ranks_[rank];
+  return state.open ? find(state.calls - 1) : nullptr;
+}
+
+void LedgerBook::mark_over(CallLedger& call, Rank rank) {
+  if (call.ranks[rank].over) return;
+  call.ranks[rank].over = true;
+  ++call.over;
+}
+
+void LedgerBook::close(Rank rank) {
+  CallLedger* const call = open_call(rank);
+  ranks_[rank].open = false;
+  if (call == nullptr) return;
+  mark_over(*call, rank);
+  drop_finished();
+}
+
+void LedgerBook::kill(Rank rank) {
+  ranks_[rank].dead = true;
+  for (const auto& call : calls_) mark_over(*call, rank);
+  drop_finished();
+}
+
+void LedgerBook::drop_finished() {
+  while (!calls_.empty() && calls_.front()->over == ranks_.size()) {
+    spare_.push_back(std::move(calls_.front()));
+    calls_.pop_front();
+    ++first_;
+  }
+}
+
+void LedgerBook::pumped(Rank rank) {
+  RankState& state = ranks_[rank];
+  state.batch_over = true;
+  while (state.opened < state.calls && engine(rank).endpoint().next_collective() > state.opened) {
+    CallLedger* const call = find(state.opened);
+    if (call == nullptr) break;
+    open(call->ranks[rank].submitted_at, rank, *call);
+  }
+}
+
+void LedgerBook::open(Instant now, Rank rank, CallLedger& call) {
+  ranks_[rank].opened = call.number + 1;
+  RankLedger& side = call.ranks[rank];
+  side.opened = true;
+  for (const EarlyPacket& packet : side.early) {
+    --ranks_[rank].early[packet.from];
+    count(now, rank, packet.from, call, packet.header);
+  }
+  side.early.clear();
+}
+
+// ---- packets ------------------------------------------------------------------------------------
+
+void LedgerBook::begin_datagram(Rank rank) {
+  RankState& state = ranks_[rank];
+  state.batch_empty = state.batch_over;
+  if (!state.batch_over) return;
+  state.batch_over = false;
+  ++state.batch;
+  state.items.clear();
+}
+
+LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
+                                        const wire::DataHeader& header, ByteSpan payload) {
+  CallLedger* const call = find(header.round);
+  if (call == nullptr || !call->plan.covered() || header.kind == FlowKind::point) return {};
+  RankLedger& side = call->ranks[rank];
+  const FlowLedger& flow = side.flow(header.kind, from);
+  if (side.over || header.flow_packets != flow.packets) return {};
+  const bool first = !flow.seen.test(header.index);
+  if (!side.opened && !keep_early(rank, from, *call, header)) return {};
+  if (first && header.kind == FlowKind::reduce) stage(rank, from, *call, header.index, payload);
+  if (side.opened) count(now, rank, from, *call, header);
+  return {call, first};
+}
+
+bool LedgerBook::keep_early(Rank rank, Rank from, CallLedger& call,
+                            const wire::DataHeader& header) {
+  std::uint8_t& taken = ranks_[rank].early[from];
+  const bool near = call.number - ranks_[rank].opened < limits::kOpenRoundsMax;
+  if (near && taken < limits::kEarlySlotsPerPeer) {
+    ++taken;
+    call.ranks[rank].early.push_back({from, header});
+    return true;
+  }
+  ++call.ranks[rank].flow(header.kind, from).dropped_early;
+  return false;
+}
+
+void LedgerBook::stage(Rank rank, Rank from, CallLedger& call, std::uint32_t index,
+                       ByteSpan payload) {
+  if (call.plan.reduce_format().identity()) return;  // equal to what the sender brought
+  const ByteSpan place = call.staged(rank, from, index);
+  if (payload.size() != place.size()) return;
+  std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
+}
+
+// Whether it is the first copy.
+bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
+                       const wire::DataHeader& header) {
+  RankState& state = ranks_[rank];
+  RankLedger& side = call.ranks[rank];
+  FlowLedger& flow = side.flow(header.kind, from);
+  const bool first = !flow.seen.test_and_set(header.index);
+  const bool late = may_be_late(now, rank, call, flow, header);
+  ++flow.copies;
+  flow.unsure_copies += late;
+  state.items.push_back({call.number, header.kind, from, header.index, first, state.batch_empty});
+  if (!first) return false;
+  ++flow.distinct;
+  flow.repaired += header.attempt > 0;
+  flow.order.push_back(header.index);
+  if (late) {
+    flow.maybe_late.set(header.index);
+    ++flow.unsure;
+  } else if (flow.weight != flow.weight) {
+    flow.weight = header.weight;
+  }
+  if (header.attempt == 0 && header.position + 1 == flow.packets && !flow.ended) {
+    flow.ended = true;
+    flow.ended_batch = state.batch;
+  }
+  if (header.kind == FlowKind::reduce) note_progress(rank, from, call, header);
+  return true;
+}
+
+bool LedgerBook::may_be_late(Instant now, Rank rank, const CallLedger& call, const FlowLedger& flow,
+                             const wire::DataHeader& header) const {
+  const RankLedger& side = call.ranks[rank];
+  const bool reduce = header.kind == FlowKind::reduce;
+  const Duration limit = reduce ? call.plan.reduce_deadline() : call.plan.delivery().deadline;
+  if (now >= side.submitted_at + limit) return true;
+  const std::uint64_t batch = ranks_[rank].batch;
+  if (flow.ended && flow.ended_batch != batch) return true;
+  if (flow.left && flow.left_batch != batch) return true;
+  if (!reduce || side.passed_by_all == 0) return false;
+  const ChunkOrder order(call.plan.reduce_to(rank).grid,
+                         engine(rank).endpoint().rotation_key(call.number, FlowKind::reduce, rank));
+  return order.place(header.index) < side.passed_by_all;
+}
+
+void LedgerBook::note_progress(Rank rank, Rank from, CallLedger& call,
+                               const wire::DataHeader& header) {
+  const schedule::PacketGrid grid = call.plan.reduce_to(rank).grid;
+  if (!is_reduced_by_chunks(call.plan, grid)) return;
+  const ChunkOrder order(grid,
+                         engine(rank).endpoint().rotation_key(call.number, FlowKind::reduce, rank));
+  RankLedger& side = call.ranks[rank];
+  const std::uint32_t passed = order.passed(header.position);
+  if (passed <= side.passed[from]) return;
+  side.passed[from] = passed;
+  std::uint32_t by_all = passed;
+  for (Rank peer = 0; peer < size(); ++peer) {
+    if (peer != rank) by_all = std::min(by_all, side.passed[peer]);
+  }
+  side.passed_by_all = std::max(side.passed_by_all, by_all);
+}
+
+void LedgerBook::on_end(Rank rank, Rank from, const wire::End& end) {
+  CallLedger* const call = find(end.round);
+  if (call == nullptr || !call->plan.covered() || end.kind == FlowKind::point) return;
+  RankLedger& side = call->ranks[rank];
+  FlowLedger& flow = side.flow(end.kind, from);
+  if (!side.opened || side.over || end.flow_packets != flow.packets) return;
+  if (flow.weight != flow.weight) flow.weight = end.weight;
+  if (flow.ended) return;
+  flow.ended = true;
+  flow.ended_batch = ranks_[rank].batch;
+}
+
+void LedgerBook::on_report(Rank rank, Rank from, const wire::Report& report) {
+  CallLedger* const call = open_call(rank);
+  if (call == nullptr || !call->plan.covered()) return;
+  const auto ahead = static_cast<std::int32_t>(report.opened_below - call->number);
+  if (ahead <= 0) return;
+  for (std::uint32_t i = 0; i < report.open_count; ++i) {
+    if (report.open[i].round == call->number && !report.open[i].point_to_point) return;
+  }
+  on_goodbye(rank, from);
+}
+
+void LedgerBook::on_goodbye(Rank rank, Rank from) {
+  CallLedger* const call = open_call(rank);
+  if (call == nullptr || !call->plan.covered()) return;
+  for (auto& half : call->ranks[rank].flows) {
+    if (half[from].left) continue;
+    half[from].left = true;
+    half[from].left_batch = ranks_[rank].batch;
+  }
+}
+
+void LedgerBook::on_lost(Rank from, Rank to, const wire::DataHeader& header) {
+  CallLedger* const call = find(header.round);
+  if (call == nullptr || !call->plan.covered() || header.kind == FlowKind::point) return;
+  call->ranks[to].flow(header.kind, from).lost += header.attempt == 0;
+}
+
+// ---- the batch ----------------------------------------------------------------------------------
+
+LedgerBook::Slack LedgerBook::slack(Rank rank, Rank from) const {
+  Slack slack;
+  for (const BatchItem& item : ranks_[rank].items) {
+    if (item.opens || item.from != from || item.call + 1 != ranks_[rank].calls) continue;
+    ++slack.copies;
+    slack.distinct += item.first;
+  }
+  return slack;
+}
+
+void LedgerBook::mark_slack(Rank rank) {
+  CallLedger* const call = open_call(rank);
+  for (const BatchItem& item : ranks_[rank].items) {
+    if (item.opens || call == nullptr || item.call != call->number) continue;
+    FlowLedger& flow = call->ranks[rank].flow(item.kind, item.from);
+    ++flow.unsure_copies;
+    if (!item.first || flow.maybe_late.test(item.index)) continue;
+    flow.maybe_late.set(item.index);
+    ++flow.unsure;
+  }
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,108 @@
+// Keeps the ledgers of all calls that are not over: what a packet that arrives is to the call it
+// belongs to.
+//
+// It follows the protocol's published rules of what counts, and nothing of its timing: a packet
+// counts once, between its receiver's opening of the call and its return; before that at most
+// limits::kEarlySlotsPerPeer of a sender wait. Where timing decides whether a packet is late (a
+// flow that has ended and fell quiet, a deadline, a chunk that every sender has passed), it is
+// noted as one that the engine is free to call late.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "checker/call_ledger.h"
+#include "collective/engine.h"
+
+namespace leeway::sim {
+
+class LedgerBook {
+ public:
+  // By rank; they outlive this.
+  explicit LedgerBook(std::vector<const collective::Engine*> engines);
+
+  int size() const { return static_cast<int>(engines_.size()); }
+  const collective::Engine& engine(Rank rank) const { return *engines_[rank]; }
+
+  // A rank's next call begins. Null if it is not the operation that the others submitted.
+  CallLedger* submit(Instant now, Rank rank, const Call& call);
+  // The call that `rank` has open; null: none.
+  CallLedger* open_call(Rank rank);
+  // The rank is done with its open call.
+  void close(Rank rank);
+  // Dead ranks close everything.
+  void kill(Rank rank);
+  void pumped(Rank rank);
+
+  // The call of this number; null: over, or not yet submitted by anybody.
+  CallLedger* find(std::uint32_t number);
+
+  // Every datagram to a rank belongs to a batch; a batch ends with on_pumped.
+  void begin_datagram(Rank rank);
+
+  // What a packet turned out to be.
+  struct Arrival {
+    CallLedger* call = nullptr;  // null: of no call that is open, or waiting
+    bool first = false;          // the first copy of a contribution or result
+  };
+  Arrival on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header,
+                  ByteSpan payload);
+  void on_end(Rank rank, Rank from, const wire::End& end);
+  // A report lists the calls its sender has open: it has left every other one below opened_below.
+  void on_report(Rank rank, Rank from, const wire::Report& report);
+  void on_goodbye(Rank rank, Rank from);
+  void on_lost(Rank from, Rank to, const wire::DataHeader& header);
+
+  // Of the batch that ended last: copies behind its first datagram, which came perhaps after the
+  // call was done.
+  struct Slack {
+    std::uint32_t copies = 0;
+    std::uint32_t distinct = 0;
+  };
+  Slack slack(Rank rank, Rank from) const;
+  // Marks the distinct ones among them as perhaps late.
+  void mark_slack(Rank rank);
+
+ private:
+  struct BatchItem {
+    std::uint32_t call;
+    wire::FlowKind kind;
+    Rank from;
+    std::uint32_t index;
+    bool first;  // copy of its packet
+    bool opens;  // the batch
+  };
+  struct RankState {
+    std::uint32_t calls = 0;   // submitted
+    std::uint32_t opened = 0;  // of those
+    bool open = false;         // the last one
+    bool dead = false;
+    std::uint64_t batch = 1;
+    bool batch_over = false;
+    bool batch_empty = true;
+    std::vector<BatchItem> items;
+    std::vector<std::uint8_t> early;  // places taken, by sender
+  };
+
+  CallLedger& make_call(std::uint32_t number, const Call& call, Rank rank);
+  void lay_out(CallLedger& call, Rank rank);
+  void open(Instant now, Rank rank, CallLedger& call);
+  bool keep_early(Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
+  bool count(Instant now, Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
+  bool may_be_late(Instant now, Rank rank, const CallLedger& call, const FlowLedger& flow,
+                   const wire::DataHeader& header) const;
+  void note_progress(Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
+  void stage(Rank rank, Rank from, CallLedger& call, std::uint32_t index, ByteSpan payload);
+  void mark_over(CallLedger& call, Rank rank);
+  void drop_finished();
+
+  std::vector<const collective::Engine*> engines_;
+  std::vector<RankState> ranks_;
+  std::deque<std::unique_ptr<CallLedger>> calls_;
+  std::uint32_t first_ = 0;  // number of calls_.front()
+  std::vector<std::unique_ptr<CallLedger>> spare_;
+};
+
+}  // namespace leeway::sim

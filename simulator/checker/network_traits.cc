@@ -1,0 +1,60 @@
+#include "checker/network_traits.h"
+
+namespace leeway::sim {
+namespace {
+
+using scenario::Operation;
+using scenario::Scenario;
+
+bool keeps_order(const scenario::Delay& delay) {
+  return delay.keep_order() || delay.kind_case() == scenario::Delay::kFixed ||
+         delay.kind_case() == scenario::Delay::KIND_NOT_SET;
+}
+
+// Independent of each other and of everything else.
+bool is_random(const scenario::Loss& loss) {
+  const bool other = loss.has_gilbert_elliott() || loss.has_four_state() || loss.has_bursts() ||
+                     loss.has_every() || loss.has_list() || loss.window_size() > 0 ||
+                     loss.has_trace() || loss.has_pmtu();
+  return !other && loss.random().correlation() == 0;
+}
+
+bool is_for_all(const scenario::Link& link) {
+  return !link.has_between() && link.from() == "*" && link.to() == "*" &&
+         link.tier() == scenario::Link::path;
+}
+
+}  // namespace
+
+bool keeps_order(const Scenario& scenario) {
+  if (scenario.pause_size() > 0 || scenario.operation().has_inject()) return false;
+  for (const scenario::Link& link : scenario.link()) {
+    if (link.has_reorder() || !keeps_order(link.delay_ms())) return false;
+  }
+  return true;
+}
+
+bool is_unbiased(const Scenario& scenario) {
+  const Operation& operation = scenario.operation();
+  if (operation.codec() != "fp32" || operation.has_spread_codec()) return false;
+  if (operation.delivery().kind() != scenario::Delivery::best_effort) return false;
+  if (operation.has_inject() || scenario.pause_size() + scenario.crash_size() > 0) return false;
+  if (scenario.partition_size() > 0 || scenario.cross_traffic_size() > 0) return false;
+  const Operation::Estimator estimator = operation.estimator();
+  const bool on_any_links =
+      estimator == Operation::horvitz_thompson || estimator == Operation::augmented;
+  const bool on_equal_links =
+      estimator == Operation::symmetric_ratio || estimator == Operation::stratified;
+  int lossy = 0;
+  for (const scenario::Link& link : scenario.link()) {
+    if (link.has_queue() || link.has_rate_mbps() || link.has_corrupt() || link.shared_fate())
+      return false;
+    if (!link.has_loss()) continue;
+    if (!is_random(link.loss())) return false;
+    if (on_equal_links && !is_for_all(link)) return false;
+    ++lossy;
+  }
+  return lossy == 1 && (on_any_links || on_equal_links);
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,15 @@
+// What a scenario says about its network that decides which invariants can be looked at.
+#pragma once
+
+#include "scenario.pb.h"
+
+namespace leeway::sim {
+
+// Packets of a pair never overtake each other, and every loss is told to the network's observer.
+bool keeps_order(const scenario::Scenario& scenario);
+
+// The operation's estimator has mean error zero under this network's losses, and nothing else puts
+// an error on results.
+bool is_unbiased(const scenario::Scenario& scenario);
+
+}  // namespace leeway::sim

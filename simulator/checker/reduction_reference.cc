@@ -1,0 +1,272 @@
+#include "checker/reduction_reference.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace leeway::sim {
+namespace {
+
+using wire::FlowKind;
+
+// Senders of one packet whose part in it is decided by trying: 2^6 sums at most.
+constexpr std::size_t kOpenMax = 6;
+
+// Relative to the largest number of the packet: what no rounding explains.
+constexpr float kFar = 1e-3f;
+
+// Weight of the newest operation in a link's smoothed delivery rate (src/collective/operation.cc).
+constexpr double kRateGain = 0.1;
+
+bool equal_bits(std::span<const float> a, std::span<const float> b) {
+  return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+void add_native(std::span<const float> values, float scale, bool first, std::span<float> sum) {
+  if (first) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = scale * values[i];
+  } else {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + scale * values[i];
+  }
+}
+
+float largest(std::span<const float> values) {
+  float most = 0.0f;
+  for (const float value : values) most = std::max(most, std::abs(value));
+  return most;
+}
+
+}  // namespace
+
+ReductionReference::ReductionReference(int size, std::uint64_t seed)
+    : size_(size),
+      seed_(seed),
+      prior_rates_(size, std::vector<double>(size, 1.0)),
+      senders_(size),
+      tallies_(size),
+      complete_scales_(size),
+      scales_(size),
+      mask_((size + 63) / 64) {}
+
+void ReductionReference::take_senders(const CallLedger& call, Rank rank,
+                                      const CollectiveReport& report) {
+  for (Sender& sender : senders_) sender = {};
+  for (const PeerReport& row : report.peers) {
+    const FlowLedger& reduce = call.ranks[rank].flow(FlowKind::reduce, row.rank);
+    const FlowLedger& spread = call.ranks[rank].flow(FlowKind::spread, row.rank);
+    Sender& sender = senders_[row.rank];
+    sender.arrived = reduce.distinct;
+    const bool fewer = row.arrived < std::uint64_t{reduce.distinct} + spread.distinct;
+    sender.unsure = fewer && reduce.unsure > 0;
+    // Late packets of a half that settles as a whole are the last that came.
+    if (sender.unsure && spread.unsure == 0 && row.arrived >= spread.distinct)
+      sender.arrived = static_cast<std::uint32_t>(row.arrived - spread.distinct);
+  }
+}
+
+// False if the tallies that scales depend on cannot be told from outside.
+bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
+  const RankLedger& side = call.ranks[rank];
+  const std::uint32_t packets = call.plan.reduce_to(rank).grid.packets();
+  bool known = true;
+  all_complete_ = true;
+  for (Rank from = 0; from < size_; ++from) {
+    const bool own = from == rank;
+    aggregate::LinkTally& tally = tallies_[from];
+    tally.prior_rate = prior_rates_[rank][from];
+    tally.sent = std::max<std::uint32_t>(packets, 1);
+    tally.arrived = own ? tally.sent : senders_[from].arrived;
+    tally.weight = own ? side.weight : side.flow(FlowKind::reduce, from).weight;
+    all_complete_ &= own || senders_[from].arrived == packets;
+    known &= !senders_[from].unsure || side.flow(FlowKind::spread, from).unsure == 0;
+  }
+  const bool rate_unknown = !call.plan.packet_scales() && packets == 1;
+  all_complete_ &= !rate_unknown;
+  scale_plan_ = aggregate::ScalePlan({.estimator = call.plan.estimator(),
+                                      .op = call.plan.op(),
+                                      .links = tallies_,
+                                      .owner = rank,
+                                      .external_control = !side.control.empty(),
+                                      .seed = seed_,
+                                      .step = call.number});
+  scale_plan_.complete_scales(complete_scales_);
+  return known || call.plan.packet_scales();
+}
+
+bool ReductionReference::is_possible(const CallLedger& call, Rank rank, Rank from,
+                                     std::uint32_t index) const {
+  return from == rank || call.ranks[rank].flow(FlowKind::reduce, from).seen.test(index);
+}
+
+bool ReductionReference::is_certain(const CallLedger& call, Rank rank, Rank from,
+                                    std::uint32_t index) const {
+  if (from == rank) return true;
+  const FlowLedger& flow = call.ranks[rank].flow(FlowKind::reduce, from);
+  if (!flow.seen.test(index)) return false;
+  if (!senders_[from].unsure) return true;
+  if (call.plan.packet_scales()) return !flow.maybe_late.test(index);
+  const auto first = flow.order.begin();
+  return std::find(first, first + senders_[from].arrived, index) != first + senders_[from].arrived;
+}
+
+// The packet from the certain contributions and those of `open_` that `choice` has a bit for.
+void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t index,
+                                std::uint64_t choice) {
+  std::fill(mask_.begin(), mask_.end(), 0);
+  int contributors = 0;
+  for (Rank from = 0; from < size_; ++from) {
+    const auto at = std::find(open_.begin(), open_.end(), from);
+    const bool here = at == open_.end() ? is_certain(call, rank, from, index)
+                                        : (choice >> (at - open_.begin()) & 1) != 0;
+    mask_[from / 64] |= std::uint64_t{here} << (from % 64);
+    contributors += here;
+  }
+  const bool complete =
+      call.plan.exact() || all_complete_ || (call.plan.packet_scales() && contributors == size_);
+  if (complete) {
+    scales_ = complete_scales_;
+    block_ = {.contributors = static_cast<std::uint32_t>(size_), .untouched = false, .control = 0};
+  } else {
+    block_ = scale_plan_.scales(mask_, index, scales_);
+  }
+  sum(call, rank, index);
+}
+
+void ReductionReference::sum(const CallLedger& call, Rank rank, std::uint32_t index) {
+  const FlowPlan plan = call.plan.reduce_to(rank);
+  const codec::Format& format = call.plan.reduce_format();
+  const std::size_t offset = plan.grid.packet_offset(index);
+  const std::size_t elements = plan.grid.packet_elements(index);
+  packet_ = std::span(shard_).subspan(offset, elements);
+  bool empty = true;
+  const auto add_as_it_lies = [&](Rank from) {
+    const auto values = std::span(call.ranks[from].source).subspan(plan.source + offset, elements);
+    add_native(values, scales_[from], empty, packet_);
+    empty = false;
+  };
+  const bool own_last = format.options.rotate;
+  for (Rank from = 0; from < size_; ++from) {
+    if (scales_[from] == 0.0f || (own_last && from == rank)) continue;
+    if (from == rank || format.identity()) {
+      add_as_it_lies(from);
+      continue;
+    }
+    const ByteSpan bytes = call.staged(rank, from, index);
+    empty ? codec::accumulate_first(format, bytes, scales_[from], packet_)
+          : codec::accumulate(format, bytes, scales_[from], packet_);
+    empty = false;
+  }
+  if (own_last) {
+    if (!empty) codec::restore(format, {seed_, call.number, rank, plan.position + offset}, packet_);
+    if (scales_[rank] != 0.0f) add_as_it_lies(rank);
+  }
+  if (empty) std::fill(packet_.begin(), packet_.end(), 0.0f);
+  const std::vector<float>& control = call.ranks[rank].control;
+  if (block_.control == 0.0f || control.empty()) return;
+  for (std::size_t i = 0; i < elements; ++i)
+    packet_[i] = packet_[i] + block_.control * control[offset + i];
+}
+
+void ReductionReference::compare(std::span<const float> expected, std::span<const float> found,
+                                 std::uint32_t index, Outcome& outcome) const {
+  ++outcome.packets;
+  if (equal_bits(expected, found)) return;
+  const auto differs = [](float a, float b) { return std::memcmp(&a, &b, sizeof(a)) != 0; };
+  const auto at = std::mismatch(expected.begin(), expected.end(), found.begin(),
+                                [&](float a, float b) { return !differs(a, b); });
+  if (outcome.wrong++ == 0) {
+    outcome.first_wrong = index;
+    outcome.expected = *at.first;
+    outcome.found = *at.second;
+  }
+  const float tolerance = kFar * std::max(largest(expected), largest(found));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (std::abs(expected[i] - found[i]) <= tolerance) continue;
+    ++outcome.far;
+    return;
+  }
+}
+
+void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::uint32_t index,
+                                      std::span<const float> result, Outcome& outcome) {
+  const FlowPlan plan = call.plan.reduce_to(rank);
+  const auto found = result.subspan(plan.result + plan.grid.packet_offset(index),
+                                    plan.grid.packet_elements(index));
+  open_.clear();
+  for (Rank from = 0; from < size_; ++from) {
+    if (!senders_[from].unsure || !call.plan.packet_scales()) continue;
+    if (is_possible(call, rank, from, index) && !is_certain(call, rank, from, index))
+      open_.push_back(from);
+  }
+  const bool adopted = call.plan.adopts();
+  if (open_.size() > kOpenMax || (adopted && !open_.empty())) {
+    unresolved_[index] = true;
+    outcome.resolved = false;
+    return;
+  }
+  // The likeliest first: all that came counts.
+  const std::uint64_t choices = std::uint64_t{1} << open_.size();
+  for (std::uint64_t choice = choices; choice-- > 0;) {
+    reduce(call, rank, index, choice);
+    if (adopted || equal_bits(packet_, found)) break;
+  }
+  ++outcome.histogram[block_.contributors];
+  if (block_.untouched) outcome.untouched += plan.grid.packet_elements(index);
+  if (!adopted) compare(packet_, found, index, outcome);
+}
+
+// The owner holds what its receivers decode: the reference as it comes out of the spread's codec.
+void ReductionReference::check_adopted(const CallLedger& call, Rank rank,
+                                       std::span<const float> result, Outcome& outcome) {
+  const FlowPlan plan = call.plan.spread(rank, rank);
+  const schedule::PacketGrid reduced = call.plan.reduce_to(rank).grid;
+  const codec::Format& format = call.plan.spread_format();
+  for (std::uint32_t index = 0; index < plan.grid.packets(); ++index) {
+    const std::size_t first = plan.grid.packet_offset(index);
+    const std::size_t elements = plan.grid.packet_elements(index);
+    const std::size_t last_part = (first + elements - 1) / reduced.elements_per_packet();
+    bool resolved = true;
+    for (std::size_t part = first / reduced.elements_per_packet(); part <= last_part; ++part)
+      resolved &= !unresolved_[part];
+    if (!resolved) continue;
+    const auto values = std::span(shard_).subspan(first, elements);
+    const codec::Place place{seed_, call.number, rank, plan.position + first};
+    encoded_.resize(format.encoded_bytes(elements));
+    codec::encode(format, values, place, encoded_);
+    codec::decode(format, encoded_, place, values);
+    compare(values, result.subspan(plan.result + first, elements), index, outcome);
+  }
+}
+
+ReductionReference::Outcome ReductionReference::check(const CallLedger& call, Rank rank,
+                                                      const CollectiveReport& report,
+                                                      std::span<const float> result) {
+  Outcome outcome;
+  outcome.histogram.assign(size_ + 1, 0);
+  take_senders(call, rank, report);
+  if (!plan_scales(call, rank)) {
+    outcome.resolved = false;
+    return outcome;
+  }
+  const schedule::PacketGrid grid = call.plan.reduce_to(rank).grid;
+  shard_.resize(grid.elements());
+  unresolved_.assign(grid.packets(), false);
+  for (std::uint32_t index = 0; index < grid.packets(); ++index)
+    check_packet(call, rank, index, result, outcome);
+  if (call.plan.adopts()) check_adopted(call, rank, result, outcome);
+  return outcome;
+}
+
+void ReductionReference::learn(const CallLedger& call, Rank rank) {
+  for (Rank from = 0; from < size_; ++from) {
+    const FlowLedger& flow = call.ranks[rank].flow(FlowKind::reduce, from);
+    if (flow.packets == 0) continue;
+    const double rate =
+        (static_cast<double>(senders_[from].arrived) - flow.repaired) / flow.packets;
+    double& smoothed = prior_rates_[rank][from];
+    smoothed += kRateGain * (rate - smoothed);
+  }
+}
+
+}  // namespace leeway::sim

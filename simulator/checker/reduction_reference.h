@@ -1,0 +1,77 @@
+// What an owner's shard must be, given which contributions came: the estimator's scales of
+// src/aggregate, applied to the contributions as they travelled, summed in rank order.
+//
+// Additions and products are this file's own; scales (aggregate::ScalePlan) and the meaning of
+// encoded bytes (codec::accumulate) are the library's, which tests of their own stand behind.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "aggregate/scale_plan.h"
+#include "checker/call_ledger.h"
+#include "leeway/report.h"
+
+namespace leeway::sim {
+
+class ReductionReference {
+ public:
+  ReductionReference(int size, std::uint64_t seed);
+
+  // What stands in the result of `rank`, and what it is to be compared with.
+  struct Outcome {
+    std::uint64_t packets = 0;  // compared
+    std::uint64_t wrong = 0;    // of those: a bit differs
+    std::uint64_t far = 0;      // of those: more than rounding
+    std::uint32_t first_wrong = 0;
+    float expected = 0;  // at its first wrong element
+    float found = 0;
+    bool resolved = true;                  // the set of contributions is known, or was found
+    std::vector<std::uint64_t> histogram;  // of contributors
+    std::uint64_t untouched = 0;           // elements
+  };
+
+  // `report`: what the engine said of this call. `result`: the rank's whole result buffer.
+  Outcome check(const CallLedger& call, Rank rank, const CollectiveReport& report,
+                std::span<const float> result);
+
+  // First-pass delivery rates that later calls' scales depend on; after check().
+  void learn(const CallLedger& call, Rank rank);
+
+ private:
+  struct Sender {
+    std::uint32_t arrived = 0;
+    bool unsure = false;  // some of what came may have been late
+  };
+  void take_senders(const CallLedger& call, Rank rank, const CollectiveReport& report);
+  bool plan_scales(const CallLedger& call, Rank rank);
+  bool is_certain(const CallLedger& call, Rank rank, Rank from, std::uint32_t index) const;
+  bool is_possible(const CallLedger& call, Rank rank, Rank from, std::uint32_t index) const;
+  void reduce(const CallLedger& call, Rank rank, std::uint32_t index, std::uint64_t choice);
+  void sum(const CallLedger& call, Rank rank, std::uint32_t index);
+  void check_packet(const CallLedger& call, Rank rank, std::uint32_t index,
+                    std::span<const float> result, Outcome& outcome);
+  void compare(std::span<const float> expected, std::span<const float> found, std::uint32_t index,
+               Outcome& outcome) const;
+  void check_adopted(const CallLedger& call, Rank rank, std::span<const float> result,
+                     Outcome& outcome);
+
+  int size_;
+  std::uint64_t seed_;
+  std::vector<std::vector<double>> prior_rates_;  // [owner][sender]
+  std::vector<Sender> senders_;
+  std::vector<aggregate::LinkTally> tallies_;
+  aggregate::ScalePlan scale_plan_;
+  bool all_complete_ = false;
+  std::vector<float> complete_scales_;
+  std::vector<float> scales_;
+  std::vector<std::uint64_t> mask_;
+  std::vector<Rank> open_;  // senders whose packet may or may not count
+  aggregate::BlockScales block_;
+  std::vector<float> shard_;  // of the reference
+  std::span<float> packet_;   // the part of it at hand
+  std::vector<std::byte> encoded_;
+  std::vector<bool> unresolved_;  // by packet
+};
+
+}  // namespace leeway::sim

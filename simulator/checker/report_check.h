@@ -1,0 +1,44 @@
+// I3: what a call says about itself against what the network handed to its rank.
+//
+// Of every sender:
+//   arrived + duplicate + late = copies that came between the opening of the call and its return;
+//   arrived = the different packets among them, less those that the engine was free to call late
+//     (LedgerBook), and exactly as many if it called none late;
+//   repaired, loss, loss_first_pass, elements_missing and agreed follow from these.
+// And a half is settled without packets only for a reason: its deadline, its delivery class once
+// the sender has ended, or a sender that has left. On a network that keeps the order, only packets
+// that the network lost may then be missing.
+#pragma once
+
+#include "checker/check.h"
+#include "checker/ledger_book.h"
+#include "endpoint/endpoints.h"
+
+namespace leeway::sim {
+
+class ReportCheck {
+ public:
+  // `ordered`: packets of a pair never overtake each other, and whatever is lost is told.
+  ReportCheck(Check& check, LedgerBook& book, bool ordered)
+      : check_(check), book_(book), ordered_(ordered) {}
+
+  // Datagrams of this pair were damaged or refused: what of a flow is missing can no longer be
+  // counted.
+  void on_damaged(Rank from, Rank to);
+
+  void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
+
+ private:
+  void check_row(Instant now, Rank rank, const CallLedger& call, const PeerReport& row);
+  void check_sums(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
+  void check_missing(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
+  void check_reason(Instant now, Rank rank, const CallLedger& call, wire::FlowKind kind, Rank from,
+                    const CallResult& result);
+
+  Check& check_;
+  LedgerBook& book_;
+  bool ordered_;
+  std::vector<bool> damaged_;  // by from * size + to
+};
+
+}  // namespace leeway::sim
