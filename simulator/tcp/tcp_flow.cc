@@ -54,21 +54,33 @@ void TcpFlow::on_wake(Instant now, TcpEnd end) {
 }
 
 void TcpFlow::pump(Instant now) {
-  while (const auto segment = sender_.poll(now)) {
-    LEEWAY_ASSERT(segment->number <= kNumberMask);
-    Packet packet;
-    packet.from = place_.from;
-    packet.to = place_.to;
-    packet.bytes = segment->bytes + options_.header_bytes;
-    packet.word = word(segment->number | (segment->repeated ? kRepeated : 0) |
-                       (segment->reduced ? kReduced : 0));
-    packet.traffic = place_.data;
-    packet.ecn_capable = options_.ecn && !segment->repeated;
-    counters_.bytes_sent += packet.bytes - kIpHeaderBytes;
-    host_.send_packet(now, packet);
+  Instant free = host_.line_free_at(now, place_.from);
+  while (free <= now) {
+    const auto segment = sender_.poll(now);
+    if (!segment) break;
+    transmit(now, *segment);
+    free = host_.line_free_at(now, place_.from);
   }
-  const Instant due = std::max(sender_.next_wake(), now);
+  Instant due = std::max(sender_.next_wake(), now);
+  if (free > now) {
+    sender_.hold();
+    due = std::min(due, free);
+  }
   if (sender_timer_.set(due)) host_.wake_at(due, place_.flow, TcpEnd::sender);
+}
+
+void TcpFlow::transmit(Instant now, const TcpSegment& segment) {
+  LEEWAY_ASSERT(segment.number <= kNumberMask);
+  Packet packet;
+  packet.from = place_.from;
+  packet.to = place_.to;
+  packet.bytes = segment.bytes + options_.header_bytes;
+  packet.word = word(segment.number | (segment.repeated ? kRepeated : 0) |
+                     (segment.reduced ? kReduced : 0));
+  packet.traffic = place_.data;
+  packet.ecn_capable = options_.ecn && !segment.repeated;
+  counters_.bytes_sent += packet.bytes - kIpHeaderBytes;
+  host_.send_packet(now, packet);
 }
 
 void TcpFlow::on_segment(Instant now, const Packet& packet) {

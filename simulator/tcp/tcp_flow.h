@@ -29,6 +29,9 @@ class TcpHost {
   virtual void send_packet(Instant now, const Packet& packet) = 0;
   // Call the flow's on_wake(end) then.
   virtual void wake_at(Instant at, std::uint32_t flow, TcpEnd end) = 0;
+  // When this rank's own line has room again for what it sends; `now` if it has. A socket makes its
+  // writer wait instead of losing packets there (Linux: TCP small queues).
+  virtual Instant line_free_at(Instant now, std::uint32_t /*rank*/) { return now; }
   // So many bytes more are there, in order.
   virtual void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) = 0;
 };
@@ -83,6 +86,7 @@ class TcpFlow {
   };
 
   void pump(Instant now);
+  void transmit(Instant now, const TcpSegment& segment);
   void acknowledge_if_due(Instant now);
   void on_segment(Instant now, const Packet& packet);
   void on_ack(Instant now, std::uint64_t number);

@@ -46,6 +46,8 @@ class TcpSender {
   void on_timer(Instant now);
   // What to send now; ask until there is nothing.
   std::optional<TcpSegment> poll(Instant now);
+  // It is not asked because the sender's own line is full: no use of the window.
+  void hold() { note_use(false); }
   Instant next_wake() const { return {timer_ == Timer::none ? kNeverNs : timer_ns_}; }
 
   std::uint32_t window() const { return cubic_.window(); }

@@ -1,0 +1,121 @@
+// A ring over TCP at every rank: what collectives cost whose transport recovers every loss.
+//
+// Each rank has a connection to its successor, which stays over all calls, and gets what its
+// predecessor sends. A rank sends a slice only into a receive that its successor has posted, two
+// ahead, as Gloo does; the notices of posted receives travel by a connection of their own in the
+// other direction. Summing takes no time. Everything arrives or the call fails: at its deadline, at
+// every rank that still waits, naming the neighbour it waits for. The failed rank's connections are
+// torn down then and established anew, without a handshake, by the next call that needs them.
+//
+// Of a scenario it uses ranks, operation.delivery.deadline_ms and operation.datagram_bytes (the
+// packets on the line are as long as the core's). Draws nothing. Segments are Traffic::data,
+// acknowledgements and notices Traffic::control.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "endpoint/endpoints.h"
+#include "endpoint/ring_plan.h"
+#include "network/network.h"
+#include "scenario.pb.h"
+#include "tcp/tcp_flow.h"
+#include "topology/topology.h"
+
+namespace leeway::sim {
+
+class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost {
+ public:
+  // Attaches itself to the network for data and control. Everything referred to outlives it. The
+  // scenario is valid.
+  static Result<std::unique_ptr<TcpRing>> make(const scenario::Scenario& scenario,
+                                               const Topology& topology, EventQueue& queue,
+                                               Network& network);
+
+  // all_reduce, reduce_scatter, all_gather and broadcast from rank 0; others are done at once with
+  // kUnsupported.
+  void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) override;
+  void on_event(const Event& event) override;
+  void pause(Instant now, std::uint32_t rank) override;
+  void resume(Instant now, std::uint32_t rank) override;
+  void kill(Instant now, std::uint32_t rank) override;
+
+  // Of the connection from `rank` to its successor, since it was established.
+  const TcpFlow& connection(std::uint32_t rank) const { return *lines_[rank].data; }
+
+ private:
+  enum class Step : std::uint64_t { begin = 0, deadline = 1, wake_sender = 2, wake_receiver = 3 };
+
+  // From a rank to its successor.
+  struct Line {
+    std::unique_ptr<TcpFlow> data;
+    std::unique_ptr<TcpFlow> notices;  // back, of posted receives
+    std::uint32_t generation = 0;
+    bool broken = false;         // by the end that gave up a call, or not established yet
+    std::uint64_t given_up = 0;  // calls up to this one fail at both ends
+    std::uint64_t notice_bytes = 0;  // delivered, not yet a whole notice
+    std::uint64_t posted = 0;        // receives that the sender knows of and has not used
+    std::uint64_t bytes = 0;         // delivered, not yet a whole slice
+  };
+  struct Node {
+    Call call;
+    Client* client = nullptr;  // of the open call
+    RingPlan plan;
+    std::uint64_t calls = 0;  // submitted
+    Instant submitted{0};
+    Instant deadline{0};
+    std::uint64_t sent = 0;      // slices given to the connection
+    std::uint64_t received = 0;  // whole slices
+    std::uint64_t posted = 0;    // receives
+    bool begun = false;
+    bool paused = false;
+    bool dead = false;
+    std::vector<Packet> socket;  // what came meanwhile
+    std::uint64_t bytes_sent = 0;
+    std::uint64_t bytes_sent_before = 0;  // the open call
+    std::uint64_t repaired_before = 0;
+    LinkId uplink = kArrived;
+    std::uint64_t uplink_room = 0;
+    std::uint64_t uplink_bits_per_second = 1;
+  };
+
+  TcpRing(EventQueue& queue, Network& network) : queue_(queue), network_(network) {}
+
+  // PacketReceiver
+  void on_packet(Instant now, const Packet& packet, ByteSpan payload) override;
+  // TcpHost
+  void send_packet(Instant now, const Packet& packet) override;
+  void wake_at(Instant at, std::uint32_t flow, TcpEnd end) override;
+  Instant line_free_at(Instant now, std::uint32_t rank) override;
+  void on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) override;
+
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  std::uint32_t successor(std::uint32_t rank) const { return (rank + 1) % ranks(); }
+  std::uint32_t predecessor(std::uint32_t rank) const { return (rank + ranks() - 1) % ranks(); }
+  TcpFlow* find_flow(std::uint32_t number);
+  void set_uplink(const Topology& topology, std::uint32_t rank);
+
+  void begin(Instant now, std::uint32_t rank);
+  void establish(Instant now, std::uint32_t line);
+  void post(Instant now, std::uint32_t rank, std::uint64_t receives);
+  void pump(Instant now, std::uint32_t rank);
+  void take_slices(std::uint32_t rank);
+  void hand_in(Instant now, const Packet& packet);
+  void on_wake(Instant now, std::uint32_t flow, TcpEnd end);
+  void wake_all(Instant now, std::uint32_t rank);
+  void expire(Instant now, std::uint32_t rank);
+  void tear_down(std::uint32_t line, std::uint64_t call);
+  // The open call of a rank failed at a neighbour and will fail here.
+  bool given_up(std::uint32_t rank) const;
+  void finish(Instant now, std::uint32_t rank, const Status& status);
+
+  EventQueue& queue_;
+  Network& network_;
+  Duration deadline_{0};
+  std::vector<TcpOptions> options_;  // of the line from a rank
+  std::vector<Line> lines_;          // by the sending rank
+  std::vector<Node> nodes_;
+};
+
+}  // namespace leeway::sim
