@@ -141,6 +141,10 @@ double LinkSummary::lost_share() const {
   return offered() == 0 ? 0 : static_cast<double>(lost()) / static_cast<double>(offered());
 }
 
+std::uint64_t LinkSummary::lost_in_queue() const {
+  return std::min(lost(), counters.queue_full + counters.queue_early);
+}
+
 bool CellSummary::passed() const {
   return std::all_of(runs.begin(), runs.end(), [](const RunRecord* run) { return run->passed(); });
 }

@@ -39,6 +39,7 @@ struct LinkSummary {
   std::uint64_t offered() const;
   std::uint64_t lost() const;
   double lost_share() const;
+  std::uint64_t lost_in_queue() const;
 };
 
 struct CellSummary {

@@ -1,0 +1,50 @@
+// A picture as data: what page.js draws with Chart.js.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace leeway::sim {
+
+struct Axis {
+  std::string title;  // with unit
+  bool log = false;
+  std::vector<std::string> categories;  // not empty: x counts these from 0
+};
+
+struct Series {
+  std::string name;
+  std::vector<double> x;
+  std::vector<double> y;
+  std::vector<double> error;  // standard errors of y, NaN where unknown; or empty
+};
+
+// A horizontal line across the picture.
+struct Mark {
+  double y = 0;
+  std::string label;
+};
+
+struct Chart {
+  enum class Kind {
+    lines,     // points joined, with error bars, or a band where they are many
+    points,    // not joined
+    bars,      // upright, beside each other, by category
+    ranking,   // lying, stacked, by category
+    histogram  // x are the bins' edges, y their counts; the last y is 0
+  };
+  Kind kind = Kind::lines;
+  std::string title;
+  std::string note;  // below the picture: what was left out or put together
+  std::string by;    // title of the legend
+  Axis x;
+  Axis y;
+  std::vector<Series> series;
+  std::vector<Mark> marks;
+};
+
+// For a <script type="application/json"> element: no "<" in it; six significant digits.
+std::string charts_json(std::span<const Chart> charts);
+
+}  // namespace leeway::sim

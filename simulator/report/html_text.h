@@ -1,0 +1,37 @@
+// Text for HTML, and tables of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leeway::sim {
+
+// Safe between tags and inside of quoted attributes.
+std::string escape(std::string_view text);
+
+// "<p>text</p>", escaped.
+std::string element(std::string_view tag, std::string_view text);
+
+// A table with a caption for screen readers. Texts are escaped.
+class HtmlTable {
+ public:
+  explicit HtmlTable(std::string_view caption);
+
+  void head(std::string_view text, bool number = false);
+  void begin_row();
+  void text(std::string_view text);
+  void number(std::string_view text);
+  void code(std::string_view text);                          // in a fixed-width font
+  void badge(std::string_view kind, std::string_view text);  // kind: CSS class of a verdict
+  std::string str() &&;
+
+ private:
+  void cell(std::string_view attributes, const std::string& inner);
+
+  std::string head_;
+  std::string body_;
+  std::string caption_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,24 @@
+// Which links matter: those with the most traffic for their rate, and those that lose most.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "report/cell_summary.h"
+
+namespace leeway::sim {
+
+// Of those with a rate, by falling utilisation.
+std::vector<LinkSummary> busiest(std::vector<LinkSummary> links, std::size_t count);
+// Of those that lose anything, by falling share of packets lost.
+std::vector<LinkSummary> lossiest(std::vector<LinkSummary> links, std::size_t count);
+
+struct LinkRow {
+  const CellSummary* cell = nullptr;
+  LinkSummary link;
+};
+// The `count` busiest and the `count` lossiest links of all cells, each once, lossiest first.
+std::vector<LinkRow> noteworthy_links(std::span<const CellSummary> cells, std::size_t count);
+
+}  // namespace leeway::sim

@@ -1,0 +1,21 @@
+// Measures by name, over any set of runs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/statistics.h"
+#include "run/run_record.h"
+
+namespace leeway::sim {
+
+inline constexpr std::string_view kRoundName = "round";
+
+// Over runs, or of their records together for "pooled.…"; a count of 0 where nothing is known.
+Spread measure_of(const std::vector<const RunRecord*>& runs, std::string_view name);
+
+// Those of the run and the pooled ones.
+std::vector<std::string> plot_measures(const RunRecord& run);
+
+}  // namespace leeway::sim

@@ -1,0 +1,210 @@
+#include "report/plots.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "report/label.h"
+#include "report/number_text.h"
+#include "report/plot_names.h"
+#include "report/round_column.h"
+
+namespace leeway::sim {
+namespace {
+
+using Runs = std::vector<const RunRecord*>;
+using Plot = scenario::Report::Plot;
+
+constexpr std::size_t kSeriesMax = 16;  // more cannot be told from each other
+
+// One point before it is averaged.
+struct Place {
+  std::string x_text;  // of a swept field
+  double x = 0;
+  Runs runs;
+  std::size_t cells = 0;
+};
+struct Curve {
+  std::string name;
+  std::vector<Place> places;
+};
+
+template <typename T, typename Match>
+T& find_or_add(std::vector<T>& list, T fresh, Match&& match) {
+  const auto found = std::find_if(list.begin(), list.end(), match);
+  return found != list.end() ? *found : list.emplace_back(std::move(fresh));
+}
+
+std::string setting_or_empty(const CellSummary& cell, const std::string& field) {
+  const std::string* value = cell.setting(field);
+  return value == nullptr ? std::string() : *value;
+}
+
+// Cells by `by`, and within it by x; each cell its own place where x is a measure.
+std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cells,
+                             bool x_is_field) {
+  std::vector<Curve> curves;
+  for (const CellSummary& cell : cells) {
+    const std::string name = setting_or_empty(cell, plot.by());
+    Curve& curve = find_or_add(curves, Curve{name, {}},
+                               [&](const Curve& other) { return other.name == name; });
+    const std::string x =
+        x_is_field ? setting_or_empty(cell, plot.x()) : std::to_string(cell.cell->index);
+    Place& place = find_or_add(curve.places, Place{x, 0, {}, 0},
+                               [&](const Place& other) { return other.x_text == x; });
+    place.runs.insert(place.runs.end(), cell.runs.begin(), cell.runs.end());
+    ++place.cells;
+  }
+  return curves;
+}
+
+// Numbers of the places, or categories where a text is no number.
+std::vector<std::string> number_places(std::vector<Curve>& curves) {
+  std::vector<std::string> texts;
+  bool numbers = true;
+  for (const Curve& curve : curves) {
+    for (const Place& place : curve.places) {
+      if (std::find(texts.begin(), texts.end(), place.x_text) != texts.end()) continue;
+      texts.push_back(place.x_text);
+      numbers = numbers && number_of(place.x_text).has_value();
+    }
+  }
+  for (Curve& curve : curves) {
+    for (Place& place : curve.places) {
+      const auto at = std::find(texts.begin(), texts.end(), place.x_text) - texts.begin();
+      place.x = numbers ? *number_of(place.x_text) : static_cast<double>(at);
+    }
+    std::stable_sort(curve.places.begin(), curve.places.end(),
+                     [](const Place& a, const Place& b) { return a.x < b.x; });
+  }
+  return numbers ? std::vector<std::string>() : texts;
+}
+
+// Returns how many points had no place on a logarithmic axis.
+std::size_t add_series(Chart& chart, const Curve& curve, const std::string& y, double factor) {
+  std::size_t left_out = 0;
+  Series series{curve.name, {}, {}, {}};
+  for (const Place& place : curve.places) {
+    const Spread value = measure_of(place.runs, y);
+    if (value.count == 0) continue;
+    const double at = value.mean * factor;
+    if ((chart.x.log && place.x <= 0) || (chart.y.log && at <= 0)) {
+      ++left_out;
+      continue;
+    }
+    series.x.push_back(place.x);
+    series.y.push_back(at);
+    series.error.push_back(value.error * factor);
+  }
+  if (!series.x.empty()) chart.series.push_back(std::move(series));
+  return left_out;
+}
+
+void add_note(Chart& chart, const std::string& sentence) {
+  chart.note += (chart.note.empty() ? "" : " ") + sentence;
+}
+
+// Keeps evenly chosen curves where there are too many.
+void thin_out(std::vector<Curve>& curves, Chart& chart) {
+  if (curves.size() <= kSeriesMax) return;
+  add_note(chart, std::to_string(kSeriesMax) + " of " + std::to_string(curves.size()) +
+                      " curves are shown, evenly chosen.");
+  std::vector<Curve> kept;
+  for (std::size_t i = 0; i < kSeriesMax; ++i) {
+    kept.push_back(std::move(curves[i * (curves.size() - 1) / (kSeriesMax - 1)]));
+  }
+  curves = std::move(kept);
+}
+
+// Fields that are swept and not shown.
+void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSummary> cells) {
+  std::string others;
+  for (const std::string& field : swept_fields(cells)) {
+    if (field == plot.x() || field == plot.by()) continue;
+    others += (others.empty() ? "" : ", ") + field;
+  }
+  if (!others.empty()) add_note(chart, "Mean over all values of " + others + ".");
+}
+
+Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells, Chart chart) {
+  const RoundColumn* column = find_round_column(plot.y());
+  if (column == nullptr) return chart;
+  std::vector<Curve> curves = curves_of(plot, cells, true);  // x is no setting: one place each
+  thin_out(curves, chart);
+  chart.x.title = "Round";
+  chart.y.title = title_of(column->label);
+  for (const Curve& curve : curves) {
+    Series series = over_rounds(curve.name, curve.places.front().runs, *column);
+    if (!series.x.empty()) chart.series.push_back(std::move(series));
+  }
+  const std::size_t step = rounds_per_point(curves.front().places.front().runs);
+  if (step > 1) add_note(chart, "A point is the mean of " + std::to_string(step) + " rounds.");
+  note_other_fields(chart, plot, cells);
+  return chart;
+}
+
+Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells, Chart chart) {
+  const bool x_is_field = cells.front().setting(plot.x()) != nullptr;
+  const Label x = x_is_field ? label_of_field(plot.x()) : label_of_measure(plot.x());
+  const Label y = label_of_measure(plot.y());
+  chart.x.title = title_of(x);
+  chart.y.title = title_of(y);
+  std::vector<Curve> curves = curves_of(plot, cells, x_is_field);
+  if (x_is_field) {
+    chart.x.categories = number_places(curves);
+    if (!chart.x.categories.empty()) {
+      chart.kind = chart.y.log ? Chart::Kind::points : Chart::Kind::bars;  // bars begin at zero
+    }
+    note_other_fields(chart, plot, cells);
+  } else {
+    if (chart.by.empty()) chart.kind = Chart::Kind::points;
+    for (Curve& curve : curves) {
+      for (Place& place : curve.places) place.x = measure_of(place.runs, plot.x()).mean * x.factor;
+    }
+  }
+  thin_out(curves, chart);
+  std::size_t left_out = 0;
+  for (const Curve& curve : curves) left_out += add_series(chart, curve, plot.y(), y.factor);
+  if (left_out > 0) {
+    add_note(chart, std::to_string(left_out) +
+                        (left_out == 1 ? " point at zero is" : " points at zero are") +
+                        " not shown: the axis is logarithmic.");
+  }
+  return chart;
+}
+
+std::string default_title(const Plot& plot, const std::string& y, bool by) {
+  const std::string x = plot.x() == kRoundName ? "round" : plot.x();
+  return y + " over " + x + (by ? " by " + plot.by() : "");
+}
+
+}  // namespace
+
+std::vector<std::string> swept_fields(std::span<const CellSummary> cells) {
+  std::vector<std::string> fields;
+  if (cells.empty()) return fields;
+  for (const scenario::Setting& setting : cells.front().cell->settings) {
+    fields.push_back(setting.field);
+  }
+  return fields;
+}
+
+Chart draw_plot(const Plot& plot, std::span<const CellSummary> cells) {
+  Chart chart;
+  if (cells.empty()) return chart;
+  const bool by = plot.has_by() && cells.front().setting(plot.by()) != nullptr;
+  chart.by = by ? plot.by() : std::string();
+  chart.x.log = plot.log_x();
+  chart.y.log = plot.log_y();
+  const bool rounds = plot.x() == kRoundName;
+  const RoundColumn* column = rounds ? find_round_column(plot.y()) : nullptr;
+  const Label y = column != nullptr ? column->label : label_of_measure(plot.y());
+  chart.title = plot.has_title() ? plot.title() : default_title(plot, y.text, by);
+  if (rounds) return over_rounds_chart(plot, cells, std::move(chart));
+  const bool x_known = cells.front().setting(plot.x()) != nullptr ||
+                       measure_of(cells.front().runs, plot.x()).count > 0;
+  return x_known ? over_cells_chart(plot, cells, std::move(chart)) : chart;
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,23 @@
+// The page's tables, as HTML.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "report/cell_summary.h"
+
+namespace leeway::sim {
+
+// Cells and main measures. At most kSweepRows rows, and the rest told.
+inline constexpr std::size_t kSweepRows = 512;
+std::string sweep_table(std::span<const CellSummary> cells);
+
+// One cell: all its measures, and the percentiles of its records.
+std::string measure_table(const CellSummary& cell);
+std::string percentile_table(const CellSummary& cell);
+
+std::string check_table(std::span<const CellSummary> cells);
+// Empty text if no packet came to any link.
+std::string link_table(std::span<const CellSummary> cells);
+
+}  // namespace leeway::sim
