@@ -1,5 +1,6 @@
 #include "workload/workload.h"
 
+#include "workload/logistic.h"
 #include "workload/quadratic.h"
 #include "workload/rank_parameters.h"
 #include "workload/synthetic.h"
@@ -40,6 +41,21 @@ Made make_quadratic(const scenario::Scenario& scenario, std::uint64_t seed) {
   return Made(std::make_unique<QuadraticWorkload>(options, seed));
 }
 
+Made make_logistic(const scenario::Scenario& scenario, std::uint64_t seed) {
+  const scenario::Workload::Logistic& logistic = scenario.workload().logistic();
+  const LogisticProblem::Options options{
+      .ranks = scenario.ranks(),
+      .features = logistic.features(),
+      .samples_per_rank = logistic.samples_per_rank(),
+      .label_skew = logistic.label_skew(),
+      .l2 = logistic.l2(),
+  };
+  const auto floats = std::uint64_t{options.features} * options.samples_per_rank;
+  const Status fits = check_floats(options.ranks, floats, "features of points");
+  if (!fits.ok()) return fits;
+  return LogisticWorkload::make(options, static_cast<float>(logistic.learning_rate()), seed);
+}
+
 }  // namespace
 
 Made make_workload(const scenario::Scenario& scenario, std::uint64_t seed) {
@@ -48,6 +64,7 @@ Made make_workload(const scenario::Scenario& scenario, std::uint64_t seed) {
     case Kind::kQuadratic:
       return make_quadratic(scenario, seed);
     case Kind::kLogistic:
+      return make_logistic(scenario, seed);
     case Kind::kGpt:
       return Status::error(StatusCode::kUnsupported,
                            "workload gpt needs a leeway command that was built with libtorch");

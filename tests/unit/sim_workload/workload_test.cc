@@ -49,6 +49,15 @@ TEST(MakeWorkload, TakesTheScenariosOptions) {
   EXPECT_EQ(quadratic->parameters(1)[1], -4);
 }
 
+TEST(MakeWorkload, LogisticHasItsOwnSize) {
+  const auto logistic = workload_of(
+      "operation { bytes: 8 }"
+      "workload { logistic { features: 5 samples_per_rank: 100 learning_rate: 2 } }");
+  EXPECT_EQ(logistic->elements(), 6u);
+  logistic->update(1, 0, 0, std::vector<float>(6, 1), logistic->parameters(1));
+  EXPECT_EQ(logistic->parameters(1)[5], -2);
+}
+
 TEST(MakeWorkload, SeedsDiffer) {
   const std::string text = "operation { bytes: 40 } workload { quadratic { noise: 0 } }";
   EXPECT_EQ(gradient_of(*workload_of(text, 5), 0), gradient_of(*workload_of(text, 5), 0));
@@ -66,6 +75,12 @@ TEST(MakeWorkload, RefusesMoreParametersThanFitInMemory) {
       scenario_of("ranks: 1000 operation { bytes: 1000000000 } workload { quadratic {} }"), 1);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(make_workload(scenario_of("ranks: 1000 workload { logistic { features: 100000"
+                                      " samples_per_rank: 100000 } }"),
+                          1)
+                .status()
+                .code(),
+            StatusCode::kResourceExhausted);
 }
 
 }  // namespace

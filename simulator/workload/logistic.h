@@ -1,0 +1,48 @@
+// Logistic regression with SGD, every rank on points of its own (logistic_problem.h): convex, with
+// gradients that differ between ranks as much as their data do.
+//
+// A rank's gradient is that of all its points. All ranks start at 0. The optimum of the union of
+// the points is found beforehand; ranks have equally many, so that it is also that of the mean of
+// the ranks' objectives.
+#pragma once
+
+#include <vector>
+
+#include "workload/logistic_problem.h"
+#include "workload/rank_parameters.h"
+#include "workload/workload.h"
+
+namespace leeway::sim {
+
+// Measures, of the ranks' final parameters w_r:
+//   workload.distance_to_optimum  root of the mean over r of |w_r - optimum|^2
+//   workload.objective_gap        mean over r of objective(w_r) - objective(optimum)
+class LogisticWorkload final : public Workload {
+ public:
+  // Fails as find_optimum does.
+  static Result<std::unique_ptr<Workload>> make(const LogisticProblem::Options& options,
+                                                float learning_rate, std::uint64_t seed);
+
+  std::size_t elements() const override { return parameters_.elements(); }
+  std::span<float> parameters(std::uint32_t rank) override { return parameters_.of(rank); }
+  void gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) override;
+  void update(std::uint32_t rank, std::uint32_t round, std::size_t offset,
+              std::span<const float> mean, std::span<float> parameters) override;
+  double loss(std::uint32_t rank) override;  // objective over its optimum
+  std::vector<Measure> measures() override;
+
+ private:
+  LogisticWorkload(LogisticProblem problem, std::vector<double> optimum, float learning_rate);
+
+  std::span<const double> weights_of(std::uint32_t rank);
+
+  LogisticProblem problem_;
+  std::vector<double> optimum_;
+  double least_;  // objective there
+  float learning_rate_;
+  RankParameters parameters_;
+  std::vector<double> weights_;   // of a rank, in double precision
+  std::vector<double> gradient_;  // the same
+};
+
+}  // namespace leeway::sim
