@@ -1,0 +1,95 @@
+// The shipping core at every rank of a simulated network, watched by the checkers through an
+// observer that can be made to lie: what a broken core would show them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checker/checkers.h"
+#include "endpoint/core_endpoints.h"
+#include "scenario.pb.h"
+
+namespace leeway::sim {
+
+scenario::Scenario scenario_of(const std::string& text);
+
+// What the checkers are told instead of the truth.
+struct Lies {
+  // How often a datagram is told; 1 is the truth.
+  std::function<int(std::uint32_t rank, std::uint32_t from, ByteSpan datagram)> copies;
+  // Changes a call's outcome before it is told.
+  std::function<void(std::uint32_t rank, const Call& call, CallResult& result,
+                     CollectiveReport& report, std::span<float> values)>
+      outcome;
+  // Changes a packet of the network before it is told; false: not told at all.
+  std::function<bool(PacketStep step, Packet& packet)> packet;
+  Duration delay_of_return{0};
+};
+
+class CoreRun final : private CoreObserver, private PacketObserver, private Endpoints::Client {
+ public:
+  CoreRun(const std::string& text, std::uint64_t seed, Lies lies = {});
+
+  // To the end of the scenario's rounds; the records of i1 to i14.
+  std::vector<CheckRecord> run();
+
+  Checkers& checkers() { return *checkers_; }
+  Endpoints& endpoints() { return *core_; }
+  const Network& network() const { return *network_; }
+  std::uint64_t packets() const;
+  // Called when a rank is about to submit.
+  std::function<void(Instant now, std::uint32_t rank, std::uint32_t round)> before_submit;
+  // Changes what a rank asks for, behind the checkers' back if `told` is false.
+  bool told = true;
+
+ private:
+  struct RankState {
+    std::uint32_t round = 0;
+    std::size_t call = 0;
+    bool finished = false;
+    std::vector<float> gradient;
+    std::vector<float> result;
+    std::vector<float> parameters;
+    std::vector<float> residual;
+    collective::BroadcastLedger ledger;
+    std::vector<std::vector<std::uint32_t>> ages;
+    collective::OperationSpec spec;
+  };
+
+  void on_submit(Instant now, std::uint32_t rank, const Call& call) override;
+  void on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, ByteSpan datagram) override;
+  void on_done(Instant now, std::uint32_t rank, const Call& call,
+               const CallResult& result) override;
+  void on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) override;
+  void on_packet(Instant now, PacketStep step, LinkId link, const Packet& packet,
+                 ByteSpan payload) override;
+  void on_done(Instant now, std::uint32_t rank, const CallResult& result) override;
+
+  void submit(Instant now, std::uint32_t rank);
+  void fill(std::uint32_t rank);
+  collective::OperationSpec spec_of(std::uint32_t rank, CallKind kind);
+  void prepare_ages(std::uint32_t rank);
+  void take_ages(std::uint32_t rank);
+  std::vector<CallKind> calls() const;
+  bool finished() const;
+
+  scenario::Scenario scenario_;
+  std::uint64_t seed_;
+  Lies lies_;
+  EventQueue queue_{1 << 12};
+  std::optional<Topology> topology_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<CoreEndpoints> core_;
+  std::unique_ptr<Checkers> checkers_;
+  std::vector<RankState> ranks_;
+};
+
+// The record of one invariant.
+const CheckRecord& record_of(const std::vector<CheckRecord>& records, const std::string& id);
+// The ids of those that failed, "i3 i5", and of the first what it says.
+std::string failed(const std::vector<CheckRecord>& records);
+
+}  // namespace leeway::sim

@@ -1,0 +1,100 @@
+// The core as it ships breaks no invariant, and every invariant that applies was looked at.
+#include <gtest/gtest.h>
+
+#include "core_run.h"
+
+namespace leeway::sim {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* operation;
+  const char* link;
+  const char* looked_at;  // ids that must have been
+};
+void PrintTo(const Case& which, std::ostream* out) {
+  *out << which.name;
+}
+
+constexpr const char* kClean = "link { delay_ms { fixed: 0.5 } }";
+constexpr const char* kLossy = "link { delay_ms { fixed: 0.5 } loss { random { p: 0.1 } } }";
+constexpr const char* kRough =
+    "link { delay_ms { normal { mean: 1 deviation: 0.2 } } loss { bursts { p: 0.05 burst: 4 } } "
+    "duplicate { p: 0.05 } reorder { p: 0.05 by_ms: 2 } corrupt { p: 0.02 } }";
+constexpr const char* kNarrow =
+    "link { rate_mbps: 200 delay_ms { fixed: 1 } queue { bytes: 30000 } }";
+
+const Case kCases[] = {
+    {"CleanExact", "delivery { kind: exact }", kClean, "i1 i2 i3 i4 i5 i6 i7 i8 i13"},
+    {"CleanBestEffort", "delivery { kind: best_effort }", kClean, "i1 i2 i3 i4 i5 i6 i7 i8 i13"},
+    {"LossyRatio", "estimator: ratio", kLossy, "i1 i2 i3 i4 i5 i6 i8 i13"},
+    {"LossySymmetric", "estimator: symmetric_ratio", kLossy, "i2 i3 i5 i6"},
+    {"LossyStratified", "estimator: stratified", kLossy, "i2 i3 i5 i6"},
+    {"LossyZeroFill", "estimator: zero_fill", kLossy, "i2 i3 i5 i6"},
+    {"LossyHorvitzThompson", "estimator: horvitz_thompson", kLossy, "i2 i3 i5 i6"},
+    {"LossyAugmented", "estimator: augmented", kLossy, "i2 i3 i5 i6"},
+    {"LossyBounded", "delivery { kind: bounded loss_max: 0.02 }", kLossy, "i2 i3 i5 i6"},
+    {"LossyExact", "delivery { kind: exact }", kLossy, "i2 i3 i5 i6"},
+    {"LossyInt8", "codec: \"int8\"", kLossy, "i2 i3 i5 i6"},
+    {"LossyNvfp4", "codec: \"nvfp4\"", kLossy, "i2 i3 i5 i6"},
+    {"LossyBf16", "codec: \"bf16\" error_feedback: true", kLossy, "i2 i3 i5 i6"},
+    {"LossySpread", "spread: best_effort", kLossy, "i2 i3 i5 i6"},
+    {"RoughRatio", "estimator: ratio", kRough, "i1 i2 i3 i4 i5 i6 i8 i13"},
+    {"RoughHorvitzThompson", "estimator: horvitz_thompson", kRough, "i2 i3 i5 i6"},
+    {"RoughExact", "delivery { kind: exact }", kRough, "i2 i3 i5 i6"},
+    {"NarrowRatio", "estimator: ratio", kNarrow, "i1 i2 i3 i5 i6"},
+    {"LossyReduceScatter", "kind: reduce_scatter", kLossy, "i2 i3 i5"},
+    {"LossyAllGather", "kind: all_gather delivery { kind: exact }", kLossy, "i3 i6"},
+    {"LossyAllGatherBestEffort", "kind: all_gather delivery { kind: best_effort }", kLossy,
+     "i3 i6"},
+    {"LossyBroadcast", "kind: broadcast delivery { kind: exact }", kLossy, "i3 i6"},
+    {"LossyAllToAll", "kind: all_to_all delivery { kind: exact }", kLossy, "i3 i6"},
+    {"LossyAllToAllInt8", "kind: all_to_all codec: \"int8\" delivery { kind: exact }", kLossy,
+     "i3 i6"},
+    {"LossyReplica", "kind: replica_step replica { age_max: 2 }", kLossy, "i2 i3 i5 i6"},
+    {"RoughReplicaBf16", "kind: replica_step replica { age_max: 2 codec: \"bf16\" }", kRough,
+     "i2 i3 i5 i6"},
+};
+
+class TruthfulCore : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Operations, TruthfulCore, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(TruthfulCore, BreaksNothing) {
+  for (const int bytes : {4000, 300000}) {
+    const std::string text = "ranks: 4 rounds: 6 operation { bytes: " + std::to_string(bytes) +
+                             " " + GetParam().operation + " } " + GetParam().link;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const auto records = CoreRun(text, seed).run();
+      EXPECT_EQ(failed(records), "") << text << " seed " << seed;
+      std::istringstream ids(GetParam().looked_at);
+      for (std::string id; ids >> id;) {
+        EXPECT_GT(record_of(records, id).checked, 0u) << id;
+      }
+    }
+  }
+}
+
+TEST(TruthfulCore, SettlesChunksBeforeTheEnd) {
+  const auto records =
+      CoreRun(std::string("ranks: 3 rounds: 3 operation { bytes: 3000000 } ") + kRough, 5).run();
+  EXPECT_EQ(failed(records), "");
+}
+
+TEST(TruthfulCore, IsCutByItsDeadline) {
+  const auto records = CoreRun(
+                           "ranks: 4 rounds: 5 operation { bytes: 400000 delivery { "
+                           "deadline_ms: 20 } } link { rate_mbps: 50 delay_ms { fixed: 2 } }",
+                           1)
+                           .run();
+  EXPECT_EQ(failed(records), "");
+}
+
+TEST(TruthfulCore, OfOneRankReducesAlone) {
+  const auto records =
+      CoreRun("ranks: 1 rounds: 2 operation { bytes: 4000 codec: \"bf16\" }", 1).run();
+  EXPECT_EQ(failed(records), "");
+}
+
+}  // namespace
+}  // namespace leeway::sim
