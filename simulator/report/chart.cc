@@ -45,7 +45,7 @@ const char* kind_text(Chart::Kind kind) {
 }
 
 Json axis_json(const Axis& axis) {
-  Json json = {{"title", axis.title}, {"log", axis.log}};
+  Json json = {{"title", axis.title}, {"log", axis.log}, {"swept", axis.swept}};
   if (!axis.categories.empty()) json["categories"] = axis.categories;
   return json;
 }

@@ -10,6 +10,7 @@ namespace leeway::sim {
 struct Axis {
   std::string title;  // with unit
   bool log = false;
+  bool swept = false;                   // x takes the values of a swept field only
   std::vector<std::string> categories;  // not empty: x counts these from 0
 };
 

@@ -13,9 +13,10 @@
 namespace leeway::sim {
 namespace {
 
-constexpr std::array kPreferred = {"round_ms.p50", "round_ms.p99", "loss",
-                                   "goodput_gbps", "error.nmse",   "jain"};
-constexpr std::size_t kMeasuresMax = 8;
+constexpr std::array kPreferred = {"round_ms.p50", "round_ms.p99", "loss", "goodput_gbps",
+                                   "error.nmse"};
+constexpr std::string_view kFillsUp = "jain";
+constexpr std::size_t kMeasuresMax = 6;
 constexpr std::size_t kSweepCharts = 6;
 constexpr double kLogFrom = 50;  // largest over smallest value that asks for a logarithmic axis
 constexpr std::size_t kBarsMax = 12;
@@ -80,7 +81,8 @@ Chart rounds_chart(const CellSummary& cell, std::string title,
     Series series = over_rounds(curve, cell.runs, *column);
     if (series.x.empty()) continue;
     values.insert(values.end(), series.y.begin(), series.y.end());
-    chart.y.title = columns.size() > 1 ? column->label.unit : title_of(column->label);
+    chart.y.title =
+        columns.size() > 1 ? "Data packets (" + column->label.unit + ")" : title_of(column->label);
     chart.series.push_back(std::move(series));
   }
   chart.y.log = wants_log(values);
@@ -189,6 +191,9 @@ std::vector<std::string> main_measures(std::span<const CellSummary> cells) {
   for (const std::string& name : measure_names(cells)) {
     const bool own = name.starts_with("workload.") || name.starts_with("drift.");
     if (own && chosen.size() < kMeasuresMax && known_somewhere(cells, name)) chosen.push_back(name);
+  }
+  if (chosen.size() < kMeasuresMax && known_somewhere(cells, kFillsUp)) {
+    chosen.emplace_back(kFillsUp);
   }
   return chosen;
 }

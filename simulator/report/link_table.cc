@@ -1,6 +1,8 @@
 #include "report/link_table.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace leeway::sim {
 namespace {
@@ -19,15 +21,26 @@ std::vector<T> first_of(std::vector<T> list, std::size_t count, Before&& before)
   return list;
 }
 
-void add(std::vector<LinkRow>& rows, const CellSummary& cell,
-         const std::vector<LinkSummary>& links) {
-  for (const LinkSummary& link : links) rows.push_back({&cell, link});
+bool contains(const std::vector<LinkRow>& rows, std::string_view name) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const LinkRow& row) { return row.link.name == name; });
 }
 
-bool contains(const std::vector<LinkRow>& rows, const LinkRow& row) {
-  return std::any_of(rows.begin(), rows.end(), [&](const LinkRow& other) {
-    return other.cell == row.cell && other.link.name == row.link.name;
-  });
+// The first `count` of all cells' links by `before`, each link in its first place only.
+template <typename Choose, typename Before>
+std::vector<LinkRow> first_names(std::span<const CellSummary> cells, std::size_t count,
+                                 Choose&& choose, Before&& before) {
+  std::vector<LinkRow> all;
+  for (const CellSummary& cell : cells) {
+    for (LinkSummary& link : choose(cell.links(), count)) all.push_back({&cell, std::move(link)});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const LinkRow& a, const LinkRow& b) { return before(a.link, b.link); });
+  std::vector<LinkRow> rows;
+  for (LinkRow& row : all) {
+    if (rows.size() < count && !contains(rows, row.link.name)) rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 }  // namespace
@@ -43,18 +56,9 @@ std::vector<LinkSummary> lossiest(std::vector<LinkSummary> links, std::size_t co
 }
 
 std::vector<LinkRow> noteworthy_links(std::span<const CellSummary> cells, std::size_t count) {
-  std::vector<LinkRow> busy, lossy;
-  for (const CellSummary& cell : cells) {
-    const std::vector<LinkSummary> links = cell.links();
-    add(busy, cell, busiest(links, count));
-    add(lossy, cell, lossiest(links, count));
-  }
-  const auto by_link = [](auto before) {
-    return [before](const LinkRow& a, const LinkRow& b) { return before(a.link, b.link); };
-  };
-  std::vector<LinkRow> rows = first_of(std::move(lossy), count, by_link(lossier));
-  for (LinkRow& row : first_of(std::move(busy), count, by_link(busier))) {
-    if (!contains(rows, row)) rows.push_back(std::move(row));
+  std::vector<LinkRow> rows = first_names(cells, count, lossiest, lossier);
+  for (LinkRow& row : first_names(cells, count, busiest, busier)) {
+    if (!contains(rows, row.link.name)) rows.push_back(std::move(row));
   }
   return rows;
 }

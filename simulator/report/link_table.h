@@ -18,7 +18,8 @@ struct LinkRow {
   const CellSummary* cell = nullptr;
   LinkSummary link;
 };
-// The `count` busiest and the `count` lossiest links of all cells, each once, lossiest first.
+// The `count` lossiest links, each in the cell where it lost most, then those of the `count`
+// busiest that are not among them, each in the cell where it was busiest.
 std::vector<LinkRow> noteworthy_links(std::span<const CellSummary> cells, std::size_t count);
 
 }  // namespace leeway::sim

@@ -13,6 +13,7 @@ constexpr int kDigits = 4;          // of a number for people
 constexpr int kErrorDigits = 2;     // of a standard error
 constexpr double kFixedMin = 1e-4;  // smaller ones are written with an exponent
 constexpr double kFixedMax = 1e9;
+constexpr double kErrorMin = 1e-6;  // of errors beside a fixed mean
 
 template <typename... Format>
 std::string characters(double value, Format... format) {
@@ -75,7 +76,7 @@ std::string short_text(double value) {
 std::string short_text(double mean, double error) {
   if (!std::isfinite(mean) || !std::isfinite(error) || error == 0) return short_text(mean);
   const double larger = std::max(std::abs(mean), error);
-  if (!writes_fixed(larger) || !writes_fixed(error)) {
+  if (!writes_fixed(larger) || error < kErrorMin) {
     return short_text(mean) + " ± " + characters(error, std::chars_format::scientific, 1);
   }
   const int decimals = kErrorDigits - 1 - magnitude(error);

@@ -1,5 +1,6 @@
 // report.html: one page, nothing outside of it.
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "report/asset_text.h"
@@ -87,19 +88,28 @@ std::string facts(const ReportInput& input, const Totals& totals, std::size_t ce
 
 std::string verdict_line(std::span<const CellSummary> cells) {
   std::string failed;
-  std::size_t passed = 0;
+  std::array<std::size_t, 4> verdicts{};
   for (const CheckSummary& check : all_checks(cells)) {
-    passed += check.verdict == Verdict::passed ? 1 : 0;
+    ++verdicts[static_cast<std::size_t>(check.verdict)];
     if (check.verdict != Verdict::failed) continue;
     failed += (failed.empty() ? "" : "; ") + check.id + " (" + check.title + ")";
   }
+  const auto count = [&](Verdict verdict) { return verdicts[static_cast<std::size_t>(verdict)]; };
   if (!failed.empty()) {
     return "<p class=\"verdict failed\"><strong>Failed:</strong> " + escape(failed) + "</p>\n";
   }
+  const std::size_t passed = count(Verdict::passed);
   if (passed == 0) return "<p class=\"verdict skipped\">No invariant was checked.</p>\n";
-  return "<p class=\"verdict passed\"><strong>All checkers passed</strong>: " +
-         std::to_string(passed) + (passed == 1 ? " invariant" : " invariants") +
-         " held in every run.</p>\n";
+  std::string text = "<p class=\"verdict passed\"><strong>All checkers passed:</strong> " +
+                     std::to_string(passed) + (passed == 1 ? " invariant" : " invariants") +
+                     " held in every run";
+  if (const std::size_t skipped = count(Verdict::skipped); skipped > 0) {
+    text += ", " + std::to_string(skipped) + " skipped";
+  }
+  if (const std::size_t other = count(Verdict::not_applicable); other > 0) {
+    text += ", " + std::to_string(other) + (other == 1 ? " does" : " do") + " not apply";
+  }
+  return text + ".</p>\n";
 }
 
 std::vector<Chart> charts_of(const ReportInput& input, std::span<const CellSummary> cells) {

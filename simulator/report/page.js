@@ -9,17 +9,18 @@
   // ones on a dark ground. Curves differ in marker and dash, too.
   const themes = {
     light: {
-      ink: '#1b1f24', soft: '#5b6470', grid: '#e4e8ed',
+      ground: '#f7f8fa', ink: '#1b1f24', soft: '#5b6470', grid: '#e4e8ed',
       series: ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b98300', '#56b4e9', '#5d4a9c', '#000000'],
     },
     dark: {
-      ink: '#e6e9ed', soft: '#a0a9b4', grid: '#2c333c',
+      ground: '#1c2026', ink: '#e6e9ed', soft: '#a0a9b4', grid: '#2c333c',
       series: ['#56b4e9', '#ff8f4a', '#2fc79b', '#e59ac4', '#f0c04a', '#9fd3f5', '#a897e6', '#ffffff'],
     },
   };
   const markers = ['circle', 'rect', 'triangle', 'rectRot', 'crossRot', 'star'];
   const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
   const bandFrom = 30;  // points from which on a band is drawn instead of bars and markers
+  const ticksMax = 12;
   let drawn = [];
 
   function format(value) {
@@ -31,7 +32,7 @@
 
   function formatTick(value) {
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential().replace('e', 'e');
+    if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential();
     return new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 }).format(value);
   }
 
@@ -40,7 +41,8 @@
     const digit = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
     const decades = Math.log10(ticks[ticks.length - 1].value / ticks[0].value);
     const shown = decades > 4 ? [1] : decades > 1.5 ? [1, 2, 5] : [1, 2, 3, 5, 7];
-    return shown.includes(digit) ? formatTick(value) : '';
+    const exact = Math.abs(value / 10 ** Math.floor(Math.log10(value) + 1e-9) - digit) < 1e-6;
+    return exact && shown.includes(digit) ? formatTick(value) : '';
   }
 
   // Standard errors and marked lines, which Chart.js does not have.
@@ -117,6 +119,11 @@
     ctx.font = '12px system-ui, sans-serif';
     ctx.textAlign = 'right';
     ctx.textBaseline = 'bottom';
+    ctx.setLineDash([]);
+    ctx.lineWidth = 4;
+    ctx.lineJoin = 'round';
+    ctx.strokeStyle = chart.options.groundColor;
+    ctx.strokeText(mark.label, area.right - 4, at - 3);
     ctx.fillText(mark.label, area.right - 4, at - 3);
   }
 
@@ -177,7 +184,7 @@
       high = Math.max(high, mark.y);
     }
     if (!Number.isFinite(low)) return {};
-    if (spec.y.log) return { suggestedMin: low, suggestedMax: high };
+    if (spec.y.log) return { min: low / 1.3, max: high * 1.3 };
     const fromZero = low >= 0 && (low < 0.6 * high || spec.kind === 'bars' || spec.kind === 'histogram');
     const room = 0.05 * (high - low || Math.abs(high) || 1);
     return fromZero ? { min: 0, suggestedMax: high + room } : { suggestedMin: low - room, suggestedMax: high + room };
@@ -190,7 +197,7 @@
       grid: { color: theme.grid, borderColor: theme.soft },
       ...more,
       ticks: {
-        color: theme.soft, maxRotation: 45, autoSkipPadding: 10,
+        color: theme.soft, maxRotation: 45, autoSkipPadding: 10, includeBounds: false,
         callback: axis.log ? logTick : formatTick, ...(more && more.ticks),
       },
     };
@@ -217,22 +224,18 @@
     };
   }
 
-  // x ends where the data end, with some room for markers.
+  // x ends where the data end, with some room for markers; few different values are the ticks.
   function boundsOf(spec) {
-    const all = spec.series.flatMap((series) => series.x);
-    const low = Math.min(...all);
-    const high = Math.max(...all);
-    if (spec.kind === 'histogram' || all.length >= bandFrom * 2) return { min: low, max: high };
-    if (spec.x.log) return { suggestedMin: low, suggestedMax: high };
+    const values = [...new Set(spec.series.flatMap((series) => series.x))].sort((a, b) => a - b);
+    const low = values[0];
+    const high = values[values.length - 1];
+    if (spec.kind === 'histogram' || values.length >= bandFrom) return { min: low, max: high };
     const room = 0.03 * (high - low || Math.abs(high) || 1);
-    return { min: low - room, max: high + room, afterBuildTicks: insideOnly(low, high) };
-  }
-
-  // No tick in the room beside the data.
-  function insideOnly(low, high) {
-    return (axis) => {
-      const slack = 1e-9 * (high - low);
-      axis.ticks = axis.ticks.filter(({ value }) => value >= low - slack && value <= high + slack);
+    const bounds = spec.x.log ? { min: low / 1.1, max: high * 1.1 } : { min: low - room, max: high + room };
+    if (!spec.x.swept || values.length > ticksMax) return bounds;
+    return {
+      ...bounds, ticks: { callback: formatTick },
+      afterBuildTicks: (axis) => { axis.ticks = values.map((value) => ({ value })); },
     };
   }
 
@@ -254,6 +257,7 @@
     return {
       animation: false, responsive: true, maintainAspectRatio: false, locale: 'en-US',
       indexAxis: spec.kind === 'ranking' ? 'y' : 'x', marks: spec.marks, markColor: theme.ink,
+      groundColor: theme.ground,
       interaction: { mode: 'nearest', intersect: false, axis: spec.kind === 'ranking' ? 'y' : 'xy' },
       scales: scalesOf(spec, theme),
       plugins: {

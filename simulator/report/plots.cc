@@ -1,6 +1,7 @@
 #include "report/plots.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -151,6 +152,7 @@ Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells, Cha
   chart.x.title = title_of(x);
   chart.y.title = title_of(y);
   std::vector<Curve> curves = curves_of(plot, cells, x_is_field);
+  chart.x.swept = x_is_field;
   if (x_is_field) {
     chart.x.categories = number_places(curves);
     if (!chart.x.categories.empty()) {
@@ -174,9 +176,19 @@ Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells, Cha
   return chart;
 }
 
-std::string default_title(const Plot& plot, const std::string& y, bool by) {
-  const std::string x = plot.x() == kRoundName ? "round" : plot.x();
-  return y + " over " + x + (by ? " by " + plot.by() : "");
+// The end of a path that says what it is: "rate_mbps", "random.p".
+std::string short_name(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  if (dot == std::string::npos) return path;
+  if (path.size() - dot > 3) return path.substr(dot + 1);
+  const std::size_t before = path.rfind('.', dot - 1);
+  return before == std::string::npos ? path : path.substr(before + 1);
+}
+
+std::string default_title(const Plot& plot, const std::string& y, bool x_is_field, bool by) {
+  std::string x = x_is_field ? short_name(plot.x()) : label_of_measure(plot.x()).text;
+  if (!x_is_field) x[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(x[0])));
+  return y + " over " + x + (by ? ", by " + short_name(plot.by()) : "");
 }
 
 }  // namespace
@@ -200,10 +212,10 @@ Chart draw_plot(const Plot& plot, std::span<const CellSummary> cells) {
   const bool rounds = plot.x() == kRoundName;
   const RoundColumn* column = rounds ? find_round_column(plot.y()) : nullptr;
   const Label y = column != nullptr ? column->label : label_of_measure(plot.y());
-  chart.title = plot.has_title() ? plot.title() : default_title(plot, y.text, by);
+  const bool x_is_field = cells.front().setting(plot.x()) != nullptr;
+  chart.title = plot.has_title() ? plot.title() : default_title(plot, y.text, x_is_field, by);
   if (rounds) return over_rounds_chart(plot, cells, std::move(chart));
-  const bool x_known = cells.front().setting(plot.x()) != nullptr ||
-                       measure_of(cells.front().runs, plot.x()).count > 0;
+  const bool x_known = x_is_field || measure_of(cells.front().runs, plot.x()).count > 0;
   return x_known ? over_cells_chart(plot, cells, std::move(chart)) : chart;
 }
 

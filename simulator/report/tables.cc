@@ -137,16 +137,15 @@ std::string link_table(std::span<const CellSummary> cells) {
   const std::vector<LinkRow> rows = noteworthy_links(cells, kLinkRows);
   if (rows.empty()) return {};
   HtmlTable table("Links");
-  add_setting_heads(table, cells);
   table.head("Link");
   for (const char* name : {"Packets", "Lost", "Lost (%)", "Queue full", "Dropped early", "Marked",
                            "Utilisation (%)", "Longest queue (bytes)"}) {
     table.head(name, true);
   }
+  if (cells.size() > 1) table.head("In the cell with");
   for (const LinkRow& row : rows) {
     const LinkSummary& link = row.link;
     table.begin_row();
-    add_settings(table, *row.cell);
     table.text(link.name);
     table.number(count_text(link.offered()));
     table.number(count_text(link.lost()));
@@ -156,6 +155,7 @@ std::string link_table(std::span<const CellSummary> cells) {
     table.number(count_text(link.counters.marked));
     table.number(link.utilisation > 0 ? short_text(100 * link.utilisation) : "–");
     table.number(count_text(link.counters.queue_bytes_max));
+    if (cells.size() > 1) table.text(to_string(row.cell->cell->settings));
   }
   return std::move(table).str();
 }
