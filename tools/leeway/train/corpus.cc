@@ -72,7 +72,7 @@ Result<Corpus> Corpus::from_text(std::string name, std::string_view text) {
 Result<Corpus> Corpus::from_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return Status::error(StatusCode::kInvalidArgument, "--corpus %s cannot be read", path.c_str());
+    return Status::error(StatusCode::kInvalidArgument, "corpus %s cannot be read", path.c_str());
   }
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   return from_text(path, text);
