@@ -1,4 +1,5 @@
 // Rules of the network: link rules and topologies.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ Status check_queue(const Queue& queue, const Rule& rule) {
   }
   if (queue.has_ecn_at() && queue.has_red()) {
     return rule.refuse("queue.red", "cannot be combined with ecn_at");
+  }
+  if (queue.has_trim() && queue.has_codel()) {
+    return rule.refuse("queue.trim", "cannot be combined with codel");
   }
   const Queue::Red& red = queue.red();
   if (!queue.has_red() || red.min_bytes() <= red.max_bytes()) return {};
@@ -108,6 +112,9 @@ Status check_tier(const Link& link, Topology::KindCase topology, const Rule& rul
 
 Status check_link(const Link& link, Topology::KindCase topology, const Rule& rule) {
   if (const Status s = check_tier(link, topology, rule); !s.ok()) return s;
+  if (link.has_rate_mbps() && link.has_deliveries()) {
+    return rule.refuse("deliveries", "cannot be combined with rate_mbps");
+  }
   if (link.has_delay_ms()) {
     if (const Status s = check_delay(link.delay_ms(), rule); !s.ok()) return s;
   }
@@ -162,12 +169,26 @@ Status check_fat_tree(const Scenario& scenario, const Places& places) {
                                                   " ranks");
 }
 
+Status check_leaf_spine(const Scenario& scenario, const Places& places) {
+  constexpr std::uint32_t kPairsMax = 1 << 20;
+  const Topology::LeafSpine& options = scenario.topology().leaf_spine();
+  const std::uint32_t hosts = options.hosts_per_leaf();
+  const std::uint32_t leaves = (scenario.ranks() + hosts - 1) / hosts;
+  if (options.spines() <= kPairsMax / leaves) return {};
+  return places.refuse("topology.leaf_spine.spines",
+                       "is " + std::to_string(options.spines()) + "; allowed with " +
+                           std::to_string(leaves) + " leaves is 1 to " +
+                           std::to_string(kPairsMax / leaves));
+}
+
 Status check_topology(const Scenario& scenario, const Places& places) {
   switch (scenario.topology().kind_case()) {
     case Topology::kPair:
       if (scenario.ranks() == 2) return {};
       return places.refuse("topology.pair",
                            "has 2 ranks, the scenario " + std::to_string(scenario.ranks()));
+    case Topology::kLeafSpine:
+      return check_leaf_spine(scenario, places);
     case Topology::kFatTree:
       return check_fat_tree(scenario, places);
     case Topology::kRegions:
@@ -180,6 +201,23 @@ Status check_topology(const Scenario& scenario, const Places& places) {
   }
 }
 
+// A ring's paths are its links, so a rule has to choose one of them at least.
+Status check_ring_link(const Scenario& scenario, const Link& link, const Rule& rule) {
+  const auto first = ranks_of(scenario, link.has_between() ? link.between() : link.from());
+  const auto second = ranks_of(scenario, link.has_between() ? link.and_() : link.to());
+  if (!first.ok() || !second.ok()) return {};  // refused with the other selectors
+  const std::uint32_t count = scenario.ranks();
+  for (const std::uint32_t rank : *first) {
+    for (const std::uint32_t step : {1u, count - 1}) {
+      const std::uint32_t neighbour = (rank + step) % count;
+      if (std::binary_search(second->begin(), second->end(), neighbour)) return {};
+    }
+  }
+  return rule.refuse(link.has_between() ? "and" : "to",
+                     "chooses no neighbour of the rule's other ranks; in a ring only neighbours "
+                     "have links");
+}
+
 }  // namespace
 
 Status check_links(const Scenario& scenario, const Places& places) {
@@ -188,6 +226,8 @@ Status check_links(const Scenario& scenario, const Places& places) {
     const Rule rule{"link[" + std::to_string(i) + "]", places};
     const Status s = check_link(scenario.link(i), scenario.topology().kind_case(), rule);
     if (!s.ok()) return s;
+    if (!scenario.topology().has_ring()) continue;
+    if (const Status r = check_ring_link(scenario, scenario.link(i), rule); !r.ok()) return r;
   }
   return {};
 }

@@ -8,6 +8,9 @@
 namespace leeway::sim {
 namespace {
 
+constexpr TimeLimits kDelays{kDelayValuesMax, static_cast<double>(kDelayMaxNs) / 1e6};
+constexpr TimeLimits kDeliveries{kDeliveriesMax, 86'400'000};  // a day
+
 DelayOptions shaped(DelayShape shape, const scenario::Delay::Shape& options) {
   DelayOptions delay;
   delay.shape = shape;
@@ -27,7 +30,7 @@ DelayOptions uniform(const scenario::Delay::Uniform& options) {
 }
 
 Result<DelayOptions> recorded(DelayShape shape, const std::string& path) {
-  Result<std::vector<std::int64_t>> values = read_delays_ns(path);
+  Result<std::vector<std::int64_t>> values = read_times_ns(path, kDelays);
   if (!values.ok()) return values.status();
   DelayOptions delay;
   delay.shape = shape;
@@ -123,7 +126,15 @@ QueueOptions queue_options(const scenario::Queue& queue) {
     options.codel_target_ns = ns_of_ms(queue.codel().target_ms());
     options.codel_interval_ns = ns_of_ms(queue.codel().interval_ms());
   }
+  if (queue.has_trim()) {
+    options.trim_bytes = queue.trim().bytes();
+    options.trim_room_bytes = queue.trim().room();
+  }
   return options;
+}
+
+Result<std::vector<std::int64_t>> deliveries_ns(const std::string& path) {
+  return read_times_ns(path, kDeliveries);
 }
 
 }  // namespace leeway::sim

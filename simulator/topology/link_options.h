@@ -1,6 +1,7 @@
 // What link rules of a scenario say, in the units and options of link/.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "leeway/status.h"
@@ -13,7 +14,10 @@ namespace leeway::sim {
 Result<DelayOptions> delay_options(const scenario::Delay& delay);
 Result<std::vector<LossOptions>> loss_options(const scenario::Loss& loss);
 
-// All but the rate.
+// All but the line.
 QueueOptions queue_options(const scenario::Queue& queue);
+
+// mahimahi's format: whole or broken ms.
+Result<std::vector<std::int64_t>> deliveries_ns(const std::string& path);
 
 }  // namespace leeway::sim

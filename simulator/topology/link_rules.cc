@@ -54,7 +54,7 @@ std::vector<LinkRules::Rule> LinkRules::of_tier(scenario::Link::Tier tier) const
 void LinkRules::apply(const Rule& rule, LinkSettings& settings) const {
   const auto index = static_cast<std::int32_t>(rule.index);
   const scenario::Link& link = scenario_->link(index);
-  if (link.has_rate_mbps()) settings.rate = index;
+  if (link.has_rate_mbps() || link.has_deliveries()) settings.line = index;
   if (link.has_delay_ms()) settings.delay = index;
   if (link.has_queue()) settings.queue = index;
   if (link.has_loss()) settings.loss = index;
@@ -91,14 +91,32 @@ Result<LinkProperties> PropertyPool::make(const LinkSettings& settings) {
 }
 
 Status PropertyPool::add_queue(const LinkSettings& settings, LinkProperties& link) {
-  link.limited = settings.rate != kNoRule || settings.own_rate_bps > 0;
+  link.limited = settings.line != kNoRule || settings.own_rate_bps > 0;
   if (!link.limited) return {};
   const bool told = settings.queue != kNoRule;
   link.queue = queue_options(told ? rule(settings.queue).queue() : scenario::Queue());
-  link.queue.bits_per_second = settings.rate != kNoRule
-                                   ? bps_of_mbps(rule(settings.rate).rate_mbps())
-                                   : settings.own_rate_bps;
-  return in_rule(std::max(settings.queue, settings.rate), check_queue(link.queue));
+  if (Status status = add_line(settings, link); !status.ok()) return status;
+  return in_rule(std::max(settings.queue, settings.line), check_queue(link.queue));
+}
+
+Status PropertyPool::add_line(const LinkSettings& settings, LinkProperties& link) {
+  if (settings.line == kNoRule) {
+    link.queue.bits_per_second = settings.own_rate_bps;
+    return {};
+  }
+  const scenario::Link& line = rule(settings.line);
+  if (!line.has_deliveries()) {
+    link.queue.bits_per_second = bps_of_mbps(line.rate_mbps());
+    return {};
+  }
+  std::optional<std::vector<std::int64_t>>& known = options_[settings.line].deliveries_ns;
+  if (!known) {
+    Result<std::vector<std::int64_t>> made = deliveries_ns(line.deliveries());
+    if (!made.ok()) return in_rule(settings.line, made.status());
+    known = *std::move(made);
+  }
+  link.queue.deliveries_ns = *known;
+  return {};
 }
 
 Status PropertyPool::add_delays(const LinkSettings& settings, LinkProperties& link) {

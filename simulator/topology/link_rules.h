@@ -24,7 +24,7 @@ namespace leeway::sim {
 struct LinkSettings {
   static constexpr std::int32_t kNoRule = -1;
 
-  std::int32_t rate = kNoRule;
+  std::int32_t line = kNoRule;  // a rate or deliveries
   std::int32_t delay = kNoRule;
   std::int32_t queue = kNoRule;
   std::int32_t loss = kNoRule;
@@ -73,9 +73,11 @@ class PropertyPool {
   struct Options {  // of one rule, made when first needed: files are read once
     std::optional<DelayOptions> delay;
     std::optional<std::vector<LossOptions>> losses;
+    std::optional<std::vector<std::int64_t>> deliveries_ns;
   };
 
   Result<LinkProperties> make(const LinkSettings& settings);
+  Status add_line(const LinkSettings& settings, LinkProperties& link);
   Status add_queue(const LinkSettings& settings, LinkProperties& link);
   Status add_delays(const LinkSettings& settings, LinkProperties& link);
   Status add_losses(const LinkSettings& settings, LinkProperties& link);

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "link/delay_model.h"
+#include "scenario/field_limits.h"
 #include "scenario/places.h"
 #include "topology/units.h"
 
@@ -53,17 +53,16 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// False for anything but one number from 0 to the longest delay.
+// False for anything but one number from 0 on.
 bool parse_ms(std::string_view text, double& ms) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, ms);
-  return error == std::errc{} && stop == end && ms >= 0 &&
-         ms <= static_cast<double>(kDelayMaxNs) / 1e6;
+  return error == std::errc{} && stop == end && ms >= 0;
 }
 
 }  // namespace
 
-Result<std::vector<std::int64_t>> read_delays_ns(const std::string& path) {
+Result<std::vector<std::int64_t>> read_times_ns(const std::string& path, TimeLimits limits) {
   const Result<std::string> text = read_all(path);
   if (!text.ok()) return text.status();
   std::vector<std::int64_t> values;
@@ -74,16 +73,16 @@ Result<std::vector<std::int64_t>> read_delays_ns(const std::string& path) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (item.empty()) continue;
     double ms = 0;
-    if (!parse_ms(item, ms)) {
+    if (!parse_ms(item, ms) || ms > limits.ms_max) {
       return refuse(path, "line " + std::to_string(line) + ": \"" +
-                              std::string(item.substr(0, 40)) +
-                              "\" is no number of ms from 0 to 600000");
+                              std::string(item.substr(0, 40)) + "\" is no number of ms from 0 to " +
+                              scenario::number_text(limits.ms_max));
     }
     values.push_back(ns_of_ms(ms));
   }
   if (values.empty()) return refuse(path, "holds no number");
-  if (values.size() > kDelayValuesMax) {
-    return refuse(path, "more than " + std::to_string(kDelayValuesMax) + " numbers");
+  if (values.size() > limits.count_max) {
+    return refuse(path, "more than " + std::to_string(limits.count_max) + " numbers");
   }
   return values;
 }

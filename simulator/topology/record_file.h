@@ -1,4 +1,4 @@
-// Files that a scenario refers to: recorded delays and recorded losses. An error names the file
+// Files that a scenario refers to: recorded times and recorded losses. An error names the file
 // and, where there is one, the line.
 #pragma once
 
@@ -14,8 +14,12 @@ namespace leeway::sim {
 // Larger files are refused, whatever they hold.
 inline constexpr std::size_t kRecordBytesMax = std::size_t{1} << 26;
 
-// One number a line, in ms; empty lines are skipped. 1 to kDelayValuesMax of them, 0 to 600,000.
-Result<std::vector<std::int64_t>> read_delays_ns(const std::string& path);
+// One number a line, in ms; empty lines are skipped.
+struct TimeLimits {
+  std::size_t count_max = 0;
+  double ms_max = 0;
+};
+Result<std::vector<std::int64_t>> read_times_ns(const std::string& path, TimeLimits limits);
 
 // 0 (arrives) and 1 (lost), at least one of them; white space is skipped.
 Result<std::vector<bool>> read_fates(const std::string& path);

@@ -31,8 +31,8 @@ void set_leaf_rates(const scenario::Scenario& scenario, const Wiring& wiring,
   if (wiring.leaves() == 0) return;
   std::vector<std::uint64_t> uplinks_bps(scenario.ranks(), 0);
   for (std::uint32_t rank = 0; rank < scenario.ranks(); ++rank) {
-    const std::int32_t rule = settings[wiring.uplink(rank)].rate;
-    if (rule != LinkSettings::kNoRule) {
+    const std::int32_t rule = settings[wiring.uplink(rank)].line;
+    if (rule != LinkSettings::kNoRule && scenario.link(rule).has_rate_mbps()) {
       uplinks_bps[rank] = bps_of_mbps(scenario.link(rule).rate_mbps());
     }
   }
@@ -41,7 +41,7 @@ void set_leaf_rates(const scenario::Scenario& scenario, const Wiring& wiring,
     for (std::uint32_t spine = 0; spine < wiring.spines(); ++spine) {
       for (const LinkId link :
            {wiring.leaf_to_spine(leaf, spine), wiring.spine_to_leaf(spine, leaf)}) {
-        const bool told = settings[link].rate != LinkSettings::kNoRule;
+        const bool told = settings[link].line != LinkSettings::kNoRule;
         settings[link].own_rate_bps = told ? 0 : rate_bps;
       }
     }

@@ -35,7 +35,10 @@ std::string rule_text(RandomStream& random, const std::string& tier) {
   };
   maybe("from: '0-6'");
   maybe("rate_mbps: 2000");
-  maybe("queue { bytes: 4000 ecn_at: 2000 codel { target_ms: 0.001 interval_ms: 0.05 } }");
+  if (random.below(2) == 0) {
+    text += " queue { bytes: 4000 ecn_at: 2000 ";
+    text += random.below(2) == 0 ? "codel { target_ms: 0.001 interval_ms: 0.05 } }" : "trim {} }";
+  }
   maybe("delay_ms { normal { mean: 0.02 deviation: 0.01 } }");
   maybe(
       "loss { random { p: 0.05 } gilbert_elliott { p: 0.05 r: 0.3 } pmtu { bytes: 1400 }"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "unit/sim_engine/allocations.h"
 #include "world.h"
 
 namespace leeway::sim {
@@ -77,6 +78,16 @@ TEST(Network, PacketsOfAnInstantArriveInTheOrderOfSending) {
   }
 }
 
+// The downlink holds nothing up, but a packet waits there for its event when another one comes.
+TEST(Network, NoPacketOvertakesOneThatWaitsForItsDelivery) {
+  World world(
+      "ranks: 3 topology { star {} } link { tier: uplink from: '0' delay_ms { fixed: 1 } }");
+  world.send(0, numbered(world.packet(0, 2), 0));
+  world.send(1'000'000, numbered(world.packet(1, 2), 1));
+  world.run();
+  EXPECT_EQ(world.words(), (std::vector<std::uint64_t>{1, 0}));
+}
+
 // Echoes every packet from within its delivery until it has gone to and fro ten times.
 class Echo : public PacketReceiver {
  public:
@@ -100,6 +111,12 @@ class Echo : public PacketReceiver {
  private:
   World& world_;
   int depth_ = 0;
+};
+
+class Counting : public PacketReceiver {
+ public:
+  void on_packet(Instant, const Packet&, ByteSpan) override { ++count; }
+  int count = 0;
 };
 
 TEST(Network, AReceiverMaySendFromWithinItsDelivery) {
@@ -160,6 +177,25 @@ TEST(Network, MarksFromTheThresholdOnAndDropsWhatCannotBeMarked) {
   EXPECT_EQ(world.count(PacketStep::queue_early), 1u);
   EXPECT_EQ(world.network->link_counters(1).marked, 2u);
   EXPECT_EQ(world.network->link_counters(1).queue_early, 1u);
+}
+
+TEST(Network, ATrimmedPacketArrivesWithoutItsPayload) {
+  World world(mesh(std::string(kByteEachNs) + "queue { bytes: 150 trim { bytes: 30 } }"));
+  for (int i = 0; i < 3; ++i) {
+    Packet packet = world.packet(0, 1, 100);
+    packet.payload = world.network->payloads().put(std::vector<std::byte>(72));
+    world.send(0, packet);
+  }
+  EXPECT_EQ(world.network->payloads().held(), 1u);
+  world.run();
+  EXPECT_EQ(world.times(), (std::vector<std::int64_t>{100, 130, 160}));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(world.received[i].packet.trimmed, i > 0);
+    EXPECT_EQ(world.received[i].packet.bytes, i > 0 ? 30u : 100u);
+    EXPECT_EQ(world.received[i].payload.size(), i > 0 ? 0u : 72u);
+  }
+  EXPECT_EQ(world.network->link_counters(1).trimmed, 2u);
+  EXPECT_EQ(world.network->payloads().held(), 0u);
 }
 
 TEST(Network, LossesAreAskedWhenTheLastBitIsOut) {
@@ -352,6 +388,33 @@ TEST(Network, DrawsOfOnePurposeDoNotDependOnAnother) {
   EXPECT_GT(alone.size(), 10u);
   EXPECT_EQ(lost_with("duplicate { p: 0.5 } corrupt { p: 0.5 } reorder { p: 0.5 }"), alone);
   EXPECT_EQ(lost_with("delay_ms { normal { mean: 5 deviation: 2 } } rate_mbps: 10"), alone);
+}
+
+TEST(Network, TakesNoMemoryInASteadyState) {
+  World world(
+      "ranks: 8 topology { star {} } link { tier: uplink rate_mbps: 1000 loss { random { p: 0.1 } "
+      "} }"
+      " link { tier: downlink delay_ms { normal { mean: 0.1 deviation: 0.05 } }"
+      " duplicate { p: 0.05 } corrupt { p: 0.05 } }");
+  world.network->observe(nullptr);
+  Counting counting;
+  world.network->attach(Traffic::data, counting);
+  const std::vector<std::byte> datagram(100);
+  const auto send_many = [&] {
+    for (std::uint32_t i = 0; i < 4000; ++i) {
+      Packet packet = world.packet(i % 8, (i + 1 + i / 8 % 7) % 8);
+      packet.payload = world.network->payloads().put(datagram);
+      world.network->send(world.queue.now(), packet);
+      if (i % 3 == 0) world.step();
+    }
+    world.run();
+  };
+  send_many();
+  send_many();
+  const std::size_t before = allocations_so_far();
+  send_many();
+  EXPECT_EQ(allocations_so_far(), before);
+  EXPECT_GT(counting.count, 10'000);
 }
 
 TEST(Network, LinksThatNoPacketCameToHaveCountedNothing) {

@@ -95,6 +95,32 @@ TEST(Validate, LinkSettingsFitEachOther) {
             "a.txtpb:1:35: link[0].queue.red.max_bytes is 2; allowed is min_bytes, 3, and above");
 }
 
+TEST(Validate, TrimmingDoesNotGoWithCodelNorDeliveriesWithARate) {
+  EXPECT_EQ(error_of("link { queue { trim {} codel {} } }"),
+            "a.txtpb:1:16: link[0].queue.trim cannot be combined with codel");
+  EXPECT_EQ(error_of("link { rate_mbps: 1 deliveries: 'a' }"),
+            "a.txtpb:1:21: link[0].deliveries cannot be combined with rate_mbps");
+}
+
+TEST(Validate, LeavesAndSpinesHaveALimitTogether) {
+  EXPECT_EQ(error_of("ranks: 16384 endpoint: abstract"
+                     " topology { leaf_spine { hosts_per_leaf: 1 spines: 65 } }"),
+            "a.txtpb:1:75: topology.leaf_spine.spines is 65; allowed with 16384 leaves is 1 to 64");
+  EXPECT_EQ(
+      parsed("ranks: 1000 topology { leaf_spine { hosts_per_leaf: 1 spines: 1024 } }").ranks(),
+      1000u);
+}
+
+TEST(Validate, RulesOfARingChooseNeighbours) {
+  EXPECT_EQ(error_of("topology { ring {} } link { from: '0' to: '2' }"),
+            "a.txtpb:1:39: link[0].to chooses no neighbour of the rule's other ranks; in a ring "
+            "only neighbours have links");
+  EXPECT_EQ(error_of("topology { ring {} } link { between: '1' and: '3' }"),
+            "a.txtpb:1:42: link[0].and chooses no neighbour of the rule's other ranks; in a ring "
+            "only neighbours have links");
+  EXPECT_EQ(parsed("topology { ring {} } link { from: '0' to: '3' } link {}").link_size(), 2);
+}
+
 TEST(Validate, LossModelsArePossible) {
   EXPECT_EQ(error_of("link { loss { four_state { p13: 0.75 p14: 0.5 } } }"),
             "a.txtpb:1:38: link[0].loss.four_state.p14 is 0.5; allowed is 0 to 0.25, what the "

@@ -164,6 +164,29 @@ TEST(LinkOptions, RedAndCodel) {
   EXPECT_EQ(queue.codel_interval_ns, 30'000'000);
 }
 
+TEST(LinkOptions, TrimmingKeepsHeadersInARoomOfTheirOwn) {
+  const QueueOptions queue = link_of("rate_mbps: 1 queue { trim { bytes: 80 room: 9000 } }").queue;
+  EXPECT_EQ(queue.trim_bytes, 80u);
+  EXPECT_EQ(queue.trim_room_bytes, 9000u);
+  EXPECT_EQ(link_of("rate_mbps: 1 queue { trim {} }").queue.trim_bytes, 64u);
+  EXPECT_EQ(link_of("rate_mbps: 1 queue {}").queue.trim_bytes, 0u);
+}
+
+TEST(LinkOptions, DeliveriesAreALineInPlaceOfARate) {
+  const std::string path = file_of("1\n1\n3\n");
+  const LinkProperties link = link_of("deliveries: '" + path + "' queue { bytes: 3000 }");
+  EXPECT_TRUE(link.limited);
+  EXPECT_EQ(link.queue.max_bytes, 3000u);
+  EXPECT_EQ(link.queue.deliveries_ns, (std::vector<std::int64_t>{1'000'000, 1'000'000, 3'000'000}));
+  EXPECT_EQ(line_rate_bps(link), 12'032'000u);  // 3 x 1,504 bytes in 3 ms
+  const Topology replaced =
+      topology_of("ranks: 2 link { deliveries: '" + path + "' } link { from: '0' rate_mbps: 5 }");
+  EXPECT_EQ(line_rate_bps(properties_of(replaced, "0>1")), 5'000'000u);
+  EXPECT_TRUE(properties_of(replaced, "0>1").queue.deliveries_ns.empty());
+  EXPECT_EQ(line_rate_bps(properties_of(replaced, "1>0")), 12'032'000u);
+  std::filesystem::remove(path);
+}
+
 TEST(LinkOptions, OtherFaults) {
   const LinkProperties link =
       link_of("duplicate { p: 0.1 } reorder { p: 0.2 by_ms: 3 } corrupt { p: 0.3 }");
