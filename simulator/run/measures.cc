@@ -110,6 +110,20 @@ std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& boo
   return out;
 }
 
+std::vector<Measure> age_measures(const std::vector<ReplicaRank>& replicas) {
+  double mean = 0;
+  double refreshed = 0;
+  std::uint32_t age_max = 0;
+  for (const ReplicaRank& replica : replicas) {
+    mean += replica.ages().age_mean();
+    refreshed += static_cast<double>(replica.ages().blocks_refreshed());
+    age_max = std::max(age_max, replica.ages().age_max_seen());
+  }
+  return {{"age.mean", mean / static_cast<double>(replicas.size())},
+          {"age.max", static_cast<double>(age_max)},
+          {"age.refreshed", refreshed}};
+}
+
 std::vector<LinkRecord> link_records(const Topology& topology, const Network& network,
                                      std::int64_t simulated_ns) {
   std::vector<LinkRecord> records;

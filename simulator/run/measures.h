@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "run/replica_rank.h"
 #include "run/round_book.h"
 #include "run/run_record.h"
 #include "topology/topology.h"
@@ -16,6 +17,9 @@ double percentile(std::vector<double> values, double q);
 // Times, losses, goodput, errors: everything that does not depend on the workload.
 std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
                                    std::uint64_t tensor_bytes);
+
+// How old the blocks were that ranks held, over all of a run's broadcasts.
+std::vector<Measure> age_measures(const std::vector<ReplicaRank>& replicas);
 
 // Of links that a packet came to.
 std::vector<LinkRecord> link_records(const Topology& topology, const Network& network,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "endpoint/abstract_endpoints.h"
+#include "endpoint/tcp_ring.h"
 #include "run/measures.h"
 
 namespace leeway::sim {
@@ -32,8 +34,8 @@ Status take(Result<std::unique_ptr<T>> made, std::unique_ptr<Base>& into) {
 Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, std::uint64_t seed,
                                            const RunOptions& options) {
   auto world = std::unique_ptr<World>(new World(scenario, seed, options));
-  for (const auto part :
-       {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents}) {
+  for (const auto part : {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents,
+                          &World::set_up_checkers}) {
     if (Status status = ((*world).*part)(); !status.ok()) return status;
   }
   return world;
@@ -54,6 +56,15 @@ Status World::set_up_network() {
 
 Status World::set_up_endpoints() {
   ranks_.resize(scenario_.ranks());
+  switch (scenario_.endpoint()) {
+    case scenario::Scenario::abstract:
+      return take(AbstractEndpoints::make(scenario_, seed_, *topology_, queue_, *network_),
+                  endpoints_);
+    case scenario::Scenario::tcp_ring:
+      return take(TcpRing::make(scenario_, *topology_, queue_, *network_), endpoints_);
+    case scenario::Scenario::core:
+      break;
+  }
   auto core = CoreEndpoints::make(scenario_, seed_, *topology_, queue_, *network_);
   if (!core.ok()) return core.status();
   core_ = core->get();
@@ -83,13 +94,43 @@ Status World::set_up_contents() {
     }
     memory.parameters = workload_->parameters(rank);
   }
+  return plan_->is_replica_step() ? set_up_replicas() : Status();
+}
+
+Status World::set_up_replicas() {
+  if (memory_[0].parameters.empty()) {
+    return Status::error(
+        StatusCode::kInvalidArgument,
+        "operation.kind replica_step needs a workload with a model: quadratic, logistic or gpt");
+  }
+  for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
+    auto replica =
+        ReplicaRank::make(scenario_.operation(), rank, scenario_.ranks(), memory_[rank].parameters);
+    if (!replica.ok()) return replica.status();
+    replicas_.push_back(std::move(*replica));
+  }
+  drift_ = std::make_unique<DriftProbe>(scenario_, plan_->elements());
+  return {};
+}
+
+// Endpoints without contents are no engines that could be looked into; the network's own invariants
+// hold for all.
+Status World::set_up_checkers() {
+  CheckerSetup setup{.links = topology_->links()};
+  for (std::uint32_t rank = 0; core_ != nullptr && rank < scenario_.ranks(); ++rank) {
+    setup.engines.push_back(&core_->engine(rank));
+  }
+  checkers_ = std::make_unique<Checkers>(scenario_, seed_, std::move(setup));
+  if (core_ != nullptr) core_->observe(checkers_.get());
+  watchers_.add(checkers_->packets());
+  watchers_.add(options_.packets);
+  network_->observe(watchers_.observer());
   return {};
 }
 
 // ---- running ------------------------------------------------------------------------------------
 
 Result<RunRecord> World::run() {
-  network_->observe(options_.packets);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) begin_round(queue_.now(), rank);
   while (failure_.ok() && !all_finished() && step()) {
     if (events_ % kStopCheckEvents != 0 || options_.stop == nullptr || !*options_.stop) continue;
@@ -174,6 +215,8 @@ void World::submit_call(Instant now, std::uint32_t rank) {
             .round = state.round,
             .bytes = plan_->elements() * sizeof(float)};
   if (has_contents()) {
+    if (call.kind == CallKind::replica_broadcast)
+      memory_[rank].ledger = replicas_[rank].begin_broadcast();
     state.spec = plan_->spec(call.kind, memory_[rank], state.weight);
     call.spec = &state.spec;
   }
@@ -193,6 +236,13 @@ void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
 
 // What a rank does with what a call gave it.
 void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) {
+  if (kind == CallKind::replica_broadcast) {
+    if (Status status = replicas_[rank].finish_broadcast(); !status.ok() && result.status.ok()) {
+      book_.round(ranks_[rank].round).record.failed_calls += 1;
+    }
+    drift_->on_broadcast(rank, ranks_[rank].round, memory_[rank].parameters, replicas_[rank]);
+    return;
+  }
   if (!result.status.ok()) return;
   const std::uint32_t round = ranks_[rank].round;
   RankMemory& memory = memory_[rank];
@@ -204,8 +254,18 @@ void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) 
   } else if (kind == CallKind::reduce_scatter) {
     const std::size_t block = plan_->elements() / ranks_.size();
     values.add_result(rank, rank * block, std::span(memory.result).first(block));
+  } else if (kind == CallKind::replica_reduce) {
+    absorb_replica_reduce(rank);
   }
   if (!memory.previous.empty()) memory.previous = memory.result;
+}
+
+void World::absorb_replica_reduce(std::uint32_t rank) {
+  const std::uint32_t round = ranks_[rank].round;
+  const schedule::Shard own = replicas_[rank].own_shard();
+  const auto mean = std::span(memory_[rank].result).subspan(own.offset, own.count);
+  book_.round(round).values.add_result(rank, own.offset, mean);
+  workload_->update(rank, round, own.offset, mean, replicas_[rank].owned());
 }
 
 void World::close_rounds(Instant now) {
@@ -220,10 +280,16 @@ void World::close_round(Instant now, std::uint32_t number) {
     const RoundValues::Error error = open.values.error();
     open.record.error_mean_square = error.mean_square;
     open.record.value_mean_square = error.value_mean_square;
+    open.values.for_each_result(
+        [&](std::uint32_t rank, std::span<const double> reference, std::span<const float> result) {
+          checkers_->on_reduced(number, rank, reference, result);
+        });
+    if (drift_) open.record.drift_pair = drift_->close(number);
     const double loss = workload_->loss(0);
     if (loss == loss) open.record.loss = loss;
   }
   book_.close(number);
+  checkers_->on_round_end(now, number, *network_);
   if (scenario_.has_duration_ms() && static_cast<double>(now.ns) >= scenario_.duration_ms() * 1e6)
     stopping_ = true;
   if (options_.progress) options_.progress(number + 1, now.ns);
@@ -248,11 +314,13 @@ void World::on_fault(Instant now, std::uint32_t number, bool begins) {
 void World::on_pause(Instant now, std::uint32_t rank) {
   if (ranks_[rank].dead || ++ranks_[rank].pauses > 1) return;
   endpoints_->pause(now, rank);
+  checkers_->on_pause(now, rank);
 }
 
 void World::on_resume(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   if (state.dead || --state.pauses > 0) return;
+  checkers_->on_resume(now, rank);
   endpoints_->resume(now, rank);
   if (std::exchange(state.submit_due, false)) on_computed(now, rank);
 }
@@ -260,6 +328,7 @@ void World::on_resume(Instant now, std::uint32_t rank) {
 void World::on_death(Instant now, std::uint32_t rank) {
   if (std::exchange(ranks_[rank].dead, true)) return;
   endpoints_->kill(now, rank);
+  checkers_->on_death(rank);
   book_.on_death(rank);
   close_rounds(now);
 }
@@ -281,6 +350,9 @@ RunRecord World::make_record() {
   }
   record.measures = call_measures(record, book_, plan_->elements() * sizeof(float));
   if (workload_) append(record.measures, workload_->measures());
+  if (drift_) append(record.measures, drift_->measures());
+  if (!replicas_.empty()) append(record.measures, age_measures(replicas_));
+  record.checks = checkers_->finish(queue_.now(), *network_, core_ == nullptr || core_->idle());
   record.trace_hash = network_->trace().value();
   return record;
 }

@@ -6,15 +6,19 @@
 #include <optional>
 #include <vector>
 
+#include "checker/checkers.h"
 #include "compute/compute_time.h"
 #include "endpoint/core_endpoints.h"
 #include "endpoint/endpoints.h"
 #include "engine/event_queue.h"
 #include "network/network.h"
+#include "run/drift_probe.h"
 #include "run/fault_schedule.h"
 #include "run/operation_plan.h"
+#include "run/replica_rank.h"
 #include "run/round_book.h"
 #include "run/run.h"
+#include "run/watchers.h"
 #include "topology/topology.h"
 
 namespace leeway::sim {
@@ -47,6 +51,8 @@ class World final : private Endpoints::Client {
   Status set_up_network();
   Status set_up_endpoints();
   Status set_up_contents();
+  Status set_up_replicas();
+  Status set_up_checkers();
   bool has_contents() const { return core_ != nullptr; }
 
   bool step();
@@ -56,6 +62,7 @@ class World final : private Endpoints::Client {
   void fill_contribution(std::uint32_t rank);
   void on_done(Instant now, std::uint32_t rank, const CallResult& result) override;
   void absorb(std::uint32_t rank, CallKind kind, const CallResult& result);
+  void absorb_replica_reduce(std::uint32_t rank);
   void close_rounds(Instant now);
   void close_round(Instant now, std::uint32_t number);
   void on_fault(Instant now, std::uint32_t number, bool begins);
@@ -79,6 +86,10 @@ class World final : private Endpoints::Client {
   std::optional<OperationPlan> plan_;
   std::unique_ptr<Workload> workload_;
   std::vector<RankMemory> memory_;
+  std::vector<ReplicaRank> replicas_;
+  std::unique_ptr<DriftProbe> drift_;
+  std::unique_ptr<Checkers> checkers_;
+  Watchers watchers_;
 
   std::vector<RankState> ranks_;
   RoundBook book_;

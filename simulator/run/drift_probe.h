@@ -1,0 +1,73 @@
+// How far the replicas of a replica step are apart, seen from outside: what DriftReport
+// (leeway/replica.h) measures by exchanging samples, read here from all ranks' memory after every
+// round, beside the predictions of aggregate/drift.h.
+//
+// Ranks return from a broadcast at different times, so each leaves its sampled values here when it
+// does. Only rounds that all ranks took part in count, and not the first tenth, in which ages grow
+// to their stationary distribution.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "aggregate/drift_meter.h"
+#include "run/replica_rank.h"
+#include "scenario.pb.h"
+#include "schedule/shard_map.h"
+#include "workload/workload.h"
+
+namespace leeway::sim {
+
+class DriftProbe {
+ public:
+  DriftProbe(const scenario::Scenario& scenario, std::size_t elements);
+
+  // `rank` returned from the broadcast of `round`.
+  void on_broadcast(std::uint32_t rank, std::uint32_t round, std::span<const float> parameters,
+                    const ReplicaRank& replica);
+
+  // Mean squared distance of two ranks that do not own an element; negative if not all ranks took
+  // part.
+  double close(std::uint32_t round);
+
+  // drift.*: measured and predicted mean squares per element, the standard error of the measured
+  // pair distance, the share of pairs that hold different versions, and what the predictions stand
+  // on.
+  std::vector<Measure> measures() const;
+
+ private:
+  struct Sampled {
+    std::size_t element;
+    Rank owner;
+  };
+  struct Open {
+    std::vector<std::vector<float>> values;  // by rank, then sample
+    std::vector<std::vector<std::uint32_t>> ages;
+    std::uint32_t ranks = 0;
+  };
+  struct RoundSums {
+    double pair = 0, owner = 0;
+    std::uint64_t pairs = 0, owners = 0, differ = 0;
+  };
+
+  RoundSums compare(const Open& open);
+  void compare_sample(const Open& open, std::size_t sample, RoundSums& sums);
+  void add_steps(const Open& open);
+
+  std::uint32_t ranks_;
+  std::uint32_t first_round_;
+  std::vector<Sampled> samples_;
+  aggregate::DriftMeter meter_;
+  std::map<std::uint32_t, Open> open_;
+  std::vector<float> owners_before_;  // the owners' values one round ago
+  std::vector<float> steps_;
+  std::vector<std::uint64_t> of_age_ =
+      std::vector<std::uint64_t>(16);  // copies of one element, by age
+  std::vector<double> pair_by_round_;
+  std::vector<double> owner_by_round_;
+  std::uint64_t differ_ = 0, pairs_ = 0, missed_ = 0, copies_ = 0;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,44 @@
+// What a rank of a replica step keeps between rounds: the ages of its blocks, and the unrounded
+// values of its own shard.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collective/replica_ledger.h"
+#include "leeway/status.h"
+#include "scenario.pb.h"
+#include "schedule/shard_map.h"
+
+namespace leeway::sim {
+
+class ReplicaRank {
+ public:
+  // `parameters`: what this rank holds of all of them; stays where it is.
+  static Result<ReplicaRank> make(const scenario::Operation& operation, std::uint32_t rank,
+                                  std::uint32_t ranks, std::span<float> parameters);
+
+  schedule::Shard own_shard() const { return ledger_->shards()[rank_]; }
+  // The owned values for the optimizer; what is sent is their rounded copy.
+  std::span<float> owned();
+
+  collective::BroadcastLedger* begin_broadcast();
+  // kDeadlineExceeded names a block that is too old and could not be refreshed.
+  Status finish_broadcast() { return ledger_->finish_broadcast(deadline_); }
+
+  const collective::ReplicaLedger& ages() const { return *ledger_; }
+
+ private:
+  std::span<float> own_parameters() const {
+    return parameters_.subspan(own_shard().offset, own_shard().count);
+  }
+
+  Rank rank_ = 0;
+  Duration deadline_{0};
+  std::span<float> parameters_;
+  std::vector<float> master_;  // of the own shard; empty if the codec rounds nothing
+  std::unique_ptr<collective::ReplicaLedger> ledger_;  // operations hold pointers into it
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,33 @@
+// Several observers of one network.
+#pragma once
+
+#include <vector>
+
+#include "network/network.h"
+
+namespace leeway::sim {
+
+class Watchers final : private PacketObserver {
+ public:
+  // Null is nobody.
+  void add(PacketObserver* watcher) {
+    if (watcher != nullptr) watchers_.push_back(watcher);
+  }
+
+  // For Network::observe(): null without watchers and the only one itself, so that nobody pays for
+  // a list of them.
+  PacketObserver* observer() {
+    if (watchers_.empty()) return nullptr;
+    return watchers_.size() == 1 ? watchers_[0] : this;
+  }
+
+ private:
+  void on_packet(Instant now, PacketStep step, LinkId link, const Packet& packet,
+                 ByteSpan payload) override {
+    for (PacketObserver* watcher : watchers_) watcher->on_packet(now, step, link, packet, payload);
+  }
+
+  std::vector<PacketObserver*> watchers_;
+};
+
+}  // namespace leeway::sim
