@@ -33,8 +33,12 @@ constexpr std::uint32_t kGenerations = 1u << 9;
 constexpr std::uint32_t flow_number(std::uint32_t line, std::uint32_t generation, bool notices) {
   return generation % kGenerations << kGenerationShift | line << kLineShift | (notices ? 1 : 0);
 }
-constexpr std::uint32_t line_of(std::uint32_t flow) { return flow >> kLineShift & kLineMask; }
-constexpr bool is_notices(std::uint32_t flow) { return (flow & 1) != 0; }
+constexpr std::uint32_t line_of(std::uint32_t flow) {
+  return flow >> kLineShift & kLineMask;
+}
+constexpr bool is_notices(std::uint32_t flow) {
+  return (flow & 1) != 0;
+}
 
 TcpOptions tcp_options(const scenario::Scenario& scenario, std::int64_t round_trip_ns) {
   TcpOptions options;
@@ -126,20 +130,20 @@ void TcpRing::establish(Instant now, std::uint32_t number) {
   ++line.generation;
   const std::uint32_t to = successor(number);
   TcpHost& host = *this;
-  line.data = std::make_unique<TcpFlow>(
-      TcpFlow::Place{.flow = flow_number(number, line.generation, false),
-                     .from = number,
-                     .to = to,
-                     .data = Traffic::data,
-                     .acks = Traffic::control},
-      options_[number], host);
-  line.notices = std::make_unique<TcpFlow>(
-      TcpFlow::Place{.flow = flow_number(number, line.generation, true),
-                     .from = to,
-                     .to = number,
-                     .data = Traffic::control,
-                     .acks = Traffic::control},
-      options_[number], host);
+  line.data =
+      std::make_unique<TcpFlow>(TcpFlow::Place{.flow = flow_number(number, line.generation, false),
+                                               .from = number,
+                                               .to = to,
+                                               .data = Traffic::data,
+                                               .acks = Traffic::control},
+                                options_[number], host);
+  line.notices =
+      std::make_unique<TcpFlow>(TcpFlow::Place{.flow = flow_number(number, line.generation, true),
+                                               .from = to,
+                                               .to = number,
+                                               .data = Traffic::control,
+                                               .acks = Traffic::control},
+                                options_[number], host);
   Node& receiver = nodes_[to];
   receiver.repaired_before = 0;
   // It had opened the call that the sender opens now, and told it to a connection that is gone.
@@ -171,8 +175,7 @@ void TcpRing::pump(Instant now, std::uint32_t rank) {
 void TcpRing::take_slices(std::uint32_t rank) {
   Node& node = nodes_[rank];
   Line& line = lines_[predecessor(rank)];
-  while (node.received < node.plan.slices_in() &&
-         line.bytes >= node.plan.bytes_in(node.received)) {
+  while (node.received < node.plan.slices_in() && line.bytes >= node.plan.bytes_in(node.received)) {
     line.bytes -= node.plan.bytes_in(node.received++);
   }
 }
@@ -308,7 +311,9 @@ void TcpRing::on_wake(Instant now, std::uint32_t number, TcpEnd end) {
 // -------------------------------------------------------------------------------------------------
 // Faults
 
-void TcpRing::pause(Instant, std::uint32_t rank) { nodes_[rank].paused = true; }
+void TcpRing::pause(Instant, std::uint32_t rank) {
+  nodes_[rank].paused = true;
+}
 
 void TcpRing::resume(Instant now, std::uint32_t rank) {
   Node& node = nodes_[rank];

@@ -52,8 +52,8 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
     std::unique_ptr<TcpFlow> data;
     std::unique_ptr<TcpFlow> notices;  // back, of posted receives
     std::uint32_t generation = 0;
-    bool broken = false;         // by the end that gave up a call, or not established yet
-    std::uint64_t given_up = 0;  // calls up to this one fail at both ends
+    bool broken = false;             // by the end that gave up a call, or not established yet
+    std::uint64_t given_up = 0;      // calls up to this one fail at both ends
     std::uint64_t notice_bytes = 0;  // delivered, not yet a whole notice
     std::uint64_t posted = 0;        // receives that the sender knows of and has not used
     std::uint64_t bytes = 0;         // delivered, not yet a whole slice

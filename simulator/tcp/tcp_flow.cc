@@ -75,8 +75,8 @@ void TcpFlow::transmit(Instant now, const TcpSegment& segment) {
   packet.from = place_.from;
   packet.to = place_.to;
   packet.bytes = segment.bytes + options_.header_bytes;
-  packet.word = word(segment.number | (segment.repeated ? kRepeated : 0) |
-                     (segment.reduced ? kReduced : 0));
+  packet.word =
+      word(segment.number | (segment.repeated ? kRepeated : 0) | (segment.reduced ? kReduced : 0));
   packet.traffic = place_.data;
   packet.ecn_capable = options_.ecn && !segment.repeated;
   counters_.bytes_sent += packet.bytes - kIpHeaderBytes;

@@ -63,6 +63,11 @@ class TcpFlow {
     return static_cast<std::uint32_t>(packet.word >> kFlowShift);
   }
 
+  // Of another packet of the same host, so that flow_of() names its source, too.
+  static std::uint64_t flow_word(std::uint32_t number) {
+    return std::uint64_t{number} << kFlowShift;
+  }
+
   void send(Instant now, std::uint64_t bytes);
   // A packet of this flow arrived at its end. Damaged and cut ones are dropped.
   void on_packet(Instant now, const Packet& packet);
@@ -91,9 +96,7 @@ class TcpFlow {
   void on_segment(Instant now, const Packet& packet);
   void on_ack(Instant now, std::uint64_t number);
   void make_room_for_records();
-  std::uint64_t word(std::uint64_t rest) const {
-    return std::uint64_t{place_.flow} << kFlowShift | rest;
-  }
+  std::uint64_t word(std::uint64_t rest) const { return flow_word(place_.flow) | rest; }
 
   Place place_;
   TcpOptions options_;

@@ -1,0 +1,45 @@
+// Datagrams at a constant rate while on, none while off; on and off for fixed times, over and over.
+// Exact: the remainder of a nanosecond is carried to the next datagram.
+#pragma once
+
+#include <cstdint>
+
+#include "base/contracts.h"
+
+namespace leeway::sim {
+
+class OnOffSource {
+ public:
+  // A full packet of Ethernet.
+  static constexpr std::uint32_t kPacketBytes = 1500;
+
+  // Rate of the line bits while on, at least 1; on_ns above 0; off_ns 0: always on.
+  OnOffSource(std::uint64_t bits_per_second, std::int64_t on_ns, std::int64_t off_ns)
+      : rate_(bits_per_second), on_ns_(on_ns), off_ns_(off_ns) {
+    LEEWAY_ASSERT(bits_per_second > 0 && on_ns > 0 && off_ns >= 0);
+  }
+
+  // The first datagram is sent now.
+  void begin(std::int64_t now_ns) { begin_ns_ = now_ns; }
+
+  // When the next datagram is sent. Time spent off does not count for the spacing, so that the rate
+  // while on is exact over many periods.
+  std::int64_t next_ns() {
+    const std::uint64_t parts = kPacketBytes * kBitNanoseconds + rest_;
+    on_time_ns_ += static_cast<std::int64_t>(parts / rate_);
+    rest_ = parts % rate_;
+    return begin_ns_ + on_time_ns_ + on_time_ns_ / on_ns_ * off_ns_;
+  }
+
+ private:
+  static constexpr std::uint64_t kBitNanoseconds = 8 * 1'000'000'000ull;  // of a byte at 1 bit/s
+
+  std::uint64_t rate_;
+  std::int64_t on_ns_;
+  std::int64_t off_ns_;
+  std::int64_t begin_ns_ = 0;
+  std::int64_t on_time_ns_ = 0;  // of the last datagram, without the times off ...
+  std::uint64_t rest_ = 0;       // ... and a part of a nanosecond, in 1 / rate_
+};
+
+}  // namespace leeway::sim
