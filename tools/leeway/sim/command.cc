@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -135,12 +136,13 @@ Result<std::size_t> load_finished(const Job& job, std::vector<Outcome>& outcomes
   return kept;
 }
 
-sim::ReportInput report_input(const Job& job, const Results& results) {
+// Takes the cells: records of many runs are large.
+sim::ReportInput report_input(const Job& job, Results& results) {
   const RunName first = results.first_broken.value_or(job.plan.run(0));
   sim::ReportInput input;
   input.scenario_text = job.text;
   input.scenario = job.plan.scenario;
-  input.cells = results.cells;
+  input.cells = std::move(results.cells);
   input.command = repeat_command(job.arguments, job.plan, first);
   input.version = LEEWAY_VERSION_STRING;
   input.complete = results.complete();
@@ -162,17 +164,18 @@ Status write_results(const Job& job, const sim::ReportInput& input) {
   return status;
 }
 
-void print_results(const Job& job, const Results& results) {
+void print_results(const Job& job, std::span<const sim::CellRecord> cells) {
   if (job.arguments.json_path == "-") return;
-  std::fputs(result_table(job.plan.scenario, results.cells).c_str(), stdout);
-  std::fputs(checkers_text(results.cells).c_str(), stdout);
-  std::printf("trace     %s\n", sim::hash_text(sim::trace_hash_of(results.cells)).c_str());
+  std::fputs(result_table(job.plan.scenario, cells).c_str(), stdout);
+  std::fputs(checkers_text(cells).c_str(), stdout);
+  std::printf("trace     %s\n", sim::hash_text(sim::trace_hash_of(cells)).c_str());
   if (job.folder) std::printf("report    %s\n", job.folder->path("report.html").c_str());
   if (job.trace.active()) std::printf("packets   %s\n", job.arguments.trace_path.c_str());
 }
 
 // What was wrong with the first run of each kind, and how to see it again.
-void print_failures(const Job& job, const Results& results) {
+void print_failures(const Job& job, const Results& results,
+                    std::span<const sim::CellRecord> cells) {
   const auto print = [&job](const char* title, const RunName& run, const std::string& what) {
     const auto& settings = job.plan.grid[run.cell].settings;
     std::fprintf(stderr, "%s: seed %llu%s%s: %s\n  repeat it: %s\n", title,
@@ -187,7 +190,7 @@ void print_failures(const Job& job, const Results& results) {
   }
   if (!results.first_broken) return;
   const RunName broken = *results.first_broken;
-  for (const sim::RunRecord& run : results.cells[broken.cell].runs) {
+  for (const sim::RunRecord& run : cells[broken.cell].runs) {
     for (const sim::CheckRecord& check : run.checks) {
       if (run.seed != broken.seed || check.verdict != sim::Verdict::failed) continue;
       const std::string title = "checker " + check.id + " failed (" + check.title + ")";
@@ -223,12 +226,15 @@ int run_command(const Arguments& arguments, const RunFunction& run,
   Status status = run_all(job->plan, options, outcomes, watcher);
   watcher.erase();
 
-  const Results results = collect(job->plan, std::move(outcomes));
   const Status traced = job->trace.close();
   if (status.ok()) status = traced;
-  if (status.ok()) status = write_results(*job, report_input(*job, results));
-  print_results(*job, results);
-  print_failures(*job, results);
+  if (status.code() == StatusCode::kInvalidArgument) return complain(status, kExitUsage);
+
+  Results results = collect(job->plan, std::move(outcomes));
+  const sim::ReportInput input = report_input(*job, results);
+  if (status.ok()) status = write_results(*job, input);
+  print_results(*job, input.cells);
+  print_failures(*job, results, input.cells);
   print_incomplete(*job, results);
   if (!status.ok()) return complain(status, kExitFailed);
   if (interrupt.exit_code() != 0) return interrupt.exit_code();

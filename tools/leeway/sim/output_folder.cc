@@ -74,12 +74,14 @@ Status OutputFolder::make_and_try() const {
   return {};
 }
 
+// A scenario alone is what is left of a command that was refused after its first run.
 bool OutputFolder::holds_results() const {
   std::error_code error;
   for (const char* name : kResults) {
-    if (fs::exists(folder_ / name, error)) return true;
+    if (name != kScenario && fs::exists(folder_ / name, error)) return true;
   }
-  return fs::exists(folder_ / kRuns, error);
+  const fs::directory_iterator runs(folder_ / kRuns, error);
+  return !error && runs != fs::directory_iterator();
 }
 
 Status OutputFolder::admit(std::string_view scenario, Existing existing) const {

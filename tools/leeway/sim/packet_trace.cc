@@ -10,9 +10,9 @@ Status PacketTrace::check(const Arguments& arguments, const Plan& plan) {
   if (arguments.trace_path.empty() || plan.runs() == 1) return {};
   const std::string seed = std::to_string(plan.seeds.from);
   return Status::error(StatusCode::kInvalidArgument,
-                       "--trace holds one run, but this is %zu cells with %u seeds each; choose "
-                       "one with --set for each swept field and --seeds %s..%s",
-                       plan.grid.size(), plan.seeds.count, seed.c_str(), seed.c_str());
+                       "--trace holds one run, but this is %zu (%zu cells, seeds: %u); choose one "
+                       "with --set for each swept field and --seeds %s..%s",
+                       plan.runs(), plan.grid.size(), plan.seeds.count, seed.c_str(), seed.c_str());
 }
 
 Status PacketTrace::open(const Arguments& arguments, const Plan& plan) {
