@@ -93,8 +93,7 @@ Chart rounds_chart(const CellSummary& cell, std::string title,
 
 Chart round_time_chart(const CellSummary& cell) {
   Chart chart = rounds_chart(cell, "Round time", {"round_ms"});
-  chart.marks = {{cell.round_ms.p50, "median " + short_text(cell.round_ms.p50) + " ms"},
-                 {cell.round_ms.p99, "p99 " + short_text(cell.round_ms.p99) + " ms"}};
+  chart.marks = {{cell.round_ms.p50, "median"}, {cell.round_ms.p99, "p99"}};
   if (cell.round_ms.count == 0) chart.marks.clear();
   return chart;
 }

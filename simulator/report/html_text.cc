@@ -38,7 +38,11 @@ HtmlTable::HtmlTable(std::string_view caption) : caption_(escape(caption)) {}
 
 void HtmlTable::head(std::string_view text, bool number) {
   head_ += number ? "<th scope=\"col\" class=\"number\">" : "<th scope=\"col\">";
-  head_ += escape(text) + "</th>";
+  for (const char c : text) {
+    head_ += escape(std::string_view(&c, 1));
+    if (c == '.') head_ += "<wbr>";  // a field's path is long
+  }
+  head_ += "</th>";
 }
 
 void HtmlTable::begin_row() {
@@ -51,6 +55,9 @@ void HtmlTable::cell(std::string_view attributes, const std::string& inner) {
 
 void HtmlTable::text(std::string_view text) {
   cell("", escape(text));
+}
+void HtmlTable::name(std::string_view text) {
+  cell(" class=\"name\"", escape(text));
 }
 void HtmlTable::number(std::string_view text) {
   cell(" class=\"number\"", escape(text));

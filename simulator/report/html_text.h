@@ -21,6 +21,7 @@ class HtmlTable {
   void head(std::string_view text, bool number = false);
   void begin_row();
   void text(std::string_view text);
+  void name(std::string_view text);  // stays on one line
   void number(std::string_view text);
   void code(std::string_view text);                          // in a fixed-width font
   void badge(std::string_view kind, std::string_view text);  // kind: CSS class of a verdict

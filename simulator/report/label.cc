@@ -20,7 +20,12 @@ constexpr std::array kMeasures = {
     Known{"loss_first_pass", "Data lost on the first pass", "%", 100},
     Known{"goodput_gbps", "Goodput", "Gb/s"},
     Known{"error.nmse", "Error of the result (NMSE)", ""},
+    Known{"error.mean_square", "Error of the result (mean square)", ""},
     Known{"jain", "Fairness (Jain index)", ""},
+    Known{"step_ms", "Time of a step, computing included", "ms"},
+    Known{"bytes_per_round", "Sent per round", "bytes"},
+    Known{"contributors", "Contributions in a result", ""},
+    Known{"age", "Age of replicas", "steps"},
 };
 
 constexpr std::array kUnits = {

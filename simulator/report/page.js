@@ -9,11 +9,11 @@
   // ones on a dark ground. Curves differ in marker and dash, too.
   const themes = {
     light: {
-      ground: '#f7f8fa', ink: '#1b1f24', soft: '#5b6470', grid: '#e4e8ed',
+      ink: '#1b1f24', soft: '#5b6470', grid: '#e4e8ed',
       series: ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b98300', '#56b4e9', '#5d4a9c', '#000000'],
     },
     dark: {
-      ground: '#1c2026', ink: '#e6e9ed', soft: '#a0a9b4', grid: '#2c333c',
+      ink: '#e6e9ed', soft: '#a0a9b4', grid: '#2c333c',
       series: ['#56b4e9', '#ff8f4a', '#2fc79b', '#e59ac4', '#f0c04a', '#9fd3f5', '#a897e6', '#ffffff'],
     },
   };
@@ -66,7 +66,7 @@
         if (!set.errors || set.band || !chart.isDatasetVisible(i)) return;
         drawErrors(ctx, chart.getDatasetMeta(i).data, set, scales.y, area);
       });
-      (chart.options.marks || []).forEach((mark) => drawMark(ctx, mark, chart));
+      drawMarks(ctx, chart);
       ctx.restore();
     },
   };
@@ -105,26 +105,27 @@
     });
   }
 
-  function drawMark(ctx, mark, chart) {
-    const { chartArea: area, scales } = chart;
-    const at = scales.y.getPixelForValue(mark.y);
-    if (!(at >= area.top && at <= area.bottom)) return;
-    ctx.strokeStyle = ctx.fillStyle = chart.options.markColor;
+  // Labels stand in the margin, apart from each other, so that they hide no data.
+  function drawMarks(ctx, chart) {
+    const { chartArea: area, scales, options } = chart;
+    ctx.strokeStyle = ctx.fillStyle = options.markColor;
+    ctx.font = '12px system-ui, sans-serif';
+    ctx.textBaseline = 'middle';
     ctx.lineWidth = 1;
     ctx.setLineDash([5, 4]);
-    ctx.beginPath();
-    ctx.moveTo(area.left, at);
-    ctx.lineTo(area.right, at);
-    ctx.stroke();
-    ctx.font = '12px system-ui, sans-serif';
-    ctx.textAlign = 'right';
-    ctx.textBaseline = 'bottom';
-    ctx.setLineDash([]);
-    ctx.lineWidth = 4;
-    ctx.lineJoin = 'round';
-    ctx.strokeStyle = chart.options.groundColor;
-    ctx.strokeText(mark.label, area.right - 4, at - 3);
-    ctx.fillText(mark.label, area.right - 4, at - 3);
+    let free = area.bottom + 30;
+    for (const mark of [...options.marks].sort((a, b) => a.y - b.y)) {
+      const at = scales.y.getPixelForValue(mark.y);
+      if (!(at >= area.top && at <= area.bottom)) continue;
+      ctx.beginPath();
+      ctx.moveTo(area.left, at);
+      ctx.lineTo(area.right, at);
+      ctx.stroke();
+      const middle = Math.min(at, free - 34);
+      ctx.fillText(mark.label, area.right + 6, middle - 7);
+      ctx.fillText(format(mark.y), area.right + 6, middle + 8);
+      free = middle;
+    }
   }
 
   function pointsOf(spec, series) {
@@ -257,13 +258,13 @@
     return {
       animation: false, responsive: true, maintainAspectRatio: false, locale: 'en-US',
       indexAxis: spec.kind === 'ranking' ? 'y' : 'x', marks: spec.marks, markColor: theme.ink,
-      groundColor: theme.ground,
+      layout: { padding: { right: spec.marks.length > 0 ? 56 : 6 } },
       interaction: { mode: 'nearest', intersect: false, axis: spec.kind === 'ranking' ? 'y' : 'xy' },
       scales: scalesOf(spec, theme),
       plugins: {
         legend: {
           display: spec.series.length > 1, position: 'bottom',
-          title: { display: spec.by !== '', text: spec.by, color: theme.soft },
+          title: { display: spec.by !== '', text: 'by ' + spec.by, color: theme.soft },
           labels: { color: theme.ink, usePointStyle: spec.kind === 'lines' || spec.kind === 'points', boxHeight: 7 },
         },
         tooltip: tooltipOf(spec),

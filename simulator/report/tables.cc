@@ -23,7 +23,7 @@ void add_settings(HtmlTable& table, const CellSummary& cell) {
     if (number_of(setting.value)) {
       table.number(setting.value);
     } else {
-      table.text(setting.value);
+      table.name(setting.value);
     }
   }
 }
@@ -146,7 +146,7 @@ std::string link_table(std::span<const CellSummary> cells) {
   for (const LinkRow& row : rows) {
     const LinkSummary& link = row.link;
     table.begin_row();
-    table.text(link.name);
+    table.name(link.name);
     table.number(count_text(link.offered()));
     table.number(count_text(link.lost()));
     table.number(short_text(100 * link.lost_share()));
