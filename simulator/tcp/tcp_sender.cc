@@ -34,12 +34,15 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
   board_.acknowledge(ack, [&](std::uint64_t number, const SentSegment& segment) {
     ++arrivals.count;
     rack_.on_arrival(now.ns, number, segment, rtt_);
-    if (segment.repeated) return;
+    arrivals.repeated |= segment.repeated;
     const std::int64_t took_ns = now.ns - segment.sent_ns;
     arrivals.longest_ns = std::max(arrivals.longest_ns, took_ns);
     arrivals.shortest_ns = std::min(arrivals.shortest_ns, took_ns);
   });
-  if (arrivals.longest_ns >= 0) rtt_.sample(arrivals.longest_ns, arrivals.shortest_ns);
+  // With a repeated segment among them even the others may have been there long before.
+  if (arrivals.count > 0 && !arrivals.repeated) {
+    rtt_.sample(arrivals.longest_ns, arrivals.shortest_ns);
+  }
   if (ack.duplicate) rack_.on_duplicate();
   return arrivals;
 }

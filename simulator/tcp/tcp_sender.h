@@ -71,7 +71,8 @@ class TcpSender {
 
   struct Arrivals {
     std::uint32_t count = 0;
-    std::int64_t longest_ns = -1;  // of segments sent once
+    bool repeated = false;        // one of them at least
+    std::int64_t longest_ns = 0;  // since they were sent
     std::int64_t shortest_ns = INT64_MAX;
   };
 

@@ -1,7 +1,7 @@
 // Throughput of a flow against the closed forms: CUBIC's response function, a full line, a fair
 // share.
+#include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <gtest/gtest.h>
 
@@ -39,24 +39,58 @@ TEST(TcpResponse, FollowsCubicsFormulaWhereEveryNthPacketIsLost) {
   for (const double loss : {1e-4, 1e-3, 1e-2}) {
     for (const double rtt_s : {0.01, 0.03, 0.1}) {
       const EveryLoss every{static_cast<std::uint64_t>(1 / loss)};
-      const double expected = expected_window(loss, rtt_s);
-      const double window = measured_window(every, rtt_s, 1, 400);
-      std::printf("loss %g rtt %g: window %.1f, expected %.1f, ratio %.2f\n", loss, rtt_s, window,
-                  expected, window / expected);
-      EXPECT_NEAR(window / expected, 1, 0.2);
+      const double ratio = measured_window(every, rtt_s, 1, 300) / expected_window(loss, rtt_s);
+      EXPECT_NEAR(ratio, 1, 0.2) << "loss " << loss << " round trip " << rtt_s;
     }
   }
 }
 
-TEST(TcpResponse, RandomLossesRandom) {
+// The formula is for evenly spaced losses; where they are random the mean is up to a quarter above.
+TEST(TcpResponse, IsNearCubicsFormulaWhereLossesAreRandom) {
   for (const double loss : {1e-4, 1e-3, 1e-2}) {
     for (const double rtt_s : {0.01, 0.03, 0.1}) {
-      const double expected = expected_window(loss, rtt_s);
-      const double window = measured_window(RandomLoss{loss, 0}, rtt_s, 1, 400);
-      std::printf("random loss %g rtt %g: window %.1f, expected %.1f, ratio %.2f\n", loss, rtt_s,
-                  window, expected, window / expected);
+      const double window = measured_window(RandomLoss{loss, 0}, rtt_s, 1, 300);
+      const double ratio = window / expected_window(loss, rtt_s);
+      EXPECT_NEAR(ratio, 1.1, 0.2) << "loss " << loss << " round trip " << rtt_s;
     }
   }
+}
+
+TEST(TcpResponse, FillsACleanLine) {
+  for (const std::uint64_t mbps : {10, 100, 500}) {
+    PathOptions options;
+    options.bits_per_second = mbps * 1'000'000;
+    options.one_way_ns = 10'000'000;
+    options.queue_bytes = mbps * 2500;  // what 20 ms hold
+    TcpPath path(options);
+    path.add({}).send({0}, TcpFlow::kEndless);
+    path.run_until(10 * kSecond);
+    const std::uint64_t before = path.delivered(0);
+    path.run_until(40 * kSecond);
+    const double share = static_cast<double>(path.delivered(0) - before) * 8 / 30 / 1e6 /
+                         (static_cast<double>(mbps) * 1448 / 1500);
+    EXPECT_GT(share, 0.95) << mbps;
+    EXPECT_LE(share, 1.0001) << mbps;
+  }
+}
+
+TEST(TcpResponse, TwoFlowsShareFairly) {
+  PathOptions options;
+  options.bits_per_second = 100'000'000;
+  options.one_way_ns = 10'000'000;
+  options.queue_bytes = 250'000;
+  TcpPath path(options);
+  path.add({}).send({0}, TcpFlow::kEndless);
+  path.add({});
+  path.at(5 * kSecond, [&](Instant now) { path.flow(1).send(now, TcpFlow::kEndless); });
+  path.run_until(20 * kSecond);
+  const auto first = static_cast<double>(path.delivered(0));
+  const auto second = static_cast<double>(path.delivered(1));
+  path.run_until(120 * kSecond);
+  const double a = static_cast<double>(path.delivered(0)) - first;
+  const double b = static_cast<double>(path.delivered(1)) - second;
+  const double jain = (a + b) * (a + b) / (2 * (a * a + b * b));
+  EXPECT_GT(jain, 0.9) << a << " and " << b;
 }
 
 }  // namespace
