@@ -280,6 +280,9 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   const auto self = static_cast<Rank>(rank);
   state.deadlines.on_done(now, rank);
   state.check_liveness(now, self, call, result);
+  const StatusCode code = result.status.code();
+  if (code == StatusCode::kInvalidArgument || code == StatusCode::kUnsupported)
+    return state.book.withdraw(self);
   CallLedger* const ledger = state.book.open_call(self);
   if (ledger != nullptr && ledger->plan.covered() && ledger->ranks[self].submitted)
     state.check_contents(now, self, *ledger, call, result);
@@ -288,7 +291,6 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
 
 void Checkers::State::check_contents(Instant now, Rank rank, CallLedger& call, const Call& asked,
                                      const CallResult& result) {
-  book.mark_slack(rank);
   reports->on_done(now, rank, call, result);
   if (!result.status.ok()) return agreement->forget(rank);
   if (call.plan.reduces()) check_reduction(now, rank, call, asked, result);

@@ -50,14 +50,15 @@ void Conservation::check_links(Instant now, std::span<const LinkCounters> links,
     std::uint64_t waiting = 0;
     for (std::size_t link = 0; link < links.size(); ++link) {
       const LinkCounters& counters = links[link];
+      const std::uint64_t in = counters.offered[kind] + counters.copied[kind];
       const std::uint64_t out = counters.passed[kind] + counters.lost[kind];
-      check_.expect(counters.offered[kind] >= out, [&] {
-        return format_text("at %.6f ms: link %zu: %" PRIu64 " %s packets came to it, but %" PRIu64
-                           " passed and %" PRIu64 " were lost",
+      check_.expect(in >= out, [&] {
+        return format_text("at %.6f ms: link %zu: %" PRIu64 " %s packets came to it and %" PRIu64
+                           " were copied, but %" PRIu64 " passed and %" PRIu64 " were lost",
                            to_ms(now), link, counters.offered[kind], kNames[kind],
-                           counters.passed[kind], counters.lost[kind]);
+                           counters.copied[kind], counters.passed[kind], counters.lost[kind]);
       });
-      waiting += counters.offered[kind] - out;
+      waiting += in - out;
     }
     check_.expect(waiting == under_way[kind], [&] {
       return format_text("at %.6f ms: %" PRIu64

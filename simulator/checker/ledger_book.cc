@@ -140,6 +140,15 @@ void LedgerBook::close(Rank rank) {
   drop_finished();
 }
 
+void LedgerBook::withdraw(Rank rank) {
+  RankState& state = ranks_[rank];
+  if (CallLedger* const call = open_call(rank); call != nullptr)
+    call->ranks[rank].submitted = call->ranks[rank].opened = false;
+  state.open = false;
+  --state.calls;
+  state.opened = std::min(state.opened, state.calls);
+}
+
 void LedgerBook::kill(Rank rank) {
   ranks_[rank].dead = true;
   for (const auto& call : calls_) mark_over(*call, rank);
@@ -229,12 +238,21 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
   FlowLedger& flow = side.flow(header.kind, from);
   const bool first = !flow.seen.test_and_set(header.index);
   const bool late = may_be_late(now, rank, call, flow, header);
+  const bool ends = header.attempt == 0 && header.position + 1 == flow.packets && !flow.ended;
+  const bool repaired = header.attempt > 0;
   ++flow.copies;
-  flow.unsure_copies += late;
-  state.items.push_back({call.number, header.kind, from, header.index, first, state.batch_empty});
+  state.items.push_back({.call = call.number,
+                         .kind = header.kind,
+                         .from = from,
+                         .index = header.index,
+                         .first = first,
+                         .late = late,
+                         .repaired = repaired,
+                         .ended = first && ends,
+                         .opens = state.batch_empty});
   if (!first) return false;
   ++flow.distinct;
-  flow.repaired += header.attempt > 0;
+  flow.repaired += repaired;
   flow.order.push_back(header.index);
   if (late) {
     flow.maybe_late.set(header.index);
@@ -242,7 +260,7 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
   } else if (flow.weight != flow.weight) {
     flow.weight = header.weight;
   }
-  if (header.attempt == 0 && header.position + 1 == flow.packets && !flow.ended) {
+  if (ends) {
     flow.ended = true;
     flow.ended_batch = state.batch;
   }
@@ -323,26 +341,26 @@ void LedgerBook::on_lost(Rank from, Rank to, const wire::DataHeader& header) {
 
 // ---- the batch ----------------------------------------------------------------------------------
 
-LedgerBook::Slack LedgerBook::slack(Rank rank, Rank from) const {
-  Slack slack;
-  for (const BatchItem& item : ranks_[rank].items) {
-    if (item.opens || item.from != from || item.call + 1 != ranks_[rank].calls) continue;
-    ++slack.copies;
-    slack.distinct += item.first;
-  }
-  return slack;
-}
-
-void LedgerBook::mark_slack(Rank rank) {
+bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
   CallLedger* const call = open_call(rank);
-  for (const BatchItem& item : ranks_[rank].items) {
-    if (item.opens || call == nullptr || item.call != call->number) continue;
+  std::vector<BatchItem>& items = ranks_[rank].items;
+  for (; copies > 0 && !items.empty(); items.pop_back()) {
+    const BatchItem& item = items.back();
+    if (item.call != call->number) continue;
+    if (item.opens) return false;
     FlowLedger& flow = call->ranks[rank].flow(item.kind, item.from);
-    ++flow.unsure_copies;
-    if (!item.first || flow.maybe_late.test(item.index)) continue;
-    flow.maybe_late.set(item.index);
-    ++flow.unsure;
+    --copies;
+    --flow.copies;
+    flow.ended &= !item.ended;
+    if (!item.first) continue;
+    --flow.distinct;
+    flow.repaired -= item.repaired;
+    flow.unsure -= item.late;
+    flow.seen.clear(item.index);
+    flow.maybe_late.clear(item.index);
+    flow.order.pop_back();
   }
+  return copies == 0;
 }
 
 }  // namespace leeway::sim

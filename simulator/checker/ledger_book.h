@@ -32,6 +32,8 @@ class LedgerBook {
   CallLedger* open_call(Rank rank);
   // The rank is done with its open call.
   void close(Rank rank);
+  // The engine refused the call that was submitted last: it has no number.
+  void withdraw(Rank rank);
   // Dead ranks close everything.
   void kill(Rank rank);
   void pumped(Rank rank);
@@ -55,15 +57,9 @@ class LedgerBook {
   void on_goodbye(Rank rank, Rank from);
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);
 
-  // Of the batch that ended last: copies behind its first datagram, which came perhaps after the
-  // call was done.
-  struct Slack {
-    std::uint32_t copies = 0;
-    std::uint32_t distinct = 0;
-  };
-  Slack slack(Rank rank, Rank from) const;
-  // Marks the distinct ones among them as perhaps late.
-  void mark_slack(Rank rank);
+  // Takes back the last copies of the batch that ended last, of the call that `rank` has open: the
+  // engine was done before it read them. False if there are not so many behind the batch's first.
+  bool take_back(Rank rank, std::uint64_t copies);
 
  private:
   struct BatchItem {
@@ -72,6 +68,9 @@ class LedgerBook {
     Rank from;
     std::uint32_t index;
     bool first;  // copy of its packet
+    bool late;   // perhaps
+    bool repaired;
+    bool ended;  // its flow
     bool opens;  // the batch
   };
   struct RankState {

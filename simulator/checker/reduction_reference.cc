@@ -59,8 +59,9 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
     sender.arrived = reduce.distinct;
     const bool fewer = row.arrived < std::uint64_t{reduce.distinct} + spread.distinct;
     sender.unsure = fewer && reduce.unsure > 0;
+    sender.counted = !sender.unsure || spread.unsure == 0 || report.elements_missing == 0;
     // Late packets of a half that settles as a whole are the last that came.
-    if (sender.unsure && spread.unsure == 0 && row.arrived >= spread.distinct)
+    if (sender.unsure && sender.counted && row.arrived >= spread.distinct)
       sender.arrived = static_cast<std::uint32_t>(row.arrived - spread.distinct);
   }
 }
@@ -79,7 +80,7 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
     tally.arrived = own ? tally.sent : senders_[from].arrived;
     tally.weight = own ? side.weight : side.flow(FlowKind::reduce, from).weight;
     all_complete_ &= own || senders_[from].arrived == packets;
-    known &= !senders_[from].unsure || side.flow(FlowKind::spread, from).unsure == 0;
+    known &= senders_[from].counted;
   }
   const bool rate_unknown = !call.plan.packet_scales() && packets == 1;
   all_complete_ &= !rate_unknown;

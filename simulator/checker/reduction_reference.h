@@ -42,6 +42,7 @@ class ReductionReference {
   struct Sender {
     std::uint32_t arrived = 0;
     bool unsure = false;  // some of what came may have been late
+    bool counted = true;  // but how many is known
   };
   void take_senders(const CallLedger& call, Rank rank, const CollectiveReport& report);
   bool plan_scales(const CallLedger& call, Rank rank);

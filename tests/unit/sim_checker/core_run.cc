@@ -163,7 +163,7 @@ void CoreRun::prepare_ages(std::uint32_t rank) {
     state.ledger.required[owner].resize(blocks);
     state.ledger.arrived[owner].resize(blocks);
     for (std::size_t block = 0; block < blocks; ++block) {
-      if (state.ages[owner][block] >= operation.replica().age_max())
+      if (refresh_old && state.ages[owner][block] >= operation.replica().age_max())
         state.ledger.required[owner].set(block);
     }
   }
@@ -186,7 +186,6 @@ void CoreRun::take_ages(std::uint32_t rank) {
 void CoreRun::submit(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   if (state.call == 0) fill(rank);
-  if (before_submit) before_submit(now, rank, state.round);
   const CallKind kind = calls()[state.call];
   state.spec = spec_of(rank, kind);
   core_->submit(now, rank,
@@ -226,17 +225,26 @@ std::vector<CheckRecord> CoreRun::run() {
          queue_.pop(event)) {
     if (event.kind == static_cast<std::uint32_t>(EventKind::network)) network_->on_event(event);
     if (event.kind == static_cast<std::uint32_t>(EventKind::endpoint)) core_->on_event(event);
-    if (event.kind == static_cast<std::uint32_t>(EventKind::fault)) {
-      event.argument != 0 ? core_->pause(queue_.now(), event.target)
-                          : core_->resume(queue_.now(), event.target);
-    }
+    if (event.kind == static_cast<std::uint32_t>(EventKind::fault))
+      on_fault(queue_.now(), event.target, event.argument != 0);
   }
   EXPECT_TRUE(finished());
   return checkers_->finish(queue_.now(), *network_, core_->idle());
 }
 
-std::uint64_t CoreRun::packets() const {
-  return network_->counters().sent[0] + network_->counters().sent[1];
+void CoreRun::pause(std::uint32_t rank, Instant from, Instant until) {
+  queue_.push(from, rank, static_cast<std::uint32_t>(EventKind::fault), 1);
+  queue_.push(until, rank, static_cast<std::uint32_t>(EventKind::fault), 0);
+}
+
+void CoreRun::on_fault(Instant now, std::uint32_t rank, bool begins) {
+  if (begins) {
+    core_->pause(now, rank);
+    checkers_->on_pause(now, rank);
+  } else {
+    core_->resume(now, rank);
+    checkers_->on_resume(now, rank);
+  }
 }
 
 // ---- what the checkers are told -----------------------------------------------------------------
@@ -247,7 +255,9 @@ void CoreRun::on_submit(Instant now, std::uint32_t rank, const Call& call) {
 
 void CoreRun::on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, ByteSpan datagram) {
   const int copies = lies_.copies ? lies_.copies(rank, from, datagram) : 1;
-  for (int copy = 0; copy < copies; ++copy) checkers_->on_datagram(now, rank, from, datagram);
+  std::vector<std::byte> bytes(datagram.begin(), datagram.end());
+  if (lies_.datagram) lies_.datagram(rank, bytes);
+  for (int copy = 0; copy < copies; ++copy) checkers_->on_datagram(now, rank, from, bytes);
 }
 
 void CoreRun::on_done(Instant now, std::uint32_t rank, const Call& call, const CallResult& result) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ scenario::Scenario scenario_of(const std::string& text);
 struct Lies {
   // How often a datagram is told; 1 is the truth.
   std::function<int(std::uint32_t rank, std::uint32_t from, ByteSpan datagram)> copies;
+  // Changes a datagram before it is told.
+  std::function<void(std::uint32_t rank, std::vector<std::byte>& datagram)> datagram;
   // Changes a call's outcome before it is told.
   std::function<void(std::uint32_t rank, const Call& call, CallResult& result,
                      CollectiveReport& report, std::span<float> values)>
@@ -38,12 +41,11 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
 
   Checkers& checkers() { return *checkers_; }
   Endpoints& endpoints() { return *core_; }
-  const Network& network() const { return *network_; }
-  std::uint64_t packets() const;
-  // Called when a rank is about to submit.
-  std::function<void(Instant now, std::uint32_t rank, std::uint32_t round)> before_submit;
-  // Changes what a rank asks for, behind the checkers' back if `told` is false.
-  bool told = true;
+  Network& network() { return *network_; }
+  // Whether replicas ask for blocks that would become too old.
+  bool refresh_old = true;
+  // A pause of one rank.
+  void pause(std::uint32_t rank, Instant from, Instant until);
 
  private:
   struct RankState {
@@ -69,6 +71,7 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
   void on_done(Instant now, std::uint32_t rank, const CallResult& result) override;
 
   void submit(Instant now, std::uint32_t rank);
+  void on_fault(Instant now, std::uint32_t rank, bool begins);
   void fill(std::uint32_t rank);
   collective::OperationSpec spec_of(std::uint32_t rank, CallKind kind);
   void prepare_ages(std::uint32_t rank);

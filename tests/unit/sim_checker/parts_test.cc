@@ -1,0 +1,257 @@
+// The checks that need no core: fed by hand, each with what passes and what does not.
+#include <gtest/gtest.h>
+
+#include "base/philox.h"
+#include "checker/bias.h"
+#include "checker/checkers.h"
+#include "checker/conservation.h"
+#include "checker/credit.h"
+#include "checker/deadlines.h"
+#include "checker/network_traits.h"
+#include "core_run.h"
+
+namespace leeway::sim {
+namespace {
+
+Check made() {
+  return {"i0", "a rule"};
+}
+
+constexpr Instant at_ms(std::int64_t ms) {
+  return {ms * 1'000'000};
+}
+
+TEST(Check, TellsTheFirstFailureOnly) {
+  Check check = made();
+  check.expect(true, [] { return std::string("never asked"); });
+  check.expect(false, [] { return std::string("first"); });
+  check.expect(false, [] { return std::string("second"); });
+  const CheckRecord record = check.record();
+  EXPECT_EQ(record.verdict, Verdict::failed);
+  EXPECT_EQ(record.checked, 3u);
+  EXPECT_EQ(record.failures, 2u);
+  EXPECT_EQ(record.first_failure, "first");
+}
+
+TEST(Check, ThatNeverLookedDoesNotApply) {
+  EXPECT_EQ(made().record().verdict, Verdict::not_applicable);
+  Check check = made();
+  check.rule_out("because");
+  check.rule_out("another");
+  EXPECT_EQ(check.record().first_failure, "because");
+}
+
+// ---- I1
+
+NetworkCounters balanced() {
+  NetworkCounters counters;
+  counters.sent[0] = 10;
+  counters.copied[0] = 1;
+  counters.delivered[0] = 7;
+  counters.lost[0] = 2;
+  return counters;
+}
+
+void tell(Conservation& conservation, PacketStep step, int times) {
+  for (int i = 0; i < times; ++i) conservation.on_packet(step, {});
+}
+
+TEST(Conservation, HoldsForCountersThatBalance) {
+  Check check = made();
+  Conservation conservation(check);
+  tell(conservation, PacketStep::sent, 10);
+  tell(conservation, PacketStep::duplicated, 1);
+  tell(conservation, PacketStep::delivered, 7);
+  tell(conservation, PacketStep::lost, 1);
+  tell(conservation, PacketStep::blocked, 1);
+  conservation.check({}, balanced(), {2, 0, 0});
+  EXPECT_EQ(check.failures(), 0u);
+  conservation.check({}, balanced(), {3, 0, 0});
+  EXPECT_EQ(check.failures(), 1u);
+}
+
+TEST(Conservation, ComparesTheCountersWithTheSteps) {
+  Check check = made();
+  Conservation conservation(check);
+  conservation.check({}, balanced(), {2, 0, 0});
+  EXPECT_EQ(check.failures(), 1u);
+}
+
+TEST(Conservation, HoldsOfEveryLink) {
+  LinkCounters link;
+  link.offered[1] = 5;
+  link.copied[1] = 1;
+  link.passed[1] = 4;
+  link.lost[1] = 1;
+  Check check = made();
+  Conservation conservation(check);
+  conservation.check_links({}, std::array{link, link}, {0, 2, 0});
+  EXPECT_EQ(check.failures(), 0u);
+  conservation.check_links({}, std::array{link, link}, {0, 1, 0});
+  EXPECT_EQ(check.failures(), 1u);
+  link.passed[1] = 6;
+  conservation.check_links({}, std::array{link}, {0, std::uint64_t(-1), 0});
+  EXPECT_EQ(check.failures(), 2u);
+}
+
+// ---- I4
+
+constexpr Duration kDeadline = std::chrono::milliseconds(10);
+
+TEST(Deadlines, AllowOneTick) {
+  Check check = made();
+  Deadlines deadlines(check, 1);
+  deadlines.on_submit(at_ms(5), 0, kDeadline);
+  deadlines.on_done(at_ms(16), 0);
+  EXPECT_EQ(check.failures(), 0u);
+  deadlines.on_submit(at_ms(20), 0, kDeadline);
+  deadlines.on_done(at_ms(31) + Duration(1), 0);
+  EXPECT_EQ(check.failures(), 1u);
+}
+
+TEST(Deadlines, DoNotCountPauses) {
+  Check check = made();
+  Deadlines deadlines(check, 2);
+  deadlines.on_submit(at_ms(0), 0, kDeadline);
+  deadlines.on_pause(at_ms(2), 0);
+  deadlines.on_resume(at_ms(50), 0);
+  deadlines.on_done(at_ms(58), 0);
+  EXPECT_EQ(check.failures(), 0u);
+  deadlines.on_submit(at_ms(60), 0, kDeadline);
+  deadlines.on_pause(at_ms(62), 1);
+  deadlines.on_done(at_ms(100), 0);
+  EXPECT_EQ(check.failures(), 1u);
+}
+
+TEST(Deadlines, FindCallsThatNeverReturn) {
+  Check check = made();
+  Deadlines deadlines(check, 3);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) deadlines.on_submit(at_ms(0), rank, kDeadline);
+  deadlines.on_kill(1);
+  deadlines.on_pause(at_ms(5), 2);
+  deadlines.finish(at_ms(40));
+  EXPECT_EQ(check.failures(), 1u);
+}
+
+// ---- I8
+
+struct Pair {
+  Pair() {
+    protocol::EndpointConfig config;
+    config.size = 2;
+    config.window_bytes = {16 * 1472, 16 * 1472};
+    for (Rank rank = 0; rank < 2; ++rank) {
+      config.self = rank;
+      owned.push_back(std::make_unique<collective::Engine>(config));
+      engines.push_back(owned.back().get());
+    }
+  }
+  std::vector<std::unique_ptr<collective::Engine>> owned;
+  std::vector<const collective::Engine*> engines;
+};
+
+TEST(Credit, AllowsAWindowAboveTheLastReport) {
+  const Pair pair;
+  Check check = made();
+  Credit credit(check, pair.engines);
+  credit.on_data_sent({}, 0, 1, 16);
+  EXPECT_EQ(check.failures(), 0u);
+  credit.on_data_sent({}, 0, 1, 17);
+  EXPECT_EQ(check.failures(), 1u);
+  wire::Report report;
+  report.largest_sequence = 4;
+  credit.on_report(1, 0, report);  // the other direction
+  credit.on_data_sent({}, 0, 1, 17);
+  EXPECT_EQ(check.failures(), 2u);
+  credit.on_report(0, 1, report);
+  credit.on_data_sent({}, 0, 1, 20);
+  EXPECT_EQ(check.failures(), 2u);
+}
+
+// ---- I10
+
+CheckRecord biased_by(double shift) {
+  Check check = made();
+  Bias bias(check, 100);
+  std::vector<double> reference(10'000, 1.0);
+  std::vector<float> result(reference.size());
+  for (std::uint32_t round = 0; round < 100; ++round) {
+    for (std::uint32_t i = 0; i < result.size(); ++i) {
+      // Uniform within 1 of the reference: a packet's mean has the standard deviation 0.058, the
+      // mean of all packets 0.00058.
+      const double noise = 2.0 * to_unit(keyed_hash(7, i, 0, round, 0)) - 1.0;
+      result[i] = static_cast<float>(reference[i] + noise + shift);
+    }
+    bias.on_reduced(reference, result);
+  }
+  bias.finish();
+  return check.record();
+}
+
+TEST(Bias, FindsAMeanErrorThatIsNotZero) {
+  EXPECT_EQ(biased_by(0.0).verdict, Verdict::passed);
+  EXPECT_EQ(biased_by(0.006).verdict, Verdict::failed);
+}
+
+TEST(Bias, IsNotJudgedFromAFewPackets) {
+  Check check = made();
+  Bias bias(check, 100);
+  bias.on_reduced(std::vector<double>(100, 0.0), std::vector<float>(100, 1.0f));
+  bias.finish();
+  EXPECT_EQ(check.record().verdict, Verdict::not_applicable);
+}
+
+// ---- I12
+
+TEST(SameTrace, ComparesTwoRuns) {
+  RunRecord run{.seed = 3, .simulated_ns = 10, .events = 5, .trace_hash = 7};
+  EXPECT_EQ(same_trace(run, run).verdict, Verdict::passed);
+  RunRecord other = run;
+  other.trace_hash = 8;
+  EXPECT_EQ(same_trace(run, other).verdict, Verdict::failed);
+}
+
+// ---- what applies
+
+TEST(NetworkTraits, KnowWhatKeepsTheOrder) {
+  const auto keeps = [](const std::string& text) { return keeps_order(scenario_of(text)); };
+  EXPECT_TRUE(keeps("link { delay_ms { fixed: 1 } loss { random { p: 0.1 } } }"));
+  EXPECT_TRUE(keeps("link { delay_ms { normal { mean: 1 deviation: 1 } keep_order: true } }"));
+  EXPECT_FALSE(keeps("link { delay_ms { normal { mean: 1 deviation: 1 } } }"));
+  EXPECT_FALSE(keeps("link { reorder { p: 0.1 } }"));
+  EXPECT_FALSE(keeps("operation { inject: \"loss=0.1\" }"));
+}
+
+TEST(NetworkTraits, KnowWhatIsUnbiased) {
+  const auto fits = [](const std::string& operation, const std::string& link) {
+    return is_unbiased(scenario_of("operation { " + operation + " } link { " + link + " }"));
+  };
+  const std::string random = "loss { random { p: 0.1 } }";
+  EXPECT_TRUE(fits("estimator: horvitz_thompson", random));
+  EXPECT_TRUE(fits("estimator: horvitz_thompson", "from: \"0\" " + random));
+  EXPECT_TRUE(fits("estimator: stratified", random));
+  EXPECT_FALSE(fits("estimator: stratified", "from: \"0\" " + random));
+  EXPECT_FALSE(fits("estimator: ratio", random));
+  EXPECT_FALSE(fits("estimator: zero_fill", random));
+  EXPECT_FALSE(fits("estimator: augmented codec: \"int8\"", random));
+  EXPECT_FALSE(fits("estimator: augmented", "loss { bursts { p: 0.1 burst: 4 } }"));
+  EXPECT_FALSE(fits("estimator: augmented", "delay_ms { fixed: 1 }"));
+}
+
+TEST(Checkers, OfEndpointsWithoutContentsLookAtTheNetworkOnly) {
+  const auto scenario = scenario_of("ranks: 2 endpoint: abstract");
+  EventQueue queue;
+  const Topology topology = Topology::make(scenario).value();
+  const auto network = Network::make(topology, 1, queue, 1472).value();
+  Checkers checkers(scenario, 1, {.links = topology.links()});
+  const auto records = checkers.finish({}, *network, true);
+  ASSERT_EQ(records.size(), 14u);
+  for (const CheckRecord& record : records) {
+    EXPECT_EQ(record.verdict, record.id == "i1" ? Verdict::passed : Verdict::not_applicable)
+        << record.id;
+    EXPECT_FALSE(record.title.empty());
+  }
+}
+
+}  // namespace
+}  // namespace leeway::sim
