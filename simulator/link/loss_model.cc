@@ -19,16 +19,37 @@ std::uint32_t to_netem(double share) {
 }  // namespace
 
 loss_models::Correlated::Correlated(RandomStream random, const RandomLoss& options)
-    : draws_(random, options.correlation), threshold_(to_netem(options.loss)) {}
+    : options_(options), draws_(random, options.correlation), threshold_(to_netem(options.loss)) {}
+
+RandomStream LossModel::stream(std::uint64_t seed, std::uint64_t link, std::size_t part) {
+  LEEWAY_ASSERT(link >> kLinkBits == 0);
+  return RandomStream(seed, link | std::uint64_t{part} << kLinkBits, Purpose::loss);
+}
 
 Result<LossModel> LossModel::make(std::span<const LossOptions> any_of, std::uint64_t seed,
                                   std::uint64_t link) {
-  LEEWAY_ASSERT(link >> kLinkBits == 0);
   LossModel model;
   for (const LossOptions& options : any_of) {
     if (Status status = check_loss(options); !status.ok()) return status;
-    const std::uint64_t entity = link | std::uint64_t{model.parts_.size()} << kLinkBits;
-    model.parts_.push_back(make_part(options, RandomStream(seed, entity, Purpose::loss)));
+    model.parts_.push_back(make_part(options, stream(seed, link, model.parts_.size())));
+  }
+  return model;
+}
+
+LossModel LossModel::for_link(std::uint64_t seed, std::uint64_t link) const {
+  LossModel model;
+  model.parts_.reserve(parts_.size());
+  for (const Part& part : parts_) {
+    const RandomStream random = stream(seed, link, model.parts_.size());
+    const auto restart = [&](const auto& like) -> Part {
+      using Model = std::decay_t<decltype(like)>;
+      if constexpr (std::is_constructible_v<Model, RandomStream, const Model&>) {
+        return Model(random, like);
+      } else {
+        return like;
+      }
+    };
+    model.parts_.push_back(std::visit(restart, part));
   }
   return model;
 }

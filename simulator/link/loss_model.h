@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <variant>
@@ -31,9 +32,11 @@ struct None {
 class Correlated {
  public:
   Correlated(RandomStream random, const RandomLoss& options);
+  Correlated(RandomStream random, const Correlated& like) : Correlated(random, like.options_) {}
   bool lost(std::int64_t, std::uint32_t) { return draws_.next() <= threshold_ && threshold_ > 0; }
 
  private:
+  RandomLoss options_;
   CorrelatedUniform draws_;
   std::uint32_t threshold_;
 };
@@ -84,15 +87,16 @@ class Window {
 
 class Trace {
  public:
-  explicit Trace(std::vector<bool> lost) : lost_(std::move(lost)) {}
+  explicit Trace(std::vector<bool> lost)
+      : lost_(std::make_shared<const std::vector<bool>>(std::move(lost))) {}
   bool lost(std::int64_t, std::uint32_t) {
-    const bool hit = lost_[next_];
-    if (++next_ == lost_.size()) next_ = 0;
+    const bool hit = (*lost_)[next_];
+    if (++next_ == lost_->size()) next_ = 0;
     return hit;
   }
 
  private:
-  std::vector<bool> lost_;
+  std::shared_ptr<const std::vector<bool>> lost_;  // long, and the same for many links
   std::size_t next_ = 0;
 };
 
@@ -113,6 +117,12 @@ class LossModel {
   static Result<LossModel> make(std::span<const LossOptions> any_of, std::uint64_t seed,
                                 std::uint64_t link);
 
+  // The same for another link, as make() would give it, but sharing what is large. This model has
+  // not been asked yet.
+  LossModel for_link(std::uint64_t seed, std::uint64_t link) const;
+
+  bool loses_nothing() const { return parts_.empty(); }
+
   // Times must not go back.
   bool lost(std::int64_t now_ns, std::uint32_t bytes) {
     bool any = false;
@@ -127,6 +137,7 @@ class LossModel {
       std::variant<loss_models::None, MarkovLoss, loss_models::Correlated, loss_models::Every,
                    loss_models::List, loss_models::Window, loss_models::Trace, loss_models::Size>;
   static Part make_part(const LossOptions& options, const RandomStream& random);
+  static RandomStream stream(std::uint64_t seed, std::uint64_t link, std::size_t part);
 
   std::vector<Part> parts_;
 };

@@ -37,11 +37,23 @@ int count_states(const LossChain& chain) {
 
 }  // namespace
 
-MarkovLoss::MarkovLoss(RandomStream random, const LossChain& chain) : random_(random) {
+MarkovLoss::MarkovLoss(RandomStream random, const LossChain& chain)
+    : random_(random), tables_(tables_of(chain)) {
+  enter(pick(tables_->start));
+}
+
+MarkovLoss::MarkovLoss(RandomStream random, const MarkovLoss& like)
+    : random_(random), tables_(like.tables_) {
+  enter(pick(tables_->start));
+}
+
+std::shared_ptr<const MarkovLoss::Tables> MarkovLoss::tables_of(const LossChain& chain) {
+  auto tables = std::make_shared<Tables>();
+  tables->start = cumulative(chain.start, 1);
   const int states = count_states(chain);
-  states_.reserve(static_cast<std::size_t>(states));
-  for (int i = 0; i < states; ++i) states_.push_back(state_of(chain, i));
-  enter(pick(cumulative(chain.start, 1)));
+  tables->states.reserve(static_cast<std::size_t>(states));
+  for (int i = 0; i < states; ++i) tables->states.push_back(state_of(chain, i));
+  return tables;
 }
 
 MarkovLoss::State MarkovLoss::state_of(const LossChain& chain, int state) {
@@ -53,23 +65,23 @@ MarkovLoss::State MarkovLoss::state_of(const LossChain& chain, int state) {
 }
 
 bool MarkovLoss::step() {
-  if (stay_ == 0) enter(pick(states_[state_].next));
+  if (stay_ == 0) enter(pick(tables_->states[state_].next));
   if (quiet_ > 0) {
     --quiet_;
     return false;
   }
   LEEWAY_ASSERT(stay_ > 0 && gap_ == 0);
   --stay_;
-  gap_ = states_[state_].loss.draw(random_);
+  gap_ = tables_->states[state_].loss.draw(random_);
   plan();
   return true;
 }
 
 void MarkovLoss::enter(int state) {
   state_ = state;
-  const std::uint64_t more = states_[state].leave.draw(random_);
+  const std::uint64_t more = tables_->states[state].leave.draw(random_);
   stay_ = std::max(more, more + 1);  // "never left" stays never
-  gap_ = states_[state].loss.draw(random_);
+  gap_ = tables_->states[state].loss.draw(random_);
   plan();
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/geometric.h"
@@ -19,6 +20,8 @@ namespace leeway::sim {
 class MarkovLoss {
  public:
   MarkovLoss(RandomStream random, const LossChain& chain);
+  // The same chain from its start, with other draws; the two share their tables.
+  MarkovLoss(RandomStream random, const MarkovLoss& like);
 
   bool lost(std::int64_t, std::uint32_t) {
     if (quiet_ == 0) [[unlikely]]
@@ -34,7 +37,13 @@ class MarkovLoss {
     GeometricDistance leave;
     Cumulative next;  // P(this state or one before it | a move)
   };
+  // A kilobyte a state: links of the same chain share them.
+  struct Tables {
+    Cumulative start;
+    std::vector<State> states;
+  };
   static State state_of(const LossChain& chain, int state);
+  static std::shared_ptr<const Tables> tables_of(const LossChain& chain);
 
   bool step();
   void enter(int state);
@@ -42,7 +51,7 @@ class MarkovLoss {
   int pick(const Cumulative& below);
 
   RandomStream random_;
-  std::vector<State> states_;
+  std::shared_ptr<const Tables> tables_;
   int state_ = 0;
   std::uint64_t quiet_ = 0;  // packets that are certainly received
   std::uint64_t stay_ = 0;   // packets of this state after those

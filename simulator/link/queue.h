@@ -72,8 +72,8 @@ class WaitingPackets {
   };
   void grow();
 
-  std::vector<Waiting> ring_ = std::vector<Waiting>(16);  // a power of two
-  std::size_t mask_ = 15;
+  std::vector<Waiting> ring_ = std::vector<Waiting>(4);  // a power of two
+  std::size_t mask_ = 3;
   std::size_t first_ = 0;  // counts of packets; the place is the count modulo the size
   std::size_t end_ = 0;
   std::uint64_t bytes_ = 0;

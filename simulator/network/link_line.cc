@@ -14,8 +14,16 @@ bool is_fixed(const DelayOptions& delay) {
   return delay.jitter_ns == 0 && delay.values_ns.empty();
 }
 
-bool is_window(const LossOptions& loss) {
-  return std::holds_alternative<WindowLoss>(loss);
+bool is_shared(const LinkProperties& properties, const LossOptions& loss) {
+  return properties.fate != LinkProperties::kOwnFate && !std::holds_alternative<WindowLoss>(loss);
+}
+
+LossModel losses(const LinkProperties& properties, bool shared) {
+  std::vector<LossOptions> chosen;
+  for (const LossOptions& loss : properties.losses) {
+    if (is_shared(properties, loss) == shared) chosen.push_back(loss);
+  }
+  return LossModel::make(chosen, 0, 0).value();
 }
 
 GeometricDistance distance(double probability) {
@@ -27,14 +35,12 @@ GeometricDistance distance(double probability) {
 LinkTables::LinkTables(const LinkProperties& properties)
     : duplicate(distance(properties.duplicate)),
       reorder(distance(properties.reorder)),
-      corrupt(distance(properties.corrupt)) {}
+      corrupt(distance(properties.corrupt)),
+      own_losses(losses(properties, false)),
+      shared_losses(losses(properties, true)) {}
 
-LossModel make_shared_fate(const LinkProperties& properties, std::uint64_t seed) {
-  std::vector<LossOptions> shared;
-  for (const LossOptions& loss : properties.losses) {
-    if (!is_window(loss)) shared.push_back(loss);
-  }
-  return LossModel::make(shared, seed, kFateNames + properties.fate).value();
+LossModel make_shared_fate(const LinkTables& tables, std::uint32_t fate, std::uint64_t seed) {
+  return tables.shared_losses.for_link(seed, kFateNames + fate);
 }
 
 LinkLine::LinkLine(const LinkProperties& properties, const LinkTables& tables, LossModel* fate,
@@ -43,20 +49,13 @@ LinkLine::LinkLine(const LinkProperties& properties, const LinkTables& tables, L
   if (properties.limited) {
     queue_ = std::make_unique<Queue>(Queue::make(properties.queue, names.seed, names.link).value());
   }
-  add_losses(properties, names);
+  if (!tables.own_losses.loses_nothing()) {
+    losses_ = std::make_unique<LossModel>(tables.own_losses.for_link(names.seed, names.link));
+  }
   add_delays(properties, names);
   add_faults(properties, tables, names);
   const bool delays = fixed_delay_ns_ > 0 || !delays_.empty() || properties.reorder > 0;
   at_once_ = !properties.limited && !delays;
-}
-
-void LinkLine::add_losses(const LinkProperties& properties, Names names) {
-  std::vector<LossOptions> own;
-  for (const LossOptions& loss : properties.losses) {
-    if (fate_ == nullptr || is_window(loss)) own.push_back(loss);
-  }
-  if (own.empty()) return;
-  losses_ = std::make_unique<LossModel>(LossModel::make(own, names.seed, names.link).value());
 }
 
 // The last delay that varies decides whether packets keep their order.
@@ -84,6 +83,13 @@ void LinkLine::add_faults(const LinkProperties& properties, const LinkTables& ta
   faults_->reorder = hits(properties.reorder, tables.reorder, Purpose::reorder);
   faults_->corrupt = hits(properties.corrupt, tables.corrupt, Purpose::corrupt);
   in_order_ = in_order_ && properties.reorder == 0;
+}
+
+// What the link promised about the order stays: packets are on their way.
+void LinkLine::set_calm() {
+  losses_.reset();
+  fate_ = nullptr;
+  faults_.reset();
 }
 
 LinkLine::Passage LinkLine::pass(std::int64_t now_ns, Packet& packet) {

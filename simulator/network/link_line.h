@@ -28,11 +28,14 @@ struct LinkTables {
   GeometricDistance duplicate;
   GeometricDistance reorder;
   GeometricDistance corrupt;
+  // Patterns of loss models: of each link, and of a shared fate. Down times are always each link's
+  // own: they follow the clock and not the packets, and links ask at times of their own queues.
+  LossModel own_losses;
+  LossModel shared_losses;
 };
 
-// The loss model of links that share their fate. Down times are not in it but in each link's own:
-// they follow the clock and not the packets, and the links ask at times of their own queues.
-LossModel make_shared_fate(const LinkProperties& properties, std::uint64_t seed);
+// The loss model of links that share their fate.
+LossModel make_shared_fate(const LinkTables& tables, std::uint32_t fate, std::uint64_t seed);
 
 class LinkLine {
  public:
@@ -59,6 +62,9 @@ class LinkLine {
   // The packet is changed accordingly: marked, cut, corrupt. Times must not go back.
   Passage pass(std::int64_t now_ns, Packet& packet);
 
+  // From now on nothing is lost but in the queue, and nothing is copied, held back or damaged.
+  void set_calm();
+
   // Packets leave in the order in which they came.
   bool in_order() const { return in_order_; }
   // Packets leave when they come, all of them.
@@ -76,7 +82,6 @@ class LinkLine {
     std::optional<RareHit> corrupt;
   };
 
-  void add_losses(const LinkProperties& properties, Names names);
   void add_delays(const LinkProperties& properties, Names names);
   void add_faults(const LinkProperties& properties, const LinkTables& tables, Names names);
   bool enqueue(std::int64_t now_ns, Packet& packet, Passage& passage, std::int64_t& out_ns);

@@ -65,14 +65,20 @@ std::uint32_t Network::make_link(LinkId link) {
     if (fates_.size() <= properties.fate) fates_.resize(properties.fate + 1);
     std::unique_ptr<LossModel>& shared = fates_[properties.fate];
     if (shared == nullptr) {
-      shared = std::make_unique<LossModel>(make_shared_fate(properties, seed_));
+      shared = std::make_unique<LossModel>(make_shared_fate(*tables, properties.fate, seed_));
     }
     fate = shared.get();
   }
   links_.push_back(std::make_unique<Link>(
       Link{LinkLine(properties, *tables, fate, {seed_, link}), link, false, {}, {}}));
+  if (calm_) links_.back()->line.set_calm();
   numbers_[link] = static_cast<std::uint32_t>(links_.size());
   return numbers_[link] - 1;
+}
+
+void Network::set_calm() {
+  calm_ = true;
+  for (const std::unique_ptr<Link>& link : links_) link->line.set_calm();
 }
 
 void Network::send(Instant now, const Packet& packet) {

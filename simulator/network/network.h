@@ -69,6 +69,10 @@ class Network {
   void block(std::uint32_t from, std::uint32_t to) { blocked_.block(from, to); }
   void unblock(std::uint32_t from, std::uint32_t to) { blocked_.unblock(from, to); }
 
+  // From now on links lose, copy, hold back and damage nothing that enters them; queues and delays
+  // stay, and so do blocks.
+  void set_calm();
+
   // A packet enters. Its payload's holder is now the network. Sending to oneself is a broken
   // contract.
   void send(Instant now, const Packet& packet);
@@ -134,6 +138,7 @@ class Network {
   PayloadPool payloads_;
   PacketStore packets_;
   BlockedPairs blocked_;
+  bool calm_ = false;
   LazyTable numbers_;  // by LinkId: 1 + index into links_; 0: no packet came to it yet
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<LinkTables>> tables_;  // by index of properties

@@ -168,5 +168,26 @@ TEST(CheckLoss, TakesTheEndsOfEveryRange) {
   EXPECT_TRUE(check_loss(WindowLoss{{{0, 5}, {5, 6}}}).ok());
 }
 
+TEST(LossModel, AnotherLinksModelIsTheOneThatMakeGives) {
+  const std::vector<LossOptions> all = {RandomLoss{0.1, 0},
+                                        RandomLoss{0.2, 0.5},
+                                        GilbertElliott{0.1, 0.3, 0.9, 0.01},
+                                        EveryLoss{7},
+                                        ListLoss{{3, 50}},
+                                        WindowLoss{{{100, 120}}},
+                                        SizeLoss{900},
+                                        TraceLoss{{false, false, true}}};
+  const LossModel pattern = LossModel::make(all, 0, 0).value();
+  for (const LossOptions& one : all) {
+    const LossModel single = LossModel::make({&one, 1}, 0, 0).value();
+    LossModel made = LossModel::make({&one, 1}, 5, 9).value();
+    LossModel again = single.for_link(5, 9);
+    for (int i = 0; i < 500; ++i) EXPECT_EQ(again.lost(i, 800), made.lost(i, 800));
+  }
+  LossModel made = LossModel::make(all, 5, 9).value();
+  LossModel again = pattern.for_link(5, 9);
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(again.lost(i, 800), made.lost(i, 800));
+}
+
 }  // namespace
 }  // namespace leeway::sim
