@@ -22,9 +22,10 @@ constexpr bool is_loss(PacketStep step) {
   return step >= PacketStep::queue_full;
 }
 
+// offered + copied = passed + lost + under way on the link.
 struct LinkCounters {
   std::array<std::uint64_t, kTrafficKinds>
-      offered{};  // packets that came to the link, copies included
+      offered{};  // packets that came to the link, copies of earlier links included
   std::array<std::uint64_t, kTrafficKinds> passed{};  // arrived at its far end
   std::array<std::uint64_t, kTrafficKinds> lost{};    // by queue or loss model
   std::array<std::uint64_t, kTrafficKinds> copied{};  // made by it
