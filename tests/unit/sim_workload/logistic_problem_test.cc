@@ -122,7 +122,6 @@ TEST(FindOptimum, LeavesNoGradient) {
   }
 }
 
-// Newton's method without damping overshoots far from the optimum.
 TEST(FindOptimum, CopesWithNearlySeparablePoints) {
   const LogisticProblem problem({.ranks = 2, .features = 60, .samples_per_rank = 40, .l2 = 1e-7},
                                 1);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/random_stream.h"
+
 namespace leeway::sim {
 namespace {
 
@@ -97,6 +99,45 @@ TEST(Quadratic, TheFixedPointsGapIsTheClosedForm) {
   for (const double weight : weights) squares += (weight - 0.25) * (weight - 0.25);
   const double expected = 2.0 * kElements * squares;
   EXPECT_NEAR(workload.gap_of(workload.fixed_point(weights)), expected,
+              4 * expected * std::sqrt(2.0 / kElements));
+}
+
+// The ratio rule at 40 % loss, each element on its own: where README.md says it ends.
+TEST(Quadratic, TheRatioRuleEndsWhereItsWeightsSay) {
+  constexpr std::uint32_t kRanks = 4;
+  constexpr std::size_t kElements = 8000;
+  constexpr std::size_t kShard = kElements / kRanks;
+  constexpr double kLoss = 0.4;
+  constexpr double kRate = 0.1;
+  QuadraticWorkload workload({.ranks = kRanks,
+                              .elements = kElements,
+                              .condition = 1,
+                              .noise = 0.5F,
+                              .center_deviation = 1,
+                              .learning_rate = kRate},
+                             1);
+  RandomStream losses(1, 0, Purpose::loss);
+  for (std::uint32_t round = 0; round < 150; ++round) {
+    std::vector<float> sum(kElements);
+    std::vector<float> count(kElements);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      const auto gradient = gradient_of(workload, rank, round);
+      for (std::size_t j = 0; j < kElements; ++j) {
+        if (j / kShard != rank && losses.unit53() < kLoss) continue;
+        sum[j] += gradient[j];
+        count[j] += 1;
+      }
+    }
+    for (std::size_t j = 0; j < kElements; ++j) sum[j] /= count[j];
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      workload.update(rank, round, 0, sum, workload.parameters(rank));
+    }
+  }
+  const double squares = (1 - std::pow(kLoss, kRanks)) / (kRanks * (1 - kLoss));  // E sum W^2
+  const double tilt = std::pow(squares - 1.0 / kRanks, 2) * kRanks / (kRanks - 1);
+  const double variance = 0.25 * squares + (squares - tilt - 1.0 / kRanks);
+  const double expected = kElements * (tilt / 2 + kRate / (2 * (2 - kRate)) * variance);
+  EXPECT_NEAR(value_of(workload, "workload.objective_gap"), expected,
               4 * expected * std::sqrt(2.0 / kElements));
 }
 
