@@ -113,7 +113,7 @@ void TcpRing::begin(Instant now, std::uint32_t rank) {
   }
   node.plan = *plan;
   node.begun = true;
-  queue_.push(node.deadline, rank, static_cast<std::uint32_t>(EventKind::endpoint),
+  queue_.push(std::max(node.deadline, now), rank, static_cast<std::uint32_t>(EventKind::endpoint),
               static_cast<std::uint64_t>(Step::deadline) | node.calls << kStepBits);
   const std::uint32_t before = predecessor(rank);
   if (given_up(rank)) return;

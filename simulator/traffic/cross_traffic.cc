@@ -27,8 +27,10 @@ Result<std::unique_ptr<CrossTraffic>> CrossTraffic::make(const scenario::Scenari
   auto traffic = std::unique_ptr<CrossTraffic>(new CrossTraffic(queue, network));
   for (const scenario::CrossTraffic& options : scenario.cross_traffic()) {
     const auto entry = static_cast<std::uint32_t>(traffic->entries_.size());
-    traffic->entries_.push_back({.from = options.from(), .to = options.to()});
-    traffic->entries_.back().first = static_cast<std::uint32_t>(traffic->sources_.size());
+    Entry& added = traffic->entries_.emplace_back();
+    added.from = options.from();
+    added.to = options.to();
+    added.first = static_cast<std::uint32_t>(traffic->sources_.size());
     if (options.has_on_off()) {
       traffic->add_on_off(options, seed, entry);
     } else {
