@@ -295,6 +295,10 @@ CallResult CoreEndpoints::result_of(Instant now, const collective::Request& requ
   return result;
 }
 
+void CoreEndpoints::set_calm() {
+  for (Node& node : nodes_) node.faults.reset();
+}
+
 // ---- faults of a process ------------------------------------------------------------------------
 
 void CoreEndpoints::pause(Instant, std::uint32_t rank) {

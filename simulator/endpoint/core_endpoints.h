@@ -36,6 +36,9 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
 
   void observe(CoreObserver* observer) { observer_ = observer; }
 
+  // Operation.inject is over.
+  void set_calm();
+
   void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) override;
   void on_event(const Event& event) override;
   void pause(Instant now, std::uint32_t rank) override;

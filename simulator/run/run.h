@@ -20,6 +20,8 @@ struct RunOptions {
   PacketObserver* packets = nullptr;        // sees every step of every packet
   const std::atomic<bool>* stop = nullptr;  // true: give up with kCancelled
   WorkloadFactory workload = make_workload;
+  // A run that takes more fails with kResourceExhausted: it would not end.
+  std::uint64_t events_max = UINT64_MAX;
   // Called after each finished round, from the run's thread.
   std::function<void(std::uint32_t rounds_done, std::int64_t simulated_ns)> progress;
 };

@@ -51,7 +51,7 @@ Status World::set_up_network() {
   if (Status status = take(ComputeTimes::make(scenario_, seed_), compute_); !status.ok())
     return status;
   if (Status status = take(FaultSchedule::make(scenario_), faults_); !status.ok()) return status;
-  return {};
+  return take(CrossTraffic::make(scenario_, seed_, queue_, *network_), cross_);
 }
 
 Status World::set_up_endpoints() {
@@ -131,13 +131,20 @@ Status World::set_up_checkers() {
 // ---- running ------------------------------------------------------------------------------------
 
 Result<RunRecord> World::run() {
+  cross_->start(queue_.now());
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) begin_round(queue_.now(), rank);
-  while (failure_.ok() && !all_finished() && step()) {
+  while (failure_.ok() && !all_finished() && events_ < options_.events_max && step()) {
     if (events_ % kStopCheckEvents != 0 || options_.stop == nullptr || !*options_.stop) continue;
     return Status::error(StatusCode::kCancelled, "stopped after %zu rounds",
                          book_.records().size());
   }
   if (!failure_.ok()) return failure_;
+  if (events_ >= options_.events_max && !all_finished()) {
+    return Status::error(StatusCode::kResourceExhausted,
+                         "no end after %llu events, %.3f simulated ms and %zu rounds",
+                         static_cast<unsigned long long>(events_),
+                         static_cast<double>(queue_.now().ns) / 1e6, book_.records().size());
+  }
   return make_record();
 }
 
@@ -161,6 +168,7 @@ bool World::step() {
       on_fault(now, event.target, event.argument != 0);
       break;
     case EventKind::traffic:
+      cross_->on_event(event);
       break;
   }
   return true;
@@ -193,6 +201,8 @@ void World::on_computed(Instant now, std::uint32_t rank) {
   }
   if (has_contents()) fill_contribution(rank);
   book_.on_submit(now, rank, state.round);
+  if (rank == 0 && scenario_.has_calm_from_round() && state.round == scenario_.calm_from_round())
+    become_calm(now);
   faults_->on_submit(now, rank, state.round, queue_);
   submit_call(now, rank);
 }
@@ -298,17 +308,37 @@ void World::close_round(Instant now, std::uint32_t number) {
 // ---- faults -------------------------------------------------------------------------------------
 
 void World::on_fault(Instant now, std::uint32_t number, bool begins) {
-  const Fault& fault = faults_->fault(number);
-  switch (fault.kind) {
-    case Fault::Kind::crash:
-      return on_death(now, fault.rank);
-    case Fault::Kind::pause:
-      return begins ? on_pause(now, fault.rank) : on_resume(now, fault.rank);
-    case Fault::Kind::partition:
-      for (const auto& [from, to] : fault.directions) {
-        begins ? network_->block(from, to) : network_->unblock(from, to);
-      }
+  if (calm_) return;
+  if (!begins) {
+    std::erase(open_faults_, number);
+    return end_fault(now, number);
   }
+  const Fault& fault = faults_->fault(number);
+  if (fault.kind == Fault::Kind::crash) return on_death(now, fault.rank);
+  open_faults_.push_back(number);
+  if (fault.kind == Fault::Kind::pause) return on_pause(now, fault.rank);
+  for (const auto& [from, to] : fault.directions) network_->block(from, to);
+}
+
+void World::end_fault(Instant now, std::uint32_t number) {
+  const Fault& fault = faults_->fault(number);
+  if (fault.kind == Fault::Kind::pause) return on_resume(now, fault.rank);
+  for (const auto& [from, to] : fault.directions) network_->unblock(from, to);
+}
+
+// Ranks may be ahead of rank 0, into rounds that the faults still touched.
+void World::become_calm(Instant now) {
+  calm_ = true;
+  network_->set_calm();
+  if (core_ != nullptr) core_->set_calm();
+  for (const std::uint32_t number : std::exchange(open_faults_, {})) end_fault(now, number);
+  std::uint32_t first_round = 0;
+  bool all_live = true;
+  for (const RankState& rank : ranks_) {
+    first_round = std::max(first_round, rank.round);
+    all_live = all_live && !rank.dead;
+  }
+  if (all_live) checkers_->on_faults_over(first_round);
 }
 
 void World::on_pause(Instant now, std::uint32_t rank) {
@@ -349,6 +379,7 @@ RunRecord World::make_record() {
     record.round_ms.push_back(static_cast<double>(round.end_ns - round.first_submit_ns) / 1e6);
   }
   record.measures = call_measures(record, book_, plan_->elements() * sizeof(float));
+  append(record.measures, cross_->measures(queue_.now()));
   if (workload_) append(record.measures, workload_->measures());
   if (drift_) append(record.measures, drift_->measures());
   if (!replicas_.empty()) append(record.measures, age_measures(replicas_));

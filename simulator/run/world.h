@@ -20,6 +20,7 @@
 #include "run/run.h"
 #include "run/watchers.h"
 #include "topology/topology.h"
+#include "traffic/cross_traffic.h"
 
 namespace leeway::sim {
 
@@ -66,6 +67,8 @@ class World final : private Endpoints::Client {
   void close_rounds(Instant now);
   void close_round(Instant now, std::uint32_t number);
   void on_fault(Instant now, std::uint32_t number, bool begins);
+  void end_fault(Instant now, std::uint32_t number);
+  void become_calm(Instant now);
   void on_pause(Instant now, std::uint32_t rank);
   void on_resume(Instant now, std::uint32_t rank);
   void on_death(Instant now, std::uint32_t rank);
@@ -80,6 +83,7 @@ class World final : private Endpoints::Client {
   std::optional<Topology> topology_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<Endpoints> endpoints_;
+  std::unique_ptr<CrossTraffic> cross_;
   CoreEndpoints* core_ = nullptr;  // endpoints_, if they carry contents
   std::optional<ComputeTimes> compute_;
   std::optional<FaultSchedule> faults_;
@@ -93,6 +97,8 @@ class World final : private Endpoints::Client {
 
   std::vector<RankState> ranks_;
   RoundBook book_;
+  std::vector<std::uint32_t> open_faults_;  // that have an end and have not come to it
+  bool calm_ = false;
   bool stopping_ = false;  // no rank begins another round
   std::uint64_t events_ = 0;
   Status failure_;

@@ -143,6 +143,34 @@ Status check_faults(const Scenario& scenario, const Places& places) {
   return s.ok() ? check_fault_ranks(scenario, "crash", scenario.crash(), places) : s;
 }
 
+// Nothing may be asked for that the calm would undo before it begins.
+template <typename Faults>
+Status check_before_calm(const Scenario& scenario, const char* list, const Faults& faults,
+                         const Places& places) {
+  const std::uint32_t calm = scenario.calm_from_round();
+  for (int i = 0; i < faults.size(); ++i) {
+    if (faults[i].from_round() < calm) continue;
+    return places.refuse(entry(list, i) + ".from_round",
+                         "is " + std::to_string(faults[i].from_round()) +
+                             "; allowed is below calm_from_round, which is " +
+                             std::to_string(calm));
+  }
+  return {};
+}
+
+Status check_calm(const Scenario& scenario, const Places& places) {
+  if (!scenario.has_calm_from_round()) return {};
+  if (scenario.calm_from_round() >= scenario.rounds()) {
+    return places.refuse("calm_from_round", "is " + std::to_string(scenario.calm_from_round()) +
+                                                "; allowed is below rounds, which is " +
+                                                std::to_string(scenario.rounds()));
+  }
+  Status s = check_before_calm(scenario, "pause", scenario.pause(), places);
+  if (s.ok()) s = check_before_calm(scenario, "crash", scenario.crash(), places);
+  if (s.ok()) s = check_before_calm(scenario, "partition", scenario.partition(), places);
+  return s;
+}
+
 Status check_group_size(const Scenario& scenario, const Places& places) {
   if (scenario.endpoint() != Scenario::core || scenario.ranks() <= limits::kPeersMax) return {};
   return places.refuse(
@@ -155,8 +183,8 @@ Status check_group_size(const Scenario& scenario, const Places& places) {
 Status validate(const Scenario& scenario, const Places& places) {
   if (const Status s = check_limits(scenario, places); !s.ok()) return s;
   constexpr Status (*kRules[])(const Scenario&, const Places&) = {
-      check_group_size, check_groups,        check_operation, check_links,  check_directions,
-      check_compute,    check_cross_traffic, check_faults,    check_sweeps,
+      check_group_size, check_groups,        check_operation, check_links, check_directions,
+      check_compute,    check_cross_traffic, check_faults,    check_calm,  check_sweeps,
   };
   for (const auto rule : kRules) {
     if (const Status s = rule(scenario, places); !s.ok()) return s;
