@@ -19,6 +19,10 @@ constexpr std::int64_t kRttLeastNs = 100'000;
 
 constexpr std::uint32_t kWindowMax = 1u << 14;  // kSequenceBits tells twice that apart
 
+// Reports count as datagrams, too. Were each datagram reported, reports would answer reports for
+// ever.
+constexpr std::uint32_t kReportEveryLeast = 2;
+
 // Stream tag of the rotation keys, as in protocol/endpoint.cc.
 constexpr std::uint32_t kRotationStream = 0x50000000;
 
@@ -30,6 +34,12 @@ constexpr std::uint32_t kCallsKept = 1u << kOpenedBits;
 Result<std::unique_ptr<AbstractEndpoints>> AbstractEndpoints::make(
     const scenario::Scenario& scenario, std::uint64_t seed, const Topology& topology,
     EventQueue& queue, Network& network) {
+  if (scenario.operation().has_inject()) {
+    return Status::error(
+        StatusCode::kUnsupported,
+        "operation.inject is decided by packets' places in the core's order, which "
+        "endpoint abstract does not have; use a link's loss");
+  }
   auto operation = AbstractOperation::make(scenario.operation());
   if (!operation.ok()) return operation.status();
   auto endpoints = std::unique_ptr<AbstractEndpoints>(new AbstractEndpoints(queue, network));
@@ -49,7 +59,7 @@ void AbstractEndpoints::set_up(const scenario::Scenario& scenario, const Topolog
       operation.window_bytes() != 0 ? operation.window_bytes() : kWindowBytesDefault;
   const std::uint64_t window = std::min(share, wanted) / operation.datagram_bytes();
   window_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(window, 2, kWindowMax));
-  report_every_ = std::max<std::uint32_t>(window_ / 4, 1);
+  report_every_ = std::max(window_ / 4, kReportEveryLeast);
   starts_.resize(kCallsKept);
   ranks_.resize(size_);
   links_.resize(std::size_t{size_} * size_);

@@ -69,6 +69,10 @@ class AbstractEndpoints final : public Endpoints, private PacketReceiver {
     int half;
     std::uint32_t opened;
   };
+  struct TrainSent {
+    std::uint32_t packets = 0;
+    bool closed = false;  // by a short packet, behind which no other fits
+  };
   enum class Step : std::uint64_t { link = 0, drained = 1, deadline = 2 };
 
   AbstractEndpoints(EventQueue& queue, Network& network) : queue_(queue), network_(network) {}
@@ -134,10 +138,11 @@ class AbstractEndpoints final : public Endpoints, private PacketReceiver {
                     std::size_t bytes);
   bool fill_from_link(Instant now, std::uint32_t rank, std::uint32_t peer);
   bool fill_from_flow(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out);
-  std::uint32_t send_first_pass(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out,
-                                std::uint32_t packets_max);
-  std::uint32_t send_repairs(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out,
-                             std::uint32_t packets_max);
+  TrainSent send_first_pass(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out,
+                            std::uint32_t packets_max);
+  TrainSent send_repairs(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out,
+                         std::uint32_t packets_max);
+  static bool is_short(Outgoing out, std::uint32_t rank, std::uint32_t peer, std::uint32_t index);
   void send_data(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out,
                  std::uint32_t index, bool last);
   void end_pass(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out, bool room);

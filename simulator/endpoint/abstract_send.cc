@@ -238,7 +238,7 @@ bool AbstractEndpoints::fill_from_flow(Instant now, std::uint32_t rank, std::uin
   const std::uint32_t train = out.plan.halves[out.half].train_packets;
   const std::uint32_t most = std::min(credit, train);
   const std::uint32_t packets = out.plan.flow_packets(out.half, rank, peer);
-  std::uint32_t sent = 0;
+  TrainSent sent;
   bool handed_out = false;
   if (flow.first_pass()) {
     sent = send_first_pass(now, rank, peer, out, most);
@@ -247,13 +247,14 @@ bool AbstractEndpoints::fill_from_flow(Instant now, std::uint32_t rank, std::uin
     sent = send_repairs(now, rank, peer, out, most);
     handed_out = next_missing(rank, peer, out) == packets;
   }
-  if (handed_out) end_pass(now, rank, peer, out, sent > 0 && sent < train);
-  return sent > 0;
+  const bool room = sent.packets > 0 && sent.packets < train && !sent.closed;
+  if (handed_out) end_pass(now, rank, peer, out, room);
+  return sent.packets > 0;
 }
 
-std::uint32_t AbstractEndpoints::send_first_pass(Instant now, std::uint32_t rank,
-                                                 std::uint32_t peer, Outgoing out,
-                                                 std::uint32_t packets_max) {
+AbstractEndpoints::TrainSent AbstractEndpoints::send_first_pass(Instant now, std::uint32_t rank,
+                                                                std::uint32_t peer, Outgoing out,
+                                                                std::uint32_t packets_max) {
   AbstractSendFlow& flow = out.flow;
   const AbstractShard& shard = ranks_[rank].shard;
   const std::uint32_t packets = out.plan.flow_packets(out.half, rank, peer);
@@ -272,21 +273,34 @@ std::uint32_t AbstractEndpoints::send_first_pass(Instant now, std::uint32_t rank
       index = shard.spread_index(flow.position);
     }
     send_data(now, rank, peer, out, index, flow.position + 1 == packets);
+    if (is_short(out, rank, peer, index)) {
+      ++flow.position;
+      return {i + 1, true};
+    }
   }
-  return count;
+  return {count, false};
 }
 
-std::uint32_t AbstractEndpoints::send_repairs(Instant now, std::uint32_t rank, std::uint32_t peer,
-                                              Outgoing out, std::uint32_t packets_max) {
+AbstractEndpoints::TrainSent AbstractEndpoints::send_repairs(Instant now, std::uint32_t rank,
+                                                             std::uint32_t peer, Outgoing out,
+                                                             std::uint32_t packets_max) {
   const std::uint32_t packets = out.plan.flow_packets(out.half, rank, peer);
   for (std::uint32_t sent = 0; sent < packets_max; ++sent) {
     const std::uint32_t index = next_missing(rank, peer, out);
-    if (index == packets) return sent;
+    if (index == packets) return {sent, false};
     out.flow.position = index + 1;
     send_data(now, rank, peer, out, index, false);
     ++counters_.repairs_sent;
+    if (is_short(out, rank, peer, index)) return {sent + 1, true};
   }
-  return packets_max;
+  return {packets_max, false};
+}
+
+// All datagrams of a train have one length, but for the last.
+bool AbstractEndpoints::is_short(Outgoing out, std::uint32_t rank, std::uint32_t peer,
+                                 std::uint32_t index) {
+  const AbstractHalf& half = out.plan.halves[out.half];
+  return half.bytes_of(AbstractPlan::owner(out.half, rank, peer), index) < half.full_bytes;
 }
 
 // The first packet from the scan's position on that the receiver lacks; the flow's end if none, or

@@ -1,0 +1,125 @@
+// What the abstract endpoints do by themselves: deadlines, pauses, deaths, and the same every time.
+#include "endpoint/abstract_endpoints.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "abstract_group.h"
+
+namespace leeway::sim::testing {
+namespace {
+
+using AbstractGroup = Group<AbstractEndpoints>;
+
+scenario::Scenario group_of(std::uint32_t ranks, const std::string& delivery,
+                            const std::string& link = "") {
+  return scenario_of("ranks: " + std::to_string(ranks) +
+                     " topology { star {} } operation { bytes: 400000 delivery { " + delivery +
+                     " } } link { tier: uplink rate_mbps: 1000 }"
+                     " link { tier: downlink rate_mbps: 1000 queue { bytes: 4000000 } " +
+                     link + " }");
+}
+
+void submit_all(AbstractGroup& group, std::uint32_t ranks, CallKind kind = CallKind::all_reduce) {
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) group.submit(rank, kind);
+}
+
+TEST(AbstractEndpointsDeadline, ExactCallFailsWithoutAPeer) {
+  AbstractGroup group(group_of(4, "kind: exact deadline_ms: 50"));
+  for (std::uint32_t rank = 0; rank < 3; ++rank) group.submit(rank, CallKind::all_reduce);
+  ASSERT_TRUE(group.run_until_done(3));
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(group.results[rank].status.code(), StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(group.results[rank].done_ns, 50'000'000);
+  }
+}
+
+TEST(AbstractEndpointsDeadline, LossyCallReturnsWhatItHas) {
+  AbstractGroup group(group_of(4, "kind: best_effort deadline_ms: 50"));
+  for (std::uint32_t rank = 0; rank < 3; ++rank) group.submit(rank, CallKind::all_reduce);
+  ASSERT_TRUE(group.run_until_done(3));
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_TRUE(group.results[rank].status.ok());
+    EXPECT_TRUE(group.results[rank].deadline_cut);
+    EXPECT_EQ(group.results[rank].contributors_min, 3u);
+    EXPECT_LT(group.results[rank].arrived, group.results[rank].expected);
+  }
+}
+
+TEST(AbstractEndpointsFaults, PausedRankDelaysTheOthersByItsPause) {
+  AbstractGroup group(group_of(4, "kind: exact deadline_ms: 5000"));
+  submit_all(group, 4);
+  group.run_until(500'000);
+  group.endpoints().pause(group.now(), 2);
+  group.run_until(100'000'000);
+  EXPECT_EQ(group.done(), 0u);
+  group.endpoints().resume(group.now(), 2);
+  ASSERT_TRUE(group.run_until_done(4));
+  for (const CallResult& result : group.results) {
+    EXPECT_TRUE(result.status.ok());
+    EXPECT_EQ(result.arrived, result.expected);
+    EXPECT_GE(result.done_ns, 100'000'000);
+  }
+}
+
+TEST(AbstractEndpointsFaults, DeadRankIsSilentAndTheOthersGoOn) {
+  AbstractGroup group(group_of(4, "kind: best_effort deadline_ms: 100"));
+  submit_all(group, 4);
+  group.run_until(200'000);
+  group.endpoints().kill(group.now(), 1);
+  ASSERT_TRUE(group.run_until_done(3));
+  group.drain();
+  EXPECT_EQ(group.told[1], 0u);
+  for (const std::uint32_t rank : {0u, 2u, 3u}) EXPECT_EQ(group.told[rank], 1u);
+}
+
+TEST(AbstractEndpointsRounds, EveryCallIsToldOnceAndConfirmedInTheEnd) {
+  AbstractGroup group(group_of(5, "kind: exact deadline_ms: 5000", "loss { random { p: 0.1 } }"));
+  for (std::uint32_t round = 1; round <= 4; ++round) {
+    submit_all(group, 5);
+    ASSERT_TRUE(group.run_until_done(5 * round));
+  }
+  group.drain();
+  for (const std::uint32_t told : group.told) EXPECT_EQ(told, 4u);
+  EXPECT_TRUE(group.endpoints().idle());
+}
+
+TEST(AbstractEndpointsRounds, SmallWindowsComeToRest) {
+  scenario::Scenario scenario = group_of(3, "kind: exact deadline_ms: 5000");
+  scenario.mutable_operation()->set_window_bytes(4500);
+  AbstractGroup group(scenario);
+  submit_all(group, 3);
+  ASSERT_TRUE(group.run_until_done(3));
+  for (int i = 0; i < 100'000 && group.step(); ++i) {
+  }
+  EXPECT_FALSE(group.step());
+}
+
+TEST(AbstractEndpointsRounds, SameSeedSameTrace) {
+  const auto trace = [](std::uint64_t seed) {
+    AbstractGroup group(
+        group_of(5, "kind: best_effort deadline_ms: 500", "loss { random { p: 0.1 } }"), seed);
+    submit_all(group, 5);
+    EXPECT_TRUE(group.run_until_done(5));
+    return group.network().trace().value();
+  };
+  EXPECT_EQ(trace(1), trace(1));
+  EXPECT_NE(trace(1), trace(2));
+}
+
+TEST(AbstractWord, KeepsItsFields) {
+  AbstractWord data(AbstractType::data, 33, 65'537);
+  data.flow(kSpreadHalf, 200).packet((1u << 22) - 1, true, false);
+  EXPECT_EQ(data.type(), AbstractType::data);
+  EXPECT_EQ(nearest_count(data.opened(), 30, kOpenedBits), 33u);
+  EXPECT_EQ(nearest_count(data.sequence(), 65'000, kSequenceBits), 65'537u);
+  EXPECT_EQ(data.half(), kSpreadHalf);
+  EXPECT_EQ(data.attempt(), 200);
+  EXPECT_EQ(data.index(), (1u << 22) - 1);
+  EXPECT_TRUE(data.last());
+  EXPECT_FALSE(data.settled());
+}
+
+}  // namespace
+}  // namespace leeway::sim::testing
