@@ -162,6 +162,28 @@ TEST(TcpRing, RingWorksAgainAfterARankCameTooLate) {
   longest_ms(world.call(CallKind::all_reduce, 4000));
 }
 
+// The others wait in the second call when rank 2 fails the first and joins them.
+TEST(TcpRing, OpenCallOutlivesANeighboursEarlierFailure) {
+  RingWorld world(star(0, 4, 300));
+  const auto others_submit = [&] {
+    for (const std::uint32_t rank : {0u, 1u, 3u}) world.submit(rank, CallKind::all_reduce, 4000);
+  };
+  others_submit();
+  world.run_until(250'000'000);
+  world.ring().pause(world.now(), 2);
+  world.submit(2, CallKind::all_reduce, 4000);
+  world.run_until(320'000'000);
+  world.ring().resume(world.now(), 2);
+  world.run_until(400'000'000);
+  ASSERT_EQ(world.done.size(), 3u);
+  others_submit();
+  world.run_until_done(4);
+  EXPECT_EQ(world.now().ns, 550'000'000);
+  world.submit(2, CallKind::all_reduce, 4000);
+  world.run_until_done(8);
+  for (std::size_t i = 4; i < 8; ++i) EXPECT_TRUE(world.done[i].result.status.ok());
+}
+
 TEST(TcpRing, PartitionDelaysUntilItsEnd) {
   RingWorld world(star(0));
   (void)world.call(CallKind::all_reduce, 1 << 20);
