@@ -9,6 +9,7 @@
 #include "run/run.h"
 #include "sim/arguments.h"
 #include "sim/command.h"
+#include "sim/swarm_command.h"
 #include "sim/trace_command.h"
 #ifdef LEEWAY_SIM_GPT
 #include "sim/gpt_workload.h"
@@ -58,6 +59,7 @@ void register_sim(CLI::App& app, int& exit_code) {
   CLI::App* const trace = command->add_subcommand("trace", "Look at packet traces");
   trace->require_subcommand(1);
   simulation::add_trace_commands(*trace, exit_code);
+  simulation::add_swarm_command(*command, exit_code);
   command->callback([command, arguments, &exit_code] {
     if (!command->get_subcommands().empty()) return;
     exit_code = simulation::run_command(*arguments, sim::run, workload_factory());

@@ -1,0 +1,47 @@
+// Draws in the words of scenarios: choices, odds, decimals that print exactly as they are.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "engine/random_stream.h"
+
+namespace leeway::sim::swarm {
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : random_(seed, 0, Purpose::swarm) {}
+
+  bool one_in(std::uint32_t n) { return random_.below(n) == 0; }
+
+  // Both ends may come.
+  std::uint32_t between(std::uint32_t from, std::uint32_t to) {
+    return from + static_cast<std::uint32_t>(random_.below(to - from + 1u));
+  }
+
+  // Small ones as often as large ones: every power of two has the same odds. 0 < from <= to.
+  std::uint32_t magnitude(std::uint32_t from, std::uint32_t to) {
+    std::uint32_t octaves = 0;
+    while (from << octaves <= to / 2) ++octaves;
+    const std::uint32_t least = from << between(0, octaves);
+    return between(least, least <= to / 2 ? 2 * least - 1 : to);
+  }
+
+  // Thousandths, and of those the same.
+  double decimal(std::uint32_t from_thousandths, std::uint32_t to_thousandths) {
+    return between(from_thousandths, to_thousandths) / 1000.0;
+  }
+  double decimal_magnitude(std::uint32_t from_thousandths, std::uint32_t to_thousandths) {
+    return magnitude(from_thousandths, to_thousandths) / 1000.0;
+  }
+
+  template <typename T>
+  T pick(std::initializer_list<T> choices) {
+    return choices.begin()[random_.below(choices.size())];
+  }
+
+ private:
+  RandomStream random_;
+};
+
+}  // namespace leeway::sim::swarm

@@ -1,0 +1,23 @@
+// A whole scenario from one number: operation, topology, links and faults of every kind, small
+// enough to run in some milliseconds.
+//
+// Every drawn scenario is valid, is complete without files, and prints as text format to the same
+// scenario again. Draws are exact decimals, so that a person can read them. Equal on every compiler
+// and machine; a change here changes what every seed means.
+#pragma once
+
+#include <cstdint>
+
+#include "scenario.pb.h"
+
+namespace leeway::sim::swarm {
+
+// Rounds that the group has to itself once faults are over: I9 lets three go by and looks at the
+// rest.
+inline constexpr std::uint32_t kCalmRounds = 5;
+
+// I9 is skipped where nothing promises whole rounds (deadlines deliberately short, queues that
+// overflow under a lossy class, crashes), and I10 always: a few rounds are no statistics.
+scenario::Scenario draw_scenario(std::uint64_t seed);
+
+}  // namespace leeway::sim::swarm

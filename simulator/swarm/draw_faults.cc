@@ -1,0 +1,108 @@
+#include <string>
+
+#include "swarm/draw_parts.h"
+
+namespace leeway::sim::swarm {
+namespace {
+
+using scenario::Scenario;
+
+std::uint32_t draw_rank(Dice& dice, const Scenario& scenario) {
+  return dice.between(0, scenario.ranks() - 1);
+}
+
+std::uint32_t draw_round(Dice& dice, const Scenario& scenario) {
+  return dice.between(0, scenario.calm_from_round() - 1);
+}
+
+double draw_after_ms(Dice& dice) {
+  return dice.one_in(2) ? 0.0 : dice.decimal_magnitude(1, 200000);
+}
+
+std::string text_of(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text.back() == '.' ? text + "0" : text;
+}
+
+void draw_partition(Dice& dice, Scenario& scenario) {
+  auto& partition = *scenario.add_partition();
+  const std::uint32_t cut = dice.between(1, scenario.ranks() - 1);
+  const std::string low = "0-" + std::to_string(cut - 1);
+  const std::string high = std::to_string(cut) + "-";
+  if (dice.one_in(2)) {
+    partition.set_between(low);
+    partition.set_and_(high);
+  } else {
+    partition.set_from(dice.one_in(2) ? low : high);
+    partition.set_to(dice.one_in(2) ? std::to_string(draw_rank(dice, scenario)) : "*");
+  }
+  partition.set_from_round(draw_round(dice, scenario));
+  partition.set_after_ms(draw_after_ms(dice));
+  if (!dice.one_in(8)) partition.set_for_ms(dice.decimal_magnitude(100, 5000000));
+}
+
+void draw_pause(Dice& dice, Scenario& scenario) {
+  auto& pause = *scenario.add_pause();
+  pause.set_rank(draw_rank(dice, scenario));
+  pause.set_from_round(draw_round(dice, scenario));
+  pause.set_after_ms(draw_after_ms(dice));
+  pause.set_for_ms(dice.decimal_magnitude(10, 3000000));
+}
+
+void draw_crash(Dice& dice, Scenario& scenario) {
+  auto& crash = *scenario.add_crash();
+  crash.set_rank(draw_rank(dice, scenario));
+  crash.set_from_round(draw_round(dice, scenario));
+  crash.set_after_ms(draw_after_ms(dice));
+}
+
+void draw_compute(Dice& dice, Scenario& scenario) {
+  auto& compute = *scenario.add_compute();
+  switch (dice.between(0, 2)) {
+    case 0:
+      compute.set_constant_ms(dice.decimal_magnitude(1, 50000));
+      break;
+    case 1:
+      compute.mutable_lognormal()->set_median_ms(dice.decimal_magnitude(1, 50000));
+      compute.mutable_lognormal()->set_sigma(dice.decimal(100, 1000));
+      break;
+    default:
+      compute.mutable_periodic()->set_base_ms(dice.decimal_magnitude(1, 10000));
+      compute.mutable_periodic()->set_extra_ms(dice.decimal_magnitude(1, 500000));
+      compute.mutable_periodic()->set_every(dice.between(1, 4));
+  }
+}
+
+void draw_slow(Dice& dice, Scenario& scenario) {
+  auto& slow = *scenario.add_slow();
+  slow.set_rank(draw_rank(dice, scenario));
+  slow.set_factor(dice.between(2, 20));
+  slow.set_from_round(draw_round(dice, scenario));
+}
+
+void draw_inject(Dice& dice, Scenario& scenario) {
+  std::string text = "seed=" + std::to_string(dice.between(1, 1000));
+  if (dice.one_in(2)) text += ",loss=" + text_of(dice.decimal_magnitude(1, 300));
+  if (dice.one_in(2)) text += ",burst=" + std::to_string(dice.between(1, 10));
+  if (dice.one_in(2)) text += ",dup=" + text_of(dice.decimal_magnitude(1, 300));
+  if (dice.one_in(2)) text += ",reorder=" + text_of(dice.decimal_magnitude(1, 300));
+  if (dice.one_in(4)) text += ",corrupt=" + text_of(dice.decimal(1, 10));
+  if (dice.one_in(4)) text += ",delay=" + std::to_string(dice.magnitude(1, 20000)) + "us";
+  scenario.mutable_operation()->set_inject(text);
+}
+
+}  // namespace
+
+void draw_faults(Dice& dice, Scenario& scenario) {
+  if (dice.one_in(2)) draw_compute(dice, scenario);
+  if (scenario.compute_size() > 0 && dice.one_in(3)) draw_slow(dice, scenario);
+  for (std::uint32_t left = dice.one_in(3) ? dice.between(1, 2) : 0; left > 0; --left)
+    draw_partition(dice, scenario);
+  for (std::uint32_t left = dice.one_in(3) ? dice.between(1, 2) : 0; left > 0; --left)
+    draw_pause(dice, scenario);
+  if (dice.one_in(6)) draw_crash(dice, scenario);
+  if (dice.one_in(8)) draw_inject(dice, scenario);
+}
+
+}  // namespace leeway::sim::swarm

@@ -1,0 +1,84 @@
+#include <string>
+
+#include "swarm/draw_parts.h"
+
+namespace leeway::sim::swarm {
+namespace {
+
+using scenario::Delivery;
+using scenario::Operation;
+using scenario::Scenario;
+
+bool reduces(Operation::Kind kind) {
+  return kind == Operation::all_reduce || kind == Operation::reduce_scatter ||
+         kind == Operation::replica_step;
+}
+
+std::string draw_codec(Dice& dice) {
+  if (dice.one_in(2)) return "fp32";
+  return dice.pick<const char*>(
+      {"native",         "fp16",           "bf16",           "fp8_e4m3",   "fp8_e5m2",
+       "fp8_e4m3_block", "fp8_e5m2_block", "mxfp8_e4m3",     "mxfp8_e5m2", "mxfp6_e2m3",
+       "mxfp6_e3m2",     "mxfp4",          "nvfp4",          "nvfp4_te",   "luq",
+       "luq:draws=2",    "int8",           "int8:clip",      "sparse:1/2", "sparse:2/4",
+       "fp32:rotate",    "nvfp4:nearest",  "bf16:stochastic"});
+}
+
+double draw_deadline_ms(Dice& dice) {
+  return dice.one_in(4) ? dice.decimal_magnitude(50, 400000) : kPatientMs;
+}
+
+Delivery::Kind draw_class(Dice& dice) {
+  return dice.pick({Delivery::exact, Delivery::bounded, Delivery::best_effort});
+}
+
+void draw_delivery(Dice& dice, Operation& operation) {
+  Delivery& delivery = *operation.mutable_delivery();
+  delivery.set_kind(reduces(operation.kind()) ? draw_class(dice) : Delivery::exact);
+  if (delivery.kind() == Delivery::bounded && dice.one_in(2))
+    delivery.set_loss_max(dice.decimal(0, 300));
+  delivery.set_deadline_ms(draw_deadline_ms(dice));
+  if (operation.kind() != Operation::all_reduce) return;
+  operation.set_spread(delivery.kind() == Delivery::exact ? Delivery::exact : draw_class(dice));
+}
+
+void draw_reduction(Dice& dice, Operation& operation) {
+  operation.set_estimator(
+      static_cast<Operation::Estimator>(dice.between(0, Operation::Estimator_MAX)));
+  if (operation.estimator() == Operation::augmented && dice.one_in(2))
+    operation.set_control_variate(Operation::previous);
+  if (dice.one_in(5)) operation.set_error_feedback(true);
+  if (dice.one_in(20)) operation.set_codec("automatic");
+}
+
+void draw_replica(Dice& dice, Scenario& scenario) {
+  scenario::Replica& replica = *scenario.mutable_operation()->mutable_replica();
+  replica.set_age_max(dice.between(1, 8));
+  replica.set_delivery(draw_class(dice));
+  replica.set_deadline_ms(draw_deadline_ms(dice));
+  replica.set_codec(draw_codec(dice));
+  replica.set_drift_samples(16);
+  scenario.mutable_workload()->mutable_quadratic();
+}
+
+}  // namespace
+
+void draw_operation(Dice& dice, Scenario& scenario) {
+  Operation& operation = *scenario.mutable_operation();
+  operation.set_kind(dice.one_in(3)
+                         ? Operation::all_reduce
+                         : static_cast<Operation::Kind>(dice.between(0, Operation::Kind_MAX)));
+  const std::uint32_t elements_max = scenario.ranks() > 16 ? 4096 : 16384;
+  operation.set_bytes(4 * dice.magnitude(256, elements_max));
+  draw_delivery(dice, operation);
+  operation.set_codec(draw_codec(dice));
+  if (operation.kind() == Operation::all_reduce && dice.one_in(4))
+    operation.set_spread_codec(draw_codec(dice));
+  if (reduces(operation.kind())) draw_reduction(dice, operation);
+  if (dice.one_in(3)) operation.set_permute(false);
+  operation.set_datagram_bytes(dice.pick({512u, 600u, 1200u, 1472u, 1472u, 4000u, 9000u}));
+  if (dice.one_in(4)) operation.set_window_bytes(operation.datagram_bytes() * dice.between(1, 16));
+  if (operation.kind() == Operation::replica_step) draw_replica(dice, scenario);
+}
+
+}  // namespace leeway::sim::swarm

@@ -1,0 +1,18 @@
+// The parts of draw_scenario(), in the order in which they are drawn: later ones read what earlier
+// ones decided.
+#pragma once
+
+#include "scenario.pb.h"
+#include "swarm/dice.h"
+
+namespace leeway::sim::swarm {
+
+void draw_size(Dice& dice, scenario::Scenario& scenario);  // ranks, rounds, calm_from_round
+void draw_operation(Dice& dice, scenario::Scenario& scenario);
+void draw_network(Dice& dice, scenario::Scenario& scenario);
+void draw_faults(Dice& dice, scenario::Scenario& scenario);  // of processes, and partitions
+
+// Calls last long enough for any fault that is drawn to end, and for repairs after it.
+inline constexpr double kPatientMs = 60000;
+
+}  // namespace leeway::sim::swarm

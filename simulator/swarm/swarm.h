@@ -1,0 +1,52 @@
+// Many seeds, each a scenario of its own, each judged: the search for what no test thought of.
+//
+// What is found does not depend on the number of threads. Without keep_going the lowest failing
+// seed is the only one told, and seeds above it may not have been run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "swarm/verdict.h"
+
+namespace leeway::sim::swarm {
+
+// Every so many seeds one is run twice (I12).
+inline constexpr std::uint64_t kTwiceEvery = 16;
+inline bool runs_twice(std::uint64_t seed) {
+  return seed % kTwiceEvery == 0;
+}
+
+struct SeedFailure {
+  std::uint64_t seed = 0;
+  Failure failure;
+};
+
+struct Tally {
+  std::uint64_t seeds = 0;  // that were judged
+  std::uint64_t rounds = 0;
+  std::uint64_t packets = 0;
+  std::uint64_t events = 0;
+  std::vector<SeedFailure> failures;  // by seed
+};
+
+struct SwarmOptions {
+  std::uint64_t from = 1;
+  std::uint64_t count = 1;
+  unsigned jobs = 1;
+  bool keep_going = false;
+  RunFunction run = sim::run;
+  const std::atomic<bool>* stop = nullptr;
+  // After each seed, by any thread, one call at a time.
+  std::function<void(const Tally& so_far)> progress;
+};
+
+Tally run_swarm(const SwarmOptions& options);
+
+// The seed that this thread is judging, for a message about a broken contract of the core: that
+// ends the process.
+std::uint64_t current_seed();
+
+}  // namespace leeway::sim::swarm

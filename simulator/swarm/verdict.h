@@ -1,0 +1,44 @@
+// Whether one run is as it must be: the checkers', and that it ends, and is the same when repeated.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "run/run.h"
+
+namespace leeway::sim::swarm {
+
+// sim::run, or a test's substitute.
+using RunFunction = std::function<Result<RunRecord>(const scenario::Scenario& scenario,
+                                                    std::uint64_t seed, const RunOptions& options)>;
+
+// A seed of the swarm takes some ten thousands.
+inline constexpr std::uint64_t kEventsMax = 50'000'000;
+
+struct Failure {
+  // "i1" .. "i14", "run" for a run that could not be made, "end" for one that did not come to its
+  // end.
+  std::string check;
+  std::string text;
+};
+
+struct Verdict {
+  std::optional<Failure> failure;
+  bool stopped = false;  // and nothing is known
+  std::uint64_t rounds = 0;
+  std::uint64_t packets = 0;
+  std::uint64_t events = 0;
+};
+
+struct JudgeOptions {
+  RunFunction run = sim::run;
+  bool twice = false;  // looks at I12
+  const std::atomic<bool>* stop = nullptr;
+};
+
+Verdict judge(const scenario::Scenario& scenario, std::uint64_t seed, const JudgeOptions& options);
+
+}  // namespace leeway::sim::swarm

@@ -1,0 +1,187 @@
+#include "sim/swarm_command.h"
+
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sim/interrupt.h"
+#include "sim/plan.h"
+#include "sim/progress.h"
+#include "sim/repeat_command.h"
+#include "sim/runner.h"
+#include "swarm/draw.h"
+#include "swarm/shrink.h"
+#include "swarm/swarm.h"
+#include "text_file.h"
+
+namespace leeway::tools::simulation {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+// Runs that making a failing scenario smaller may take.
+constexpr unsigned kShrinkTries = 1000;
+
+namespace swarm = sim::swarm;
+using sim::scenario::Scenario;
+using Clock = std::chrono::steady_clock;
+
+struct SwarmArguments {
+  std::string seeds;
+  unsigned jobs = 0;
+  std::string json_path;
+  bool keep_going = false;
+  bool show = false;
+  bool quiet = false;
+};
+
+int complain(const Status& status, int exit_code) {
+  std::fprintf(stderr, "error: %s\n", status.c_str());
+  return exit_code;
+}
+
+// A broken contract of the core ends the process: at least its seed is told.
+void tell_seed(int) {
+  char text[64] = "while judging seed ";
+  const std::size_t length = std::strlen(text);
+  const auto end = std::to_chars(text + length, text + sizeof(text) - 1, swarm::current_seed()).ptr;
+  *end = '\n';
+  if (write(STDERR_FILENO, text, static_cast<std::size_t>(end + 1 - text)) < 0) return;
+}
+
+// The small scenario's file, and the command that shows the failure again.
+struct Repeat {
+  std::string file;
+  std::string command;
+};
+
+Repeat repeat_of(const swarm::SeedFailure& failed) {
+  const std::string seed = std::to_string(failed.seed);
+  const std::string seeds = " --seeds " + seed + ".." + seed;
+  // What two runs differ in is no scenario of its own.
+  if (failed.failure.check == "i12") return {"", "leeway sim swarm" + seeds};
+  const std::string file = "swarm-" + seed + ".txtpb";
+  return {file, "leeway sim " + file + seeds};
+}
+
+Scenario smaller(const swarm::SeedFailure& failed, const std::atomic<bool>& stop) {
+  const swarm::Fails fails = [&](const Scenario& scenario) {
+    const swarm::Verdict verdict = swarm::judge(scenario, failed.seed, {.stop = &stop});
+    return verdict.failure && verdict.failure->check == failed.failure.check;
+  };
+  return swarm::shrink(swarm::draw_scenario(failed.seed), fails, kShrinkTries);
+}
+
+// Of the first failing seed.
+Status tell_failure(const swarm::SeedFailure& failed, const std::atomic<bool>& stop) {
+  std::fprintf(stderr, "seed %llu: %s: %s\n", static_cast<unsigned long long>(failed.seed),
+               failed.failure.check.c_str(), failed.failure.text.c_str());
+  const Repeat repeat = repeat_of(failed);
+  Status status;
+  if (!repeat.file.empty()) {
+    status = write_text(repeat.file, scenario_text(smaller(failed, stop)));
+    if (!status.ok()) return status;
+  }
+  std::fprintf(stderr, "  repeat it: %s\n", repeat.command.c_str());
+  return status;
+}
+
+nlohmann::ordered_json json_of(const Seeds& seeds, const swarm::Tally& tally, double seconds) {
+  nlohmann::ordered_json json;
+  json["seeds"] = {{"from", seeds.from}, {"count", seeds.count}, {"judged", tally.seeds}};
+  json["rounds"] = tally.rounds;
+  json["packets"] = tally.packets;
+  json["events"] = tally.events;
+  json["seconds"] = seconds;
+  json["failures"] = nlohmann::ordered_json::array();
+  for (const swarm::SeedFailure& failed : tally.failures) {
+    json["failures"].push_back(
+        {{"seed", failed.seed}, {"check", failed.failure.check}, {"text", failed.failure.text}});
+  }
+  return json;
+}
+
+void print_tally(const swarm::Tally& tally, double seconds) {
+  std::printf("%llu seeds, %llu rounds, %llu packets, %llu events in %.1f s: %zu failed\n",
+              static_cast<unsigned long long>(tally.seeds),
+              static_cast<unsigned long long>(tally.rounds),
+              static_cast<unsigned long long>(tally.packets),
+              static_cast<unsigned long long>(tally.events), seconds, tally.failures.size());
+  for (const swarm::SeedFailure& failed : tally.failures) {
+    std::printf("  seed %llu: %s: %s\n", static_cast<unsigned long long>(failed.seed),
+                failed.failure.check.c_str(), failed.failure.text.c_str());
+  }
+}
+
+int show_scenarios(const Seeds& seeds) {
+  for (std::uint64_t i = 0; i < seeds.count; ++i) {
+    std::printf("# seed %llu\n%s", static_cast<unsigned long long>(seeds.from + i),
+                scenario_text(swarm::draw_scenario(seeds.from + i)).c_str());
+  }
+  return 0;
+}
+
+swarm::Tally search(const SwarmArguments& arguments, const Seeds& seeds,
+                    const std::atomic<bool>& stop) {
+  ProgressDisplay display(arguments.quiet ? nullptr : stderr, seeds.count, 0);
+  swarm::SwarmOptions options;
+  options.from = seeds.from;
+  options.count = seeds.count;
+  options.jobs = jobs_for(arguments.jobs, seeds.count);
+  options.keep_going = arguments.keep_going;
+  options.stop = &stop;
+  options.progress = [&](const swarm::Tally&) { display.on_finished(); };
+  const auto previous = std::signal(SIGABRT, tell_seed);
+  swarm::Tally tally = swarm::run_swarm(options);
+  std::signal(SIGABRT, previous);
+  display.erase();
+  return tally;
+}
+
+int swarm_command(const SwarmArguments& arguments) {
+  const Result<Seeds> seeds = parse_seeds(arguments.seeds);
+  if (!seeds.ok()) return complain(seeds.status(), kExitUsage);
+  if (arguments.show) return show_scenarios(*seeds);
+  InterruptGuard interrupt;
+  const Clock::time_point begin = Clock::now();
+  const swarm::Tally tally = search(arguments, *seeds, interrupt.flag());
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (arguments.json_path != "-") print_tally(tally, seconds);
+  Status status;
+  if (!arguments.json_path.empty())
+    status = write_text(arguments.json_path, json_of(*seeds, tally, seconds).dump(2) + "\n");
+  if (status.ok() && !tally.failures.empty() && interrupt.exit_code() == 0)
+    status = tell_failure(tally.failures.front(), interrupt.flag());
+  if (!status.ok()) return complain(status, kExitFailed);
+  if (interrupt.exit_code() != 0) return interrupt.exit_code();
+  return tally.failures.empty() ? 0 : kExitFailed;
+}
+
+}  // namespace
+
+void add_swarm_command(CLI::App& sim, int& exit_code) {
+  CLI::App* const command =
+      sim.add_subcommand("swarm", "Search for faults: a drawn scenario a seed, all invariants");
+  const auto a = std::make_shared<SwarmArguments>();
+  command->add_option("--seeds", a->seeds, "A..B")->required();
+  command->add_option("--jobs", a->jobs, "Runs at a time (default: one a core)")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--json", a->json_path,
+                      "Also write the outcome to this file (- for standard output only)");
+  command->add_flag("--keep-going", a->keep_going, "All seeds, not only up to the first failure");
+  command->add_flag("--show", a->show, "Print the scenarios of the seeds and run nothing");
+  command->add_flag("--quiet", a->quiet, "No progress line");
+  command->callback([a, &exit_code] { exit_code = swarm_command(*a); });
+}
+
+}  // namespace leeway::tools::simulation
