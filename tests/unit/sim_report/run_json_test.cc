@@ -22,8 +22,16 @@ RunRecord awkward_run() {
   run.rounds[0].begin_ns = INT64_MIN;
   run.rounds[1].error_mean_square = 1.0 / 3;
   run.rounds[2].loss = 5e-324;
+  run.rounds[2].drift_pair = 0.1;  // and what made-up runs leave at its default
+  run.rounds[2].failed_calls = UINT32_MAX;
   run.links[0].name = "eu>us \"quoted\" \n";
   run.links[0].counters.offered = {UINT64_MAX, 1, 2};
+  run.links[0].counters.copied = {3, 4, 5};
+  run.links[0].counters.queue_early = 6;
+  run.links[0].counters.trimmed = 7;
+  run.links[0].counters.corrupted = 8;
+  run.links[0].counters.reordered = 9;
+  run.network.copied = {10, 11, 12};
   run.measures.push_back({"workload.infinite", std::numeric_limits<double>::infinity()});
   run.measures.push_back({"workload.minus", -std::numeric_limits<double>::infinity()});
   return run;
@@ -43,6 +51,8 @@ TEST(RunJson, ReadsBackToTheLastBit) {
   EXPECT_EQ(read->round_ms, run.round_ms);
   EXPECT_EQ(read->call_ms, run.call_ms);
   EXPECT_EQ(read->network.sent, run.network.sent);
+  EXPECT_EQ(read->network.copied, run.network.copied);
+  EXPECT_EQ(read->network.delivered, run.network.delivered);
   EXPECT_EQ(read->network.lost, run.network.lost);
   ASSERT_EQ(read->checks.size(), run.checks.size());
   EXPECT_EQ(read->checks[1].verdict, Verdict::failed);
