@@ -68,6 +68,15 @@ TEST(TcpFlow, LossesOfOneRoundTripReduceTheWindowOnce) {
   EXPECT_EQ(path.flow(0).sender().counters().reductions, 1u);
 }
 
+TEST(TcpFlow, WindowIsLedDownWhileTheLossIsRepaired) {
+  TcpPath path({});
+  lose_first_copies(path, {150});  // the first of a round of 160
+  path.add(known_rtt()).send({0}, TcpFlow::kEndless);
+  path.run_until(60 * kMs - 1);  // found at 50 ms, known to be repaired at 60
+  EXPECT_EQ(path.flow(0).sender().counters().reductions, 1u);
+  EXPECT_NEAR(path.flow(0).sender().window(), 0.7 * 160, 12);
+}
+
 TEST(TcpFlow, LostTailIsFoundByAProbe) {
   TcpPath path({});
   lose_first_copies(path, {9});
