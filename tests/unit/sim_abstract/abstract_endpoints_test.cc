@@ -2,6 +2,7 @@
 #include "endpoint/abstract_endpoints.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -83,6 +84,32 @@ TEST(AbstractEndpointsRounds, EveryCallIsToldOnceAndConfirmedInTheEnd) {
   group.drain();
   for (const std::uint32_t told : group.told) EXPECT_EQ(told, 4u);
   EXPECT_TRUE(group.endpoints().idle());
+}
+
+// A re-encoded result outlives its call: callers go on, and still answer who lacks something.
+TEST(AbstractEndpointsRounds, EarlierCallsAreRepairedWhileTheNextRuns) {
+  scenario::Scenario scenario =
+      group_of(5, "kind: exact deadline_ms: 5000", "loss { random { p: 0.2 } }");
+  scenario.mutable_operation()->set_codec("nvfp4");
+  AbstractGroup group(scenario);
+  submit_all(group, 5);
+  std::vector<std::uint32_t> submitted(5, 1);
+  bool overlapped = false;
+  while (group.done() < 5 * 6) {
+    ASSERT_TRUE(group.step());
+    for (std::uint32_t rank = 0; rank < 5; ++rank) {
+      if (group.told[rank] < submitted[rank] || submitted[rank] == 6) continue;
+      EXPECT_TRUE(group.results[rank].status.ok());
+      EXPECT_EQ(group.results[rank].arrived, group.results[rank].expected);
+      overlapped |= group.done() % 5 != 0;
+      ++submitted[rank];
+      group.submit(rank, CallKind::all_reduce);
+    }
+  }
+  group.drain();
+  EXPECT_TRUE(overlapped);
+  EXPECT_TRUE(group.endpoints().idle());
+  EXPECT_LT(group.results[0].done_ns, 5'000'000'000);
 }
 
 TEST(AbstractEndpointsRounds, SmallWindowsComeToRest) {
