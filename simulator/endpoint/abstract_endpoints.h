@@ -12,6 +12,9 @@
 //   - a repair request is one statement "what I lack", however many datagrams carry it, and is
 //     answered from what the receiver lacks when the answer is sent;
 //   - a round trip is measured for one datagram at a time;
+//   - a rank reports every second datagram at most: a core with a window of less than 8 datagrams
+//     reports each, reports included, for ever;
+//   - Operation.inject is refused;
 //   - the window is at most 16,384 datagrams, and an answer's attempt counts modulo 256;
 //   - age caps of replicas and Codec::automatic's changes of mind are not modelled (the codec that
 //     it starts with stays).
