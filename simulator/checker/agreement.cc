@@ -148,12 +148,15 @@ void Agreement::compare_ages(Instant now, Rank rank, const CallLedger& call,
     const FlowPlan plan = call.plan.spread(owner, rank);
     const FlowLedger& flow = call.ranks[rank].flow(FlowKind::spread, owner);
     const bool excused = report.deadline_cut || flow.left;
+    const bool late = std::any_of(report.peers.begin(), report.peers.end(), [&](const auto& row) {
+      return row.rank == owner && row.late > 0;
+    });
     for (std::uint32_t index = 0; index < flow.packets; ++index) {
       Held& held = held_[rank][owner][index];
       const bool seen = flow.seen.test(index);
       const std::uint32_t digest = digest_of(packet_of(plan, index, result));
       const bool same = digest == held.digest;
-      const bool fresh = seen && (!flow.maybe_late.test(index) || !same);
+      const bool fresh = seen && (!late || !flow.maybe_late.test(index) || !same);
       held.age = fresh ? 0 : held.age + 1;
       held.digest = digest;
       check_.expect(fresh || same, [&] {

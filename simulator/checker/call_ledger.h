@@ -30,7 +30,11 @@ struct FlowLedger {
   float weight = std::numeric_limits<float>::quiet_NaN();
   Bitmap seen;
   Bitmap maybe_late;
-  std::vector<std::uint32_t> order;  // distinct packets as they came
+  struct Distinct {
+    std::uint32_t index;
+    bool repaired;
+  };
+  std::vector<Distinct> order;  // as they came
 
   std::uint32_t missing() const { return packets - distinct; }
 };

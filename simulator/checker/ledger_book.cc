@@ -14,7 +14,7 @@ using wire::FlowKind;
 void reset(FlowLedger& flow, std::uint32_t packets) {
   Bitmap seen = std::move(flow.seen);
   Bitmap maybe_late = std::move(flow.maybe_late);
-  std::vector<std::uint32_t> order = std::move(flow.order);
+  std::vector<FlowLedger::Distinct> order = std::move(flow.order);
   flow = FlowLedger{};
   flow.packets = packets;
   flow.seen = std::move(seen);
@@ -98,8 +98,10 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
   }
   CallLedger* const ledger = find(number);
   if (ledger == nullptr) return nullptr;
-  if (!same_operation(CallPlan(*call.spec, engine(rank).endpoint().config()), ledger->plan))
+  if (!same_operation(CallPlan(*call.spec, engine(rank).endpoint().config()), ledger->plan)) {
+    disagreed_ = true;
     return nullptr;
+  }
   RankLedger& side = ledger->ranks[rank];
   side.submitted = true;
   side.submitted_at = now;
@@ -253,7 +255,7 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
   if (!first) return false;
   ++flow.distinct;
   flow.repaired += repaired;
-  flow.order.push_back(header.index);
+  flow.order.push_back({header.index, repaired});
   if (late) {
     flow.maybe_late.set(header.index);
     ++flow.unsure;
@@ -347,8 +349,10 @@ bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
   for (; copies > 0 && !items.empty(); items.pop_back()) {
     const BatchItem& item = items.back();
     if (item.call != call->number) continue;
-    if (item.opens) return false;
     FlowLedger& flow = call->ranks[rank].flow(item.kind, item.from);
+    // What its header says of its sender's progress is believed first and may end the call; a
+    // packet that must count cannot.
+    if (item.opens && item.first && !item.late) return false;
     --copies;
     --flow.copies;
     flow.ended &= !item.ended;

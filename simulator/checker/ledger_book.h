@@ -28,6 +28,9 @@ class LedgerBook {
 
   // A rank's next call begins. Null if it is not the operation that the others submitted.
   CallLedger* submit(Instant now, Rank rank, const Call& call);
+  // Ranks submitted different operations under one number: that they refuse each other's packets is
+  // no fault of the engine.
+  bool disagreed() const { return disagreed_; }
   // The call that `rank` has open; null: none.
   CallLedger* open_call(Rank rank);
   // The rank is done with its open call.
@@ -58,7 +61,7 @@ class LedgerBook {
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);
 
   // Takes back the last copies of the batch that ended last, of the call that `rank` has open: the
-  // engine was done before it read them. False if there are not so many behind the batch's first.
+  // engine was done before it used them. False if there are not so many.
   bool take_back(Rank rank, std::uint64_t copies);
 
  private:
@@ -101,6 +104,7 @@ class LedgerBook {
   std::vector<RankState> ranks_;
   std::deque<std::unique_ptr<CallLedger>> calls_;
   std::uint32_t first_ = 0;  // number of calls_.front()
+  bool disagreed_ = false;
   std::vector<std::unique_ptr<CallLedger>> spare_;
 };
 

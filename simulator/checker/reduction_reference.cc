@@ -107,8 +107,8 @@ bool ReductionReference::is_certain(const CallLedger& call, Rank rank, Rank from
   if (!flow.seen.test(index)) return false;
   if (!senders_[from].unsure) return true;
   if (call.plan.packet_scales()) return !flow.maybe_late.test(index);
-  const auto first = flow.order.begin();
-  return std::find(first, first + senders_[from].arrived, index) != first + senders_[from].arrived;
+  return std::any_of(flow.order.begin(), flow.order.begin() + senders_[from].arrived,
+                     [&](const FlowLedger::Distinct& packet) { return packet.index == index; });
 }
 
 // The packet from the certain contributions and those of `open_` that `choice` has a bit for.
@@ -263,8 +263,10 @@ void ReductionReference::learn(const CallLedger& call, Rank rank) {
   for (Rank from = 0; from < size_; ++from) {
     const FlowLedger& flow = call.ranks[rank].flow(FlowKind::reduce, from);
     if (flow.packets == 0) continue;
-    const double rate =
-        (static_cast<double>(senders_[from].arrived) - flow.repaired) / flow.packets;
+    std::int64_t first_pass = 0;
+    for (std::uint32_t i = 0; i < senders_[from].arrived; ++i)
+      first_pass += flow.order[i].repaired ? 0 : 1;
+    const double rate = static_cast<double>(first_pass) / flow.packets;
     double& smoothed = prior_rates_[rank][from];
     smoothed += kRateGain * (rate - smoothed);
   }
