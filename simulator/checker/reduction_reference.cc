@@ -124,7 +124,7 @@ void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t
     contributors += here;
   }
   const bool complete =
-      call.plan.exact() || all_complete_ || (call.plan.packet_scales() && contributors == size_);
+      call.plan.exact() || (call.plan.packet_scales() ? contributors == size_ : all_complete_);
   if (complete) {
     scales_ = complete_scales_;
     block_ = {.contributors = static_cast<std::uint32_t>(size_), .untouched = false, .control = 0};
