@@ -125,7 +125,7 @@ Status Endpoint::overdue(Instant now, const Round& round) const {
 bool Endpoint::needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const {
   switch (plan.delivery) {
     case Delivery::Kind::exact: return flow.missing() > 0;
-    case Delivery::Kind::bounded: return flow.missing() > plan.loss_max * flow.packets;
+    case Delivery::Kind::bounded: return flow.missing() > plan.loss_max * flow.packets || flow.required_missing();
     case Delivery::Kind::best_effort: return flow.required_missing();
   }
   return false;

@@ -176,6 +176,28 @@ TEST(EndpointRequired, PacketsThatMustComeAreRepairedAndOthersAreNot) {
   EXPECT_GT(missing, 50u);
 }
 
+TEST(EndpointRequired, WhatMustComeDoesHoweverLooseTheBound) {
+  GroupOptions options{.size = 2};
+  options.faults.loss = 0.3;
+  EngineGroup group(options);
+  std::array<std::vector<float>, 2> data;
+  std::array<collective::BroadcastLedger, 2> ledgers;
+  const auto requests = group.submit_all([&](Rank rank) {
+    data[rank].assign(20000, static_cast<float>(rank));
+    ledgers[rank].required.assign(2, Bitmap(100));
+    ledgers[rank].arrived.assign(2, Bitmap(100));
+    for (std::size_t i = 0; i < 28; i += 4) ledgers[rank].required[1 - rank].set(i);
+    OperationSpec spec{.kind = OperationKind::replica_broadcast, .ledger = &ledgers[rank]};
+    spec.input = spec.output = std::span(data[rank]);
+    spec.options.delivery = {Delivery::Kind::bounded, 1.0, 10s};
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests));
+  for (Rank rank = 0; rank < 2; ++rank) {
+    for (std::size_t i = 0; i < 28; i += 4) EXPECT_TRUE(ledgers[rank].arrived[1 - rank].test(i)) << i;
+  }
+}
+
 TEST(EndpointDuplicate, CopiesOfEverythingChangeNothingButTheCount) {
   GroupOptions options{.size = 3};
   options.faults.duplicate = 1.0;
