@@ -99,12 +99,13 @@ Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
 OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weight) const {
   OperationSpec spec;
   spec.options = kind == CallKind::replica_broadcast ? parameter_options_ : options_;
-  if (reduces(kind)) {
-    spec.options.weight = weight;
-    spec.options.residual = memory.residual;
-    if (previous_as_control_) spec.options.control_variate = memory.previous;
-  }
   const std::size_t block = elements_ / ranks_;
+  if (reduces(kind)) {
+    const std::size_t count = kind == CallKind::reduce_scatter ? block * ranks_ : elements_;
+    spec.options.weight = weight;
+    if (!memory.residual.empty()) spec.options.residual = std::span(memory.residual).first(count);
+    if (previous_as_control_) spec.options.control_variate = std::span(memory.previous).first(count);
+  }
   const std::span gradient(memory.gradient);
   const std::span result(memory.result);
   switch (kind) {

@@ -37,12 +37,12 @@ bool loses_in_calm(const Scenario& scenario) {
   return false;
 }
 
-bool recovers(const Scenario& scenario) {
+}  // namespace
+
+bool promises_recovery(const Scenario& scenario) {
   if (scenario.crash_size() > 0 || !is_patient(scenario.operation())) return false;
   return !is_lossy(scenario.operation()) || !loses_in_calm(scenario);
 }
-
-}  // namespace
 
 void draw_size(Dice& dice, Scenario& scenario) {
   const bool many = dice.one_in(300);
@@ -59,7 +59,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_operation(dice, scenario);
   draw_network(dice, scenario);
   draw_faults(dice, scenario);
-  if (!recovers(scenario)) scenario.mutable_checkers()->add_skip("i9");
+  if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;
 }

@@ -75,7 +75,9 @@ Repeat repeat_of(const swarm::SeedFailure& failed) {
 }
 
 Scenario smaller(const swarm::SeedFailure& failed, const std::atomic<bool>& stop) {
+  const bool liveness = failed.failure.check == "i9";
   const swarm::Fails fails = [&](const Scenario& scenario) {
+    if (liveness && !swarm::promises_recovery(scenario)) return false;
     const swarm::Verdict verdict = swarm::judge(scenario, failed.seed, {.stop = &stop});
     return verdict.failure && verdict.failure->check == failed.failure.check;
   };
