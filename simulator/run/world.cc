@@ -237,7 +237,9 @@ void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
   RankState& state = ranks_[rank];
   book_.on_call(rank, state.round, result);
   if (has_contents()) absorb(rank, plan_->calls()[state.call], result);
-  if (result.status.ok() && ++state.call < plan_->calls().size()) return submit_call(now, rank);
+  // A failed call does not end the round: the ranks number their calls alike, and others may not
+  // have failed.
+  if (++state.call < plan_->calls().size()) return submit_call(now, rank);
   book_.on_finish(now, rank, state.round);
   ++state.round;
   close_rounds(now);
