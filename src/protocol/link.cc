@@ -32,7 +32,8 @@ void ArrivalGap::on_arrival(Instant now) {
 
 void Link::configure(std::uint32_t window_datagrams, Duration initial_rtt) {
   window_ = std::max<std::uint32_t>(window_datagrams, 2);
-  report_every_ = std::max<std::uint32_t>(window_ / 4, 1);
+  // Never after every single datagram: reports are datagrams too and would answer each other for ever.
+  report_every_ = std::max<std::uint32_t>(window_ / 4, 2);
   rtt = RoundTrip(initial_rtt);
   // Control datagrams are sent beyond the window; twice its size covers what may be unreported.
   sent_at_.assign(std::bit_ceil(std::size_t{2} * window_), Instant{0});

@@ -89,6 +89,18 @@ TEST(EndpointWindow, InFlightNeverExceedsIt) {
   }
 }
 
+// A report is a datagram that the other side may have to report: with windows of a few datagrams they once answered each other until the
+// deadline and left no credit for data.
+TEST(EndpointWindow, ReportsOfTinyWindowsDoNotAnswerEachOther) {
+  for (const std::size_t datagrams : {2, 3, 4, 7}) {
+    EngineGroup group(GroupOptions{.size = 2, .window_bytes = datagrams * 1472});
+    FloatAllReduce call(2, 50'000);
+    call.submit_all(group);
+    EXPECT_TRUE(call.finish(group, 1s)) << "a window of " << datagrams;
+    EXPECT_LE(counters(group, 0).reports_sent, 2 * counters(group, 0).data_sent) << "a window of " << datagrams;
+  }
+}
+
 TEST(EndpointWindow, AProbeReopensItWhenEveryReportWasLost) {
   EngineGroup group(GroupOptions{.size = 2, .window_bytes = 8 * 1472});
   const Instant silent_until = group.now() + 30ms;
