@@ -64,7 +64,6 @@ bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t 
 
 void Link::on_arrival(Instant now, std::uint32_t sequence) {
   ++received_;
-  ++unreported_;
   if (largest_seen_ == 0 || after(sequence, largest_seen_)) {
     largest_seen_ = sequence;
     largest_at_ = now;

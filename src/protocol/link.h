@@ -62,8 +62,9 @@ class Link {
 
   // Receiving side.
   void on_arrival(Instant now, std::uint32_t sequence);
-  bool report_wanted() const { return unreported_ >= report_every_; }
-  void on_reported() { unreported_ = 0; }
+  // By numbers and not by arrivals: copies that a network makes of reports would be answered by ever more reports.
+  bool report_wanted() const { return largest_seen_ - largest_reported_ >= report_every_; }
+  void on_reported() { largest_reported_ = largest_seen_; }
   std::uint32_t largest_seen() const { return largest_seen_; }
   std::uint32_t received() const { return received_; }
   Duration since_largest(Instant now) const { return largest_seen_ == 0 ? Duration(0) : now - largest_at_; }
@@ -106,7 +107,7 @@ class Link {
   std::vector<Instant> sent_at_ = std::vector<Instant>(64);
   std::uint32_t largest_seen_ = 0;
   std::uint32_t received_ = 0;
-  std::uint32_t unreported_ = 0;
+  std::uint32_t largest_reported_ = 0;
   Instant largest_at_{0};
 };
 

@@ -97,6 +97,14 @@ TEST(LinkArrival, AsksForAReportEveryQuarterWindow) {
   EXPECT_FALSE(link.report_wanted());
 }
 
+TEST(LinkArrival, CopiesAskForNoReport) {
+  Link link = link_of(32);
+  for (int i = 0; i < 100; ++i) link.on_arrival(at(i), 7);
+  EXPECT_FALSE(link.report_wanted());
+  link.on_arrival(at(100), 8);
+  EXPECT_TRUE(link.report_wanted());
+}
+
 TEST(LinkArrival, RemembersTheLargestWhateverTheOrder) {
   Link link = link_of(32);
   link.on_arrival(at(1), 3);
