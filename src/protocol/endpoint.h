@@ -126,6 +126,7 @@ class Endpoint {
   void on_end(Instant now, Rank from, const wire::End& end);
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
   void on_goodbye(Instant now, Rank from);
+  void repeat_end_soon(Instant now, Round& round, Rank peer);
   void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below, std::uint32_t settled_below);
   void open_gates(Instant now, Rank peer);
   void refuse_plan(Rank from);

@@ -140,9 +140,9 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
     for (int i = 0; i < open_count_; ++i) {
       Round& round = *open_[i];
       const bool was_closed = !round.plan.point_to_point() && !after(before, round.number);
-      if (was_closed && gate_open(round, peer) && round.gates_closed > 0 && --round.gates_closed == 0) {
-        round.gate_open_at = now;
-      }
+      if (!was_closed || !gate_open(round, peer)) continue;
+      if (round.gates_closed > 0 && --round.gates_closed == 0) round.gate_open_at = now;
+      repeat_end_soon(now, round, peer);
     }
     queue_data(peer);
   }
@@ -160,6 +160,18 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
   }
 }
 
+// The peer has opened the operation only now: it could use no END before, and their back-off says nothing of it.
+void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan.phases[k].active) continue;
+    SendFlow& flow = round.phases[k].send[peer];
+    if (!flow.open() || !flow.pass_over) continue;
+    flow.end_tries = 0;
+    flow.end_at = std::min(flow.end_at, now + links_[peer].rtt.timeout());
+    arm(flow.end_at);
+  }
+}
+
 void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
   if (!link.on_report(now, report.largest_sequence, report.received, std::chrono::microseconds(report.delay_us))) {
@@ -173,6 +185,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
       if (round.plan.point_peer == from && round.gates_closed > 0 && gate_open(round, from)) {
         round.gates_closed = 0;
         round.gate_open_at = now;
+        repeat_end_soon(now, round, from);
       }
     }
   }

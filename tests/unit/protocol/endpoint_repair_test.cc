@@ -198,6 +198,19 @@ TEST(EndpointRequired, WhatMustComeDoesHoweverLooseTheBound) {
   }
 }
 
+// Its ENDs, repeated more and more rarely, came before there was anything they could end.
+TEST(EndpointEnd, IsRepeatedSoonForAPeerThatOpensLate) {
+  EngineGroup group(GroupOptions{.size = 2, .delay = 1ms});
+  bool opened = false;
+  group.filter = [&](Rank from, Rank, ByteSpan) { return opened || from != 0; };
+  FloatAllReduce call(2, 1000);
+  call.submit(group, 0);
+  group.run_until([] { return false; }, 9700ms);
+  opened = true;
+  call.submit(group, 1);
+  EXPECT_TRUE(call.finish(group, 400ms));
+}
+
 TEST(EndpointDuplicate, CopiesOfEverythingChangeNothingButTheCount) {
   GroupOptions options{.size = 3};
   options.faults.duplicate = 1.0;
