@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace leeway::sim {
 namespace {
@@ -70,19 +71,20 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
 bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   const RankLedger& side = call.ranks[rank];
   const std::uint32_t packets = call.plan.reduce_to(rank).grid.packets();
+  const bool rate_unknown = !call.plan.packet_scales() && packets == 1;
   bool known = true;
   all_complete_ = true;
   for (Rank from = 0; from < size_; ++from) {
     const bool own = from == rank;
     aggregate::LinkTally& tally = tallies_[from];
-    tally.prior_rate = prior_rates_[rank][from];
+    const double prior_rate = prior_rates_[rank][from];
+    tally.prior_rate = std::isnan(prior_rate) ? 1.0 : prior_rate;
     tally.sent = std::max<std::uint32_t>(packets, 1);
     tally.arrived = own ? tally.sent : senders_[from].arrived;
     tally.weight = own ? side.weight : side.flow(FlowKind::reduce, from).weight;
     all_complete_ &= own || senders_[from].arrived == packets;
-    known &= senders_[from].counted;
+    known &= senders_[from].counted && !(rate_unknown && std::isnan(prior_rate));
   }
-  const bool rate_unknown = !call.plan.packet_scales() && packets == 1;
   all_complete_ &= !rate_unknown;
   scale_plan_ = aggregate::ScalePlan({.estimator = call.plan.estimator(),
                                       .op = call.plan.op(),
@@ -263,11 +265,12 @@ void ReductionReference::learn(const CallLedger& call, Rank rank) {
   for (Rank from = 0; from < size_; ++from) {
     const FlowLedger& flow = call.ranks[rank].flow(FlowKind::reduce, from);
     if (flow.packets == 0) continue;
+    double& smoothed = prior_rates_[rank][from];
+    if (!senders_[from].counted) smoothed = std::numeric_limits<double>::quiet_NaN();
     std::int64_t first_pass = 0;
     for (std::uint32_t i = 0; i < senders_[from].arrived; ++i)
       first_pass += flow.order[i].repaired ? 0 : 1;
     const double rate = static_cast<double>(first_pass) / flow.packets;
-    double& smoothed = prior_rates_[rank][from];
     smoothed += kRateGain * (rate - smoothed);
   }
 }

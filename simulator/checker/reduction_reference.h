@@ -59,7 +59,7 @@ class ReductionReference {
 
   int size_;
   std::uint64_t seed_;
-  std::vector<std::vector<double>> prior_rates_;  // [owner][sender]
+  std::vector<std::vector<double>> prior_rates_;  // [owner][sender]; NaN: cannot be told any more
   std::vector<Sender> senders_;
   std::vector<aggregate::LinkTally> tallies_;
   aggregate::ScalePlan scale_plan_;
