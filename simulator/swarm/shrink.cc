@@ -29,6 +29,11 @@ bool is_kept(const FieldDescriptor& field) {
   });
 }
 
+// Left out as a whole it would have its default size.
+bool has_size(const FieldDescriptor& field) {
+  return field.full_name() == "leeway.sim.scenario.Scenario.operation";
+}
+
 bool leave_out_inside(Message& message, int& place);
 
 bool leave_out_entry(Message& message, const FieldDescriptor& field, int& place) {
@@ -59,7 +64,7 @@ bool leave_out_inside(Message& message, int& place) {
       if (leave_out_entry(message, *field, place)) return true;
       continue;
     }
-    if (place-- == 0) {
+    if (!has_size(*field) && place-- == 0) {
       reflection.ClearField(&message, field);
       return true;
     }

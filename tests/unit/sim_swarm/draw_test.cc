@@ -1,0 +1,115 @@
+#include "swarm/draw.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "scenario/parse.h"
+#include "scenario/validate.h"
+
+namespace leeway::sim::swarm {
+namespace {
+
+using scenario::Link;
+using scenario::Operation;
+using scenario::Scenario;
+
+constexpr std::uint64_t kSeeds = 2000;
+
+std::string text_of(const Scenario& scenario) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(scenario, &text);
+  return text;
+}
+
+TEST(Draw, EveryScenarioIsValidAndPrintsAsItself) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Scenario drawn = draw_scenario(seed);
+    const Status valid = scenario::validate(drawn);
+    ASSERT_TRUE(valid.ok()) << "seed " << seed << ": " << valid.c_str() << "\n" << text_of(drawn);
+    const auto read = scenario::parse_text(text_of(drawn), "drawn.txtpb");
+    ASSERT_TRUE(read.ok()) << "seed " << seed << ": " << read.status().c_str();
+    ASSERT_EQ(read->SerializeAsString(), drawn.SerializeAsString()) << "seed " << seed;
+  }
+}
+
+TEST(Draw, TheSameSeedIsTheSameScenarioAndOthersAreNot) {
+  std::set<std::string> texts;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::string text = text_of(draw_scenario(seed));
+    EXPECT_EQ(text, text_of(draw_scenario(seed)));
+    texts.insert(text);
+  }
+  EXPECT_EQ(texts.size(), kSeeds);
+}
+
+TEST(Draw, StaysSmall) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Scenario drawn = draw_scenario(seed);
+    EXPECT_GE(drawn.ranks(), 2u);
+    EXPECT_TRUE(drawn.ranks() <= 16 || drawn.ranks() == 64);
+    EXPECT_GE(drawn.rounds(), 6u);
+    EXPECT_LE(drawn.rounds(), 12u);
+    EXPECT_EQ(drawn.calm_from_round() + kCalmRounds, drawn.rounds());
+    EXPECT_GE(drawn.operation().bytes(), 1024u);
+    EXPECT_LE(drawn.operation().bytes(), 65536u);
+  }
+}
+
+// What each scenario has, by name.
+void count_link(const Link& link, std::map<std::string, int>& seen) {
+  seen["random"] += link.loss().has_random();
+  seen["bursts"] += link.loss().has_bursts();
+  seen["gilbert_elliott"] += link.loss().has_gilbert_elliott();
+  seen["four_state"] += link.loss().has_four_state();
+  seen["every"] += link.loss().has_every();
+  seen["window"] += link.loss().window_size() > 0;
+  seen["shared_fate"] += link.shared_fate();
+  seen["duplicate"] += link.has_duplicate();
+  seen["reorder"] += link.has_reorder();
+  seen["corrupt"] += link.has_corrupt();
+  seen["queue"] += link.has_queue();
+  seen["fixed delay"] += link.delay_ms().has_fixed();
+  seen["jitter"] += link.has_delay_ms() && !link.delay_ms().has_fixed();
+}
+
+void count_operation(const Operation& operation, std::map<std::string, int>& seen) {
+  ++seen["kind " + std::to_string(operation.kind())];
+  ++seen["estimator " + std::to_string(operation.estimator())];
+  ++seen["class " + std::to_string(operation.delivery().kind())];
+  ++seen["spread " + std::to_string(operation.spread())];
+  seen["codec"] += operation.codec() != "fp32";
+  seen["automatic"] += operation.codec() == "automatic";
+  seen["inject"] += operation.has_inject();
+  seen["window_bytes"] += operation.has_window_bytes();
+  seen["error_feedback"] += operation.error_feedback();
+  seen["in order"] += !operation.permute();
+  seen["control_variate"] += operation.has_control_variate();
+  seen["short deadline"] += operation.delivery().deadline_ms() < 1000;
+}
+
+TEST(Draw, EveryKindOfOperationAndFaultComes) {
+  std::map<std::string, int> seen;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Scenario drawn = draw_scenario(seed);
+    count_operation(drawn.operation(), seen);
+    for (const Link& link : drawn.link()) count_link(link, seen);
+    ++seen["topology " + std::to_string(drawn.topology().kind_case())];
+    seen["many ranks"] += drawn.ranks() == 64;
+    seen["partition both ways"] += drawn.partition_size() > 0 && drawn.partition(0).has_between();
+    seen["partition one way"] += drawn.partition_size() > 0 && !drawn.partition(0).has_between();
+    seen["pause"] += drawn.pause_size() > 0;
+    seen["crash"] += drawn.crash_size() > 0;
+    seen["slow"] += drawn.slow_size() > 0;
+    seen["liveness"] += drawn.checkers().skip(0) != "i9";
+  }
+  EXPECT_EQ(seen.size(), 13u + 6 + 6 + 3 + 3 + 8 + 5 + 7);
+  for (const auto& [name, count] : seen) EXPECT_GE(count, 3) << name;
+  EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
+}
+
+}  // namespace
+}  // namespace leeway::sim::swarm

@@ -1,0 +1,85 @@
+#include "swarm/swarm.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+
+#include "swarm/draw.h"
+
+namespace leeway::sim::swarm {
+namespace {
+
+// A run that takes no time. Seeds of `failing` break i3.
+RunFunction fake_run(std::set<std::uint64_t> failing) {
+  return [failing](const scenario::Scenario& scenario, std::uint64_t seed, const RunOptions&) {
+    RunRecord record;
+    record.rounds.resize(scenario.rounds());
+    record.packets = 10;
+    const bool fails = failing.count(seed) > 0;
+    record.checks = {
+        {"i3", "three", fails ? sim::Verdict::failed : sim::Verdict::passed, 1, fails, "here"}};
+    return Result<RunRecord>(record);
+  };
+}
+
+TEST(Swarm, JudgesEverySeedAndTellsFailuresInOrder) {
+  for (const unsigned jobs : {1u, 4u}) {
+    const Tally tally = run_swarm({.from = 5,
+                                   .count = 100,
+                                   .jobs = jobs,
+                                   .keep_going = true,
+                                   .run = fake_run({3, 17, 42, 105})});
+    EXPECT_EQ(tally.seeds, 100u);
+    EXPECT_EQ(tally.packets, 1000u);
+    ASSERT_EQ(tally.failures.size(), 2u);
+    EXPECT_EQ(tally.failures[0].seed, 17u);
+    EXPECT_EQ(tally.failures[1].seed, 42u);
+    EXPECT_EQ(tally.failures[1].failure.check, "i3");
+  }
+}
+
+TEST(Swarm, TheLowestFailingSeedIsToldWhateverTheNumberOfThreads) {
+  for (const unsigned jobs : {1u, 2u, 8u}) {
+    const Tally tally =
+        run_swarm({.from = 1, .count = 1000, .jobs = jobs, .run = fake_run({30, 31, 32, 33, 900})});
+    ASSERT_EQ(tally.failures.size(), 1u);
+    EXPECT_EQ(tally.failures[0].seed, 30u);
+    EXPECT_LT(tally.seeds, 900u);
+  }
+}
+
+TEST(Swarm, EverySixteenthSeedIsRunTwice) {
+  std::atomic<int> runs{0};
+  const RunFunction counted = [&](const scenario::Scenario& scenario, std::uint64_t seed,
+                                  const RunOptions& options) {
+    ++runs;
+    return fake_run({})(scenario, seed, options);
+  };
+  EXPECT_TRUE(run_swarm({.from = 1, .count = 160, .run = counted}).failures.empty());
+  EXPECT_EQ(runs, 170);
+}
+
+TEST(Swarm, StopsWhenTold) {
+  std::atomic<bool> stop{false};
+  const Tally tally = run_swarm({.from = 1,
+                                 .count = 1000,
+                                 .run = fake_run({}),
+                                 .stop = &stop,
+                                 .progress = [&](const Tally& t) { stop = t.seeds == 20; }});
+  EXPECT_EQ(tally.seeds, 20u);
+}
+
+// The real core: drawn calls are refused by none, so that seeds are not wasted.
+TEST(Swarm, DrawnOperationsAreRunAndNotRefused) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    scenario::Scenario scenario = draw_scenario(seed);
+    scenario.clear_crash();
+    const auto record = sim::run(scenario, seed);
+    ASSERT_TRUE(record.ok()) << record.status().c_str();
+    EXPECT_GT(record->packets, 0u) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace leeway::sim::swarm
