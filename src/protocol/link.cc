@@ -57,7 +57,8 @@ bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t 
   if (next_sequence_ - largest_sequence <= sent_at_.size()) {
     rtt.on_sample(now - sent_at_[largest_sequence % sent_at_.size()] - delay);
   }
-  probe_tries = 0;
+  // While there is still no credit, what is sent to get some must not grow with the answers.
+  if (credit() > 0) probe_tries = 0;
   probe_at = Instant::infinite_future();
   return true;
 }

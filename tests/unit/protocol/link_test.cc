@@ -97,6 +97,18 @@ TEST(LinkArrival, AsksForAReportEveryQuarterWindow) {
   EXPECT_FALSE(link.report_wanted());
 }
 
+TEST(LinkReport, ProbesGrowRarerUntilThereIsCredit) {
+  Link link = link_of(4);
+  for (int i = 0; i < 20; ++i) link.take_sequence(at(0));
+  link.probe_tries = 3;
+  EXPECT_TRUE(link.on_report(at(1), 10, 10, 0us));
+  EXPECT_EQ(link.credit(), 0u);
+  EXPECT_EQ(link.probe_tries, 3u);
+  EXPECT_TRUE(link.on_report(at(2), 18, 18, 0us));
+  EXPECT_EQ(link.credit(), 2u);
+  EXPECT_EQ(link.probe_tries, 0u);
+}
+
 TEST(LinkArrival, CopiesAskForNoReport) {
   Link link = link_of(32);
   for (int i = 0; i < 100; ++i) link.on_arrival(at(i), 7);
