@@ -181,7 +181,7 @@ void LedgerBook::open(Instant now, Rank rank, CallLedger& call) {
   side.opened = true;
   for (const EarlyPacket& packet : side.early) {
     --ranks_[rank].early[packet.from];
-    count(now, rank, packet.from, call, packet.header);
+    if (call.plan.covered()) count(now, rank, packet.from, call, packet.header);
   }
   side.early.clear();
 }
@@ -200,8 +200,12 @@ void LedgerBook::begin_datagram(Rank rank) {
 LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
                                         const wire::DataHeader& header, ByteSpan payload) {
   CallLedger* const call = find(header.round);
-  if (call == nullptr || !call->plan.covered() || header.kind == FlowKind::point) return {};
+  if (call == nullptr || header.kind == FlowKind::point) return {};
   RankLedger& side = call->ranks[rank];
+  if (!call->plan.covered()) {  // it takes others' places all the same
+    if (!side.opened && !side.over) keep_early(rank, from, *call, header);
+    return {};
+  }
   const FlowLedger& flow = side.flow(header.kind, from);
   if (side.over || header.flow_packets != flow.packets) return {};
   const bool first = !flow.seen.test(header.index);
@@ -220,7 +224,7 @@ bool LedgerBook::keep_early(Rank rank, Rank from, CallLedger& call,
     call.ranks[rank].early.push_back({from, header});
     return true;
   }
-  ++call.ranks[rank].flow(header.kind, from).dropped_early;
+  if (call.plan.covered()) ++call.ranks[rank].flow(header.kind, from).dropped_early;
   return false;
 }
 
