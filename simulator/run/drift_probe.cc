@@ -87,23 +87,26 @@ double DriftProbe::close(std::uint32_t round) {
   const Open open = std::move(at->second);
   open_.erase(at);
   if (open.ranks != ranks_) return -1;
-  add_steps(open);
-  const RoundSums sums = compare(open);
+  const bool counts = round >= first_round_;
+  follow_steps(open, counts);
+  const RoundSums sums = compare(open, counts);
   const double pair = sums.pairs == 0 ? 0 : sums.pair / static_cast<double>(sums.pairs);
-  if (round < first_round_) return pair;
+  if (!counts) return pair;
   pair_by_round_.push_back(pair);
   owner_by_round_.push_back(sums.owners == 0 ? 0 : sums.owner / static_cast<double>(sums.owners));
   differ_ += sums.differ;
   pairs_ += sums.pairs;
+  missed_ += sums.missed;
+  copies_ += sums.owners;
   return pair;
 }
 
-void DriftProbe::add_steps(const Open& open) {
+void DriftProbe::follow_steps(const Open& open, bool counts) {
   std::vector<float> now;
   now.reserve(samples_.size());
   for (std::size_t i = 0; i < samples_.size(); ++i)
     now.push_back(open.values[samples_[i].owner][i]);
-  if (!owners_before_.empty()) {
+  if (counts && !owners_before_.empty()) {
     steps_.resize(now.size());
     for (std::size_t i = 0; i < now.size(); ++i) steps_[i] = now[i] - owners_before_[i];
     meter_.add_step(steps_);
@@ -111,16 +114,16 @@ void DriftProbe::add_steps(const Open& open) {
   owners_before_ = std::move(now);
 }
 
-DriftProbe::RoundSums DriftProbe::compare(const Open& open) {
+DriftProbe::RoundSums DriftProbe::compare(const Open& open, bool counts) {
   RoundSums sums;
-  for (std::size_t i = 0; i < samples_.size(); ++i) compare_sample(open, i, sums);
+  for (std::size_t i = 0; i < samples_.size(); ++i) compare_sample(open, i, counts, sums);
   return sums;
 }
 
 // Sums over pairs from sums over copies: sum over a < b of (d_a - d_b)^2 = n sum d^2 - (sum d)^2,
 // with distances d to the owner's value, which are exactly 0 for copies that are fresh. A stale
 // copy's distance is the gap between it and any fresh one.
-void DriftProbe::compare_sample(const Open& open, std::size_t i, RoundSums& sums) {
+void DriftProbe::compare_sample(const Open& open, std::size_t i, bool counts, RoundSums& sums) {
   const Rank owner = samples_[i].owner;
   double sum = 0;
   double squares = 0;
@@ -133,7 +136,7 @@ void DriftProbe::compare_sample(const Open& open, std::size_t i, RoundSums& sums
     const std::uint32_t age = open.ages[rank][i];
     if (age >= of_age_.size()) of_age_.resize(age + 1, 0);
     ++of_age_[age];
-    if (age != 0) meter_.add_gap(distance * distance);
+    if (counts && age != 0) meter_.add_gap(distance * distance);
   }
   const std::uint64_t copies = ranks_ - 1;
   sums.owner += squares;
@@ -142,8 +145,7 @@ void DriftProbe::compare_sample(const Open& open, std::size_t i, RoundSums& sums
   sums.pairs += copies * (copies - 1) / 2;
   sums.differ += copies * (copies - 1) / 2;
   for (const std::uint64_t count : of_age_) sums.differ -= count * (count - (count > 0)) / 2;
-  missed_ += copies - of_age_[0];
-  copies_ += copies;
+  sums.missed += copies - of_age_[0];
 }
 
 std::vector<Measure> DriftProbe::measures() const {

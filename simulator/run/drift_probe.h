@@ -49,12 +49,13 @@ class DriftProbe {
   };
   struct RoundSums {
     double pair = 0, owner = 0;
-    std::uint64_t pairs = 0, owners = 0, differ = 0;
+    std::uint64_t pairs = 0, owners = 0, differ = 0, missed = 0;
   };
 
-  RoundSums compare(const Open& open);
-  void compare_sample(const Open& open, std::size_t sample, RoundSums& sums);
-  void add_steps(const Open& open);
+  // `counts`: the round is not one of the first.
+  RoundSums compare(const Open& open, bool counts);
+  void compare_sample(const Open& open, std::size_t sample, bool counts, RoundSums& sums);
+  void follow_steps(const Open& open, bool counts);
 
   std::uint32_t ranks_;
   std::uint32_t first_round_;
