@@ -1,0 +1,184 @@
+// Whole runs of small scenarios: what the parts do together.
+#include "run/run.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <string>
+
+#include "scenario/parse.h"
+
+namespace leeway::sim {
+namespace {
+
+scenario::Scenario scenario_of(const std::string& text) {
+  auto scenario = scenario::parse_text(text, "test.txtpb");
+  EXPECT_TRUE(scenario.ok()) << scenario.status().text();
+  return *scenario;
+}
+
+RunRecord record_of(const std::string& text, std::uint64_t seed = 1) {
+  auto record = run(scenario_of(text), seed);
+  EXPECT_TRUE(record.ok()) << record.status().text();
+  for (const CheckRecord& check : record->checks) {
+    EXPECT_NE(check.verdict, Verdict::failed) << check.id << ": " << check.first_failure;
+  }
+  return std::move(*record);
+}
+
+double measure(const RunRecord& record, const std::string& name) {
+  for (const Measure& measure : record.measures) {
+    if (measure.name == name) return measure.value;
+  }
+  ADD_FAILURE() << "no measure " << name;
+  return 0;
+}
+
+constexpr const char* kLossy =
+    "ranks: 4 rounds: 6 operation { bytes: 65536 } link { delay_ms { fixed: 0.1 } loss { random { "
+    "p: 0.1 } } } ";
+
+TEST(Run, TheSameSeedGivesTheSameRunAndAnotherSeedAnother) {
+  const RunRecord first = record_of(kLossy, 5);
+  const RunRecord again = record_of(kLossy, 5);
+  EXPECT_EQ(first.trace_hash, again.trace_hash);
+  EXPECT_EQ(first.simulated_ns, again.simulated_ns);
+  EXPECT_EQ(measure(first, "error.nmse"), measure(again, "error.nmse"));
+  EXPECT_NE(first.trace_hash, record_of(kLossy, 6).trace_hash);
+}
+
+TEST(Run, WithoutLossEveryResultIsTheAverage) {
+  const RunRecord record =
+      record_of("ranks: 5 rounds: 3 operation { bytes: 40000 } link { delay_ms { fixed: 0.1 } }");
+  ASSERT_EQ(record.rounds.size(), 3u);
+  for (const RoundRecord& round : record.rounds) {
+    EXPECT_EQ(round.live_ranks, 5u);
+    EXPECT_EQ(round.arrived, round.expected);
+    EXPECT_GT(round.expected, 0u);
+    EXPECT_DOUBLE_EQ(round.contributors_mean, 5);
+    EXPECT_LT(round.error_mean_square, 1e-12 * round.value_mean_square);
+  }
+  EXPECT_EQ(measure(record, "loss"), 0);
+}
+
+TEST(Run, LossesOfTheLinksAreThoseOfTheReport) {
+  const RunRecord record = record_of(
+      "ranks: 4 rounds: 40 operation { bytes: 262144 datagram_bytes: 512 } "
+      "link { delay_ms { fixed: 0.1 } loss { random { p: 0.1 } } }");
+  const double expected = 2 * 3 * 4 * 40.0 * (65536 / (512 - 44) / 4);  // of about so many packets
+  EXPECT_NEAR(measure(record, "loss_first_pass"), 0.1, 4 * std::sqrt(0.09 / expected));
+  EXPECT_GT(measure(record, "error.nmse"), 1e-4);
+}
+
+TEST(Run, AStragglerIsWaitedForAndTimeIsCounted) {
+  const RunRecord record = record_of(
+      "ranks: 3 rounds: 4 operation { bytes: 4096 } link { delay_ms { fixed: 0.1 } } "
+      "compute { constant_ms: 2 } slow { rank: 1 factor: 5 }");
+  EXPECT_GE(measure(record, "step_ms.mean"), 10);
+  EXPECT_GE(measure(record, "round_ms.p50"), 8) << "from the first submission to the last return";
+}
+
+TEST(Run, ADeadRankIsMissingFromThenOn) {
+  const RunRecord record = record_of(
+      "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { deadline_ms: 50 } } "
+      "link { delay_ms { fixed: 0.1 } } crash { rank: 2 from_round: 2 }");
+  ASSERT_EQ(record.rounds.size(), 4u);
+  EXPECT_EQ(record.rounds[1].live_ranks, 3u);
+  EXPECT_EQ(record.rounds[3].live_ranks, 2u);
+  EXPECT_LT(record.rounds[3].arrived, record.rounds[3].expected);
+}
+
+TEST(Run, APauseDelaysAndLosesNothing) {
+  const std::string calm =
+      "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { kind: exact deadline_ms: 1000 } } "
+      "link { delay_ms { fixed: 0.1 } } ";
+  const RunRecord record =
+      record_of(calm + "pause { rank: 1 from_round: 1 after_ms: 0.05 for_ms: 30 }");
+  EXPECT_EQ(measure(record, "failed_calls"), 0);
+  EXPECT_GE(record.rounds[1].call_ns_max, 29'000'000);
+  EXPECT_LT(record.rounds[0].call_ns_max, 10'000'000);
+  EXPECT_LT(record.rounds[3].call_ns_max, 10'000'000);
+}
+
+TEST(Run, APartitionLosesWhatItSeparates) {
+  const RunRecord record = record_of(
+      "ranks: 4 rounds: 3 operation { kind: reduce_scatter bytes: 65536 delivery { deadline_ms: 20 "
+      "} } "
+      "link { delay_ms { fixed: 0.1 } } partition { from: \"0\" to: \"1\" from_round: 1 for_ms: 60 "
+      "}");
+  EXPECT_EQ(record.rounds[0].arrived, record.rounds[0].expected);
+  EXPECT_LT(record.rounds[1].arrived, record.rounds[1].expected);
+}
+
+TEST(Run, ReplicasStayCloseAndAreMeasured) {
+  const RunRecord record = record_of(
+      "ranks: 4 rounds: 60 workload { quadratic {} } "
+      "operation { kind: replica_step bytes: 16384 datagram_bytes: 512 replica { age_max: 3 } } "
+      "link { delay_ms { fixed: 0.1 } loss { random { p: 0.3 } } }");
+  EXPECT_GT(measure(record, "drift.pair"), 0);
+  EXPECT_NEAR(measure(record, "drift.missed"), 0.3, 0.03);
+  EXPECT_LE(measure(record, "age.max"), 3);
+  EXPECT_GT(measure(record, "age.refreshed"), 0);
+  EXPECT_GE(record.rounds.back().drift_pair, 0);
+}
+
+TEST(Run, DroppedComputeWeighsLess) {
+  const RunRecord record = record_of(
+      "ranks: 4 rounds: 5 operation { bytes: 16384 delivery { kind: exact } } link { delay_ms { "
+      "fixed: 0.1 } } "
+      "compute { drop_compute { micro_batch_ms: 1 micro_batches: 12 threshold_ms: 14 } }");
+  EXPECT_LT(measure(record, "error.nmse"), 1e-9) << "the reference is weighted like the result";
+  EXPECT_LT(measure(record, "step_ms.mean"), 20);
+}
+
+TEST(Run, EndsWithTheRoundAfterItsTime) {
+  const RunRecord record = record_of(
+      "ranks: 2 rounds: 1000 duration_ms: 20 operation { bytes: 4096 } link { delay_ms { fixed: 1 "
+      "} }");
+  EXPECT_LT(record.rounds.size(), 20u);
+  EXPECT_GE(record.simulated_ns, 20'000'000);
+}
+
+TEST(Run, EndpointsWithoutContentsCountAsTheCoreDoes) {
+  const std::string rest =
+      "ranks: 4 rounds: 3 operation { bytes: 262144 } topology { star {} } link { tier: uplink "
+      "rate_mbps: 10000 delay_ms { fixed: 0.05 } } ";
+  const RunRecord core = record_of(rest);
+  const RunRecord abstract = record_of("endpoint: abstract " + rest);
+  EXPECT_EQ(core.rounds[2].expected, abstract.rounds[2].expected);
+  EXPECT_LT(abstract.rounds[2].error_mean_square, 0) << "not known";
+  const RunRecord tcp = record_of("endpoint: tcp_ring " + rest);
+  EXPECT_EQ(tcp.rounds[2].arrived, tcp.rounds[2].expected);
+}
+
+TEST(Run, WhatCannotBeHadIsSaid) {
+  const auto replica =
+      run(scenario_of("operation { kind: replica_step } link { delay_ms { fixed: 1 } }"), 1);
+  ASSERT_FALSE(replica.ok());
+  EXPECT_NE(std::string(replica.status().text()).find("workload"), std::string::npos);
+  const auto gpt = run(scenario_of("workload { gpt {} }"), 1);
+  ASSERT_FALSE(gpt.ok());
+  EXPECT_EQ(gpt.status().code(), StatusCode::kUnsupported);
+}
+
+TEST(Run, StopsWhenToldTo) {
+  const std::atomic<bool> stop = true;
+  const auto record = run(
+      scenario_of(
+          "ranks: 8 rounds: 100000 operation { bytes: 65536 } link { delay_ms { fixed: 0.1 } }"),
+      1, {.stop = &stop});
+  ASSERT_FALSE(record.ok());
+  EXPECT_EQ(record.status().code(), StatusCode::kCancelled);
+}
+
+TEST(Run, TellsEveryRound) {
+  std::uint32_t rounds = 0;
+  RunOptions options;
+  options.progress = [&](std::uint32_t done, std::int64_t) { EXPECT_EQ(done, ++rounds); };
+  ASSERT_TRUE(run(scenario_of(kLossy), 1, options).ok());
+  EXPECT_EQ(rounds, 6u);
+}
+
+}  // namespace
+}  // namespace leeway::sim
