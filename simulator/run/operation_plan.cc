@@ -104,7 +104,8 @@ OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weig
     const std::size_t count = kind == CallKind::reduce_scatter ? block * ranks_ : elements_;
     spec.options.weight = weight;
     if (!memory.residual.empty()) spec.options.residual = std::span(memory.residual).first(count);
-    if (previous_as_control_) spec.options.control_variate = std::span(memory.previous).first(count);
+    if (previous_as_control_)
+      spec.options.control_variate = std::span(memory.previous).first(count);
   }
   const std::span gradient(memory.gradient);
   const std::span result(memory.result);
