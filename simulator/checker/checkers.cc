@@ -186,6 +186,8 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
     return;
   }
   if (step != PacketStep::sent && !is_loss(step)) return;
+  if (packet.trimmed)  // and then lost: it does not say any more what it was
+    return reports->on_damaged(static_cast<Rank>(packet.from), static_cast<Rank>(packet.to));
   wire::Prefix prefix;
   if (wire::peek_prefix(payload, prefix) != wire::Refusal::none) return;
   if (step == PacketStep::sent)
