@@ -72,7 +72,9 @@ void draw_loss(Dice& dice, Link& link) {
       loss.mutable_bursts()->set_burst(dice.between(2, 40));
       break;
     case 2:
-      loss.mutable_every()->set_n(dice.magnitude(2, 500));
+      // Rarely enough that the repeats of one packet are not all lost: they come at equal
+      // distances.
+      loss.mutable_every()->set_n(28 + dice.magnitude(2, 500));
       break;
     default:
       loss.mutable_random()->set_p(dice.decimal_magnitude(1, 300));
@@ -150,8 +152,8 @@ void draw_topology(Dice& dice, Scenario& scenario) {
       scenario.mutable_topology()->mutable_leaf_spine()->set_spines(2);
       draw_rates(dice, scenario);
       break;
-    case 2:
-      scenario.mutable_topology()->mutable_ring();
+    case 2:  // of many ranks nothing would arrive: every hop has the link's losses
+      if (scenario.ranks() <= 16) scenario.mutable_topology()->mutable_ring();
       break;
     case 3:
     case 4:
