@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "swarm/draw_parts.h"
@@ -6,6 +7,11 @@ namespace leeway::sim::swarm {
 namespace {
 
 using scenario::Scenario;
+
+// The dead are waited for until the deadline, round after round: where more than so many ranks ask
+// for them, minutes are ten millions of events that show nothing new.
+constexpr std::uint32_t kRanksThatMayWait = 16;
+constexpr double kShortWaitMs = 1000;
 
 std::uint32_t draw_rank(Dice& dice, const Scenario& scenario) {
   return dice.between(0, scenario.ranks() - 1);
@@ -55,6 +61,13 @@ void draw_crash(Dice& dice, Scenario& scenario) {
   crash.set_rank(draw_rank(dice, scenario));
   crash.set_from_round(draw_round(dice, scenario));
   crash.set_after_ms(draw_after_ms(dice));
+  if (scenario.ranks() <= kRanksThatMayWait) return;
+  auto& operation = *scenario.mutable_operation();
+  auto& delivery = *operation.mutable_delivery();
+  delivery.set_deadline_ms(std::min(delivery.deadline_ms(), kShortWaitMs));
+  if (!operation.has_replica()) return;
+  auto& replica = *operation.mutable_replica();
+  replica.set_deadline_ms(std::min(replica.deadline_ms(), kShortWaitMs));
 }
 
 void draw_compute(Dice& dice, Scenario& scenario) {
