@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/contracts.h"
+#include "network/huge_pages.h"
 #include "network/packet.h"
 
 namespace leeway::sim {
@@ -17,7 +18,8 @@ class PacketStore {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  struct Place {
+  // A cache line, so that looking at a packet waits for memory once.
+  struct alignas(64) Place {
     Packet packet;
     std::int64_t arrival_ns = 0;
     std::uint32_t next = kNone;  // in the list that it is in
@@ -33,6 +35,7 @@ class PacketStore {
 
   // The reference is good until the next put().
   Place& operator[](std::uint32_t place) { return places_[place]; }
+  const Place& operator[](std::uint32_t place) const { return places_[place]; }
 
   std::uint32_t put(const Packet& packet) {
     ++used_;
@@ -66,10 +69,13 @@ class PacketStore {
     return place;
   }
 
+  // Soon to be looked at.
+  void prefetch(std::uint32_t place) const { __builtin_prefetch(places_.data() + place); }
+
   std::size_t used() const { return used_; }
 
  private:
-  std::vector<Place> places_;
+  std::vector<Place, HugePages<Place>> places_;
   std::uint32_t free_ = kNone;
   std::size_t used_ = 0;
 };
