@@ -64,6 +64,7 @@ struct AbstractRank {
       if (at >= items.size()) at -= static_cast<std::uint32_t>(items.size());
       items[at] = static_cast<std::uint16_t>(peer);
     }
+    std::uint32_t first() const { return items[head]; }
     std::uint32_t pop() {
       const std::uint32_t peer = items[head];
       if (++head == items.size()) head = 0;

@@ -32,6 +32,10 @@ void AbstractEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan) {
   follow_up(now, packet.to);
 }
 
+void AbstractEndpoints::expect(const Packet& packet) const {
+  prefetch(packet.to, packet.from);
+}
+
 void AbstractEndpoints::handle(Instant now, const Packet& packet) {
   const AbstractWord word(packet.word);
   AbstractLink& from = link(packet.to, packet.from);

@@ -63,6 +63,7 @@ bool AbstractEndpoints::poll_control(Instant now, std::uint32_t rank) {
   AbstractRank& node = ranks_[rank];
   while (node.control.count > 0) {
     const std::uint32_t peer = node.control.pop();
+    if (node.control.count > 0) prefetch(rank, node.control.first());
     link(rank, peer).control_queued = false;
     if (write_control(now, rank, peer)) return true;
   }
@@ -193,6 +194,7 @@ bool AbstractEndpoints::poll_data(Instant now, std::uint32_t rank) {
   AbstractRank& node = ranks_[rank];
   while (node.data.count > 0) {
     const std::uint32_t peer = node.data.pop();
+    if (node.data.count > 0) prefetch(rank, node.data.first());
     link(rank, peer).data_queued = false;
     if (!fill_from_link(now, rank, peer)) continue;
     queue_data(rank, peer);  // perhaps there is more; if not, the next visit finds out

@@ -50,6 +50,12 @@ class EventQueue {
   // is pending.
   bool pop(Event& event);
 
+  // The next event if it is due at this very instant, else null; valid until the next push or pop.
+  // For who wants to fetch into the cache what it will touch.
+  const Event* following() const {
+    return due_.first == kNone ? nullptr : events_.data() + due_.first;
+  }
+
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 

@@ -65,6 +65,13 @@ class WaitingPackets {
   std::uint64_t bytes() const { return bytes_; }
   std::size_t packets() const { return end_ - first_; }
 
+  // What the next calls will touch, four packets to a cache line.
+  void prefetch() const {
+    __builtin_prefetch(&ring_[first_ & mask_]);
+    __builtin_prefetch(&ring_[(first_ + 4) & mask_]);
+    __builtin_prefetch(&ring_[end_ & mask_], 1);
+  }
+
  private:
   struct Waiting {
     std::int64_t until_ns = 0;
@@ -91,6 +98,13 @@ class Queue {
   std::size_t waiting_packets(std::int64_t now_ns);
 
   const QueueCounters& counters() const { return counters_; }
+
+  // A packet will come soon.
+  void prefetch() const {
+    const auto* const begin = reinterpret_cast<const std::byte*>(this);
+    for (std::size_t at = 0; at < sizeof(Queue); at += 64) __builtin_prefetch(begin + at, 1);
+    waiting_.prefetch();
+  }
 
  private:
   Queue(const QueueOptions& options, const RandomStream& random);

@@ -70,6 +70,11 @@ class LinkLine {
   // Packets leave when they come, all of them.
   bool at_once() const { return at_once_; }
 
+  // A packet will come soon.
+  void prefetch() const {
+    if (queue_ != nullptr) queue_->prefetch();
+  }
+
   // In the queue now, the packet on the line included.
   std::uint64_t waiting_bytes(std::int64_t now_ns) {
     return queue_ == nullptr ? 0 : queue_->waiting_bytes(now_ns);

@@ -48,6 +48,9 @@ class PacketReceiver {
   virtual ~PacketReceiver() = default;
   // `payload` is empty without one; corruption has been applied. Valid during the call.
   virtual void on_packet(Instant now, const Packet& packet, ByteSpan payload) = 0;
+  // It is the next of its link to come: a receiver of many may fetch what it will need into the
+  // cache. Nothing else may depend on it, since not every packet is announced.
+  virtual void expect(const Packet&) const {}
 };
 
 class Network {
@@ -124,6 +127,8 @@ class Network {
   void copy(Instant now, std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns);
   void count(Link& link, const LinkLine::Passage& passage, const Packet& packet);
   void arrive_all(Instant now, std::uint32_t number);
+  void prepare(std::uint32_t first) const;
+  void prefetch(const Event& event) const;
   void arrive(Link& link, std::uint32_t place);
   void deliver(Instant now, std::uint32_t place);
   void lose(Instant now, PacketStep step, LinkId link, std::uint32_t place);
