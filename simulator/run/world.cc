@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "endpoint/abstract_endpoints.h"
-#include "endpoint/tcp_ring.h"
 #include "run/measures.h"
 
 namespace leeway::sim {
@@ -13,133 +11,25 @@ namespace {
 // How often a run looks whether it was told to stop.
 constexpr std::uint64_t kStopCheckEvents = 1 << 14;
 
-template <typename T>
-Status take(Result<T> made, std::optional<T>& into) {
-  if (!made.ok()) return made.status();
-  into.emplace(std::move(*made));
-  return {};
-}
-
-template <typename T, typename Base>
-Status take(Result<std::unique_ptr<T>> made, std::unique_ptr<Base>& into) {
-  if (!made.ok()) return made.status();
-  into = std::move(*made);
-  return {};
-}
-
 }  // namespace
-
-// ---- setting up ---------------------------------------------------------------------------------
-
-Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, std::uint64_t seed,
-                                           const RunOptions& options) {
-  auto world = std::unique_ptr<World>(new World(scenario, seed, options));
-  for (const auto part : {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents,
-                          &World::set_up_checkers}) {
-    if (Status status = ((*world).*part)(); !status.ok()) return status;
-  }
-  return world;
-}
-
-Status World::set_up_network() {
-  if (Status status = take(Topology::make(scenario_), topology_); !status.ok()) return status;
-  const std::size_t payload_bytes_max = scenario_.operation().datagram_bytes();
-  if (Status status = take(Network::make(*topology_, seed_, queue_, payload_bytes_max), network_);
-      !status.ok()) {
-    return status;
-  }
-  if (Status status = take(ComputeTimes::make(scenario_, seed_), compute_); !status.ok())
-    return status;
-  if (Status status = take(FaultSchedule::make(scenario_), faults_); !status.ok()) return status;
-  return take(CrossTraffic::make(scenario_, seed_, queue_, *network_), cross_);
-}
-
-Status World::set_up_endpoints() {
-  ranks_.resize(scenario_.ranks());
-  switch (scenario_.endpoint()) {
-    case scenario::Scenario::abstract:
-      return take(AbstractEndpoints::make(scenario_, seed_, *topology_, queue_, *network_),
-                  endpoints_);
-    case scenario::Scenario::tcp_ring:
-      return take(TcpRing::make(scenario_, *topology_, queue_, *network_), endpoints_);
-    case scenario::Scenario::core:
-      break;
-  }
-  auto core = CoreEndpoints::make(scenario_, seed_, *topology_, queue_, *network_);
-  if (!core.ok()) return core.status();
-  core_ = core->get();
-  endpoints_ = std::move(*core);
-  return {};
-}
-
-// What the calls carry. Endpoints without contents move numbers of bytes only.
-Status World::set_up_contents() {
-  if (core_ == nullptr)
-    return take(OperationPlan::make(scenario_, scenario_.operation().bytes() / 4), plan_);
-  if (Status status = take(options_.workload(scenario_, seed_), workload_); !status.ok())
-    return status;
-  if (Status status = take(OperationPlan::make(scenario_, workload_->elements()), plan_);
-      !status.ok())
-    return status;
-  const auto& operation = scenario_.operation();
-  memory_.resize(scenario_.ranks());
-  for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
-    RankMemory& memory = memory_[rank];
-    memory.gradient.assign(plan_->elements(), 0.0f);
-    memory.result.assign(plan_->elements(), 0.0f);
-    if (operation.error_feedback()) memory.residual.assign(plan_->elements(), 0.0f);
-    if (operation.has_control_variate() &&
-        operation.control_variate() == scenario::Operation::previous) {
-      memory.previous.assign(plan_->elements(), 0.0f);
-    }
-    memory.parameters = workload_->parameters(rank);
-  }
-  return plan_->is_replica_step() ? set_up_replicas() : Status();
-}
-
-Status World::set_up_replicas() {
-  if (memory_[0].parameters.empty()) {
-    return Status::error(
-        StatusCode::kInvalidArgument,
-        "operation.kind replica_step needs a workload with a model: quadratic, logistic or gpt");
-  }
-  for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
-    auto replica =
-        ReplicaRank::make(scenario_.operation(), rank, scenario_.ranks(), memory_[rank].parameters);
-    if (!replica.ok()) return replica.status();
-    replicas_.push_back(std::move(*replica));
-  }
-  drift_ = std::make_unique<DriftProbe>(scenario_, plan_->elements());
-  return {};
-}
-
-// Endpoints without contents are no engines that could be looked into; the network's own invariants
-// hold for all.
-Status World::set_up_checkers() {
-  CheckerSetup setup{.links = topology_->links()};
-  for (std::uint32_t rank = 0; core_ != nullptr && rank < scenario_.ranks(); ++rank) {
-    setup.engines.push_back(&core_->engine(rank));
-  }
-  checkers_ = std::make_unique<Checkers>(scenario_, seed_, std::move(setup));
-  if (core_ != nullptr) core_->observe(checkers_.get());
-  watchers_.add(checkers_->packets());
-  watchers_.add(options_.packets);
-  network_->observe(watchers_.observer());
-  return {};
-}
 
 // ---- running ------------------------------------------------------------------------------------
 
 Result<RunRecord> World::run() {
   cross_->start(queue_.now());
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) begin_round(queue_.now(), rank);
-  while (failure_.ok() && !all_finished() && events_ < options_.events_max && step()) {
+  while (running_ > 0 && events_ < options_.events_max) {
+    if (!step()) {
+      return Status::error(
+          StatusCode::kInternal,
+          "nothing is left to happen after %.3f simulated ms, but %u ranks still wait",
+          static_cast<double>(queue_.now().ns) / 1e6, running_);
+    }
     if (events_ % kStopCheckEvents != 0 || options_.stop == nullptr || !*options_.stop) continue;
     return Status::error(StatusCode::kCancelled, "stopped after %zu rounds",
                          book_.records().size());
   }
-  if (!failure_.ok()) return failure_;
-  if (events_ >= options_.events_max && !all_finished()) {
+  if (running_ > 0) {
     return Status::error(StatusCode::kResourceExhausted,
                          "no end after %llu events, %.3f simulated ms and %zu rounds",
                          static_cast<unsigned long long>(events_),
@@ -174,14 +64,10 @@ bool World::step() {
   return true;
 }
 
-bool World::all_finished() const {
-  return std::all_of(ranks_.begin(), ranks_.end(),
-                     [](const RankState& rank) { return rank.finished || rank.dead; });
-}
-
 void World::begin_round(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   if (stopping_ || state.round == scenario_.rounds()) {
+    --running_;
     state.finished = true;
     return;
   }
@@ -214,8 +100,8 @@ void World::fill_contribution(std::uint32_t rank) {
   if (state.weight != 1) {
     for (float& value : memory.gradient) value *= static_cast<float>(state.weight);
   }
-  std::fill(memory.result.begin(), memory.result.end(),
-            0.0f);  // what does not arrive is no gradient
+  // What does not arrive is no gradient.
+  std::fill(memory.result.begin(), memory.result.end(), 0.0f);
   book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
 }
 
@@ -358,7 +244,9 @@ void World::on_resume(Instant now, std::uint32_t rank) {
 }
 
 void World::on_death(Instant now, std::uint32_t rank) {
-  if (std::exchange(ranks_[rank].dead, true)) return;
+  RankState& state = ranks_[rank];
+  if (std::exchange(state.dead, true)) return;
+  if (!state.finished) --running_;
   endpoints_->kill(now, rank);
   checkers_->on_death(rank);
   book_.on_death(rank);

@@ -72,7 +72,6 @@ class World final : private Endpoints::Client {
   void on_pause(Instant now, std::uint32_t rank);
   void on_resume(Instant now, std::uint32_t rank);
   void on_death(Instant now, std::uint32_t rank);
-  bool all_finished() const;
   RunRecord make_record();
 
   const scenario::Scenario& scenario_;
@@ -101,7 +100,7 @@ class World final : private Endpoints::Client {
   bool calm_ = false;
   bool stopping_ = false;  // no rank begins another round
   std::uint64_t events_ = 0;
-  Status failure_;
+  std::uint32_t running_ = 0;  // ranks that are alive and have rounds to do
 };
 
 }  // namespace leeway::sim
