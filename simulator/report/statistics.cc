@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "run/percentile.h"
+
 namespace leeway::sim {
 
 Spread spread_of(std::span<const double> values) {
@@ -26,12 +28,6 @@ Spread spread_of(std::span<const double> values) {
   spread.deviation = std::sqrt(squares / (count - 1));
   spread.error = spread.deviation / std::sqrt(count);
   return spread;
-}
-
-double percentile(std::span<const double> ascending, unsigned thousandths) {
-  if (ascending.empty()) return kUnknown;
-  const std::size_t rank = (ascending.size() * thousandths + 999) / 1000;
-  return ascending[std::clamp<std::size_t>(rank, 1, ascending.size()) - 1];
 }
 
 Percentiles percentiles_of(std::vector<double> values) {

@@ -21,10 +21,6 @@ struct Spread {
 };
 Spread spread_of(std::span<const double> values);
 
-// Nearest rank: the least value that at least so many thousandths of all are not above.
-// `ascending` is sorted; kUnknown if it is empty.
-double percentile(std::span<const double> ascending, unsigned thousandths);
-
 struct Percentiles {
   std::size_t count = 0;
   double mean = kUnknown;

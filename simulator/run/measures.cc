@@ -3,27 +3,30 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
+
+#include "run/percentile.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr std::array<std::pair<const char*, double>, 6> kPercentiles = {
-    {{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1.0}}};
+constexpr std::array<std::pair<const char*, unsigned>, 6> kThousandths = {
+    {{"p50", 500}, {"p90", 900}, {"p95", 950}, {"p99", 990}, {"p99.9", 999}, {"max", 1000}}};
 
 double ratio(double part, double whole) {
   return whole == 0 ? 0 : part / whole;
 }
 
-void append_percentiles(const std::string& name, const std::vector<double>& values,
+void append_percentiles(const std::string& name, std::vector<double> values,
                         std::vector<Measure>& out) {
   if (values.empty()) return;
   out.push_back({name + ".mean", std::accumulate(values.begin(), values.end(), 0.0) /
                                      static_cast<double>(values.size())});
-  for (const auto& [suffix, q] : kPercentiles)
-    out.push_back({name + "." + suffix, percentile(values, q)});
+  std::sort(values.begin(), values.end());
+  for (const auto& [suffix, part] : kThousandths) {
+    out.push_back({name + "." + suffix, percentile(values, part)});
+  }
 }
 
 // Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2); x = rounds a rank finished per time it spent
@@ -69,15 +72,6 @@ Totals totals_of(const std::vector<RoundRecord>& rounds) {
 }
 
 }  // namespace
-
-double percentile(std::vector<double> values, double q) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(values.begin(), values.end());
-  const double place = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-}
 
 std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
                                    std::uint64_t tensor_bytes) {

@@ -11,9 +11,6 @@
 
 namespace leeway::sim {
 
-// By linear interpolation between order statistics, q in [0, 1]; NaN of nothing. Sorts a copy.
-double percentile(std::vector<double> values, double q);
-
 // Times, losses, goodput, errors: everything that does not depend on the workload.
 std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
                                    std::uint64_t tensor_bytes);

@@ -37,19 +37,6 @@ TEST(SpreadOf, WhatIsNotFiniteDoesNotCount) {
   EXPECT_TRUE(std::isnan(spread_of({}).mean));
 }
 
-TEST(Percentile, NearestRank) {
-  std::vector<double> values(200);
-  std::iota(values.begin(), values.end(), 1);
-  EXPECT_EQ(percentile(values, 500), 100);
-  EXPECT_EQ(percentile(values, 900), 180);
-  EXPECT_EQ(percentile(values, 990), 198);
-  EXPECT_EQ(percentile(values, 999), 200);  // 199.8 values are not enough with 199
-  EXPECT_EQ(percentile(values, 0), 1);
-  EXPECT_EQ(percentile(values, 1000), 200);
-  EXPECT_EQ(percentile(std::vector<double>{7}, 500), 7);
-  EXPECT_TRUE(std::isnan(percentile({}, 500)));
-}
-
 TEST(PercentilesOf, SortsAndLeavesOutWhatIsNotFinite) {
   const Percentiles values = percentiles_of({5, kUnknown, 1, 4, 2, 3});
   EXPECT_EQ(values.count, 5u);

@@ -2,20 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 namespace leeway::sim {
 namespace {
-
-TEST(Percentile, InterpolatesBetweenOrderStatistics) {
-  EXPECT_DOUBLE_EQ(percentile({3, 1, 2}, 0.5), 2);
-  EXPECT_DOUBLE_EQ(percentile({4, 1, 2, 3}, 0.5), 2.5);
-  EXPECT_DOUBLE_EQ(percentile({1, 2, 3, 4, 5}, 0.9), 4.6);
-  EXPECT_DOUBLE_EQ(percentile({7}, 0.999), 7);
-  EXPECT_DOUBLE_EQ(percentile({1, 9}, 0), 1);
-  EXPECT_DOUBLE_EQ(percentile({1, 9}, 1), 9);
-  EXPECT_TRUE(std::isnan(percentile({}, 0.5)));
-}
 
 TEST(CallMeasures, AreMadeOfTheRounds) {
   RunRecord record;
@@ -46,6 +34,8 @@ TEST(CallMeasures, AreMadeOfTheRounds) {
     return 0.0;
   };
   EXPECT_DOUBLE_EQ(value("round_ms.mean"), 2);
+  EXPECT_DOUBLE_EQ(value("round_ms.p50"), 1);
+  EXPECT_DOUBLE_EQ(value("round_ms.p99"), 3);
   EXPECT_DOUBLE_EQ(value("round_ms.max"), 3);
   EXPECT_DOUBLE_EQ(value("step_ms.mean"), 2);
   EXPECT_DOUBLE_EQ(value("goodput_gbps"), 4);  // 2 x 8 Mbit in 4 ms
