@@ -34,13 +34,19 @@ function(leeway_test name)
                        RUN_SERIAL ${TEST_SERIAL})
 endfunction()
 
-# leeway_proto(<target> file.proto): generated C++ in the build tree, warnings off.
+# leeway_proto(<target> [STATIC] file.proto): generated C++ in the build tree, warnings off.
+# STATIC: a library of its own, no part of the one that users link.
 function(leeway_proto target)
-  add_library(${target} OBJECT ${ARGN})
+  cmake_parse_arguments(PROTO "STATIC" "" "" ${ARGN})
+  if(PROTO_STATIC)
+    add_library(${target} STATIC ${PROTO_UNPARSED_ARGUMENTS})
+  else()
+    add_library(${target} OBJECT ${PROTO_UNPARSED_ARGUMENTS})
+    set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
+  endif()
   protobuf_generate(TARGET ${target} LANGUAGE cpp PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR})
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR})
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
 endfunction()
