@@ -1,0 +1,235 @@
+// What the network and the endpoints tell while a run goes on: packets, calls, refused datagrams.
+#include <cinttypes>
+#include <cstring>
+#include <numeric>
+
+#include "checker/checkers_state.h"
+
+namespace leeway::sim {
+namespace {
+
+using wire::FlowKind;
+
+// Encoded contributions are encoded again in one packet of so many, by index: it costs as much as
+// the first time.
+constexpr std::uint32_t kEncodeEvery = 8;
+
+// Rounds that a group may take to recover once faults are over.
+constexpr std::uint32_t kRecoveryRounds = 3;
+
+std::string where(Instant now, std::uint32_t rank, const CallLedger& call) {
+  return format_text("round %u, call %u (%s), rank %u, at %.6f ms", call.round, call.number,
+                     to_string(call.kind), rank, static_cast<double>(now.ns) / 1e6);
+}
+
+std::span<const float> result_of(const Call& call) {
+  return {static_cast<const float*>(call.spec->output.data), call.spec->output.count};
+}
+
+}  // namespace
+
+// ---- packets ------------------------------------------------------------------------------------
+
+void Checkers::State::on_packet(Instant now, PacketStep step, LinkId, const Packet& packet,
+                                ByteSpan payload) {
+  conservation.on_packet(step, packet);
+  if (packet.traffic == Traffic::data && book.size() > 0)
+    on_data_packet(now, step, packet, payload);
+}
+
+void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet& packet,
+                                     ByteSpan payload) {
+  if (step == PacketStep::delivered) {
+    if (packet.corrupt || packet.trimmed)
+      reports->on_damaged(static_cast<Rank>(packet.from), static_cast<Rank>(packet.to));
+    return;
+  }
+  if (step != PacketStep::sent && !is_loss(step)) return;
+  if (packet.trimmed)  // and then lost: it does not say any more what it was
+    return reports->on_damaged(static_cast<Rank>(packet.from), static_cast<Rank>(packet.to));
+  wire::Prefix prefix;
+  if (wire::peek_prefix(payload, prefix) != wire::Refusal::none) return;
+  if (step == PacketStep::sent)
+    return credit->on_data_sent(now, prefix.source, prefix.destination, prefix.sequence);
+  wire::DataHeader header;
+  ByteSpan contents;
+  if (wire::decode_data(payload, header, contents) == wire::Refusal::none)
+    book.on_lost(prefix.source, prefix.destination, header);
+}
+
+void Checkers::on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, ByteSpan datagram) {
+  State& state = *state_;
+  const auto self = static_cast<Rank>(rank);
+  const auto peer = static_cast<Rank>(from);
+  state.book.begin_datagram(self);
+  const auto& config = state.book.engine(self).endpoint().config();
+  const wire::Expectation expect{config.epoch, self, config.size};
+  wire::Prefix prefix;
+  wire::Refusal refusal = wire::decode_prefix(datagram, &expect, prefix);
+  if (refusal == wire::Refusal::none && prefix.source != from) refusal = wire::Refusal::misrouted;
+  if (refusal == wire::Refusal::none && prefix.type == wire::PacketType::data) {
+    wire::DataHeader header;
+    ByteSpan payload;
+    refusal = wire::decode_data(datagram, header, payload);
+    if (refusal == wire::Refusal::none) return state.on_data(now, self, peer, header, payload);
+  } else if (refusal == wire::Refusal::none && prefix.type == wire::PacketType::report) {
+    wire::Report report;
+    refusal = wire::decode_report(datagram, report);
+    if (refusal == wire::Refusal::none) {
+      state.credit->on_report(self, peer, report);
+      return state.book.on_report(self, peer, report);
+    }
+  } else if (refusal == wire::Refusal::none && prefix.type == wire::PacketType::end) {
+    wire::End end;
+    refusal = wire::decode_end(datagram, end);
+    if (refusal == wire::Refusal::none) return state.book.on_end(self, peer, end);
+  } else if (refusal == wire::Refusal::none && prefix.type == wire::PacketType::goodbye) {
+    return state.book.on_goodbye(self, peer);
+  }
+  if (refusal == wire::Refusal::none) return;
+  ++state.refusable[rank];
+  state.reports->on_damaged(peer, self);
+}
+
+void Checkers::State::on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header,
+                              ByteSpan payload) {
+  const LedgerBook::Arrival arrival = book.on_data(now, rank, from, header, payload);
+  if (arrival.call == nullptr || !arrival.first || header.kind != FlowKind::reduce) return;
+  check_payload(now, rank, from, *arrival.call, header, payload);
+}
+
+// I2, on the way: what arrives under an address is what its sender brought there.
+void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
+                                    const wire::DataHeader& header, ByteSpan payload) {
+  const codec::Format& format = call.plan.reduce_format();
+  if (!format.identity() && header.index % kEncodeEvery != call.number % kEncodeEvery) return;
+  const FlowPlan plan = call.plan.reduce_to(rank);
+  const std::size_t offset = plan.grid.packet_offset(header.index);
+  const std::size_t elements = plan.grid.packet_elements(header.index);
+  const RankLedger& sender = call.ranks[from];
+  bool good = sender.submitted && payload.size() == format.encoded_bytes(elements);
+  if (good) {
+    const auto brought = std::span(sender.source).subspan(plan.source + offset, elements);
+    ByteSpan expected = std::as_bytes(brought);
+    if (!format.identity()) {
+      encoded.resize(payload.size());
+      codec::encode(
+          format, brought,
+          {book.engine(rank).endpoint().config().seed, call.number, from, plan.position + offset},
+          encoded);
+      expected = encoded;
+    }
+    good = std::memcmp(expected.data(), payload.data(), payload.size()) == 0;
+  }
+  checks[i2].expect(good, [&] {
+    return where(now, rank, call) +
+           format_text(": packet %u from rank %u is not what it brought there", header.index, from);
+  });
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+void Checkers::on_submit(Instant now, std::uint32_t rank, const Call& call) {
+  State& state = *state_;
+  state.deadlines.on_submit(now, rank, call.spec->options.delivery.deadline);
+  CallLedger* const ledger = state.book.submit(now, static_cast<Rank>(rank), call);
+  if (ledger != nullptr && ledger->plan.covered())
+    state.agreement->on_submit(static_cast<Rank>(rank), *ledger, result_of(call));
+}
+
+void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
+                       const CallResult& result) {
+  State& state = *state_;
+  const auto self = static_cast<Rank>(rank);
+  state.deadlines.on_done(now, rank);
+  state.check_liveness(now, self, call, result);
+  const StatusCode code = result.status.code();
+  if (code == StatusCode::kInvalidArgument || code == StatusCode::kUnsupported)
+    return state.book.withdraw(self);
+  CallLedger* const ledger = state.book.open_call(self);
+  if (ledger != nullptr && ledger->plan.covered() && ledger->ranks[self].submitted)
+    state.check_contents(now, self, *ledger, call, result);
+  state.book.close(self);
+}
+
+void Checkers::State::check_contents(Instant now, Rank rank, CallLedger& call, const Call& asked,
+                                     const CallResult& result) {
+  reports->on_done(now, rank, call, result);
+  if (!result.status.ok()) return agreement->forget(rank);
+  if (call.plan.reduces()) check_reduction(now, rank, call, asked, result);
+  agreement->on_done(now, rank, call, *result.report, result_of(asked));
+}
+
+void Checkers::State::check_reduction(Instant now, Rank rank, CallLedger& call, const Call& asked,
+                                      const CallResult& result) {
+  const auto outcome = reference->check(call, rank, *result.report, result_of(asked));
+  reference->learn(call, rank);
+  if (outcome.packets == 0) return;
+  const auto text = [&](std::uint64_t packets) {
+    return where(now, rank, call) +
+           format_text(": %" PRIu64 " of %" PRIu64
+                       " packets of the shard are wrong, first %u: %.9g, expected %.9g",
+                       packets, outcome.packets, outcome.first_wrong, outcome.found,
+                       outcome.expected);
+  };
+  checks[i2].expect(outcome.far == 0, [&] { return text(outcome.far); });
+  checks[i5].expect(outcome.wrong == 0, [&] { return text(outcome.wrong); });
+  if (outcome.resolved) check_contributors(now, rank, call, *result.report, outcome);
+}
+
+// I3: who contributed, by the reference's count.
+void Checkers::State::check_contributors(Instant now, Rank rank, const CallLedger& call,
+                                         const CollectiveReport& report,
+                                         const ReductionReference::Outcome& outcome) {
+  const ContributorStats& told = report.contributors;
+  std::uint64_t packets = 0;
+  std::uint64_t contributions = 0;
+  std::uint32_t least = static_cast<std::uint32_t>(book.size());
+  for (std::size_t k = outcome.histogram.size(); k-- > 0;) {
+    packets += outcome.histogram[k];
+    contributions += k * outcome.histogram[k];
+    if (outcome.histogram[k] > 0) least = static_cast<std::uint32_t>(k);
+  }
+  const double mean = packets == 0
+                          ? book.size()
+                          : static_cast<double>(contributions) / static_cast<double>(packets);
+  const bool good = told.histogram == outcome.histogram && told.min == least && told.mean == mean &&
+                    report.elements_untouched == outcome.untouched;
+  checks[i3].expect(good, [&] {
+    return where(now, rank, call) +
+           format_text(": contributors at least %u, %.9g on average, %" PRIu64
+                       " elements without any; counted %u, %.9g, %" PRIu64,
+                       told.min, told.mean, report.elements_untouched, least, mean,
+                       outcome.untouched);
+  });
+}
+
+void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
+                                     const CallResult& result) {
+  if (fault_free_round == UINT32_MAX || call.round < fault_free_round + kRecoveryRounds) return;
+  const bool complete = result.status.ok() && result.arrived == result.expected;
+  checks[i9].expect(complete, [&] {
+    return format_text("round %u, rank %u, at %.6f ms: %" PRIu64 " of %" PRIu64
+                       " packets arrived, status %s; faults were over in round %u",
+                       call.round, rank, static_cast<double>(now.ns) / 1e6, result.arrived,
+                       result.expected, result.status.ok() ? "ok" : result.status.c_str(),
+                       fault_free_round);
+  });
+}
+
+void Checkers::on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) {
+  State& state = *state_;
+  state.book.pumped(static_cast<Rank>(rank));
+  const auto& counters = engine.endpoint().counters();
+  const std::uint64_t refused =
+      std::accumulate(counters.refused.begin(), counters.refused.end(), std::uint64_t{0});
+  const bool consistent = counters.refused_plan == 0 || state.book.disagreed();
+  state.checks[i13].expect(refused == state.refusable[rank] && consistent, [&] {
+    return format_text("rank %u, at %.6f ms: %" PRIu64 " datagrams refused and %" PRIu64
+                       " that contradict the call, but %" PRIu64 " were wrong",
+                       rank, static_cast<double>(now.ns) / 1e6, refused, counters.refused_plan,
+                       state.refusable[rank]);
+  });
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,65 @@
+// The state of Checkers, shared by the files that implement it: checkers.cc (set up, told of faults
+// and rounds, finished) and checkers_observer.cc (what packets and calls show).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "checker/agreement.h"
+#include "checker/bias.h"
+#include "checker/checkers.h"
+#include "checker/conservation.h"
+#include "checker/credit.h"
+#include "checker/deadlines.h"
+#include "checker/ledger_book.h"
+#include "checker/reduction_reference.h"
+#include "checker/report_check.h"
+
+namespace leeway::sim {
+
+// The checks in the order of their numbers.
+enum Invariant : std::uint8_t { i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12, i13, i14 };
+
+struct Checkers::State final : PacketObserver {
+  State(const scenario::Scenario& scenario, std::uint64_t seed, CheckerSetup setup_in);
+
+  void on_packet(Instant now, PacketStep step, LinkId link, const Packet& packet,
+                 ByteSpan payload) override;
+  void on_data_packet(Instant now, PacketStep step, const Packet& packet, ByteSpan payload);
+  void on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header, ByteSpan payload);
+  void check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
+                     const wire::DataHeader& header, ByteSpan payload);
+  void check_contents(Instant now, Rank rank, CallLedger& call, const Call& asked,
+                      const CallResult& result);
+  void check_reduction(Instant now, Rank rank, CallLedger& call, const Call& asked,
+                       const CallResult& result);
+  void check_contributors(Instant now, Rank rank, const CallLedger& call,
+                          const CollectiveReport& report,
+                          const ReductionReference::Outcome& outcome);
+  void check_liveness(Instant now, Rank rank, const Call& call, const CallResult& result);
+  void rule_out_contents();
+
+  CheckerSetup setup;
+  std::array<Check, 14> checks;
+  LedgerBook book;
+  Conservation conservation{checks[i1]};
+  Deadlines deadlines;
+  std::optional<ReportCheck> reports;
+  std::optional<ReductionReference> reference;
+  std::optional<Agreement> agreement;
+  std::optional<Credit> credit;
+  Bias bias;
+  bool all_reduce = false;
+  bool keeps_datagrams = false;  // endpoints hold some back, or in sockets of paused ranks
+  std::uint32_t reduced_round = UINT32_MAX;  // the last one that I10 took a result of
+  std::uint32_t fault_free_round = UINT32_MAX;
+  std::vector<std::uint64_t> refusable;  // by rank: datagrams that must be refused
+  std::vector<float> values;
+  std::vector<std::byte> encoded;
+  std::vector<LinkCounters> links;
+};
+
+}  // namespace leeway::sim
