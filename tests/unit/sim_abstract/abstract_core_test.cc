@@ -23,11 +23,13 @@ struct Case {
 };
 
 scenario::Scenario star(const Case& wanted) {
+  const std::string operation =
+      wanted.kind == CallKind::replica_reduce ? "replica_step" : to_string(wanted.kind);
   return scenario_of("ranks: " + std::to_string(wanted.ranks) +
                      " topology { star {} }"
-                     " operation { bytes: " +
-                     std::to_string(wanted.bytes) + " codec: \"" + wanted.codec +
-                     "\" delivery { kind: " + wanted.delivery +
+                     " operation { kind: " +
+                     operation + " bytes: " + std::to_string(wanted.bytes) + " codec: \"" +
+                     wanted.codec + "\" delivery { kind: " + wanted.delivery +
                      " deadline_ms: 1000 } }"
                      " link { tier: uplink rate_mbps: 10000 delay_ms { fixed: 0.005 } }"
                      " link { tier: downlink rate_mbps: 10000 delay_ms { fixed: 0.005 }"

@@ -14,6 +14,7 @@
 #include "collective/operation_spec.h"
 #include "endpoint/endpoints.h"
 #include "network/network.h"
+#include "run/operation_plan.h"
 #include "scenario.pb.h"
 #include "scenario/parse.h"
 #include "topology/topology.h"
@@ -25,91 +26,6 @@ inline scenario::Scenario scenario_of(const std::string& text) {
   EXPECT_TRUE(scenario.ok()) << scenario.status().c_str();
   return *scenario;
 }
-
-// Tensors for endpoints that carry contents.
-class Tensors {
- public:
-  Tensors(const scenario::Scenario& scenario, CallKind kind) : kind_(kind) {
-    const scenario::Operation& operation = scenario.operation();
-    ranks_ = scenario.ranks();
-    elements_ = operation.bytes() / sizeof(float);
-    data_.assign(ranks_, std::vector<float>(elements_, 1.0f));
-    result_.assign(ranks_, std::vector<float>(elements_, 0.0f));
-    const bool reduces = kind == CallKind::all_reduce || kind == CallKind::reduce_scatter ||
-                         kind == CallKind::replica_reduce;
-    options_.codec = *parse_codec(operation.codec());
-    if (reduces && operation.has_spread_codec())
-      options_.spread_codec = *parse_codec(operation.spread_codec());
-    if (reduces) {
-      options_.op = ReduceOp::avg;
-      options_.estimator =
-          *parse_estimator(scenario::Operation::Estimator_Name(operation.estimator()));
-    }
-    if (reduces || operation.delivery().has_kind())
-      options_.delivery.kind = kind_of(operation.delivery().kind());
-    options_.delivery.loss_max = operation.delivery().loss_max();
-    options_.delivery.deadline =
-        Duration(static_cast<std::int64_t>(operation.delivery().deadline_ms() * 1e6));
-    if (kind == CallKind::all_reduce) options_.spread = kind_of(operation.spread());
-  }
-
-  collective::OperationSpec spec(std::uint32_t rank) {
-    const std::size_t block = elements_ / ranks_;
-    const std::span<float> data(data_[rank]);
-    const std::span<float> result(result_[rank]);
-    collective::OperationSpec spec;
-    spec.options = options_;
-    spec.input = data;
-    spec.output = result;
-    using collective::OperationKind;
-    switch (kind_) {
-      case CallKind::all_reduce:
-        spec.kind = OperationKind::all_reduce;
-        break;
-      case CallKind::reduce_scatter:
-        spec.kind = OperationKind::reduce_scatter;
-        spec.input = data.first(block * ranks_);
-        spec.output = result.first(block);
-        break;
-      case CallKind::all_gather:
-        spec.kind = OperationKind::all_gather;
-        spec.input = data.first(block);
-        spec.output = result.first(block * ranks_);
-        break;
-      case CallKind::broadcast:
-        spec.kind = OperationKind::broadcast;
-        spec.peer = 0;
-        break;
-      case CallKind::all_to_all:
-        spec.kind = OperationKind::all_to_all;
-        spec.input = data.first(block * ranks_);
-        spec.output = result.first(block * ranks_);
-        break;
-      case CallKind::replica_reduce:
-        spec.kind = OperationKind::replica_reduce;
-        break;
-      case CallKind::replica_broadcast:
-        spec.kind = OperationKind::replica_broadcast;
-        spec.input = spec.output = result;
-        break;
-    }
-    return spec;
-  }
-
- private:
-  static Delivery::Kind kind_of(scenario::Delivery::Kind kind) {
-    if (kind == scenario::Delivery::exact) return Delivery::Kind::exact;
-    return kind == scenario::Delivery::bounded ? Delivery::Kind::bounded
-                                               : Delivery::Kind::best_effort;
-  }
-
-  CallKind kind_;
-  std::uint32_t ranks_ = 0;
-  std::size_t elements_ = 0;
-  CollectiveOptions options_;
-  std::vector<std::vector<float>> data_;
-  std::vector<std::vector<float>> result_;
-};
 
 // What some rounds came to, over all ranks.
 struct Tally {
@@ -178,15 +94,21 @@ class Group final : public Endpoints::Client {
     }
   }
 
-  // All ranks submit together, `rounds` times.
+  // `kind` is one that the scenario's operation makes. All ranks submit together, `rounds` times.
   Tally run_rounds(CallKind kind, std::uint32_t rounds) {
-    Tensors tensors(scenario_, kind);
+    const std::size_t elements = scenario_.operation().bytes() / sizeof(float);
+    const OperationPlan plan = OperationPlan::make(scenario_, elements).value();
+    std::vector<RankMemory> memories(scenario_.ranks());
+    for (RankMemory& memory : memories) {
+      memory.gradient.assign(elements, 1.0f);
+      memory.result.assign(elements, 0.0f);
+    }
     Tally tally;
     std::vector<collective::OperationSpec> specs(scenario_.ranks());
     for (std::uint32_t round = 0; round < rounds; ++round) {
       const Instant begin = now();
       for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
-        specs[rank] = tensors.spec(rank);
+        specs[rank] = plan.spec(kind, memories[rank], 1.0);
         submit(rank, kind, &specs[rank]);
       }
       EXPECT_TRUE(run_until_done(done_ + scenario_.ranks() - done_ % scenario_.ranks()));
