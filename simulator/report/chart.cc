@@ -58,6 +58,8 @@ Json chart_json(const Chart& chart) {
   for (const Series& series : chart.series) {
     Json item = {{"name", series.name}, {"x", numbers(series.x)}, {"y", numbers(series.y)}};
     if (!series.error.empty()) item["error"] = numbers(series.error);
+    if (series.stroke)
+      item["stroke"] = {{"color", series.stroke->color}, {"dash", series.stroke->dash}};
     json["series"].push_back(std::move(item));
   }
   for (const Mark& mark : chart.marks) {

@@ -1,6 +1,8 @@
 // A picture as data: what page.js draws with Chart.js.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,11 +16,18 @@ struct Axis {
   std::vector<std::string> categories;  // not empty: x counts these from 0
 };
 
+// Counted from 0; the page has eight colours and four dashes, the first of them unbroken.
+struct Stroke {
+  std::size_t color = 0;
+  std::size_t dash = 0;
+};
+
 struct Series {
   std::string name;
   std::vector<double> x;
   std::vector<double> y;
-  std::vector<double> error;  // standard errors of y, NaN where unknown; or empty
+  std::vector<double> error;                    // standard errors of y, NaN where unknown; or empty
+  std::optional<Stroke> stroke = std::nullopt;  // default: by its place among the series
 };
 
 // A horizontal line across the picture.

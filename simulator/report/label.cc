@@ -1,5 +1,6 @@
 #include "report/label.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -26,6 +27,13 @@ constexpr std::array kMeasures = {
     Known{"bytes_per_round", "Sent per round", "bytes"},
     Known{"contributors", "Contributions in a result", ""},
     Known{"age", "Age of replicas", "steps"},
+    Known{"drift.pair", "Drift of two replicas (mean square), measured", ""},
+    Known{"drift.pair_predicted", "Drift of two replicas (mean square), predicted from the steps",
+          ""},
+    Known{"drift.pair_predicted_gap", "Drift of two replicas (mean square), predicted from the gap",
+          ""},
+    Known{"drift.differ", "Pairs that differ, measured", "%", 100},
+    Known{"drift.differ_predicted", "Pairs that differ, predicted", "%", 100},
 };
 
 constexpr std::array kUnits = {
@@ -75,6 +83,23 @@ Label from(const Known& known) {
   return {std::string(known.text), std::string(known.unit), known.factor};
 }
 
+constexpr std::string_view kComma = ", ";
+
+// The longest part before a comma that all texts begin with, the comma included; no text ends
+// there.
+std::string shared_begin(const std::vector<Label>& labels) {
+  const std::string& first = labels.front().text;
+  for (std::size_t comma = first.rfind(kComma); comma != std::string::npos && comma > 0;
+       comma = first.rfind(kComma, comma - 1)) {
+    const std::string begin = first.substr(0, comma + kComma.size());
+    const bool shared = std::all_of(labels.begin(), labels.end(), [&](const Label& label) {
+      return label.text.starts_with(begin);
+    });
+    if (shared) return begin;
+  }
+  return {};
+}
+
 }  // namespace
 
 Label label_of_measure(std::string_view name) {
@@ -100,7 +125,23 @@ Label label_of_field(std::string_view path) {
 }
 
 std::string title_of(const Label& label) {
+  if (label.text.empty()) return label.unit;
   return label.unit.empty() ? label.text : label.text + " (" + label.unit + ")";
+}
+
+SharedLabel share_axis(const std::vector<Label>& labels) {
+  if (labels.size() == 1) return {title_of(labels.front()), {""}};
+  const bool one_unit = std::all_of(labels.begin(), labels.end(), [&](const Label& label) {
+    return label.unit == labels.front().unit;
+  });
+  const std::string begin = shared_begin(labels);
+  const std::string text = begin.empty() ? begin : begin.substr(0, begin.size() - kComma.size());
+  SharedLabel shared{title_of({text, one_unit ? labels.front().unit : std::string()}), {}};
+  for (const Label& label : labels) {
+    const std::string rest = label.text.substr(begin.size());
+    shared.curves.push_back(one_unit ? rest : title_of({rest, label.unit}));
+  }
+  return shared;
 }
 
 }  // namespace leeway::sim

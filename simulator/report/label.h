@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leeway::sim {
 
@@ -12,10 +13,19 @@ struct Label {
   double factor = 1;  // from the measure to its unit here: 100 for percent
 };
 
+// Several curves in the same axes: "Round time (ms)" with "median" and "p99" in the legend.
+struct SharedLabel {
+  std::string axis;  // what all texts begin with, and the unit, as far as there are such
+  std::vector<std::string> curves;
+};
+
 Label label_of_measure(std::string_view name);
 Label label_of_field(std::string_view path);
 
 // "Round time, p99 (ms)"
 std::string title_of(const Label& label);
+
+// A single label is the axis' alone: its curve has no name.
+SharedLabel share_axis(const std::vector<Label>& labels);
 
 }  // namespace leeway::sim

@@ -36,13 +36,26 @@
     return new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 }).format(value);
   }
 
-  // On a logarithmic axis: powers of ten, and 2 and 5 between them where there are few.
-  function logTick(value, index, ticks) {
-    const digit = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
-    const decades = Math.log10(ticks[ticks.length - 1].value / ticks[0].value);
+  // On a logarithmic axis: powers of ten, and some between them where there are few.
+  function thinLog(axis) {
+    const decades = Math.log10(axis.max / axis.min);
     const shown = decades > 4 ? [1] : decades > 1.5 ? [1, 2, 5] : [1, 2, 3, 5, 7];
-    const exact = Math.abs(value / 10 ** Math.floor(Math.log10(value) + 1e-9) - digit) < 1e-6;
-    return exact && shown.includes(digit) ? formatTick(value) : '';
+    const kept = axis.ticks.filter(({ value }) => {
+      const digit = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
+      return shown.some((other) => Math.abs(digit - other) < 1e-6);
+    });
+    if (kept.length > 1) axis.ticks = kept;
+  }
+
+  // A long title in several lines, so that a low picture does not cut it off.
+  function linesOf(title) {
+    const lines = [''];
+    for (const word of title.split(' ')) {
+      const line = lines[lines.length - 1];
+      if (line !== '' && line.length + word.length > 38) lines.push(word);
+      else lines[lines.length - 1] = line === '' ? word : line + ' ' + word;
+    }
+    return lines;
   }
 
   // Standard errors and marked lines, which Chart.js does not have.
@@ -147,7 +160,10 @@
   }
 
   function datasetOf(spec, series, index, theme) {
-    const color = theme.series[index % theme.series.length];
+    const bars = spec.kind === 'bars' || spec.kind === 'ranking';
+    const stroke = (!bars && series.stroke) ||
+      { color: index, dash: Math.floor(index / theme.series.length) };
+    const color = theme.series[stroke.color % theme.series.length];
     const many = series.x.length >= bandFrom;
     const set = {
       label: series.name, data: pointsOf(spec, series), errors: errorsOf(spec, series),
@@ -157,13 +173,17 @@
       return { ...set, type: 'line', stepped: 'before', fill: 'origin', pointRadius: 0,
                backgroundColor: color + '66', borderWidth: 1.5, pointHitRadius: 6, stepped: true };
     }
-    if (spec.kind === 'bars' || spec.kind === 'ranking') {
+    if (bars) {
       return { ...set, type: 'bar', errorColor: theme.ink, borderWidth: 0, maxBarThickness: 44 };
     }
+    // Dashed curves have hollow markers and lie on top: what they agree with shows through.
+    const hollow = stroke.dash > 0;
     return {
-      ...set, type: 'line', showLine: spec.kind === 'lines', band: many && spec.kind === 'lines',
-      borderWidth: many ? 1.5 : 2, borderDash: dashes[Math.floor(index / theme.series.length) % dashes.length],
-      pointStyle: markers[index % markers.length], pointRadius: many && spec.kind === 'lines' ? 0 : 4,
+      ...set, type: 'line', showLine: spec.kind === 'lines', order: -stroke.dash,
+      backgroundColor: hollow ? 'transparent' : color, pointBorderWidth: hollow ? 1.5 : 1, band: many && spec.kind === 'lines',
+      borderWidth: many ? 1.5 : 2, borderDash: dashes[stroke.dash % dashes.length],
+      pointStyle: markers[index % markers.length],
+      pointRadius: many && spec.kind === 'lines' ? 0 : hollow ? 6 : 4,
       pointHoverRadius: 6, tension: 0,
     };
   }
@@ -194,12 +214,13 @@
   function axisOf(axis, theme, more) {
     return {
       type: axis.log ? 'logarithmic' : 'linear',
-      title: { display: axis.title !== '', text: axis.title, color: theme.ink, font: { size: 13 } },
+      title: { display: axis.title !== '', text: linesOf(axis.title), color: theme.ink, font: { size: 13 } },
       grid: { color: theme.grid, borderColor: theme.soft },
+      ...(axis.log ? { afterBuildTicks: thinLog } : {}),
       ...more,
       ticks: {
         color: theme.soft, maxRotation: 45, autoSkipPadding: 10, includeBounds: false,
-        callback: axis.log ? logTick : formatTick, ...(more && more.ticks),
+        callback: formatTick, ...(more && more.ticks),
       },
     };
   }
@@ -236,8 +257,19 @@
     if (!spec.x.swept || values.length > ticksMax) return bounds;
     return {
       ...bounds, ticks: { callback: formatTick },
-      afterBuildTicks: (axis) => { axis.ticks = values.map((value) => ({ value })); },
+      afterBuildTicks: (axis) => { axis.ticks = apart(values, spec.x.log).map((value) => ({ value })); },
     };
+  }
+
+  // Those far enough from the one before that their labels do not touch.
+  function apart(values, log) {
+    const place = (value) => (log ? Math.log(value) : value);
+    const least = 0.04 * (place(values[values.length - 1]) - place(values[0]));
+    const kept = [];
+    for (const value of values) {
+      if (kept.length === 0 || place(value) - place(kept[kept.length - 1]) >= least) kept.push(value);
+    }
+    return kept;
   }
 
   function tooltipOf(spec) {
@@ -265,7 +297,10 @@
         legend: {
           display: spec.series.length > 1, position: 'bottom',
           title: { display: spec.by !== '', text: 'by ' + spec.by, color: theme.soft },
-          labels: { color: theme.ink, usePointStyle: spec.kind === 'lines' || spec.kind === 'points', boxHeight: 7 },
+          labels: {
+            color: theme.ink, usePointStyle: spec.kind === 'lines' || spec.kind === 'points', boxHeight: 7,
+            sort: (a, b) => a.datasetIndex - b.datasetIndex,
+          },
         },
         tooltip: tooltipOf(spec),
       },
@@ -296,7 +331,7 @@
       return row;
     };
     const named = spec.series.some((series) => series.name !== '');
-    const head = [...(named ? [spec.by || 'Series'] : []), spec.x.title || 'Name', spec.y.title, '±'];
+    const head = [...(named ? [spec.by || 'Series'] : []), spec.x.title || 'Name', spec.y.title || 'Value', '±'];
     table.appendChild(document.createElement('thead')).appendChild(addRow('th', head));
     const body = table.appendChild(document.createElement('tbody'));
     for (const series of spec.series) {

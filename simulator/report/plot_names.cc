@@ -39,10 +39,17 @@ bool is_field(std::string_view path) {
   return scenario::parse_path(*scenario::Scenario::descriptor(), path).ok();
 }
 
-Status refuse(int plot, const char* part, const std::string& name, const char* what,
+Status refuse(int plot, const std::string& part, const std::string& name, const char* what,
               const std::vector<std::string>& candidates) {
   return Status::error(StatusCode::kInvalidArgument, "report.plot[%d].%s: \"%s\" is no %s%s", plot,
-                       part, name.c_str(), what, scenario::suggestion(name, candidates).c_str());
+                       part.c_str(), name.c_str(), what,
+                       scenario::suggestion(name, candidates).c_str());
+}
+
+std::vector<std::string> round_names() {
+  std::vector<std::string> names;
+  for (const RoundColumn& column : round_columns()) names.emplace_back(column.name);
+  return names;
 }
 
 Status check_plot(int number, const scenario::Report::Plot& plot,
@@ -53,14 +60,14 @@ Status check_plot(int number, const scenario::Report::Plot& plot,
   if (!contains(x_names, plot.x()) && !is_field(plot.x())) {
     return refuse(number, "x", plot.x(), "swept field and no measure", x_names);
   }
-  if (plot.x() == kRoundName) {
-    std::vector<std::string> columns;
-    for (const RoundColumn& column : round_columns()) columns.emplace_back(column.name);
-    if (!contains(columns, plot.y())) {
-      return refuse(number, "y", plot.y(), "figure of a round", columns);
+  const bool rounds = plot.x() == kRoundName;
+  const std::vector<std::string> y_names = rounds ? round_names() : measures;
+  const std::vector<std::string> drawn = drawn_measures(plot);
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const std::string part = i == 0 ? "y" : "also_y[" + std::to_string(i - 1) + "]";
+    if (!contains(y_names, drawn[i])) {
+      return refuse(number, part, drawn[i], rounds ? "figure of a round" : "measure", y_names);
     }
-  } else if (!contains(measures, plot.y())) {
-    return refuse(number, "y", plot.y(), "measure", measures);
   }
   if (plot.has_by() && !contains(swept, plot.by()) && !is_field(plot.by())) {
     return refuse(number, "by", plot.by(), "swept field", swept);
@@ -86,6 +93,12 @@ Spread measure_of(const std::vector<const RunRecord*>& runs, std::string_view na
     }
   }
   return spread_of(values);
+}
+
+std::vector<std::string> drawn_measures(const scenario::Report::Plot& plot) {
+  std::vector<std::string> names = {plot.y()};
+  names.insert(names.end(), plot.also_y().begin(), plot.also_y().end());
+  return names;
 }
 
 std::vector<std::string> plot_measures(const RunRecord& run) {

@@ -7,6 +7,7 @@
 
 #include "report/statistics.h"
 #include "run/run_record.h"
+#include "scenario.pb.h"
 
 namespace leeway::sim {
 
@@ -14,6 +15,9 @@ inline constexpr std::string_view kRoundName = "round";
 
 // Over runs, or of their records together for "pooled.…"; a count of 0 where nothing is known.
 Spread measure_of(const std::vector<const RunRecord*>& runs, std::string_view name);
+
+// y, then also_y.
+std::vector<std::string> drawn_measures(const scenario::Report::Plot& plot);
 
 // Those of the run and the pooled ones.
 std::vector<std::string> plot_measures(const RunRecord& run);

@@ -19,6 +19,14 @@ using Plot = scenario::Report::Plot;
 
 constexpr std::size_t kSeriesMax = 16;  // more cannot be told from each other
 
+// A measure that is drawn.
+struct Figure {
+  std::string name;
+  Label label;
+  const RoundColumn* column = nullptr;  // over rounds
+  std::string curve;                    // in the legend; empty where it is the only one
+};
+
 // One point before it is averaged.
 struct Place {
   std::string x_text;  // of a swept field
@@ -82,21 +90,35 @@ std::vector<std::string> number_places(std::vector<Curve>& curves) {
   return numbers ? std::vector<std::string>() : texts;
 }
 
+std::string name_of(const Curve& curve, const Figure& figure) {
+  if (curve.name.empty() || figure.curve.empty()) return curve.name + figure.curve;
+  return curve.name + ", " + figure.curve;
+}
+
+// A colour for each value of `by` and a dash for each measure; without `by` every measure has its
+// colour, and only what is predicted is dashed, each in its way: often it lies on what is measured.
+std::optional<Stroke> stroke_of(std::size_t curve, const Chart& chart, std::size_t figure,
+                                const std::vector<Figure>& figures) {
+  if (figures.size() == 1) return std::nullopt;
+  if (!chart.by.empty()) return Stroke{curve, figure};
+  const bool predicted = figures[figure].name.find("predicted") != std::string::npos;
+  return Stroke{figure, predicted ? std::max<std::size_t>(figure, 1) : 0};
+}
+
 // Returns how many points had no place on a logarithmic axis.
-std::size_t add_series(Chart& chart, const Curve& curve, const std::string& y, double factor) {
+std::size_t add_series(Chart& chart, Series series, const Curve& curve, const Figure& figure) {
   std::size_t left_out = 0;
-  Series series{curve.name, {}, {}, {}};
   for (const Place& place : curve.places) {
-    const Spread value = measure_of(place.runs, y);
+    const Spread value = measure_of(place.runs, figure.name);
     if (value.count == 0) continue;
-    const double at = value.mean * factor;
+    const double at = value.mean * figure.label.factor;
     if ((chart.x.log && place.x <= 0) || (chart.y.log && at <= 0)) {
       ++left_out;
       continue;
     }
     series.x.push_back(place.x);
     series.y.push_back(at);
-    series.error.push_back(value.error * factor);
+    series.error.push_back(value.error * figure.label.factor);
   }
   if (!series.x.empty()) chart.series.push_back(std::move(series));
   return left_out;
@@ -106,14 +128,16 @@ void add_note(Chart& chart, const std::string& sentence) {
   chart.note += (chart.note.empty() ? "" : " ") + sentence;
 }
 
-// Keeps evenly chosen curves where there are too many.
-void thin_out(std::vector<Curve>& curves, Chart& chart) {
-  if (curves.size() <= kSeriesMax) return;
-  add_note(chart, std::to_string(kSeriesMax) + " of " + std::to_string(curves.size()) +
+// Keeps evenly chosen values of `by` where there are too many, each with all its measures.
+void thin_out(std::vector<Curve>& curves, std::size_t figures, Chart& chart) {
+  const std::size_t most = std::max<std::size_t>(kSeriesMax / figures, 2);
+  if (curves.size() <= most) return;
+  add_note(chart, std::to_string(most * figures) + " of " +
+                      std::to_string(curves.size() * figures) +
                       " curves are shown, evenly chosen.");
   std::vector<Curve> kept;
-  for (std::size_t i = 0; i < kSeriesMax; ++i) {
-    kept.push_back(std::move(curves[i * (curves.size() - 1) / (kSeriesMax - 1)]));
+  for (std::size_t i = 0; i < most; ++i) {
+    kept.push_back(std::move(curves[i * (curves.size() - 1) / (most - 1)]));
   }
   curves = std::move(kept);
 }
@@ -128,16 +152,18 @@ void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSumma
   if (!others.empty()) add_note(chart, "Mean over all values of " + others + ".");
 }
 
-Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells, Chart chart) {
-  const RoundColumn* column = find_round_column(plot.y());
-  if (column == nullptr) return chart;
+Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells,
+                        const std::vector<Figure>& figures, Chart chart) {
   std::vector<Curve> curves = curves_of(plot, cells, true);  // x is no setting: one place each
-  thin_out(curves, chart);
+  thin_out(curves, figures.size(), chart);
   chart.x.title = "Round";
-  chart.y.title = title_of(column->label);
-  for (const Curve& curve : curves) {
-    Series series = over_rounds(curve.name, curve.places.front().runs, *column);
-    if (!series.x.empty()) chart.series.push_back(std::move(series));
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    for (std::size_t k = 0; k < figures.size(); ++k) {
+      Series series = over_rounds(name_of(curves[i], figures[k]), curves[i].places.front().runs,
+                                  *figures[k].column);
+      series.stroke = stroke_of(i, chart, k, figures);
+      if (!series.x.empty()) chart.series.push_back(std::move(series));
+    }
   }
   const std::size_t step = rounds_per_point(curves.front().places.front().runs);
   if (step > 1) add_note(chart, "A point is the mean of " + std::to_string(step) + " rounds.");
@@ -145,12 +171,11 @@ Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells, Ch
   return chart;
 }
 
-Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells, Chart chart) {
+Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells,
+                       const std::vector<Figure>& figures, Chart chart) {
   const bool x_is_field = cells.front().setting(plot.x()) != nullptr;
   const Label x = x_is_field ? label_of_field(plot.x()) : label_of_measure(plot.x());
-  const Label y = label_of_measure(plot.y());
   chart.x.title = title_of(x);
-  chart.y.title = title_of(y);
   std::vector<Curve> curves = curves_of(plot, cells, x_is_field);
   chart.x.swept = x_is_field;
   if (x_is_field) {
@@ -165,9 +190,15 @@ Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells, Cha
       for (Place& place : curve.places) place.x = measure_of(place.runs, plot.x()).mean * x.factor;
     }
   }
-  thin_out(curves, chart);
+  thin_out(curves, figures.size(), chart);
   std::size_t left_out = 0;
-  for (const Curve& curve : curves) left_out += add_series(chart, curve, plot.y(), y.factor);
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    for (std::size_t k = 0; k < figures.size(); ++k) {
+      Series series{name_of(curves[i], figures[k]), {}, {}, {}};
+      series.stroke = stroke_of(i, chart, k, figures);
+      left_out += add_series(chart, std::move(series), curves[i], figures[k]);
+    }
+  }
   if (left_out > 0) {
     add_note(chart, std::to_string(left_out) +
                         (left_out == 1 ? " point at zero is" : " points at zero are") +
@@ -185,10 +216,32 @@ std::string short_name(const std::string& path) {
   return before == std::string::npos ? path : path.substr(before + 1);
 }
 
-std::string default_title(const Plot& plot, const std::string& y, bool x_is_field, bool by) {
+std::string default_title(const Plot& plot, const std::vector<Figure>& figures, bool x_is_field,
+                          bool by) {
+  std::string y = figures.front().label.text;
+  for (std::size_t i = 1; i < figures.size(); ++i) {
+    y += (i + 1 < figures.size() ? ", " : " and ") + figures[i].curve;
+  }
   std::string x = x_is_field ? short_name(plot.x()) : label_of_measure(plot.x()).text;
   if (!x_is_field) x[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(x[0])));
   return y + " over " + x + (by ? ", by " + short_name(plot.by()) : "");
+}
+
+// Empty where x is "round" and a measure is no figure of a round.
+std::vector<Figure> figures_of(const Plot& plot, std::string& axis_title) {
+  const bool rounds = plot.x() == kRoundName;
+  std::vector<Figure> figures;
+  std::vector<Label> labels;
+  for (const std::string& name : drawn_measures(plot)) {
+    const RoundColumn* column = rounds ? find_round_column(name) : nullptr;
+    if (rounds && column == nullptr) return {};
+    labels.push_back(rounds ? column->label : label_of_measure(name));
+    figures.push_back({name, labels.back(), column, {}});
+  }
+  const SharedLabel shared = share_axis(labels);
+  axis_title = shared.axis;
+  for (std::size_t i = 0; i < figures.size(); ++i) figures[i].curve = shared.curves[i];
+  return figures;
 }
 
 }  // namespace
@@ -209,14 +262,13 @@ Chart draw_plot(const Plot& plot, std::span<const CellSummary> cells) {
   chart.by = by ? plot.by() : std::string();
   chart.x.log = plot.log_x();
   chart.y.log = plot.log_y();
-  const bool rounds = plot.x() == kRoundName;
-  const RoundColumn* column = rounds ? find_round_column(plot.y()) : nullptr;
-  const Label y = column != nullptr ? column->label : label_of_measure(plot.y());
+  const std::vector<Figure> figures = figures_of(plot, chart.y.title);
+  if (figures.empty()) return chart;
   const bool x_is_field = cells.front().setting(plot.x()) != nullptr;
-  chart.title = plot.has_title() ? plot.title() : default_title(plot, y.text, x_is_field, by);
-  if (rounds) return over_rounds_chart(plot, cells, std::move(chart));
+  chart.title = plot.has_title() ? plot.title() : default_title(plot, figures, x_is_field, by);
+  if (plot.x() == kRoundName) return over_rounds_chart(plot, cells, figures, std::move(chart));
   const bool x_known = x_is_field || measure_of(cells.front().runs, plot.x()).count > 0;
-  return x_known ? over_cells_chart(plot, cells, std::move(chart)) : chart;
+  return x_known ? over_cells_chart(plot, cells, figures, std::move(chart)) : chart;
 }
 
 }  // namespace leeway::sim

@@ -38,6 +38,16 @@ TEST(ResultTable, MeasuresOfPlotsComeFirstAndOnlyThoseThatExist) {
             (std::vector<std::string>{"loss", "round_ms.p50"}));
 }
 
+TEST(ResultTable, AllMeasuresOfAPlot) {
+  sim::scenario::Scenario scenario;
+  auto& plot = *scenario.mutable_report()->add_plot();
+  plot.set_y("no.such.measure");
+  plot.add_also_y("loss");
+  const auto cells = two_cells();
+  EXPECT_EQ(shown_measures(scenario, sim::summarize(cells)),
+            (std::vector<std::string>{"loss", "round_ms.p50"}));
+}
+
 TEST(ResultTable, NothingFinishedIsNoTable) {
   EXPECT_EQ(result_table({}, {}), "");
 }

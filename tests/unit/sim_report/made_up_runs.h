@@ -159,7 +159,7 @@ sweep { field: "link[0].loss.random.p" values: [0, 0.1, 0.2, 0.3, 0.4] }
 sweep { field: "operation.estimator" texts: ["zero_fill", "ratio", "symmetric_ratio"] }
 report {
   plot { x: "link[0].loss.random.p" y: "error.nmse" by: "operation.estimator" log_y: true }
-  plot { x: "link[0].loss.random.p" y: "round_ms.p99" by: "operation.estimator" }
+  plot { x: "link[0].loss.random.p" y: "round_ms.p50" also_y: "round_ms.p99" by: "operation.estimator" }
   plot { x: "round_ms.p50" y: "workload.loss" by: "operation.estimator" }
 }
 )";

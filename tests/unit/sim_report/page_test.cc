@@ -14,6 +14,7 @@ namespace leeway::sim {
 namespace {
 
 using Json = nlohmann::json;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -43,6 +44,10 @@ TEST(ReportHtml, PlotsThatTheScenarioAsksFor) {
   EXPECT_EQ(charts[0]["series"].size(), 3u);
   EXPECT_EQ(charts[0]["series"][2]["name"], "symmetric_ratio");
   EXPECT_EQ(charts[0]["series"][2]["x"], Json({0, 0.1, 0.2, 0.3, 0.4}));
+  EXPECT_FALSE(charts[0]["series"][2].contains("stroke"));
+  ASSERT_EQ(charts[1]["series"].size(), 6u);  // three estimators, two measures
+  EXPECT_EQ(charts[1]["series"][5]["name"], "symmetric_ratio, p99");
+  EXPECT_EQ(charts[1]["series"][5]["stroke"], Json({{"color", 2}, {"dash", 1}}));
 }
 
 TEST(ReportHtml, EveryCellHasARow) {
@@ -173,6 +178,29 @@ TEST(Label, WordsAndUnits) {
   EXPECT_EQ(title_of(label_of_field("link[0].delay_ms.normal.mean")),
             "link[0].delay_ms.normal.mean (ms)");
   EXPECT_EQ(title_of(label_of_field("ranks")), "ranks");
+}
+
+TEST(ShareAxis, WhatAllTextsBeginWith) {
+  const auto share = [](const std::vector<const char*>& names) {
+    std::vector<Label> labels;
+    for (const char* name : names) labels.push_back(label_of_measure(name));
+    return share_axis(labels);
+  };
+  const SharedLabel one = share({"round_ms.p99"});
+  EXPECT_EQ(one.axis, "Round time, p99 (ms)");
+  EXPECT_THAT(one.curves, ElementsAre(""));
+  const SharedLabel times = share({"round_ms.p50", "round_ms.p99"});
+  EXPECT_EQ(times.axis, "Round time (ms)");
+  EXPECT_THAT(times.curves, ElementsAre("median", "p99"));
+  const SharedLabel drift = share({"drift.pair", "drift.pair_predicted_gap"});
+  EXPECT_EQ(drift.axis, "Drift of two replicas (mean square)");
+  EXPECT_THAT(drift.curves, ElementsAre("measured", "predicted from the gap"));
+  const SharedLabel losses = share({"loss", "loss_first_pass"});
+  EXPECT_EQ(losses.axis, "%");
+  EXPECT_THAT(losses.curves, ElementsAre("Data missing at the end", "Data lost on the first pass"));
+  const SharedLabel units = share({"goodput_gbps", "round_ms.p99"});
+  EXPECT_EQ(units.axis, "");
+  EXPECT_THAT(units.curves, ElementsAre("Goodput (Gb/s)", "Round time, p99 (ms)"));
 }
 
 TEST(Escape, AllFiveCharacters) {

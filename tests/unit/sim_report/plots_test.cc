@@ -25,7 +25,11 @@ Plot plot_of(const char* x, const char* y, const char* by = nullptr) {
 RunRecord run_with(std::uint64_t seed, double p99) {
   RunRecord run;
   run.seed = seed;
-  run.measures = {{"round_ms.p99", p99}, {"loss", 0.25}};
+  run.measures = {{"round_ms.p99", p99},
+                  {"round_ms.p50", p99 / 2},
+                  {"loss", 0.25},
+                  {"drift.pair", p99},
+                  {"drift.pair_predicted", p99 + 1}};
   run.round_ms = {p99, p99 + 1, p99 + 2};
   RoundRecord round;
   round.end_ns = static_cast<std::int64_t>(p99 * 1e6);
@@ -64,6 +68,37 @@ TEST(DrawPlot, ACurveForEachValueOfBy) {
   EXPECT_EQ(chart.y.title, "Round time, p99 (ms)");
   EXPECT_EQ(chart.title, "Round time, p99 over ranks, by codec");
   EXPECT_EQ(chart.note, "");
+}
+
+TEST(DrawPlot, SeveralMeasuresTimesTheValuesOfBy) {
+  const auto cells = grid();
+  Plot plot = plot_of("ranks", "round_ms.p99", "operation.codec");
+  plot.add_also_y("round_ms.p50");
+  const Chart chart = draw_plot(plot, summarize(cells));
+  ASSERT_EQ(chart.series.size(), 4u);
+  EXPECT_EQ(chart.y.title, "Round time (ms)");
+  EXPECT_EQ(chart.title, "Round time, p99 and median over ranks, by codec");
+  EXPECT_EQ(chart.series[0].name, "a, p99");
+  EXPECT_EQ(chart.series[1].name, "a, median");
+  EXPECT_EQ(chart.series[3].name, "b, median");
+  EXPECT_EQ(chart.series[0].y, (std::vector<double>{5, 9}));
+  EXPECT_EQ(chart.series[1].y, (std::vector<double>{2.5, 4.5}));
+  EXPECT_EQ(chart.series[3].stroke->color, 1u);  // of b
+  EXPECT_EQ(chart.series[3].stroke->dash, 1u);   // of the median
+}
+
+TEST(DrawPlot, WhatIsPredictedIsDashed) {
+  const auto cells = grid();
+  Plot plot = plot_of("ranks", "drift.pair");
+  EXPECT_FALSE(draw_plot(plot, summarize(cells)).series.at(0).stroke.has_value());
+  plot.add_also_y("round_ms.p50");
+  plot.add_also_y("drift.pair_predicted");
+  const Chart chart = draw_plot(plot, summarize(cells));
+  ASSERT_EQ(chart.series.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(chart.series[i].stroke->color, i);
+    EXPECT_EQ(chart.series[i].stroke->dash, i == 2 ? 2u : 0u);
+  }
 }
 
 TEST(DrawPlot, FieldsThatAreNotShownArePutTogether) {
@@ -124,6 +159,20 @@ TEST(DrawPlot, OverRounds) {
   EXPECT_EQ(chart.note, "Mean over all values of ranks.");
 }
 
+TEST(DrawPlot, SeveralFiguresOverRounds) {
+  const auto cells = grid();
+  Plot plot = plot_of("round", "call_ms_max", "operation.codec");
+  plot.add_also_y("call_ms_median");
+  plot.add_also_y("round_ms");
+  const Chart chart = draw_plot(plot, summarize(cells));
+  ASSERT_EQ(chart.series.size(), 6u);
+  EXPECT_EQ(chart.y.title, "ms");
+  EXPECT_EQ(chart.series[5].name, "b, Round time");
+  EXPECT_EQ(chart.series[5].y, (std::vector<double>{107, 107}));
+  plot.add_also_y("jain");
+  EXPECT_TRUE(draw_plot(plot, summarize(cells)).series.empty());
+}
+
 TEST(DrawPlot, AFieldThatIsFixedNowGivesNoPicture) {
   const auto cells = grid();
   EXPECT_TRUE(draw_plot(plot_of("rounds", "loss"), summarize(cells)).series.empty());
@@ -142,6 +191,13 @@ TEST(DrawPlot, TooManyCurvesAreThinnedOut) {
   EXPECT_EQ(chart.series.front().name, "0");
   EXPECT_EQ(chart.series.back().name, "39");
   EXPECT_EQ(chart.note, "16 of 40 curves are shown, evenly chosen.");
+
+  Plot plot = plot_of("round", "round_ms", "ranks");
+  for (const char* also : {"call_ms_max", "loss"}) plot.add_also_y(also);
+  const Chart three = draw_plot(plot, summarize(cells));
+  ASSERT_EQ(three.series.size(), 15u);  // all measures of each value that is left
+  EXPECT_EQ(three.series.back().name, "39, Objective of the workload");
+  EXPECT_EQ(three.note, "15 of 120 curves are shown, evenly chosen.");
 }
 
 TEST(OverRounds, NeighboursAreAveragedWhereRoundsAreMany) {
@@ -188,6 +244,12 @@ TEST(CheckPlots, UnknownNamesGetTheNearestOne) {
             "\"link[0].rate_mbps\"?");
   EXPECT_EQ(checked(plot_of("round", "nmes")).text(),
             "report.plot[1].y: \"nmes\" is no figure of a round; did you mean \"nmse\"?");
+  Plot several = plot_of("ranks", "round_ms.p99");
+  several.add_also_y("loss");
+  EXPECT_TRUE(checked(several).ok());
+  several.add_also_y("lost");
+  EXPECT_EQ(checked(several).text(),
+            "report.plot[1].also_y[1]: \"lost\" is no measure; did you mean \"loss\"?");
   EXPECT_EQ(checked(plot_of("ranks", "ranks")).code(), StatusCode::kInvalidArgument);
 }
 

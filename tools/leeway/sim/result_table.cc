@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codec/text_table.h"
+#include "report/plot_names.h"
 
 namespace leeway::tools::simulation {
 namespace {
@@ -42,7 +43,9 @@ std::vector<std::string> shown_measures(const sim::scenario::Scenario& scenario,
     const bool shown = std::find(names.begin(), names.end(), name) != names.end();
     if (!shown && any_has(cells, name)) names.push_back(name);
   };
-  for (const auto& plot : scenario.report().plot()) consider(plot.y());
+  for (const auto& plot : scenario.report().plot()) {
+    for (const std::string& name : sim::drawn_measures(plot)) consider(name);
+  }
   for (const std::string_view name : kUsualMeasures) consider(std::string(name));
   return names;
 }
