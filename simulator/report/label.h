@@ -22,7 +22,7 @@ struct SharedLabel {
 Label label_of_measure(std::string_view name);
 Label label_of_field(std::string_view path);
 
-// "Round time, p99 (ms)"
+// "Round time, p99 (ms)"; the unit alone where there is no text.
 std::string title_of(const Label& label);
 
 // A single label is the axis' alone: its curve has no name.
