@@ -14,7 +14,6 @@ namespace {
 // of an uplink, the least round trip that is assumed before one is measured.
 constexpr std::uint64_t kSocketBytes = std::uint64_t{8} << 20;
 constexpr std::uint64_t kWindowBytesDefault = std::uint64_t{1} << 20;
-constexpr std::uint64_t kUplinkBytes = protocol::TrainBuffer::kTrainBytesMax;
 constexpr std::int64_t kRttLeastNs = 100'000;
 
 constexpr std::uint32_t kWindowMax = 1u << 14;  // kSequenceBits tells twice that apart
@@ -67,12 +66,7 @@ void AbstractEndpoints::set_up(const scenario::Scenario& scenario, const Topolog
     AbstractRank& node = ranks_[rank];
     node.control.items.resize(size_);
     node.data.items.resize(size_);
-    node.uplink = topology.uplink(rank);
-    if (node.uplink != kArrived) {
-      const QueueOptions& line = topology.properties(node.uplink).queue;
-      node.uplink_room = std::min<std::uint64_t>(kUplinkBytes, line.max_bytes / 2);
-      node.uplink_bits_per_second = std::max<std::uint64_t>(line.bits_per_second, 1);
-    }
+    node.uplink = Uplink(topology, rank);
     std::int64_t longest = kRttLeastNs;
     for (std::uint32_t peer = 0; peer < size_; ++peer) {
       if (peer != rank) longest = std::max(longest, topology.round_trip_ns(rank, peer));

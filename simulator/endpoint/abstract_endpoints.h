@@ -77,7 +77,7 @@ class AbstractEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t packets = 0;
     bool closed = false;  // by a short packet, behind which no other fits
   };
-  enum class Step : std::uint64_t { link = 0, drained = 1, deadline = 2 };
+  enum class Step : std::uint64_t { link = 0, writable = 1, deadline = 2 };
 
   AbstractEndpoints(EventQueue& queue, Network& network) : queue_(queue), network_(network) {}
   void set_up(const scenario::Scenario& scenario, const Topology& topology);

@@ -9,8 +9,8 @@
 #include "endpoint/abstract_plan.h"
 #include "endpoint/abstract_shard.h"
 #include "endpoint/endpoints.h"
+#include "endpoint/uplink.h"
 #include "network/packet.h"
-#include "topology/path_links.h"
 
 namespace leeway::sim {
 
@@ -75,11 +75,7 @@ struct AbstractRank {
   Ring control;
   Ring data;
 
-  // The socket: it makes the rank wait while its uplink is full.
-  LinkId uplink = kArrived;
-  std::uint64_t uplink_room = 0;
-  std::uint64_t uplink_bits_per_second = 1;
-  Instant drained_at{0};
+  Uplink uplink;
 
   struct Early {
     std::uint32_t from = 0;

@@ -34,6 +34,11 @@ void AbstractEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan) {
 
 void AbstractEndpoints::expect(const Packet& packet) const {
   prefetch(packet.to, packet.from);
+  const AbstractWord word(packet.word);
+  const AbstractRank& node = ranks_[packet.to];
+  if (word.type() != AbstractType::data || node.plan == nullptr) return;
+  const std::size_t at = node.plan->ledger_at(word.half(), packet.from, packet.to);
+  __builtin_prefetch(node.ledger.data() + at + word.index() / 64, 1);
 }
 
 void AbstractEndpoints::handle(Instant now, const Packet& packet) {

@@ -11,7 +11,6 @@
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kBitNanosecondsPerByte = 8'000'000'000;
 constexpr std::uint32_t kRepairWordsMax = 512;
 
 }  // namespace
@@ -45,17 +44,11 @@ void AbstractEndpoints::pump(Instant now, std::uint32_t rank) {
 
 // If it has none, the rank is woken when it has.
 bool AbstractEndpoints::uplink_has_room(Instant now, std::uint32_t rank) {
-  AbstractRank& node = ranks_[rank];
-  if (now < node.drained_at) return false;
-  if (node.uplink == kArrived) return true;
-  const std::uint64_t waiting = network_.waiting_bytes(now, node.uplink);
-  if (waiting <= node.uplink_room) return true;
-  const std::uint64_t excess = waiting - node.uplink_room;
-  node.drained_at = now + Duration(static_cast<std::int64_t>(excess * kBitNanosecondsPerByte /
-                                                             node.uplink_bits_per_second) +
-                                   1);
-  queue_.push(node.drained_at, rank, static_cast<std::uint32_t>(EventKind::endpoint),
-              static_cast<std::uint64_t>(Step::drained));
+  Uplink& uplink = ranks_[rank].uplink;
+  if (now < uplink.writable_at()) return false;  // woken then already
+  if (uplink.has_room(now, network_)) return true;
+  queue_.push(uplink.writable_at(), rank, static_cast<std::uint32_t>(EventKind::endpoint),
+              static_cast<std::uint64_t>(Step::writable));
   return false;
 }
 

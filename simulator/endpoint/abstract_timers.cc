@@ -30,7 +30,7 @@ void AbstractEndpoints::on_event(const Event& event) {
       wake_link(now, rank, peer);
       break;
     }
-    case Step::drained:
+    case Step::writable:
       break;
     case Step::deadline:
       if (static_cast<std::uint32_t>(event.argument >> 32) != node.opened) return;

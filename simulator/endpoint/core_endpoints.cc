@@ -12,15 +12,9 @@ namespace {
 // (src/runtime/create.cc).
 constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
 
-// What a socket lets wait in front of its line: one train. More would put acknowledgements behind
-// data for nothing.
-constexpr std::uint64_t kUplinkBytes = protocol::TrainBuffer::kTrainBytesMax;
-
 // An injected "overtaken by n later datagrams" as time: the transport that ships holds at most a
 // millisecond for 8.
 constexpr Duration kOvertakenBy = std::chrono::microseconds(125);
-
-constexpr std::uint64_t kBitNanosecondsPerByte = 8'000'000'000;
 
 // Round trips are measured from the first answer on; until then timers assume the empty network's,
 // and this at least.
@@ -80,12 +74,7 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
     config.self = static_cast<Rank>(rank);
     config.rtt_initial = initial_round_trip(topology, rank);
     node.engine = std::make_unique<collective::Engine>(config);
-    node.uplink = topology.uplink(rank);
-    if (node.uplink != kArrived) {
-      const QueueOptions& line = topology.properties(node.uplink).queue;
-      node.uplink_room = std::min(kUplinkBytes, line.max_bytes / 2);
-      node.uplink_bits_per_second = line.bits_per_second;
-    }
+    node.uplink = Uplink(topology, rank);
     if (!faults) continue;
     auto plan = impairment::FaultPlan::create(*faults);
     if (!plan.ok()) return plan.status();
@@ -218,22 +207,11 @@ void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
   node.pump_due = false;
   if (node.paused || node.dead) return;
   node.engine->on_wake(now);
-  while (uplink_has_room(now, node) && node.engine->poll_train(now, buffer_))
+  while (node.uplink.has_room(now, network_) && node.engine->poll_train(now, buffer_))
     launch(now, rank, buffer_.train());
   if (observer_ != nullptr) observer_->on_pumped(now, rank, *node.engine);
   if (node.client != nullptr && node.request.done) finish_call(now, rank);
   arm(now, rank);
-}
-
-bool CoreEndpoints::uplink_has_room(Instant now, const Node& node) const {
-  return node.uplink == kArrived || network_.waiting_bytes(now, node.uplink) <= node.uplink_room;
-}
-
-Instant CoreEndpoints::uplink_drained_at(Instant now, const Node& node) const {
-  const std::uint64_t excess = network_.waiting_bytes(now, node.uplink) - node.uplink_room;
-  return now + Duration(static_cast<std::int64_t>(excess * kBitNanosecondsPerByte /
-                                                  node.uplink_bits_per_second) +
-                        1);
 }
 
 void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) {
@@ -251,15 +229,12 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
   }
 }
 
-// The engine's own timer, or the time at which the uplink has drained enough to ask the engine
-// again.
+// The engine's own timer, or the time at which the uplink takes more and the engine is asked again.
 void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
   Node& node = nodes_[rank];
   std::optional<Instant> wake = node.engine->next_wake();
-  if (!uplink_has_room(now, node)) {
-    const Instant drained = uplink_drained_at(now, node);
-    if (!wake || drained < *wake) wake = drained;
-  }
+  const Instant writable = node.uplink.writable_at();
+  if (writable > now && (!wake || writable < *wake)) wake = writable;
   if (!wake) return;
   const Instant at = std::max(*wake, now + Duration(1));
   if (at >= node.wake_at) return;  // an earlier one is armed already and will look again

@@ -14,6 +14,7 @@
 #include "collective/engine.h"
 #include "endpoint/core_observer.h"
 #include "endpoint/endpoints.h"
+#include "endpoint/uplink.h"
 #include "impairment/fault_plan.h"
 #include "network/network.h"
 #include "scenario.pb.h"
@@ -76,9 +77,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     Client* client = nullptr;  // of the open call
     Instant wake_at =
         Instant::infinite_future();  // the armed wake-up; an event of another time is void
-    LinkId uplink = kArrived;
-    std::uint64_t uplink_room = 0;  // bytes that may wait there before the socket blocks
-    std::uint64_t uplink_bits_per_second = 1;
+    Uplink uplink;
     bool pump_due = false;
     bool paused = false;
     bool dead = false;
@@ -97,8 +96,6 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void keep_in_socket(Node& node, const Datagram& datagram);
   void want_pump(Instant now, std::uint32_t rank);
   void pump(Instant now, std::uint32_t rank);
-  bool uplink_has_room(Instant now, const Node& node) const;
-  Instant uplink_drained_at(Instant now, const Node& node) const;
   void launch(Instant now, std::uint32_t rank, const Train& train);
   void arm(Instant now, std::uint32_t rank);
   void finish_call(Instant now, std::uint32_t rank);

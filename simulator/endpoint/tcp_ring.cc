@@ -14,10 +14,6 @@ constexpr std::uint64_t kPostedAhead = 2;
 // Gloo's header of a message on the line.
 constexpr std::uint64_t kNoticeBytes = 32;
 
-// What a socket keeps in its own uplink's queue: about a millisecond at 500 Mb/s, as TCP small
-// queues keep it.
-constexpr std::uint64_t kUplinkBytes = 65'536;
-
 constexpr std::uint32_t kIpHeaderBytes = 20;
 
 // Of an event's argument; the rest of a deadline's is the call.
@@ -62,20 +58,11 @@ Result<std::unique_ptr<TcpRing>> TcpRing::make(const scenario::Scenario& scenari
     const std::int64_t round_trip_ns = topology.round_trip_ns(rank, ring->successor(rank));
     ring->options_.push_back(tcp_options(scenario, round_trip_ns));
     ring->lines_[rank].broken = topology.ranks() > 1;
-    ring->set_uplink(topology, rank);
+    ring->nodes_[rank].uplink = Uplink(topology, rank);
   }
   network.attach(Traffic::data, *ring);
   network.attach(Traffic::control, *ring);
   return ring;
-}
-
-void TcpRing::set_uplink(const Topology& topology, std::uint32_t rank) {
-  Node& node = nodes_[rank];
-  node.uplink = topology.uplink(rank);
-  if (node.uplink == kArrived) return;
-  const QueueOptions& line = topology.properties(node.uplink).queue;
-  node.uplink_room = std::min(kUplinkBytes, line.max_bytes / 2);
-  node.uplink_bits_per_second = line.bits_per_second;
 }
 
 TcpFlow* TcpRing::find_flow(std::uint32_t number) {
@@ -258,14 +245,7 @@ void TcpRing::send_packet(Instant now, const Packet& packet) {
 }
 
 Instant TcpRing::line_free_at(Instant now, std::uint32_t rank) {
-  const Node& node = nodes_[rank];
-  if (node.uplink == kArrived) return now;
-  const std::uint64_t waiting = network_.waiting_bytes(now, node.uplink);
-  if (waiting <= node.uplink_room) return now;
-  const std::uint64_t excess = waiting - node.uplink_room;
-  return now +
-         Duration(static_cast<std::int64_t>(excess * 8'000'000'000 / node.uplink_bits_per_second) +
-                  1);
+  return nodes_[rank].uplink.free_at(now, network_);
 }
 
 void TcpRing::on_delivered(Instant now, std::uint32_t flow, std::uint64_t bytes) {

@@ -18,6 +18,7 @@
 
 #include "endpoint/endpoints.h"
 #include "endpoint/ring_plan.h"
+#include "endpoint/uplink.h"
 #include "network/network.h"
 #include "scenario.pb.h"
 #include "tcp/tcp_flow.h"
@@ -75,9 +76,7 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
     std::uint64_t bytes_sent = 0;
     std::uint64_t bytes_sent_before = 0;  // the open call
     std::uint64_t repaired_before = 0;
-    LinkId uplink = kArrived;
-    std::uint64_t uplink_room = 0;
-    std::uint64_t uplink_bits_per_second = 1;
+    Uplink uplink;
   };
 
   TcpRing(EventQueue& queue, Network& network) : queue_(queue), network_(network) {}
@@ -94,7 +93,6 @@ class TcpRing final : public Endpoints, private PacketReceiver, private TcpHost 
   std::uint32_t successor(std::uint32_t rank) const { return (rank + 1) % ranks(); }
   std::uint32_t predecessor(std::uint32_t rank) const { return (rank + ranks() - 1) % ranks(); }
   TcpFlow* find_flow(std::uint32_t number);
-  void set_uplink(const Topology& topology, std::uint32_t rank);
 
   void begin(Instant now, std::uint32_t rank);
   void establish(Instant now, std::uint32_t line);

@@ -33,12 +33,6 @@ void EventQueue::advance() {
   }
 }
 
-std::size_t EventQueue::first_occupied(const Level& level) {
-  std::size_t word = 0;
-  while (level.occupied[word] == 0) ++word;
-  return word * 64 + static_cast<std::size_t>(std::countr_zero(level.occupied[word]));
-}
-
 EventQueue::List EventQueue::take_list(std::size_t level_number, std::size_t slot) {
   Level& level = levels_[level_number];
   const List list = level.slots[slot];

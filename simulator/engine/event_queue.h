@@ -50,11 +50,11 @@ class EventQueue {
   // is pending.
   bool pop(Event& event);
 
-  // The next event if it is due at this very instant, else null; valid until the next push or pop.
-  // For who wants to fetch into the cache what it will touch.
-  const Event* following() const {
-    return due_.first == kNone ? nullptr : events_.data() + due_.first;
-  }
+  // The next events, at most as many as asked for, nearest first; good until the next push or pop.
+  // For who wants to fetch into the cache what they will touch. It looks a few hundred
+  // nanoseconds ahead at most, and what is pushed in between may come before them.
+  template <typename Visitor>
+  void look_ahead(int count, Visitor&& visit) const;
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -83,7 +83,8 @@ class EventQueue {
   void append(List& list, std::uint32_t index);
   void file(std::uint32_t index, std::uint64_t time_ns);
   void advance();
-  static std::size_t first_occupied(const Level& level);
+  static std::size_t first_occupied(const Level& level) { return next_occupied(level, 0); }
+  static std::size_t next_occupied(const Level& level, std::size_t from);
   List take_list(std::size_t level_number, std::size_t slot);
   void look_for_first(const List& list);
   void spread(const List& list);
@@ -121,6 +122,18 @@ inline void EventQueue::append(List& list, std::uint32_t index) {
   list.last = index;
 }
 
+// The first slot from this one on that holds events; kSlots if none.
+inline std::size_t EventQueue::next_occupied(const Level& level, std::size_t from) {
+  if (from >= kSlots) return kSlots;
+  std::size_t word = from / 64;
+  std::uint64_t bits = level.occupied[word] >> from % 64 << from % 64;
+  while (bits == 0) {
+    if (++word == level.occupied.size()) return kSlots;
+    bits = level.occupied[word];
+  }
+  return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+}
+
 // Hangs an event that is later than now into the wheels.
 inline void EventQueue::file(std::uint32_t index, std::uint64_t time_ns) {
   const int highest_differing_bit = std::bit_width(time_ns ^ now_ns_) - 1;
@@ -156,6 +169,20 @@ inline bool EventQueue::pop(Event& event) {
   next_[index] = free_;
   free_ = index;
   return true;
+}
+
+template <typename Visitor>
+void EventQueue::look_ahead(int count, Visitor&& visit) const {
+  std::uint32_t index = due_.first;
+  std::size_t slot = now_ns_ % kSlots;
+  for (int ahead = 0; ahead < count; ++ahead, index = next_[index]) {
+    while (index == kNone) {
+      slot = next_occupied(levels_[0], slot + 1);
+      if (slot == kSlots) return;
+      index = levels_[0].slots[slot].first;
+    }
+    visit(ahead, events_[index]);
+  }
 }
 
 }  // namespace leeway::sim

@@ -6,13 +6,11 @@
 // delivered + dropped in packets at any time.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <variant>
-#include <vector>
 
-#include "engine/probability.h"
+#include "base/contracts.h"
 #include "engine/random_stream.h"
 #include "leeway/status.h"
 #include "link/codel.h"
@@ -39,23 +37,14 @@ struct Passage {
   bool dropped() const { return fate >= QueueFate::full; }
 };
 
-// Since the start. Packets that still wait count as what will become of them.
-struct QueueCounters {
-  std::uint64_t offered_packets = 0;
-  std::uint64_t offered_bytes = 0;
-  std::uint64_t sent_packets = 0;  // marked and trimmed ones included
-  std::uint64_t sent_bytes = 0;
-  std::uint64_t marked_packets = 0;
-  std::uint64_t trimmed_packets = 0;
-  std::uint64_t full_packets = 0;
-  std::uint64_t early_packets = 0;
-  std::uint64_t late_packets = 0;
-};
-
 // The packets in a queue and when each leaves it; a ring that grows to what is used of it.
 class WaitingPackets {
  public:
-  void push(std::int64_t until_ns, std::uint32_t bytes);
+  void push(std::int64_t until_ns, std::uint32_t bytes) {
+    if (packets() > mask_) grow();
+    ring_[end_++ & mask_] = {until_ns, bytes};
+    bytes_ += bytes;
+  }
   // Forgets what has left by now; a packet that leaves now has left.
   void advance(std::int64_t now_ns) {
     while (first_ != end_ && ring_[first_ & mask_].until_ns <= now_ns) {
@@ -63,12 +52,11 @@ class WaitingPackets {
     }
   }
   std::uint64_t bytes() const { return bytes_; }
-  std::size_t packets() const { return end_ - first_; }
+  std::uint32_t packets() const { return end_ - first_; }
 
-  // What the next calls will touch, four packets to a cache line.
+  // What the next calls will touch.
   void prefetch() const {
     __builtin_prefetch(&ring_[first_ & mask_]);
-    __builtin_prefetch(&ring_[(first_ + 4) & mask_]);
     __builtin_prefetch(&ring_[end_ & mask_], 1);
   }
 
@@ -79,50 +67,77 @@ class WaitingPackets {
   };
   void grow();
 
-  std::vector<Waiting> ring_ = std::vector<Waiting>(4);  // a power of two
-  std::size_t mask_ = 3;
-  std::size_t first_ = 0;  // counts of packets; the place is the count modulo the size
-  std::size_t end_ = 0;
+  std::unique_ptr<Waiting[]> ring_ = std::make_unique<Waiting[]>(4);
+  std::uint32_t mask_ = 3;   // places, a power of two, less one
+  std::uint32_t first_ = 0;  // counts of packets; the place is the count modulo the places
+  std::uint32_t end_ = 0;
   std::uint64_t bytes_ = 0;
 };
 
-class Queue {
+// Two cache lines, unless it does more than drop what does not fit: a run may have thousands, and
+// comes to them in no order.
+class alignas(128) Queue {
  public:
   static Result<Queue> make(const QueueOptions& options, std::uint64_t seed, std::uint64_t link);
 
   // A packet of 1 to Serializer::kBytesMax bytes comes. Times must not go back.
-  Passage enqueue(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable = false);
-
-  // In the queue now, the packet on the line included. Times must not go back.
-  std::uint64_t waiting_bytes(std::int64_t now_ns);
-  std::size_t waiting_packets(std::int64_t now_ns);
-
-  const QueueCounters& counters() const { return counters_; }
-
-  // A packet will come soon.
-  void prefetch() const {
-    const auto* const begin = reinterpret_cast<const std::byte*>(this);
-    for (std::size_t at = 0; at < sizeof(Queue); at += 64) __builtin_prefetch(begin + at, 1);
-    waiting_.prefetch();
+  Passage enqueue(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable = false) {
+    LEEWAY_ASSERT(bytes > 0 && bytes <= Serializer::kBytesMax);
+    waiting_.advance(now_ns);
+    if (special_ != nullptr) return judge(now_ns, bytes, ecn_capable);
+    if (!fits(bytes, max_bytes_)) return {QueueFate::full, 0, 0};
+    return sent(line_.send(now_ns, bytes), bytes, QueueFate::sent);
   }
 
+  // In the queue now, the packet on the line included. Times must not go back.
+  std::uint64_t waiting_bytes(std::int64_t now_ns) {
+    waiting_.advance(now_ns);
+    return waiting_.bytes();
+  }
+  std::uint32_t waiting_packets(std::int64_t now_ns) {
+    waiting_.advance(now_ns);
+    return waiting_.packets();
+  }
+  // As the last call that had a time left it.
+  std::uint64_t last_waiting_bytes() const { return waiting_.bytes(); }
+
+  // A packet will come soon; the queue itself is in the cache.
+  void prefetch() const { waiting_.prefetch(); }
+
  private:
+  // All but a line of fixed rate that drops what does not fit.
+  struct Special {
+    Special(const QueueOptions& options, const RandomStream& random);
+
+    QueueOptions options;
+    std::optional<TraceLine> recorded;  // in place of the line of fixed rate
+    std::optional<Codel> codel;
+    RandomStream random;
+  };
+
   Queue(const QueueOptions& options, const RandomStream& random);
 
+  bool fits(std::uint32_t bytes, std::uint64_t limit) const {
+    return waiting_.packets() < max_packets_ && waiting_.bytes() <= limit &&
+           bytes <= limit - waiting_.bytes();
+  }
+  Passage sent(std::int64_t departure_ns, std::uint32_t bytes, QueueFate fate) {
+    waiting_.push(departure_ns, bytes);
+    return {fate, departure_ns, bytes};
+  }
+  Passage judge(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable);
   std::int64_t start_of(std::int64_t now_ns);
-  bool fits(std::uint32_t bytes, std::uint64_t limit) const;
   bool hit_by_red();
   Passage trim(std::int64_t now_ns, std::uint32_t bytes);
   Passage admit(std::int64_t now_ns, std::uint32_t bytes, bool ecn_capable, bool mark);
   Passage send(std::int64_t now_ns, std::uint32_t bytes, QueueFate fate);
-  void count(const Passage& passage);
 
-  QueueOptions options_;
-  std::variant<Serializer, TraceLine> line_;
-  std::optional<Codel> codel_;
+  Serializer line_;
   WaitingPackets waiting_;
-  RandomStream random_;
-  QueueCounters counters_;
+  std::uint64_t max_bytes_;
+  std::uint32_t max_packets_;
+  std::unique_ptr<Special> special_;
 };
+static_assert(sizeof(Queue) == 128);
 
 }  // namespace leeway::sim

@@ -110,7 +110,7 @@ LinkLine::Passage LinkLine::pass(std::int64_t now_ns, Packet& packet) {
 bool LinkLine::enqueue(std::int64_t now_ns, Packet& packet, Passage& passage,
                        std::int64_t& out_ns) {
   const sim::Passage queued = queue_->enqueue(now_ns, packet.bytes, packet.ecn_capable);
-  passage.waiting_bytes = queue_->waiting_bytes(now_ns);
+  passage.waiting_bytes = queue_->last_waiting_bytes();
   if (queued.dropped()) [[unlikely]] {
     const bool full = queued.fate == QueueFate::full;
     passage.step = full ? PacketStep::queue_full : PacketStep::queue_early;

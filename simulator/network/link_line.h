@@ -5,6 +5,7 @@
 // moves the draws of no other, nor those of another link.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -57,6 +58,10 @@ class LinkLine {
     bool copied = false;
     std::int64_t copy_arrival_ns = 0;
     std::uint64_t waiting_bytes = 0;  // in the queue, this packet included
+
+    bool unharmed() const {
+      return step == PacketStep::sent && !trimmed && !marked && !corrupted && !held_back;
+    }
   };
 
   // The packet is changed accordingly: marked, cut, corrupt. Times must not go back.
@@ -70,8 +75,12 @@ class LinkLine {
   // Packets leave when they come, all of them.
   bool at_once() const { return at_once_; }
 
-  // A packet will come soon.
-  void prefetch() const {
+  // A packet will come soon; the second call finds in the cache what the first one fetched.
+  void prefetch_queue() const {
+    __builtin_prefetch(queue_.get(), 1);
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(queue_.get()) + 64, 1);
+  }
+  void prefetch_waiting() const {
     if (queue_ != nullptr) queue_->prefetch();
   }
 

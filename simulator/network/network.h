@@ -48,7 +48,7 @@ class PacketReceiver {
   virtual ~PacketReceiver() = default;
   // `payload` is empty without one; corruption has been applied. Valid during the call.
   virtual void on_packet(Instant now, const Packet& packet, ByteSpan payload) = 0;
-  // It is the next of its link to come: a receiver of many may fetch what it will need into the
+  // It will come soon: a receiver of many may fetch what it will need into the
   // cache. Nothing else may depend on it, since not every packet is announced.
   virtual void expect(const Packet&) const {}
 };
@@ -87,6 +87,10 @@ class Network {
   // An event of EventKind::network is due.
   void on_event(const Event& event);
 
+  // Before every event, of whatever kind: fetches into the cache what the next ones will touch.
+  // Changes nothing but speed, in large networks.
+  void look_ahead() const;
+
   const NetworkCounters& counters() const { return counters_; }
   const LinkCounters& link_counters(LinkId link) const;  // zeros for a link that no packet came to
   std::uint64_t under_way(Traffic traffic) const {
@@ -97,12 +101,12 @@ class Network {
   const TraceHash& trace() const { return trace_; }
 
  private:
-  struct Link {
+  struct alignas(64) Link {
     LinkLine line;
     LinkId id;
     bool scheduled = false;     // an event for the first of `packets` is pending
     PacketStore::List packets;  // under way on it; only of a link that keeps the order
-    LinkCounters counters;
+    alignas(64) LinkCounters counters;
   };
 
   // Zeroed memory whose pages the system provides when they are first written to: a mesh of
@@ -127,8 +131,10 @@ class Network {
   void copy(Instant now, std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns);
   void count(Link& link, const LinkLine::Passage& passage, const Packet& packet);
   void arrive_all(Instant now, std::uint32_t number);
-  void prepare(std::uint32_t first) const;
-  void prefetch(const Event& event) const;
+  static void prefetch(const Link& link);
+  static std::uint32_t place_of(const Link& link, const Event& event);
+  const Link* link_after(const Packet& packet) const;
+  void expect(const Packet& packet) const;
   void arrive(Link& link, std::uint32_t place);
   void deliver(Instant now, std::uint32_t place);
   void lose(Instant now, PacketStep step, LinkId link, std::uint32_t place);

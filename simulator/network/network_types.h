@@ -24,9 +24,13 @@ constexpr bool is_loss(PacketStep step) {
 
 // offered + copied = passed + lost + under way on the link.
 struct LinkCounters {
+  // What every packet counts comes first: a cache line.
   std::array<std::uint64_t, kTrafficKinds>
       offered{};  // packets that came to the link, copies of earlier links included
   std::array<std::uint64_t, kTrafficKinds> passed{};  // arrived at its far end
+  std::uint64_t bytes_passed = 0;
+  std::uint64_t queue_bytes_max = 0;
+
   std::array<std::uint64_t, kTrafficKinds> lost{};    // by queue or loss model
   std::array<std::uint64_t, kTrafficKinds> copied{};  // made by it
   std::uint64_t queue_full = 0;
@@ -35,8 +39,6 @@ struct LinkCounters {
   std::uint64_t trimmed = 0;
   std::uint64_t corrupted = 0;
   std::uint64_t reordered = 0;
-  std::uint64_t bytes_passed = 0;
-  std::uint64_t queue_bytes_max = 0;
 };
 
 // Of the whole network, by kind of traffic. sent + copied = delivered + lost + under way (I1).

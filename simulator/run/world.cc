@@ -43,6 +43,7 @@ bool World::step() {
   Event event;
   if (!queue_.pop(event)) return false;
   ++events_;
+  network_->look_ahead();
   const Instant now{event.time_ns};
   switch (static_cast<EventKind>(event.kind)) {
     case EventKind::network:

@@ -86,6 +86,7 @@ void measure(std::uint32_t ranks, std::uint64_t bytes, const char* loss) {
   std::uint64_t events = 0;
   while (counter.done < ranks && queue.pop(event)) {
     ++events;
+    (*network)->look_ahead();
     if (event.kind == static_cast<std::uint32_t>(EventKind::network))
       (*network)->on_event(event);
     else

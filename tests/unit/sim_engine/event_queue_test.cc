@@ -27,6 +27,7 @@ class Comparison {
 
   // False after the first difference, so that a loop does not report millions of them.
   bool pop_agrees() {
+    if (!view_agrees()) return false;
     const Event& expected = expected_.begin()->second;
     Event event;
     const bool same = queue.pop(event) && event.time_ns == expected.time_ns &&
@@ -47,8 +48,23 @@ class Comparison {
 
   EventQueue queue;
   RandomStream random;
+  std::uint64_t events_seen_ahead = 0;
 
  private:
+  // What it sees ahead are the next events, in their order.
+  bool view_agrees() {
+    auto next = expected_.begin();
+    bool same = true;
+    queue.look_ahead(3, [&](int ahead, const Event& event) {
+      same =
+          same && ahead < 3 && next != expected_.end() && event.sequence == next->second.sequence;
+      ++next;
+      ++events_seen_ahead;
+    });
+    EXPECT_TRUE(same) << "ahead of " << expected_.begin()->second.time_ns;
+    return same;
+  }
+
   std::uint64_t pushed_ = 0;
   std::map<std::pair<std::int64_t, std::uint64_t>, Event> expected_;
 };
@@ -79,6 +95,13 @@ TEST(EventQueuePop, FollowsAReferenceThroughManyTies) {
   hold(5, 1'000, 20'000, [](RandomStream& r) { return static_cast<std::int64_t>(r.below(4)); });
   hold(6, 1'000, 20'000,
        [](RandomStream& r) { return static_cast<std::int64_t>(r.below(5) * 1'000'000); });
+}
+
+TEST(EventQueueLookAhead, SeesWhatComesSoon) {
+  Comparison run(6);
+  for (int i = 0; i < 3'000; ++i) run.push_after(static_cast<std::int64_t>(run.random.below(300)));
+  run.drain();
+  EXPECT_GT(run.events_seen_ahead, 3u * 2'900);  // all but those beyond the wheel's end
 }
 
 TEST(EventQueuePop, FollowsAReferenceAtTheEdgesOfSlotsAndWheels) {

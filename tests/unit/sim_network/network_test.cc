@@ -47,6 +47,42 @@ TEST(Network, DelayRateAndQueueAddUp) {
   EXPECT_EQ(world.times(), (std::vector<std::int64_t>{1070, 1100, 1150}));
 }
 
+// Every rank to every other at 300 uplinks and downlinks, of which some lose packets and some do
+// not keep their order.
+void send_all_to_all(World& world) {
+  for (std::uint32_t step = 1; step < 300; step += 7) {
+    for (std::uint32_t rank = 0; rank < 300; ++rank) {
+      world.send(0, world.packet(rank, (rank + step) % 300, 100 + step));
+    }
+  }
+  world.run();
+}
+
+TEST(Network, LookingAheadAnnouncesPacketsAndChangesNothing) {
+  const std::string star =
+      "ranks: 300 topology { star {} }"
+      " link { tier: uplink rate_mbps: 80000 delay_ms { fixed: 0.0002 } }"
+      " link { tier: downlink rate_mbps: 80000 delay_ms { fixed: 0.0002 } }"
+      " link { tier: downlink to: \"7\" loss { random { p: 0.1 } }"
+      "        delay_ms { normal { mean: 0.001 deviation: 0.0005 } } }";
+  World plain(star), helped(star);
+  helped.looks_ahead = true;
+  send_all_to_all(plain);
+  send_all_to_all(helped);
+  EXPECT_EQ(plain.network->trace().value(), helped.network->trace().value());
+  EXPECT_EQ(plain.words(), helped.words());
+  EXPECT_EQ(plain.expected, 0u);
+  EXPECT_GT(helped.expected, helped.received.size() * 9 / 10);
+}
+
+TEST(Network, LooksAheadInLargeNetworksOnly) {
+  World world("ranks: 3 link { delay_ms { fixed: 1 } }");
+  world.looks_ahead = true;
+  for (int i = 0; i < 100; ++i) world.send(i, world.packet(0, 1));
+  world.run();
+  EXPECT_EQ(world.expected, 0u);
+}
+
 TEST(Network, LinksFollowEachOther) {
   World world(
       "ranks: 3 topology { star {} } link { tier: uplink rate_mbps: 8000 }"

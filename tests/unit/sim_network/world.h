@@ -49,6 +49,7 @@ class World : public PacketObserver, public PacketReceiver {
     Event event;
     if (!queue.pop(event)) return false;
     EXPECT_EQ(event.kind, static_cast<std::uint32_t>(EventKind::network));
+    if (looks_ahead) network->look_ahead();
     network->on_event(event);
     return true;
   }
@@ -65,6 +66,8 @@ class World : public PacketObserver, public PacketReceiver {
     received.push_back(
         {now.ns, PacketStep::delivered, kArrived, packet, {payload.begin(), payload.end()}});
   }
+
+  void expect(const Packet&) const override { ++expected; }
 
   std::size_t count(PacketStep step) const {
     std::size_t count = 0;
@@ -84,6 +87,8 @@ class World : public PacketObserver, public PacketReceiver {
     return words;
   }
 
+  bool looks_ahead = false;
+  mutable std::size_t expected = 0;  // packets announced
   EventQueue queue;
   Topology topology;
   std::unique_ptr<Network> network;

@@ -1,0 +1,63 @@
+// A rank's socket: it makes the sender wait while its uplink has enough to send, for a host does
+// not lose its own packets.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+#include "network/network.h"
+#include "protocol/train_buffer.h"
+#include "topology/topology.h"
+
+namespace leeway::sim {
+
+class Uplink {
+ public:
+  // A train. More would put acknowledgements behind data for nothing; TCP's small queues keep about
+  // as much (a millisecond at 500 Mb/s).
+  static constexpr std::uint64_t kRoomBytes = protocol::TrainBuffer::kTrainBytesMax;
+
+  // Without limits, as long as it is not told whose it is.
+  Uplink() = default;
+  Uplink(const Topology& topology, std::uint32_t rank) : link_(topology.uplink(rank)) {
+    if (link_ == kArrived) return;
+    const QueueOptions& line = topology.properties(link_).queue;
+    room_ = std::min<std::uint64_t>(kRoomBytes, line.max_bytes / 2);
+    bits_per_second_ = std::max<std::uint64_t>(line.bits_per_second, 1);
+  }
+
+  // Whether something may be handed over now. Once it was full it takes nothing before half of it
+  // has gone, as Linux's sockets (sock_writeable): a sender is woken for many packets, not for
+  // each.
+  bool has_room(Instant now, Network& network) {
+    if (now < writable_at_) return false;
+    if (free_at(now, network) == now) return true;
+    writable_at_ = drained_at(now, network, room_ / 2);
+    return false;
+  }
+  // When it may have room again, unless others use the line; after has_room() was false.
+  Instant writable_at() const { return writable_at_; }
+
+  // When no more than what it takes at once is left to send; now, if that is so.
+  Instant free_at(Instant now, Network& network) const { return drained_at(now, network, room_); }
+
+ private:
+  Instant drained_at(Instant now, Network& network, std::uint64_t rest_bytes) const {
+    constexpr std::uint64_t kBitNanosecondsPerByte = 8'000'000'000;
+    if (link_ == kArrived) return now;
+    const std::uint64_t waiting = network.waiting_bytes(now, link_);
+    if (waiting <= rest_bytes) return now;
+    const std::uint64_t excess = waiting - rest_bytes;
+    return now +
+           Duration(static_cast<std::int64_t>(excess * kBitNanosecondsPerByte / bits_per_second_) +
+                    1);
+  }
+
+  LinkId link_ = kArrived;
+  std::uint64_t room_ = 0;
+  std::uint64_t bits_per_second_ = 1;
+  Instant writable_at_{0};
+};
+
+}  // namespace leeway::sim
