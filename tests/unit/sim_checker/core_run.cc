@@ -76,10 +76,12 @@ std::vector<CallKind> CoreRun::calls() const {
 
 void CoreRun::fill(std::uint32_t rank) {
   RankState& state = ranks_[rank];
-  for (std::size_t i = 0; i < state.gradient.size(); ++i) {
-    const std::uint64_t bits =
-        keyed_hash(seed_, static_cast<std::uint32_t>(i), rank, state.round, 0);
-    state.gradient[i] = static_cast<float>(to_unit(bits)) - 0.25f;
+  // One hash a round and a multiplicative sequence from there: a hash an element was nine tenths of
+  // these tests' time under sanitizers.
+  std::uint64_t bits = keyed_hash(seed_, 0, rank, state.round, 0);
+  for (float& value : state.gradient) {
+    value = static_cast<float>(to_unit(bits)) - 0.25f;
+    bits += 0x9e3779b97f4a7c15u;
   }
   std::fill(state.result.begin(), state.result.end(), 0.0f);
 }
