@@ -20,7 +20,7 @@ endfunction()
 
 # leeway_test(<name> [SERIAL] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])
 # A GoogleTest binary over the whole library with access to the rooms' private headers; every test case is a ctest case.
-# SERIAL cases never run beside another.
+# SERIAL cases never run beside another. The target tests_<label> builds the binaries of one label and nothing else.
 function(leeway_test name)
   cmake_parse_arguments(TEST "SERIAL" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT TEST_TIMEOUT)
@@ -30,6 +30,16 @@ function(leeway_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE leeway_settings leeway_static ${TEST_LINKS} GTest::gtest GTest::gmock
                         GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${LEEWAY_TEST_OPTIONS})
+  if(TARGET leeway_test_headers)
+    target_precompile_headers(${name} REUSE_FROM leeway_test_headers)
+  endif()
+  foreach(label IN LISTS TEST_LABELS)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${name})
+  endforeach()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
                        RUN_SERIAL ${TEST_SERIAL})
 endfunction()
