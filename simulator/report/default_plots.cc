@@ -207,7 +207,7 @@ std::vector<Chart> sweep_charts(std::span<const CellSummary> cells) {
   scenario::Report::Plot plot;
   plot.set_x(*x);
   plot.set_log_x(field_wants_log(cells, *x));
-  if (fields.size() > 1) plot.set_by(x == fields.begin() ? fields[1] : fields[0]);
+  if (fields.size() > 1) plot.add_by(x == fields.begin() ? fields[1] : fields[0]);
   for (const std::string& measure : main_measures(cells)) {
     if (charts.size() == kSweepCharts) break;
     plot.set_y(measure);

@@ -69,8 +69,9 @@ Status check_plot(int number, const scenario::Report::Plot& plot,
       return refuse(number, part, drawn[i], rounds ? "figure of a round" : "measure", y_names);
     }
   }
-  if (plot.has_by() && !contains(swept, plot.by()) && !is_field(plot.by())) {
-    return refuse(number, "by", plot.by(), "swept field", swept);
+  for (const std::string& field : plot.by()) {
+    if (contains(swept, field) || is_field(field)) continue;
+    return refuse(number, "by", field, "swept field", swept);
   }
   return {};
 }

@@ -50,12 +50,33 @@ std::string setting_or_empty(const CellSummary& cell, const std::string& field) 
   return value == nullptr ? std::string() : *value;
 }
 
+// Those of plot.by that are swept.
+std::vector<std::string> curve_fields(const Plot& plot, const CellSummary& cell) {
+  std::vector<std::string> fields;
+  for (const std::string& field : plot.by()) {
+    if (cell.setting(field) != nullptr) fields.push_back(field);
+  }
+  return fields;
+}
+
+std::string joined(const std::vector<std::string>& texts, const char* between) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : between) + text;
+  return all;
+}
+
+std::string curve_name(const Plot& plot, const CellSummary& cell) {
+  std::vector<std::string> values;
+  for (const std::string& field : curve_fields(plot, cell)) values.push_back(*cell.setting(field));
+  return joined(values, ", ");
+}
+
 // Cells by `by`, and within it by x; each cell its own place where x is a measure.
 std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cells,
                              bool x_is_field) {
   std::vector<Curve> curves;
   for (const CellSummary& cell : cells) {
-    const std::string name = setting_or_empty(cell, plot.by());
+    const std::string name = curve_name(plot, cell);
     Curve& curve = find_or_add(curves, Curve{name, {}},
                                [&](const Curve& other) { return other.name == name; });
     const std::string x =
@@ -144,12 +165,11 @@ void thin_out(std::vector<Curve>& curves, std::size_t figures, Chart& chart) {
 
 // Fields that are swept and not shown.
 void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSummary> cells) {
-  std::string others;
-  for (const std::string& field : swept_fields(cells)) {
-    if (field == plot.x() || field == plot.by()) continue;
-    others += (others.empty() ? "" : ", ") + field;
-  }
-  if (!others.empty()) add_note(chart, "Mean over all values of " + others + ".");
+  std::vector<std::string> others = swept_fields(cells);
+  std::erase_if(others, [&](const std::string& field) {
+    return field == plot.x() || std::ranges::find(plot.by(), field) != plot.by().end();
+  });
+  if (!others.empty()) add_note(chart, "Mean over all values of " + joined(others, ", ") + ".");
 }
 
 Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells,
@@ -217,14 +237,15 @@ std::string short_name(const std::string& path) {
 }
 
 std::string default_title(const Plot& plot, const std::vector<Figure>& figures, bool x_is_field,
-                          bool by) {
+                          std::vector<std::string> by) {
   std::string y = figures.front().label.text;
   for (std::size_t i = 1; i < figures.size(); ++i) {
     y += (i + 1 < figures.size() ? ", " : " and ") + figures[i].curve;
   }
   std::string x = x_is_field ? short_name(plot.x()) : label_of_measure(plot.x()).text;
   if (!x_is_field) x[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(x[0])));
-  return y + " over " + x + (by ? ", by " + short_name(plot.by()) : "");
+  std::ranges::transform(by, by.begin(), short_name);
+  return y + " over " + x + (by.empty() ? "" : ", by " + joined(by, " and "));
 }
 
 // Empty where x is "round" and a measure is no figure of a round.
@@ -258,8 +279,8 @@ std::vector<std::string> swept_fields(std::span<const CellSummary> cells) {
 Chart draw_plot(const Plot& plot, std::span<const CellSummary> cells) {
   Chart chart;
   if (cells.empty()) return chart;
-  const bool by = plot.has_by() && cells.front().setting(plot.by()) != nullptr;
-  chart.by = by ? plot.by() : std::string();
+  const std::vector<std::string> by = curve_fields(plot, cells.front());
+  chart.by = joined(by, ", ");
   chart.x.log = plot.log_x();
   chart.y.log = plot.log_y();
   const std::vector<Figure> figures = figures_of(plot, chart.y.title);

@@ -1,7 +1,7 @@
 // The pictures that a scenario asks for: Report.plot.
 //
 // x is a swept field, a measure, or "round"; y and also_y are measures, or for x "round" names of
-// round_column.h; `by` is a swept field. Measures also exist as "pooled.round_ms.p99" (p50, p90,
+// round_column.h; `by` are swept fields. Measures also exist as "pooled.round_ms.p99" (p50, p90,
 // p99, p99.9; round_ms and call_ms): of all seeds' records together, without an error.
 #pragma once
 

@@ -18,7 +18,7 @@ Plot plot_of(const char* x, const char* y, const char* by = nullptr) {
   Plot plot;
   plot.set_x(x);
   plot.set_y(y);
-  if (by != nullptr) plot.set_by(by);
+  if (by != nullptr) plot.add_by(by);
   return plot;
 }
 
@@ -85,6 +85,21 @@ TEST(DrawPlot, SeveralMeasuresTimesTheValuesOfBy) {
   EXPECT_EQ(chart.series[1].y, (std::vector<double>{2.5, 4.5}));
   EXPECT_EQ(chart.series[3].stroke->color, 1u);  // of b
   EXPECT_EQ(chart.series[3].stroke->dash, 1u);   // of the median
+}
+
+TEST(DrawPlot, ACurveForEachCombinationOfSeveralBy) {
+  const auto cells = grid();
+  Plot plot = plot_of("loss", "round_ms.p99", "ranks");
+  plot.add_by("rounds");  // fixed by --set
+  plot.add_by("operation.codec");
+  const Chart chart = draw_plot(plot, summarize(cells));
+  ASSERT_EQ(chart.series.size(), 4u);
+  EXPECT_EQ(chart.series[1].name, "8, b");
+  EXPECT_EQ(chart.series[2].name, "4, a");
+  EXPECT_EQ(chart.series[1].y, (std::vector<double>{109}));
+  EXPECT_EQ(chart.by, "ranks, operation.codec");
+  EXPECT_EQ(chart.title, "Round time, p99 over data missing at the end, by ranks and codec");
+  EXPECT_EQ(chart.note, "");
 }
 
 TEST(DrawPlot, WhatIsPredictedIsDashed) {
