@@ -76,7 +76,7 @@ std::vector<CallKind> CoreRun::calls() const {
 
 void CoreRun::fill(std::uint32_t rank) {
   RankState& state = ranks_[rank];
-  // One hash a round and a multiplicative sequence from there: a hash an element was nine tenths of
+  // One hash a round and a multiplicative sequence from there: a hash an element was most of
   // these tests' time under sanitizers.
   std::uint64_t bits = keyed_hash(seed_, 0, rank, state.round, 0);
   for (float& value : state.gradient) {
