@@ -7,7 +7,6 @@ option(LEEWAY_BUILD_SIMULATOR "Build the packet-loss simulator" ON)
 option(LEEWAY_BUILD_FUZZERS "Build libFuzzer targets (needs clang)" OFF)
 set(LEEWAY_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address;undefined or thread")
 set(LEEWAY_TEST_OPTIONS "" CACHE STRING "Compile options of the test programs' own files, e.g. -O0, after all others")
-option(LEEWAY_TEST_PRECOMPILED "Precompile GoogleTest's and the standard library's headers for the test programs" OFF)
 set(LEEWAY_WITH_TORCH AUTO CACHE STRING "leeway train with libtorch: AUTO, ON or OFF")
 set_property(CACHE LEEWAY_WITH_TORCH PROPERTY STRINGS AUTO ON OFF)
 
@@ -18,9 +17,6 @@ endif()
 find_program(LEEWAY_CCACHE ccache)
 if(LEEWAY_CCACHE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${LEEWAY_CCACHE})
-  if(LEEWAY_TEST_PRECOMPILED)  # ccache's condition for files that use a precompiled header
-    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros)
-  endif()
 endif()
 
 find_package(Threads REQUIRED)
