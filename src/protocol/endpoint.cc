@@ -256,6 +256,8 @@ void Endpoint::close(Round& round) {
   const auto end = open_.begin() + open_count_;
   std::copy(std::find(open_.begin(), end, &round) + 1, end, std::find(open_.begin(), end, &round));
   --open_count_;
+  const bool gave_up = !round.plan.point_to_point() && !round.all_confirmed();
+  if (gave_up && !after(gave_up_below_, round.number)) gave_up_below_ = round.number + 1;
   round.client = nullptr;
   refresh_settled_below();
   client->on_closed();

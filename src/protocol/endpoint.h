@@ -131,6 +131,7 @@ class Endpoint {
   void open_gates(Instant now, Rank peer);
   void refuse_plan(Rank from);
   void count_late(ReceiveFlow& flow);
+  bool waits_in_vain(const wire::Report& report) const;
   void apply_report(Instant now, Round& round, Rank from, const wire::Report& report);
   void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
   void on_peer_left_round(Instant now, Round& round, Rank from);
@@ -181,6 +182,7 @@ class Endpoint {
   int open_count_ = 0;
   std::uint32_t opened_below_ = 0;   // next collective's number
   std::uint32_t settled_below_ = 0;  // we want nothing more of collectives below this
+  std::uint32_t gave_up_below_ = 0;  // behind the latest collective closed before all had confirmed
   RingQueue<Rank> control_links_;   // links with something to say, each at most once
   RingQueue<Rank> data_links_;      // links with data to send, each at most once
   EarlyBuffer early_;

@@ -190,12 +190,26 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
     }
   }
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
+  if (waits_in_vain(report)) queue_report(from);
   for (int i = 0; i < open_count_;) {
     Round& round = *open_[i];
     apply_report(now, round, from, report);
     if (i < open_count_ && open_[i] == &round) ++i;
   }
   queue_data(from);  // credit may have come back
+}
+
+// Whether the peer waits for packets of a collective that we have given up. Untold, it would wait
+// until its deadline, and open the next one when we give that up, too: they would never meet again.
+bool Endpoint::waits_in_vain(const wire::Report& report) const {
+  const auto listed = std::span(report.open).first(report.open_count);
+  return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& theirs) {
+    if (theirs.point_to_point || !after(gave_up_below_, theirs.round)) return false;
+    if (theirs.reduce_settled && theirs.spread_settled) return false;
+    return std::none_of(open_.begin(), open_.begin() + open_count_, [&](const Round* round) {
+      return round->number == theirs.round && !round->plan.point_to_point();
+    });
+  });
 }
 
 void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
@@ -264,7 +278,11 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
   (void)now;
   ++counters_.repair_requests;
   Round* round = find_round(repair.kind, repair.round, from, /*as_sender=*/true);
-  if (round == nullptr || !round->plan.phase(repair.kind).repairable) return;
+  if (round == nullptr) {  // perhaps it does not know that we gave up; of messages no report tells
+    if (repair.kind != FlowKind::point && after(gave_up_below_, repair.round)) queue_report(from);
+    return;
+  }
+  if (!round->plan.phase(repair.kind).repairable) return;
   SendFlow& flow = round->send(repair.kind, from);
   if (!flow.open() || !flow.cursor.exhausted() || repair.attempt < flow.pass) return;
   const std::uint32_t first_word = repair.base / 64;

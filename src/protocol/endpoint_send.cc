@@ -100,7 +100,9 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
     wire::OpenRound& entry = report.open[report.open_count++];
     entry = {.round = round.number, .point_to_point = point, .sending = round.plan.point_send, .tag = round.plan.tag};
     const auto settled = [&](FlowKind kind) {
-      return !round.plan.phase(kind).active || !round.phase(kind).receive[peer].open();
+      if (!round.plan.phase(kind).active) return true;
+      const ReceiveFlow& flow = round.phase(kind).receive[peer];
+      return !flow.open() || flow.abandoned;  // WIRE 3.4: who has left is not asked to say so again
     };
     entry.reduce_settled = settled(FlowKind::reduce);
     entry.spread_settled = settled(point ? FlowKind::point : FlowKind::spread);

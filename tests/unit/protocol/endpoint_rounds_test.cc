@@ -1,7 +1,10 @@
 // Many operations, several kinds at once, and leaving.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/limits.h"
+#include "support/datagram_view.h"
 #include "support/float_all_reduce.h"
 
 namespace leeway::protocol {
@@ -49,6 +52,77 @@ TEST(EndpointRounds, RanksMayBeManyOperationsApart) {
   group.run_until([] { return false; }, 20ms);
   for (auto& call : calls) call->submit(group, 1);
   for (auto& call : calls) EXPECT_TRUE(call->finish(group));
+}
+
+// In a broadcast, nothing but reports and requests goes from the rank that waits to the root.
+class Behind : public ::testing::Test {
+ protected:
+  Request& broadcast(Rank rank, Duration deadline) {
+    data_[rank].assign(20000, static_cast<float>(rank));
+    OperationSpec spec{.kind = OperationKind::broadcast, .peer = 0};
+    spec.input = spec.output = std::span(data_[rank]);
+    spec.options.delivery = exact(deadline);
+    return group_.submit(rank, spec);
+  }
+  void pass(Duration time) {
+    group_.run_until([] { return false; }, time);
+  }
+  // The caller of rank 1 is told soon that rank 0 has left.
+  void expect_left(const Request& request) {
+    EXPECT_TRUE(group_.run_until([&] { return request.done; }, 1s)) << "waits for its deadline";
+    EXPECT_EQ(request.status.code(), StatusCode::kPeerLost) << request.status.text();
+    EXPECT_NE(request.status.text().find("rank 0 left"), std::string_view::npos);
+  }
+
+  EngineGroup group_{network(2)};
+  std::array<std::vector<float>, 2> data_;
+};
+
+TEST_F(Behind, WhoWaitsForAnOperationThatItsRootGaveUpIsToldAndMeetsItInTheNext) {
+  broadcast(0, 100ms);
+  pass(200ms);
+  expect_left(broadcast(1, 10s));
+  const Request& sent = broadcast(0, 10s);
+  const Request& received = broadcast(1, 10s);
+  ASSERT_TRUE(group_.run_until([&] { return sent.done && received.done; }, 1s));
+  EXPECT_TRUE(sent.status.ok() && received.status.ok());
+  EXPECT_EQ(data_[1], data_[0]);
+}
+
+TEST_F(Behind, WhoAsksForARepairThatNobodyWillMakeIsTold) {
+  bool mended = false;
+  group_.filter = [&](Rank from, Rank, ByteSpan datagram) {
+    if (mended || from != 0 || testing::type_of(datagram) == wire::PacketType::end) return true;
+    const auto header = testing::data_header_of(datagram);
+    return header && header->attempt == 0 && header->index % 4 != 1;
+  };
+  broadcast(0, 100ms);
+  const Request& waiting = broadcast(1, 10s);
+  pass(200ms);
+  EXPECT_FALSE(waiting.done);
+  EXPECT_GT(group_.engine(0).endpoint().counters().repair_requests, 1u);
+  mended = true;
+  expect_left(waiting);
+}
+
+// Each of two ranks waits for an operation that the other has left, and in both for a third rank.
+TEST(EndpointRounds, ReportsAboutWhatWasLeftDoNotAnswerEachOther) {
+  EngineGroup group(network(3));
+  FloatAllReduce patient(3, 20000, exact(10s)), hasty(3, 20000, exact(50ms));
+  patient.submit(group, 0);
+  hasty.submit(group, 1);
+  group.run_until([] { return false; }, 100ms);
+  hasty.submit(group, 0);
+  patient.submit(group, 1);
+  group.run_until([] { return false; }, 100ms);
+  const auto reports = [&] {
+    return group.engine(0).endpoint().counters().reports_sent +
+           group.engine(1).endpoint().counters().reports_sent;
+  };
+  const std::uint64_t before = reports();
+  group.run_until([] { return false; }, 1s);
+  EXPECT_FALSE(patient.requests()[0]->done || patient.requests()[1]->done);
+  EXPECT_LT(reports() - before, 100u);
 }
 
 TEST(EndpointRounds, AThousandSmallOnesOverALossyNetwork) {
