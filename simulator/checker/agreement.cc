@@ -98,29 +98,40 @@ void Agreement::compare_packet(Instant now, Rank rank, Rank owner, CallLedger& c
 void Agreement::compare_with_source(Instant now, Rank rank, Rank from, const CallLedger& call,
                                     std::span<const float> result) {
   const FlowPlan plan = call.plan.spread(from, rank);
-  const codec::Format& format = call.plan.spread_format();
   const FlowLedger& flow = call.ranks[rank].flow(FlowKind::spread, from);
-  const std::vector<float>& source = call.ranks[from].source;
   for (std::uint32_t index = 0; index < plan.grid.packets(); ++index) {
     const bool own = from == rank;
     if (!own && (!flow.seen.test(index) || flow.maybe_late.test(index))) continue;
     const auto mine = packet_of(plan, index, result);
-    auto brought =
-        std::span(source).subspan(plan.source + plan.grid.packet_offset(index), mine.size());
-    if (!own && !format.identity()) {
-      const codec::Place place{seed_, call.number, from,
-                               plan.position + plan.grid.packet_offset(index)};
-      encoded_.resize(format.encoded_bytes(mine.size()));
-      decoded_.resize(mine.size());
-      codec::encode(format, brought, place, encoded_);
-      codec::decode(format, encoded_, place, decoded_);
-      brought = decoded_;
-    }
+    const auto brought =
+        own ? brought_by(from, rank, call, index) : sent_by(from, rank, call, index);
     check_.expect(equal_bits(mine, brought), [&] {
       return where(now, rank, call) +
              format_text(": packet %u is not what rank %u brought", index, from);
     });
   }
+}
+
+std::span<const float> Agreement::brought_by(Rank from, Rank to, const CallLedger& call,
+                                             std::uint32_t index) const {
+  const FlowPlan plan = call.plan.spread(from, to);
+  return std::span(call.ranks[from].source)
+      .subspan(plan.source + plan.grid.packet_offset(index), plan.grid.packet_elements(index));
+}
+
+std::span<const float> Agreement::sent_by(Rank from, Rank to, const CallLedger& call,
+                                          std::uint32_t index) {
+  const auto brought = brought_by(from, to, call, index);
+  const codec::Format& format = call.plan.spread_format();
+  if (format.identity()) return brought;
+  const FlowPlan plan = call.plan.spread(from, to);
+  const codec::Place place{seed_, call.number, from,
+                           plan.position + plan.grid.packet_offset(index)};
+  encoded_.resize(format.encoded_bytes(brought.size()));
+  decoded_.resize(brought.size());
+  codec::encode(format, brought, place, encoded_);
+  codec::decode(format, encoded_, place, decoded_);
+  return decoded_;
 }
 
 // Where an exact spread could not be kept, zeros stand: no gradient came, so none is applied.
@@ -156,7 +167,10 @@ void Agreement::compare_ages(Instant now, Rank rank, const CallLedger& call,
       const bool seen = flow.seen.test(index);
       const std::uint32_t digest = digest_of(packet_of(plan, index, result));
       const bool same = digest == held.digest;
-      const bool fresh = seen && (!late || !flow.maybe_late.test(index) || !same);
+      // Of one that may be late the bits tell whether it counted, if its owner has changed it.
+      const bool fresh =
+          seen && (!late || !flow.maybe_late.test(index) || !same ||
+                   equal_bits(packet_of(plan, index, result), sent_by(owner, rank, call, index)));
       held.age = fresh ? 0 : held.age + 1;
       held.digest = digest;
       check_.expect(fresh || same, [&] {

@@ -40,6 +40,10 @@ class Agreement {
                       std::span<const float> result);
   void compare_with_source(Instant now, Rank rank, Rank from, const CallLedger& call,
                            std::span<const float> result);
+  // A packet as its sender had it, and as its receivers decode it.
+  std::span<const float> brought_by(Rank from, Rank to, const CallLedger& call,
+                                    std::uint32_t index) const;
+  std::span<const float> sent_by(Rank from, Rank to, const CallLedger& call, std::uint32_t index);
   void compare_cleared(Instant now, Rank rank, Rank owner, const CallLedger& call,
                        std::span<const float> result);
   void compare_ages(Instant now, Rank rank, const CallLedger& call, const CollectiveReport& report,

@@ -39,9 +39,11 @@ struct FlowLedger {
   std::uint32_t missing() const { return packets - distinct; }
 };
 
-// A packet that came before its receiver had opened the call.
+// A packet that came before its receiver had opened the call. What waits is read by sender and
+// place, which is not the order it came in where places were free again.
 struct EarlyPacket {
   Rank from = 0;
+  std::uint32_t place = 0;  // of its sender's
   wire::DataHeader header;
 };
 

@@ -1,7 +1,9 @@
 #include "checker/ledger_book.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <tuple>
 
 #include "base/limits.h"
 #include "checker/chunk_order.h"
@@ -167,34 +169,46 @@ void LedgerBook::drop_finished() {
 
 void LedgerBook::pumped(Rank rank) {
   RankState& state = ranks_[rank];
-  state.batch_over = true;
   while (state.opened < state.calls && engine(rank).endpoint().next_collective() > state.opened) {
     CallLedger* const call = find(state.opened);
     if (call == nullptr) break;
     open(call->ranks[rank].submitted_at, rank, *call);
   }
+  state.batch_over = true;
 }
 
 void LedgerBook::open(Instant now, Rank rank, CallLedger& call) {
-  ranks_[rank].opened = call.number + 1;
+  RankState& state = ranks_[rank];
+  state.opened = call.number + 1;
   RankLedger& side = call.ranks[rank];
   side.opened = true;
+  if (side.early.empty()) return;
+  begin_batch(state);
+  state.batch_empty = true;  // the first of them finds the call open, whatever came before
+  std::sort(side.early.begin(), side.early.end(), [](const EarlyPacket& a, const EarlyPacket& b) {
+    return std::tie(a.from, a.place) < std::tie(b.from, b.place);
+  });
   for (const EarlyPacket& packet : side.early) {
-    --ranks_[rank].early[packet.from];
+    state.early[packet.from] &= static_cast<EarlyPlaces>(~(1u << packet.place));
     if (call.plan.covered()) count(now, rank, packet.from, call, packet.header);
+    state.batch_empty = false;
   }
   side.early.clear();
 }
 
 // ---- packets ------------------------------------------------------------------------------------
 
-void LedgerBook::begin_datagram(Rank rank) {
-  RankState& state = ranks_[rank];
-  state.batch_empty = state.batch_over;
+void LedgerBook::begin_batch(RankState& state) {
   if (!state.batch_over) return;
   state.batch_over = false;
   ++state.batch;
   state.items.clear();
+}
+
+void LedgerBook::begin_datagram(Rank rank) {
+  RankState& state = ranks_[rank];
+  state.batch_empty = state.batch_over;
+  begin_batch(state);
 }
 
 LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
@@ -217,11 +231,12 @@ LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
 
 bool LedgerBook::keep_early(Rank rank, Rank from, CallLedger& call,
                             const wire::DataHeader& header) {
-  std::uint8_t& taken = ranks_[rank].early[from];
+  EarlyPlaces& taken = ranks_[rank].early[from];
   const bool near = call.number - ranks_[rank].opened < limits::kOpenRoundsMax;
-  if (near && taken < limits::kEarlySlotsPerPeer) {
-    ++taken;
-    call.ranks[rank].early.push_back({from, header});
+  const auto place = static_cast<std::uint32_t>(std::countr_one(taken));  // the first that is free
+  if (near && place < limits::kEarlySlotsPerPeer) {
+    taken |= static_cast<EarlyPlaces>(1u << place);
+    call.ranks[rank].early.push_back({from, place, header});
     return true;
   }
   if (call.plan.covered()) ++call.ranks[rank].flow(header.kind, from).dropped_early;

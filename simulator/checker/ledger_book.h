@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/limits.h"
 #include "checker/call_ledger.h"
 #include "collective/engine.h"
 
@@ -44,7 +45,8 @@ class LedgerBook {
   // The call of this number; null: over, or not yet submitted by anybody.
   CallLedger* find(std::uint32_t number);
 
-  // Every datagram to a rank belongs to a batch; a batch ends with on_pumped.
+  // Every datagram to a rank belongs to a batch; a batch ends with on_pumped. What waited for a
+  // call is read by the engine when it opens the call, and belongs to the batch of that time.
   void begin_datagram(Rank rank);
 
   // What a packet turned out to be.
@@ -76,6 +78,9 @@ class LedgerBook {
     bool ended;  // its flow
     bool opens;  // the batch
   };
+  // Places for packets of calls that are not open yet, one bit each: set while taken.
+  using EarlyPlaces = std::uint8_t;
+  static_assert(limits::kEarlySlotsPerPeer <= 8 * sizeof(EarlyPlaces));
   struct RankState {
     std::uint32_t calls = 0;   // submitted
     std::uint32_t opened = 0;  // of those
@@ -85,12 +90,13 @@ class LedgerBook {
     bool batch_over = false;
     bool batch_empty = true;
     std::vector<BatchItem> items;
-    std::vector<std::uint8_t> early;  // places taken, by sender
+    std::vector<EarlyPlaces> early;  // by sender
   };
 
   CallLedger& make_call(std::uint32_t number, const Call& call, Rank rank);
   void lay_out(CallLedger& call, Rank rank);
   void open(Instant now, Rank rank, CallLedger& call);
+  static void begin_batch(RankState& state);
   bool keep_early(Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
   bool count(Instant now, Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
   bool may_be_late(Instant now, Rank rank, const CallLedger& call, const FlowLedger& flow,
