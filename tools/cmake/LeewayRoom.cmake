@@ -37,7 +37,8 @@ function(leeway_test name)
     endif()
     add_dependencies(tests_${label} ${name})
   endforeach()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
+  # Tests with parameters are listed by the names that the tests give them, not by the parameters' bytes.
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
                        RUN_SERIAL ${TEST_SERIAL})
 endfunction()
 
