@@ -7,7 +7,6 @@
 #include "scenario/rank_set.h"
 
 namespace leeway::sim::scenario {
-namespace {
 
 std::string entry(const char* list, int index) {
   return std::string(list) + "[" + std::to_string(index) + "]";
@@ -19,6 +18,8 @@ Status check_selector(const Scenario& scenario, const std::string& path, const s
   if (ranks.ok()) return {};
   return places.refuse(path, "is wrong: " + std::string(ranks.status().text()));
 }
+
+namespace {
 
 bool is_name(const std::string& text) {
   if (text.empty() || text.size() > 40 || (text[0] >= '0' && text[0] <= '9')) return false;
@@ -98,21 +99,6 @@ Status check_cross_traffic(const Scenario& scenario, const Places& places) {
     if (traffic.from() == traffic.to()) return places.refuse(path + ".to", "is from as well");
     if (traffic.kind_case() == CrossTraffic::KIND_NOT_SET) {
       return places.refuse(path, "has no kind; give cubic or on_off");
-    }
-  }
-  return {};
-}
-
-Status check_compute(const Scenario& scenario, const Places& places) {
-  for (int i = 0; i < scenario.compute_size(); ++i) {
-    const Compute& compute = scenario.compute(i);
-    const std::string path = entry("compute", i);
-    const Status s = check_selector(scenario, path + ".ranks", compute.ranks(), places);
-    if (!s.ok()) return s;
-    if (compute.kind_case() == Compute::KIND_NOT_SET) {
-      return places.refuse(path,
-                           "has no kind; give constant_ms, lognormal, heavy_tail, periodic, "
-                           "drop_compute or trace");
     }
   }
   return {};

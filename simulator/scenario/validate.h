@@ -5,6 +5,8 @@
 // what is allowed and, given the places, where it stands in the file.
 #pragma once
 
+#include <string>
+
 #include "leeway/status.h"
 #include "scenario.pb.h"
 #include "scenario/places.h"
@@ -17,6 +19,12 @@ Status validate(const Scenario& scenario, const Places& places = {});
 // The parts of it. All but the limits may be assumed by none of them, and the limits by all.
 Status check_operation(const Scenario& scenario, const Places& places);
 Status check_links(const Scenario& scenario, const Places& places);
+Status check_compute(const Scenario& scenario, const Places& places);
 Status check_sweeps(const Scenario& scenario, const Places& places);
+
+// What several of them need: "link[3]"; whether the text at `path` chooses ranks.
+std::string entry(const char* list, int index);
+Status check_selector(const Scenario& scenario, const std::string& path, const std::string& text,
+                      const Places& places);
 
 }  // namespace leeway::sim::scenario

@@ -167,6 +167,49 @@ TEST(Validate, RoundTripTimesAreASymmetricMatrix) {
             "a.txtpb:2:42: topology.regions.rtt_ms is not symmetric: from eu to us 90, back 80");
 }
 
+std::string drop_compute(const std::string& more) {
+  return "compute { drop_compute { micro_batch_ms: 10 " + more + " } }";
+}
+
+TEST(Validate, ThresholdsOfComputeFitItsMicroBatches) {
+  EXPECT_EQ(error_of(drop_compute("threshold_ms: 10")), "accepted");
+  EXPECT_EQ(error_of(drop_compute("threshold_ms: 9.5")),
+            "a.txtpb:1:45: compute[0].drop_compute.threshold_ms is 9.5; allowed is "
+            "micro_batch_ms, 10, and above");
+  EXPECT_EQ(error_of(drop_compute("threshold_ms: -3")),
+            "a.txtpb:1:45: compute[0].drop_compute.threshold_ms is -3; allowed is above 0, up to "
+            "1000000000");
+  EXPECT_EQ(error_of(drop_compute("micro_batches_min: 13")),
+            "a.txtpb:1:45: compute[0].drop_compute.micro_batches_min is 13; allowed is 0 to "
+            "micro_batches, 12");
+  EXPECT_EQ(error_of(drop_compute("forward_share: 1.5")),
+            "a.txtpb:1:45: compute[0].drop_compute.forward_share is 1.5; allowed is 0 to 1");
+  EXPECT_EQ(error_of(drop_compute("normalisation: maximum")),
+            "a.txtpb:1:60: normalisation cannot be \"maximum\"; valid are realised_weight, "
+            "fixed_maximum");
+}
+
+TEST(Validate, AnAutomaticThresholdIsOfAllRanksAndInTime) {
+  EXPECT_EQ(error_of("rounds: 46 " + drop_compute("threshold_auto {}")), "accepted");
+  EXPECT_EQ(error_of("rounds: 45 " + drop_compute("threshold_auto {}")),
+            "a.txtpb:1:56: compute[0].drop_compute.threshold_auto finds a threshold for round 45; "
+            "allowed is below rounds, which is 45");
+  EXPECT_EQ(error_of(drop_compute("threshold_ms: 50 threshold_auto {}")),
+            "a.txtpb:1:62: compute[0].drop_compute.threshold_auto cannot be combined with "
+            "threshold_ms");
+  EXPECT_EQ(error_of(drop_compute("threshold_auto { window_rounds: 0 }")),
+            "a.txtpb:1:62: compute[0].drop_compute.threshold_auto.window_rounds is 0; allowed is "
+            "1 to 4096");
+  const std::string needs =
+      "compute[0].drop_compute.threshold_auto needs one compute entry, of all ranks";
+  EXPECT_EQ(error_of("rounds: 99 " + drop_compute("threshold_auto {}") +
+                     " compute { ranks: '1' constant_ms: 3 }"),
+            "a.txtpb:1:56: " + needs);
+  EXPECT_EQ(error_of("rounds: 99 compute { ranks: '0-2' drop_compute { micro_batch_ms: 10 "
+                     "threshold_auto {} } }"),
+            "a.txtpb:1:69: " + needs);
+}
+
 TEST(Validate, NamesFieldsOnlyWithoutAFile) {
   Scenario scenario;
   scenario.set_ranks(0);
