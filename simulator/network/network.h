@@ -48,8 +48,8 @@ class PacketReceiver {
   virtual ~PacketReceiver() = default;
   // `payload` is empty without one; corruption has been applied. Valid during the call.
   virtual void on_packet(Instant now, const Packet& packet, ByteSpan payload) = 0;
-  // It will come soon: a receiver of many may fetch what it will need into the
-  // cache. Nothing else may depend on it, since not every packet is announced.
+  // Comes soon: a receiver of many may fetch what it will need into the cache. Nothing else may
+  // depend on it, since not every packet is announced.
   virtual void expect(const Packet&) const {}
 };
 

@@ -96,4 +96,18 @@ class World : public PacketObserver, public PacketReceiver {
   std::vector<Seen> received;  // as the receiver
 };
 
+inline constexpr auto kData = static_cast<std::size_t>(Traffic::data);
+
+// A byte takes a nanosecond.
+inline constexpr const char* kByteEachNs = "rate_mbps: 8000 ";
+
+inline std::string mesh(const std::string& link) {
+  return "ranks: 3 link { " + link + " }";
+}
+
+inline Packet numbered(Packet packet, std::uint64_t word) {
+  packet.word = word;
+  return packet;
+}
+
 }  // namespace leeway::sim

@@ -15,6 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -181,26 +182,29 @@ TEST(Label, WordsAndUnits) {
 }
 
 TEST(ShareAxis, WhatAllTextsBeginWith) {
-  const auto share = [](const std::vector<const char*>& names) {
-    std::vector<Label> labels;
-    for (const char* name : names) labels.push_back(label_of_measure(name));
-    return share_axis(labels);
+  struct Case {
+    std::vector<const char*> measures;
+    const char* axis;
+    std::vector<const char*> curves;
   };
-  const SharedLabel one = share({"round_ms.p99"});
-  EXPECT_EQ(one.axis, "Round time, p99 (ms)");
-  EXPECT_THAT(one.curves, ElementsAre(""));
-  const SharedLabel times = share({"round_ms.p50", "round_ms.p99"});
-  EXPECT_EQ(times.axis, "Round time (ms)");
-  EXPECT_THAT(times.curves, ElementsAre("median", "p99"));
-  const SharedLabel drift = share({"drift.pair", "drift.pair_predicted_gap"});
-  EXPECT_EQ(drift.axis, "Drift of two replicas (mean square)");
-  EXPECT_THAT(drift.curves, ElementsAre("measured", "predicted from the gap"));
-  const SharedLabel losses = share({"loss", "loss_first_pass"});
-  EXPECT_EQ(losses.axis, "%");
-  EXPECT_THAT(losses.curves, ElementsAre("Data missing at the end", "Data lost on the first pass"));
-  const SharedLabel units = share({"goodput_gbps", "round_ms.p99"});
-  EXPECT_EQ(units.axis, "");
-  EXPECT_THAT(units.curves, ElementsAre("Goodput (Gb/s)", "Round time, p99 (ms)"));
+  for (const Case& c : std::vector<Case>{
+           {{"round_ms.p99"}, "Round time, p99 (ms)", {""}},
+           {{"round_ms.p50", "round_ms.p99"}, "Round time (ms)", {"median", "p99"}},
+           {{"drift.pair", "drift.pair_predicted_gap"},
+            "Drift of two replicas (mean square)",
+            {"measured", "predicted from the gap"}},
+           {{"loss", "loss_first_pass"},
+            "%",
+            {"Data missing at the end", "Data lost on the first pass"}},
+           {{"goodput_gbps", "round_ms.p99"}, "", {"Goodput (Gb/s)", "Round time, p99 (ms)"}},
+       }) {
+    SCOPED_TRACE(c.measures.front());
+    std::vector<Label> labels;
+    for (const char* name : c.measures) labels.push_back(label_of_measure(name));
+    const SharedLabel shared = share_axis(labels);
+    EXPECT_EQ(shared.axis, c.axis);
+    EXPECT_THAT(shared.curves, ElementsAreArray(c.curves));
+  }
 }
 
 TEST(Escape, AllFiveCharacters) {
