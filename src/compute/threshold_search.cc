@@ -1,0 +1,142 @@
+#include "compute/threshold_search.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/contracts.h"
+
+namespace leeway::compute {
+namespace {
+
+constexpr std::int64_t kLongestNs = kLatencyMaxNs * kMicroBatchesMax;  // of a step's compute
+
+// Zero-based, of a step of so many.
+std::uint32_t first_candidate_micro_batch(const ThresholdSearchOptions& options,
+                                          std::uint32_t micro_batches) {
+  constexpr std::uint32_t kReference = 5;
+  const std::uint32_t usual = micro_batches > kReference ? kReference : 2 * micro_batches / 3;
+  const bool given = options.first_micro_batch != ThresholdSearchOptions{}.first_micro_batch;
+  return std::min(given ? options.first_micro_batch : usual, micro_batches - 1);
+}
+
+}  // namespace
+
+ThresholdSearch::ThresholdSearch(const ThresholdSearchOptions& options)
+    : options_(options),
+      bounds_(options.steps + 2),
+      cuts_(std::size_t{options.candidates} * options.steps),
+      sums_(cuts_.size() + 1) {
+  LEEWAY_ASSERT(options.steps >= 1 && options.steps <= kWindowStepsMax && options.candidates >= 2);
+  reset();
+}
+
+void ThresholdSearch::reset() {
+  std::ranges::fill(bounds_, 0);
+  bounds_[options_.steps] = -kLongestNs;
+  std::ranges::fill(cuts_, 0);
+  std::ranges::fill(sums_, 0.0);
+}
+
+std::size_t ThresholdSearch::place(std::uint32_t candidate, std::uint32_t step) const {
+  return std::size_t{candidate} * options_.steps + step;
+}
+
+ThresholdSearch::Range ThresholdSearch::range() const {
+  const std::int64_t least = -bounds_[options_.steps];
+  const std::int64_t most = std::ranges::max(std::span(bounds_).first(options_.steps));
+  return {least, most - least, std::int64_t{options_.candidates} - 1};
+}
+
+void ThresholdSearch::add_bounds(const LatencyTable& latencies, Duration wall) {
+  const std::uint32_t micro_batches = latencies.micro_batches;
+  LEEWAY_ASSERT(micro_batches >= 1 && micro_batches <= kMicroBatchesMax);
+  LEEWAY_ASSERT(latencies.ns.size() == std::size_t{options_.steps} * micro_batches);
+  const std::uint32_t first = first_candidate_micro_batch(options_, micro_batches);
+  for (std::uint32_t step = 0; step < options_.steps; ++step) {
+    const auto own = latencies.ns.subspan(std::size_t{step} * micro_batches, micro_batches);
+    const std::int64_t least =
+        std::accumulate(own.begin(), own.begin() + first + 1, std::int64_t{0});
+    const std::int64_t total = std::accumulate(own.begin() + first + 1, own.end(), least);
+    bounds_[step] = std::max(bounds_[step], total);
+    bounds_[options_.steps] = std::max(bounds_[options_.steps], -least);
+  }
+  bounds_[options_.steps + 1] = std::max(bounds_[options_.steps + 1], wall.count());
+}
+
+void ThresholdSearch::add_tables(const LatencyTable& latencies) {
+  const Range thresholds = range();
+  for (std::uint32_t step = 0; step < options_.steps; ++step) {
+    tabulate_step(
+        step, thresholds,
+        latencies.ns.subspan(std::size_t{step} * latencies.micro_batches, latencies.micro_batches));
+  }
+  sums_.back() += latencies.micro_batches;
+}
+
+// Candidates rise, and so do ends of micro-batches: one walk along both.
+void ThresholdSearch::tabulate_step(std::uint32_t step, const Range& range,
+                                    std::span<const std::int64_t> latencies) {
+  std::size_t ended = 0;
+  std::int64_t last_end = 0;
+  for (std::uint32_t candidate = 0; candidate < options_.candidates; ++candidate) {
+    const std::int64_t threshold = range.at(candidate);
+    while (ended < latencies.size() && last_end + latencies[ended] < threshold) {
+      last_end += latencies[ended++];
+    }
+    const std::size_t at = place(candidate, step);
+    cuts_[at] = std::max(cuts_[at], last_end);
+    sums_[at] += static_cast<double>(ended);
+  }
+}
+
+Duration ThresholdSearch::overhead() const {
+  const auto slowest = bounds_.begin();
+  const std::int64_t compute = std::accumulate(slowest, slowest + options_.steps, std::int64_t{0});
+  return Duration(std::max<std::int64_t>(0, bounds_.back() - compute) / options_.steps);
+}
+
+ThresholdChoice ThresholdSearch::evaluate(std::uint32_t candidate) const {
+  const std::int64_t overhead_ns = overhead().count();
+  ThresholdChoice sum{.threshold = Duration(range().at(candidate))};
+  for (std::uint32_t step = 0; step < options_.steps; ++step) {
+    const std::size_t at = place(candidate, step);
+    const auto step_time = static_cast<double>(bounds_[step] + overhead_ns);
+    const auto gain = static_cast<double>(bounds_[step] - cuts_[at]);
+    const double cut = gain / step_time;
+    const double kept = sums_[at] / sums_.back();
+    sum.drop_rate += 1.0 - kept;
+    sum.time_cut += cut;
+    // A step from which all time is cut has nothing to divide by; nothing is kept of it.
+    sum.effective_speedup += (cut < 1.0 ? kept / (1.0 - cut) : 0.0) - 1.0;
+  }
+  const auto steps = static_cast<double>(options_.steps);
+  return {sum.threshold, sum.drop_rate / steps, sum.time_cut / steps,
+          sum.effective_speedup / steps};
+}
+
+ThresholdChoice ThresholdSearch::choose() const {
+  const auto slowest = std::span(bounds_).first(options_.steps);
+  if (!(sums_.back() > 0.0) || *std::ranges::min_element(slowest) <= 0) return {};
+  ThresholdChoice best = evaluate(0);
+  for (std::uint32_t candidate = 1; candidate < options_.candidates; ++candidate) {
+    const ThresholdChoice next = evaluate(candidate);
+    if (next.effective_speedup > best.effective_speedup) best = next;
+  }
+  return best;
+}
+
+ThresholdChoice best_threshold(std::span<const std::int64_t> latencies_ns, std::uint32_t ranks,
+                               std::uint32_t micro_batches, Duration wall,
+                               const ThresholdSearchOptions& options) {
+  ThresholdSearch search(options);
+  const std::size_t each = std::size_t{options.steps} * micro_batches;
+  LEEWAY_ASSERT(latencies_ns.size() == ranks * each);
+  const auto of_rank = [&](std::uint32_t rank) {
+    return LatencyTable{latencies_ns.subspan(rank * each, each), micro_batches};
+  };
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) search.add_bounds(of_rank(rank), wall);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) search.add_tables(of_rank(rank));
+  return search.choose();
+}
+
+}  // namespace leeway::compute

@@ -1,0 +1,117 @@
+// The automatic compute threshold: of 200 candidates the one at which synchronous steps would have
+// got most done per unit of time, had it been in force in a window of measured steps (the algorithm
+// of arXiv 2306.10598's public code).
+//
+// No rank needs to see another's latencies. Each reduces its own to small tables, which are
+// combined by two rounds of element-wise maxima and sums; every rank then finishes the same
+// arithmetic on the same numbers:
+//
+//   search.add_bounds(mine, wall);   bounds() = maximum over ranks
+//   search.add_tables(mine);         cuts() = maximum over ranks, sums() = sum over ranks
+//   search.choose()
+//
+// Whoever holds the latencies of all ranks adds them all and leaves the combining out. Times are
+// whole nanoseconds and what is not a count or a time is made by single IEEE operations in a fixed
+// order, so the choice is the same bit for bit either way, on every machine. Not thread-safe;
+// allocates when constructed only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "leeway/types.h"
+
+namespace leeway::compute {
+
+// Limits of what is searched; sums of times then stay within 63 bits.
+inline constexpr std::int64_t kLatencyMaxNs = 3'600'000'000'000;  // of a micro-batch: an hour
+inline constexpr std::uint32_t kMicroBatchesMax = 4096;           // a step
+inline constexpr std::uint32_t kWindowStepsMax = 256;
+
+// One rank's micro-batch latencies over a window: step after step, in each micro_batches times from
+// 0 to kLatencyMaxNs, in the order in which they ran.
+struct LatencyTable {
+  std::span<const std::int64_t> ns;
+  std::uint32_t micro_batches = 0;
+};
+
+struct ThresholdSearchOptions {
+  std::uint32_t steps = 44;        // of the window, 1 .. kWindowStepsMax
+  std::uint32_t candidates = 200;  // at least 2
+  // Candidates begin at the earliest end of this micro-batch (counted from 0) or a later one. The
+  // default is the public code's 5, and two thirds of a step that has no more than 5.
+  std::uint32_t first_micro_batch = 0xFFFFFFFF;
+};
+
+// Means over the window's steps.
+struct ThresholdChoice {
+  Duration threshold{0};
+  double drop_rate = 0.0;          // part of all micro-batches that end at or after the threshold
+  double time_cut = 0.0;           // part of the step's time that is saved
+  double effective_speedup = 0.0;  // (1 - drop) / (1 - cut) - 1: micro-batches per time, gained
+
+  // Where latencies hardly vary every candidate loses, and none is better than the best of them.
+  bool worthwhile() const { return effective_speedup > 0.0; }
+};
+
+class ThresholdSearch {
+ public:
+  explicit ThresholdSearch(const ThresholdSearchOptions& options = {});
+
+  const ThresholdSearchOptions& options() const { return options_; }
+
+  // Forgets everything added.
+  void reset();
+
+  // First round. `wall`: from the start of the window's first step to the start of the step after
+  // its last; counted as no shorter than the slowest ranks' compute time. `latencies` holds
+  // options().steps steps.
+  void add_bounds(const LatencyTable& latencies, Duration wall);
+  std::span<std::int64_t> bounds() { return bounds_; }
+
+  // Second round, after bounds() are those of all ranks.
+  void add_tables(const LatencyTable& latencies);
+  std::span<std::int64_t> cuts() { return cuts_; }
+  std::span<double> sums() { return sums_; }  // whole numbers below 2^53: exact in any order
+
+  // The best candidate, the smaller of equals. A threshold of 0, not worthwhile, if nothing was
+  // added or took time.
+  ThresholdChoice choose() const;
+
+  // What the candidate would have done; candidate < options().candidates.
+  ThresholdChoice evaluate(std::uint32_t candidate) const;
+
+  // Per step what synchronous steps spend beyond their slowest rank's compute time, mean of the
+  // window.
+  Duration overhead() const;
+
+ private:
+  // The candidates: evenly spaced from the least to the longest compute time of any rank and step.
+  struct Range {
+    std::int64_t least_ns, span_ns, intervals;
+    std::int64_t at(std::int64_t candidate) const {  // without overflow: floor(span * i / n)
+      return least_ns + span_ns / intervals * candidate +
+             span_ns % intervals * candidate / intervals;
+    }
+  };
+  Range range() const;
+  std::size_t place(std::uint32_t candidate, std::uint32_t step) const;
+  void tabulate_step(std::uint32_t step, const Range& range,
+                     std::span<const std::int64_t> latencies);
+
+  ThresholdSearchOptions options_;
+  // [step] compute time of the slowest rank; then minus the least candidate; then the wall time.
+  std::vector<std::int64_t> bounds_;
+  std::vector<std::int64_t>
+      cuts_;  // [candidate][step] last end of a micro-batch before the threshold
+  std::vector<double>
+      sums_;  // [candidate][step] micro-batches that end before it; then micro-batches a step
+};
+
+// All ranks' latencies in one place: [rank][step][micro-batch].
+ThresholdChoice best_threshold(std::span<const std::int64_t> latencies_ns, std::uint32_t ranks,
+                               std::uint32_t micro_batches, Duration wall,
+                               const ThresholdSearchOptions& options = {});
+
+}  // namespace leeway::compute
