@@ -63,9 +63,10 @@ struct CollectiveOptions {
   std::optional<CodecOptions> spread_codec;   // spread half; default: the same as `codec`
   Estimator estimator = Estimator::ratio;     // used by lossy sum/avg only
 
-  // Units of work (samples, micro-batches) behind this rank's contribution, >= 0, finite. With op = avg the
-  // contribution is the *sum* over its units and the result is sum R w G / sum R w c, the mean per unit. All other
-  // reductions require weight 1.
+  // Units of work (samples, micro-batches) behind this rank's contribution: 0, or 2^-64 .. 2^64. With op = avg the
+  // contribution is the *sum* over its units and the result is sum R w G / sum R w c, the mean per unit. A rank with
+  // weight 0 contributes nothing, whatever its input holds; where all have 0 the result is zeros, reported as
+  // elements_untouched. All other reductions require weight 1.
   double weight = 1.0;
 
   // augmented only: a float32 guess of the result with the tensor's full count, independent of this call's loss (last step's result,

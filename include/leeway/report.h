@@ -38,7 +38,8 @@ struct PhaseTimes {
 
 // The gradient against the noise that quantisation and packet loss put on it: per element of the shard this rank owns, per unit of work,
 // estimated from a sample of the packets. Only for float32 sums and averages that are lossy or re-encoded. A single operation's mean squares
-// may be negative where noise dominates; to judge a training run, average them over steps and form the ratio of the averages.
+// may be negative where noise dominates; to judge a training run, average them over steps and form the ratio of the averages. Weights are
+// taken as equal; a rank whose own weight is 0 measures nothing.
 struct NoiseReport {
   bool measured = false;
   double gradient_mean_square = 0.0;   // of the true gradient
@@ -63,7 +64,7 @@ struct CollectiveReport {
   bool deadline_cut = false;     // settled by the deadline rather than by completeness or quiet
   bool agreed = true;            // every element of the result arrived exactly: all ranks hold the same bits
   std::uint64_t elements_missing = 0;    // result elements that no packet brought (spread half)
-  std::uint64_t elements_untouched = 0;  // elements of our shard with no contribution at all
+  std::uint64_t elements_untouched = 0;  // elements of our shard to which nobody contributed any weight: 0, or the guess
   Estimator estimator = Estimator::ratio;
   CodecOptions codec;            // of the reduce half, or the only half; what automatic chose
   // Mean over owned elements of the estimated loss-induced variance of the result; 0 when nothing was lost.

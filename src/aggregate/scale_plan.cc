@@ -95,9 +95,11 @@ void ScalePlan::take_link_scales() {
   if (links_.size() > 1) loss_ = losses / static_cast<double>(links_.size() - 1);
 }
 
-void ScalePlan::complete_scales(std::span<float> out) const {
+BlockScales ScalePlan::complete_scales(std::span<float> out) const {
   LEEWAY_ASSERT(out.size() == links_.size());
-  std::fill(out.begin(), out.end(), to_scale(fair_));
+  const float fair = to_scale(fair_);
+  for (std::size_t rank = 0; rank < out.size(); ++rank) out[rank] = has_units(rank) ? fair : 0.0f;
+  return {static_cast<std::uint32_t>(links_.size()), !(total_weight_ > 0.0), 0.0f};
 }
 
 BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
@@ -180,7 +182,7 @@ ScalePlan::Present ScalePlan::present_in(std::span<const std::uint64_t> mask,
 void ScalePlan::spread_evenly(std::span<const std::uint64_t> mask, double scale,
                               std::span<float> out) const {
   const float rounded = to_scale(scale);
-  for_each_rank(mask, [&](std::size_t rank) { out[rank] = rounded; });
+  for_each_rank(mask, [&](std::size_t rank) { out[rank] = has_units(rank) ? rounded : 0.0f; });
 }
 
 // The owner has exactly its share c_o/C; those of the others that are here stand for all of the
@@ -192,14 +194,16 @@ void ScalePlan::stratify(std::span<const std::uint64_t> mask, std::span<float> o
   const double own = links_[owner_].weight;
   if (others > 0.0) {
     spread_evenly(mask, gain_ * (total_weight_ - own) / (total_weight_ * others), out);
-    out[owner_] = to_scale(fair_);
+    out[owner_] = own > 0.0 ? to_scale(fair_) : 0.0f;
   } else {
     spread_evenly(mask, gain_ / own, out);
   }
 }
 
 void ScalePlan::rescale_links(std::span<const std::uint64_t> mask, std::span<float> out) const {
-  for_each_rank(mask, [&](std::size_t rank) { out[rank] = to_scale(fair_ * link_scale_[rank]); });
+  for_each_rank(mask, [&](std::size_t rank) {
+    out[rank] = has_units(rank) ? to_scale(fair_ * link_scale_[rank]) : 0.0f;
+  });
 }
 
 // The control variate takes the share that the rescaled contributions do not: 1 - sum w_i c_i / C,

@@ -65,14 +65,14 @@ class ScalePlan {
   ScalePlan() = default;
   explicit ScalePlan(const Inputs& inputs);  // copies what it needs; the only call that allocates
 
-  // Nothing was lost anywhere: every rank's scale is 1/sum c (avg) or 1 (sum), whatever the
-  // estimator. Not for an operation that might have lost something over links of one packet with a
+  // Nothing was lost anywhere: the scale of every rank with units is 1/sum c (avg) or 1 (sum),
+  // whatever the estimator. Not for an operation that might have lost something over links of one packet with a
   // prior rate below 1: weights 1/q are unbiased only if used whenever the packet arrives.
-  void complete_scales(std::span<float> out) const;
+  BlockScales complete_scales(std::span<float> out) const;
 
   // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
-  // owner's own is always set). `block_index` is the packet's number in the shard. Absent ranks get
-  // exactly 0.
+  // owner's own is always set). `block_index` is the packet's number in the shard. Ranks that are
+  // absent or have no units get exactly 0: their values, whatever they are, are not read.
   BlockScales scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
                      std::span<float> out) const;
 
@@ -95,6 +95,7 @@ class ScalePlan {
   bool virtually_lost(std::span<const std::uint64_t> mask, std::uint32_t block_index) const;
   double virtual_loss(std::span<const std::uint64_t> mask) const;
   Present present_in(std::span<const std::uint64_t> mask, bool owner_counts) const;
+  bool has_units(std::size_t rank) const { return links_[rank].weight > 0.0; }
 
   void spread_evenly(std::span<const std::uint64_t> mask, double scale, std::span<float> out) const;
   void stratify(std::span<const std::uint64_t> mask, std::span<float> out) const;

@@ -44,7 +44,8 @@ class NoiseMeter {
     spread_.add_difference(values, decoded(format, place, encoded, values.size()), factor);
   }
 
-  bool empty() const { return result_.elements == 0; }
+  // Nothing to conclude from: no packet of our shard, or no units of our own behind it.
+  bool empty() const { return result_.elements == 0 || contribution_.elements == 0; }
   // `known` with the measured means filled in.
   aggregate::NoiseStatistics complete(aggregate::NoiseStatistics known) const;
 

@@ -7,6 +7,13 @@
 namespace leeway::collective {
 namespace {
 
+// Least and largest weight but 0. Sums of a thousand of them and their reciprocals, times n/k of a link, stay far within
+// float32, in which weights travel and results are scaled.
+constexpr double kWeightMin = 0x1p-64;
+constexpr double kWeightMax = 0x1p+64;
+
+bool is_weight(double weight) { return weight == 0.0 || (weight >= kWeightMin && weight <= kWeightMax); }
+
 Status invalid(const OperationSpec& spec, const char* what) {
   return Status::error(StatusCode::kInvalidArgument, "%s: %s (input %zu, output %zu elements)", to_string(spec.kind),
                        what, spec.input.count, spec.output.count);
@@ -115,7 +122,7 @@ Status check_options(const OperationSpec& spec) {
   if (!(options.delivery.loss_max >= 0.0 && options.delivery.loss_max <= 1.0)) {
     return invalid(spec, "loss_max must lie in 0 .. 1");
   }
-  if (!std::isfinite(options.weight) || options.weight < 0.0) return invalid(spec, "weight must be finite and >= 0");
+  if (!is_weight(options.weight)) return invalid(spec, "weight must be 0 or lie in 2^-64 .. 2^64");
   if (options.weight != 1.0 && (options.op != ReduceOp::avg || !has_reduce_half(spec.kind))) {
     return invalid(spec, "a weight other than 1 needs op = avg");
   }

@@ -52,12 +52,14 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
   contributors_ = {};
   contributors_.histogram.assign(plan.size + 1, 0);
   untouched_ = 0;
+  nobody_has_units_ = false;
   variance_ = 0.0;
 }
 
 // Small inputs are copied, so that the caller's memory is soon free. With error feedback contributions are the input plus what earlier
-// calls left out.
+// calls left out; a rank without units contributes nothing, so that what it owes waits for a call in which it has some.
 void Reduction::take_input() {
+  if (plan_.op == ReduceOp::avg && plan_.weight == 0.0) plan_.residual = {};
   if (!plan_.copy_input && plan_.residual.empty()) return;
   const std::size_t bytes = plan_.shards.count() * element_bytes_;
   copied_input_.reserve(bytes);
@@ -209,9 +211,10 @@ void Reduction::reduce_complete(std::uint32_t index, const Direct& direct, sched
         tallies_[rank].weight = weights_[rank];
       }
       build_plan(tallies_);
-      scale_plan_.complete_scales(scales_);
+      nobody_has_units_ = scale_plan_.complete_scales(scales_).untouched;
       scale_plan_built_ = true;
     }
+    if (nobody_has_units_) untouched_ += grid_.packet_elements(index);
     sum(index, scales_, direct);
   }
   on_reduced(index, static_cast<std::uint32_t>(plan_.size), reduced);

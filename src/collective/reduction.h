@@ -124,6 +124,7 @@ class Reduction {
   std::uint32_t settled_chunks_ = 0;    // of that order, by all
   ContributorStats contributors_;
   std::uint64_t untouched_ = 0;
+  bool nobody_has_units_ = false;       // all weights are 0: complete packets are as untouched as empty ones
   double variance_ = 0.0;
 };
 

@@ -77,8 +77,12 @@ TEST(ScalePlanCompleteScales, EqualTheScalesOfAFullPacketWhenNothingWasLost) {
 
 TEST(ScalePlanCompleteScales, AreZeroWhenNobodyHasUnits) {
   std::vector<float> scales(2, 7.0f);
-  ScalePlan({.links = weighted_links({0.0, 0.0}, 4, 4)}).complete_scales(scales);
+  EXPECT_TRUE(
+      ScalePlan({.links = weighted_links({0.0, 0.0}, 4, 4)}).complete_scales(scales).untouched);
   EXPECT_EQ(scales, std::vector<float>(2, 0.0f));
+  EXPECT_FALSE(
+      ScalePlan({.links = weighted_links({0.0, 2.0}, 4, 4)}).complete_scales(scales).untouched);
+  EXPECT_EQ(scales, (std::vector<float>{0.0f, 0.5f}));
 }
 
 // --- scales, by estimator ------------------------------------------------------------------------
@@ -385,6 +389,7 @@ TEST(ScalePlanWeights, ARankWithoutUnitsMovesNothing) {
         first_ranks(3, 3), 3);
     EXPECT_NEAR(packet.result(std::vector<double>{2.0, 6.0, 0.0}), 2.0, 1e-6)
         << to_string(estimator);
+    EXPECT_EQ(packet.scales[2], 0.0f) << "what its buffer holds is not read";
     EXPECT_FALSE(packet.block.untouched);
   }
 }

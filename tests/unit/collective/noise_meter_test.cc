@@ -64,9 +64,17 @@ TEST(NoiseMeter, EncodingErrorsAreThoseOfTheReceiver) {
   EXPECT_DOUBLE_EQ(statistics.spread_variance, 0x1p-18 / 2);
 }
 
+TEST(NoiseMeter, KnowsNothingWithoutUnitsOfItsOwn) {
+  NoiseMeter meter;
+  meter.add_result(std::array{1.0f}, 1.0);
+  EXPECT_TRUE(meter.empty());
+}
+
 TEST(NoiseMeter, ForgetsWithReset) {
   NoiseMeter meter;
   meter.add_result(std::array{1.0f}, 1.0);
+  meter.add_own(std::array{1.0f}, 1.0);
+  EXPECT_FALSE(meter.empty());
   meter.reset();
   EXPECT_TRUE(meter.empty());
   EXPECT_EQ(meter.complete({}).result_mean_square, 0.0);

@@ -1,0 +1,287 @@
+// The average per unit of work, for ranks that did unequally much of it: every class of delivery,
+// estimator and reduction, under packet loss, with a rank that finished nothing and whose buffer
+// therefore holds anything.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "schedule/shard_map.h"
+#include "support/engine_group.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EngineGroup;
+using testing::GroupOptions;
+
+constexpr int kRanks = 4;
+constexpr std::size_t kPacketElements =
+    96;  // of float32 in a datagram of 512 B, in whole codec blocks
+constexpr std::size_t kShard = 16 * kPacketElements;
+constexpr std::size_t kCount = kRanks * kShard;
+constexpr double kLoss = 0.2;
+
+using Weights = std::array<double, kRanks>;
+constexpr Weights kUneven = {1, 12, 0, 5};
+constexpr Weights kNothing = {0, 0, 0, 0};
+
+constexpr Estimator kEstimators[] = {Estimator::zero_fill,        Estimator::ratio,
+                                     Estimator::symmetric_ratio,  Estimator::stratified,
+                                     Estimator::horvitz_thompson, Estimator::augmented};
+constexpr OperationKind kReductions[] = {OperationKind::all_reduce, OperationKind::reduce_scatter,
+                                         OperationKind::replica_reduce};
+constexpr Delivery::Kind kClasses[] = {Delivery::Kind::exact, Delivery::Kind::bounded,
+                                       Delivery::Kind::best_effort};
+
+struct Setting {
+  OperationKind kind = OperationKind::reduce_scatter;
+  Delivery::Kind delivery = Delivery::Kind::best_effort;
+  Estimator estimator = Estimator::ratio;
+  CodecOptions codec;
+  Weights weights = kUneven;
+  double loss = kLoss;
+};
+std::string describe(const Setting& setting) {
+  return std::string(to_string(setting.kind)) + " " + std::string(to_string(setting.delivery)) +
+         " " + std::string(to_string(setting.estimator)) + " " + to_string(setting.codec);
+}
+
+// What every unit of work of every rank gives.
+double per_unit(std::size_t element) {
+  return 2.0 + std::sin(static_cast<double>(element));
+}
+
+// One call in which rank i contributes the sum over its units.
+class WeightedCall {
+ public:
+  explicit WeightedCall(const Setting& setting) : setting_(setting), group_(network(setting)) {
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+      const double weight = setting.weights[rank];
+      for (std::size_t i = 0; i < kCount; ++i) {
+        inputs_[rank].push_back(weight == 0.0 ? std::nanf("")
+                                              : static_cast<float>(weight * per_unit(i)));
+      }
+      outputs_[rank].resize(setting.kind == OperationKind::reduce_scatter ? kShard : kCount);
+    }
+  }
+
+  std::vector<float>& residual(Rank rank) { return residuals_[rank]; }
+
+  void run() {
+    requests_ = group_.submit_all([&](Rank rank) {
+      OperationSpec spec{.kind = setting_.kind,
+                         .input = std::span(inputs_[rank]),
+                         .output = std::span(outputs_[rank])};
+      spec.options = {
+          .op = ReduceOp::avg, .delivery = {setting_.delivery, 0.05, 10s}, .codec = setting_.codec};
+      spec.options.estimator = setting_.estimator;
+      spec.options.weight = setting_.weights[rank];
+      spec.options.residual = residuals_[rank];
+      return spec;
+    });
+    ASSERT_TRUE(group_.run(requests_)) << describe(setting_);
+    for (const Request* request : requests_)
+      ASSERT_TRUE(request->status.ok()) << request->status.text();
+  }
+
+  const CollectiveReport& report(Rank rank) const { return requests_[rank]->report; }
+  // The shard that this rank reduced, and what stands there without loss.
+  std::span<const float> shard(Rank owner) const {
+    const bool alone = setting_.kind == OperationKind::reduce_scatter;
+    return std::span(outputs_[owner]).subspan(alone ? 0 : owner * kShard, kShard);
+  }
+  static double truth(Rank owner, std::size_t i) { return per_unit(owner * kShard + i); }
+
+ private:
+  static GroupOptions network(const Setting& setting) {
+    GroupOptions options{.size = kRanks, .datagram_bytes = 512};
+    options.faults.loss = setting.loss;
+    options.faults.seed = 3;
+    return options;
+  }
+
+  Setting setting_;
+  EngineGroup group_;
+  std::array<std::vector<float>, kRanks> inputs_;
+  std::array<std::vector<float>, kRanks> outputs_;
+  std::array<std::vector<float>, kRanks> residuals_;
+  std::vector<Request*> requests_;
+};
+
+template <typename Check>
+void for_each_setting(Check check) {
+  for (const OperationKind kind : kReductions) {
+    for (const Delivery::Kind delivery : kClasses) {
+      for (const Estimator estimator : kEstimators) {
+        check(Setting{.kind = kind, .delivery = delivery, .estimator = estimator});
+      }
+    }
+  }
+}
+
+// Ranks agree on what a unit gives. These estimators then give exactly that, whatever was lost.
+bool reproduces_a_common_mean(const Setting& setting, Rank owner) {
+  if (setting.delivery == Delivery::Kind::exact) return true;
+  switch (setting.estimator) {
+    case Estimator::ratio:
+    case Estimator::stratified:
+      return true;
+    case Estimator::augmented:
+      return setting.weights[owner] > 0.0;  // without units of its own it has no guess
+    default:
+      return false;
+  }
+}
+
+TEST(WeightedAverageUnderLoss, IsTheCommonMeanPerUnitInEveryClassAndReduction) {
+  for_each_setting([](const Setting& setting) {
+    WeightedCall call(setting);
+    call.run();
+    for (Rank owner = 0; owner < kRanks; ++owner) {
+      if (!reproduces_a_common_mean(setting, owner)) continue;
+      const std::uint64_t untouched = call.report(owner).elements_untouched;
+      std::uint64_t zeros = 0;
+      double worst = 0.0;
+      for (std::size_t i = 0; i < kShard; ++i) {
+        const float value = call.shard(owner)[i];
+        zeros += value == 0.0f;
+        // NaN must not pass for the smaller of two.
+        if (value != 0.0f)
+          worst = std::fmax(worst,
+                            std::isnan(value) ? 1e9 : std::abs(value / call.truth(owner, i) - 1));
+      }
+      EXPECT_LT(worst, 1e-5) << describe(setting) << ", owner " << owner;
+      EXPECT_EQ(zeros, untouched) << describe(setting) << ", owner " << owner;
+    }
+  });
+}
+
+// Mean over the shard relative to the loss-free one.
+double recovered(const WeightedCall& call, Rank owner) {
+  double got = 0.0;
+  double want = 0.0;
+  for (std::size_t i = 0; i < kShard; ++i) {
+    got += call.shard(owner)[i] / call.truth(owner, i);
+    want += 1.0;
+  }
+  return got / want;
+}
+
+// The weights of one link total n: a whole shard of one value is summed exactly, whoever did how
+// much.
+TEST(WeightedAverageUnderLoss, HorvitzThompsonSumsAShardExactly) {
+  for (const OperationKind kind : kReductions) {
+    WeightedCall call({.kind = kind, .estimator = Estimator::horvitz_thompson});
+    call.run();
+    for (Rank owner = 0; owner < kRanks; ++owner)
+      EXPECT_NEAR(recovered(call, owner), 1.0, 1e-6) << "owner " << owner;
+  }
+}
+
+TEST(WeightedAverageUnderLoss, ZeroFillLosesTheUnitsThatWereLost) {
+  WeightedCall call({.estimator = Estimator::zero_fill});
+  call.run();
+  for (Rank owner = 0; owner < kRanks; ++owner) {
+    double units = kUneven[owner];
+    for (const PeerReport& peer : call.report(owner).peers) {
+      units += kUneven[peer.rank] * static_cast<double>(peer.arrived) /
+               static_cast<double>(peer.expected);
+    }
+    EXPECT_NEAR(recovered(call, owner), units / 18.0, 1e-6) << "owner " << owner;
+  }
+}
+
+TEST(WeightedAverageUnderLoss, CodecsThatScaleBlocksKeepTheWeights) {
+  // Bound: rms error of the format on values of one magnitude, relative to them.
+  for (const auto& [text, bound] : {std::pair{"int8", 0.01},
+                                    {"fp8_e4m3_block", 0.04},
+                                    {"mxfp8_e4m3", 0.04},
+                                    {"mxfp4", 0.25},
+                                    {"nvfp4", 0.2},
+                                    {"nvfp4:rotate", 0.2},
+                                    {"luq:draws=4", 0.3}}) {
+    for (const Estimator estimator : {Estimator::ratio, Estimator::stratified}) {
+      WeightedCall call({.estimator = estimator, .codec = *parse_codec(text)});
+      call.run();
+      for (Rank owner = 0; owner < kRanks; ++owner) {
+        double square = 0.0;
+        for (std::size_t i = 0; i < kShard; ++i)
+          square += std::pow(call.shard(owner)[i] / call.truth(owner, i) - 1, 2);
+        EXPECT_LT(std::sqrt(square / kShard), bound) << text << ", owner " << owner;
+        EXPECT_GT(square, 0.0) << text << " changed nothing";
+      }
+    }
+  }
+}
+
+TEST(WeightedAverage, OfNoUnitsAnywhereIsZerosReportedAsUntouched) {
+  for_each_setting([](Setting setting) {
+    setting.weights = kNothing;
+    for (const char* codec : {"native", "int8", "nvfp4:rotate"}) {
+      for (const double loss : {0.0, kLoss}) {
+        setting.codec = *parse_codec(codec);
+        setting.loss = loss;
+        WeightedCall call(setting);
+        call.run();
+        for (Rank owner = 0; owner < kRanks; ++owner) {
+          EXPECT_EQ(call.report(owner).elements_untouched, kShard)
+              << describe(setting) << " loss " << loss;
+          EXPECT_FALSE(call.report(owner).noise.measured);
+          for (const float value : call.shard(owner)) ASSERT_EQ(value, 0.0f) << describe(setting);
+        }
+      }
+    }
+  });
+}
+
+TEST(WeightedAverage, OfOneRankWithoutUnitsIsUntouched) {
+  std::vector<float> data(100, std::nanf(""));
+  EngineGroup group(GroupOptions{.size = 1});
+  const auto requests = group.submit_all([&](Rank) {
+    OperationSpec spec{
+        .kind = OperationKind::all_reduce, .input = std::span(data), .output = std::span(data)};
+    spec.options = {.op = ReduceOp::avg, .weight = 0.0};
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests));
+  EXPECT_EQ(requests[0]->report.elements_untouched, 100u);
+  EXPECT_EQ(data, std::vector<float>(100, 0.0f));
+}
+
+TEST(WeightedAverage, OfTheLeastAndTheLargestWeightIsFinite) {
+  for (const Weights& weights :
+       {Weights{0x1p-64, 0x1p-64, 0x1p-64, 0x1p-64}, Weights{0x1p+64, 0x1p+64, 0x1p+64, 0x1p+64},
+        Weights{0x1p-64, 0x1p+64, 0, 1}}) {
+    for_each_setting([&](Setting setting) {
+      setting.weights = weights;
+      WeightedCall call(setting);
+      call.run();
+      for (Rank owner = 0; owner < kRanks; ++owner) {
+        for (const float value : call.shard(owner))
+          ASSERT_TRUE(std::isfinite(value)) << describe(setting);
+        if (reproduces_a_common_mean(setting, owner) &&
+            call.report(owner).elements_untouched == 0) {
+          EXPECT_NEAR(recovered(call, owner), 1.0, 1e-4)
+              << describe(setting) << ", owner " << owner;
+        }
+      }
+    });
+  }
+}
+
+// Nothing of it is used in a call without units, so nothing of it may be forgotten.
+TEST(WeightedAverage, ARankWithoutUnitsKeepsItsResidual) {
+  WeightedCall call({.codec = *parse_codec("int8")});
+  for (Rank rank = 0; rank < kRanks; ++rank) call.residual(rank).assign(kCount, 0.125f);
+  call.run();
+  EXPECT_EQ(call.residual(2), std::vector<float>(kCount, 0.125f));
+  EXPECT_NE(call.residual(1), std::vector<float>(kCount, 0.125f));
+}
+
+}  // namespace
+}  // namespace leeway::collective
