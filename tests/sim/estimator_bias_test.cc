@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/group_round.h"
 #include "sim/measurement.h"
-#include "support/engine_group.h"
 
 namespace leeway {
 namespace {
@@ -135,7 +135,7 @@ class Experiment {
   bool all_reduce() const { return method_.operation == OperationKind::all_reduce; }
 
   void run_once(Samples& samples) {
-    const auto requests = group_.submit_all([&](Rank rank) {
+    testing::run_round(group_, [&](Rank rank) {
       OperationSpec spec{.kind = method_.operation,
                          .input = std::span(std::as_const(inputs_[rank])),
                          .output = std::span(outputs_[rank])};
@@ -145,13 +145,9 @@ class Experiment {
       if (method_.external_control) spec.options.control_variate = control_;
       return spec;
     });
-    ASSERT_TRUE(group_.run(requests));
-    for (int rank = 0; rank < kRanks; ++rank) {
-      ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
-      ASSERT_FALSE(requests[rank]->report.deadline_cut) << "rank " << rank;
-      if (!all_reduce()) samples[rank].add(outputs_[rank]);
-    }
-    if (all_reduce()) take_agreed(samples);
+    if (::testing::Test::HasFatalFailure()) return;
+    if (all_reduce()) return take_agreed(samples);
+    for (int rank = 0; rank < kRanks; ++rank) samples[rank].add(outputs_[rank]);
   }
 
   void take_agreed(Samples& samples) {
