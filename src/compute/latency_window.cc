@@ -1,6 +1,7 @@
 #include "compute/latency_window.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/contracts.h"
 
@@ -15,6 +16,7 @@ LatencyWindow::LatencyWindow(std::uint32_t steps, std::uint32_t micro_batches)
     : steps_max_(steps), micro_batches_(micro_batches), ns_(std::size_t{steps} * micro_batches) {
   LEEWAY_ASSERT(steps >= 1 && steps <= kWindowStepsMax);
   LEEWAY_ASSERT(micro_batches >= 1 && micro_batches <= kMicroBatchesMax);
+  computed_ns_.reserve(steps);
   completed_ns_.reserve(ns_.size());
 }
 
@@ -22,6 +24,7 @@ void LatencyWindow::clear() {
   steps_ = 0;
   imputed_ = 0;
   turn_ = 0;
+  computed_ns_.clear();
   completed_ns_.clear();
 }
 
@@ -31,9 +34,13 @@ void LatencyWindow::add_step(std::span<const std::int64_t> completed,
   const auto step = std::span(ns_).subspan(std::size_t{steps_++} * micro_batches_, micro_batches_);
   const auto rest = std::ranges::copy(completed, step.begin()).out;
   std::fill(rest, step.end(), kNotRun);
+  std::int64_t computed = std::accumulate(completed.begin(), completed.end(), std::int64_t{0});
   if (aborted_after && rest != step.end()) {
-    *rest = kNotRun - std::clamp<std::int64_t>(aborted_after->count(), 0, kLatencyMaxNs);
+    const auto aborted = std::clamp<std::int64_t>(aborted_after->count(), 0, kLatencyMaxNs);
+    *rest = kNotRun - aborted;
+    computed += aborted;
   }
+  computed_ns_.push_back(computed);
   completed_ns_.insert(completed_ns_.end(), completed.begin(), completed.end());
 }
 
@@ -45,7 +52,7 @@ LatencyTable LatencyWindow::table() {
     latency = next_completed(latency == kNotRun ? -1 : kNotRun - latency);
     ++imputed_;
   }
-  return {ns_, micro_batches_};
+  return {ns_, micro_batches_, computed_ns_};
 }
 
 // One full turn at most.

@@ -50,8 +50,9 @@ class LatencyWindow {
   std::uint32_t micro_batches_;
   std::uint32_t steps_ = 0;
   std::uint32_t imputed_ = 0;
-  std::size_t turn_ = 0;          // in completed_ns_
-  std::vector<std::int64_t> ns_;  // [step][micro-batch]; below 0 where unknown
+  std::size_t turn_ = 0;                   // in completed_ns_
+  std::vector<std::int64_t> ns_;           // [step][micro-batch]; below 0 where unknown
+  std::vector<std::int64_t> computed_ns_;  // [step] until it ended, whatever way
   std::vector<std::int64_t> completed_ns_;
 };
 

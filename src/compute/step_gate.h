@@ -4,8 +4,8 @@
 //
 //   while (gate.next(now)) {
 //     forward();
-//     if (gate.should_stop(now)) break;  // optional; without it a micro-batch that was begun is
-//     ended backward();
+//     if (gate.should_stop(now)) break;  // optional: without it what was begun is ended
+//     backward();
 //   }
 //   reduce(sum, /*weight=*/gate.completed());
 //
@@ -20,35 +20,17 @@
 
 #include "base/time.h"
 #include "compute/threshold_search.h"
+#include "leeway/compute_budget.h"
 
 namespace leeway::compute {
 
 inline constexpr Duration kNoThreshold = Duration::max();
 
 struct StepGateOptions {
-  std::uint32_t micro_batches = 1;  // of a step, 1 .. kMicroBatchesMax
-  std::uint32_t micro_batches_min =
-      1;                              // never stops before these are completed; 0 .. micro_batches
-  std::uint64_t warm_up_steps = 0;    // never stops in these
-  Duration threshold = kNoThreshold;  // above 0
-};
-
-// Of ended steps; the clamps of all readings.
-struct StepCounts {
-  std::uint64_t steps = 0;
-  std::uint64_t steps_stopped = 0;  // that ended before their last micro-batch
-  std::uint64_t planned = 0;        // micro-batches
-  std::uint64_t completed = 0;
-  std::uint64_t dropped = 0;  // planned and not completed
-  std::uint64_t aborted = 0;  // of those, begun and given up by should_stop()
-  // Readings of a clock that went back or an hour forward since the one before; counted as 0 and as
-  // an hour later.
-  std::uint64_t clock_clamps = 0;
-  // Device times that are no number, negative or beyond an hour; the host's time counts instead.
-  std::uint64_t latency_clamps = 0;
-  // Steps stopped by a threshold below the shortest micro-batch ever seen. They complete one
-  // nevertheless: otherwise training would stand still.
-  std::uint64_t threshold_clamps = 0;
+  std::uint32_t micro_batches = 1;      // of a step, 1 .. kMicroBatchesMax
+  std::uint32_t micro_batches_min = 1;  // completed whatever the time; 0 .. micro_batches
+  std::uint64_t warm_up_steps = 0;      // never stops in these
+  Duration threshold = kNoThreshold;    // above 0
 };
 
 class StepGate {
@@ -82,8 +64,8 @@ class StepGate {
   // On a clock of the gate's own, which never goes back.
   Instant step_start() const { return step_start_; }
 
-  const StepCounts& counts() const { return counts_; }
-  // Of all completed micro-batches; kLatencyMaxNs before the first.
+  const ComputeCounts& counts() const { return counts_; }
+  // Of all completed micro-batches; an hour before the first.
   Duration shortest() const { return Duration(shortest_ns_); }
 
  private:
@@ -95,7 +77,7 @@ class StepGate {
   bool time_is_up() const;
 
   StepGateOptions options_;
-  StepCounts counts_;
+  ComputeCounts counts_;
   std::uint64_t steps_begun_ = 0;
   bool in_step_ = false;
   bool may_stop_ = false;  // past the warm-up

@@ -10,20 +10,23 @@ namespace {
 
 constexpr std::int64_t kLongestNs = kLatencyMaxNs * kMicroBatchesMax;  // of a step's compute
 
-// Zero-based, of a step of so many.
-std::uint32_t first_candidate_micro_batch(const ThresholdSearchOptions& options,
-                                          std::uint32_t micro_batches) {
-  constexpr std::uint32_t kReference = 5;
-  const std::uint32_t usual = micro_batches > kReference ? kReference : 2 * micro_batches / 3;
-  const bool given = options.first_micro_batch != ThresholdSearchOptions{}.first_micro_batch;
-  return std::min(given ? options.first_micro_batch : usual, micro_batches - 1);
+void raise(std::int64_t& value, std::int64_t least) {
+  value = std::max(value, least);
+}
+
+// The micro-batch, counted from 0, at whose end candidates begin.
+std::uint32_t first_end(const ThresholdSearchOptions& options, std::uint32_t micro_batches) {
+  constexpr std::uint32_t kUsual = 5;
+  const std::uint32_t usual = micro_batches > kUsual ? kUsual : 2 * micro_batches / 3;
+  const std::uint32_t count = std::max(usual + 1, options.micro_batches_min);
+  return std::min(count, micro_batches) - 1;
 }
 
 }  // namespace
 
 ThresholdSearch::ThresholdSearch(const ThresholdSearchOptions& options)
     : options_(options),
-      bounds_(options.steps + 2),
+      bounds_(2 * options.steps + 2),
       cuts_(std::size_t{options.candidates} * options.steps),
       sums_(cuts_.size() + 1) {
   LEEWAY_ASSERT(options.steps >= 1 && options.steps <= kWindowStepsMax && options.candidates >= 2);
@@ -32,7 +35,7 @@ ThresholdSearch::ThresholdSearch(const ThresholdSearchOptions& options)
 
 void ThresholdSearch::reset() {
   std::ranges::fill(bounds_, 0);
-  bounds_[options_.steps] = -kLongestNs;
+  negative_least() = -kLongestNs;
   std::ranges::fill(cuts_, 0);
   std::ranges::fill(sums_, 0.0);
 }
@@ -42,7 +45,7 @@ std::size_t ThresholdSearch::place(std::uint32_t candidate, std::uint32_t step) 
 }
 
 ThresholdSearch::Range ThresholdSearch::range() const {
-  const std::int64_t least = -bounds_[options_.steps];
+  const std::int64_t least = -bounds_[bounds_.size() - 2];
   const std::int64_t most = std::ranges::max(std::span(bounds_).first(options_.steps));
   return {least, most - least, std::int64_t{options_.candidates} - 1};
 }
@@ -51,16 +54,19 @@ void ThresholdSearch::add_bounds(const LatencyTable& latencies, Duration wall) {
   const std::uint32_t micro_batches = latencies.micro_batches;
   LEEWAY_ASSERT(micro_batches >= 1 && micro_batches <= kMicroBatchesMax);
   LEEWAY_ASSERT(latencies.ns.size() == std::size_t{options_.steps} * micro_batches);
-  const std::uint32_t first = first_candidate_micro_batch(options_, micro_batches);
+  const std::uint32_t first = first_end(options_, micro_batches);
   for (std::uint32_t step = 0; step < options_.steps; ++step) {
     const auto own = latencies.ns.subspan(std::size_t{step} * micro_batches, micro_batches);
     const std::int64_t least =
         std::accumulate(own.begin(), own.begin() + first + 1, std::int64_t{0});
     const std::int64_t total = std::accumulate(own.begin() + first + 1, own.end(), least);
-    bounds_[step] = std::max(bounds_[step], total);
-    bounds_[options_.steps] = std::max(bounds_[options_.steps], -least);
+    const std::int64_t computed =
+        latencies.computed_ns.empty() ? total : latencies.computed_ns[step];
+    raise(bounds_[step], total);
+    raise(bounds_[options_.steps + step], computed);
+    raise(negative_least(), -least);
   }
-  bounds_[options_.steps + 1] = std::max(bounds_[options_.steps + 1], wall.count());
+  raise(bounds_.back(), wall.count());
 }
 
 void ThresholdSearch::add_tables(const LatencyTable& latencies) {
@@ -84,14 +90,14 @@ void ThresholdSearch::tabulate_step(std::uint32_t step, const Range& range,
       last_end += latencies[ended++];
     }
     const std::size_t at = place(candidate, step);
-    cuts_[at] = std::max(cuts_[at], last_end);
+    raise(cuts_[at], last_end);
     sums_[at] += static_cast<double>(ended);
   }
 }
 
 Duration ThresholdSearch::overhead() const {
-  const auto slowest = bounds_.begin();
-  const std::int64_t compute = std::accumulate(slowest, slowest + options_.steps, std::int64_t{0});
+  const auto computed = std::span(bounds_).subspan(options_.steps, options_.steps);
+  const std::int64_t compute = std::accumulate(computed.begin(), computed.end(), std::int64_t{0});
   return Duration(std::max<std::int64_t>(0, bounds_.back() - compute) / options_.steps);
 }
 

@@ -34,14 +34,18 @@ inline constexpr std::uint32_t kWindowStepsMax = 256;
 struct LatencyTable {
   std::span<const std::int64_t> ns;
   std::uint32_t micro_batches = 0;
+  // How long each step really computed, where part of the latencies was imputed because a threshold
+  // cut it off (LatencyWindow). Empty: as long as its latencies.
+  std::span<const std::int64_t> computed_ns = {};
 };
 
 struct ThresholdSearchOptions {
   std::uint32_t steps = 44;        // of the window, 1 .. kWindowStepsMax
   std::uint32_t candidates = 200;  // at least 2
-  // Candidates begin at the earliest end of this micro-batch (counted from 0) or a later one. The
-  // default is the public code's 5, and two thirds of a step that has no more than 5.
-  std::uint32_t first_micro_batch = 0xFFFFFFFF;
+  // Completed in every step whatever the time. Candidates begin at the earliest end of the last of
+  // these, or of micro-batch 5, counted from 0 (the public code's rule; 2/3 of the way through
+  // steps of no more than 5), whichever is later.
+  std::uint32_t micro_batches_min = 0;
 };
 
 // Means over the window's steps.
@@ -65,7 +69,7 @@ class ThresholdSearch {
   void reset();
 
   // First round. `wall`: from the start of the window's first step to the start of the step after
-  // its last; counted as no shorter than the slowest ranks' compute time. `latencies` holds
+  // its last; counted as no shorter than what the slowest ranks computed. `latencies` holds
   // options().steps steps.
   void add_bounds(const LatencyTable& latencies, Duration wall);
   std::span<std::int64_t> bounds() { return bounds_; }
@@ -96,17 +100,19 @@ class ThresholdSearch {
     }
   };
   Range range() const;
+  std::int64_t& negative_least() { return bounds_[bounds_.size() - 2]; }
   std::size_t place(std::uint32_t candidate, std::uint32_t step) const;
   void tabulate_step(std::uint32_t step, const Range& range,
                      std::span<const std::int64_t> latencies);
 
   ThresholdSearchOptions options_;
-  // [step] compute time of the slowest rank; then minus the least candidate; then the wall time.
+  // Of the slowest rank: [step] its latencies' sum, then [step] what it computed; then minus the
+  // least candidate, and the wall time.
   std::vector<std::int64_t> bounds_;
-  std::vector<std::int64_t>
-      cuts_;  // [candidate][step] last end of a micro-batch before the threshold
-  std::vector<double>
-      sums_;  // [candidate][step] micro-batches that end before it; then micro-batches a step
+  // [candidate][step] last end of a micro-batch before the threshold.
+  std::vector<std::int64_t> cuts_;
+  // [candidate][step] micro-batches that end before it; then micro-batches a step.
+  std::vector<double> sums_;
 };
 
 // All ranks' latencies in one place: [rank][step][micro-batch].

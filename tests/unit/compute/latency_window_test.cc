@@ -45,6 +45,13 @@ TEST(LatencyWindowTable, WhatWasGivenUpLastedLonger) {
   EXPECT_THAT(window.table().ns, ElementsAre(1, 9, 9, 2, 7, 7, 3, 4, 9));
 }
 
+TEST(LatencyWindowTable, SaysHowLongEachStepComputed) {
+  LatencyWindow window(2, 3);
+  window.add_step(Latencies{10, 5}, Duration(7));
+  window.add_step(Latencies{1, 2, 3}, std::nullopt);
+  EXPECT_THAT(window.table().computed_ns, ElementsAre(22, 6));
+}
+
 TEST(LatencyWindowTable, OfNothingCompletedIsEmpty) {
   LatencyWindow window(2, 2);
   window.add_step({}, Duration(5));

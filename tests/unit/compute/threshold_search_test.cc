@@ -226,15 +226,15 @@ TEST(ThresholdSearch, ResetForgetsWhatWasAdded) {
   EXPECT_EQ(search.choose().drop_rate, group.best().drop_rate);
 }
 
-TEST(ThresholdSearchEvaluate, CandidatesRunFromTheFirstMicroBatchsLeastEndToTheLongestStep) {
+TEST(ThresholdSearchEvaluate, CandidatesRunFromTheFloorsLeastEndToTheLongestStep) {
   const Group group = noisy(4, 6, 12, 8);
-  for (const std::uint32_t first : {0u, 7u, 11u, 50u}) {
-    ThresholdSearch search({.steps = 6, .first_micro_batch = first});
+  for (const std::uint32_t floor : {0u, 3u, 7u, 12u, 50u}) {
+    ThresholdSearch search({.steps = 6, .micro_batches_min = floor});
     std::int64_t least = INT64_MAX, most = 0;
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
       search.add_bounds(group.of_rank(rank), group.wall);
       for (std::uint32_t step = 0; step < 6; ++step) {
-        least = std::min(least, group.end(rank, step, std::min(first, 11u)));
+        least = std::min(least, group.end(rank, step, std::clamp(floor, 6u, 12u) - 1));
         most = std::max(most, group.end(rank, step, 11));
       }
     }
@@ -249,6 +249,18 @@ TEST(ThresholdSearchOverhead, IsWhatStepsTakeBeyondTheirSlowestRank) {
   ThresholdSearch search({.steps = 2});
   for (std::uint32_t rank = 0; rank < 3; ++rank) search.add_bounds(group.of_rank(rank), group.wall);
   EXPECT_EQ(search.overhead(), Duration(20 * kMs));
+}
+
+TEST(ThresholdSearchOverhead, CountsWhatWasComputedWhereLatenciesAreImputed) {
+  const Group group = unit_vector();
+  ThresholdSearch search({.steps = 2});
+  const std::vector<std::int64_t> computed_ns = {60 * kMs, 70 * kMs};
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    LatencyTable table = group.of_rank(rank);
+    table.computed_ns = computed_ns;
+    search.add_bounds(table, Duration(150 * kMs));
+  }
+  EXPECT_EQ(search.overhead(), Duration(10 * kMs));
 }
 
 }  // namespace
