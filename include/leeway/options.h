@@ -69,6 +69,14 @@ struct CollectiveOptions {
   // elements_untouched. All other reductions require weight 1.
   double weight = 1.0;
 
+  // Weights by owner, one for each rank, where this rank's contribution to the shards of some owners holds more units than to
+  // others (LateWork); replaces `weight`. Empty: `weight` everywhere. Read until the call completes.
+  std::span<const double> owner_weights{};
+
+  // Lossy reductions: wait until every owner has said whether it used any of this rank's contribution (PeerReport::missed),
+  // a round trip more; at most until the deadline.
+  bool confirm_use = false;
+
   // augmented only: a float32 guess of the result with the tensor's full count, independent of this call's loss (last step's result,
   // say). Empty: the owner's own contribution is used. Read until the call completes.
   std::span<const float> control_variate{};

@@ -20,6 +20,9 @@ struct PeerReport {
   std::uint64_t duplicate = 0;  // copies of a packet already held; never summed
   std::uint64_t late = 0;       // arrived after settling; never used
   std::uint64_t sent = 0;       // packets we sent this peer, repairs included
+  // The peer settled its shard of a reduction without any of our packets: our contribution is certainly not in it. False where it used
+  // some or has not said; with CollectiveOptions::confirm_use it has, unless it left or the deadline came first.
+  bool missed = false;
 };
 
 // Effective number of contributors over the packets of the shard this rank owns (its own contribution counts).

@@ -72,6 +72,8 @@ protocol::RoundPlan Operation::plan_round() const {
   plan.deadline_length = delivery.deadline;
   plan.deadline = submitted_ + delivery.deadline;
   plan.weight = static_cast<float>(spec.options.weight);
+  plan.owner_weights = spec.options.owner_weights;
+  plan.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) && delivery.kind != Delivery::Kind::exact;
   if (has_reduce_half(spec.kind)) {
     protocol::PhasePlan& phase = plan.phase(FlowKind::reduce);
     phase.active = true;
@@ -140,7 +142,8 @@ void Operation::begin_reduction(std::uint32_t step) {
   plan.format = codec::format_of(spec.options.codec, spec.input.dtype, purpose_of(spec));
   plan.estimator = spec.options.estimator;
   plan.lossy = spec.options.delivery.kind != Delivery::Kind::exact;
-  plan.weight = spec.options.weight;
+  const auto& owner_weights = spec.options.owner_weights;
+  plan.weight = owner_weights.empty() ? spec.options.weight : owner_weights[config.self];
   plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   plan.seed = config.seed;
   plan.rotation_key = endpoint_.rotation_key(endpoint_.next_collective(), FlowKind::reduce, config.self);
@@ -309,6 +312,7 @@ void Operation::fill_peer_reports() {
       row.duplicate += in.duplicate;
       row.late += in.late;
       row.sent += round_->phases[k].send[peer].sent;
+      row.missed |= round_->phases[k].send[peer].missed;
     }
     expected += row.expected;
     arrived += row.arrived;

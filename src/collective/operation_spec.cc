@@ -1,6 +1,6 @@
 #include "collective/operation_spec.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "base/limits.h"
 
@@ -114,7 +114,18 @@ Status check_reduction_only(const OperationSpec& spec) {
   return Status();
 }
 
-Status check_options(const OperationSpec& spec) {
+Status check_owner_weights(const OperationSpec& spec, int size) {
+  const auto weights = spec.options.owner_weights;
+  if (!weights.empty() && weights.size() != static_cast<std::size_t>(size)) {
+    return invalid(spec, "owner_weights must be one for each rank");
+  }
+  if (!std::all_of(weights.begin(), weights.end(), is_weight)) {
+    return invalid(spec, "owner_weights must be 0 or lie in 2^-64 .. 2^64");
+  }
+  return Status();
+}
+
+Status check_options(const OperationSpec& spec, int size) {
   const CollectiveOptions& options = spec.options;
   const DataType dtype = spec.kind == OperationKind::recv || spec.kind == OperationKind::scatter ? spec.output.dtype
                                                                                                 : spec.input.dtype;
@@ -123,10 +134,12 @@ Status check_options(const OperationSpec& spec) {
     return invalid(spec, "loss_max must lie in 0 .. 1");
   }
   if (!is_weight(options.weight)) return invalid(spec, "weight must be 0 or lie in 2^-64 .. 2^64");
-  if (options.weight != 1.0 && (options.op != ReduceOp::avg || !has_reduce_half(spec.kind))) {
+  if (Status status = check_owner_weights(spec, size); !status.ok()) return status;
+  const bool weighted = options.weight != 1.0 || !options.owner_weights.empty();
+  if (weighted && (options.op != ReduceOp::avg || !has_reduce_half(spec.kind))) {
     return invalid(spec, "a weight other than 1 needs op = avg");
   }
-  if (options.weight != 1.0 && dtype != DataType::f32) return invalid(spec, "weights need float32 tensors");
+  if (weighted && dtype != DataType::f32) return invalid(spec, "weights need float32 tensors");
   const CodecOptions spread_codec = options.spread_codec.value_or(options.codec);
   for (const CodecOptions& codec : {options.codec, spread_codec}) {
     if (const Status status = leeway::validate(codec); !status.ok()) return invalid(spec, status.c_str());
@@ -172,7 +185,7 @@ Status validate(const OperationSpec& spec, Rank self, int size) {
   }
   if (point_to_point(spec.kind) && spec.peer == self) return invalid(spec, "a rank cannot send to itself");
   if (Status status = check_buffers(spec, self, size); !status.ok()) return status;
-  return check_options(spec);
+  return check_options(spec, size);
 }
 
 }  // namespace leeway::collective

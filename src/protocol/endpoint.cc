@@ -107,6 +107,7 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   flow.wanted = std::move(wanted);
   flow.grid = round.client->outgoing(kind, peer);
   flow.packets = flow.grid.packets();
+  flow.weight = round.plan.weight_for(peer);
   if (flow.packets == 0) return;
   if (links_[peer].gone) {
     flow.settled = true;
@@ -181,6 +182,10 @@ void Endpoint::release_chunks(Round& round, FlowKind kind) {
 void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (!flow.open()) return;
+  if (round.awaits_word(kind, flow)) {  // no more data, but an END, which is answered by a report (WIRE 4.3)
+    flow.pass_over = flow.end_due = true;
+    return queue_control(peer);
+  }
   flow.settled = true;
   flow.end_due = false;
   --round.phase(kind).sends_open;
@@ -193,6 +198,7 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   flow.request_due = false;
   --round.phase(kind).receives_open;
   Link& link = links_[peer];
+  if (kind == FlowKind::reduce && flow.arrived_count == 0) link.missed.note(round.number, opened_below_);
   ++link.unreported_settles;
   link.point_unreported |= kind == FlowKind::point;
   // An owner spreads only what it has settled: its complete shard confirms our part of it (acknowledgement for free).

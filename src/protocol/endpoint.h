@@ -134,6 +134,7 @@ class Endpoint {
   bool waits_in_vain(const wire::Report& report) const;
   void apply_report(Instant now, Round& round, Rank from, const wire::Report& report);
   void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
+  void learn_use(Round& round, Rank from, const wire::Report& report);
   void on_peer_left_round(Instant now, Round& round, Rank from);
 
   // endpoint_send.cc

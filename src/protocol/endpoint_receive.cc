@@ -224,6 +224,7 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
   if (point && !round.plan.point_send) return;  // of a message's sender nothing else is learnt from a report
   const std::uint32_t opened = point ? report.point_opened_below : report.opened_below;
   if (!after(opened, round.number)) return;  // not opened there yet: nothing to learn
+  if (!point && (theirs == listed.end() || theirs->reduce_settled)) learn_use(round, from, report);
   if (theirs == listed.end()) return on_peer_left_round(now, round, from);
   if (point && theirs->spread_settled) settle_send(round, FlowKind::point, from);
   if (!point && theirs->reduce_settled && round.plan.phase(FlowKind::reduce).active) {
@@ -235,8 +236,17 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
   advance(now, round);
 }
 
+// The reporter has settled what we send it for this reduction.
+void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
+  if (!round.plan.phase(FlowKind::reduce).active) return;
+  SendFlow& flow = round.send(FlowKind::reduce, from);
+  flow.informed = true;
+  flow.missed |= flow.packets > 0 && report.missed_round(round.number);  // an overtaken report unsays nothing
+}
+
 // The peer has closed this operation: it wants nothing more of us and will send nothing more to us.
 void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
+  if (round.plan.confirm_use) round.send(FlowKind::reduce, from).informed = true;  // there will be no other word
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
     settle_send(round, static_cast<FlowKind>(k), from);

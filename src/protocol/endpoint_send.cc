@@ -93,6 +93,7 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   report.delay_us = static_cast<std::uint32_t>(link.since_largest(now).count() / 1000);
   report.opened_below = opened_below_;
   report.point_opened_below = link.receives_opened;
+  report.missed = link.missed.bits(opened_below_);
   for (int i = 0; i < open_count_; ++i) {
     const Round& round = *open_[i];
     const bool point = round.plan.point_to_point();
@@ -155,7 +156,7 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
   flow.end_due = false;
   flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
   arm(flow.end_at);
-  const wire::End end{round.number, kind, flow.pass, flow.packets, round.plan.weight};
+  const wire::End end{round.number, kind, flow.pass, flow.packets, flow.weight};
   out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end, out.scratch(wire::kEndBytes)), {});
 }
 
@@ -236,7 +237,7 @@ void Endpoint::append_data(Instant now, Rank peer, Round& round, FlowKind kind, 
   header.index = index;
   header.position = position;
   header.flow_packets = flow.packets;
-  header.weight = round.plan.weight;
+  header.weight = flow.weight;
   header.opened_below = opened_below_;
   header.settled_below = settled_below_;
   header.tag_digest = round.tag_digest;

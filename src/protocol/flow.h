@@ -17,7 +17,10 @@ struct SendFlow {
   std::uint32_t packets = 0;  // 0: nothing to send in this phase
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
+  float weight = 1.0f;        // c of our contribution to this receiver
   bool settled = false;       // the receiver wants no more (or nothing was to be sent)
+  bool informed = false;      // a report told, after the receiver settled it, whether it used any of this:
+  bool missed = false;        // it used nothing. False while not informed
   bool end_due = false;       // an END waits to be sent
   std::uint16_t pass = 0;     // pass being sent, or last sent: 0 first, k = answer to request k
   bool pass_over = false;     // everything of `pass` has been handed out

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "leeway/types.h"
+#include "protocol/missed_rounds.h"
 
 namespace leeway::protocol {
 
@@ -77,6 +78,8 @@ class Link {
   std::uint32_t peer_settled_below = 0;
   std::uint32_t peer_point_opened_below = 0;  // receives it posted for our sends
   bool gone = false;                          // it said good-bye
+
+  MissedRounds missed;  // collectives for which it came too late here
 
   // Numbers of our own point-to-point operations with this peer.
   std::uint32_t sends_opened = 0;

@@ -54,7 +54,7 @@ bool Round::caller_may_go() const {
     for (const SendFlow& flow : phases[k].send) {
       if (!flow.open()) continue;
       const bool never_again = !plan.phases[k].repairable || plan.phases[k].payload_retained;
-      if (!flow.pass_over || !never_again) return false;
+      if (!flow.pass_over || !never_again || awaits_word(static_cast<FlowKind>(k), flow)) return false;
     }
   }
   return true;

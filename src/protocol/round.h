@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "leeway/options.h"
@@ -31,12 +32,18 @@ struct RoundPlan {
   const char* name = "";     // "all_reduce", for messages
   Instant deadline{0};
   Duration deadline_length{0};
-  float weight = 1.0f;       // c of our own contribution
+  float weight = 1.0f;       // c of our contribution, where it is the same for all owners
+  std::span<const double> owner_weights;  // else by owner; read when the round opens
+  // The caller waits for every owner's word on whether it used any of our contribution (SendFlow::missed).
+  bool confirm_use = false;
   std::array<PhasePlan, wire::kFlowKinds> phases;
   Rank point_peer = kNoRank; // send/recv: the other side
   bool point_send = false;
 
   bool point_to_point() const { return point_peer != kNoRank; }
+  float weight_for(Rank owner) const {
+    return owner_weights.empty() ? weight : static_cast<float>(owner_weights[owner]);
+  }
   PhasePlan& phase(FlowKind kind) { return phases[static_cast<int>(kind)]; }
   const PhasePlan& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }
 };
@@ -72,6 +79,10 @@ struct Round {
   SendFlow& send(FlowKind kind, Rank peer) { return phase(kind).send[peer]; }
   ReceiveFlow& receive(FlowKind kind, Rank peer) { return phase(kind).receive[peer]; }
 
+  // The caller wants to know whether this flow was used, and nobody has said so.
+  bool awaits_word(FlowKind kind, const SendFlow& flow) const {
+    return plan.confirm_use && kind == FlowKind::reduce && !flow.informed;
+  }
   bool all_settled() const;
   // Nothing that the caller's memory is needed for is outstanding.
   bool caller_may_go() const;

@@ -214,7 +214,9 @@ Refusal decode_report(ByteSpan datagram, Report& out) {
   out.delay_us = reader.get<std::uint32_t>();
   out.opened_below = reader.get<std::uint32_t>();
   out.point_opened_below = reader.get<std::uint32_t>();
-  out.open_count = reader.get<std::uint32_t>();
+  const auto counts = reader.get<std::uint32_t>();
+  out.open_count = counts & 0xFF;
+  out.missed = counts >> 8;
   if (out.open_count > out.open.size()) return Refusal::field;
   if (reader.rest().size() != out.open_count * kOpenRoundBytes) return Refusal::truncated;
   for (std::uint32_t i = 0; i < out.open_count; ++i) out.open[i] = read_open_round(reader);
@@ -271,7 +273,7 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
 }
 
 std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByteSpan out) {
-  LEEWAY_ASSERT(report.open_count <= report.open.size());
+  LEEWAY_ASSERT(report.open_count <= report.open.size() && report.missed >> kMissedRounds == 0);
   Writer writer(out);
   write_prefix(writer, prefix);
   writer.put(report.largest_sequence);
@@ -279,7 +281,7 @@ std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByt
   writer.put(report.delay_us);
   writer.put(report.opened_below);
   writer.put(report.point_opened_below);
-  writer.put(report.open_count);
+  writer.put(report.open_count | report.missed << 8);
   for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
   seal(out.first(writer.written()), 0);
   return writer.written();

@@ -85,6 +85,10 @@ struct OpenRound {
 };
 inline constexpr std::size_t kOpenRoundBytes = 26;
 
+// Latest collectives of which a report says whether a contribution was missed. Word is asked for when the round that misses it is
+// settled; more than limits::kOpenRoundsMax cannot be open.
+inline constexpr std::uint32_t kMissedRounds = 24;
+
 // WIRE 3: cumulative and idempotent: any report replaces all earlier ones, a lost one is made good by the next.
 struct Report {
   std::uint32_t largest_sequence = 0;   // of your datagrams that I saw
@@ -92,8 +96,16 @@ struct Report {
   std::uint32_t delay_us = 0;           // since largest_sequence arrived
   std::uint32_t opened_below = 0;
   std::uint32_t point_opened_below = 0; // receives I posted from you
-  std::uint32_t open_count = 0;
+  std::uint32_t open_count = 0;         // < 2^8
+  std::uint32_t missed = 0;             // < 2^kMissedRounds, WIRE 3.9: see missed_round()
   std::array<OpenRound, limits::kOpenRoundsMax> open;
+
+  // Whether collective `number` was settled at the reporter without any packet of yours, so that none can be in its result. False also
+  // of rounds too long ago to tell.
+  bool missed_round(std::uint32_t number) const {
+    const std::uint32_t ago = opened_below - 1 - number;
+    return ago < kMissedRounds && (missed >> ago & 1) != 0;
+  }
 };
 inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 24;
 

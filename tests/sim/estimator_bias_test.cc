@@ -119,7 +119,7 @@ class Experiment {
 
   Samples run() {
     Samples samples;
-    for (int round = 0; round < kRounds && !::testing::Test::HasFatalFailure(); ++round) run_once(samples);
+    for (int round = 0; round < kRounds && !::testing::Test::HasFailure(); ++round) run_once(samples);
     return samples;
   }
 
@@ -145,7 +145,7 @@ class Experiment {
       if (method_.external_control) spec.options.control_variate = control_;
       return spec;
     });
-    if (::testing::Test::HasFatalFailure()) return;
+    if (::testing::Test::HasFailure()) return;
     if (all_reduce()) return take_agreed(samples);
     for (int rank = 0; rank < kRanks; ++rank) samples[rank].add(outputs_[rank]);
   }

@@ -10,16 +10,17 @@
 
 namespace leeway::testing {
 
-// What `make` returns for a rank is submitted there. Fails the test fatally where an operation
-// fails or is cut; ask Test::HasFatalFailure() before reading results.
-inline void run_round(EngineGroup& group,
-                      const std::function<collective::OperationSpec(Rank)>& make) {
-  const auto requests = group.submit_all(make);
-  ASSERT_TRUE(group.run(requests));
+// What `make` returns for a rank is submitted there. Fails the test where an operation fails or is
+// cut; ask Test::HasFailure() before reading results.
+inline std::vector<collective::Request*> run_round(
+    EngineGroup& group, const std::function<collective::OperationSpec(Rank)>& make) {
+  auto requests = group.submit_all(make);
+  EXPECT_TRUE(group.run(requests));
   for (const collective::Request* request : requests) {
-    ASSERT_TRUE(request->status.ok()) << request->status.text();
-    ASSERT_FALSE(request->report.deadline_cut);
+    EXPECT_TRUE(request->done && request->status.ok()) << request->status.text();
+    EXPECT_FALSE(request->report.deadline_cut);
   }
+  return requests;
 }
 
 }  // namespace leeway::testing

@@ -95,7 +95,7 @@ class Experiment {
   Sample level;   // result for the common gradient
 
   void run() {
-    for (int round = 0; round < kRounds && !::testing::Test::HasFatalFailure(); ++round) {
+    for (int round = 0; round < kRounds && !::testing::Test::HasFailure(); ++round) {
       draw();
       testing::run_round(group_, [&](Rank rank) { return spec(rank); });
       take_results();

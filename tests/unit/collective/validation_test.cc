@@ -106,6 +106,16 @@ TEST_F(Validate, Weights) {
     s.options.weight = weight;
     expect_invalid(s, {"weight", "0 or", "2^64"});
   }
+  std::vector<double> by_owner = {1.0, 1e-300, 1.0, 1.0};
+  OperationSpec owners = all_reduce();
+  owners.options.op = ReduceOp::avg;
+  owners.options.owner_weights = std::span(by_owner).first(3);
+  expect_invalid(owners, {"owner_weights", "each rank"});
+  owners.options.owner_weights = by_owner;
+  expect_invalid(owners, {"owner_weights", "2^64"});
+  by_owner[1] = 1.0;
+  owners.options.op = ReduceOp::sum;
+  expect_invalid(owners, {"weight", "avg"});
   OperationSpec sum = all_reduce();
   sum.options.weight = 2.0;
   expect_invalid(sum, {"weight", "avg"});

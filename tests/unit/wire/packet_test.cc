@@ -105,6 +105,10 @@ TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
     EXPECT_EQ(out.opened_below, in.opened_below);
     EXPECT_EQ(out.point_opened_below, in.point_opened_below);
     ASSERT_EQ(out.open_count, open);
+    EXPECT_EQ(out.missed, in.missed);
+    EXPECT_EQ(static_cast<std::uint8_t>(datagram[40]), open);   // WIRE 3.1
+    EXPECT_EQ(static_cast<std::uint8_t>(datagram[41]), 0x05u);  // WIRE 3.9
+    EXPECT_EQ(static_cast<std::uint8_t>(datagram[43]), 0x80u);
     for (std::uint32_t i = 0; i < open; ++i) {
       EXPECT_EQ(out.open[i].round, in.open[i].round);
       EXPECT_EQ(out.open[i].point_to_point, in.open[i].point_to_point);
@@ -114,6 +118,19 @@ TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
       EXPECT_EQ(out.open[i].tag, in.open[i].tag);
     }
   }
+}
+
+TEST(PacketReport, TellsOfTheLatestCollectivesWhichContributionWasMissed) {  // WIRE 3.9
+  Report report{.opened_below = 30, .missed = 0x800005};
+  EXPECT_TRUE(report.missed_round(29));
+  EXPECT_FALSE(report.missed_round(28));
+  EXPECT_TRUE(report.missed_round(27));
+  EXPECT_TRUE(report.missed_round(6));
+  EXPECT_FALSE(report.missed_round(5)) << "too long ago to tell";
+  EXPECT_FALSE(report.missed_round(30)) << "not opened there";
+  report.opened_below = 1;  // numbers wrap
+  EXPECT_TRUE(report.missed_round(0));
+  EXPECT_TRUE(report.missed_round(UINT32_MAX - 1));
 }
 
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {

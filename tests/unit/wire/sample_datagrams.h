@@ -66,6 +66,7 @@ inline Report report(std::uint32_t open_count = 3) {
   report.opened_below = 31;
   report.point_opened_below = 7;
   report.open_count = open_count;
+  report.missed = 0x800005;
   for (std::uint32_t i = 0; i < open_count; ++i) {
     report.open[i] = {.round = 28 + i, .point_to_point = i % 2 == 1, .sending = i % 4 == 3, .tag = tag()};
     report.open[i].reduce_settled = i % 2 == 0;

@@ -1,0 +1,31 @@
+// The collectives of late whose reduce half was settled without any packet of one peer: what a
+// report tells it (WIRE 3.9).
+#pragma once
+
+#include <cstdint>
+
+#include "wire/packet.h"
+
+namespace leeway::protocol {
+
+class MissedRounds {
+ public:
+  // Collective `number` is one; those below `opened_below` have been opened.
+  void note(std::uint32_t number, std::uint32_t opened_below) {
+    bits_ = bits(opened_below);
+    below_ = opened_below;
+    const std::uint32_t ago = opened_below - 1 - number;
+    if (ago < wire::kMissedRounds) bits_ |= 1u << ago;
+  }
+  // Bit k: collective opened_below - 1 - k.
+  std::uint32_t bits(std::uint32_t opened_below) const {
+    const std::uint32_t passed = opened_below - below_;
+    return passed < wire::kMissedRounds ? bits_ << passed & ((1u << wire::kMissedRounds) - 1) : 0;
+  }
+
+ private:
+  std::uint32_t bits_ = 0;   // as of
+  std::uint32_t below_ = 0;  // this
+};
+
+}  // namespace leeway::protocol
