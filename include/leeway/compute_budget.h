@@ -1,5 +1,6 @@
-// How long a rank may compute before it joins the reduction with what it has (DropCompute, arXiv 2306.10598): a
-// synchronous step then does not wait for the last micro-batch of its slowest rank. A training step is
+// How long a rank may compute before it joins the reduction with what it has (DropCompute, arXiv
+// 2306.10598): a synchronous step then does not wait for the last micro-batch of its slowest rank.
+// A training step is
 //
 //   while (budget.next_micro_batch()) {
 //     forward(budget.micro_batch());
@@ -8,12 +9,13 @@
 //   }
 //   options.op = leeway::ReduceOp::avg;
 //   options.weight = budget.weight();
-//   communicator.all_reduce(std::span(gradient), options);  // the mean per micro-batch, over all that was completed
+//   communicator.all_reduce(std::span(gradient), options);  // the mean per completed micro-batch
 //
-// Every rank decides by itself: no message is sent or waited for before the reduction. What ranks share (counts, and for the
-// automatic threshold measured latencies) travels in exact all-reduces of a few 10 KB that are issued at the beginning of
-// fixed steps and looked at steps later. So all ranks must take the same steps, and none may issue another collective of the
-// same communicator at the same time as next_micro_batch(). The method: src/compute/README.md.
+// Every rank decides by itself: no message is sent or waited for before the reduction. What ranks
+// share (counts, and for the automatic threshold measured latencies) travels in exact all-reduces
+// of a few 10 KB that are issued at the beginning of fixed steps and looked at steps later. So all
+// ranks must take the same steps, and none may issue another collective of the same communicator at
+// the same time as next_micro_batch(). The method: src/compute/README.md.
 #pragma once
 
 #include <chrono>
@@ -38,22 +40,25 @@ struct ComputeThreshold {
 
   constexpr explicit ComputeThreshold(Kind kind_in) : kind(kind_in) {}
   template <typename Rep, typename Period>
-    requires std::convertible_to<std::chrono::duration<Rep, Period>, Duration>
-  constexpr ComputeThreshold(std::chrono::duration<Rep, Period> value_in)  // NOLINT(google-explicit-constructor)
+  requires std::convertible_to<std::chrono::duration<Rep, Period>, Duration>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr ComputeThreshold(std::chrono::duration<Rep, Period> value_in)
       : kind(Kind::fixed), value(value_in) {}
 };
 inline constexpr ComputeThreshold no_threshold{ComputeThreshold::Kind::none};
-// The one at which the ranks' measured steps would have got most done per time, the same on all; none while nothing was
-// measured and where latencies vary too little to gain.
+// The one at which the ranks' measured steps would have got most done per time, the same on all;
+// none while nothing was measured and where latencies vary too little to gain.
 inline constexpr ComputeThreshold auto_threshold{ComputeThreshold::Kind::automatic};
 
 // What weight() says, and so by what an average divides.
 enum class Normalisation : std::uint8_t {
   realised_weight = 0,  // completed micro-batches: unbiased, whatever was dropped or lost
-  fixed_maximum,        // planned ones, as the paper's code has it: the gradient shrinks by the part that was dropped
+  // Planned ones, as the paper's code has it: the gradient shrinks by the part that was dropped.
+  fixed_maximum,
 };
 
-// What becomes of dropped micro-batches; both ways steps_due() grows until as many were completed as were planned.
+// What becomes of dropped micro-batches; both ways steps_due() grows until as many were completed
+// as were planned.
 enum class DropCompensation : std::uint8_t {
   none = 0,
   extra_steps,  // the extra steps take new data
@@ -64,23 +69,26 @@ struct ComputeBudgetOptions {
   std::uint32_t micro_batches = 0;  // of a step of this rank, 1 .. 4096; must be given
   ComputeThreshold threshold = auto_threshold;
   std::uint64_t warm_up_steps = 6;      // nothing is stopped or measured in these
-  std::uint32_t micro_batches_min = 1;  // completed in every step whatever the time, 0 .. micro_batches
+  std::uint32_t micro_batches_min = 1;  // completed whatever the time, 0 .. micro_batches
   Normalisation normalisation = Normalisation::realised_weight;
   DropCompensation compensation = DropCompensation::none;
 
-  // Steps between two exchanges, 6 .. 256: latencies of as many are measured for the automatic threshold. 0: no exchange, for
-  // other thresholds only; global counts then come from synchronize().
+  // Steps between two exchanges, 6 .. 256: latencies of as many are measured for the automatic
+  // threshold. 0: no exchange, for other thresholds only; global counts then come from
+  // synchronize().
   std::uint32_t window_steps = 44;
-  // An estimate replaces the one in force after this many steps (0: never), or when the mean latency of a micro-batch is off
-  // by more than this part (0: never) from what it was after the last change.
+  // An estimate replaces the one in force after this many steps (0: never), or when the mean
+  // latency of a micro-batch is off by more than this part (0: never) from what it was after the
+  // last change.
   std::uint64_t reestimate_steps = 1000;
   double drift_tolerance = 0.1;
   Duration exchange_deadline = std::chrono::seconds(30);
 
   // Monotonic time since any origin; empty: std::chrono::steady_clock.
   std::function<Duration()> clock;
-  // Seconds an accelerator spent on the micro-batch completed last; called once after each. A step has lasted as long as
-  // these add up to, or as long as the clock says, whichever is more. Empty: the host's clock alone.
+  // Seconds an accelerator spent on the micro-batch completed last; called once after each. A step
+  // has lasted as long as these add up to, or as long as the clock says, whichever is more. Empty:
+  // the host's clock alone.
   std::function<double()> device_seconds;
 };
 
@@ -92,22 +100,24 @@ struct ComputeCounts {
   std::uint64_t completed = 0;
   std::uint64_t dropped = 0;  // planned and not completed
   std::uint64_t aborted = 0;  // of those, begun and given up by should_stop()
-  // Readings of a clock that went back, or by more than an hour ahead within a step; counted as no time and as an hour.
+  // Readings of a clock that went back, or by more than an hour ahead within a step; counted as no
+  // time and as an hour.
   std::uint64_t clock_clamps = 0;
   // Device times that are no number, negative or beyond an hour; the host's time counts instead.
   std::uint64_t latency_clamps = 0;
-  // Steps stopped by a threshold below the shortest micro-batch ever seen. They complete one nevertheless: otherwise training
-  // would stand still.
+  // Steps stopped by a threshold below the shortest micro-batch ever seen. They complete one
+  // nevertheless: otherwise training would stand still.
   std::uint64_t threshold_clamps = 0;
 };
 
-// From the micro-batches of all ranks over one window, and beside it what the normal model predicts from their mean and
-// deviation. Rates are parts of one.
+// From the micro-batches of all ranks over one window, and beside it what the normal model predicts
+// from their mean and deviation. Rates are parts of one.
 struct ThresholdEstimate {
   Duration threshold{0};
-  double drop_rate = 0.0;          // part of the micro-batches that end after it
-  double time_cut = 0.0;           // part of a step's time that is saved
-  double effective_speedup = 0.0;  // gain in micro-batches per time; none or less: nothing is stopped
+  double drop_rate = 0.0;  // part of the micro-batches that end after it
+  double time_cut = 0.0;   // part of a step's time that is saved
+  // Gain in micro-batches per time. 0 or less: nothing is stopped.
+  double effective_speedup = 0.0;
   double predicted_threshold_s = 0.0;
   double predicted_drop_rate = 0.0;
   double predicted_effective_speedup = 0.0;
@@ -120,10 +130,10 @@ struct ComputeStatistics {
   ComputeCounts local;
   ComputeCounts global;  // sum over ranks, as of the last exchange or synchronize()
   std::uint64_t exchanges = 0;
-  std::uint64_t exchange_waits = 0;     // that were not done when their result was due: the step waited
-  std::uint64_t exchange_failures = 0;  // the threshold stays as it was
-  std::uint64_t estimates = 0;          // put in force
-  std::uint64_t drifts = 0;             // of those, because latencies had changed
+  std::uint64_t exchange_waits = 0;           // steps that waited for one
+  std::uint64_t exchange_failures = 0;        // the threshold stays as it was
+  std::uint64_t estimates = 0;                // put in force
+  std::uint64_t drifts = 0;                   // of those, because latencies had changed
   std::optional<ThresholdEstimate> estimate;  // the last put in force
 };
 
@@ -136,33 +146,39 @@ struct MicroBatchRange {
 // Not thread-safe. The communicator must outlive it.
 class LEEWAY_EXPORT ComputeBudget {
  public:
-  // Collective: waits for all ranks, and fails on all if their thresholds' kind, warm-up, window, re-estimation or drift
-  // tolerance differ, since exchanges would then not meet.
-  static Result<std::unique_ptr<ComputeBudget>> create(Communicator& communicator, const ComputeBudgetOptions& options);
+  // Collective: waits for all ranks. Fails on all if one's options are out of range
+  // (kInvalidArgument), or if they differ in more than micro_batches, micro_batches_min and the
+  // threshold's value (kMismatch): exchanges would then not meet.
+  static Result<std::unique_ptr<ComputeBudget>> create(Communicator& communicator,
+                                                       const ComputeBudgetOptions& options);
   // Waits for an exchange in flight, at most for its deadline.
   ~ComputeBudget();
   ComputeBudget(const ComputeBudget&) = delete;
   ComputeBudget& operator=(const ComputeBudget&) = delete;
 
-  // True: run another micro-batch; the one before, if any, counts. False: the step is over. The first call after a step is
-  // over begins the next: right after the optimizer's, so that waiting for data is compute time.
+  // True: run another micro-batch; the one before, if any, counts. False: the step is over. The
+  // first call after a step is over begins the next: right after the optimizer's, so that waiting
+  // for data is compute time.
   bool next_micro_batch();
-  // Between forward and backward. True: the step is over, and the micro-batch that runs does not count; leave the loop.
+  // Between forward and backward. True: the step is over, and the micro-batch that runs does not
+  // count; leave the loop.
   bool should_stop();
 
   // Of the step that runs or was over last.
-  double weight() const;              // CollectiveOptions::weight for its gradient
-  std::uint32_t completed() const;    // micro-batches
-  MicroBatchRange dropped() const;    // planned for it and not completed; for the data loader
+  double weight() const;            // CollectiveOptions::weight for its gradient
+  std::uint32_t completed() const;  // micro-batches
+  MicroBatchRange dropped() const;  // planned for it and not completed; for the data loader
   // Number, in this rank's order of data, of the micro-batch that next_micro_batch() asked for.
   std::uint64_t micro_batch() const;
-  // Steps still to run so that the ranks complete as many micro-batches as `steps_planned` steps plan: more than planned where
-  // drops are compensated. The same on all ranks at the same step; exact after synchronize().
+  // Steps still to run so that the ranks complete as many micro-batches as `steps_planned` steps
+  // plan: more than planned where drops are compensated. The same on all ranks at the same step;
+  // exact after synchronize().
   std::uint64_t steps_due(std::uint64_t steps_planned) const;
 
   Duration threshold() const;  // in force; Duration::max() if none
   ComputeStatistics statistics() const;
-  // The last thing out of order: a threshold below every micro-batch, an exchange that failed.
+  // What is out of order, if anything: the last exchange that failed, or else a threshold below
+  // every micro-batch.
   Status status() const;
 
   // Collective: brings statistics().global up to date. Between steps.

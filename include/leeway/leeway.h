@@ -4,6 +4,7 @@
 #include "leeway/adam_state.h"    // IWYU pragma: export
 #include "leeway/codec.h"         // IWYU pragma: export
 #include "leeway/communicator.h"  // IWYU pragma: export
+#include "leeway/compute_budget.h"  // IWYU pragma: export
 #include "leeway/late_work.h"     // IWYU pragma: export
 #include "leeway/options.h"       // IWYU pragma: export
 #include "leeway/replica.h"       // IWYU pragma: export

@@ -70,7 +70,6 @@ class ThresholdAgreement {
 
   Duration threshold() const { return threshold_; }
   const ComputeCounts& global() const { return global_; }
-  void set_global(const ComputeCounts& counts) { global_ = counts; }
   std::uint64_t estimates() const { return estimates_; }
   std::uint64_t drifts() const { return drifts_; }
   // The last put in force, and what the model predicts.
