@@ -71,6 +71,31 @@ void add_network_options(CLI::App& command, Arguments& a) {
       ->capture_default_str();
 }
 
+void add_compute_options(CLI::App& command, ComputeArguments& a) {
+  command.add_option(
+      "--micro-batches", a.micro_batches,
+      "Pieces that a rank cuts a step's batch into (default: 1; 8 with a straggler or "
+      "a threshold)");
+  command
+      .add_option("--straggler", a.straggler,
+                  "Delay of every micro-batch: none, constant:MS, lognormal:MEDIAN_MS[:SIGMA], "
+                  "paper:MS[:FACTOR]; ,slow:RANK:FACTOR makes one rank's longer")
+      ->capture_default_str();
+  command
+      .add_option("--compute-threshold", a.threshold,
+                  "Time after which a rank stops computing and joins the reduction with what it "
+                  "has: none, auto or seconds")
+      ->capture_default_str();
+  command.add_option("--compensation", a.compensation,
+                     "For dropped micro-batches: extra_steps up to the same number of samples "
+                     "(default), requeue: the same, reading the dropped ones again, or none");
+  command.add_option("--normalisation", a.normalisation,
+                     "Divide gradients by the micro-batches that were completed: realised "
+                     "(default), or by those that were planned: maximum");
+  command.add_flag("--baseline,!--no-baseline", a.baseline,
+                   "With a threshold: also run without it and report the speed-up (default: yes)");
+}
+
 void add_training_options(CLI::App& command, Arguments& a) {
   command.add_option("--steps", a.steps, "Optimizer steps")->capture_default_str();
   command.add_option("--seed", a.seed, "Of initial values, batches and losses")
@@ -141,6 +166,11 @@ Result<SeedOutcome> run_seed(const Settings& settings, const Corpus& corpus, std
   auto lossy = run_once(settings, corpus, seed, "lossy run");
   if (!lossy.ok()) return lossy.status();
   outcome.lossy = *lossy;
+  if (settings.compute.baseline) {
+    auto whole = run_once(without_threshold(settings), corpus, seed, "no threshold");
+    if (!whole.ok()) return whole.status();
+    outcome.no_threshold = *whole;
+  }
   if (!settings.twin) return outcome;
   auto twin = run_once(loss_free_twin(settings), corpus, seed, "loss-free twin");
   if (!twin.ok()) return twin.status();
@@ -204,6 +234,7 @@ void register_train(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<Arguments>();
   add_network_options(*command, *arguments);
   add_training_options(*command, *arguments);
+  add_compute_options(*command, arguments->compute);
   command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }
 

@@ -134,6 +134,31 @@ TEST(GptComputeGradient, OfAllWindowsIsTheMeanOfTheParts) {
     ASSERT_NEAR(all[i], 0.5F * (left[i] + right[i]), 1e-5F) << i;
 }
 
+TEST(GptAddGradient, SumsTheMicroBatchesOfAStep) {
+  Gpt model(kShape, 2);
+  const auto windows = windows_of(4);
+  const std::size_t half = windows.size() / 2;
+  const auto go_on = [] { return false; };
+  const double all = model.compute_gradient(windows);
+  const std::vector<float> mean(model.gradient().begin(), model.gradient().end());
+  model.clear_gradient();
+  const auto left = model.add_gradient(std::span(windows).first(half), go_on);
+  const auto right = model.add_gradient(std::span(windows).last(half), go_on);
+  ASSERT_TRUE(left && right);
+  EXPECT_NEAR(*left + *right, 2.0 * all, 1e-5);
+  for (std::size_t i = 0; i < mean.size(); ++i)
+    ASSERT_NEAR(model.gradient()[i], 2.0F * mean[i], 2e-5F) << i;
+}
+
+TEST(GptAddGradient, AddsNothingWhereItIsAbandoned) {
+  Gpt model(kShape, 2);
+  const auto windows = windows_of(2);
+  model.compute_gradient(windows);
+  const std::vector<float> before(model.gradient().begin(), model.gradient().end());
+  EXPECT_FALSE(model.add_gradient(windows, [] { return true; }).has_value());
+  EXPECT_TRUE(std::ranges::equal(model.gradient(), before));
+}
+
 TEST(Gpt, LearnsAPatternWithTheFlatOptimizer) {
   use_one_compute_thread();
   Gpt model(kShape, 1);

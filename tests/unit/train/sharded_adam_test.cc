@@ -103,5 +103,15 @@ TEST(LearningRateAt, IsPositiveInTheShortestRuns) {
   }
 }
 
+TEST(LearningRateAfter, IsThatOfTheStepWhereStepsAreWhole) {
+  for (std::uint64_t step = 0; step < 100; ++step)
+    EXPECT_EQ(learning_rate_after(static_cast<double>(step) + 1.0, 100, 0.3),
+              learning_rate_at(step, 100, 0.3));
+}
+
+TEST(LearningRateAfter, StaysAtItsLastBeyondTheEnd) {
+  EXPECT_EQ(learning_rate_after(101.5, 100, 0.3), learning_rate_at(99, 100, 0.3));
+}
+
 }  // namespace
 }  // namespace leeway::tools::train

@@ -34,5 +34,16 @@ TEST(StepLogStatus, ShowsMeanTimeAndSmoothedLoss) {
   EXPECT_DOUBLE_EQ(log.seconds(), 0.04);
 }
 
+TEST(StepLogStatus, LeavesStepsWithoutALossOutOfIt) {
+  StepLog log(10);
+  log.add(std::nullopt, 10.0);
+  EXPECT_EQ(log.status(0.0).loss, 0.0);
+  log.add(4.0, 10.0);
+  EXPECT_EQ(log.status(0.0).loss, 4.0);
+  log.add(std::nullopt, 10.0);
+  EXPECT_EQ(log.status(0.0).loss, 4.0);
+  EXPECT_EQ(log.status(0.0).step, 3u);
+}
+
 }  // namespace
 }  // namespace leeway::tools::train

@@ -1,90 +1,17 @@
-// Whole runs over communicators inside this process: small models, real collectives.
 #include "train/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <memory>
-#include <optional>
 #include <string>
-#include <thread>
-#include <vector>
 
-#include "train/model.h"
+#include "small_runs.h"
 
 namespace leeway::tools::train {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr int kRanks = 2;
-
-std::string sentence_text(const std::string& sentence) {
-  std::string text;
-  while (text.size() < 20'000) text += sentence;
-  return text;
-}
-
-Arguments small_job() {
-  Arguments arguments;
-  arguments.steps = 60;
-  arguments.batch = 2;
-  arguments.context = 16;
-  arguments.layers = 1;
-  arguments.width = 32;
-  arguments.learning_rate = 1e-2;
-  arguments.loss = 0.0;
-  arguments.age_max = 4;
-  return arguments;
-}
-
-Settings understood(const Arguments& arguments) {
-  const auto settings = understand(arguments, Options{});
-  EXPECT_TRUE(settings.ok()) << settings.status().c_str();
-  return *settings;
-}
-
-// Each rank on a thread of its own; `job(rank)` says what it trains.
-struct Job {
-  Settings settings;
-  Corpus corpus;
-  std::uint64_t seed = 1;
-};
-std::vector<Result<RunResult>> train_together(const Options& options,
-                                              const std::function<Job(int)>& job) {
-  use_one_compute_thread();
-  auto communicators = Communicator::create_inproc(kRanks, options);
-  EXPECT_TRUE(communicators.ok()) << communicators.status().c_str();
-  std::vector<Result<RunResult>> results(
-      kRanks, Result<RunResult>(Status::error(StatusCode::kInternal, "did not run")));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank) {
-    threads.emplace_back([&, rank] {
-      const Job mine = job(rank);
-      Progress silent(nullptr, "", false);
-      Communicator& communicator = *(*communicators)[static_cast<std::size_t>(rank)];
-      results[static_cast<std::size_t>(rank)] =
-          train(communicator, mine.corpus, mine.settings, mine.seed, silent);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return results;
-}
-
-std::vector<Result<RunResult>> train_together(const Arguments& arguments) {
-  const Settings settings = understood(arguments);
-  const auto corpus = Corpus::from_text("sentence", sentence_text("the cat sat on the mat. "));
-  EXPECT_TRUE(corpus.ok());
-  return train_together(communicator_options(settings, 1), [&](int) {
-    return Job{settings, *corpus, 1};
-  });
-}
-
-// A periodic text can be foretold almost surely once learnt; untrained, it is as surprising as its
-// 12 characters.
-constexpr double kLearntPerplexity = 1.5;
 
 TEST(Train, LearnsInReplicaModeWithoutLoss) {
   const auto results = train_together(small_job());

@@ -18,7 +18,10 @@ class Reduction {
   Reduction(const Reduction&) = delete;  // its options point into it
   Reduction& operator=(const Reduction&) = delete;
 
-  const CollectiveOptions& options() const { return options_; }
+  const CollectiveOptions& with_weight(double weight) {
+    options_.weight = weight;
+    return options_;
+  }
 
  private:
   CollectiveOptions options_;
@@ -35,8 +38,8 @@ class ReplicaParallel final : public DataParallel {
         reduction_(settings, gradient.size()),
         adam_(replica_->owned_count()) {}
 
-  Status update(double learning_rate) override {
-    const auto reduced = replica_->reduce_gradients(gradient_, reduction_.options());
+  Status update(double learning_rate, double weight) override {
+    const auto reduced = replica_->reduce_gradients(gradient_, reduction_.with_weight(weight));
     if (!reduced.ok()) return reduced.status();
     record_reduction(*reduced);
     adam_.step(replica_->owned(),
@@ -67,8 +70,9 @@ class ReplicatedParallel final : public DataParallel {
         reduction_(settings, gradient.size()),
         adam_(parameters.size()) {}
 
-  Status update(double learning_rate) override {
-    const auto reduced = communicator_.all_reduce(TensorView(gradient_), reduction_.options());
+  Status update(double learning_rate, double weight) override {
+    const auto reduced =
+        communicator_.all_reduce(TensorView(gradient_), reduction_.with_weight(weight));
     if (!reduced.ok()) return reduced.status();
     record_reduction(*reduced);
     adam_.step(parameters_, gradient_, learning_rate);

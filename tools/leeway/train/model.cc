@@ -188,8 +188,18 @@ std::span<float> Gpt::gradient() {
 }
 
 double Gpt::compute_gradient(std::span<const std::int64_t> windows) {
+  clear_gradient();
+  return *add_gradient(windows, [] { return false; });
+}
+
+void Gpt::clear_gradient() {
   impl_->flat.zero_gradients();
+}
+
+std::optional<double> Gpt::add_gradient(std::span<const std::int64_t> windows,
+                                        const std::function<bool()>& abandon) {
   const at::Tensor loss = impl_->loss(windows);
+  if (abandon()) return std::nullopt;
   loss.backward();
   return loss.item<double>();
 }

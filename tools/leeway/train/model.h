@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace leeway::tools::train {
@@ -37,6 +39,14 @@ class Gpt {
   // token i + 1. Returns the mean loss; gradient() holds its derivative and nothing of earlier
   // calls.
   double compute_gradient(std::span<const std::int64_t> windows);
+
+  // The same for a step of several micro-batches: gradient() holds the sum of the derivatives of
+  // their mean losses since clear_gradient(). `abandon` is asked once, between the forward and the
+  // backward pass; where it says true, nothing is added and nothing returned.
+  void clear_gradient();
+  std::optional<double> add_gradient(std::span<const std::int64_t> windows,
+                                     const std::function<bool()>& abandon);
+
   double mean_loss(std::span<const std::int64_t> windows);
 
  private:

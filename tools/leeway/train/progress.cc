@@ -12,6 +12,16 @@ namespace {
 // Often enough to look alive, seldom enough to cost nothing.
 constexpr auto kTerminalInterval = std::chrono::milliseconds(200);
 
+std::string format_drops(const StepStatus& status) {
+  if (!status.drop_rate) return "";
+  std::array<char, 96> text{};
+  std::snprintf(text.data(), text.size(), ", %.1f %% of work dropped", 100.0 * *status.drop_rate);
+  if (!status.threshold_ms) return text.data();
+  std::array<char, 32> beyond{};
+  std::snprintf(beyond.data(), beyond.size(), " beyond %.1f ms", *status.threshold_ms);
+  return std::string(text.data()) + beyond.data();
+}
+
 }  // namespace
 
 std::string format_progress(const std::string& label, const StepStatus& status) {
@@ -20,10 +30,10 @@ std::string format_progress(const std::string& label, const StepStatus& status) 
   std::array<char, 256> line{};
   std::snprintf(
       line.data(), line.size(),
-      "%s: step %llu/%llu, loss %.2f, %.1f ms a step, %.2f %% of packets lost, %.0f s left",
+      "%s: step %llu/%llu, loss %.2f, %.1f ms a step, %.2f %% of packets lost%s, %.0f s left",
       label.c_str(), static_cast<unsigned long long>(status.step),
       static_cast<unsigned long long>(status.steps), status.loss, status.step_ms,
-      100.0 * status.loss_observed, std::ceil(seconds_left));
+      100.0 * status.loss_observed, format_drops(status).c_str(), std::ceil(seconds_left));
   return line.data();
 }
 
@@ -41,7 +51,7 @@ bool Progress::due(const StepStatus& status, Clock::time_point now) {
     return true;
   }
   const std::uint64_t tenths = 10 * status.step / status.steps;
-  if (tenths == tenths_shown_) return false;
+  if (tenths <= tenths_shown_) return false;
   tenths_shown_ = tenths;
   return true;
 }

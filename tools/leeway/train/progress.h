@@ -5,19 +5,23 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 namespace leeway::tools::train {
 
 struct StepStatus {
-  std::uint64_t step = 0;  // completed
-  std::uint64_t steps = 0;
+  std::uint64_t step = 0;    // completed
+  std::uint64_t steps = 0;   // expected: more than planned where work is dropped and made up for
   double loss = 0;           // of this rank's micro-batch, smoothed, in nats per character
   double step_ms = 0;        // mean so far
   double loss_observed = 0;  // packets lost, fraction
+  std::optional<double> drop_rate{};     // micro-batches dropped so far by this rank, fraction
+  std::optional<double> threshold_ms{};  // in force
 };
 
-// "lossy, seed 1: step 300/1500, loss 1.84, 12.3 ms a step, 9.97 % of packets lost, 15 s left"
+// "lossy, seed 1: step 300/1500, loss 1.84, 12.3 ms a step, 9.97 % of packets lost, 15 s left",
+// and before the last part, of a run that may drop work, "8.3 % of work dropped beyond 61.2 ms"
 std::string format_progress(const std::string& label, const StepStatus& status);
 
 class Progress {

@@ -1,7 +1,7 @@
-// The numbers of a report by column: one value a seed, of the lossy runs or of the twins. Internal
-// to the report's files.
+// The numbers of a report by column: one value a seed and run. Internal to the report's files.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -11,21 +11,31 @@
 
 namespace leeway::tools::train {
 
+enum class Column : std::uint8_t { lossy, no_threshold, twin };
+
+// Those of the table: the lossy runs and the twins, made or not, and between them those without
+// threshold where there are any.
+std::vector<Column> columns_of(const TrainReport& report);
+
+// Empty where the runs were not made.
+std::vector<RunResult> runs_of(const TrainReport& report, Column column);
+
 using Field = std::function<double(const RunResult&)>;
+std::vector<double> values_of(const TrainReport& report, Column column, const Field& field);
 
-std::vector<double> of_lossy(const TrainReport& report, const Field& field);
-
-// These two are empty without twins.
-std::vector<double> of_twin(const TrainReport& report, const Field& field);
+// A value a seed; empty without twins, or without runs that drop nothing.
 std::vector<double> changes_percent(const TrainReport& report);
+std::vector<double> speedups(const TrainReport& report);
+// A value for every seed whose lossy run has it.
+std::vector<double> values_of(const TrainReport& report,
+                              std::optional<double> ComputeSummary::*member);
 
 // `values` must not be empty.
 double mean(const std::vector<double>& values);
 double largest(const std::vector<double>& values);
 
 // Mean squares averaged over the seeds that measured noise; none: no seed did.
-std::optional<aggregate::NoiseEstimate> noise_of_lossy(const TrainReport& report);
-std::optional<aggregate::NoiseEstimate> noise_of_twin(const TrainReport& report);
+std::optional<aggregate::NoiseEstimate> noise_of(const TrainReport& report, Column column);
 // None where there is no noise.
 std::optional<double> gradient_to_noise(const std::optional<aggregate::NoiseEstimate>& noise);
 // 0 for estimates that came out negative.

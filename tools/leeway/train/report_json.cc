@@ -24,6 +24,22 @@ nlohmann::json codec_steps_json(const std::vector<CodecSteps>& codecs) {
   return json;
 }
 
+nlohmann::json or_null(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+}
+
+void add_compute(const RunResult& run, nlohmann::json& json) {
+  json["steps_made"] = run.compute.steps;
+  json["micro_batches_planned"] = run.compute.planned;
+  json["micro_batches_completed"] = run.compute.completed;
+  json["samples"] = run.compute.samples;
+  json["samples_per_second"] = run.samples_per_second();
+  json["drop_rate"] = run.compute.drop_rate();
+  json["threshold_ms"] = or_null(run.compute.threshold_ms);
+  json["speedup_predicted"] = or_null(run.compute.speedup_predicted);
+  json["speedup_modelled"] = or_null(run.compute.speedup_modelled);
+}
+
 nlohmann::json run_json(const RunResult& run) {
   const DriftSummary drift = drift_of(run);
   nlohmann::json json{{"perplexity", run.perplexity},
@@ -45,17 +61,24 @@ nlohmann::json run_json(const RunResult& run) {
                       {"blocks_refreshed", drift.blocks_refreshed},
                       {"codec_steps", codec_steps_json(run.codecs)}};
   add_noise(run.noise, json);
+  add_compute(run, json);
   return json;
 }
 
 nlohmann::json outcome_json(const SeedOutcome& outcome) {
   nlohmann::json json{
       {"seed", outcome.seed}, {"lossy", run_json(outcome.lossy)}, {"twin", nullptr}};
+  json["no_threshold"] = nullptr;
   json["perplexity_change_percent"] = nullptr;
+  json["speedup_measured"] = nullptr;
   if (outcome.twin) {
     json["twin"] = run_json(*outcome.twin);
     json["perplexity_change_percent"] =
         change_percent(outcome.lossy.perplexity, outcome.twin->perplexity);
+  }
+  if (outcome.no_threshold) {
+    json["no_threshold"] = run_json(*outcome.no_threshold);
+    json["speedup_measured"] = speedup(outcome.lossy, *outcome.no_threshold);
   }
   return json;
 }
@@ -72,6 +95,25 @@ void add_codecs(const Settings& settings, nlohmann::json& json) {
   } else {
     json["spread_codec"] = leeway::to_string(reduce.spread_codec.value_or(reduce.codec));
   }
+}
+
+void add_compute_settings(const ComputeSettings& compute, nlohmann::json& json) {
+  json["micro_batches"] = compute.micro_batches;
+  json["straggler"] = to_string(compute.straggler);
+  json["compute_threshold"] = to_string(compute.threshold);
+  json["compensation"] = to_string(compute.compensation);
+  json["normalisation"] = to_string(compute.normalisation);
+}
+
+// Means over the seeds that have them, or null.
+void add_speedups(const TrainReport& report, nlohmann::json& json) {
+  const auto add = [&](const char* name, const std::vector<double>& values) {
+    json[name] = values.empty() ? nlohmann::json(nullptr) : nlohmann::json(mean(values));
+  };
+  add("speedup_measured", speedups(report));
+  add("speedup_predicted", values_of(report, &ComputeSummary::speedup_predicted));
+  add("speedup_modelled", values_of(report, &ComputeSummary::speedup_modelled));
+  add("threshold_ms", values_of(report, &ComputeSummary::threshold_ms));
 }
 
 nlohmann::json settings_json(const TrainReport& report) {
@@ -106,7 +148,8 @@ void add_change(const TrainReport& report, nlohmann::json& json) {
   }
   if (values.empty()) return;
   const Spread spread = spread_of(values);
-  json["perplexity_twin"] = mean(of_twin(report, [](const RunResult& r) { return r.perplexity; }));
+  json["perplexity_twin"] =
+      mean(values_of(report, Column::twin, [](const RunResult& r) { return r.perplexity; }));
   json["perplexity_change_percent"] = spread.mean;
   json["perplexity_change_percent_deviation"] = spread.standard_deviation;
   json["perplexity_change_percent_min"] = spread.min;
@@ -118,8 +161,9 @@ void add_change(const TrainReport& report, nlohmann::json& json) {
 std::string to_json(const TrainReport& report) {
   nlohmann::json json = settings_json(report);
   add_codecs(report.settings, json);
+  add_compute_settings(report.settings.compute, json);
   const auto average = [&](const char* name, const Field& field) {
-    json[name] = mean(of_lossy(report, field));
+    json[name] = mean(values_of(report, Column::lossy, field));
   };
   average("perplexity", [](const RunResult& r) { return r.perplexity; });
   average("loss_observed", [](const RunResult& r) { return r.loss_observed; });
@@ -130,9 +174,13 @@ std::string to_json(const TrainReport& report) {
   average("bytes_sent", [](const RunResult& r) { return static_cast<double>(r.bytes_sent); });
   average("step_ms_p50", [](const RunResult& r) { return r.step_ms_p50; });
   average("step_ms_p99", [](const RunResult& r) { return r.step_ms_p99; });
-  json["age_max_seen"] = static_cast<std::uint32_t>(largest(of_lossy(report, age_max_seen)));
-  add_noise(noise_of_lossy(report), json);
+  average("samples_per_second", [](const RunResult& r) { return r.samples_per_second(); });
+  average("drop_rate", [](const RunResult& r) { return r.compute.drop_rate(); });
+  json["age_max_seen"] =
+      static_cast<std::uint32_t>(largest(values_of(report, Column::lossy, age_max_seen)));
+  add_noise(noise_of(report, Column::lossy), json);
   add_change(report, json);
+  add_speedups(report, json);
   json["runs"] = nlohmann::json::array();
   for (const SeedOutcome& outcome : report.outcomes) json["runs"].push_back(outcome_json(outcome));
   return json.dump(2) + "\n";

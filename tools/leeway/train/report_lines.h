@@ -1,8 +1,11 @@
 // The lines of the table of `leeway train`. Internal to the report's files.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "train/report_columns.h"
 #include "train/train_report.h"
 
 namespace leeway::tools::train {
@@ -10,8 +13,24 @@ namespace leeway::tools::train {
 // printf into a string, of 511 characters at most.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
 
-// A number's name and what the two runs say of it.
-std::string row(const char* name, const std::string& lossy, const std::string& twin);
+// A number's name and what the runs say of it.
+std::string row(const char* name, const std::vector<std::string>& texts);
+// The same, from what one column says.
+std::string row_by_column(const TrainReport& report, const char* name,
+                          const std::function<std::string(Column)>& text);
+// The mean of a number over the seeds, for every column.
+std::string row_of(const TrainReport& report, const char* name, const char* pattern,
+                   const Field& field);
+// What has a value for the lossy runs only.
+std::string row_of_lossy(const TrainReport& report, const char* name, const std::string& text);
+
+// Of the header: micro-batches, stragglers and threshold; empty where nothing is delayed or
+// dropped.
+std::string compute_header(const ComputeSettings& compute);
+// Samples a second and what was dropped; empty where nothing was delayed or dropped.
+std::string compute_rows(const TrainReport& report);
+// Empty without a threshold: what it gained.
+std::string speedup_line(const TrainReport& report);
 
 // The gradient beside what quantisation and packet loss put on it.
 std::string noise_rows(const TrainReport& report);

@@ -51,13 +51,14 @@ std::string beside_batches(const NoiseEstimate& noise, int ranks) {
 }  // namespace
 
 std::string noise_rows(const TrainReport& report) {
-  const auto lossy = noise_of_lossy(report);
-  const auto twin = noise_of_twin(report);
   const auto part = [&](const char* name, const MeanSquare& mean_square) {
-    return row(name, rms_text(lossy, mean_square), rms_text(twin, mean_square));
+    return row_by_column(report, name, [&](Column column) {
+      return rms_text(noise_of(report, column), mean_square);
+    });
   };
   const auto of_batches = [&](const NoiseEstimate& n) { return n.dispersion / report.ranks; };
-  return row("gradient / noise, rms", ratio_text(lossy), ratio_text(twin)) +
+  return row_by_column(report, "gradient / noise, rms",
+                       [&](Column column) { return ratio_text(noise_of(report, column)); }) +
          part("  gradient", [](const NoiseEstimate& n) { return n.gradient_mean_square; }) +
          part("  noise of quantisation",
               [](const NoiseEstimate& n) { return n.quantisation_variance; }) +
@@ -71,13 +72,14 @@ std::string codec_rows(const TrainReport& report) {
   std::string text;
   for (const CodecSteps& used : codecs_of_all_seeds(report)) {
     const std::string name = "steps with " + to_string(used.codec);
-    text += row(name.c_str(), format("%.4g", static_cast<double>(used.steps) / seeds), kNothing);
+    text +=
+        row_of_lossy(report, name.c_str(), format("%.4g", static_cast<double>(used.steps) / seeds));
   }
   return text;
 }
 
 std::string noise_warning(const TrainReport& report) {
-  const auto noise = noise_of_lossy(report);
+  const auto noise = noise_of(report, Column::lossy);
   const auto ratio = gradient_to_noise(noise);
   if (!ratio || *ratio >= aggregate::kCriticalRatio) return "";
   const bool mostly_loss = noise->loss_variance > noise->quantisation_variance;

@@ -10,6 +10,19 @@
 
 namespace leeway::tools::train {
 
+namespace {
+
+// Of a table that fits a terminal.
+struct Widths {
+  int name;
+  int column;
+};
+constexpr Widths widths_of(std::size_t columns) {
+  return columns > 2 ? Widths{32, 14} : Widths{34, 16};
+}
+
+}  // namespace
+
 std::string format(const char* pattern, ...) {
   std::array<char, 512> text{};
   va_list arguments;
@@ -19,22 +32,36 @@ std::string format(const char* pattern, ...) {
   return text.data();
 }
 
-std::string row(const char* name, const std::string& lossy, const std::string& twin) {
-  return format("  %-34s %16s %16s\n", name, lossy.c_str(), twin.c_str());
+std::string row(const char* name, const std::vector<std::string>& texts) {
+  const Widths widths = widths_of(texts.size());
+  std::string text = format("  %-*s", widths.name, name);
+  for (const std::string& column : texts) text += format(" %*s", widths.column, column.c_str());
+  return text + "\n";
 }
 
-namespace {
+std::string row_by_column(const TrainReport& report, const char* name,
+                          const std::function<std::string(Column)>& text) {
+  std::vector<std::string> texts;
+  for (const Column column : columns_of(report)) texts.push_back(text(column));
+  return row(name, texts);
+}
 
-// The same number of both runs, scaled for people.
 std::string row_of(const TrainReport& report, const char* name, const char* pattern,
                    const Field& field) {
-  const auto text = [&](const std::vector<double>& values) {
+  return row_by_column(report, name, [&](Column column) {
+    const auto values = values_of(report, column, field);
     std::array<char, 64> buffer{};
     if (!values.empty()) std::snprintf(buffer.data(), buffer.size(), pattern, mean(values));
     return std::string(values.empty() ? "-" : buffer.data());
-  };
-  return row(name, text(of_lossy(report, field)), text(of_twin(report, field)));
+  });
 }
+
+std::string row_of_lossy(const TrainReport& report, const char* name, const std::string& text) {
+  return row_by_column(report, name,
+                       [&](Column column) { return column == Column::lossy ? text : "-"; });
+}
+
+namespace {
 
 std::string change_line(const TrainReport& report) {
   const auto values = changes_percent(report);
@@ -62,11 +89,10 @@ std::string drift_rows(const TrainReport& report) {
                      rms_row("  predicted from optimizer steps", &DriftSummary::owner_predicted);
   text += row_of(report, "mean age of a parameter, steps", "%.4f",
                  [](const RunResult& run) { return drift_of(run).age_mean; });
-  const auto oldest = [](const std::vector<double>& ages) {
-    return ages.empty() ? "-" : format("%.0f", largest(ages));
-  };
-  return text + row("oldest parameter seen, steps", oldest(of_lossy(report, age_max_seen)),
-                    oldest(of_twin(report, age_max_seen)));
+  return text + row_by_column(report, "oldest parameter seen, steps", [&](Column column) {
+           const auto ages = values_of(report, column, age_max_seen);
+           return ages.empty() ? "-" : format("%.0f", largest(ages));
+         });
 }
 
 std::string age_line(const TrainReport& report) {
@@ -107,6 +133,15 @@ std::string format_halves(const Settings& settings) {
                        leeway::to_string(reduce.spread).data());
 }
 
+std::string title_of(const TrainReport& report, Column column) {
+  if (column == Column::no_threshold) return "no threshold";
+  if (column == Column::twin) return report.outcomes.front().twin ? "loss-free twin" : "(no twin)";
+  const FaultOptions& faults = report.settings.communicator.faults;
+  std::string title = format("%g %% loss", 100.0 * faults.loss);
+  if (faults.burst > 1) title += format(", burst %g", faults.burst);
+  return title;
+}
+
 }  // namespace
 
 std::string format_header(const TrainReport& report, const Corpus& corpus) {
@@ -114,7 +149,7 @@ std::string format_header(const TrainReport& report, const Corpus& corpus) {
   return format("leeway train: %d rank%s, %s mode, %llu steps of %d x %d characters a rank\n",
                 report.ranks, report.ranks == 1 ? "" : "s", to_string(settings.mode),
                 static_cast<unsigned long long>(settings.steps), settings.batch, settings.context) +
-         format_halves(settings) +
+         format_halves(settings) + compute_header(settings.compute) +
          format("corpus %s: %zu characters to learn, %zu to validate, %d distinct\n",
                 report.corpus.c_str(), corpus.training().size(), corpus.validation().size(),
                 corpus.vocabulary());
@@ -132,10 +167,8 @@ std::string format_seed(const SeedOutcome& outcome) {
 }
 
 std::string format_table(const TrainReport& report) {
-  const FaultOptions& faults = report.settings.communicator.faults;
-  std::string lossy = format("%g %% loss", 100.0 * faults.loss);
-  if (faults.burst > 1) lossy += format(", burst %g", faults.burst);
-  std::string text = row("", lossy, report.outcomes.front().twin ? "loss-free twin" : "(no twin)");
+  std::string text =
+      row_by_column(report, "", [&](Column column) { return title_of(report, column); });
   text += row_of(report, "validation perplexity", "%.4f",
                  [](const RunResult& r) { return r.perplexity; });
   text += row_of(report, "packets lost, %", "%.3f",
@@ -147,8 +180,9 @@ std::string format_table(const TrainReport& report) {
   text += row_of(report, "step time, 99th percentile, ms", "%.2f",
                  [](const RunResult& r) { return r.step_ms_p99; });
   text += row_of(report, "training time, s", "%.1f", [](const RunResult& r) { return r.seconds; });
-  text += noise_rows(report) + codec_rows(report) + drift_rows(report);
-  return text + change_line(report) + noise_warning(report) + age_line(report) +
+  text += compute_rows(report) + noise_rows(report) + codec_rows(report) + drift_rows(report);
+  return text + change_line(report) + speedup_line(report) + noise_warning(report) +
+         age_line(report) +
          format("for comparison, a model of character pairs: perplexity %.2f\n",
                 report.bigram_perplexity);
 }

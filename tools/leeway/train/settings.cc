@@ -184,6 +184,9 @@ Result<Settings> understand(const Arguments& arguments, const Options& environme
   if (!reduce.ok()) return reduce.status();
   const auto replica = replica_options(arguments, reduce->delivery);
   if (!replica.ok()) return replica.status();
+  const int ranks = arguments.ranks > 0 ? arguments.ranks : environment.world_size.value_or(0);
+  const auto compute = understand_compute(arguments.compute, arguments.batch, ranks);
+  if (!compute.ok()) return compute.status();
 
   Settings settings;
   settings.mode = *mode;
@@ -198,6 +201,7 @@ Result<Settings> understand(const Arguments& arguments, const Options& environme
   settings.width = arguments.width;
   settings.heads = arguments.width / kHeadWidth;
   settings.learning_rate = arguments.learning_rate;
+  settings.compute = *compute;
   settings.reduce = *reduce;
   settings.error_feedback = arguments.error_feedback;
   settings.replica = *replica;
@@ -214,7 +218,16 @@ Settings loss_free_twin(const Settings& settings) {
   twin.reduce.spread_codec.reset();
   twin.error_feedback = false;
   twin.replica.codec = Codec::native;
+  twin.compute.straggler = {};
+  twin.compute.threshold = no_threshold;
   return twin;
+}
+
+Settings without_threshold(const Settings& settings) {
+  Settings whole = settings;
+  whole.communicator.communicator_name = "no-threshold";
+  whole.compute.threshold = no_threshold;
+  return whole;
 }
 
 Options communicator_options(const Settings& settings, std::uint64_t seed) {

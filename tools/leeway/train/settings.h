@@ -11,6 +11,7 @@
 #include "leeway/options.h"
 #include "leeway/replica.h"
 #include "leeway/status.h"
+#include "train/compute_settings.h"
 
 namespace leeway::tools::train {
 
@@ -49,6 +50,7 @@ struct Arguments {
   int layers = 2;
   int width = 64;
   double learning_rate = 3e-3;
+  ComputeArguments compute;
   std::int64_t age_max = 8;
   std::size_t datagram_bytes =
       1472;  // Ethernet's UDP payload, so that packet counts look like a network's
@@ -57,8 +59,8 @@ struct Arguments {
 
 struct Settings {
   Mode mode = Mode::replica;
-  std::uint64_t steps = 0;
-  std::uint64_t seed = 0;  // of the first run; run i uses seed + i
+  std::uint64_t steps = 0;  // full ones: a run that drops work may take more (DropCompensation)
+  std::uint64_t seed = 0;   // of the first run; run i uses seed + i
   int repeat = 1;
   bool twin = true;
   std::string corpus;
@@ -68,6 +70,7 @@ struct Settings {
   int width = 0;
   int heads = 0;
   double learning_rate = 0;
+  ComputeSettings compute;
   CollectiveOptions reduce;     // of the gradients
   bool error_feedback = false;  // CollectiveOptions::residual, kept over the steps of a run
   ReplicaOptions replica;       // of the parameters, in replica mode
@@ -79,8 +82,12 @@ struct Settings {
 // Refuses, in one line, what has no meaning. `environment` is Options::from_environment().
 Result<Settings> understand(const Arguments& arguments, const Options& environment);
 
-// The same job without what costs accuracy on the network: no faults, and every float as it is.
+// The same job without what costs accuracy or time: no faults, every float as it is, no straggler,
+// nothing dropped.
 Settings loss_free_twin(const Settings& settings);
+
+// The same job, every micro-batch of it.
+Settings without_threshold(const Settings& settings);
 
 // Of the run with this seed, which its losses depend on too.
 Options communicator_options(const Settings& settings, std::uint64_t seed);

@@ -15,15 +15,16 @@ StepLog::StepLog(std::uint64_t steps) : steps_(steps) {
   step_ms_.reserve(steps);
 }
 
-void StepLog::add(double loss, double step_ms) {
-  shown_loss_ = step_ms_.empty() ? loss : shown_loss_ + kShownLossWeight * (loss - shown_loss_);
+void StepLog::add(std::optional<double> loss, double step_ms) {
+  if (loss && shown_loss_) loss = *shown_loss_ + kShownLossWeight * (*loss - *shown_loss_);
+  if (loss) shown_loss_ = loss;
   step_ms_.push_back(step_ms);
   total_ms_ += step_ms;
 }
 
 StepStatus StepLog::status(double loss_observed) const {
   const double mean_ms = total_ms_ / static_cast<double>(step_ms_.size());
-  return {step_ms_.size(), steps_, shown_loss_, mean_ms, loss_observed};
+  return {step_ms_.size(), steps_, shown_loss_.value_or(0.0), mean_ms, loss_observed};
 }
 
 double StepLog::percentile_ms(double fraction) const {

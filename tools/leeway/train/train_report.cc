@@ -24,16 +24,47 @@ Spread spread_of(const std::vector<double>& values) {
   return spread;
 }
 
-std::vector<double> of_lossy(const TrainReport& report, const Field& field) {
+double speedup(const RunResult& run, const RunResult& without) {
+  return run.samples_per_second() / without.samples_per_second();
+}
+
+std::vector<Column> columns_of(const TrainReport& report) {
+  if (!report.outcomes.front().no_threshold) return {Column::lossy, Column::twin};
+  return {Column::lossy, Column::no_threshold, Column::twin};
+}
+
+std::vector<RunResult> runs_of(const TrainReport& report, Column column) {
+  std::vector<RunResult> runs;
+  for (const SeedOutcome& outcome : report.outcomes) {
+    const auto& other = column == Column::twin ? outcome.twin : outcome.no_threshold;
+    if (column == Column::lossy) {
+      runs.push_back(outcome.lossy);
+    } else if (other) {
+      runs.push_back(*other);
+    }
+  }
+  return runs;
+}
+
+std::vector<double> values_of(const TrainReport& report, Column column, const Field& field) {
   std::vector<double> values;
-  for (const SeedOutcome& outcome : report.outcomes) values.push_back(field(outcome.lossy));
+  for (const RunResult& run : runs_of(report, column)) values.push_back(field(run));
   return values;
 }
 
-std::vector<double> of_twin(const TrainReport& report, const Field& field) {
+std::vector<double> speedups(const TrainReport& report) {
   std::vector<double> values;
   for (const SeedOutcome& outcome : report.outcomes) {
-    if (outcome.twin) values.push_back(field(*outcome.twin));
+    if (outcome.no_threshold) values.push_back(speedup(outcome.lossy, *outcome.no_threshold));
+  }
+  return values;
+}
+
+std::vector<double> values_of(const TrainReport& report,
+                              std::optional<double> ComputeSummary::*member) {
+  std::vector<double> values;
+  for (const SeedOutcome& outcome : report.outcomes) {
+    if (const auto& value = outcome.lossy.compute.*member) values.push_back(*value);
   }
   return values;
 }
@@ -54,12 +85,10 @@ double largest(const std::vector<double>& values) {
   return spread_of(values).max;
 }
 
-namespace {
-
-std::optional<aggregate::NoiseEstimate> mean_noise(const std::vector<RunResult>& runs) {
+std::optional<aggregate::NoiseEstimate> noise_of(const TrainReport& report, Column column) {
   aggregate::NoiseEstimate sum;
   double count = 0;
-  for (const RunResult& run : runs) {
+  for (const RunResult& run : runs_of(report, column)) {
     if (!run.noise) continue;
     ++count;
     sum.gradient_mean_square += run.noise->gradient_mean_square;
@@ -74,22 +103,6 @@ std::optional<aggregate::NoiseEstimate> mean_noise(const std::vector<RunResult>&
                                   .loss_variance = sum.loss_variance / count};
 }
 
-}  // namespace
-
-std::optional<aggregate::NoiseEstimate> noise_of_lossy(const TrainReport& report) {
-  std::vector<RunResult> runs;
-  for (const SeedOutcome& outcome : report.outcomes) runs.push_back(outcome.lossy);
-  return mean_noise(runs);
-}
-
-std::optional<aggregate::NoiseEstimate> noise_of_twin(const TrainReport& report) {
-  std::vector<RunResult> runs;
-  for (const SeedOutcome& outcome : report.outcomes) {
-    if (outcome.twin) runs.push_back(*outcome.twin);
-  }
-  return mean_noise(runs);
-}
-
 std::optional<double> gradient_to_noise(const std::optional<aggregate::NoiseEstimate>& noise) {
   if (!noise || std::isinf(noise->ratio())) return std::nullopt;
   return noise->ratio();
@@ -102,6 +115,15 @@ double rms(double mean_square) {
 DriftSummary drift_of(const RunResult& run) {
   return run.drift.value_or(DriftSummary{});
 }
+double ComputeSummary::drop_rate() const {
+  if (planned == 0) return 0.0;
+  return 1.0 - static_cast<double>(completed) / static_cast<double>(planned);
+}
+
+double RunResult::samples_per_second() const {
+  return seconds > 0 ? static_cast<double>(compute.samples) / seconds : 0.0;
+}
+
 double age_max_seen(const RunResult& run) {
   return drift_of(run).age_max_seen;
 }

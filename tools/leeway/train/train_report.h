@@ -12,15 +12,20 @@
 
 namespace leeway::tools::train {
 
-// The lossy run of one seed and, unless it was not asked for, its loss-free twin.
+// The lossy run of one seed and what it is compared with, unless that was not asked for.
 struct SeedOutcome {
   std::uint64_t seed = 0;
   RunResult lossy;
-  std::optional<RunResult> twin;
+  std::optional<RunResult> twin;  // loss-free, straggler-free, with nothing dropped
+  // As lossy as the first, with the same stragglers, and nothing dropped.
+  std::optional<RunResult> no_threshold{};
 };
 
 // 100 (lossy / twin - 1): positive means that loss made the model worse.
 double change_percent(double perplexity, double perplexity_twin);
+
+// Samples a second of a run over those of another. 1: dropping work gained no time.
+double speedup(const RunResult& run, const RunResult& without);
 
 // Over the seeds; the standard deviation is that of a sample, and 0 for a single seed.
 struct Spread {

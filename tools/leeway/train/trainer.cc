@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "train/accumulation.h"
 #include "train/data_parallel.h"
 #include "train/evaluation.h"
 #include "train/group_sums.h"
@@ -35,13 +36,19 @@ std::uint64_t hash_step(std::uint64_t hash, std::uint64_t word) {
 // Everything that must be the same everywhere for the ranks' numbers to mean anything together.
 std::uint64_t fingerprint(const Settings& settings, const Corpus& corpus, std::uint64_t seed) {
   std::uint64_t hash = corpus.fingerprint();
+  const ComputeSettings& compute = settings.compute;
   for (const std::uint64_t value :
        {static_cast<std::uint64_t>(settings.mode), settings.steps, seed,
         static_cast<std::uint64_t>(settings.batch), static_cast<std::uint64_t>(settings.context),
         static_cast<std::uint64_t>(settings.layers), static_cast<std::uint64_t>(settings.width),
-        static_cast<std::uint64_t>(settings.learning_rate * 1e9)}) {
+        static_cast<std::uint64_t>(settings.learning_rate * 1e9),
+        static_cast<std::uint64_t>(compute.micro_batches),
+        static_cast<std::uint64_t>(compute.compensation),
+        static_cast<std::uint64_t>(compute.normalisation)}) {
     hash = hash_step(hash, value);
   }
+  for (const char c : to_string(compute.straggler) + " " + to_string(compute.threshold))
+    hash = hash_step(hash, static_cast<unsigned char>(c));
   return hash;
 }
 
@@ -80,26 +87,94 @@ Status check_same_parameters(Communicator& communicator, std::span<const float> 
                        **dissenter);
 }
 
-Status run_steps(const Settings& settings, Gpt& model, BatchSampler& sampler,
-                 DataParallel& parallel, StepLog& log, Progress& progress) {
-  for (std::uint64_t step = 0; step < settings.steps; ++step) {
+Status check_loss(std::optional<double> loss, std::uint64_t step) {
+  if (std::isfinite(loss.value_or(0.0))) return Status();
+  return Status::error(
+      StatusCode::kInvalidArgument,
+      "training diverged: the loss is not a number at step %llu; lower --learning-rate",
+      static_cast<unsigned long long>(step));
+}
+
+// How many steps are left, and so how far along a run is. By samples where dropped ones are made up
+// for: then more steps are left than were planned. The same on all ranks.
+class Schedule {
+ public:
+  explicit Schedule(const Settings& settings) : settings_(settings) {}
+
+  // Before each step. Collective at the end of a run that drops, to know where exactly that is.
+  Status look_at(ComputeBudget& budget) {
+    left_ = budget.steps_due(settings_.steps);
+    if (left_ > 0 || !settings_.compute.drops()) return Status();
+    const Status status = budget.synchronize();
+    left_ = budget.steps_due(settings_.steps);
+    return status;
+  }
+  bool is_over() const { return left_ == 0; }
+  // Of the step after `step` others.
+  double learning_rate(std::uint64_t step) const {
+    const auto planned = static_cast<double>(settings_.steps);
+    const double part = planned * static_cast<double>(step + 1) / static_cast<double>(step + left_);
+    return learning_rate_after(part, planned, settings_.learning_rate);
+  }
+  std::uint64_t steps_expected(std::uint64_t step) const { return step + left_; }
+
+ private:
+  const Settings& settings_;
+  std::uint64_t left_ = 0;
+};
+
+std::optional<double> threshold_ms(const ComputeBudget& budget) {
+  if (budget.threshold() == Duration::max()) return std::nullopt;
+  return std::chrono::duration<double, std::milli>(budget.threshold()).count();
+}
+
+void show(const Schedule& schedule, const StepLog& log, const Traffic& traffic,
+          const ComputeBudget& budget, Clock::time_point now, Progress& progress) {
+  StepStatus status = log.status(traffic.loss());
+  status.steps = schedule.steps_expected(status.step - 1);
+  if (const ComputeCounts counts = budget.statistics().local; counts.dropped > 0) {
+    status.drop_rate = static_cast<double>(counts.dropped) / static_cast<double>(counts.planned);
+    status.threshold_ms = threshold_ms(budget);
+  }
+  progress.on_step(status, now);
+}
+
+Status run_steps(const Settings& settings, Accumulation& accumulation, DataParallel& parallel,
+                 StepLog& log, Progress& progress) {
+  ComputeBudget& budget = accumulation.budget();
+  Schedule schedule(settings);
+  for (std::uint64_t step = 0;; ++step) {
+    if (const Status status = schedule.look_at(budget); !status.ok()) return status;
+    if (schedule.is_over()) break;
     const auto begin = Clock::now();
-    const double loss = model.compute_gradient(sampler.batch(step));
-    if (!std::isfinite(loss)) {
-      return Status::error(
-          StatusCode::kInvalidArgument,
-          "training diverged: the loss is not a number at step %llu; lower --learning-rate",
-          static_cast<unsigned long long>(step));
-    }
-    const Status updated =
-        parallel.update(learning_rate_at(step, settings.steps, settings.learning_rate));
+    const auto loss = accumulation.compute(step);
+    if (const Status status = check_loss(loss, step); !status.ok()) return status;
+    const Status updated = parallel.update(schedule.learning_rate(step), budget.weight());
     if (!updated.ok()) return updated;
     const auto end = Clock::now();
     log.add(loss, milliseconds(end - begin));
-    progress.on_step(log.status(parallel.traffic().loss()), end);
+    show(schedule, log, parallel.traffic(), budget, end, progress);
   }
   progress.finish();
   return Status();
+}
+
+// After the last step, when the budget's counts are the group's.
+ComputeSummary summarise(const Settings& settings, std::uint64_t steps, int ranks,
+                         const ComputeBudget& budget) {
+  const ComputeStatistics statistics = budget.statistics();
+  ComputeSummary summary;
+  summary.steps = steps;
+  summary.planned = steps * static_cast<std::uint64_t>(ranks * settings.compute.micro_batches);
+  summary.completed = settings.compute.drops() ? statistics.global.completed : summary.planned;
+  summary.samples = summary.completed *
+                    static_cast<std::uint64_t>(settings.batch / settings.compute.micro_batches);
+  summary.threshold_ms = threshold_ms(budget);
+  summary.warning = budget.status().text();
+  if (!statistics.estimate) return summary;
+  summary.speedup_predicted = 1.0 + statistics.estimate->effective_speedup;
+  summary.speedup_modelled = 1.0 + statistics.estimate->predicted_effective_speedup;
+  return summary;
 }
 
 }  // namespace
@@ -110,15 +185,15 @@ Result<RunResult> train(Communicator& communicator, const Corpus& corpus, const 
   if (!same_job.ok()) return same_job;
 
   Gpt model(shape_of(settings, corpus), seed);
-  const std::size_t window = static_cast<std::size_t>(settings.context) + 1;
-  BatchSampler sampler(corpus.training(), window, static_cast<std::size_t>(settings.batch), seed,
-                       communicator.rank());
+  const auto accumulation =
+      Accumulation::create(communicator, model, corpus.training(), settings, seed);
+  if (!accumulation.ok()) return accumulation.status();
   const auto parallel =
       make_data_parallel(communicator, model.parameters(), model.gradient(), settings);
   if (!parallel.ok()) return parallel.status();
 
   StepLog log(settings.steps);
-  const Status trained = run_steps(settings, model, sampler, **parallel, log, progress);
+  const Status trained = run_steps(settings, **accumulation, **parallel, log, progress);
   if (!trained.ok()) return trained;
   if (settings.mode == Mode::ddp) {
     const Status same = check_same_parameters(communicator, model.parameters());
@@ -130,7 +205,9 @@ Result<RunResult> train(Communicator& communicator, const Corpus& corpus, const 
   result.step_ms_p50 = log.percentile_ms(0.50);
   result.step_ms_p99 = log.percentile_ms(0.99);
   result.seconds = log.seconds();
-  const auto score = validation_perplexity(communicator, model, corpus.validation(), window);
+  result.compute = summarise(settings, log.steps(), communicator.size(), (*accumulation)->budget());
+  const auto score = validation_perplexity(communicator, model, corpus.validation(),
+                                           static_cast<std::size_t>(settings.context) + 1);
   if (!score.ok()) return score.status();
   result.perplexity = *score;
   const DataParallel& job = **parallel;

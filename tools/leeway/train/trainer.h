@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "aggregate/noise.h"
@@ -33,6 +34,23 @@ struct DriftSummary {
   std::array<double, kAgeBins> age_shares{};  // fraction of blocks and steps spent at that age
 };
 
+// What the ranks computed and what they dropped, all together.
+struct ComputeSummary {
+  std::uint64_t steps = 0;
+  std::uint64_t planned = 0;  // micro-batches
+  std::uint64_t completed = 0;
+  std::uint64_t samples = 0;           // windows of the micro-batches that were completed
+  std::optional<double> threshold_ms;  // in force at the end; none: nothing was dropped then
+  // By the search for the automatic threshold: from measured latencies, and from their normal
+  // model.
+  std::optional<double> speedup_predicted;
+  std::optional<double> speedup_modelled;
+  std::string warning;  // what this rank's budget found out of order
+
+  // Fraction of the planned micro-batches.
+  double drop_rate() const;
+};
+
 // Equal on all ranks, except for the step times, which are this rank's.
 struct RunResult {
   std::size_t parameters = 0;
@@ -50,6 +68,10 @@ struct RunResult {
   // could make noise.
   std::optional<aggregate::NoiseEstimate> noise;
   std::vector<CodecSteps> codecs;  // of the reductions
+  ComputeSummary compute;
+
+  // By all ranks, over the time that this rank took.
+  double samples_per_second() const;
 };
 
 // Fails when the ranks do not hold the same corpus or the same settings, when the loss is no longer

@@ -1,0 +1,47 @@
+// How a rank of `leeway train` computes its part of a step: in how many micro-batches, how slowly,
+// and when it stops.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "leeway/compute_budget.h"
+#include "leeway/status.h"
+#include "train/straggler.h"
+
+namespace leeway::tools::train {
+
+// Micro-batches of a step where something may be dropped; else 1.
+inline constexpr int kMicroBatchesDefault = 8;
+
+// As typed.
+struct ComputeArguments {
+  int micro_batches = 0;  // 0: the default
+  std::string threshold = "none";
+  std::string straggler = "none";
+  std::string compensation;   // empty: extra_steps
+  std::string normalisation;  // empty: realised
+  bool baseline = true;
+};
+
+// As typed: none, extra_steps, requeue; realised, maximum; none, auto, seconds.
+const char* to_string(DropCompensation compensation);
+const char* to_string(Normalisation normalisation);
+std::string to_string(const ComputeThreshold& threshold);
+
+struct ComputeSettings {
+  int micro_batches = 1;  // a step and rank
+  StragglerModel straggler;
+  ComputeThreshold threshold = no_threshold;
+  DropCompensation compensation = DropCompensation::extra_steps;
+  Normalisation normalisation = Normalisation::realised_weight;
+  bool baseline = false;  // also run without the threshold
+
+  bool drops() const { return threshold.kind != ComputeThreshold::Kind::none; }
+};
+
+// Refuses, in one line, what has no meaning. `batch`: windows a rank and step; `ranks`: 0 if not
+// known yet.
+Result<ComputeSettings> understand_compute(const ComputeArguments& arguments, int batch, int ranks);
+
+}  // namespace leeway::tools::train
