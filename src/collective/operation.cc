@@ -58,7 +58,9 @@ bool Operation::begin(Instant now, Request& request) {
   if (has_spread_half(spec.kind) || is_point(spec.kind)) begin_spread(step);
   round_ = endpoint_.open_round(now, plan_round(), *this);
   if (round_ == nullptr) return false;
-  if (request.automatic_number) automatic_.observe({static_cast<const float*>(spec.input.data), spec.input.count});
+  if (request.automatic_number && spec.options.weight > 0.0) {  // without units the input says nothing
+    automatic_.observe({static_cast<const float*>(spec.input.data), spec.input.count});
+  }
   endpoint_.start(now, *round_);
   return true;
 }

@@ -36,18 +36,25 @@ class AutomaticJob {
   explicit AutomaticJob(double shared, const GroupOptions& options = {.size = kSize})
       : shared_(shared), group_(options) {}
 
+  // From now on this rank has no units, and numbers of every size in its buffer.
+  void idle(Rank rank) { idle_ = rank; }
+
   // Submits further calls on all ranks without waiting for them.
   void submit(int calls) {
     for (int i = 0; i < calls; ++i) {
       const int call = static_cast<int>(calls_.size());
       calls_.push_back(group_.submit_all([&](Rank rank) {
         auto& data = data_.emplace_back(std::make_unique<std::vector<float>>(kCount));
-        for (std::size_t e = 0; e < kCount; ++e) (*data)[e] = gradient(rank, call, e, shared_);
+        for (std::size_t e = 0; e < kCount; ++e) {
+          const float garbage = e % 2 == 0 ? 1e30f : 1e-30f;
+          (*data)[e] = gradient(rank, call, e, shared_) * (rank == idle_ ? garbage : 1.0f);
+        }
         OperationSpec spec{.kind = OperationKind::all_reduce,
                            .input = std::span(*data),
                            .output = std::span(*data)};
         spec.options.op = ReduceOp::avg;
         spec.options.codec = Codec::automatic;
+        spec.options.weight = rank == idle_ ? 0.0 : 1.0;
         return spec;
       }));
     }
@@ -70,6 +77,7 @@ class AutomaticJob {
 
  private:
   double shared_;
+  Rank idle_ = kNoRank;
   EngineGroup group_;
   std::vector<std::vector<Request*>> calls_;
   std::vector<std::unique_ptr<std::vector<float>>> data_;
@@ -91,6 +99,16 @@ TEST(AutomaticCodecEngine, TakesFewBitsWhereTheGradientStandsOut) {
   }
   EXPECT_EQ(job.used(2 * AutomaticCodec::kPeriod - 1), Codec::fp8_e4m3_block);
   EXPECT_EQ(job.used(2 * AutomaticCodec::kPeriod), Codec::nvfp4);
+  EXPECT_EQ(job.used(job.calls() - 1), Codec::nvfp4);
+}
+
+TEST(AutomaticCodecEngine, ARankWithoutUnitsHasNoSay) {
+  AutomaticJob job(1.0);
+  job.idle(1);
+  for (std::uint64_t i = 0; i <= 2 * AutomaticCodec::kPeriod; ++i) {
+    job.submit(1);
+    job.finish();
+  }
   EXPECT_EQ(job.used(job.calls() - 1), Codec::nvfp4);
 }
 

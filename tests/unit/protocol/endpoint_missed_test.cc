@@ -127,6 +127,21 @@ TEST_F(EndpointMissed, NobodyWaitsForTheWordOfARankThatLeft) {
   }
 }
 
+TEST_F(EndpointMissed, NobodyWaitsForTheWordOfARankThatSaysGoodbye) {
+  group_.freeze(2);  // says nothing of what it got
+  std::vector<Request*> requests;
+  for (Rank rank = 0; rank < 2; ++rank)
+    requests.push_back(&submit(rank, OperationKind::replica_reduce, best_effort(1s)));
+  submit(2, OperationKind::replica_reduce, best_effort(1s));
+  submit(3, OperationKind::replica_reduce, best_effort(1s));
+  pass(10ms);
+  EXPECT_FALSE(requests[0]->done);
+  group_.engine(2).endpoint().say_goodbye(group_.now());
+  group_.thaw(2);
+  EXPECT_TRUE(group_.run(requests, 50ms));
+  EXPECT_FALSE(missed(*requests[0], 2));
+}
+
 // Whatever is lost, reports and ENDs included: a contribution that is said to be missed is in no
 // result.
 TEST_F(EndpointMissed, IsNeverSaidOfAContributionThatWasUsed) {
