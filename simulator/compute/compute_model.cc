@@ -10,36 +10,22 @@ namespace {
 struct Drawing {
   RandomStream& stream;
   std::uint32_t round;
-  std::uint64_t slow_f32;
 
-  ComputeDraw of(std::int64_t ns) const { return {scaled_time(ns, slow_f32), 1}; }
-
-  ComputeDraw operator()(const ConstantTime& model) const { return of(model.ns); }
-  ComputeDraw operator()(const LognormalTime& model) const {
-    return of(lognormal(stream, model.median_ns, model.sigma_f32));
+  std::int64_t operator()(const ConstantTime& model) const { return model.ns; }
+  std::int64_t operator()(const LognormalTime& model) const {
+    return lognormal(stream, model.median_ns, model.sigma_f32);
   }
-  ComputeDraw operator()(const HeavyTailTime& model) const {
-    return of(pareto(stream, model.minimum_ns, model.inverse_alpha_f32));
+  std::int64_t operator()(const HeavyTailTime& model) const {
+    return pareto(stream, model.minimum_ns, model.inverse_alpha_f32);
   }
-  ComputeDraw operator()(const PeriodicTime& model) const {
+  std::int64_t operator()(const PeriodicTime& model) const {
     const bool longer = round >= model.offset && (round - model.offset) % model.every == 0;
-    return of(sum_of_times(model.base_ns, longer ? model.extra_ns : 0));
+    return sum_of_times(model.base_ns, longer ? model.extra_ns : 0);
   }
-  ComputeDraw operator()(const TraceTime& model) const {
-    return of(model.ns[round % model.ns.size()]);
-  }
-  ComputeDraw operator()(const DropComputeNoise& model) const {
-    const DropComputeDraw drawn = sim::draw(model, stream, slow_f32);
-    return {drawn.ns, static_cast<double>(drawn.completed) / model.micro_batches};
+  std::int64_t operator()(const TraceTime& model) const {
+    return model.ns[round % model.ns.size()];
   }
 };
-
-DropComputeNoise noise_of(const scenario::Compute::DropCompute& compute) {
-  return {
-      ns_of_ms(compute.micro_batch_ms()), compute.micro_batches(),
-      drop_compute_unit_f32(compute.factor()),
-      compute.has_threshold_ms() ? std::max<std::int64_t>(1, ns_of_ms(compute.threshold_ms())) : 0};
-}
 
 }  // namespace
 
@@ -59,22 +45,21 @@ Result<ComputeModel> compute_model(const scenario::Compute& compute) {
       return ComputeModel(PeriodicTime{ns_of_ms(periodic.base_ms()), ns_of_ms(periodic.extra_ms()),
                                        periodic.every(), periodic.offset()});
     }
-    case Compute::kDropCompute:
-      return ComputeModel(noise_of(compute.drop_compute()));
     case Compute::kTrace: {
       auto times = read_time_trace(compute.trace());
       if (!times.ok()) return times.status();
       return ComputeModel(TraceTime{std::move(*times)});
     }
+    case Compute::kDropCompute:
     case Compute::KIND_NOT_SET:
       break;
   }
   return ComputeModel(ConstantTime{});
 }
 
-ComputeDraw draw(const ComputeModel& model, RandomStream& stream, std::uint32_t round,
-                 std::uint64_t slow_f32) {
-  return std::visit(Drawing{stream, round, slow_f32}, model);
+std::int64_t draw(const ComputeModel& model, RandomStream& stream, std::uint32_t round,
+                  std::uint64_t slow_f32) {
+  return scaled_time(std::visit(Drawing{stream, round}, model), slow_f32);
 }
 
 }  // namespace leeway::sim

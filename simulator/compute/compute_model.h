@@ -1,12 +1,11 @@
-// The laws by which a rank's compute time is drawn, as numbers that integer arithmetic takes.
+// The laws by which the compute time of a rank that works in one piece is drawn, as numbers that
+// integer arithmetic takes.
 #pragma once
 
 #include <cstdint>
 #include <variant>
 #include <vector>
 
-#include "compute/compute_time.h"
-#include "compute/drop_compute.h"
 #include "engine/random_stream.h"
 #include "leeway/status.h"
 #include "scenario.pb.h"
@@ -34,14 +33,14 @@ struct TraceTime {
   std::vector<std::int64_t> ns;  // round r takes element r modulo the size
 };
 
-using ComputeModel = std::variant<ConstantTime, LognormalTime, HeavyTailTime, PeriodicTime,
-                                  TraceTime, DropComputeNoise>;
+using ComputeModel =
+    std::variant<ConstantTime, LognormalTime, HeavyTailTime, PeriodicTime, TraceTime>;
 
-// Reads a trace's file.
+// Of every kind but drop_compute, which is BudgetedCompute's. Reads a trace's file.
 Result<ComputeModel> compute_model(const scenario::Compute& compute);
 
-// `slow_f32` is how many times longer computing takes, times 2^32.
-ComputeDraw draw(const ComputeModel& model, RandomStream& stream, std::uint32_t round,
-                 std::uint64_t slow_f32);
+// Nanoseconds. `slow_f32` is how many times longer computing takes, times 2^32.
+std::int64_t draw(const ComputeModel& model, RandomStream& stream, std::uint32_t round,
+                  std::uint64_t slow_f32);
 
 }  // namespace leeway::sim

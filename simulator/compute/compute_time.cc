@@ -1,8 +1,10 @@
 #include "compute/compute_time.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/contracts.h"
+#include "compute/budgeted_compute.h"
 #include "compute/compute_model.h"
 #include "engine/fixed_point.h"
 #include "engine/random_stream.h"
@@ -20,6 +22,7 @@ struct SlowSpell {
 struct RankTimes {
   RandomStream stream;
   std::size_t model = 0;
+  BudgetedCompute* budgeted = nullptr;  // instead of the model
   std::vector<SlowSpell> spells;
 
   std::uint64_t slow_f32(std::uint32_t round) const {
@@ -34,7 +37,9 @@ struct RankTimes {
 
 struct ComputeTimes::State {
   std::vector<ComputeModel> models{ComputeModel(ConstantTime{})};  // the first: no time passes
+  std::vector<std::unique_ptr<BudgetedCompute>> budgeted;
   std::vector<RankTimes> ranks;
+  std::uint32_t micro_batches_max = 1;  // that a rank plans
 };
 
 ComputeTimes::ComputeTimes(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -46,14 +51,24 @@ Result<ComputeTimes> ComputeTimes::make(const scenario::Scenario& scenario, std:
   auto state = std::make_unique<State>();
   state->ranks.reserve(scenario.ranks());
   for (std::uint32_t rank = 0; rank < scenario.ranks(); ++rank) {
-    state->ranks.push_back({RandomStream(seed, rank, Purpose::compute), 0, {}});
+    state->ranks.push_back({RandomStream(seed, rank, Purpose::compute), 0, nullptr, {}});
   }
   for (const scenario::Compute& compute : scenario.compute()) {
-    auto model = compute_model(compute);
-    if (!model.ok()) return model.status();
     auto ranks = scenario::ranks_of(scenario, compute.ranks());
     if (!ranks.ok()) return ranks.status();
-    for (const std::uint32_t rank : *ranks) state->ranks[rank].model = state->models.size();
+    BudgetedCompute* budgeted = nullptr;
+    if (compute.has_drop_compute()) {
+      const auto& drop = compute.drop_compute();
+      state->budgeted.push_back(std::make_unique<BudgetedCompute>(drop, scenario.ranks()));
+      budgeted = state->budgeted.back().get();
+      state->micro_batches_max = std::max(state->micro_batches_max, drop.micro_batches());
+    }
+    auto model = compute_model(compute);
+    if (!model.ok()) return model.status();
+    for (const std::uint32_t rank : *ranks) {
+      state->ranks[rank].model = state->models.size();
+      state->ranks[rank].budgeted = budgeted;
+    }
     state->models.push_back(std::move(*model));
   }
   for (const scenario::Slow& slow : scenario.slow()) {
@@ -65,9 +80,22 @@ Result<ComputeTimes> ComputeTimes::make(const scenario::Scenario& scenario, std:
   return ComputeTimes(std::move(state));
 }
 
-ComputeDraw ComputeTimes::draw(std::uint32_t rank, std::uint32_t round) {
+ComputeDraw ComputeTimes::draw(Instant now, std::uint32_t rank, std::uint32_t round) {
   RankTimes& times = state_->ranks[rank];
-  return sim::draw(state_->models[times.model], times.stream, round, times.slow_f32(round));
+  const std::uint64_t slow_f32 = times.slow_f32(round);
+  if (times.budgeted != nullptr) {
+    return times.budgeted->draw(now, rank, round, times.stream, slow_f32);
+  }
+  const std::int64_t ns = sim::draw(state_->models[times.model], times.stream, round, slow_f32);
+  const std::uint32_t all = state_->micro_batches_max;
+  return {ns, ns, {all, all}, static_cast<double>(all), 0};
+}
+
+const compute::ThresholdChoice* ComputeTimes::choice() const {
+  for (const auto& budgeted : state_->budgeted) {
+    if (budgeted->choice() != nullptr) return budgeted->choice();
+  }
+  return nullptr;
 }
 
 }  // namespace leeway::sim

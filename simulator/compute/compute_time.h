@@ -8,15 +8,23 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/time.h"
+#include "compute/micro_batches.h"
+#include "compute/threshold_search.h"
 #include "leeway/status.h"
 #include "scenario.pb.h"
 
 namespace leeway::sim {
 
+// What a rank computes in a round.
 struct ComputeDraw {
   std::int64_t ns = 0;
-  double weight = 1;  // share of the planned micro-batches that was completed; below 1 with a
-                      // DropCompute threshold only
+  std::int64_t full_ns = 0;  // what it would have been without a threshold
+  // A rank that works in one piece does as many as the scenario's ranks with DropCompute plan at
+  // most, so that its contribution counts as much as a whole one of theirs.
+  MicroBatches micro_batches;
+  double weight = 1;              // that the contribution, the sum over them, declares
+  std::int64_t threshold_ns = 0;  // in force; 0: none
 };
 
 class ComputeTimes {
@@ -28,9 +36,13 @@ class ComputeTimes {
   ComputeTimes& operator=(ComputeTimes&&) noexcept;
   ~ComputeTimes();
 
-  // Asked once per rank and round, rounds rising. Slow ranks (Scenario.slow) included: with
-  // DropCompute they drop more, since the clock of the threshold is not slow.
-  ComputeDraw draw(std::uint32_t rank, std::uint32_t round);
+  // Asked once per rank and round, rounds rising, when the rank begins it. Slow ranks
+  // (Scenario.slow) included: with DropCompute they drop more, since the clock of the threshold is
+  // not slow.
+  ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round);
+
+  // What the last search for an automatic threshold found; null: none was made.
+  const compute::ThresholdChoice* choice() const;
 
  private:
   struct State;

@@ -1,6 +1,8 @@
 #include "compute/drop_compute.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "compute/scaled_time.h"
 #include "engine/fixed_point.h"
@@ -44,20 +46,32 @@ std::uint32_t drop_compute_level(RandomStream& stream) {
   return static_cast<std::uint32_t>(found - kDropComputeWeights.begin()) + 1;
 }
 
-DropComputeDraw draw(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slow_f32) {
+void draw(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slow_f32,
+          std::span<std::int64_t> latencies_ns) {
   const std::int64_t base_ns = scaled_time(noise.micro_batch_ns, slow_f32);
-  DropComputeDraw result;
-  while (result.completed < noise.micro_batches) {
+  for (std::int64_t& latency_ns : latencies_ns) {
     const std::uint64_t extra_f32 = drop_compute_level(stream) * noise.unit_f32;
-    result.ns = sum_of_times(result.ns, scaled_time(base_ns, kOneF32 + extra_f32));
-    ++result.completed;
-    if (noise.threshold_ns != 0 && result.ns > noise.threshold_ns) break;
+    latency_ns = scaled_time(base_ns, kOneF32 + extra_f32);
   }
-  return result;
 }
 
 std::uint64_t drop_compute_unit_f32(double factor) {
   return to_f32(factor * 0.5 / kMeanLevel);
+}
+
+DropComputeMoments drop_compute_moments(double factor) {
+  double mean = 0;
+  double square = 0;
+  std::uint64_t below = 0;
+  for (std::uint32_t level = 1; level <= kDropComputeLevels; ++level) {
+    const std::uint64_t up_to = kDropComputeWeights[level - 1];
+    const double share = static_cast<double>(up_to - std::exchange(below, up_to)) /
+                         static_cast<double>(kDropComputeWeights.back());
+    const double extra = factor * 0.5 * level / kMeanLevel;
+    mean += share * extra;
+    square += share * extra * extra;
+  }
+  return {1 + mean, std::sqrt(square - mean * mean)};
 }
 
 }  // namespace leeway::sim

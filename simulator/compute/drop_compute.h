@@ -1,5 +1,5 @@
-// The noise of arXiv 2306.10598's public code and its remedy: every micro-batch is prolonged by a
-// random share of its own time, and compute that lasts too long is dropped.
+// The noise of arXiv 2306.10598's public code: every micro-batch is prolonged by a random share of
+// its own time.
 //
 // A micro-batch of time t lasts t (1 + factor 0.5 l / 87.634), where l is 1 .. 999 with weight
 // exp(-(ln l - 4)^2 / 2) / l. 87.634 is the mean of l: the multiplier l / 87.634 has mean 1,
@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "engine/random_stream.h"
 
@@ -24,21 +25,21 @@ std::uint32_t drop_compute_level(RandomStream& stream);
 
 struct DropComputeNoise {
   std::int64_t micro_batch_ns = 0;  // without noise
-  std::uint32_t micro_batches = 1;
-  std::uint64_t unit_f32 = 0;     // share of a micro-batch that one unit of l adds, times 2^32
-  std::int64_t threshold_ns = 0;  // 0: nothing is dropped
+  std::uint64_t unit_f32 = 0;       // share of a micro-batch that one unit of l adds, times 2^32
 };
 
-struct DropComputeDraw {
-  std::int64_t ns = 0;
-  std::uint32_t completed = 0;  // micro-batches, at least 1
-};
-
-// `slow_f32` prolongs everything that is computed, times 2^32. The clock is looked at after each
-// micro-batch.
-DropComputeDraw draw(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slow_f32);
+// How long each micro-batch of a step lasts; `slow_f32` prolongs all of it, times 2^32.
+void draw(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slow_f32,
+          std::span<std::int64_t> latencies_ns);
 
 // The unit of a scenario's factor.
 std::uint64_t drop_compute_unit_f32(double factor);
+
+// Of a micro-batch's time over its time without noise.
+struct DropComputeMoments {
+  double mean = 1;
+  double deviation = 0;
+};
+DropComputeMoments drop_compute_moments(double factor);
 
 }  // namespace leeway::sim

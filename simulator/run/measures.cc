@@ -18,17 +18,6 @@ double ratio(double part, double whole) {
   return whole == 0 ? 0 : part / whole;
 }
 
-void append_percentiles(const std::string& name, std::vector<double> values,
-                        std::vector<Measure>& out) {
-  if (values.empty()) return;
-  out.push_back({name + ".mean", std::accumulate(values.begin(), values.end(), 0.0) /
-                                     static_cast<double>(values.size())});
-  std::sort(values.begin(), values.end());
-  for (const auto& [suffix, part] : kThousandths) {
-    out.push_back({name + "." + suffix, percentile(values, part)});
-  }
-}
-
 // Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2); x = rounds a rank finished per time it spent
 // in calls.
 double jain_index(const RoundBook& book) {
@@ -72,6 +61,17 @@ Totals totals_of(const std::vector<RoundRecord>& rounds) {
 }
 
 }  // namespace
+
+void append_percentiles(const std::string& name, std::vector<double> values,
+                        std::vector<Measure>& out) {
+  if (values.empty()) return;
+  out.push_back({name + ".mean", std::accumulate(values.begin(), values.end(), 0.0) /
+                                     static_cast<double>(values.size())});
+  std::sort(values.begin(), values.end());
+  for (const auto& [suffix, part] : kThousandths) {
+    out.push_back({name + "." + suffix, percentile(values, part)});
+  }
+}
 
 std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& book,
                                    std::uint64_t tensor_bytes) {

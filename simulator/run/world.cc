@@ -73,7 +73,9 @@ void World::begin_round(Instant now, std::uint32_t rank) {
     return;
   }
   book_.on_begin(now, state.round);
-  const ComputeDraw draw = compute_->draw(rank, state.round);
+  const ComputeDraw draw = compute_->draw(now, rank, state.round);
+  compute_book_.on_begin(now, state.round, draw);
+  state.micro_batches = draw.micro_batches;
   state.weight = draw.weight;
   state.call = 0;
   queue_.push(now + Duration(draw.ns), rank, static_cast<std::uint32_t>(EventKind::rank), 0);
@@ -97,10 +99,7 @@ void World::on_computed(Instant now, std::uint32_t rank) {
 void World::fill_contribution(std::uint32_t rank) {
   RankState& state = ranks_[rank];
   RankMemory& memory = memory_[rank];
-  workload_->gradient(rank, state.round, memory.gradient);
-  if (state.weight != 1) {
-    for (float& value : memory.gradient) value *= static_cast<float>(state.weight);
-  }
+  workload_->gradient_sum(rank, state.round, state.micro_batches, memory.gradient);
   // What does not arrive is no gradient.
   std::fill(memory.result.begin(), memory.result.end(), 0.0f);
   book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
@@ -270,6 +269,10 @@ RunRecord World::make_record() {
     record.round_ms.push_back(static_cast<double>(round.end_ns - round.first_submit_ns) / 1e6);
   }
   record.measures = call_measures(record, book_, plan_->elements() * sizeof(float));
+  append(record.measures, compute_book_.measures(record.rounds));
+  if (const auto* choice = compute_->choice(); choice != nullptr) {
+    record.measures.push_back({"compute.speedup_searched", 1 + choice->effective_speedup});
+  }
   append(record.measures, cross_->measures(queue_.now()));
   if (workload_) append(record.measures, workload_->measures());
   if (drift_) append(record.measures, drift_->measures());

@@ -12,6 +12,7 @@
 #include "endpoint/endpoints.h"
 #include "engine/event_queue.h"
 #include "network/network.h"
+#include "run/compute_book.h"
 #include "run/drift_probe.h"
 #include "run/fault_schedule.h"
 #include "run/operation_plan.h"
@@ -38,6 +39,7 @@ class World final : private Endpoints::Client {
   struct RankState {
     std::uint32_t round = 0;
     std::size_t call = 0;  // of the round's calls
+    MicroBatches micro_batches;
     double weight = 1;
     collective::OperationSpec spec;  // of the open call
     int pauses = 0;                  // that overlap
@@ -47,7 +49,11 @@ class World final : private Endpoints::Client {
   };
 
   World(const scenario::Scenario& scenario, std::uint64_t seed, const RunOptions& options)
-      : scenario_(scenario), seed_(seed), options_(options), book_(scenario.ranks()) {}
+      : scenario_(scenario),
+        seed_(seed),
+        options_(options),
+        book_(scenario.ranks()),
+        compute_book_(scenario) {}
 
   Status set_up_network();
   Status set_up_endpoints();
@@ -96,6 +102,7 @@ class World final : private Endpoints::Client {
 
   std::vector<RankState> ranks_;
   RoundBook book_;
+  ComputeBook compute_book_;
   std::vector<std::uint32_t> open_faults_;  // that have an end and have not come to it
   bool calm_ = false;
   bool stopping_ = false;  // no rank begins another round

@@ -36,9 +36,15 @@ Status check_threshold_auto(const Scenario& scenario, const Compute& compute,
   if (scenario.compute_size() != 1 || !ranks.ok() || ranks->size() != scenario.ranks()) {
     return places.refuse(path, "needs one compute entry, of all ranks");
   }
-  const Compute::DropCompute& drop = compute.drop_compute();
-  const auto first = std::uint64_t{drop.warm_up_rounds()} + drop.threshold_auto().window_rounds() +
-                     drop.threshold_auto().adopt_after_rounds();
+  const Compute::ThresholdAuto& automatic = compute.drop_compute().threshold_auto();
+  const std::uint32_t least = automatic.window_rounds() + automatic.adopt_after_rounds();
+  if (automatic.every_rounds() != 0 && automatic.every_rounds() < least) {
+    return places.refuse(path + ".every_rounds",
+                         "is " + std::to_string(automatic.every_rounds()) +
+                             "; allowed are 0 and window_rounds and adopt_after_rounds together, " +
+                             std::to_string(least) + ", and above");
+  }
+  const auto first = std::uint64_t{compute.drop_compute().warm_up_rounds()} + least;
   if (first < scenario.rounds()) return {};
   return places.refuse(path, "finds a threshold for round " + std::to_string(first) +
                                  "; allowed is below rounds, which is " +

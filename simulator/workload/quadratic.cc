@@ -49,11 +49,19 @@ QuadraticWorkload::QuadraticWorkload(const Options& options, std::uint64_t seed)
 }
 
 void QuadraticWorkload::gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) {
+  gradient_sum(rank, round, {}, out);
+}
+
+void QuadraticWorkload::gradient_sum(std::uint32_t rank, std::uint32_t round,
+                                     MicroBatches micro_batches, std::span<float> out) {
   LEEWAY_ASSERT(out.size() == elements());
   const auto x = parameters_.of(rank);
   const float* center = centers_.data() + rank * elements();
-  for (std::size_t j = 0; j < out.size(); ++j) out[j] = curvatures_[j] * (x[j] - center[j]);
-  if (options_.noise != 0) NormalField(seed_, rank, round).add_to(out, options_.noise);
+  const auto count = static_cast<float>(micro_batches.completed);
+  for (std::size_t j = 0; j < out.size(); ++j)
+    out[j] = count * (curvatures_[j] * (x[j] - center[j]));
+  if (options_.noise == 0) return;
+  NormalField(seed_, rank, round).add_to(out, options_.noise * noise_of_sum(micro_batches));
 }
 
 void QuadraticWorkload::update(std::uint32_t, std::uint32_t, std::size_t,

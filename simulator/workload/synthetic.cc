@@ -25,9 +25,15 @@ SyntheticWorkload::SyntheticWorkload(const Options& options, std::uint64_t seed)
 }
 
 void SyntheticWorkload::gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) {
+  gradient_sum(rank, round, {}, out);
+}
+
+void SyntheticWorkload::gradient_sum(std::uint32_t rank, std::uint32_t round,
+                                     MicroBatches micro_batches, std::span<float> out) {
   LEEWAY_ASSERT(out.size() == options_.elements);
-  std::ranges::fill(out, rank_means_[rank]);
-  if (options_.deviation != 0) NormalField(seed_, rank, round).add_to(out, options_.deviation);
+  std::ranges::fill(out, static_cast<float>(micro_batches.completed) * rank_means_[rank]);
+  if (options_.deviation == 0) return;
+  NormalField(seed_, rank, round).add_to(out, options_.deviation * noise_of_sum(micro_batches));
 }
 
 void SyntheticWorkload::update(std::uint32_t, std::uint32_t, std::size_t,

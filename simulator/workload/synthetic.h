@@ -28,6 +28,8 @@ class SyntheticWorkload final : public Workload {
   std::size_t elements() const override { return options_.elements; }
   std::span<float> parameters(std::uint32_t) override { return {}; }
   void gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) override;
+  void gradient_sum(std::uint32_t rank, std::uint32_t round, MicroBatches micro_batches,
+                    std::span<float> out) override;
   void update(std::uint32_t rank, std::uint32_t round, std::size_t offset,
               std::span<const float> mean, std::span<float> parameters) override;
   double loss(std::uint32_t rank) override;

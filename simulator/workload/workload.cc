@@ -1,5 +1,7 @@
 #include "workload/workload.h"
 
+#include <cmath>
+
 #include "workload/logistic.h"
 #include "workload/quadratic.h"
 #include "workload/rank_parameters.h"
@@ -57,6 +59,18 @@ Made make_logistic(const scenario::Scenario& scenario, std::uint64_t seed) {
 }
 
 }  // namespace
+
+float noise_of_sum(MicroBatches micro_batches) {
+  const double variance = static_cast<double>(micro_batches.planned) * micro_batches.completed;
+  return static_cast<float>(std::sqrt(variance));
+}
+
+void Workload::gradient_sum(std::uint32_t rank, std::uint32_t round, MicroBatches micro_batches,
+                            std::span<float> out) {
+  gradient(rank, round, out);
+  if (micro_batches.completed == 1) return;
+  for (float& value : out) value *= static_cast<float>(micro_batches.completed);
+}
 
 Made make_workload(const scenario::Scenario& scenario, std::uint64_t seed) {
   using Kind = scenario::Workload::KindCase;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/micro_batches.h"
 #include "leeway/status.h"
 #include "scenario.pb.h"
 
@@ -36,6 +37,11 @@ class Workload {
   // parameters) and nothing else.
   virtual void gradient(std::uint32_t rank, std::uint32_t round, std::span<float> out) = 0;
 
+  // The sum of the gradients of the micro-batches that were completed; that of all of them is
+  // gradient() times their number. By default the micro-batches of a round are all alike.
+  virtual void gradient_sum(std::uint32_t rank, std::uint32_t round, MicroBatches micro_batches,
+                            std::span<float> out);
+
   // The mean gradient of elements offset .. offset + mean.size() as `rank` got it: one optimizer
   // step on `parameters`, which is that part of what it holds (or the owner's unrounded copy of
   // it). all_reduce: offset 0 and all elements.
@@ -49,6 +55,10 @@ class Workload {
   // At the end of a run.
   virtual std::vector<Measure> measures() = 0;
 };
+
+// Deviation of the sum over the completed micro-batches where the mean over all planned ones has
+// deviation 1 and their noise is independent: a micro-batch's is sqrt(planned).
+float noise_of_sum(MicroBatches micro_batches);
 
 // synthetic, quadratic, logistic. kUnsupported for gpt, which needs libtorch and is made by the
 // command (tools/leeway/sim).

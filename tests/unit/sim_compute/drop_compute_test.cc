@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "engine/fixed_point.h"
 
@@ -59,17 +60,22 @@ TEST(DropComputeLevel, FollowsTheWeights) {
   EXPECT_NEAR(chi_square, 998, 4 * 45);
 }
 
-TEST(DropComputeDraw, WithoutThresholdComputesEverything) {
+std::int64_t step_of(const DropComputeNoise& noise, RandomStream& stream, std::uint64_t slow_f32) {
+  std::array<std::int64_t, 12> latencies{};
+  draw(noise, stream, slow_f32, latencies);
+  return std::accumulate(latencies.begin(), latencies.end(), std::int64_t{0});
+}
+
+TEST(DropComputeDraw, OfAStepHasItsMeanAndVariance) {
   RandomStream stream(3, 0, Purpose::compute);
-  const DropComputeNoise noise{10 * kMs, 12, drop_compute_unit_f32(1), 0};
+  const DropComputeNoise noise{10 * kMs, drop_compute_unit_f32(1)};
   constexpr int kDraws = 50'000;
   double sum = 0;
   double square = 0;
   for (int i = 0; i < kDraws; ++i) {
-    const DropComputeDraw drawn = draw(noise, stream, kOneF32);
-    ASSERT_EQ(drawn.completed, 12u);
-    sum += static_cast<double>(drawn.ns) / kMs;
-    square += std::pow(static_cast<double>(drawn.ns) / kMs, 2);
+    const auto ms = static_cast<double>(step_of(noise, stream, kOneF32)) / kMs;
+    sum += ms;
+    square += ms * ms;
   }
   // 12 micro-batches of 10 ms, each prolonged by half of a multiplier of mean 1, variance 1.35.
   const double variance = 12 * 100 * 0.25 * 1.35;
@@ -77,35 +83,30 @@ TEST(DropComputeDraw, WithoutThresholdComputesEverything) {
   EXPECT_NEAR(square / kDraws - std::pow(sum / kDraws, 2), variance, 0.05 * variance);
 }
 
-TEST(DropComputeDraw, StopsAfterTheMicroBatchThatPassesTheThreshold) {
-  RandomStream stream(1, 0, Purpose::compute);
-  // Without noise: 10, 20, 30, 40 ms.
-  const DropComputeNoise noise{10 * kMs, 12, 0, 35 * kMs};
-  const DropComputeDraw drawn = draw(noise, stream, kOneF32);
-  EXPECT_EQ(drawn.completed, 4u);
-  EXPECT_EQ(drawn.ns, 40 * kMs);
+TEST(DropComputeMoments, AreThoseOfTheMultiplier) {
+  const DropComputeMoments moments = drop_compute_moments(2);
+  EXPECT_NEAR(moments.mean, 2, 1e-5);
+  EXPECT_NEAR(moments.deviation * moments.deviation, 1.35, 1e-4);
+  EXPECT_EQ(drop_compute_moments(0).mean, 1);
+  EXPECT_EQ(drop_compute_moments(0).deviation, 0);
 }
 
-TEST(DropComputeDraw, ThatLastsJustAsLongAsTheThresholdGoesOn) {
+TEST(DropComputeDraw, OfASlowRankLastsLonger) {
   RandomStream stream(1, 0, Purpose::compute);
-  const DropComputeNoise noise{10 * kMs, 12, 0, 30 * kMs};
-  EXPECT_EQ(draw(noise, stream, kOneF32).completed, 4u);
-}
-
-TEST(DropComputeDraw, OfASlowRankDropsMore) {
-  RandomStream stream(1, 0, Purpose::compute);
-  const DropComputeNoise noise{10 * kMs, 12, 0, 60 * kMs};
-  const DropComputeDraw drawn = draw(noise, stream, 3 * kOneF32);
-  EXPECT_EQ(drawn.completed, 3u);
-  EXPECT_EQ(drawn.ns, 90 * kMs);
+  RandomStream twin = stream;
+  const DropComputeNoise noise{10 * kMs, drop_compute_unit_f32(1)};
+  const auto usual = static_cast<double>(step_of(noise, stream, kOneF32));
+  EXPECT_NEAR(static_cast<double>(step_of(noise, twin, 3 * kOneF32)), 3 * usual, 12);
 }
 
 TEST(DropComputeDraw, AddsHalfOfTheMultiplierTimesTheFactor) {
   RandomStream stream(7, 2, Purpose::compute);
   RandomStream twin = stream;
-  const DropComputeNoise noise{10 * kMs, 1, drop_compute_unit_f32(2), 0};
+  const DropComputeNoise noise{10 * kMs, drop_compute_unit_f32(2)};
+  std::array<std::int64_t, 1> latency{};
+  draw(noise, stream, kOneF32, latency);
   const double expected = 10e6 * (1 + drop_compute_level(twin) / 87.634);
-  EXPECT_NEAR(static_cast<double>(draw(noise, stream, kOneF32).ns), expected, 1);
+  EXPECT_NEAR(static_cast<double>(latency[0]), expected, 1);
 }
 
 }  // namespace

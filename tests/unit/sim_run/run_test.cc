@@ -7,33 +7,10 @@
 #include <cmath>
 #include <string>
 
-#include "scenario/parse.h"
+#include "unit/sim_run/record_of.h"
 
 namespace leeway::sim {
 namespace {
-
-scenario::Scenario scenario_of(const std::string& text) {
-  auto scenario = scenario::parse_text(text, "test.txtpb");
-  EXPECT_TRUE(scenario.ok()) << scenario.status().text();
-  return *scenario;
-}
-
-RunRecord record_of(const std::string& text, std::uint64_t seed = 1) {
-  auto record = run(scenario_of(text), seed);
-  EXPECT_TRUE(record.ok()) << record.status().text();
-  for (const CheckRecord& check : record->checks) {
-    EXPECT_NE(check.verdict, Verdict::failed) << check.id << ": " << check.first_failure;
-  }
-  return std::move(*record);
-}
-
-double measure(const RunRecord& record, const std::string& name) {
-  for (const Measure& measure : record.measures) {
-    if (measure.name == name) return measure.value;
-  }
-  ADD_FAILURE() << "no measure " << name;
-  return 0;
-}
 
 constexpr const char* kLossy =
     "ranks: 4 rounds: 6 operation { bytes: 65536 } link { delay_ms { fixed: 0.1 } loss { random { "
@@ -121,15 +98,6 @@ TEST(Run, ReplicasStayCloseAndAreMeasured) {
   EXPECT_LE(measure(record, "age.max"), 3);
   EXPECT_GT(measure(record, "age.refreshed"), 0);
   EXPECT_GE(record.rounds.back().drift_pair, 0);
-}
-
-TEST(Run, DroppedComputeWeighsLess) {
-  const RunRecord record = record_of(
-      "ranks: 4 rounds: 5 operation { bytes: 16384 delivery { kind: exact } } link { delay_ms { "
-      "fixed: 0.1 } } "
-      "compute { drop_compute { micro_batch_ms: 1 micro_batches: 12 threshold_ms: 14 } }");
-  EXPECT_LT(measure(record, "error.nmse"), 1e-9) << "the reference is weighted like the result";
-  EXPECT_LT(measure(record, "step_ms.mean"), 20);
 }
 
 TEST(Run, EndsWithTheRoundAfterItsTime) {

@@ -199,7 +199,10 @@ TEST(Validate, AnAutomaticThresholdIsOfAllRanksAndInTime) {
             "threshold_ms");
   EXPECT_EQ(error_of(drop_compute("threshold_auto { window_rounds: 0 }")),
             "a.txtpb:1:62: compute[0].drop_compute.threshold_auto.window_rounds is 0; allowed is "
-            "1 to 4096");
+            "1 to 256");
+  EXPECT_EQ(error_of("rounds: 99 " + drop_compute("threshold_auto { every_rounds: 44 }")),
+            "a.txtpb:1:73: compute[0].drop_compute.threshold_auto.every_rounds is 44; allowed are "
+            "0 and window_rounds and adopt_after_rounds together, 45, and above");
   const std::string needs =
       "compute[0].drop_compute.threshold_auto needs one compute entry, of all ranks";
   EXPECT_EQ(error_of("rounds: 99 " + drop_compute("threshold_auto {}") +

@@ -58,6 +58,45 @@ TEST(MakeWorkload, LogisticHasItsOwnSize) {
   EXPECT_EQ(logistic->parameters(1)[5], -2);
 }
 
+std::vector<float> sum_of(Workload& workload, std::uint32_t round, MicroBatches micro_batches) {
+  std::vector<float> out(workload.elements());
+  workload.gradient_sum(0, round, micro_batches, out);
+  return out;
+}
+
+TEST(GradientSum, OfAllMicroBatchesIsTheGradientTimesTheirNumber) {
+  for (const char* kind : {"synthetic", "quadratic", "logistic"}) {
+    const auto workload =
+        workload_of(std::string("operation { bytes: 400 } workload { ") + kind + " {} }");
+    const auto gradient = gradient_of(*workload, 0);
+    const auto sum = sum_of(*workload, 0, {12, 12});
+    for (std::size_t j = 0; j < sum.size(); ++j) {
+      EXPECT_NEAR(sum[j], 12 * gradient[j], 1e-5 * (1 + std::abs(sum[j]))) << kind;
+    }
+    EXPECT_EQ(sum_of(*workload, 0, {1, 1}), gradient) << kind;
+  }
+}
+
+// The noise of micro-batches is independent, so that a part of them is noisier than it is large.
+TEST(GradientSum, OfSomeMicroBatchesHasTheNoiseOfAsMany) {
+  for (const char* kind : {"synthetic { mean: 0 deviation: 0.5 }",
+                           "quadratic { condition: 1 center_deviation: 0 noise: 0.5 }"}) {
+    const auto workload =
+        workload_of(std::string("operation { bytes: 160000 } workload { ") + kind + " }");
+    const auto first = sum_of(*workload, 0, {4, 16});
+    const auto second = sum_of(*workload, 1, {4, 16});  // another draw around the same mean
+    double square = 0;
+    for (std::size_t j = 0; j < first.size(); ++j) square += std::pow(first[j] - second[j], 2);
+    const auto count = static_cast<double>(first.size());
+    EXPECT_NEAR(square / count / 2, 0.25 * 16 * 4, 16 * 4 * std::sqrt(2 / count)) << kind;
+  }
+}
+
+TEST(GradientSum, OfNothingIsZero) {
+  const auto workload = workload_of("operation { bytes: 400 } workload { logistic {} }");
+  for (const float value : sum_of(*workload, 0, {0, 12})) EXPECT_EQ(value, 0);
+}
+
 TEST(MakeWorkload, SeedsDiffer) {
   const std::string text = "operation { bytes: 40 } workload { quadratic { noise: 0 } }";
   EXPECT_EQ(gradient_of(*workload_of(text, 5), 0), gradient_of(*workload_of(text, 5), 0));

@@ -1,0 +1,63 @@
+// The compute threshold that ranks agree on while they run: the times of a window of rounds, the
+// search that ships (src/compute), a threshold for all ranks some rounds later.
+//
+// Ranks share their times beside the step's path, so the exchange costs no simulated time; the
+// rounds until the threshold is adopted stand for it. A rank that has not finished its window when
+// the first one adopts (dead, or rounds behind) is left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "compute/latency_window.h"
+#include "compute/step_gate.h"
+#include "compute/threshold_search.h"
+
+namespace leeway::sim {
+
+struct AutoThresholdOptions {
+  std::uint32_t ranks = 1;
+  std::uint32_t micro_batches = 1;
+  std::uint32_t first_round = 0;  // of the first window
+  std::uint32_t window_rounds = 44;
+  std::uint32_t adopt_after = 1;   // rounds between a window and the first with its threshold
+  std::uint32_t every_rounds = 0;  // between the ends of windows, at least the two above; 0: one
+};
+
+class AutoThreshold {
+ public:
+  explicit AutoThreshold(const AutoThresholdOptions& options);
+
+  // A rank begins a round: the threshold in force in it, compute::kNoThreshold if there is none.
+  Duration on_begin(Instant now, std::uint32_t rank, std::uint32_t round);
+
+  // The rank's gate has ended the round.
+  void on_computed(std::uint32_t rank, std::uint32_t round, const compute::StepGate& gate);
+
+  const compute::ThresholdChoice* choice() const { return choice_ ? &*choice_ : nullptr; }
+
+ private:
+  struct RankWindow {
+    compute::LatencyWindow latencies;
+    Instant begin;
+    Duration wall{0};  // from the window's first round to the round after it; 0: not there yet
+  };
+
+  std::uint32_t window_begin() const { return window_end_ - options_.window_rounds; }
+  std::uint32_t adoption() const { return window_end_ + options_.adopt_after; }
+  void search();
+  void open_next_window();
+
+  AutoThresholdOptions options_;
+  std::uint32_t window_end_;                 // the round after the window that is being filled
+  std::uint32_t adopted_from_ = UINT32_MAX;  // round; rounds before it have the threshold before
+  Duration threshold_ = compute::kNoThreshold;
+  Duration threshold_before_ = compute::kNoThreshold;
+  std::vector<RankWindow> ranks_;
+  compute::ThresholdSearch search_;
+  std::optional<compute::ThresholdChoice> choice_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,49 @@
+// What compute thresholds do to a run's steps: how much work is left undone, how long steps last,
+// and how long the same steps would have lasted without a threshold.
+//
+// The twin without a threshold needs no run of its own: every micro-batch is drawn whether it is
+// computed or not, so a round of the twin is this run's round, prolonged by what its slowest rank
+// would have gone on computing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+#include "compute/compute_time.h"
+#include "run/run_record.h"
+
+namespace leeway::sim {
+
+class ComputeBook {
+ public:
+  explicit ComputeBook(const scenario::Scenario& scenario) : scenario_(scenario) {}
+
+  // A rank begins to compute a round.
+  void on_begin(Instant now, std::uint32_t round, const ComputeDraw& draw);
+
+  // "compute....", of the finished rounds in which a threshold was in force, or of all where none
+  // ever was; empty without a rank that computes in micro-batches.
+  std::vector<Measure> measures(const std::vector<RoundRecord>& rounds) const;
+
+ private:
+  struct Round {
+    std::int64_t first_begin_ns = INT64_MAX;
+    std::int64_t last_end_ns = 0;       // the slowest rank's compute
+    std::int64_t last_full_end_ns = 0;  // the same without a threshold
+    std::int64_t threshold_ns = 0;      // sum over ranks
+    std::uint64_t completed = 0;
+    std::uint64_t planned = 0;
+    std::uint32_t ranks = 0;
+    std::uint32_t with_threshold = 0;  // ranks
+  };
+  struct Totals;
+
+  Totals totals_of(const std::vector<RoundRecord>& rounds) const;
+  void append_predictions(const Totals& totals, std::vector<Measure>& out) const;
+
+  const scenario::Scenario& scenario_;
+  std::vector<Round> rounds_;  // by number
+};
+
+}  // namespace leeway::sim
