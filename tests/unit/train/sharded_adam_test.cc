@@ -103,14 +103,13 @@ TEST(LearningRateAt, IsPositiveInTheShortestRuns) {
   }
 }
 
-TEST(LearningRateAfter, IsThatOfTheStepWhereStepsAreWhole) {
+TEST(LearningRateAt, FollowsSamplesWhereMoreStepsAreExpected) {
   for (std::uint64_t step = 0; step < 100; ++step)
-    EXPECT_EQ(learning_rate_after(static_cast<double>(step) + 1.0, 100, 0.3),
-              learning_rate_at(step, 100, 0.3));
-}
-
-TEST(LearningRateAfter, StaysAtItsLastBeyondTheEnd) {
-  EXPECT_EQ(learning_rate_after(101.5, 100, 0.3), learning_rate_at(99, 100, 0.3));
+    EXPECT_EQ(learning_rate_at(step, 100, 100, 0.3), learning_rate_at(step, 100, 0.3));
+  // Two steps have the samples of one.
+  for (std::uint64_t step = 0; step < 100; ++step)
+    EXPECT_DOUBLE_EQ(learning_rate_at(2 * step + 1, 200, 100, 0.3),
+                     learning_rate_at(step, 100, 0.3));
 }
 
 }  // namespace

@@ -28,13 +28,18 @@ void ShardedAdam::step(std::span<float> parameters, std::span<const float> gradi
 }
 
 double learning_rate_at(std::uint64_t step, std::uint64_t steps, double peak) {
-  return learning_rate_after(static_cast<double>(step) + 1.0, static_cast<double>(steps), peak);
+  return learning_rate_at(step, steps, steps, peak);
 }
 
-double learning_rate_after(double done, double steps, double peak) {
-  const double warm_up = std::max(1.0, 0.1 * steps);
+double learning_rate_at(std::uint64_t step, std::uint64_t steps_expected, std::uint64_t steps,
+                        double peak) {
+  const auto planned = static_cast<double>(steps);
+  const double warm_up = std::max(1.0, 0.1 * planned);
+  // Exactly step + 1 where no more steps are expected than planned.
+  const double done =
+      planned * (static_cast<double>(step) + 1.0) / static_cast<double>(steps_expected);
   if (done <= warm_up) return peak * done / warm_up;
-  const double phase = (std::min(done, steps) - warm_up) / (steps - warm_up + 1.0);
+  const double phase = (done - warm_up) / (planned - warm_up + 1.0);
   return peak * 0.5 * (1.0 + std::cos(M_PI * phase));
 }
 

@@ -36,8 +36,9 @@ class ShardedAdam {
 // Linear warm-up over the first tenth, then a half cosine down to (almost) zero at the last step:
 // as steps shrink, so does what a stale parameter is behind.
 double learning_rate_at(std::uint64_t step, std::uint64_t steps, double peak);
-// The same where steps are not all of one size: `done` of `steps` full steps' samples will have
-// been used when this step is over.
-double learning_rate_after(double done, double steps, double peak);
+// The same of a run that makes up for dropped samples by more steps, `steps_expected` in all: by
+// the part of the samples that will have been used, as if every step of `steps` were whole.
+double learning_rate_at(std::uint64_t step, std::uint64_t steps_expected, std::uint64_t steps,
+                        double peak);
 
 }  // namespace leeway::tools::train

@@ -112,9 +112,7 @@ class Schedule {
   bool is_over() const { return left_ == 0; }
   // Of the step after `step` others.
   double learning_rate(std::uint64_t step) const {
-    const auto planned = static_cast<double>(settings_.steps);
-    const double part = planned * static_cast<double>(step + 1) / static_cast<double>(step + left_);
-    return learning_rate_after(part, planned, settings_.learning_rate);
+    return learning_rate_at(step, steps_expected(step), settings_.steps, settings_.learning_rate);
   }
   std::uint64_t steps_expected(std::uint64_t step) const { return step + left_; }
 
