@@ -104,16 +104,21 @@ void ThresholdAgreement::conclude(std::uint64_t step, bool ok) {
   global_ = counts_of(std::span(totals_).first<kCounts>());
   if (!options_.automatic) return;
   catching_up_ |= totals_[kBehind] > 0.0;
-  const bool usable = totals_[kFailed] + totals_[kMixed] == 0.0 && totals_[kLatencies] > 0.0;
+  const bool usable = totals_[kFailed] + totals_[kMixed] == 0.0;
   if (usable && estimate_due(step)) adopt(step);
 }
 
-// From what all ranks see alike.
+// Of totals_, per latency.
+double ThresholdAgreement::mean_of(Total total) const {
+  return totals_[total] / std::max(1.0, totals_[kLatencies]);
+}
+
+// From what all ranks see alike. Where nobody completes anything the threshold must go.
 bool ThresholdAgreement::estimate_due(std::uint64_t step) {
-  const double mean_s = totals_[kSum] / totals_[kLatencies];
-  if (estimates_ == 0 || catching_up_) return true;
+  if (estimates_ == 0 || catching_up_ || totals_[kLatencies] == 0.0) return true;
   if (options_.reestimate_steps != 0 && step - estimated_at_ >= options_.reestimate_steps)
     return true;
+  const double mean_s = mean_of(kSum);
   if (!reference_s_) reference_s_ = mean_s;
   const bool drifted = options_.drift_tolerance > 0.0 &&
                        std::abs(mean_s - *reference_s_) > options_.drift_tolerance * *reference_s_;
@@ -124,9 +129,8 @@ bool ThresholdAgreement::estimate_due(std::uint64_t step) {
 void ThresholdAgreement::adopt(std::uint64_t step) {
   choice_ = search_.choose();
   overhead_ = search_.overhead();
-  mean_s_ = totals_[kSum] / totals_[kLatencies];
-  deviation_s_ =
-      std::sqrt(std::max(0.0, totals_[kSquares] / totals_[kLatencies] - mean_s_ * mean_s_));
+  mean_s_ = mean_of(kSum);
+  deviation_s_ = std::sqrt(std::max(0.0, mean_of(kSquares) - mean_s_ * mean_s_));
   const Duration before = threshold_;
   threshold_ = choice_.worthwhile() ? choice_.threshold : kNoThreshold;
   window_mixed_ = threshold_ != before;
@@ -137,7 +141,7 @@ void ThresholdAgreement::adopt(std::uint64_t step) {
 }
 
 std::optional<ThresholdEstimate> ThresholdAgreement::estimate() const {
-  if (estimates_ == 0) return std::nullopt;
+  if (!(mean_s_ > 0.0)) return std::nullopt;
   const TimingModel model{.workers = options_.ranks,
                           .micro_batches = options_.micro_batches,
                           .micro_batch_mean_s = mean_s_,

@@ -72,7 +72,7 @@ class ThresholdAgreement {
   const ComputeCounts& global() const { return global_; }
   std::uint64_t estimates() const { return estimates_; }
   std::uint64_t drifts() const { return drifts_; }
-  // The last put in force, and what the model predicts.
+  // The last put in force, and what the model predicts; none if it came from no latencies.
   std::optional<ThresholdEstimate> estimate() const;
 
   static constexpr std::size_t kCounts = 9;
@@ -95,6 +95,7 @@ class ThresholdAgreement {
   };
 
   void end_window(Instant now);
+  double mean_of(Total total) const;
   bool estimate_due(std::uint64_t step);
   void adopt(std::uint64_t step);
 

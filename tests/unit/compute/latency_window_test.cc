@@ -39,10 +39,10 @@ TEST(LatencyWindowTable, ImputesWhatNeverBeganByTurns) {
 TEST(LatencyWindowTable, WhatWasGivenUpLastedLonger) {
   LatencyWindow window(3, 3);
   window.add_step(Latencies{1, 9}, Duration(5));
-  window.add_step(Latencies{2, 7}, Duration(5));
+  window.add_step(Latencies{2, 7}, Duration(7));
   window.add_step(Latencies{3, 4}, Duration(9));
-  // 9; then on from 2 to the 7; then nothing is above 9.
-  EXPECT_THAT(window.table().ns, ElementsAre(1, 9, 9, 2, 7, 7, 3, 4, 9));
+  // The 9; on from the 2 and round to the 9, for 7 is not longer than 7; nothing is above 9.
+  EXPECT_THAT(window.table().ns, ElementsAre(1, 9, 9, 2, 7, 9, 3, 4, 9));
 }
 
 TEST(LatencyWindowTable, SaysHowLongEachStepComputed) {
@@ -61,7 +61,7 @@ TEST(LatencyWindowTable, OfNothingCompletedIsEmpty) {
 
 TEST(LatencyWindowClear, StartsAnew) {
   LatencyWindow window(1, 3);
-  window.add_step(Latencies{8}, std::nullopt);
+  window.add_step(Latencies{8, 9}, std::nullopt);
   window.table();
   window.clear();
   EXPECT_EQ(window.steps(), 0u);

@@ -107,7 +107,7 @@ TEST(StepGateShouldStop, CompletesOneMicroBatchWhereNoneCanEndInTime) {
   StepGate gate(none);
   StepRunner runner{.gate = gate, .checks_in_between = true};
   for (int step = 1; step <= 3; ++step) {
-    EXPECT_EQ(runner.step_of_ms({50, 50, 50}), 1u);
+    EXPECT_EQ(runner.step_of_ms({30, 30, 30}), 1u);
     EXPECT_EQ(gate.counts().threshold_clamps, static_cast<std::uint64_t>(step));
   }
 }
@@ -144,6 +144,7 @@ TEST(StepGateClock, ThatJumpsAheadEndsOneStep) {
   EXPECT_THAT(gate.latencies_ns(), ElementsAre(kLatencyMaxNs));
   ASSERT_TRUE(gate.next(Instant{INT64_MIN})) << "and back";
   EXPECT_EQ(gate.counts().clock_clamps, 2u);
+  EXPECT_EQ(gate.step_start(), Instant{kLatencyMaxNs});
   EXPECT_TRUE(gate.next(Instant{INT64_MIN + 10 * kMs}));
 }
 
@@ -164,6 +165,8 @@ TEST(StepGateDeviceTime, CountsWhereItIsMoreThanTheHosts) {
   EXPECT_THAT(gate.latencies_ns(), ElementsAre(12 * kMs, 12'500'000, 500'000));
   ASSERT_TRUE(gate.next(Instant{10 * kMs}, 5.0)) << "nothing has run";
   EXPECT_FALSE(gate.next(Instant{36 * kMs}, 0.001)) << "26 ms on the host";
+  ASSERT_TRUE(gate.next(Instant{40 * kMs}, 0.0));
+  EXPECT_TRUE(gate.next(Instant{41 * kMs}, 0.024)) << "of this step 24 ms";
 }
 
 TEST(StepGateDeviceTime, ThatIsNoTimeGivesWayToTheHostsAndIsCounted) {

@@ -38,7 +38,7 @@ class Group {
   using Latency = std::function<std::int64_t(std::uint32_t rank)>;
 
   explicit Group(const AgreementOptions& options = usual_options()) {
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::uint32_t rank = 0; rank < options.ranks; ++rank) {
       members_.push_back(std::make_unique<Member>(options));
     }
   }
@@ -52,7 +52,7 @@ class Group {
 
   void step(const Latency& latency) {
     const Stage due = members_[0]->agreement.due(step_);
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
       Member& member = *members_[rank];
       ASSERT_EQ(member.agreement.due(step_), due);
       if (due == Stage::tables)
@@ -61,7 +61,7 @@ class Group {
       member.gate.set_threshold(member.agreement.threshold());
     }
     Instant latest{};
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
       Member& member = *members_[rank];
       std::vector<std::int64_t> ns(kMicroBatches);
       for (std::int64_t& each : ns) each = latency(rank);
@@ -106,7 +106,9 @@ class Group {
  private:
   struct Member {
     explicit Member(const AgreementOptions& options)
-        : gate({.micro_batches = kMicroBatches, .warm_up_steps = options.warm_up_steps}),
+        : gate({.micro_batches = kMicroBatches,
+                .micro_batches_min = options.micro_batches_min,
+                .warm_up_steps = options.warm_up_steps}),
           agreement(options) {}
 
     void step(std::span<const std::int64_t> ns, std::uint64_t number) {
@@ -115,6 +117,7 @@ class Group {
       starts.push_back(gate.step_start());
       for (std::size_t i = 0; gate.in_step(); ++i) {
         runner.now += Duration(ns[i]);
+        if (gate.options().micro_batches_min == 0 && gate.should_stop(runner.now)) break;
         gate.next(runner.now);
       }
       agreement.end_step(gate);
@@ -137,7 +140,7 @@ class Group {
   void combine(Part&& part, Operation&& operation) {
     for (std::size_t i = 0; i < part(agreement(0)).size(); ++i) {
       auto value = part(agreement(0))[i];
-      for (std::uint32_t rank = 1; rank < kRanks; ++rank)
+      for (std::uint32_t rank = 1; rank < members_.size(); ++rank)
         value = operation(value, part(agreement(rank))[i]);
       for (auto& member : members_) part(member->agreement)[i] = value;
     }
@@ -217,12 +220,48 @@ TEST(ThresholdAgreementEstimate, SaysWhatTheModelPredicts) {
   EXPECT_GT(estimate->predicted_effective_speedup, 0.0);
 }
 
-TEST(ThresholdAgreement, IsReestimatedAfterTheStepsAskedFor) {
+TEST(ThresholdAgreementDue, FollowsTheWindows) {
+  const ThresholdAgreement agreement(usual_options());
+  for (std::uint64_t step = 0; step < kWarmUp + 5 * kWindow; ++step) {
+    const std::uint64_t place = (step + kWindow - kWarmUp) % kWindow;
+    Stage due = place == 0 ? Stage::bounds : place == 2 ? Stage::tables : Stage::none;
+    if (place == 4) due = Stage::conclusion;
+    EXPECT_EQ(agreement.due(step), step < kWarmUp + kWindow ? Stage::none : due) << step;
+  }
+}
+
+TEST(ThresholdAgreement, TakesNothingFromAWindowWithTwoThresholds) {
   AgreementOptions options = usual_options();
-  options.reestimate_steps = 30;  // the third window after the first conclusion is the next
+  options.reestimate_steps = 1;
   Group group(options);
   Noise noise;
-  group.steps_until(kFirstConclusion + 36, std::ref(noise));
+  group.steps_until(kFirstConclusion + 2 * kWindow, std::ref(noise));
+  EXPECT_EQ(group.agreement(0).estimates(), 1u);
+  group.step(std::ref(noise));
+  EXPECT_EQ(group.agreement(0).estimates(), 2u);
+}
+
+// Latencies a hundred times as long as those the threshold came from: nothing ends in time.
+TEST(ThresholdAgreement, IsGivenUpWhereItLeavesNothing) {
+  AgreementOptions options = usual_options();
+  options.ranks = 2;
+  options.micro_batches_min = 0;
+  Group group(options);
+  Noise noise, endless(100.0);
+  group.steps_until(kFirstConclusion + 1, std::ref(noise));
+  ASSERT_NE(group.threshold(), kNoThreshold);
+  group.steps_until(kFirstConclusion + 2 * kWindow, std::ref(endless));
+  EXPECT_EQ(group.gate(0).completed(), 0u);
+  group.step(std::ref(endless));
+  EXPECT_EQ(group.threshold(), kNoThreshold);
+}
+
+TEST(ThresholdAgreement, IsReestimatedAfterTheStepsAskedFor) {
+  AgreementOptions options = usual_options();
+  options.reestimate_steps = 3 * kWindow;
+  Group group(options);
+  Noise noise;
+  group.steps_until(kFirstConclusion + 3 * kWindow, std::ref(noise));
   EXPECT_EQ(group.agreement(0).estimates(), 1u);
   group.step(std::ref(noise));
   EXPECT_EQ(group.agreement(0).estimates(), 2u);

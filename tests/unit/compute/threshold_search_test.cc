@@ -126,16 +126,6 @@ TEST(BestThreshold, ScoresTheCandidatesByTheFormulas) {
   }
 }
 
-TEST(BestThreshold, OfStepsOfFewMicroBatchesStartsAtTwoThirds) {
-  for (const std::uint32_t micro_batches : {1u, 2u, 3u, 4u, 5u}) {
-    const Group group = noisy(6, 5, micro_batches, 3);
-    const Formulas formulas{group, std::min(2 * micro_batches / 3, micro_batches - 1)};
-    double most = -1;
-    for (int i = 0; i < 200; ++i) most = std::max(most, formulas.score(formulas.candidate(i)));
-    EXPECT_NEAR(group.best().effective_speedup, most, 1e-9) << micro_batches;
-  }
-}
-
 TEST(BestThreshold, WithoutVarianceIsNotWorthwhile) {
   Group group{4, 3, 6, Duration(3 * 70 * kMs), std::vector<std::int64_t>(72, 10 * kMs)};
   EXPECT_FALSE(group.best().worthwhile());
@@ -144,7 +134,7 @@ TEST(BestThreshold, WithoutVarianceIsNotWorthwhile) {
 TEST(BestThreshold, OfStepsThatTakeNoTimeIsNone) {
   Group group{2, 2, 6, Duration(0), std::vector<std::int64_t>(24, 0)};
   EXPECT_EQ(group.best().threshold, Duration(0));
-  EXPECT_FALSE(group.best().worthwhile());
+  EXPECT_EQ(group.best().effective_speedup, 0.0);
 }
 
 // What a rank's clock missed cannot make steps shorter than their compute time.
@@ -226,28 +216,54 @@ TEST(ThresholdSearch, ResetForgetsWhatWasAdded) {
   EXPECT_EQ(search.choose().drop_rate, group.best().drop_rate);
 }
 
-TEST(ThresholdSearchEvaluate, CandidatesRunFromTheFloorsLeastEndToTheLongestStep) {
-  const Group group = noisy(4, 6, 12, 8);
-  for (const std::uint32_t floor : {0u, 3u, 7u, 12u, 50u}) {
+struct FirstCandidate {
+  std::uint32_t micro_batches, floor,
+      first;  // the first is at the least end of micro-batch `first`
+};
+constexpr FirstCandidate kFirstCandidates[] = {
+    {1, 0, 0},  {2, 0, 1},  {3, 0, 2},  {4, 0, 2},    {5, 0, 3}, {6, 0, 5}, {8, 0, 5},
+    {12, 0, 5}, {12, 3, 5}, {12, 7, 6}, {12, 12, 11}, {3, 1, 2}, {5, 5, 4}};
+
+TEST(ThresholdSearchEvaluate, CandidatesRunFromTheFirstMicroBatchsLeastEndToTheLongestStep) {
+  for (const auto& [micro_batches, floor, first] : kFirstCandidates) {
+    const Group group = noisy(4, 6, micro_batches, 8);
     ThresholdSearch search({.steps = 6, .micro_batches_min = floor});
     std::int64_t least = INT64_MAX, most = 0;
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
       search.add_bounds(group.of_rank(rank), group.wall);
       for (std::uint32_t step = 0; step < 6; ++step) {
-        least = std::min(least, group.end(rank, step, std::clamp(floor, 6u, 12u) - 1));
-        most = std::max(most, group.end(rank, step, 11));
+        least = std::min(least, group.end(rank, step, first));
+        most = std::max(most, group.end(rank, step, micro_batches - 1));
       }
     }
-    EXPECT_EQ(search.evaluate(0).threshold.count(), least);
+    EXPECT_EQ(search.evaluate(0).threshold.count(), least) << micro_batches << ' ' << floor;
     EXPECT_EQ(search.evaluate(199).threshold.count(), most);
     EXPECT_EQ(search.evaluate(100).threshold.count(), least + (most - least) * 100 / 199);
   }
 }
 
+TEST(ThresholdSearchEvaluate, WhatEndsAtTheThresholdIsDropped) {
+  const Group group{2, 1, 6, Duration(80 * kMs), std::vector<std::int64_t>(12, 10 * kMs)};
+  ThresholdSearch search({.steps = 1});
+  for (std::uint32_t rank = 0; rank < 2; ++rank) search.add_bounds(group.of_rank(rank), group.wall);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) search.add_tables(group.of_rank(rank));
+  EXPECT_EQ(search.evaluate(0).threshold, Duration(60 * kMs));
+  EXPECT_NEAR(search.evaluate(0).drop_rate, 1.0 / 6, 1e-15);
+  EXPECT_NEAR(search.evaluate(0).time_cut, 10.0 / 80, 1e-15);
+}
+
+// The only micro-batch ends at the only candidate, and nothing is left to divide by.
+TEST(ThresholdSearchEvaluate, OfAStepThatIsCutAltogetherLosesAll) {
+  const Group group{1, 1, 1, Duration(0), {10 * kMs}};
+  EXPECT_EQ(group.best().effective_speedup, -1.0);
+}
+
 TEST(ThresholdSearchOverhead, IsWhatStepsTakeBeyondTheirSlowestRank) {
   const Group group = unit_vector();
   ThresholdSearch search({.steps = 2});
-  for (std::uint32_t rank = 0; rank < 3; ++rank) search.add_bounds(group.of_rank(rank), group.wall);
+  for (const std::uint32_t rank : {0, 1, 2}) {  // the wall time of the rank that saw most counts
+    search.add_bounds(group.of_rank(rank), group.wall - Duration(rank));
+  }
   EXPECT_EQ(search.overhead(), Duration(20 * kMs));
 }
 
