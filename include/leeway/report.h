@@ -41,8 +41,8 @@ struct PhaseTimes {
 
 // The gradient against the noise that quantisation and packet loss put on it: per element of the shard this rank owns, per unit of work,
 // estimated from a sample of the packets. Only for float32 sums and averages that are lossy or re-encoded. A single operation's mean squares
-// may be negative where noise dominates; to judge a training run, average them over steps and form the ratio of the averages. Weights are
-// taken as equal; a rank whose own weight is 0 measures nothing.
+// may be negative where noise dominates; to judge a training run, average them over steps and form the ratio of the averages. A rank
+// whose own weight is 0 measures nothing.
 struct NoiseReport {
   bool measured = false;
   double gradient_mean_square = 0.0;   // of the true gradient

@@ -78,7 +78,7 @@ WeightMoments augmented_moments(double n, double p, bool external_control) {
   return moments;
 }
 
-WeightMoments moments_of(const NoiseStatistics& statistics) {
+WeightMoments moments_of_equal_weights(const NoiseStatistics& statistics) {
   const std::uint32_t n = statistics.ranks;
   const double p = std::clamp(statistics.loss, 0.0, kLossMax);
   if (n == 1 || p == 0.0) return lossless_moments(n);
@@ -97,6 +97,22 @@ WeightMoments moments_of(const NoiseStatistics& statistics) {
       return augmented_moments(n, p, statistics.external_control);
   }
   return lossless_moments(n);
+}
+
+// Unequal weights make sums of squared shares larger by their concentration, in the mean over
+// owners: exact for estimators that treat every link by itself, an approximation for the pooled
+// ones.
+WeightMoments moments_of(const NoiseStatistics& statistics) {
+  WeightMoments moments = moments_of_equal_weights(statistics);
+  moments.squares *= statistics.concentration;
+  moments.encoded_squares *= statistics.concentration;
+  const bool by_link = statistics.estimator == Estimator::zero_fill ||
+                       statistics.estimator == Estimator::horvitz_thompson;
+  if (by_link) {
+    const double kept = moments.gain * moments.gain;
+    moments.sum_squared = kept + (moments.sum_squared - kept) * statistics.concentration;
+  }
+  return moments;
 }
 
 bool is_finite(const NoiseEstimate& estimate) {
@@ -132,8 +148,9 @@ NoiseEstimate estimate_noise(const NoiseStatistics& statistics) {
   }
   estimate.dispersion = contribution - estimate.gradient_mean_square;
   const double kept = weights.gain * weights.gain;
-  estimate.loss_variance = (weights.sum_squared - kept) * estimate.gradient_mean_square +
-                           (weights.squares - kept / statistics.ranks) * estimate.dispersion;
+  estimate.loss_variance =
+      (weights.sum_squared - kept) * estimate.gradient_mean_square +
+      (weights.squares - kept * statistics.concentration / statistics.ranks) * estimate.dispersion;
   return estimate;
 }
 

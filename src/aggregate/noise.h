@@ -29,6 +29,7 @@ constexpr double step_progress(double ratio) {
 // What one averaging operation measured. Means are over elements, those of one shard or of all.
 struct NoiseStatistics {
   std::uint32_t ranks = 1;
+  double concentration = 1.0;  // of the weights: N sum c^2 / (sum c)^2, 1 .. N
   // Of the result as its owner formed it, through loss and quantisation of the reduce half, before
   // the spread half encodes it.
   double result_mean_square = 0.0;

@@ -251,16 +251,19 @@ double ScalePlan::link_variance() const {
   return variance;
 }
 
+double ScalePlan::concentration() const {
+  if (!(total_weight_ > 0.0)) return 1.0;
+  double squared_weights = 0.0;
+  for (const LinkTally& link : links_) squared_weights += link.weight * link.weight;
+  return static_cast<double>(links_.size()) * squared_weights / (total_weight_ * total_weight_);
+}
+
 // Estimators that pool the links: expected sum of squared shares less that of the loss-free mean,
 // for equal links with the mean loss rate. Unequal weights enter as the factor by which they reduce
 // the effective number of contributions.
 double ScalePlan::pooled_variance() const {
   const auto size = static_cast<std::uint32_t>(links_.size());
   const double n = size;
-  double squared_weights = 0.0;
-  for (const LinkTally& link : links_) squared_weights += link.weight * link.weight;
-  const double concentration = n * squared_weights / (total_weight_ * total_weight_);
-
   double shares = 0.0;
   if (estimator_ == Estimator::ratio) {
     shares = mean_owner_share(size, loss_);
@@ -271,7 +274,7 @@ double ScalePlan::pooled_variance() const {
     const double rest = (n - 1.0) / n;
     shares = (1.0 - alone) / (n * n) + rest * rest * mean_inverse_count(size - 1, loss_) + alone;
   }
-  return std::max(0.0, concentration * (shares - 1.0 / n));
+  return std::max(0.0, concentration() * (shares - 1.0 / n));
 }
 
 }  // namespace leeway::aggregate

@@ -66,8 +66,9 @@ class ScalePlan {
   explicit ScalePlan(const Inputs& inputs);  // copies what it needs; the only call that allocates
 
   // Nothing was lost anywhere: the scale of every rank with units is 1/sum c (avg) or 1 (sum),
-  // whatever the estimator. Not for an operation that might have lost something over links of one packet with a
-  // prior rate below 1: weights 1/q are unbiased only if used whenever the packet arrives.
+  // whatever the estimator. Not for an operation that might have lost something over links of one
+  // packet with a prior rate below 1: weights 1/q are unbiased only if used whenever the packet
+  // arrives.
   BlockScales complete_scales(std::span<float> out) const;
 
   // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
@@ -83,6 +84,10 @@ class ScalePlan {
   // horvitz_thompson, and makes it an upper bound for the others. Biases (zero_fill's, ratio's on
   // unequal data) are no variance and not in it. Formulas: README.md, "Variance".
   double relative_variance() const;
+
+  // N sum c^2 / (sum c)^2: 1 for equal weights, N where one rank has all units; 1 where nobody has
+  // any.
+  double concentration() const;
 
  private:
   struct Present {

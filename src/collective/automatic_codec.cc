@@ -84,14 +84,15 @@ void AutomaticCodec::observe(std::span<const float> contribution) {
 }
 
 // A step whose gradient overflowed says nothing about the others.
-void AutomaticCodec::observe(const NoiseReport& noise, std::size_t elements_owned) {
+void AutomaticCodec::observe(const NoiseReport& noise, double concentration,
+                             std::size_t elements_owned) {
   const double contribution = noise.gradient_mean_square + noise.dispersion;
   if (!noise.measured || !std::isfinite(contribution) || !std::isfinite(noise.loss_variance))
     return;
   const auto weight = static_cast<double>(elements_owned);
   noise_.gradient_mean_square += weight * noise.gradient_mean_square;
   noise_.loss_variance += weight * noise.loss_variance;
-  noise_.contribution_mean_square += weight * contribution;
+  noise_.contribution_mean_square += weight * contribution * concentration;
   noise_.loss += weight * noise.loss;
   noise_.elements += weight;
 }

@@ -39,9 +39,10 @@ class AutomaticCodec {
   // Only if ready, and in the order of the numbers.
   CodecOptions choose(std::uint64_t number);
 
-  // What this rank contributes to a reduction, and what came out of it.
+  // What this rank contributes to a reduction, and what came out of it, with the concentration of its weights
+  // (aggregate/noise.h).
   void observe(std::span<const float> contribution);
-  void observe(const NoiseReport& noise, std::size_t elements_owned);
+  void observe(const NoiseReport& noise, double concentration, std::size_t elements_owned);
 
  private:
   struct Exchange {
@@ -53,7 +54,7 @@ class AutomaticCodec {
   // Weighted by elements, so that shards of all ranks count alike.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
-    double contribution_mean_square = 0.0;
+    double contribution_mean_square = 0.0;  // times the concentration, by which fewer of them make the result
     double loss_variance = 0.0;
     double loss = 0.0;
     double elements = 0.0;

@@ -256,7 +256,9 @@ void Operation::on_done(const Status& status, Instant now) {
   if (has_reduce_half(request_->spec.kind)) reduction_.fill_report(report);
   fill_peer_reports();
   if (status.ok() && measures_noise()) report_noise();
-  if (request_->automatic_number) automatic_.observe(report.noise, shards_[endpoint_.config().self].count);
+  if (request_->automatic_number) {
+    automatic_.observe(report.noise, reduction_.concentration(), shards_[endpoint_.config().self].count);
+  }
   if (status.ok() && round_->plan.phase(FlowKind::spread).active) {
     const auto& flows = round_->phase(FlowKind::spread).receive;
     report.elements_missing = spread_.missing_elements(flows);
@@ -291,6 +293,7 @@ void Operation::report_noise() {
   const double loss = packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
   const aggregate::NoiseStatistics statistics =
       meter_.complete({.ranks = static_cast<std::uint32_t>(endpoint_.config().size),
+                       .concentration = reduction_.concentration(),
                        .loss = loss,
                        .estimator = request_->spec.options.estimator,
                        .external_control = !request_->spec.options.control_variate.empty()});

@@ -64,6 +64,7 @@ class Reduction {
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
   void fill_report(CollectiveReport& report) const;
+  double concentration() const { return scale_plan_.concentration(); }  // of the weights, once something was reduced
 
  private:
   void take_input();

@@ -45,10 +45,31 @@ struct Setting {
   std::uint32_t ranks;
   double loss;
   bool external_control = false;
+  bool weighted = false;
 };
 void PrintTo(const Setting& setting, std::ostream* out) {
   *out << to_string(setting.estimator) << setting.ranks << "Lose" << std::lround(100 * setting.loss)
-       << (setting.external_control ? "External" : "");
+       << (setting.external_control ? "External" : "") << (setting.weighted ? "Weighted" : "");
+}
+
+// For four ranks. The owner's square is the mean of all squares, for which the formulas are exact.
+constexpr double kWeights[] = {5, 7, 1, 5};
+double weight_of(const Setting& setting, std::uint32_t rank) {
+  return setting.weighted ? kWeights[rank] : 1.0;
+}
+double concentration_of(const Setting& setting) {
+  return setting.weighted ? 4.0 * 100 / (18 * 18) : 1.0;
+}
+// Of the loss-free average.
+double share_of(const Setting& setting, std::uint32_t rank) {
+  return setting.weighted ? kWeights[rank] / 18 : 1.0 / setting.ranks;
+}
+
+std::vector<LinkTally> links_of(const Setting& setting, std::uint32_t sent, std::uint32_t arrived) {
+  std::vector<LinkTally> links = equal_links(setting.ranks, sent, arrived);
+  for (std::uint32_t rank = 0; rank < setting.ranks; ++rank)
+    links[rank].weight = weight_of(setting, rank);
+  return links;
 }
 
 constexpr double kGradient = 0.7;    // every element's true gradient is + or - this
@@ -74,7 +95,7 @@ class Operation {
       : setting_(setting), gain_(gain), random_(seed) {}
 
   Outcome run() {
-    std::vector<LinkTally> links = equal_links(setting_.ranks, kPackets, 0);
+    std::vector<LinkTally> links = links_of(setting_, kPackets, 0);
     std::vector<std::uint64_t> masks(kPackets, 1);  // the owner is rank 0
     std::bernoulli_distribution arrives(1.0 - setting_.loss);
     for (std::uint32_t rank = 1; rank < setting_.ranks; ++rank) {
@@ -104,10 +125,12 @@ class Operation {
     double error = 0.0;
     double mean = 0.0;
     for (std::uint32_t rank = 0; rank < setting_.ranks; ++rank) {
-      const double contribution = gradient + kDispersion * normal_(random_);
-      exact += scales_[rank] * contribution;
-      if (rank != 0) error += scales_[rank] * kQuantum * uniform_(random_);
-      mean += contribution / setting_.ranks;
+      const double contribution =
+          gradient + kDispersion * normal_(random_);  // per unit, as is its error
+      const double share = scales_[rank] * weight_of(setting_, rank);
+      exact += share * contribution;
+      if (rank != 0) error += share * kQuantum * uniform_(random_);
+      mean += contribution * share_of(setting_, rank);
       outcome_.contribution += kShare * contribution * contribution / setting_.ranks;
     }
     outcome_.result += kShare * (exact + error) * (exact + error);
@@ -126,6 +149,7 @@ class Operation {
 
 NoiseStatistics statistics_of(const Setting& setting, const Outcome& outcome) {
   return {.ranks = setting.ranks,
+          .concentration = concentration_of(setting),
           .result_mean_square = outcome.result,
           .contribution_mean_square = outcome.contribution,
           .quantisation_variance = kQuantisationVariance,
@@ -136,18 +160,20 @@ NoiseStatistics statistics_of(const Setting& setting, const Outcome& outcome) {
 }
 
 class EstimateNoise : public ::testing::TestWithParam<Setting> {};
-INSTANTIATE_TEST_SUITE_P(Estimators, EstimateNoise,
-                         ::testing::Values(Setting{Estimator::zero_fill, 8, 0.2},
-                                           Setting{Estimator::ratio, 4, 0.0},
-                                           Setting{Estimator::ratio, 8, 0.2},
-                                           Setting{Estimator::ratio, 2, 0.4},
-                                           Setting{Estimator::symmetric_ratio, 3, 0.4},
-                                           Setting{Estimator::stratified, 3, 0.4},
-                                           Setting{Estimator::stratified, 8, 0.1},
-                                           Setting{Estimator::horvitz_thompson, 4, 0.3},
-                                           Setting{Estimator::augmented, 8, 0.2},
-                                           Setting{Estimator::augmented, 4, 0.3, true}),
-                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(
+    Estimators, EstimateNoise,
+    ::testing::Values(
+        Setting{Estimator::zero_fill, 8, 0.2}, Setting{Estimator::ratio, 4, 0.0},
+        Setting{Estimator::ratio, 8, 0.2}, Setting{Estimator::ratio, 2, 0.4},
+        Setting{Estimator::symmetric_ratio, 3, 0.4}, Setting{Estimator::stratified, 3, 0.4},
+        Setting{Estimator::stratified, 8, 0.1}, Setting{Estimator::horvitz_thompson, 4, 0.3},
+        Setting{Estimator::augmented, 8, 0.2}, Setting{Estimator::augmented, 4, 0.3, true},
+        Setting{Estimator::ratio, 4, 0.0, false, true},
+        Setting{Estimator::zero_fill, 4, 0.2, false, true},
+        Setting{Estimator::horvitz_thompson, 4, 0.3, false, true},
+        Setting{Estimator::augmented, 4, 0.3, false, true},
+        Setting{Estimator::augmented, 4, 0.3, true, true}),
+    ::testing::PrintToStringParamName());
 
 TEST_P(EstimateNoise, FindsEveryPartOfASimulatedOperation) {
   constexpr std::uint32_t kTrials = 60;
@@ -188,14 +214,15 @@ TEST_P(EstimateNoise, LossShareIsThatOfScalePlan) {
   constexpr std::uint32_t kSent = 1000;
   const auto arrived = static_cast<std::uint32_t>(std::lround(kSent * (1.0 - setting.loss)));
   const ScalePlan plan({.estimator = setting.estimator,
-                        .links = equal_links(setting.ranks, kSent, arrived),
+                        .links = links_of(setting, kSent, arrived),
                         .external_control = setting.external_control});
+  EXPECT_DOUBLE_EQ(plan.concentration(), concentration_of(setting));
   const double n = setting.ranks;
   double expected = plan.relative_variance();
   if (setting.estimator == Estimator::zero_fill) {  // there without what the owner is favoured by
     const double q = 1.0 - setting.loss;
     const double gain = (1.0 + (n - 1.0) * q) / n;
-    expected += (1.0 + (n - 1.0) * q * q) / (n * n) - gain * gain / n;
+    expected += concentration_of(setting) * ((1.0 + (n - 1.0) * q * q) / (n * n) - gain * gain / n);
   } else if (setting.estimator ==
              Estimator::symmetric_ratio) {  // there as if nothing were never left
     const double gain = 1.0 - std::pow(setting.loss, n);

@@ -36,8 +36,12 @@ class AutomaticJob {
   explicit AutomaticJob(double shared, const GroupOptions& options = {.size = kSize})
       : shared_(shared), group_(options) {}
 
-  // From now on this rank has no units, and numbers of every size in its buffer.
-  void idle(Rank rank) { idle_ = rank; }
+  // From now on this rank has no units, and its gradient times this in every other place of its
+  // buffer.
+  void idle(Rank rank, float left_over) {
+    idle_ = rank;
+    left_over_ = left_over;
+  }
 
   // Submits further calls on all ranks without waiting for them.
   void submit(int calls) {
@@ -46,8 +50,8 @@ class AutomaticJob {
       calls_.push_back(group_.submit_all([&](Rank rank) {
         auto& data = data_.emplace_back(std::make_unique<std::vector<float>>(kCount));
         for (std::size_t e = 0; e < kCount; ++e) {
-          const float garbage = e % 2 == 0 ? 1e30f : 1e-30f;
-          (*data)[e] = gradient(rank, call, e, shared_) * (rank == idle_ ? garbage : 1.0f);
+          (*data)[e] =
+              gradient(rank, call, e, shared_) * (rank == idle_ && e % 2 == 0 ? left_over_ : 1.0f);
         }
         OperationSpec spec{.kind = OperationKind::all_reduce,
                            .input = std::span(*data),
@@ -78,6 +82,7 @@ class AutomaticJob {
  private:
   double shared_;
   Rank idle_ = kNoRank;
+  float left_over_ = 1.0f;
   EngineGroup group_;
   std::vector<std::vector<Request*>> calls_;
   std::vector<std::unique_ptr<std::vector<float>>> data_;
@@ -103,13 +108,17 @@ TEST(AutomaticCodecEngine, TakesFewBitsWhereTheGradientStandsOut) {
 }
 
 TEST(AutomaticCodecEngine, ARankWithoutUnitsHasNoSay) {
-  AutomaticJob job(1.0);
-  job.idle(1);
-  for (std::uint64_t i = 0; i <= 2 * AutomaticCodec::kPeriod; ++i) {
-    job.submit(1);
+  const auto chosen = [](double shared, float left_over) {
+    AutomaticJob job(shared);
+    job.idle(1, left_over);
+    job.submit(3 * AutomaticCodec::kPeriod);
     job.finish();
+    return job.used(job.calls() - 1);
+  };
+  for (const double shared : {0.002, 0.02}) {
+    EXPECT_NE(chosen(shared, 1.0f), Codec::native) << "ranks disagree";
+    EXPECT_EQ(chosen(shared, 1.0f), chosen(shared, 1e30f)) << shared;
   }
-  EXPECT_EQ(job.used(job.calls() - 1), Codec::nvfp4);
 }
 
 TEST(AutomaticCodecEngine, TakesMoreBitsWhereTheGradientIsSmallAgainstItsNoise) {
