@@ -45,9 +45,11 @@ struct ComputeThreshold {
   constexpr ComputeThreshold(std::chrono::duration<Rep, Period> value_in)
       : kind(Kind::fixed), value(value_in) {}
 };
+// NOLINTNEXTLINE(readability-identifier-naming)
 inline constexpr ComputeThreshold no_threshold{ComputeThreshold::Kind::none};
 // The one at which the ranks' measured steps would have got most done per time, the same on all;
 // none while nothing was measured and where latencies vary too little to gain.
+// NOLINTNEXTLINE(readability-identifier-naming)
 inline constexpr ComputeThreshold auto_threshold{ComputeThreshold::Kind::automatic};
 
 // What weight() says, and so by what an average divides.

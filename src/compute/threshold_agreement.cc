@@ -53,7 +53,7 @@ ThresholdAgreement::Stage ThresholdAgreement::due(std::uint64_t step) const {
       return options_.automatic ? Stage::bounds : Stage::none;
     case kExchangeSteps:
       return Stage::tables;
-    case 2 * kExchangeSteps:
+    case std::uint64_t{2} * kExchangeSteps:
       return Stage::conclusion;
     default:
       return Stage::none;

@@ -254,6 +254,7 @@ TEST(ThresholdAgreement, IsGivenUpWhereItLeavesNothing) {
   EXPECT_EQ(group.gate(0).completed(), 0u);
   group.step(std::ref(endless));
   EXPECT_EQ(group.threshold(), kNoThreshold);
+  EXPECT_FALSE(group.agreement(0).estimate());
 }
 
 TEST(ThresholdAgreement, IsReestimatedAfterTheStepsAskedFor) {

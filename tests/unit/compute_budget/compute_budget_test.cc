@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <random>
 
 #include "budget_group.h"
@@ -57,7 +56,7 @@ TEST(ComputeBudgetNext, ReadsTheSteadyClockIfNoneIsGiven) {
     }
   }
   EXPECT_GE(std::chrono::steady_clock::now() - start, 1ms);
-  EXPECT_LT((*budget)->completed(), 100u);
+  EXPECT_LE((*budget)->completed(), 100u);
 }
 
 TEST(ComputeBudgetNext, TakesTheDevicesTimeWhereItIsMore) {
@@ -127,6 +126,7 @@ TEST(ComputeBudgetMicroBatch, NumbersTheDataAndSaysWhichWereNotUsed) {
     on_one_worker(options, [&](Worker& worker) {
       ComputeBudget& budget = *worker.budget;
       EXPECT_EQ(budget.dropped().count, 0u) << "before the first step";
+      EXPECT_EQ(budget.micro_batch(), 0u);
       ASSERT_TRUE(budget.next_micro_batch());
       EXPECT_EQ(budget.micro_batch(), 0u);
       for (worker.now += 10ms; budget.next_micro_batch(); worker.now += 10ms) {
@@ -318,29 +318,37 @@ TEST(ComputeBudgetAutomatic, IsTheSameOnAllRanksAndThatOfThePlainSearch) {
       });
 }
 
-TEST(ComputeBudgetAutomatic, FollowsDriftOnAllRanksInTheSameStep) {
+// The threshold of each rank in each of 200 steps, after 80 of which everything takes ten times as
+// long.
+std::vector<std::vector<Duration>> thresholds_under_drift(int ranks, bool checks) {
   const auto options = [](Rank) {
     ComputeBudgetOptions budget = automatic_options();
     budget.drift_tolerance = 0.5;
     return budget;
   };
-  std::mutex mutex;
-  std::vector<std::vector<Duration>> thresholds;  // [rank][step]
-  on_workers(3, options, [&](Worker& worker) {
-    std::vector<Duration> own;
-    Latencies fast(worker.rank()), slow(worker.rank(), 3.0);
+  std::vector<std::vector<Duration>> thresholds(static_cast<std::size_t>(ranks));
+  on_workers(ranks, options, [&](Worker& worker) {
+    Latencies fast(worker.rank()), slow(worker.rank(), 10.0);
     for (int step = 0; step < 200; ++step) {
-      worker.step(step < 80 ? fast() : slow());
-      own.push_back(worker.budget->threshold());
+      worker.step(step < 80 ? fast() : slow(), checks);
+      thresholds[worker.rank()].push_back(worker.budget->threshold());
     }
     EXPECT_GE(worker.budget->statistics().drifts, 1u);
-    EXPECT_GT(own.back(), 2 * own[79]);
-    std::lock_guard lock(mutex);
-    thresholds.push_back(std::move(own));
   });
-  ASSERT_EQ(thresholds.size(), 3u);
+  return thresholds;
+}
+
+TEST(ComputeBudgetAutomatic, FollowsDriftOnAllRanksInTheSameStep) {
+  const auto thresholds = thresholds_under_drift(3, /*checks=*/false);
+  EXPECT_GT(thresholds[0].back(), 5 * thresholds[0][79]);
   EXPECT_EQ(thresholds[0], thresholds[1]);
   EXPECT_EQ(thresholds[0], thresholds[2]);
+}
+
+TEST(ComputeBudgetAutomatic, LearnsFromStepsThatWereGivenUp) {
+  const auto thresholds = thresholds_under_drift(1, /*checks=*/true);
+  EXPECT_LT(thresholds[0][79], Duration::max());
+  EXPECT_GT(thresholds[0].back(), 3 * thresholds[0][79]);
 }
 
 // The weights of the reduction between exchanges tell whether collectives stay in order.
