@@ -3,11 +3,12 @@
 // Under a lossy delivery an owner settles its shard without the ranks that come too late, and their
 // work of that step is lost. With LateWork such a rank adds what was missed to its next
 // contribution:
+//
 //   LateWork late(gradient.size());
-//   ... each step: options.op = avg, options.weight = units behind `gradient` ...
-//   late.add_to(gradient, options);                        // sets options.owner_weights and
-//   options.confirm_use auto report = communicator.all_reduce(view, options);  // or
-//   replica.reduce_gradients(gradient, options) if (report.ok()) late.keep(*report);
+//   ... each step, with options.op = avg and options.weight = units behind `gradient`:
+//   late.add_to(gradient, options);  // sets options.owner_weights and options.confirm_use
+//   auto report = replica.reduce_gradients(gradient, options);  // or communicator.all_reduce()
+//   if (report.ok()) late.keep(*report);
 //
 // Nothing is summed twice. A contribution is carried only to an owner that has said that it used
 // none of its packets (PeerReport::missed), and all of it or nothing: what is missing of a flow
