@@ -34,6 +34,17 @@ constexpr std::array kMeasures = {
           ""},
     Known{"drift.differ", "Pairs that differ, measured", "%", 100},
     Known{"drift.differ_predicted", "Pairs that differ, predicted", "%", 100},
+    Known{"compute.drop_rate", "Micro-batches dropped, measured", "%", 100},
+    Known{"compute.drop_rate_predicted", "Micro-batches dropped, predicted", "%", 100},
+    Known{"compute.speedup", "Speed-up by the threshold, measured", ""},
+    Known{"compute.speedup_predicted", "Speed-up by the threshold, predicted", ""},
+    Known{"compute.speedup_best_predicted", "Speed-up by the threshold, predicted at best", ""},
+    Known{"compute.speedup_searched", "Speed-up by the threshold, expected by the search", ""},
+    Known{"compute.threshold_ms", "Compute threshold, in force", "ms"},
+    Known{"compute.threshold_ms_best_predicted", "Compute threshold, predicted", "ms"},
+    Known{"compute.samples_per_s", "Micro-batches completed", "1/s"},
+    Known{"compute.step_ms", "Time of a step", "ms"},
+    Known{"compute.overhead_ms", "Part of a step that is no computing", "ms"},
 };
 
 constexpr std::array kUnits = {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "compute/drop_compute.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 constexpr double kNsPerMs = 1e6;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 // The best threshold of the model is looked for in such steps, of a second.
 constexpr double kPredictionStep = 0.005;
 
@@ -42,6 +44,11 @@ struct ComputeBook::Totals {
   double planned = 0;
   double threshold_ns = 0;  // sum over ranks and rounds
   double thresholds = 0;
+
+  // Mean; without one, a threshold that nothing reaches.
+  double threshold_s() const {
+    return thresholds > 0 ? threshold_ns / thresholds / kNsPerSecond : HUGE_VAL;
+  }
 };
 
 void ComputeBook::on_begin(Instant now, std::uint32_t number, const ComputeDraw& draw) {
@@ -82,7 +89,8 @@ ComputeBook::Totals ComputeBook::totals_of(const std::vector<RoundRecord>& round
   return totals;
 }
 
-std::vector<Measure> ComputeBook::measures(const std::vector<RoundRecord>& rounds) const {
+std::vector<Measure> ComputeBook::measures(const std::vector<RoundRecord>& rounds,
+                                           const compute::ThresholdChoice* searched) const {
   const bool counts = std::ranges::any_of(
       scenario_.compute(), [](const auto& compute) { return compute.has_drop_compute(); });
   if (!counts || rounds.empty()) return {};
@@ -97,10 +105,12 @@ std::vector<Measure> ComputeBook::measures(const std::vector<RoundRecord>& round
        (totals.ns - totals.compute_ns) / kNsPerMs / static_cast<double>(totals.step_ms.size())},
   };
   append_percentiles("compute.step_ms", totals.step_ms, out);
-  if (totals.thresholds > 0) {
-    out.push_back({"compute.threshold_ms", totals.threshold_ns / totals.thresholds / kNsPerMs});
-  }
+  out.push_back(
+      {"compute.threshold_ms", totals.thresholds > 0 ? totals.threshold_s() * 1e3 : kUnknown});
   append_predictions(totals, out);
+  if (searched != nullptr) {
+    out.push_back({"compute.speedup_searched", 1 + searched->effective_speedup});
+  }
   return out;
 }
 
@@ -109,11 +119,9 @@ void ComputeBook::append_predictions(const Totals& totals, std::vector<Measure>&
   if (!model) return;
   model->overhead_s = std::max(0.0, totals.ns - totals.compute_ns) / kNsPerSecond /
                       static_cast<double>(totals.step_ms.size());
-  if (totals.thresholds > 0) {
-    const auto at = model->predict(totals.threshold_ns / totals.thresholds / kNsPerSecond);
-    out.push_back({"compute.drop_rate_predicted", at.drop_rate});
-    out.push_back({"compute.speedup_predicted", 1 + at.effective_speedup});
-  }
+  const auto at = model->predict(totals.threshold_s());
+  out.push_back({"compute.drop_rate_predicted", at.drop_rate});
+  out.push_back({"compute.speedup_predicted", 1 + at.effective_speedup});
   const auto best = model->best(kPredictionStep);
   out.push_back({"compute.speedup_best_predicted", 1 + best.effective_speedup});
   out.push_back({"compute.threshold_ms_best_predicted", best.threshold_s * 1e3});

@@ -23,8 +23,10 @@ class ComputeBook {
   void on_begin(Instant now, std::uint32_t round, const ComputeDraw& draw);
 
   // "compute....", of the finished rounds in which a threshold was in force, or of all where none
-  // ever was; empty without a rank that computes in micro-batches.
-  std::vector<Measure> measures(const std::vector<RoundRecord>& rounds) const;
+  // ever was; empty without a rank that computes in micro-batches. `searched`: what the search for
+  // an automatic threshold found; may be null.
+  std::vector<Measure> measures(const std::vector<RoundRecord>& rounds,
+                                const compute::ThresholdChoice* searched) const;
 
  private:
   struct Round {

@@ -269,10 +269,7 @@ RunRecord World::make_record() {
     record.round_ms.push_back(static_cast<double>(round.end_ns - round.first_submit_ns) / 1e6);
   }
   record.measures = call_measures(record, book_, plan_->elements() * sizeof(float));
-  append(record.measures, compute_book_.measures(record.rounds));
-  if (const auto* choice = compute_->choice(); choice != nullptr) {
-    record.measures.push_back({"compute.speedup_searched", 1 + choice->effective_speedup});
-  }
+  append(record.measures, compute_book_.measures(record.rounds, compute_->choice()));
   append(record.measures, cross_->measures(queue_.now()));
   if (workload_) append(record.measures, workload_->measures());
   if (drift_) append(record.measures, drift_->measures());

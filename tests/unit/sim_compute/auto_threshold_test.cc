@@ -71,6 +71,7 @@ TEST(AutoThreshold, ComesIntoForceSomeRoundsAfterItsWindow) {
   EXPECT_EQ(thresholds[8], thresholds[7]);
   ASSERT_NE(group.choice(), nullptr);
   EXPECT_NEAR(group.choice()->drop_rate, 1.0 / 3, 1e-9);
+  EXPECT_NEAR(group.choice()->time_cut, 40.0 / 61, 1e-9) << "of 60 ms and the 1 ms between rounds";
 }
 
 TEST(AutoThreshold, IsNoneWhereNothingIsGained) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "unit/sim_run/record_of.h"
 
 namespace leeway::sim {
@@ -42,7 +44,7 @@ TEST_F(ComputeBookTest, CountsRoundsWithAThreshold) {
   round(0, 0, draw(40, 40, 4, 0), draw(80, 80, 4, 0), 91);
   round(1, 91, draw(30, 44, 3, 30), draw(34, 60, 2, 30), 136);
   round(2, 136, draw(36, 36, 4, 30), draw(30, 38, 3, 30), 182);
-  const auto measures = book_.measures(records_);
+  const auto measures = book_.measures(records_, nullptr);
   EXPECT_EQ(value_of(measures, "compute.rounds"), 2);
   EXPECT_EQ(value_of(measures, "compute.drop_rate"), 0.25);
   EXPECT_NEAR(value_of(measures, "compute.samples_per_s"), 12 / 0.091, 1e-9);
@@ -56,16 +58,24 @@ TEST_F(ComputeBookTest, CountsRoundsWithAThreshold) {
 
 TEST_F(ComputeBookTest, CountsAllRoundsWhereNoneHasAThreshold) {
   round(0, 0, draw(40, 40, 4, 0), draw(80, 80, 4, 0), 91);
-  const auto measures = book_.measures(records_);
+  const auto measures = book_.measures(records_, nullptr);
   EXPECT_EQ(value_of(measures, "compute.rounds"), 1);
   EXPECT_EQ(value_of(measures, "compute.speedup"), 1);
-  EXPECT_EQ(value_of(measures, "compute.threshold_ms"), -1);
-  EXPECT_EQ(value_of(measures, "compute.speedup_predicted"), -1);
+  EXPECT_TRUE(std::isnan(value_of(measures, "compute.threshold_ms")));
+  EXPECT_EQ(value_of(measures, "compute.speedup_predicted"), 1);
+  EXPECT_EQ(value_of(measures, "compute.drop_rate_predicted"), 0);
   EXPECT_GT(value_of(measures, "compute.speedup_best_predicted"), 0);
 }
 
+TEST_F(ComputeBookTest, TellsWhatTheSearchExpected) {
+  round(0, 0, draw(40, 40, 4, 0), draw(80, 80, 4, 0), 91);
+  EXPECT_EQ(value_of(book_.measures(records_, nullptr), "compute.speedup_searched"), -1);
+  const compute::ThresholdChoice found{.effective_speedup = 0.25};
+  EXPECT_EQ(value_of(book_.measures(records_, &found), "compute.speedup_searched"), 1.25);
+}
+
 TEST_F(ComputeBookTest, HasNothingToSayOfNoRounds) {
-  EXPECT_TRUE(book_.measures({}).empty());
+  EXPECT_TRUE(book_.measures({}, nullptr).empty());
 }
 
 // The model of the paper knows workers that are all alike.
@@ -77,7 +87,7 @@ TEST(ComputeBookPredictions, AreOfOneKindOfRankOnly) {
     const scenario::Scenario scenario = scenario_of(text);
     ComputeBook book(scenario);
     book.on_begin(Instant{}, 0, draw(30, 40, 3, 30));
-    const auto measures = book.measures({{.end_ns = 50 * kMs}});
+    const auto measures = book.measures({{.end_ns = 50 * kMs}}, nullptr);
     EXPECT_EQ(value_of(measures, "compute.drop_rate"), 0.25);
     EXPECT_EQ(value_of(measures, "compute.speedup_best_predicted"), -1) << text;
   }
