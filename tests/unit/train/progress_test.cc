@@ -63,6 +63,16 @@ TEST(ProgressOnStep, WritesALineEveryTenthOfTheWayToAFile) {
   EXPECT_THAT(text, HasSubstr("step 1500/1500"));
 }
 
+TEST(ProgressOnStep, SaysNoTenthTwiceWhenMoreStepsAreExpected) {
+  CapturedStream captured;
+  Progress progress(captured.stream(), "run", false);
+  progress.on_step(status_at(20, 100), {});
+  progress.on_step(status_at(21, 120), {});
+  progress.on_step(status_at(24, 120), {});
+  const std::string text = captured.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
 TEST(ProgressOnStep, WritesNoControlCharactersToAFile) {
   const std::string text = run(false, 100, 1ms);
   EXPECT_EQ(text.find('\r'), std::string::npos);

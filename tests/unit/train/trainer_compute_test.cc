@@ -38,13 +38,13 @@ TEST(Train, MicroBatchesAddUpToTheBatch) {
 
 TEST(Train, DelaysCostTimeAndNothingElse) {
   Arguments arguments = small_job();
-  arguments.steps = 20;
+  arguments.steps = 8;
   arguments.compute.micro_batches = 2;
   const auto even = train_together(arguments);
-  arguments.compute.straggler = "constant:4";
+  arguments.compute.straggler = "constant:15";
   const auto delayed = train_together(arguments);
   ASSERT_TRUE(even[0].ok() && delayed[0].ok()) << delayed[0].status().c_str();
-  EXPECT_GE(delayed[0]->step_ms_p50, 8.0);
+  EXPECT_GE(delayed[0]->step_ms_p50, 30.0);
   EXPECT_EQ(delayed[0]->perplexity, even[0]->perplexity);
 }
 
