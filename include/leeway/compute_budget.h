@@ -80,8 +80,8 @@ struct ComputeBudgetOptions {
   // synchronize().
   std::uint32_t window_steps = 44;
   // An estimate replaces the one in force after this many steps (0: never), or when the mean
-  // latency of a micro-batch is off by more than this part (0: never) from what it was after the
-  // last change.
+  // latency of a micro-batch is off by more than this part (0: never) from what the one in force
+  // came from.
   std::uint64_t reestimate_steps = 1000;
   double drift_tolerance = 0.1;
   Duration exchange_deadline = std::chrono::seconds(30);

@@ -118,10 +118,8 @@ bool ThresholdAgreement::estimate_due(std::uint64_t step) {
   if (estimates_ == 0 || catching_up_ || totals_[kLatencies] == 0.0) return true;
   if (options_.reestimate_steps != 0 && step - estimated_at_ >= options_.reestimate_steps)
     return true;
-  const double mean_s = mean_of(kSum);
-  if (!reference_s_) reference_s_ = mean_s;
   const bool drifted = options_.drift_tolerance > 0.0 &&
-                       std::abs(mean_s - *reference_s_) > options_.drift_tolerance * *reference_s_;
+                       std::abs(mean_of(kSum) - mean_s_) > options_.drift_tolerance * mean_s_;
   if (drifted) ++drifts_;
   return drifted;
 }
@@ -134,10 +132,10 @@ void ThresholdAgreement::adopt(std::uint64_t step) {
   const Duration before = threshold_;
   threshold_ = choice_.worthwhile() ? choice_.threshold : kNoThreshold;
   window_mixed_ = threshold_ != before;
-  reference_s_.reset();
   estimated_at_ = step;
   ++estimates_;
-  behind_ = catching_up_ = false;
+  behind_ = false;
+  catching_up_ = totals_[kLatencies] == 0.0;  // from nothing: again as soon as there is something
 }
 
 std::optional<ThresholdEstimate> ThresholdAgreement::estimate() const {

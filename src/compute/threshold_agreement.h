@@ -117,10 +117,9 @@ class ThresholdAgreement {
   Duration overhead_{0};
   std::uint64_t estimates_ = 0;
   std::uint64_t drifts_ = 0;
-  std::uint64_t estimated_at_ = 0;     // step
-  std::optional<double> reference_s_;  // mean latency under the threshold in force
-  bool behind_ = false;                // this rank lacks a conclusion that others may have drawn
-  bool catching_up_ = false;           // some rank does
+  std::uint64_t estimated_at_ = 0;  // step
+  bool behind_ = false;             // this rank lacks a conclusion that others may have drawn
+  bool catching_up_ = false;        // some rank does, or it was drawn from nothing
 };
 
 }  // namespace leeway::compute

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "compute/threshold_agreement.h"
 
@@ -80,12 +79,11 @@ Status agree_on(const ComputeBudgetOptions& options, Communicator& communicator)
   const Status own = validate(self, options);
   // To be maximised: of each option the value and its negative; then the rank that refuses.
   std::array<double, 2 * kCount + 1> largest;
-  largest.fill(-std::numeric_limits<double>::infinity());
-  for (std::size_t i = 0; i < kCount && own.ok(); ++i) {
+  for (std::size_t i = 0; i < kCount; ++i) {
     largest[2 * i] = kAgreed[i].value(options);
     largest[2 * i + 1] = -largest[2 * i];
   }
-  if (!own.ok()) largest.back() = self;
+  largest.back() = own.ok() ? -1.0 : self;
   const auto report = communicator.all_reduce(
       std::span(largest),
       exact_options(ReduceOp::max, std::max(options.exchange_deadline, kPatience)));

@@ -255,6 +255,8 @@ TEST(ThresholdAgreement, IsGivenUpWhereItLeavesNothing) {
   group.step(std::ref(endless));
   EXPECT_EQ(group.threshold(), kNoThreshold);
   EXPECT_FALSE(group.agreement(0).estimate());
+  group.steps_until(kFirstConclusion + 4 * kWindow + 1, std::ref(endless));
+  EXPECT_NE(group.threshold(), kNoThreshold) << "there are latencies again";
 }
 
 TEST(ThresholdAgreement, IsReestimatedAfterTheStepsAskedFor) {
@@ -274,14 +276,14 @@ TEST(ThresholdAgreement, FollowsLatenciesThatDrift) {
   AgreementOptions options = usual_options();
   options.drift_tolerance = 0.25;
   Group group(options);
-  Noise noise, slower(2.0);
+  Noise noise, slower(1.6);
   group.steps_until(kFirstConclusion + 6 * kWindow, std::ref(noise));
   EXPECT_EQ(group.agreement(0).estimates(), 1u) << "nothing has drifted";
   const Duration before = group.threshold();
   group.steps_until(kFirstConclusion + 12 * kWindow, std::ref(slower));
   EXPECT_GE(group.agreement(0).drifts(), 1u);
   EXPECT_EQ(group.agreement(0).estimates(), 1 + group.agreement(0).drifts());
-  EXPECT_NEAR(seconds(group.threshold()) / seconds(before), 2.0, 0.5);
+  EXPECT_GT(seconds(group.threshold()) / seconds(before), 1.2);
 }
 
 // Estimates from steps that a threshold has cut off must not wander off from those of whole steps.
