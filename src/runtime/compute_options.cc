@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdarg>
+#include <cstdio>
 
 #include "compute/threshold_agreement.h"
 
@@ -73,6 +75,16 @@ constexpr Agreed kAgreed[] = {
 constexpr std::size_t kCount = std::size(kAgreed);
 
 }  // namespace
+
+Status refused(Rank self, const char* format, ...) {
+  std::array<char, Status::kTextMax + 1> text;
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  return Status::error(StatusCode::kInvalidArgument, "rank %u: ComputeBudget: %s", self,
+                       text.data());
+}
 
 Status agree_on(const ComputeBudgetOptions& options, Communicator& communicator) {
   const Rank self = communicator.rank();

@@ -12,12 +12,7 @@ inline double milliseconds(Duration duration) {
 }
 
 // kInvalidArgument, printf-style, with the rank before the text.
-template <typename... Values>
-Status refused(Rank self, const char* format, Values... values) {
-  const Status what = Status::error(StatusCode::kInvalidArgument, format, values...);
-  return Status::error(StatusCode::kInvalidArgument, "rank %u: ComputeBudget: %s", self,
-                       what.c_str());
-}
+[[gnu::format(printf, 2, 3)]] Status refused(Rank self, const char* format, ...);
 
 inline CollectiveOptions exact_options(ReduceOp op, Duration deadline) {
   return {.op = op, .delivery = exact(deadline)};

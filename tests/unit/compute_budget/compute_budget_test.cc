@@ -187,15 +187,15 @@ TEST(ComputeBudgetStepsDue, MakeUpForWhatWasDropped) {
     return options;
   };
   // A quarter is dropped, and half.
-  for (const auto& [ranks, expected] : {ExtraSteps{1, 14}, ExtraSteps{3, 20}}) {
-    on_workers(ranks, with_extra_steps, [&](Worker& worker) {
+  for (const ExtraSteps& extra : {ExtraSteps{1, 14}, ExtraSteps{3, 20}}) {
+    on_workers(extra.ranks, with_extra_steps, [&](Worker& worker) {
       std::uint64_t steps = 0;
       for (; worker.budget->steps_due(kPlanned) > 0; ++steps) {
         worker.step(slower_with_rank(worker));
         ASSERT_TRUE(worker.budget->synchronize().ok());
       }
-      EXPECT_EQ(steps, expected);
-      const auto planned = kPlanned * kMicroBatches * static_cast<std::uint64_t>(ranks);
+      EXPECT_EQ(steps, extra.steps);
+      const auto planned = kPlanned * kMicroBatches * static_cast<std::uint64_t>(extra.ranks);
       EXPECT_GE(worker.budget->statistics().global.completed, planned);
     });
   }

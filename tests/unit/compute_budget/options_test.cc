@@ -91,15 +91,15 @@ TEST(ComputeBudgetCreate, OfRanksThatDifferFailsOnAllAndSaysInWhat) {
       {[](auto& options) { options.reestimate_steps = 1; }, "reestimate_steps"},
       {[](auto& options) { options.drift_tolerance = 0.11; }, "drift_tolerance"},
   };
-  for (const auto& [change, says] : kDiffering) {
+  for (const auto& differing : kDiffering) {
     const auto statuses = create(3, [&](Rank rank) {
       ComputeBudgetOptions options{.micro_batches = 4};
-      if (rank == 1) change(options);
+      if (rank == 1) differing.change(options);
       return options;
     });
     for (const Status& status : statuses) {
-      EXPECT_EQ(status.code(), StatusCode::kMismatch) << says;
-      EXPECT_THAT(status.c_str(), HasSubstr(says));
+      EXPECT_EQ(status.code(), StatusCode::kMismatch) << differing.says;
+      EXPECT_THAT(status.c_str(), HasSubstr(differing.says));
     }
   }
 }
