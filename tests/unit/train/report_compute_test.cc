@@ -31,6 +31,9 @@ SeedOutcome dropping(SeedOutcome outcome) {
   outcome.lossy = computed(outcome.lossy, 1440, 10);
   outcome.lossy.compute.threshold_ms = 61.25;
   outcome.lossy.compute.speedup_predicted = 1.15;
+  outcome.lossy.compute.exchanges = 3;
+  outcome.lossy.compute.exchange_waits = 1;
+  outcome.lossy.compute.threshold_clamps = 2;
   outcome.lossy.compute.speedup_modelled = 1.13;
   outcome.no_threshold = computed(run_with(4.02, 0.1), 1600, 12.5);
   outcome.twin = computed(*outcome.twin, 1600, 5);
@@ -140,6 +143,9 @@ TEST(ToJson, HasWhatWasDroppedAndGained) {
   const auto& run = json["runs"][0];
   EXPECT_EQ(run["lossy"]["samples"], 2880);
   EXPECT_EQ(run["lossy"]["steps_made"], 50);
+  EXPECT_EQ(run["lossy"]["exchanges"], 3);
+  EXPECT_EQ(run["lossy"]["exchange_waits"], 1);
+  EXPECT_EQ(run["lossy"]["threshold_clamps"], 2);
   EXPECT_EQ(run["no_threshold"]["samples_per_second"], 256.0);
   EXPECT_TRUE(run["no_threshold"]["threshold_ms"].is_null());
   EXPECT_DOUBLE_EQ(run["speedup_measured"], 1.125);

@@ -66,6 +66,8 @@ TEST(Train, ExtraStepsMakeUpForDroppedSamples) {
       EXPECT_LE(compute.completed, kWholeRun * 5 / 4);
       EXPECT_EQ(compute.completed, results[0]->compute.completed);
       EXPECT_EQ(compute.threshold_ms, 4.0);
+      EXPECT_GT(compute.exchanges, 0u);
+      EXPECT_EQ(compute.threshold_clamps, 0u);
     }
   }
 }
@@ -109,6 +111,7 @@ TEST(Train, AThresholdBelowAnyMicroBatchStillTrainsAndSaysSo) {
     ASSERT_TRUE(result.ok()) << result.status().c_str();
     EXPECT_NEAR(result->compute.drop_rate(), 0.5, 0.15);
     EXPECT_THAT(result->compute.warning, HasSubstr("threshold"));
+    EXPECT_GT(result->compute.threshold_clamps, 0u);
   }
 }
 

@@ -35,6 +35,9 @@ void add_compute(const RunResult& run, nlohmann::json& json) {
   json["samples"] = run.compute.samples;
   json["samples_per_second"] = run.samples_per_second();
   json["drop_rate"] = run.compute.drop_rate();
+  json["exchanges"] = run.compute.exchanges;
+  json["exchange_waits"] = run.compute.exchange_waits;
+  json["threshold_clamps"] = run.compute.threshold_clamps;
   json["threshold_ms"] = or_null(run.compute.threshold_ms);
   json["speedup_predicted"] = or_null(run.compute.speedup_predicted);
   json["speedup_modelled"] = or_null(run.compute.speedup_modelled);

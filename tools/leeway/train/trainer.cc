@@ -168,6 +168,9 @@ ComputeSummary summarise(const Settings& settings, std::uint64_t steps, int rank
   summary.samples = summary.completed *
                     static_cast<std::uint64_t>(settings.batch / settings.compute.micro_batches);
   summary.threshold_ms = threshold_ms(budget);
+  summary.exchanges = statistics.exchanges;
+  summary.exchange_waits = statistics.exchange_waits;
+  summary.threshold_clamps = statistics.local.threshold_clamps;
   summary.warning = budget.status().text();
   if (!statistics.estimate) return summary;
   summary.speedup_predicted = 1.0 + statistics.estimate->effective_speedup;

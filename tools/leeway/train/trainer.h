@@ -45,7 +45,12 @@ struct ComputeSummary {
   // model.
   std::optional<double> speedup_predicted;
   std::optional<double> speedup_modelled;
-  std::string warning;  // what this rank's budget found out of order
+  // This rank's budget: exchanges of counts and latencies, those that a step had to wait for, steps
+  // that the threshold would have left without a micro-batch, and what was out of order.
+  std::uint64_t exchanges = 0;
+  std::uint64_t exchange_waits = 0;
+  std::uint64_t threshold_clamps = 0;
+  std::string warning;
 
   // Fraction of the planned micro-batches.
   double drop_rate() const;
