@@ -93,7 +93,7 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
                                       .external_control = !side.control.empty(),
                                       .seed = seed_,
                                       .step = call.number});
-  scale_plan_.complete_scales(complete_scales_);
+  complete_block_ = scale_plan_.complete_scales(complete_scales_);
   return known || call.plan.packet_scales();
 }
 
@@ -129,7 +129,7 @@ void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t
       call.plan.exact() || (call.plan.packet_scales() ? contributors == size_ : all_complete_);
   if (complete) {
     scales_ = complete_scales_;
-    block_ = {.contributors = static_cast<std::uint32_t>(size_), .untouched = false, .control = 0};
+    block_ = complete_block_;
   } else {
     block_ = scale_plan_.scales(mask_, index, scales_);
   }

@@ -68,6 +68,7 @@ class ReductionReference {
   std::vector<float> scales_;
   std::vector<std::uint64_t> mask_;
   std::vector<Rank> open_;  // senders whose packet may or may not count
+  aggregate::BlockScales complete_block_;
   aggregate::BlockScales block_;
   std::vector<float> shard_;  // of the reference
   std::span<float> packet_;   // the part of it at hand

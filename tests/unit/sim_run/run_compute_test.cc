@@ -37,6 +37,27 @@ TEST(RunCompute, ARankWithNothingCompletedContributesNothing) {
   EXPECT_NEAR(measure(record, "compute.drop_rate"), 1 - kept, 1e-9);
 }
 
+// Complete packets that nobody has units behind: the checkers expect them to be reported as
+// untouched.
+TEST(RunCompute, RoundsInWhichNobodyCompletesAnythingAreZeros) {
+  std::string slow;
+  for (int rank = 0; rank < 8; ++rank) {
+    slow += "slow { rank: " + std::to_string(rank) + " factor: 5 from_round: 2 } ";
+  }
+  const std::string exact =
+      scenario_with("factor: 0 threshold_ms: 45 forward_share: 1",
+                    slow + "workload { synthetic { mean: 1 deviation: 0 } }", 4);
+  for (const std::string delivery : {"exact", "best_effort"}) {
+    SCOPED_TRACE(delivery);
+    std::string scenario = exact;
+    scenario.replace(scenario.find("kind: exact"), 11, "kind: " + delivery);
+    const RunRecord record = record_of(scenario);
+    EXPECT_NEAR(record.rounds[1].value_mean_square, 1, 1e-6);
+    EXPECT_EQ(record.rounds[3].value_mean_square, 0);
+    EXPECT_EQ(measure(record, "failed_calls"), 0);
+  }
+}
+
 // Gradients that are all 1: what the averages are, mean over rounds.
 double mean_average(const RunRecord& record) {
   EXPECT_LT(measure(record, "error.nmse"), 1e-9) << "results are what the reference is";
