@@ -142,7 +142,6 @@ class AbstractEndpoints final : public Endpoints, private PacketReceiver {
   std::uint32_t next_sequence(Instant now, AbstractLink& to) const;
   void write_report(Instant now, std::uint32_t rank, std::uint32_t peer);
   void write_repair_request(Instant now, std::uint32_t rank, std::uint32_t peer, int half);
-  void write_ends(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out);
   void write_end(Instant now, std::uint32_t rank, std::uint32_t peer, Outgoing out);
   void repeat_end(Instant now, std::uint32_t rank, std::uint32_t peer, AbstractSendFlow& flow);
   void send_control(Instant now, std::uint32_t rank, std::uint32_t peer, AbstractWord word,

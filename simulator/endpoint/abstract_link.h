@@ -124,7 +124,8 @@ struct alignas(128) AbstractLink {
     constexpr std::int64_t kLongest = 300'000'000'000;
     const std::int64_t base =
         round_trip_ns() + std::max<std::int64_t>(4 * kRttUnitNs * rtt_variation, limits::kTickNs);
-    return std::min(base << std::min<std::uint32_t>(tries, 6), kLongest);
+    return std::min({base << std::min<std::uint32_t>(tries, 6),
+                     std::max(2 * base, limits::kBackOffNs), kLongest});
   }
 
   std::uint32_t in_flight() const { return next_sequence - 1 - acknowledged; }

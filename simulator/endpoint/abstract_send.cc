@@ -70,7 +70,8 @@ bool AbstractEndpoints::write_control(Instant now, std::uint32_t rank, std::uint
   if (to.lingering > 0) {
     for (AbstractLingering& entry : lingering_to(rank, peer)) {
       if (!entry.flow.end_due || entry.flow.settled) continue;
-      write_ends(now, rank, peer, {entry.flow, *entry.plan, entry.half, entry.opened});
+      write_end(now, rank, peer, {entry.flow, *entry.plan, entry.half, entry.opened});
+      queue_control(rank, peer);
       return true;
     }
   }
@@ -81,7 +82,8 @@ bool AbstractEndpoints::write_control(Instant now, std::uint32_t rank, std::uint
       return true;
     }
     if (to.send[half].end_due) {
-      write_ends(now, rank, peer, {to.send[half], *node.plan, half, node.opened});
+      write_end(now, rank, peer, {to.send[half], *node.plan, half, node.opened});
+      queue_control(rank, peer);
       return true;
     }
   }
@@ -150,19 +152,15 @@ void AbstractEndpoints::write_repair_request(Instant now, std::uint32_t rank, st
   }
 }
 
-void AbstractEndpoints::write_ends(Instant now, std::uint32_t rank, std::uint32_t peer,
-                                   Outgoing out) {
-  for (int copy = 0; copy < copies_to(link(rank, peer)); ++copy) write_end(now, rank, peer, out);
-  queue_control(rank, peer);
-}
-
 void AbstractEndpoints::write_end(Instant now, std::uint32_t rank, std::uint32_t peer,
                                   Outgoing out) {
   AbstractLink& to = link(rank, peer);
   out.flow.end_due = false;
-  repeat_end(now, rank, peer, out.flow);
-  AbstractWord word(AbstractType::end, out.opened, next_sequence(now, to));
-  send_control(now, rank, peer, word.flow(out.half, out.flow.pass), wire::kEndBytes);
+  repeat_end(now, rank, peer, out.flow);  // its copies are one try
+  for (int copy = 0; copy < copies_to(to); ++copy) {
+    AbstractWord word(AbstractType::end, out.opened, next_sequence(now, to));
+    send_control(now, rank, peer, word.flow(out.half, out.flow.pass), wire::kEndBytes);
+  }
 }
 
 void AbstractEndpoints::repeat_end(Instant now, std::uint32_t rank, std::uint32_t peer,

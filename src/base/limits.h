@@ -38,4 +38,8 @@ inline constexpr std::size_t kControlMessageBytesMax = 64 * 1024;
 // Timer resolution promised to callers: no call outlives its deadline by more than this.
 inline constexpr std::int64_t kTickNs = 1'000'000;
 
+// Longest silence before something is asked again, unless a path needs more for a single answer. Doublings made before a
+// long path's round trip was known would otherwise outlast the deadline once it is.
+inline constexpr std::int64_t kBackOffNs = 1'000'000'000;
+
 }  // namespace leeway::limits

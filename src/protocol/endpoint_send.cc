@@ -61,7 +61,7 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
         return true;
       }
       if (round.send(kind, peer).end_due) {
-        for (int copy = 0; copy < copies_to(peer); ++copy) write_end(now, peer, round, kind, out);
+        write_end(now, peer, round, kind, out);
         queue_control(peer);
         return true;
       }
@@ -154,10 +154,12 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
 void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   flow.end_due = false;
-  flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
+  flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);  // its copies are one try
   arm(flow.end_at);
   const wire::End end{round.number, kind, flow.pass, flow.packets, flow.weight};
-  out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end, out.scratch(wire::kEndBytes)), {});
+  for (int copy = 0; copy < copies_to(peer); ++copy) {
+    out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end, out.scratch(wire::kEndBytes)), {});
+  }
 }
 
 bool Endpoint::poll_data(Instant now, TrainBuffer& out) {

@@ -19,7 +19,7 @@ void RoundTrip::on_sample(Duration sample) {
 
 Duration RoundTrip::timeout(std::uint32_t tries) const {
   const std::int64_t base = smoothed_ + std::max<std::int64_t>(4 * variation_, limits::kTickNs);
-  return Duration(base << std::min<std::uint32_t>(tries, 6));
+  return Duration(std::min(base << std::min<std::uint32_t>(tries, 6), std::max(2 * base, limits::kBackOffNs)));
 }
 
 void ArrivalGap::on_arrival(Instant now) {

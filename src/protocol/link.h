@@ -23,7 +23,8 @@ class RoundTrip {
 
   void on_sample(Duration sample);
   Duration smoothed() const { return Duration(smoothed_); }
-  // How long silence must last before something is worth asking again. Doubled per unanswered try, up to 64 times.
+  // How long silence must last before something is worth asking again. Doubled per unanswered try, up to 64 times; beyond
+  // limits::kBackOffNs only once.
   Duration timeout(std::uint32_t tries = 0) const;
   bool measured() const { return samples_ > 0; }
 

@@ -37,6 +37,17 @@ TEST(RoundTripTimeout, DoublesWithEveryTryUpToSixtyFourTimes) {
   EXPECT_EQ(rtt.timeout(1000), rtt.timeout() * 64);
 }
 
+TEST(RoundTripTimeout, IsNotDoubledBeyondASecondUnlessOneAnswerTakesThatLong) {
+  RoundTrip middling(10ms);
+  middling.on_sample(10ms);
+  EXPECT_EQ(middling.timeout(5), 960ms);
+  EXPECT_EQ(middling.timeout(6), 1s);
+  RoundTrip distant(10ms);
+  distant.on_sample(500ms);
+  EXPECT_EQ(distant.timeout(), 1500ms);
+  EXPECT_EQ(distant.timeout(5), 3s);
+}
+
 TEST(RoundTripSample, NonsenseOfAPeerDoesNotMakeTimeRunBackwards) {
   RoundTrip rtt(10ms);
   rtt.on_sample(-5s);  // a peer that claims to have waited longer than the round took
