@@ -116,7 +116,7 @@ struct ComputeCounts {
 // from their mean and deviation. Rates are parts of one.
 struct ThresholdEstimate {
   Duration threshold{0};
-  double drop_rate = 0.0;  // part of the micro-batches that end after it
+  double drop_rate = 0.0;  // part of the micro-batches that are not completed
   double time_cut = 0.0;   // part of a step's time that is saved
   // Gain in micro-batches per time. 0 or less: nothing is stopped.
   double effective_speedup = 0.0;

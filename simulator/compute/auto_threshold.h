@@ -43,6 +43,7 @@ class AutoThreshold {
     compute::LatencyWindow latencies;
     Instant begin;
     Duration wall{0};  // from the window's first round to the round after it; 0: not there yet
+    std::uint32_t stop_share_1024 = 0;
   };
 
   std::uint32_t window_begin() const { return window_end_ - options_.window_rounds; }

@@ -41,8 +41,12 @@ bool StepGate::next(Instant now, std::optional<double> device_s) {
 bool StepGate::should_stop(Instant now) {
   if (!in_step_) return false;
   read(now, /*pause=*/false);
-  if (completed_ < options_.micro_batches_min || !time_is_up()) return false;
-  aborted_after_ = time_ - micro_batch_start_;
+  const Duration after = time_ - micro_batch_start_;
+  if (completed_ < options_.micro_batches_min || !time_is_up()) {
+    asked_after_ = after;
+    return false;
+  }
+  aborted_after_ = after;
   ++counts_.aborted;
   end();
   return true;
@@ -58,6 +62,11 @@ void StepGate::begin(Instant now) {
   step_start_ = micro_batch_start_ = time_;
   device_time_ = Duration(0);
   aborted_after_.reset();
+  asked_after_.reset();
+}
+
+std::uint32_t StepGate::stop_share_1024() const {
+  return asked_of_ns_ > 0.0 ? static_cast<std::uint32_t>(1024.0 * asked_ns_ / asked_of_ns_) : 0;
 }
 
 // A pause may take any time: an evaluation lasts for hours. Differences are taken without overflow,
@@ -82,6 +91,11 @@ void StepGate::complete(std::optional<double> device_s) {
     if (valid) latency_ns = static_cast<std::int64_t>(device_ns);
     if (!valid) ++counts_.latency_clamps;
     device_time_ += Duration(latency_ns);
+  }
+  if (asked_after_) {
+    asked_ns_ += static_cast<double>(asked_after_->count());
+    asked_of_ns_ += static_cast<double>((time_ - micro_batch_start_).count());
+    asked_after_.reset();
   }
   micro_batch_start_ = time_;
   latencies_ns_[completed_++] = latency_ns;

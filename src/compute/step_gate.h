@@ -61,6 +61,9 @@ class StepGate {
   }
   // How long the micro-batch that should_stop() gave up had run.
   std::optional<Duration> aborted_after() const { return aborted_after_; }
+  // When in a micro-batch should_stop() is asked: part of the host's time for those completed in
+  // which it was, since the beginning, in 1024ths; 0 if it never was.
+  std::uint32_t stop_share_1024() const;
   // On a clock of the gate's own, which never goes back.
   Instant step_start() const { return step_start_; }
 
@@ -88,6 +91,9 @@ class StepGate {
   Instant micro_batch_start_;
   Duration device_time_{0};  // of the step's micro-batches
   std::optional<Duration> aborted_after_;
+  std::optional<Duration> asked_after_;  // of the micro-batch that runs
+  double asked_ns_ = 0.0;                // sums over completed micro-batches in which it was asked
+  double asked_of_ns_ = 0.0;
   std::int64_t shortest_ns_ = kLatencyMaxNs;
   std::vector<std::int64_t> latencies_ns_;
 };

@@ -40,7 +40,8 @@ ThresholdAgreement::ThresholdAgreement(const AgreementOptions& options)
       window_(options.window_steps, options.micro_batches),
       search_({.steps = options.window_steps,
                .candidates = options.automatic ? ThresholdSearchOptions{}.candidates : 2,
-               .micro_batches_min = options.micro_batches_min}) {
+               .micro_batches_min = options.micro_batches_min,
+               .indifference = kIndifference}) {
   LEEWAY_ASSERT(options.window_steps >= kWindowStepsMin && options.ranks >= 1);
   measured_.reserve(std::size_t{options.window_steps} * options.micro_batches);
 }
@@ -69,6 +70,7 @@ void ThresholdAgreement::begin_step(std::uint64_t step, Instant start) {
 void ThresholdAgreement::end_step(const StepGate& gate) {
   if (!options_.automatic || gate.steps_begun() <= options_.warm_up_steps) return;
   window_.add_step(gate.latencies_ns(), gate.aborted_after());
+  stop_share_1024_ = gate.stop_share_1024();
 }
 
 void ThresholdAgreement::end_window(Instant now) {
@@ -93,7 +95,10 @@ void ThresholdAgreement::make_tables(const ComputeCounts& counts, bool bounds_ok
     totals_[kSquares] += seconds * seconds;
   }
   totals_[kLatencies] = static_cast<double>(measured_.size());
-  if (bounds_ok && !measured_.empty()) search_.add_tables({measured_, options_.micro_batches});
+  if (!bounds_ok || measured_.empty()) return;
+  search_.add_tables({.ns = measured_,
+                      .micro_batches = options_.micro_batches,
+                      .stop_share_1024 = stop_share_1024_});
 }
 
 void ThresholdAgreement::conclude(std::uint64_t step, bool ok) {

@@ -103,7 +103,8 @@ class ThresholdAgreement {
   LatencyWindow window_;  // being measured
   // The last full one; empty if this rank completed nothing.
   std::vector<std::int64_t> measured_;
-  bool window_mixed_ = false;  // the threshold changed within it
+  std::uint32_t stop_share_1024_ = 0;  // StepGate's, of the last step
+  bool window_mixed_ = false;          // the threshold changed within the window
   bool measured_mixed_ = false;
   Instant window_start_;
   ThresholdSearch search_;

@@ -74,14 +74,16 @@ void ThresholdSearch::add_tables(const LatencyTable& latencies) {
   for (std::uint32_t step = 0; step < options_.steps; ++step) {
     tabulate_step(
         step, thresholds,
-        latencies.ns.subspan(std::size_t{step} * latencies.micro_batches, latencies.micro_batches));
+        latencies.ns.subspan(std::size_t{step} * latencies.micro_batches, latencies.micro_batches),
+        latencies.stop_share_1024);
   }
   sums_.back() += latencies.micro_batches;
 }
 
 // Candidates rise, and so do ends of micro-batches: one walk along both.
 void ThresholdSearch::tabulate_step(std::uint32_t step, const Range& range,
-                                    std::span<const std::int64_t> latencies) {
+                                    std::span<const std::int64_t> latencies,
+                                    std::optional<std::uint32_t> stop_share_1024) {
   std::size_t ended = 0;
   std::int64_t last_end = 0;
   for (std::uint32_t candidate = 0; candidate < options_.candidates; ++candidate) {
@@ -89,9 +91,17 @@ void ThresholdSearch::tabulate_step(std::uint32_t step, const Range& range,
     while (ended < latencies.size() && last_end + latencies[ended] < threshold) {
       last_end += latencies[ended++];
     }
+    std::int64_t stop = last_end;
+    std::size_t completed = ended;
+    if (stop_share_1024 && ended < latencies.size()) {
+      const std::int64_t asked = last_end + latencies[ended] * *stop_share_1024 / 1024;
+      const bool given_up = *stop_share_1024 != 0 && asked >= threshold;
+      stop = given_up ? asked : last_end + latencies[ended];
+      completed += given_up ? 0 : 1;
+    }
     const std::size_t at = place(candidate, step);
-    raise(cuts_[at], last_end);
-    sums_[at] += static_cast<double>(ended);
+    raise(cuts_[at], stop);
+    sums_[at] += static_cast<double>(completed);
   }
 }
 
@@ -128,17 +138,25 @@ ThresholdChoice ThresholdSearch::choose() const {
     const ThresholdChoice next = evaluate(candidate);
     if (next.effective_speedup > best.effective_speedup) best = next;
   }
+  const double enough = best.effective_speedup - options_.indifference;
+  for (std::uint32_t candidate = options_.candidates; options_.indifference > 0.0;) {
+    const ThresholdChoice next = evaluate(--candidate);
+    if (next.effective_speedup > enough) return next;
+  }
   return best;
 }
 
 ThresholdChoice best_threshold(std::span<const std::int64_t> latencies_ns, std::uint32_t ranks,
                                std::uint32_t micro_batches, Duration wall,
-                               const ThresholdSearchOptions& options) {
+                               const ThresholdSearchOptions& options,
+                               std::optional<std::uint32_t> stop_share_1024) {
   ThresholdSearch search(options);
   const std::size_t each = std::size_t{options.steps} * micro_batches;
   LEEWAY_ASSERT(latencies_ns.size() == ranks * each);
   const auto of_rank = [&](std::uint32_t rank) {
-    return LatencyTable{latencies_ns.subspan(rank * each, each), micro_batches};
+    return LatencyTable{.ns = latencies_ns.subspan(rank * each, each),
+                        .micro_batches = micro_batches,
+                        .stop_share_1024 = stop_share_1024};
   };
   for (std::uint32_t rank = 0; rank < ranks; ++rank) search.add_bounds(of_rank(rank), wall);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) search.add_tables(of_rank(rank));

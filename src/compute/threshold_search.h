@@ -1,6 +1,7 @@
 // The automatic compute threshold: of 200 candidates the one at which synchronous steps would have
 // got most done per unit of time, had it been in force in a window of measured steps (the algorithm
-// of arXiv 2306.10598's public code).
+// of arXiv 2306.10598's public code, and with stop_share_1024 and indifference a better informed
+// one).
 //
 // No rank needs to see another's latencies. Each reduces its own to small tables, which are
 // combined by two rounds of element-wise maxima and sums; every rank then finishes the same
@@ -17,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,6 +39,11 @@ struct LatencyTable {
   // How long each step really computed, where part of the latencies was imputed because a threshold
   // cut it off (LatencyWindow). Empty: as long as its latencies.
   std::span<const std::int64_t> computed_ns = {};
+  // What becomes of the micro-batch that runs when the threshold passes. A number: it is given up
+  // if should_stop() is asked later in it, this part of its time after its beginning, in 1024ths;
+  // else, and always with 0, it is ended and counts, as StepGate has it. None: it costs no time and
+  // does not count, which is what the public code assumes.
+  std::optional<std::uint32_t> stop_share_1024 = std::nullopt;
 };
 
 struct ThresholdSearchOptions {
@@ -46,12 +53,17 @@ struct ThresholdSearchOptions {
   // these, or of micro-batch 5, counted from 0 (the public code's rule; 2/3 of the way through
   // steps of no more than 5), whichever is later.
   std::uint32_t micro_batches_min = 0;
+  // Of the candidates whose speed-up is less than this below the best one's the largest is taken:
+  // the optimum is flat, and what is dropped is lost. 0, as in the public code: the best.
+  double indifference = 0.0;
 };
+// The library's, for steps that end as StepGate ends them.
+inline constexpr double kIndifference = 0.002;
 
 // Means over the window's steps.
 struct ThresholdChoice {
   Duration threshold{0};
-  double drop_rate = 0.0;          // part of all micro-batches that end at or after the threshold
+  double drop_rate = 0.0;          // part of all micro-batches that are not completed
   double time_cut = 0.0;           // part of the step's time that is saved
   double effective_speedup = 0.0;  // (1 - drop) / (1 - cut) - 1: micro-batches per time, gained
 
@@ -79,8 +91,8 @@ class ThresholdSearch {
   std::span<std::int64_t> cuts() { return cuts_; }
   std::span<double> sums() { return sums_; }  // whole numbers below 2^53: exact in any order
 
-  // The best candidate, the smaller of equals. A threshold of 0, not worthwhile, if nothing was
-  // added or took time.
+  // The best candidate, the smaller of equals (but see indifference). A threshold of 0, not
+  // worthwhile, if nothing was added or took time.
   ThresholdChoice choose() const;
 
   // What the candidate would have done; candidate < options().candidates.
@@ -103,21 +115,23 @@ class ThresholdSearch {
   std::int64_t& negative_least() { return bounds_[bounds_.size() - 2]; }
   std::size_t place(std::uint32_t candidate, std::uint32_t step) const;
   void tabulate_step(std::uint32_t step, const Range& range,
-                     std::span<const std::int64_t> latencies);
+                     std::span<const std::int64_t> latencies,
+                     std::optional<std::uint32_t> stop_share_1024);
 
   ThresholdSearchOptions options_;
   // Of the slowest rank: [step] its latencies' sum, then [step] what it computed; then minus the
   // least candidate, and the wall time.
   std::vector<std::int64_t> bounds_;
-  // [candidate][step] last end of a micro-batch before the threshold.
+  // [candidate][step] when the slowest rank stops.
   std::vector<std::int64_t> cuts_;
-  // [candidate][step] micro-batches that end before it; then micro-batches a step.
+  // [candidate][step] micro-batches completed by then; then micro-batches a step.
   std::vector<double> sums_;
 };
 
 // All ranks' latencies in one place: [rank][step][micro-batch].
 ThresholdChoice best_threshold(std::span<const std::int64_t> latencies_ns, std::uint32_t ranks,
                                std::uint32_t micro_batches, Duration wall,
-                               const ThresholdSearchOptions& options = {});
+                               const ThresholdSearchOptions& options = {},
+                               std::optional<std::uint32_t> stop_share_1024 = std::nullopt);
 
 }  // namespace leeway::compute

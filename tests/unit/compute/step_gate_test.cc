@@ -112,6 +112,15 @@ TEST(StepGateShouldStop, CompletesOneMicroBatchWhereNoneCanEndInTime) {
   }
 }
 
+TEST(StepGateStopShare, IsWhereInMicroBatchesItIsAsked) {
+  StepGate gate(options(3, 1000));
+  EXPECT_EQ(gate.stop_share_1024(), 0u);
+  StepRunner{gate}.step_of_ms({10, 10, 10});
+  EXPECT_EQ(gate.stop_share_1024(), 0u) << "never asked";
+  StepRunner{.gate = gate, .checks_in_between = true}.step_of_ms({10, 20, 6});
+  EXPECT_EQ(gate.stop_share_1024(), 512u) << "those in which it was not asked do not count";
+}
+
 TEST(StepGateSetThreshold, CountsFromTheNextStepOn) {
   StepGate gate(options(3, 1000));
   ASSERT_TRUE(gate.next(Instant{0}));

@@ -100,7 +100,9 @@ class Group {
       all.insert(all.end(), begin, begin + kWindow * kMicroBatches);
     }
     const Duration wall = members_[0]->starts[first + kWindow] - members_[0]->starts[first];
-    return best_threshold(all, kRanks, kMicroBatches, wall, {.steps = kWindow});
+    return best_threshold(all, kRanks, kMicroBatches, wall,
+                          {.steps = kWindow, .indifference = kIndifference},
+                          /*stop_share_1024=*/0);
   }
 
  private:
@@ -116,8 +118,10 @@ class Group {
       agreement.begin_step(number, gate.step_start());
       starts.push_back(gate.step_start());
       for (std::size_t i = 0; gate.in_step(); ++i) {
-        runner.now += Duration(ns[i]);
+        const std::int64_t forward = ns[i] / 2;
+        runner.now += Duration(forward);
         if (gate.options().micro_batches_min == 0 && gate.should_stop(runner.now)) break;
+        runner.now += Duration(ns[i] - forward);
         gate.next(runner.now);
       }
       agreement.end_step(gate);

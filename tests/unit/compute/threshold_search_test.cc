@@ -8,10 +8,11 @@
 #include <random>
 #include <vector>
 
+#include "compute/step_gate.h"
+#include "step_runner.h"
+
 namespace leeway::compute {
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000;
 
 // Latencies of all ranks, [rank][step][micro-batch].
 struct Group {
@@ -250,6 +251,52 @@ TEST(ThresholdSearchEvaluate, WhatEndsAtTheThresholdIsDropped) {
   EXPECT_EQ(search.evaluate(0).threshold, Duration(60 * kMs));
   EXPECT_NEAR(search.evaluate(0).drop_rate, 1.0 / 6, 1e-15);
   EXPECT_NEAR(search.evaluate(0).time_cut, 10.0 / 80, 1e-15);
+}
+
+// What the search expects of a threshold is what gates do with it, asked between passes or not.
+TEST(ThresholdSearchEvaluate, KnowsHowGatesEndSteps) {
+  Group group = noisy(4, 6, 12, 8);
+  for (std::int64_t& ns : group.ns) ns = (ns / 2 + 1) * 2;  // halves are exact
+  for (const bool asks : {false, true}) {
+    ThresholdSearch search({.steps = 6});
+    const auto table = [&](std::uint32_t rank) {
+      LatencyTable of_rank = group.of_rank(rank);
+      of_rank.stop_share_1024 = asks ? 512 : 0;
+      return of_rank;
+    };
+    for (std::uint32_t rank = 0; rank < 4; ++rank) search.add_bounds(table(rank), group.wall);
+    for (std::uint32_t rank = 0; rank < 4; ++rank) search.add_tables(table(rank));
+    for (std::uint32_t candidate = 0; candidate < 200; candidate += 7) {
+      const ThresholdChoice expected = search.evaluate(candidate);
+      double completed = 0, time_cut = 0;
+      for (std::uint32_t step = 0; step < 6; ++step) {
+        Duration slowest{0}, whole{0};
+        for (std::uint32_t rank = 0; rank < 4; ++rank) {
+          StepGate gate({.micro_batches = 12, .micro_batches_min = 0});
+          StepRunner runner{.gate = gate, .checks_in_between = asks};
+          runner.step(std::vector<std::int64_t>(12, 2));  // so that it knows a short one
+          gate.set_threshold(expected.threshold);
+          const Instant start = runner.now;
+          completed += runner.step(group.of_rank(rank).ns.subspan(step * 12, 12));
+          slowest = std::max(slowest, runner.now - start);
+          whole = std::max(whole, Duration(group.end(rank, step, 11)));
+        }
+        time_cut += static_cast<double>((whole - slowest).count()) /
+                    static_cast<double>((whole + search.overhead()).count()) / 6;
+      }
+      EXPECT_NEAR(expected.drop_rate, 1 - completed / (4 * 6 * 12), 1e-12) << candidate;
+      EXPECT_NEAR(expected.time_cut, time_cut, 1e-12) << candidate;
+    }
+  }
+}
+
+TEST(ThresholdSearchChoose, OfNearlyEqualSpeedUpsTakesTheOneThatDropsLeast) {
+  const Group group = noisy(4, 6, 12, 8);
+  const ThresholdChoice best = group.best();
+  const ThresholdChoice content = group.best({.indifference = 0.01});
+  EXPECT_GT(content.threshold, best.threshold);
+  EXPECT_LT(content.drop_rate, best.drop_rate);
+  EXPECT_GT(content.effective_speedup, best.effective_speedup - 0.01);
 }
 
 // The only micro-batch ends at the only candidate, and nothing is left to divide by.

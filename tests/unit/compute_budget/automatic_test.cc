@@ -65,7 +65,8 @@ compute::ThresholdChoice plain_choice(int ranks) {
     wall = std::max(wall, own);
   }
   return compute::best_threshold(all, static_cast<std::uint32_t>(ranks), kManyMicroBatches, wall,
-                                 {.steps = kWindow});
+                                 {.steps = kWindow, .indifference = compute::kIndifference},
+                                 /*stop_share_1024=*/0);
 }
 
 TEST(ComputeBudgetAutomatic, IsTheSameOnAllRanksAndThatOfThePlainSearch) {
