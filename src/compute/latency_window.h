@@ -2,12 +2,10 @@
 // latency nobody knows, but the search for a threshold needs one: it is imputed from what this rank
 // did run in the window.
 //
-// - A micro-batch given up after a time t lasted longer: the next completed latency above t stands
-// for it, or t if there
-//   is none.
-// - One that never began takes the next completed latency. "Next": completed latencies take turns,
-// in the order in which
-//   they ran, so that the outcome is a function of the window alone.
+// A micro-batch given up after a time t lasted longer: the next completed latency above t stands
+// for it, or t if there is none. One that never began takes the next completed latency. "Next":
+// completed latencies take turns, in the order in which they ran, so that the outcome is a function
+// of the window alone.
 //
 // Latencies that do not depend on when they run are imputed without bias but for the part of a long
 // micro-batch beyond all that completed. If they do (a slow second half of every step, say), what

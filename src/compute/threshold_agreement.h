@@ -3,9 +3,9 @@
 // fixed numbers of steps later all ranks draw the same conclusion from the same numbers. Says what
 // is to be exchanged when; the caller does it.
 //
-//   step w W             the w-th window has ended:  bounds() becomes the maximum over ranks
-//   kExchangeSteps later                             cuts() the maximum, sums() and totals() the
-//   sum over ranks and as many later    conclude(): another threshold() perhaps
+//   step w W        the w-th window has ended: bounds() becomes the maximum over ranks
+//   kExchangeSteps  later: cuts() becomes the maximum, sums() and totals() the sum over ranks
+//   as many again   later: conclude(), and another threshold() perhaps
 //
 // where steps count from the end of the warm-up. What is exchanged depends on the number of the
 // step alone, never on what an exchange brought: ranks must issue the same operations even if one
