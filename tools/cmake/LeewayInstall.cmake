@@ -10,6 +10,7 @@ install(DIRECTORY include/leeway DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_M
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/include/leeway/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leeway)
 install(EXPORT leewayTargets NAMESPACE leeway:: DESTINATION ${package_dir})
 
+get_property(LEEWAY_OPTIONAL_CALLS GLOBAL PROPERTY LEEWAY_OPTIONAL_CALLS)
 configure_package_config_file(tools/cmake/LeewayConfig.cmake.in LeewayConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(LeewayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/LeewayConfig.cmake DESTINATION ${package_dir} RENAME leewayConfig.cmake)
@@ -18,7 +19,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/LeewayConfigVersion.cmake DESTINATION 
 
 # A static archive does not carry its own dependencies, so every user's link line needs them; a shared library needs
 # them nowhere but in itself.
-set(leeway_dependencies "protobuf spdlog libhwy")
+get_property(optional_modules GLOBAL PROPERTY LEEWAY_OPTIONAL_MODULES)
+set(leeway_dependencies "protobuf spdlog libhwy${optional_modules}")
 if(BUILD_SHARED_LIBS)
   set(LEEWAY_PC_REQUIRES "")
   set(LEEWAY_PC_REQUIRES_PRIVATE "${leeway_dependencies}")

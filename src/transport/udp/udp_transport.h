@@ -18,7 +18,7 @@
 #include "transport/udp/receiver.h"
 #include "transport/udp/sender.h"
 #include "transport/udp/socket.h"
-#include "transport/udp/waiter.h"
+#include "transport/waiter.h"
 
 namespace leeway::transport {
 

@@ -1,6 +1,7 @@
-#include "transport/udp/waiter.h"
+#include "transport/waiter.h"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -50,6 +51,25 @@ TEST_F(WaiterWait, EndsWhenADatagramIsHere) {
 TEST_F(WaiterWait, EndsWhenWritableOnlyIfAsked) {
   EXPECT_LT(timed([&] { waiter_.wait(kForever, true); }), kForever / 2);
   EXPECT_GE(timed([&] { waiter_.wait(1ms, false); }), Duration(1ms));
+}
+
+TEST_F(WaiterWait, EndsWhenAnyOfSeveralHandlesIsReadable) {
+  const int event = eventfd(0, EFD_NONBLOCK);
+  const int handles[] = {sockets_[0], event};
+  Waiter waiter;
+  ASSERT_TRUE(waiter.open(handles).ok());
+  EXPECT_GE(timed([&] { waiter.wait(1ms, false); }), Duration(1ms));
+  ASSERT_EQ(eventfd_write(event, 1), 0);
+  EXPECT_LT(timed([&] { waiter.wait(kForever, false); }), kForever / 2);
+  close(event);
+}
+
+TEST_F(WaiterWait, ForgottenHandlesEndNoWait) {
+  ASSERT_EQ(write(sockets_[1], "x", 1), 1);
+  waiter_.forget_handles();
+  EXPECT_GE(timed([&] { waiter_.wait(1ms, false); }), Duration(1ms));
+  waiter_.wake();
+  EXPECT_LT(timed([&] { waiter_.wait(kForever, false); }), kForever / 2);
 }
 
 TEST_F(WaiterWait, AWakeBeforehandEndsTheNextWaitAndThatOneOnly) {

@@ -1,4 +1,4 @@
-#include "transport/udp/waiter.h"
+#include "transport/waiter.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -9,14 +9,18 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/contracts.h"
+
 namespace leeway::transport {
 
 Waiter::~Waiter() {
   if (event_ >= 0) close(event_);
 }
 
-Status Waiter::open(int socket) {
-  socket_ = socket;
+Status Waiter::open(std::span<const int> handles) {
+  LEEWAY_ASSERT(handles.size() <= kHandlesMax && event_ < 0);
+  std::copy(handles.begin(), handles.end(), handles_.begin());
+  handle_count_ = handles.size();
   event_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (event_ >= 0) return {};
   return Status::error(StatusCode::kResourceExhausted, "no eventfd: %s", std::strerror(errno));
@@ -28,10 +32,11 @@ void Waiter::wait(Duration timeout, bool also_writable) {
   if (!called_.exchange(false)) {
     const std::int64_t ns = std::max<std::int64_t>(timeout.count(), 0);
     const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-    const auto socket_events = static_cast<short>(POLLIN | (also_writable ? POLLOUT : 0));
-    pollfd watched[2] = {{socket_, socket_events, 0}, {event_, POLLIN, 0}};
-    const int ready = ppoll(watched, 2, &limit, nullptr);
-    if (ready > 0 && watched[1].revents != 0) drain();
+    pollfd watched[1 + kHandlesMax] = {{event_, POLLIN, 0}};
+    for (std::size_t i = 0; i < handle_count_; ++i) watched[1 + i] = {handles_[i], POLLIN, 0};
+    if (also_writable) watched[1].events |= POLLOUT;
+    const int ready = ppoll(watched, 1 + handle_count_, &limit, nullptr);
+    if (ready > 0 && watched[0].revents != 0) drain();
   }
   waiting_.store(false);
 }
