@@ -108,13 +108,26 @@ struct FaultOptions {
 // "loss=0.1,burst=8,dup=0.01,reorder=0.01,corrupt=0.001,delay=5ms,seed=3,list=0>1/*/0/3", every key optional.
 LEEWAY_EXPORT Result<FaultOptions> parse_faults(std::string_view text);
 
-enum class TransportKind : std::uint8_t { udp = 0, inproc };
+// What carries the datagrams.
+enum class TransportKind : std::uint8_t {
+  automatic = 0,  // verbs where all ranks can, else udp; exact calls over UCX where that has more than TCP between all of them
+  udp,
+  verbs,   // InfiniBand and RoCE, unreliable datagrams
+  ucx,     // reliable: nothing is lost, whatever the delivery class allows
+  inproc,  // threads of one process: Communicator::create_inproc()
+};
+LEEWAY_EXPORT std::string_view to_string(TransportKind kind);
+LEEWAY_EXPORT Result<TransportKind> parse_transport(std::string_view name);
 
 // One value per communicator. Zero and empty mean "derive it".
 struct Options {
   std::optional<int> rank;              // LEEWAY_RANK, or the launcher's
   std::optional<int> world_size;        // LEEWAY_WORLD_SIZE, or the launcher's
   std::string rendezvous;               // LEEWAY_RENDEZVOUS "host:port" of rank 0's TCP listener, "[v6]:port" for IPv6
+  TransportKind transport = TransportKind::automatic;  // LEEWAY_TRANSPORT auto, udp, verbs, ucx or inproc; equal on all ranks
+  // LEEWAY_MULTICAST: what goes to all ranks alike (the spread half) is sent once, where the network carries it to them. Off by
+  // default: switches that do not follow memberships flood multicast to every port.
+  bool multicast = false;
   std::string bind_address;             // LEEWAY_BIND: local address for data; default: the route to rank 0
   Duration join_timeout = std::chrono::seconds(60);  // LEEWAY_JOIN_TIMEOUT_MS
   std::size_t datagram_bytes = 0;       // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU

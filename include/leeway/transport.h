@@ -15,7 +15,7 @@
 
 namespace leeway {
 
-// A piece of memory to be gathered into a train; stays valid until send() returns.
+// A piece of memory to be gathered into a train; stays valid until the train is no longer borrowed().
 struct Slice {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
@@ -24,7 +24,7 @@ struct Slice {
 // Consecutive datagrams to one rank. The slices' bytes, laid end to end, are cut every `segment_bytes`; only the last
 // datagram may be shorter. With UDP_SEGMENT a train is one system call.
 struct Train {
-  Rank to = kNoRank;
+  Rank to = kNoRank;  // or kEveryRank, where limits().multicast
   std::size_t segment_bytes = 0;  // size of every datagram but the last
   std::size_t total_bytes = 0;    // sum of the slices
   std::span<const Slice> slices;
@@ -43,6 +43,7 @@ struct TransportLimits {
   std::size_t train_datagrams_max = 0;   // most datagrams in a train
   std::size_t train_slices_max = 0;      // most slices in a train
   std::size_t receive_buffer_bytes = 0;  // payload bytes the system surely queues for us before it drops
+  bool multicast = false;                // trains to kEveryRank are taken; nothing says that they arrive anywhere
 };
 
 struct TransportCounters {
@@ -63,23 +64,40 @@ class LEEWAY_EXPORT DatagramTransport {
   virtual ~DatagramTransport() = default;
 
   virtual std::string_view name() const = 0;
-  virtual const TransportLimits& limits() const = 0;
+  virtual const TransportLimits& limits() const = 0;  // final before the first send()
+
+  // Memory from which trains will be gathered again and again. A transport whose device reads only registered memory
+  // (RDMA) registers it once, where it would copy each time otherwise; others do nothing. forget_memory() takes the same
+  // span, before the memory goes. An error: it is copied as before, and the text says why.
+  virtual Status register_memory(ByteSpan memory) {
+    (void)memory;
+    return Status();
+  }
+  virtual void forget_memory(ByteSpan memory) { (void)memory; }
 
   // Sends trains in order; returns how many were taken. Fewer than given means the system is full: call again after
   // wait(). A train that fails for any other reason counts as taken and as lost.
   virtual std::size_t send(std::span<const Train> trains) = 0;
 
+  // How many of the trains taken are still being read: always the latest ones. Their memory must not change. 0 where send()
+  // copies; else it is counted anew by each call, and falls without others.
+  virtual std::size_t borrowed() { return 0; }
+
   // Fills `out` with datagrams that are here now, without blocking; returns how many.
   virtual std::size_t receive(std::span<Received> out) = 0;
 
-  // Blocks until a datagram is here, the transport can send again after a short send(), wake() was called, or
-  // `timeout` passed, whichever is first. Spurious returns are allowed.
+  // Blocks until a datagram is here, the transport can send again after a short send(), borrowed() fell, status() changed,
+  // wake() was called, or `timeout` passed, whichever is first. Spurious returns are allowed.
   virtual void wait(Duration timeout) = 0;
 
   // Makes a wait() in progress, or the next one, return at once. Any thread.
   virtual void wake() = 0;
 
   virtual TransportCounters counters() const = 0;
+
+  // Not ok when the transport can never work again, its device being gone, say: the text names it and what to do. From then
+  // on send() takes and drops everything, nothing is borrowed, and nothing arrives.
+  virtual Status status() const { return Status(); }
 };
 
 }  // namespace leeway

@@ -14,6 +14,8 @@ namespace leeway {
 // Index of a process in a communicator, 0 .. size-1.
 using Rank = std::uint16_t;
 inline constexpr Rank kNoRank = 0xFFFF;
+// As a destination: every other rank at once, where the transport and the network have multicast.
+inline constexpr Rank kEveryRank = 0xFFFE;
 
 using Duration = std::chrono::nanoseconds;
 using ByteSpan = std::span<const std::byte>;

@@ -56,6 +56,9 @@ class TrainBuffer {
     ++datagrams_;
   }
 
+  // Where headers and freshly encoded payloads lie.
+  ByteSpan memory() const { return memory_; }
+
   // The finished train; valid until start().
   const Train& train() {
     train_.slices = std::span(slices_.data(), slice_count_);

@@ -27,12 +27,12 @@ Instant steady_now() {
 
 Driver::Driver(const protocol::EndpointConfig& config, std::unique_ptr<DatagramTransport> transport,
                std::function<void()> after_step)
-    : engine_(config),
+    : trains_(kTrainsOut),
+      ready_(kTrainsOut),
+      engine_(config),
       transport_(std::move(transport)),
       after_step_(std::move(after_step)),
-      ready_(kTrains),
       received_(kReceiveBatch) {
-  for (std::size_t i = 0; i < kTrains; ++i) trains_.push_back(std::make_unique<protocol::TrainBuffer>());
   background_ = std::thread([this] { background(); });
 }
 
@@ -52,7 +52,7 @@ Driver::Session::~Session() { driver_.release(); }
 
 void Driver::Session::flush() {
   const Instant until = steady_now() + Duration(limits::kTickNs);
-  while (driver_.send(steady_now()) || driver_.ready_count_ > 0) {
+  while (driver_.send(steady_now()) || driver_.trains_out()) {
     if (steady_now() >= until) return;
   }
 }
@@ -114,11 +114,18 @@ bool Driver::run_until(const std::function<bool()>& done, Instant deadline) {
 }
 
 bool Driver::step(Instant now) {
+  if (const Status status = transport_->status(); !status.ok()) fail(now, status);
   const bool received = receive(now);
-  engine_.on_wake(now, /*may_start=*/ready_count_ == 0);
+  engine_.on_wake(now, /*may_start=*/!trains_out());
   const bool sent = send(now);
-  if (ready_count_ == 0) after_step_();
+  if (!trains_out()) after_step_();
   return received || sent;
+}
+
+// The transport is dead: whatever waits for it fails at once, with what the transport says.
+void Driver::fail(Instant now, const Status& status) {
+  engine_.cancel_all(now, status);
+  prepared_ = taken_ = released_ = 0;
 }
 
 bool Driver::receive(Instant now) {
@@ -128,18 +135,29 @@ bool Driver::receive(Instant now) {
 }
 
 bool Driver::send(Instant now) {
-  if (ready_count_ == 0) {
-    while (ready_count_ < kTrains && engine_.poll_train(now, *trains_[ready_count_])) {
-      ready_[ready_count_] = trains_[ready_count_]->train();
-      ++ready_count_;
-    }
-    ready_sent_ = 0;
-  }
-  if (ready_count_ == 0) return false;
-  const std::size_t taken = transport_->send(std::span(ready_).subspan(ready_sent_, ready_count_ - ready_sent_));
-  ready_sent_ += taken;
-  if (ready_sent_ == ready_count_) ready_count_ = 0;
+  released_ = taken_ - transport_->borrowed();
+  if (!trains_out()) prepared_ = taken_ = released_ = 0;  // begin with memory that is still in the cache
+  prepare(now);
+  if (taken_ == prepared_) return false;
+  const std::size_t first = taken_ % kTrainsOut;
+  const std::size_t count = std::min(prepared_ - taken_, kTrainsOut - first);
+  const std::size_t taken = transport_->send(std::span(ready_).subspan(first, count));
+  taken_ += taken;
+  released_ = taken_ - transport_->borrowed();
   return taken > 0;
+}
+
+void Driver::prepare(Instant now) {
+  while (prepared_ - taken_ < kTrains && prepared_ - released_ < kTrainsOut) {
+    const std::size_t slot = prepared_ % kTrainsOut;
+    if (trains_[slot] == nullptr) {
+      trains_[slot] = std::make_unique<protocol::TrainBuffer>();
+      (void)transport_->register_memory(trains_[slot]->memory());  // else it copies
+    }
+    if (!engine_.poll_train(now, *trains_[slot])) return;
+    ready_[slot] = trains_[slot]->train();
+    ++prepared_;
+  }
 }
 
 void Driver::block(Instant now, Instant deadline) {

@@ -39,7 +39,7 @@ class Driver {
     collective::Engine& engine() { return driver_.engine_; }
     // Starts a request, or queues it while trains of finished operations still wait for the transport.
     void submit(collective::Request& request) {
-      driver_.engine_.submit(steady_now(), request, /*may_start=*/driver_.ready_count_ == 0);
+      driver_.engine_.submit(steady_now(), request, /*may_start=*/!driver_.trains_out());
     }
     DatagramTransport& transport() { return *driver_.transport_; }
     // Hands datagrams in and out once, without blocking.
@@ -67,23 +67,30 @@ class Driver {
  private:
   // Trains prepared at a time. While they are handed to the system, nothing is received: keep it short.
   static constexpr std::size_t kTrains = 4;
+  // Trains prepared or still being read by the transport's device.
+  static constexpr std::size_t kTrainsOut = 16;
   static constexpr std::size_t kReceiveBatch = 64;
 
   bool step(Instant now);
   bool receive(Instant now);
   bool send(Instant now);
+  void prepare(Instant now);
+  void fail(Instant now, const Status& status);
+  bool trains_out() const { return released_ != prepared_; }
   void block(Instant now, Instant deadline);
   void acquire();
   void release();
   void background();
 
-  collective::Engine engine_;
-  std::unique_ptr<DatagramTransport> transport_;
-  std::function<void()> after_step_;
+  // A ring of kTrainsOut. Those that were never needed are null: a transport that copies needs kTrains of them.
   std::vector<std::unique_ptr<protocol::TrainBuffer>> trains_;
-  std::vector<Train> ready_;          // of the trains in trains_
-  std::size_t ready_count_ = 0;
-  std::size_t ready_sent_ = 0;        // taken by the transport
+  std::vector<Train> ready_;     // of the trains in trains_
+  std::size_t prepared_ = 0;     // trains since the ring was last empty
+  std::size_t taken_ = 0;        // of these, by the transport
+  std::size_t released_ = 0;     // of these, no longer borrowed by it
+  collective::Engine engine_;
+  std::unique_ptr<DatagramTransport> transport_;  // goes before the memory that it may be reading
+  std::function<void()> after_step_;
   std::vector<Received> received_;
 
   std::mutex mutex_;

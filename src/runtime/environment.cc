@@ -30,12 +30,14 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 12> kVariables = {{
+constexpr std::array<EnvironmentVariable, 14> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
     {"LEEWAY_RENDEZVOUS", "host:port where rank 0 listens; [v6]:port for IPv6",
      "from the launcher where possible"},
+    {"LEEWAY_TRANSPORT", "auto, udp, verbs, ucx or inproc; equal on all ranks", "auto"},
+    {"LEEWAY_MULTICAST", "1: send once what goes to all ranks alike", "0"},
     {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
     {"LEEWAY_JOIN_TIMEOUT_MS", "patience at the rendezvous", "60000"},
     {"LEEWAY_DATAGRAM_BYTES", "largest UDP payload, 512 to 9216", "from the path MTU"},
@@ -204,6 +206,19 @@ Status read_bind(const Reader& read, Options& options) {
   return {};
 }
 
+Status read_transport(const Reader& read, Options& options) {
+  if (const char* const value = read.text("LEEWAY_TRANSPORT")) {
+    const auto kind = parse_transport(value);
+    if (!kind.ok())
+      return Status::error(kind.status().code(), "LEEWAY_TRANSPORT: %s", kind.status().c_str());
+    options.transport = *kind;
+  }
+  const auto multicast = read.number<int>("LEEWAY_MULTICAST", 0, 1);
+  if (!multicast.ok()) return multicast.status();
+  options.multicast = multicast->value_or(options.multicast ? 1 : 0) == 1;
+  return {};
+}
+
 Status read_fault_and_log(const Reader& read, Options& options) {
   if (const char* const value = read.text("LEEWAY_FAULT")) {
     auto faults = parse_faults(value);
@@ -270,7 +285,8 @@ Result<Options> options_from_environment(const EnvironmentGetter& get) {
     options.world_size = launcher->size;
   }
   options.rendezvous = launcher->rendezvous;
-  for (auto* const step : {read_sizes, read_join_timeout_and_seed, read_bind, read_fault_and_log}) {
+  for (auto* const step : {read_sizes, read_join_timeout_and_seed, read_transport, read_bind,
+                           read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   return options;
