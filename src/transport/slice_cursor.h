@@ -1,0 +1,46 @@
+// Cuts the slices of a train at datagram borders.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "leeway/transport.h"
+
+namespace leeway::transport {
+
+// Walks the slices' bytes in order; they must have as many as are asked for. Cheap to copy, so that
+// a caller can look ahead.
+class SliceCursor {
+ public:
+  SliceCursor() = default;
+  explicit SliceCursor(std::span<const Slice> slices) : next_(slices.data()) {}
+
+  // Calls piece(data, bytes) for each stretch of the next `bytes`.
+  template <typename Piece>
+  void take(std::size_t bytes, Piece&& piece) {
+    while (bytes > 0) {
+      const std::size_t part = std::min(bytes, next_->bytes - offset_);
+      if (part > 0) piece(next_->data + offset_, part);
+      bytes -= part;
+      offset_ += part;
+      if (offset_ == next_->bytes) {
+        ++next_;
+        offset_ = 0;
+      }
+    }
+  }
+  void copy_to(MutableByteSpan out) {
+    std::byte* to = out.data();
+    take(out.size(), [&to](const std::byte* data, std::size_t part) { to = std::copy_n(data, part, to); });
+  }
+  void skip(std::size_t bytes) {
+    take(bytes, [](const std::byte*, std::size_t) {});
+  }
+
+ private:
+  const Slice* next_ = nullptr;
+  std::size_t offset_ = 0;
+};
+
+}  // namespace leeway::transport

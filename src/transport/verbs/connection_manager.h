@@ -1,0 +1,53 @@
+// The rdma_cm id of a transport: which device has an address, multicast groups, device removal.
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include <asio/ip/address.hpp>
+#include <memory>
+#include <string>
+
+#include "leeway/status.h"
+#include "transport/verbs/verbs_devices.h"
+
+namespace leeway::transport {
+
+class ConnectionManager {
+ public:
+  // Bound to `address`, which a port has.
+  static Result<std::unique_ptr<ConnectionManager>> open(const asio::ip::address& address);
+  ~ConnectionManager();
+  ConnectionManager(const ConnectionManager&) = delete;
+  ConnectionManager& operator=(const ConnectionManager&) = delete;
+
+  ibv_device* device() const { return id_->verbs->device; }
+  std::uint8_t port() const { return id_->port_num; }
+  int pollable() const { return channel_->fd; }
+
+  // Attributes that take a queue pair of the port to the state INIT: partition, port, queue key.
+  // 0 or an errno.
+  int initial_attributes(ibv_qp_attr& attributes, int& mask);
+
+  struct Joined {
+    ibv_ah_attr route{};
+    std::uint32_t queue_key = 0;
+  };
+  // Waits for the fabric's answer, at most five seconds.
+  Result<Joined> join(const VerbsPort& port, const asio::ip::address& group);
+
+  // Takes the events that are here; true once the device was removed.
+  bool device_removed();
+
+ private:
+  ConnectionManager() = default;
+  // Takes the event that is here, if any. Of a multicast event, `joined` and `error` are the
+  // outcome.
+  bool take_event(Joined* joined, int* error);
+
+  rdma_event_channel* channel_ = nullptr;
+  rdma_cm_id* id_ = nullptr;
+  bool removed_ = false;
+  bool answered_ = false;  // the multicast group's answer is here
+};
+
+}  // namespace leeway::transport

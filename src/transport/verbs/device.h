@@ -1,0 +1,101 @@
+// One UD queue pair on the RDMA port that has a given IP address, and the events of its device.
+//
+// The queue pair lies in a context of our own, and an rdma_cm id bound to the address stands beside
+// it. The id finds the device and the partition, joins multicast groups and hears that the device
+// is removed. It does not own the queue pair, because librdmacm keeps its context open until the
+// process ends: a driver without hot unplug (rdma_rxe) could never finish `rdma link del`.
+#pragma once
+
+#include <array>
+#include <asio/ip/address.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "leeway/status.h"
+#include "transport/verbs/connection_manager.h"
+#include "transport/verbs/handles.h"
+#include "transport/verbs/verbs_devices.h"
+
+namespace leeway::transport {
+
+// Entries of the queues, and what a send request may hold.
+struct QueueSizes {
+  std::size_t receive_entries = 0;
+  std::size_t send_entries = 0;
+  std::size_t pieces = 0;
+  std::size_t inline_bytes = 0;  // 0 where the driver takes none
+};
+
+// How large the queues of a port should be: as many receives as `receive_bytes` are datagrams of
+// its MTU, as far as the device allows. Nothing when it allows too few to be of use.
+std::optional<QueueSizes> queue_sizes(const VerbsPort& port, std::size_t receive_bytes);
+
+// The receives, of `entries`, that full datagrams may count on; the rest is for control datagrams
+// and for what receive() has lent out.
+std::size_t promised_entries(std::size_t entries);
+
+class VerbsDevice {
+ public:
+  // The queue pair is ready to send and to receive, with nothing posted. Errors name the remedy.
+  static Result<std::unique_ptr<VerbsDevice>> open(const asio::ip::address& address,
+                                                   std::size_t receive_bytes);
+  ~VerbsDevice();
+
+  const VerbsPort& port() const { return port_; }
+  const QueueSizes& sizes() const { return sizes_; }
+  VerbsAddress address() const;
+
+  ibv_pd* domain() const { return domain_.get(); }
+  ibv_qp* queue_pair() const { return queue_pair_.get(); }
+  ibv_cq* send_completions() const { return send_completions_.get(); }
+  ibv_cq* receive_completions() const { return receive_completions_.get(); }
+
+  // Readable when completions that were asked for, or events, are here.
+  std::array<int, 3> pollable() const;
+  // Takes the notes of completions off their channel, and clears the flag of a queue that has one:
+  // completions must then be asked for anew.
+  void take_completion_events(bool& asked_receive, bool& asked_send);
+
+  // Why the device can never be used again; nullptr while it can.
+  const char* take_events();
+
+  // What is needed to send to a peer. `rank` is for the text of an error.
+  Result<AddressHandle> route_to(const VerbsAddress& peer, std::size_t rank) const;
+
+  // Receives the group's datagrams from now on, and makes the way to it. Once.
+  struct Group {
+    AddressHandle route;
+    std::uint32_t queue_key = 0;
+  };
+  Result<Group> join(const asio::ip::address& group);
+
+  // In this order, with everything that others made in the domain released between the two. After
+  // close_queues() the device neither reads nor writes memory.
+  void close_queues();
+  void close();
+
+ private:
+  explicit VerbsDevice(const asio::ip::address& address) : address_(address) {}
+  Status find(const asio::ip::address& address);
+  Status make_queues();
+  Status make_queue_pair();
+  Status make_ready();
+
+  const asio::ip::address address_;
+  VerbsPort port_;
+  VerbsGid gid_;
+  QueueSizes sizes_;
+  std::uint32_t queue_key_ = 0;
+
+  std::unique_ptr<ConnectionManager> manager_;
+  ContextHandle context_;
+  DomainHandle domain_;
+  ChannelHandle channel_;
+  CompletionsHandle send_completions_;
+  CompletionsHandle receive_completions_;
+  QueuePairHandle queue_pair_;
+  std::optional<std::pair<ibv_gid, std::uint16_t>> attached_;  // the group's GID and LID
+};
+
+}  // namespace leeway::transport

@@ -1,0 +1,56 @@
+// Who sent a datagram, by the addresses that its headers carry.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "leeway/types.h"
+#include "transport/verbs/address.h"
+
+namespace leeway::transport {
+
+// Room that the device leaves in front of every datagram for the network's header.
+inline constexpr std::size_t kNetworkHeaderBytes = 40;
+
+// Filled once, before traffic; looking up allocates nothing and takes ten comparisons for 1,024
+// peers, whatever addresses strangers choose.
+class VerbsPeers {
+ public:
+  // `by_rank[i]` is rank i's address. Refused when two ranks have the same, when link layers or
+  // IPv4 and IPv6 are mixed, when `own` is missing, or beyond limits::kPeersMax.
+  Status assign(std::span<const VerbsAddress> by_rank, const VerbsAddress& own);
+
+  std::size_t size() const { return addresses_.size(); }
+  const VerbsAddress& address_of(std::size_t rank) const { return addresses_[rank]; }
+  Rank self() const { return self_; }
+
+  // The rank that sent what a completion speaks of, self() included (multicast comes back); kNoRank
+  // for a stranger. `header` is the kNetworkHeaderBytes in front of the datagram.
+  Rank find(const ibv_wc& completion, const std::byte* header) const;
+
+ private:
+  // What identifies a sender: its queue pair and its GID, or its LID where there is no GID.
+  struct Key {
+    Gid gid{};
+    std::uint32_t lid = 0;
+    std::uint32_t queue_pair = 0;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Entry {
+    Key key;
+    Rank rank = kNoRank;
+  };
+  Key key_of(const ibv_wc& completion, const std::byte* header) const;
+
+  std::vector<VerbsAddress> addresses_;
+  std::vector<Entry> entries_;  // sorted by key
+  bool ipv4_ = false;           // all are: the network's header is IPv4's
+  Rank self_ = kNoRank;
+};
+
+}  // namespace leeway::transport

@@ -1,0 +1,82 @@
+// The receiving half of the verbs transport: a ring of posted slots, one datagram each.
+//
+// A slot is a network header, which the device writes in front of every datagram, and the datagram.
+// What receive() hands out lies in its slot until the next receive(), which posts it again.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "leeway/transport.h"
+#include "transport/verbs/peers.h"
+
+namespace leeway::transport {
+
+class VerbsReceiver {
+ public:
+  struct Setup {
+    ibv_qp* queue_pair = nullptr;
+    ibv_cq* completions = nullptr;
+    std::size_t entries = 0;
+    std::size_t mtu_bytes = 0;       // no datagram of the fabric is larger
+    std::size_t datagram_bytes = 0;  // larger ones are dropped and counted
+    std::byte* slots = nullptr;      // registered: entries times slot_bytes(mtu_bytes)
+    std::uint32_t slots_key = 0;
+  };
+  static std::size_t slot_bytes(std::size_t mtu_bytes);
+
+  VerbsReceiver(const Setup& setup, const VerbsPeers& peers);
+
+  // Posts every slot; 0 or an errno. Before the first receive().
+  int start();
+
+  // As DatagramTransport::receive().
+  std::size_t receive(std::span<Received> out);
+
+  // Looks for arrivals; whether there are any that receive() has not handed out.
+  bool pending();
+
+  // Why the queue pair is of no use any more, nullptr while it is.
+  const char* failure() const { return failure_; }
+  void abandon() { abandoned_ = true; }
+
+  void add_to(TransportCounters& counters) const;
+
+ private:
+  void post_again();
+  bool fetch();
+  std::size_t hand_out(std::span<Received> out);
+  bool admit(const ibv_wc& completion, Received& out);
+  std::byte* slot(std::uint64_t index) const { return slots_ + index * slot_bytes_; }
+
+  ibv_qp* queue_pair_;
+  ibv_cq* completions_;
+  const std::size_t entries_;
+  const std::size_t datagram_bytes_;
+  const std::size_t slot_bytes_;
+  std::byte* const slots_;
+  const VerbsPeers& peers_;
+
+  std::vector<ibv_recv_wr> requests_;  // of every slot, laid out once
+  std::vector<ibv_sge> pieces_;
+  std::vector<std::uint32_t> used_;  // slots whose datagrams were handed out or refused
+  std::size_t used_count_ = 0;
+
+  std::vector<ibv_wc> arrived_;
+  std::size_t current_ = 0;
+  std::size_t arrived_count_ = 0;
+  bool abandoned_ = false;
+  const char* failure_ = nullptr;
+
+  std::uint64_t datagrams_received_ = 0;
+  std::uint64_t bytes_received_ = 0;
+  std::uint64_t receive_calls_ = 0;
+  std::uint64_t from_strangers_ = 0;
+  std::uint64_t oversized_ = 0;
+};
+
+}  // namespace leeway::transport

@@ -1,0 +1,52 @@
+// What is said when RDMA cannot be used: what is missing, where, and what to do about it. Pure, so
+// that every text can be tested on machines without a device.
+#pragma once
+
+#include <asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "leeway/status.h"
+#include "transport/verbs/verbs_devices.h"
+
+namespace leeway::transport::refusal {
+
+Status no_device();
+
+// The kernel's connection manager cannot be opened; `error` is errno.
+Status no_connection_manager(int error);
+
+// The device's file in /dev/infiniband cannot be opened; `error` is errno.
+Status device_closed(const std::string& device, int error);
+
+// No port speaks for `address`. Names those there are.
+Status no_port(const asio::ip::address& address, std::span<const VerbsPort> ports);
+
+// What is wrong with a port that was found: down, no RoCE v2 GID for the address, an MTU below
+// Leeway's least datagram. Nothing when it can be used.
+std::optional<Status> unusable(const VerbsPort& port, const asio::ip::address& address);
+
+// `what` ("receive ring", ...) of `bytes` could not be registered or made; `error` is errno and
+// `limit_bytes` what the process may lock, nothing when unlimited.
+Status no_memory(const VerbsPort& port, const char* what, std::size_t bytes, int error,
+                 std::optional<std::size_t> limit_bytes);
+
+// No way to the peer: its address does not resolve, for one.
+Status no_route(const VerbsPort& port, std::size_t rank, const std::string& peer, int error);
+
+// The group cannot be joined.
+Status no_multicast(const VerbsPort& port, const asio::ip::address& group, int error);
+
+// Any other call that failed.
+Status failed(const VerbsPort& port, const char* what, int error);
+
+// The device went away or broke; `why` in words.
+Status device_gone(const VerbsPort& port, const char* why);
+
+// What this process may lock into memory (RLIMIT_MEMLOCK).
+std::optional<std::size_t> locked_memory_limit();
+
+}  // namespace leeway::transport::refusal

@@ -1,0 +1,111 @@
+// The sending half of the verbs transport: trains become chains of send requests.
+//
+// A datagram's pieces are gathered by the device from registered memory. Small datagrams go inline
+// with their request, and what lies in unregistered memory, or in too many pieces, is copied into a
+// slot of our own. One ibv_post_send() takes all trains of a send(); completions are asked for at
+// the end of a train that is read in place and at the end of a chain.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "leeway/transport.h"
+#include "transport/slice_cursor.h"
+#include "transport/verbs/device.h"
+#include "transport/verbs/memory.h"
+
+namespace leeway::transport {
+
+class VerbsSender {
+ public:
+  // Where a rank's datagrams go; no handle for this rank itself.
+  struct Destination {
+    ibv_ah* handle = nullptr;
+    std::uint32_t queue_pair = 0;
+    std::uint32_t queue_key = 0;
+  };
+  struct Setup {
+    ibv_qp* queue_pair = nullptr;
+    ibv_cq* completions = nullptr;
+    QueueSizes sizes;
+    std::size_t datagram_bytes = 0;
+    std::byte* slots = nullptr;  // registered: sizes.send_entries datagrams
+    std::uint32_t slots_key = 0;
+  };
+  static constexpr std::size_t kTrainDatagramsMax = 64;
+  static constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
+
+  VerbsSender(const Setup& setup, const Regions& regions);
+
+  // Of every rank; kEveryRank's is given with `group`.
+  void set_destinations(std::vector<Destination> by_rank) { destinations_ = std::move(by_rank); }
+  void set_group(const Destination& group) { group_ = group; }
+
+  // As DatagramTransport::send() and borrowed().
+  std::size_t send(std::span<const Train> trains);
+  std::size_t borrowed();
+
+  // The queue was full at the last send(), or memory is being read: the next completion matters.
+  bool waits() const { return full_ || trains_settled_ < trains_posted_; }
+  // Takes the completions that are here; whether there were any.
+  bool collect();
+  // Takes completions until everything sent is out, at most `limit`.
+  void drain(Duration limit);
+
+  // Why the queue pair is of no use any more, nullptr while it is: a request failed.
+  const char* failure() const { return failure_; }
+  // The device is gone: takes and drops everything from now on.
+  void abandon();
+
+  std::uint64_t datagrams_copied() const { return datagrams_copied_; }
+  void add_to(TransportCounters& counters) const;
+
+ private:
+  struct TrainEnd {
+    std::uint64_t posted = 0;  // datagrams ever posted up to the train's last
+    bool reads = false;        // the device reads the train's memory
+  };
+
+  void settle();
+  std::size_t free_entries() const { return sizes_.send_entries - (posted_ - completed_); }
+  const Destination& destination_of(Rank to) const;
+  void lay_out(const Train& train);
+  bool gather(ibv_send_wr& request, SliceCursor& cursor, std::size_t bytes);
+  void post(std::uint64_t first, std::span<const Train> trains);
+  std::size_t drop(std::span<const Train> trains);
+  ibv_send_wr& request_of(std::uint64_t number) { return requests_[number % requests_.size()]; }
+
+  ibv_qp* queue_pair_;
+  ibv_cq* completions_;
+  const QueueSizes sizes_;
+  const std::size_t datagram_bytes_;
+  std::byte* const slots_;
+  const std::uint32_t slots_key_;
+  const Regions& regions_;
+
+  std::vector<Destination> destinations_;
+  Destination group_;
+  std::vector<ibv_send_wr> requests_;  // a ring: request n of all lies at n modulo the size
+  std::vector<ibv_sge> pieces_;        // sizes_.pieces of each request
+  std::vector<TrainEnd> trains_;       // a ring too: no train is shorter than a datagram
+
+  std::uint64_t posted_ = 0;     // datagrams
+  std::uint64_t completed_ = 0;  // of these
+  std::uint64_t trains_posted_ = 0;
+  std::uint64_t trains_settled_ = 0;  // no longer read
+  bool full_ = false;
+  bool abandoned_ = false;
+  const char* failure_ = nullptr;
+
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t datagrams_sent_ = 0;
+  std::uint64_t datagrams_copied_ = 0;
+  std::uint64_t send_calls_ = 0;
+  std::uint64_t send_errors_ = 0;
+};
+
+}  // namespace leeway::transport

@@ -1,0 +1,53 @@
+// The RDMA ports of this machine, and which of a port's GIDs an IP address means. Free of transport
+// state: `leeway doctor` shows what is found here.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transport/verbs/address.h"
+
+namespace leeway::transport {
+
+enum class GidType : std::uint8_t { infiniband, roce_v1, roce_v2 };
+std::string_view to_string(GidType type);  // "IB", "RoCE v1", "RoCE v2"
+
+struct VerbsGid {
+  std::uint32_t index = 0;  // in the port's table
+  GidType type = GidType::infiniband;
+  Gid gid{};
+  std::uint32_t interface = 0;  // index of the network interface; 0 where there is none
+};
+
+struct VerbsPort {
+  std::string device;     // "mlx5_0"
+  std::uint8_t port = 0;  // from 1; 0 when the device could not be opened, and `problem` says why
+  std::string problem;
+  LinkLayer link = LinkLayer::ethernet;
+  bool active = false;
+  std::string state;              // "PORT_ACTIVE", "PORT_DOWN", ...
+  std::size_t mtu_bytes = 0;      // payload of the largest datagram now: 256 to 4,096
+  std::size_t mtu_bytes_max = 0;  // what the hardware can do
+  std::uint16_t lid = 0;
+  std::size_t queue_entries_max = 0;  // work requests of one queue
+  std::size_t pieces_max = 0;         // pieces that one datagram may be gathered from
+  std::vector<VerbsGid> gids;
+};
+
+// One row for every port, by device and port; empty where there is no RDMA device.
+std::vector<VerbsPort> list_verbs_ports();
+
+// The port `number` of an open device.
+VerbsPort describe_port(ibv_context* context, std::uint8_t number);
+
+// The GID from which the port speaks as `address`: on Ethernet the RoCE v2 entry that is the
+// address, the first of them; on InfiniBand, where an IP address belongs to IPoIB, the port's own
+// (the first entry). nullptr where there is none.
+const VerbsGid* choose_gid(const VerbsPort& port, const asio::ip::address& address);
+
+}  // namespace leeway::transport
