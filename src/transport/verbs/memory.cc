@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "transport/verbs/refusals.h"

@@ -41,6 +41,7 @@ std::size_t VerbsSender::send(std::span<const Train> trains) {
     lay_out(trains[taken++]);
   full_ = taken < trains.size();
   if (posted_ > first) post(first, trains.first(taken));
+  settle();
   return taken;
 }
 

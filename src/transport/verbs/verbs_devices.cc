@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <tuple>
 
 #include "transport/verbs/handles.h"
 

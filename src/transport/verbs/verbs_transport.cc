@@ -11,9 +11,9 @@
 namespace leeway::transport {
 namespace {
 
-// Events of the device are looked for whenever wait() was woken by them, and this often (in calls
-// of receive()) by a caller that never waits.
-constexpr unsigned kReceivesBetweenLooks = 4096;
+// Calls of receive() between two looks for events of the device, besides those of wait(), to which
+// a busy caller may not come for long. A look is two system calls.
+constexpr unsigned kReceivesBetweenLooks = 64;
 
 // How long datagrams that were just sent may take to leave before the queue is closed: farewells.
 constexpr Duration kFarewell = std::chrono::milliseconds(100);
