@@ -58,6 +58,10 @@ class LEEWAY_EXPORT Communicator {
   int size() const;
   const Options& options() const;
   std::size_t datagram_bytes() const;  // agreed by all ranks
+  // What carries the datagrams, and what carries calls that are exact in both halves: the same, or ucx beside it. Never
+  // automatic.
+  TransportKind transport() const;
+  TransportKind exact_transport() const;
 
   // In place: data becomes the reduction over all ranks.
   Result<CollectiveReport> all_reduce(TensorView data, const CollectiveOptions& options = {});

@@ -32,8 +32,18 @@ inline constexpr std::uint32_t kEagerPackets = 4;
 // packets; beyond that they are counted and dropped (exact flows are repaired).
 inline constexpr std::uint32_t kEarlySlotsPerPeer = 8;
 
-// Rendezvous messages over TCP: length prefix is checked against this before anything is allocated.
-inline constexpr std::size_t kControlMessageBytesMax = 64 * 1024;
+// What a rank says to the rendezvous over TCP: the length prefix is checked against this before anything is allocated, since
+// it comes from whoever found the port.
+inline constexpr std::size_t kHelloBytesMax = 64 * 1024;
+
+// A rank's address in a transport other than UDP. UCX's grow with the host's devices: 100 B to 1 KiB are usual.
+inline constexpr std::size_t kTransportAddressBytesMax = 4096;
+
+// Transports that one rank offers beside UDP.
+inline constexpr int kTransportOffersMax = 4;
+
+// What rank 0 answers: for every rank an address in each of two transports, and 48 bytes around them.
+inline constexpr std::size_t kWelcomeBytesMax = kPeersMax * 2 * (kTransportAddressBytesMax + 48);
 
 // Timer resolution promised to callers: no call outlives its deadline by more than this.
 inline constexpr std::int64_t kTickNs = 1'000'000;

@@ -7,6 +7,7 @@
 #include "leeway/version.h"
 #include "runtime/address.h"
 #include "runtime/control_message.h"
+#include "runtime/lane_agreement.h"
 #include "wire/packet.h"
 
 namespace leeway::runtime {
@@ -68,7 +69,7 @@ Status check_configuration(const control::Hello& hello, const LocalConfiguration
         StatusCode::kMismatch, "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
         hello.rank(), datagram, limits::kDatagramBytesMin, limits::kDatagramBytesMax);
   }
-  return {};
+  return check_wishes(hello, root);
 }
 
 // Rank 0's own address: the one it was told to use, or one by which the others reached it, best not
@@ -86,6 +87,28 @@ asio::ip::address data_address(const Joined& joined, const asio::ip::address& ro
   return joined.seen_from.is_loopback() ? root : joined.seen_from;
 }
 
+void put_lane(const Lane& lane, control::Lane& message) {
+  message.set_transport(static_cast<std::uint32_t>(lane.kind));
+  message.set_datagram_bytes(lane.datagram_bytes);
+  for (const Lane::Member& member : lane.members) {
+    control::Member& row = *message.add_members();
+    row.set_address(member.address.data(), member.address.size());
+    row.set_port(member.port);
+    row.set_receive_buffer_bytes(member.receive_buffer_bytes);
+  }
+}
+
+Lane lane_of(const control::Lane& message) {
+  Lane lane{static_cast<TransportKind>(message.transport()), message.datagram_bytes(), {}};
+  for (const control::Member& row : message.members()) {
+    const ByteSpan address = bytes_of(row.address());
+    lane.members.push_back({{address.begin(), address.end()},
+                            static_cast<std::uint16_t>(row.port()),
+                            row.receive_buffer_bytes()});
+  }
+  return lane;
+}
+
 }  // namespace
 
 Status check_hello(const control::Hello& hello, const LocalConfiguration& root,
@@ -97,9 +120,11 @@ Status check_hello(const control::Hello& hello, const LocalConfiguration& root,
 
 Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined> others,
                          std::uint32_t epoch) {
-  Group group{epoch, root.seed, root.datagram_bytes, {}};
   const asio::ip::address first = unmapped(root_address(root, others));
-  group.members.push_back({to_bytes(first), root.data_port, root.receive_buffer_bytes});
+  Lane udp{TransportKind::udp,
+           root.datagram_bytes,
+           {{to_bytes(first), root.data_port, root.receive_buffer_bytes}}};
+  std::vector<std::vector<TransportOffer>> offers = {root.offers};
   for (const Joined& joined : others) {
     const control::Hello& hello = joined.hello;
     const asio::ip::address address = unmapped(data_address(joined, first));
@@ -110,10 +135,15 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined>
                            "LEEWAY_RENDEZVOUS so that all use one family",
                            hello.rank(), address.to_string().c_str(), first.to_string().c_str());
     }
-    group.datagram_bytes = std::min(group.datagram_bytes, hello.configuration().datagram_bytes());
-    group.members.push_back({to_bytes(address), static_cast<std::uint16_t>(hello.data().port()),
-                             hello.configuration().receive_buffer_bytes()});
+    udp.datagram_bytes = std::min(udp.datagram_bytes, hello.configuration().datagram_bytes());
+    udp.members.push_back({to_bytes(address), static_cast<std::uint16_t>(hello.data().port()),
+                           hello.configuration().receive_buffer_bytes()});
+    offers.push_back(offers_of(hello));
   }
+  auto lanes = choose_lanes(root.transport, udp, offers);
+  if (!lanes.ok()) return lanes.status();
+  Group group{epoch, root.seed, std::move(lanes->datagrams), std::move(lanes->exact), {}};
+  if (root.multicast && !others.empty()) group.multicast = multicast_of(epoch, first.is_v4());
   return group;
 }
 
@@ -140,23 +170,23 @@ control::Welcome welcome_of(const Group& group) {
   control::Group& message = *welcome.mutable_group();
   message.set_epoch(group.epoch);
   message.set_seed(group.seed);
-  message.set_datagram_bytes(group.datagram_bytes);
-  for (const Group::Member& member : group.members) {
-    control::Member& row = *message.add_members();
-    row.mutable_data()->set_address(member.address.data(), member.address.size());
-    row.mutable_data()->set_port(member.port);
-    row.set_receive_buffer_bytes(member.receive_buffer_bytes);
+  put_lane(group.datagrams, *message.mutable_datagrams());
+  if (group.exact) put_lane(*group.exact, *message.mutable_exact());
+  if (group.multicast) {
+    const std::vector<std::byte>& address = group.multicast->address;
+    message.mutable_multicast()->set_address(address.data(), address.size());
+    message.mutable_multicast()->set_port(group.multicast->port);
   }
   return welcome;
 }
 
 Group group_of(const control::Group& message) {
-  Group group{message.epoch(), message.seed(), message.datagram_bytes(), {}};
-  for (const control::Member& row : message.members()) {
-    const ByteSpan address = bytes_of(row.data().address());
-    group.members.push_back({{address.begin(), address.end()},
-                             static_cast<std::uint16_t>(row.data().port()),
-                             row.receive_buffer_bytes()});
+  Group group{message.epoch(), message.seed(), lane_of(message.datagrams()), {}, {}};
+  if (message.has_exact()) group.exact = lane_of(message.exact());
+  if (message.has_multicast()) {
+    const ByteSpan address = bytes_of(message.multicast().address());
+    group.multicast = {{address.begin(), address.end()},
+                       static_cast<std::uint16_t>(message.multicast().port())};
   }
   return group;
 }

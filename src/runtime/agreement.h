@@ -27,7 +27,8 @@ Status check_hello(const control::Hello& hello, const LocalConfiguration& root,
                    const std::string& from);
 
 // The table of all ranks. `others` are ranks 1 .. size-1 in order. kMismatch when the data
-// addresses are not all of one family, because then some ranks could not send to each other.
+// addresses are not all of one family, because then some ranks could not send to each other;
+// kUnsupported when a rank lacks the transport that all ask for.
 //
 // A rank on rank 0's machine may have come over loopback, and ranks elsewhere over the network.
 // Addresses that everyone can use are wanted, so with at least one rank elsewhere the loopback ones

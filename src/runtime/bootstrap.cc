@@ -5,6 +5,8 @@
 #include <random>
 
 #include "base/limits.h"
+#include "runtime/address.h"
+#include "runtime/agreement.h"
 #include "runtime/rendezvous_client.h"
 #include "runtime/rendezvous_server.h"
 
@@ -39,15 +41,12 @@ Status check_local(const LocalConfiguration& local) {
 }
 
 // A group of one: nobody to meet, and no datagram will ever be sent.
-Group alone(const LocalConfiguration& local) {
+Result<Group> alone(const LocalConfiguration& local) {
+  LocalConfiguration addressed = local;
+  if (local.data_address.empty())
+    addressed.data_address = to_bytes(asio::ip::address_v4::loopback());
   std::random_device device;
-  const std::vector<std::byte> loopback = {std::byte{127}, std::byte{0}, std::byte{0},
-                                           std::byte{1}};
-  return {std::max<std::uint32_t>(1, device()),
-          local.seed,
-          local.datagram_bytes,
-          {{local.data_address.empty() ? loopback : local.data_address, local.data_port,
-            local.receive_buffer_bytes}}};
+  return make_group(addressed, {}, std::max<std::uint32_t>(1, device()));
 }
 
 }  // namespace

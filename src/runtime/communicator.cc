@@ -18,7 +18,7 @@ Result<CollectiveReport> Work::wait() {
     if (!state_->request.status.ok()) return state_->request.status;
     return state_->request.report;
   }
-  return state_->core->wait(*state_);
+  return state_->carrier->wait(*state_);
 }
 
 Communicator::Communicator(std::unique_ptr<internal::CommunicatorCore> core) : core_(std::move(core)) {}
@@ -28,6 +28,8 @@ Rank Communicator::rank() const { return core_->rank(); }
 int Communicator::size() const { return core_->size(); }
 const Options& Communicator::options() const { return core_->options(); }
 std::size_t Communicator::datagram_bytes() const { return core_->config().datagram_bytes; }
+TransportKind Communicator::transport() const { return core_->transport(); }
+TransportKind Communicator::exact_transport() const { return core_->exact_transport(); }
 std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() const { return core_->counters(); }
 
 Result<CollectiveReport> Communicator::run(const OperationSpec& spec) { return core_->run(spec); }
@@ -35,7 +37,7 @@ Result<CollectiveReport> Communicator::run(const OperationSpec& spec) { return c
 Work Communicator::start(const OperationSpec& spec) {
   Work work;
   work.state_ = core_->submit(spec);
-  core_->nudge();
+  work.state_->carrier->nudge();
   return work;
 }
 

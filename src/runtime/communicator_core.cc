@@ -1,156 +1,29 @@
 #include "runtime/communicator_core.h"
 
-#include <algorithm>
-
 namespace leeway::internal {
 namespace {
 
-constexpr std::array<const char*, wire::kRefusals> kRefusalNames = {
-    "",         "refused_truncated", "refused_oversized", "refused_magic", "refused_version", "refused_checksum",
-    "refused_type", "refused_epoch", "refused_misrouted", "refused_field"};
-
-// A closing communicator serves peers that lack something, or a confirmation, until nothing was heard of them for
-// kQuietTimeouts time-outs of the slowest link (an unanswered peer asks again after one, then two, ...), and at most for
-// kLingerTimeouts of them.
-constexpr int kQuietTimeouts = 8;
-constexpr int kLingerTimeouts = 64;
+// Both halves. A replica's ledger counts the packets of the main carrier's datagrams.
+bool is_exact(const collective::OperationSpec& spec) {
+  return spec.kind != collective::OperationKind::replica_broadcast &&
+         spec.options.delivery.kind == Delivery::Kind::exact && spec.options.spread == Delivery::Kind::exact;
+}
 
 }  // namespace
 
-CommunicatorCore::CommunicatorCore(const Options& options, const protocol::EndpointConfig& config,
-                                   std::unique_ptr<DatagramTransport> transport,
-                                   const transport::FaultTransport* faults)
-    : options_(options),
-      config_(config),
-      faults_(faults),
-      driver_(config, std::move(transport), [this] { publish(); }) {}
-
-void CommunicatorCore::linger() {
-  Duration timeout{0};
-  {
-    runtime::Driver::Session session(driver_);
-    const auto& endpoint = session.engine().endpoint();
-    for (Rank peer = 0; peer < config_.size; ++peer) {
-      if (peer != config_.self && !endpoint.link(peer).gone) timeout = std::max(timeout, endpoint.link(peer).rtt.timeout());
-    }
-  }
-  const Instant start = runtime::steady_now();
-  std::uint64_t heard = driver_.datagrams_heard();
-  Instant last_heard = start;
-  const auto over = [&] {
-    const Instant now = runtime::steady_now();
-    if (driver_.datagrams_heard() != heard) last_heard = now;
-    heard = driver_.datagrams_heard();
-    return active_.empty() && driver_.engine_idle() && now - last_heard >= kQuietTimeouts * timeout;
-  };
-  // In short turns: the quiet must be noticed although nothing wakes the driver.
-  const Instant end = start + kLingerTimeouts * timeout;
-  while (runtime::steady_now() < end && !driver_.run_until(over, runtime::steady_now() + timeout)) {
-  }
+Carrier& CommunicatorCore::carrier_of(const collective::OperationSpec& spec) {
+  return exact_ && is_exact(spec) ? *exact_ : *main_;
 }
 
-CommunicatorCore::~CommunicatorCore() {
-  linger();
-  runtime::Driver::Session session(driver_);
-  session.engine().cancel_all(runtime::steady_now(),
-                              Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
-  session.engine().endpoint().say_goodbye(runtime::steady_now());
-  session.flush();
-  publish();
+Result<CollectiveReport> CommunicatorCore::run(const collective::OperationSpec& spec) {
+  const auto work = submit(spec);
+  return work->carrier->wait(*work);
 }
 
-Status CommunicatorCore::prove_paths(Duration timeout) {
-  const Instant start = runtime::steady_now();
-  const Instant deadline = start + timeout;
-  Duration pause = std::chrono::milliseconds(2);
-  while (true) {
-    {
-      runtime::Driver::Session session(driver_);
-      session.engine().endpoint().probe_all();
-    }
-    const Instant until = std::min(deadline, runtime::steady_now() + pause);
-    const auto heard = [this] { return driver_.peers_heard() == config_.size - 1; };
-    if (driver_.run_until(heard, until)) return Status();
-    if (runtime::steady_now() >= deadline) break;
-    pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
-  }
-  std::string silent;
-  runtime::Driver::Session session(driver_);
-  for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer == config_.self || session.engine().endpoint().heard(peer)) continue;
-    silent += (silent.empty() ? "" : ", ") + std::to_string(peer);
-  }
-  return Status::error(StatusCode::kUnavailable,
-                       "rank %u: no datagram came from rank(s) %s within %.1f s although they joined: check that UDP "
-                       "passes between the hosts (firewall, LEEWAY_BIND)",
-                       config_.self, silent.c_str(), static_cast<double>(timeout.count()) / 1e9);
-}
-
-std::shared_ptr<WorkState> CommunicatorCore::submit(const collective::OperationSpec& spec) {
-  auto work = std::make_shared<WorkState>();
-  work->request.spec = spec;
-  work->core = this;
-  runtime::Driver::Session session(driver_);
-  active_.push_back(work);
-  session.submit(work->request);
-  session.pump();
-  return work;
-}
-
-void CommunicatorCore::publish() {
-  std::erase_if(active_, [](const std::shared_ptr<WorkState>& work) {
-    if (!work->request.done) return false;
-    work->done.store(true, std::memory_order_release);
-    return true;
-  });
-}
-
-Result<CollectiveReport> CommunicatorCore::wait(WorkState& work) {
-  if (!work.done.load(std::memory_order_acquire)) {
-    // Operations end by their own deadlines; there is no other.
-    driver_.run_until([&] { return work.done.load(std::memory_order_relaxed); }, Instant::infinite_future());
-  }
-  if (!work.request.status.ok()) return work.request.status;
-  return work.request.report;
-}
-
-std::vector<std::pair<std::string, std::uint64_t>> CommunicatorCore::counters() {
-  runtime::Driver::Session session(driver_);
-  const protocol::EndpointCounters& core = session.engine().endpoint().counters();
-  const TransportCounters wire = session.transport().counters();
-  std::vector<std::pair<std::string, std::uint64_t>> rows = {
-      {"datagrams_sent", wire.datagrams_sent},
-      {"datagrams_received", wire.datagrams_received},
-      {"bytes_sent", wire.bytes_sent},
-      {"bytes_received", wire.bytes_received},
-      {"send_calls", wire.send_calls},
-      {"receive_calls", wire.receive_calls},
-      {"refused_stranger", wire.from_strangers},
-      {"refused_truncated_by_system", wire.oversized},
-      {"send_errors", wire.send_errors},
-      {"kernel_drops", wire.kernel_drops},
-      {"data_sent", core.data_sent},
-      {"data_received", core.data_received},
-      {"repairs_sent", core.repairs_sent},
-      {"repair_requests", core.repair_requests},
-      {"reports_sent", core.reports_sent},
-      {"probes_sent", core.probes_sent},
-      {"duplicate", core.duplicate},
-      {"late", core.late},
-      {"closed_round", core.closed_round},
-      {"future_round", core.future_round},
-      {"early_kept", core.early_kept},
-      {"early_dropped", core.early_dropped},
-      {"refused_plan", core.refused_plan},
-      {"refused_report", core.refused_report},
-      {"rounds_opened", core.rounds_opened},
-      {"rounds_failed", core.rounds_failed},
-      {"deadline_cuts", core.deadline_cuts},
-  };
-  for (int i = 1; i < wire::kRefusals; ++i) rows.emplace_back(kRefusalNames[i], core.refused[i]);
-  if (faults_ != nullptr) {
-    for (auto& row : faults_->named_fault_counters()) rows.push_back(std::move(row));
-  }
+Carrier::Counters CommunicatorCore::counters() {
+  Carrier::Counters rows;
+  main_->add_counters("", rows);
+  if (exact_) exact_->add_counters("exact_", rows);
   return rows;
 }
 

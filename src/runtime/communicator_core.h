@@ -1,59 +1,42 @@
-// What stands behind a Communicator: engine, transport and driver of one rank, and the operations in flight.
+// What stands behind a Communicator: what carries its operations, and which of two carries which.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "collective/operation_spec.h"
 #include "leeway/communicator.h"
-#include "runtime/driver.h"
-#include "transport/fault/fault_transport.h"
+#include "runtime/carrier.h"
 
 namespace leeway::internal {
 
-// Shared by the caller's Work and, until it is done, the core.
-struct WorkState {
-  collective::Request request;
-  std::atomic<bool> done{false};  // published: request is final and the caller's memory is free
-  CommunicatorCore* core = nullptr;  // valid until done
-};
-
 class CommunicatorCore {
  public:
-  // `faults` is `transport` seen as what it is, or null.
-  CommunicatorCore(const Options& options, const protocol::EndpointConfig& config,
-                   std::unique_ptr<DatagramTransport> transport, const transport::FaultTransport* faults);
-  // Stays until peers have what they may still ask for (bounded), cancels the rest, says good-bye.
-  ~CommunicatorCore();
+  CommunicatorCore(const Options& options, std::unique_ptr<Carrier> carrier)
+      : options_(options), main_(std::move(carrier)) {}
 
-  Rank rank() const { return config_.self; }
-  int size() const { return config_.size; }
+  Rank rank() const { return config().self; }
+  int size() const { return config().size; }
   const Options& options() const { return options_; }
-  const protocol::EndpointConfig& config() const { return config_; }
+  const protocol::EndpointConfig& config() const { return main_->config(); }
+  Carrier& main() { return *main_; }
 
-  // Hears from every peer over the data path, which also measures round trips; kUnavailable naming those it cannot hear.
-  Status prove_paths(Duration timeout);
+  TransportKind transport() const { return main_->kind(); }
+  TransportKind exact_transport() const { return exact_ ? exact_->kind() : main_->kind(); }
 
-  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec);
-  void nudge() { driver_.nudge(); }
-  Result<CollectiveReport> wait(WorkState& work);
-  Result<CollectiveReport> run(const collective::OperationSpec& spec) { return wait(*submit(spec)); }
+  // From now on exact calls go over `carrier`. All ranks say so at the same place in the order of their calls, or none.
+  void use_for_exact(std::unique_ptr<Carrier> carrier) { exact_ = std::move(carrier); }
 
-  std::vector<std::pair<std::string, std::uint64_t>> counters();
+  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec) { return carrier_of(spec).submit(spec); }
+  Result<CollectiveReport> run(const collective::OperationSpec& spec);
+
+  // Those of the carrier of exact calls begin with "exact_".
+  Carrier::Counters counters();
 
  private:
-  void publish();
-  void linger();
+  Carrier& carrier_of(const collective::OperationSpec& spec);
 
   Options options_;
-  protocol::EndpointConfig config_;
-  const transport::FaultTransport* faults_;
-  std::vector<std::shared_ptr<WorkState>> active_;  // touched by the driving thread only
-  runtime::Driver driver_;                          // last: its thread uses the rest
+  std::unique_ptr<Carrier> main_;
+  std::unique_ptr<Carrier> exact_;  // may be null
 };
 
 }  // namespace leeway::internal

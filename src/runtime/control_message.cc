@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "leeway/options.h"
 #include "wire/packet.h"
 
 namespace leeway::runtime {
@@ -23,23 +24,55 @@ bool is_port(std::uint32_t port) {
   return port >= 1 && port <= 65535;
 }
 
+bool is_datagram_size(std::uint32_t bytes) {
+  return bytes >= limits::kDatagramBytesMin && bytes <= limits::kDatagramBytesMax;
+}
+bool is_kind(std::uint32_t kind) {
+  return kind <= static_cast<std::uint32_t>(TransportKind::inproc);
+}
+// Of a transport that has addresses of its own.
+bool is_offered_kind(std::uint32_t kind) {
+  return kind == static_cast<std::uint32_t>(TransportKind::verbs) ||
+         kind == static_cast<std::uint32_t>(TransportKind::ucx);
+}
+
+// An offer without an address cannot be used, and its numbers mean nothing.
+bool is_usable(const control::TransportOffer& offer) {
+  return is_offered_kind(offer.kind()) &&
+         offer.address().size() <= limits::kTransportAddressBytesMax &&
+         (offer.address().empty() || is_datagram_size(offer.datagram_bytes()));
+}
+
+bool is_usable(const control::Member& member, bool udp) {
+  if (udp) return is_address(member.address()) && is_port(member.port());
+  return !member.address().empty() && member.address().size() <= limits::kTransportAddressBytesMax;
+}
+
+bool is_usable(const control::Lane& lane, int size) {
+  const bool udp = lane.transport() == static_cast<std::uint32_t>(TransportKind::udp);
+  if (!udp && !is_offered_kind(lane.transport())) return false;
+  return lane.members_size() == size && is_datagram_size(lane.datagram_bytes()) &&
+         std::all_of(lane.members().begin(), lane.members().end(),
+                     [udp](const control::Member& member) { return is_usable(member, udp); });
+}
+
+bool is_multicast(const control::Endpoint& group) {
+  if (!is_address(group.address()) || !is_port(group.port())) return false;
+  const auto first = static_cast<unsigned char>(group.address()[0]);
+  return group.address().size() == 4 ? first >> 4 == 0xE : first == 0xFF;
+}
+
 bool is_usable(const control::Group& group, int size) {
-  if (group.epoch() == 0 || group.members_size() != size) return false;
-  if (group.datagram_bytes() < limits::kDatagramBytesMin ||
-      group.datagram_bytes() > limits::kDatagramBytesMax) {
-    return false;
-  }
-  return std::all_of(group.members().begin(), group.members().end(),
-                     [](const control::Member& member) {
-                       return is_address(member.data().address()) && is_port(member.data().port());
-                     });
+  return group.epoch() != 0 && is_usable(group.datagrams(), size) &&
+         (!group.has_exact() || is_usable(group.exact(), size)) &&
+         (!group.has_multicast() || is_multicast(group.multicast()));
 }
 
 }  // namespace
 
 std::string frame_of(const google::protobuf::MessageLite& message) {
   const std::string body = message.SerializeAsString();
-  assert(body.size() <= limits::kControlMessageBytesMax);
+  assert(body.size() <= limits::kWelcomeBytesMax);
   std::string frame;
   frame.reserve(kLengthPrefixBytes + body.size());
   for (int shift = 24; shift >= 0; shift -= 8)
@@ -47,17 +80,16 @@ std::string frame_of(const google::protobuf::MessageLite& message) {
   return frame + body;
 }
 
-void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame,
+void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame, std::size_t bytes_max,
                       std::function<void(FrameOutcome)> done) {
   const auto on_body = [done](std::error_code error, std::size_t) {
     done(error ? FrameOutcome::closed : FrameOutcome::complete);
   };
   asio::async_read(socket, asio::buffer(frame.prefix),
-                   [&, done, on_body](std::error_code error, std::size_t) {
+                   [&, bytes_max, done, on_body](std::error_code error, std::size_t) {
                      if (error) return done(FrameOutcome::closed);
                      const std::uint32_t bytes = load_big_endian(frame.prefix);
-                     if (bytes > limits::kControlMessageBytesMax)
-                       return done(FrameOutcome::oversized);
+                     if (bytes > bytes_max) return done(FrameOutcome::oversized);
                      frame.body.resize(bytes);
                      asio::async_read(socket, asio::buffer(frame.body), on_body);
                    });
@@ -70,6 +102,10 @@ std::optional<control::Hello> parse_hello(const std::string& body) {
   const std::string& address = hello.data().address();
   if (!address.empty() && !is_address(address)) return std::nullopt;
   if (!is_port(hello.data().port())) return std::nullopt;
+  if (!is_kind(hello.configuration().transport())) return std::nullopt;
+  if (hello.offers_size() > limits::kTransportOffersMax) return std::nullopt;
+  const auto usable = [](const control::TransportOffer& offer) { return is_usable(offer); };
+  if (!std::all_of(hello.offers().begin(), hello.offers().end(), usable)) return std::nullopt;
   return hello;
 }
 

@@ -6,6 +6,7 @@
 
 #include "leeway/version.h"
 #include "runtime/agreement.h"
+#include "runtime/lane_agreement.h"
 #include "wire/packet.h"
 
 namespace leeway::runtime {
@@ -92,7 +93,8 @@ bool RendezvousClient::say_hello() {
 std::optional<Result<Group>> RendezvousClient::hear_welcome() {
   IncomingFrame frame;
   std::optional<FrameOutcome> done;
-  async_read_frame(socket_, frame, [&done](FrameOutcome outcome) { done = outcome; });
+  async_read_frame(socket_, frame, limits::kWelcomeBytesMax,
+                   [&done](FrameOutcome outcome) { done = outcome; });
   if (!run_until(deadline_, done)) {
     obstacle_ = Status::error(StatusCode::kUnavailable,
                               "connected, but no answer; other ranks may be missing");
@@ -129,6 +131,9 @@ std::string RendezvousClient::hello_frame() const {
   configuration.set_receive_buffer_bytes(local_.receive_buffer_bytes);
   configuration.set_window_bytes(local_.window_bytes);
   configuration.set_seed(local_.seed);
+  configuration.set_transport(static_cast<std::uint32_t>(local_.transport));
+  configuration.set_multicast(local_.multicast);
+  put_offers(local_.offers, hello);
   hello.mutable_data()->set_address(local_.data_address.data(), local_.data_address.size());
   hello.mutable_data()->set_port(local_.data_port);
   const auto left =

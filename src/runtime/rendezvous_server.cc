@@ -16,9 +16,11 @@ namespace {
 
 using asio::ip::tcp;
 
-// Answers are a few kilobytes into an empty socket buffer; one that does not leave in this time
-// never will.
+// Answers to a few ranks are a few kilobytes into empty socket buffers; what does not leave in this
+// time never will. The tables of many ranks are megabytes for each of them: they have the time that
+// 100 MB/s take.
 constexpr Duration kFlushTime = std::chrono::milliseconds(500);
+constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
 
 // After a failed accept (out of descriptors, say): when to try again.
 constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
@@ -130,7 +132,7 @@ void RendezvousServer::read_hello(const ConnectionPtr& connection) {
   connection->limit.async_wait([this, connection](std::error_code cancelled) {
     if (!cancelled) drop_stranger(connection, "no Hello in time");
   });
-  async_read_frame(connection->socket, connection->frame,
+  async_read_frame(connection->socket, connection->frame, limits::kHelloBytesMax,
                    [this, connection](FrameOutcome outcome) { on_hello(connection, outcome); });
 }
 
@@ -263,9 +265,11 @@ void RendezvousServer::tell_failure(const ConnectionPtr& connection, std::uint32
 void RendezvousServer::tell(const ConnectionPtr& connection,
                             const std::shared_ptr<const std::string>& frame) {
   ++writes_pending_;
+  bytes_pending_ += static_cast<std::int64_t>(frame->size());
   asio::async_write(connection->socket, asio::buffer(*frame),
                     [this, connection, frame](std::error_code, std::size_t) {
                       --writes_pending_;
+                      bytes_pending_ -= static_cast<std::int64_t>(frame->size());
                       stop_when_told();
                     });
 }
@@ -273,7 +277,7 @@ void RendezvousServer::tell(const ConnectionPtr& connection,
 // Answers late comers for `time`, then leaves as soon as the answers are out.
 void RendezvousServer::stay(Duration time) {
   leaving_ = time.count() == 0;
-  patience_timer_.expires_after(leaving_ ? kFlushTime : time);
+  patience_timer_.expires_after(leaving_ ? kFlushTime + bytes_pending_ * kFlushTimePerByte : time);
   patience_timer_.async_wait([this](std::error_code cancelled) {
     if (cancelled) return;
     if (leaving_) return io_.stop();

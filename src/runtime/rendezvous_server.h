@@ -93,7 +93,8 @@ class RendezvousServer {
   std::shared_ptr<const std::string> rejection_;
   std::set<std::uint32_t> told_ranks_;  // ranks that have been sent the failure
   int writes_pending_ = 0;
-  bool leaving_ = false;  // nothing is awaited any more but the writes
+  std::int64_t bytes_pending_ = 0;  // of their frames
+  bool leaving_ = false;            // nothing is awaited any more but the writes
 };
 
 }  // namespace leeway::runtime

@@ -27,6 +27,7 @@ bool can_listen(std::uint16_t port, std::uint16_t& granted) {
 
 Environment environment_of(const RankSetup& setup, int rank, const std::string& rendezvous) {
   Environment environment = setup.environment;
+  environment.insert({"LEEWAY_TRANSPORT", "udp"});
   environment.insert({"LEEWAY_RANK", std::to_string(rank)});
   environment.insert({"LEEWAY_WORLD_SIZE", std::to_string(setup.ranks)});
   environment.insert({"LEEWAY_RENDEZVOUS", rendezvous});

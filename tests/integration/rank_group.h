@@ -21,7 +21,8 @@ std::uint16_t free_port();
 struct RankSetup {
   int ranks = 4;
   std::vector<std::string> scenario;  // the worker's arguments
-  Environment environment;            // of all ranks, LEEWAY_FAULT say
+  Environment
+      environment;  // of all ranks, LEEWAY_FAULT say. LEEWAY_TRANSPORT is udp unless set here
   std::vector<Environment>
       environment_of;      // of one rank each; overrides. May be shorter than `ranks`.
   std::string rendezvous;  // default: a free port of 127.0.0.1

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/address.h"
+#include "runtime/lane_agreement.h"
 #include "unit/runtime/loopback_peer.h"
 
 namespace leeway::runtime {
@@ -35,7 +36,7 @@ Joined joined(std::uint32_t rank, std::uint32_t size, const char* seen_from,
 }
 
 std::string member_text(const Group& group, std::size_t rank) {
-  const auto parsed = address_from_bytes(group.members.at(rank).address);
+  const auto parsed = address_from_bytes(group.datagrams.members.at(rank).address);
   return parsed ? parsed->to_string() : "not an address";
 }
 
@@ -74,14 +75,14 @@ TEST(MakeGroup, UsesTheAddressesSeenOnTheConnections) {
   EXPECT_EQ(member_text(*group, 0), "10.0.0.1");
   EXPECT_EQ(member_text(*group, 1), "10.0.0.2");
   EXPECT_EQ(member_text(*group, 2), "10.0.0.3");
-  EXPECT_EQ(group->members[2].port, 7002);
+  EXPECT_EQ(group->datagrams.members[2].port, 7002);
 }
 
 TEST(MakeGroup, TakesTheSmallestDatagram) {
   std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
                                 joined(2, 3, "10.0.0.3", "10.0.0.1")};
   others[0].hello.mutable_configuration()->set_datagram_bytes(1200);
-  EXPECT_EQ(make_group(root_of(3), others, 9)->datagram_bytes, 1200u);
+  EXPECT_EQ(make_group(root_of(3), others, 9)->datagrams.datagram_bytes, 1200u);
 }
 
 TEST(MakeGroup, GivesLoopbackRanksTheNetworkAddressOfTheirMachine) {
@@ -117,25 +118,45 @@ TEST(MakeGroup, RefusesAMixOfFamilies) {
 }
 
 TEST(WelcomeOf, CarriesTheGroupUnchanged) {
-  const Group group{7,
-                    1ull << 60,
-                    1400,
-                    {{to_bytes(address("10.0.0.1")), 1, 2}, {to_bytes(address("10.0.0.2")), 3, 4}}};
+  const Lane udp{TransportKind::udp,
+                 1400,
+                 {{to_bytes(address("10.0.0.1")), 1, 2}, {to_bytes(address("10.0.0.2")), 3, 4}}};
+  const Lane ucx{TransportKind::ucx,
+                 9216,
+                 {{std::vector<std::byte>(100), 0, 6}, {std::vector<std::byte>(200), 0, 8}}};
+  const Group group{7, 1ull << 60, udp, ucx, multicast_of(7, true)};
   const Group back = group_of(welcome_of(group).group());
   EXPECT_EQ(back.epoch, group.epoch);
   EXPECT_EQ(back.seed, group.seed);
-  EXPECT_EQ(back.datagram_bytes, group.datagram_bytes);
-  ASSERT_EQ(back.members.size(), 2u);
-  EXPECT_EQ(back.members[1].address, group.members[1].address);
-  EXPECT_EQ(back.members[1].port, 3);
-  EXPECT_EQ(back.members[1].receive_buffer_bytes, 4u);
+  EXPECT_EQ(back.datagrams.kind, TransportKind::udp);
+  EXPECT_EQ(back.datagrams.datagram_bytes, 1400u);
+  ASSERT_EQ(back.datagrams.members.size(), 2u);
+  EXPECT_EQ(back.datagrams.members[1].address, udp.members[1].address);
+  EXPECT_EQ(back.datagrams.members[1].port, 3);
+  EXPECT_EQ(back.datagrams.members[1].receive_buffer_bytes, 4u);
+  ASSERT_TRUE(back.exact.has_value());
+  EXPECT_EQ(back.exact->kind, TransportKind::ucx);
+  EXPECT_EQ(back.exact->datagram_bytes, 9216u);
+  ASSERT_EQ(back.exact->members.size(), 2u);
+  EXPECT_EQ(back.exact->members[1].address.size(), 200u);
+  EXPECT_EQ(back.exact->members[1].receive_buffer_bytes, 8u);
+  ASSERT_TRUE(back.multicast.has_value());
+  EXPECT_EQ(back.multicast->address, group.multicast->address);
+  EXPECT_EQ(back.multicast->port, group.multicast->port);
+}
+
+TEST(WelcomeOf, LeavesOutWhatTheGroupDoesNotHave) {
+  const Group back = group_of(welcome_of({7, 1, {TransportKind::udp, 1400, {}}, {}, {}}).group());
+  EXPECT_FALSE(back.exact.has_value());
+  EXPECT_FALSE(back.multicast.has_value());
 }
 
 TEST(WelcomeOf, FitsTheMessageLimitWithTheMostRanks) {
-  const Group::Member widest{std::vector<std::byte>(16, std::byte{0xFF}), 65535, UINT64_MAX};
-  const Group group{UINT32_MAX, UINT64_MAX, 9216,
-                    std::vector<Group::Member>(limits::kPeersMax, widest)};
-  EXPECT_LE(welcome_of(group).ByteSizeLong(), limits::kControlMessageBytesMax);
+  const Lane::Member widest{std::vector<std::byte>(limits::kTransportAddressBytesMax), 65535,
+                            UINT64_MAX};
+  const Lane lane{TransportKind::ucx, 9216, std::vector<Lane::Member>(limits::kPeersMax, widest)};
+  const Group group{UINT32_MAX, UINT64_MAX, lane, lane, multicast_of(UINT32_MAX, false)};
+  EXPECT_LE(welcome_of(group).ByteSizeLong(), limits::kWelcomeBytesMax);
 }
 
 TEST(ListRanks, JoinsNeighbours) {

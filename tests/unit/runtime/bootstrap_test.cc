@@ -35,12 +35,12 @@ TEST(JoinGroup, GivesEveryRankTheSameTable) {
   const Group& group = groups[0];
   EXPECT_NE(group.epoch, 0u);
   EXPECT_EQ(group.seed, 100u);
-  EXPECT_EQ(group.datagram_bytes, 1300u);
-  ASSERT_EQ(group.members.size(), 4u);
+  EXPECT_EQ(group.datagrams.datagram_bytes, 1300u);
+  ASSERT_EQ(group.datagrams.members.size(), 4u);
   for (unsigned rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(group.members[rank].address, kLoopbackBytes);
-    EXPECT_EQ(group.members[rank].port, 5000 + rank);
-    EXPECT_EQ(group.members[rank].receive_buffer_bytes, 1'000'000u + rank);
+    EXPECT_EQ(group.datagrams.members[rank].address, kLoopbackBytes);
+    EXPECT_EQ(group.datagrams.members[rank].port, 5000 + rank);
+    EXPECT_EQ(group.datagrams.members[rank].receive_buffer_bytes, 1'000'000u + rank);
   }
 }
 
@@ -50,7 +50,7 @@ TEST(JoinGroup, NeedsNoNetworkForOneRank) {
   const auto group = join_group(local);
   ASSERT_TRUE(group.ok()) << group.status().c_str();
   EXPECT_NE(group->epoch, 0u);
-  EXPECT_EQ(group->members.size(), 1u);
+  EXPECT_EQ(group->datagrams.members.size(), 1u);
 }
 
 TEST(JoinGroup, MeetsAgainAtTheSamePortUnderAnotherEpoch) {
@@ -73,7 +73,7 @@ TEST(JoinGroup, UsesADataAddressThatIsGiven) {
   Joining other = join(local);
   const auto group = join_group(configuration(0, 2, port));
   ASSERT_TRUE(group.ok()) << group.status().c_str();
-  EXPECT_EQ(group->members[1].address, local.data_address);
+  EXPECT_EQ(group->datagrams.members[1].address, local.data_address);
   EXPECT_TRUE(other.get().ok());
 }
 
@@ -104,7 +104,7 @@ TEST(JoinGroup, MeetsOverIPv6) {
   const auto group = join_group(root);
   ASSERT_TRUE(group.ok()) << group.status().c_str();
   EXPECT_TRUE(other.get().ok());
-  for (const Group::Member& member : group->members) {
+  for (const Lane::Member& member : group->datagrams.members) {
     ASSERT_EQ(member.address.size(), 16u);
     EXPECT_EQ(member.address.back(), std::byte{1});
   }
@@ -129,7 +129,7 @@ TEST(JoinGroup, LetsARankThatHungUpComeAgain) {
   Joining first = join(1, 3, port);
   const auto group = root.get();
   ASSERT_TRUE(group.ok()) << group.status().c_str();
-  EXPECT_EQ(group->members[1].port, 5001);
+  EXPECT_EQ(group->datagrams.members[1].port, 5001);
   EXPECT_TRUE(first.get().ok());
   EXPECT_TRUE(second.get().ok());
 }
@@ -242,14 +242,19 @@ TEST(JoinGroup, RecognisesAnotherProgramOnThePortAtOnce) {
   }
 }
 
+Group pair_group() {
+  const Lane udp{TransportKind::udp, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}};
+  return {7, 1, udp, {}, {}};
+}
+
 TEST(JoinGroup, RefusesATableThatDoesNotFit) {
-  Group good{7, 1, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}};
+  const Group good = pair_group();
   std::vector<Group> bad(5, good);
   bad[0].epoch = 0;
-  bad[1].members.pop_back();
-  bad[2].members[1].address.pop_back();
-  bad[3].members[0].port = 0;
-  bad[4].datagram_bytes = 100'000;
+  bad[1].datagrams.members.pop_back();
+  bad[2].datagrams.members[1].address.pop_back();
+  bad[3].datagrams.members[0].port = 0;
+  bad[4].datagrams.datagram_bytes = 100'000;
   for (const Group& group : bad) {
     const std::uint16_t port = free_port();
     LoopbackListener impostor(port);
@@ -268,8 +273,7 @@ TEST(JoinGroup, TriesAgainAfterATruncatedAnswer) {
   first.say(raw_frame(100, "only a little"));
   first.hang_up();
   LoopbackPeer second = dying.accept();
-  second.say(
-      frame_of(welcome_of({7, 1, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}})));
+  second.say(frame_of(welcome_of(pair_group())));
   const auto group = joining.get();
   ASSERT_TRUE(group.ok()) << group.status().c_str();
   EXPECT_EQ(group->epoch, 7u);
@@ -308,7 +312,7 @@ TEST(JoinGroup, HangsUpOnStrangersAndMeetsAllTheSame) {
   const std::uint16_t port = free_port();
   Joining root = join(0, 2, port);
   for (const std::string& bytes :
-       {std::string("GET / HTTP/1.1\r\n\r\n"), raw_frame(limits::kControlMessageBytesMax + 1, "x"),
+       {std::string("GET / HTTP/1.1\r\n\r\n"), raw_frame(limits::kHelloBytesMax + 1, "x"),
         raw_frame(0xFFFFFFFF, ""), raw_frame(0, ""),
         raw_frame(8, "\xff\xff\xff\xff\xff\xff\xff\xff"), wrong_magic(), wrong_address(),
         wrong_port(0), wrong_port(65536)}) {

@@ -3,23 +3,39 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
 
+#include "leeway/options.h"
 #include "unit/runtime/loopback_peer.h"
 
 namespace leeway::runtime {
 namespace {
 
+void fill(control::Lane& lane, TransportKind kind, int size) {
+  lane.set_transport(static_cast<std::uint32_t>(kind));
+  lane.set_datagram_bytes(1400);
+  for (int rank = 0; rank < size; ++rank) {
+    control::Member& member = *lane.add_members();
+    member.set_address(kind == TransportKind::udp ? "\x7f\x01\x01\x01" : "opaque");
+    member.set_port(kind == TransportKind::udp ? 5000 : 0);
+  }
+}
+
 control::Welcome valid_welcome(int size) {
   control::Welcome welcome;
   welcome.set_magic(kControlMagic);
   welcome.mutable_group()->set_epoch(1);
-  welcome.mutable_group()->set_datagram_bytes(1400);
-  for (int rank = 0; rank < size; ++rank) {
-    control::Member& member = *welcome.mutable_group()->add_members();
-    member.mutable_data()->set_address("\x7f\x01\x01\x01");
-    member.mutable_data()->set_port(5000);
-  }
+  fill(*welcome.mutable_group()->mutable_datagrams(), TransportKind::udp, size);
+  return welcome;
+}
+
+// Beside UDP, exact calls over UCX and a multicast group.
+control::Welcome rich_welcome(int size) {
+  control::Welcome welcome = valid_welcome(size);
+  fill(*welcome.mutable_group()->mutable_exact(), TransportKind::ucx, size);
+  welcome.mutable_group()->mutable_multicast()->set_address("\xef\xc0\x01\x02");
+  welcome.mutable_group()->mutable_multicast()->set_port(20'000);
   return welcome;
 }
 
@@ -66,6 +82,36 @@ TEST(ParseHello, RefusesAddressesAndPortsThatCannotBe) {
   }
 }
 
+TEST(ParseHello, RefusesOffersThatCannotBe) {
+  using Damage = std::function<void(control::Hello&)>;
+  const auto offering = [](const Damage& damage) {
+    control::Hello hello = valid_hello(1, 2);
+    control::TransportOffer& offer = *hello.add_offers();
+    offer.set_kind(static_cast<std::uint32_t>(TransportKind::ucx));
+    offer.set_address(std::string(limits::kTransportAddressBytesMax, 'x'));
+    offer.set_datagram_bytes(1400);
+    damage(hello);
+    return hello;
+  };
+  EXPECT_TRUE(accepts(offering([](control::Hello&) {})));
+  const std::vector<std::pair<const char*, Damage>> damages = {
+      {"wish", [](auto& hello) { hello.mutable_configuration()->set_transport(5); }},
+      {"udp", [](auto& hello) { hello.mutable_offers(0)->set_kind(1); }},
+      {"inproc", [](auto& hello) { hello.mutable_offers(0)->set_kind(4); }},
+      {"long", [](auto& hello) { hello.mutable_offers(0)->mutable_address()->push_back('x'); }},
+      {"small", [](auto& hello) { hello.mutable_offers(0)->set_datagram_bytes(511); }},
+      {"large", [](auto& hello) { hello.mutable_offers(0)->set_datagram_bytes(9217); }},
+      {"many",
+       [](auto& hello) {
+         while (hello.offers_size() <= limits::kTransportOffersMax)
+           *hello.add_offers() = hello.offers(0);
+       }},
+  };
+  for (const auto& [name, damage] : damages) EXPECT_FALSE(accepts(offering(damage))) << name;
+  const auto absent = offering([](auto& hello) { hello.mutable_offers(0)->clear_address(); });
+  EXPECT_TRUE(accepts(absent));
+}
+
 TEST(ParseHello, LetsAnotherVersionThroughToBeToldSo) {
   control::Hello hello;
   hello.set_magic(kControlMagic);
@@ -80,15 +126,53 @@ TEST(ParseWelcome, RefusesAnIncompleteTable) {
   control::Welcome welcome = valid_welcome(2);
   welcome.mutable_group()->set_epoch(0);
   EXPECT_FALSE(accepts(welcome));
-  welcome = valid_welcome(2);
-  welcome.mutable_group()->mutable_members(1)->mutable_data()->set_address("123");
-  EXPECT_FALSE(accepts(welcome));
-  welcome = valid_welcome(2);
-  welcome.mutable_group()->mutable_members(1)->mutable_data()->set_port(70'000);
-  EXPECT_FALSE(accepts(welcome));
-  welcome = valid_welcome(2);
-  welcome.mutable_group()->set_datagram_bytes(1);
-  EXPECT_FALSE(accepts(welcome));
+}
+
+TEST(ParseWelcome, RefusesLanesThatCannotBe) {
+  using Damage = std::function<void(control::Lane&)>;
+  const std::vector<std::pair<const char*, Damage>> of_any = {
+      {"datagram", [](control::Lane& lane) { lane.set_datagram_bytes(1); }},
+      {"too few", [](control::Lane& lane) { lane.mutable_members()->RemoveLast(); }},
+      {"automatic", [](control::Lane& lane) { lane.set_transport(0); }},
+      {"inproc", [](control::Lane& lane) { lane.set_transport(4); }},
+      {"unknown", [](control::Lane& lane) { lane.set_transport(99); }},
+      {"no address", [](control::Lane& lane) { lane.mutable_members(1)->clear_address(); }},
+  };
+  EXPECT_TRUE(accepts(rich_welcome(2)));
+  for (const auto& [name, damage] : of_any) {
+    control::Welcome welcome = rich_welcome(2);
+    damage(*welcome.mutable_group()->mutable_datagrams());
+    EXPECT_FALSE(accepts(welcome)) << name;
+    welcome = rich_welcome(2);
+    damage(*welcome.mutable_group()->mutable_exact());
+    EXPECT_FALSE(accepts(welcome)) << name << ", exact";
+  }
+}
+
+TEST(ParseWelcome, RefusesAddressesThatCannotBe) {
+  const auto spoilt = [](const std::function<void(control::Group&)>& damage) {
+    control::Welcome welcome = rich_welcome(2);
+    damage(*welcome.mutable_group());
+    return welcome;
+  };
+  EXPECT_FALSE(accepts(
+      spoilt([](auto& g) { g.mutable_datagrams()->mutable_members(1)->set_address("123"); })));
+  EXPECT_FALSE(accepts(
+      spoilt([](auto& g) { g.mutable_datagrams()->mutable_members(1)->set_port(70'000); })));
+  const auto opaque = [&](std::size_t bytes) {
+    return spoilt([bytes](auto& g) {
+      g.mutable_exact()->mutable_members(1)->set_address(std::string(bytes, 'x'));
+    });
+  };
+  EXPECT_TRUE(accepts(opaque(limits::kTransportAddressBytesMax)));
+  EXPECT_FALSE(accepts(opaque(limits::kTransportAddressBytesMax + 1)));
+  EXPECT_FALSE(accepts(spoilt([](auto& g) { g.mutable_multicast()->set_port(0); })));
+  EXPECT_FALSE(
+      accepts(spoilt([](auto& g) { g.mutable_multicast()->set_address("\x0a\x01\x01\x02"); })));
+  EXPECT_TRUE(accepts(
+      spoilt([](auto& g) { g.mutable_multicast()->set_address("\xff" + std::string(15, 'x')); })));
+  EXPECT_FALSE(accepts(
+      spoilt([](auto& g) { g.mutable_multicast()->set_address("\xfe" + std::string(15, 'x')); })));
 }
 
 TEST(ParseWelcome, RefusesAnAnswerWithoutOutcome) {

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "leeway/options.h"
 #include "runtime/control_message.h"
 #include "wire/packet.h"
 
@@ -58,6 +59,7 @@ inline control::Hello valid_hello(std::uint32_t rank, std::uint32_t size) {
   hello.set_patience_ms(60'000);
   hello.mutable_configuration()->set_communicator_name("world");
   hello.mutable_configuration()->set_datagram_bytes(1400);
+  hello.mutable_configuration()->set_transport(static_cast<std::uint32_t>(TransportKind::udp));
   hello.mutable_data()->set_port(5000);
   return hello;
 }

@@ -1,0 +1,62 @@
+// One transport of a communicator with all that runs over it: engine, driver, and the operations in
+// flight. A communicator has one, or a second one for exact calls.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collective/operation_spec.h"
+#include "leeway/options.h"
+#include "runtime/driver.h"
+#include "transport/fault/fault_transport.h"
+
+namespace leeway::internal {
+
+class Carrier;
+
+// Shared by the caller's Work and, until it is done, the carrier.
+struct WorkState {
+  collective::Request request;
+  std::atomic<bool> done{false};  // published: request is final and the caller's memory is free
+  Carrier* carrier = nullptr;     // valid until done
+};
+
+class Carrier {
+ public:
+  using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
+
+  // `faults` is `transport` seen as what it is, or null.
+  Carrier(TransportKind kind, const protocol::EndpointConfig& config,
+          std::unique_ptr<DatagramTransport> transport, const transport::FaultTransport* faults);
+  // Stays until peers have what they may still ask for (bounded), cancels the rest, says good-bye.
+  ~Carrier();
+
+  TransportKind kind() const { return kind_; }
+  const protocol::EndpointConfig& config() const { return config_; }
+
+  // Hears from every peer over the data path, which also measures round trips; kUnavailable naming
+  // those it cannot hear.
+  Status prove_paths(Duration timeout);
+
+  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec);
+  void nudge() { driver_.nudge(); }
+  Result<CollectiveReport> wait(WorkState& work);
+
+  // One row a name, `prefix` before each.
+  void add_counters(const std::string& prefix, Counters& rows);
+
+ private:
+  void publish();
+  void linger();
+
+  const TransportKind kind_;
+  const protocol::EndpointConfig config_;
+  const transport::FaultTransport* const faults_;
+  std::vector<std::shared_ptr<WorkState>> active_;  // touched by the driving thread only
+  runtime::Driver driver_;                          // last: its thread uses the rest
+};
+
+}  // namespace leeway::internal

@@ -1,0 +1,55 @@
+#include <algorithm>
+#include <vector>
+
+#include "runtime/address.h"
+#include "runtime/opened_transport.h"
+#include "transport/udp/udp_transport.h"
+
+namespace leeway::runtime {
+namespace {
+
+class OpenedUdp final : public OpenedTransport {
+ public:
+  explicit OpenedUdp(std::unique_ptr<transport::UdpTransport> udp) : udp_(std::move(udp)) {}
+
+  Lane::Member place() const override {
+    const transport::UdpAddress& local = udp_->local_address();
+    return {to_bytes(local.address()), local.port(), udp_->limits().receive_buffer_bytes};
+  }
+  const TransportLimits& limits() const override { return udp_->limits(); }
+
+  Status connect(const Lane& lane, Rank) override {
+    std::vector<transport::UdpAddress> addresses;
+    for (const Lane::Member& member : lane.members) {
+      const auto address = address_from_bytes(member.address);
+      if (!address)
+        return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");
+      addresses.emplace_back(*address, member.port);
+    }
+    return udp_->set_peers(addresses);
+  }
+
+  Status join_multicast(const asio::ip::address&, std::uint16_t) override {
+    return Status::error(StatusCode::kUnsupported, "this version has no multicast over UDP");
+  }
+  bool better_than_tcp(std::string&) const override { return false; }
+  std::unique_ptr<DatagramTransport> take() override { return std::move(udp_); }
+
+ private:
+  std::unique_ptr<transport::UdpTransport> udp_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<OpenedTransport>> open_udp(const Options& options,
+                                                  const asio::ip::address& address) {
+  transport::UdpOptions udp;
+  udp.bind_address = address;
+  udp.datagram_bytes = options.datagram_bytes;
+  if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
+  auto opened = transport::UdpTransport::open(udp);
+  if (!opened.ok()) return opened.status();
+  return std::unique_ptr<OpenedTransport>(new OpenedUdp(std::move(*opened)));
+}
+
+}  // namespace leeway::runtime
