@@ -32,7 +32,8 @@ class SliceCursor {
   }
   void copy_to(MutableByteSpan out) {
     std::byte* to = out.data();
-    take(out.size(), [&to](const std::byte* data, std::size_t part) { to = std::copy_n(data, part, to); });
+    take(out.size(),
+         [&to](const std::byte* data, std::size_t part) { to = std::copy_n(data, part, to); });
   }
   void skip(std::size_t bytes) {
     take(bytes, [](const std::byte*, std::size_t) {});

@@ -30,3 +30,4 @@ function(leeway_optional name title package)
 endfunction()
 
 leeway_optional(VERBS "InfiniBand and RoCE" "libibverbs-dev and librdmacm-dev" libibverbs librdmacm)
+leeway_optional(UCX "UCX" "libucx-dev" ucx ucx-ucs)

@@ -9,6 +9,7 @@
 
 #include "base/contracts.h"
 #include "transport/inproc/byte_ring.h"
+#include "transport/slice_cursor.h"
 
 namespace leeway::transport {
 namespace {
@@ -27,31 +28,6 @@ std::size_t ring_bytes(const InprocOptions& options) {
   const std::size_t datagrams = std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);
   return (datagrams + kLentMax + 1) * ByteRing::record_bytes(options.datagram_bytes);
 }
-
-// Walks the slices of a train from datagram to datagram.
-class SliceCursor {
- public:
-  explicit SliceCursor(std::span<const Slice> slices) : next_(slices.data()) {}
-  void copy_to(MutableByteSpan out) { advance(out.size(), out.data()); }
-  void skip(std::size_t bytes) { advance(bytes, nullptr); }
-
- private:
-  void advance(std::size_t bytes, std::byte* out) {
-    while (bytes > 0) {
-      const std::size_t part = std::min(bytes, next_->bytes - offset_);
-      if (out != nullptr) out = std::copy_n(next_->data + offset_, part, out);
-      bytes -= part;
-      offset_ += part;
-      if (offset_ == next_->bytes) {
-        ++next_;
-        offset_ = 0;
-      }
-    }
-  }
-
-  const Slice* next_;
-  std::size_t offset_ = 0;
-};
 
 // A rank's queue: any thread delivers, one thread takes.
 class Inbox {

@@ -1,0 +1,24 @@
+// A rank's UCX address as it travels through the rendezvous: version, length, check sum, and UCP's
+// own bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway::transport {
+
+std::vector<std::byte> wrap_ucx_address(ByteSpan worker_address);
+
+// UCP's bytes in `wrapped`. Refused, naming `rank`: what is damaged, too long, or of another
+// version of UCX.
+Result<ByteSpan> unwrap_ucx_address(ByteSpan wrapped, Rank rank, std::size_t bytes_max);
+
+// The same for all who have the same addresses, and nobody else's.
+std::uint64_t ucx_group_digest(std::span<const std::vector<std::byte>> by_rank);
+
+}  // namespace leeway::transport

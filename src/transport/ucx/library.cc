@@ -1,0 +1,79 @@
+#include "transport/ucx/library.h"
+
+#include <ucs/debug/debug.h>
+#include <ucs/debug/log_def.h>
+
+#include <array>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+namespace leeway::transport {
+namespace {
+
+bool in_environment(const std::string& name) {
+  return std::getenv(("UCX_" + name).c_str()) != nullptr;
+}
+
+// libucs replaces the handlers of these signals when it is loaded, before main(), to print a
+// backtrace of its own. A program that links Leeway did not ask for that; the debugger, sanitizer
+// or crash reporter that it did ask for comes before. Runs after libucs's own constructor, as its
+// dependent.
+[[gnu::constructor]] void restore_signal_handlers() {
+  if (in_environment("HANDLE_ERRORS") || in_environment("ERROR_SIGNALS")) return;
+  for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
+}
+
+thread_local int quiet = 0;
+thread_local std::array<char, 160> last_words{};
+
+ucs_log_func_rc_t keep(const char*, unsigned, const char*, ucs_log_level_t level,
+                       const ucs_log_component_config_t*, const char* format, va_list arguments) {
+  if (quiet == 0 || level < UCS_LOG_LEVEL_ERROR)
+    return UCS_LOG_FUNC_RC_CONTINUE;  // fatal ones end the process
+  va_list copy;
+  va_copy(copy, arguments);
+  std::vsnprintf(last_words.data(), last_words.size(), format, copy);
+  va_end(copy);
+  return UCS_LOG_FUNC_RC_STOP;
+}
+
+}  // namespace
+
+Result<ucp_config_t*> read_ucx_config(std::span<const UcxSetting> settings) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (!in_environment("LOG_LEVEL")) ucs_log_push_handler(keep);
+  });
+  const UcxQuiet quiet_here;
+  ucp_config_t* config = nullptr;
+  ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
+  if (status != UCS_OK)
+    return ucx_error(StatusCode::kInvalidArgument, status, "reading UCX's settings (UCX_*)");
+  for (const UcxSetting& setting : settings) {
+    if (in_environment(setting.environment)) continue;
+    status = ucp_config_modify(config, setting.name, setting.value);
+    if (status == UCS_OK) continue;
+    ucp_config_release(config);
+    return ucx_error(StatusCode::kInternal, status, setting.name);
+  }
+  return config;
+}
+
+UcxQuiet::UcxQuiet() {
+  if (quiet++ == 0) last_words[0] = '\0';
+}
+
+UcxQuiet::~UcxQuiet() {
+  --quiet;
+}
+
+Status ucx_error(StatusCode code, ucs_status_t status, const char* what) {
+  return Status::error(code, "UCX: %s: %s%s%s", what, ucs_status_string(status),
+                       last_words[0] == '\0' ? "" : ": ", last_words.data());
+}
+
+}  // namespace leeway::transport

@@ -1,0 +1,20 @@
+// What goes in front of every datagram as the header of its active message.
+#pragma once
+
+#include <cstdint>
+
+#include "leeway/types.h"
+
+namespace leeway::transport {
+
+// Of the active messages; a worker of ours has no other.
+inline constexpr unsigned kUcxMessageId = 0;
+
+// Both ends have the same byte order: UCX itself does not connect others.
+struct UcxMark {
+  std::uint64_t group = 0;  // a digest of all ranks' addresses: strangers do not know it
+  std::uint32_t from = kNoRank;
+  std::uint32_t reserved = 0;
+};
+
+}  // namespace leeway::transport

@@ -1,0 +1,71 @@
+// Active messages that arrived, lent to the caller where UCX put them.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "leeway/transport.h"
+#include "transport/ucx/message.h"
+
+namespace leeway::transport {
+
+class UcxReceiver {
+ public:
+  explicit UcxReceiver(std::size_t datagram_bytes_max)
+      : datagram_bytes_max_(datagram_bytes_max), held_(kHeldMax) {}
+  UcxReceiver(const UcxReceiver&) = delete;
+  UcxReceiver& operator=(const UcxReceiver&) = delete;
+
+  // Takes the messages of `worker` from now on.
+  Status open(ucp_worker_h worker);
+  // Whose messages are taken: `mark` as this rank's own, and from ranks below `size`.
+  void expect(std::uint64_t group, std::size_t size) {
+    group_ = group;
+    size_ = size;
+  }
+
+  std::size_t receive(std::span<Received> out);
+  // Gives everything back; before the worker goes.
+  void close();
+  // Something arrived that receive() has not given out.
+  bool pending() const { return arrived_ != lent_; }
+  // Lets UCX work once, unless too much has arrived already. Whether it did anything.
+  bool progress();
+
+  void add_to(TransportCounters& counters) const;
+
+ private:
+  struct Held {
+    std::byte* data;
+    std::uint32_t bytes;
+    Rank from;
+  };
+  // Messages that may wait here because sending had to let UCX work. One progress call brings at
+  // most a few dozen.
+  static constexpr std::size_t kHeldMax = 4096;
+  static constexpr std::size_t kHeldEnough = kHeldMax / 2;
+
+  static ucs_status_t on_message(void* self, const void* header, std::size_t header_bytes,
+                                 void* data, std::size_t bytes, const ucp_am_recv_param_t* param);
+  ucs_status_t take(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
+                    std::uint64_t attributes);
+  void release();
+  Held& at(std::uint64_t index) { return held_[index % kHeldMax]; }
+
+  const std::size_t datagram_bytes_max_;
+  ucp_worker_h worker_ = nullptr;
+  std::uint64_t group_ = 0;
+  std::size_t size_ = 0;
+  std::vector<Held> held_;
+  // Counts of messages that were ever given back to UCX, lent to the caller, and arrived.
+  std::uint64_t released_ = 0;
+  std::uint64_t lent_ = 0;
+  std::uint64_t arrived_ = 0;
+  TransportCounters counters_;
+};
+
+}  // namespace leeway::transport

@@ -1,0 +1,92 @@
+// Trains on their way out: one eager active message a datagram, gathered by UCX into the memory of
+// its device.
+//
+// Where the device is full, UCX gathers later. A datagram's bytes are then copied aside, so that no
+// train is borrowed: a peer that stopped taking messages may keep them for ever, and must not keep
+// the caller's memory with them.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "leeway/transport.h"
+#include "transport/slice_cursor.h"
+#include "transport/ucx/message.h"
+#include "transport/ucx/receiver.h"
+
+namespace leeway::transport {
+
+class UcxSender {
+ public:
+  // `receiver` shares the worker: to get rid of messages, UCX must be let work, and messages arrive
+  // meanwhile.
+  UcxSender(UcxReceiver& receiver, std::size_t datagram_bytes_max);
+  ~UcxSender();
+  UcxSender(const UcxSender&) = delete;
+  UcxSender& operator=(const UcxSender&) = delete;
+
+  Status open();
+  // `addresses` by rank, of the same UCX as ours; this rank is `self`.
+  Status connect(ucp_worker_h worker, std::span<const ByteSpan> addresses, Rank self,
+                 std::uint64_t group);
+
+  std::size_t send(std::span<const Train> trains);
+  // Datagrams are waiting for their device.
+  bool blocked() const { return outstanding_ > 0; }
+  // Lets UCX work until nothing waits any more or `timeout` passed.
+  void drain(Duration timeout);
+
+  std::span<const ucp_ep_h> endpoints() const { return endpoints_; }
+  void add_to(TransportCounters& counters) const;
+
+ private:
+  // A datagram that UCX has not gathered completely.
+  struct Slot {
+    UcxSender* owner = nullptr;
+    SliceCursor start;          // of the datagram in the train, unless
+    bool copied = false;        // it is in
+    std::byte* copy = nullptr;  // room for a datagram
+    std::size_t bytes = 0;
+    Slot* next_free = nullptr;
+    Rank to = kNoRank;
+  };
+  // Datagrams that may wait: of all peers, and of one. Credits let a sender have a window of
+  // datagrams on their way to a peer, so one that has more waiting here has stopped.
+  static constexpr std::size_t kSlots = 1024;
+  static constexpr std::size_t kSlotsPerPeer = 256;
+  // Smaller datagrams are copied before they are sent: UCX puts them into the descriptor itself, at
+  // once.
+  static constexpr std::size_t kSmallBytes = 128;
+
+  bool send_one(Rank to, const SliceCursor& start, std::size_t bytes);
+  void put_aside(Slot& slot);
+  void free_slot(Slot& slot);
+  bool room();
+
+  static void* start_pack(void* context, const void* slot, std::size_t count);
+  static std::size_t packed_size(void* slot);
+  static std::size_t pack(void* slot, std::size_t offset, void* out, std::size_t bytes);
+  static void finish(void* slot);
+  static void on_sent(void* request, ucs_status_t status, void* slot);
+  static void on_failure(void* self, ucp_ep_h endpoint, ucs_status_t status);
+
+  UcxReceiver& receiver_;
+  const std::size_t datagram_bytes_max_;
+  UcxMark mark_;
+  ucp_datatype_t gathered_ = 0;
+  std::vector<ucp_ep_h> endpoints_;     // by rank
+  std::vector<std::uint16_t> waiting_;  // by rank: datagrams outstanding
+  std::vector<bool> failed_;            // by rank: UCX says that it is gone
+  std::unique_ptr<std::byte[]> copies_;
+  std::vector<Slot> slots_;
+  Slot* free_ = nullptr;
+  std::size_t outstanding_ = 0;
+  TransportCounters counters_;
+};
+
+}  // namespace leeway::transport

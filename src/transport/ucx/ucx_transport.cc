@@ -1,0 +1,127 @@
+#include "transport/ucx/ucx_transport.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/limits.h"
+#include "transport/ucx/address.h"
+#include "transport/ucx/library.h"
+#include "transport/ucx/report.h"
+
+namespace leeway::transport {
+namespace {
+
+// The limits of the UDP transport, so that trains look the same everywhere.
+constexpr std::size_t kTrainDatagramsMax = 64;
+constexpr std::size_t kTrainBytesMax = 65507;
+constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
+
+// Nothing is dropped: this is how much may be on its way to a rank, in its device's queue or
+// waiting at the senders.
+constexpr std::size_t kReceiveBytes = 4u << 20;
+
+// How long UCX is asked again where it can neither sleep nor do anything.
+constexpr Duration kNap = std::chrono::microseconds(100);
+
+// What is still waiting when the transport goes.
+constexpr Duration kFarewell = std::chrono::milliseconds(10);
+
+}  // namespace
+
+UcxTransport::UcxTransport(std::size_t datagram_bytes)
+    : limits_{datagram_bytes, kTrainBytesMax, kTrainDatagramsMax, kTrainSlicesMax, kReceiveBytes},
+      receiver_(datagram_bytes),
+      sender_(receiver_, datagram_bytes) {}
+
+Result<std::unique_ptr<UcxTransport>> UcxTransport::open(const UcxOptions& options) {
+  const std::size_t bytes = options.datagram_bytes == 0
+                                ? kDatagramBytesMax
+                                : std::min(options.datagram_bytes, kDatagramBytesMax);
+  if (bytes < limits::kDatagramBytesMin) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "datagram size %zu: at least %zu bytes are supported", bytes,
+                         limits::kDatagramBytesMin);
+  }
+  std::unique_ptr<UcxTransport> transport(new UcxTransport(bytes));
+  if (Status status = transport->worker_.open(); !status.ok()) return status;
+  if (Status status = transport->receiver_.open(transport->worker_.get()); !status.ok())
+    return status;
+  if (Status status = transport->sender_.open(); !status.ok()) return status;
+  if (Status status = transport->waiter_.open(transport->worker_.event_descriptor()); !status.ok())
+    return status;
+  const auto address = transport->worker_.address();
+  if (!address.ok()) return address.status();
+  transport->local_ = wrap_ucx_address(*address);
+  if (transport->local_.size() <= kAddressBytesMax) return transport;
+  return Status::error(
+      StatusCode::kUnsupported,
+      "UCX address of %zu bytes, %zu at most: name fewer devices in UCX_NET_DEVICES",
+      transport->local_.size(), kAddressBytesMax);
+}
+
+UcxTransport::~UcxTransport() {
+  const UcxQuiet quiet;
+  sender_.drain(kFarewell);
+  receiver_.close();
+}
+
+Status UcxTransport::set_peers(std::span<const std::vector<std::byte>> by_rank, Rank self) {
+  const UcxQuiet quiet;
+  std::vector<ByteSpan> addresses;
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    const auto address =
+        unwrap_ucx_address(by_rank[rank], static_cast<Rank>(rank), kAddressBytesMax);
+    if (!address.ok()) return address.status();
+    addresses.push_back(*address);
+  }
+  self_ = self;
+  const std::uint64_t group = ucx_group_digest(by_rank);
+  receiver_.expect(group, by_rank.size());
+  return sender_.connect(worker_.get(), addresses, self, group);
+}
+
+std::size_t UcxTransport::send(std::span<const Train> trains) {
+  const UcxQuiet quiet;
+  return sender_.send(trains);
+}
+
+std::size_t UcxTransport::receive(std::span<Received> out) {
+  const UcxQuiet quiet;
+  return receiver_.receive(out);
+}
+
+void UcxTransport::wait(Duration timeout) {
+  if (receiver_.pending()) return;
+  const UcxQuiet quiet;
+  const ucs_status_t armed = ucp_worker_arm(worker_.get());
+  if (armed == UCS_OK) {
+    waiter_.wait(timeout, /*also_writable=*/false);
+  } else if (!receiver_.progress()) {
+    // Sends wait for the room that a peer makes, which shared memory does not announce.
+    std::this_thread::sleep_for(std::min(timeout, kNap));
+  }
+}
+
+TransportCounters UcxTransport::counters() const {
+  TransportCounters counters;
+  sender_.add_to(counters);
+  receiver_.add_to(counters);
+  return counters;
+}
+
+std::vector<std::string> UcxTransport::lanes(Rank peer) const {
+  if (peer >= sender_.endpoints().size()) return {};
+  return ucx_lanes(sender_.endpoints()[peer]);
+}
+
+bool UcxTransport::better_than_tcp() const {
+  for (Rank peer = 0; peer < sender_.endpoints().size(); ++peer) {
+    const auto beats = [](const std::string& lane) { return !lane.starts_with("tcp/"); };
+    const std::vector<std::string> chosen = lanes(peer);
+    if (peer != self_ && !std::any_of(chosen.begin(), chosen.end(), beats)) return false;
+  }
+  return true;
+}
+
+}  // namespace leeway::transport

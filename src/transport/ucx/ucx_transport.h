@@ -1,0 +1,76 @@
+// Datagrams over UCX (UCP active messages): reliable and in order, by whatever connects two ranks
+// best: shared memory, InfiniBand or RoCE reliable connections, TCP. Use:
+//   auto ucx = UcxTransport::open(options);       // then tell the peers ucx->local_address()
+//   ucx->set_peers(addresses_by_rank, own_rank);  // then send and receive
+//
+// Reliable is not for ever: what a peer that died or stopped does not take is dropped, like
+// datagrams, beyond a bound.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leeway/transport.h"
+#include "transport/ucx/receiver.h"
+#include "transport/ucx/sender.h"
+#include "transport/ucx/worker.h"
+#include "transport/waiter.h"
+
+namespace leeway::transport {
+
+struct UcxOptions {
+  std::size_t datagram_bytes = 0;  // largest payload; 0 or more than kDatagramBytesMax: that
+};
+
+class UcxTransport final : public DatagramTransport {
+ public:
+  // A datagram of this size is one piece on every device as UCX comes: shared memory and reliable
+  // connections have segments of 8,256 bytes, TCP, datagrams and self 8,192; of these UCX and we
+  // take up to 40. In more pieces UCX would allocate memory for each datagram and copy them
+  // together.
+  static constexpr std::size_t kDatagramBytesMax = 8128;
+  // Longest local_address(). Hosts with many devices have more to say: UCX_NET_DEVICES chooses.
+  static constexpr std::size_t kAddressBytesMax = 4096;
+
+  static Result<std::unique_ptr<UcxTransport>> open(const UcxOptions& options);
+
+  ~UcxTransport() override;
+
+  // Opaque: where peers reach this rank and which UCX it is.
+  const std::vector<std::byte>& local_address() const { return local_; }
+
+  // Before the first send(). `by_rank` has the local_address() of every rank, this one, `self`,
+  // included. Damaged addresses and those of another version of UCX are refused; UCX trusts what is
+  // inside.
+  Status set_peers(std::span<const std::vector<std::byte>> by_rank, Rank self);
+
+  // What UCP chose towards a peer: "posix/memory", "tcp/eth0", "rc_mlx5/mlx5_0:1", ...; empty when
+  // it does not say.
+  std::vector<std::string> lanes(Rank peer) const;
+  // Whether every other rank is reached by more than TCP.
+  bool better_than_tcp() const;
+
+  std::string_view name() const override { return "ucx"; }
+  const TransportLimits& limits() const override { return limits_; }
+  std::size_t send(std::span<const Train> trains) override;
+  std::size_t receive(std::span<Received> out) override;
+  void wait(Duration timeout) override;
+  void wake() override { waiter_.wake(); }
+  TransportCounters counters() const override;
+
+ private:
+  explicit UcxTransport(std::size_t datagram_bytes);
+
+  const TransportLimits limits_;
+  UcxReceiver receiver_;
+  UcxSender sender_;
+  UcxWorker worker_;  // when it goes, it still tells the sender what was not sent
+  Waiter waiter_;
+  std::vector<std::byte> local_;
+  Rank self_ = kNoRank;
+};
+
+}  // namespace leeway::transport
