@@ -113,7 +113,7 @@ void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payloa
 
 void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagram) {
   impairment::PacketAddress address;
-  if (!impairment::read_address(datagram.bytes, address)) return hand_in(now, rank, datagram);
+  if (!impairment::read_address(datagram.bytes, rank, address)) return hand_in(now, rank, datagram);
   const impairment::Fate fate = nodes_[rank].faults->fate(address);
   if (fate.lost) {
     ++injected_losses_;

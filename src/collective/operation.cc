@@ -98,6 +98,7 @@ protocol::RoundPlan Operation::plan_round() const {
     phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
     phase.queue = spread_.queue();
     phase.payload_retained = spread_.retains_payload();
+    phase.same_for_all = spread_.same_for_all();
   }
   if (is_point(spec.kind)) {
     plan.point_peer = spec.peer;

@@ -50,6 +50,7 @@ class Spread {
   void on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced);
   // Payload lies in memory of ours, so that it outlives the caller's interest.
   bool retains_payload() const { return plan_.same_block && encoded(); }
+  bool same_for_all() const { return plan_.same_block; }
   const schedule::ChunkQueue* queue() const { return plan_.streaming ? &available_ : nullptr; }
 
   protocol::Payload payload(Rank to, std::uint32_t index, MutableByteSpan scratch);

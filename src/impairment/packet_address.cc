@@ -4,11 +4,11 @@
 
 namespace leeway::impairment {
 
-bool read_address(ByteSpan datagram, PacketAddress& address) {
+bool read_address(ByteSpan datagram, Rank receiver, PacketAddress& address) {
   wire::Prefix prefix;
   if (wire::peek_prefix(datagram, prefix) != wire::Refusal::none) return false;
   address.source = prefix.source;
-  address.destination = prefix.destination;
+  address.destination = prefix.destination == kEveryRank ? receiver : prefix.destination;
   address.control = prefix.type != wire::PacketType::data;
   address.type = static_cast<std::uint8_t>(prefix.type);
   address.sequence = prefix.sequence;

@@ -25,7 +25,8 @@ struct PacketAddress {
   std::uint32_t sequence = 0;
 };
 
-// The address a datagram claims; its checksum is not looked at. False for what is not a Leeway datagram.
-bool read_address(ByteSpan datagram, PacketAddress& address);
+// The address a datagram claims, as `receiver` sees it: what goes to every rank meets a fate of its own at each, the same as if it
+// had been sent to it alone. Its checksum is not looked at. False for what is not a Leeway datagram.
+bool read_address(ByteSpan datagram, Rank receiver, PacketAddress& address);
 
 }  // namespace leeway::impairment

@@ -23,7 +23,7 @@ Endpoint::Endpoint(const EndpointConfig& config)
     : config_(config),
       links_(config.size),
       control_links_(config.size),
-      data_links_(config.size),
+      data_links_(config.size + 1),
       early_(config.size, limits::kEarlySlotsPerPeer, config.datagram_bytes),
       heard_(config.size, false) {
   LEEWAY_ASSERT(config.size >= 1 && config.size <= limits::kPeersMax && config.self < config.size);
@@ -78,6 +78,7 @@ void Endpoint::start(Instant now, Round& round) {
     }
     if (needs_gate) queue_report(peer);  // WIRE 3.3: announces that the operation is open here
   }
+  queue_group();
   arm(round.plan.deadline);
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (round.plan.phases[k].active) arm(round.plan.phases[k].deadline);
@@ -98,6 +99,7 @@ void Endpoint::set_up_flows(Round& round, FlowKind kind) {
     set_up_send(round, kind, peer);
     set_up_receive(round, kind, peer);
   }
+  set_up_group(round, kind);
 }
 
 void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
@@ -115,13 +117,18 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   }
   ++round.phase(kind).sends_open;
   if (round.plan.phase(kind).repairable) flow.wanted.resize(flow.packets);
+  flow.cursor = make_cursor(round, kind, peer, flow.grid);
+}
+
+schedule::PacketCursor Endpoint::make_cursor(const Round& round, FlowKind kind, Rank to,
+                                             const schedule::PacketGrid& grid) const {
   const bool to_owner = kind == FlowKind::reduce;
   const std::uint32_t stream = static_cast<std::uint32_t>(kind);
   const schedule::PacketCursor::Keys keys{
-      rotation_key(round.number, kind, to_owner ? peer : config_.self),
-      config_.permute ? keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, peer)
+      rotation_key(round.number, kind, to_owner ? to : config_.self),
+      config_.permute ? keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, to)
                       : schedule::PacketCursor::kInOrder};
-  flow.cursor = schedule::PacketCursor(flow.grid, keys, round.plan.phase(kind).queue);
+  return schedule::PacketCursor(grid, keys, round.plan.phase(kind).queue);
 }
 
 std::uint64_t Endpoint::rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const {
@@ -177,6 +184,7 @@ void Endpoint::release_chunks(Round& round, FlowKind kind) {
     const Rank peer = static_cast<Rank>((config_.self + step) % config_.size);
     if (round.send(kind, peer).open()) queue_data(peer);
   }
+  queue_group();
 }
 
 void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {
@@ -186,6 +194,7 @@ void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {
     flow.pass_over = flow.end_due = true;
     return queue_control(peer);
   }
+  if (flow.grouped) leave_group(round, kind, peer);
   flow.settled = true;
   flow.end_due = false;
   --round.phase(kind).sends_open;
@@ -297,6 +306,7 @@ void Endpoint::probe_all() {
     links_[peer].probe_due = true;
     queue_control(peer);
   }
+  group_probe_due_ = config_.multicast;
 }
 
 int Endpoint::peers_heard() const { return static_cast<int>(std::count(heard_.begin(), heard_.end(), true)); }

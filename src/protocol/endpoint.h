@@ -7,7 +7,7 @@
 //
 // It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round opens. Rules are
 // numbered in proto/README.md (WIRE n) and cited where they are kept. The source is cut by topic: endpoint.cc (rounds),
-// endpoint_receive.cc, endpoint_send.cc, endpoint_timers.cc.
+// endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc.
 #pragma once
 
 #include <array>
@@ -33,6 +33,7 @@ struct EndpointConfig {
   std::uint32_t epoch = 1;
   std::uint64_t seed = 0;
   std::size_t datagram_bytes = 1472;
+  bool multicast = false;  // the transport takes trains to kEveryRank; who hears them is found out
   bool permute = true;  // packets travel in permuted order; off only to measure what that is good for
   std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
   Duration rtt_initial = std::chrono::milliseconds(10);
@@ -51,6 +52,8 @@ struct EndpointCounters {
   std::uint64_t late = 0;
   std::uint64_t data_received = 0;
   std::uint64_t data_sent = 0;
+  std::uint64_t group_sent = 0;        // of these, once for several peers
+  std::uint64_t group_left = 0;        // peers that fell behind such a pass and got the rest of it alone
   std::uint64_t repairs_sent = 0;
   std::uint64_t repair_requests = 0;
   std::uint64_t reports_sent = 0;
@@ -88,8 +91,10 @@ class Endpoint {
   // Fails every open round (communicator shut down).
   void cancel_all(Instant now, const Status& status);
 
-  // Asks every peer for a report, which measures round trips and proves the path. See peers_heard().
+  // Asks every peer for a report, which measures round trips and proves the path. See peers_heard(), hears_multicast().
   void probe_all();
+  // Whether the peer has reported any of our multicast.
+  bool hears_multicast(Rank peer) const { return links_[peer].group.hears(); }
   int peers_heard() const;  // peers of whom at least one valid datagram arrived
   bool heard(Rank peer) const { return heard_[peer]; }
 
@@ -106,6 +111,7 @@ class Endpoint {
   void set_up_flows(Round& round, FlowKind kind);
   void set_up_send(Round& round, FlowKind kind, Rank peer);
   void set_up_receive(Round& round, FlowKind kind, Rank peer);
+  schedule::PacketCursor make_cursor(const Round& round, FlowKind kind, Rank to, const schedule::PacketGrid& grid) const;
   void replay_early(Instant now, Round& round);
   void settle_send(Round& round, FlowKind kind, Rank peer);
   void finish_receive(Instant now, Round& round, FlowKind kind, Rank peer);
@@ -151,10 +157,32 @@ class Endpoint {
   void write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   bool fill_from_link(Instant now, Rank peer, TrainBuffer& out);
   bool fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
-  void append_data(Instant now, Rank peer, Round& round, FlowKind kind, std::uint32_t index, std::uint32_t position,
-                   TrainBuffer& out);
+  struct Place {
+    std::uint32_t index = 0;
+    std::uint32_t position = 0;
+    std::uint32_t ahead = 0;  // as RoundClient::payload()
+  };
+  void append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver, const Place& place, TrainBuffer& out);
+  void note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets);
   std::optional<std::uint32_t> next_repair(SendFlow& flow);
   void end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+
+  // endpoint_group.cc
+  void set_up_group(Round& round, FlowKind kind);
+  void queue_group();
+  bool fill_from_groups(Instant now, TrainBuffer& out);
+  bool fill_from_group(Instant now, Round& round, FlowKind kind, TrainBuffer& out);
+  std::uint32_t group_window_left(Rank peer) const;
+  std::uint32_t group_credit(const Round& round, FlowKind kind) const;
+  std::uint32_t group_credit(const Round& round, FlowKind kind, Rank peer) const;
+  bool wait_for_group(Instant now, Round& round, FlowKind kind);
+  Duration slowest_timeout(const Round& round, FlowKind kind) const;
+  Duration group_patience(const Round& round, FlowKind kind) const;
+  void wake_group(Instant now, Round& round, FlowKind kind);
+  void wake_group_probe(Instant now);
+  void end_group(Round& round, FlowKind kind);
+  void leave_group(Round& round, FlowKind kind, Rank peer);
+  void write_group_probe(Instant now, TrainBuffer& out);
 
   // endpoint_timers.cc
   void arm(Instant at) { wake_at_ = std::min(wake_at_, at); }
@@ -185,7 +213,11 @@ class Endpoint {
   std::uint32_t settled_below_ = 0;  // we want nothing more of collectives below this
   std::uint32_t gave_up_below_ = 0;  // behind the latest collective closed before all had confirmed
   RingQueue<Rank> control_links_;   // links with something to say, each at most once
-  RingQueue<Rank> data_links_;      // links with data to send, each at most once
+  RingQueue<Rank> data_links_;      // links with data to send, each at most once, and kEveryRank
+  bool group_queued_ = false;       // kEveryRank is among them
+  std::uint32_t group_sent_ = 0;    // multicast datagrams sent: the number of the latest
+  bool group_probe_due_ = false;
+  Instant group_probe_at_ = Instant::infinite_future();  // armed while a group waits for credit
   EarlyBuffer early_;
   Instant wake_at_ = Instant::infinite_future();
   std::vector<bool> heard_;

@@ -17,7 +17,11 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     ++counters_.refused[static_cast<int>(refusal)];
     return;
   }
-  links_[from].on_arrival(now, prefix.sequence);
+  if (prefix.destination == kEveryRank) {
+    links_[from].on_group_arrival(now, prefix.sequence);
+  } else {
+    links_[from].on_arrival(now, prefix.sequence);
+  }
   heard_[from] = true;
   ++counters_.heard;
   switch (prefix.type) {
@@ -174,7 +178,8 @@ void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
 
 void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
-  if (!link.on_report(now, report.largest_sequence, report.received, std::chrono::microseconds(report.delay_us))) {
+  if (!link.group.on_report(group_sent_, report.group_largest) ||
+      !link.on_report(now, report.largest_sequence, report.received, std::chrono::microseconds(report.delay_us))) {
     ++counters_.refused_report;
     return;
   }
@@ -197,6 +202,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
     if (i < open_count_ && open_[i] == &round) ++i;
   }
   queue_data(from);  // credit may have come back
+  queue_group();
 }
 
 // Whether the peer waits for packets of a collective that we have given up. Untold, it would wait

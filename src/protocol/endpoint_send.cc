@@ -8,7 +8,8 @@
 namespace leeway::protocol {
 
 wire::Prefix Endpoint::prefix(wire::PacketType type, Rank to, Instant now) {
-  return {type, config_.epoch, config_.self, to, links_[to].take_sequence(now)};
+  const std::uint32_t sequence = to == kEveryRank ? ++group_sent_ : links_[to].take_sequence(now);
+  return {type, config_.epoch, config_.self, to, sequence};
 }
 
 void Endpoint::queue_control(Rank peer) {
@@ -31,6 +32,10 @@ void Endpoint::queue_report(Rank peer) {
 bool Endpoint::poll_train(Instant now, TrainBuffer& out) { return poll_control(now, out) || poll_data(now, out); }
 
 bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
+  if (group_probe_due_) {
+    write_group_probe(now, out);
+    return true;
+  }
   while (!control_links_.empty()) {
     const Rank peer = control_links_.pop();
     links_[peer].control_queued = false;
@@ -93,6 +98,7 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   report.delay_us = static_cast<std::uint32_t>(link.since_largest(now).count() / 1000);
   report.opened_below = opened_below_;
   report.point_opened_below = link.receives_opened;
+  report.group_largest = link.group.largest_seen();
   report.missed = link.missed.bits(opened_below_);
   for (int i = 0; i < open_count_; ++i) {
     const Round& round = *open_[i];
@@ -165,6 +171,13 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
 bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
   while (!data_links_.empty()) {
     const Rank peer = data_links_.pop();
+    if (peer == kEveryRank) {
+      group_queued_ = false;
+      out.start(kEveryRank);
+      if (!fill_from_groups(now, out)) continue;
+      queue_group();
+      return true;
+    }
     links_[peer].data_queued = false;
     out.start(peer);
     if (!fill_from_link(now, peer, out)) continue;
@@ -189,7 +202,7 @@ bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
 
 bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
-  if (flow.pass_over) return false;
+  if (flow.pass_over || flow.grouped) return false;
   Link& link = links_[peer];
   std::uint32_t credit = link.credit();
   if (flow.first_pass() && !gate_open(round, peer)) {  // WIRE 2.4: eager packets only
@@ -202,9 +215,10 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
     const std::uint32_t position = flow.first_pass() ? flow.cursor.position() : flow.repair_position;
     const auto index = flow.first_pass() ? flow.cursor.next() : next_repair(flow);
     if (!index) break;
-    append_data(now, peer, round, kind, *index, position, out);
+    const std::uint32_t ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
+    append_data(now, peer, round, kind, peer, {*index, position, ahead}, out);
+    note_sent(round, kind, peer, 1);
     --credit;
-    if (flow.grid.packet_elements(*index) < flow.grid.elements_per_packet()) out.close();
   }
   const bool handed_out = flow.first_pass() ? flow.cursor.exhausted() : flow.wanted_count == 0;
   if (handed_out) end_pass(now, peer, round, kind, out);
@@ -224,37 +238,42 @@ std::optional<std::uint32_t> Endpoint::next_repair(SendFlow& flow) {
   return flow.wanted_from;
 }
 
-void Endpoint::append_data(Instant now, Rank peer, Round& round, FlowKind kind, std::uint32_t index,
-                           std::uint32_t position, TrainBuffer& out) {
-  SendFlow& flow = round.send(kind, peer);
+// One packet of the flow to `receiver`, addressed to it, or to every rank.
+void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver, const Place& place,
+                           TrainBuffer& out) {
+  const SendFlow& flow = round.send(kind, receiver);
   const MutableByteSpan scratch = out.scratch(config_.datagram_bytes);
-  const std::uint32_t ahead = flow.first_pass() ? flow.cursor.peek().value_or(index) : index;
-  const Payload payload = round.client->payload(kind, peer, index, ahead, scratch.subspan(wire::kDataHeaderBytes));
+  const Payload payload =
+      round.client->payload(kind, receiver, place.index, place.ahead, scratch.subspan(wire::kDataHeaderBytes));
   LEEWAY_ASSERT(wire::kDataHeaderBytes + payload.bytes.size() <= config_.datagram_bytes);
   wire::DataHeader header;
   header.round = round.number;
   header.kind = kind;
   header.codec = round.plan.phase(kind).codec;
   header.attempt = flow.pass;
-  header.index = index;
-  header.position = position;
+  header.index = place.index;
+  header.position = place.position;
   header.flow_packets = flow.packets;
   header.weight = flow.weight;
   header.opened_below = opened_below_;
   header.settled_below = settled_below_;
   header.tag_digest = round.tag_digest;
-  wire::encode_data(prefix(wire::PacketType::data, peer, now), header, payload.crc, scratch);
+  wire::encode_data(prefix(wire::PacketType::data, to, now), header, payload.crc, scratch);
   out.append(wire::kDataHeaderBytes, payload.bytes);
+  if (flow.grid.packet_elements(place.index) < flow.grid.elements_per_packet()) out.close();
   round.bytes_sent += wire::kDataHeaderBytes + payload.bytes.size();
-  ++flow.sent;
   ++counters_.data_sent;
+  counters_.group_sent += to == kEveryRank;
   counters_.repairs_sent += flow.pass > 0;
+}
+
+void Endpoint::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets) {
+  round.send(kind, peer).sent += packets;
   // The header told the peer what a delayed report would, unless that is about a receive.
   Link& link = links_[peer];
-  if (!link.point_unreported) {
-    link.report_at = Instant::infinite_future();
-    link.unreported_settles = 0;
-  }
+  if (packets == 0 || link.point_unreported) return;
+  link.report_at = Instant::infinite_future();
+  link.unreported_settles = 0;
 }
 
 // The pass is over: say so behind its last packet, in the same train where it fits. A receiver that got the packet with

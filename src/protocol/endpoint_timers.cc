@@ -37,6 +37,7 @@ void Endpoint::wake_links(Instant now) {
     }
     arm(std::min(link.report_at, link.probe_at));
   }
+  wake_group_probe(now);
 }
 
 void Endpoint::wake_round(Instant now, Round& round) {
@@ -53,6 +54,7 @@ void Endpoint::wake_round(Instant now, Round& round) {
         arm(round.plan.phases[k].deadline);
       }
     }
+    wake_group(now, round, kind);
     for (Rank peer = 0; peer < config_.size; ++peer) {
       wake_receive(now, round, kind, peer);
       if (round.client == nullptr) return;  // failed and closed
@@ -88,7 +90,7 @@ void Endpoint::on_deadline(Instant now, Round& round) {
 // The peer that has been silent longest among those this operation still waits for; kNoRank: for none.
 Endpoint::Awaited Endpoint::longest_silent(Instant now, const Round& round) const {
   Awaited longest;
-  const auto silence = [&](Rank peer) { return heard_[peer] ? links_[peer].since_largest(now) : Duration::max(); };
+  const auto silence = [&](Rank peer) { return heard_[peer] ? links_[peer].silence(now) : Duration::max(); };
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
     for (Rank peer = 0; peer < config_.size; ++peer) {

@@ -18,6 +18,7 @@ struct SendFlow {
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
   float weight = 1.0f;        // c of our contribution to this receiver
+  bool grouped = false;       // the first pass runs in the phase's GroupPass; `cursor` takes over where it leaves
   bool settled = false;       // the receiver wants no more (or nothing was to be sent)
   bool informed = false;      // a report told, after the receiver settled it, whether it used any of this:
   bool missed = false;        // it used nothing. False while not informed
@@ -35,6 +36,16 @@ struct SendFlow {
 
   bool open() const { return packets != 0 && !settled; }
   bool first_pass() const { return pass == 0; }
+};
+
+// A first pass whose packets are the same for all its members, and go out once for all of them (multicast).
+struct GroupPass {
+  std::uint32_t members = 0;     // flows that it serves (SendFlow::grouped); 0: there is none
+  Rank first_member = kNoRank;   // stands for all where a flow is asked about
+  schedule::PacketCursor cursor;
+  Instant blocked_since = Instant::infinite_future();  // a member holds the others up
+
+  bool open() const { return members != 0; }
 };
 
 // The receiver's end: the ledger. Test-and-set of `arrived` decides what is summed, and never twice.

@@ -63,6 +63,12 @@ bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t 
   return true;
 }
 
+void Link::on_group_arrival(Instant now, std::uint32_t sequence) {
+  group.on_arrival(sequence);
+  group_at_ = now;
+  gap.on_arrival(now);
+}
+
 void Link::on_arrival(Instant now, std::uint32_t sequence) {
   ++received_;
   if (largest_seen_ == 0 || after(sequence, largest_seen_)) {

@@ -5,13 +5,16 @@
 // whatever is numbered above. With at most a window in flight, the receiver's socket buffer cannot overflow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "base/limits.h"
 #include "base/time.h"
 #include "leeway/types.h"
+#include "protocol/group_path.h"
 #include "protocol/missed_rounds.h"
+#include "protocol/serial_number.h"
 
 namespace leeway::protocol {
 
@@ -46,9 +49,6 @@ class ArrivalGap {
   std::int64_t mean_ns_ = 0;
 };
 
-// Serial-number comparison (RFC 1982) of 32-bit counters that may wrap.
-constexpr bool after(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
-
 class Link {
  public:
   void configure(std::uint32_t window_datagrams, Duration initial_rtt);
@@ -64,15 +64,24 @@ class Link {
 
   // Receiving side.
   void on_arrival(Instant now, std::uint32_t sequence);
+  void on_group_arrival(Instant now, std::uint32_t sequence);
   // By numbers and not by arrivals: copies that a network makes of reports would be answered by ever more reports.
-  bool report_wanted() const { return largest_seen_ - largest_reported_ >= report_every_; }
-  void on_reported() { largest_reported_ = largest_seen_; }
+  bool report_wanted() const {
+    return largest_seen_ - largest_reported_ >= report_every_ || group.unreported() >= report_every_;
+  }
+  void on_reported() {
+    largest_reported_ = largest_seen_;
+    group.on_reported();
+  }
   std::uint32_t largest_seen() const { return largest_seen_; }
   std::uint32_t received() const { return received_; }
   Duration since_largest(Instant now) const { return largest_seen_ == 0 ? Duration(0) : now - largest_at_; }
+  // Since anything came that had not been overtaken, multicast or not.
+  Duration silence(Instant now) const { return now - std::max(largest_at_, group_at_); }
 
   RoundTrip rtt;
   ArrivalGap gap;
+  GroupPath group;
 
   // What the peer said about itself.
   std::uint32_t peer_opened_below = 0;
@@ -113,6 +122,7 @@ class Link {
   std::uint32_t received_ = 0;
   std::uint32_t largest_reported_ = 0;
   Instant largest_at_{0};
+  Instant group_at_{0};
 };
 
 }  // namespace leeway::protocol

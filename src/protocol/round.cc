@@ -30,6 +30,7 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   bytes_sent = 0;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = phases[k];
+    phase.group = GroupPass{};
     phase.sends_open = 0;
     phase.receives_open = 0;
     phase.settled = !plan.phases[k].active;

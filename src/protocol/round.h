@@ -23,6 +23,8 @@ struct PhasePlan {
   const schedule::ChunkQueue* queue = nullptr;
   // Receivers may ask for packets again: always when not best-effort, and for Replica's age cap.
   bool repairable = true;
+  // Every receiver is sent the same packets: they may go out once for all.
+  bool same_for_all = false;
   // Outgoing payload outlives on_done(), so the caller need not wait until receivers have confirmed.
   bool payload_retained = false;
 };
@@ -50,6 +52,7 @@ struct RoundPlan {
 
 struct PhaseState {
   std::vector<SendFlow> send;        // by peer
+  GroupPass group;
   std::vector<ReceiveFlow> receive;  // by peer
   std::uint32_t sends_open = 0;      // send flows whose receiver has not settled
   std::uint32_t receives_open = 0;   // receive flows not finished

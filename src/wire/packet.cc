@@ -86,6 +86,9 @@ bool read_kind(Reader& reader, FlowKind& kind) {
 
 bool valid_weight(float weight) { return std::isfinite(weight) && weight >= 0.0f; }
 
+// WIRE 1.5: what may be addressed to every rank at once.
+bool may_be_multicast(PacketType type) { return type == PacketType::data || type == PacketType::probe; }
+
 std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
   return type == PacketType::data ? kDataHeaderBytes : datagram_bytes;
 }
@@ -175,9 +178,8 @@ Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out)
   if (refusal != Refusal::none) return refusal;
   if (expect != nullptr) {
     if (out.epoch != expect->epoch) return Refusal::epoch;
-    if (out.destination != expect->self || out.source >= expect->size || out.source == expect->self) {
-      return Refusal::misrouted;
-    }
+    const bool to_us = out.destination == expect->self || (out.destination == kEveryRank && may_be_multicast(out.type));
+    if (!to_us || out.source >= expect->size || out.source == expect->self) return Refusal::misrouted;
   }
   const std::size_t header_bytes = header_bytes_of(out.type, datagram.size());
   std::uint32_t stored;
@@ -214,6 +216,7 @@ Refusal decode_report(ByteSpan datagram, Report& out) {
   out.delay_us = reader.get<std::uint32_t>();
   out.opened_below = reader.get<std::uint32_t>();
   out.point_opened_below = reader.get<std::uint32_t>();
+  out.group_largest = reader.get<std::uint32_t>();
   const auto counts = reader.get<std::uint32_t>();
   out.open_count = counts & 0xFF;
   out.missed = counts >> 8;
@@ -281,6 +284,7 @@ std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByt
   writer.put(report.delay_us);
   writer.put(report.opened_below);
   writer.put(report.point_opened_below);
+  writer.put(report.group_largest);
   writer.put(report.open_count | report.missed << 8);
   for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
   seal(out.first(writer.written()), 0);

@@ -16,7 +16,7 @@
 namespace leeway::wire {
 
 inline constexpr std::uint16_t kMagic = 0x574C;  // "LW"
-inline constexpr std::uint8_t kVersion = 2;
+inline constexpr std::uint8_t kVersion = 3;
 
 enum class PacketType : std::uint8_t { data = 1, report = 2, probe = 3, end = 4, repair = 5, goodbye = 6 };
 
@@ -26,8 +26,8 @@ struct Prefix {
   PacketType type = PacketType::data;
   std::uint32_t epoch = 0;        // nonce of this incarnation of the communicator
   Rank source = kNoRank;
-  Rank destination = kNoRank;
-  std::uint32_t sequence = 0;     // counts the datagrams of this link (ordered pair), from 1
+  Rank destination = kNoRank;     // data and probes: kEveryRank where they are multicast
+  std::uint32_t sequence = 0;     // counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1
 };
 inline constexpr std::size_t kPrefixBytes = 20;
 
@@ -96,6 +96,7 @@ struct Report {
   std::uint32_t delay_us = 0;           // since largest_sequence arrived
   std::uint32_t opened_below = 0;
   std::uint32_t point_opened_below = 0; // receives I posted from you
+  std::uint32_t group_largest = 0;      // of your multicast datagrams that I saw; 0: none
   std::uint32_t open_count = 0;         // < 2^8
   std::uint32_t missed = 0;             // < 2^kMissedRounds, WIRE 3.9: see missed_round()
   std::array<OpenRound, limits::kOpenRoundsMax> open;
@@ -107,7 +108,7 @@ struct Report {
     return ago < kMissedRounds && (missed >> ago & 1) != 0;
   }
 };
-inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 24;
+inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 28;
 
 // WIRE 4: the sender has finished pass `attempt` of this flow.
 struct End {

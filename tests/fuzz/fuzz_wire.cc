@@ -23,6 +23,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)wire::decode_end(datagram, end);
   (void)wire::decode_repair(datagram, repair, rest);
   impairment::PacketAddress address;
-  (void)impairment::read_address(datagram, address);
+  (void)impairment::read_address(datagram, 0, address);
   return 0;
 }

@@ -13,6 +13,7 @@ EngineGroup::EngineGroup(const GroupOptions& options) : options_(options), nodes
   config.datagram_bytes = options.datagram_bytes;
   config.window_bytes.assign(options.size, options.window_bytes);
   config.rtt_initial = 2 * options.delay;
+  config.multicast = options.multicast;
   for (Rank rank = 0; rank < options.size; ++rank) {
     config.self = rank;
     nodes_[rank].engine = std::make_unique<collective::Engine>(config);
@@ -97,8 +98,10 @@ void EngineGroup::launch(const Train& train, Rank from) {
   for (const Slice& slice : train.slices) bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
   LEEWAY_ASSERT(bytes.size() == train.total_bytes);
   for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-    const std::size_t length = std::min(train.segment_bytes, bytes.size() - at);
-    fly(from, train.to, ByteSpan(bytes).subspan(at, length));
+    const ByteSpan datagram = ByteSpan(bytes).subspan(at, std::min(train.segment_bytes, bytes.size() - at));
+    for (Rank to = 0; to < size(); ++to) {
+      if (train.to == to || (train.to == kEveryRank && to != from)) fly(from, to, datagram);
+    }
   }
 }
 
@@ -107,7 +110,7 @@ void EngineGroup::fly(Rank from, Rank to, ByteSpan datagram) {
   std::vector<std::byte> bytes(datagram.begin(), datagram.end());
   Duration delay = options_.delay;
   impairment::PacketAddress address;
-  if ((nodes_[to].faults || observer) && impairment::read_address(datagram, address)) {
+  if ((nodes_[to].faults || observer) && impairment::read_address(datagram, to, address)) {
     const impairment::Fate fate = nodes_[to].faults ? nodes_[to].faults->fate(address) : impairment::Fate{};
     if (observer) observer(address, fate);
     if (fate.lost) {

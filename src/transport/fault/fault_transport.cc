@@ -22,9 +22,10 @@ void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
 
 }  // namespace
 
-FaultTransport::FaultTransport(std::unique_ptr<DatagramTransport> inner, impairment::FaultPlan plan,
+FaultTransport::FaultTransport(std::unique_ptr<DatagramTransport> inner, Rank self, impairment::FaultPlan plan,
                                ClockFunction clock, std::size_t slots)
     : inner_(std::move(inner)),
+      self_(self),
       plan_(std::move(plan)),
       clock_(std::move(clock)),
       name_(std::string(inner_->name()) + "+faults"),
@@ -113,7 +114,7 @@ std::size_t FaultTransport::take_in(Instant now, Output& output) {
 
 void FaultTransport::on_arrival(Instant now, Received datagram, Output& output) {
   PacketAddress address;
-  if (!read_address(datagram.bytes, address)) {
+  if (!read_address(datagram.bytes, self_, address)) {
     ++faults_.undecodable;
     output.put(datagram);
     return;

@@ -39,7 +39,8 @@ class FaultTransport final : public DatagramTransport {
   // Datagrams that can be held at a time. At 1 GB/s of jumbo frames 4,096 last for a delay of 36 ms.
   static constexpr std::size_t kSlots = 4096;
 
-  FaultTransport(std::unique_ptr<DatagramTransport> inner, impairment::FaultPlan plan, ClockFunction clock,
+  // `self`: the rank whose transport this is.
+  FaultTransport(std::unique_ptr<DatagramTransport> inner, Rank self, impairment::FaultPlan plan, ClockFunction clock,
                  std::size_t slots = kSlots);
 
   std::string_view name() const override { return name_; }
@@ -83,6 +84,7 @@ class FaultTransport final : public DatagramTransport {
   Instant next_release() const;
 
   const std::unique_ptr<DatagramTransport> inner_;
+  const Rank self_;
   impairment::FaultPlan plan_;
   const ClockFunction clock_;
   const std::string name_;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kPackets = 400;
 
 std::unique_ptr<DatagramTransport> with_faults(std::unique_ptr<DatagramTransport> transport, const FaultOptions& options) {
-  return std::make_unique<FaultTransport>(std::move(transport), impairment::FaultPlan::create(options).value(),
+  return std::make_unique<FaultTransport>(std::move(transport), Rank{0}, impairment::FaultPlan::create(options).value(),
                                           [] { return Instant{}; });
 }
 

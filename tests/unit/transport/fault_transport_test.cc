@@ -15,13 +15,15 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 
+constexpr Rank kSelf = 0;
+
 class FaultTransportTest : public testing::Test {
  protected:
   FaultTransport& with(const FaultOptions& options, std::size_t slots = 64) {
     auto scripted = std::make_unique<ScriptedTransport>();
     below_ = scripted.get();
     transport_ = std::make_unique<FaultTransport>(
-        std::move(scripted), impairment::FaultPlan::create(options).value(), [this] { return now_; }, slots);
+        std::move(scripted), kSelf, impairment::FaultPlan::create(options).value(), [this] { return now_; }, slots);
     return *transport_;
   }
 

@@ -104,11 +104,13 @@ TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
     EXPECT_EQ(out.delay_us, in.delay_us);
     EXPECT_EQ(out.opened_below, in.opened_below);
     EXPECT_EQ(out.point_opened_below, in.point_opened_below);
+    EXPECT_EQ(out.group_largest, in.group_largest);
+    EXPECT_EQ(at<std::uint32_t>(datagram, 40), in.group_largest);
     ASSERT_EQ(out.open_count, open);
     EXPECT_EQ(out.missed, in.missed);
-    EXPECT_EQ(static_cast<std::uint8_t>(datagram[40]), open);   // WIRE 3.1
-    EXPECT_EQ(static_cast<std::uint8_t>(datagram[41]), 0x05u);  // WIRE 3.9
-    EXPECT_EQ(static_cast<std::uint8_t>(datagram[43]), 0x80u);
+    EXPECT_EQ(static_cast<std::uint8_t>(datagram[44]), open);   // WIRE 3.1
+    EXPECT_EQ(static_cast<std::uint8_t>(datagram[45]), 0x05u);  // WIRE 3.9
+    EXPECT_EQ(static_cast<std::uint8_t>(datagram[47]), 0x80u);
     for (std::uint32_t i = 0; i < open; ++i) {
       EXPECT_EQ(out.open[i].round, in.open[i].round);
       EXPECT_EQ(out.open[i].point_to_point, in.open[i].point_to_point);

@@ -80,6 +80,21 @@ TEST(RefusalPrefix, NamesWhatIsWrong) {
   EXPECT_EQ(changed(14, 2), Refusal::misrouted) << "meant for another rank";
 }
 
+// WIRE 1.5
+TEST(RefusalPrefix, DataAndProbesMayBeForEveryRankAndNothingElse) {
+  for (Datagram datagram : one_of_each()) {
+    datagram[14] = std::byte{0xFE};
+    datagram[15] = std::byte{0xFF};
+    reseal(datagram);
+    const auto type = static_cast<PacketType>(datagram[3]);
+    const bool may = type == PacketType::data || type == PacketType::probe;
+    EXPECT_EQ(decode(datagram), may ? Refusal::none : Refusal::misrouted) << "type " << static_cast<int>(type);
+    datagram[14] = std::byte{0xFF};  // no rank
+    reseal(datagram);
+    EXPECT_EQ(decode(datagram), Refusal::misrouted) << "type " << static_cast<int>(type);
+  }
+}
+
 TEST(RefusalPrefix, WithoutAnExpectationRoutingIsNotChecked) {
   EXPECT_EQ(decode(end_datagram(), nullptr), Refusal::none);
   const Expectation other{.epoch = 1, .self = 0, .size = 2};

@@ -65,6 +65,7 @@ inline Report report(std::uint32_t open_count = 3) {
   report.delay_us = 55;
   report.opened_below = 31;
   report.point_opened_below = 7;
+  report.group_largest = 21;
   report.open_count = open_count;
   report.missed = 0x800005;
   for (std::uint32_t i = 0; i < open_count; ++i) {

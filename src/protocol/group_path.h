@@ -1,0 +1,43 @@
+// What one rank knows about multicast between it and one peer: which of our datagrams to every rank the peer saw, and which
+// of its we saw. Numbering and credit are as Link has them for datagrams to one peer.
+//
+// Whether a network carries multicast to a peer is found out by trying: who never reports any hears none.
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/serial_number.h"
+
+namespace leeway::protocol {
+
+class GroupPath {
+ public:
+  // Sending side: the peer saw our group datagram `largest` of `sent` (numbers from 1). False: it was never sent.
+  bool on_report(std::uint32_t sent, std::uint32_t largest) {
+    if (after(largest, sent)) return false;
+    if (!after(largest, acknowledged_)) return true;
+    acknowledged_ = largest;
+    hears_ = true;
+    return true;
+  }
+  std::uint32_t in_flight(std::uint32_t sent) const { return sent - acknowledged_; }
+  bool hears() const { return hears_; }
+  // It reports nothing new: until it does it is sent to alone.
+  void give_up() { hears_ = false; }
+
+  // Receiving side.
+  void on_arrival(std::uint32_t sequence) {
+    if (largest_seen_ == 0 || after(sequence, largest_seen_)) largest_seen_ = sequence;
+  }
+  std::uint32_t largest_seen() const { return largest_seen_; }
+  std::uint32_t unreported() const { return largest_seen_ - largest_reported_; }
+  void on_reported() { largest_reported_ = largest_seen_; }
+
+ private:
+  std::uint32_t acknowledged_ = 0;
+  bool hears_ = false;
+  std::uint32_t largest_seen_ = 0;
+  std::uint32_t largest_reported_ = 0;
+};
+
+}  // namespace leeway::protocol
