@@ -39,7 +39,9 @@ Result<std::unique_ptr<ConnectionManager>> ConnectionManager::open(
   if (ports.empty()) return refusal::no_device();
   std::unique_ptr<ConnectionManager> manager(new ConnectionManager);
   manager->channel_ = rdma_create_event_channel();
-  if (manager->channel_ == nullptr) return refusal::no_connection_manager(errno);
+  if (manager->channel_ == nullptr) {
+    return refusal::no_connection_manager(refusal::reason_of("rdma_cm", errno));
+  }
   const int flags = fcntl(manager->channel_->fd, F_GETFL);
   fcntl(manager->channel_->fd, F_SETFL, flags | O_NONBLOCK);
   if (rdma_create_id(manager->channel_, &manager->id_, nullptr, RDMA_PS_UDP) != 0) {
@@ -48,9 +50,6 @@ Result<std::unique_ptr<ConnectionManager>> ConnectionManager::open(
   asio::ip::udp::endpoint local(address, 0);
   if (rdma_bind_addr(manager->id_, raw(local)) == 0 && manager->id_->verbs != nullptr)
     return manager;
-  for (const VerbsPort& port : ports) {
-    if (port.port == 0 && errno == EACCES) return refusal::device_closed(port.device, errno);
-  }
   return refusal::no_port(address, ports);
 }
 

@@ -86,7 +86,8 @@ Status VerbsDevice::find(const asio::ip::address& address) {
   manager_ = std::move(*manager);
   context_.reset(ibv_open_device(manager_->device()));
   if (context_ == nullptr) {
-    return refusal::device_closed(ibv_get_device_name(manager_->device()), errno);
+    const ibv_device& device = *manager_->device();
+    return refusal::device_closed(device.name, refusal::reason_of(device.dev_name, errno));
   }
   port_ = describe_port(context_.get(), manager_->port());
   const std::optional<Status> refused = refusal::unusable(port_, address);

@@ -1,6 +1,7 @@
 #include "transport/verbs/refusals.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,7 +25,7 @@ std::string name_of(const VerbsPort& port) {
 
 // "rxe1 port 1 (10.0.0.1)"
 std::string describe(const VerbsPort& port) {
-  if (!port.problem.empty()) return name_of(port) + " (" + port.problem + ")";
+  if (port.error != 0) return name_of(port) + " (" + std::strerror(port.error) + ")";
   for (const VerbsGid& gid : port.gids) {
     const bool link_local = gid.gid[0] == 0xFE && (gid.gid[1] & 0xC0) == 0x80;
     if (gid.type == GidType::roce_v2 && !link_local) {
@@ -35,6 +36,11 @@ std::string describe(const VerbsPort& port) {
 }
 
 }  // namespace
+
+int reason_of(const std::string& file, int error) {
+  const std::string path = "/dev/infiniband/" + file;
+  return access(path.c_str(), R_OK | W_OK) != 0 && errno == EACCES ? EACCES : error;
+}
 
 Status no_device() {
   return Status::error(
@@ -70,6 +76,15 @@ Status device_closed(const std::string& device, int error) {
 }
 
 Status no_port(const asio::ip::address& address, std::span<const VerbsPort> ports) {
+  const auto closed = [](const VerbsPort& port) { return port.error != 0; };
+  if (!ports.empty() && std::ranges::all_of(ports, closed)) {
+    return device_closed(ports[0].device, ports[0].error);
+  }
+  for (const VerbsPort& port : ports) {
+    if (port.link != LinkLayer::ethernet || choose_gid(port, address) == nullptr) continue;
+    const std::optional<Status> refused = unusable(port, address);
+    if (refused) return *refused;
+  }
   std::string found;
   for (std::size_t i = 0; i < std::min(ports.size(), kPortsNamed); ++i) {
     found += (i == 0 ? "" : ", ") + describe(ports[i]);
@@ -86,10 +101,7 @@ Status no_port(const asio::ip::address& address, std::span<const VerbsPort> port
 
 std::optional<Status> unusable(const VerbsPort& port, const asio::ip::address& address) {
   const std::string name = name_of(port);
-  if (!port.problem.empty()) {
-    return Status::error(StatusCode::kUnavailable, "RDMA %s %s", name.c_str(),
-                         port.problem.c_str());
-  }
+  if (port.error != 0) return device_closed(port.device, port.error);
   if (!port.active) {
     return Status::error(
         StatusCode::kUnavailable, "RDMA %s is not active (%s): %s", name.c_str(),

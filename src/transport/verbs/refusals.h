@@ -16,13 +16,18 @@ namespace leeway::transport::refusal {
 
 Status no_device();
 
+// Why `file` of /dev/infiniband does not open: EACCES where it is there and may not be used, which
+// the libraries report as if it were missing; else `error`.
+int reason_of(const std::string& file, int error);
+
 // The kernel's connection manager cannot be opened; `error` is errno.
 Status no_connection_manager(int error);
 
 // The device's file in /dev/infiniband cannot be opened; `error` is errno.
 Status device_closed(const std::string& device, int error);
 
-// No port speaks for `address`. Names those there are.
+// No port can be bound to `address`: the one that has it is down, none has it (those there are are
+// named), or none can be opened.
 Status no_port(const asio::ip::address& address, std::span<const VerbsPort> ports);
 
 // What is wrong with a port that was found: down, no RoCE v2 GID for the address, an MTU below

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "transport/verbs/handles.h"
+#include "transport/verbs/refusals.h"
 
 namespace leeway::transport {
 namespace {
@@ -41,10 +42,10 @@ void list_device(ibv_device* device, std::vector<VerbsPort>& ports) {
   const ContextHandle context(ibv_open_device(device));
   ibv_device_attr attributes{};
   const int error = context == nullptr ? errno : ibv_query_device(context.get(), &attributes);
-  if (context == nullptr || error != 0) {
+  if (error != 0) {
     VerbsPort row;
     row.device = ibv_get_device_name(device);
-    row.problem = std::string("cannot be opened: ") + std::strerror(error);
+    row.error = refusal::reason_of(device->dev_name, error);
     ports.push_back(row);
     return;
   }
@@ -73,12 +74,9 @@ VerbsPort describe_port(ibv_context* context, std::uint8_t number) {
   row.port = number;
   ibv_device_attr device{};
   ibv_port_attr port{};
-  int error = ibv_query_device(context, &device);
-  if (error == 0) error = ibv_query_port(context, number, &port);
-  if (error != 0) {
-    row.problem = std::string("cannot be queried: ") + std::strerror(error);
-    return row;
-  }
+  row.error = ibv_query_device(context, &device);
+  if (row.error == 0) row.error = ibv_query_port(context, number, &port);
+  if (row.error != 0) return row;
   row.link =
       port.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet : LinkLayer::infiniband;
   row.active = port.state == IBV_PORT_ACTIVE;
@@ -86,7 +84,8 @@ VerbsPort describe_port(ibv_context* context, std::uint8_t number) {
   row.mtu_bytes = bytes_of(port.active_mtu);
   row.mtu_bytes_max = bytes_of(port.max_mtu);
   row.lid = port.lid;
-  row.queue_entries_max = static_cast<std::size_t>(std::max(device.max_qp_wr, 0));
+  row.queue_entries_max =
+      static_cast<std::size_t>(std::max(std::min(device.max_qp_wr, device.max_cqe), 0));
   row.pieces_max = static_cast<std::size_t>(std::max(device.max_sge, 0));
   row.gids = gids_of(context, number);
   return row;

@@ -27,15 +27,15 @@ struct VerbsGid {
 
 struct VerbsPort {
   std::string device;     // "mlx5_0"
-  std::uint8_t port = 0;  // from 1; 0 when the device could not be opened, and `problem` says why
-  std::string problem;
+  std::uint8_t port = 0;  // from 1; 0 when the device could not be opened
+  int error = 0;  // the errno of what could not be opened or queried; the rest is then empty
   LinkLayer link = LinkLayer::ethernet;
   bool active = false;
   std::string state;              // "PORT_ACTIVE", "PORT_DOWN", ...
   std::size_t mtu_bytes = 0;      // payload of the largest datagram now: 256 to 4,096
   std::size_t mtu_bytes_max = 0;  // what the hardware can do
   std::uint16_t lid = 0;
-  std::size_t queue_entries_max = 0;  // work requests of one queue
+  std::size_t queue_entries_max = 0;  // requests of one queue, and their completions
   std::size_t pieces_max = 0;         // pieces that one datagram may be gathered from
   std::vector<VerbsGid> gids;
 };

@@ -26,9 +26,11 @@
 namespace leeway::transport {
 
 struct VerbsOptions {
-  asio::ip::address bind_address;        // of an RDMA port's interface
-  std::size_t datagram_bytes = 0;        // largest payload; 0: the port's MTU
-  std::size_t receive_bytes = 8u << 20;  // payload of the receive ring, as far as the device allows
+  asio::ip::address bind_address;  // of an RDMA port's interface
+  std::size_t datagram_bytes = 0;  // largest payload; 0: the port's MTU
+  // Payload of the receive ring, as far as the device allows. Together with the send buffer it fits
+  // into the 8 MiB that a process may usually lock into memory.
+  std::size_t receive_bytes = 4u << 20;
 };
 
 class VerbsTransport final : public DatagramTransport {

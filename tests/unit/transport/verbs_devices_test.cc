@@ -70,7 +70,7 @@ TEST(VerbsQueueSizes, PromiseLessThanThereIs) {
 TEST(VerbsPorts, AreListedWhereThereAreAnyAndDescribedOrExcused) {
   for (const VerbsPort& port : list_verbs_ports()) {
     EXPECT_FALSE(port.device.empty());
-    EXPECT_EQ(port.port == 0, !port.problem.empty());
+    EXPECT_EQ(port.error == 0, !port.state.empty());
   }
 }
 

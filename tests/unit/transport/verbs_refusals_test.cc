@@ -49,13 +49,25 @@ TEST(VerbsRefusal, OfMissingDevicesAndFilesNamesTheRemedy) {
 TEST(VerbsRefusal, OfAnAddressNamesThePortsThereAre) {
   std::vector<VerbsPort> ports(6, good_port());
   ports[1].gids.clear();
-  ports[2].problem = "cannot be opened: Permission denied";
+  ports[2].error = EACCES;
   ports[2].port = 0;
   const std::string all = text(refusal::no_port(asio::ip::make_address("10.9.9.9"), ports));
-  EXPECT_THAT(all, AllOf(HasSubstr("10.9.9.9"), HasSubstr("LEEWAY_BIND"),
-                         HasSubstr("mlx5_3 port 2 (10.0.0.1)"),
-                         HasSubstr("mlx5_3 port 2 (no address)"), HasSubstr("and 2 more"),
-                         HasSubstr("mlx5_3 (cannot be opened: Permission denied)")));
+  EXPECT_THAT(all,
+              AllOf(HasSubstr("10.9.9.9"), HasSubstr("LEEWAY_BIND"),
+                    HasSubstr("mlx5_3 port 2 (10.0.0.1)"), HasSubstr("mlx5_3 port 2 (no address)"),
+                    HasSubstr("and 2 more"), HasSubstr("mlx5_3 (Permission denied)")));
+}
+
+TEST(VerbsRefusal, OfAnAddressWhosePortIsDownOrClosedSaysThat) {
+  std::vector<VerbsPort> ports(2, good_port());
+  ports[1].device = "mlx5_4";
+  ports[1].active = false;
+  ports[1].gids[0].gid = gid_of(asio::ip::make_address("10.0.0.2"));
+  EXPECT_THAT(text(refusal::no_port(asio::ip::make_address("10.0.0.2"), ports)),
+              AllOf(HasSubstr("mlx5_4 port 2 is not active"), HasSubstr("ip link set")));
+  for (VerbsPort& port : ports) port.error = EACCES;
+  EXPECT_THAT(text(refusal::no_port(kAddress, ports)),
+              HasSubstr("no permission for RDMA device mlx5_3"));
 }
 
 TEST(VerbsRefusal, OfAPortSaysWhatIsWrongWithIt) {
@@ -77,7 +89,7 @@ TEST(VerbsRefusal, OfAPortSaysWhatIsWrongWithIt) {
   narrow.mtu_bytes = 512;
   EXPECT_FALSE(refusal::unusable(narrow, kAddress));
   VerbsPort closed = good_port();
-  closed.problem = "cannot be queried: Input/output error";
+  closed.error = EIO;
   EXPECT_THAT(unusable(closed), HasSubstr("Input/output error"));
 }
 
