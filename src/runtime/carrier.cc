@@ -22,6 +22,11 @@ constexpr std::array<const char*, wire::kRefusals> kRefusalNames = {"",
 constexpr int kQuietTimeouts = 8;
 constexpr int kLingerTimeouts = 64;
 
+// Paths are proven by then: who has not reported our multicast after this, asked several times, is
+// not going to.
+constexpr Duration kMulticastProofTime = std::chrono::milliseconds(200);
+constexpr Duration kMulticastProbeEvery = std::chrono::milliseconds(20);
+
 // What to look at when ranks met, but their datagrams do not.
 const char* path_remedy(TransportKind kind) {
   switch (kind) {
@@ -81,15 +86,17 @@ Carrier::~Carrier() {
   publish();
 }
 
+void Carrier::probe_all() {
+  runtime::Driver::Session session(driver_);
+  session.engine().endpoint().probe_all();
+}
+
 Status Carrier::prove_paths(Duration timeout) {
   const Instant start = runtime::steady_now();
   const Instant deadline = start + timeout;
   Duration pause = std::chrono::milliseconds(2);
   while (true) {
-    {
-      runtime::Driver::Session session(driver_);
-      session.engine().endpoint().probe_all();
-    }
+    probe_all();
     const Instant until = std::min(deadline, runtime::steady_now() + pause);
     const auto heard = [this] { return driver_.peers_heard() == config_.size - 1; };
     if (driver_.run_until(heard, until)) return Status();
@@ -136,6 +143,27 @@ Result<CollectiveReport> Carrier::wait(WorkState& work) {
   }
   if (!work.request.status.ok()) return work.request.status;
   return work.request.report;
+}
+
+std::vector<Rank> Carrier::deaf_to_multicast() {
+  const auto deaf = [this] {
+    std::vector<Rank> ranks;
+    for (Rank peer = 0; peer < config_.size; ++peer) {
+      if (peer != config_.self && !driver_.hears_multicast(peer)) ranks.push_back(peer);
+    }
+    return ranks;
+  };
+  const Instant deadline = runtime::steady_now() + kMulticastProofTime;
+  std::vector<Rank> last;
+  const auto all_hear = [&] {
+    last = deaf();
+    return last.empty();
+  };
+  do {
+    probe_all();
+  } while (!driver_.run_until(all_hear, runtime::steady_now() + kMulticastProbeEvery) &&
+           runtime::steady_now() < deadline);
+  return last;
 }
 
 void Carrier::add_counters(const std::string& prefix, Counters& rows) {

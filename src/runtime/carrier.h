@@ -41,6 +41,10 @@ class Carrier {
   // those it cannot hear.
   Status prove_paths(Duration timeout);
 
+  // After prove_paths(), where the transport has multicast: the ranks that do not report ours,
+  // asked for up to a fifth of a second.
+  std::vector<Rank> deaf_to_multicast();
+
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec);
   void nudge() { driver_.nudge(); }
   Result<CollectiveReport> wait(WorkState& work);
@@ -49,6 +53,7 @@ class Carrier {
   void add_counters(const std::string& prefix, Counters& rows);
 
  private:
+  void probe_all();
   void publish();
   void linger();
 

@@ -6,7 +6,8 @@ namespace {
 // Both halves. A replica's ledger counts the packets of the main carrier's datagrams.
 bool is_exact(const collective::OperationSpec& spec) {
   return spec.kind != collective::OperationKind::replica_broadcast &&
-         spec.options.delivery.kind == Delivery::Kind::exact && spec.options.spread == Delivery::Kind::exact;
+         spec.options.delivery.kind == Delivery::Kind::exact &&
+         spec.options.spread == Delivery::Kind::exact;
 }
 
 }  // namespace

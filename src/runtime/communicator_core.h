@@ -22,10 +22,13 @@ class CommunicatorCore {
   TransportKind transport() const { return main_->kind(); }
   TransportKind exact_transport() const { return exact_ ? exact_->kind() : main_->kind(); }
 
-  // From now on exact calls go over `carrier`. All ranks say so at the same place in the order of their calls, or none.
+  // From now on exact calls go over `carrier`. All ranks say so at the same place in the order of
+  // their calls, or none.
   void use_for_exact(std::unique_ptr<Carrier> carrier) { exact_ = std::move(carrier); }
 
-  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec) { return carrier_of(spec).submit(spec); }
+  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec) {
+    return carrier_of(spec).submit(spec);
+  }
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
 
   // Those of the carrier of exact calls begin with "exact_".

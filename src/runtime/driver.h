@@ -58,6 +58,7 @@ class Driver {
   bool engine_idle() const { return engine_.idle(); }
   std::uint64_t datagrams_heard() const { return engine_.endpoint().counters().heard; }
   int peers_heard() const { return engine_.endpoint().peers_heard(); }
+  bool hears_multicast(Rank peer) const { return engine_.endpoint().hears_multicast(peer); }
 
   // There is asynchronous work: the background thread need not wait for a pause of the callers.
   void nudge();

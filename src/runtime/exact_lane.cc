@@ -1,0 +1,65 @@
+#include "runtime/exact_lane.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/philox.h"
+#include "runtime/make_carrier.h"
+
+namespace leeway::runtime {
+namespace {
+
+// Keys the seed of the second carrier: both number their calls from 0, and must not draw the same
+// random numbers.
+constexpr std::uint32_t kExactStream = 0x45000000;
+
+// How long ranks try to hear each other there before they do without.
+constexpr Duration kProofTime = std::chrono::seconds(10);
+
+// What all ranks' least is.
+Result<bool> all_say(internal::CommunicatorCore& core, bool yes) {
+  std::int32_t vote = yes ? 1 : 0;
+  collective::OperationSpec spec{.kind = collective::OperationKind::all_reduce,
+                                 .input = {&vote, 1, DataType::i32},
+                                 .output = {&vote, 1, DataType::i32}};
+  spec.options.op = ReduceOp::min;
+  const auto report = core.run(spec);
+  if (!report.ok()) return report.status();
+  return vote == 1;
+}
+
+void explain(Log& log, LogLevel level, const char* what, const std::string& why) {
+  log.print(level, "exact lane", "%s: %s", what, why.c_str());
+}
+
+}  // namespace
+
+Status open_exact_lane(internal::CommunicatorCore& core, TransportChoice& choice,
+                       const Group& group, Duration timeout, Log& log) {
+  constexpr const char* kNot = "no UCX for exact calls";
+  std::string way;
+  auto opened = choice.connect(*group.exact, core.rank());
+  const bool better = opened.ok() && (*opened)->better_than_tcp(way);
+  if (!opened.ok()) explain(log, LogLevel::info, kNot, opened.status().c_str());
+  auto agreed = all_say(core, better);
+  if (!agreed.ok()) return agreed.status();
+  if (!*agreed) {
+    explain(log, LogLevel::debug, kNot,
+            "not all ranks reach all others by more than TCP; this one: " + way);
+    return Status();
+  }
+
+  auto config = endpoint_config(core.options(), group, *group.exact);
+  config.seed = keyed_hash(config.seed, kExactStream, 0, 0, 0);
+  auto carrier = make_carrier(core.options(), group.exact->kind, config, (*opened)->take());
+  if (!carrier.ok()) return carrier.status();
+  const Status proven = (*carrier)->prove_paths(std::min(timeout, kProofTime));
+  if (!proven.ok()) explain(log, LogLevel::warn, kNot, proven.c_str());
+  agreed = all_say(core, proven.ok());
+  if (!agreed.ok() || !*agreed) return agreed.ok() ? Status() : agreed.status();
+  explain(log, LogLevel::info, "exact calls go over UCX", way);
+  core.use_for_exact(std::move(*carrier));
+  return Status();
+}
+
+}  // namespace leeway::runtime
