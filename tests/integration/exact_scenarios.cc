@@ -16,6 +16,8 @@ constexpr std::array<DataType, kDataTypeCount> kAllTypes = {
 
 Facts with_counters(Facts facts, const Communicator& group) {
   facts["rank"] = group.rank();
+  facts["transport"] = to_string(group.transport());
+  facts["exact_transport"] = to_string(group.exact_transport());
   for (const auto& [name, value] : group.counters()) facts["counters"][name] = value;
   return facts;
 }
@@ -40,17 +42,19 @@ Pending start_all_reduce(Communicator& group, std::size_t count, std::uint32_t s
 
 }  // namespace
 
-// elements_max: the largest block, in float32 elements.
+// elements_max: the largest block, in float32 elements. types=0: of float32 only.
 Facts collectives(const Arguments& arguments) {
   const auto group = join();
   const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));
   Tally tally;
   EveryOperation every(*group, tally);
-  for (std::size_t count :
-       {std::size_t{0}, std::size_t{1}, std::size_t{250}, std::size_t{16'384}, largest}) {
-    every.run_all(DataType::f32, std::min(count, largest));
+  for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{250}, std::size_t{16'384}}) {
+    if (count < largest) every.run_all(DataType::f32, count);
   }
-  for (DataType type : kAllTypes) every.run_all(type, 1001);
+  every.run_all(DataType::f32, largest);
+  if (arguments.number("types", 1) != 0) {
+    for (DataType type : kAllTypes) every.run_all(type, 1001);
+  }
   every.all_reduce(DataType::f32, 4 * largest, ReduceOp::sum);
   return with_counters(tally.facts(), *group);
 }

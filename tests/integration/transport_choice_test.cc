@@ -1,0 +1,137 @@
+// Which transport real processes come to: asked for by name, automatic, in disagreement, and where
+// a rank lacks it. What this machine or this build does not have is skipped with the reason.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "integration/rank_group.h"
+
+namespace leeway::integration {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr std::chrono::seconds kPatience(60);
+
+std::vector<Facts> run(const Environment& environment,
+                       const std::vector<Environment>& environment_of = {},
+                       const char* scenario = "collectives") {
+  RankGroup group({.ranks = 4,
+                   .scenario = {scenario, "elements_max=10000"},
+                   .environment = environment,
+                   .environment_of = environment_of});
+  return group.finish(kPatience);
+}
+
+// All operations were right, over these transports.
+void expect_right(const std::vector<Facts>& all, const char* transport, const char* exact) {
+  for (const Facts& facts : all) {
+    EXPECT_EQ(facts.value("problems", Facts()), Facts::array()) << facts;
+    EXPECT_EQ(facts.value("wrong", -1), 0);
+    EXPECT_EQ(facts.value("transport", ""), transport);
+    EXPECT_EQ(facts.value("exact_transport", ""), exact);
+  }
+}
+
+// Every rank was told the same, and what it was told.
+std::string error_of_all(const std::vector<Facts>& all, const char* code) {
+  for (const Facts& facts : all) {
+    EXPECT_EQ(facts.value("/error/code"_json_pointer, ""), code) << facts;
+    EXPECT_EQ(facts.value("error", Facts()), all[0].value("error", Facts()));
+  }
+  return all[0].value("/error/text"_json_pointer, "");
+}
+
+// What a rank alone with this transport has to say against it; empty when it can be used.
+std::string obstacle(const std::string& transport) {
+  Process alone({worker_path(), "join_only"}, {{"LEEWAY_TRANSPORT", transport}});
+  const TimePoint until = Clock::now() + kPatience;
+  const auto all = facts_in(alone.read_all(until));
+  EXPECT_EQ(alone.wait(until), 0);
+  return all.empty() ? "no facts" : all[0].value("/error/text"_json_pointer, "");
+}
+
+// Ranks of one machine have shared memory between them.
+class TransportChoiceUcx : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string text = obstacle("ucx");
+    if (!text.empty()) GTEST_SKIP() << text;
+  }
+};
+
+TEST(TransportChoice, UdpCarriesEverythingWhenAskedTo) {
+  expect_right(run({{"LEEWAY_TRANSPORT", "udp"}}), "udp", "udp");
+}
+
+TEST_F(TransportChoiceUcx, CarriesEverythingWhenAskedTo) {
+  expect_right(run({{"LEEWAY_TRANSPORT", "ucx"}}), "ucx", "ucx");
+}
+
+TEST_F(TransportChoiceUcx, CarriesExactCallsByItself) {
+  const auto all = run({{"LEEWAY_TRANSPORT", "auto"}});
+  expect_right(all, obstacle("verbs").empty() ? "verbs" : "udp", "ucx");
+  for (const Facts& facts : all) {
+    const Facts counters = facts.value("counters", Facts());
+    EXPECT_GT(counters.value("exact_data_sent", 0), 100);  // all calls of this scenario are exact
+    EXPECT_LT(counters.value("data_sent", 0), 20);         // the ranks' two votes
+  }
+}
+
+TEST_F(TransportChoiceUcx, ThatIsOnlyTcpIsNotChosen) {
+  expect_right(run({{"LEEWAY_TRANSPORT", "auto"}, {"UCX_TLS", "tcp"}}), "udp", "udp");
+}
+
+TEST_F(TransportChoiceUcx, ThatIsOnlyTcpForOneRankIsChosenByNobody) {
+  expect_right(run({{"LEEWAY_TRANSPORT", "auto"}}, {{}, {}, {{"UCX_TLS", "tcp"}}}), "udp", "udp");
+}
+
+TEST_F(TransportChoiceUcx, ThatOneRankLacksIsChosenByNobody) {
+  expect_right(run({{"LEEWAY_TRANSPORT", "auto"}}, {{}, {{"UCX_TLS", "nothing"}}}), "udp", "udp");
+}
+
+TEST_F(TransportChoiceUcx, AskedForAndLackedByOneRankIsAnErrorThatNamesTheRank) {
+  const auto all =
+      run({{"LEEWAY_TRANSPORT", "ucx"}}, {{}, {}, {{"UCX_TLS", "nothing"}}}, "join_only");
+  EXPECT_THAT(error_of_all(all, "unsupported"), HasSubstr("rank 2 cannot use ucx: "));
+}
+
+TEST(TransportChoice, InjectedLossMeansUdp) {
+  const auto all = run({{"LEEWAY_TRANSPORT", "auto"}, {"LEEWAY_FAULT", "loss=0.02"}});
+  expect_right(all, "udp", "udp");
+  int lost = 0;
+  for (const Facts& facts : all) lost += facts["counters"].value("injected_lost_data", 0);
+  EXPECT_GT(lost, 0);
+}
+
+TEST(TransportChoice, DisagreementNamesBothSidesOnEveryRank) {
+  const auto all =
+      run({{"LEEWAY_TRANSPORT", "udp"}}, {{}, {}, {}, {{"LEEWAY_TRANSPORT", "auto"}}}, "join_only");
+  EXPECT_THAT(error_of_all(all, "mismatch"),
+              AllOf(HasSubstr("rank 3 asks for transport auto"), HasSubstr("rank 0 for udp")));
+}
+
+TEST(TransportChoice, DisagreementAboutMulticastNamesBothSidesOnEveryRank) {
+  const auto all = run({}, {{}, {{"LEEWAY_MULTICAST", "1"}}}, "join_only");
+  EXPECT_THAT(error_of_all(all, "mismatch"),
+              AllOf(HasSubstr("rank 1 has multicast on"), HasSubstr("rank 0 off")));
+}
+
+TEST(TransportChoice, RdmaThatIsAskedForAndMissingIsAnErrorWithARemedy) {
+  const std::string text = obstacle("verbs");
+  if (text.empty()) GTEST_SKIP() << "this machine has RDMA";
+  EXPECT_THAT(text, HasSubstr("rank 0 cannot use verbs: "));
+  const auto all = run({{"LEEWAY_TRANSPORT", "verbs"}}, {}, "join_only");
+  EXPECT_EQ(error_of_all(all, "unsupported"), text);
+}
+
+TEST(TransportChoice, InprocIsForOneProcess) {
+  EXPECT_EQ(obstacle("inproc"), "");
+  const auto all = run({{"LEEWAY_TRANSPORT", "inproc"}}, {}, "join_only");
+  EXPECT_THAT(error_of_all(all, "invalid_argument"), HasSubstr("create_inproc()"));
+}
+
+}  // namespace
+}  // namespace leeway::integration
