@@ -26,6 +26,11 @@ Status Waiter::open(std::span<const int> handles) {
   return Status::error(StatusCode::kResourceExhausted, "no eventfd: %s", std::strerror(errno));
 }
 
+void Waiter::also_watch(int handle) {
+  LEEWAY_ASSERT(event_ >= 0 && handle_count_ < kHandlesMax);
+  handles_[handle_count_++] = handle;
+}
+
 void Waiter::wait(Duration timeout, bool also_writable) {
   // Each side announces itself before it looks at the other (both sequentially consistent), so a call is never lost.
   waiting_.store(true);

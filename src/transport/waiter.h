@@ -31,6 +31,9 @@ class Waiter {
   Status open(std::span<const int> handles);
   Status open(int socket) { return open(std::span(&socket, 1)); }
 
+  // One more handle, after open() and while nobody waits.
+  void also_watch(int handle);
+
   // From now on only wake() and timeouts end a wait: the handles are about to be closed.
   void forget_handles() { handle_count_ = 0; }
 

@@ -109,15 +109,21 @@ class InprocTransport final : public DatagramTransport {
       : network_(std::move(network)),
         inbox_(*(*network_)[self]),
         self_(self),
-        limits_{datagram_bytes, kTrainBytesMax, kTrainDatagramsMax, kTrainSlicesMax, receive_buffer_bytes} {}
+        limits_{datagram_bytes,  kTrainBytesMax,       kTrainDatagramsMax,
+                kTrainSlicesMax, receive_buffer_bytes, /*multicast=*/true} {}
 
   std::string_view name() const override { return "inproc"; }
   const TransportLimits& limits() const override { return limits_; }
 
   std::size_t send(std::span<const Train> trains) override {
     for (const Train& train : trains) {
-      LEEWAY_ASSERT(train.to < network_->size() && train.segment_bytes > 0);
-      (*network_)[train.to]->deliver(self_, train);
+      LEEWAY_ASSERT((train.to < network_->size() || train.to == kEveryRank) && train.segment_bytes > 0);
+      const bool every = train.to == kEveryRank;
+      const std::size_t first = every ? 0 : train.to;
+      const std::size_t last = every ? network_->size() : first + 1;
+      for (std::size_t to = first; to < last; ++to) {
+        if (to != self_ || !every) (*network_)[to]->deliver(self_, train);
+      }
       counters_.datagrams_sent += (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
       counters_.bytes_sent += train.total_bytes;
     }

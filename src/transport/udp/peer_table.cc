@@ -41,6 +41,7 @@ Status PeerTable::assign(std::span<const UdpAddress> by_rank) {
                          limits::kPeersMax);
   }
   PeerTable fresh;
+  fresh.group_ = group_;
   fresh.addresses_.assign(by_rank.begin(), by_rank.end());
   fresh.slots_.resize(std::bit_ceil(2 * by_rank.size()));
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {

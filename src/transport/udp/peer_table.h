@@ -21,9 +21,11 @@ class PeerTable {
   // more than limits::kPeersMax.
   Status assign(std::span<const UdpAddress> by_rank);
 
-  std::size_t size() const { return addresses_.size(); }
-  const sockaddr* address_of(Rank rank) const { return addresses_[rank].data(); }
-  socklen_t address_bytes(Rank rank) const { return static_cast<socklen_t>(addresses_[rank].size()); }
+  // Where trains to kEveryRank go.
+  void set_group(const UdpAddress& group) { group_ = group; }
+
+  bool knows(Rank to) const { return to < addresses_.size() || (to == kEveryRank && group_.port() != 0); }
+  const UdpAddress& address_of(Rank to) const { return to == kEveryRank ? group_ : addresses_[to]; }
 
   // kNoRank for an address that is no peer's.
   Rank find(const sockaddr_storage& address) const;
@@ -46,6 +48,7 @@ class PeerTable {
   std::size_t probe(const Key& key) const;
 
   std::vector<UdpAddress> addresses_;
+  UdpAddress group_;
   std::vector<Slot> slots_;  // power of two
 };
 

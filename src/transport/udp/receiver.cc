@@ -36,10 +36,11 @@ std::size_t segment_of(const mmsghdr& message) {
 }  // namespace
 
 UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
-                         ReceiveCall receive_call)
+                         ReceiveCall receive_call, Rank own)
     : socket_(socket),
       peers_(peers),
       receive_call_(receive_call),
+      own_(own),
       coalescing_(coalescing),
       datagram_bytes_(datagram_bytes),
       buffer_bytes_(coalescing ? kCoalescedBytes : round_up(datagram_bytes)),
@@ -111,6 +112,7 @@ bool UdpReceiver::open_message() {
     from_strangers_ += datagrams;
     return false;
   }
+  if (from_ == own_) return false;
   if ((message.msg_hdr.msg_flags & MSG_TRUNC) != 0 || std::min<std::size_t>(segment_, message.msg_len) > datagram_bytes_) {
     oversized_ += datagrams;
     return false;

@@ -21,9 +21,10 @@ class UdpReceiver {
  public:
   using ReceiveCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags, timespec* timeout);
 
-  // Datagrams larger than `datagram_bytes` are dropped and counted. `receive_call` is ::recvmmsg but for tests.
+  // Datagrams larger than `datagram_bytes` are dropped and counted, those of `own` are only dropped: multicast that came back.
+  // `receive_call` is ::recvmmsg but for tests.
   UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
-              ReceiveCall receive_call = &::recvmmsg);
+              ReceiveCall receive_call = &::recvmmsg, Rank own = kNoRank);
 
   // As DatagramTransport::receive(); one system call at most while strangers keep away.
   std::size_t receive(std::span<Received> out);
@@ -47,6 +48,7 @@ class UdpReceiver {
   const int socket_;
   const PeerTable& peers_;
   const ReceiveCall receive_call_;
+  const Rank own_;
   const bool coalescing_;
   const std::size_t datagram_bytes_;
   const std::size_t buffer_bytes_;

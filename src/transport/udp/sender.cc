@@ -98,9 +98,10 @@ std::size_t UdpSender::send_datagrams(const Train& train) {
 }
 
 void UdpSender::address(mmsghdr& message, Rank to) {
-  LEEWAY_ASSERT(to < peers_.size());
-  message.msg_hdr.msg_name = const_cast<sockaddr*>(peers_.address_of(to));
-  message.msg_hdr.msg_namelen = peers_.address_bytes(to);
+  LEEWAY_ASSERT(peers_.knows(to));
+  const UdpAddress& address = peers_.address_of(to);
+  message.msg_hdr.msg_name = const_cast<sockaddr*>(address.data());
+  message.msg_hdr.msg_namelen = static_cast<socklen_t>(address.size());
 }
 
 std::size_t UdpSender::lay_out_trains(std::span<const Train> trains) {

@@ -46,6 +46,7 @@ Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket, const UdpS
   std::error_code error;
   socket.open(request.local.protocol(), error);
   if (!error) socket.non_blocking(true, error);
+  if (!error && request.shared) socket.set_option(asio::ip::udp::socket::reuse_address(true), error);
   if (!error) socket.bind(request.local, error);
   if (error) {
     return Status::error(StatusCode::kUnavailable, "UDP socket at %s port %u: %s",

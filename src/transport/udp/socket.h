@@ -14,6 +14,7 @@ struct UdpSocketRequest {
   std::size_t buffer_bytes = 0;         // per direction
   bool segmentation = true;             // UDP_SEGMENT, if the kernel has it
   bool coalescing = true;               // UDP_GRO, if the kernel has it
+  bool shared = false;                  // others on this host may listen at the same address: multicast groups only
 };
 
 // What came of it. Buffer sizes are in the kernel's own account, which charges every datagram for its bookkeeping.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "transport/udp/multicast.h"
 
 namespace leeway::transport {
 namespace {
@@ -44,6 +45,7 @@ Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
 struct UdpTransport::Opened {
   asio::io_context context{1};
   asio::ip::udp::socket socket{context};
+  asio::ip::udp::socket group{context};  // open where a multicast group was joined
   UdpSocketGrant grant;
   UdpAddress local;
 };
@@ -60,14 +62,15 @@ Result<std::unique_ptr<UdpTransport>> UdpTransport::open(const UdpOptions& optio
   opened->grant = *grant;
   opened->local = opened->socket.local_endpoint(error);
   if (error) return Status::error(StatusCode::kInternal, "own UDP address: %s", error.message().c_str());
-  std::unique_ptr<UdpTransport> transport(new UdpTransport(std::move(opened), *datagram_bytes));
+  std::unique_ptr<UdpTransport> transport(new UdpTransport(std::move(opened), options, *datagram_bytes));
   const Status waits = transport->waiter_.open(transport->opened_->socket.native_handle());
   if (!waits.ok()) return waits;
   return transport;
 }
 
-UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, std::size_t datagram_bytes)
+UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& options, std::size_t datagram_bytes)
     : opened_(std::move(opened)),
+      options_(options),
       grant_(opened_->grant),
       local_(opened_->local),
       limits_(limits_of(grant_, datagram_bytes)),
@@ -78,8 +81,33 @@ UdpTransport::~UdpTransport() = default;
 
 Status UdpTransport::set_peers(std::span<const UdpAddress> by_rank) { return peers_.assign(by_rank); }
 
+Status UdpTransport::join_multicast(const UdpAddress& group, Rank self) {
+  UdpSocketRequest like;
+  like.buffer_bytes = options_.socket_buffer_bytes;
+  like.coalescing = grant_.coalescing;
+  const auto grant = join_multicast_group(opened_->group, opened_->socket, group, options_.bind_address, like);
+  if (!grant.ok()) return grant.status();
+  const int handle = opened_->group.native_handle();
+  waiter_.also_watch(handle);
+  group_receiver_ = std::make_unique<UdpReceiver>(handle, grant->coalescing, limits_.datagram_bytes_max, peers_,
+                                                  &::recvmmsg, self);
+  peers_.set_group(group);
+  limits_.multicast = true;
+  return {};
+}
+
+// What either socket lends stays valid until the next call. They are asked in turns, so that neither starves the other.
+std::size_t UdpTransport::receive(std::span<Received> out) {
+  if (group_receiver_ == nullptr) return receiver_.receive(out);
+  group_first_ = !group_first_;
+  UdpReceiver& first = group_first_ ? *group_receiver_ : receiver_;
+  UdpReceiver& second = group_first_ ? receiver_ : *group_receiver_;
+  const std::size_t filled = first.receive(out);
+  return filled + second.receive(out.subspan(filled));
+}
+
 void UdpTransport::wait(Duration timeout) {
-  if (receiver_.pending()) return;
+  if (receiver_.pending() || (group_receiver_ != nullptr && group_receiver_->pending())) return;
   waiter_.wait(timeout, sender_.blocked());
   if (sender_.blocked()) sender_.flush();
 }
@@ -89,6 +117,10 @@ TransportCounters UdpTransport::counters() const {
   sender_.add_to(counters);
   receiver_.add_to(counters);
   counters.kernel_drops = queue_drops(opened_->socket.native_handle());
+  if (group_receiver_ != nullptr) {
+    group_receiver_->add_to(counters);
+    counters.kernel_drops += queue_drops(opened_->group.native_handle());
+  }
   return counters;
 }
 

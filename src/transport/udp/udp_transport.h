@@ -44,6 +44,10 @@ class UdpTransport final : public DatagramTransport {
   // Before the first send(). `by_rank` has one address for every rank, this one included.
   Status set_peers(std::span<const UdpAddress> by_rank);
 
+  // Hears `group` (address and port, the same on all ranks) and takes trains to kEveryRank from now on; before the first send(),
+  // `self` being this rank's number. Whether the network carries the group to anybody it cannot tell. Errors name the group.
+  Status join_multicast(const UdpAddress& group, Rank self);
+
   // Whether trains still go out as one message; false after a device refused.
   bool segmentation() const { return sender_.segmentation(); }
   bool coalescing() const { return receiver_.coalescing(); }
@@ -51,22 +55,25 @@ class UdpTransport final : public DatagramTransport {
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
   std::size_t send(std::span<const Train> trains) override { return sender_.send(trains); }
-  std::size_t receive(std::span<Received> out) override { return receiver_.receive(out); }
+  std::size_t receive(std::span<Received> out) override;
   void wait(Duration timeout) override;
   void wake() override { waiter_.wake(); }
   TransportCounters counters() const override;
 
  private:
   struct Opened;
-  UdpTransport(std::unique_ptr<Opened> opened, std::size_t datagram_bytes);
+  UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& options, std::size_t datagram_bytes);
 
-  std::unique_ptr<Opened> opened_;  // io_context and socket: they cannot move, and go last
+  std::unique_ptr<Opened> opened_;  // io_context and sockets: they cannot move, and go last
+  const UdpOptions options_;
   const UdpSocketGrant grant_;
   const UdpAddress local_;
-  const TransportLimits limits_;
+  TransportLimits limits_;
   PeerTable peers_;
   UdpSender sender_;
   UdpReceiver receiver_;
+  std::unique_ptr<UdpReceiver> group_receiver_;  // where a multicast group was joined
+  bool group_first_ = false;                     // at the next receive()
   Waiter waiter_;
 };
 

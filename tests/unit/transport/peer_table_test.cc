@@ -24,7 +24,9 @@ TEST(PeerTableFind, KnowsEveryPeerOfAFullTableAndNobodyElse) {
   }
   PeerTable table;
   ASSERT_TRUE(table.assign(peers).ok());
-  EXPECT_EQ(table.size(), 1024u);
+  EXPECT_TRUE(table.knows(1023));
+  EXPECT_FALSE(table.knows(1024));
+  EXPECT_FALSE(table.knows(kEveryRank)) << "no group was set";
   for (Rank rank = 0; rank < 1024; ++rank) EXPECT_EQ(table.find(raw(peers[rank])), rank);
   EXPECT_EQ(table.find(raw(at("10.0.0.0", 5000))), kNoRank);
   EXPECT_EQ(table.find(raw(at("10.1.0.0", 4000))), kNoRank);
