@@ -2,6 +2,8 @@
 #include <string>
 
 #include "runtime/opened_transport.h"
+#include "runtime/transport_survey.h"
+#include "transport/ucx/ucx_devices.h"
 #include "transport/ucx/ucx_transport.h"
 
 namespace leeway::runtime {
@@ -56,6 +58,23 @@ Result<std::unique_ptr<OpenedTransport>> open_ucx(const Options& options,
   auto opened = transport::UcxTransport::open(ucx);
   if (!opened.ok()) return opened.status();
   return std::unique_ptr<OpenedTransport>(new OpenedUcx(std::move(*opened)));
+}
+
+TransportSurvey survey_ucx() {
+  TransportSurvey survey;
+  survey.library = "UCX " + transport::ucx_version();
+  const auto resources = transport::list_ucx_transports();
+  if (!resources.ok()) survey.obstacle = resources.status();
+  if (!resources.ok()) return survey;
+  for (const transport::UcxResource& resource : *resources) {
+    TransportDevice* device = survey.devices.empty() ? nullptr : &survey.devices.back();
+    if (device == nullptr || device->name != resource.transport) {
+      device = &survey.devices.emplace_back();
+      device->name = resource.transport;
+    }
+    device->facts += (device->facts.empty() ? "" : " ") + resource.device;
+  }
+  return survey;
 }
 
 }  // namespace leeway::runtime

@@ -18,7 +18,8 @@ class OpenedUdp final : public OpenedTransport {
   }
   const TransportLimits& limits() const override { return udp_->limits(); }
 
-  Status connect(const Lane& lane, Rank) override {
+  Status connect(const Lane& lane, Rank self) override {
+    self_ = self;
     std::vector<transport::UdpAddress> addresses;
     for (const Lane::Member& member : lane.members) {
       const auto address = address_from_bytes(member.address);
@@ -29,14 +30,15 @@ class OpenedUdp final : public OpenedTransport {
     return udp_->set_peers(addresses);
   }
 
-  Status join_multicast(const asio::ip::address&, std::uint16_t) override {
-    return Status::error(StatusCode::kUnsupported, "this version has no multicast over UDP");
+  Status join_multicast(const asio::ip::address& group, std::uint16_t port) override {
+    return udp_->join_multicast({group, port}, self_);
   }
   bool better_than_tcp(std::string&) const override { return false; }
   std::unique_ptr<DatagramTransport> take() override { return std::move(udp_); }
 
  private:
   std::unique_ptr<transport::UdpTransport> udp_;
+  Rank self_ = kNoRank;
 };
 
 }  // namespace

@@ -1,4 +1,7 @@
 #include "runtime/opened_transport.h"
+#include "runtime/transport_survey.h"
+#include "transport/verbs/refusals.h"
+#include "transport/verbs/verbs_devices.h"
 #include "transport/verbs/verbs_transport.h"
 
 namespace leeway::runtime {
@@ -30,6 +33,35 @@ class OpenedVerbs final : public OpenedTransport {
   std::unique_ptr<transport::VerbsTransport> verbs_;
 };
 
+std::string facts_of(const transport::VerbsPort& port) {
+  std::string facts = port.state;
+  facts += port.link == transport::LinkLayer::infiniband
+               ? ", InfiniBand, LID " + std::to_string(port.lid)
+               : ", Ethernet";
+  facts += ", MTU " + std::to_string(port.mtu_bytes) + " of " + std::to_string(port.mtu_bytes_max);
+  for (const transport::VerbsGid& gid : port.gids) {
+    facts += ", GID " + std::to_string(gid.index) + " " + std::string(to_string(gid.type)) + " " +
+             text_of(gid.gid);
+  }
+  return facts;
+}
+
+TransportDevice device_of(const transport::VerbsPort& port) {
+  TransportDevice device;
+  device.name = port.device + (port.port == 0 ? "" : " port " + std::to_string(port.port));
+  device.usable = port.error == 0 && port.active;
+  if (port.error != 0) {
+    device.facts = "cannot be opened";
+    device.remedy = transport::refusal::device_closed(port.device, port.error).c_str();
+    return device;
+  }
+  device.facts = facts_of(port);
+  if (!port.active)
+    device.remedy =
+        "find its interface with `rdma link`, then: sudo ip link set dev <interface> up";
+  return device;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<OpenedTransport>> open_verbs(const Options& options,
@@ -40,6 +72,14 @@ Result<std::unique_ptr<OpenedTransport>> open_verbs(const Options& options,
   auto opened = transport::VerbsTransport::open(verbs);
   if (!opened.ok()) return opened.status();
   return std::unique_ptr<OpenedTransport>(new OpenedVerbs(std::move(*opened)));
+}
+
+TransportSurvey survey_verbs() {
+  TransportSurvey survey;
+  for (const transport::VerbsPort& port : transport::list_verbs_ports())
+    survey.devices.push_back(device_of(port));
+  if (survey.devices.empty()) survey.obstacle = transport::refusal::no_device();
+  return survey;
 }
 
 }  // namespace leeway::runtime

@@ -33,6 +33,7 @@ int examine(const std::string& json_path) {
   doctor::Findings findings;
   doctor::probe_machine(findings);
   doctor::probe_network(findings);
+  doctor::probe_transports(findings, runtime::process_environment());
   doctor::probe_environment(findings, runtime::process_environment());
 
   if (json_path == "-") {

@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -203,14 +202,18 @@ int mtu_of(const std::string& interface) {
 void add_interfaces(Findings& findings) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return;
-  std::map<std::string, std::string> addresses;
+  std::map<std::string, std::string> facts;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
     const std::string address = address_text(*entry->ifa_addr);
-    if (!address.empty()) addresses[entry->ifa_name] += address + ", ";
+    if (address.empty()) continue;
+    std::string& text = facts[entry->ifa_name];
+    if (text.empty())
+      text = (entry->ifa_flags & IFF_MULTICAST) != 0 ? "multicast, " : "no multicast, ";
+    text += address + ", ";
   }
   ::freeifaddrs(list);
-  for (const auto& [name, text] : addresses)
+  for (const auto& [name, text] : facts)
     findings.push_back(mtu_finding("interface " + name, mtu_of(name), text));
 }
 
@@ -224,16 +227,6 @@ Finding path() {
   return mtu_finding("default route", socket.get(IPPROTO_IP, IP_MTU), "");
 }
 
-Finding rdma() {
-  std::string devices;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/infiniband", error)) {
-    devices += (devices.empty() ? "" : ", ") + entry.path().filename().string();
-  }
-  return {
-      kSection, "RDMA devices", Verdict::info, devices.empty() ? "none (not needed)" : devices, {}};
-}
-
 }  // namespace
 
 void probe_network(Findings& findings) {
@@ -244,7 +237,6 @@ void probe_network(Findings& findings) {
   findings.push_back(buffer("send buffer", SO_SNDBUFFORCE, SO_SNDBUF, "net.core.wmem_max"));
   add_interfaces(findings);
   findings.push_back(path());
-  findings.push_back(rdma());
 }
 
 }  // namespace leeway::tools::doctor

@@ -11,8 +11,12 @@ namespace leeway::tools::doctor {
 void probe_machine(Findings& findings);
 
 // UDP with its offloads and buffers, tried on real loopback sockets; interfaces, path datagram
-// size, RDMA devices.
+// size.
 void probe_network(Findings& findings);
+
+// What the transports beside UDP find here, whether the network's interface carries multicast, and
+// what the automatic choice, or the one asked for by name, comes to. Takes up to a second.
+void probe_transports(Findings& findings, const runtime::EnvironmentGetter& get);
 
 // Who launched us, what was made of it, and every LEEWAY_ variable.
 void probe_environment(Findings& findings, const runtime::EnvironmentGetter& get);

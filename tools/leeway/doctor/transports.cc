@@ -1,0 +1,78 @@
+#include <string>
+
+#include "doctor/probes.h"
+#include "runtime/transport_survey.h"
+
+namespace leeway::tools::doctor {
+namespace {
+
+constexpr const char* kSection = "Transports";
+
+// Devices, or one line that says why there are none. UDP does without them: no reason to warn.
+void add_survey(Findings& findings, const char* title, const runtime::TransportSurvey& survey) {
+  if (!survey.obstacle.ok()) {
+    findings.push_back({kSection, title, Verdict::info, survey.obstacle.c_str(), {}});
+    return;
+  }
+  for (const runtime::TransportDevice& device : survey.devices) {
+    const std::string library = survey.library.empty() ? title : survey.library;
+    findings.push_back({kSection, library + " " + device.name,
+                        device.usable ? Verdict::ok : Verdict::warn, device.facts, device.remedy});
+  }
+}
+
+Finding multicast(const asio::ip::address& address) {
+  const Status status = runtime::try_multicast(address);
+  const std::string name = "multicast";
+  const std::string where = "from " + address.to_string() + ": ";
+  if (status.ok()) {
+    return {kSection,
+            name,
+            Verdict::ok,
+            where + "came back to this host; LEEWAY_MULTICAST=1 finds out about the others",
+            {}};
+  }
+  return {kSection, name, Verdict::info, where + status.c_str(),
+          "choose an interface that carries multicast with LEEWAY_BIND (ip link shows MULTICAST)"};
+}
+
+// What `automatic` comes to where all ranks are as this one.
+Finding automatic(const runtime::AutomaticChoice& choice) {
+  std::string value = "datagrams over " + std::string(to_string(choice.datagrams));
+  if (!choice.why.empty()) value += " (verbs: " + choice.why + ")";
+  value += choice.exact_over_ucx
+               ? "; exact calls over UCX, between ranks of this host by " + choice.ucx
+               : "; exact calls too (UCX: " + choice.ucx + ")";
+  return {kSection, "auto", Verdict::ok, value, {}};
+}
+
+// The transport that the environment asks for by name.
+Finding wanted(TransportKind kind, const runtime::AutomaticChoice& choice,
+               const runtime::TransportSurvey& ucx) {
+  const std::string name = "LEEWAY_TRANSPORT";
+  const std::string value(to_string(kind));
+  std::string obstacle;
+  if (kind == TransportKind::verbs && choice.datagrams != TransportKind::verbs)
+    obstacle = choice.why;
+  if (kind == TransportKind::ucx && !ucx.obstacle.ok()) obstacle = ucx.obstacle.c_str();
+  if (obstacle.empty()) return {kSection, name, Verdict::ok, value + " can be used here", {}};
+  return {kSection, name, Verdict::missing, value + " cannot be used here", obstacle};
+}
+
+}  // namespace
+
+void probe_transports(Findings& findings, const runtime::EnvironmentGetter& get) {
+  const auto read = runtime::options_from_environment(get);
+  const Options options = read.ok() ? *read : Options();
+  const asio::ip::address address = runtime::likely_address(options);
+  const runtime::TransportSurvey ucx = runtime::survey_ucx();
+  add_survey(findings, "RDMA", runtime::survey_verbs());
+  add_survey(findings, "UCX", ucx);
+  findings.push_back(multicast(address));
+  const runtime::AutomaticChoice choice = runtime::choose_automatically(options, address);
+  if (options.transport != TransportKind::automatic && options.transport != TransportKind::inproc)
+    findings.push_back(wanted(options.transport, choice, ucx));
+  findings.push_back(automatic(choice));
+}
+
+}  // namespace leeway::tools::doctor
