@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "integration/exact_expectation.h"
 #include "integration/lossy_expectation.h"
 #include "integration/rank_group.h"
 
@@ -12,21 +13,6 @@ namespace {
 
 const Environment kTenthLost = {{"LEEWAY_FAULT", "loss=0.1,seed=5"}};
 constexpr std::chrono::seconds kPatience(100);
-
-// Everything right, nothing failed, and some of it had to be repaired.
-void expect_right(const Facts& facts) {
-  ASSERT_TRUE(facts.is_object());
-  EXPECT_EQ(facts["problems"], Facts::array()) << facts;
-  EXPECT_EQ(facts["wrong"], 0u);
-  EXPECT_EQ(facts["loss"], 0.0);
-}
-
-// Standard error of the observed loss: packets are lost independently. Doubled, because packets of
-// small flows that waited for a gate count as repaired too.
-void expect_loss_near(const Facts& facts, double loss) {
-  const double sigma = std::sqrt(loss * (1.0 - loss) / facts["packets"].get<double>());
-  EXPECT_NEAR(facts["loss_first_pass"].get<double>(), loss, 10 * sigma) << facts;
-}
 
 TEST(Collectives, EveryOperationIsExactUnderLoss) {
   RankGroup group({.scenario = {"collectives"}, .environment = kTenthLost});
@@ -83,11 +69,12 @@ TEST(Collectives, BestEffortAveragesHaveTheErrorOfTheRatioRule) {
     EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
 }
 
-// Four bits an element over a network that loses a tenth: unbiased, the same everywhere, and as noisy as every rank's report says
-// of its shard.
+// Four bits an element over a network that loses a tenth: unbiased, the same everywhere, and as
+// noisy as every rank's report says of its shard.
 TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) {
-  RankGroup group({.scenario = {"lossy_average", "codec=nvfp4", "delivery=best_effort", "rounds=20"},
-                   .environment = kTenthLost});
+  RankGroup group(
+      {.scenario = {"lossy_average", "codec=nvfp4", "delivery=best_effort", "rounds=20"},
+       .environment = kTenthLost});
   const auto all = group.finish(kPatience);
   double reported = 0.0;
   for (const Facts& facts : all) {

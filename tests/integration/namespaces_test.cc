@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "integration/exact_expectation.h"
 #include "integration/lossy_expectation.h"
 #include "integration/network_lab.h"
 #include "integration/rank_group.h"
@@ -35,11 +36,7 @@ class Namespaces : public testing::Test {
 };
 
 void expect_exact(const std::vector<Facts>& all) {
-  for (const Facts& facts : all) {
-    ASSERT_TRUE(facts.is_object());
-    EXPECT_EQ(facts["problems"], Facts::array()) << facts;
-    EXPECT_EQ(facts["wrong"], 0u);
-  }
+  for (const Facts& facts : all) expect_no_problem(facts);
 }
 
 TEST_F(Namespaces, EveryOperationIsExactWhenTheKernelDropsDatagrams) {

@@ -36,6 +36,7 @@ Facts in_flight(const Arguments& arguments);      // many operations at once, wa
 Facts two_groups(const Arguments& arguments);     // two communicators, a thread each
 Facts threads(const Arguments& arguments);        // one communicator, several threads
 Facts lossy_average(const Arguments& arguments);  // error statistics of lossy averages
+Facts lossy_operations(const Arguments& arguments);  // every operation that may lose, checked
 Facts endless_rounds(
     const Arguments& arguments);           // rounds during which the test stops or kills a rank
 Facts repeat(const Arguments& arguments);  // many equal calls, how much was lost in each

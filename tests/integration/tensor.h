@@ -2,6 +2,7 @@
 // rounding, so that any wrong element is a wrong bit.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -24,6 +25,9 @@ class Tensor {
 
   TensorView view() { return {bytes_.data(), count_, type_}; }
 
+  DataType type() const { return type_; }
+  std::size_t count() const { return count_; }
+
   // Elements whose bits differ; both tensors have one type and size.
   std::uint64_t wrong(const Tensor& expected) const {
     std::uint64_t differing = 0;
@@ -34,7 +38,25 @@ class Tensor {
     return differing;
   }
 
+  // Elements that are further from the expected ones than `fraction` of these, for estimates;
+  // floating types only.
+  std::uint64_t far(const Tensor& expected, double fraction) const {
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const double aim = expected.floating(i);
+      found += !(std::abs(floating(i) - aim) <= fraction * std::abs(aim));  // NaN is far
+    }
+    return found;
+  }
+
  private:
+  double floating(std::size_t i) const {
+    if (type_ == DataType::f32) return load<float>(i);
+    if (type_ == DataType::f64) return load<double>(i);
+    if (type_ == DataType::f16) return codec::float_from_half(load<Half>(i));
+    return codec::float_from_bfloat16(load<BFloat16>(i));
+  }
+
   void set(std::size_t i, int value) {
     switch (type_) {
       case DataType::f32:
@@ -59,6 +81,13 @@ class Tensor {
   template <typename T>
   void store(std::size_t i, T value) {
     std::memcpy(&bytes_[i * sizeof(T)], &value, sizeof(T));
+  }
+
+  template <typename T>
+  T load(std::size_t i) const {
+    T value;
+    std::memcpy(&value, &bytes_[i * sizeof(T)], sizeof(T));
+    return value;
   }
 
   DataType type_;

@@ -14,13 +14,14 @@
 namespace leeway::integration {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Scenario>, 10> kScenarios = {{
+constexpr std::array<std::pair<std::string_view, Scenario>, 11> kScenarios = {{
     {"join_only", join_only},
     {"collectives", collectives},
     {"in_flight", in_flight},
     {"two_groups", two_groups},
     {"threads", threads},
     {"lossy_average", lossy_average},
+    {"lossy_operations", lossy_operations},
     {"endless_rounds", endless_rounds},
     {"repeat", repeat},
     {"size_mismatch", size_mismatch},

@@ -1,0 +1,35 @@
+// What the facts of exact scenarios must say, as test expectations.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "integration/rank_group.h"
+
+namespace leeway::integration {
+
+// Nothing failed and no element was wrong, as far as every call reported.
+inline void expect_no_problem(const Facts& facts) {
+  ASSERT_TRUE(facts.is_object());
+  ASSERT_FALSE(facts.contains("error")) << facts;
+  EXPECT_EQ(facts["problems"], Facts::array()) << facts;
+  EXPECT_EQ(facts["wrong"], 0u);
+}
+
+// Everything right, nothing failed, nothing missing in the end.
+inline void expect_right(const Facts& facts) {
+  ASSERT_NO_FATAL_FAILURE(expect_no_problem(facts));
+  EXPECT_EQ(facts["loss"], 0.0);
+}
+
+// Loss before repair. Its standard error is that of packets lost independently, in bursts of
+// `burst` packets on average; ten of them, because packets of small flows that waited for a gate
+// count as repaired too.
+inline void expect_loss_near(const Facts& facts, double loss, double burst = 1.0) {
+  const double independent = facts["packets"].get<double>() / (2.0 * burst - 1.0);
+  const double sigma = std::sqrt(loss * (1.0 - loss) / independent);
+  EXPECT_NEAR(facts["loss_first_pass"].get<double>(), loss, 10 * sigma) << facts;
+}
+
+}  // namespace leeway::integration

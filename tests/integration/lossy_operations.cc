@@ -1,0 +1,124 @@
+// Every operation that may lose contributions, with results that can be checked element by element
+// whatever is lost: all ranks bring the same values, so what any of them estimate from the others
+// that arrived is that value.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "integration/scenario.h"
+#include "integration/tally.h"
+#include "integration/tensor.h"
+
+namespace leeway::integration {
+namespace {
+
+constexpr std::array<DataType, 4> kFloatingTypes = {DataType::f32, DataType::f64, DataType::f16,
+                                                    DataType::bf16};
+
+// Of an element: rounding of 16-bit types stays below, a contribution too many or too few does not.
+constexpr double kRounding = 0.01;
+
+// What every rank brings at place i.
+int common(std::size_t i, std::uint32_t salt) {
+  return 1 + contribution(0, i, salt);
+}
+
+class LossyOperations {
+ public:
+  LossyOperations(Communicator& group, Tally& tally, const Delivery& delivery)
+      : group_(group), tally_(tally), delivery_(delivery) {}
+
+  void run_all(DataType type, std::size_t count) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+      const CollectiveOptions options{.op = op, .delivery = delivery_};
+      all_reduce(type, count, options);
+      reduce_scatter(type, count, options);
+      reduce(type, count, options);
+    }
+  }
+
+ private:
+  Tensor input(DataType type, std::size_t count) {
+    const std::uint32_t salt = ++salt_;
+    return Tensor(type, count, [&](std::size_t i) { return common(i, salt); });
+  }
+
+  // Wrong elements of what should be the reduction of what all bring at `first` and the following
+  // places.
+  std::uint64_t wrong(const Tensor& result, std::size_t first, ReduceOp op) const {
+    const int times = op == ReduceOp::sum ? group_.size() : 1;
+    const Tensor expected(result.type(), result.count(),
+                          [&](std::size_t i) { return times * common(first + i, salt_); });
+    return result.far(expected, kRounding);
+  }
+
+  void all_reduce(DataType type, std::size_t count, const CollectiveOptions& options) {
+    Tensor data = input(type, count);
+    const auto outcome = group_.all_reduce(data.view(), options);
+    tally_.add("lossy all_reduce", outcome, wrong(data, 0, options.op));
+  }
+
+  void reduce_scatter(DataType type, std::size_t count, const CollectiveOptions& options) {
+    Tensor data = input(type, group_.size() * count);
+    Tensor output(type, count);
+    const auto outcome = group_.reduce_scatter(data.view(), output.view(), options);
+    tally_.add("lossy reduce_scatter", outcome, wrong(output, group_.rank() * count, options.op));
+  }
+
+  void reduce(DataType type, std::size_t count, const CollectiveOptions& options) {
+    const auto root = static_cast<Rank>(group_.size() - 1);
+    Tensor data = input(type, count);
+    Tensor output(type, count);
+    const auto outcome = group_.reduce(data.view(), output.view(), root, options);
+    const bool is_root = group_.rank() == root;
+    tally_.add("lossy reduce", outcome, is_root ? wrong(output, 0, options.op) : 0);
+  }
+
+  Communicator& group_;
+  Tally& tally_;
+  Delivery delivery_;
+  std::uint32_t salt_ = 0;  // new data for every call
+};
+
+// A replica whose owners write a new value every step: each element must be one that its owner
+// wrote, the last one after synchronize().
+void replicate(Communicator& group, Tally& tally, std::size_t count, int steps) {
+  std::vector<float> parameters(count, 0.0f);
+  auto replica = Replica::create(group, parameters);
+  if (!replica.ok()) return tally.add("Replica", replica.status(), 0);
+  const auto outside = [&](int lowest, int highest) {
+    return static_cast<std::uint64_t>(std::ranges::count_if(parameters, [&](float value) {
+      return !(value >= static_cast<float>(lowest) && value <= static_cast<float>(highest)) ||
+             value != std::floor(value);
+    }));
+  };
+  for (int step = 1; step <= steps; ++step) {
+    std::ranges::fill((*replica)->owned(), static_cast<float>(step));
+    const auto spread = (*replica)->broadcast_parameters();
+    tally.add("broadcast_parameters", spread, outside(0, step));
+  }
+  const auto equal = (*replica)->synchronize();
+  tally.add("synchronize", equal, outside(steps, steps));
+}
+
+}  // namespace
+
+// elements_max: the largest block, in elements. types=0: of float32 only. steps: of the replica.
+Facts lossy_operations(const Arguments& arguments) {
+  const auto group = join();
+  const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));
+  const Delivery delivery = best_effort(std::chrono::seconds(20));
+  Tally tally;
+  LossyOperations every(*group, tally, delivery);
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{250}, largest})
+    every.run_all(DataType::f32, count);
+  if (arguments.number("types", 1) != 0) {
+    for (const DataType type : kFloatingTypes) every.run_all(type, 1001);
+  }
+  replicate(*group, tally, largest, static_cast<int>(arguments.number("steps", 5)));
+  Facts facts = tally.facts();
+  facts["rank"] = group->rank();
+  return facts;
+}
+
+}  // namespace leeway::integration
