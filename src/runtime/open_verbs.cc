@@ -41,7 +41,7 @@ std::string facts_of(const transport::VerbsPort& port) {
   facts += ", MTU " + std::to_string(port.mtu_bytes) + " of " + std::to_string(port.mtu_bytes_max);
   for (const transport::VerbsGid& gid : port.gids) {
     facts += ", GID " + std::to_string(gid.index) + " " + std::string(to_string(gid.type)) + " " +
-             text_of(gid.gid);
+             transport::text_of(gid.gid);
   }
   return facts;
 }
