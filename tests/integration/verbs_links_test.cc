@@ -1,0 +1,130 @@
+// Communicators over the verbs transport, on Soft-RoCE devices behind links with the kernel's own
+// netem: the same checks as over UDP, with and without multicast; a rank that is killed, and a
+// device that is removed under way. Runs in the virtual machine of tools/vm_test.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "integration/link_matrix.h"
+
+namespace leeway::integration {
+namespace {
+
+class Verbs : public LinkMatrix {
+ protected:
+  explicit Verbs(const char* multicast = "0")
+      : LinkMatrix({{"LEEWAY_TRANSPORT", "verbs"}, {"LEEWAY_MULTICAST", multicast}}) {}
+};
+
+TEST_P(Verbs, EveryOperationIsExact) {
+  expect_exact_operations();
+}
+
+TEST_P(Verbs, LossyOperationsAreRightInWhatAllBring) {
+  expect_lossy_operations();
+}
+
+TEST_P(Verbs, LossyAveragesHaveTheErrorOfTheLoss) {
+  expect_lossy_averages();
+}
+
+INSTANTIATE_TEST_SUITE_P(Links, Verbs, testing::ValuesIn(kLinkConditions), name_of_condition);
+
+class VerbsMulticast : public Verbs {
+ protected:
+  VerbsMulticast() : Verbs("1") {}
+};
+
+TEST_P(VerbsMulticast, EveryOperationIsExact) {
+  expect_exact_operations();
+}
+
+TEST_P(VerbsMulticast, LossyOperationsAreRightInWhatAllBring) {
+  expect_lossy_operations();
+}
+
+// Every second condition, so that all of this fits into the time of one machine: clean links,
+// bursts, reordering.
+INSTANTIATE_TEST_SUITE_P(Links, VerbsMulticast,
+                         testing::Values(kLinkConditions[0], kLinkConditions[2],
+                                         kLinkConditions[4]),
+                         name_of_condition);
+
+// Ranks that make rounds until one of them comes to harm, and then three more.
+class VerbsHarm : public testing::Test {
+ protected:
+  static constexpr int kVictim = 2;
+  static constexpr std::chrono::seconds kPatience{100};
+
+  void SetUp() override {
+    std::string obstacle;
+    links_ = EmulatedLinks::create("", obstacle);
+    if (links_ == nullptr) GTEST_SKIP() << obstacle;
+  }
+  RankGroup rounds_of(const std::string& delivery) {
+    const auto& addresses = links_->addresses();
+    RankSetup setup{.ranks = static_cast<int>(addresses.size()),
+                    .scenario = {"endless_rounds", "elements=16384", "watched=2", "rounds=100000",
+                                 "cuts=3", "leave=1", "deadline_ms=3000", "delivery=" + delivery},
+                    .environment = {{"LEEWAY_TRANSPORT", "verbs"}},
+                    .rendezvous = addresses[0] + ":" + std::to_string(free_port())};
+    for (const std::string& address : addresses) {
+      setup.environment_of.push_back({{"LEEWAY_BIND", address}});
+    }
+    return RankGroup(setup);
+  }
+  std::vector<Facts> kill_one(const std::string& delivery) {
+    RankGroup group = rounds_of(delivery);
+    if (!group.await_mark("looping")) return {};
+    group[kVictim].signal(SIGKILL);
+    return group.finish(kPatience, kVictim);
+  }
+  // The RDMA device of a rank, as `rdma link` has it: "link rxe3/1 ... netdev v3".
+  std::string device_of(int rank) const {
+    const std::string rows = run_command({"rdma", "link"}).output;
+    const std::size_t row = rows.rfind("link ", rows.find("netdev " + links_->names()[rank]));
+    return rows.substr(row + 5, rows.find('/', row) - row - 5);
+  }
+
+  std::unique_ptr<EmulatedLinks> links_;
+};
+
+void expect_each_but(int victim, const std::vector<Facts>& all, const std::string& code) {
+  ASSERT_EQ(all.size(), 4u);
+  for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
+    if (rank == victim) continue;
+    ASSERT_TRUE(all[rank].is_object()) << "rank " << rank;
+    EXPECT_EQ(all[rank]["first_error"]["code"], code) << all[rank]["first_error"];
+  }
+}
+
+TEST_F(VerbsHarm, OfAKilledRankLeavesLossyCallsWithWhatTheyHave) {
+  expect_each_but(kVictim, kill_one("best_effort"), "ok");
+}
+
+TEST_F(VerbsHarm, OfAKilledRankIsNamedByExactCalls) {
+  const auto all = kill_one("exact");
+  expect_each_but(kVictim, all, "deadline_exceeded");
+  ASSERT_FALSE(all.empty());
+  const std::string text = all[0]["first_error"]["text"];
+  EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
+}
+
+TEST_F(VerbsHarm, OfADeviceRemovedUnderWayIsNamedAtOnceAndTheOthersGoOn) {
+  const std::string device = device_of(kVictim);
+  RankGroup group = rounds_of("best_effort");
+  ASSERT_TRUE(group.await_mark("looping"));
+  // It ends while the rank lives: the transport has let go of the device.
+  EXPECT_EQ(run_command({"rdma", "link", "del", device}, std::chrono::seconds(30)).exit_code, 0);
+  const auto all = group.finish(kPatience);
+  run_command({"rdma", "link", "add", device, "type", "rxe", "netdev", links_->names()[kVictim]});
+  expect_each_but(kVictim, all, "ok");
+  ASSERT_TRUE(all[kVictim].is_object());
+  const Facts& error = all[kVictim]["first_error"];
+  std::printf("%s\n", error.dump().c_str());
+  EXPECT_EQ(error["code"], "unavailable");
+  EXPECT_NE(error["text"].get<std::string>().find(device), std::string::npos);
+}
+
+}  // namespace
+}  // namespace leeway::integration
