@@ -31,6 +31,14 @@ Status UcxSender::open() {
   const ucs_status_t status = ucp_dt_create_generic(&operations, nullptr, &gathered_);
   if (status != UCS_OK)
     return ucx_error(StatusCode::kResourceExhausted, status, "data type of datagrams");
+  contiguous_.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
+                             UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  contiguous_.flags = UCP_AM_SEND_FLAG_EAGER;
+  contiguous_.cb.send = on_sent;
+  contiguous_.memory_type = UCS_MEMORY_TYPE_HOST;
+  gathering_ = contiguous_;
+  gathering_.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+  gathering_.datatype = gathered_;
   return {};
 }
 
@@ -97,15 +105,8 @@ bool UcxSender::send_one(Rank to, const SliceCursor& start, std::size_t bytes) {
   const bool small = bytes <= kSmallBytes;
   if (small) put_aside(slot);
 
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
-                       UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-  if (!small) param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-  param.flags = UCP_AM_SEND_FLAG_EAGER;
-  param.cb.send = on_sent;
+  ucp_request_param_t& param = small ? contiguous_ : gathering_;
   param.user_data = &slot;
-  param.memory_type = UCS_MEMORY_TYPE_HOST;
-  param.datatype = gathered_;
   const void* const data = small ? static_cast<const void*>(slot.copy) : &slot;
   void* const request = ucp_am_send_nbx(endpoints_[to], kUcxMessageId, &mark_, sizeof(mark_), data,
                                         small ? bytes : 1, &param);

@@ -79,6 +79,10 @@ class UcxSender {
   const std::size_t datagram_bytes_max_;
   UcxMark mark_;
   ucp_datatype_t gathered_ = 0;
+  // Prepared once: clearing one for every datagram took 5 % of the processor time of a 16 MiB
+  // all-reduce.
+  ucp_request_param_t contiguous_{};
+  ucp_request_param_t gathering_{};
   std::vector<ucp_ep_h> endpoints_;     // by rank
   std::vector<std::uint16_t> waiting_;  // by rank: datagrams outstanding
   std::vector<bool> failed_;            // by rank: UCX says that it is gone
