@@ -1,10 +1,9 @@
 // Communicators over the verbs transport, on Soft-RoCE devices behind links with the kernel's own
 // netem: the same checks as over UDP, with and without multicast; a rank that is killed, and a
 // device that is removed under way. Runs in the virtual machine of tools/vm_test.
-#include <algorithm>
 #include <csignal>
-#include <cstdlib>
 
+#include "integration/exact_expectation.h"
 #include "integration/link_matrix.h"
 
 namespace leeway::integration {
@@ -48,6 +47,17 @@ TEST_P(VerbsMulticast, LossyOperationsAreRightInWhatAllBring) {
 INSTANTIATE_TEST_SUITE_P(Links, VerbsMulticast,
                          testing::Values(kLinkConditions[0], kLinkConditions[2],
                                          kLinkConditions[4]),
+                         name_of_condition);
+
+class VerbsLarge : public Verbs {};
+
+// Blocks of up to 1 MiB of every rank, so that what a call gathers or reduces has 4 MiB.
+TEST_P(VerbsLarge, FourMebibytesAreExact) {
+  const auto all = run({"collectives", "elements_max=262144", "types=0"});
+  for (const Facts& facts : all) expect_right(facts);
+}
+
+INSTANTIATE_TEST_SUITE_P(Links, VerbsLarge, testing::Values(kLinkConditions[0], kLinkConditions[1]),
                          name_of_condition);
 
 // Ranks that make rounds until one of them comes to harm, and then three more.

@@ -18,7 +18,8 @@ std::size_t VerbsReceiver::slot_bytes(std::size_t mtu_bytes) {
   return (kNetworkHeaderBytes + mtu_bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-VerbsReceiver::VerbsReceiver(const Setup& setup, const VerbsPeers& peers)
+VerbsReceiver::VerbsReceiver(const Setup& setup, const VerbsPeers& peers,
+                             TransportCounters& counters)
     : queue_pair_(setup.queue_pair),
       completions_(setup.completions),
       entries_(setup.entries),
@@ -29,7 +30,8 @@ VerbsReceiver::VerbsReceiver(const Setup& setup, const VerbsPeers& peers)
       requests_(setup.entries),
       pieces_(setup.entries),
       used_(setup.entries),
-      arrived_(kCompletionsAtOnce) {
+      arrived_(kCompletionsAtOnce),
+      counters_(counters) {
   for (std::size_t i = 0; i < entries_; ++i) {
     const std::size_t room = kNetworkHeaderBytes + setup.mtu_bytes;
     pieces_[i] = {reinterpret_cast<std::uintptr_t>(slot(i)), static_cast<std::uint32_t>(room),
@@ -75,7 +77,7 @@ bool VerbsReceiver::pending() {
 bool VerbsReceiver::fetch() {
   if (current_ < arrived_count_) return true;
   if (failure_ != nullptr) return false;
-  ++receive_calls_;
+  ++counters_.receive_calls;
   current_ = 0;
   const int count = ibv_poll_cq(completions_, static_cast<int>(arrived_.size()), arrived_.data());
   arrived_count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
@@ -95,7 +97,7 @@ std::size_t VerbsReceiver::hand_out(std::span<Received> out) {
     used_[used_count_++] = static_cast<std::uint32_t>(completion.wr_id);
     if (admit(completion, out[filled])) ++filled;
   }
-  datagrams_received_ += filled;
+  counters_.datagrams_received += filled;
   return filled;
 }
 
@@ -105,25 +107,17 @@ bool VerbsReceiver::admit(const ibv_wc& completion, Received& out) {
   const std::size_t bytes = completion.byte_len;
   const Rank from = bytes < kNetworkHeaderBytes ? kNoRank : peers_.find(completion, start);
   if (from == kNoRank) {
-    ++from_strangers_;
+    ++counters_.from_strangers;
     return false;
   }
   if (from == peers_.self()) return false;  // a multicast datagram of our own that came back
   if (bytes - kNetworkHeaderBytes > datagram_bytes_) {
-    ++oversized_;
+    ++counters_.oversized;
     return false;
   }
   out = {from, {start + kNetworkHeaderBytes, bytes - kNetworkHeaderBytes}};
-  bytes_received_ += bytes - kNetworkHeaderBytes;
+  counters_.bytes_received += bytes - kNetworkHeaderBytes;
   return true;
-}
-
-void VerbsReceiver::add_to(TransportCounters& counters) const {
-  counters.datagrams_received += datagrams_received_;
-  counters.bytes_received += bytes_received_;
-  counters.receive_calls += receive_calls_;
-  counters.from_strangers += from_strangers_;
-  counters.oversized += oversized_;
 }
 
 }  // namespace leeway::transport

@@ -29,7 +29,8 @@ class VerbsReceiver {
   };
   static std::size_t slot_bytes(std::size_t mtu_bytes);
 
-  VerbsReceiver(const Setup& setup, const VerbsPeers& peers);
+  // Counts what it does in `counters`.
+  VerbsReceiver(const Setup& setup, const VerbsPeers& peers, TransportCounters& counters);
 
   // Posts every slot; 0 or an errno. Before the first receive().
   int start();
@@ -43,8 +44,6 @@ class VerbsReceiver {
   // Why the queue pair is of no use any more, nullptr while it is.
   const char* failure() const { return failure_; }
   void abandon() { abandoned_ = true; }
-
-  void add_to(TransportCounters& counters) const;
 
  private:
   void post_again();
@@ -72,11 +71,7 @@ class VerbsReceiver {
   bool abandoned_ = false;
   const char* failure_ = nullptr;
 
-  std::uint64_t datagrams_received_ = 0;
-  std::uint64_t bytes_received_ = 0;
-  std::uint64_t receive_calls_ = 0;
-  std::uint64_t from_strangers_ = 0;
-  std::uint64_t oversized_ = 0;
+  TransportCounters& counters_;
 };
 
 }  // namespace leeway::transport

@@ -18,7 +18,7 @@ std::size_t datagrams_of(const Train& train) {
 
 }  // namespace
 
-VerbsSender::VerbsSender(const Setup& setup, const Regions& regions)
+VerbsSender::VerbsSender(const Setup& setup, const Regions& regions, TransportCounters& counters)
     : queue_pair_(setup.queue_pair),
       completions_(setup.completions),
       sizes_(setup.sizes),
@@ -28,7 +28,8 @@ VerbsSender::VerbsSender(const Setup& setup, const Regions& regions)
       regions_(regions),
       requests_(setup.sizes.send_entries),
       pieces_(setup.sizes.send_entries * setup.sizes.pieces),
-      trains_(setup.sizes.send_entries) {
+      trains_(setup.sizes.send_entries),
+      counters_(counters) {
   LEEWAY_ASSERT(sizes_.send_entries >= kTrainDatagramsMax && sizes_.pieces > 0);
 }
 
@@ -46,7 +47,7 @@ std::size_t VerbsSender::send(std::span<const Train> trains) {
 }
 
 std::size_t VerbsSender::drop(std::span<const Train> trains) {
-  send_errors_ += trains.size();
+  counters_.send_errors += trains.size();
   return trains.size();
 }
 
@@ -119,15 +120,15 @@ void VerbsSender::post(std::uint64_t first, std::span<const Train> trains) {
   last.next = nullptr;
   last.send_flags |= IBV_SEND_SIGNALED;
   ibv_send_wr* refused = nullptr;
-  ++send_calls_;
+  ++counters_.send_calls;
   if (ibv_post_send(queue_pair_, &request_of(first), &refused) != 0) {
     // The queue has room, so it is not that: the device or the queue pair is gone.
     failure_ = "it takes no datagrams";
     drop(trains);
     return;
   }
-  datagrams_sent_ += posted_ - first;
-  for (const Train& train : trains) bytes_sent_ += train.total_bytes;
+  counters_.datagrams_sent += posted_ - first;
+  for (const Train& train : trains) counters_.bytes_sent += train.total_bytes;
 }
 
 bool VerbsSender::collect() {
@@ -174,13 +175,6 @@ void VerbsSender::abandon() {
   abandoned_ = true;
   full_ = false;
   trains_settled_ = trains_posted_;
-}
-
-void VerbsSender::add_to(TransportCounters& counters) const {
-  counters.datagrams_sent += datagrams_sent_;
-  counters.bytes_sent += bytes_sent_;
-  counters.send_calls += send_calls_;
-  counters.send_errors += send_errors_;
 }
 
 }  // namespace leeway::transport

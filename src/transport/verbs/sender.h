@@ -39,7 +39,8 @@ class VerbsSender {
   static constexpr std::size_t kTrainDatagramsMax = 64;
   static constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 
-  VerbsSender(const Setup& setup, const Regions& regions);
+  // Counts what it does in `counters`.
+  VerbsSender(const Setup& setup, const Regions& regions, TransportCounters& counters);
 
   // Of every rank; kEveryRank's is given with `group`.
   void set_destinations(std::vector<Destination> by_rank) { destinations_ = std::move(by_rank); }
@@ -62,7 +63,6 @@ class VerbsSender {
   void abandon();
 
   std::uint64_t datagrams_copied() const { return datagrams_copied_; }
-  void add_to(TransportCounters& counters) const;
 
  private:
   struct TrainEnd {
@@ -101,11 +101,8 @@ class VerbsSender {
   bool abandoned_ = false;
   const char* failure_ = nullptr;
 
-  std::uint64_t bytes_sent_ = 0;
-  std::uint64_t datagrams_sent_ = 0;
+  TransportCounters& counters_;
   std::uint64_t datagrams_copied_ = 0;
-  std::uint64_t send_calls_ = 0;
-  std::uint64_t send_errors_ = 0;
 };
 
 }  // namespace leeway::transport

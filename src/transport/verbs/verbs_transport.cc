@@ -74,11 +74,11 @@ Status VerbsTransport::start(std::size_t datagram_bytes) {
 
   sender_.emplace(VerbsSender::Setup{device_->queue_pair(), device_->send_completions(), sizes,
                                      datagram_bytes, send_slots_->data(), send_slots_->key()},
-                  regions_);
+                  regions_, counters_);
   receiver_.emplace(VerbsReceiver::Setup{device_->queue_pair(), device_->receive_completions(),
                                          sizes.receive_entries, port.mtu_bytes, datagram_bytes,
                                          receive_slots_->data(), receive_slots_->key()},
-                    peers_);
+                    peers_, counters_);
   limits_.datagram_bytes_max = datagram_bytes;
   limits_.train_datagrams_max = VerbsSender::kTrainDatagramsMax;
   limits_.train_slices_max = VerbsSender::kTrainSlicesMax;
@@ -191,13 +191,6 @@ void VerbsTransport::let_go() {
   if (send_slots_) send_slots_->release();
   if (receive_slots_) receive_slots_->release();
   device_->close();
-}
-
-TransportCounters VerbsTransport::counters() const {
-  TransportCounters counters;
-  sender_->add_to(counters);
-  receiver_->add_to(counters);
-  return counters;
 }
 
 }  // namespace leeway::transport

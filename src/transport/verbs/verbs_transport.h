@@ -65,7 +65,7 @@ class VerbsTransport final : public DatagramTransport {
   std::size_t receive(std::span<Received> out) override;
   void wait(Duration timeout) override;
   void wake() override { waiter_.wake(); }
-  TransportCounters counters() const override;
+  TransportCounters counters() const override { return counters_; }
   Status status() const override { return status_; }
 
  private:
@@ -79,6 +79,7 @@ class VerbsTransport final : public DatagramTransport {
   const VerbsAddress own_;
   TransportLimits limits_;
   Status status_;
+  TransportCounters counters_;
 
   Regions regions_;
   std::optional<Arena> send_slots_;
