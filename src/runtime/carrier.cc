@@ -183,6 +183,8 @@ void Carrier::add_counters(const std::string& prefix, Counters& rows) {
       {"send_errors", wire.send_errors},
       {"kernel_drops", wire.kernel_drops},
       {"data_sent", core.data_sent},
+      {"group_sent", core.group_sent},
+      {"group_left", core.group_left},
       {"data_received", core.data_received},
       {"repairs_sent", core.repairs_sent},
       {"repair_requests", core.repair_requests},

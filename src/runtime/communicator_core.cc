@@ -1,16 +1,25 @@
 #include "runtime/communicator_core.h"
 
+#include <thread>
+
 namespace leeway::internal {
 namespace {
 
-// Both halves. A replica's ledger counts the packets of the main carrier's datagrams.
+// In both halves, since a lossy spread needs a lossy delivery. A replica's ledger counts the
+// packets of the main carrier's datagrams.
 bool is_exact(const collective::OperationSpec& spec) {
   return spec.kind != collective::OperationKind::replica_broadcast &&
-         spec.options.delivery.kind == Delivery::Kind::exact &&
-         spec.options.spread == Delivery::Kind::exact;
+         spec.options.delivery.kind == Delivery::Kind::exact;
 }
 
 }  // namespace
+
+CommunicatorCore::~CommunicatorCore() {
+  std::thread closing;
+  if (exact_) closing = std::thread([this] { exact_.reset(); });
+  main_.reset();
+  if (closing.joinable()) closing.join();
+}
 
 Carrier& CommunicatorCore::carrier_of(const collective::OperationSpec& spec) {
   return exact_ && is_exact(spec) ? *exact_ : *main_;

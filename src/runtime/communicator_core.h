@@ -13,6 +13,9 @@ class CommunicatorCore {
   CommunicatorCore(const Options& options, std::unique_ptr<Carrier> carrier)
       : options_(options), main_(std::move(carrier)) {}
 
+  // Closes both carriers at the same time: each may have to wait for peers.
+  ~CommunicatorCore();
+
   Rank rank() const { return config().self; }
   int size() const { return config().size; }
   const Options& options() const { return options_; }

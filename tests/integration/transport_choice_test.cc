@@ -80,6 +80,16 @@ TEST_F(TransportChoiceUcx, CarriesExactCallsByItself) {
   }
 }
 
+// Many calls at once, two communicators, several threads.
+TEST_F(TransportChoiceUcx, BesideUdpIsRightUnderLoad) {
+  for (const char* scenario : {"in_flight", "two_groups", "threads"}) {
+    for (const Facts& facts : run({{"LEEWAY_TRANSPORT", "auto"}}, {}, scenario)) {
+      EXPECT_EQ(facts.value("problems", Facts()), Facts::array()) << scenario << facts;
+      EXPECT_EQ(facts.value("wrong", -1), 0) << scenario;
+    }
+  }
+}
+
 TEST_F(TransportChoiceUcx, ThatIsOnlyTcpIsNotChosen) {
   expect_right(run({{"LEEWAY_TRANSPORT", "auto"}, {"UCX_TLS", "tcp"}}), "udp", "udp");
 }
