@@ -2,6 +2,7 @@
 
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
+#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -9,13 +10,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <string>
+#include <string_view>
 
 namespace leeway::transport {
 namespace {
 
-bool in_environment(const std::string& name) {
-  return std::getenv(("UCX_" + name).c_str()) != nullptr;
+// Whether a variable UCX_... is set whose name ends with `name`.
+bool in_environment(std::string_view name) {
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view whole(*variable);
+    const std::string_view its_name = whole.substr(0, whole.find('='));
+    if (its_name.starts_with("UCX_") && its_name.ends_with(name)) return true;
+  }
+  return false;
 }
 
 // libucs replaces the handlers of these signals when it is loaded, before main(), to print a
@@ -54,7 +61,7 @@ Result<ucp_config_t*> read_ucx_config(std::span<const UcxSetting> settings) {
   if (status != UCS_OK)
     return ucx_error(StatusCode::kInvalidArgument, status, "reading UCX's settings (UCX_*)");
   for (const UcxSetting& setting : settings) {
-    if (in_environment(setting.environment)) continue;
+    if (in_environment(setting.name)) continue;
     status = ucp_config_modify(config, setting.name, setting.value);
     if (status == UCS_OK) continue;
     ucp_config_release(config);

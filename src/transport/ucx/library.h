@@ -13,9 +13,9 @@
 namespace leeway::transport {
 
 struct UcxSetting {
-  const char* name;  // as ucp_config_modify() knows it: up to UCX 1.13 without a device's prefix
-  const char* environment;  // name of its variable without "UCX_"; where that is set, the setting
-                            // is left alone
+  // As ucp_config_modify() knows it: up to UCX 1.13 without the prefix of a device. A variable
+  // UCX_... of the environment that ends like this is the user's choice, and wins.
+  const char* name;
   const char* value;
 };
 

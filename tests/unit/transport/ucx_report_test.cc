@@ -1,5 +1,6 @@
 #include "transport/ucx/report.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 TEST(UcxReport, ResourcesAreTakenFromTheContextsText) {
   EXPECT_THAT(
@@ -69,23 +71,27 @@ TEST(UcxDevices, SayWhatIsWrongWhereNothingCanBeUsed) {
   EXPECT_EQ(printed, "") << "are in the status and nowhere else";
 }
 
+// A sanitizer, say, may have handlers of its own.
 TEST(UcxLibrary, LeavesTheProgramsSignalHandlersAlone) {
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) {
     struct sigaction action {};
     sigaction(signal, nullptr, &action);
-    EXPECT_EQ(action.sa_handler, SIG_DFL) << signal;
+    Dl_info where{};
+    const bool known = dladdr(reinterpret_cast<void*>(action.sa_handler), &where) != 0;
+    EXPECT_THAT(known ? where.dli_fname : "", Not(HasSubstr("libucs"))) << signal;
   }
 }
 
 TEST(UcxLibrary, SettingsOfTheEnvironmentWin) {
-  constexpr UcxSetting kBad[] = {{"TLS", "LEEWAY_TEST_SETTING", "posix"},
-                                 {"RCACHE_ENABLE", "RCACHE_ENABLE", "nonsense"}};
+  constexpr UcxSetting kBad[] = {{"RCACHE_ENABLE", "nonsense"}};
   EXPECT_FALSE(read_ucx_config(kBad).ok());
-  setenv("UCX_RCACHE_ENABLE", "n", 1);
-  const auto config = read_ucx_config(kBad);
-  ASSERT_TRUE(config.ok()) << "what the environment names was not touched";
-  ucp_config_release(*config);
-  unsetenv("UCX_RCACHE_ENABLE");
+  for (const char* name : {"UCX_RCACHE_ENABLE", "UCX_SOME_DEVICE_RCACHE_ENABLE"}) {
+    setenv(name, "n", 1);
+    const auto config = read_ucx_config(kBad);
+    ASSERT_TRUE(config.ok()) << "what the environment names was touched: " << name;
+    ucp_config_release(*config);
+    unsetenv(name);
+  }
 }
 
 }  // namespace
