@@ -10,10 +10,10 @@ vm_kernel=build/vm/kernel  # unpacked, never installed; kept until somebody dele
 
 vm_note() { echo "$*" >&2; }
 
-# What this machine lacks, a word a thing; nothing when a machine can be run.
+# Which programs this machine lacks, of those that every virtual machine needs and those named; a line each.
 vm_lacks() {
   local program
-  for program in qemu-system-x86_64 busybox cpio depmod modprobe dpkg-deb; do
+  for program in qemu-system-x86_64 busybox cpio depmod modprobe dpkg-deb "$@"; do
     PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || echo "$program"
   done
 }
