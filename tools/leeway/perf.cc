@@ -66,6 +66,10 @@ void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--loss", a.loss, "Fraction of datagrams to lose");
   command.add_option("--burst", a.burst, "Mean length of loss bursts in packets");
   command.add_option("--seed", a.seed, "Seed of losses and permutations");
+  command.add_option("--transport", a.transport,
+                     "auto, udp, verbs, ucx or inproc (default: LEEWAY_TRANSPORT's)");
+  command.add_flag("--multicast", a.multicast,
+                   "Send once what goes to all ranks alike (default: LEEWAY_MULTICAST's)");
   command.add_option("--datagram-bytes", a.datagram_bytes,
                      "Largest datagram (default: from the path MTU)");
   command.add_option("--json", a.json_path,
@@ -108,6 +112,10 @@ void print_preamble(const Communicator& communicator, const Settings& settings) 
       "%zu bytes\n",
       communicator.size(), settings.sizes.front(), settings.sizes.back(), settings.warmup,
       settings.iterations, settings.checks, communicator.datagram_bytes());
+  std::printf("# transport %s, exact calls %s, multicast %s\n",
+              c_str(to_string(communicator.transport())),
+              c_str(to_string(communicator.exact_transport())),
+              communicator.options().multicast ? "on" : "off");
   std::printf("# mode %s: delivery %s, spread %s, deadline %lld ms, codec %s, estimator %s\n",
               settings.lossy() ? "lossy" : "exact", c_str(to_string(options.delivery.kind)),
               c_str(to_string(options.spread)),

@@ -24,6 +24,7 @@ expect_refusal "'4Q'" --min 4Q
 expect_refusal "'sometimes'" --delivery sometimes
 expect_refusal "--root" --op broadcast --ranks 2 --root 2
 expect_refusal '"int3"' --codec int3
+expect_refusal "--transport" --transport tcp
 expect_refusal "--spread-codec" --op reduce_scatter --spread-codec bf16
 expect_refusal "best_effort" --op all_gather --ranks 2 --delivery best_effort
 
@@ -36,6 +37,11 @@ assert [row["bytes"] for row in rows] == [4096, 32768, 262144], rows
 assert all(row["ranks"] == 4 and row["wrong"] == 0 and row["loss_injected"] == 0.1 for row in rows), rows
 assert rows[-1]["loss_observed"] > 0.03, rows
 CHECK
+
+run "$leeway" perf --ranks 2 --min 64K --max 64K --iters 3 --transport udp --multicast --json "$scratch/rows.json"
+expect_rows 1
+grep -q '^# transport udp, exact calls udp, multicast on$' "$scratch/out" || fail "header does not name the transport"
+grep -q '"transport": "udp"' "$scratch/rows.json" || fail "JSON does not name the transport"
 
 run "$leeway" perf --ranks 2 --min 64K --max 64K --iters 3 --codec nvfp4 --spread-codec bf16 --json "$scratch/rows.json"
 [ "$code" = 0 ] || fail "exit code $code"

@@ -19,6 +19,7 @@ Row row_of_4_kib() {
                       .wrong = 0,
                       .nmse = 0};
   row.loss = 0.1;
+  row.transport = "ucx";
   return row;
 }
 
@@ -33,13 +34,14 @@ TEST(ToJson, RowHasEveryDocumentedKey) {
   const auto rows = rows_as_json(row_of_4_kib());
   ASSERT_EQ(rows.size(), 1u);
   for (const char* key :
-       {"op", "ranks", "bytes", "dtype", "codec", "spread_codec", "codec_used", "gradient_to_noise",
-        "delivery", "loss_injected", "loss_observed", "time_us_p50", "time_us_p99", "algbw_GBps",
-        "busbw_GBps", "wrong", "nmse"}) {
+       {"op", "ranks", "transport", "bytes", "dtype", "codec", "spread_codec", "codec_used",
+        "gradient_to_noise", "delivery", "loss_injected", "loss_observed", "time_us_p50",
+        "time_us_p99", "algbw_GBps", "busbw_GBps", "wrong", "nmse"}) {
     EXPECT_TRUE(rows[0].contains(key)) << key;
   }
   EXPECT_EQ(rows[0]["op"], "all_reduce");
   EXPECT_EQ(rows[0]["ranks"], 4);
+  EXPECT_EQ(rows[0]["transport"], "ucx");
   EXPECT_EQ(rows[0]["loss_injected"], 0.1);
 }
 

@@ -195,6 +195,19 @@ TEST(LossFreeTwin, HasNoFaults) {
   EXPECT_NE(lossy.communicator_name, twin.communicator_name);
 }
 
+TEST(LossFreeTwin, RidesWhatTheLossyRunRides) {
+  auto settings = understand_with([](Arguments& a) { a.loss = 0.2; });
+  ASSERT_TRUE(settings.ok());
+  const auto twin = [&](TransportKind kind) {
+    settings->communicator.transport = kind;
+    return loss_free_twin(*settings).communicator.transport;
+  };
+  EXPECT_EQ(twin(TransportKind::automatic), TransportKind::udp);  // where faults are injected
+  EXPECT_EQ(twin(TransportKind::ucx), TransportKind::ucx);
+  settings->communicator.faults = FaultOptions{};
+  EXPECT_EQ(twin(TransportKind::automatic), TransportKind::automatic);
+}
+
 TEST(LossFreeTwin, SendsEveryFloatAsItIs) {
   const auto replica = understand_with([](Arguments& a) {
     a.codec = "nvfp4";

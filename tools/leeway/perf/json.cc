@@ -23,6 +23,7 @@ ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOp
   ordered_json object = {
       {"op", to_string(settings.operation)},
       {"ranks", ranks},
+      {"transport", row.transport},
       {"bytes", row.bytes},
       {"dtype", row.type},
       {"codec", to_string(settings.collective.codec)},

@@ -234,6 +234,8 @@ Result<Row> measure(Communicator& communicator, const Settings& settings, std::s
   row.redop = reduces(settings.operation) ? to_string(settings.collective.op) : "none";
   row.root = has_root(settings.operation) ? settings.root : -1;
   row.out_of_place = make_side(communicator, settings, *outcome, row.bytes);
+  row.transport =
+      to_string(settings.lossy() ? communicator.transport() : communicator.exact_transport());
   row.codec_used = to_string(outcome->codec);
   Facts facts = outcome->facts;
   if (has_in_place(settings.operation)) {

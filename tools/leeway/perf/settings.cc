@@ -163,6 +163,13 @@ Result<Options> communicator_options(const Arguments& arguments) {
   if (arguments.loss) options->faults.loss = *arguments.loss;
   if (arguments.burst) options->faults.burst = *arguments.burst;
   if (arguments.seed) options->seed = options->faults.seed = *arguments.seed;
+  if (!arguments.transport.empty()) {
+    const auto kind = parse_transport(arguments.transport);
+    if (!kind.ok())
+      return Status::error(kind.status().code(), "--transport: %s", kind.status().c_str());
+    options->transport = *kind;
+  }
+  options->multicast |= arguments.multicast;
   if (arguments.datagram_bytes != 0) options->datagram_bytes = arguments.datagram_bytes;
   return options;
 }

@@ -37,6 +37,8 @@ struct Arguments {
   std::optional<double> loss;  // these three override LEEWAY_FAULT when given
   std::optional<double> burst;
   std::optional<std::uint64_t> seed;
+  std::string transport;   // empty: LEEWAY_TRANSPORT's
+  bool multicast = false;  // false: LEEWAY_MULTICAST's
   std::size_t datagram_bytes = 0;
   std::string json_path;
 };

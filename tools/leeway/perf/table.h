@@ -31,10 +31,11 @@ struct Row {
   Side out_of_place;
   std::optional<Side> in_place;  // none: the operation cannot overwrite its input
   // Of the timed iterations of both sides, fractions of the packets expected:
-  double loss = 0;           // lost by the network, that is on the first pass
-  double loss_residual = 0;  // still missing after repair
-  double late = 0;           // arrived too late to be used
-  std::string codec_used;    // what automatic came to
+  double loss = 0;             // lost by the network, that is on the first pass
+  double loss_residual = 0;    // still missing after repair
+  double late = 0;             // arrived too late to be used
+  std::string_view transport;  // what carried the calls
+  std::string codec_used;      // what automatic came to
   // rms of the true reduction over rms noise, of the averages over iterations and ranks; none: no
   // noise. The ranks' test data are independent and centred: all of it is dispersion.
   std::optional<double> gradient_to_noise;

@@ -212,6 +212,10 @@ Result<Settings> understand(const Arguments& arguments, const Options& environme
 
 Settings loss_free_twin(const Settings& settings) {
   Settings twin = settings;
+  // The same transport: faults make an automatic choice fall on UDP.
+  if (settings.communicator.faults.any() &&
+      settings.communicator.transport == TransportKind::automatic)
+    twin.communicator.transport = TransportKind::udp;
   twin.communicator.faults = FaultOptions{};
   twin.communicator.communicator_name = "twin";
   twin.reduce.codec = Codec::native;
