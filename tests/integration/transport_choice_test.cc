@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "integration/rank_group.h"
+#include "runtime/transport_survey.h"
 
 namespace leeway::integration {
 namespace {
@@ -66,13 +65,26 @@ TEST(TransportChoice, UdpCarriesEverythingWhenAskedTo) {
   expect_right(run({{"LEEWAY_TRANSPORT", "udp"}}), "udp", "udp");
 }
 
+TEST(TransportChoice, AutomaticTakesTheBestThatThisMachineHas) {
+  expect_right(run({{"LEEWAY_TRANSPORT", "auto"}}), obstacle("verbs").empty() ? "verbs" : "udp",
+               obstacle("ucx").empty() ? "ucx" : "udp");
+}
+
+TEST(TransportChoice, MulticastThatIsAskedForIsUsed) {
+  const Status usable = runtime::try_multicast(asio::ip::make_address("127.0.0.1"));
+  if (!usable.ok()) GTEST_SKIP() << usable.c_str();
+  const auto all = run({{"LEEWAY_MULTICAST", "1"}});
+  expect_right(all, "udp", "udp");
+  for (const Facts& facts : all) EXPECT_GT(facts["counters"].value("group_sent", 0), 0);
+  for (const Facts& facts : run({})) EXPECT_EQ(facts["counters"].value("group_sent", -1), 0);
+}
+
 TEST_F(TransportChoiceUcx, CarriesEverythingWhenAskedTo) {
   expect_right(run({{"LEEWAY_TRANSPORT", "ucx"}}), "ucx", "ucx");
 }
 
 TEST_F(TransportChoiceUcx, CarriesExactCallsByItself) {
   const auto all = run({{"LEEWAY_TRANSPORT", "auto"}});
-  expect_right(all, obstacle("verbs").empty() ? "verbs" : "udp", "ucx");
   for (const Facts& facts : all) {
     const Facts counters = facts.value("counters", Facts());
     EXPECT_GT(counters.value("exact_data_sent", 0), 100);  // all calls of this scenario are exact

@@ -56,6 +56,12 @@ TEST(CheckHello, ChecksTheWorldSizeBeforeTheRank) {
               HasSubstr("expects 8 ranks"));
 }
 
+TEST(CheckHello, ChecksWhichTransportIsAskedFor) {
+  control::Hello hello = valid_hello(1, 4);
+  hello.mutable_configuration()->set_transport(static_cast<std::uint32_t>(TransportKind::verbs));
+  EXPECT_THAT(check_hello(hello, root_of(4), "10.0.0.2:1").c_str(), HasSubstr("transport verbs"));
+}
+
 TEST(CheckHello, KeepsEveryTextWithinAStatus) {
   control::Hello hello = valid_hello(1, 4);
   hello.mutable_configuration()->set_communicator_name(std::string(10'000, 'x'));
@@ -115,6 +121,32 @@ TEST(MakeGroup, RefusesAMixOfFamilies) {
   EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
   EXPECT_THAT(group.status().c_str(),
               AllOf(HasSubstr("rank 2"), HasSubstr("fd00::3"), HasSubstr("LEEWAY_BIND")));
+}
+
+TEST(MakeGroup, LeadsOverWhatAllRanksOffer) {
+  LocalConfiguration root = root_of(2);
+  root.transport = TransportKind::automatic;
+  root.offers = {{TransportKind::verbs, std::vector<std::byte>(20, std::byte{1}), 4096, 7, ""}};
+  std::vector<Joined> others = {joined(1, 2, "10.0.0.2", "10.0.0.1")};
+  const Group without = *make_group(root, others, 9);
+  EXPECT_EQ(without.datagrams.kind, TransportKind::udp);
+  put_offers({{TransportKind::verbs, std::vector<std::byte>(21, std::byte{2}), 2048, 8, ""}},
+             others[0].hello);
+  const Group group = *make_group(root, others, 9);
+  EXPECT_EQ(group.datagrams.kind, TransportKind::verbs);
+  EXPECT_EQ(group.datagrams.datagram_bytes, 2048u);
+  EXPECT_EQ(group.datagrams.members[0].address, root.offers[0].address);
+  EXPECT_EQ(group.datagrams.members[1].address.size(), 21u);
+}
+
+TEST(MakeGroup, NamesAMulticastGroupOnlyWhenAskedForAndForMoreThanOneRank) {
+  LocalConfiguration root = root_of(2);
+  const std::vector<Joined> others = {joined(1, 2, "10.0.0.2", "10.0.0.1")};
+  EXPECT_FALSE(make_group(root, others, 9)->multicast.has_value());
+  root.multicast = true;
+  EXPECT_EQ(make_group(root, others, 9)->multicast->address, multicast_of(9, true).address);
+  root.data_address = to_bytes(address("10.0.0.1"));
+  EXPECT_FALSE(make_group(root, {}, 9)->multicast.has_value());
 }
 
 TEST(WelcomeOf, CarriesTheGroupUnchanged) {
