@@ -42,6 +42,15 @@ TEST_P(VerbsMulticast, LossyOperationsAreRightInWhatAllBring) {
   expect_lossy_operations();
 }
 
+// Of 5 all-reduces of 256 KiB, each rank's spread half is 64 datagrams of 1 KiB and more.
+TEST_P(VerbsMulticast, SpreadHalvesGoOutOnce) {
+  for (const Facts& facts : run({"repeat", "elements=65536", "rounds=5", "delivery=exact"})) {
+    ASSERT_TRUE(facts.is_object());
+    EXPECT_GE(facts["counters"]["group_sent"], 5 * 64) << facts;
+    EXPECT_EQ(facts["wrong"], 0) << facts;
+  }
+}
+
 // Every second condition, so that all of this fits into the time of one machine: clean links,
 // bursts, reordering.
 INSTANTIATE_TEST_SUITE_P(Links, VerbsMulticast,
