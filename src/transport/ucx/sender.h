@@ -73,7 +73,7 @@ class UcxSender {
   static std::size_t pack(void* slot, std::size_t offset, void* out, std::size_t bytes);
   static void finish(void* slot);
   static void on_sent(void* request, ucs_status_t status, void* slot);
-  static void on_failure(void* self, ucp_ep_h endpoint, ucs_status_t status);
+  static void on_failure(void* argument, ucp_ep_h endpoint, ucs_status_t status);
 
   UcxReceiver& receiver_;
   const std::size_t datagram_bytes_max_;
@@ -85,7 +85,6 @@ class UcxSender {
   ucp_request_param_t gathering_{};
   std::vector<ucp_ep_h> endpoints_;     // by rank
   std::vector<std::uint16_t> waiting_;  // by rank: datagrams outstanding
-  std::vector<bool> failed_;            // by rank: UCX says that it is gone
   std::unique_ptr<std::byte[]> copies_;
   std::vector<Slot> slots_;
   Slot* free_ = nullptr;
