@@ -36,13 +36,14 @@ bool is_offered_kind(std::uint32_t kind) {
          kind == static_cast<std::uint32_t>(TransportKind::ucx);
 }
 
-// An offer without an address cannot be used, and its numbers mean nothing.
+// WIRE 7.9. An offer without an address cannot be used, and its numbers mean nothing.
 bool is_usable(const control::TransportOffer& offer) {
   return is_offered_kind(offer.kind()) &&
          offer.address().size() <= limits::kTransportAddressBytesMax &&
          (offer.address().empty() || is_datagram_size(offer.datagram_bytes()));
 }
 
+// WIRE 7.11
 bool is_usable(const control::Member& member, bool udp) {
   if (udp) return is_address(member.address()) && is_port(member.port());
   return !member.address().empty() && member.address().size() <= limits::kTransportAddressBytesMax;

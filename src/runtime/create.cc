@@ -145,12 +145,17 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (Rank rank = 0; rank < size; ++rank) {
     config.self = rank;
+    config.multicast = options.multicast && transports[rank]->limits().multicast;
     checked.rank = rank;
     auto carrier =
         runtime::make_carrier(checked, TransportKind::inproc, config, std::move(transports[rank]));
     if (!carrier.ok()) return carrier.status();
     communicators.emplace_back(
         new Communicator(std::make_unique<CommunicatorCore>(checked, std::move(*carrier))));
+  }
+  // Ranks multicast to those whom they know to hear it.
+  for (auto& communicator : communicators) {
+    if (config.multicast) (void)communicator->core_->main().deaf_to_multicast();
   }
   return communicators;
 }

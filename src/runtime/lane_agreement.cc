@@ -43,6 +43,7 @@ Result<Lane> lane_over(TransportKind kind, const std::vector<std::vector<Transpo
 
 }  // namespace
 
+// WIRE 7.3
 Status check_wishes(const control::Hello& hello, const LocalConfiguration& root) {
   const control::Configuration& theirs = hello.configuration();
   const auto wanted = static_cast<TransportKind>(theirs.transport());
@@ -62,6 +63,7 @@ Status check_wishes(const control::Hello& hello, const LocalConfiguration& root)
   return {};
 }
 
+// WIRE 7.10
 Result<Lanes> choose_lanes(TransportKind wanted, const Lane& udp,
                            const std::vector<std::vector<TransportOffer>>& offers) {
   if (wanted == TransportKind::udp) return Lanes{udp, {}};
@@ -77,6 +79,7 @@ Result<Lanes> choose_lanes(TransportKind wanted, const Lane& udp,
   return lanes;
 }
 
+// WIRE 7.12
 Group::Multicast multicast_of(std::uint32_t epoch, bool v4) {
   const auto byte = [epoch](int shift) { return static_cast<std::byte>(epoch >> shift); };
   Group::Multicast group;

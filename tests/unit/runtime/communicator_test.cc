@@ -214,6 +214,30 @@ TEST(CommunicatorLife, ClosingCancelsWhatIsInFlight) {
   EXPECT_EQ(outcome.status().code(), StatusCode::kCancelled);
 }
 
+// The counter `name` of a rank.
+std::uint64_t counter(const Communicator& communicator, std::string_view name) {
+  for (const auto& [key, count] : communicator.counters()) {
+    if (key == name) return count;
+  }
+  ADD_FAILURE() << "no counter " << name;
+  return 0;
+}
+
+TEST(CommunicatorMulticast, SendsTheSpreadHalfOnceWhereItIsAskedFor) {
+  for (const bool multicast : {false, true}) {
+    Options options;
+    options.multicast = multicast;
+    Group group = make_group(4, options);
+    on_all(group, [](Communicator& communicator) {
+      std::vector<float> data(200'000, 1.0f);
+      ASSERT_TRUE(communicator.all_reduce(std::span(data)).ok());
+      EXPECT_THAT(data, Each(4.0f));
+    });
+    for (const auto& communicator : group)
+      EXPECT_EQ(counter(*communicator, "group_sent") > 0, multicast);
+  }
+}
+
 TEST(CommunicatorCounters, CountWhatHappened) {
   Options options;
   options.faults.loss = 0.2;
@@ -222,14 +246,7 @@ TEST(CommunicatorCounters, CountWhatHappened) {
     std::vector<float> data(200'000, 1.0f);
     ASSERT_TRUE(communicator.all_reduce(std::span(data)).ok());
   });
-  const auto rows = group[0]->counters();
-  const auto value = [&](std::string_view name) {
-    for (const auto& [key, count] : rows) {
-      if (key == name) return count;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return std::uint64_t{0};
-  };
+  const auto value = [&](std::string_view name) { return counter(*group[0], name); };
   EXPECT_GT(value("repair_requests") + value("repairs_sent"), 0u);
   EXPECT_GT(value("injected_lost_data"), 0u);
   EXPECT_EQ(value("refused_checksum"), 0u);
