@@ -24,8 +24,11 @@ class Namespaces : public testing::Test {
     return lab_ != nullptr;
   }
 
-  std::vector<Facts> run(const std::vector<std::string>& scenario) {
-    RankSetup setup{.scenario = scenario, .rendezvous = lab_->address_of(0) + ":29400"};
+  std::vector<Facts> run(const std::vector<std::string>& scenario,
+                         const Environment& environment = {}) {
+    RankSetup setup{.scenario = scenario,
+                    .environment = environment,
+                    .rendezvous = lab_->address_of(0) + ":29400"};
     for (int host = 0; host < setup.ranks; ++host) setup.prefix_of.push_back(lab_->prefix_of(host));
     RankGroup group(setup);
     return group.finish(kPatience);
@@ -75,6 +78,38 @@ TEST_F(Namespaces, ExactAveragesAreEqualOnAllHosts) {
     EXPECT_EQ(facts["digest"], all[0]["digest"]);
     EXPECT_LT(facts["nmse"], 1e-13);
   }
+}
+
+// Every rank is owner of a quarter of 20 all-reduces, sends three contributions to others' quarters
+// and its own quarter three times, or once: (3 + 1) / (3 + 3) of the datagrams.
+TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
+  if (!build({})) GTEST_SKIP() << skip_reason_;
+  const std::vector<std::string> scenario = {"repeat", "elements=262144", "rounds=20",
+                                             "delivery=exact"};
+  const auto sent = [&](const Environment& environment) {
+    std::vector<double> sent;
+    for (const Facts& facts : run(scenario, environment)) {
+      EXPECT_EQ(facts.value("wrong", -1), 0) << facts;
+      sent.push_back(facts["counters"]["data_sent"]);
+    }
+    return sent;
+  };
+  const auto unicast = sent({});
+  const auto multicast = sent({{"LEEWAY_MULTICAST", "1"}});
+  ASSERT_EQ(unicast.size(), multicast.size());
+  for (std::size_t rank = 0; rank < unicast.size(); ++rank) {
+    std::printf("multicast, rank %zu: %.3f of the datagrams\n", rank,
+                multicast[rank] / unicast[rank]);
+    EXPECT_NEAR(multicast[rank] / unicast[rank], 4.0 / 6.0, 0.03);
+  }
+}
+
+TEST_F(Namespaces, MulticastUnderLossGivesTheSameBitsOnAllHosts) {
+  if (!build({.loss_permille = 50})) GTEST_SKIP() << skip_reason_;
+  const auto all =
+      run({"lossy_average", "delivery=best_effort", "rounds=20"}, {{"LEEWAY_MULTICAST", "1"}});
+  expect_lossy_average(all, kLoss);
+  for (const Facts& facts : all) EXPECT_EQ(facts["digest"], all[0]["digest"]);
 }
 
 TEST_F(Namespaces, TheNarrowestLinkDecidesTheDatagramSize) {
