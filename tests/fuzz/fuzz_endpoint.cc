@@ -18,13 +18,13 @@ namespace {
 void authenticate(std::vector<std::byte>& datagram, Rank source) {
   const std::uint16_t magic = wire::kMagic;
   const std::uint32_t epoch = 7;
-  const Rank self = 1;
+  const Rank to = datagram[14] == std::byte{0xFE} ? kEveryRank : Rank{1};
   std::memcpy(datagram.data(), &magic, sizeof(magic));
   datagram[2] = std::byte{wire::kVersion};
   datagram[3] = std::byte(1 + static_cast<int>(datagram[3]) % 6);
   std::memcpy(datagram.data() + 8, &epoch, sizeof(epoch));
   std::memcpy(datagram.data() + 12, &source, sizeof(source));
-  std::memcpy(datagram.data() + 14, &self, sizeof(self));
+  std::memcpy(datagram.data() + 14, &to, sizeof(to));
   const bool data = datagram[3] == std::byte{1};
   const std::size_t header = data ? std::min(wire::kDataHeaderBytes, datagram.size()) : datagram.size();
   const ByteSpan all(datagram);
@@ -49,8 +49,10 @@ struct Victim {
     config.size = 4;
     config.epoch = 7;
     config.datagram_bytes = 600;
+    config.multicast = true;
     config.window_bytes.assign(4, 64 * 1024);
     engine = std::make_unique<collective::Engine>(config);
+    engine->endpoint().probe_all();  // whose multicast the peers may claim to have heard
     requests[0].spec = {.kind = collective::OperationKind::all_reduce, .input = std::span(gradient),
                         .output = std::span(gradient)};
     requests[0].spec.options.delivery = best_effort(std::chrono::milliseconds(50));
