@@ -77,7 +77,7 @@ vm_copy() {
 vm_copy_programs() {
   local name path
   for name in "$@"; do
-    path=$(PATH=$PATH:/usr/sbin:/sbin command -v "$name") || { vm_note "no program $name here"; return 1; }
+    path=$(PATH=$PATH:/usr/sbin:/sbin type -P -- "$name") || { vm_note "no program $name here"; return 1; }
     vm_copy "$path"
   done
 }
