@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <asio/ip/udp.hpp>
 #include <cerrno>
 
 #include "transport/verbs/refusals.h"
@@ -56,6 +55,7 @@ Result<std::unique_ptr<ConnectionManager>> ConnectionManager::open(
 ConnectionManager::~ConnectionManager() {
   if (id_ != nullptr) {
     ibv_context* context = id_->verbs;
+    if (group_) rdma_leave_multicast(id_, raw(*group_));
     rdma_destroy_id(id_);
     if (removed_ && context != nullptr) let_go_of(context);
   }
@@ -69,8 +69,8 @@ int ConnectionManager::initial_attributes(ibv_qp_attr& attributes, int& mask) {
 
 Result<ConnectionManager::Joined> ConnectionManager::join(const VerbsPort& port,
                                                           const asio::ip::address& group) {
-  asio::ip::udp::endpoint there(group, 0);
-  if (rdma_join_multicast(id_, raw(there), nullptr) != 0) {
+  group_.emplace(group, 0);
+  if (rdma_join_multicast(id_, raw(*group_), nullptr) != 0) {
     return refusal::no_multicast(port, group, errno);
   }
   Joined joined;

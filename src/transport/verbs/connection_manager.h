@@ -4,7 +4,9 @@
 #include <rdma/rdma_cma.h>
 
 #include <asio/ip/address.hpp>
+#include <asio/ip/udp.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "leeway/status.h"
@@ -32,7 +34,7 @@ class ConnectionManager {
     ibv_ah_attr route{};
     std::uint32_t queue_key = 0;
   };
-  // Waits for the fabric's answer, at most five seconds.
+  // Once. Waits for the fabric's answer, at most five seconds.
   Result<Joined> join(const VerbsPort& port, const asio::ip::address& group);
 
   // Takes the events that are here; true once the device was removed.
@@ -46,6 +48,7 @@ class ConnectionManager {
 
   rdma_event_channel* channel_ = nullptr;
   rdma_cm_id* id_ = nullptr;
+  std::optional<asio::ip::udp::endpoint> group_;
   bool removed_ = false;
   bool answered_ = false;  // the multicast group's answer is here
 };
