@@ -9,6 +9,10 @@
 
 namespace leeway::transport {
 
+inline std::size_t datagrams_of(const Train& train) {
+  return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
+}
+
 // Walks the slices' bytes in order; they must have as many as are asked for. Cheap to copy, so that
 // a caller can look ahead.
 class SliceCursor {

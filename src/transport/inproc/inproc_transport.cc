@@ -124,7 +124,7 @@ class InprocTransport final : public DatagramTransport {
       for (std::size_t to = first; to < last; ++to) {
         if (to != self_ || !every) (*network_)[to]->deliver(self_, train);
       }
-      counters_.datagrams_sent += (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
+      counters_.datagrams_sent += datagrams_of(train);
       counters_.bytes_sent += train.total_bytes;
     }
     ++counters_.send_calls;

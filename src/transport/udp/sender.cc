@@ -7,16 +7,13 @@
 #include <cstring>
 
 #include "base/contracts.h"
+#include "transport/slice_cursor.h"
 
 namespace leeway::transport {
 namespace {
 
 // Trains of one system call. The call itself is cheap next to 16 trains of up to 64 KiB.
 constexpr std::size_t kTrainsPerCall = 16;
-
-std::size_t datagrams_of(const Train& train) {
-  return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
-}
 
 iovec piece(const std::byte* data, std::size_t bytes) { return {const_cast<std::byte*>(data), bytes}; }
 
@@ -131,41 +128,26 @@ std::size_t UdpSender::lay_out_datagrams(const Train& train) {
   const std::size_t count = datagrams_of(train);
   LEEWAY_ASSERT(count <= kTrainDatagramsMax && train.slices.size() <= kTrainSlicesMax);
   iovec* next = pieces_.data();
-  const Slice* slice = train.slices.data();
-  std::size_t taken_of_slice = 0;
+  SliceCursor cursor(train.slices);
   for (std::size_t i = 0; i < count; ++i) {
     msghdr& header = messages_[i].msg_hdr;
     address(messages_[i], train.to);
     header.msg_iov = next;
     header.msg_control = nullptr;
     header.msg_controllen = 0;
-    std::size_t wanted = std::min(train.segment_bytes, train.total_bytes - i * train.segment_bytes);
-    while (wanted > 0) {
-      const std::size_t bytes = std::min(wanted, slice->bytes - taken_of_slice);
-      *next++ = piece(slice->data + taken_of_slice, bytes);
-      wanted -= bytes;
-      taken_of_slice += bytes;
-      if (taken_of_slice == slice->bytes) {
-        ++slice;
-        taken_of_slice = 0;
-      }
-    }
+    cursor.take(std::min(train.segment_bytes, train.total_bytes - i * train.segment_bytes),
+                [&next](const std::byte* data, std::size_t bytes) { *next++ = piece(data, bytes); });
     header.msg_iovlen = static_cast<std::size_t>(next - header.msg_iov);
   }
   return count;
 }
 
 void UdpSender::keep_rest(const Train& train, std::size_t offset) {
-  std::size_t skip = offset;
-  std::size_t end = 0;
-  for (const Slice& slice : train.slices) {
-    const std::size_t skipped = std::min(skip, slice.bytes);
-    std::memcpy(rest_.data() + end, slice.data + skipped, slice.bytes - skipped);
-    end += slice.bytes - skipped;
-    skip -= skipped;
-  }
+  SliceCursor cursor(train.slices);
+  cursor.skip(offset);
+  cursor.copy_to({rest_.data(), train.total_bytes - offset});
   rest_offset_ = 0;
-  rest_end_ = end;
+  rest_end_ = train.total_bytes - offset;
   rest_segment_ = train.segment_bytes;
   rest_to_ = train.to;
 }

@@ -12,10 +12,6 @@ namespace {
 
 constexpr int kCompletionsAtOnce = 32;
 
-std::size_t datagrams_of(const Train& train) {
-  return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
-}
-
 }  // namespace
 
 VerbsSender::VerbsSender(const Setup& setup, const Regions& regions, TransportCounters& counters)
