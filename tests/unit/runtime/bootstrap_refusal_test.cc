@@ -31,7 +31,7 @@ TEST(JoinGroup, ListsTheRanksThatNeverCameToEveryone) {
 TEST(JoinGroup, EndsForEveryoneWithTheLeastPatientRankAndTellsItWhoIsMissing) {
   const std::uint16_t port = free_port();
   LocalConfiguration impatient = configuration(1, 3, port);
-  impatient.join_timeout = 300ms;
+  impatient.join_timeout = 1600ms;
   const Stopwatch watch;
   Joining first = join(impatient);
   const auto group = join_group(configuration(0, 3, port));

@@ -215,14 +215,14 @@ TEST(JoinGroup, SaysThatRankZeroRunsOnTheWrongMachine) {
 TEST(JoinGroup, NamesAddressAndTimeWhenRankZeroIsAbsent) {
   const std::uint16_t port = free_port();
   LocalConfiguration local = configuration(1, 2, port);
-  local.join_timeout = 100ms;
+  local.join_timeout = 1s;
   const Stopwatch watch;
   const auto group = join_group(local);
   EXPECT_GE(watch.elapsed(), 50ms);  // it kept trying
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.status().code(), StatusCode::kUnavailable);
   EXPECT_THAT(text(group), AllOf(HasSubstr("rank 1"), HasSubstr(rendezvous_at(port)),
-                                 HasSubstr("within 0.1 s"), HasSubstr("refused")));
+                                 HasSubstr("within 1.0 s"), HasSubstr("refused")));
 }
 
 TEST(JoinGroup, RecognisesAnotherProgramOnThePortAtOnce) {

@@ -32,7 +32,7 @@ inline LocalConfiguration configuration(int rank, int size, std::uint16_t port) 
 
 inline RendezvousLimits short_limits() {
   RendezvousLimits limits;
-  limits.linger = 50ms;
+  limits.linger = 500ms;  // for ranks whose threads a busy machine starts late
   return limits;
 }
 
