@@ -86,7 +86,7 @@ TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
   if (!build({})) GTEST_SKIP() << skip_reason_;
   const std::vector<std::string> scenario = {"repeat", "elements=262144", "rounds=20",
                                              "delivery=exact"};
-  const auto sent = [&](const Environment& environment) {
+  const auto datagrams_sent = [&](const Environment& environment) {
     std::vector<double> sent;
     for (const Facts& facts : run(scenario, environment)) {
       EXPECT_EQ(facts.value("wrong", -1), 0) << facts;
@@ -94,8 +94,8 @@ TEST_F(Namespaces, MulticastOverABridgeSendsASpreadHalfOnce) {
     }
     return sent;
   };
-  const auto unicast = sent({});
-  const auto multicast = sent({{"LEEWAY_MULTICAST", "1"}});
+  const auto unicast = datagrams_sent({});
+  const auto multicast = datagrams_sent({{"LEEWAY_MULTICAST", "1"}});
   ASSERT_EQ(unicast.size(), multicast.size());
   for (std::size_t rank = 0; rank < unicast.size(); ++rank) {
     std::printf("multicast, rank %zu: %.3f of the datagrams\n", rank,
