@@ -17,11 +17,11 @@ constexpr std::size_t kTrainDatagramsMax = 64;
 constexpr std::size_t kTrainBytesMax = 65507;
 constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 
-// Nothing is dropped before a peer has stopped; this is how much its senders together may have on
-// their way to a rank. Beyond what its queue in shared memory holds they copy; less stays in the
-// cache that two cores share: with 4 MiB, 1 MiB from each of three senders, an all-reduce of 16 MiB
-// took 15 to 20 % more processor time.
-constexpr std::size_t kReceiveBytes = 1u << 20;
+// What its senders together may have on their way to a rank; nothing is dropped unless it stops.
+// Half of what its queue in shared memory holds (the FIFO_SIZE of worker.cc), and little enough for
+// the cache that two cores share: with 4 MiB and UCX's own queue of 64, an all-reduce of 16 MiB
+// between 4 ranks took 10 to 15 % more processor time.
+constexpr std::size_t kReceiveBytes = 512u << 10;
 
 // How long UCX is asked again where it can neither sleep nor do anything.
 constexpr Duration kNap = std::chrono::microseconds(100);

@@ -9,18 +9,16 @@ namespace {
 
 constexpr UcxSetting kSettings[] = {
     // Caches of registered memory hook into malloc() and munmap() of the whole process. We need
-    // none: everything goes
-    // eagerly, through UCX's own buffers.
+    // none: everything goes eagerly, through UCX's own buffers.
     {"RCACHE_ENABLE", "n"},
     {"REG_METHODS", "direct"},
     {"IB_REG_METHODS", "direct"},
     // Shared memory: messages that a receiver's queue holds, of all senders together. Those that
-    // find it full are copied
-    // aside. 64, UCX's own choice, is less than what credits let the senders have on their way
-    // (kReceiveBytes).
-    {"FIFO_SIZE", "256"},
-    {"POSIX_FIFO_SIZE", "256"},
-    {"SYSV_FIFO_SIZE", "256"},
+    // find it full are copied aside. 64, UCX's own choice, is less than what credits let the
+    // senders have on their way (kReceiveBytes).
+    {"FIFO_SIZE", "128"},
+    {"POSIX_FIFO_SIZE", "128"},
+    {"SYSV_FIFO_SIZE", "128"},
 };
 
 }  // namespace
