@@ -52,6 +52,9 @@ vm_unpack_kernel() (
 vm_begin() {
   vm_folder=$1
   vm_root=$vm_folder/root
+  mkdir -p "$vm_folder"
+  exec {vm_lock}>"$vm_folder/lock"
+  flock -n "$vm_lock" || { vm_note "another virtual machine runs in $vm_folder"; return 1; }
   rm -rf "$vm_root"
   mkdir -p "$vm_root"/{dev,proc,sys,tmp,run,root,var,etc,busybox,usr/{bin,sbin,lib,lib64}} || return
   local folder
