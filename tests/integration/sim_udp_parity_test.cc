@@ -225,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, SimulatorAgainstUdp,
                                                 "fp32"},
                                            Case{"augmented", Estimator::augmented, "bf16"},
                                            Case{"nvfp4", Estimator::stratified, "nvfp4"}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace leeway

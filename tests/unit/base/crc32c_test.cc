@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(OfThisProcessor, Crc32cKernels, testing::ValuesIn([] {
                            const auto kernels = internal::crc32c_kernels();
                            return std::vector(kernels.begin(), kernels.end());
                          }()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& kernel) { return std::string(kernel.param.name); });
 
 TEST(Crc32cPolynomial, PowersOfXAreTheChecksumsRegister) {
   // x^32 mod P is P itself without its leading term.
