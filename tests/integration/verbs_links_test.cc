@@ -23,11 +23,17 @@ TEST_P(Verbs, LossyOperationsAreRightInWhatAllBring) {
   expect_lossy_operations();
 }
 
-TEST_P(Verbs, LossyAveragesHaveTheErrorOfTheLoss) {
+INSTANTIATE_TEST_SUITE_P(Links, Verbs, testing::ValuesIn(kLinkConditions), name_of_condition);
+
+// Statistics take their time in an emulated machine; what other conditions do to an average, UDP's
+// tests show.
+class VerbsAverages : public Verbs {};
+
+TEST_P(VerbsAverages, HaveTheErrorOfTheLoss) {
   expect_lossy_averages();
 }
 
-INSTANTIATE_TEST_SUITE_P(Links, Verbs, testing::ValuesIn(kLinkConditions), name_of_condition);
+INSTANTIATE_TEST_SUITE_P(Links, VerbsAverages, testing::Values(kTenthLost), name_of_condition);
 
 class VerbsMulticast : public Verbs {
  protected:
@@ -66,8 +72,7 @@ TEST_P(VerbsLarge, FourMebibytesAreExact) {
   for (const Facts& facts : all) expect_right(facts);
 }
 
-INSTANTIATE_TEST_SUITE_P(Links, VerbsLarge, testing::Values(kLinkConditions[0], kLinkConditions[1]),
-                         name_of_condition);
+INSTANTIATE_TEST_SUITE_P(Links, VerbsLarge, testing::Values(kTenthLost), name_of_condition);
 
 // Ranks that make rounds until one of them comes to harm, and then three more.
 class VerbsHarm : public testing::Test {
