@@ -44,6 +44,7 @@ struct TransportLimits {
   std::size_t train_slices_max = 0;      // most slices in a train
   std::size_t receive_buffer_bytes = 0;  // payload bytes the system surely queues for us before it drops
   bool multicast = false;                // trains to kEveryRank are taken; nothing says that they arrive anywhere
+  bool intact = false;                   // bytes that arrive are those sent: payloads need no checksum of ours
 };
 
 struct TransportCounters {

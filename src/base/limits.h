@@ -19,8 +19,11 @@ inline constexpr std::uint32_t kFlowPacketsMax = 1u << 22;
 // Packets of a chunk, the unit in which complete data are reduced: one word of the arrival bitmap.
 inline constexpr std::uint32_t kChunkPacketsMax = 64;
 
-// Largest datagram accepted or made: a jumbo frame. Larger ones would be fragmented on every real network.
-inline constexpr std::size_t kDatagramBytesMax = 9216;
+// Largest datagram accepted or made, over any transport: memory between the ranks of a host takes it in one piece.
+inline constexpr std::size_t kDatagramBytesMax = 32 * 1024;
+
+// Largest that an option may ask for, and UDP sends: a jumbo frame. Larger ones would be fragmented on every real network.
+inline constexpr std::size_t kFrameBytesMax = 9216;
 
 // Smallest datagram a path must carry; IPv6's guarantee less headers.
 inline constexpr std::size_t kDatagramBytesMin = 512;

@@ -148,6 +148,7 @@ void Operation::begin_reduction(std::uint32_t step) {
   const auto& owner_weights = spec.options.owner_weights;
   plan.weight = owner_weights.empty() ? spec.options.weight : owner_weights[config.self];
   plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
+  plan.sum_payloads = config.sum_payloads;
   plan.seed = config.seed;
   plan.rotation_key = endpoint_.rotation_key(endpoint_.next_collective(), FlowKind::reduce, config.self);
   plan.one_pass = spec.options.delivery.kind == Delivery::Kind::best_effort;
@@ -176,6 +177,7 @@ void Operation::begin_spread(std::uint32_t step) {
   plan.meter = measures_noise() ? &meter_ : nullptr;
   plan.meter_factor = spec.options.op == ReduceOp::avg ? 1.0 : 1.0 / config.size;
   plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
+  plan.sum_payloads = config.sum_payloads;
   plan.seed = config.seed;
   plan.same_block = same_block(spec.kind);
   plan.streaming = has_reduce_half(spec.kind);

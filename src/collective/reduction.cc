@@ -30,9 +30,7 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
   element_bytes_ = size_of(plan.dtype);
   own_ = plan.shards[plan.self];
   grid_ = grid_of(plan.self);
-  packet_bytes_ = plan.format.encoded_bytes(grid_.elements_per_packet());
-  staging_stride_ = Arena::round_up(grid_.packets() * packet_bytes_);
-  staging_.reserve(staging_stride_ * plan.size);
+  staging_.reset(plan.size, grid_.packets(), plan.format.encoded_bytes(grid_.elements_per_packet()));
   take_input();
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
   reduced_packets_.resize(grid_.packets());
@@ -78,11 +76,6 @@ codec::Place Reduction::place_of(Rank source, Rank owner, const schedule::Packet
   return {plan_.seed, step_, source, plan_.shards.position(owner) + grid.packet_offset(index)};
 }
 
-ByteSpan Reduction::staged(Rank rank, std::uint32_t index) const {
-  return {staging_.data() + rank * staging_stride_ + index * packet_bytes_,
-          plan_.format.encoded_bytes(grid_.packet_elements(index))};
-}
-
 ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const {
   const std::size_t first = plan_.shards[owner].offset + grid.packet_offset(index);
   return {plan_.input + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
@@ -93,6 +86,7 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
   const schedule::PacketGrid grid = grid_of(owner);
   const ByteSpan source = contribution_to(owner, grid, index);
   if (plan_.format.identity()) {
+    if (!plan_.sum_payloads) return {source};
     return {source, crc32c_prefetching(source, contribution_to(owner, grid, ahead))};
   }
   const std::span values(reinterpret_cast<const float*>(source.data()), grid.packet_elements(index));
@@ -104,7 +98,7 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
     plan_.meter->add_encoded(plan_.format, place, values, out, per_unit(plan_.weight));
   }
   if (!plan_.residual.empty()) keep_residual(values, place, out);
-  return {out, crc32c(out)};
+  return {out, plan_.sum_payloads ? crc32c(out) : 0};
 }
 
 // What receivers will not get of these values. A resent packet has the same bytes, so that this may happen twice.
@@ -118,15 +112,14 @@ void Reduction::keep_residual(std::span<const float> values, const codec::Place&
 protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
                                        std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced) {
   const std::uint32_t index = header.index;
-  const ByteSpan place = staged(from, index);
-  if (payload.size() != place.size()) return protocol::Acceptance::refused;
+  if (payload.size() != encoded_bytes(index)) return protocol::Acceptance::refused;
   if (reduced_packets_.test(index)) return protocol::Acceptance::late;
   weights_[from] = flows[from].weight;
   const bool last = --missing_[index] == 0;
   if (last && (!plan_.lossy || depends_on_packet_only(plan_.estimator))) {
     reduce_complete(index, {from, payload.data()}, reduced);
   } else {
-    std::memcpy(const_cast<std::byte*>(place.data()), payload.data(), payload.size());
+    std::memcpy(staging_.lend(from, index), payload.data(), payload.size());
   }
   if (settles_passed_chunks_) note_progress(from, header.position, flows, reduced);
   return protocol::Acceptance::accepted;
@@ -189,8 +182,8 @@ void Reduction::build_plan(std::span<const aggregate::LinkTally> tallies) {
 }
 
 ByteSpan Reduction::contribution(Rank rank, std::uint32_t index, const Direct& direct) const {
-  if (rank == direct.rank) return {direct.data, staged(rank, index).size()};
-  return rank == plan_.self ? contribution_to(rank, grid_, index) : staged(rank, index);
+  if (rank == plan_.self) return contribution_to(rank, grid_, index);
+  return {rank == direct.rank ? direct.data : staging_.at(rank, index), encoded_bytes(index)};
 }
 
 // Whether complete packets are summed as scaled floats. A float64 average is not: 1/N as a float would cost it half of its
@@ -223,6 +216,7 @@ void Reduction::reduce_complete(std::uint32_t index, const Direct& direct, sched
 void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors, schedule::ChunkQueue& reduced) {
   ++contributors_.histogram[contributors];
   reduced_packets_.set(index);
+  staging_.give_back(index);
   const std::uint32_t chunk = grid_.chunk_of(index);
   if (--chunk_left_[chunk] == 0) reduced.push(chunk);
 }

@@ -15,6 +15,7 @@
 #include "codec/codec.h"
 #include "collective/noise_meter.h"
 #include "collective/scaled_sum.h"
+#include "collective/staging.h"
 #include "leeway/options.h"
 #include "leeway/report.h"
 #include "protocol/round.h"
@@ -35,6 +36,7 @@ struct ReductionPlan {
   bool lossy = false;
   double weight = 1.0;
   std::size_t datagram_payload_bytes = 0;
+  bool sum_payloads = true;  // as protocol::EndpointConfig
   std::uint64_t seed = 0;
   std::uint64_t rotation_key = 0;     // of the order in which all senders walk our shard
   bool one_pass = false;              // best effort: what was passed does not come again
@@ -76,7 +78,7 @@ class Reduction {
   double result_per_unit() const { return plan_.op == ReduceOp::avg ? 1.0 : 1.0 / plan_.size; }
   // Our contribution to a packet of the owner's shard, as it lies in the tensor.
   ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const;
-  ByteSpan staged(Rank rank, std::uint32_t index) const;
+  std::size_t encoded_bytes(std::uint32_t index) const { return plan_.format.encoded_bytes(grid_.packet_elements(index)); }
   // A contribution that is used straight from where it arrived.
   struct Direct {
     Rank rank = kNoRank;
@@ -104,9 +106,7 @@ class Reduction {
   schedule::PacketGrid grid_;
   schedule::Shard own_;
   std::size_t element_bytes_ = 4;
-  std::size_t packet_bytes_ = 0;        // encoded, of a full packet
-  std::size_t staging_stride_ = 0;      // bytes between the staging areas of two ranks
-  Arena staging_;
+  Staging staging_;
   Arena copied_input_;                  // or the input plus the residual
   Arena block_;                         // decoded values of one packet, for other types than float32
   std::vector<std::uint16_t> missing_;         // contributions a packet of our shard still waits for

@@ -27,6 +27,7 @@ struct SpreadPlan {
   DataType dtype = DataType::f32;
   codec::Format format;
   std::size_t datagram_payload_bytes = 0;
+  bool sum_payloads = true;    // as EndpointConfig
   std::uint64_t seed = 0;
   bool same_block = false;     // every receiver gets send[first receiver]: encode and checksum once
   bool streaming = false;      // the block becomes available chunk by chunk (a reduction fills it)
@@ -64,6 +65,7 @@ class Spread {
  private:
   schedule::PacketGrid grid_of(std::size_t elements) const;
   bool encoded() const { return !plan_.format.identity() || plan_.copy_input; }
+  std::uint32_t sum(ByteSpan bytes) const;
   void sum_chunk(std::uint32_t chunk);
   protocol::Payload own_payload(std::uint32_t index);
   void encode_range(std::size_t first, std::size_t elements);

@@ -12,6 +12,7 @@ bool read_address(ByteSpan datagram, Rank receiver, PacketAddress& address) {
   address.control = prefix.type != wire::PacketType::data;
   address.type = static_cast<std::uint8_t>(prefix.type);
   address.sequence = prefix.sequence;
+  address.payload_summed = prefix.payload_summed;
   if (address.control) return true;
   wire::DataHeader header;
   ByteSpan payload;

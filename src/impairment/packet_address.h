@@ -13,7 +13,8 @@ struct PacketAddress {
   Rank destination = kNoRank;
   bool control = false;        // anything that carries no tensor data
 
-  // Data: place of the packet in its operation.
+  // Data: whether the datagram's checksum covers the payload, and the place of the packet in its operation.
+  bool payload_summed = true;
   std::uint32_t round = 0;
   std::uint8_t phase = 0;      // 0 reduce, 1 spread, 2 point to point
   std::uint16_t attempt = 0;   // 0 = first pass

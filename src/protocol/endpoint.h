@@ -34,6 +34,7 @@ struct EndpointConfig {
   std::uint64_t seed = 0;
   std::size_t datagram_bytes = 1472;
   bool multicast = false;  // the transport takes trains to kEveryRank; who hears them is found out
+  bool sum_payloads = true;  // checksums cover payloads; false only where the transport keeps bytes intact
   bool permute = true;  // packets travel in permuted order; off only to measure what that is good for
   std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
   Duration rtt_initial = std::chrono::milliseconds(10);
@@ -125,7 +126,7 @@ class Endpoint {
   static std::uint64_t early_key(bool point, Rank from, std::uint32_t number);
 
   // endpoint_receive.cc
-  void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan payload, ByteSpan datagram);
+  void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header, ByteSpan payload);
   void without_round(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void on_report(Instant now, Rank from, const wire::Report& report);

@@ -258,7 +258,9 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   header.opened_below = opened_below_;
   header.settled_below = settled_below_;
   header.tag_digest = round.tag_digest;
-  wire::encode_data(prefix(wire::PacketType::data, to, now), header, payload.crc, scratch);
+  wire::Prefix in_front = prefix(wire::PacketType::data, to, now);
+  in_front.payload_summed = config_.sum_payloads;
+  wire::encode_data(in_front, header, payload.crc, scratch);
   out.append(wire::kDataHeaderBytes, payload.bytes);
   if (flow.grid.packet_elements(place.index) < flow.grid.elements_per_packet()) out.close();
   round.bytes_sent += wire::kDataHeaderBytes + payload.bytes.size();

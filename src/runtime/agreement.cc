@@ -64,10 +64,10 @@ Status check_configuration(const control::Hello& hello, const LocalConfiguration
         hello.rank(), theirs.window_bytes(), root.window_bytes);
   }
   const std::uint32_t datagram = theirs.datagram_bytes();
-  if (datagram < limits::kDatagramBytesMin || datagram > limits::kDatagramBytesMax) {
+  if (datagram < limits::kDatagramBytesMin || datagram > limits::kFrameBytesMax) {
     return Status::error(
         StatusCode::kMismatch, "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
-        hello.rank(), datagram, limits::kDatagramBytesMin, limits::kDatagramBytesMax);
+        hello.rank(), datagram, limits::kDatagramBytesMin, limits::kFrameBytesMax);
   }
   return check_wishes(hello, root);
 }

@@ -39,10 +39,10 @@ Status check_membership(const Options& options) {
                          size - 1);
   }
   if (options.datagram_bytes != 0 && (options.datagram_bytes < limits::kDatagramBytesMin ||
-                                      options.datagram_bytes > limits::kDatagramBytesMax)) {
+                                      options.datagram_bytes > limits::kFrameBytesMax)) {
     return Status::error(StatusCode::kInvalidArgument,
                          "create: datagram_bytes %zu is outside %zu .. %zu", options.datagram_bytes,
-                         limits::kDatagramBytesMin, limits::kDatagramBytesMax);
+                         limits::kDatagramBytesMin, limits::kFrameBytesMax);
   }
   return Status();
 }

@@ -165,7 +165,7 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
 
 Status read_sizes(const Reader& read, Options& options) {
   const auto datagram = read.number<std::size_t>("LEEWAY_DATAGRAM_BYTES", limits::kDatagramBytesMin,
-                                                 limits::kDatagramBytesMax);
+                                                 limits::kFrameBytesMax);
   if (!datagram.ok()) return datagram.status();
   // setsockopt takes an int.
   const auto buffer =

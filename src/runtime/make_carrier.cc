@@ -34,8 +34,9 @@ protocol::EndpointConfig endpoint_config(const Options& options, const Group& gr
 }
 
 Result<std::unique_ptr<internal::Carrier>> make_carrier(
-    const Options& options, TransportKind kind, const protocol::EndpointConfig& config,
+    const Options& options, TransportKind kind, protocol::EndpointConfig config,
     std::unique_ptr<DatagramTransport> transport) {
+  config.sum_payloads = !transport->limits().intact;
   if (!options.faults.any())
     return std::make_unique<internal::Carrier>(kind, config, std::move(transport), nullptr);
   auto plan = impairment::FaultPlan::create(options.faults);

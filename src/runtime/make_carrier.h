@@ -19,7 +19,7 @@ protocol::EndpointConfig endpoint_config(const Options& options, const Group& gr
 
 // With the faults of the options, if any, between transport and carrier.
 Result<std::unique_ptr<internal::Carrier>> make_carrier(
-    const Options& options, TransportKind kind, const protocol::EndpointConfig& config,
+    const Options& options, TransportKind kind, protocol::EndpointConfig config,
     std::unique_ptr<DatagramTransport> transport);
 
 }  // namespace leeway::runtime

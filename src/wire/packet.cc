@@ -14,6 +14,7 @@ static_assert(std::endian::native == std::endian::little,
               "scalars are stored as they lie in memory; a big-endian port needs byte swaps in put() and get()");
 
 constexpr std::size_t kChecksumOffset = 4;
+constexpr std::uint8_t kPayloadNotSummed = 0x80;  // in the byte of the type
 
 // Sequential little-endian writer into a buffer whose size the caller has checked.
 class Writer {
@@ -65,7 +66,7 @@ std::uint32_t checksum(ByteSpan header, std::uint32_t payload_crc) {
 void write_prefix(Writer& writer, const Prefix& prefix) {
   writer.put(kMagic);
   writer.put(kVersion);
-  writer.put(static_cast<std::uint8_t>(prefix.type));
+  writer.put(static_cast<std::uint8_t>(static_cast<std::uint8_t>(prefix.type) | (prefix.payload_summed ? 0 : kPayloadNotSummed)));
   writer.put(std::uint32_t{0});  // checksum, filled in by seal()
   writer.put(prefix.epoch);
   writer.put(prefix.source);
@@ -162,9 +163,12 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   Reader reader(datagram);
   if (reader.get<std::uint16_t>() != kMagic) return Refusal::magic;
   if (reader.get<std::uint8_t>() != kVersion) return Refusal::version;
-  const auto raw_type = reader.get<std::uint8_t>();
+  const auto type_byte = reader.get<std::uint8_t>();
+  out.payload_summed = (type_byte & kPayloadNotSummed) == 0;
+  const std::uint8_t raw_type = type_byte & ~kPayloadNotSummed;
   if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::goodbye)) return Refusal::type;
   out.type = static_cast<PacketType>(raw_type);
+  if (!out.payload_summed && out.type != PacketType::data) return Refusal::type;
   reader.get<std::uint32_t>();  // checksum
   out.epoch = reader.get<std::uint32_t>();
   out.source = reader.get<std::uint16_t>();
@@ -184,7 +188,7 @@ Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out)
   const std::size_t header_bytes = header_bytes_of(out.type, datagram.size());
   std::uint32_t stored;
   std::memcpy(&stored, datagram.data() + kChecksumOffset, sizeof(stored));
-  const std::uint32_t payload_crc = crc32c(datagram.subspan(header_bytes));
+  const std::uint32_t payload_crc = out.payload_summed ? crc32c(datagram.subspan(header_bytes)) : 0;
   return checksum(datagram.first(header_bytes), payload_crc) == stored ? Refusal::none : Refusal::checksum;
 }
 
@@ -271,7 +275,7 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   writer.put(header.settled_below);
   writer.put(header.tag_digest);
   LEEWAY_ASSERT(writer.written() == kDataHeaderBytes);
-  seal(out.first(kDataHeaderBytes), payload_crc);
+  seal(out.first(kDataHeaderBytes), prefix.payload_summed ? payload_crc : 0);
   return kDataHeaderBytes;
 }
 

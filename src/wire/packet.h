@@ -21,13 +21,15 @@ inline constexpr std::uint8_t kVersion = 3;
 enum class PacketType : std::uint8_t { data = 1, report = 2, probe = 3, end = 4, repair = 5, goodbye = 6 };
 
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header without the
-// checksum field, so that a payload sent to many ranks is summed once.
+// checksum field, so that a payload sent to many ranks is summed once. Where the transport vouches for the bytes, the payload
+// is left out of it.
 struct Prefix {
   PacketType type = PacketType::data;
   std::uint32_t epoch = 0;        // nonce of this incarnation of the communicator
   Rank source = kNoRank;
   Rank destination = kNoRank;     // data and probes: kEveryRank where they are multicast
   std::uint32_t sequence = 0;     // counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1
+  bool payload_summed = true;     // data: the checksum covers the payload too
 };
 inline constexpr std::size_t kPrefixBytes = 20;
 
@@ -156,7 +158,8 @@ Refusal decode_end(ByteSpan datagram, End& out);
 Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words);
 
 // Encoders write a whole datagram but for a data payload, checksum included, and return its length in bytes. `out`
-// holds at least limits::kDatagramBytesMax bytes (data: kDataHeaderBytes).
+// holds at least limits::kDatagramBytesMax bytes (data: kDataHeaderBytes). `payload_crc` is of no account unless
+// prefix.payload_summed.
 std::size_t encode_data(const Prefix&, const DataHeader&, std::uint32_t payload_crc, MutableByteSpan out);
 std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);
 std::size_t encode_end(const Prefix&, const End&, MutableByteSpan out);

@@ -14,6 +14,7 @@ EngineGroup::EngineGroup(const GroupOptions& options) : options_(options), nodes
   config.window_bytes.assign(options.size, options.window_bytes);
   config.rtt_initial = 2 * options.delay;
   config.multicast = options.multicast;
+  config.sum_payloads = options.sum_payloads;
   for (Rank rank = 0; rank < options.size; ++rank) {
     config.self = rank;
     nodes_[rank].engine = std::make_unique<collective::Engine>(config);

@@ -20,6 +20,7 @@ struct GroupOptions {
   Duration delay = std::chrono::microseconds(100);  // one way
   FaultOptions faults;
   std::uint64_t seed = 1;
+  bool sum_payloads = true;
   bool multicast = false;  // which the network carries to all, each with faults of its own
 };
 

@@ -10,27 +10,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <string_view>
 
 namespace leeway::transport {
 namespace {
-
-// Whether a variable UCX_... is set whose name ends with `name`.
-bool in_environment(std::string_view name) {
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view whole(*variable);
-    const std::string_view its_name = whole.substr(0, whole.find('='));
-    if (its_name.starts_with("UCX_") && its_name.ends_with(name)) return true;
-  }
-  return false;
-}
 
 // libucs replaces the handlers of these signals when it is loaded, before main(), to print a
 // backtrace of its own. A program that links Leeway did not ask for that; the debugger, sanitizer
 // or crash reporter that it did ask for comes before. Runs after libucs's own constructor, as its
 // dependent.
 [[gnu::constructor]] void restore_signal_handlers() {
-  if (in_environment("HANDLE_ERRORS") || in_environment("ERROR_SIGNALS")) return;
+  if (ucx_variable_set("HANDLE_ERRORS") || ucx_variable_set("ERROR_SIGNALS")) return;
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
 }
 
@@ -50,10 +39,19 @@ ucs_log_func_rc_t keep(const char*, unsigned, const char*, ucs_log_level_t level
 
 }  // namespace
 
+bool ucx_variable_set(std::string_view ending) {
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view whole(*variable);
+    const std::string_view its_name = whole.substr(0, whole.find('='));
+    if (its_name.starts_with("UCX_") && its_name.ends_with(ending)) return true;
+  }
+  return false;
+}
+
 Result<ucp_config_t*> read_ucx_config(std::span<const UcxSetting> settings) {
   static std::once_flag once;
   std::call_once(once, [] {
-    if (!in_environment("LOG_LEVEL")) ucs_log_push_handler(keep);
+    if (!ucx_variable_set("LOG_LEVEL")) ucs_log_push_handler(keep);
   });
   const UcxQuiet quiet_here;
   ucp_config_t* config = nullptr;
@@ -61,7 +59,7 @@ Result<ucp_config_t*> read_ucx_config(std::span<const UcxSetting> settings) {
   if (status != UCS_OK)
     return ucx_error(StatusCode::kInvalidArgument, status, "reading UCX's settings (UCX_*)");
   for (const UcxSetting& setting : settings) {
-    if (in_environment(setting.name)) continue;
+    if (ucx_variable_set(setting.variable)) continue;
     status = ucp_config_modify(config, setting.name, setting.value);
     if (status == UCS_OK) continue;
     ucp_config_release(config);

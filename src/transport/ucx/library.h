@@ -7,17 +7,23 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "leeway/status.h"
 
 namespace leeway::transport {
 
 struct UcxSetting {
-  // As ucp_config_modify() knows it: up to UCX 1.13 without the prefix of a device. A variable
-  // UCX_... of the environment that ends like this is the user's choice, and wins.
+  // As ucp_config_modify() knows it: up to UCX 1.13 without the prefix of a device, and MM_ for what
+  // all shared memory has. It takes every name, also those that nothing listens to.
   const char* name;
   const char* value;
+  // A variable UCX_... of the environment that ends like this is the user's choice, and wins.
+  const char* variable = name;
 };
+
+// Whether the user chose any.
+bool ucx_variable_set(std::string_view ending);
 
 // Reads UCX's configuration from the environment and changes what the environment does not name.
 // The caller releases it with ucp_config_release().

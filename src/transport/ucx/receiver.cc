@@ -7,8 +7,9 @@
 
 namespace leeway::transport {
 
-Status UcxReceiver::open(ucp_worker_h worker) {
+Status UcxReceiver::open(ucp_worker_h worker, std::size_t datagram_bytes_max) {
   worker_ = worker;
+  datagram_bytes_max_ = datagram_bytes_max;
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                        UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;

@@ -15,13 +15,12 @@ namespace leeway::transport {
 
 class UcxReceiver {
  public:
-  explicit UcxReceiver(std::size_t datagram_bytes_max)
-      : datagram_bytes_max_(datagram_bytes_max), held_(kHeldMax) {}
+  UcxReceiver() : held_(kHeldMax) {}
   UcxReceiver(const UcxReceiver&) = delete;
   UcxReceiver& operator=(const UcxReceiver&) = delete;
 
   // Takes the messages of `worker` from now on.
-  Status open(ucp_worker_h worker);
+  Status open(ucp_worker_h worker, std::size_t datagram_bytes_max);
   // Whose messages are taken: `mark` as this rank's own, and from ranks below `size`.
   void expect(std::uint64_t group, std::size_t size) {
     group_ = group;
@@ -56,7 +55,7 @@ class UcxReceiver {
   void release();
   Held& at(std::uint64_t index) { return held_[index % kHeldMax]; }
 
-  const std::size_t datagram_bytes_max_;
+  std::size_t datagram_bytes_max_ = 0;
   ucp_worker_h worker_ = nullptr;
   std::uint64_t group_ = 0;
   std::size_t size_ = 0;

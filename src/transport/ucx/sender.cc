@@ -9,23 +9,18 @@
 
 namespace leeway::transport {
 
-UcxSender::UcxSender(UcxReceiver& receiver, std::size_t datagram_bytes_max)
-    : receiver_(receiver),
-      datagram_bytes_max_(datagram_bytes_max),
-      copies_(std::make_unique_for_overwrite<std::byte[]>(kSlots * datagram_bytes_max)),
-      slots_(kSlots) {
+UcxSender::~UcxSender() {
+  if (gathered_ != 0) ucp_dt_destroy(gathered_);
+}
+
+Status UcxSender::open(std::size_t datagram_bytes_max) {
+  datagram_bytes_max_ = datagram_bytes_max;
+  copies_ = std::make_unique_for_overwrite<std::byte[]>(kSlots * datagram_bytes_max);
   for (std::size_t i = kSlots; i-- > 0;) {
     slots_[i].owner = this;
     slots_[i].copy = copies_.get() + i * datagram_bytes_max;
     free_slot(slots_[i]);
   }
-}
-
-UcxSender::~UcxSender() {
-  if (gathered_ != 0) ucp_dt_destroy(gathered_);
-}
-
-Status UcxSender::open() {
   static const ucp_generic_dt_ops_t operations{start_pack, nullptr, packed_size,
                                                pack,       nullptr, finish};
   const ucs_status_t status = ucp_dt_create_generic(&operations, nullptr, &gathered_);
@@ -94,7 +89,7 @@ bool UcxSender::room() {
 }
 
 // False: lost.
-bool UcxSender::send_one(Rank to, const SliceCursor& start, std::size_t bytes) {
+bool UcxSender::send_one(Rank to, SliceCursor start, std::size_t bytes) {
   if (waiting_[to] >= kSlotsPerPeer) return false;
   Slot& slot = *free_;
   slot.start = start;

@@ -25,12 +25,12 @@ class UcxSender {
  public:
   // `receiver` shares the worker: to get rid of messages, UCX must be let work, and messages arrive
   // meanwhile.
-  UcxSender(UcxReceiver& receiver, std::size_t datagram_bytes_max);
+  explicit UcxSender(UcxReceiver& receiver) : receiver_(receiver), slots_(kSlots) {}
   ~UcxSender();
   UcxSender(const UcxSender&) = delete;
   UcxSender& operator=(const UcxSender&) = delete;
 
-  Status open();
+  Status open(std::size_t datagram_bytes_max);
   // `addresses` by rank, of the same UCX as ours; this rank is `self`.
   Status connect(ucp_worker_h worker, std::span<const ByteSpan> addresses, Rank self,
                  std::uint64_t group);
@@ -63,7 +63,7 @@ class UcxSender {
   // once.
   static constexpr std::size_t kSmallBytes = 128;
 
-  bool send_one(Rank to, const SliceCursor& start, std::size_t bytes);
+  bool send_one(Rank to, SliceCursor start, std::size_t bytes);  // by value: see Endpoint::on_data()
   void put_aside(Slot& slot);
   void free_slot(Slot& slot);
   bool room();
@@ -76,7 +76,7 @@ class UcxSender {
   static void on_failure(void* argument, ucp_ep_h endpoint, ucs_status_t status);
 
   UcxReceiver& receiver_;
-  const std::size_t datagram_bytes_max_;
+  std::size_t datagram_bytes_max_ = 0;
   UcxMark mark_;
   ucp_datatype_t gathered_ = 0;
   // Prepared once: clearing one for every datagram took 5 % of the processor time of a 16 MiB

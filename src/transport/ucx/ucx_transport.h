@@ -22,16 +22,11 @@
 namespace leeway::transport {
 
 struct UcxOptions {
-  std::size_t datagram_bytes = 0;  // largest payload; 0 or more than kDatagramBytesMax: that
+  std::size_t datagram_bytes = 0;  // largest payload; 0 or more than fits: what fits in one piece
 };
 
 class UcxTransport final : public DatagramTransport {
  public:
-  // A datagram of this size is one piece on every device as UCX comes: shared memory and reliable
-  // connections have segments of 8,256 bytes, TCP, datagrams and self 8,192; of these UCX and we
-  // take up to 40. In more pieces UCX would allocate memory for each datagram and copy them
-  // together.
-  static constexpr std::size_t kDatagramBytesMax = 8128;
   // Longest local_address(). Hosts with many devices have more to say: UCX_NET_DEVICES chooses.
   static constexpr std::size_t kAddressBytesMax = 4096;
 
@@ -50,7 +45,7 @@ class UcxTransport final : public DatagramTransport {
   // What UCP chose towards a peer: "posix/memory", "tcp/eth0", "rc_mlx5/mlx5_0:1", ...; empty when
   // it does not say.
   std::vector<std::string> lanes(Rank peer) const;
-  // Whether every other rank is reached by more than TCP.
+  // Whether every other rank is reached by more than TCP: then limits().intact holds.
   bool better_than_tcp() const;
 
   std::string_view name() const override { return "ucx"; }
@@ -62,9 +57,9 @@ class UcxTransport final : public DatagramTransport {
   TransportCounters counters() const override;
 
  private:
-  explicit UcxTransport(std::size_t datagram_bytes);
+  UcxTransport() : sender_(receiver_) {}
 
-  const TransportLimits limits_;
+  TransportLimits limits_;
   UcxReceiver receiver_;
   UcxSender sender_;
   UcxWorker worker_;  // when it goes, it still tells the sender what was not sent

@@ -1,8 +1,11 @@
 #include "transport/ucx/worker.h"
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "transport/ucx/library.h"
+#include "transport/ucx/report.h"
 
 namespace leeway::transport {
 namespace {
@@ -13,13 +16,32 @@ constexpr UcxSetting kSettings[] = {
     {"RCACHE_ENABLE", "n"},
     {"REG_METHODS", "direct"},
     {"IB_REG_METHODS", "direct"},
-    // Shared memory: messages that a receiver's queue holds, of all senders together. Those that
-    // find it full are copied aside. 64, UCX's own choice, is less than what credits let the
-    // senders have on their way (kReceiveBytes).
-    {"FIFO_SIZE", "128"},
-    {"POSIX_FIFO_SIZE", "128"},
-    {"SYSV_FIFO_SIZE", "128"},
+    // What takes a datagram in one piece (like UCX's own size, a cache line more than a power of two),
+    // and how many of those are mapped at a time: 2 MiB. 4 times UCX's own 8,256 bytes: an
+    // all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory, 0.72 over TCP.
+    {"MM_SEG_SIZE", "32832", "SEG_SIZE"},
+    {"MM_RX_BUFS_GROW", "64", "RX_BUFS_GROW"},
+    {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; it receives 64 KiB
 };
+// UCX's own part of a segment is up to 40 bytes. Two such datagrams are a train.
+constexpr std::size_t kOurDatagramBytes = 32384;
+
+// Segments as UCX comes: shared memory and reliable connections have 8,256 bytes, TCP, datagrams and
+// self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.
+constexpr std::size_t kUsualDatagramBytes = 8128;
+
+// Whether the segments of everything that may carry messages between ranks are ours.
+bool segments_are_ours(const std::vector<std::string>& resources) {
+  constexpr std::string_view kOurs[] = {"posix/", "sysv/", "tcp/"};
+  constexpr std::string_view kNoMessages[] = {"self/", "cma/", "knem/"};
+  const auto is_one_of = [](const std::string& resource, auto& names) {
+    return std::any_of(std::begin(names), std::end(names),
+                       [&](std::string_view name) { return resource.starts_with(name); });
+  };
+  return std::all_of(resources.begin(), resources.end(), [&](const std::string& resource) {
+    return is_one_of(resource, kOurs) || is_one_of(resource, kNoMessages);
+  });
+}
 
 }  // namespace
 
@@ -45,6 +67,8 @@ Status UcxWorker::open() {
   status = ucp_worker_get_efd(worker_, &event_);
   if (status != UCS_OK)
     return ucx_error(StatusCode::kResourceExhausted, status, "event descriptor of the worker");
+  const bool ours = !ucx_variable_set("SEG_SIZE") && segments_are_ours(ucx_resources(context_));
+  datagram_bytes_max_ = ours ? kOurDatagramBytes : kUsualDatagramBytes;
   return {};
 }
 

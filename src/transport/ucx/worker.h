@@ -24,6 +24,10 @@ class UcxWorker {
   ucp_worker_h get() const { return worker_; }
   int event_descriptor() const { return event_; }
 
+  // Largest datagram that every device of this host takes in one piece. In more, UCX would allocate
+  // memory for each and copy them together.
+  std::size_t datagram_bytes_max() const { return datagram_bytes_max_; }
+
   // What ucp_ep_create() of a peer needs.
   Result<std::vector<std::byte>> address() const;
 
@@ -31,6 +35,7 @@ class UcxWorker {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_ = -1;
+  std::size_t datagram_bytes_max_ = 0;
 };
 
 }  // namespace leeway::transport

@@ -33,11 +33,11 @@ TransportLimits limits_of(const UdpSocketGrant& grant, std::size_t datagram_byte
 
 Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
   if (options.datagram_bytes == 0) return path_datagram_bytes(options.bind_address);
-  if (options.datagram_bytes >= limits::kDatagramBytesMin && options.datagram_bytes <= limits::kDatagramBytesMax) {
+  if (options.datagram_bytes >= limits::kDatagramBytesMin && options.datagram_bytes <= limits::kFrameBytesMax) {
     return options.datagram_bytes;
   }
   return Status::error(StatusCode::kInvalidArgument, "datagram size %zu: %zu to %zu bytes are supported",
-                       options.datagram_bytes, limits::kDatagramBytesMin, limits::kDatagramBytesMax);
+                       options.datagram_bytes, limits::kDatagramBytesMin, limits::kFrameBytesMax);
 }
 
 }  // namespace

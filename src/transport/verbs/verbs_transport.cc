@@ -27,7 +27,7 @@ Regions::Calls calls_of(ibv_pd* domain) {
 
 Result<std::size_t> datagram_bytes_of(const VerbsOptions& options, const VerbsPort& port) {
   if (options.datagram_bytes == 0) return port.mtu_bytes;
-  const std::size_t most = std::min(port.mtu_bytes, limits::kDatagramBytesMax);
+  const std::size_t most = std::min(port.mtu_bytes, limits::kFrameBytesMax);
   if (options.datagram_bytes >= limits::kDatagramBytesMin && options.datagram_bytes <= most) {
     return options.datagram_bytes;
   }
@@ -80,6 +80,7 @@ Status VerbsTransport::start(std::size_t datagram_bytes) {
                                          receive_slots_->data(), receive_slots_->key()},
                     peers_, counters_);
   limits_.datagram_bytes_max = datagram_bytes;
+  limits_.intact = true;  // the invariant CRC of InfiniBand and RoCE
   limits_.train_datagrams_max = VerbsSender::kTrainDatagramsMax;
   limits_.train_slices_max = VerbsSender::kTrainSlicesMax;
   limits_.train_bytes_max = VerbsSender::kTrainDatagramsMax * datagram_bytes;

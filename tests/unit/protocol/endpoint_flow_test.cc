@@ -70,6 +70,27 @@ TEST(EndpointGate, EarlyDataOfMoreOperationsThanFitIsCountedAndRepaired) {
   for (auto& call : calls) EXPECT_TRUE(call->finish(group));
 }
 
+// WIRE 1.2. Under loss, so that repairs are looked at too.
+TEST(EndpointChecksum, CoversPayloadsUnlessTheTransportKeepsThemIntact) {
+  for (const bool sum_payloads : {true, false}) {
+    GroupOptions options{.size = 3, .sum_payloads = sum_payloads};
+    options.faults.loss = 0.1;
+    EngineGroup group(options);
+    int others = 0;
+    group.filter = [&](Rank, Rank, ByteSpan datagram) {
+      wire::Prefix prefix;
+      EXPECT_EQ(wire::decode_prefix(datagram, nullptr, prefix), wire::Refusal::none);
+      others += prefix.payload_summed != (sum_payloads || prefix.type != wire::PacketType::data);
+      return true;
+    };
+    FloatAllReduce call(3, 60000);
+    call.submit_all(group);
+    EXPECT_TRUE(call.finish(group));
+    EXPECT_EQ(others, 0);
+    EXPECT_GT(counters(group, 0).repairs_sent, 0u);
+  }
+}
+
 TEST(EndpointWindow, InFlightNeverExceedsIt) {
   for (const double loss : {0.0, 0.2}) {
     GroupOptions options{.size = 3, .window_bytes = 8 * 1472};

@@ -58,7 +58,7 @@ TEST_F(Intruder, WrongEpochVersionRouteOrChecksumIsRefusedByName) {
   corrupt[700] ^= std::byte{1};
   inject(corrupt);
   inject(Bytes(5));
-  inject(Bytes(10000));
+  inject(Bytes(limits::kDatagramBytesMax + 1));
   EXPECT_EQ(refused(wire::Refusal::epoch), 1u);
   EXPECT_EQ(refused(wire::Refusal::misrouted), 3u);
   EXPECT_EQ(refused(wire::Refusal::version), 1u);

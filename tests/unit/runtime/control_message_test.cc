@@ -100,7 +100,7 @@ TEST(ParseHello, RefusesOffersThatCannotBe) {
       {"inproc", [](auto& hello) { hello.mutable_offers(0)->set_kind(4); }},
       {"long", [](auto& hello) { hello.mutable_offers(0)->mutable_address()->push_back('x'); }},
       {"small", [](auto& hello) { hello.mutable_offers(0)->set_datagram_bytes(511); }},
-      {"large", [](auto& hello) { hello.mutable_offers(0)->set_datagram_bytes(9217); }},
+      {"large", [](auto& hello) { hello.mutable_offers(0)->set_datagram_bytes(32769); }},
       {"many",
        [](auto& hello) {
          while (hello.offers_size() <= limits::kTransportOffersMax)

@@ -59,10 +59,10 @@ inline std::size_t send_one(DatagramTransport& transport, const Train& train) {
 
 // A data packet as rank `source` would send it to rank `destination`.
 inline Bytes data_packet(std::uint32_t index, std::uint32_t flow_packets, Rank source = 1, Rank destination = 0,
-                         std::size_t payload_bytes = 64, std::uint16_t attempt = 0) {
+                         std::size_t payload_bytes = 64, std::uint16_t attempt = 0, bool payload_summed = true) {
   const Bytes payload = pattern(payload_bytes, index);
   Bytes packet(wire::kDataHeaderBytes);
-  const wire::Prefix prefix{wire::PacketType::data, 9, source, destination, index + 1};
+  const wire::Prefix prefix{wire::PacketType::data, 9, source, destination, index + 1, payload_summed};
   wire::DataHeader header;
   header.round = 3;
   header.attempt = attempt;

@@ -117,6 +117,21 @@ TEST_F(FaultTransportReceive, CorruptionFlipsExactlyOneBitAndAlwaysTheSame) {
   EXPECT_EQ(transport_->fault_counters().corrupted, 1u);
 }
 
+// What nobody sums nobody would find damaged: such packets are hit where it shows.
+TEST_F(FaultTransportReceive, CorruptionIsAlwaysFoundAlsoWherePayloadsAreNotSummed) {
+  with({.corrupt = 1.0}, 256);
+  std::vector<Bytes> batch;
+  for (std::uint32_t i = 0; i < 200; ++i) batch.push_back(data_packet(i, 200, 1, 0, 64, 0, /*payload_summed=*/false));
+  below_->arrive(batch);
+  std::vector<Received> out(batch.size());
+  const std::size_t filled = transport_->receive(out);
+  EXPECT_EQ(filled, batch.size());
+  for (std::size_t i = 0; i < filled; ++i) {
+    wire::Prefix prefix;
+    EXPECT_NE(wire::decode_prefix(out[i].bytes, nullptr, prefix), wire::Refusal::none) << i;
+  }
+}
+
 TEST_F(FaultTransportReceive, ADuplicateIsHandedOutOnceMore) {
   with({.duplicate = 1.0});
   below_->arrive(packets(0, 2));

@@ -19,7 +19,9 @@ using testing::Contains;
 using testing::Each;
 using testing::StartsWith;
 
-constexpr std::size_t kLargest = UcxTransport::kDatagramBytesMax;
+// What fits into one piece of this host's devices, and in what the user's environment makes of them.
+constexpr std::size_t kLargest = 32384;
+constexpr std::size_t kUsual = 8128;
 
 // Over shared memory and over TCP.
 class UcxTransportOver : public testing::TestWithParam<const char*> {
@@ -42,7 +44,7 @@ TEST_P(UcxTransportOver, ATrainArrivesCutIntoItsDatagrams) {
 
 TEST_P(UcxTransportOver, DatagramsOfEverySizeArriveInOrderAndSayWhoSentThem) {
   UcxGroup ranks = group(2);
-  const std::size_t sizes[] = {1, 36, 127, 128, 129, 512, 4096, kLargest - 1, kLargest};
+  const std::size_t sizes[] = {1, 36, 127, 128, 129, 512, 4096, 8128, kLargest - 1, kLargest};
   for (const std::size_t bytes : sizes) {
     const OwnedTrain train(1, bytes, pattern(bytes, static_cast<std::uint32_t>(bytes)),
                            {bytes / 3});
@@ -63,8 +65,9 @@ TEST_P(UcxTransportOver, DatagramsOfEverySizeArriveInOrderAndSayWhoSentThem) {
 // Sends trains of seven datagrams each and overwrites their memory at once; all must arrive as they
 // were.
 void expect_unharmed(UcxGroup& ranks, std::uint32_t trains) {
+  const std::size_t bytes = ranks[0]->limits().datagram_bytes_max;
   for (std::uint32_t i = 0; i < trains; ++i) {
-    OwnedTrain train(1, kLargest, pattern(7 * kLargest, i), {52, kLargest, kLargest + 52});
+    OwnedTrain train(1, bytes, pattern(7 * bytes, i), {52, bytes, bytes + 52});
     ASSERT_EQ(send_one(*ranks[0], train.train), 1u);
     ASSERT_EQ(ranks[0]->borrowed(), 0u);
     std::fill(train.memory.begin(), train.memory.end(), std::byte{0xEE});
@@ -72,8 +75,8 @@ void expect_unharmed(UcxGroup& ranks, std::uint32_t trains) {
   const std::vector<Bytes> arrived = collect(ranks, 1, 7 * trains, 16);
   ASSERT_EQ(arrived.size(), 7 * trains);
   for (std::uint32_t i = 0; i < arrived.size(); ++i) {
-    const Bytes whole = pattern(7 * kLargest, i / 7);
-    ASSERT_EQ(arrived[i], bytes_of(ByteSpan(whole).subspan(i % 7 * kLargest, kLargest))) << i;
+    const Bytes whole = pattern(7 * bytes, i / 7);
+    ASSERT_EQ(arrived[i], bytes_of(ByteSpan(whole).subspan(i % 7 * bytes, bytes))) << i;
   }
 }
 
@@ -293,6 +296,22 @@ TEST(UcxTransportWait, EndsForAWakeOfAnotherThread) {
   ranks[0]->wait(60s);
   waker.join();
   EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
+}
+
+TEST(UcxTransportLimits, DatagramsAreAsLongAsOnePieceOfTheDevicesUnlessTheUserCutsThose) {
+  EXPECT_EQ(make_ucx_group(1)[0]->limits().datagram_bytes_max, kLargest);
+  EXPECT_EQ(make_ucx_group(1, "self,tcp")[0]->limits().datagram_bytes_max, kLargest);
+  EXPECT_EQ(make_ucx_group(1, "self,posix", {.datagram_bytes = 1472})[0]->limits().datagram_bytes_max, 1472u);
+  setenv("UCX_SYSV_SEG_SIZE", "8256", 1);
+  const UcxGroup cut = make_ucx_group(1);
+  unsetenv("UCX_SYSV_SEG_SIZE");
+  EXPECT_EQ(cut[0]->limits().datagram_bytes_max, kUsual);
+}
+
+TEST(UcxTransportLimits, MemoryKeepsBytesIntactAndTcpIsNotTakenToDoSo) {
+  EXPECT_TRUE(make_ucx_group(2, "self,posix")[1]->limits().intact);
+  EXPECT_TRUE(make_ucx_group(2, "self,sysv")[1]->limits().intact);
+  EXPECT_FALSE(make_ucx_group(2, "self,tcp")[1]->limits().intact);
 }
 
 TEST(UcxTransportLanes, SayWhatConnectsTwoRanks) {

@@ -80,6 +80,30 @@ TEST(RefusalPrefix, NamesWhatIsWrong) {
   EXPECT_EQ(changed(14, 2), Refusal::misrouted) << "meant for another rank";
 }
 
+// WIRE 1.2
+TEST(RefusalPrefix, OnlyDataMayLeaveItsPayloadOutOfTheChecksum) {
+  for (Datagram datagram : one_of_each()) {
+    datagram[3] |= std::byte{0x80};
+    const bool data = static_cast<PacketType>(datagram[3] & std::byte{0x7F}) == PacketType::data;
+    EXPECT_EQ(decode(datagram), data ? Refusal::checksum : Refusal::type) << "the flag itself is covered";
+  }
+}
+
+TEST(RefusalPrefix, APayloadLeftOutMayChangeAndItsHeaderMayNot) {
+  Prefix prefix = prefix_of(PacketType::data);
+  prefix.payload_summed = false;
+  const Datagram sent = data_datagram(data_header(), 40, prefix);
+  Prefix read;
+  ASSERT_EQ(decode_prefix(sent, nullptr, read), Refusal::none);
+  EXPECT_EQ(read.type, PacketType::data);
+  EXPECT_FALSE(read.payload_summed);
+  for (std::size_t at = 0; at < sent.size(); ++at) {
+    Datagram changed = sent;
+    changed[at] ^= std::byte{1};
+    EXPECT_EQ(decode(changed) == Refusal::none, at >= kDataHeaderBytes) << "byte " << at;
+  }
+}
+
 // WIRE 1.5
 TEST(RefusalPrefix, DataAndProbesMayBeForEveryRankAndNothingElse) {
   for (Datagram datagram : one_of_each()) {

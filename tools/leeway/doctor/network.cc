@@ -163,7 +163,7 @@ Finding buffer(const char* name, int force, int plain, const char* sysctl) {
 // UDP payload that fits an interface or path of this MTU without fragments, IPv4.
 std::size_t datagram_bytes_for(int mtu) {
   constexpr int kHeaderBytes = 20 + 8;
-  return std::min<std::size_t>(limits::kDatagramBytesMax,
+  return std::min<std::size_t>(limits::kFrameBytesMax,
                                static_cast<std::size_t>(std::max(mtu - kHeaderBytes, 0)));
 }
 
