@@ -57,6 +57,7 @@ struct TransportCounters {
   std::uint64_t from_strangers = 0;   // datagrams of unknown addresses, dropped
   std::uint64_t oversized = 0;        // truncated by the kernel, dropped
   std::uint64_t send_errors = 0;      // trains (without UDP_SEGMENT: datagrams) dropped after an error
+  std::uint64_t datagrams_copied = 0; // laid together in memory of the transport's own before the device could have them
   std::uint64_t kernel_drops = 0;     // receive-queue overflows where the system tells (SO_MEMINFO)
 };
 

@@ -9,13 +9,28 @@
 
 namespace leeway {
 
+// Told of memory from which datagrams will be gathered: a transport's device may have to know it first.
+class MemoryWatcher {
+ public:
+  virtual void on_allocated(ByteSpan memory) = 0;
+  virtual void before_freed(ByteSpan memory) = 0;
+
+ protected:
+  ~MemoryWatcher() = default;
+};
+
 class Arena {
  public:
+  // `watcher` hears of growth, not of the end: it may be gone by then. Or null.
+  explicit Arena(MemoryWatcher* watcher = nullptr) : watcher_(watcher) {}
+
   // At least `bytes` bytes; contents are lost when it has to grow.
   void reserve(std::size_t bytes) {
     if (bytes <= capacity_) return;
+    if (watcher_ != nullptr && capacity_ > 0) watcher_->before_freed({data(), capacity_});
     memory_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlign})));
     capacity_ = bytes;
+    if (watcher_ != nullptr) watcher_->on_allocated({data(), capacity_});
   }
   std::byte* data() { return memory_.get(); }
   const std::byte* data() const { return memory_.get(); }
@@ -28,6 +43,7 @@ class Arena {
   struct Deleter {
     void operator()(std::byte* pointer) const { ::operator delete(pointer, std::align_val_t{kAlign}); }
   };
+  MemoryWatcher* watcher_;
   std::unique_ptr<std::byte, Deleter> memory_;
   std::size_t capacity_ = 0;
 };

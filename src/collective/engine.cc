@@ -2,8 +2,8 @@
 
 namespace leeway::collective {
 
-Engine::Engine(const protocol::EndpointConfig& config)
-    : endpoint_(config), link_rates_(config.size, 1.0), automatic_(config.size) {}
+Engine::Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher)
+    : endpoint_(config), watcher_(watcher), link_rates_(config.size, 1.0), automatic_(config.size) {}
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
   const auto& config = endpoint_.config();
@@ -49,7 +49,7 @@ bool Engine::start(Instant now, Request& request) {
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request);
   }
-  operations_.push_back(std::make_unique<Operation>(endpoint_, link_rates_, automatic_));
+  operations_.push_back(std::make_unique<Operation>(endpoint_, link_rates_, automatic_, watcher_));
   return operations_.back()->begin(now, request);
 }
 

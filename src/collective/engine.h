@@ -14,7 +14,8 @@ namespace leeway::collective {
 
 class Engine {
  public:
-  explicit Engine(const protocol::EndpointConfig& config);
+  // `watcher` hears of the memory of operations that datagrams are gathered from; or null.
+  explicit Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher = nullptr);
 
   // Checks the request and starts it, or queues it behind limits::kOpenRoundsMax open ones. A request that fails its checks
   // is done at once, and nothing was sent. `request` stays valid until done. With may_start = false it is queued in any
@@ -41,6 +42,7 @@ class Engine {
   bool resolve_codec(Request& request);
 
   protocol::Endpoint endpoint_;
+  MemoryWatcher* const watcher_;
   std::vector<double> link_rates_;  // smoothed first-pass delivery rate, by rank
   AutomaticCodec automatic_;
   std::vector<std::unique_ptr<Operation>> operations_;

@@ -39,8 +39,9 @@ DataType dtype_of(const OperationSpec& spec) {
 
 }  // namespace
 
-Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates, AutomaticCodec& automatic)
-    : endpoint_(endpoint), link_rates_(link_rates), automatic_(automatic) {}
+Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates, AutomaticCodec& automatic,
+                     MemoryWatcher* watcher)
+    : endpoint_(endpoint), link_rates_(link_rates), automatic_(automatic), reduction_(watcher), spread_(watcher) {}
 
 bool Operation::small() const {
   const OperationSpec& spec = request_->spec;

@@ -20,7 +20,8 @@ namespace leeway::collective {
 // Reused from operation to operation, so that its memory is allocated once.
 class Operation final : public protocol::RoundClient {
  public:
-  Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates, AutomaticCodec& automatic);
+  Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates, AutomaticCodec& automatic,
+            MemoryWatcher* watcher);
 
   // False when the protocol has no room for another open round. The request was validated.
   bool begin(Instant now, Request& request);

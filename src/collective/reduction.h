@@ -50,6 +50,8 @@ struct ReductionPlan {
 
 class Reduction {
  public:
+  explicit Reduction(MemoryWatcher* watcher) : copied_input_(watcher) {}
+
   // `reduced_chunks` receives each chunk of our shard when its result stands in `result`. `prior_rates` (by rank) are
   // smoothed delivery rates of the links before this operation.
   void begin(const ReductionPlan& plan, std::uint32_t step, std::span<const double> prior_rates);

@@ -41,6 +41,8 @@ struct SpreadPlan {
 
 class Spread {
  public:
+  explicit Spread(MemoryWatcher* watcher) : arena_(watcher) {}
+
   // Encodes at once unless streaming.
   void begin(SpreadPlan plan, std::uint32_t step);
 

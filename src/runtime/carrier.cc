@@ -127,6 +127,16 @@ std::shared_ptr<WorkState> Carrier::submit(const collective::OperationSpec& spec
   return work;
 }
 
+Status Carrier::register_memory(ByteSpan memory) {
+  runtime::Driver::Session session(driver_);
+  return session.transport().register_memory(memory);
+}
+
+void Carrier::forget_memory(ByteSpan memory) {
+  runtime::Driver::Session session(driver_);
+  session.transport().forget_memory(memory);
+}
+
 void Carrier::publish() {
   std::erase_if(active_, [](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;
@@ -181,6 +191,7 @@ void Carrier::add_counters(const std::string& prefix, Counters& rows) {
       {"refused_stranger", wire.from_strangers},
       {"refused_truncated_by_system", wire.oversized},
       {"send_errors", wire.send_errors},
+      {"datagrams_copied", wire.datagrams_copied},
       {"kernel_drops", wire.kernel_drops},
       {"data_sent", core.data_sent},
       {"group_sent", core.group_sent},

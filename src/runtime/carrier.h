@@ -49,6 +49,10 @@ class Carrier {
   void nudge() { driver_.nudge(); }
   Result<CollectiveReport> wait(WorkState& work);
 
+  // As DatagramTransport's; any thread.
+  Status register_memory(ByteSpan memory);
+  void forget_memory(ByteSpan memory);
+
   // One row a name, `prefix` before each.
   void add_counters(const std::string& prefix, Counters& rows);
 

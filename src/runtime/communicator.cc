@@ -32,6 +32,25 @@ TransportKind Communicator::transport() const { return core_->transport(); }
 TransportKind Communicator::exact_transport() const { return core_->exact_transport(); }
 std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() const { return core_->counters(); }
 
+Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
+  if (Status status = core_->register_memory(memory); !status.ok()) return status;
+  MemoryRegistration registration;
+  registration.core_ = core_.get();
+  registration.memory_ = memory;
+  return registration;
+}
+
+MemoryRegistration& MemoryRegistration::operator=(MemoryRegistration&& other) noexcept {
+  std::swap(core_, other.core_);
+  std::swap(memory_, other.memory_);
+  return *this;
+}
+
+void MemoryRegistration::release() {
+  if (core_ != nullptr) core_->forget_memory(memory_);
+  core_ = nullptr;
+}
+
 Result<CollectiveReport> Communicator::run(const OperationSpec& spec) { return core_->run(spec); }
 
 Work Communicator::start(const OperationSpec& spec) {

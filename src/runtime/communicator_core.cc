@@ -30,6 +30,19 @@ Result<CollectiveReport> CommunicatorCore::run(const collective::OperationSpec& 
   return work->carrier->wait(*work);
 }
 
+Status CommunicatorCore::register_memory(ByteSpan memory) {
+  Status status = main_->register_memory(memory);
+  if (!status.ok() || !exact_) return status;
+  status = exact_->register_memory(memory);
+  if (!status.ok()) main_->forget_memory(memory);
+  return status;
+}
+
+void CommunicatorCore::forget_memory(ByteSpan memory) {
+  main_->forget_memory(memory);
+  if (exact_) exact_->forget_memory(memory);
+}
+
 Carrier::Counters CommunicatorCore::counters() {
   Carrier::Counters rows;
   main_->add_counters("", rows);

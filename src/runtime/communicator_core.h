@@ -34,6 +34,10 @@ class CommunicatorCore {
   }
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
 
+  // With both carriers, or neither.
+  Status register_memory(ByteSpan memory);
+  void forget_memory(ByteSpan memory);
+
   // Those of the carrier of exact calls begin with "exact_".
   Carrier::Counters counters();
 

@@ -29,7 +29,7 @@ Driver::Driver(const protocol::EndpointConfig& config, std::unique_ptr<DatagramT
                std::function<void()> after_step)
     : trains_(kTrainsOut),
       ready_(kTrainsOut),
-      engine_(config),
+      engine_(config, this),
       transport_(std::move(transport)),
       after_step_(std::move(after_step)),
       received_(kReceiveBatch) {

@@ -21,7 +21,7 @@ namespace leeway::runtime {
 
 Instant steady_now();
 
-class Driver {
+class Driver final : private MemoryWatcher {
  public:
   // `after_step` runs on the driving thread after steps that left nothing half-sent: only then is it safe to let callers
   // have their memory back, since trains that wait for the transport refer to it.
@@ -71,6 +71,10 @@ class Driver {
   // Trains prepared or still being read by the transport's device.
   static constexpr std::size_t kTrainsOut = 16;
   static constexpr std::size_t kReceiveBatch = 64;
+
+  // The engine's memory, which the transport may have to know. What it cannot register it copies.
+  void on_allocated(ByteSpan memory) override { (void)transport_->register_memory(memory); }
+  void before_freed(ByteSpan memory) override { transport_->forget_memory(memory); }
 
   bool step(Instant now);
   bool receive(Instant now);

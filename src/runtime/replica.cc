@@ -30,6 +30,8 @@ struct Replica::Impl {
   schedule::ShardMap shards;
   std::vector<float> master;  // of our shard; empty if the codec rounds nothing
 
+  MemoryRegistration sent;    // our shard; what cannot be registered is copied on its way
+
   std::uint64_t broadcasts = 0;
   std::uint64_t packets_expected = 0;
   std::uint64_t packets_arrived = 0;  // without those repaired because of age_max
@@ -176,8 +178,10 @@ Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator, std
   if (options.codec.codec == Codec::automatic) {
     return Status::error(StatusCode::kInvalidArgument, "Replica: codec automatic is for reductions; parameters need a fixed one");
   }
-  return std::unique_ptr<Replica>(
-      new Replica(std::make_unique<Impl>(*communicator.core_, parameters, options)));
+  auto impl = std::make_unique<Impl>(*communicator.core_, parameters, options);
+  auto registered = communicator.register_memory(std::as_bytes(impl->own_parameters()));
+  if (registered.ok()) impl->sent = std::move(*registered);
+  return std::unique_ptr<Replica>(new Replica(std::move(impl)));
 }
 
 std::size_t Replica::owned_offset() const { return impl_->shards[impl_->core.rank()].offset; }

@@ -172,6 +172,12 @@ Facts repeat(const Arguments& arguments) {
   const auto rounds = static_cast<std::size_t>(arguments.number("rounds", 100));
   const CollectiveOptions options{.delivery = delivery_of(arguments)};
   std::vector<float> data(static_cast<std::size_t>(arguments.number("elements", 4 << 20)));
+  MemoryRegistration registration;
+  if (arguments.number("registered", 0) == 1) {
+    auto registered = group->register_memory(std::as_bytes(std::span(data)));
+    if (!registered.ok()) end_with(registered.status());
+    registration = std::move(*registered);
+  }
   std::vector<double> times;
   std::uint64_t lossy_calls = 0;
   std::uint64_t lost_packets = 0;

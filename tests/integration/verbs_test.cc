@@ -62,7 +62,7 @@ TEST_F(VerbsDatagrams, ArriveAsTheyWereSent) {
     ASSERT_EQ(got.size(), train->datagrams());
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], bytes_of(train->datagram(i)));
   }
-  EXPECT_EQ(group_[0]->datagrams_copied(), 10u);  // its last 17 bytes went inline
+  EXPECT_EQ(group_[0]->counters().datagrams_copied, 10u);  // its last 17 bytes went inline
   EXPECT_EQ(group_[0]->borrowed(), 0u);
   EXPECT_EQ(receive_all(*group_[2], 1).size(), 0u);
   group_[0]->forget_memory(gathered.memory);

@@ -110,6 +110,7 @@ bool UcxSender::send_one(Rank to, SliceCursor start, std::size_t bytes) {
     ++outstanding_;
     ++waiting_[to];
     if (!small) put_aside(slot);
+    counters_.datagrams_copied += !small;
   }
   counters_.bytes_sent += bytes;
   ++counters_.datagrams_sent;
@@ -175,6 +176,7 @@ void UcxSender::add_to(TransportCounters& counters) const {
   counters.bytes_sent = counters_.bytes_sent;
   counters.send_calls = counters_.send_calls;
   counters.send_errors = counters_.send_errors;
+  counters.datagrams_copied = counters_.datagrams_copied;
 }
 
 }  // namespace leeway::transport

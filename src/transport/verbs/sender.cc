@@ -107,7 +107,7 @@ bool VerbsSender::gather(ibv_send_wr& request, SliceCursor& cursor, std::size_t 
   pieces[0] = {reinterpret_cast<std::uintptr_t>(slot), static_cast<std::uint32_t>(bytes),
                slots_key_};
   request.num_sge = 1;
-  ++datagrams_copied_;
+  ++counters_.datagrams_copied;
   return false;
 }
 

@@ -62,8 +62,6 @@ class VerbsSender {
   // The device is gone: takes and drops everything from now on.
   void abandon();
 
-  std::uint64_t datagrams_copied() const { return datagrams_copied_; }
-
  private:
   struct TrainEnd {
     std::uint64_t posted = 0;  // datagrams ever posted up to the train's last
@@ -102,7 +100,6 @@ class VerbsSender {
   const char* failure_ = nullptr;
 
   TransportCounters& counters_;
-  std::uint64_t datagrams_copied_ = 0;
 };
 
 }  // namespace leeway::transport

@@ -53,9 +53,6 @@ class VerbsTransport final : public DatagramTransport {
   // the fabric's answer, at most five seconds. After an error unicast works as before.
   Status join_multicast(const asio::ip::address& group);
 
-  // Datagrams that lay in unregistered memory or in too many pieces.
-  std::uint64_t datagrams_copied() const { return sender_->datagrams_copied(); }
-
   std::string_view name() const override { return "verbs"; }
   const TransportLimits& limits() const override { return limits_; }
   Status register_memory(ByteSpan memory) override;

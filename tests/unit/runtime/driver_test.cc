@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <set>
@@ -44,6 +45,13 @@ class StubbornTransport final : public DatagramTransport {
   Status register_memory(ByteSpan memory) override {
     registered.push_back(memory);
     return Status();
+  }
+  void forget_memory(ByteSpan memory) override {
+    std::erase_if(registered, [&](ByteSpan known) { return known.data() == memory.data(); });
+  }
+  bool knows(std::size_t bytes) const {
+    return std::any_of(registered.begin(), registered.end(),
+                       [&](ByteSpan memory) { return memory.size() == bytes; });
   }
   std::size_t send(std::span<const Train> trains) override {
     if (dead) return trains.size();
@@ -292,6 +300,31 @@ TEST_F(CarrierTest, ATransportThatDiesWhileItReadsGivesMemoryBack) {
   transport_->dead = true;
   const auto outcome = carrier_.wait(*open);
   EXPECT_TRUE(open->done.load());
+}
+
+// The copy of a small input: datagrams are gathered from it.
+TEST_F(CarrierTest, ATransportKnowsTheMemoryOfOperationsAsLongAsTheyHaveIt) {
+  const auto reduce_scatter = [&](std::size_t elements) {
+    std::vector<float> block(elements / 2);
+    collective::OperationSpec spec{.kind = collective::OperationKind::reduce_scatter,
+                                   .input = std::span<const float>(data_).first(elements),
+                                   .output = std::span(block)};
+    spec.options.delivery = best_effort(5ms);
+    EXPECT_TRUE(carrier_.wait(*carrier_.submit(spec)).ok());
+  };
+  reduce_scatter(1000);
+  EXPECT_TRUE(transport_->knows(1000 * sizeof(float)));
+  reduce_scatter(10'000);
+  EXPECT_TRUE(transport_->knows(10'000 * sizeof(float)));
+  EXPECT_FALSE(transport_->knows(1000 * sizeof(float)));
+}
+
+TEST_F(CarrierTest, ATransportKnowsTheMemoryOfCallersUntilTheyTakeItBack) {
+  const ByteSpan memory = std::as_bytes(std::span(data_));
+  EXPECT_TRUE(carrier_.register_memory(memory).ok());
+  EXPECT_TRUE(transport_->knows(memory.size()));
+  carrier_.forget_memory(memory);
+  EXPECT_FALSE(transport_->knows(memory.size()));
 }
 
 TEST(CarrierPaths, NamesTheTransportAndWhatToLookAt) {

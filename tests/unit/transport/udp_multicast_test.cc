@@ -102,9 +102,9 @@ INSTANTIATE_TEST_SUITE_P(Families, UdpMulticast,
                          testing::Values(Case{"127.0.0.1", "239.195.1.2", true},
                                          Case{"127.0.0.1", "239.195.1.3", false},
                                          Case{"::1", "ff05::4c57:1", true}),
-                         [](const testing::TestParamInfo<Case>& info) {
-                           return std::string(info.param.bind[0] == ':' ? "v6" : "v4") +
-                                  (info.param.offload ? "Offload" : "Plain");
+                         [](const testing::TestParamInfo<Case>& tried) {
+                           return std::string(tried.param.bind[0] == ':' ? "v6" : "v4") +
+                                  (tried.param.offload ? "Offload" : "Plain");
                          });
 
 TEST(UdpMulticastErrors, WhatIsNoGroupIsRefusedByName) {

@@ -98,6 +98,7 @@ class Bench {
   Layout layout_;
   std::vector<std::byte> input_;
   std::vector<std::byte> output_;
+  std::vector<MemoryRegistration> registrations_;
   std::vector<std::byte> expected_;
   bool has_expected_ = false;  // false: this rank's output is left alone
   CodecOptions codec_used_;
@@ -117,6 +118,15 @@ Bench::Bench(Communicator& communicator, const Settings& settings, const Layout&
   has_expected_ =
       fill_expected(pattern, settings.operation, rank, size, settings.root, layout_.count,
                     view(expected_, layout_.output_count, settings.dtype));
+  for (const ByteSpan memory : {ByteSpan(input_), ByteSpan(output_)}) {
+    auto registered = communicator.register_memory(memory);
+    if (registered.ok()) {
+      registrations_.push_back(std::move(*registered));
+    } else {
+      std::fprintf(stderr, "note: rank %d copies what it sends: %s\n", rank,
+                   registered.status().c_str());
+    }
+  }
 }
 
 std::pair<ConstTensorView, TensorView> Bench::prepare(bool in_place, bool poison) {

@@ -31,9 +31,10 @@ class Reduction {
 // Sharded optimizer (ZeRO-1) with bounded-drift parameter broadcasts.
 class ReplicaParallel final : public DataParallel {
  public:
-  ReplicaParallel(std::unique_ptr<Replica> replica, std::span<float> gradient,
-                  const Settings& settings)
-      : replica_(std::move(replica)),
+  ReplicaParallel(Communicator& communicator, std::unique_ptr<Replica> replica,
+                  std::span<float> gradient, const Settings& settings)
+      : DataParallel(communicator, gradient),
+        replica_(std::move(replica)),
         gradient_(gradient),
         reduction_(settings, gradient.size()),
         adam_(replica_->owned_count()) {}
@@ -64,7 +65,8 @@ class ReplicatedParallel final : public DataParallel {
  public:
   ReplicatedParallel(Communicator& communicator, std::span<float> parameters,
                      std::span<float> gradient, const Settings& settings)
-      : communicator_(communicator),
+      : DataParallel(communicator, gradient),
+        communicator_(communicator),
         parameters_(parameters),
         gradient_(gradient),
         reduction_(settings, gradient.size()),
@@ -106,6 +108,11 @@ double Traffic::loss() const {
   return 1.0 - static_cast<double>(packets_arrived_first) / static_cast<double>(packets_expected);
 }
 
+DataParallel::DataParallel(Communicator& communicator, std::span<float> gradient) {
+  auto registered = communicator.register_memory(std::as_bytes(gradient));
+  if (registered.ok()) gradient_registered_ = std::move(*registered);  // else it is copied on its way
+}
+
 void DataParallel::record_reduction(const CollectiveReport& report) {
   traffic_.add(report);
   noise_.add(report.noise);
@@ -123,7 +130,7 @@ Result<std::unique_ptr<DataParallel>> make_data_parallel(Communicator& communica
   auto replica = Replica::create(communicator, parameters, settings.replica);
   if (!replica.ok()) return replica.status();
   return std::unique_ptr<DataParallel>(
-      std::make_unique<ReplicaParallel>(std::move(replica).value(), gradient, settings));
+      std::make_unique<ReplicaParallel>(communicator, std::move(replica).value(), gradient, settings));
 }
 
 }  // namespace leeway::tools::train

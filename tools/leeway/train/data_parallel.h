@@ -47,6 +47,8 @@ class DataParallel {
   const CodecLog& codecs() const { return codecs_; }
 
  protected:
+  DataParallel(Communicator& communicator, std::span<float> gradient);
+
   void record_reduction(const CollectiveReport& report);
   void record_broadcast(const CollectiveReport& report) { traffic_.add(report); }
 
@@ -54,6 +56,7 @@ class DataParallel {
   Traffic traffic_;
   NoiseLog noise_;
   CodecLog codecs_;
+  MemoryRegistration gradient_registered_;
 };
 
 // `parameters` must be equal on all ranks; both spans must stay valid.
