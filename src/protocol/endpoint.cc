@@ -260,6 +260,10 @@ void Endpoint::doom(Instant now, Round& round, const Status& status) {
   round.failure = status;
   round.fail_at = now + Duration(limits::kTickNs);
   arm(round.fail_at);
+  if (!round.plan.point_to_point()) {
+    disputed_[disputes_++ % disputed_.size()] = {
+        .round = round.number, .reduce_settled = true, .spread_settled = true, .tag = round.plan.tag};
+  }
   for (Rank peer = 0; peer < config_.size; ++peer) {
     if (peer != config_.self && (!round.plan.point_to_point() || peer == round.plan.point_peer)) queue_report(peer);
   }

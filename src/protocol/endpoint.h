@@ -120,6 +120,7 @@ class Endpoint {
   void advance(Instant now, Round& round);
   void finish(Instant now, Round& round, const Status& status);
   void doom(Instant now, Round& round, const Status& status);
+  void list_disputed(wire::Report& report) const;
   void close(Round& round);
   void refresh_settled_below();
   bool gate_open(const Round& round, Rank peer) const;
@@ -213,6 +214,9 @@ class Endpoint {
   std::uint32_t opened_below_ = 0;   // next collective's number
   std::uint32_t settled_below_ = 0;  // we want nothing more of collectives below this
   std::uint32_t gave_up_below_ = 0;  // behind the latest collective closed before all had confirmed
+  // Collectives about which ranks disagreed, as they were meant here: reports go on listing them (WIRE 3.5).
+  std::array<wire::OpenRound, 4> disputed_{};
+  std::uint32_t disputes_ = 0;  // ever: a ring
   RingQueue<Rank> control_links_;   // links with something to say, each at most once
   RingQueue<Rank> data_links_;      // links with data to send, each at most once, and kEveryRank
   bool group_queued_ = false;       // kEveryRank is among them

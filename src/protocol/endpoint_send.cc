@@ -114,6 +114,7 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
     entry.reduce_settled = settled(FlowKind::reduce);
     entry.spread_settled = settled(point ? FlowKind::point : FlowKind::spread);
   }
+  list_disputed(report);
   link.report_due = false;
   link.report_at = Instant::infinite_future();
   link.unreported_settles = 0;
@@ -122,6 +123,19 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   ++counters_.reports_sent;
   const auto scratch = out.scratch(wire::kReportFixedBytes + wire::kOpenRoundBytes * report.open.size());
   out.append(wire::encode_report(prefix(wire::PacketType::report, peer, now), report, scratch), {});
+}
+
+// WIRE 3.5: who opens one only now must hear of the disagreement too, and not that everybody has left.
+void Endpoint::list_disputed(wire::Report& report) const {
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(disputes_, disputed_.size()); ++i) {
+    const wire::OpenRound& entry = disputed_[i];
+    const auto listed = std::span(report.open).first(report.open_count);
+    const bool open_still = std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& other) {
+      return !other.point_to_point && other.round == entry.round;
+    });
+    const bool recent = opened_below_ - entry.round <= std::uint32_t{limits::kOpenRoundsMax};
+    if (!open_still && recent && report.open_count < report.open.size()) report.open[report.open_count++] = entry;
+  }
 }
 
 // Asks for missing packets, as many words of the bitmap as one datagram holds. False: nothing is wanted any more.

@@ -81,6 +81,38 @@ INSTANTIATE_TEST_SUITE_P(Of, Mismatch, ::testing::Combine(::testing::ValuesIn(di
                                   std::to_string(std::get<1>(row.param)) + "Ranks";
                          });
 
+// A rank that comes when all others have found out and left is told what they disagreed about, not that they left.
+TEST(MismatchOfLatecomers, FailNamingTheOddRank) {
+  for (const Delivery& delivery : {exact(10s), best_effort(10s)}) {
+    for (const std::size_t count : {100, 100000}) {
+      EngineGroup group(GroupOptions{.size = 4});
+      std::vector<std::vector<float>> data(4, std::vector<float>(count + 1, 1.0f));
+      const auto submit = [&](Rank rank) {
+        OperationSpec spec{.kind = OperationKind::all_reduce};
+        spec.input = spec.output = TensorView(data[rank].data(), rank == 1 ? count + 1 : count, DataType::f32);
+        spec.options.delivery = delivery;
+        return &group.submit(rank, spec);
+      };
+      const std::vector<Request*> prompt = {submit(0), submit(1), submit(2)};
+      ASSERT_TRUE(group.run(prompt, 1s));
+      group.run_until([] { return false; }, 50ms);
+      Request* const late = submit(3);
+      ASSERT_TRUE(group.run({late}, 1s)) << "long before the deadline";
+      EXPECT_EQ(late->status.code(), StatusCode::kMismatch) << late->status.text();
+      EXPECT_NE(late->status.text().find("rank 1 has"), std::string_view::npos) << late->status.text();
+      EXPECT_TRUE(group.settle());
+      std::vector<Request*> next;
+      for (Rank rank = 0; rank < 4; ++rank) {
+        OperationSpec spec{.kind = OperationKind::all_reduce};
+        spec.input = spec.output = TensorView(data[rank].data(), count, DataType::f32);
+        next.push_back(&group.submit(rank, spec));
+      }
+      ASSERT_TRUE(group.run(next, 1s));
+      for (const Request* request : next) EXPECT_TRUE(request->status.ok()) << request->status.text();
+    }
+  }
+}
+
 TEST(MismatchOfMessages, SendAndReceiveOfDifferentSizesFailOnBothSides) {
   for (const std::size_t count : {100, 100000}) {
     EngineGroup group(GroupOptions{.size = 2});
