@@ -28,13 +28,15 @@ void LinkMatrix::SetUp() {
   if (links_ == nullptr) GTEST_SKIP() << obstacle;
 }
 
-std::vector<Facts> LinkMatrix::run(const std::vector<std::string>& scenario) {
+std::vector<Facts> LinkMatrix::run(const std::vector<std::string>& scenario,
+                                   const Environment& more) {
   const auto start = Clock::now();
   const auto& addresses = links_->addresses();
   RankSetup setup{.ranks = static_cast<int>(addresses.size()),
                   .scenario = scenario,
-                  .environment = environment_,
+                  .environment = more,
                   .rendezvous = addresses[0] + ":" + std::to_string(free_port())};
+  setup.environment.insert(environment_.begin(), environment_.end());
   for (const std::string& address : addresses)
     setup.environment_of.push_back({{"LEEWAY_BIND", address}});
   auto all = RankGroup(setup).finish(kPatience);

@@ -49,14 +49,14 @@ inline std::string name_of_condition(const testing::TestParamInfo<LinkCondition>
 
 class LinkMatrix : public testing::TestWithParam<LinkCondition> {
  protected:
-  // `environment` chooses the transport of all ranks.
+  // `environment` of all ranks chooses their transport, unless run() does.
   explicit LinkMatrix(Environment environment);
 
   void SetUp() override;  // skips where there are no such links
 
-  // One process a link runs `scenario`; their facts by rank. Says how long that took and what the
-  // links lost.
-  std::vector<Facts> run(const std::vector<std::string>& scenario);
+  // One process a link runs `scenario`, with more variables than all have; their facts by rank. Says
+  // how long that took and what the links lost.
+  std::vector<Facts> run(const std::vector<std::string>& scenario, const Environment& more = {});
 
   // Every operation on blocks of 0 B to 64 KiB, exactly right; with every element type where the
   // links are clean.

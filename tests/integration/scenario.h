@@ -40,6 +40,7 @@ Facts lossy_operations(const Arguments& arguments);  // every operation that may
 Facts endless_rounds(
     const Arguments& arguments);           // rounds during which the test stops or kills a rank
 Facts repeat(const Arguments& arguments);  // many equal calls, how much was lost in each
+Facts outcomes(const Arguments& arguments);  // results and reports, but for what is about time
 Facts size_mismatch(const Arguments& arguments);  // one rank with another element count
 Facts junk(const Arguments& arguments);  // rank 1 and a stranger throw bad datagrams at rank 0
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "integration/rank_group.h"
+#include "integration/same_outcomes.h"
 #include "runtime/transport_survey.h"
 
 namespace leeway::integration {
@@ -81,6 +82,15 @@ TEST(TransportChoice, MulticastThatIsAskedForIsUsed) {
 
 TEST_F(TransportChoiceUcx, CarriesEverythingWhenAskedTo) {
   expect_right(run({{"LEEWAY_TRANSPORT", "ucx"}}), "ucx", "ucx");
+}
+
+TEST_F(TransportChoiceUcx, ComesToTheResultsAndReportsOfUdp) {
+  const auto over = [](const char* transport) {
+    Environment environment = kSameLosses;
+    environment["LEEWAY_TRANSPORT"] = transport;
+    return run(environment, {}, "outcomes");
+  };
+  expect_same_outcomes(over("udp"), over("ucx"));
 }
 
 TEST_F(TransportChoiceUcx, CarriesExactCallsByItself) {

@@ -5,6 +5,7 @@
 
 #include "integration/exact_expectation.h"
 #include "integration/link_matrix.h"
+#include "integration/same_outcomes.h"
 
 namespace leeway::integration {
 namespace {
@@ -86,6 +87,25 @@ TEST_P(VerbsMemory, OfCallersIsReadInPlaceOnceRegistered) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, VerbsMemory, testing::Values(kLinkConditions[0]),
+                         name_of_condition);
+
+class VerbsOutcomes : public LinkMatrix {
+ protected:
+  VerbsOutcomes() : LinkMatrix(kSameLosses) {}
+  std::vector<Facts> over(const char* transport, const char* multicast) {
+    return run({"outcomes"}, {{"LEEWAY_TRANSPORT", transport}, {"LEEWAY_MULTICAST", multicast}});
+  }
+};
+
+TEST_P(VerbsOutcomes, AreThoseOfUdpInResultsAndReports) {
+  expect_same_outcomes(over("udp", "0"), over("verbs", "0"));
+}
+
+TEST_P(VerbsOutcomes, AreThoseOfUdpWithMulticastToo) {
+  expect_same_outcomes(over("udp", "1"), over("verbs", "1"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Links, VerbsOutcomes, testing::Values(kLinkConditions[0]),
                          name_of_condition);
 
 class VerbsLarge : public Verbs {};

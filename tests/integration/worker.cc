@@ -14,7 +14,7 @@
 namespace leeway::integration {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Scenario>, 11> kScenarios = {{
+constexpr std::array<std::pair<std::string_view, Scenario>, 12> kScenarios = {{
     {"join_only", join_only},
     {"collectives", collectives},
     {"in_flight", in_flight},
@@ -24,6 +24,7 @@ constexpr std::array<std::pair<std::string_view, Scenario>, 11> kScenarios = {{
     {"lossy_operations", lossy_operations},
     {"endless_rounds", endless_rounds},
     {"repeat", repeat},
+    {"outcomes", outcomes},
     {"size_mismatch", size_mismatch},
     {"junk", junk},
 }};
