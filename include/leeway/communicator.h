@@ -39,9 +39,9 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   std::shared_ptr<internal::WorkState> state_;
 };
 
-// Memory that calls send from again and again, known to what carries them until release() or the end of this object, which
-// comes before that of the memory (its device would go on reading the pages that were there) and of the communicator. Movable.
-// Not to be released while a call uses the memory.
+// Memory that calls send from again and again, known to what carries them until release() or the end of this object. That
+// must come before the end of the memory (the device would go on reading the pages that were there) and of the communicator,
+// and not while a call uses the memory.
 class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
  public:
   MemoryRegistration() = default;
@@ -124,9 +124,9 @@ class LEEWAY_EXPORT Communicator {
   Result<CollectiveReport> barrier(Duration deadline = std::chrono::seconds(60));
   Work barrier_async(Duration deadline = std::chrono::seconds(60));
 
-  // Gradients and parameters, say. Over verbs the device then gathers datagrams from this memory; other memory is copied once on
-  // its way (counter datagrams_copied). Does nothing over other transports. kResourceExhausted names the limit on locked memory
-  // and how to raise it; calls work all the same. Any number of spans of any size. Thread-safe.
+  // Gradients and parameters, say. Over verbs the device then gathers datagrams from this memory; other memory is copied
+  // once on its way (counter datagrams_copied). Does nothing over other transports. kResourceExhausted names the limit on
+  // locked memory and how to raise it; calls work all the same. Any number of spans of any size. Thread-safe.
   Result<MemoryRegistration> register_memory(ByteSpan memory);
 
   // Counters since creation, one row a name: datagrams refused by reason, rounds, repairs, ... Thread-safe.

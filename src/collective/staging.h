@@ -1,5 +1,5 @@
-// Where contributions to this rank's shard wait for the others of their packet. Places are lent and returned, the latest
-// returned first: what is in use stays in the cache, and its memory is not the shard times the ranks but what senders are apart.
+// Where contributions to this rank's shard wait for the others of their packet. Places are lent and given back, the latest
+// first: what is in use stays in the cache, and is no more than senders are apart, instead of the shard times the ranks.
 // An all-reduce of 16 MiB between 4 ranks over shared memory takes 0.97 of the time.
 #pragma once
 
@@ -22,6 +22,7 @@ class Staging {
     arena_.reserve(places * stride_);  // pages that are never lent are never touched
     place_of_.assign(places, kNone);
     returned_.clear();
+    returned_.reserve(places);
     lent_before_ = 0;
   }
 

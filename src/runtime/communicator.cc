@@ -41,8 +41,10 @@ Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
 }
 
 MemoryRegistration& MemoryRegistration::operator=(MemoryRegistration&& other) noexcept {
-  std::swap(core_, other.core_);
-  std::swap(memory_, other.memory_);
+  if (this == &other) return *this;
+  release();
+  core_ = std::exchange(other.core_, nullptr);
+  memory_ = other.memory_;
   return *this;
 }
 

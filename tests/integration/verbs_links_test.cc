@@ -167,16 +167,20 @@ void expect_each_but(int victim, const std::vector<Facts>& all, const std::strin
   }
 }
 
+// Exact calls of the others failed by their deadline, which names the victim.
+void expect_named_by_others(int victim, const std::vector<Facts>& all) {
+  expect_each_but(victim, all, "deadline_exceeded");
+  ASSERT_FALSE(all.empty());
+  const std::string text = all[0]["first_error"]["text"];
+  EXPECT_NE(text.find("rank " + std::to_string(victim)), std::string::npos) << text;
+}
+
 TEST_F(VerbsHarm, OfAKilledRankLeavesLossyCallsWithWhatTheyHave) {
   expect_each_but(kVictim, kill_one("best_effort"), "ok");
 }
 
 TEST_F(VerbsHarm, OfAKilledRankIsNamedByExactCalls) {
-  const auto all = kill_one("exact");
-  expect_each_but(kVictim, all, "deadline_exceeded");
-  ASSERT_FALSE(all.empty());
-  const std::string text = all[0]["first_error"]["text"];
-  EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
+  expect_named_by_others(kVictim, kill_one("exact"));
 }
 
 // Removes the victim's device under way; facts of all ranks.
@@ -201,11 +205,7 @@ TEST_F(VerbsHarm, OfADeviceRemovedUnderWayIsNamedAtOnceAndTheOthersGoOn) {
 }
 
 TEST_F(VerbsHarm, OfADeviceRemovedUnderExactCallsIsNamedThereAndItsRankByTheOthers) {
-  const auto all = remove_device("exact");
-  expect_each_but(kVictim, all, "deadline_exceeded");
-  ASSERT_FALSE(all.empty());
-  const std::string text = all[0]["first_error"]["text"];
-  EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
+  expect_named_by_others(kVictim, remove_device("exact"));
 }
 
 }  // namespace
