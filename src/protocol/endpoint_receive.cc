@@ -293,7 +293,6 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
 }
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
-  (void)now;
   ++counters_.repair_requests;
   Round* round = find_round(repair.kind, repair.round, from, /*as_sender=*/true);
   if (round == nullptr) {  // perhaps it does not know that we gave up; of messages no report tells
@@ -301,6 +300,9 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
     return;
   }
   if (!round->plan.phase(repair.kind).repairable) return;
+  // WIRE 5.5: who asks has opened it. The report that said so may be lost, and none comes again from a rank that heard the end
+  // of a pass that was multicast for others: we would wait for its gate, and it for our answer.
+  if (repair.kind != FlowKind::point) on_peer_progress(now, from, repair.round + 1, links_[from].peer_settled_below);
   SendFlow& flow = round->send(repair.kind, from);
   if (!flow.open() || !flow.cursor.exhausted() || repair.attempt < flow.pass) return;
   const std::uint32_t first_word = repair.base / 64;
