@@ -183,6 +183,10 @@ class Endpoint {
   void wake_group(Instant now, Round& round, FlowKind kind);
   void wake_group_probe(Instant now);
   void end_group(Round& round, FlowKind kind);
+  // A receiver that is to get a flow alone may hear it all the same, sent to every rank for others.
+  bool may_have_heard(const Round& round, FlowKind kind) const {
+    return config_.multicast && round.plan.phase(kind).same_for_all;
+  }
   void leave_group(Round& round, FlowKind kind, Rank peer);
   void write_group_probe(Instant now, TrainBuffer& out);
 
@@ -192,6 +196,7 @@ class Endpoint {
   void wake_round(Instant now, Round& round);
   void wake_receive(Instant now, Round& round, FlowKind kind, Rank peer);
   void wake_send(Instant now, Round& round, FlowKind kind, Rank peer);
+  void ask_gated(Instant now, Round& round, FlowKind kind, Rank peer);
   void ask_again(Instant now, Round& round, FlowKind kind, Rank peer);
   bool needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const;
   Duration quiet_time(const Link& link, const PhasePlan& plan) const;

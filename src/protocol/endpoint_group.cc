@@ -20,7 +20,7 @@ constexpr std::uint32_t kMembersMin = 2;
 
 void Endpoint::set_up_group(Round& round, FlowKind kind) {
   GroupPass& group = round.phase(kind).group;
-  if (!config_.multicast || !round.plan.phase(kind).same_for_all) return;
+  if (!may_have_heard(round, kind)) return;
   const auto joins = [&](Rank peer) { return round.send(kind, peer).open() && links_[peer].group.hears(); };
   std::uint32_t members = 0;
   for (Rank peer = 0; peer < config_.size; ++peer) members += joins(peer);

@@ -171,8 +171,8 @@ void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
     SendFlow& flow = round.phases[k].send[peer];
-    if (!flow.open() || !flow.pass_over) continue;
     flow.end_tries = 0;
+    if (!flow.open() || !flow.pass_over) continue;
     flow.end_at = std::min(flow.end_at, now + links_[peer].rtt.timeout());
     arm(flow.end_at);
   }

@@ -221,6 +221,10 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
   std::uint32_t credit = link.credit();
   if (flow.first_pass() && !gate_open(round, peer)) {  // WIRE 2.4: eager packets only
     credit = std::min(credit, limits::kEagerPackets - std::min(flow.cursor.position(), limits::kEagerPackets));
+    if (credit == 0 && may_have_heard(round, kind) && flow.end_at == Instant::infinite_future()) {
+      flow.end_at = now + link.rtt.timeout(flow.end_tries++);
+      arm(flow.end_at);
+    }
   } else if (credit == 0 && link.probe_at == Instant::infinite_future()) {
     link.probe_at = now + link.rtt.timeout(link.probe_tries);
     arm(link.probe_at);

@@ -193,9 +193,24 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   arm(now + links_[peer].rtt.timeout(++flow.tries));
 }
 
+// WIRE 5.6: the peer has not said that it opened the operation, and waits for its copy of what was multicast for others meanwhile. It
+// may have heard all of that, closed the operation and said so, which was lost: nobody would speak of it again.
+void Endpoint::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
+  SendFlow& flow = round.send(kind, peer);
+  if (flow.end_at == Instant::infinite_future()) return;
+  if (now < flow.end_at) return arm(flow.end_at);
+  flow.end_at = Instant::infinite_future();
+  if (gate_open(round, peer)) return;
+  links_[peer].probe_due = true;
+  queue_control(peer);
+  flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
+  arm(flow.end_at);
+}
+
 void Endpoint::wake_send(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
-  if (!flow.open() || !flow.pass_over) return;
+  if (!flow.open()) return;
+  if (!flow.pass_over) return ask_gated(now, round, kind, peer);
   if (now < flow.end_at) return arm(flow.end_at);
   flow.end_at = Instant::infinite_future();  // set again when the END is written
   flow.end_due = true;

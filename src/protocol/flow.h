@@ -25,7 +25,7 @@ struct SendFlow {
   bool end_due = false;       // an END waits to be sent
   std::uint16_t pass = 0;     // pass being sent, or last sent: 0 first, k = answer to request k
   bool pass_over = false;     // everything of `pass` has been handed out
-  Instant end_at = Instant::infinite_future();  // repeat the END unless settled by then
+  Instant end_at = Instant::infinite_future();  // repeat the END unless settled by then; before it, see ask_gated()
   std::uint32_t end_tries = 0;
   Bitmap wanted;              // packets asked for again
   std::uint32_t wanted_count = 0;
