@@ -295,15 +295,6 @@ void Endpoint::cancel_all(Instant now, const Status& status) {
   while (open_count_ > 0) finish(now, *open_[0], status);
 }
 
-void Endpoint::say_goodbye(Instant now) {
-  cancel_all(now, Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
-  for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer == config_.self) continue;
-    links_[peer].goodbye_due = true;
-    queue_control(peer);
-  }
-}
-
 void Endpoint::probe_all() {
   for (Rank peer = 0; peer < config_.size; ++peer) {
     if (peer == config_.self) continue;

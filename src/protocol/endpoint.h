@@ -7,7 +7,7 @@
 //
 // It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round opens. Rules are
 // numbered in proto/README.md (WIRE n) and cited where they are kept. The source is cut by topic: endpoint.cc (rounds),
-// endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc.
+// endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc, endpoint_leave.cc.
 #pragma once
 
 #include <array>
@@ -41,7 +41,6 @@ struct EndpointConfig {
 };
 
 struct EndpointCounters {
-  std::uint64_t heard = 0;             // valid datagrams of peers
   std::array<std::uint64_t, wire::kRefusals> refused{};  // by wire::Refusal
   std::uint64_t refused_plan = 0;      // well-formed, but not what the plan says (index, length, codec, size)
   std::uint64_t refused_report = 0;    // reports that claim more than was sent
@@ -86,8 +85,13 @@ class Endpoint {
   bool poll_train(Instant now, TrainBuffer& out);
   std::optional<Instant> next_wake() const;
 
-  // Tells every peer that this rank is leaving; poll_train() must be drained afterwards. All open rounds fail.
+  // Leaves the group so that nobody waits for this rank in vain (endpoint_leave.cc): serves peers until they are quiet, then
+  // says good-bye. No round may be opened any more.
+  void leave(Instant now);
+  // At once: all open rounds fail, and every peer is told until it answers.
   void say_goodbye(Instant now);
+  // All peers know, or have left themselves, or did not answer in time. Some seconds after leave() at the latest, if it is woken.
+  bool left(Instant now) const;
 
   // Fails every open round (communicator shut down).
   void cancel_all(Instant now, const Status& status);
@@ -96,6 +100,8 @@ class Endpoint {
   void probe_all();
   // Whether the peer has reported any of our multicast.
   bool hears_multicast(Rank peer) const { return links_[peer].group.hears(); }
+  // Of the links to peers that have not said good-bye; 0 where there is none.
+  Duration slowest_timeout() const;
   int peers_heard() const;  // peers of whom at least one valid datagram arrived
   bool heard(Rank peer) const { return heard_[peer]; }
 
@@ -190,6 +196,12 @@ class Endpoint {
   void leave_group(Round& round, FlowKind kind, Rank peer);
   void write_group_probe(Instant now, TrainBuffer& out);
 
+  // endpoint_leave.cc
+  void wake_leave(Instant now);
+  void wake_farewell(Instant now, Rank peer);
+  bool write_farewell(Instant now, Rank peer, TrainBuffer& out);
+  bool parted(Instant now, Rank peer) const;
+
   // endpoint_timers.cc
   void arm(Instant at) { wake_at_ = std::min(wake_at_, at); }
   void wake_links(Instant now);
@@ -231,6 +243,9 @@ class Endpoint {
   EarlyBuffer early_;
   Instant wake_at_ = Instant::infinite_future();
   std::vector<bool> heard_;
+  enum class Presence : std::uint8_t { here, serving, parting } presence_ = Presence::here;
+  Instant leave_since_{0};      // serving
+  Instant leave_until_{0};
   EndpointCounters counters_;
 };
 

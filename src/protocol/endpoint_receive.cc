@@ -23,7 +23,6 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     links_[from].on_arrival(now, prefix.sequence);
   }
   heard_[from] = true;
-  ++counters_.heard;
   switch (prefix.type) {
     case wire::PacketType::data: {
       wire::DataHeader header;
@@ -196,6 +195,8 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
       }
     }
   }
+  Farewell& farewell = link.farewell;
+  farewell.answered |= farewell.first && !after(*farewell.first, report.largest_sequence);
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
   if (waits_in_vain(report)) queue_report(from);
   for (int i = 0; i < open_count_;) {
@@ -333,6 +334,8 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
 
 void Endpoint::on_goodbye(Instant now, Rank from) {
   links_[from].gone = true;
+  queue_report(from);  // WIRE 6.3: it asks until it is answered
+  if (presence_ == Presence::serving) arm(now);  // and we may follow
   for (int i = 0; i < open_count_;) {
     Round& round = *open_[i];
     if (!round.plan.point_to_point() || round.plan.point_peer == from) on_peer_left_round(now, round, from);

@@ -72,20 +72,19 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
       }
     }
   }
+  if (presence_ == Presence::parting && !link.gone) return write_farewell(now, peer, out);
   if (link.report_due) {
     // Reports replace each other: copies are worth it only for what a peer may be waiting for.
-    const int copies = link.unreported_settles > 0 ? copies_to(peer) : 1;
+    const int copies = link.unreported_settles > 0 || link.gone ? copies_to(peer) : 1;
     for (int copy = 0; copy < copies; ++copy) write_report(now, peer, out);
-    if (link.probe_due || link.goodbye_due) queue_control(peer);
+    if (link.probe_due) queue_control(peer);
     return true;
   }
-  if (!link.probe_due && !link.goodbye_due) return false;
-  const auto type = link.probe_due ? wire::PacketType::probe : wire::PacketType::goodbye;
-  counters_.probes_sent += link.probe_due;
-  if (link.probe_due && link.goodbye_due) queue_control(peer);
-  (link.probe_due ? link.probe_due : link.goodbye_due) = false;
+  if (!link.probe_due) return false;
+  link.probe_due = false;
+  ++counters_.probes_sent;
   for (int copy = 0; copy < copies_to(peer); ++copy) {
-    out.append(wire::encode_bare(prefix(type, peer, now), out.scratch(wire::kPrefixBytes)), {});
+    out.append(wire::encode_bare(prefix(wire::PacketType::probe, peer, now), out.scratch(wire::kPrefixBytes)), {});
   }
   return true;
 }

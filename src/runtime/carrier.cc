@@ -16,11 +16,9 @@ constexpr std::array<const char*, wire::kRefusals> kRefusalNames = {"",
                                                                     "refused_misrouted",
                                                                     "refused_field"};
 
-// A closing communicator serves peers that lack something, or a confirmation, until nothing was
-// heard of them for kQuietTimeouts time-outs of the slowest link (an unanswered peer asks again
-// after one, then two, ...), and at most for kLingerTimeouts of them.
-constexpr int kQuietTimeouts = 8;
-constexpr int kLingerTimeouts = 64;
+// A communicator that is closed under its callers' operations lets them end for so many time-outs of
+// the slowest link.
+constexpr int kPatienceTimeouts = 64;
 
 // Paths are proven by then: who has not reported our multicast after this, asked several times, is
 // not going to.
@@ -50,38 +48,29 @@ Carrier::Carrier(TransportKind kind, const protocol::EndpointConfig& config,
       faults_(faults),
       driver_(config, std::move(transport), [this] { publish(); }) {}
 
-void Carrier::linger() {
-  Duration timeout{0};
+Duration Carrier::slowest_timeout() {
+  runtime::Driver::Session session(driver_);
+  return session.engine().endpoint().slowest_timeout();
+}
+
+void Carrier::leave() {
+  const Instant end = runtime::steady_now() + kPatienceTimeouts * slowest_timeout();
+  const bool finished = driver_.run_until([this] { return active_.empty(); }, end);
   {
     runtime::Driver::Session session(driver_);
-    const auto& endpoint = session.engine().endpoint();
-    for (Rank peer = 0; peer < config_.size; ++peer) {
-      if (peer != config_.self && !endpoint.link(peer).gone)
-        timeout = std::max(timeout, endpoint.link(peer).rtt.timeout());
-    }
-  }
-  const Instant start = runtime::steady_now();
-  std::uint64_t heard = driver_.datagrams_heard();
-  Instant last_heard = start;
-  const auto over = [&] {
     const Instant now = runtime::steady_now();
-    if (driver_.datagrams_heard() != heard) last_heard = now;
-    heard = driver_.datagrams_heard();
-    return active_.empty() && driver_.engine_idle() && now - last_heard >= kQuietTimeouts * timeout;
-  };
-  // In short turns: the quiet must be noticed although nothing wakes the driver.
-  const Instant end = start + kLingerTimeouts * timeout;
-  while (runtime::steady_now() < end && !driver_.run_until(over, runtime::steady_now() + timeout)) {
+    if (!finished) {
+      session.engine().cancel_all(
+          now, Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
+    }
+    session.engine().endpoint().leave(now);
   }
+  driver_.run_until([this] { return driver_.left(); }, Instant::infinite_future());
 }
 
 Carrier::~Carrier() {
-  linger();
+  leave();
   runtime::Driver::Session session(driver_);
-  session.engine().cancel_all(
-      runtime::steady_now(),
-      Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
-  session.engine().endpoint().say_goodbye(runtime::steady_now());
   session.flush();
   publish();
 }

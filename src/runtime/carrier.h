@@ -31,7 +31,8 @@ class Carrier {
   // `faults` is `transport` seen as what it is, or null.
   Carrier(TransportKind kind, const protocol::EndpointConfig& config,
           std::unique_ptr<DatagramTransport> transport, const transport::FaultTransport* faults);
-  // Stays until peers have what they may still ask for (bounded), cancels the rest, says good-bye.
+  // Lets operations end for a while, cancels the rest, and leaves (protocol/endpoint_leave.cc): in a few time-outs where peers
+  // answer, in some seconds where one is dead.
   ~Carrier();
 
   TransportKind kind() const { return kind_; }
@@ -59,7 +60,8 @@ class Carrier {
  private:
   void probe_all();
   void publish();
-  void linger();
+  void leave();
+  Duration slowest_timeout();
 
   const TransportKind kind_;
   const protocol::EndpointConfig config_;

@@ -55,8 +55,8 @@ class Driver final : private MemoryWatcher {
   bool run_until(const std::function<bool()>& done, Instant deadline);
 
   // For predicates of run_until(), which run on the driving thread.
-  bool engine_idle() const { return engine_.idle(); }
-  std::uint64_t datagrams_heard() const { return engine_.endpoint().counters().heard; }
+  // Whether leave() has come to its end, or the transport to its own.
+  bool left() const { return engine_.endpoint().left(steady_now()) || !transport_->status().ok(); }
   int peers_heard() const { return engine_.endpoint().peers_heard(); }
   bool hears_multicast(Rank peer) const { return engine_.endpoint().hears_multicast(peer); }
 

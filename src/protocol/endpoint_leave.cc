@@ -1,0 +1,118 @@
+// Leaving. A rank that is done may still be waited for: its last confirmation was lost, or a packet of its. It stays and serves
+// until its peers are quiet. Quiet may be a burst of losses, and who hears nothing any more waits until its deadline; so the
+// good-bye, which settles all that a peer may wait for, is repeated until the peer answers (WIRE 6.2 to 6.4).
+#include <algorithm>
+
+#include "base/limits.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::protocol {
+namespace {
+
+constexpr Duration kBackOff = Duration(limits::kBackOffNs);
+
+// For how many time-outs of the slowest link nothing was heard of any peer. (Who lacks something asks after one, then two, ...)
+constexpr int kQuietTimeouts = 8;
+
+// How long peers that are not content are served: so many time-outs, and a few questions that are asked as rarely as any.
+constexpr int kServeTimeouts = 64;
+constexpr Duration kServeMin = 4 * kBackOff;
+
+// How long a good-bye is repeated: so many time-outs, and longer than most outages of a network.
+constexpr int kFarewellTimeouts = 16;
+constexpr Duration kFarewellMin = 2 * kBackOff;
+
+// Tries at the same pace before the pause doubles. Bursts are counted in packets on some links, and end the sooner the more
+// are sent.
+constexpr std::uint32_t kTriesAtAPace = 4;
+
+}  // namespace
+
+Duration Endpoint::slowest_timeout() const {
+  Duration slowest{0};
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer != config_.self && !links_[peer].gone) slowest = std::max(slowest, links_[peer].rtt.timeout());
+  }
+  return slowest;
+}
+
+void Endpoint::leave(Instant now) {
+  if (presence_ != Presence::here) return;
+  presence_ = Presence::serving;
+  leave_since_ = now;
+  leave_until_ = now + std::max(kServeTimeouts * slowest_timeout(), kServeMin);
+  wake_leave(now);
+}
+
+void Endpoint::wake_leave(Instant now) {
+  if (presence_ != Presence::serving) return;
+  const Duration timeout = slowest_timeout();
+  Duration quiet = now - leave_since_;
+  bool first = true;  // to leave: those that follow need not find out once more that all are quiet
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (heard_[peer]) quiet = std::min(quiet, links_[peer].silence(now));
+    first &= !links_[peer].gone;
+  }
+  const bool content = idle() && (!first || quiet >= kQuietTimeouts * timeout);
+  if (content || now >= leave_until_) return say_goodbye(now);
+  arm(std::min(leave_until_, now + std::max(timeout, Duration(limits::kTickNs))));
+}
+
+void Endpoint::say_goodbye(Instant now) {
+  presence_ = Presence::parting;
+  cancel_all(now, Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    Link& link = links_[peer];
+    if (peer == config_.self) continue;
+    link.report_at = link.probe_at = Instant::infinite_future();
+    const Duration patience = std::max(kFarewellTimeouts * link.rtt.timeout(), kFarewellMin);
+    link.farewell.due = !link.gone;
+    link.farewell.again_at = now + link.rtt.timeout();
+    link.farewell.give_up_at = heard_[peer] ? now + patience : now;  // who was never there is told once
+    queue_control(peer);
+  }
+  group_probe_due_ = false;
+  group_probe_at_ = Instant::infinite_future();
+  arm(now);
+}
+
+bool Endpoint::parted(Instant now, Rank peer) const {
+  const Link& link = links_[peer];
+  return link.gone || link.farewell.answered || now >= link.farewell.give_up_at;
+}
+
+void Endpoint::wake_farewell(Instant now, Rank peer) {
+  Link& link = links_[peer];
+  if (peer == config_.self || parted(now, peer)) return;
+  if (link.farewell.again_at <= now) {
+    link.farewell.due = true;
+    link.farewell.again_at = now + link.rtt.timeout(++link.farewell.tries / kTriesAtAPace);
+    queue_control(peer);
+  }
+  arm(std::min(link.farewell.again_at, link.farewell.give_up_at));
+}
+
+// In place of whatever else was to be said: a report about any of these datagrams shows then that the good-bye was heard.
+bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
+  Link& link = links_[peer];
+  const bool wanted = link.farewell.due || (link.report_due && !link.farewell.answered);
+  link.farewell.due = link.report_due = link.probe_due = false;
+  link.on_reported();
+  if (!wanted) return false;
+  for (int copy = 0; copy < copies_to(peer); ++copy) {
+    const wire::Prefix goodbye = prefix(wire::PacketType::goodbye, peer, now);
+    if (!link.farewell.first) link.farewell.first = goodbye.sequence;
+    out.append(wire::encode_bare(goodbye, out.scratch(wire::kPrefixBytes)), {});
+  }
+  return true;
+}
+
+bool Endpoint::left(Instant now) const {
+  if (presence_ != Presence::parting || !control_links_.empty()) return false;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer != config_.self && !parted(now, peer)) return false;
+  }
+  return true;
+}
+
+}  // namespace leeway::protocol
