@@ -5,7 +5,7 @@
 //   poll_train(now, buffer)         what to send next, until it returns false
 //   next_wake()                     when on_wake() is due
 //
-// It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round opens. Rules are
+// It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round opens and when it leaves. Rules are
 // numbered in proto/README.md (WIRE n) and cited where they are kept. The source is cut by topic: endpoint.cc (rounds),
 // endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc, endpoint_leave.cc.
 #pragma once
@@ -198,7 +198,8 @@ class Endpoint {
 
   // endpoint_leave.cc
   void wake_leave(Instant now);
-  void wake_farewell(Instant now, Rank peer);
+  void wake_farewells(Instant now);
+  void on_farewell_answer(Rank peer, const wire::Report& report);
   bool write_farewell(Instant now, Rank peer, TrainBuffer& out);
   bool parted(Instant now, Rank peer) const;
 
@@ -244,8 +245,17 @@ class Endpoint {
   Instant wake_at_ = Instant::infinite_future();
   std::vector<bool> heard_;
   enum class Presence : std::uint8_t { here, serving, parting } presence_ = Presence::here;
-  Instant leave_since_{0};      // serving
+  Instant leave_since_{0};  // serving peers, until:
   Instant leave_until_{0};
+  struct Farewell {
+    bool due = true;
+    bool answered = false;
+    std::optional<std::uint32_t> first;  // number of the first datagram that said it
+    std::uint32_t tries = 0;
+    Instant again_at;
+    Instant give_up_at;
+  };
+  std::vector<Farewell> farewells_;  // by peer, when parting
   EndpointCounters counters_;
 };
 

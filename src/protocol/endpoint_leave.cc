@@ -61,14 +61,15 @@ void Endpoint::wake_leave(Instant now) {
 void Endpoint::say_goodbye(Instant now) {
   presence_ = Presence::parting;
   cancel_all(now, Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
+  farewells_.resize(config_.size);
   for (Rank peer = 0; peer < config_.size; ++peer) {
     Link& link = links_[peer];
-    if (peer == config_.self) continue;
     link.report_at = link.probe_at = Instant::infinite_future();
-    const Duration patience = std::max(kFarewellTimeouts * link.rtt.timeout(), kFarewellMin);
-    link.farewell.due = !link.gone;
-    link.farewell.again_at = now + link.rtt.timeout();
-    link.farewell.give_up_at = heard_[peer] ? now + patience : now;  // who was never there is told once
+    if (peer == config_.self || link.gone) continue;
+    const Duration timeout = link.rtt.timeout();
+    farewells_[peer].again_at = now + timeout;
+    // Who was never there is told once.
+    farewells_[peer].give_up_at = heard_[peer] ? now + std::max(kFarewellTimeouts * timeout, kFarewellMin) : now;
     queue_control(peer);
   }
   group_probe_due_ = false;
@@ -77,31 +78,40 @@ void Endpoint::say_goodbye(Instant now) {
 }
 
 bool Endpoint::parted(Instant now, Rank peer) const {
-  const Link& link = links_[peer];
-  return link.gone || link.farewell.answered || now >= link.farewell.give_up_at;
+  const Farewell& farewell = farewells_[peer];
+  return peer == config_.self || links_[peer].gone || farewell.answered || now >= farewell.give_up_at;
 }
 
-void Endpoint::wake_farewell(Instant now, Rank peer) {
-  Link& link = links_[peer];
-  if (peer == config_.self || parted(now, peer)) return;
-  if (link.farewell.again_at <= now) {
-    link.farewell.due = true;
-    link.farewell.again_at = now + link.rtt.timeout(++link.farewell.tries / kTriesAtAPace);
-    queue_control(peer);
+void Endpoint::wake_farewells(Instant now) {
+  if (presence_ != Presence::parting) return;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (parted(now, peer)) continue;
+    Farewell& farewell = farewells_[peer];
+    if (farewell.again_at <= now) {
+      farewell.due = true;
+      farewell.again_at = now + links_[peer].rtt.timeout(++farewell.tries / kTriesAtAPace);
+      queue_control(peer);
+    }
+    arm(std::min(farewell.again_at, farewell.give_up_at));
   }
-  arm(std::min(link.farewell.again_at, link.farewell.give_up_at));
+}
+
+void Endpoint::on_farewell_answer(Rank peer, const wire::Report& report) {
+  Farewell& farewell = farewells_[peer];
+  farewell.answered |= farewell.first && !after(*farewell.first, report.largest_sequence);
 }
 
 // In place of whatever else was to be said: a report about any of these datagrams shows then that the good-bye was heard.
 bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
-  const bool wanted = link.farewell.due || (link.report_due && !link.farewell.answered);
-  link.farewell.due = link.report_due = link.probe_due = false;
+  Farewell& farewell = farewells_[peer];
+  const bool wanted = farewell.due || (link.report_due && !farewell.answered);
+  farewell.due = link.report_due = link.probe_due = false;
   link.on_reported();
   if (!wanted) return false;
   for (int copy = 0; copy < copies_to(peer); ++copy) {
     const wire::Prefix goodbye = prefix(wire::PacketType::goodbye, peer, now);
-    if (!link.farewell.first) link.farewell.first = goodbye.sequence;
+    if (!farewell.first) farewell.first = goodbye.sequence;
     out.append(wire::encode_bare(goodbye, out.scratch(wire::kPrefixBytes)), {});
   }
   return true;
@@ -110,7 +120,7 @@ bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
 bool Endpoint::left(Instant now) const {
   if (presence_ != Presence::parting || !control_links_.empty()) return false;
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer != config_.self && !parted(now, peer)) return false;
+    if (!parted(now, peer)) return false;
   }
   return true;
 }

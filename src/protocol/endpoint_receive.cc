@@ -195,8 +195,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
       }
     }
   }
-  Farewell& farewell = link.farewell;
-  farewell.answered |= farewell.first && !after(*farewell.first, report.largest_sequence);
+  if (presence_ == Presence::parting) on_farewell_answer(from, report);
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
   if (waits_in_vain(report)) queue_report(from);
   for (int i = 0; i < open_count_;) {

@@ -22,6 +22,7 @@ void Endpoint::on_wake(Instant now) {
     if (i < open_count_ && open_[i] == &round) ++i;  // it may have closed
   }
   wake_leave(now);
+  wake_farewells(now);
 }
 
 void Endpoint::wake_links(Instant now) {
@@ -37,7 +38,6 @@ void Endpoint::wake_links(Instant now) {
       link.probe_at = now + link.rtt.timeout(++link.probe_tries);
     }
     arm(std::min(link.report_at, link.probe_at));
-    if (presence_ == Presence::parting) wake_farewell(now, peer);
   }
   wake_group_probe(now);
 }

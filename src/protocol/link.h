@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/limits.h"
@@ -50,16 +49,6 @@ class ArrivalGap {
   std::int64_t mean_ns_ = 0;
 };
 
-// Our good-bye to one peer (endpoint_leave.cc).
-struct Farewell {
-  bool due = false;
-  std::optional<std::uint32_t> first;  // number of the first datagram that said it
-  std::uint32_t tries = 0;
-  Instant again_at = Instant::infinite_future();
-  Instant give_up_at = Instant::infinite_future();
-  bool answered = false;
-};
-
 class Link {
  public:
   void configure(std::uint32_t window_datagrams, Duration initial_rtt);
@@ -100,7 +89,6 @@ class Link {
   std::uint32_t peer_point_opened_below = 0;  // receives it posted for our sends
   bool gone = false;                          // it said good-bye
 
-  Farewell farewell;
   MissedRounds missed;  // collectives for which it came too late here
 
   // Numbers of our own point-to-point operations with this peer.
