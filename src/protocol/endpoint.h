@@ -90,8 +90,8 @@ class Endpoint {
   void leave(Instant now);
   // At once: all open rounds fail, and every peer is told until it answers.
   void say_goodbye(Instant now);
-  // All peers know, or have left themselves, or did not answer in time. Some seconds after leave() at the latest, if it is woken.
-  bool left(Instant now) const;
+  // All peers know, or have left themselves, or did not answer in time; some seconds after leave() at the latest.
+  bool left() const;
 
   // Fails every open round (communicator shut down).
   void cancel_all(Instant now, const Status& status);
@@ -201,7 +201,7 @@ class Endpoint {
   void wake_farewells(Instant now);
   void on_farewell_answer(Rank peer, const wire::Report& report);
   bool write_farewell(Instant now, Rank peer, TrainBuffer& out);
-  bool parted(Instant now, Rank peer) const;
+  bool parted(Rank peer) const;
 
   // endpoint_timers.cc
   void arm(Instant at) { wake_at_ = std::min(wake_at_, at); }
@@ -250,12 +250,13 @@ class Endpoint {
   struct Farewell {
     bool due = true;
     bool answered = false;
+    bool given_up = false;
     std::optional<std::uint32_t> first;  // number of the first datagram that said it
     std::uint32_t tries = 0;
     Instant again_at;
-    Instant give_up_at;
   };
   std::vector<Farewell> farewells_;  // by peer, when parting
+  Instant parting_since_{0};
   EndpointCounters counters_;
 };
 

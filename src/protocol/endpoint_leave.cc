@@ -18,9 +18,13 @@ constexpr int kQuietTimeouts = 8;
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 
-// How long a good-bye is repeated: so many time-outs, and longer than most outages of a network.
-constexpr int kFarewellTimeouts = 16;
+// How long a good-bye is repeated: longer than most outages of a network, and so many times in any case, also by a process
+// that was stopped meanwhile.
 constexpr Duration kFarewellMin = 2 * kBackOff;
+constexpr std::uint32_t kFarewellTriesMin = 12;
+
+// Of a good-bye that was not answered at once.
+constexpr int kFarewellCopies = 3;
 
 // Tries at the same pace before the pause doubles. Bursts are counted in packets on some links, and end the sooner the more
 // are sent.
@@ -66,33 +70,33 @@ void Endpoint::say_goodbye(Instant now) {
     Link& link = links_[peer];
     link.report_at = link.probe_at = Instant::infinite_future();
     if (peer == config_.self || link.gone) continue;
-    const Duration timeout = link.rtt.timeout();
-    farewells_[peer].again_at = now + timeout;
-    // Who was never there is told once.
-    farewells_[peer].give_up_at = heard_[peer] ? now + std::max(kFarewellTimeouts * timeout, kFarewellMin) : now;
+    farewells_[peer].again_at = now + link.rtt.timeout();
+    farewells_[peer].given_up = !heard_[peer];  // who was never there is told once
     queue_control(peer);
   }
   group_probe_due_ = false;
   group_probe_at_ = Instant::infinite_future();
+  parting_since_ = now;
   arm(now);
 }
 
-bool Endpoint::parted(Instant now, Rank peer) const {
-  const Farewell& farewell = farewells_[peer];
-  return peer == config_.self || links_[peer].gone || farewell.answered || now >= farewell.give_up_at;
+bool Endpoint::parted(Rank peer) const {
+  return peer == config_.self || links_[peer].gone || farewells_[peer].answered || farewells_[peer].given_up;
 }
 
 void Endpoint::wake_farewells(Instant now) {
   if (presence_ != Presence::parting) return;
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (parted(now, peer)) continue;
+    if (parted(peer)) continue;
     Farewell& farewell = farewells_[peer];
     if (farewell.again_at <= now) {
+      farewell.given_up = farewell.tries >= kFarewellTriesMin && now - parting_since_ >= kFarewellMin;
+      if (farewell.given_up) continue;
       farewell.due = true;
       farewell.again_at = now + links_[peer].rtt.timeout(++farewell.tries / kTriesAtAPace);
       queue_control(peer);
     }
-    arm(std::min(farewell.again_at, farewell.give_up_at));
+    arm(farewell.again_at);
   }
 }
 
@@ -109,7 +113,8 @@ bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
   farewell.due = link.report_due = link.probe_due = false;
   link.on_reported();
   if (!wanted) return false;
-  for (int copy = 0; copy < copies_to(peer); ++copy) {
+  const int copies = farewell.tries > 0 ? kFarewellCopies : copies_to(peer);
+  for (int copy = 0; copy < copies; ++copy) {
     const wire::Prefix goodbye = prefix(wire::PacketType::goodbye, peer, now);
     if (!farewell.first) farewell.first = goodbye.sequence;
     out.append(wire::encode_bare(goodbye, out.scratch(wire::kPrefixBytes)), {});
@@ -117,10 +122,10 @@ bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
   return true;
 }
 
-bool Endpoint::left(Instant now) const {
+bool Endpoint::left() const {
   if (presence_ != Presence::parting || !control_links_.empty()) return false;
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (!parted(now, peer)) return false;
+    if (!parted(peer)) return false;
   }
   return true;
 }

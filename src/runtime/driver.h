@@ -56,7 +56,7 @@ class Driver final : private MemoryWatcher {
 
   // For predicates of run_until(), which run on the driving thread.
   // Whether leave() has come to its end, or the transport to its own.
-  bool left() const { return engine_.endpoint().left(steady_now()) || !transport_->status().ok(); }
+  bool left() const { return engine_.endpoint().left() || !transport_->status().ok(); }
   int peers_heard() const { return engine_.endpoint().peers_heard(); }
   bool hears_multicast(Rank peer) const { return engine_.endpoint().hears_multicast(peer); }
 
