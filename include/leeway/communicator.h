@@ -68,6 +68,9 @@ class LEEWAY_EXPORT Communicator {
   // `size` communicators connected inside this process, for tests, examples and single-node use: rank i is element i.
   static Result<std::vector<std::unique_ptr<Communicator>>> create_inproc(int size, const Options& options = {});
 
+  // Leaves the group: serves peers that still lack something, then says good-bye until each has answered. Takes a few round
+  // trips; up to some seconds where a peer is dead or lacks something and is not heard. Operations under way have 64 time-outs
+  // of the slowest link to end, and fail with kCancelled then.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
