@@ -23,15 +23,15 @@ struct WorkState;
 class CommunicatorCore;
 }  // namespace internal
 
-// Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the buffers must stay
-// valid until it is done. Thread-safe for one waiter at a time.
+// Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the
+// buffers must stay valid until it is done. Thread-safe for one waiter at a time.
 class [[nodiscard]] LEEWAY_EXPORT Work {
  public:
   Work() = default;
   bool valid() const { return state_ != nullptr; }
   bool done() const;
-  // Drives progress on the calling thread until the operation is done, then returns its outcome. Repeated calls
-  // return the same outcome.
+  // Drives progress on the calling thread until the operation is done, then returns its outcome.
+  // Repeated calls return the same outcome.
   Result<CollectiveReport> wait();
 
  private:
@@ -39,9 +39,9 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   std::shared_ptr<internal::WorkState> state_;
 };
 
-// Memory that calls send from again and again, known to what carries them until release() or the end of this object. That
-// must come before the end of the memory (the device would go on reading the pages that were there) and of the communicator,
-// and not while a call uses the memory.
+// Memory that calls send from again and again, known to what carries them until release() or the
+// end of this object. That must come before the end of the memory (the device would go on reading
+// the pages that were there) and of the communicator, and not while a call uses the memory.
 class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
  public:
   MemoryRegistration() = default;
@@ -56,21 +56,25 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
   ByteSpan memory_;
 };
 
-// Every rank must issue collectives of one communicator in the same order (send/recv: per ordered pair of ranks).
-// Calls may be made from several threads; each call is atomic. Blocking twins submit and wait. Counts are elements.
-// An operation whose arguments are wrong returns kInvalidArgument or kUnsupported before anything is sent.
+// Every rank must issue collectives of one communicator in the same order (send/recv: per ordered
+// pair of ranks). Calls may be made from several threads; each call is atomic. Blocking twins
+// submit and wait. Counts are elements. An operation whose arguments are wrong returns
+// kInvalidArgument or kUnsupported before anything is sent.
 class LEEWAY_EXPORT Communicator {
  public:
-  // Joins the group: blocks until all ranks met at the rendezvous, or fails within options.join_timeout naming the
-  // ranks that are missing.
+  // Joins the group: blocks until all ranks met at the rendezvous, or fails within
+  // options.join_timeout naming the ranks that are missing.
   static Result<std::unique_ptr<Communicator>> create(const Options& options);
 
-  // `size` communicators connected inside this process, for tests, examples and single-node use: rank i is element i.
-  static Result<std::vector<std::unique_ptr<Communicator>>> create_inproc(int size, const Options& options = {});
+  // `size` communicators connected inside this process, for tests, examples and single-node use:
+  // rank i is element i.
+  static Result<std::vector<std::unique_ptr<Communicator>>> create_inproc(
+      int size, const Options& options = {});
 
-  // Leaves the group: serves peers that still lack something, then says good-bye until each has answered. Takes a few round
-  // trips; up to some seconds where a peer is dead or lacks something and is not heard. Operations under way have 64 time-outs
-  // of the slowest link to end, and fail with kCancelled then.
+  // Leaves the group: serves peers that still lack something, then says good-bye until each has
+  // answered. Takes a few round trips; up to some seconds where a peer is dead or lacks something
+  // and is not heard. Operations under way have 64 time-outs of the slowest link to end, and fail
+  // with kCancelled then.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -79,8 +83,8 @@ class LEEWAY_EXPORT Communicator {
   int size() const;
   const Options& options() const;
   std::size_t datagram_bytes() const;  // agreed by all ranks
-  // What carries the datagrams, and what carries calls that are exact in both halves: the same, or ucx beside it. Never
-  // automatic.
+  // What carries the datagrams, and what carries calls that are exact in both halves: the same, or
+  // ucx beside it. Never automatic.
   TransportKind transport() const;
   TransportKind exact_transport() const;
 
@@ -88,51 +92,71 @@ class LEEWAY_EXPORT Communicator {
   Result<CollectiveReport> all_reduce(TensorView data, const CollectiveOptions& options = {});
   Work all_reduce_async(TensorView data, const CollectiveOptions& options = {});
   // input.count == output.count; may be the same memory, may not partly overlap.
-  Result<CollectiveReport> all_reduce(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
-  Work all_reduce_async(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+  Result<CollectiveReport> all_reduce(ConstTensorView input, TensorView output,
+                                      const CollectiveOptions& options = {});
+  Work all_reduce_async(ConstTensorView input, TensorView output,
+                        const CollectiveOptions& options = {});
 
   // input.count == size * output.count; rank i receives the reduction of block i.
-  Result<CollectiveReport> reduce_scatter(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
-  Work reduce_scatter_async(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+  Result<CollectiveReport> reduce_scatter(ConstTensorView input, TensorView output,
+                                          const CollectiveOptions& options = {});
+  Work reduce_scatter_async(ConstTensorView input, TensorView output,
+                            const CollectiveOptions& options = {});
 
-  // output.count == size * input.count; block i comes from rank i. Exact only (lossy spreads: Replica).
-  Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
-  Work all_gather_async(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+  // output.count == size * input.count; block i comes from rank i. Exact only (lossy spreads:
+  // Replica).
+  Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
+                                      const CollectiveOptions& options = {});
+  Work all_gather_async(ConstTensorView input, TensorView output,
+                        const CollectiveOptions& options = {});
 
-  Result<CollectiveReport> broadcast(TensorView data, Rank root, const CollectiveOptions& options = {});
+  Result<CollectiveReport> broadcast(TensorView data, Rank root,
+                                     const CollectiveOptions& options = {});
   Work broadcast_async(TensorView data, Rank root, const CollectiveOptions& options = {});
 
   // output is read on the root only.
-  Result<CollectiveReport> reduce(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
-  Work reduce_async(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+  Result<CollectiveReport> reduce(ConstTensorView input, TensorView output, Rank root,
+                                  const CollectiveOptions& options = {});
+  Work reduce_async(ConstTensorView input, TensorView output, Rank root,
+                    const CollectiveOptions& options = {});
 
   // Root's output.count == size * input.count.
-  Result<CollectiveReport> gather(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
-  Work gather_async(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+  Result<CollectiveReport> gather(ConstTensorView input, TensorView output, Rank root,
+                                  const CollectiveOptions& options = {});
+  Work gather_async(ConstTensorView input, TensorView output, Rank root,
+                    const CollectiveOptions& options = {});
 
   // Root's input.count == size * output.count.
-  Result<CollectiveReport> scatter(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
-  Work scatter_async(ConstTensorView input, TensorView output, Rank root, const CollectiveOptions& options = {});
+  Result<CollectiveReport> scatter(ConstTensorView input, TensorView output, Rank root,
+                                   const CollectiveOptions& options = {});
+  Work scatter_async(ConstTensorView input, TensorView output, Rank root,
+                     const CollectiveOptions& options = {});
 
   // Both hold size blocks of equal length; block j of rank i becomes block i of rank j.
-  Result<CollectiveReport> all_to_all(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
-  Work all_to_all_async(ConstTensorView input, TensorView output, const CollectiveOptions& options = {});
+  Result<CollectiveReport> all_to_all(ConstTensorView input, TensorView output,
+                                      const CollectiveOptions& options = {});
+  Work all_to_all_async(ConstTensorView input, TensorView output,
+                        const CollectiveOptions& options = {});
 
   // Matched per ordered pair in order of issue; counts and types must agree.
-  Result<CollectiveReport> send(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
+  Result<CollectiveReport> send(ConstTensorView input, Rank peer,
+                                const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
-  Result<CollectiveReport> recv(TensorView output, Rank peer, const CollectiveOptions& options = {});
+  Result<CollectiveReport> recv(TensorView output, Rank peer,
+                                const CollectiveOptions& options = {});
   Work recv_async(TensorView output, Rank peer, const CollectiveOptions& options = {});
 
   Result<CollectiveReport> barrier(Duration deadline = std::chrono::seconds(60));
   Work barrier_async(Duration deadline = std::chrono::seconds(60));
 
-  // Gradients and parameters, say. Over verbs the device then gathers datagrams from this memory; other memory is copied
-  // once on its way (counter datagrams_copied). Does nothing over other transports. kResourceExhausted names the limit on
-  // locked memory and how to raise it; calls work all the same. Any number of spans of any size. Thread-safe.
+  // Gradients and parameters, say. Over verbs the device then gathers datagrams from this memory;
+  // other memory is copied once on its way (counter datagrams_copied). Does nothing over other
+  // transports. kResourceExhausted names the limit on locked memory and how to raise it; calls work
+  // all the same. Any number of spans of any size. Thread-safe.
   Result<MemoryRegistration> register_memory(ByteSpan memory);
 
-  // Counters since creation, one row a name: datagrams refused by reason, rounds, repairs, ... Thread-safe.
+  // Counters since creation, one row a name: datagrams refused by reason, rounds, repairs, ...
+  // Thread-safe.
   std::vector<std::pair<std::string, std::uint64_t>> counters() const;
 
  private:

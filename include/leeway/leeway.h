@@ -1,14 +1,14 @@
 // Everything a program that uses Leeway needs.
 #pragma once
 
-#include "leeway/adam_state.h"    // IWYU pragma: export
-#include "leeway/codec.h"         // IWYU pragma: export
-#include "leeway/communicator.h"  // IWYU pragma: export
+#include "leeway/adam_state.h"      // IWYU pragma: export
+#include "leeway/codec.h"           // IWYU pragma: export
+#include "leeway/communicator.h"    // IWYU pragma: export
 #include "leeway/compute_budget.h"  // IWYU pragma: export
-#include "leeway/late_work.h"     // IWYU pragma: export
-#include "leeway/options.h"       // IWYU pragma: export
-#include "leeway/replica.h"       // IWYU pragma: export
-#include "leeway/report.h"        // IWYU pragma: export
-#include "leeway/status.h"        // IWYU pragma: export
-#include "leeway/types.h"         // IWYU pragma: export
-#include "leeway/version.h"       // IWYU pragma: export
+#include "leeway/late_work.h"       // IWYU pragma: export
+#include "leeway/options.h"         // IWYU pragma: export
+#include "leeway/replica.h"         // IWYU pragma: export
+#include "leeway/report.h"          // IWYU pragma: export
+#include "leeway/status.h"          // IWYU pragma: export
+#include "leeway/types.h"           // IWYU pragma: export
+#include "leeway/version.h"         // IWYU pragma: export

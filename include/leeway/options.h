@@ -1,8 +1,8 @@
 // What a caller may choose: per communicator (Options) and per call (CollectiveOptions).
 //
-// Precedence for Options: fields set in code win over the environment, which wins over the defaults below.
-// from_environment() is the only function in the library that reads the environment; `leeway doctor` lists
-// every variable it understands.
+// Precedence for Options: fields set in code win over the environment, which wins over the defaults
+// below. from_environment() is the only function in the library that reads the environment; `leeway
+// doctor` lists every variable it understands.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,18 @@ namespace leeway {
 enum class ReduceOp : std::uint8_t { sum = 0, avg, prod, min, max };
 LEEWAY_EXPORT std::string_view to_string(ReduceOp op);
 
-// How a lossy sum or average is formed from what arrived. Formulas, assumptions and variances: src/aggregate/README.md.
+// How a lossy sum or average is formed from what arrived. Formulas, assumptions and variances:
+// src/aggregate/README.md.
 enum class Estimator : std::uint8_t {
-  zero_fill = 0,        // lost contributions count as zero; biased, a baseline for debugging
-  ratio,                // divide by the weight that arrived (the rule of arXiv 2507.07114)
-  symmetric_ratio,      // ratio with a virtual loss of the owner's own contribution; unbiased on equal links
-  stratified,           // own contribution with its exact share, the others rescaled among themselves
-  horvitz_thompson,     // each link rescaled by its realised rate n_i/k_i; unbiased on unequal and bursty links
-  augmented,            // Horvitz-Thompson around a control variate
+  zero_fill = 0,  // lost contributions count as zero; biased, a baseline for debugging
+  ratio,          // divide by the weight that arrived (the rule of arXiv 2507.07114)
+  // Ratio with a virtual loss of the owner's own contribution; unbiased on equal links
+  symmetric_ratio,
+  // Own contribution with its exact share, the others rescaled among themselves
+  stratified,
+  // Each link rescaled by its realised rate n_i/k_i; unbiased on unequal and bursty links
+  horvitz_thompson,
+  augmented,  // Horvitz-Thompson around a control variate
 };
 LEEWAY_EXPORT std::string_view to_string(Estimator estimator);
 LEEWAY_EXPORT Result<Estimator> parse_estimator(std::string_view name);
@@ -38,8 +42,10 @@ LEEWAY_EXPORT Result<Estimator> parse_estimator(std::string_view name);
 struct Delivery {
   enum class Kind : std::uint8_t { exact = 0, bounded, best_effort };
   Kind kind = Kind::exact;
-  double loss_max = 0.0;                        // bounded only: residual loss fraction allowed, 0 .. 1
-  Duration deadline = std::chrono::seconds(60); // from submission; exact fails, the others return what they have
+  // Bounded only: residual loss fraction allowed, 0 .. 1
+  double loss_max = 0.0;
+  // From submission; exact fails, the others return what they have
+  Duration deadline = std::chrono::seconds(60);
 };
 constexpr Delivery exact(Duration deadline = std::chrono::seconds(60)) {
   return {Delivery::Kind::exact, 0.0, deadline};
@@ -47,70 +53,83 @@ constexpr Delivery exact(Duration deadline = std::chrono::seconds(60)) {
 constexpr Delivery bounded(double loss_max, Duration deadline) {
   return {Delivery::Kind::bounded, loss_max, deadline};
 }
-constexpr Delivery best_effort(Duration deadline) { return {Delivery::Kind::best_effort, 1.0, deadline}; }
+constexpr Delivery best_effort(Duration deadline) {
+  return {Delivery::Kind::best_effort, 1.0, deadline};
+}
 LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 
 struct CollectiveOptions {
   ReduceOp op = ReduceOp::sum;
   Delivery delivery{};  // of the reduce half, and of operations that have one half only
 
-  // Class of the spread half of an all_reduce; its deadline is always the call's. Exact keeps all ranks bitwise
-  // equal. Lossy spreads are for Replica, which repairs them; an all_reduce with a lossy spread leaves elements
-  // that did not arrive as they were in the output buffer and reports them.
+  // Class of the spread half of an all_reduce; its deadline is always the call's. Exact keeps all
+  // ranks bitwise equal. Lossy spreads are for Replica, which repairs them; an all_reduce with a
+  // lossy spread leaves elements that did not arrive as they were in the output buffer and reports
+  // them.
   Delivery::Kind spread = Delivery::Kind::exact;
 
-  CodecOptions codec;                         // reduce half (or the only half)
-  std::optional<CodecOptions> spread_codec;   // spread half; default: the same as `codec`
-  Estimator estimator = Estimator::ratio;     // used by lossy sum/avg only
+  CodecOptions codec;                        // reduce half (or the only half)
+  std::optional<CodecOptions> spread_codec;  // spread half; default: the same as `codec`
+  Estimator estimator = Estimator::ratio;    // used by lossy sum/avg only
 
-  // Units of work (samples, micro-batches) behind this rank's contribution: 0, or 2^-64 .. 2^64. With op = avg the
-  // contribution is the *sum* over its units and the result is sum R w G / sum R w c, the mean per unit. A rank with
-  // weight 0 contributes nothing, whatever its input holds; where all have 0 the result is zeros, reported as
-  // elements_untouched. All other reductions require weight 1.
+  // Units of work (samples, micro-batches) behind this rank's contribution: 0, or 2^-64 .. 2^64.
+  // With op = avg the contribution is the *sum* over its units and the result is sum R w G / sum R
+  // w c, the mean per unit. A rank with weight 0 contributes nothing, whatever its input holds;
+  // where all have 0 the result is zeros, reported as elements_untouched. All other reductions
+  // require weight 1.
   double weight = 1.0;
 
-  // Weights by owner, one for each rank, where this rank's contribution to the shards of some owners holds more units than to
-  // others (LateWork); replaces `weight`. Empty: `weight` everywhere. Read until the call completes.
+  // Weights by owner, one for each rank, where this rank's contribution to the shards of some
+  // owners holds more units than to others (LateWork); replaces `weight`. Empty: `weight`
+  // everywhere. Read until the call completes.
   std::span<const double> owner_weights{};
 
-  // Lossy reductions: wait until every owner has said whether it used any of this rank's contribution (PeerReport::missed),
-  // a round trip more; at most until the deadline.
+  // Lossy reductions: wait until every owner has said whether it used any of this rank's
+  // contribution (PeerReport::missed), a round trip more; at most until the deadline.
   bool confirm_use = false;
 
-  // augmented only: a float32 guess of the result with the tensor's full count, independent of this call's loss (last step's result,
-  // say). Empty: the owner's own contribution is used. Read until the call completes.
+  // augmented only: a float32 guess of the result with the tensor's full count, independent of this
+  // call's loss (last step's result, say). Empty: the owner's own contribution is used. Read until
+  // the call completes.
   std::span<const float> control_variate{};
 
-  // Error feedback: what this rank's encoding of earlier calls left out, added to its contribution before that is encoded; on
-  // return, what this call left out. float32, the input's full count, zeros before the first call, one per tensor. Makes up for the bias
-  // of nearest rounding over steps, but single results stay biased, and what packet loss took is not in it. Empty: off.
+  // Error feedback: what this rank's encoding of earlier calls left out, added to its contribution
+  // before that is encoded; on return, what this call left out. float32, the input's full count,
+  // zeros before the first call, one per tensor. Makes up for the bias of nearest rounding over
+  // steps, but single results stay biased, and what packet loss took is not in it. Empty: off.
   std::span<float> residual{};
 };
 
-// Loss and other faults injected on the receiving side of any transport, decided by a keyed hash of a packet's
-// address and attempt: the same seed loses the same packets whatever the timing. Probabilities are 0 .. 1.
+// Loss and other faults injected on the receiving side of any transport, decided by a keyed hash of
+// a packet's address and attempt: the same seed loses the same packets whatever the timing.
+// Probabilities are 0 .. 1.
 struct FaultOptions {
-  double loss = 0.0;           // fraction of datagrams lost
-  double burst = 1.0;          // mean length of a loss burst in packets of one flow; 1 = independent losses
+  double loss = 0.0;  // fraction of datagrams lost
+  // Mean length of a loss burst in packets of one flow; 1 = independent losses
+  double burst = 1.0;
   double duplicate = 0.0;
-  double reorder = 0.0;        // held back behind up to 8 later datagrams
-  double corrupt = 0.0;        // one bit flipped
-  Duration delay{0};           // added to every datagram
+  double reorder = 0.0;  // held back behind up to 8 later datagrams
+  double corrupt = 0.0;  // one bit flipped
+  Duration delay{0};     // added to every datagram
   std::uint64_t seed = 1;
   std::vector<double> link_loss;  // by source rank; overrides `loss` for that link when not empty
-  std::string list;            // "src>dst/round/phase/index[,...]": exactly these first attempts are lost; * matches all
+  // "src>dst/round/phase/index[,...]": exactly these first attempts are lost; * matches all
+  std::string list;
 
   bool any() const {
-    return loss > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay.count() > 0 || !link_loss.empty() ||
-           !list.empty();
+    return loss > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay.count() > 0 ||
+           !link_loss.empty() || !list.empty();
   }
 };
-// "loss=0.1,burst=8,dup=0.01,reorder=0.01,corrupt=0.001,delay=5ms,seed=3,list=0>1/*/0/3", every key optional.
+// "loss=0.1,burst=8,dup=0.01,reorder=0.01,corrupt=0.001,delay=5ms,seed=3,list=0>1/*/0/3", every key
+// optional.
 LEEWAY_EXPORT Result<FaultOptions> parse_faults(std::string_view text);
 
 // What carries the datagrams.
 enum class TransportKind : std::uint8_t {
-  automatic = 0,  // verbs where all ranks can, else udp; exact calls over UCX where that has more than TCP between all of them
+  // Verbs where all ranks can, else udp; exact calls over UCX where that has more than TCP between
+  // all of them
+  automatic = 0,
   udp,
   verbs,   // InfiniBand and RoCE, unreliable datagrams
   ucx,     // reliable: nothing is lost, whatever the delivery class allows
@@ -121,25 +140,33 @@ LEEWAY_EXPORT Result<TransportKind> parse_transport(std::string_view name);
 
 // One value per communicator. Zero and empty mean "derive it".
 struct Options {
-  std::optional<int> rank;              // LEEWAY_RANK, or the launcher's
-  std::optional<int> world_size;        // LEEWAY_WORLD_SIZE, or the launcher's
-  std::string rendezvous;               // LEEWAY_RENDEZVOUS "host:port" of rank 0's TCP listener, "[v6]:port" for IPv6
-  TransportKind transport = TransportKind::automatic;  // LEEWAY_TRANSPORT auto, udp, verbs, ucx or inproc; equal on all ranks
-  // LEEWAY_MULTICAST: what goes to all ranks alike (the spread half) is sent once, where the network carries it to them. Off by
-  // default: switches that do not follow memberships flood multicast to every port.
+  std::optional<int> rank;        // LEEWAY_RANK, or the launcher's
+  std::optional<int> world_size;  // LEEWAY_WORLD_SIZE, or the launcher's
+  // LEEWAY_RENDEZVOUS "host:port" of rank 0's TCP listener, "[v6]:port" for IPv6
+  std::string rendezvous;
+  // LEEWAY_TRANSPORT auto, udp, verbs, ucx or inproc; equal on all ranks
+  TransportKind transport = TransportKind::automatic;
+  // LEEWAY_MULTICAST: what goes to all ranks alike (the spread half) is sent once, where the
+  // network carries it to them. Off by default: switches that do not follow memberships flood
+  // multicast to every port.
   bool multicast = false;
-  std::string bind_address;             // LEEWAY_BIND: local address for data; default: the route to rank 0
+  // LEEWAY_BIND: local address for data; default: the route to rank 0
+  std::string bind_address;
   Duration join_timeout = std::chrono::seconds(60);  // LEEWAY_JOIN_TIMEOUT_MS
-  std::size_t datagram_bytes = 0;       // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU
-  std::size_t socket_buffer_bytes = 0;  // LEEWAY_SOCKET_BUFFER_BYTES: per direction; default 8 MiB, or what the kernel allows
-  std::size_t window_bytes = 0;         // LEEWAY_WINDOW_BYTES: data in flight to one peer; default: peers' receive buffers
-  std::uint64_t seed = 0;               // LEEWAY_SEED: permutations, stochastic rounding, virtual losses; rank 0's value is used by all
-  FaultOptions faults;                  // LEEWAY_FAULT
-  std::string log_level = "warn";       // LEEWAY_LOG: trace debug info warn error off
+  // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU
+  std::size_t datagram_bytes = 0;
+  // LEEWAY_SOCKET_BUFFER_BYTES: per direction; default 8 MiB, or what the kernel allows
+  std::size_t socket_buffer_bytes = 0;
+  // LEEWAY_WINDOW_BYTES: data in flight to one peer; default: peers' receive buffers
+  std::size_t window_bytes = 0;
+  // LEEWAY_SEED: permutations, stochastic rounding, virtual losses; rank 0's value is used by all
+  std::uint64_t seed = 0;
+  FaultOptions faults;             // LEEWAY_FAULT
+  std::string log_level = "warn";  // LEEWAY_LOG: trace debug info warn error off
   std::string communicator_name = "world";
 
-  // Launcher variables (torchrun, Open MPI, PMI, Slurm) and LEEWAY_*; a variable that does not parse is an error that
-  // quotes it.
+  // Launcher variables (torchrun, Open MPI, PMI, Slurm) and LEEWAY_*; a variable that does not
+  // parse is an error that quotes it.
   LEEWAY_EXPORT static Result<Options> from_environment();
 };
 

@@ -14,18 +14,21 @@ namespace leeway {
 // Packets of one peer in one operation. Counts are exact and refer to distinct data packets.
 struct PeerReport {
   Rank rank = 0;
-  std::uint64_t expected = 0;   // packets the plan says this peer sends us
-  std::uint64_t arrived = 0;    // distinct packets accepted before settling (repaired ones included)
+  std::uint64_t expected = 0;  // packets the plan says this peer sends us
+  // Distinct packets accepted before settling (repaired ones included)
+  std::uint64_t arrived = 0;
   std::uint64_t repaired = 0;   // of those, accepted on a repair pass
   std::uint64_t duplicate = 0;  // copies of a packet already held; never summed
   std::uint64_t late = 0;       // arrived after settling; never used
   std::uint64_t sent = 0;       // packets we sent this peer, repairs included
-  // The peer settled its shard of a reduction without any of our packets: our contribution is certainly not in it. False where it used
-  // some or has not said; with CollectiveOptions::confirm_use it has, unless it left or the deadline came first.
+  // The peer settled its shard of a reduction without any of our packets: our contribution is
+  // certainly not in it. False where it used some or has not said; with
+  // CollectiveOptions::confirm_use it has, unless it left or the deadline came first.
   bool missed = false;
 };
 
-// Effective number of contributors over the packets of the shard this rank owns (its own contribution counts).
+// Effective number of contributors over the packets of the shard this rank owns (its own
+// contribution counts).
 struct ContributorStats {
   std::uint32_t min = 0;
   double mean = 0.0;
@@ -39,20 +42,23 @@ struct PhaseTimes {
   Duration total{0};
 };
 
-// The gradient against the noise that quantisation and packet loss put on it: per element of the shard this rank owns, per unit of work,
-// estimated from a sample of the packets. Only for float32 sums and averages that are lossy or re-encoded. A single operation's mean squares
-// may be negative where noise dominates; to judge a training run, average them over steps and form the ratio of the averages. A rank
-// whose own weight is 0 measures nothing.
+// The gradient against the noise that quantisation and packet loss put on it: per element of the
+// shard this rank owns, per unit of work, estimated from a sample of the packets. Only for float32
+// sums and averages that are lossy or re-encoded. A single operation's mean squares may be negative
+// where noise dominates; to judge a training run, average them over steps and form the ratio of the
+// averages. A rank whose own weight is 0 measures nothing.
 struct NoiseReport {
   bool measured = false;
   double gradient_mean_square = 0.0;   // of the true gradient
   double dispersion = 0.0;             // variance of one rank's contribution around it
   double quantisation_variance = 0.0;  // of the result, both halves
   double loss_variance = 0.0;          // of the result
-  double loss = 0.0;                   // fraction of the reduce half's packets that is missing in the result
-  double gain = 1.0;                   // of the gradient's part in the result; below 1 for zero_fill
-  // gain x rms gradient over rms noise; infinite without noise, 0 if the gradient is lost in it. Below sqrt(3) more bits or more reliability are
-  // due (arXiv 2505.19115).
+  // Fraction of the reduce half's packets that is missing in the result
+  double loss = 0.0;
+  // Of the gradient's part in the result; below 1 for zero_fill
+  double gain = 1.0;
+  // gain x rms gradient over rms noise; infinite without noise, 0 if the gradient is lost in it.
+  // Below sqrt(3) more bits or more reliability are due (arXiv 2505.19115).
   double ratio = std::numeric_limits<double>::infinity();
 };
 
@@ -60,17 +66,21 @@ struct CollectiveReport {
   std::uint64_t sequence = 0;  // number of this operation on its communicator
   std::vector<PeerReport> peers;
   ContributorStats contributors;
-  double loss = 0.0;             // 1 - arrived/expected over all peers and both halves, after repair
+  // 1 - arrived/expected over all peers and both halves, after repair
+  double loss = 0.0;
   double loss_first_pass = 0.0;  // the same without repaired packets: what the network lost
   std::uint64_t bytes_sent = 0;  // datagram payload bytes, headers and repairs included
   PhaseTimes times;
-  bool deadline_cut = false;     // settled by the deadline rather than by completeness or quiet
-  bool agreed = true;            // every element of the result arrived exactly: all ranks hold the same bits
-  std::uint64_t elements_missing = 0;    // result elements that no packet brought (spread half)
-  std::uint64_t elements_untouched = 0;  // elements of our shard to which nobody contributed any weight: 0, or the guess
+  bool deadline_cut = false;  // settled by the deadline rather than by completeness or quiet
+  // Every element of the result arrived exactly: all ranks hold the same bits
+  bool agreed = true;
+  std::uint64_t elements_missing = 0;  // result elements that no packet brought (spread half)
+  // Elements of our shard to which nobody contributed any weight: 0, or the guess
+  std::uint64_t elements_untouched = 0;
   Estimator estimator = Estimator::ratio;
-  CodecOptions codec;            // of the reduce half, or the only half; what automatic chose
-  // Mean over owned elements of the estimated loss-induced variance of the result; 0 when nothing was lost.
+  CodecOptions codec;  // of the reduce half, or the only half; what automatic chose
+  // Mean over owned elements of the estimated loss-induced variance of the result; 0 when nothing
+  // was lost.
   double variance_estimate = 0.0;
   NoiseReport noise;
 };

@@ -1,9 +1,9 @@
 // Errors as values: Status and Result<T>.
 //
-// Every fallible call of the public API and of the library's own rooms returns one of these. A Status carries a
-// code for programs and one line of text for people (what went wrong, where, what to do). Neither allocates, so
-// they may be produced on the datapath. Packet loss, lateness and duplicates are never a Status: they are counted
-// facts in a CollectiveReport.
+// Every fallible call of the public API and of the library's own rooms returns one of these. A
+// Status carries a code for programs and one line of text for people (what went wrong, where, what
+// to do). Neither allocates, so they may be produced on the datapath. Packet loss, lateness and
+// duplicates are never a Status: they are counted facts in a CollectiveReport.
 #pragma once
 
 #include <array>
@@ -22,9 +22,11 @@ namespace leeway {
 
 enum class StatusCode : std::uint8_t {
   kOk = 0,
-  kInvalidArgument,    // the caller's argument is wrong; nothing was sent
-  kMismatch,           // two ranks disagree (size, dtype, codec, version, ...); the text names both sides
-  kDeadlineExceeded,   // an exact operation was not complete in time; the text names rank, operation, peer, deadline
+  kInvalidArgument,  // the caller's argument is wrong; nothing was sent
+  // Two ranks disagree (size, dtype, codec, version, ...); the text names both sides
+  kMismatch,
+  // An exact operation was not complete in time; the text names rank, operation, peer, deadline
+  kDeadlineExceeded,
   kPeerLost,           // a peer said good-bye or its process is gone
   kUnavailable,        // rendezvous or network resource not reachable; trying again may help
   kResourceExhausted,  // a limit of limits.h or of the machine was reached
@@ -68,8 +70,10 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : has_value_(true) { new (&storage_) T(std::move(value)); }  // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(status) {                                    // NOLINT(google-explicit-constructor)
+  Result(T value) : has_value_(true) {
+    new (&storage_) T(std::move(value));
+  }                                          // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(status) {  // NOLINT(google-explicit-constructor)
     if (status_.ok()) std::abort();
   }
   Result(Result&& other) noexcept : status_(other.status_), has_value_(other.has_value_) {

@@ -35,34 +35,65 @@ struct BFloat16 {
 constexpr std::size_t size_of(DataType type) {
   switch (type) {
     case DataType::f64:
-    case DataType::i64: return 8;
+    case DataType::i64:
+      return 8;
     case DataType::f32:
-    case DataType::i32: return 4;
+    case DataType::i32:
+      return 4;
     case DataType::f16:
-    case DataType::bf16: return 2;
+    case DataType::bf16:
+      return 2;
     case DataType::i8:
-    case DataType::u8: return 1;
+    case DataType::u8:
+      return 1;
   }
   return 0;
 }
 constexpr bool is_floating(DataType type) {
-  return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 || type == DataType::bf16;
+  return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 ||
+         type == DataType::bf16;
 }
 // nccl-tests' spelling: "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8".
 LEEWAY_EXPORT std::string_view to_string(DataType type);
 
-template <typename T> struct DataTypeOf;
-template <> struct DataTypeOf<float> { static constexpr DataType value = DataType::f32; };
-template <> struct DataTypeOf<double> { static constexpr DataType value = DataType::f64; };
-template <> struct DataTypeOf<Half> { static constexpr DataType value = DataType::f16; };
-template <> struct DataTypeOf<BFloat16> { static constexpr DataType value = DataType::bf16; };
-template <> struct DataTypeOf<std::int8_t> { static constexpr DataType value = DataType::i8; };
-template <> struct DataTypeOf<std::int32_t> { static constexpr DataType value = DataType::i32; };
-template <> struct DataTypeOf<std::int64_t> { static constexpr DataType value = DataType::i64; };
-template <> struct DataTypeOf<std::uint8_t> { static constexpr DataType value = DataType::u8; };
+template <typename T>
+struct DataTypeOf;
+template <>
+struct DataTypeOf<float> {
+  static constexpr DataType value = DataType::f32;
+};
+template <>
+struct DataTypeOf<double> {
+  static constexpr DataType value = DataType::f64;
+};
+template <>
+struct DataTypeOf<Half> {
+  static constexpr DataType value = DataType::f16;
+};
+template <>
+struct DataTypeOf<BFloat16> {
+  static constexpr DataType value = DataType::bf16;
+};
+template <>
+struct DataTypeOf<std::int8_t> {
+  static constexpr DataType value = DataType::i8;
+};
+template <>
+struct DataTypeOf<std::int32_t> {
+  static constexpr DataType value = DataType::i32;
+};
+template <>
+struct DataTypeOf<std::int64_t> {
+  static constexpr DataType value = DataType::i64;
+};
+template <>
+struct DataTypeOf<std::uint8_t> {
+  static constexpr DataType value = DataType::u8;
+};
 
-// A read-only / writable view of `count` contiguous elements. Never owns. A view made from a span of a supported
-// element type converts implicitly, so calls read `comm.all_reduce(std::span(gradient), options)`.
+// A read-only / writable view of `count` contiguous elements. Never owns. A view made from a span
+// of a supported element type converts implicitly, so calls read
+// `comm.all_reduce(std::span(gradient), options)`.
 struct ConstTensorView {
   const void* data = nullptr;
   std::size_t count = 0;
@@ -90,7 +121,9 @@ struct TensorView {
   TensorView(std::span<T, N> span)  // NOLINT(google-explicit-constructor)
       : data(span.data()), count(span.size()), dtype(DataTypeOf<T>::value) {}
 
-  operator ConstTensorView() const { return {data, count, dtype}; }  // NOLINT(google-explicit-constructor)
+  operator ConstTensorView() const {
+    return {data, count, dtype};
+  }  // NOLINT(google-explicit-constructor)
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 

@@ -149,8 +149,8 @@ bool ScalePlan::virtually_lost(std::span<const std::uint64_t> mask,
          virtual_loss(mask);
 }
 
-// Measured on all packets but this one: were it counted, the owner's part in a packet would depend on
-// how many others are there, which tilts the weights by a part of order 1/n.
+// Measured on all packets but this one: were it counted, the owner's part in a packet would depend
+// on how many others are there, which tilts the weights by a part of order 1/n.
 double ScalePlan::virtual_loss(std::span<const std::uint64_t> mask) const {
   double sent = 0.0;
   double arrived = 0.0;

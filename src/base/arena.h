@@ -9,7 +9,8 @@
 
 namespace leeway {
 
-// Told of memory from which datagrams will be gathered: a transport's device may have to know it first.
+// Told of memory from which datagrams will be gathered: a transport's device may have to know it
+// first.
 class MemoryWatcher {
  public:
   virtual void on_allocated(ByteSpan memory) = 0;
@@ -28,7 +29,7 @@ class Arena {
   void reserve(std::size_t bytes) {
     if (bytes <= capacity_) return;
     if (watcher_ != nullptr && capacity_ > 0) watcher_->before_freed({data(), capacity_});
-    memory_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlign})));
+    memory_.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlign})));
     capacity_ = bytes;
     if (watcher_ != nullptr) watcher_->on_allocated({data(), capacity_});
   }
@@ -37,11 +38,15 @@ class Arena {
   std::size_t capacity() const { return capacity_; }
 
   static constexpr std::size_t kAlign = 64;
-  static constexpr std::size_t round_up(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+  static constexpr std::size_t round_up(std::size_t bytes) {
+    return (bytes + kAlign - 1) / kAlign * kAlign;
+  }
 
  private:
   struct Deleter {
-    void operator()(std::byte* pointer) const { ::operator delete(pointer, std::align_val_t{kAlign}); }
+    void operator()(std::byte* pointer) const {
+      ::operator delete (pointer, std::align_val_t{kAlign});
+    }
   };
   MemoryWatcher* watcher_;
   std::unique_ptr<std::byte, Deleter> memory_;

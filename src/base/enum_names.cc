@@ -20,10 +20,10 @@ constexpr std::array<string_view, kDataTypeCount> kDataTypes = {
     "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8"};
 constexpr std::array<string_view, 5> kReduceOps = {"sum", "avg", "prod", "min", "max"};
 constexpr std::array<string_view, kCodecCount> kCodecs = {
-    "native",     "fp32",       "fp16",           "bf16",           "fp8_e4m3",
+    "native",     "fp32",           "fp16",           "bf16",       "fp8_e4m3",
     "fp8_e5m2",   "fp8_e4m3_block", "fp8_e5m2_block", "mxfp8_e4m3", "mxfp8_e5m2",
-    "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4",          "nvfp4",          "nvfp4_te",
-    "luq",        "int8",       "sparse",         "automatic"};
+    "mxfp6_e2m3", "mxfp6_e3m2",     "mxfp4",          "nvfp4",      "nvfp4_te",
+    "luq",        "int8",           "sparse",         "automatic"};
 constexpr std::array<string_view, 3> kRoundings = {"automatic", "nearest", "stochastic"};
 constexpr std::array<string_view, 4> kScaleRules = {"automatic", "floor", "even", "ceil"};
 constexpr std::array<string_view, 6> kEstimators = {

@@ -6,23 +6,27 @@
 
 namespace leeway::limits {
 
-// Ranks of one communicator. Per-peer state is a few hundred bytes; the transpose schedule keeps N-1 flows open.
+// Ranks of one communicator. Per-peer state is a few hundred bytes; the transpose schedule keeps
+// N-1 flows open.
 inline constexpr int kPeersMax = 1024;
 
-// Operations of one communicator that are open at the same time; further ones queue at the caller's side. Bounds the
-// list of open rounds in every report (wire) and the lookup on the datapath.
+// Operations of one communicator that are open at the same time; further ones queue at the caller's
+// side. Bounds the list of open rounds in every report (wire) and the lookup on the datapath.
 inline constexpr int kOpenRoundsMax = 16;
 
-// Packets that one rank sends another in one phase of one operation. 2^22 packets of 1,408 B are 5.9 GB a link.
+// Packets that one rank sends another in one phase of one operation. 2^22 packets of 1,408 B
+// are 5.9 GB a link.
 inline constexpr std::uint32_t kFlowPacketsMax = 1u << 22;
 
 // Packets of a chunk, the unit in which complete data are reduced: one word of the arrival bitmap.
 inline constexpr std::uint32_t kChunkPacketsMax = 64;
 
-// Largest datagram accepted or made, over any transport: memory between the ranks of a host takes it in one piece.
+// Largest datagram accepted or made, over any transport: memory between the ranks of a host takes
+// it in one piece.
 inline constexpr std::size_t kDatagramBytesMax = 32 * 1024;
 
-// Largest that an option may ask for, and UDP sends: a jumbo frame. Larger ones would be fragmented on every real network.
+// Largest that an option may ask for, and UDP sends: a jumbo frame. Larger ones would be fragmented
+// on every real network.
 inline constexpr std::size_t kFrameBytesMax = 9216;
 
 // Smallest datagram a path must carry; IPv6's guarantee less headers.
@@ -31,28 +35,31 @@ inline constexpr std::size_t kDatagramBytesMin = 512;
 // Packets that may be sent to a peer before it said that it opened the operation, per flow.
 inline constexpr std::uint32_t kEagerPackets = 4;
 
-// Early datagrams held for operations that this rank has not opened yet, per peer. Two operations' worth of eager
-// packets; beyond that they are counted and dropped (exact flows are repaired).
+// Early datagrams held for operations that this rank has not opened yet, per peer. Two operations'
+// worth of eager packets; beyond that they are counted and dropped (exact flows are repaired).
 inline constexpr std::uint32_t kEarlySlotsPerPeer = 8;
 
-// What a rank says to the rendezvous over TCP: the length prefix is checked against this before anything is allocated, since
-// it comes from whoever found the port.
+// What a rank says to the rendezvous over TCP: the length prefix is checked against this before
+// anything is allocated, since it comes from whoever found the port.
 inline constexpr std::size_t kHelloBytesMax = 64 * 1024;
 
-// A rank's address in a transport other than UDP. UCX's grow with the host's devices: 100 B to 1 KiB are usual.
+// A rank's address in a transport other than UDP. UCX's grow with the host's devices: 100 B to 1
+// KiB are usual.
 inline constexpr std::size_t kTransportAddressBytesMax = 4096;
 
 // Transports that one rank offers beside UDP.
 inline constexpr int kTransportOffersMax = 4;
 
-// What rank 0 answers: for every rank an address in each of two transports, and 48 bytes around them.
+// What rank 0 answers: for every rank an address in each of two transports, and 48 bytes around
+// them.
 inline constexpr std::size_t kWelcomeBytesMax = kPeersMax * 2 * (kTransportAddressBytesMax + 48);
 
 // Timer resolution promised to callers: no call outlives its deadline by more than this.
 inline constexpr std::int64_t kTickNs = 1'000'000;
 
-// Longest silence before something is asked again, unless a path needs more for a single answer. Doublings made before a
-// long path's round trip was known would otherwise outlast the deadline once it is.
+// Longest silence before something is asked again, unless a path needs more for a single answer.
+// Doublings made before a long path's round trip was known would otherwise outlast the deadline
+// once it is.
 inline constexpr std::int64_t kBackOffNs = 1'000'000'000;
 
 }  // namespace leeway::limits

@@ -1,4 +1,5 @@
-// Points in time as the core sees them: nanoseconds of some monotonic clock that only the caller reads.
+// Points in time as the core sees them: nanoseconds of some monotonic clock that only the caller
+// reads.
 #pragma once
 
 #include <chrono>
@@ -9,7 +10,8 @@
 
 namespace leeway {
 
-// A point on the caller's monotonic clock. Only differences have meaning. Signed, so that "before the start" exists.
+// A point on the caller's monotonic clock. Only differences have meaning. Signed, so that "before
+// the start" exists.
 struct Instant {
   std::int64_t ns = 0;
 

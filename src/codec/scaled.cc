@@ -1,10 +1,13 @@
-// Which codecs belong to the family; encoding and decoding are in scaled_encode.cc and scaled_decode.cc.
+// Which codecs belong to the family; encoding and decoding are in scaled_encode.cc and
+// scaled_decode.cc.
 #include "codec/scaled.h"
 
 #include "codec/scaled_layout.h"
 
 namespace leeway::codec {
 
-bool is_scaled(Codec codec) { return scaled_layout(codec).element.code_bits != 0; }
+bool is_scaled(Codec codec) {
+  return scaled_layout(codec).element.code_bits != 0;
+}
 
 }  // namespace leeway::codec

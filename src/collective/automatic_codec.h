@@ -39,8 +39,8 @@ class AutomaticCodec {
   // Only if ready, and in the order of the numbers.
   CodecOptions choose(std::uint64_t number);
 
-  // What this rank contributes to a reduction, and what came out of it, with the concentration of its weights
-  // (aggregate/noise.h).
+  // What this rank contributes to a reduction, and what came out of it, with the concentration of
+  // its weights (aggregate/noise.h).
   void observe(std::span<const float> contribution);
   void observe(const NoiseReport& noise, double concentration, std::size_t elements_owned);
 
@@ -54,7 +54,8 @@ class AutomaticCodec {
   // Weighted by elements, so that shards of all ranks count alike.
   struct NoiseSums {
     double gradient_mean_square = 0.0;
-    double contribution_mean_square = 0.0;  // times the concentration, by which fewer of them make the result
+    // Times the concentration, by which fewer of them make the result
+    double contribution_mean_square = 0.0;
     double loss_variance = 0.0;
     double loss = 0.0;
     double elements = 0.0;

@@ -20,26 +20,42 @@ class Layout {
   void place() {
     switch (spec_.kind) {
       case OperationKind::all_reduce:
-      case OperationKind::replica_broadcast: return own_shard_to_all();
-      case OperationKind::all_gather: return all_gather();
-      case OperationKind::broadcast: return broadcast();
-      case OperationKind::gather: return gather();
-      case OperationKind::scatter: return scatter();
-      case OperationKind::all_to_all: return all_to_all();
-      case OperationKind::barrier: return exchange({.data = barrier_, .elements = 1}, [this](Rank) { return Block{.data = barrier_ + 1, .elements = 1}; });
-      case OperationKind::send: plan_.send[spec_.peer] = {.data = in_, .elements = spec_.input.count}; return;
-      case OperationKind::recv: plan_.receive[spec_.peer] = {.data = out_, .elements = spec_.output.count}; return;
+      case OperationKind::replica_broadcast:
+        return own_shard_to_all();
+      case OperationKind::all_gather:
+        return all_gather();
+      case OperationKind::broadcast:
+        return broadcast();
+      case OperationKind::gather:
+        return gather();
+      case OperationKind::scatter:
+        return scatter();
+      case OperationKind::all_to_all:
+        return all_to_all();
+      case OperationKind::barrier:
+        return exchange({.data = barrier_, .elements = 1},
+                        [this](Rank) { return Block{.data = barrier_ + 1, .elements = 1}; });
+      case OperationKind::send:
+        plan_.send[spec_.peer] = {.data = in_, .elements = spec_.input.count};
+        return;
+      case OperationKind::recv:
+        plan_.receive[spec_.peer] = {.data = out_, .elements = spec_.output.count};
+        return;
       case OperationKind::reduce_scatter:
       case OperationKind::reduce:
-      case OperationKind::replica_reduce: return;  // no spread half
+      case OperationKind::replica_reduce:
+        return;  // no spread half
     }
   }
 
  private:
-  Block nth(std::byte* base, Rank rank, std::size_t block) const { return {.data = base + rank * block * element_, .elements = block}; }
+  Block nth(std::byte* base, Rank rank, std::size_t block) const {
+    return {.data = base + rank * block * element_, .elements = block};
+  }
 
   void copy(Block to, Block from) const {
-    if (from.elements > 0 && to.data != from.data) std::memcpy(to.data, from.data, from.elements * element_);
+    if (from.elements > 0 && to.data != from.data)
+      std::memcpy(to.data, from.data, from.elements * element_);
   }
 
   template <typename Visit>
@@ -60,7 +76,9 @@ class Layout {
 
   void own_shard_to_all() {
     const auto shards = schedule::ShardMap::even(spec_.output.count, plan_.size);
-    const auto shard = [&](Rank rank) { return Block{out_ + shards[rank].offset * element_, shards[rank].count, shards[rank].offset}; };
+    const auto shard = [&](Rank rank) {
+      return Block{out_ + shards[rank].offset * element_, shards[rank].count, shards[rank].offset};
+    };
     exchange(shard(plan_.self), shard);
   }
 

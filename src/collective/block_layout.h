@@ -6,8 +6,8 @@
 
 namespace leeway::collective {
 
-// Fills plan.send and plan.receive (already of the group's size) and puts this rank's own block where it belongs.
-// `barrier` is two bytes: what a barrier sends and where it receives.
+// Fills plan.send and plan.receive (already of the group's size) and puts this rank's own block
+// where it belongs. `barrier` is two bytes: what a barrier sends and where it receives.
 void place_blocks(const OperationSpec& spec, std::byte* barrier, SpreadPlan& plan);
 
 }  // namespace leeway::collective

@@ -3,7 +3,10 @@
 namespace leeway::collective {
 
 Engine::Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher)
-    : endpoint_(config), watcher_(watcher), link_rates_(config.size, 1.0), automatic_(config.size) {}
+    : endpoint_(config),
+      watcher_(watcher),
+      link_rates_(config.size, 1.0),
+      automatic_(config.size) {}
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
   const auto& config = endpoint_.config();
@@ -37,15 +40,16 @@ bool Engine::resolve_codec(Request& request) {
   if (!has_automatic_codec(options)) return true;  // an earlier attempt to start found no room
   const CodecOptions choice = automatic_.choose(*request.automatic_number);
   if (options.codec.codec == Codec::automatic) options.codec = choice;
-  if (options.spread_codec && options.spread_codec->codec == Codec::automatic) options.spread_codec = choice;
+  if (options.spread_codec && options.spread_codec->codec == Codec::automatic)
+    options.spread_codec = choice;
   return true;
 }
 
 bool Engine::start(Instant now, Request& request) {
   if (endpoint_.open_rounds() == limits::kOpenRoundsMax || !resolve_codec(request)) return false;
   automatic_.on_start(request);
-  // The operation that became free last is the one whose memory is still in the cache: the list is searched from the
-  // front, and only as many are made as were ever open together.
+  // The operation that became free last is the one whose memory is still in the cache: the list is
+  // searched from the front, and only as many are made as were ever open together.
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request);
   }

@@ -1,5 +1,5 @@
-// All operations of one communicator over one protocol endpoint. Sans-IO, like the endpoint it holds: the runtime and the
-// simulator drive this same class.
+// All operations of one communicator over one protocol endpoint. Sans-IO, like the endpoint it
+// holds: the runtime and the simulator drive this same class.
 #pragma once
 
 #include <deque>
@@ -17,15 +17,20 @@ class Engine {
   // `watcher` hears of the memory of operations that datagrams are gathered from; or null.
   explicit Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher = nullptr);
 
-  // Checks the request and starts it, or queues it behind limits::kOpenRoundsMax open ones. A request that fails its checks
-  // is done at once, and nothing was sent. `request` stays valid until done. With may_start = false it is queued in any
-  // case, and on_wake(now, false) starts nothing: memory of finished operations is still being read.
+  // Checks the request and starts it, or queues it behind limits::kOpenRoundsMax open ones. A
+  // request that fails its checks is done at once, and nothing was sent. `request` stays valid
+  // until done. With may_start = false it is queued in any case, and on_wake(now, false) starts
+  // nothing: memory of finished operations is still being read.
   void submit(Instant now, Request& request, bool may_start = true);
 
   // The endpoint's conversation with the world (protocol/endpoint.h).
-  void on_datagram(Instant now, Rank from, ByteSpan datagram) { endpoint_.on_datagram(now, from, datagram); }
+  void on_datagram(Instant now, Rank from, ByteSpan datagram) {
+    endpoint_.on_datagram(now, from, datagram);
+  }
   void on_wake(Instant now, bool may_start = true);
-  bool poll_train(Instant now, protocol::TrainBuffer& out) { return endpoint_.poll_train(now, out); }
+  bool poll_train(Instant now, protocol::TrainBuffer& out) {
+    return endpoint_.poll_train(now, out);
+  }
   std::optional<Instant> next_wake() const { return endpoint_.next_wake(); }
 
   // Nothing is open or queued.

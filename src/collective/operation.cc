@@ -11,13 +11,17 @@ namespace {
 
 using protocol::FlowKind;
 
-// Tensors up to this many bytes are copied where that lets the caller go on before receivers have confirmed. A copy of
-// 64 KiB costs a few microseconds, a round trip tens.
+// Tensors up to this many bytes are copied where that lets the caller go on before receivers have
+// confirmed. A copy of 64 KiB costs a few microseconds, a round trip tens.
 constexpr std::size_t kCopyBytesMax = 64 * 1024;
 
-std::byte* bytes_of(const void* data) { return static_cast<std::byte*>(const_cast<void*>(data)); }
+std::byte* bytes_of(const void* data) {
+  return static_cast<std::byte*>(const_cast<void*>(data));
+}
 
-bool is_point(OperationKind kind) { return kind == OperationKind::send || kind == OperationKind::recv; }
+bool is_point(OperationKind kind) {
+  return kind == OperationKind::send || kind == OperationKind::recv;
+}
 
 // Operations in which one block goes to all its receivers.
 bool same_block(OperationKind kind) {
@@ -25,7 +29,8 @@ bool same_block(OperationKind kind) {
 }
 
 CodecOptions spread_codec_of(const OperationSpec& spec) {
-  return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec) : spec.options.codec;
+  return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec)
+                                    : spec.options.codec;
 }
 
 // Sums of many contributions are worth unbiased rounding; what is only copied is not.
@@ -39,14 +44,19 @@ DataType dtype_of(const OperationSpec& spec) {
 
 }  // namespace
 
-Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates, AutomaticCodec& automatic,
-                     MemoryWatcher* watcher)
-    : endpoint_(endpoint), link_rates_(link_rates), automatic_(automatic), reduction_(watcher), spread_(watcher) {}
+Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates,
+                     AutomaticCodec& automatic, MemoryWatcher* watcher)
+    : endpoint_(endpoint),
+      link_rates_(link_rates),
+      automatic_(automatic),
+      reduction_(watcher),
+      spread_(watcher) {}
 
 bool Operation::small() const {
   const OperationSpec& spec = request_->spec;
   // A residual is written while packets leave: the caller must wait for them.
-  return spec.options.residual.empty() && std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
+  return spec.options.residual.empty() &&
+         std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
 }
 
 bool Operation::begin(Instant now, Request& request) {
@@ -59,7 +69,8 @@ bool Operation::begin(Instant now, Request& request) {
   if (has_spread_half(spec.kind) || is_point(spec.kind)) begin_spread(step);
   round_ = endpoint_.open_round(now, plan_round(), *this);
   if (round_ == nullptr) return false;
-  if (request.automatic_number && spec.options.weight > 0.0) {  // without units the input says nothing
+  // Without units the input says nothing
+  if (request.automatic_number && spec.options.weight > 0.0) {
     automatic_.observe({static_cast<const float*>(spec.input.data), spec.input.count});
   }
   endpoint_.start(now, *round_);
@@ -76,21 +87,24 @@ protocol::RoundPlan Operation::plan_round() const {
   plan.deadline = submitted_ + delivery.deadline;
   plan.weight = static_cast<float>(spec.options.weight);
   plan.owner_weights = spec.options.owner_weights;
-  plan.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) && delivery.kind != Delivery::Kind::exact;
+  plan.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) &&
+                     delivery.kind != Delivery::Kind::exact;
   if (has_reduce_half(spec.kind)) {
     protocol::PhasePlan& phase = plan.phase(FlowKind::reduce);
     phase.active = true;
     phase.delivery = delivery.kind;
     phase.loss_max = delivery.loss_max;
     // A lossy reduction leaves the second half of the call's time to the spread.
-    const bool halves = spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
+    const bool halves =
+        spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
     phase.deadline = halves ? submitted_ + delivery.deadline / 2 : plan.deadline;
     phase.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
     phase.repairable = delivery.kind != Delivery::Kind::best_effort;
     phase.payload_retained = small() && spec.kind != OperationKind::all_reduce;
   }
   if (has_spread_half(spec.kind) || is_point(spec.kind)) {
-    protocol::PhasePlan& phase = plan.phase(is_point(spec.kind) ? FlowKind::point : FlowKind::spread);
+    protocol::PhasePlan& phase =
+        plan.phase(is_point(spec.kind) ? FlowKind::point : FlowKind::spread);
     phase.active = true;
     phase.delivery = spec.kind == OperationKind::all_reduce ? spec.options.spread : delivery.kind;
     phase.loss_max = delivery.loss_max;
@@ -132,11 +146,18 @@ void Operation::begin_reduction(std::uint32_t step) {
   const auto& config = endpoint_.config();
   const int size = config.size;
   switch (spec.kind) {
-    case OperationKind::reduce_scatter: shards_ = schedule::ShardMap::blocks(spec.output.count, size); break;
-    case OperationKind::reduce: shards_ = schedule::ShardMap::single(spec.input.count, spec.peer); break;
-    default: shards_ = schedule::ShardMap::even(spec.input.count, size); break;
+    case OperationKind::reduce_scatter:
+      shards_ = schedule::ShardMap::blocks(spec.output.count, size);
+      break;
+    case OperationKind::reduce:
+      shards_ = schedule::ShardMap::single(spec.input.count, spec.peer);
+      break;
+    default:
+      shards_ = schedule::ShardMap::even(spec.input.count, size);
+      break;
   }
-  const bool result_in_place = spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::replica_reduce;
+  const bool result_in_place =
+      spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::replica_reduce;
   ReductionPlan plan;
   plan.self = config.self;
   plan.size = size;
@@ -151,13 +172,15 @@ void Operation::begin_reduction(std::uint32_t step) {
   plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   plan.sum_payloads = config.sum_payloads;
   plan.seed = config.seed;
-  plan.rotation_key = endpoint_.rotation_key(endpoint_.next_collective(), FlowKind::reduce, config.self);
+  plan.rotation_key =
+      endpoint_.rotation_key(endpoint_.next_collective(), FlowKind::reduce, config.self);
   plan.one_pass = spec.options.delivery.kind == Delivery::Kind::best_effort;
   plan.input = bytes_of(spec.input.data);
   plan.result = bytes_of(spec.output.data);
   if (result_in_place) plan.result += shards_[config.self].offset * size_of(spec.input.dtype);
   if (!spec.options.control_variate.empty()) {
-    plan.control = spec.options.control_variate.subspan(shards_[config.self].offset, shards_[config.self].count);
+    plan.control = spec.options.control_variate.subspan(shards_[config.self].offset,
+                                                        shards_[config.self].count);
   }
   plan.residual = spec.options.residual;
   plan.meter = measures_noise() ? &meter_ : nullptr;
@@ -183,7 +206,8 @@ void Operation::begin_spread(std::uint32_t step) {
   plan.same_block = same_block(spec.kind);
   plan.streaming = has_reduce_half(spec.kind);
   plan.adopt = spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::all_gather ||
-               spec.kind == OperationKind::broadcast || spec.kind == OperationKind::replica_broadcast;
+               spec.kind == OperationKind::broadcast ||
+               spec.kind == OperationKind::replica_broadcast;
   plan.copy_input = small() && plan.same_block;
   plan.send.resize(config.size);
   plan.receive.resize(config.size);
@@ -204,19 +228,22 @@ const Bitmap* Operation::required(FlowKind kind, Rank peer) const {
   return kind == FlowKind::spread && ledger != nullptr ? &ledger->required[peer] : nullptr;
 }
 
-protocol::Payload Operation::payload(FlowKind kind, Rank to, std::uint32_t index, std::uint32_t ahead,
-                                     MutableByteSpan scratch) {
-  return kind == FlowKind::reduce ? reduction_.payload(to, index, ahead, scratch) : spread_.payload(to, index, scratch);
+protocol::Payload Operation::payload(FlowKind kind, Rank to, std::uint32_t index,
+                                     std::uint32_t ahead, MutableByteSpan scratch) {
+  return kind == FlowKind::reduce ? reduction_.payload(to, index, ahead, scratch)
+                                  : spread_.payload(to, index, scratch);
 }
 
-protocol::Acceptance Operation::accept(Rank from, const wire::DataHeader& header, ByteSpan payload) {
+protocol::Acceptance Operation::accept(Rank from, const wire::DataHeader& header,
+                                       ByteSpan payload) {
   if (header.kind != FlowKind::reduce) {
     if (!spread_.accept(from, header.index, payload)) return protocol::Acceptance::refused;
     if (request_->spec.ledger != nullptr) request_->spec.ledger->arrived[from].set(header.index);
     return protocol::Acceptance::accepted;
   }
   const std::uint32_t before = reduced_.size();
-  const auto acceptance = reduction_.accept(from, header, payload, round_->phase(FlowKind::reduce).receive, reduced_);
+  const auto acceptance =
+      reduction_.accept(from, header, payload, round_->phase(FlowKind::reduce).receive, reduced_);
   if (reduced_.size() != before) release_reduced();
   return acceptance;
 }
@@ -235,7 +262,8 @@ void Operation::on_settled(FlowKind kind, Instant now) {
   release_reduced();
 }
 
-// Smoothed over about ten operations; only for shards of one packet, whose realised rate says nothing.
+// Smoothed over about ten operations; only for shards of one packet, whose realised rate says
+// nothing.
 void Operation::learn_link_rates() {
   const auto& flows = round_->phase(FlowKind::reduce).receive;
   for (std::size_t peer = 0; peer < flows.size(); ++peer) {
@@ -251,17 +279,20 @@ void Operation::on_done(const Status& status, Instant now) {
   report.sequence = request_->sequence;
   report.estimator = request_->spec.options.estimator;
   report.bytes_sent = round_->bytes_sent;
-  report.times.gate = round_->gates_closed == 0 ? round_->gate_open_at - submitted_ : now - submitted_;
+  report.times.gate =
+      round_->gates_closed == 0 ? round_->gate_open_at - submitted_ : now - submitted_;
   report.times.reduce = reduce_settled_ - submitted_;
   report.times.spread = now - reduce_settled_;
   report.times.total = now - submitted_;
-  for (const protocol::PhaseState& phase : round_->phases) report.deadline_cut |= phase.deadline_cut;
+  for (const protocol::PhaseState& phase : round_->phases)
+    report.deadline_cut |= phase.deadline_cut;
   report.codec = request_->spec.options.codec;
   if (has_reduce_half(request_->spec.kind)) reduction_.fill_report(report);
   fill_peer_reports();
   if (status.ok() && measures_noise()) report_noise();
   if (request_->automatic_number) {
-    automatic_.observe(report.noise, reduction_.concentration(), shards_[endpoint_.config().self].count);
+    automatic_.observe(report.noise, reduction_.concentration(),
+                       shards_[endpoint_.config().self].count);
   }
   if (status.ok() && round_->plan.phase(FlowKind::spread).active) {
     const auto& flows = round_->phase(FlowKind::spread).receive;
@@ -280,7 +311,9 @@ bool Operation::measures_noise() const {
   const OperationSpec& spec = request_->spec;
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
   if (spec.options.op != ReduceOp::sum && spec.options.op != ReduceOp::avg) return false;
-  const auto encoded = [](const CodecOptions& options) { return options.codec > Codec::fp32 || options.rotate; };
+  const auto encoded = [](const CodecOptions& options) {
+    return options.codec > Codec::fp32 || options.rotate;
+  };
   return spec.options.delivery.kind != Delivery::Kind::exact || encoded(spec.options.codec) ||
          encoded(spread_codec_of(spec));
 }
@@ -294,7 +327,8 @@ void Operation::report_noise() {
     packets += flow.packets;
     arrived += flow.arrived_count;
   }
-  const double loss = packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
+  const double loss =
+      packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
   const aggregate::NoiseStatistics statistics =
       meter_.complete({.ranks = static_cast<std::uint32_t>(endpoint_.config().size),
                        .concentration = reduction_.concentration(),
@@ -330,7 +364,8 @@ void Operation::fill_peer_reports() {
   }
   if (expected == 0) return;
   report.loss = 1.0 - static_cast<double>(arrived) / static_cast<double>(expected);
-  report.loss_first_pass = 1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
+  report.loss_first_pass =
+      1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
 }
 
 void Operation::on_closed() {

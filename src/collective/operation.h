@@ -1,4 +1,5 @@
-// One collective operation: its halves, bound to a round of the protocol. Shared by the runtime and the simulator.
+// One collective operation: its halves, bound to a round of the protocol. Shared by the runtime and
+// the simulator.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace leeway::collective {
 // Reused from operation to operation, so that its memory is allocated once.
 class Operation final : public protocol::RoundClient {
  public:
-  Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates, AutomaticCodec& automatic,
-            MemoryWatcher* watcher);
+  Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates,
+            AutomaticCodec& automatic, MemoryWatcher* watcher);
 
   // False when the protocol has no room for another open round. The request was validated.
   bool begin(Instant now, Request& request);
@@ -31,8 +32,8 @@ class Operation final : public protocol::RoundClient {
   schedule::PacketGrid outgoing(protocol::FlowKind kind, Rank peer) const override;
   schedule::PacketGrid incoming(protocol::FlowKind kind, Rank peer) const override;
   const Bitmap* required(protocol::FlowKind kind, Rank peer) const override;
-  protocol::Payload payload(protocol::FlowKind kind, Rank to, std::uint32_t index, std::uint32_t ahead,
-                            MutableByteSpan scratch) override;
+  protocol::Payload payload(protocol::FlowKind kind, Rank to, std::uint32_t index,
+                            std::uint32_t ahead, MutableByteSpan scratch) override;
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) override;
   void on_settled(protocol::FlowKind kind, Instant now) override;
   void on_done(const Status& status, Instant now) override;

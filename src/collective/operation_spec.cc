@@ -7,23 +7,27 @@
 namespace leeway::collective {
 namespace {
 
-// Least and largest weight but 0. Sums of a thousand of them and their reciprocals, times n/k of a link, stay far within
-// float32, in which weights travel and results are scaled.
+// Least and largest weight but 0. Sums of a thousand of them and their reciprocals, times n/k of a
+// link, stay far within float32, in which weights travel and results are scaled.
 constexpr double kWeightMin = 0x1p-64;
 constexpr double kWeightMax = 0x1p+64;
 
-bool is_weight(double weight) { return weight == 0.0 || (weight >= kWeightMin && weight <= kWeightMax); }
+bool is_weight(double weight) {
+  return weight == 0.0 || (weight >= kWeightMin && weight <= kWeightMax);
+}
 
 Status invalid(const OperationSpec& spec, const char* what) {
-  return Status::error(StatusCode::kInvalidArgument, "%s: %s (input %zu, output %zu elements)", to_string(spec.kind),
-                       what, spec.input.count, spec.output.count);
+  return Status::error(StatusCode::kInvalidArgument, "%s: %s (input %zu, output %zu elements)",
+                       to_string(spec.kind), what, spec.input.count, spec.output.count);
 }
 
 bool rooted(OperationKind kind) {
-  return kind == OperationKind::broadcast || kind == OperationKind::reduce || kind == OperationKind::gather ||
-         kind == OperationKind::scatter;
+  return kind == OperationKind::broadcast || kind == OperationKind::reduce ||
+         kind == OperationKind::gather || kind == OperationKind::scatter;
 }
-bool point_to_point(OperationKind kind) { return kind == OperationKind::send || kind == OperationKind::recv; }
+bool point_to_point(OperationKind kind) {
+  return kind == OperationKind::send || kind == OperationKind::recv;
+}
 
 bool uses_input(const OperationSpec& spec, Rank self) {
   if (spec.kind == OperationKind::recv) return false;
@@ -57,16 +61,20 @@ Status check_sizes(const OperationSpec& spec, Rank self, int size) {
       if (out != n * in) return invalid(spec, "output must hold size x input elements");
       break;
     case OperationKind::gather:
-      if (self == spec.peer && out != n * in) return invalid(spec, "output must hold size x input elements");
+      if (self == spec.peer && out != n * in)
+        return invalid(spec, "output must hold size x input elements");
       break;
     case OperationKind::scatter:
-      if (self == spec.peer && in != n * out) return invalid(spec, "input must hold size x output elements");
+      if (self == spec.peer && in != n * out)
+        return invalid(spec, "input must hold size x output elements");
       break;
     case OperationKind::all_to_all:
-      if (in != out || in % n != 0) return invalid(spec, "input and output must hold size equal blocks");
+      if (in != out || in % n != 0)
+        return invalid(spec, "input and output must hold size equal blocks");
       break;
     case OperationKind::send:
-    case OperationKind::recv: break;
+    case OperationKind::recv:
+      break;
   }
   return Status();
 }
@@ -74,29 +82,37 @@ Status check_sizes(const OperationSpec& spec, Rank self, int size) {
 Status check_buffers(const OperationSpec& spec, Rank self, int size) {
   const bool in = uses_input(spec, self);
   const bool out = uses_output(spec, self);
-  if (in && spec.input.count > 0 && spec.input.data == nullptr) return invalid(spec, "input is null");
-  if (out && spec.output.count > 0 && spec.output.data == nullptr) return invalid(spec, "output is null");
-  if (in && out && spec.input.dtype != spec.output.dtype) return invalid(spec, "input and output differ in type");
+  if (in && spec.input.count > 0 && spec.input.data == nullptr)
+    return invalid(spec, "input is null");
+  if (out && spec.output.count > 0 && spec.output.data == nullptr)
+    return invalid(spec, "output is null");
+  if (in && out && spec.input.dtype != spec.output.dtype)
+    return invalid(spec, "input and output differ in type");
   return check_sizes(spec, self, size);
 }
 
 Status check_lossy(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const bool lossy = options.delivery.kind != Delivery::Kind::exact;
-  const bool lossy_spread = spec.kind == OperationKind::all_reduce && options.spread != Delivery::Kind::exact;
+  const bool lossy_spread =
+      spec.kind == OperationKind::all_reduce && options.spread != Delivery::Kind::exact;
   if (!lossy && !lossy_spread) return Status();
   if (spec.kind == OperationKind::replica_broadcast) return Status();
   if (!has_reduce_half(spec.kind)) {
-    return Status::error(StatusCode::kUnsupported,
-                         "%s: delivery %s has no meaning here: every element has one source, so a lost one cannot be "
-                         "estimated; use exact (parameters may be spread lossily by leeway::Replica)",
-                         to_string(spec.kind), to_string(options.delivery.kind).data());
+    return Status::error(
+        StatusCode::kUnsupported,
+        "%s: delivery %s has no meaning here: every element has one source, so a lost one cannot "
+        "be "
+        "estimated; use exact (parameters may be spread lossily by leeway::Replica)",
+        to_string(spec.kind), to_string(options.delivery.kind).data());
   }
-  if (!is_floating(spec.input.dtype) || (options.op != ReduceOp::sum && options.op != ReduceOp::avg)) {
+  if (!is_floating(spec.input.dtype) ||
+      (options.op != ReduceOp::sum && options.op != ReduceOp::avg)) {
     return Status::error(StatusCode::kUnsupported,
-                         "%s: delivery %s is defined for sum and avg of floating-point tensors only (got %s of %s); use exact",
-                         to_string(spec.kind), to_string(options.delivery.kind).data(), to_string(options.op).data(),
-                         to_string(spec.input.dtype).data());
+                         "%s: delivery %s is defined for sum and avg of floating-point tensors "
+                         "only (got %s of %s); use exact",
+                         to_string(spec.kind), to_string(options.delivery.kind).data(),
+                         to_string(options.op).data(), to_string(spec.input.dtype).data());
   }
   if (lossy_spread && !lossy) return invalid(spec, "a lossy spread needs a lossy delivery");
   return Status();
@@ -107,10 +123,14 @@ Status check_reduction_only(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const bool float_sum = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32 &&
                          (options.op == ReduceOp::sum || options.op == ReduceOp::avg);
-  if (has_automatic_codec(options) && !float_sum) return invalid(spec, "codec automatic needs a reduction of float32 with op = sum or avg");
+  if (has_automatic_codec(options) && !float_sum)
+    return invalid(spec, "codec automatic needs a reduction of float32 with op = sum or avg");
   if (options.residual.empty()) return Status();
-  if (!float_sum) return invalid(spec, "a residual (error feedback) needs a reduction of float32 with op = sum or avg");
-  if (options.residual.size() != spec.input.count) return invalid(spec, "residual must have the input's size");
+  if (!float_sum)
+    return invalid(spec,
+                   "a residual (error feedback) needs a reduction of float32 with op = sum or avg");
+  if (options.residual.size() != spec.input.count)
+    return invalid(spec, "residual must have the input's size");
   return Status();
 }
 
@@ -127,8 +147,9 @@ Status check_owner_weights(const OperationSpec& spec, int size) {
 
 Status check_options(const OperationSpec& spec, int size) {
   const CollectiveOptions& options = spec.options;
-  const DataType dtype = spec.kind == OperationKind::recv || spec.kind == OperationKind::scatter ? spec.output.dtype
-                                                                                                : spec.input.dtype;
+  const DataType dtype = spec.kind == OperationKind::recv || spec.kind == OperationKind::scatter
+                             ? spec.output.dtype
+                             : spec.input.dtype;
   if (options.delivery.deadline.count() <= 0) return invalid(spec, "deadline must be positive");
   if (!(options.delivery.loss_max >= 0.0 && options.delivery.loss_max <= 1.0)) {
     return invalid(spec, "loss_max must lie in 0 .. 1");
@@ -142,11 +163,14 @@ Status check_options(const OperationSpec& spec, int size) {
   if (weighted && dtype != DataType::f32) return invalid(spec, "weights need float32 tensors");
   const CodecOptions spread_codec = options.spread_codec.value_or(options.codec);
   for (const CodecOptions& codec : {options.codec, spread_codec}) {
-    if (const Status status = leeway::validate(codec); !status.ok()) return invalid(spec, status.c_str());
+    if (const Status status = leeway::validate(codec); !status.ok())
+      return invalid(spec, status.c_str());
   }
   const bool encoded = options.codec.codec != Codec::native || spread_codec.codec != Codec::native;
-  if (encoded && dtype != DataType::f32) return invalid(spec, "codecs other than native need float32 tensors");
-  if (encoded && has_reduce_half(spec.kind) && options.op != ReduceOp::sum && options.op != ReduceOp::avg) {
+  if (encoded && dtype != DataType::f32)
+    return invalid(spec, "codecs other than native need float32 tensors");
+  if (encoded && has_reduce_half(spec.kind) && options.op != ReduceOp::sum &&
+      options.op != ReduceOp::avg) {
     return invalid(spec, "codecs other than native need op = sum or avg");
   }
   if (options.estimator == Estimator::augmented && !options.control_variate.empty() &&
@@ -160,8 +184,8 @@ Status check_options(const OperationSpec& spec, int size) {
 }  // namespace
 
 bool has_reduce_half(OperationKind kind) {
-  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter || kind == OperationKind::reduce ||
-         kind == OperationKind::replica_reduce;
+  return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter ||
+         kind == OperationKind::reduce || kind == OperationKind::replica_reduce;
 }
 
 bool has_spread_half(OperationKind kind) {
@@ -180,10 +204,12 @@ std::size_t agreed_count(const OperationSpec& spec) {
 
 Status validate(const OperationSpec& spec, Rank self, int size) {
   if ((rooted(spec.kind) || point_to_point(spec.kind)) && spec.peer >= size) {
-    return Status::error(StatusCode::kInvalidArgument, "%s: rank %u does not exist; the communicator has ranks 0 .. %d",
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s: rank %u does not exist; the communicator has ranks 0 .. %d",
                          to_string(spec.kind), spec.peer, size - 1);
   }
-  if (point_to_point(spec.kind) && spec.peer == self) return invalid(spec, "a rank cannot send to itself");
+  if (point_to_point(spec.kind) && spec.peer == self)
+    return invalid(spec, "a rank cannot send to itself");
   if (Status status = check_buffers(spec, self, size); !status.ok()) return status;
   return check_options(spec, size);
 }

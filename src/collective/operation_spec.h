@@ -14,7 +14,8 @@ namespace leeway::collective {
 
 using wire::OperationKind;
 
-// Which packets of a replica_broadcast arrived, and which ones must. By owner rank, one bit a packet.
+// Which packets of a replica_broadcast arrived, and which ones must. By owner rank, one bit a
+// packet.
 struct BroadcastLedger {
   std::vector<Bitmap> required;
   std::vector<Bitmap> arrived;
@@ -34,8 +35,8 @@ bool has_spread_half(OperationKind kind);
 // In either half.
 bool has_automatic_codec(const CollectiveOptions& options);
 
-// The elements by which ranks compare whether they mean the same operation: per-rank contribution or result, whichever
-// is the same everywhere.
+// The elements by which ranks compare whether they mean the same operation: per-rank contribution
+// or result, whichever is the same everywhere.
 std::size_t agreed_count(const OperationSpec& spec);
 
 // kInvalidArgument / kUnsupported with the argument's name and value; ok otherwise.

@@ -10,27 +10,31 @@
 namespace leeway::collective {
 namespace {
 
-// The estimators whose scale of a packet depends on nothing but that packet's contributors: packets that are complete may
-// be reduced before the rest of the shard is known.
+// The estimators whose scale of a packet depends on nothing but that packet's contributors: packets
+// that are complete may be reduced before the rest of the shard is known.
 bool depends_on_packet_only(Estimator estimator) {
-  return estimator == Estimator::zero_fill || estimator == Estimator::ratio || estimator == Estimator::stratified;
+  return estimator == Estimator::zero_fill || estimator == Estimator::ratio ||
+         estimator == Estimator::stratified;
 }
 
 }  // namespace
 
 schedule::PacketGrid Reduction::grid_of(Rank owner) const {
-  return schedule::PacketGrid(plan_.shards[owner].count,
-                              static_cast<std::uint32_t>(plan_.format.elements_for(plan_.datagram_payload_bytes)),
-                              element_bytes_);
+  return schedule::PacketGrid(
+      plan_.shards[owner].count,
+      static_cast<std::uint32_t>(plan_.format.elements_for(plan_.datagram_payload_bytes)),
+      element_bytes_);
 }
 
-void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<const double> prior_rates) {
+void Reduction::begin(const ReductionPlan& plan, std::uint32_t step,
+                      std::span<const double> prior_rates) {
   plan_ = plan;
   step_ = step;
   element_bytes_ = size_of(plan.dtype);
   own_ = plan.shards[plan.self];
   grid_ = grid_of(plan.self);
-  staging_.reset(plan.size, grid_.packets(), plan.format.encoded_bytes(grid_.elements_per_packet()));
+  staging_.reset(plan.size, grid_.packets(),
+                 plan.format.encoded_bytes(grid_.elements_per_packet()));
   take_input();
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
   reduced_packets_.resize(grid_.packets());
@@ -43,7 +47,8 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
   tallies_.assign(plan.size, {});
   for (Rank rank = 0; rank < plan.size; ++rank) tallies_[rank].prior_rate = prior_rates[rank];
   mask_.assign((plan.size + 63) / 64, 0);
-  settles_passed_chunks_ = plan.one_pass && plan.size > 1 && grid_.chunks() > 2 && depends_on_packet_only(plan.estimator);
+  settles_passed_chunks_ = plan.one_pass && plan.size > 1 && grid_.chunks() > 2 &&
+                           depends_on_packet_only(plan.estimator);
   start_ = schedule::PacketCursor::start_of(grid_, plan.rotation_key);
   passed_.assign(plan.size, 0);
   settled_chunks_ = 0;
@@ -54,8 +59,9 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step, std::span<c
   variance_ = 0.0;
 }
 
-// Small inputs are copied, so that the caller's memory is soon free. With error feedback contributions are the input plus what earlier
-// calls left out; a rank without units contributes nothing, so that what it owes waits for a call in which it has some.
+// Small inputs are copied, so that the caller's memory is soon free. With error feedback
+// contributions are the input plus what earlier calls left out; a rank without units contributes
+// nothing, so that what it owes waits for a call in which it has some.
 void Reduction::take_input() {
   if (plan_.op == ReduceOp::avg && plan_.weight == 0.0) plan_.residual = {};
   if (!plan_.copy_input && plan_.residual.empty()) return;
@@ -66,17 +72,20 @@ void Reduction::take_input() {
   if (plan_.residual.empty()) return;
   auto* values = reinterpret_cast<float*>(copied_input_.data());
   for (std::size_t i = 0; i < plan_.residual.size(); ++i) values[i] += plan_.residual[i];
-  // What is not encoded leaves nothing: our own contribution to our shard, and everything under an identical format.
+  // What is not encoded leaves nothing: our own contribution to our shard, and everything under an
+  // identical format.
   const bool exact = plan_.format.identity();
   const auto kept = exact ? plan_.residual : plan_.residual.subspan(own_.offset, own_.count);
   std::fill(kept.begin(), kept.end(), 0.0f);
 }
 
-codec::Place Reduction::place_of(Rank source, Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const {
+codec::Place Reduction::place_of(Rank source, Rank owner, const schedule::PacketGrid& grid,
+                                 std::uint32_t index) const {
   return {plan_.seed, step_, source, plan_.shards.position(owner) + grid.packet_offset(index)};
 }
 
-ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const {
+ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid,
+                                    std::uint32_t index) const {
   const std::size_t first = plan_.shards[owner].offset + grid.packet_offset(index);
   return {plan_.input + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
 }
@@ -89,7 +98,8 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
     if (!plan_.sum_payloads) return {source};
     return {source, crc32c_prefetching(source, contribution_to(owner, grid, ahead))};
   }
-  const std::span values(reinterpret_cast<const float*>(source.data()), grid.packet_elements(index));
+  const std::span values(reinterpret_cast<const float*>(source.data()),
+                         grid.packet_elements(index));
   const MutableByteSpan out = scratch.first(plan_.format.encoded_bytes(values.size()));
   codec::Place place = place_of(plan_.self, owner, grid, index);
   place.ahead = reinterpret_cast<const float*>(contribution_to(owner, grid, ahead).data());
@@ -101,16 +111,20 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
   return {out, plan_.sum_payloads ? crc32c(out) : 0};
 }
 
-// What receivers will not get of these values. A resent packet has the same bytes, so that this may happen twice.
-void Reduction::keep_residual(std::span<const float> values, const codec::Place& place, ByteSpan encoded) {
-  const auto first = static_cast<std::size_t>(values.data() - reinterpret_cast<const float*>(plan_.input));
+// What receivers will not get of these values. A resent packet has the same bytes, so that this may
+// happen twice.
+void Reduction::keep_residual(std::span<const float> values, const codec::Place& place,
+                              ByteSpan encoded) {
+  const auto first =
+      static_cast<std::size_t>(values.data() - reinterpret_cast<const float*>(plan_.input));
   const auto residual = plan_.residual.subspan(first, values.size());
   codec::decode(plan_.format, encoded, place, residual);
   for (std::size_t i = 0; i < values.size(); ++i) residual[i] = values[i] - residual[i];
 }
 
 protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
-                                       std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced) {
+                                       std::span<const protocol::ReceiveFlow> flows,
+                                       schedule::ChunkQueue& reduced) {
   const std::uint32_t index = header.index;
   if (payload.size() != encoded_bytes(index)) return protocol::Acceptance::refused;
   if (reduced_packets_.test(index)) return protocol::Acceptance::late;
@@ -125,14 +139,14 @@ protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header
   return protocol::Acceptance::accepted;
 }
 
-// Chunks in the senders' common cyclic order. The one they start in is split, its parts being first and last: it counts
-// as last. `nth` 0 is the chunk after it.
+// Chunks in the senders' common cyclic order. The one they start in is split, its parts being first
+// and last: it counts as last. `nth` 0 is the chunk after it.
 std::uint32_t Reduction::passed_chunk(std::uint32_t nth) const {
   return (grid_.chunk_of(start_) + 1 + nth) % grid_.chunks();
 }
 
-// How many chunks of that order lie behind a sender of whom the packet at this position arrived. A chunk's worth of
-// packets is left for those that were overtaken.
+// How many chunks of that order lie behind a sender of whom the packet at this position arrived. A
+// chunk's worth of packets is left for those that were overtaken.
 std::uint32_t Reduction::chunks_passed(std::uint32_t position) const {
   const std::uint32_t first = grid_.chunk_of(start_);
   const std::uint32_t first_part = grid_.chunk_begin(first) + grid_.chunk_size(first) - start_;
@@ -141,11 +155,12 @@ std::uint32_t Reduction::chunks_passed(std::uint32_t position) const {
   return (grid_.chunk_of(at) + grid_.chunks() - first - 1) % grid_.chunks();
 }
 
-// Under best effort a chunk is settled when every sender has passed it: what is missing then will not come. So the
-// spread runs beside the reduction under loss too, and results leave while they are in the cache (16 MiB, 4 ranks, 10 % loss:
-// 1.12 of the loss-free time instead of 1.6).
-// Only for estimators that need not know the rest of the shard.
-void Reduction::note_progress(Rank from, std::uint32_t position, std::span<const protocol::ReceiveFlow> flows,
+// Under best effort a chunk is settled when every sender has passed it: what is missing then will
+// not come. So the spread runs beside the reduction under loss too, and results leave while they
+// are in the cache (16 MiB, 4 ranks, 10 % loss: 1.12 of the loss-free time instead of 1.6). Only
+// for estimators that need not know the rest of the shard.
+void Reduction::note_progress(Rank from, std::uint32_t position,
+                              std::span<const protocol::ReceiveFlow> flows,
                               schedule::ChunkQueue& reduced) {
   const std::uint32_t passed = chunks_passed(position);
   if (passed <= passed_[from]) return;
@@ -186,15 +201,17 @@ ByteSpan Reduction::contribution(Rank rank, std::uint32_t index, const Direct& d
   return {rank == direct.rank ? direct.data : staging_.at(rank, index), encoded_bytes(index)};
 }
 
-// Whether complete packets are summed as scaled floats. A float64 average is not: 1/N as a float would cost it half of its
-// digits, so it is summed and divided, like integers.
+// Whether complete packets are summed as scaled floats. A float64 average is not: 1/N as a float
+// would cost it half of its digits, so it is summed and divided, like integers.
 bool Reduction::sums_by_scales() const {
-  const bool sums = plan_.op == ReduceOp::sum || (plan_.op == ReduceOp::avg && plan_.dtype != DataType::f64);
+  const bool sums =
+      plan_.op == ReduceOp::sum || (plan_.op == ReduceOp::avg && plan_.dtype != DataType::f64);
   return sums && is_floating(plan_.dtype);
 }
 
 // Every contribution to the packet is here, so that its scales do not depend on what else was lost.
-void Reduction::reduce_complete(std::uint32_t index, const Direct& direct, schedule::ChunkQueue& reduced) {
+void Reduction::reduce_complete(std::uint32_t index, const Direct& direct,
+                                schedule::ChunkQueue& reduced) {
   if (!sums_by_scales()) {
     combine_exactly(index, direct);
   } else {
@@ -213,7 +230,8 @@ void Reduction::reduce_complete(std::uint32_t index, const Direct& direct, sched
   on_reduced(index, static_cast<std::uint32_t>(plan_.size), reduced);
 }
 
-void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors, schedule::ChunkQueue& reduced) {
+void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors,
+                           schedule::ChunkQueue& reduced) {
   ++contributors_.histogram[contributors];
   reduced_packets_.set(index);
   staging_.give_back(index);
@@ -232,18 +250,21 @@ void Reduction::sum(std::uint32_t index, std::span<const float> scales, const Di
     terms_.push_back({contribution(rank, index, direct).data(), scales[rank], rank != plan_.self});
   }
   std::byte* result = plan_.result + grid_.packet_offset(index) * element_bytes_;
-  scaled_sum(plan_.format, place_of(plan_.self, plan_.self, grid_, index), plan_.dtype, terms_, elements,
-             MutableByteSpan(result, elements * element_bytes_), block_);
-  if (measured) plan_.meter->add_result({reinterpret_cast<const float*>(result), elements}, result_per_unit());
+  scaled_sum(plan_.format, place_of(plan_.self, plan_.self, grid_, index), plan_.dtype, terms_,
+             elements, MutableByteSpan(result, elements * element_bytes_), block_);
+  if (measured)
+    plan_.meter->add_result({reinterpret_cast<const float*>(result), elements}, result_per_unit());
 }
 
 void Reduction::measure_own(std::uint32_t index) {
   if (plan_.weight <= 0.0) return;
   const ByteSpan own = contribution_to(plan_.self, grid_, index);
-  plan_.meter->add_own({reinterpret_cast<const float*>(own.data()), grid_.packet_elements(index)}, per_unit(plan_.weight));
+  plan_.meter->add_own({reinterpret_cast<const float*>(own.data()), grid_.packet_elements(index)},
+                       per_unit(plan_.weight));
 }
 
-// Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's own type.
+// Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's
+// own type.
 void Reduction::combine_exactly(std::uint32_t index, const Direct& direct) {
   const std::size_t bytes = grid_.packet_elements(index) * element_bytes_;
   block_.reserve(bytes);
@@ -257,15 +278,20 @@ void Reduction::combine_exactly(std::uint32_t index, const Direct& direct) {
     }
   }
   if (plan_.op == ReduceOp::avg) codec::divide(plan_.dtype, accumulator, plan_.size);
-  std::memcpy(plan_.result + grid_.packet_offset(index) * element_bytes_, accumulator.data(), bytes);
+  std::memcpy(plan_.result + grid_.packet_offset(index) * element_bytes_, accumulator.data(),
+              bytes);
 }
 
-void Reduction::settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced) {
+void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
+                       schedule::ChunkQueue& reduced) {
   bool complete = true;
-  for (Rank rank = 0; rank < plan_.size; ++rank) complete &= rank == plan_.self || flows[rank].complete();
+  for (Rank rank = 0; rank < plan_.size; ++rank)
+    complete &= rank == plan_.self || flows[rank].complete();
   tally(flows);
-  // The realised rate of a one-packet flow says nothing; its weight 1/q holds whether or not anything was lost here.
-  const bool rate_unknown = plan_.lossy && grid_.packets() == 1 && !depends_on_packet_only(plan_.estimator);
+  // The realised rate of a one-packet flow says nothing; its weight 1/q holds whether or not
+  // anything was lost here.
+  const bool rate_unknown =
+      plan_.lossy && grid_.packets() == 1 && !depends_on_packet_only(plan_.estimator);
   complete &= !rate_unknown;
   if (!complete) build_plan(tallies_);
   for (std::uint32_t index = 0; index < grid_.packets(); ++index) {
@@ -318,7 +344,8 @@ void Reduction::fill_report(CollectiveReport& report) const {
   for (std::size_t k = contributors_.histogram.size(); k-- > 0;) {
     if (contributors_.histogram[k] > 0) report.contributors.min = static_cast<std::uint32_t>(k);
   }
-  report.contributors.mean = packets == 0 ? plan_.size : static_cast<double>(contributions) / packets;
+  report.contributors.mean =
+      packets == 0 ? plan_.size : static_cast<double>(contributions) / packets;
   report.elements_untouched = untouched_;
   report.variance_estimate = variance_;
   report.estimator = plan_.estimator;

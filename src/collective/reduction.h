@@ -1,9 +1,10 @@
-// The reduce half: contributions to every shard go out, contributions to our shard are staged as they came, and summed
-// in rank order as soon as their scales are known.
+// The reduce half: contributions to every shard go out, contributions to our shard are staged as
+// they came, and summed in rank order as soon as their scales are known.
 //
-// Staging rather than summing on arrival makes the result a function of the arrival bitmap alone, and lets the scales of
-// the estimators (n_i/k_i, 1/count) be applied once they are known. The contribution that completes a packet is not
-// staged: it is summed from the datagram it came in, while it is in the first-level cache.
+// Staging rather than summing on arrival makes the result a function of the arrival bitmap alone,
+// and lets the scales of the estimators (n_i/k_i, 1/count) be applied once they are known. The
+// contribution that completes a packet is not staged: it is summed from the datagram it came in,
+// while it is in the first-level cache.
 #pragma once
 
 #include <cstdint>
@@ -38,41 +39,47 @@ struct ReductionPlan {
   std::size_t datagram_payload_bytes = 0;
   bool sum_payloads = true;  // as protocol::EndpointConfig
   std::uint64_t seed = 0;
-  std::uint64_t rotation_key = 0;     // of the order in which all senders walk our shard
-  bool one_pass = false;              // best effort: what was passed does not come again
-  const std::byte* input = nullptr;   // the whole tensor
-  std::byte* result = nullptr;        // our reduced shard; may be our part of `input`
-  std::span<const float> control;     // augmented: guess of our shard's result; empty: own contribution
-  std::span<float> residual;          // error feedback, the whole tensor; empty: none
-  NoiseMeter* meter = nullptr;        // or null: measure nothing
-  bool copy_input = false;            // small tensor: keep a copy, so that the caller's memory is soon free
+  std::uint64_t rotation_key = 0;    // of the order in which all senders walk our shard
+  bool one_pass = false;             // best effort: what was passed does not come again
+  const std::byte* input = nullptr;  // the whole tensor
+  std::byte* result = nullptr;       // our reduced shard; may be our part of `input`
+  // augmented: guess of our shard's result; empty: own contribution
+  std::span<const float> control;
+  std::span<float> residual;    // error feedback, the whole tensor; empty: none
+  NoiseMeter* meter = nullptr;  // or null: measure nothing
+  // Small tensor: keep a copy, so that the caller's memory is soon free
+  bool copy_input = false;
 };
 
 class Reduction {
  public:
   explicit Reduction(MemoryWatcher* watcher) : copied_input_(watcher) {}
 
-  // `reduced_chunks` receives each chunk of our shard when its result stands in `result`. `prior_rates` (by rank) are
-  // smoothed delivery rates of the links before this operation.
+  // `reduced_chunks` receives each chunk of our shard when its result stands in `result`.
+  // `prior_rates` (by rank) are smoothed delivery rates of the links before this operation.
   void begin(const ReductionPlan& plan, std::uint32_t step, std::span<const double> prior_rates);
 
   const schedule::PacketGrid& grid() const { return grid_; }  // of our own shard
   schedule::PacketGrid grid_of(Rank owner) const;
 
-  protocol::Payload payload(Rank owner, std::uint32_t index, std::uint32_t ahead, MutableByteSpan scratch);
-  // Takes in a packet; `flows` are the ledgers of all senders, without it. Chunks that are reduced in consequence are
-  // pushed to `reduced`.
+  protocol::Payload payload(Rank owner, std::uint32_t index, std::uint32_t ahead,
+                            MutableByteSpan scratch);
+  // Takes in a packet; `flows` are the ledgers of all senders, without it. Chunks that are reduced
+  // in consequence are pushed to `reduced`.
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
-                              std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
+                              std::span<const protocol::ReceiveFlow> flows,
+                              schedule::ChunkQueue& reduced);
   // Nothing more will come: reduces the remaining chunks with the scales of what is there.
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
   void fill_report(CollectiveReport& report) const;
-  double concentration() const { return scale_plan_.concentration(); }  // of the weights, once something was reduced
+  // Of the weights, once something was reduced
+  double concentration() const { return scale_plan_.concentration(); }
 
  private:
   void take_input();
-  codec::Place place_of(Rank source, Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const;
+  codec::Place place_of(Rank source, Rank owner, const schedule::PacketGrid& grid,
+                        std::uint32_t index) const;
   void keep_residual(std::span<const float> values, const codec::Place& place, ByteSpan encoded);
   void measure_own(std::uint32_t index);
   // Factors to values per unit of work: a sum's contributions are units.
@@ -80,7 +87,9 @@ class Reduction {
   double result_per_unit() const { return plan_.op == ReduceOp::avg ? 1.0 : 1.0 / plan_.size; }
   // Our contribution to a packet of the owner's shard, as it lies in the tensor.
   ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const;
-  std::size_t encoded_bytes(std::uint32_t index) const { return plan_.format.encoded_bytes(grid_.packet_elements(index)); }
+  std::size_t encoded_bytes(std::uint32_t index) const {
+    return plan_.format.encoded_bytes(grid_.packet_elements(index));
+  }
   // A contribution that is used straight from where it arrived.
   struct Direct {
     Rank rank = kNoRank;
@@ -90,9 +99,10 @@ class Reduction {
   void reduce_complete(std::uint32_t index, const Direct& direct, schedule::ChunkQueue& reduced);
   void reduce_partial(std::uint32_t index, std::span<const protocol::ReceiveFlow> flows,
                       schedule::ChunkQueue& reduced);
-  void note_progress(Rank from, std::uint32_t position, std::span<const protocol::ReceiveFlow> flows,
-                     schedule::ChunkQueue& reduced);
-  void settle_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
+  void note_progress(Rank from, std::uint32_t position,
+                     std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
+  void settle_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows,
+                    schedule::ChunkQueue& reduced);
   std::uint32_t chunks_passed(std::uint32_t position) const;
   std::uint32_t passed_chunk(std::uint32_t nth) const;
   void tally(std::span<const protocol::ReceiveFlow> flows);
@@ -109,10 +119,12 @@ class Reduction {
   schedule::Shard own_;
   std::size_t element_bytes_ = 4;
   Staging staging_;
-  Arena copied_input_;                  // or the input plus the residual
-  Arena block_;                         // decoded values of one packet, for other types than float32
-  std::vector<std::uint16_t> missing_;         // contributions a packet of our shard still waits for
-  std::vector<std::uint32_t> chunk_left_;      // packets of a chunk that are not reduced
+  Arena copied_input_;  // or the input plus the residual
+  // Decoded values of one packet, for other types than float32
+  Arena block_;
+  // Contributions a packet of our shard still waits for
+  std::vector<std::uint16_t> missing_;
+  std::vector<std::uint32_t> chunk_left_;  // packets of a chunk that are not reduced
   Bitmap reduced_packets_;
   std::vector<aggregate::LinkTally> tallies_;
   aggregate::ScalePlan scale_plan_;
@@ -123,11 +135,13 @@ class Reduction {
   std::vector<float> weights_;          // c_i as heard so far
   bool settles_passed_chunks_ = false;  // see note_progress()
   std::uint32_t start_ = 0;             // packet with which every sender starts its cyclic order
-  std::vector<std::uint32_t> passed_;   // by sender: chunks of that order it has certainly left behind
-  std::uint32_t settled_chunks_ = 0;    // of that order, by all
+  // By sender: chunks of that order it has certainly left behind
+  std::vector<std::uint32_t> passed_;
+  std::uint32_t settled_chunks_ = 0;  // of that order, by all
   ContributorStats contributors_;
   std::uint64_t untouched_ = 0;
-  bool nobody_has_units_ = false;       // all weights are 0: complete packets are as untouched as empty ones
+  // All weights are 0: complete packets are as untouched as empty ones
+  bool nobody_has_units_ = false;
   double variance_ = 0.0;
 };
 

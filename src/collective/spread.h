@@ -1,5 +1,6 @@
-// The spread half: blocks of elements go from the one rank that has them to those that want them, straight to their
-// place. Also carries every collective that only moves data (gather, scatter, all_to_all, send, ...).
+// The spread half: blocks of elements go from the one rank that has them to those that want them,
+// straight to their place. Also carries every collective that only moves data (gather, scatter,
+// all_to_all, send, ...).
 #pragma once
 
 #include <cstdint>
@@ -27,13 +28,14 @@ struct SpreadPlan {
   DataType dtype = DataType::f32;
   codec::Format format;
   std::size_t datagram_payload_bytes = 0;
-  bool sum_payloads = true;    // as EndpointConfig
+  bool sum_payloads = true;  // as EndpointConfig
   std::uint64_t seed = 0;
-  bool same_block = false;     // every receiver gets send[first receiver]: encode and checksum once
-  bool streaming = false;      // the block becomes available chunk by chunk (a reduction fills it)
-  bool adopt = false;          // our own block becomes decode(encode(block)), so that all ranks hold the same bits
-  NoiseMeter* meter = nullptr; // measures what encoding our block does to it; or null
-  double meter_factor = 1.0;   // to values per unit of work
+  bool same_block = false;  // every receiver gets send[first receiver]: encode and checksum once
+  bool streaming = false;   // the block becomes available chunk by chunk (a reduction fills it)
+  // Our own block becomes decode(encode(block)), so that all ranks hold the same bits
+  bool adopt = false;
+  NoiseMeter* meter = nullptr;  // measures what encoding our block does to it; or null
+  double meter_factor = 1.0;    // to values per unit of work
   bool copy_input = false;     // small block: keep a copy, so that the caller's memory is soon free
   std::vector<Block> send;     // by receiver; no elements: nothing
   std::vector<Block> receive;  // by sender
@@ -49,7 +51,8 @@ class Spread {
   schedule::PacketGrid outgoing(Rank peer) const { return grid_of(plan_.send[peer].elements); }
   schedule::PacketGrid incoming(Rank peer) const { return grid_of(plan_.receive[peer].elements); }
 
-  // Streaming: the reduction finished these of *its* chunks; pushes the chunks of ours that are now whole.
+  // Streaming: the reduction finished these of *its* chunks; pushes the chunks of ours that are now
+  // whole.
   void on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced);
   // Payload lies in memory of ours, so that it outlives the caller's interest.
   bool retains_payload() const { return plan_.same_block && encoded(); }
@@ -78,13 +81,13 @@ class Spread {
   std::uint32_t step_ = 0;
   std::size_t element_bytes_ = 4;
   std::size_t packet_bytes_ = 0;
-  Block own_;                          // same_block: what we send to all
+  Block own_;  // same_block: what we send to all
   schedule::PacketGrid own_grid_;
-  Arena arena_;                        // encoded (or copied) own block, packet by packet
-  std::vector<std::uint32_t> crc_;     // of own packets, where known
+  Arena arena_;                     // encoded (or copied) own block, packet by packet
+  std::vector<std::uint32_t> crc_;  // of own packets, where known
   Bitmap crc_known_;
   schedule::ChunkQueue available_;
-  std::uint32_t reduced_taken_ = 0;    // entries of the reduction's queue that were looked at
+  std::uint32_t reduced_taken_ = 0;         // entries of the reduction's queue that were looked at
   std::vector<std::uint32_t> chunk_waits_;  // reduction chunks each of our chunks still waits for
 };
 

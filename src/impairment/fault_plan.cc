@@ -15,7 +15,8 @@ constexpr Duration kDelayMax = std::chrono::seconds(60);
 
 Status check_probability(const char* name, double value) {
   if (value >= 0.0 && value <= 1.0) return {};  // false for NaN
-  return Status::error(StatusCode::kInvalidArgument, "fault %s=%g: a probability lies between 0 and 1", name, value);
+  return Status::error(StatusCode::kInvalidArgument,
+                       "fault %s=%g: a probability lies between 0 and 1", name, value);
 }
 
 }  // namespace
@@ -32,15 +33,18 @@ Status check_faults(const FaultOptions& options) {
     if (Status status = check_probability("link", value); !status.ok()) return status;
   }
   if (options.link_loss.size() > static_cast<std::size_t>(limits::kPeersMax)) {
-    return Status::error(StatusCode::kInvalidArgument, "fault link: %zu links, at most %d ranks are supported",
+    return Status::error(StatusCode::kInvalidArgument,
+                         "fault link: %zu links, at most %d ranks are supported",
                          options.link_loss.size(), limits::kPeersMax);
   }
   if (!(options.burst >= 1.0 && options.burst <= kBurstMax)) {
-    return Status::error(StatusCode::kInvalidArgument, "fault burst=%g: a mean burst has 1 to %g packets",
-                         options.burst, kBurstMax);
+    return Status::error(StatusCode::kInvalidArgument,
+                         "fault burst=%g: a mean burst has 1 to %g packets", options.burst,
+                         kBurstMax);
   }
   if (options.delay < Duration{0} || options.delay > kDelayMax) {
-    return Status::error(StatusCode::kInvalidArgument, "fault delay=%lldns: 0 to 60 s are supported",
+    return Status::error(StatusCode::kInvalidArgument,
+                         "fault delay=%lldns: 0 to 60 s are supported",
                          static_cast<long long>(options.delay.count()));
   }
   return LossList::parse(options.list).status();
@@ -51,7 +55,8 @@ Result<FaultPlan> FaultPlan::create(const FaultOptions& options) {
   return FaultPlan(options, LossList::parse(options.list).value());
 }
 
-FaultPlan::FaultPlan(const FaultOptions& options, LossList list) : options_(options), list_(std::move(list)) {
+FaultPlan::FaultPlan(const FaultOptions& options, LossList list)
+    : options_(options), list_(std::move(list)) {
   if (options.burst > 1.0) bursts_.emplace(options.seed, options.burst);
 }
 
@@ -63,7 +68,8 @@ Fate FaultPlan::fate(const PacketAddress& packet) {
   fate.corrupt = happens(HashStream::corrupt, packet, options_.corrupt);
   if (fate.corrupt) fate.corrupt_bit = hash(HashStream::corrupt_bit, packet);
   if (happens(HashStream::reorder, packet, options_.reorder)) {
-    fate.reorder = 1 + static_cast<int>(hash(HashStream::reorder_distance, packet) % kReorderDistanceMax);
+    fate.reorder =
+        1 + static_cast<int>(hash(HashStream::reorder_distance, packet) % kReorderDistanceMax);
   }
   fate.delay = options_.delay;
   return fate;
@@ -77,7 +83,8 @@ bool FaultPlan::is_lost(const PacketAddress& packet) {
   if (rate <= 0.0) return false;
   // The first pass travels in the sender's order; later ones are sent by rising index.
   const std::uint32_t place = packet.attempt == 0 ? packet.position : packet.index;
-  return bursts_->lost({packet.source, packet.destination, packet.round, packet.phase, packet.attempt}, place, rate);
+  return bursts_->lost(
+      {packet.source, packet.destination, packet.round, packet.phase, packet.attempt}, place, rate);
 }
 
 double FaultPlan::loss_of(Rank source) const {
@@ -87,10 +94,11 @@ double FaultPlan::loss_of(Rank source) const {
 std::uint64_t FaultPlan::hash(HashStream stream, const PacketAddress& packet) const {
   const std::uint32_t link = link_word(packet.source, packet.destination);
   if (packet.control) {
-    return keyed_hash(options_.seed, link, question_word(stream, true, packet.type, 0), packet.sequence, 0);
+    return keyed_hash(options_.seed, link, question_word(stream, true, packet.type, 0),
+                      packet.sequence, 0);
   }
-  return keyed_hash(options_.seed, link, question_word(stream, false, packet.phase, packet.attempt), packet.round,
-                    packet.index);
+  return keyed_hash(options_.seed, link, question_word(stream, false, packet.phase, packet.attempt),
+                    packet.round, packet.index);
 }
 
 bool FaultPlan::happens(HashStream stream, const PacketAddress& packet, double probability) const {

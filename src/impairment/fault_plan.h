@@ -1,8 +1,9 @@
 // Decides what becomes of a datagram: a pure function of the options and the packet's address.
 //
-// Data packets are keyed by (seed, source, destination, round, phase, index, attempt), control datagrams by (seed,
-// source, destination, type, sequence); never by time or order of arrival. So one seed loses the same packets over any
-// transport and in the simulator. No input or output happens here.
+// Data packets are keyed by (seed, source, destination, round, phase, index, attempt), control
+// datagrams by (seed, source, destination, type, sequence); never by time or order of arrival. So
+// one seed loses the same packets over any transport and in the simulator. No input or output
+// happens here.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct Fate {
   bool duplicate = false;
   bool corrupt = false;
   std::uint64_t corrupt_bit = 0;  // which bit to flip, modulo the datagram's length in bits
-  int reorder = 0;                // held back behind so many later datagrams, 0 .. kReorderDistanceMax
+  // Held back behind so many later datagrams, 0 .. kReorderDistanceMax
+  int reorder = 0;
   Duration delay{0};
 };
 
@@ -37,7 +39,8 @@ class FaultPlan {
  public:
   static Result<FaultPlan> create(const FaultOptions& options);
 
-  // Not const: answers about bursts are remembered. That changes the cost of a question, never its answer.
+  // Not const: answers about bursts are remembered. That changes the cost of a question, never its
+  // answer.
   Fate fate(const PacketAddress& packet);
 
  private:

@@ -19,7 +19,8 @@ double redraw_probability(double rate, double burst) {
 
 }  // namespace
 
-GilbertLoss::GilbertLoss(std::uint64_t seed, double burst) : seed_(seed), burst_(burst), answers_(kAnswers) {}
+GilbertLoss::GilbertLoss(std::uint64_t seed, double burst)
+    : seed_(seed), burst_(burst), answers_(kAnswers) {}
 
 bool GilbertLoss::lost(const FlowAddress& flow, std::uint32_t position, double rate) {
   const double redraw = redraw_probability(rate, burst_);
@@ -46,12 +47,15 @@ bool GilbertLoss::lost(const FlowAddress& flow, std::uint32_t position, double r
 }
 
 double GilbertLoss::draw(const FlowAddress& flow, std::uint32_t position) const {
-  const std::uint32_t question = question_word(HashStream::burst_loss, false, flow.phase, flow.attempt);
-  return to_unit(keyed_hash(seed_, link_word(flow.source, flow.destination), question, flow.round, position));
+  const std::uint32_t question =
+      question_word(HashStream::burst_loss, false, flow.phase, flow.attempt);
+  return to_unit(
+      keyed_hash(seed_, link_word(flow.source, flow.destination), question, flow.round, position));
 }
 
 GilbertLoss::Answer& GilbertLoss::answer_of(const FlowAddress& flow) {
-  std::uint64_t mixed = (std::uint64_t{flow.source} << 48) ^ (std::uint64_t{flow.destination} << 32) ^
+  std::uint64_t mixed = (std::uint64_t{flow.source} << 48) ^
+                        (std::uint64_t{flow.destination} << 32) ^
                         (std::uint64_t{flow.attempt} << 8) ^ flow.phase;
   mixed = (mixed ^ (std::uint64_t{flow.round} << 16)) * 0x9E3779B97F4A7C15u;
   return answers_[(mixed >> 32) % kAnswers];

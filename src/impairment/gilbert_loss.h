@@ -2,15 +2,16 @@
 //
 // A stationary two-state Gilbert chain with loss rate p and mean burst B has the transitions
 //   P(good -> bad) = p / (B (1 - p)),  P(bad -> good) = 1 / B.
-// The same chain, told differently: at every position, with probability h = 1 - 1 / (B (1 - p)) the state is *held*
-// from the position before, otherwise it is *redrawn* and is bad with probability p. (Check: staying bad has
-// h + (1 - h) p = 1 - 1/B.) Told this way, the state at a position is the outcome of the last redraw at or before it,
-// so it can be found from keyed hashes alone by walking back B (1 - p) positions on average: no state has to be carried
-// along, and asking out of order, twice or on another machine gives the same answer. Position 0 is always a redraw,
-// which makes the chain stationary from the start.
+// The same chain, told differently: at every position, with probability h = 1 - 1 / (B (1 - p)) the
+// state is *held* from the position before, otherwise it is *redrawn* and is bad with probability
+// p. (Check: staying bad has h + (1 - h) p = 1 - 1/B.) Told this way, the state at a position is
+// the outcome of the last redraw at or before it, so it can be found from keyed hashes alone by
+// walking back B (1 - p) positions on average: no state has to be carried along, and asking out of
+// order, twice or on another machine gives the same answer. Position 0 is always a redraw, which
+// makes the chain stationary from the start.
 //
-// Independent losses have bursts of 1 / (1 - p) packets by chance; a shorter B cannot be had without losses that avoid
-// each other, and means independent.
+// Independent losses have bursts of 1 / (1 - p) packets by chance; a shorter B cannot be had
+// without losses that avoid each other, and means independent.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +38,9 @@ class GilbertLoss {
   // `burst` is the mean length of a burst in packets, >= 1.
   GilbertLoss(std::uint64_t seed, double burst);
 
-  // Whether the packet at `position` is lost on a flow with loss rate `rate`. The answer depends on the arguments and
-  // the seed only; rising positions of a flow cost one hash each because the last answer is remembered.
+  // Whether the packet at `position` is lost on a flow with loss rate `rate`. The answer depends on
+  // the arguments and the seed only; rising positions of a flow cost one hash each because the last
+  // answer is remembered.
   bool lost(const FlowAddress& flow, std::uint32_t position, double rate);
 
  private:

@@ -1,5 +1,5 @@
-// Counters of the keyed hash: which question about which packet. Different questions have different counters, so their
-// answers are independent of each other.
+// Counters of the keyed hash: which question about which packet. Different questions have different
+// counters, so their answers are independent of each other.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,28 @@
 
 namespace leeway::impairment {
 
-enum class HashStream : std::uint8_t { loss = 1, burst_loss, duplicate, reorder, reorder_distance, corrupt, corrupt_bit };
+enum class HashStream : std::uint8_t {
+  loss = 1,
+  burst_loss,
+  duplicate,
+  reorder,
+  reorder_distance,
+  corrupt,
+  corrupt_bit
+};
 
-// Philox's words a and b. The top 4 bits of b are the purpose (see base/philox.h), then come the question, the kind of
-// datagram, the phase of data or type of control, and the attempt.
+// Philox's words a and b. The top 4 bits of b are the purpose (see base/philox.h), then come the
+// question, the kind of datagram, the phase of data or type of control, and the attempt.
 inline constexpr std::uint32_t kFaultPurpose = 0xFu << 28;
 
-constexpr std::uint32_t link_word(Rank source, Rank destination) { return std::uint32_t{source} << 16 | destination; }
+constexpr std::uint32_t link_word(Rank source, Rank destination) {
+  return std::uint32_t{source} << 16 | destination;
+}
 
-constexpr std::uint32_t question_word(HashStream stream, bool control, std::uint8_t detail, std::uint16_t attempt) {
-  return kFaultPurpose | std::uint32_t{static_cast<std::uint8_t>(stream)} << 24 | std::uint32_t{control} << 23 |
-         std::uint32_t{detail} % 128 << 16 | attempt;
+constexpr std::uint32_t question_word(HashStream stream, bool control, std::uint8_t detail,
+                                      std::uint16_t attempt) {
+  return kFaultPurpose | std::uint32_t{static_cast<std::uint8_t>(stream)} << 24 |
+         std::uint32_t{control} << 23 | std::uint32_t{detail} % 128 << 16 | attempt;
 }
 
 }  // namespace leeway::impairment

@@ -32,7 +32,9 @@ bool parse_field(std::string_view text, std::uint32_t max, Field& field) {
   return true;
 }
 
-bool matches(const Field& field, std::uint32_t value) { return !field || *field == value; }
+bool matches(const Field& field, std::uint32_t value) {
+  return !field || *field == value;
+}
 
 }  // namespace
 
@@ -51,13 +53,15 @@ Result<LossList> LossList::parse(std::string_view text) {
     const std::string_view item = take_until(text, ',');
     Entry entry;
     if (!parse_entry(item, entry)) {
-      return Status::error(StatusCode::kInvalidArgument,
-                           "lost packet \"%.*s\": expected source>destination/round/phase/index with numbers or *, "
-                           "phase 0 (reduce), 1 (spread) or 2 (point to point)",
-                           static_cast<int>(std::min<std::size_t>(item.size(), 40)), item.data());
+      return Status::error(
+          StatusCode::kInvalidArgument,
+          "lost packet \"%.*s\": expected source>destination/round/phase/index with numbers or *, "
+          "phase 0 (reduce), 1 (spread) or 2 (point to point)",
+          static_cast<int>(std::min<std::size_t>(item.size(), 40)), item.data());
     }
     if (list.entries_.size() == kEntriesMax) {
-      return Status::error(StatusCode::kInvalidArgument, "more than %zu lost packets listed", kEntriesMax);
+      return Status::error(StatusCode::kInvalidArgument, "more than %zu lost packets listed",
+                           kEntriesMax);
     }
     list.entries_.push_back(entry);
   }

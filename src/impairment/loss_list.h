@@ -1,4 +1,5 @@
-// Packets named one by one to be lost: "source>destination/round/phase/index", comma separated, * for any.
+// Packets named one by one to be lost: "source>destination/round/phase/index", comma separated, *
+// for any.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a datagram is, as far as its fate depends on it. The same packet has the same address over every transport and
-// in the simulator, whenever it comes.
+// What a datagram is, as far as its fate depends on it. The same packet has the same address over
+// every transport and in the simulator, whenever it comes.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@ namespace leeway::impairment {
 struct PacketAddress {
   Rank source = kNoRank;
   Rank destination = kNoRank;
-  bool control = false;        // anything that carries no tensor data
+  bool control = false;  // anything that carries no tensor data
 
-  // Data: whether the datagram's checksum covers the payload, and the place of the packet in its operation.
+  // Data: whether the datagram's checksum covers the payload, and the place of the packet in its
+  // operation.
   bool payload_summed = true;
   std::uint32_t round = 0;
   std::uint8_t phase = 0;      // 0 reduce, 1 spread, 2 point to point
@@ -26,8 +27,9 @@ struct PacketAddress {
   std::uint32_t sequence = 0;
 };
 
-// The address a datagram claims, as `receiver` sees it: what goes to every rank meets a fate of its own at each, the same as if it
-// had been sent to it alone. Its checksum is not looked at. False for what is not a Leeway datagram.
+// The address a datagram claims, as `receiver` sees it: what goes to every rank meets a fate of its
+// own at each, the same as if it had been sent to it alone. Its checksum is not looked at. False
+// for what is not a Leeway datagram.
 bool read_address(ByteSpan datagram, Rank receiver, PacketAddress& address);
 
 }  // namespace leeway::impairment

@@ -1,7 +1,7 @@
 // parse_faults() of leeway/options.h: "loss=0.1,burst=8,delay=5ms,list=0>1/*/0/3,1>2/*/0/4,seed=3".
 //
-// Items are separated by commas. `list` and `link` have comma-separated values themselves: an item without '=' belongs
-// to the key before it.
+// Items are separated by commas. `list` and `link` have comma-separated values themselves: an item
+// without '=' belongs to the key before it.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -28,7 +28,8 @@ bool parse_delay(std::string_view text, Duration& out) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{}) return false;
   const std::string_view unit = text.substr(static_cast<std::size_t>(stop - text.data()));
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"ns", 1.0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
   for (const auto& [name, ns] : kUnits) {
     // The comparison refuses NaN, infinities and what no Duration holds.
     const double scaled = value * ns;
@@ -51,7 +52,8 @@ bool parse_link_loss(std::string_view text, std::vector<double>& out) {
   }
 }
 
-// Each key is known to `assign` or refused; a value that does not parse is refused with what was expected.
+// Each key is known to `assign` or refused; a value that does not parse is refused with what was
+// expected.
 enum class Assigned { yes, unknown_key, bad_value };
 
 Assigned assign(std::string_view key, std::string_view value, FaultOptions& out) {
@@ -74,7 +76,8 @@ std::string_view take_item(std::string_view& text) {
   std::size_t end = text.find(',');
   while (end != std::string_view::npos) {
     const std::size_t next = text.find(',', end + 1);
-    const std::string_view following = text.substr(end + 1, next == std::string_view::npos ? next : next - end - 1);
+    const std::string_view following =
+        text.substr(end + 1, next == std::string_view::npos ? next : next - end - 1);
     if (following.find('=') != std::string_view::npos) break;
     end = next;
   }
@@ -83,7 +86,9 @@ std::string_view take_item(std::string_view& text) {
   return item;
 }
 
-int shown(std::string_view text) { return static_cast<int>(std::min<std::size_t>(text.size(), 60)); }
+int shown(std::string_view text) {
+  return static_cast<int>(std::min<std::size_t>(text.size(), 60));
+}
 
 }  // namespace
 
@@ -93,15 +98,18 @@ Result<FaultOptions> parse_faults(std::string_view text) {
     const std::string_view item = take_item(text);
     const std::size_t equals = item.find('=');
     const std::string_view key = item.substr(0, equals);
-    const std::string_view value = equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
+    const std::string_view value =
+        equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
     switch (assign(key, value, options)) {
-      case Assigned::yes: break;
+      case Assigned::yes:
+        break;
       case Assigned::unknown_key:
-        return Status::error(StatusCode::kInvalidArgument, "fault \"%.*s\": unknown key; the keys are %s", shown(item),
+        return Status::error(StatusCode::kInvalidArgument,
+                             "fault \"%.*s\": unknown key; the keys are %s", shown(item),
                              item.data(), kKeys);
       case Assigned::bad_value:
-        return Status::error(StatusCode::kInvalidArgument,
-                             "fault \"%.*s\": not a number%s", shown(item), item.data(),
+        return Status::error(StatusCode::kInvalidArgument, "fault \"%.*s\": not a number%s",
+                             shown(item), item.data(),
                              key == "delay" ? " with a unit (ns, us, ms, s)" : "");
     }
   }

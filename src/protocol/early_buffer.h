@@ -9,7 +9,8 @@
 
 namespace leeway::protocol {
 
-// A fixed pool of datagram-sized slots shared fairly: no peer holds more than its share. Allocates at construction only.
+// A fixed pool of datagram-sized slots shared fairly: no peer holds more than its share. Allocates
+// at construction only.
 class EarlyBuffer {
  public:
   EarlyBuffer(int peers, std::uint32_t slots_per_peer, std::size_t datagram_bytes);
@@ -29,7 +30,7 @@ class EarlyBuffer {
   };
   std::uint32_t slots_per_peer_;
   std::size_t datagram_bytes_;
-  std::vector<Slot> slots_;       // slots_per_peer_ consecutive ones for each peer
+  std::vector<Slot> slots_;  // slots_per_peer_ consecutive ones for each peer
   std::vector<std::byte> memory_;
   std::uint32_t held_ = 0;
 };

@@ -9,7 +9,8 @@
 namespace leeway::protocol {
 namespace {
 
-// Stream tags of the keyed permutations, so that they share no random numbers with codecs or faults.
+// Stream tags of the keyed permutations, so that they share no random numbers with codecs or
+// faults.
 constexpr std::uint32_t kRotationStream = 0x50000000;
 constexpr std::uint32_t kInnerStream = 0x60000000;
 
@@ -43,8 +44,9 @@ std::uint32_t Endpoint::take_number(const RoundPlan& plan) {
 }
 
 Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& client) {
-  const auto slot = std::find_if(slots_.begin(), slots_.end(),
-                                 [](const auto& round) { return !round || round->client == nullptr; });
+  const auto slot = std::find_if(slots_.begin(), slots_.end(), [](const auto& round) {
+    return !round || round->client == nullptr;
+  });
   if (slot == slots_.end()) return nullptr;
   if (!*slot) *slot = std::make_unique<Round>();
   if (open_count_ == 0) {
@@ -61,7 +63,8 @@ Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& cli
 }
 
 void Endpoint::start(Instant now, Round& round) {
-  // Destinations are taken in the order after our own rank, so that no receiver is everybody's first.
+  // Destinations are taken in the order after our own rank, so that no receiver is everybody's
+  // first.
   for (int step = 1; step < config_.size; ++step) {
     const Rank peer = static_cast<Rank>((config_.self + step) % config_.size);
     bool sends = false;
@@ -126,14 +129,16 @@ schedule::PacketCursor Endpoint::make_cursor(const Round& round, FlowKind kind, 
   const std::uint32_t stream = static_cast<std::uint32_t>(kind);
   const schedule::PacketCursor::Keys keys{
       rotation_key(round.number, kind, to_owner ? to : config_.self),
-      config_.permute ? keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, to)
-                      : schedule::PacketCursor::kInOrder};
+      config_.permute
+          ? keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, to)
+          : schedule::PacketCursor::kInOrder};
   return schedule::PacketCursor(grid, keys, round.plan.phase(kind).queue);
 }
 
 std::uint64_t Endpoint::rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const {
   if (!config_.permute) return schedule::PacketCursor::kInOrder;
-  return keyed_hash(config_.seed, number, kRotationStream | static_cast<std::uint32_t>(kind), owner, 0);
+  return keyed_hash(config_.seed, number, kRotationStream | static_cast<std::uint32_t>(kind), owner,
+                    0);
 }
 
 void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
@@ -153,12 +158,15 @@ void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
 void Endpoint::replay_early(Instant now, Round& round) {
   const bool point = round.plan.point_to_point();
   if (point && round.plan.point_send) return;
-  early_.take(early_key(point, round.plan.point_peer, round.number), [&](Rank from, ByteSpan datagram) {
-    wire::DataHeader header;
-    ByteSpan payload;
-    if (round.client == nullptr || wire::decode_data(datagram, header, payload) != wire::Refusal::none) return;
-    accept_data(now, round, from, header, payload);
-  });
+  early_.take(early_key(point, round.plan.point_peer, round.number),
+              [&](Rank from, ByteSpan datagram) {
+                wire::DataHeader header;
+                ByteSpan payload;
+                if (round.client == nullptr ||
+                    wire::decode_data(datagram, header, payload) != wire::Refusal::none)
+                  return;
+                accept_data(now, round, from, header, payload);
+              });
 }
 
 Round* Endpoint::find_round(FlowKind kind, std::uint32_t number, Rank peer, bool as_sender) {
@@ -175,7 +183,8 @@ Round* Endpoint::find_round(FlowKind kind, std::uint32_t number, Rank peer, bool
 
 bool Endpoint::gate_open(const Round& round, Rank peer) const {
   const Link& link = links_[peer];
-  const std::uint32_t opened = round.plan.point_to_point() ? link.peer_point_opened_below : link.peer_opened_below;
+  const std::uint32_t opened =
+      round.plan.point_to_point() ? link.peer_point_opened_below : link.peer_opened_below;
   return after(opened, round.number);
 }
 
@@ -190,7 +199,8 @@ void Endpoint::release_chunks(Round& round, FlowKind kind) {
 void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (!flow.open()) return;
-  if (round.awaits_word(kind, flow)) {  // no more data, but an END, which is answered by a report (WIRE 4.3)
+  // No more data, but an END, which is answered by a report (WIRE 4.3)
+  if (round.awaits_word(kind, flow)) {
     flow.pass_over = flow.end_due = true;
     return queue_control(peer);
   }
@@ -207,14 +217,17 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   flow.request_due = false;
   --round.phase(kind).receives_open;
   Link& link = links_[peer];
-  if (kind == FlowKind::reduce && flow.arrived_count == 0) link.missed.note(round.number, opened_below_);
+  if (kind == FlowKind::reduce && flow.arrived_count == 0)
+    link.missed.note(round.number, opened_below_);
   ++link.unreported_settles;
   link.point_unreported |= kind == FlowKind::point;
-  // An owner spreads only what it has settled: its complete shard confirms our part of it (acknowledgement for free).
+  // An owner spreads only what it has settled: its complete shard confirms our part of it
+  // (acknowledgement for free).
   if (kind == FlowKind::spread && flow.complete() && round.plan.phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, peer);
   }
-  // A caller waits for this confirmation unless nothing can be asked for again, a copy was kept, or our result will tell.
+  // A caller waits for this confirmation unless nothing can be asked for again, a copy was kept, or
+  // our result will tell.
   const PhasePlan& plan = round.plan.phase(kind);
   const bool result_tells = kind == FlowKind::reduce && round.plan.phase(FlowKind::spread).active;
   const bool awaited = plan.repairable && !plan.payload_retained && !result_tells;
@@ -234,10 +247,12 @@ void Endpoint::settle_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::advance(Instant now, Round& round) {
-  if (!round.failure.ok()) return;  // it fails at fail_at: what its flows say was meant for another operation
+  // It fails at fail_at: what its flows say was meant for another operation
+  if (!round.failure.ok()) return;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = round.phases[k];
-    if (!phase.settled && phase.receives_open == 0) settle_phase(now, round, static_cast<FlowKind>(k));
+    if (!phase.settled && phase.receives_open == 0)
+      settle_phase(now, round, static_cast<FlowKind>(k));
   }
   if (!round.done && round.caller_may_go()) {
     round.done = true;
@@ -261,11 +276,14 @@ void Endpoint::doom(Instant now, Round& round, const Status& status) {
   round.fail_at = now + Duration(limits::kTickNs);
   arm(round.fail_at);
   if (!round.plan.point_to_point()) {
-    disputed_[disputes_++ % disputed_.size()] = {
-        .round = round.number, .reduce_settled = true, .spread_settled = true, .tag = round.plan.tag};
+    disputed_[disputes_++ % disputed_.size()] = {.round = round.number,
+                                                 .reduce_settled = true,
+                                                 .spread_settled = true,
+                                                 .tag = round.plan.tag};
   }
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer != config_.self && (!round.plan.point_to_point() || peer == round.plan.point_peer)) queue_report(peer);
+    if (peer != config_.self && (!round.plan.point_to_point() || peer == round.plan.point_peer))
+      queue_report(peer);
   }
 }
 
@@ -286,7 +304,8 @@ void Endpoint::refresh_settled_below() {
   std::uint32_t below = opened_below_;
   for (int i = 0; i < open_count_; ++i) {
     const Round& round = *open_[i];
-    if (!round.plan.point_to_point() && !round.all_settled() && after(below, round.number)) below = round.number;
+    if (!round.plan.point_to_point() && !round.all_settled() && after(below, round.number))
+      below = round.number;
   }
   settled_below_ = below;
 }
@@ -304,6 +323,8 @@ void Endpoint::probe_all() {
   group_probe_due_ = config_.multicast;
 }
 
-int Endpoint::peers_heard() const { return static_cast<int>(std::count(heard_.begin(), heard_.end(), true)); }
+int Endpoint::peers_heard() const {
+  return static_cast<int>(std::count(heard_.begin(), heard_.end(), true));
+}
 
 }  // namespace leeway::protocol

@@ -1,13 +1,15 @@
-// The protocol core of one rank: sans-IO. Time and datagrams come in; trains of datagrams and a wake-up time come out.
+// The protocol core of one rank: sans-IO. Time and datagrams come in; trains of datagrams and a
+// wake-up time come out.
 //
 //   on_datagram(now, from, bytes)   something arrived
 //   on_wake(now)                    time passed; call it after every arrived datagram was handed in
 //   poll_train(now, buffer)         what to send next, until it returns false
 //   next_wake()                     when on_wake() is due
 //
-// It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round opens and when it leaves. Rules are
-// numbered in proto/README.md (WIRE n) and cited where they are kept. The source is cut by topic: endpoint.cc (rounds),
-// endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc, endpoint_leave.cc.
+// It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round
+// opens and when it leaves. Rules are numbered in proto/README.md (WIRE n) and cited where they are
+// kept. The source is cut by topic: endpoint.cc (rounds), endpoint_receive.cc, endpoint_send.cc,
+// endpoint_group.cc, endpoint_timers.cc, endpoint_leave.cc.
 #pragma once
 
 #include <array>
@@ -34,26 +36,30 @@ struct EndpointConfig {
   std::uint64_t seed = 0;
   std::size_t datagram_bytes = 1472;
   bool multicast = false;  // the transport takes trains to kEveryRank; who hears them is found out
-  bool sum_payloads = true;  // checksums cover payloads; false only where the transport keeps bytes intact
-  bool permute = true;  // packets travel in permuted order; off only to measure what that is good for
+  // Checksums cover payloads; false only where the transport keeps bytes intact
+  bool sum_payloads = true;
+  // Packets travel in permuted order; off only to measure what that is good for
+  bool permute = true;
   std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
   Duration rtt_initial = std::chrono::milliseconds(10);
 };
 
 struct EndpointCounters {
   std::array<std::uint64_t, wire::kRefusals> refused{};  // by wire::Refusal
-  std::uint64_t refused_plan = 0;      // well-formed, but not what the plan says (index, length, codec, size)
-  std::uint64_t refused_report = 0;    // reports that claim more than was sent
-  std::uint64_t closed_round = 0;      // data of an operation that is over
-  std::uint64_t future_round = 0;      // data of an operation too far ahead
+  // well-formed, but not what the plan says (index, length, codec, size)
+  std::uint64_t refused_plan = 0;
+  std::uint64_t refused_report = 0;  // reports that claim more than was sent
+  std::uint64_t closed_round = 0;    // data of an operation that is over
+  std::uint64_t future_round = 0;    // data of an operation too far ahead
   std::uint64_t early_kept = 0;
-  std::uint64_t early_dropped = 0;     // no slot left
+  std::uint64_t early_dropped = 0;  // no slot left
   std::uint64_t duplicate = 0;
   std::uint64_t late = 0;
   std::uint64_t data_received = 0;
   std::uint64_t data_sent = 0;
-  std::uint64_t group_sent = 0;        // of these, once for several peers
-  std::uint64_t group_left = 0;        // peers that fell behind such a pass and got the rest of it alone
+  std::uint64_t group_sent = 0;  // of these, once for several peers
+  // Peers that fell behind such a pass and got the rest of it alone
+  std::uint64_t group_left = 0;
   std::uint64_t repairs_sent = 0;
   std::uint64_t repair_requests = 0;
   std::uint64_t reports_sent = 0;
@@ -67,17 +73,20 @@ class Endpoint {
  public:
   explicit Endpoint(const EndpointConfig& config);
 
-  // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered pair). The client must
-  // stay valid until its on_closed(). Null when limits::kOpenRoundsMax operations are open: try again later. The
-  // caller stores the pointer, then calls start(): callbacks may come from there on.
+  // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered
+  // pair). The client must stay valid until its on_closed(). Null when limits::kOpenRoundsMax
+  // operations are open: try again later. The caller stores the pointer, then calls start():
+  // callbacks may come from there on.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
   void start(Instant now, Round& round);
 
-  // Keys the packet from which all senders start when they send this rank's shard in collective `number`.
+  // Keys the packet from which all senders start when they send this rank's shard in collective
+  // `number`.
   std::uint64_t rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const;
   std::uint32_t next_collective() const { return opened_below_; }
 
-  // A reduction finished this chunk: packets of the streaming phase `kind` may have become available.
+  // A reduction finished this chunk: packets of the streaming phase `kind` may have become
+  // available.
   void release_chunks(Round& round, FlowKind kind);
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
@@ -85,18 +94,20 @@ class Endpoint {
   bool poll_train(Instant now, TrainBuffer& out);
   std::optional<Instant> next_wake() const;
 
-  // Leaves the group so that nobody waits for this rank in vain (endpoint_leave.cc): serves peers until they are quiet, then
-  // says good-bye. No round may be opened any more.
+  // Leaves the group so that nobody waits for this rank in vain (endpoint_leave.cc): serves peers
+  // until they are quiet, then says good-bye. No round may be opened any more.
   void leave(Instant now);
   // At once: all open rounds fail, and every peer is told until it answers.
   void say_goodbye(Instant now);
-  // All peers know, or have left themselves, or did not answer in time; some seconds after leave() at the latest.
+  // All peers know, or have left themselves, or did not answer in time; some seconds after leave()
+  // at the latest.
   bool left() const;
 
   // Fails every open round (communicator shut down).
   void cancel_all(Instant now, const Status& status);
 
-  // Asks every peer for a report, which measures round trips and proves the path. See peers_heard(), hears_multicast().
+  // Asks every peer for a report, which measures round trips and proves the path. See
+  // peers_heard(), hears_multicast().
   void probe_all();
   // Whether the peer has reported any of our multicast.
   bool hears_multicast(Rank peer) const { return links_[peer].group.hears(); }
@@ -118,7 +129,8 @@ class Endpoint {
   void set_up_flows(Round& round, FlowKind kind);
   void set_up_send(Round& round, FlowKind kind, Rank peer);
   void set_up_receive(Round& round, FlowKind kind, Rank peer);
-  schedule::PacketCursor make_cursor(const Round& round, FlowKind kind, Rank to, const schedule::PacketGrid& grid) const;
+  schedule::PacketCursor make_cursor(const Round& round, FlowKind kind, Rank to,
+                                     const schedule::PacketGrid& grid) const;
   void replay_early(Instant now, Round& round);
   void settle_send(Round& round, FlowKind kind, Rank peer);
   void finish_receive(Instant now, Round& round, FlowKind kind, Rank peer);
@@ -134,14 +146,16 @@ class Endpoint {
 
   // endpoint_receive.cc
   void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
-  void accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header, ByteSpan payload);
+  void accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
+                   ByteSpan payload);
   void without_round(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void on_report(Instant now, Rank from, const wire::Report& report);
   void on_end(Instant now, Rank from, const wire::End& end);
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
   void on_goodbye(Instant now, Rank from);
   void repeat_end_soon(Instant now, Round& round, Rank peer);
-  void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below, std::uint32_t settled_below);
+  void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
+                        std::uint32_t settled_below);
   void open_gates(Instant now, Rank peer);
   void refuse_plan(Rank from);
   void count_late(ReceiveFlow& flow);
@@ -170,7 +184,8 @@ class Endpoint {
     std::uint32_t position = 0;
     std::uint32_t ahead = 0;  // as RoundClient::payload()
   };
-  void append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver, const Place& place, TrainBuffer& out);
+  void append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
+                   const Place& place, TrainBuffer& out);
   void note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets);
   std::optional<std::uint32_t> next_repair(SendFlow& flow);
   void end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
@@ -232,13 +247,14 @@ class Endpoint {
   std::uint32_t opened_below_ = 0;   // next collective's number
   std::uint32_t settled_below_ = 0;  // we want nothing more of collectives below this
   std::uint32_t gave_up_below_ = 0;  // behind the latest collective closed before all had confirmed
-  // Collectives about which ranks disagreed, as they were meant here: reports go on listing them (WIRE 3.5).
+  // Collectives about which ranks disagreed, as they were meant here: reports go on listing them
+  // (WIRE 3.5).
   std::array<wire::OpenRound, 4> disputed_{};
-  std::uint32_t disputes_ = 0;  // ever: a ring
-  RingQueue<Rank> control_links_;   // links with something to say, each at most once
-  RingQueue<Rank> data_links_;      // links with data to send, each at most once, and kEveryRank
-  bool group_queued_ = false;       // kEveryRank is among them
-  std::uint32_t group_sent_ = 0;    // multicast datagrams sent: the number of the latest
+  std::uint32_t disputes_ = 0;     // ever: a ring
+  RingQueue<Rank> control_links_;  // links with something to say, each at most once
+  RingQueue<Rank> data_links_;     // links with data to send, each at most once, and kEveryRank
+  bool group_queued_ = false;      // kEveryRank is among them
+  std::uint32_t group_sent_ = 0;   // multicast datagrams sent: the number of the latest
   bool group_probe_due_ = false;
   Instant group_probe_at_ = Instant::infinite_future();  // armed while a group waits for credit
   EarlyBuffer early_;

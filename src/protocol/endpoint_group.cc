@@ -1,5 +1,6 @@
-// Multicast: first passes whose packets are the same for all receivers go out once for all of them. Whatever one of them
-// needs alone (a copy because it does not hear, came late or fell behind, a repair, an END) it gets as without multicast.
+// Multicast: first passes whose packets are the same for all receivers go out once for all of them.
+// Whatever one of them needs alone (a copy because it does not hear, came late or fell behind, a
+// repair, an END) it gets as without multicast.
 #include <algorithm>
 #include <limits>
 
@@ -9,8 +10,8 @@
 namespace leeway::protocol {
 namespace {
 
-// For how many time-outs of the slowest member those that are ready wait for one that is not. A copy of its own costs the
-// sender as much as the whole pass does, so that hurry does not pay.
+// For how many time-outs of the slowest member those that are ready wait for one that is not. A
+// copy of its own costs the sender as much as the whole pass does, so that hurry does not pay.
 constexpr int kPatience = 8;
 
 // With one receiver there is nothing to share.
@@ -21,7 +22,9 @@ constexpr std::uint32_t kMembersMin = 2;
 void Endpoint::set_up_group(Round& round, FlowKind kind) {
   GroupPass& group = round.phase(kind).group;
   if (!may_have_heard(round, kind)) return;
-  const auto joins = [&](Rank peer) { return round.send(kind, peer).open() && links_[peer].group.hears(); };
+  const auto joins = [&](Rank peer) {
+    return round.send(kind, peer).open() && links_[peer].group.hears();
+  };
   std::uint32_t members = 0;
   for (Rank peer = 0; peer < config_.size; ++peer) members += joins(peer);
   if (members < kMembersMin) return;
@@ -44,7 +47,8 @@ bool Endpoint::fill_from_groups(Instant now, TrainBuffer& out) {
   for (int i = 0; i < open_count_; ++i) {
     for (int k = wire::kFlowKinds; k-- > 0;) {
       const auto kind = static_cast<FlowKind>(k);
-      if (open_[i]->phase(kind).group.open() && fill_from_group(now, *open_[i], kind, out)) return true;
+      if (open_[i]->phase(kind).group.open() && fill_from_group(now, *open_[i], kind, out))
+        return true;
     }
   }
   return false;
@@ -76,7 +80,8 @@ bool Endpoint::fill_from_group(Instant now, Round& round, FlowKind kind, TrainBu
 std::uint32_t Endpoint::group_credit(const Round& round, FlowKind kind) const {
   std::uint32_t credit = std::numeric_limits<std::uint32_t>::max();
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (round.phase(kind).send[peer].grouped) credit = std::min(credit, group_credit(round, kind, peer));
+    if (round.phase(kind).send[peer].grouped)
+      credit = std::min(credit, group_credit(round, kind, peer));
   }
   return credit;
 }
@@ -89,7 +94,8 @@ std::uint32_t Endpoint::group_window_left(Rank peer) const {
 std::uint32_t Endpoint::group_credit(const Round& round, FlowKind kind, Rank peer) const {
   const std::uint32_t credit = group_window_left(peer);
   if (gate_open(round, peer)) return credit;
-  const std::uint32_t position = round.phase(kind).group.cursor.position();  // WIRE 2.4: eager packets only
+  // WIRE 2.4: eager packets only
+  const std::uint32_t position = round.phase(kind).group.cursor.position();
   return std::min(credit, limits::kEagerPackets - std::min(position, limits::kEagerPackets));
 }
 
@@ -111,7 +117,8 @@ bool Endpoint::wait_for_group(Instant now, Round& round, FlowKind kind) {
 Duration Endpoint::slowest_timeout(const Round& round, FlowKind kind) const {
   Duration slowest{0};
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (round.phase(kind).send[peer].grouped) slowest = std::max(slowest, links_[peer].rtt.timeout());
+    if (round.phase(kind).send[peer].grouped)
+      slowest = std::max(slowest, links_[peer].rtt.timeout());
   }
   return slowest;
 }
@@ -158,7 +165,8 @@ void Endpoint::leave_group(Round& round, FlowKind kind, Rank peer) {
   --group.members;
   const auto& flows = round.phase(kind).send;
   if (peer == group.first_member && group.members > 0) {
-    const auto next = std::find_if(flows.begin(), flows.end(), [](const SendFlow& other) { return other.grouped; });
+    const auto next = std::find_if(flows.begin(), flows.end(),
+                                   [](const SendFlow& other) { return other.grouped; });
     group.first_member = static_cast<Rank>(next - flows.begin());
   }
   queue_data(peer);

@@ -1,6 +1,7 @@
-// Leaving. A rank that is done may still be waited for: its last confirmation was lost, or a packet of its. It stays and serves
-// until its peers are quiet. Quiet may be a burst of losses, and who hears nothing any more waits until its deadline; so the
-// good-bye, which settles all that a peer may wait for, is repeated until the peer answers (WIRE 6.2 to 6.4).
+// Leaving. A rank that is done may still be waited for: its last confirmation was lost, or a packet
+// of its. It stays and serves until its peers are quiet. Quiet may be a burst of losses, and who
+// hears nothing any more waits until its deadline; so the good-bye, which settles all that a peer
+// may wait for, is repeated until the peer answers (WIRE 6.2 to 6.4).
 #include <algorithm>
 
 #include "base/limits.h"
@@ -11,23 +12,25 @@ namespace {
 
 constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 
-// For how many time-outs of the slowest link nothing was heard of any peer. (Who lacks something asks after one, then two, ...)
+// For how many time-outs of the slowest link nothing was heard of any peer. (Who lacks something
+// asks after one, then two, ...)
 constexpr int kQuietTimeouts = 8;
 
-// How long peers that are not content are served: so many time-outs, and a few questions that are asked as rarely as any.
+// How long peers that are not content are served: so many time-outs, and a few questions that are
+// asked as rarely as any.
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 
-// How long a good-bye is repeated: longer than most outages of a network, and so many times in any case, also by a process
-// that was stopped meanwhile.
+// How long a good-bye is repeated: longer than most outages of a network, and so many times in any
+// case, also by a process that was stopped meanwhile.
 constexpr Duration kFarewellMin = 2 * kBackOff;
 constexpr std::uint32_t kFarewellTriesMin = 12;
 
 // Of a good-bye that was not answered at once.
 constexpr int kFarewellCopies = 3;
 
-// Tries at the same pace before the pause doubles. Bursts are counted in packets on some links, and end the sooner the more
-// are sent.
+// Tries at the same pace before the pause doubles. Bursts are counted in packets on some links, and
+// end the sooner the more are sent.
 constexpr std::uint32_t kTriesAtAPace = 4;
 
 }  // namespace
@@ -35,7 +38,8 @@ constexpr std::uint32_t kTriesAtAPace = 4;
 Duration Endpoint::slowest_timeout() const {
   Duration slowest{0};
   for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer != config_.self && !links_[peer].gone) slowest = std::max(slowest, links_[peer].rtt.timeout());
+    if (peer != config_.self && !links_[peer].gone)
+      slowest = std::max(slowest, links_[peer].rtt.timeout());
   }
   return slowest;
 }
@@ -64,7 +68,8 @@ void Endpoint::wake_leave(Instant now) {
 
 void Endpoint::say_goodbye(Instant now) {
   presence_ = Presence::parting;
-  cancel_all(now, Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
+  cancel_all(now,
+             Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
   farewells_.resize(config_.size);
   for (Rank peer = 0; peer < config_.size; ++peer) {
     Link& link = links_[peer];
@@ -81,7 +86,8 @@ void Endpoint::say_goodbye(Instant now) {
 }
 
 bool Endpoint::parted(Rank peer) const {
-  return peer == config_.self || links_[peer].gone || farewells_[peer].answered || farewells_[peer].given_up;
+  return peer == config_.self || links_[peer].gone || farewells_[peer].answered ||
+         farewells_[peer].given_up;
 }
 
 void Endpoint::wake_farewells(Instant now) {
@@ -90,7 +96,8 @@ void Endpoint::wake_farewells(Instant now) {
     if (parted(peer)) continue;
     Farewell& farewell = farewells_[peer];
     if (farewell.again_at <= now) {
-      farewell.given_up = farewell.tries >= kFarewellTriesMin && now - parting_since_ >= kFarewellMin;
+      farewell.given_up =
+          farewell.tries >= kFarewellTriesMin && now - parting_since_ >= kFarewellMin;
       if (farewell.given_up) continue;
       farewell.due = true;
       farewell.again_at = now + links_[peer].rtt.timeout(++farewell.tries / kTriesAtAPace);
@@ -105,7 +112,8 @@ void Endpoint::on_farewell_answer(Rank peer, const wire::Report& report) {
   farewell.answered |= farewell.first && !after(*farewell.first, report.largest_sequence);
 }
 
-// In place of whatever else was to be said: a report about any of these datagrams shows then that the good-bye was heard.
+// In place of whatever else was to be said: a report about any of these datagrams shows then that
+// the good-bye was heard.
 bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
   Farewell& farewell = farewells_[peer];

@@ -1,4 +1,5 @@
-// Everything that arrives. Untrusted until checked against the plan: what does not fit is refused and counted.
+// Everything that arrives. Untrusted until checked against the plan: what does not fit is refused
+// and counted.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -50,20 +51,25 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       if (refusal == wire::Refusal::none) on_repair(now, from, repair, words);
       break;
     }
-    case wire::PacketType::probe: queue_report(from); break;
-    case wire::PacketType::goodbye: on_goodbye(now, from); break;
+    case wire::PacketType::probe:
+      queue_report(from);
+      break;
+    case wire::PacketType::goodbye:
+      on_goodbye(now, from);
+      break;
   }
   if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];
   if (links_[from].report_wanted()) queue_report(from);
 }
 
-// Not a parameter more than registers hold: to fetch the two halves of one from the stack at once, the processor waited until
-// all that it had stored before, the last packet, was in the cache. With the same in UcxSender::send_one(), an all-reduce over
-// shared memory takes 0.95 of the time.
+// Not a parameter more than registers hold: to fetch the two halves of one from the stack at once,
+// the processor waited until all that it had stored before, the last packet, was in the cache. With
+// the same in UcxSender::send_one(), an all-reduce over shared memory takes 0.95 of the time.
 void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   ++counters_.data_received;
   Round* round = find_round(header.kind, header.round, from, /*as_sender=*/false);
-  // WIRE 2.5: before what it says of its progress is believed, which may be progress in another operation.
+  // WIRE 2.5: before what it says of its progress is believed, which may be progress in another
+  // operation.
   if (round != nullptr && header.tag_digest != round->tag_digest) return refuse_plan(from);
   on_peer_progress(now, from, header.opened_below, header.settled_below);
   round = find_round(header.kind, header.round, from, /*as_sender=*/false);  // it may have closed
@@ -71,7 +77,8 @@ void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, B
   accept_data(now, *round, from, header, datagram.subspan(wire::kDataHeaderBytes));
 }
 
-void Endpoint::without_round(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
+void Endpoint::without_round(Instant now, Rank from, const wire::DataHeader& header,
+                             ByteSpan datagram) {
   (void)now;
   const bool point = header.kind == FlowKind::point;
   const std::uint32_t opened = point ? links_[from].receives_opened : opened_below_;
@@ -88,8 +95,9 @@ void Endpoint::without_round(Instant now, Rank from, const wire::DataHeader& hea
   }
 }
 
-// The datagram is authentic but contradicts the plan: the ranks disagree about the operation. Our report tells the
-// sender what we think it is; comparing tags, one side or both will fail naming the difference.
+// The datagram is authentic but contradicts the plan: the ranks disagree about the operation. Our
+// report tells the sender what we think it is; comparing tags, one side or both will fail naming
+// the difference.
 void Endpoint::refuse_plan(Rank from) {
   ++counters_.refused_plan;
   queue_report(from);
@@ -117,16 +125,20 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   }
   if (std::isnan(flow.weight)) flow.weight = header.weight;
   switch (round.client->accept(from, header, payload)) {
-    case Acceptance::accepted: break;
-    case Acceptance::late: return count_late(flow);
-    case Acceptance::refused: return refuse_plan(from);
+    case Acceptance::accepted:
+      break;
+    case Acceptance::late:
+      return count_late(flow);
+    case Acceptance::refused:
+      return refuse_plan(from);
   }
   flow.arrived.set(header.index);
   ++flow.arrived_count;
   flow.repaired += header.attempt > 0;
   flow.last_arrival = now;
   flow.tries = 0;
-  if (header.attempt == 0 && header.position + 1 == flow.packets) {  // WIRE 4.2: the last position is an END
+  // WIRE 4.2: the last position is an END
+  if (header.attempt == 0 && header.position + 1 == flow.packets) {
     flow.ended_pass = std::max(flow.ended_pass, 0);
   }
   if (flow.complete()) {
@@ -137,7 +149,8 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   }
 }
 
-void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below, std::uint32_t settled_below) {
+void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
+                                std::uint32_t settled_below) {
   Link& link = links_[peer];
   if (after(opened_below, link.peer_opened_below)) {
     const std::uint32_t before = link.peer_opened_below;
@@ -165,7 +178,8 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
   }
 }
 
-// The peer has opened the operation only now: it could use no END before, and their back-off says nothing of it.
+// The peer has opened the operation only now: it could use no END before, and their back-off says
+// nothing of it.
 void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
@@ -180,7 +194,8 @@ void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
 void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
   if (!link.group.on_report(group_sent_, report.group_largest) ||
-      !link.on_report(now, report.largest_sequence, report.received, std::chrono::microseconds(report.delay_us))) {
+      !link.on_report(now, report.largest_sequence, report.received,
+                      std::chrono::microseconds(report.delay_us))) {
     ++counters_.refused_report;
     return;
   }
@@ -229,7 +244,8 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
            (!point || entry.sending != round.plan.point_send);
   });
   if (theirs != listed.end()) compare_tags(now, round, from, theirs->tag);
-  if (point && !round.plan.point_send) return;  // of a message's sender nothing else is learnt from a report
+  // Of a message's sender nothing else is learnt from a report
+  if (point && !round.plan.point_send) return;
   const std::uint32_t opened = point ? report.point_opened_below : report.opened_below;
   if (!after(opened, round.number)) return;  // not opened there yet: nothing to learn
   if (!point && (theirs == listed.end() || theirs->reduce_settled)) learn_use(round, from, report);
@@ -249,12 +265,14 @@ void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
   if (!round.plan.phase(FlowKind::reduce).active) return;
   SendFlow& flow = round.send(FlowKind::reduce, from);
   flow.informed = true;
-  flow.missed |= flow.packets > 0 && report.missed_round(round.number);  // an overtaken report unsays nothing
+  // An overtaken report unsays nothing
+  flow.missed |= flow.packets > 0 && report.missed_round(round.number);
 }
 
 // The peer has closed this operation: it wants nothing more of us and will send nothing more to us.
 void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
-  if (round.plan.confirm_use) round.send(FlowKind::reduce, from).informed = true;  // there will be no other word
+  // There will be no other word
+  if (round.plan.confirm_use) round.send(FlowKind::reduce, from).informed = true;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
     settle_send(round, static_cast<FlowKind>(k), from);
@@ -267,20 +285,24 @@ void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
   advance(now, round);
 }
 
-void Endpoint::compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs) {
+void Endpoint::compare_tags(Instant now, Round& round, Rank from,
+                            const wire::OperationTag& theirs) {
   // Send and receive are two operations with one tag; `operation` differs by design.
   wire::OperationTag ours = round.plan.tag;
   if (round.plan.point_to_point()) ours.operation = theirs.operation;
   if (ours == theirs) return;
-  doom(now, round,
-       Status::error(StatusCode::kMismatch, "%s #%u: ranks disagree: rank %u has %s; rank %u has %s", round.plan.name,
-                     round.number, config_.self, describe(round.plan.tag).data(), from, describe(theirs).data()));
+  doom(
+      now, round,
+      Status::error(StatusCode::kMismatch, "%s #%u: ranks disagree: rank %u has %s; rank %u has %s",
+                    round.plan.name, round.number, config_.self, describe(round.plan.tag).data(),
+                    from, describe(theirs).data()));
 }
 
 void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
   Round* round = find_round(end.kind, end.round, from, /*as_sender=*/false);
   if (round == nullptr) {
-    const std::uint32_t opened = end.kind == FlowKind::point ? links_[from].receives_opened : opened_below_;
+    const std::uint32_t opened =
+        end.kind == FlowKind::point ? links_[from].receives_opened : opened_below_;
     if (!after(end.round + 1, opened)) queue_report(from);
     return;  // not opened here yet: the sender repeats it
   }
@@ -300,9 +322,11 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
     return;
   }
   if (!round->plan.phase(repair.kind).repairable) return;
-  // WIRE 5.5: who asks has opened it. The report that said so may be lost, and none comes again from a rank that heard the end
-  // of a pass that was multicast for others: we would wait for its gate, and it for our answer.
-  if (repair.kind != FlowKind::point) on_peer_progress(now, from, repair.round + 1, links_[from].peer_settled_below);
+  // WIRE 5.5: who asks has opened it. The report that said so may be lost, and none comes again
+  // from a rank that heard the end of a pass that was multicast for others: we would wait for its
+  // gate, and it for our answer.
+  if (repair.kind != FlowKind::point)
+    on_peer_progress(now, from, repair.round + 1, links_[from].peer_settled_below);
   SendFlow& flow = round->send(repair.kind, from);
   if (!flow.open() || !flow.cursor.exhausted() || repair.attempt < flow.pass) return;
   const std::uint32_t first_word = repair.base / 64;
@@ -320,7 +344,8 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
     std::uint64_t bits;
     std::memcpy(&bits, words.data() + w * sizeof(bits), sizeof(bits));
     for (; bits != 0; bits &= bits - 1) {
-      const std::uint32_t index = (first_word + w) * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      const std::uint32_t index =
+          (first_word + w) * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
       if (index < flow.packets && !flow.wanted.test_and_set(index)) ++flow.wanted_count;
     }
   }
@@ -333,11 +358,12 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
 
 void Endpoint::on_goodbye(Instant now, Rank from) {
   links_[from].gone = true;
-  queue_report(from);  // WIRE 6.3: it asks until it is answered
+  queue_report(from);                            // WIRE 6.3: it asks until it is answered
   if (presence_ == Presence::serving) arm(now);  // and we may follow
   for (int i = 0; i < open_count_;) {
     Round& round = *open_[i];
-    if (!round.plan.point_to_point() || round.plan.point_peer == from) on_peer_left_round(now, round, from);
+    if (!round.plan.point_to_point() || round.plan.point_peer == from)
+      on_peer_left_round(now, round, from);
     if (i < open_count_ && open_[i] == &round) ++i;
   }
 }

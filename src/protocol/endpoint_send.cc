@@ -1,4 +1,5 @@
-// Everything that is sent: control datagrams first, then data, one destination a train, destinations in turn.
+// Everything that is sent: control datagrams first, then data, one destination a train,
+// destinations in turn.
 #include <algorithm>
 #include <bit>
 
@@ -29,7 +30,9 @@ void Endpoint::queue_report(Rank peer) {
   queue_control(peer);
 }
 
-bool Endpoint::poll_train(Instant now, TrainBuffer& out) { return poll_control(now, out) || poll_data(now, out); }
+bool Endpoint::poll_train(Instant now, TrainBuffer& out) {
+  return poll_control(now, out) || poll_data(now, out);
+}
 
 bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
   if (group_probe_due_) {
@@ -46,8 +49,8 @@ bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
   return false;
 }
 
-// How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes: where one datagram in a
-// hundred is lost, three copies leave one in a million such waits.
+// How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes: where
+// one datagram in a hundred is lost, three copies leave one in a million such waits.
 int Endpoint::copies_to(Rank peer) const {
   constexpr double kLossy = 0.01;
   return links_[peer].delivered_fraction() < 1.0 - kLossy ? 3 : 1;
@@ -61,7 +64,8 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
       Round& round = *open_[i];
       const auto kind = static_cast<FlowKind>(k);
       if (!round.plan.phases[k].active) continue;
-      if (round.receive(kind, peer).request_due && write_repair_request(now, peer, round, kind, out)) {
+      if (round.receive(kind, peer).request_due &&
+          write_repair_request(now, peer, round, kind, out)) {
         queue_control(peer);
         return true;
       }
@@ -84,7 +88,9 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
   link.probe_due = false;
   ++counters_.probes_sent;
   for (int copy = 0; copy < copies_to(peer); ++copy) {
-    out.append(wire::encode_bare(prefix(wire::PacketType::probe, peer, now), out.scratch(wire::kPrefixBytes)), {});
+    out.append(wire::encode_bare(prefix(wire::PacketType::probe, peer, now),
+                                 out.scratch(wire::kPrefixBytes)),
+               {});
   }
   return true;
 }
@@ -104,7 +110,10 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
     const bool point = round.plan.point_to_point();
     if (point && round.plan.point_peer != peer) continue;
     wire::OpenRound& entry = report.open[report.open_count++];
-    entry = {.round = round.number, .point_to_point = point, .sending = round.plan.point_send, .tag = round.plan.tag};
+    entry = {.round = round.number,
+             .point_to_point = point,
+             .sending = round.plan.point_send,
+             .tag = round.plan.tag};
     const auto settled = [&](FlowKind kind) {
       if (!round.plan.phase(kind).active) return true;
       const ReceiveFlow& flow = round.phase(kind).receive[peer];
@@ -120,31 +129,38 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   link.point_unreported = false;
   link.on_reported();
   ++counters_.reports_sent;
-  const auto scratch = out.scratch(wire::kReportFixedBytes + wire::kOpenRoundBytes * report.open.size());
+  const auto scratch =
+      out.scratch(wire::kReportFixedBytes + wire::kOpenRoundBytes * report.open.size());
   out.append(wire::encode_report(prefix(wire::PacketType::report, peer, now), report, scratch), {});
 }
 
-// WIRE 3.5: who opens one only now must hear of the disagreement too, and not that everybody has left.
+// WIRE 3.5: who opens one only now must hear of the disagreement too, and not that everybody has
+// left.
 void Endpoint::list_disputed(wire::Report& report) const {
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(disputes_, disputed_.size()); ++i) {
     const wire::OpenRound& entry = disputed_[i];
     const auto listed = std::span(report.open).first(report.open_count);
-    const bool open_still = std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& other) {
-      return !other.point_to_point && other.round == entry.round;
-    });
+    const bool open_still =
+        std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& other) {
+          return !other.point_to_point && other.round == entry.round;
+        });
     const bool recent = opened_below_ - entry.round <= std::uint32_t{limits::kOpenRoundsMax};
-    if (!open_still && recent && report.open_count < report.open.size()) report.open[report.open_count++] = entry;
+    if (!open_still && recent && report.open_count < report.open.size())
+      report.open[report.open_count++] = entry;
   }
 }
 
-// Asks for missing packets, as many words of the bitmap as one datagram holds. False: nothing is wanted any more.
-bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
+// Asks for missing packets, as many words of the bitmap as one datagram holds. False: nothing is
+// wanted any more.
+bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind,
+                                    TrainBuffer& out) {
   ReceiveFlow& flow = round.receive(kind, peer);
   const PhasePlan& plan = round.plan.phase(kind);
   const bool all = plan.delivery != Delivery::Kind::best_effort;
   constexpr std::size_t kWordsMax = 512;
   std::array<std::uint64_t, kWordsMax> words;
-  const std::size_t room = (config_.datagram_bytes - wire::kRepairFixedBytes) / sizeof(std::uint64_t);
+  const std::size_t room =
+      (config_.datagram_bytes - wire::kRepairFixedBytes) / sizeof(std::uint64_t);
   const std::size_t count = std::min({kWordsMax, room, flow.arrived.words() - flow.request_word});
   bool any = false;
   for (std::size_t w = 0; w < count; ++w) {
@@ -163,9 +179,11 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
   flow.request_due = !repair.last;
   if (!any) return flow.request_due && write_repair_request(now, peer, round, kind, out);
   for (int copy = 0; copy < copies_to(peer); ++copy) {
-    out.append(wire::encode_repair(prefix(wire::PacketType::repair, peer, now), repair, std::span(words).first(count),
-                                   out.scratch(wire::kRepairFixedBytes + count * sizeof(std::uint64_t))),
-               {});
+    out.append(
+        wire::encode_repair(prefix(wire::PacketType::repair, peer, now), repair,
+                            std::span(words).first(count),
+                            out.scratch(wire::kRepairFixedBytes + count * sizeof(std::uint64_t))),
+        {});
   }
   return true;
 }
@@ -177,7 +195,9 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
   arm(flow.end_at);
   const wire::End end{round.number, kind, flow.pass, flow.packets, flow.weight};
   for (int copy = 0; copy < copies_to(peer); ++copy) {
-    out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end, out.scratch(wire::kEndBytes)), {});
+    out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end,
+                                out.scratch(wire::kEndBytes)),
+               {});
   }
 }
 
@@ -200,8 +220,8 @@ bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
   return false;
 }
 
-// Oldest operation first, and within it what was reduced before what is still to be: results leave while they are in the
-// cache, and others wait for them.
+// Oldest operation first, and within it what was reduced before what is still to be: results leave
+// while they are in the cache, and others wait for them.
 bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   for (int i = 0; i < open_count_; ++i) {
     for (int k = wire::kFlowKinds; k-- > 0;) {
@@ -213,13 +233,15 @@ bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   return false;
 }
 
-bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
+bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind,
+                              TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.pass_over || flow.grouped) return false;
   Link& link = links_[peer];
   std::uint32_t credit = link.credit();
   if (flow.first_pass() && !gate_open(round, peer)) {  // WIRE 2.4: eager packets only
-    credit = std::min(credit, limits::kEagerPackets - std::min(flow.cursor.position(), limits::kEagerPackets));
+    credit = std::min(
+        credit, limits::kEagerPackets - std::min(flow.cursor.position(), limits::kEagerPackets));
     if (credit == 0 && may_have_heard(round, kind) && flow.end_at == Instant::infinite_future()) {
       flow.end_at = now + link.rtt.timeout(flow.end_tries++);
       arm(flow.end_at);
@@ -229,7 +251,8 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
     arm(link.probe_at);
   }
   while (credit > 0 && out.has_room()) {
-    const std::uint32_t position = flow.first_pass() ? flow.cursor.position() : flow.repair_position;
+    const std::uint32_t position =
+        flow.first_pass() ? flow.cursor.position() : flow.repair_position;
     const auto index = flow.first_pass() ? flow.cursor.next() : next_repair(flow);
     if (!index) break;
     const std::uint32_t ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
@@ -247,8 +270,8 @@ std::optional<std::uint32_t> Endpoint::next_repair(SendFlow& flow) {
   while (flow.wanted.word(flow.wanted_from / 64) >> (flow.wanted_from % 64) == 0) {
     flow.wanted_from = (flow.wanted_from / 64 + 1) * 64;
   }
-  flow.wanted_from +=
-      static_cast<std::uint32_t>(std::countr_zero(flow.wanted.word(flow.wanted_from / 64) >> (flow.wanted_from % 64)));
+  flow.wanted_from += static_cast<std::uint32_t>(
+      std::countr_zero(flow.wanted.word(flow.wanted_from / 64) >> (flow.wanted_from % 64)));
   flow.wanted.clear(flow.wanted_from);
   --flow.wanted_count;
   ++flow.repair_position;
@@ -256,12 +279,12 @@ std::optional<std::uint32_t> Endpoint::next_repair(SendFlow& flow) {
 }
 
 // One packet of the flow to `receiver`, addressed to it, or to every rank.
-void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver, const Place& place,
-                           TrainBuffer& out) {
+void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
+                           const Place& place, TrainBuffer& out) {
   const SendFlow& flow = round.send(kind, receiver);
   const MutableByteSpan scratch = out.scratch(config_.datagram_bytes);
-  const Payload payload =
-      round.client->payload(kind, receiver, place.index, place.ahead, scratch.subspan(wire::kDataHeaderBytes));
+  const Payload payload = round.client->payload(kind, receiver, place.index, place.ahead,
+                                                scratch.subspan(wire::kDataHeaderBytes));
   LEEWAY_ASSERT(wire::kDataHeaderBytes + payload.bytes.size() <= config_.datagram_bytes);
   wire::DataHeader header;
   header.round = round.number;
@@ -295,12 +318,14 @@ void Endpoint::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t p
   link.unreported_settles = 0;
 }
 
-// The pass is over: say so behind its last packet, in the same train where it fits. A receiver that got the packet with
-// the last position knows already; flows of a few packets leave the END to the timer.
+// The pass is over: say so behind its last packet, in the same train where it fits. A receiver that
+// got the packet with the last position knows already; flows of a few packets leave the END to the
+// timer.
 void Endpoint::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   flow.pass_over = true;
-  const bool leave_to_timer = flow.packets <= limits::kEagerPackets && flow.first_pass() && copies_to(peer) == 1;
+  const bool leave_to_timer =
+      flow.packets <= limits::kEagerPackets && flow.first_pass() && copies_to(peer) == 1;
   if (leave_to_timer) {
     flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
     arm(flow.end_at);

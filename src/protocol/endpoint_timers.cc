@@ -1,5 +1,5 @@
-// What time does: deadlines, quiet, asking again, delayed reports. All periods come from measured round trips and
-// arrival gaps of the link in question.
+// What time does: deadlines, quiet, asking again, delayed reports. All periods come from measured
+// round trips and arrival gaps of the link in question.
 #include <algorithm>
 
 #include "base/contracts.h"
@@ -89,10 +89,13 @@ void Endpoint::on_deadline(Instant now, Round& round) {
   finish(now, round, Status());
 }
 
-// The peer that has been silent longest among those this operation still waits for; kNoRank: for none.
+// The peer that has been silent longest among those this operation still waits for; kNoRank: for
+// none.
 Endpoint::Awaited Endpoint::longest_silent(Instant now, const Round& round) const {
   Awaited longest;
-  const auto silence = [&](Rank peer) { return heard_[peer] ? links_[peer].silence(now) : Duration::max(); };
+  const auto silence = [&](Rank peer) {
+    return heard_[peer] ? links_[peer].silence(now) : Duration::max();
+  };
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
     for (Rank peer = 0; peer < config_.size; ++peer) {
@@ -109,35 +112,41 @@ Status Endpoint::overdue(Instant now, const Round& round) const {
   const Awaited awaited = longest_silent(now, round);
   const double deadline_ms = static_cast<double>(round.plan.deadline_length.count()) / 1e6;
   if (awaited.peer == kNoRank) {
-    return Status::error(StatusCode::kInternal, "rank %u: %s #%u: deadline passed although nothing was missing",
+    return Status::error(StatusCode::kInternal,
+                         "rank %u: %s #%u: deadline passed although nothing was missing",
                          config_.self, round.plan.name, round.number);
   }
   constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
   const char* half = kHalves[static_cast<int>(awaited.kind)];
   if (awaited.data) {
     const ReceiveFlow& flow = round.phase(awaited.kind).receive[awaited.peer];
-    return Status::error(StatusCode::kDeadlineExceeded,
-                         "rank %u: %s #%u: deadline of %.0f ms passed: %u of %u packets of the %s came from rank %u",
-                         config_.self, round.plan.name, round.number, deadline_ms, flow.arrived_count, flow.packets,
-                         half, awaited.peer);
+    return Status::error(
+        StatusCode::kDeadlineExceeded,
+        "rank %u: %s #%u: deadline of %.0f ms passed: %u of %u packets of the %s came from rank %u",
+        config_.self, round.plan.name, round.number, deadline_ms, flow.arrived_count, flow.packets,
+        half, awaited.peer);
   }
-  return Status::error(StatusCode::kDeadlineExceeded,
-                       "rank %u: %s #%u: deadline of %.0f ms passed: rank %u did not confirm the %s", config_.self,
-                       round.plan.name, round.number, deadline_ms, awaited.peer, half);
+  return Status::error(
+      StatusCode::kDeadlineExceeded,
+      "rank %u: %s #%u: deadline of %.0f ms passed: rank %u did not confirm the %s", config_.self,
+      round.plan.name, round.number, deadline_ms, awaited.peer, half);
 }
 
 bool Endpoint::needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const {
   switch (plan.delivery) {
-    case Delivery::Kind::exact: return flow.missing() > 0;
-    case Delivery::Kind::bounded: return flow.missing() > plan.loss_max * flow.packets || flow.required_missing();
-    case Delivery::Kind::best_effort: return flow.required_missing();
+    case Delivery::Kind::exact:
+      return flow.missing() > 0;
+    case Delivery::Kind::bounded:
+      return flow.missing() > plan.loss_max * flow.packets || flow.required_missing();
+    case Delivery::Kind::best_effort:
+      return flow.required_missing();
   }
   return false;
 }
 
-// How long nothing must have come after the sender said that it was done: time for overtaken packets to arrive. Where what
-// is missing will be asked for, impatience costs a copy of what was overtaken, patience a part of every repair; where it is
-// given up, the loss of it.
+// How long nothing must have come after the sender said that it was done: time for overtaken
+// packets to arrive. Where what is missing will be asked for, impatience costs a copy of what was
+// overtaken, patience a part of every repair; where it is given up, the loss of it.
 Duration Endpoint::quiet_time(const Link& link, const PhasePlan& plan) const {
   const Duration gaps = 2 * link.gap.mean();
   const bool gives_up = plan.delivery == Delivery::Kind::best_effort;
@@ -149,7 +158,8 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   ReceiveFlow& flow = round.receive(kind, peer);
   if (!flow.open()) return;
   Link& link = links_[peer];
-  // What was asked for may have come although the end of the answer got lost: there is nothing left to ask for then.
+  // What was asked for may have come although the end of the answer got lost: there is nothing left
+  // to ask for then.
   const bool answered = flow.requested_pass > 0 && !needs_more(round.plan.phase(kind), flow);
   if (flow.abandoned || flow.ended_pass >= flow.requested_pass || answered) {
     const Instant quiet_at = flow.last_arrival + quiet_time(link, round.plan.phase(kind));
@@ -158,7 +168,8 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
     if (flow.abandoned) return on_abandoned(now, round, kind, peer);
     return ask_again(now, round, kind, peer);
   }
-  // Waiting for the first pass or for the answer to a request. Silence may be a lost datagram, theirs or ours.
+  // Waiting for the first pass or for the answer to a request. Silence may be a lost datagram,
+  // theirs or ours.
   const Instant due = std::max(flow.ask_at, flow.last_arrival) + link.rtt.timeout(flow.tries);
   if (now < due) return arm(due);
   ask_again(now, round, kind, peer);
@@ -169,18 +180,21 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
       round.plan.tag.delivery != static_cast<std::uint8_t>(Delivery::Kind::exact)) {
     return finish_receive(now, round, kind, peer);
   }
-  // It may have left because of a third rank, whose silence met its deadline a moment before ours: then that rank is to be
-  // named, by our own deadline.
+  // It may have left because of a third rank, whose silence met its deadline a moment before ours:
+  // then that rank is to be named, by our own deadline.
   if (longest_silent(now, round).peer != peer) return;
   const ReceiveFlow& flow = round.receive(kind, peer);
-  finish(now, round,
-         Status::error(StatusCode::kPeerLost,
-                       "rank %u: %s #%u: rank %u left the operation after %u of %u packets (deadline %.0f ms)",
-                       config_.self, round.plan.name, round.number, peer, flow.arrived_count, flow.packets,
-                       static_cast<double>(round.plan.deadline_length.count()) / 1e6));
+  finish(
+      now, round,
+      Status::error(
+          StatusCode::kPeerLost,
+          "rank %u: %s #%u: rank %u left the operation after %u of %u packets (deadline %.0f ms)",
+          config_.self, round.plan.name, round.number, peer, flow.arrived_count, flow.packets,
+          static_cast<double>(round.plan.deadline_length.count()) / 1e6));
 }
 
-// Before the first pass has ended: says again that the operation is open here. After it: asks for what is missing.
+// Before the first pass has ended: says again that the operation is open here. After it: asks for
+// what is missing.
 void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   if (flow.ended_pass < 0) {
@@ -195,8 +209,9 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   arm(now + links_[peer].rtt.timeout(++flow.tries));
 }
 
-// WIRE 5.6: the peer has not said that it opened the operation, and waits for its copy of what was multicast for others meanwhile. It
-// may have heard all of that, closed the operation and said so, which was lost: nobody would speak of it again.
+// WIRE 5.6: the peer has not said that it opened the operation, and waits for its copy of what was
+// multicast for others meanwhile. It may have heard all of that, closed the operation and said so,
+// which was lost: nobody would speak of it again.
 void Endpoint::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.end_at == Instant::infinite_future()) return;

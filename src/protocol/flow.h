@@ -1,4 +1,5 @@
-// One directed stream of packets between two ranks within one phase of one operation: both of its ends.
+// One directed stream of packets between two ranks within one phase of one operation: both of its
+// ends.
 #pragma once
 
 #include <cmath>
@@ -12,22 +13,26 @@
 
 namespace leeway::protocol {
 
-// The sender's end: a first pass over all packets in permuted order, then answers to repair requests.
+// The sender's end: a first pass over all packets in permuted order, then answers to repair
+// requests.
 struct SendFlow {
   std::uint32_t packets = 0;  // 0: nothing to send in this phase
   schedule::PacketGrid grid;
   schedule::PacketCursor cursor;
-  float weight = 1.0f;        // c of our contribution to this receiver
-  bool grouped = false;       // the first pass runs in the phase's GroupPass; `cursor` takes over where it leaves
-  bool settled = false;       // the receiver wants no more (or nothing was to be sent)
-  bool informed = false;      // a report told, after the receiver settled it, whether it used any of this:
-  bool missed = false;        // it used nothing. False while not informed
-  bool end_due = false;       // an END waits to be sent
-  std::uint16_t pass = 0;     // pass being sent, or last sent: 0 first, k = answer to request k
-  bool pass_over = false;     // everything of `pass` has been handed out
-  Instant end_at = Instant::infinite_future();  // repeat the END unless settled by then; before it, see ask_gated()
+  float weight = 1.0f;  // c of our contribution to this receiver
+  // The first pass runs in the phase's GroupPass; `cursor` takes over where it leaves
+  bool grouped = false;
+  bool settled = false;  // the receiver wants no more (or nothing was to be sent)
+  // A report told, after the receiver settled it, whether it used any of this:
+  bool informed = false;
+  bool missed = false;     // it used nothing. False while not informed
+  bool end_due = false;    // an END waits to be sent
+  std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
+  bool pass_over = false;  // everything of `pass` has been handed out
+  // Repeat the END unless settled by then; before it, see ask_gated()
+  Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
-  Bitmap wanted;              // packets asked for again
+  Bitmap wanted;  // packets asked for again
   std::uint32_t wanted_count = 0;
   std::uint32_t wanted_from = 0;      // scan position in `wanted`
   std::uint32_t wanted_base = 0;      // request datagrams below this word were merged already
@@ -38,17 +43,19 @@ struct SendFlow {
   bool first_pass() const { return pass == 0; }
 };
 
-// A first pass whose packets are the same for all its members, and go out once for all of them (multicast).
+// A first pass whose packets are the same for all its members, and go out once for all of them
+// (multicast).
 struct GroupPass {
-  std::uint32_t members = 0;     // flows that it serves (SendFlow::grouped); 0: there is none
-  Rank first_member = kNoRank;   // stands for all where a flow is asked about
+  std::uint32_t members = 0;    // flows that it serves (SendFlow::grouped); 0: there is none
+  Rank first_member = kNoRank;  // stands for all where a flow is asked about
   schedule::PacketCursor cursor;
   Instant blocked_since = Instant::infinite_future();  // a member holds the others up
 
   bool open() const { return members != 0; }
 };
 
-// The receiver's end: the ledger. Test-and-set of `arrived` decides what is summed, and never twice.
+// The receiver's end: the ledger. Test-and-set of `arrived` decides what is summed, and never
+// twice.
 struct ReceiveFlow {
   std::uint32_t packets = 0;  // 0: nothing to receive in this phase
   Bitmap arrived;
@@ -56,15 +63,16 @@ struct ReceiveFlow {
   std::uint32_t repaired = 0;
   std::uint32_t duplicate = 0;
   std::uint32_t late = 0;
-  float weight = std::numeric_limits<float>::quiet_NaN();  // c_i; unknown until something of the sender came
-  bool finished = false;      // complete, or given up by the delivery class
-  bool abandoned = false;     // the sender has left the operation: nothing more will come
-  std::int32_t ended_pass = -1;        // last pass known to be over
-  std::uint16_t requested_pass = 0;    // repair requests made
-  bool request_due = false;            // a repair request waits to be sent
-  std::uint32_t request_word = 0;      // where the next datagram of the request starts
-  std::uint32_t tries = 0;             // consecutive unanswered askings, for back-off
-  Instant ask_at{0};          // when the last asking was made
+  // c_i; unknown until something of the sender came
+  float weight = std::numeric_limits<float>::quiet_NaN();
+  bool finished = false;             // complete, or given up by the delivery class
+  bool abandoned = false;            // the sender has left the operation: nothing more will come
+  std::int32_t ended_pass = -1;      // last pass known to be over
+  std::uint16_t requested_pass = 0;  // repair requests made
+  bool request_due = false;          // a repair request waits to be sent
+  std::uint32_t request_word = 0;    // where the next datagram of the request starts
+  std::uint32_t tries = 0;           // consecutive unanswered askings, for back-off
+  Instant ask_at{0};                 // when the last asking was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;
 

@@ -1,7 +1,9 @@
-// What one rank knows about multicast between it and one peer: which of our datagrams to every rank the peer saw, and which
-// of its we saw. Numbering and credit are as Link has them for datagrams to one peer.
+// What one rank knows about multicast between it and one peer: which of our datagrams to every rank
+// the peer saw, and which of its we saw. Numbering and credit are as Link has them for datagrams to
+// one peer.
 //
-// Whether a network carries multicast to a peer is found out by trying: who never reports any hears none.
+// Whether a network carries multicast to a peer is found out by trying: who never reports any hears
+// none.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +14,8 @@ namespace leeway::protocol {
 
 class GroupPath {
  public:
-  // Sending side: the peer saw our group datagram `largest` of `sent` (numbers from 1). False: it was never sent.
+  // Sending side: the peer saw our group datagram `largest` of `sent` (numbers from 1). False: it
+  // was never sent.
   bool on_report(std::uint32_t sent, std::uint32_t largest) {
     if (after(largest, sent)) return false;
     if (!after(largest, acknowledged_)) return true;

@@ -19,7 +19,8 @@ void RoundTrip::on_sample(Duration sample) {
 
 Duration RoundTrip::timeout(std::uint32_t tries) const {
   const std::int64_t base = smoothed_ + std::max<std::int64_t>(4 * variation_, limits::kTickNs);
-  return Duration(std::min(base << std::min<std::uint32_t>(tries, 6), std::max(2 * base, limits::kBackOffNs)));
+  return Duration(
+      std::min(base << std::min<std::uint32_t>(tries, 6), std::max(2 * base, limits::kBackOffNs)));
 }
 
 void ArrivalGap::on_arrival(Instant now) {
@@ -32,7 +33,8 @@ void ArrivalGap::on_arrival(Instant now) {
 
 void Link::configure(std::uint32_t window_datagrams, Duration initial_rtt) {
   window_ = std::max<std::uint32_t>(window_datagrams, 2);
-  // Never after every single datagram: reports are datagrams too and would answer each other for ever.
+  // Never after every single datagram: reports are datagrams too and would answer each other for
+  // ever.
   report_every_ = std::max<std::uint32_t>(window_ / 4, 2);
   rtt = RoundTrip(initial_rtt);
   // Control datagrams are sent beyond the window; twice its size covers what may be unreported.
@@ -44,9 +46,11 @@ std::uint32_t Link::take_sequence(Instant now) {
   return next_sequence_++;
 }
 
-bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received, Duration delay) {
+bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
+                     Duration delay) {
   if (!after(next_sequence_, largest_sequence)) return false;
-  if (!after(largest_sequence, acknowledged_)) return true;  // nothing new, or overtaken by a later report
+  // Nothing new, or overtaken by a later report
+  if (!after(largest_sequence, acknowledged_)) return true;
   const std::uint32_t covered = largest_sequence - acknowledged_;
   const std::uint32_t arrived = std::min(received - received_by_peer_, covered);
   // Smoothed over about one window of datagrams.

@@ -1,8 +1,10 @@
-// What one rank knows about its path to one peer: numbering, credit, round-trip time, arrival rhythm.
+// What one rank knows about its path to one peer: numbering, credit, round-trip time, arrival
+// rhythm.
 //
-// Credit: the sender counts every datagram of the link; the receiver reports the largest number it saw. What is numbered
-// below that and not received is *written off*, not resent: repair is a matter of operations, not of links. In flight is
-// whatever is numbered above. With at most a window in flight, the receiver's socket buffer cannot overflow.
+// Credit: the sender counts every datagram of the link; the receiver reports the largest number it
+// saw. What is numbered below that and not received is *written off*, not resent: repair is a
+// matter of operations, not of links. In flight is whatever is numbered above. With at most a
+// window in flight, the receiver's socket buffer cannot overflow.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +28,8 @@ class RoundTrip {
 
   void on_sample(Duration sample);
   Duration smoothed() const { return Duration(smoothed_); }
-  // How long silence must last before something is worth asking again. Doubled per unanswered try, up to 64 times; beyond
-  // limits::kBackOffNs only once.
+  // How long silence must last before something is worth asking again. Doubled per unanswered try,
+  // up to 64 times; beyond limits::kBackOffNs only once.
   Duration timeout(std::uint32_t tries = 0) const;
   bool measured() const { return samples_ > 0; }
 
@@ -59,15 +61,19 @@ class Link {
   std::uint32_t credit() const { return in_flight() >= window_ ? 0 : window_ - in_flight(); }
   std::uint32_t window() const { return window_; }
   // A report of the peer; false if it claims more than was sent (then nothing changes).
-  bool on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received, Duration delay);
-  double delivered_fraction() const { return delivered_; }  // smoothed share of our datagrams that arrived
+  bool on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
+                 Duration delay);
+  // Smoothed share of our datagrams that arrived
+  double delivered_fraction() const { return delivered_; }
 
   // Receiving side.
   void on_arrival(Instant now, std::uint32_t sequence);
   void on_group_arrival(Instant now, std::uint32_t sequence);
-  // By numbers and not by arrivals: copies that a network makes of reports would be answered by ever more reports.
+  // By numbers and not by arrivals: copies that a network makes of reports would be answered by
+  // ever more reports.
   bool report_wanted() const {
-    return largest_seen_ - largest_reported_ >= report_every_ || group.unreported() >= report_every_;
+    return largest_seen_ - largest_reported_ >= report_every_ ||
+           group.unreported() >= report_every_;
   }
   void on_reported() {
     largest_reported_ = largest_seen_;
@@ -75,7 +81,9 @@ class Link {
   }
   std::uint32_t largest_seen() const { return largest_seen_; }
   std::uint32_t received() const { return received_; }
-  Duration since_largest(Instant now) const { return largest_seen_ == 0 ? Duration(0) : now - largest_at_; }
+  Duration since_largest(Instant now) const {
+    return largest_seen_ == 0 ? Duration(0) : now - largest_at_;
+  }
   // Since anything came that had not been overtaken, multicast or not.
   Duration silence(Instant now) const { return now - std::max(largest_at_, group_at_); }
 
@@ -102,9 +110,11 @@ class Link {
   bool probe_due = false;
 
   Instant report_at = Instant::infinite_future();  // a delayed report, about:
-  std::uint32_t unreported_settles = 0;            // flows from the peer settled since the last report
-  bool point_unreported = false;                   // one of them was a receive, which only a report can tell
-  Instant probe_at = Instant::infinite_future();   // armed while the window is full
+  // Flows from the peer settled since the last report
+  std::uint32_t unreported_settles = 0;
+  // One of them was a receive, which only a report can tell
+  bool point_unreported = false;
+  Instant probe_at = Instant::infinite_future();  // armed while the window is full
   std::uint32_t probe_tries = 0;
 
  private:
@@ -114,8 +124,8 @@ class Link {
   std::uint32_t acknowledged_ = 0;
   std::uint32_t received_by_peer_ = 0;
   double delivered_ = 1.0;
-  // When each of the last datagrams was sent, by sequence modulo the size. A round trip is measured only for the very
-  // datagram that a report names: its delay field is about that one.
+  // When each of the last datagrams was sent, by sequence modulo the size. A round trip is measured
+  // only for the very datagram that a report names: its delay field is about that one.
   std::vector<Instant> sent_at_ = std::vector<Instant>(64);
   std::uint32_t largest_seen_ = 0;
   std::uint32_t received_ = 0;

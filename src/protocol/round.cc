@@ -15,8 +15,8 @@ bool ReceiveFlow::required_missing() const {
   return false;
 }
 
-void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClient* new_client, int size,
-                  Instant now) {
+void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClient* new_client,
+                  int size, Instant now) {
   number = new_number;
   plan = new_plan;
   tag_digest = wire::digest(plan.tag, plan.point_to_point());
@@ -55,7 +55,8 @@ bool Round::caller_may_go() const {
     for (const SendFlow& flow : phases[k].send) {
       if (!flow.open()) continue;
       const bool never_again = !plan.phases[k].repairable || plan.phases[k].payload_retained;
-      if (!flow.pass_over || !never_again || awaits_word(static_cast<FlowKind>(k), flow)) return false;
+      if (!flow.pass_over || !never_again || awaits_word(static_cast<FlowKind>(k), flow))
+        return false;
     }
   }
   return true;
@@ -80,8 +81,8 @@ std::array<char, 140> describe(const wire::OperationTag& tag) {
   const int written = std::snprintf(
       text.data(), text.size(), "%s %.*s[%llu] %.*s %s/%s %.*s %.*s",
       wire::to_string(static_cast<wire::OperationKind>(tag.operation)), name(dtype), dtype.data(),
-      static_cast<unsigned long long>(tag.count), name(op), op.data(), codec.c_str(), spread.c_str(),
-      name(delivery), delivery.data(), name(estimator), estimator.data());
+      static_cast<unsigned long long>(tag.count), name(op), op.data(), codec.c_str(),
+      spread.c_str(), name(delivery), delivery.data(), name(estimator), estimator.data());
   if (written > 0 && tag.root != kNoRank && static_cast<std::size_t>(written) < text.size()) {
     std::snprintf(text.data() + written, text.size() - written, " root %u", tag.root);
   }

@@ -1,4 +1,5 @@
-// One operation as the protocol sees it: up to two phases of flows, their delivery classes, and when it is over.
+// One operation as the protocol sees it: up to two phases of flows, their delivery classes, and
+// when it is over.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ struct PhasePlan {
   bool active = false;
   Delivery::Kind delivery = Delivery::Kind::exact;
   double loss_max = 0.0;
-  Instant deadline{0};     // lossy phases settle with what they have
+  Instant deadline{0};  // lossy phases settle with what they have
   std::uint8_t codec = 0;
   // Order in which outgoing chunks become available; null: all at once, permuted.
   const schedule::ChunkQueue* queue = nullptr;
@@ -25,21 +26,23 @@ struct PhasePlan {
   bool repairable = true;
   // Every receiver is sent the same packets: they may go out once for all.
   bool same_for_all = false;
-  // Outgoing payload outlives on_done(), so the caller need not wait until receivers have confirmed.
+  // Outgoing payload outlives on_done(), so the caller need not wait until receivers have
+  // confirmed.
   bool payload_retained = false;
 };
 
 struct RoundPlan {
   wire::OperationTag tag;
-  const char* name = "";     // "all_reduce", for messages
+  const char* name = "";  // "all_reduce", for messages
   Instant deadline{0};
   Duration deadline_length{0};
-  float weight = 1.0f;       // c of our contribution, where it is the same for all owners
+  float weight = 1.0f;  // c of our contribution, where it is the same for all owners
   std::span<const double> owner_weights;  // else by owner; read when the round opens
-  // The caller waits for every owner's word on whether it used any of our contribution (SendFlow::missed).
+  // The caller waits for every owner's word on whether it used any of our contribution
+  // (SendFlow::missed).
   bool confirm_use = false;
   std::array<PhasePlan, wire::kFlowKinds> phases;
-  Rank point_peer = kNoRank; // send/recv: the other side
+  Rank point_peer = kNoRank;  // send/recv: the other side
   bool point_send = false;
 
   bool point_to_point() const { return point_peer != kNoRank; }
@@ -51,7 +54,7 @@ struct RoundPlan {
 };
 
 struct PhaseState {
-  std::vector<SendFlow> send;        // by peer
+  std::vector<SendFlow> send;  // by peer
   GroupPass group;
   std::vector<ReceiveFlow> receive;  // by peer
   std::uint32_t sends_open = 0;      // send flows whose receiver has not settled
@@ -67,15 +70,17 @@ struct Round {
   std::uint32_t tag_digest = 0;
   RoundClient* client = nullptr;
   Instant opened_at{0};
-  Instant gate_open_at{0};           // every peer we send to had opened the operation
+  Instant gate_open_at{0};  // every peer we send to had opened the operation
   std::uint32_t gates_closed = 0;
-  bool done = false;                 // on_done() was called; only stragglers' needs are left
-  Status failure;                    // set when doomed: it fails at fail_at, after peers could be told
+  bool done = false;  // on_done() was called; only stragglers' needs are left
+  // Set when doomed: it fails at fail_at, after peers could be told
+  Status failure;
   Instant fail_at = Instant::infinite_future();
   std::array<PhaseState, wire::kFlowKinds> phases;
   std::uint64_t bytes_sent = 0;
 
-  void reset(std::uint32_t number, const RoundPlan& plan, RoundClient* client, int size, Instant now);
+  void reset(std::uint32_t number, const RoundPlan& plan, RoundClient* client, int size,
+             Instant now);
 
   PhaseState& phase(FlowKind kind) { return phases[static_cast<int>(kind)]; }
   const PhaseState& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }
@@ -93,7 +98,8 @@ struct Round {
   bool all_confirmed() const;
 };
 
-// "all_reduce sum float[1024] codec fp32 best_effort ratio root 0", both sides of a mismatch message. Null-terminated.
+// "all_reduce sum float[1024] codec fp32 best_effort ratio root 0", both sides of a mismatch
+// message. Null-terminated.
 std::array<char, 140> describe(const wire::OperationTag& tag);
 
 }  // namespace leeway::protocol

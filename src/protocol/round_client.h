@@ -1,4 +1,5 @@
-// What the protocol asks of an operation: payload to send, a place for payload that came, and ears for what happened.
+// What the protocol asks of an operation: payload to send, a place for payload that came, and ears
+// for what happened.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ enum class Acceptance : std::uint8_t {
   refused,  // the payload has not the planned length: the ranks disagree about the operation
 };
 
-// Called by Endpoint on the driving thread, never re-entered. Implementations may call Endpoint::release_chunk().
+// Called by Endpoint on the driving thread, never re-entered. Implementations may call
+// Endpoint::release_chunk().
 class RoundClient {
  public:
   virtual ~RoundClient() = default;
@@ -37,11 +39,13 @@ class RoundClient {
   virtual schedule::PacketGrid outgoing(FlowKind kind, Rank peer) const = 0;
   virtual schedule::PacketGrid incoming(FlowKind kind, Rank peer) const = 0;
 
-  // Packets that a best-effort phase must deliver all the same (Replica's age cap); null: none. Asked at opening.
+  // Packets that a best-effort phase must deliver all the same (Replica's age cap); null: none.
+  // Asked at opening.
   virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
 
-  // Encoded payload of packet `index`, in the operation's memory or written to the front of `scratch`. `ahead` is the
-  // packet that will probably be asked for next (index itself if unknown): worth bringing into the cache.
+  // Encoded payload of packet `index`, in the operation's memory or written to the front of
+  // `scratch`. `ahead` is the packet that will probably be asked for next (index itself if
+  // unknown): worth bringing into the cache.
   virtual Payload payload(FlowKind kind, Rank to, std::uint32_t index, std::uint32_t ahead,
                           MutableByteSpan scratch) = 0;
 
@@ -51,7 +55,8 @@ class RoundClient {
   // Every flow into this phase is complete, given up by its delivery class, or cut by the deadline.
   virtual void on_settled(FlowKind kind, Instant now) = 0;
 
-  // The caller may go on: buffers are no longer read or written. Once. Failed when the status says so.
+  // The caller may go on: buffers are no longer read or written. Once. Failed when the status says
+  // so.
   virtual void on_done(const Status& status, Instant now) = 0;
 
   // The round has left the protocol; the client may be reused.

@@ -1,5 +1,5 @@
-// Memory in which the core lays out one train: headers and freshly encoded payloads, and the slices that gather them
-// together with payload that lies in the operation's memory.
+// Memory in which the core lays out one train: headers and freshly encoded payloads, and the slices
+// that gather them together with payload that lies in the operation's memory.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@ namespace leeway::protocol {
 
 class TrainBuffer {
  public:
-  // UDP's largest payload, and the kernel's segment limit for one UDP_SEGMENT call (64 before Linux 6.9).
+  // UDP's largest payload, and the kernel's segment limit for one UDP_SEGMENT call (64 before
+  // Linux 6.9).
   static constexpr std::size_t kTrainBytesMax = 65'000;
   static constexpr std::size_t kTrainDatagramsMax = 64;
 
@@ -27,12 +28,15 @@ class TrainBuffer {
   bool empty() const { return datagrams_ == 0; }
   std::size_t datagrams() const { return datagrams_; }
 
-  // Whether one more datagram as long as the first may be appended. Only the last may be shorter: close() after it.
+  // Whether one more datagram as long as the first may be appended. Only the last may be shorter:
+  // close() after it.
   bool has_room() const {
     return datagrams_ == 0 || (!closed_ && datagrams_ < kTrainDatagramsMax &&
                                train_.total_bytes + train_.segment_bytes <= kTrainBytesMax);
   }
-  bool fits(std::size_t bytes) const { return has_room() && (datagrams_ == 0 || bytes <= train_.segment_bytes); }
+  bool fits(std::size_t bytes) const {
+    return has_room() && (datagrams_ == 0 || bytes <= train_.segment_bytes);
+  }
   void close() { closed_ = true; }
 
   // Room for a header, or for a header and a payload behind it.
@@ -41,7 +45,8 @@ class TrainBuffer {
     return MutableByteSpan(memory_).subspan(used_, bytes);
   }
 
-  // One datagram made of the first `header_bytes` of the scratch area and `payload` (which may lie right behind it).
+  // One datagram made of the first `header_bytes` of the scratch area and `payload` (which may lie
+  // right behind it).
   void append(std::size_t header_bytes, ByteSpan payload) {
     const std::size_t bytes = header_bytes + payload.size();
     LEEWAY_ASSERT(fits(bytes));

@@ -65,9 +65,9 @@ Status check_configuration(const control::Hello& hello, const LocalConfiguration
   }
   const std::uint32_t datagram = theirs.datagram_bytes();
   if (datagram < limits::kDatagramBytesMin || datagram > limits::kFrameBytesMax) {
-    return Status::error(
-        StatusCode::kMismatch, "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
-        hello.rank(), datagram, limits::kDatagramBytesMin, limits::kFrameBytesMax);
+    return Status::error(StatusCode::kMismatch,
+                         "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
+                         hello.rank(), datagram, limits::kDatagramBytesMin, limits::kFrameBytesMax);
   }
   return check_wishes(hello, root);
 }

@@ -33,9 +33,9 @@ Status check_local(const LocalConfiguration& local) {
   }
   if (local.datagram_bytes < limits::kDatagramBytesMin ||
       local.datagram_bytes > limits::kFrameBytesMax) {
-    return Status::error(
-        StatusCode::kInvalidArgument, "datagrams of %u bytes asked for; %zu to %zu are possible",
-        local.datagram_bytes, limits::kDatagramBytesMin, limits::kFrameBytesMax);
+    return Status::error(StatusCode::kInvalidArgument,
+                         "datagrams of %u bytes asked for; %zu to %zu are possible",
+                         local.datagram_bytes, limits::kDatagramBytesMin, limits::kFrameBytesMax);
   }
   return {};
 }

@@ -16,8 +16,8 @@ constexpr std::array<const char*, wire::kRefusals> kRefusalNames = {"",
                                                                     "refused_misrouted",
                                                                     "refused_field"};
 
-// A communicator that is closed under its callers' operations lets them end for so many time-outs of
-// the slowest link.
+// A communicator that is closed under its callers' operations lets them end for so many time-outs
+// of the slowest link.
 constexpr int kPatienceTimeouts = 64;
 
 // Paths are proven by then: who has not reported our multicast after this, asked several times, is

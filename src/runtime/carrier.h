@@ -31,8 +31,8 @@ class Carrier {
   // `faults` is `transport` seen as what it is, or null.
   Carrier(TransportKind kind, const protocol::EndpointConfig& config,
           std::unique_ptr<DatagramTransport> transport, const transport::FaultTransport* faults);
-  // Lets operations end for a while, cancels the rest, and leaves (protocol/endpoint_leave.cc): in a few time-outs where peers
-  // answer, in some seconds where one is dead.
+  // Lets operations end for a while, cancels the rest, and leaves (protocol/endpoint_leave.cc): in
+  // a few time-outs where peers answer, in some seconds where one is dead.
   ~Carrier();
 
   TransportKind kind() const { return kind_; }

@@ -10,10 +10,14 @@ namespace leeway {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-bool Work::done() const { return state_ != nullptr && state_->done.load(std::memory_order_acquire); }
+bool Work::done() const {
+  return state_ != nullptr && state_->done.load(std::memory_order_acquire);
+}
 
 Result<CollectiveReport> Work::wait() {
-  if (state_ == nullptr) return Status::error(StatusCode::kInvalidArgument, "Work::wait: no operation behind this handle");
+  if (state_ == nullptr)
+    return Status::error(StatusCode::kInvalidArgument,
+                         "Work::wait: no operation behind this handle");
   if (done()) {  // the communicator may be gone
     if (!state_->request.status.ok()) return state_->request.status;
     return state_->request.report;
@@ -21,16 +25,31 @@ Result<CollectiveReport> Work::wait() {
   return state_->carrier->wait(*state_);
 }
 
-Communicator::Communicator(std::unique_ptr<internal::CommunicatorCore> core) : core_(std::move(core)) {}
+Communicator::Communicator(std::unique_ptr<internal::CommunicatorCore> core)
+    : core_(std::move(core)) {}
 Communicator::~Communicator() = default;
 
-Rank Communicator::rank() const { return core_->rank(); }
-int Communicator::size() const { return core_->size(); }
-const Options& Communicator::options() const { return core_->options(); }
-std::size_t Communicator::datagram_bytes() const { return core_->config().datagram_bytes; }
-TransportKind Communicator::transport() const { return core_->transport(); }
-TransportKind Communicator::exact_transport() const { return core_->exact_transport(); }
-std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() const { return core_->counters(); }
+Rank Communicator::rank() const {
+  return core_->rank();
+}
+int Communicator::size() const {
+  return core_->size();
+}
+const Options& Communicator::options() const {
+  return core_->options();
+}
+std::size_t Communicator::datagram_bytes() const {
+  return core_->config().datagram_bytes;
+}
+TransportKind Communicator::transport() const {
+  return core_->transport();
+}
+TransportKind Communicator::exact_transport() const {
+  return core_->exact_transport();
+}
+std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() const {
+  return core_->counters();
+}
 
 Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
   if (Status status = core_->register_memory(memory); !status.ok()) return status;
@@ -53,7 +72,9 @@ void MemoryRegistration::release() {
   core_ = nullptr;
 }
 
-Result<CollectiveReport> Communicator::run(const OperationSpec& spec) { return core_->run(spec); }
+Result<CollectiveReport> Communicator::run(const OperationSpec& spec) {
+  return core_->run(spec);
+}
 
 Work Communicator::start(const OperationSpec& spec) {
   Work work;
@@ -72,12 +93,14 @@ OperationSpec spec_of(OperationKind kind, ConstTensorView input, TensorView outp
 OperationSpec barrier_spec(Duration deadline) {
   CollectiveOptions options;
   options.delivery = exact(deadline);
-  return spec_of(OperationKind::barrier, {nullptr, 0, DataType::u8}, {nullptr, 0, DataType::u8}, kNoRank, options);
+  return spec_of(OperationKind::barrier, {nullptr, 0, DataType::u8}, {nullptr, 0, DataType::u8},
+                 kNoRank, options);
 }
 
 }  // namespace
 
-Result<CollectiveReport> Communicator::all_reduce(TensorView data, const CollectiveOptions& options) {
+Result<CollectiveReport> Communicator::all_reduce(TensorView data,
+                                                  const CollectiveOptions& options) {
   return run(spec_of(OperationKind::all_reduce, data, data, kNoRank, options));
 }
 Work Communicator::all_reduce_async(TensorView data, const CollectiveOptions& options) {
@@ -87,24 +110,28 @@ Result<CollectiveReport> Communicator::all_reduce(ConstTensorView input, TensorV
                                                   const CollectiveOptions& options) {
   return run(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
 }
-Work Communicator::all_reduce_async(ConstTensorView input, TensorView output, const CollectiveOptions& options) {
+Work Communicator::all_reduce_async(ConstTensorView input, TensorView output,
+                                    const CollectiveOptions& options) {
   return start(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
 }
 Result<CollectiveReport> Communicator::reduce_scatter(ConstTensorView input, TensorView output,
                                                       const CollectiveOptions& options) {
   return run(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
 }
-Work Communicator::reduce_scatter_async(ConstTensorView input, TensorView output, const CollectiveOptions& options) {
+Work Communicator::reduce_scatter_async(ConstTensorView input, TensorView output,
+                                        const CollectiveOptions& options) {
   return start(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
 }
 Result<CollectiveReport> Communicator::all_gather(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
   return run(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
 }
-Work Communicator::all_gather_async(ConstTensorView input, TensorView output, const CollectiveOptions& options) {
+Work Communicator::all_gather_async(ConstTensorView input, TensorView output,
+                                    const CollectiveOptions& options) {
   return start(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
 }
-Result<CollectiveReport> Communicator::broadcast(TensorView data, Rank root, const CollectiveOptions& options) {
+Result<CollectiveReport> Communicator::broadcast(TensorView data, Rank root,
+                                                 const CollectiveOptions& options) {
   return run(spec_of(OperationKind::broadcast, data, data, root, options));
 }
 Work Communicator::broadcast_async(TensorView data, Rank root, const CollectiveOptions& options) {
@@ -138,22 +165,29 @@ Result<CollectiveReport> Communicator::all_to_all(ConstTensorView input, TensorV
                                                   const CollectiveOptions& options) {
   return run(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
 }
-Work Communicator::all_to_all_async(ConstTensorView input, TensorView output, const CollectiveOptions& options) {
+Work Communicator::all_to_all_async(ConstTensorView input, TensorView output,
+                                    const CollectiveOptions& options) {
   return start(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
 }
-Result<CollectiveReport> Communicator::send(ConstTensorView input, Rank peer, const CollectiveOptions& options) {
+Result<CollectiveReport> Communicator::send(ConstTensorView input, Rank peer,
+                                            const CollectiveOptions& options) {
   return run(spec_of(OperationKind::send, input, {}, peer, options));
 }
 Work Communicator::send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options) {
   return start(spec_of(OperationKind::send, input, {}, peer, options));
 }
-Result<CollectiveReport> Communicator::recv(TensorView output, Rank peer, const CollectiveOptions& options) {
+Result<CollectiveReport> Communicator::recv(TensorView output, Rank peer,
+                                            const CollectiveOptions& options) {
   return run(spec_of(OperationKind::recv, {}, output, peer, options));
 }
 Work Communicator::recv_async(TensorView output, Rank peer, const CollectiveOptions& options) {
   return start(spec_of(OperationKind::recv, {}, output, peer, options));
 }
-Result<CollectiveReport> Communicator::barrier(Duration deadline) { return run(barrier_spec(deadline)); }
-Work Communicator::barrier_async(Duration deadline) { return start(barrier_spec(deadline)); }
+Result<CollectiveReport> Communicator::barrier(Duration deadline) {
+  return run(barrier_spec(deadline));
+}
+Work Communicator::barrier_async(Duration deadline) {
+  return start(barrier_spec(deadline));
+}
 
 }  // namespace leeway

@@ -8,12 +8,12 @@
 namespace leeway::runtime {
 namespace {
 
-// How long the background thread lets callers come back before it takes over: a tick. Back-to-back blocking calls then
-// never have to fetch the role from it.
+// How long the background thread lets callers come back before it takes over: a tick. Back-to-back
+// blocking calls then never have to fetch the role from it.
 constexpr auto kGrace = std::chrono::nanoseconds(limits::kTickNs);
 
-// Polls before blocking. Yielding rather than pausing: ranks may outnumber cores, and the datagram that is waited for may
-// need this very core to be sent.
+// Polls before blocking. Yielding rather than pausing: ranks may outnumber cores, and the datagram
+// that is waited for may need this very core to be sent.
 constexpr Duration kSpin = std::chrono::microseconds(50);
 
 constexpr Duration kBlockMax = std::chrono::seconds(1);
@@ -21,7 +21,8 @@ constexpr Duration kBlockMax = std::chrono::seconds(1);
 }  // namespace
 
 Instant steady_now() {
-  return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+  return {std::chrono::duration_cast<std::chrono::nanoseconds>(
+              std::chrono::steady_clock::now().time_since_epoch())
               .count()};
 }
 
@@ -47,8 +48,12 @@ Driver::~Driver() {
   background_.join();
 }
 
-Driver::Session::Session(Driver& driver) : driver_(driver) { driver_.acquire(); }
-Driver::Session::~Session() { driver_.release(); }
+Driver::Session::Session(Driver& driver) : driver_(driver) {
+  driver_.acquire();
+}
+Driver::Session::~Session() {
+  driver_.release();
+}
 
 void Driver::Session::flush() {
   const Instant until = steady_now() + Duration(limits::kTickNs);
@@ -130,13 +135,15 @@ void Driver::fail(Instant now, const Status& status) {
 
 bool Driver::receive(Instant now) {
   const std::size_t count = transport_->receive(received_);
-  for (std::size_t i = 0; i < count; ++i) engine_.on_datagram(now, received_[i].from, received_[i].bytes);
+  for (std::size_t i = 0; i < count; ++i)
+    engine_.on_datagram(now, received_[i].from, received_[i].bytes);
   return count > 0;
 }
 
 bool Driver::send(Instant now) {
   released_ = taken_ - transport_->borrowed();
-  if (!trains_out()) prepared_ = taken_ = released_ = 0;  // begin with memory that is still in the cache
+  // Begin with memory that is still in the cache
+  if (!trains_out()) prepared_ = taken_ = released_ = 0;
   prepare(now);
   if (taken_ == prepared_) return false;
   const std::size_t first = taken_ % kTrainsOut;
@@ -166,7 +173,8 @@ void Driver::block(Instant now, Instant deadline) {
   if (until > now) transport_->wait(until - now);
 }
 
-// Serves the protocol while no caller does: stragglers' repair requests, probes, asynchronous operations.
+// Serves the protocol while no caller does: stragglers' repair requests, probes, asynchronous
+// operations.
 void Driver::background() {
   std::uint64_t seen = 0;
   std::unique_lock lock(mutex_);
@@ -175,7 +183,8 @@ void Driver::background() {
     const auto taken = [this] { return driving_ || requests_.load(std::memory_order_relaxed) > 0; };
     if (taken() || (activity != seen && !nudged_)) {
       seen = activity;
-      // The same condition as above: were it weaker, this would spin without ever giving up the lock.
+      // The same condition as above: were it weaker, this would spin without ever giving up the
+      // lock.
       background_wake_.wait_for(lock, kGrace, [&] { return stop_ || (nudged_ && !taken()); });
       continue;
     }

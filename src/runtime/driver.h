@@ -1,7 +1,8 @@
 // Moves datagrams between one engine and one transport, on whichever thread drives.
 //
-// There is one driver at a time. A caller that waits drives, so that a blocking call costs no thread switch; when nobody
-// waits, a background thread drives. Threads that must touch the engine ask for the role with Session.
+// There is one driver at a time. A caller that waits drives, so that a blocking call costs no
+// thread switch; when nobody waits, a background thread drives. Threads that must touch the engine
+// ask for the role with Session.
 #pragma once
 
 #include <atomic>
@@ -23,8 +24,9 @@ Instant steady_now();
 
 class Driver final : private MemoryWatcher {
  public:
-  // `after_step` runs on the driving thread after steps that left nothing half-sent: only then is it safe to let callers
-  // have their memory back, since trains that wait for the transport refer to it.
+  // `after_step` runs on the driving thread after steps that left nothing half-sent: only then is
+  // it safe to let callers have their memory back, since trains that wait for the transport refer
+  // to it.
   Driver(const protocol::EndpointConfig& config, std::unique_ptr<DatagramTransport> transport,
          std::function<void()> after_step);
   ~Driver();
@@ -37,7 +39,8 @@ class Driver final : private MemoryWatcher {
     explicit Session(Driver& driver);
     ~Session();
     collective::Engine& engine() { return driver_.engine_; }
-    // Starts a request, or queues it while trains of finished operations still wait for the transport.
+    // Starts a request, or queues it while trains of finished operations still wait for the
+    // transport.
     void submit(collective::Request& request) {
       driver_.engine_.submit(steady_now(), request, /*may_start=*/!driver_.trains_out());
     }
@@ -51,7 +54,8 @@ class Driver final : private MemoryWatcher {
     Driver& driver_;
   };
 
-  // Drives until `done` (asked on a driving thread, between steps) or `deadline`. Whether it is done.
+  // Drives until `done` (asked on a driving thread, between steps) or `deadline`. Whether it is
+  // done.
   bool run_until(const std::function<bool()>& done, Instant deadline);
 
   // For predicates of run_until(), which run on the driving thread.
@@ -66,7 +70,8 @@ class Driver final : private MemoryWatcher {
   const DatagramTransport& transport() const { return *transport_; }
 
  private:
-  // Trains prepared at a time. While they are handed to the system, nothing is received: keep it short.
+  // Trains prepared at a time. While they are handed to the system, nothing is received: keep it
+  // short.
   static constexpr std::size_t kTrains = 4;
   // Trains prepared or still being read by the transport's device.
   static constexpr std::size_t kTrainsOut = 16;
@@ -87,12 +92,13 @@ class Driver final : private MemoryWatcher {
   void release();
   void background();
 
-  // A ring of kTrainsOut. Those that were never needed are null: a transport that copies needs kTrains of them.
+  // A ring of kTrainsOut. Those that were never needed are null: a transport that copies needs
+  // kTrains of them.
   std::vector<std::unique_ptr<protocol::TrainBuffer>> trains_;
-  std::vector<Train> ready_;     // of the trains in trains_
-  std::size_t prepared_ = 0;     // trains since the ring was last empty
-  std::size_t taken_ = 0;        // of these, by the transport
-  std::size_t released_ = 0;     // of these, no longer borrowed by it
+  std::vector<Train> ready_;  // of the trains in trains_
+  std::size_t prepared_ = 0;  // trains since the ring was last empty
+  std::size_t taken_ = 0;     // of these, by the transport
+  std::size_t released_ = 0;  // of these, no longer borrowed by it
   collective::Engine engine_;
   std::unique_ptr<DatagramTransport> transport_;  // goes before the memory that it may be reading
   std::function<void()> after_step_;
@@ -102,7 +108,7 @@ class Driver final : private MemoryWatcher {
   std::condition_variable role_free_;        // for threads in requests_
   std::condition_variable background_wake_;  // for the background thread
   bool driving_ = false;
-  std::atomic<int> requests_{0};      // threads that want the role
+  std::atomic<int> requests_{0};  // threads that want the role
   std::atomic<std::uint64_t> activity_{0};
   bool nudged_ = false;
   bool stop_ = false;

@@ -285,8 +285,8 @@ Result<Options> options_from_environment(const EnvironmentGetter& get) {
     options.world_size = launcher->size;
   }
   options.rendezvous = launcher->rendezvous;
-  for (auto* const step : {read_sizes, read_join_timeout_and_seed, read_transport, read_bind,
-                           read_fault_and_log}) {
+  for (auto* const step :
+       {read_sizes, read_join_timeout_and_seed, read_transport, read_bind, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   return options;

@@ -17,7 +17,8 @@ namespace {
 using collective::OperationKind;
 using collective::OperationSpec;
 
-constexpr std::uint32_t kSampleStream = 0x44000000;  // keyed choice of the elements whose drift is measured
+// Keyed choice of the elements whose drift is measured
+constexpr std::uint32_t kSampleStream = 0x44000000;
 constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 
 }  // namespace
@@ -30,7 +31,7 @@ struct Replica::Impl {
   schedule::ShardMap shards;
   std::vector<float> master;  // of our shard; empty if the codec rounds nothing
 
-  MemoryRegistration sent;    // our shard; what cannot be registered is copied on its way
+  MemoryRegistration sent;  // our shard; what cannot be registered is copied on its way
 
   std::uint64_t broadcasts = 0;
   std::uint64_t packets_expected = 0;
@@ -38,24 +39,28 @@ struct Replica::Impl {
 
   aggregate::DriftMeter meter;
   std::uint64_t measurements = 0;
-  std::vector<std::uint32_t> samples;        // element indices, drift_samples of each shard, shard after shard
-  std::vector<float> previous;               // own samples before the last optimizer step
-  std::vector<float> steps;                  // and what it added to them
+  // Element indices, drift_samples of each shard, shard after shard
+  std::vector<std::uint32_t> samples;
+  std::vector<float> previous;  // own samples before the last optimizer step
+  std::vector<float> steps;     // and what it added to them
 
-  Impl(internal::CommunicatorCore& core_in, std::span<float> parameters_in, const ReplicaOptions& options_in)
+  Impl(internal::CommunicatorCore& core_in, std::span<float> parameters_in,
+       const ReplicaOptions& options_in)
       : core(core_in),
         parameters(parameters_in),
         options(options_in),
         ledger({.self = core_in.rank(),
                 .size = core_in.size(),
                 .elements = parameters_in.size(),
-                .packet_elements = collective::parameter_packet_elements(options_in.codec, core_in.config().datagram_bytes),
+                .packet_elements = collective::parameter_packet_elements(
+                    options_in.codec, core_in.config().datagram_bytes),
                 .age_max = options_in.age_max}),
         shards(ledger.shards()),
         meter(shards[core_in.rank()].count > 0 ? options_in.drift_samples : 0,
               std::max<std::uint32_t>(2, options_in.drift_every)) {
     const auto own = own_parameters();
-    if (!codec::format_of(options.codec, DataType::f32).identity()) master.assign(own.begin(), own.end());
+    if (!codec::format_of(options.codec, DataType::f32).identity())
+      master.assign(own.begin(), own.end());
     choose_samples();
   }
 
@@ -99,22 +104,27 @@ struct Replica::Impl {
   }
 
   Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
-    std::copy(master.begin(), master.end(), own_parameters().begin());  // rounded again by what follows
+    // Rounded again by what follows
+    std::copy(master.begin(), master.end(), own_parameters().begin());
     watch_own_steps();
-    OperationSpec spec{.kind = OperationKind::replica_broadcast, .input = parameters, .output = parameters};
+    OperationSpec spec{
+        .kind = OperationKind::replica_broadcast, .input = parameters, .output = parameters};
     spec.options.delivery = {delivery, 1.0, options.deadline};
     spec.options.spread = delivery;
     spec.options.codec = options.codec;
     spec.ledger = ledger.begin_broadcast();
     auto report = core.run(spec);
     if (!report.ok()) return report;
-    packets_expected += std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
-                                        [](auto sum, const PeerReport& peer) { return sum + peer.expected; });
-    const bool repairs_count = delivery != Delivery::Kind::best_effort;  // then a repaired block is no stale one
+    packets_expected +=
+        std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
+                        [](auto sum, const PeerReport& peer) { return sum + peer.expected; });
+    // Then a repaired block is no stale one
+    const bool repairs_count = delivery != Delivery::Kind::best_effort;
     packets_arrived +=
-        std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0}, [&](auto sum, const PeerReport& peer) {
-          return sum + peer.arrived - (repairs_count ? 0 : peer.repaired);
-        });
+        std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
+                        [&](auto sum, const PeerReport& peer) {
+                          return sum + peer.arrived - (repairs_count ? 0 : peer.repaired);
+                        });
     if (Status status = ledger.finish_broadcast(options.deadline); !status.ok()) return status;
     ++broadcasts;
     if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
@@ -133,7 +143,8 @@ struct Replica::Impl {
       mine[count + i] = static_cast<float>(ledger.age_of(samples[i]));
     }
     std::vector<float> all(mine.size() * core.size());
-    OperationSpec spec{.kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
+    OperationSpec spec{
+        .kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
     spec.options.delivery = exact(options.deadline);
     if (const auto report = core.run(spec); !report.ok()) return report.status();
     std::vector<float> values(core.size());
@@ -167,16 +178,19 @@ struct Replica::Impl {
 Replica::Replica(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Replica::~Replica() = default;
 
-Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator, std::span<float> parameters,
+Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator,
+                                                 std::span<float> parameters,
                                                  const ReplicaOptions& options) {
-  if (parameters.empty()) return Status::error(StatusCode::kInvalidArgument, "Replica: no parameters");
+  if (parameters.empty())
+    return Status::error(StatusCode::kInvalidArgument, "Replica: no parameters");
   if (options.age_max >= kAgeBins) {
-    return Status::error(StatusCode::kInvalidArgument, "Replica: age_max %u is outside 0 .. %zu", options.age_max,
-                         kAgeBins - 1);
+    return Status::error(StatusCode::kInvalidArgument, "Replica: age_max %u is outside 0 .. %zu",
+                         options.age_max, kAgeBins - 1);
   }
   if (Status status = validate(options.codec); !status.ok()) return status;
   if (options.codec.codec == Codec::automatic) {
-    return Status::error(StatusCode::kInvalidArgument, "Replica: codec automatic is for reductions; parameters need a fixed one");
+    return Status::error(StatusCode::kInvalidArgument,
+                         "Replica: codec automatic is for reductions; parameters need a fixed one");
   }
   auto impl = std::make_unique<Impl>(*communicator.core_, parameters, options);
   auto registered = communicator.register_memory(std::as_bytes(impl->own_parameters()));
@@ -184,28 +198,43 @@ Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator, std
   return std::unique_ptr<Replica>(new Replica(std::move(impl)));
 }
 
-std::size_t Replica::owned_offset() const { return impl_->shards[impl_->core.rank()].offset; }
-std::size_t Replica::owned_count() const { return impl_->shards[impl_->core.rank()].count; }
-std::span<float> Replica::owned() { return impl_->master.empty() ? impl_->own_parameters() : std::span(impl_->master); }
+std::size_t Replica::owned_offset() const {
+  return impl_->shards[impl_->core.rank()].offset;
+}
+std::size_t Replica::owned_count() const {
+  return impl_->shards[impl_->core.rank()].count;
+}
+std::span<float> Replica::owned() {
+  return impl_->master.empty() ? impl_->own_parameters() : std::span(impl_->master);
+}
 
-Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient, const CollectiveOptions& options) {
+Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient,
+                                                   const CollectiveOptions& options) {
   if (gradient.size() != impl_->parameters.size()) {
-    return Status::error(StatusCode::kInvalidArgument, "reduce_gradients: %zu gradients for %zu parameters",
-                         gradient.size(), impl_->parameters.size());
+    return Status::error(StatusCode::kInvalidArgument,
+                         "reduce_gradients: %zu gradients for %zu parameters", gradient.size(),
+                         impl_->parameters.size());
   }
-  OperationSpec spec{.kind = OperationKind::replica_reduce, .input = gradient, .output = gradient, .options = options};
+  OperationSpec spec{.kind = OperationKind::replica_reduce,
+                     .input = gradient,
+                     .output = gradient,
+                     .options = options};
   return impl_->core.run(spec);
 }
 
-Result<CollectiveReport> Replica::broadcast_parameters() { return impl_->broadcast(impl_->options.delivery); }
-Result<CollectiveReport> Replica::synchronize() { return impl_->broadcast(Delivery::Kind::exact); }
+Result<CollectiveReport> Replica::broadcast_parameters() {
+  return impl_->broadcast(impl_->options.delivery);
+}
+Result<CollectiveReport> Replica::synchronize() {
+  return impl_->broadcast(Delivery::Kind::exact);
+}
 
 DriftReport Replica::drift() const {
   const Impl& impl = *impl_;
   DriftReport report;
-  report.loss = impl.packets_expected == 0
-                    ? 0.0
-                    : 1.0 - static_cast<double>(impl.packets_arrived) / static_cast<double>(impl.packets_expected);
+  report.loss = impl.packets_expected == 0 ? 0.0
+                                           : 1.0 - static_cast<double>(impl.packets_arrived) /
+                                                       static_cast<double>(impl.packets_expected);
   const aggregate::DriftMeasurement measured = impl.meter.result();
   report.measurements = impl.measurements;
   report.pair_measured = measured.pair;

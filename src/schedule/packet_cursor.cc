@@ -41,7 +41,8 @@ std::optional<std::uint32_t> PacketCursor::next() {
       chunk_at_ = 0;
     }
   } else {
-    // Cyclic order: the chunk of the starting packet is visited twice, its two parts making one whole.
+    // Cyclic order: the chunk of the starting packet is visited twice, its two parts making one
+    // whole.
     const std::uint32_t cyclic = (start_ + position_) % packets_;
     const std::uint32_t chunk = grid_.chunk_of(cyclic);
     if (chunk_size_ == 0 || chunk != chunk_) enter_chunk(chunk);

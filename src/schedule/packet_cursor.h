@@ -1,13 +1,15 @@
 // The order in which a sender walks the packets of one flow.
 //
-// The order is a keyed permutation that does not depend on values, so that loss which hits certain *places in the
-// sending order* (tail drop, deadline cut, the middle of a burst) falls on every element with the same probability:
-// the exchangeability that the realised-rate estimators need (src/aggregate/README.md).
+// The order is a keyed permutation that does not depend on values, so that loss which hits certain
+// *places in the sending order* (tail drop, deadline cut, the middle of a burst) falls on every
+// element with the same probability: the exchangeability that the realised-rate estimators need
+// (src/aggregate/README.md).
 //
-// Two levels keep it cache-friendly: inside a chunk, packets follow an affine permutation i -> (a i + b) mod m; chunks
-// follow each other from a random starting packet, cyclically. The starting packet is uniform over the flow, hence so is
-// the place of every packet, whatever the sizes of the chunks. Senders to one owner share the starting packet, so that
-// their contributions to a chunk arrive at about the same time and can be reduced early.
+// Two levels keep it cache-friendly: inside a chunk, packets follow an affine permutation i -> (a i
+// + b) mod m; chunks follow each other from a random starting packet, cyclically. The starting
+// packet is uniform over the flow, hence so is the place of every packet, whatever the sizes of the
+// chunks. Senders to one owner share the starting packet, so that their contributions to a chunk
+// arrive at about the same time and can be reduced early.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,8 @@
 
 namespace leeway::schedule {
 
-// Chunks in the order in which a reduction finished them; the sending order of a flow that follows a reduction.
+// Chunks in the order in which a reduction finished them; the sending order of a flow that follows
+// a reduction.
 class ChunkQueue {
  public:
   void reset(std::uint32_t chunks) {
@@ -35,7 +38,8 @@ class ChunkQueue {
 
 class PacketCursor {
  public:
-  // A key that permutes nothing: packets go by rising index. For showing what the permutation is good for.
+  // A key that permutes nothing: packets go by rising index. For showing what the permutation is
+  // good for.
   static constexpr std::uint64_t kInOrder = 0;
   struct Keys {
     std::uint64_t rotation = kInOrder;  // shared by all senders to one owner
@@ -43,7 +47,8 @@ class PacketCursor {
   };
 
   PacketCursor() = default;
-  // Without a queue all packets are available from the start; with one, those of its chunks (it must outlive this).
+  // Without a queue all packets are available from the start; with one, those of its chunks (it
+  // must outlive this).
   PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue);
 
   // The packet with which a flow without a queue starts.
@@ -69,8 +74,8 @@ class PacketCursor {
   const ChunkQueue* queue_ = nullptr;
   std::uint32_t packets_ = 0;
   std::uint32_t position_ = 0;
-  std::uint32_t start_ = 0;       // starting packet of the cyclic order
-  std::uint32_t queue_at_ = 0;    // chunks taken from the queue
+  std::uint32_t start_ = 0;     // starting packet of the cyclic order
+  std::uint32_t queue_at_ = 0;  // chunks taken from the queue
   std::uint32_t chunk_ = 0;
   std::uint32_t chunk_size_ = 0;  // 0: no chunk entered yet
   std::uint32_t chunk_at_ = 0;    // packets of this chunk handed out

@@ -1,7 +1,8 @@
 // How a shard is cut into packets and chunks.
 //
-// A packet is what one datagram carries and what can be lost. A chunk is a run of packets that fits the cache: the unit
-// in which complete data are reduced and passed on while the rest of the shard is still on its way.
+// A packet is what one datagram carries and what can be lost. A chunk is a run of packets that fits
+// the cache: the unit in which complete data are reduced and passed on while the rest of the shard
+// is still on its way.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace leeway::schedule {
 
 class PacketGrid {
  public:
-  // Decoded bytes of one contribution's chunk. Four contributions and the result stay within a 1 MiB L2 cache.
+  // Decoded bytes of one contribution's chunk. Four contributions and the result stay within a 1
+  // MiB L2 cache.
   static constexpr std::size_t kChunkBytes = 128 * 1024;
 
   PacketGrid() = default;
@@ -24,7 +26,8 @@ class PacketGrid {
       : elements_(elements), elements_per_packet_(elements_per_packet) {
     LEEWAY_ASSERT(elements_per_packet > 0 && element_bytes > 0);
     const std::size_t packet_bytes = elements_per_packet * element_bytes;
-    const auto fitting = static_cast<std::uint32_t>(std::max<std::size_t>(1, kChunkBytes / packet_bytes));
+    const auto fitting =
+        static_cast<std::uint32_t>(std::max<std::size_t>(1, kChunkBytes / packet_bytes));
     chunk_packets_ = std::min(std::bit_floor(fitting), limits::kChunkPacketsMax);
   }
 
@@ -32,13 +35,17 @@ class PacketGrid {
   std::uint32_t elements_per_packet() const { return elements_per_packet_; }
   std::uint32_t chunk_packets() const { return chunk_packets_; }
   std::uint32_t packets() const {
-    return static_cast<std::uint32_t>((elements_ + elements_per_packet_ - 1) / elements_per_packet_);
+    return static_cast<std::uint32_t>((elements_ + elements_per_packet_ - 1) /
+                                      elements_per_packet_);
   }
   std::uint32_t chunks() const { return (packets() + chunk_packets_ - 1) / chunk_packets_; }
 
-  std::size_t packet_offset(std::uint32_t index) const { return std::size_t{index} * elements_per_packet_; }
+  std::size_t packet_offset(std::uint32_t index) const {
+    return std::size_t{index} * elements_per_packet_;
+  }
   std::uint32_t packet_elements(std::uint32_t index) const {
-    return static_cast<std::uint32_t>(std::min<std::size_t>(elements_per_packet_, elements_ - packet_offset(index)));
+    return static_cast<std::uint32_t>(
+        std::min<std::size_t>(elements_per_packet_, elements_ - packet_offset(index)));
   }
   std::uint32_t chunk_of(std::uint32_t index) const { return index / chunk_packets_; }
   std::uint32_t chunk_begin(std::uint32_t chunk) const { return chunk * chunk_packets_; }

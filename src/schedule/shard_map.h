@@ -16,13 +16,15 @@ struct Shard {
 
 class ShardMap {
  public:
-  // Cuts `count` elements into `size` shards that differ by at most kAlign elements; trailing shards of a small
-  // tensor are empty. Shard borders fall on multiples of kAlign so that codec blocks never straddle two owners.
+  // Cuts `count` elements into `size` shards that differ by at most kAlign elements; trailing
+  // shards of a small tensor are empty. Shard borders fall on multiples of kAlign so that codec
+  // blocks never straddle two owners.
   static ShardMap even(std::size_t count, int size) {
     const std::size_t blocks = (count + kAlign - 1) / kAlign;
     return ShardMap(count, blocks / size, blocks % size, kNoRank);
   }
-  // `size` blocks of `block` elements each, whatever their alignment: the layout callers of reduce_scatter see.
+  // `size` blocks of `block` elements each, whatever their alignment: the layout callers of
+  // reduce_scatter see.
   static ShardMap blocks(std::size_t block, int size) {
     ShardMap map(block * size, 0, 0, kNoRank);
     map.block_ = block;
@@ -40,8 +42,8 @@ class ShardMap {
     return {offset, std::min(length, count_ - offset)};
   }
   std::size_t count() const { return count_; }
-  // Where a shard stands for what is keyed by position in the tensor: a multiple of kAlign, no two shards overlap. The offset itself
-  // unless borders are the caller's.
+  // Where a shard stands for what is keyed by position in the tensor: a multiple of kAlign, no two
+  // shards overlap. The offset itself unless borders are the caller's.
   std::size_t position(Rank rank) const {
     return block_ == 0 ? (*this)[rank].offset : block_ * rank / kAlign * kAlign + kAlign * rank;
   }

@@ -32,11 +32,13 @@ void Waiter::also_watch(int handle) {
 }
 
 void Waiter::wait(Duration timeout, bool also_writable) {
-  // Each side announces itself before it looks at the other (both sequentially consistent), so a call is never lost.
+  // Each side announces itself before it looks at the other (both sequentially consistent), so a
+  // call is never lost.
   waiting_.store(true);
   if (!called_.exchange(false)) {
     const std::int64_t ns = std::max<std::int64_t>(timeout.count(), 0);
-    const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    const timespec limit{static_cast<time_t>(ns / 1'000'000'000),
+                         static_cast<long>(ns % 1'000'000'000)};
     pollfd watched[1 + kHandlesMax] = {{event_, POLLIN, 0}};
     for (std::size_t i = 0; i < handle_count_; ++i) watched[1 + i] = {handles_[i], POLLIN, 0};
     if (also_writable) watched[1].events |= POLLOUT;

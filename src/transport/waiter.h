@@ -1,11 +1,13 @@
 // Sleeping until a socket or another pollable handle is ready, another thread calls, or time is up.
 //
-// ppoll() on the handles and an eventfd rather than Asio's loop. Measured with data already there (Asio 1.22, Linux 6.18):
-// ppoll() 0.55 us; Asio with an exact timer for each wait 1.37 us and two allocations; with one timer that only moves to
-// earlier times 0.66 us, one allocation and ends that come too early. A transport never allocates after construction, so
-// Asio would need its own handler allocators on top. Sockets, addresses and the rendezvous stay with Asio.
+// ppoll() on the handles and an eventfd rather than Asio's loop. Measured with data already there
+// (Asio 1.22, Linux 6.18): ppoll() 0.55 us; Asio with an exact timer for each wait 1.37 us and two
+// allocations; with one timer that only moves to earlier times 0.66 us, one allocation and ends
+// that come too early. A transport never allocates after construction, so Asio would need its own
+// handler allocators on top. Sockets, addresses and the rendezvous stay with Asio.
 //
-// A timeout ends up to the thread's timer slack late (Linux: 50 us unless set with PR_SET_TIMERSLACK).
+// A timeout ends up to the thread's timer slack late (Linux: 50 us unless set with
+// PR_SET_TIMERSLACK).
 #pragma once
 
 #include <array>
@@ -27,7 +29,8 @@ class Waiter {
 
   static constexpr std::size_t kHandlesMax = 4;
 
-  // At most kHandlesMax handles, which stay the caller's. kResourceExhausted: the process has too many files open.
+  // At most kHandlesMax handles, which stay the caller's. kResourceExhausted: the process has too
+  // many files open.
   Status open(std::span<const int> handles);
   Status open(int socket) { return open(std::span(&socket, 1)); }
 

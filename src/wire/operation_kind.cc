@@ -6,8 +6,9 @@ namespace leeway::wire {
 
 const char* to_string(OperationKind kind) {
   constexpr std::array<const char*, kOperationKinds> kNames = {
-      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",           "gather",              "scatter",
-      "all_to_all", "send",           "recv",       "barrier",   "reduce_gradients", "broadcast_parameters"};
+      "all_reduce", "reduce_scatter",   "all_gather",          "broadcast", "reduce",
+      "gather",     "scatter",          "all_to_all",          "send",      "recv",
+      "barrier",    "reduce_gradients", "broadcast_parameters"};
   const auto index = static_cast<std::size_t>(kind);
   return index < kNames.size() ? kNames[index] : "unknown";
 }

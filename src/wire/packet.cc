@@ -11,7 +11,8 @@ namespace leeway::wire {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "scalars are stored as they lie in memory; a big-endian port needs byte swaps in put() and get()");
+              "scalars are stored as they lie in memory; a big-endian port needs byte swaps in "
+              "put() and get()");
 
 constexpr std::size_t kChecksumOffset = 4;
 constexpr std::uint8_t kPayloadNotSummed = 0x80;  // in the byte of the type
@@ -66,7 +67,8 @@ std::uint32_t checksum(ByteSpan header, std::uint32_t payload_crc) {
 void write_prefix(Writer& writer, const Prefix& prefix) {
   writer.put(kMagic);
   writer.put(kVersion);
-  writer.put(static_cast<std::uint8_t>(static_cast<std::uint8_t>(prefix.type) | (prefix.payload_summed ? 0 : kPayloadNotSummed)));
+  writer.put(static_cast<std::uint8_t>(static_cast<std::uint8_t>(prefix.type) |
+                                       (prefix.payload_summed ? 0 : kPayloadNotSummed)));
   writer.put(std::uint32_t{0});  // checksum, filled in by seal()
   writer.put(prefix.epoch);
   writer.put(prefix.source);
@@ -85,10 +87,14 @@ bool read_kind(Reader& reader, FlowKind& kind) {
   return raw < kFlowKinds;
 }
 
-bool valid_weight(float weight) { return std::isfinite(weight) && weight >= 0.0f; }
+bool valid_weight(float weight) {
+  return std::isfinite(weight) && weight >= 0.0f;
+}
 
 // WIRE 1.5: what may be addressed to every rank at once.
-bool may_be_multicast(PacketType type) { return type == PacketType::data || type == PacketType::probe; }
+bool may_be_multicast(PacketType type) {
+  return type == PacketType::data || type == PacketType::probe;
+}
 
 std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
   return type == PacketType::data ? kDataHeaderBytes : datagram_bytes;
@@ -166,7 +172,8 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   const auto type_byte = reader.get<std::uint8_t>();
   out.payload_summed = (type_byte & kPayloadNotSummed) == 0;
   const std::uint8_t raw_type = type_byte & ~kPayloadNotSummed;
-  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::goodbye)) return Refusal::type;
+  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::goodbye))
+    return Refusal::type;
   out.type = static_cast<PacketType>(raw_type);
   if (!out.payload_summed && out.type != PacketType::data) return Refusal::type;
   reader.get<std::uint32_t>();  // checksum
@@ -174,7 +181,8 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   out.source = reader.get<std::uint16_t>();
   out.destination = reader.get<std::uint16_t>();
   out.sequence = reader.get<std::uint32_t>();
-  return datagram.size() < header_bytes_of(out.type, datagram.size()) ? Refusal::truncated : Refusal::none;
+  return datagram.size() < header_bytes_of(out.type, datagram.size()) ? Refusal::truncated
+                                                                      : Refusal::none;
 }
 
 Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out) {
@@ -182,14 +190,17 @@ Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out)
   if (refusal != Refusal::none) return refusal;
   if (expect != nullptr) {
     if (out.epoch != expect->epoch) return Refusal::epoch;
-    const bool to_us = out.destination == expect->self || (out.destination == kEveryRank && may_be_multicast(out.type));
-    if (!to_us || out.source >= expect->size || out.source == expect->self) return Refusal::misrouted;
+    const bool to_us = out.destination == expect->self ||
+                       (out.destination == kEveryRank && may_be_multicast(out.type));
+    if (!to_us || out.source >= expect->size || out.source == expect->self)
+      return Refusal::misrouted;
   }
   const std::size_t header_bytes = header_bytes_of(out.type, datagram.size());
   std::uint32_t stored;
   std::memcpy(&stored, datagram.data() + kChecksumOffset, sizeof(stored));
   const std::uint32_t payload_crc = out.payload_summed ? crc32c(datagram.subspan(header_bytes)) : 0;
-  return checksum(datagram.first(header_bytes), payload_crc) == stored ? Refusal::none : Refusal::checksum;
+  return checksum(datagram.first(header_bytes), payload_crc) == stored ? Refusal::none
+                                                                       : Refusal::checksum;
 }
 
 Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
@@ -252,8 +263,10 @@ Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words) {
   out.base = reader.get<std::uint32_t>();
   out.words = reader.get<std::uint32_t>();
   words = reader.rest();
-  if (out.base % 64 != 0 || out.base >= limits::kFlowPacketsMax || out.attempt == 0) return Refusal::field;
-  if (words.size() % sizeof(std::uint64_t) != 0 || words.size() / sizeof(std::uint64_t) != out.words) {
+  if (out.base % 64 != 0 || out.base >= limits::kFlowPacketsMax || out.attempt == 0)
+    return Refusal::field;
+  if (words.size() % sizeof(std::uint64_t) != 0 ||
+      words.size() / sizeof(std::uint64_t) != out.words) {
     return Refusal::truncated;
   }
   return Refusal::none;
@@ -309,8 +322,8 @@ std::size_t encode_end(const Prefix& prefix, const End& end, MutableByteSpan out
   return kEndBytes;
 }
 
-std::size_t encode_repair(const Prefix& prefix, const Repair& repair, std::span<const std::uint64_t> words,
-                          MutableByteSpan out) {
+std::size_t encode_repair(const Prefix& prefix, const Repair& repair,
+                          std::span<const std::uint64_t> words, MutableByteSpan out) {
   LEEWAY_ASSERT(repair.base % 64 == 0);
   Writer writer(out);
   write_prefix(writer, prefix);

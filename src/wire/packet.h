@@ -1,8 +1,9 @@
-// The datagram format: header structs, and the only code that knows byte order. Normative byte tables: proto/README.md
-// (paragraphs are cited as WIRE n).
+// The datagram format: header structs, and the only code that knows byte order. Normative byte
+// tables: proto/README.md (paragraphs are cited as WIRE n).
 //
-// Decoding is a total function over all byte strings: it returns what a datagram is, or why it is refused. Nothing here
-// allocates, and no length read from the wire is used before it is checked against the bytes that are there.
+// Decoding is a total function over all byte strings: it returns what a datagram is, or why it is
+// refused. Nothing here allocates, and no length read from the wire is used before it is checked
+// against the bytes that are there.
 #pragma once
 
 #include <array>
@@ -18,23 +19,31 @@ namespace leeway::wire {
 inline constexpr std::uint16_t kMagic = 0x574C;  // "LW"
 inline constexpr std::uint8_t kVersion = 3;
 
-enum class PacketType : std::uint8_t { data = 1, report = 2, probe = 3, end = 4, repair = 5, goodbye = 6 };
+enum class PacketType : std::uint8_t {
+  data = 1,
+  report = 2,
+  probe = 3,
+  end = 4,
+  repair = 5,
+  goodbye = 6
+};
 
-// WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header without the
-// checksum field, so that a payload sent to many ranks is summed once. Where the transport vouches for the bytes, the payload
-// is left out of it.
+// WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header
+// without the checksum field, so that a payload sent to many ranks is summed once. Where the
+// transport vouches for the bytes, the payload is left out of it.
 struct Prefix {
   PacketType type = PacketType::data;
-  std::uint32_t epoch = 0;        // nonce of this incarnation of the communicator
+  std::uint32_t epoch = 0;  // nonce of this incarnation of the communicator
   Rank source = kNoRank;
-  Rank destination = kNoRank;     // data and probes: kEveryRank where they are multicast
-  std::uint32_t sequence = 0;     // counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1
-  bool payload_summed = true;     // data: the checksum covers the payload too
+  Rank destination = kNoRank;  // data and probes: kEveryRank where they are multicast
+  // Counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1
+  std::uint32_t sequence = 0;
+  bool payload_summed = true;  // data: the checksum covers the payload too
 };
 inline constexpr std::size_t kPrefixBytes = 20;
 
-// Which stream of an operation: collectives have a reduce phase (0) and a spread phase (1); send/recv has its own
-// numbering per ordered pair and one phase.
+// Which stream of an operation: collectives have a reduce phase (0) and a spread phase (1);
+// send/recv has its own numbering per ordered pair and one phase.
 enum class FlowKind : std::uint8_t { reduce = 0, spread = 1, point = 2 };
 inline constexpr int kFlowKinds = 3;
 
@@ -43,7 +52,8 @@ struct DataHeader {
   std::uint32_t round = 0;
   FlowKind kind = FlowKind::reduce;
   std::uint8_t codec = 0;
-  std::uint16_t attempt = 0;        // 0 = first pass, k = answer to the k-th repair request of this flow
+  // 0 = first pass, k = answer to the k-th repair request of this flow
+  std::uint16_t attempt = 0;
   std::uint32_t index = 0;          // place of the payload in the shard, in packets
   std::uint32_t position = 0;       // place in the sender's (permuted) order of this pass
   std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
@@ -56,7 +66,7 @@ inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 36;
 
 // What an operation is, as far as all ranks must agree about it.
 struct OperationTag {
-  std::uint8_t operation = 0;   // OperationKind
+  std::uint8_t operation = 0;  // OperationKind
   std::uint8_t dtype = 0;
   std::uint8_t reduce_op = 0;
   std::uint8_t codec = 0;
@@ -65,18 +75,19 @@ struct OperationTag {
   std::uint8_t spread = 0;
   std::uint8_t estimator = 0;
   Rank root = kNoRank;
-  std::uint16_t codec_settings = 0;   // codec_settings.h
+  std::uint16_t codec_settings = 0;  // codec_settings.h
   std::uint16_t spread_settings = 0;
-  std::uint64_t count = 0;      // elements, as the operation's documentation defines its size
+  std::uint64_t count = 0;  // elements, as the operation's documentation defines its size
 
   friend bool operator==(const OperationTag&, const OperationTag&) = default;
 };
 
-// WIRE 2.5: in every data packet, so that ranks that mean different operations find out before anything is summed. The
-// two sides of a message have one digest.
+// WIRE 2.5: in every data packet, so that ranks that mean different operations find out before
+// anything is summed. The two sides of a message have one digest.
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
-// One operation that is open at the reporting rank. (round, kind space) not listed and below opened_below is closed.
+// One operation that is open at the reporting rank. (round, kind space) not listed and below
+// opened_below is closed.
 struct OpenRound {
   std::uint32_t round = 0;
   bool point_to_point = false;
@@ -87,24 +98,25 @@ struct OpenRound {
 };
 inline constexpr std::size_t kOpenRoundBytes = 26;
 
-// Latest collectives of which a report says whether a contribution was missed. Word is asked for when the round that misses it is
-// settled; more than limits::kOpenRoundsMax cannot be open.
+// Latest collectives of which a report says whether a contribution was missed. Word is asked for
+// when the round that misses it is settled; more than limits::kOpenRoundsMax cannot be open.
 inline constexpr std::uint32_t kMissedRounds = 24;
 
-// WIRE 3: cumulative and idempotent: any report replaces all earlier ones, a lost one is made good by the next.
+// WIRE 3: cumulative and idempotent: any report replaces all earlier ones, a lost one is made good
+// by the next.
 struct Report {
-  std::uint32_t largest_sequence = 0;   // of your datagrams that I saw
-  std::uint32_t received = 0;           // how many of your datagrams I accepted (mod 2^32)
-  std::uint32_t delay_us = 0;           // since largest_sequence arrived
+  std::uint32_t largest_sequence = 0;  // of your datagrams that I saw
+  std::uint32_t received = 0;          // how many of your datagrams I accepted (mod 2^32)
+  std::uint32_t delay_us = 0;          // since largest_sequence arrived
   std::uint32_t opened_below = 0;
-  std::uint32_t point_opened_below = 0; // receives I posted from you
-  std::uint32_t group_largest = 0;      // of your multicast datagrams that I saw; 0: none
-  std::uint32_t open_count = 0;         // < 2^8
-  std::uint32_t missed = 0;             // < 2^kMissedRounds, WIRE 3.9: see missed_round()
+  std::uint32_t point_opened_below = 0;  // receives I posted from you
+  std::uint32_t group_largest = 0;       // of your multicast datagrams that I saw; 0: none
+  std::uint32_t open_count = 0;          // < 2^8
+  std::uint32_t missed = 0;              // < 2^kMissedRounds, WIRE 3.9: see missed_round()
   std::array<OpenRound, limits::kOpenRoundsMax> open;
 
-  // Whether collective `number` was settled at the reporter without any packet of yours, so that none can be in its result. False also
-  // of rounds too long ago to tell.
+  // Whether collective `number` was settled at the reporter without any packet of yours, so that
+  // none can be in its result. False also of rounds too long ago to tell.
   bool missed_round(std::uint32_t number) const {
     const std::uint32_t ago = opened_below - 1 - number;
     return ago < kMissedRounds && (missed >> ago & 1) != 0;
@@ -126,15 +138,26 @@ inline constexpr std::size_t kEndBytes = kPrefixBytes + 16;
 struct Repair {
   std::uint32_t round = 0;
   FlowKind kind = FlowKind::reduce;
-  std::uint16_t attempt = 0;   // number of this request, from 1; answers carry it
-  std::uint32_t base = 0;      // multiple of 64
+  std::uint16_t attempt = 0;  // number of this request, from 1; answers carry it
+  std::uint32_t base = 0;     // multiple of 64
   std::uint32_t words = 0;
-  bool last = true;            // no further datagram belongs to this request
+  bool last = true;  // no further datagram belongs to this request
 };
 inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 16;
 
 // Why a datagram was refused. Counted by reason; never asserted, never answered.
-enum class Refusal : std::uint8_t { none = 0, truncated, oversized, magic, version, checksum, type, epoch, misrouted, field };
+enum class Refusal : std::uint8_t {
+  none = 0,
+  truncated,
+  oversized,
+  magic,
+  version,
+  checksum,
+  type,
+  epoch,
+  misrouted,
+  field
+};
 inline constexpr int kRefusals = 10;
 
 struct Expectation {
@@ -143,11 +166,12 @@ struct Expectation {
   int size = 0;
 };
 
-// Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing: enough to know what a
-// datagram claims to be, for those who only watch.
+// Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing:
+// enough to know what a datagram claims to be, for those who only watch.
 Refusal peek_prefix(ByteSpan datagram, Prefix& out);
 
-// Reads the prefix and verifies magic, version, checksum, lengths and (if `expect` is given) epoch and routing.
+// Reads the prefix and verifies magic, version, checksum, lengths and (if `expect` is given) epoch
+// and routing.
 Refusal decode_prefix(ByteSpan datagram, const Expectation* expect, Prefix& out);
 
 // Second step, after decode_prefix accepted. `payload` aliases the datagram.
@@ -157,13 +181,15 @@ Refusal decode_end(ByteSpan datagram, End& out);
 // `words` aliases the datagram (unaligned, little-endian).
 Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words);
 
-// Encoders write a whole datagram but for a data payload, checksum included, and return its length in bytes. `out`
-// holds at least limits::kDatagramBytesMax bytes (data: kDataHeaderBytes). `payload_crc` is of no account unless
-// prefix.payload_summed.
-std::size_t encode_data(const Prefix&, const DataHeader&, std::uint32_t payload_crc, MutableByteSpan out);
+// Encoders write a whole datagram but for a data payload, checksum included, and return its length
+// in bytes. `out` holds at least limits::kDatagramBytesMax bytes (data: kDataHeaderBytes).
+// `payload_crc` is of no account unless prefix.payload_summed.
+std::size_t encode_data(const Prefix&, const DataHeader&, std::uint32_t payload_crc,
+                        MutableByteSpan out);
 std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);
 std::size_t encode_end(const Prefix&, const End&, MutableByteSpan out);
-std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uint64_t> words, MutableByteSpan out);
+std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uint64_t> words,
+                          MutableByteSpan out);
 std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // probe, goodbye
 
 }  // namespace leeway::wire

@@ -1,5 +1,6 @@
-// A keyed but hostile peer: the input is a script of datagrams with valid prefix and checksum and arbitrary fields, thrown
-// at an engine in the middle of its operations. It must neither crash nor read out of bounds, and must finish by deadline.
+// A keyed but hostile peer: the input is a script of datagrams with valid prefix and checksum and
+// arbitrary fields, thrown at an engine in the middle of its operations. It must neither crash nor
+// read out of bounds, and must finish by deadline.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -14,7 +15,8 @@ using namespace leeway;
 
 namespace {
 
-// Makes what the fuzzer wrote authentic: magic, version, epoch, routing and checksum are put right, the rest is its own.
+// Makes what the fuzzer wrote authentic: magic, version, epoch, routing and checksum are put right,
+// the rest is its own.
 void authenticate(std::vector<std::byte>& datagram, Rank source) {
   const std::uint16_t magic = wire::kMagic;
   const std::uint32_t epoch = 7;
@@ -26,7 +28,8 @@ void authenticate(std::vector<std::byte>& datagram, Rank source) {
   std::memcpy(datagram.data() + 12, &source, sizeof(source));
   std::memcpy(datagram.data() + 14, &to, sizeof(to));
   const bool data = datagram[3] == std::byte{1};
-  const std::size_t header = data ? std::min(wire::kDataHeaderBytes, datagram.size()) : datagram.size();
+  const std::size_t header =
+      data ? std::min(wire::kDataHeaderBytes, datagram.size()) : datagram.size();
   const ByteSpan all(datagram);
   std::uint32_t crc = crc32c(all.subspan(header));
   crc = crc32c(all.first(4), crc);
@@ -53,13 +56,16 @@ struct Victim {
     config.window_bytes.assign(4, 64 * 1024);
     engine = std::make_unique<collective::Engine>(config);
     engine->endpoint().probe_all();  // whose multicast the peers may claim to have heard
-    requests[0].spec = {.kind = collective::OperationKind::all_reduce, .input = std::span(gradient),
+    requests[0].spec = {.kind = collective::OperationKind::all_reduce,
+                        .input = std::span(gradient),
                         .output = std::span(gradient)};
     requests[0].spec.options.delivery = best_effort(std::chrono::milliseconds(50));
-    requests[1].spec = {.kind = collective::OperationKind::all_reduce, .input = std::span(small),
+    requests[1].spec = {.kind = collective::OperationKind::all_reduce,
+                        .input = std::span(small),
                         .output = std::span(small)};
     requests[1].spec.options.delivery = exact(std::chrono::milliseconds(80));
-    requests[2].spec = {.kind = collective::OperationKind::recv, .output = std::span(inbox), .peer = 2};
+    requests[2].spec = {
+        .kind = collective::OperationKind::recv, .output = std::span(inbox), .peer = 2};
     requests[2].spec.options.delivery = exact(std::chrono::milliseconds(60));
     for (auto& request : requests) engine->submit(now, request);
   }

@@ -1,4 +1,5 @@
-// Decoders are total: any bytes are read as something or refused, and nothing is read out of bounds.
+// Decoders are total: any bytes are read as something or refused, and nothing is read out of
+// bounds.
 #include <cstddef>
 #include <cstdint>
 

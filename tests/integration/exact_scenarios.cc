@@ -48,7 +48,8 @@ Facts collectives(const Arguments& arguments) {
   const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));
   Tally tally;
   EveryOperation every(*group, tally);
-  for (std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{250}, std::size_t{16'384}}) {
+  for (std::size_t count :
+       {std::size_t{0}, std::size_t{1}, std::size_t{250}, std::size_t{16'384}}) {
     if (count < largest) every.run_all(DataType::f32, count);
   }
   every.run_all(DataType::f32, largest);

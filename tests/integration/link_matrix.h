@@ -54,8 +54,8 @@ class LinkMatrix : public testing::TestWithParam<LinkCondition> {
 
   void SetUp() override;  // skips where there are no such links
 
-  // One process a link runs `scenario`, with more variables than all have; their facts by rank. Says
-  // how long that took and what the links lost.
+  // One process a link runs `scenario`, with more variables than all have; their facts by rank.
+  // Says how long that took and what the links lost.
   std::vector<Facts> run(const std::vector<std::string>& scenario, const Environment& more = {});
 
   // Every operation on blocks of 0 B to 64 KiB, exactly right; with every element type where the

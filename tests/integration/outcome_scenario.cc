@@ -12,7 +12,8 @@ namespace {
 std::vector<float> contribution(Rank rank, std::size_t count, std::uint32_t round) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t mixed = i * 7919 + rank * std::size_t{104'729} + round * std::size_t{1'299'709};
+    const std::size_t mixed =
+        i * 7919 + rank * std::size_t{104'729} + round * std::size_t{1'299'709};
     values[i] = static_cast<float>(mixed % 20'011) / 4096.0f - 2.0f;
   }
   return values;

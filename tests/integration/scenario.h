@@ -38,8 +38,8 @@ Facts threads(const Arguments& arguments);        // one communicator, several t
 Facts lossy_average(const Arguments& arguments);  // error statistics of lossy averages
 Facts lossy_operations(const Arguments& arguments);  // every operation that may lose, checked
 Facts endless_rounds(
-    const Arguments& arguments);           // rounds during which the test stops or kills a rank
-Facts repeat(const Arguments& arguments);  // many equal calls, how much was lost in each
+    const Arguments& arguments);             // rounds during which the test stops or kills a rank
+Facts repeat(const Arguments& arguments);    // many equal calls, how much was lost in each
 Facts outcomes(const Arguments& arguments);  // results and reports, but for what is about time
 Facts size_mismatch(const Arguments& arguments);  // one rank with another element count
 Facts junk(const Arguments& arguments);  // rank 1 and a stranger throw bad datagrams at rank 0

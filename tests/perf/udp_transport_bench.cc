@@ -1,6 +1,7 @@
-// How fast the UDP transport moves trains over loopback, one line per setting: processor time a byte on each side, from
-// one thread that sends and receives in turns (steady on a busy machine), and the throughput between two threads (only
-// comparable within one run). Figures, and those of a bare sendmmsg/recvmmsg loop: src/transport/README.md.
+// How fast the UDP transport moves trains over loopback, one line per setting: processor time a
+// byte on each side, from one thread that sends and receives in turns (steady on a busy machine),
+// and the throughput between two threads (only comparable within one run). Figures, and those of a
+// bare sendmmsg/recvmmsg loop: src/transport/README.md.
 //
 //   udp_transport_bench [seconds per setting]
 #include <time.h>
@@ -80,7 +81,8 @@ double thread_cpu_ns() {
 }
 
 double median(std::vector<double>& values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -146,7 +148,8 @@ double throughput(const Setting& setting, double seconds) {
   std::uint64_t sent = 0;
   const auto start = Clock::now();
   while (std::chrono::duration<double>(Clock::now() - start).count() < seconds) {
-    if (sent - arrived.load(std::memory_order_relaxed) + trains.size() * memory.size() > window) continue;
+    if (sent - arrived.load(std::memory_order_relaxed) + trains.size() * memory.size() > window)
+      continue;
     sent += pair[0]->send(trains) * memory.size();
   }
   const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
@@ -166,12 +169,13 @@ int main(int argc, char** argv) {
       {1472, 44, true, true, 52},  {8972, 7, false, false, 0}, {8972, 7, true, true, 0},
       {8972, 7, true, true, 52},
   };
-  std::printf("%8s %6s %4s %4s %7s %10s %13s %6s\n", "datagram", "train", "GSO", "GRO", "slices", "send ns/B",
-              "receive ns/B", "GB/s");
+  std::printf("%8s %6s %4s %4s %7s %10s %13s %6s\n", "datagram", "train", "GSO", "GRO", "slices",
+              "send ns/B", "receive ns/B", "GB/s");
   for (const Setting& setting : settings) {
     const Cost cost = measure_cost(setting);
-    std::printf("%8zu %6zu %4d %4d %7zu %10.3f %13.3f %6.2f\n", setting.datagram_bytes, setting.datagrams, setting.gso,
-                setting.gro, setting.header_bytes > 0 ? 2 * setting.datagrams : 1, cost.send, cost.receive,
+    std::printf("%8zu %6zu %4d %4d %7zu %10.3f %13.3f %6.2f\n", setting.datagram_bytes,
+                setting.datagrams, setting.gso, setting.gro,
+                setting.header_bytes > 0 ? 2 * setting.datagrams : 1, cost.send, cost.receive,
                 throughput(setting, seconds));
   }
 }

@@ -1,5 +1,5 @@
-// One seed, one outcome: virtual time repeats itself to the last bit and the last count, and the same losses fall on real
-// threads over the in-process transport, whatever their timing.
+// One seed, one outcome: virtual time repeats itself to the last bit and the last count, and the
+// same losses fall on real threads over the in-process transport, whatever their timing.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -49,16 +49,17 @@ FaultOptions lossy(std::uint64_t seed) {
 // Every fact of a report.
 std::string describe(const CollectiveReport& report) {
   std::ostringstream text;
-  text << report.sequence << " loss " << report.loss << ' ' << report.loss_first_pass << " sent " << report.bytes_sent
-       << " times " << report.times.gate.count() << ' ' << report.times.reduce.count() << ' '
-       << report.times.spread.count() << ' ' << report.times.total.count() << " cut " << report.deadline_cut
-       << " agreed " << report.agreed << " missing " << report.elements_missing << " untouched "
+  text << report.sequence << " loss " << report.loss << ' ' << report.loss_first_pass << " sent "
+       << report.bytes_sent << " times " << report.times.gate.count() << ' '
+       << report.times.reduce.count() << ' ' << report.times.spread.count() << ' '
+       << report.times.total.count() << " cut " << report.deadline_cut << " agreed "
+       << report.agreed << " missing " << report.elements_missing << " untouched "
        << report.elements_untouched << " variance " << report.variance_estimate << " contributors "
        << report.contributors.min << ' ' << report.contributors.mean;
   for (const std::uint64_t packets : report.contributors.histogram) text << ' ' << packets;
   for (const PeerReport& peer : report.peers) {
-    text << "; " << peer.rank << ": " << peer.expected << ' ' << peer.arrived << ' ' << peer.repaired << ' '
-         << peer.duplicate << ' ' << peer.late << ' ' << peer.sent;
+    text << "; " << peer.rank << ": " << peer.expected << ' ' << peer.arrived << ' '
+         << peer.repaired << ' ' << peer.duplicate << ' ' << peer.late << ' ' << peer.sent;
   }
   return text.str();
 }
@@ -78,7 +79,8 @@ struct Outcome {
 };
 
 Outcome run_in_virtual_time(const FaultOptions& faults, Estimator estimator) {
-  testing::EngineGroup group({.size = kRanks, .datagram_bytes = kDatagramBytes, .faults = faults, .seed = kSeed});
+  testing::EngineGroup group(
+      {.size = kRanks, .datagram_bytes = kDatagramBytes, .faults = faults, .seed = kSeed});
   Outcome outcome;
   for (int operation = 0; operation < kOperations; ++operation) {
     std::vector<std::vector<float>> data;
@@ -149,19 +151,23 @@ TEST(DeterminismVirtualTime, AnotherSeedLosesOtherPackets) {
 
 class DeterminismAcrossTransports : public ::testing::TestWithParam<Estimator> {};
 INSTANTIATE_TEST_SUITE_P(Estimators, DeterminismAcrossTransports,
-                         ::testing::Values(Estimator::ratio, Estimator::symmetric_ratio, Estimator::horvitz_thompson,
-                                           Estimator::augmented),
-                         [](const auto& estimator) { return std::string(to_string(estimator.param)); });
+                         ::testing::Values(Estimator::ratio, Estimator::symmetric_ratio,
+                                           Estimator::horvitz_thompson, Estimator::augmented),
+                         [](const auto& estimator) {
+                           return std::string(to_string(estimator.param));
+                         });
 
 TEST_P(DeterminismAcrossTransports, ThreadsLoseThePacketsThatVirtualTimeLoses) {
   const Outcome simulated = run_in_virtual_time(lossy(5), GetParam());
   const Outcome threaded = run_on_threads(lossy(5), GetParam());
   for (int operation = 0; operation < kOperations; ++operation) {
-    EXPECT_EQ(threaded.results[operation], simulated.results[operation]) << "operation " << operation;
+    EXPECT_EQ(threaded.results[operation], simulated.results[operation])
+        << "operation " << operation;
     for (int rank = 0; rank < kRanks; ++rank) {
       const CollectiveReport& real = threaded.reports[operation][rank];
       const CollectiveReport& virtual_time = simulated.reports[operation][rank];
-      EXPECT_EQ(real.contributors.histogram, virtual_time.contributors.histogram) << "rank " << rank;
+      EXPECT_EQ(real.contributors.histogram, virtual_time.contributors.histogram)
+          << "rank " << rank;
       EXPECT_EQ(real.variance_estimate, virtual_time.variance_estimate) << "rank " << rank;
     }
   }

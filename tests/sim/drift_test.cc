@@ -1,14 +1,15 @@
-// Bounded-drift broadcast as it ships, over thousands of broadcasts in virtual time: how old copies get and how far they
-// are apart, against the forms of aggregate/drift.h.
+// Bounded-drift broadcast as it ships, over thousands of broadcasts in virtual time: how old copies
+// get and how far they are apart, against the forms of aggregate/drift.h.
 //
-// Every element is a random walk with steps of mean u and variance 1. Copies of one packet share their age; packets,
-// links and elements are independent of each other, broadcasts are not: standard errors come from batches that are long
-// against any age.
+// Every element is a random walk with steps of mean u and variance 1. Copies of one packet share
+// their age; packets, links and elements are independent of each other, broadcasts are not:
+// standard errors come from batches that are long against any age.
 //
-// Two kinds of bursts exist and act differently. A burst along the packets of one broadcast (FaultOptions::burst) hits
-// neighbours in the sending order, which is drawn anew for every broadcast, so that the next broadcast of the same
-// packet is lost independently: ages stay those of independent loss. A link that is down for whole broadcasts makes
-// copies older, as the Gilbert forms say.
+// Two kinds of bursts exist and act differently. A burst along the packets of one broadcast
+// (FaultOptions::burst) hits neighbours in the sending order, which is drawn anew for every
+// broadcast, so that the next broadcast of the same packet is lost independently: ages stay those
+// of independent loss. A link that is down for whole broadcasts makes copies older, as the Gilbert
+// forms say.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,9 +38,10 @@ constexpr int kRanks = 4;
 constexpr int kReceivers = kRanks - 1;
 constexpr int kPairs = kReceivers * (kReceivers - 1) / 2;
 constexpr std::size_t kPacketElements = 96;  // what a datagram of 512 bytes carries
-constexpr std::size_t kWalkers = 32;         // elements of a packet that walk; the others stand still
+// Elements of a packet that walk; the others stand still
+constexpr std::size_t kWalkers = 32;
 constexpr int kBatchBroadcasts = 100;
-constexpr std::size_t kAges = 5;             // whose probabilities are compared
+constexpr std::size_t kAges = 5;  // whose probabilities are compared
 
 struct WalkOptions {
   FaultOptions faults;
@@ -79,7 +81,8 @@ class Walk {
   WalkSamples run() {
     run_batch();  // reaches the stationary state
     samples_ = {};
-    for (int batch = 0; batch < options_.batches && !::testing::Test::HasFatalFailure(); ++batch) run_batch();
+    for (int batch = 0; batch < options_.batches && !::testing::Test::HasFatalFailure(); ++batch)
+      run_batch();
     return samples_;
   }
 
@@ -252,15 +255,20 @@ std::string at(double p, const char* what) {
   return text;
 }
 
-// Part of the predicted value by which a formula that mixes up the two sigmas is wrong at the smallest p: 1/(1-p) = 1.05.
+// Part of the predicted value by which a formula that mixes up the two sigmas is wrong at the
+// smallest p: 1/(1-p) = 1.05.
 constexpr double kResolution = 0.02;
 
-void expect_model(const WalkSamples& samples, const aggregate::DriftModel& model, double p, double step_mean) {
+void expect_model(const WalkSamples& samples, const aggregate::DriftModel& model, double p,
+                  double step_mean) {
   const double u2 = step_mean * step_mean;
   expect_matches(at(p, "first-pass loss"), samples.loss, p, kResolution * p);
-  expect_matches(at(p, "versions differ"), samples.differ, model.differ, kResolution * model.differ);
-  expect_matches(at(p, "pair, from steps"), samples.pair, model.pair.of(1, u2), kResolution * model.pair.of(1, u2));
-  expect_matches(at(p, "owner, from steps"), samples.owner, model.owner.of(1, u2), kResolution * model.owner.of(1, u2));
+  expect_matches(at(p, "versions differ"), samples.differ, model.differ,
+                 kResolution * model.differ);
+  expect_matches(at(p, "pair, from steps"), samples.pair, model.pair.of(1, u2),
+                 kResolution * model.pair.of(1, u2));
+  expect_matches(at(p, "owner, from steps"), samples.owner, model.owner.of(1, u2),
+                 kResolution * model.owner.of(1, u2));
   expect_matches(at(p, "age"), samples.age, model.age_mean, kResolution * model.age_mean);
 }
 
@@ -300,11 +308,13 @@ TEST_P(ReplicaBroadcastDrift, AgesAreGeometric) {
 class ReplicaBroadcastAgeCap : public ::testing::TestWithParam<std::uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(AgeMax, ReplicaBroadcastAgeCap, ::testing::Values(1, 2, 4));
 
-// A block of age age_max that misses once more is repaired in the same broadcast: the refresh of drift.h at age_max + 1.
+// A block of age age_max that misses once more is repaired in the same broadcast: the refresh of
+// drift.h at age_max + 1.
 TEST_P(ReplicaBroadcastAgeCap, NoAgeExceedsItAndRefreshesComeAtThePredictedRate) {
   constexpr double kLoss = 0.4;
   const std::uint32_t age_max = GetParam();
-  const WalkSamples samples = Walk({.faults = faults_of(kLoss), .age_max = age_max, .batches = 30}).run();
+  const WalkSamples samples =
+      Walk({.faults = faults_of(kLoss), .age_max = age_max, .batches = 30}).run();
   EXPECT_EQ(samples.age_max_seen, age_max);
   const double repaired = aggregate::refresh_rate(kLoss, age_max + 1);
   const std::string cap = "age_max " + std::to_string(age_max);
@@ -315,12 +325,14 @@ TEST_P(ReplicaBroadcastAgeCap, NoAgeExceedsItAndRefreshesComeAtThePredictedRate)
 
 TEST(ReplicaBroadcastBursts, AlongThePacketsOfABroadcastLeaveAgesAlone) {
   constexpr double kLoss = 0.2;
-  const WalkSamples samples = Walk({.faults = faults_of(kLoss, 8.0), .packets = 16, .batches = 60}).run();
+  const WalkSamples samples =
+      Walk({.faults = faults_of(kLoss, 8.0), .packets = 16, .batches = 60}).run();
   testing::print_header("bursts of 8 along the packets of a broadcast");
   expect_model(samples, aggregate::independent_drift(kLoss), kLoss, 0.0);
 }
 
-// Links that are down for whole broadcasts. Only data are withheld: the sender still says that it is done.
+// Links that are down for whole broadcasts. Only data are withheld: the sender still says that it
+// is done.
 class LinkOutages {
  public:
   LinkOutages(double loss, double burst) : fail_(loss / (1 - loss) / burst), recover_(1 / burst) {}
@@ -351,15 +363,20 @@ TEST(ReplicaBroadcastBursts, OfWholeBroadcastsFollowTheGilbertForms) {
   LinkOutages outages(kLoss, kBurst);
   Walk walk({.packets = 2, .batches = 200});
   walk.before_broadcast = [&] { outages.next(); };
-  walk.group().filter = [&](Rank from, Rank to, ByteSpan datagram) { return outages.passes(from, to, datagram); };
+  walk.group().filter = [&](Rank from, Rank to, ByteSpan datagram) {
+    return outages.passes(from, to, datagram);
+  };
   const WalkSamples samples = walk.run();
   const aggregate::DriftModel model = aggregate::burst_drift(kLoss, kBurst);
   testing::print_header("links down for 4 broadcasts on average");
   expect_matches(at(kLoss, "versions differ"), samples.differ, model.differ, 0.05 * model.differ);
-  expect_matches(at(kLoss, "pair, from steps"), samples.pair, model.pair.variance, 0.05 * model.pair.variance);
-  expect_matches(at(kLoss, "owner, from steps"), samples.owner, model.owner.variance, 0.05 * model.owner.variance);
+  expect_matches(at(kLoss, "pair, from steps"), samples.pair, model.pair.variance,
+                 0.05 * model.pair.variance);
+  expect_matches(at(kLoss, "owner, from steps"), samples.owner, model.owner.variance,
+                 0.05 * model.owner.variance);
   expect_matches(at(kLoss, "age"), samples.age, model.age_mean, 0.05 * model.age_mean);
-  EXPECT_GT(samples.age.mean(), 2 * aggregate::independent_drift(kLoss).age_mean) << "a burst must show in the ages";
+  EXPECT_GT(samples.age.mean(), 2 * aggregate::independent_drift(kLoss).age_mean)
+      << "a burst must show in the ages";
 }
 
 }  // namespace

@@ -1,12 +1,17 @@
-// The estimators as they ship: 10^4 operations of four ranks over the protocol, with packets lost on the way, in virtual
-// time. Each estimator's mean error must be the bias that its formula predicts, which is 0 (or a term of total loss
-// p^n, spelled out below) for those that src/aggregate/README.md calls unbiased.
+// The estimators as they ship: 10^4 operations of four ranks over the protocol, with packets lost
+// on the way, in virtual time. Each estimator's mean error must be the bias that its formula
+// predicts, which is 0 (or a term of total loss p^n, spelled out below) for those that
+// src/aggregate/README.md calls unbiased.
 //
-// Every rank owns a shard, so one run tests four owners; with unequal links they see different networks. Operations are
-// independent of each other, and so is every standard error. The first elements of a packet hold two measurements:
-//   * a gradient that differs by rank and by packet, whose error against the loss-free average is the bias;
-//   * one element for each rank to which only that rank contributes, whose mean is the rank's expected weight.
-// Values vary from packet to packet so that realised rates, which sum to a constant over a shard, have an error at all.
+// Every rank owns a shard, so one run tests four owners; with unequal links they see different
+// networks. Operations are independent of each other, and so is every standard error. The first
+// elements of a packet hold two measurements:
+//   * a gradient that differs by rank and by packet, whose error against the loss-free average is
+//   the bias;
+//   * one element for each rank to which only that rank contributes, whose mean is the rank's
+//   expected weight.
+// Values vary from packet to packet so that realised rates, which sum to a constant over a shard,
+// have an error at all.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,11 +34,12 @@ using testing::Sample;
 
 constexpr int kRanks = 4;
 constexpr int kRounds = 10'000;
-constexpr std::uint32_t kPackets = 16;      // of each shard
+constexpr std::uint32_t kPackets = 16;  // of each shard
 constexpr std::size_t kDatagramBytes = 512;
 constexpr std::size_t kPacketElements = 96;  // what fits such a datagram, in whole codec blocks
-constexpr std::size_t kGradientElement = kRanks;  // place in a packet; the elements before it measure weights
-constexpr double kGuess = 3.0;               // mean of an external control variate
+// Place in a packet; the elements before it measure weights
+constexpr std::size_t kGradientElement = kRanks;
+constexpr double kGuess = 3.0;  // mean of an external control variate
 using PerRank = std::array<double, kRanks>;
 
 struct Network {
@@ -41,7 +47,9 @@ struct Network {
   PerRank loss;  // by source
   double burst;  // mean, in packets; 1 = independent
 };
-void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
+void PrintTo(const Network& network, std::ostream* out) {
+  *out << network.name;
+}
 constexpr Network kEqual{"equal 10 %", {.1, .1, .1, .1}, 1};
 constexpr Network kUnequal{"unequal 0/10/10/50 %", {0, .1, .1, .5}, 1};
 constexpr Network kBursty{"10 % in bursts of 4", {.1, .1, .1, .1}, 4};
@@ -53,8 +61,12 @@ struct Method {
 };
 
 // Averages 1 over a shard, and is different in every packet.
-double amplitude(std::uint32_t packet) { return 2.0 * (packet + 1) / (kPackets + 1); }
-double gradient(int rank, std::uint32_t packet) { return (rank + 1) * (1.0 + 0.5 * std::sin(packet + rank)); }
+double amplitude(std::uint32_t packet) {
+  return 2.0 * (packet + 1) / (kPackets + 1);
+}
+double gradient(int rank, std::uint32_t packet) {
+  return (rank + 1) * (1.0 + 0.5 * std::sin(packet + rank));
+}
 
 double mean_gradient(int rank) {
   double sum = 0.0;
@@ -82,7 +94,8 @@ std::vector<float> make_input(int rank) {
 std::vector<float> make_guess() {
   std::vector<float> guess(kRanks * kPackets * kPacketElements);
   for (std::size_t i = 0; i < guess.size(); ++i) {
-    guess[i] = static_cast<float>(kGuess * amplitude(static_cast<std::uint32_t>(i / kPacketElements % kPackets)));
+    guess[i] = static_cast<float>(
+        kGuess * amplitude(static_cast<std::uint32_t>(i / kPacketElements % kPackets)));
   }
   return guess;
 }
@@ -119,7 +132,8 @@ class Experiment {
 
   Samples run() {
     Samples samples;
-    for (int round = 0; round < kRounds && !::testing::Test::HasFailure(); ++round) run_once(samples);
+    for (int round = 0; round < kRounds && !::testing::Test::HasFailure(); ++round)
+      run_once(samples);
     return samples;
   }
 
@@ -151,7 +165,8 @@ class Experiment {
   }
 
   void take_agreed(Samples& samples) {
-    for (int rank = 1; rank < kRanks; ++rank) ASSERT_EQ(outputs_[rank], outputs_[0]) << "rank " << rank;
+    for (int rank = 1; rank < kRanks; ++rank)
+      ASSERT_EQ(outputs_[rank], outputs_[0]) << "rank " << rank;
     const std::size_t count = kPackets * kPacketElements;
     for (int owner = 0; owner < kRanks; ++owner) {
       samples[owner].add(std::span(outputs_[0]).subspan(owner * count, count));
@@ -167,7 +182,9 @@ class Experiment {
 
 // --- predictions: expected weight of every rank for one owner ---
 
-double loss_into(const Network& network, int owner, int rank) { return rank == owner ? 0.0 : network.loss[rank]; }
+double loss_into(const Network& network, int owner, int rank) {
+  return rank == owner ? 0.0 : network.loss[rank];
+}
 
 // Probability that a link brings nothing of the shard: all packets lost.
 double empty_link(const Network& network, double loss) {
@@ -201,7 +218,8 @@ PerRank ratio_weights(const Network& network, int owner) {
 
 PerRank zero_fill_weights(const Network& network, int owner) {
   PerRank weights;
-  for (int rank = 0; rank < kRanks; ++rank) weights[rank] = (1.0 - loss_into(network, owner, rank)) / kRanks;
+  for (int rank = 0; rank < kRanks; ++rank)
+    weights[rank] = (1.0 - loss_into(network, owner, rank)) / kRanks;
   return weights;
 }
 
@@ -243,7 +261,8 @@ PerRank augmented_weights(const Network& network, int owner) {
 // Mean error of the gradient for these expected weights.
 double bias_of(const PerRank& weights) {
   double bias = 0.0;
-  for (int rank = 0; rank < kRanks; ++rank) bias += (weights[rank] - 1.0 / kRanks) * mean_gradient(rank);
+  for (int rank = 0; rank < kRanks; ++rank)
+    bias += (weights[rank] - 1.0 / kRanks) * mean_gradient(rank);
   return bias;
 }
 
@@ -263,7 +282,8 @@ void expect_bias(const Network& network, const Method& method, Predict predict) 
   const Samples samples = Experiment(network, method).run();
   testing::print_header("mean error");
   for (int owner = 0; owner < kRanks; ++owner) {
-    expect_matches(label(network, name, owner), samples[owner].error, bias_of(predict(network, owner)), kResolution);
+    expect_matches(label(network, name, owner), samples[owner].error,
+                   bias_of(predict(network, owner)), kResolution);
   }
 }
 
@@ -275,14 +295,17 @@ void expect_weights(const Network& network, const Method& method, Predict predic
     const PerRank weights = predict(network, owner);
     for (int rank = 0; rank < kRanks; ++rank) {
       const Sample& weight = samples[owner].weight[rank];
-      if (weight.standard_error() < kExact) {  // on a link that loses nothing, some estimators weigh by a constant
-        EXPECT_NEAR(weight.mean(), weights[rank], kExact) << label(network, name, owner) << ", rank " << rank;
+      // On a link that loses nothing, some estimators weigh by a constant
+      if (weight.standard_error() < kExact) {
+        EXPECT_NEAR(weight.mean(), weights[rank], kExact)
+            << label(network, name, owner) << ", rank " << rank;
         continue;
       }
-      expect_matches(label(network, name, owner) + ", rank " + std::to_string(rank), weight, weights[rank],
-                     kResolution);
+      expect_matches(label(network, name, owner) + ", rank " + std::to_string(rank), weight,
+                     weights[rank], kResolution);
     }
-    expect_matches(label(network, name, owner), samples[owner].error, bias_of(weights), kResolution);
+    expect_matches(label(network, name, owner), samples[owner].error, bias_of(weights),
+                   kResolution);
   }
 }
 
@@ -303,7 +326,8 @@ TEST(UnbiasedOnUnequalLinks, AugmentedAroundAWrongGuess) {
 }
 
 TEST(UnbiasedOnUnequalLinks, HorvitzThompsonThroughAnAllReduce) {
-  const Method method{.estimator = Estimator::horvitz_thompson, .operation = OperationKind::all_reduce};
+  const Method method{.estimator = Estimator::horvitz_thompson,
+                      .operation = OperationKind::all_reduce};
   expect_weights(kUnequal, method, horvitz_thompson_weights);
 }
 
@@ -315,11 +339,17 @@ TEST(UnbiasedOnEqualLinks, SymmetricRatio) {
   expect_weights(kEqual, {.estimator = Estimator::symmetric_ratio}, symmetric_weights);
 }
 
-TEST(KnownBias, OfRatioOnUnequalLinks) { expect_weights(kUnequal, {.estimator = Estimator::ratio}, ratio_weights); }
+TEST(KnownBias, OfRatioOnUnequalLinks) {
+  expect_weights(kUnequal, {.estimator = Estimator::ratio}, ratio_weights);
+}
 
-TEST(KnownBias, OfRatioOnEqualLinks) { expect_weights(kEqual, {.estimator = Estimator::ratio}, ratio_weights); }
+TEST(KnownBias, OfRatioOnEqualLinks) {
+  expect_weights(kEqual, {.estimator = Estimator::ratio}, ratio_weights);
+}
 
-TEST(KnownBias, OfRatioInBursts) { expect_bias(kBursty, {.estimator = Estimator::ratio}, ratio_weights); }
+TEST(KnownBias, OfRatioInBursts) {
+  expect_bias(kBursty, {.estimator = Estimator::ratio}, ratio_weights);
+}
 
 TEST(KnownBias, OfZeroFillOnUnequalLinks) {
   expect_weights(kUnequal, {.estimator = Estimator::zero_fill}, zero_fill_weights);

@@ -1,4 +1,5 @@
-// What the network did to every data packet of a group: the truth that results and reports are compared with.
+// What the network did to every data packet of a group: the truth that results and reports are
+// compared with.
 #pragma once
 
 #include <map>
@@ -28,11 +29,13 @@ class ArrivalRecord {
     int arrived = 0;
     int first_pass_arrived = 0;
   };
-  Copies copies(std::uint32_t round, wire::FlowKind kind, Rank from, Rank to, std::uint32_t index) const {
+  Copies copies(std::uint32_t round, wire::FlowKind kind, Rank from, Rank to,
+                std::uint32_t index) const {
     const auto found = copies_.find({round, static_cast<std::uint8_t>(kind), from, to, index});
     return found == copies_.end() ? Copies{} : found->second;
   }
-  bool arrived(std::uint32_t round, wire::FlowKind kind, Rank from, Rank to, std::uint32_t index) const {
+  bool arrived(std::uint32_t round, wire::FlowKind kind, Rank from, Rank to,
+               std::uint32_t index) const {
     return copies(round, kind, from, to, index).arrived > 0;
   }
 

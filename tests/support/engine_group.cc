@@ -43,7 +43,10 @@ std::vector<collective::Request*> EngineGroup::submit_all(
 
 bool EngineGroup::run(const std::vector<collective::Request*>& requests, Duration limit) {
   return run_until(
-      [&] { return std::all_of(requests.begin(), requests.end(), [](const auto* request) { return request->done; }); },
+      [&] {
+        return std::all_of(requests.begin(), requests.end(),
+                           [](const auto* request) { return request->done; });
+      },
       limit);
 }
 
@@ -96,10 +99,12 @@ void EngineGroup::pump(Rank rank) {
 
 void EngineGroup::launch(const Train& train, Rank from) {
   std::vector<std::byte> bytes;
-  for (const Slice& slice : train.slices) bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
+  for (const Slice& slice : train.slices)
+    bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
   LEEWAY_ASSERT(bytes.size() == train.total_bytes);
   for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-    const ByteSpan datagram = ByteSpan(bytes).subspan(at, std::min(train.segment_bytes, bytes.size() - at));
+    const ByteSpan datagram =
+        ByteSpan(bytes).subspan(at, std::min(train.segment_bytes, bytes.size() - at));
     for (Rank to = 0; to < size(); ++to) {
       if (train.to == to || (train.to == kEveryRank && to != from)) fly(from, to, datagram);
     }
@@ -112,15 +117,18 @@ void EngineGroup::fly(Rank from, Rank to, ByteSpan datagram) {
   Duration delay = options_.delay;
   impairment::PacketAddress address;
   if ((nodes_[to].faults || observer) && impairment::read_address(datagram, to, address)) {
-    const impairment::Fate fate = nodes_[to].faults ? nodes_[to].faults->fate(address) : impairment::Fate{};
+    const impairment::Fate fate =
+        nodes_[to].faults ? nodes_[to].faults->fate(address) : impairment::Fate{};
     if (observer) observer(address, fate);
     if (fate.lost) {
       lost_data_ += !address.control;
       return;
     }
     delay += fate.delay + fate.reorder * options_.delay / 4;
-    if (fate.corrupt) bytes[fate.corrupt_bit / 8 % bytes.size()] ^= std::byte(1 << (fate.corrupt_bit % 8));
-    if (fate.duplicate) flights_.emplace((now_ + delay + options_.delay).ns, Flight{from, to, bytes});
+    if (fate.corrupt)
+      bytes[fate.corrupt_bit / 8 % bytes.size()] ^= std::byte(1 << (fate.corrupt_bit % 8));
+    if (fate.duplicate)
+      flights_.emplace((now_ + delay + options_.delay).ns, Flight{from, to, bytes});
   }
   flights_.emplace((now_ + delay).ns, Flight{from, to, std::move(bytes)});
 }

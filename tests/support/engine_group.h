@@ -1,5 +1,5 @@
-// N engines of one communicator on a network made of a sorted list, in virtual time: the shipping protocol code without
-// sockets, threads or sleeps. Deterministic: same seed, same events.
+// N engines of one communicator on a network made of a sorted list, in virtual time: the shipping
+// protocol code without sockets, threads or sleeps. Deterministic: same seed, same events.
 #pragma once
 
 #include <functional>
@@ -35,16 +35,19 @@ class EngineGroup {
   // Submits on one rank, without letting time pass.
   collective::Request& submit(Rank rank, const collective::OperationSpec& spec);
   // Submits on every rank what `make` returns for it.
-  std::vector<collective::Request*> submit_all(const std::function<collective::OperationSpec(Rank)>& make);
+  std::vector<collective::Request*> submit_all(
+      const std::function<collective::OperationSpec(Rank)>& make);
 
   // Lets time pass until `done`, or until `limit` has passed; whether it is done.
   bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(100));
   // Until all these requests are done.
-  bool run(const std::vector<collective::Request*>& requests, Duration limit = std::chrono::seconds(100));
+  bool run(const std::vector<collective::Request*>& requests,
+           Duration limit = std::chrono::seconds(100));
   // Until every engine is idle (stragglers' confirmations included).
   bool settle(Duration limit = std::chrono::seconds(100));
 
-  // A frozen rank neither receives nor sends nor wakes; datagrams to it wait, like in a socket buffer.
+  // A frozen rank neither receives nor sends nor wakes; datagrams to it wait, like in a socket
+  // buffer.
   void freeze(Rank rank) { nodes_[rank].frozen = true; }
   void thaw(Rank rank);
 
@@ -55,7 +58,8 @@ class EngineGroup {
   std::function<bool(Rank from, Rank to, ByteSpan datagram)> filter;
 
   // Sees every well-formed datagram that the filter let pass, and what the network does to it.
-  std::function<void(const impairment::PacketAddress& packet, const impairment::Fate& fate)> observer;
+  std::function<void(const impairment::PacketAddress& packet, const impairment::Fate& fate)>
+      observer;
 
   std::uint64_t delivered() const { return delivered_; }
   std::uint64_t lost_data() const { return lost_data_; }

@@ -11,9 +11,11 @@ namespace leeway::testing {
 
 class FloatAllReduce {
  public:
-  FloatAllReduce(int size, std::size_t count, Delivery delivery = exact()) : data_(size), delivery_(delivery) {
+  FloatAllReduce(int size, std::size_t count, Delivery delivery = exact())
+      : data_(size), delivery_(delivery) {
     for (int rank = 0; rank < size; ++rank) {
-      for (std::size_t i = 0; i < count; ++i) data_[rank].push_back(static_cast<float>((i * 7 + rank * 13) % 101));
+      for (std::size_t i = 0; i < count; ++i)
+        data_[rank].push_back(static_cast<float>((i * 7 + rank * 13) % 101));
     }
     sum_.assign(count, 0.0f);
     for (const auto& row : data_) {
@@ -37,7 +39,8 @@ class FloatAllReduce {
   const std::vector<float>& data(Rank rank) const { return data_[rank]; }
 
   // Runs until all are done; whether every rank holds the sum.
-  ::testing::AssertionResult finish(EngineGroup& group, Duration limit = std::chrono::seconds(100)) {
+  ::testing::AssertionResult finish(EngineGroup& group,
+                                    Duration limit = std::chrono::seconds(100)) {
     if (!group.run(requests_, limit)) return ::testing::AssertionFailure() << "not done";
     for (const auto* request : requests_) {
       if (!request->status.ok()) return ::testing::AssertionFailure() << request->status.text();
@@ -46,7 +49,8 @@ class FloatAllReduce {
   }
   ::testing::AssertionResult holds_sum() const {
     for (std::size_t rank = 0; rank < data_.size(); ++rank) {
-      if (data_[rank] != sum_) return ::testing::AssertionFailure() << "rank " << rank << " has not the sum";
+      if (data_[rank] != sum_)
+        return ::testing::AssertionFailure() << "rank " << rank << " has not the sum";
     }
     return ::testing::AssertionSuccess();
   }

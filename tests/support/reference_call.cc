@@ -25,10 +25,18 @@ double ReferenceCall::reduced(std::size_t i) const {
     const double next = contribution(rank, i);
     switch (shape_.options.op) {
       case ReduceOp::sum:
-      case ReduceOp::avg: value += next; break;
-      case ReduceOp::prod: value *= next; break;
-      case ReduceOp::min: value = std::min(value, next); break;
-      case ReduceOp::max: value = std::max(value, next); break;
+      case ReduceOp::avg:
+        value += next;
+        break;
+      case ReduceOp::prod:
+        value *= next;
+        break;
+      case ReduceOp::min:
+        value = std::min(value, next);
+        break;
+      case ReduceOp::max:
+        value = std::max(value, next);
+        break;
     }
   }
   if (shape_.options.op != ReduceOp::avg) return value;
@@ -38,28 +46,38 @@ double ReferenceCall::reduced(std::size_t i) const {
 
 std::size_t ReferenceCall::input_count(Rank rank) const {
   switch (shape_.kind) {
-    case OperationKind::scatter: return rank == shape_.root ? shape_.count * shape_.size : 0;
+    case OperationKind::scatter:
+      return rank == shape_.root ? shape_.count * shape_.size : 0;
     case OperationKind::reduce_scatter:
-    case OperationKind::all_to_all: return shape_.count * shape_.size;
-    case OperationKind::barrier: return 0;
-    default: return shape_.count;
+    case OperationKind::all_to_all:
+      return shape_.count * shape_.size;
+    case OperationKind::barrier:
+      return 0;
+    default:
+      return shape_.count;
   }
 }
 
 std::size_t ReferenceCall::output_count(Rank rank) const {
   switch (shape_.kind) {
-    case OperationKind::reduce: return rank == shape_.root ? shape_.count : 0;
-    case OperationKind::gather: return rank == shape_.root ? shape_.count * shape_.size : 0;
+    case OperationKind::reduce:
+      return rank == shape_.root ? shape_.count : 0;
+    case OperationKind::gather:
+      return rank == shape_.root ? shape_.count * shape_.size : 0;
     case OperationKind::all_gather:
-    case OperationKind::all_to_all: return shape_.count * shape_.size;
-    case OperationKind::barrier: return 0;
-    default: return shape_.count;
+    case OperationKind::all_to_all:
+      return shape_.count * shape_.size;
+    case OperationKind::barrier:
+      return 0;
+    default:
+      return shape_.count;
   }
 }
 
 void ReferenceCall::make_tensors(Rank rank) {
   inputs_[rank] = TypedTensor(shape_.dtype, input_count(rank));
-  for (std::size_t i = 0; i < inputs_[rank].count(); ++i) inputs_[rank].set(i, contribution(rank, i));
+  for (std::size_t i = 0; i < inputs_[rank].count(); ++i)
+    inputs_[rank].set(i, contribution(rank, i));
   outputs_[rank] = TypedTensor(shape_.dtype, output_count(rank));
   // What no packet brings must not look right by chance.
   for (std::size_t i = 0; i < outputs_[rank].count(); ++i) outputs_[rank].set(i, 77);
@@ -74,7 +92,8 @@ std::vector<OperationSpec> ReferenceCall::specs(Rank rank) {
   if (shape_.kind == OperationKind::send || shape_.kind == OperationKind::recv) {
     OperationSpec send{.kind = OperationKind::send, .input = spec.input, .options = shape_.options};
     send.peer = static_cast<Rank>((rank + 1) % size);
-    OperationSpec recv{.kind = OperationKind::recv, .output = spec.output, .options = shape_.options};
+    OperationSpec recv{
+        .kind = OperationKind::recv, .output = spec.output, .options = shape_.options};
     recv.peer = static_cast<Rank>((rank + size - 1) % size);
     return {send, recv};
   }
@@ -93,11 +112,13 @@ std::vector<OperationSpec> ReferenceCall::specs(Rank rank) {
     case OperationKind::all_gather:
     case OperationKind::gather: {
       if (outputs_[rank].count() == 0) break;
-      for (std::size_t i = 0; i < shape_.count; ++i) outputs_[rank].set(rank * shape_.count + i, contribution(rank, i));
+      for (std::size_t i = 0; i < shape_.count; ++i)
+        outputs_[rank].set(rank * shape_.count + i, contribution(rank, i));
       spec.input = outputs_[rank].view(rank * shape_.count, shape_.count);
       break;
     }
-    default: break;
+    default:
+      break;
   }
   return {spec};
 }
@@ -118,16 +139,24 @@ double ReferenceCall::expected(Rank rank, std::size_t i) const {
   const std::size_t inside = i - block * shape_.count;
   switch (shape_.kind) {
     case OperationKind::all_reduce:
-    case OperationKind::reduce: return reduced(i);
-    case OperationKind::reduce_scatter: return reduced(rank * shape_.count + i);
-    case OperationKind::broadcast: return contribution(shape_.root, i);
+    case OperationKind::reduce:
+      return reduced(i);
+    case OperationKind::reduce_scatter:
+      return reduced(rank * shape_.count + i);
+    case OperationKind::broadcast:
+      return contribution(shape_.root, i);
     case OperationKind::all_gather:
-    case OperationKind::gather: return contribution(static_cast<Rank>(block), inside);
-    case OperationKind::scatter: return contribution(shape_.root, rank * shape_.count + i);
-    case OperationKind::all_to_all: return contribution(static_cast<Rank>(block), rank * shape_.count + inside);
+    case OperationKind::gather:
+      return contribution(static_cast<Rank>(block), inside);
+    case OperationKind::scatter:
+      return contribution(shape_.root, rank * shape_.count + i);
+    case OperationKind::all_to_all:
+      return contribution(static_cast<Rank>(block), rank * shape_.count + inside);
     case OperationKind::send:
-    case OperationKind::recv: return contribution(static_cast<Rank>((rank + shape_.size - 1) % shape_.size), i);
-    default: return 0.0;
+    case OperationKind::recv:
+      return contribution(static_cast<Rank>((rank + shape_.size - 1) % shape_.size), i);
+    default:
+      return 0.0;
   }
 }
 
@@ -135,10 +164,14 @@ double ReferenceCall::tolerance(double value) const {
   const bool power_of_two = (shape_.size & (shape_.size - 1)) == 0;
   if (shape_.options.op != ReduceOp::avg || !is_floating(shape_.dtype) || power_of_two) return 0.0;
   switch (shape_.dtype) {
-    case DataType::f64: return 4 * 0x1p-53 * value;
-    case DataType::f32: return 4 * 0x1p-24 * value;
-    case DataType::f16: return 4 * 0x1p-11 * value;
-    default: return 4 * 0x1p-8 * value;
+    case DataType::f64:
+      return 4 * 0x1p-53 * value;
+    case DataType::f32:
+      return 4 * 0x1p-24 * value;
+    case DataType::f16:
+      return 4 * 0x1p-11 * value;
+    default:
+      return 4 * 0x1p-8 * value;
   }
 }
 
@@ -148,7 +181,8 @@ double ReferenceCall::tolerance(double value) const {
       const double want = expected(rank, i);
       const double got = outputs_[rank].get(i);
       if (std::abs(got - want) <= tolerance(want)) continue;
-      return ::testing::AssertionFailure() << "rank " << rank << " element " << i << ": " << got << ", not " << want;
+      return ::testing::AssertionFailure()
+             << "rank " << rank << " element " << i << ": " << got << ", not " << want;
     }
   }
   return ::testing::AssertionSuccess();

@@ -1,4 +1,5 @@
-// One collective call of a whole group, with what every rank must hold afterwards, computed the obvious way.
+// One collective call of a whole group, with what every rank must hold afterwards, computed the
+// obvious way.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,9 +16,10 @@ struct CallShape {
   collective::OperationKind kind = collective::OperationKind::all_reduce;
   DataType dtype = DataType::f32;
   int size = 4;
-  std::size_t count = 1000;  // elements of one block: of a rank's contribution, or of what one rank sends another
+  // Elements of one block: of a rank's contribution, or of what one rank sends another
+  std::size_t count = 1000;
   Rank root = 0;
-  bool in_place = false;     // where the operation allows it
+  bool in_place = false;  // where the operation allows it
   CollectiveOptions options;
 };
 
@@ -25,13 +27,14 @@ class ReferenceCall {
  public:
   explicit ReferenceCall(const CallShape& shape);
 
-  // What rank asks for. send and recv are one call: rank r sends to r + 1 and receives from r - 1, all in a circle.
+  // What rank asks for. send and recv are one call: rank r sends to r + 1 and receives from r - 1,
+  // all in a circle.
   std::vector<collective::OperationSpec> specs(Rank rank);
   // Submits on all ranks and runs until done; whether everything succeeded in time.
   ::testing::AssertionResult run(EngineGroup& group);
 
-  // Compares every rank's result: exactly, but for a floating average over a number of ranks that is no power of two,
-  // whose rounding is allowed 4 units in the last place.
+  // Compares every rank's result: exactly, but for a floating average over a number of ranks that
+  // is no power of two, whose rounding is allowed 4 units in the last place.
   ::testing::AssertionResult check() const;
 
   const std::vector<collective::Request*>& requests() const { return requests_; }

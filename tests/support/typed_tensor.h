@@ -24,27 +24,43 @@ class TypedTensor {
 
   void set(std::size_t i, double value) {
     switch (dtype_) {
-      case DataType::f32: return put(i, static_cast<float>(value));
-      case DataType::f64: return put(i, value);
-      case DataType::f16: return put(i, codec::half_from_float(static_cast<float>(value)));
-      case DataType::bf16: return put(i, codec::bfloat16_from_float(static_cast<float>(value)));
-      case DataType::i8: return put(i, static_cast<std::int8_t>(value));
-      case DataType::i32: return put(i, static_cast<std::int32_t>(value));
-      case DataType::i64: return put(i, static_cast<std::int64_t>(value));
-      case DataType::u8: return put(i, static_cast<std::uint8_t>(value));
+      case DataType::f32:
+        return put(i, static_cast<float>(value));
+      case DataType::f64:
+        return put(i, value);
+      case DataType::f16:
+        return put(i, codec::half_from_float(static_cast<float>(value)));
+      case DataType::bf16:
+        return put(i, codec::bfloat16_from_float(static_cast<float>(value)));
+      case DataType::i8:
+        return put(i, static_cast<std::int8_t>(value));
+      case DataType::i32:
+        return put(i, static_cast<std::int32_t>(value));
+      case DataType::i64:
+        return put(i, static_cast<std::int64_t>(value));
+      case DataType::u8:
+        return put(i, static_cast<std::uint8_t>(value));
     }
   }
 
   double get(std::size_t i) const {
     switch (dtype_) {
-      case DataType::f32: return at<float>(i);
-      case DataType::f64: return at<double>(i);
-      case DataType::f16: return codec::float_from_half(at<Half>(i));
-      case DataType::bf16: return codec::float_from_bfloat16(at<BFloat16>(i));
-      case DataType::i8: return at<std::int8_t>(i);
-      case DataType::i32: return at<std::int32_t>(i);
-      case DataType::i64: return static_cast<double>(at<std::int64_t>(i));
-      case DataType::u8: return at<std::uint8_t>(i);
+      case DataType::f32:
+        return at<float>(i);
+      case DataType::f64:
+        return at<double>(i);
+      case DataType::f16:
+        return codec::float_from_half(at<Half>(i));
+      case DataType::bf16:
+        return codec::float_from_bfloat16(at<BFloat16>(i));
+      case DataType::i8:
+        return at<std::int8_t>(i);
+      case DataType::i32:
+        return at<std::int32_t>(i);
+      case DataType::i64:
+        return static_cast<double>(at<std::int64_t>(i));
+      case DataType::u8:
+        return at<std::uint8_t>(i);
     }
     return 0.0;
   }

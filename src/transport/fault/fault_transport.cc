@@ -14,10 +14,12 @@ using impairment::read_address;
 // Datagrams taken from below at a time.
 constexpr std::size_t kArrivalsMax = 256;
 
-// Batches of nothing but lost datagrams that one receive() looks through before it returns empty-handed.
+// Batches of nothing but lost datagrams that one receive() looks through before it returns
+// empty-handed.
 constexpr int kLostBatchesMax = 4;
 
-// What a checksum of ours covers. The rest is the transport's to keep intact: where that fails, nobody would notice.
+// What a checksum of ours covers. The rest is the transport's to keep intact: where that fails,
+// nobody would notice.
 MutableByteSpan summed_part(MutableByteSpan bytes, const PacketAddress& address) {
   return address.payload_summed ? bytes : bytes.first(wire::kDataHeaderBytes);
 }
@@ -29,8 +31,8 @@ void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
 
 }  // namespace
 
-FaultTransport::FaultTransport(std::unique_ptr<DatagramTransport> inner, Rank self, impairment::FaultPlan plan,
-                               ClockFunction clock, std::size_t slots)
+FaultTransport::FaultTransport(std::unique_ptr<DatagramTransport> inner, Rank self,
+                               impairment::FaultPlan plan, ClockFunction clock, std::size_t slots)
     : inner_(std::move(inner)),
       self_(self),
       plan_(std::move(plan)),
@@ -51,9 +53,10 @@ std::size_t FaultTransport::receive(std::span<Received> out) {
   release_overdue(now);
   release_delayed(now, output);
   hand_out_ready(output, 0);
-  // What the inner transport lent stays valid only until its next receive(), so a batch of which something was handed
-  // out is the last one.
-  for (int batch = 0; batch < kLostBatchesMax && output.room() > 0 && take_in(now, output) > 0; ++batch) {
+  // What the inner transport lent stays valid only until its next receive(), so a batch of which
+  // something was handed out is the last one.
+  for (int batch = 0; batch < kLostBatchesMax && output.room() > 0 && take_in(now, output) > 0;
+       ++batch) {
     if (output.filled > 0) break;
   }
   return output.filled;
@@ -200,10 +203,11 @@ Instant FaultTransport::next_release() const {
 }
 
 std::vector<std::pair<std::string, std::uint64_t>> FaultTransport::named_fault_counters() const {
-  return {{"injected_lost_data", faults_.lost_data},   {"injected_lost_control", faults_.lost_control},
-          {"injected_duplicated", faults_.duplicated}, {"injected_reordered", faults_.reordered},
-          {"injected_corrupted", faults_.corrupted},   {"injected_delayed", faults_.delayed},
-          {"injected_not_held", faults_.not_held},     {"injected_undecodable", faults_.undecodable}};
+  return {
+      {"injected_lost_data", faults_.lost_data},   {"injected_lost_control", faults_.lost_control},
+      {"injected_duplicated", faults_.duplicated}, {"injected_reordered", faults_.reordered},
+      {"injected_corrupted", faults_.corrupted},   {"injected_delayed", faults_.delayed},
+      {"injected_not_held", faults_.not_held},     {"injected_undecodable", faults_.undecodable}};
 }
 
 }  // namespace leeway::transport

@@ -1,8 +1,9 @@
 // Injects faults into any transport, on the receiving side, as a FaultPlan says.
 //
-// Each datagram that arrives is looked up by its address and lost, corrupted in place, delayed, held back behind later
-// ones or handed out twice. A datagram that does not decode passes untouched: it has no address to decide by. Sending
-// is passed through. Nothing is held for ever: what is to be overtaken but is not, leaves after kReorderHold.
+// Each datagram that arrives is looked up by its address and lost, corrupted in place, delayed,
+// held back behind later ones or handed out twice. A datagram that does not decode passes
+// untouched: it has no address to decide by. Sending is passed through. Nothing is held for ever:
+// what is to be overtaken but is not, leaves after kReorderHold.
 #pragma once
 
 #include <functional>
@@ -36,12 +37,13 @@ class FaultTransport final : public DatagramTransport {
  public:
   using ClockFunction = std::function<Instant()>;
 
-  // Datagrams that can be held at a time. At 1 GB/s of jumbo frames 4,096 last for a delay of 36 ms.
+  // Datagrams that can be held at a time. At 1 GB/s of jumbo frames 4,096 last for a delay of 36
+  // ms.
   static constexpr std::size_t kSlots = 4096;
 
   // `self`: the rank whose transport this is.
-  FaultTransport(std::unique_ptr<DatagramTransport> inner, Rank self, impairment::FaultPlan plan, ClockFunction clock,
-                 std::size_t slots = kSlots);
+  FaultTransport(std::unique_ptr<DatagramTransport> inner, Rank self, impairment::FaultPlan plan,
+                 ClockFunction clock, std::size_t slots = kSlots);
 
   std::string_view name() const override { return name_; }
   const TransportLimits& limits() const override { return inner_->limits(); }
@@ -91,10 +93,11 @@ class FaultTransport final : public DatagramTransport {
 
   std::vector<Received> arrivals_;
   HeldPool pool_;
-  HeldQueue delayed_;                // by due time, which the constant delay makes the order of arrival
-  std::vector<HeldIndex> overtaken_; // waiting for fate.reorder more datagrams
-  HeldQueue ready_;                  // to be handed out next
-  std::vector<HeldIndex> lent_;      // handed out by the last receive()
+  // By due time, which the constant delay makes the order of arrival
+  HeldQueue delayed_;
+  std::vector<HeldIndex> overtaken_;  // waiting for fate.reorder more datagrams
+  HeldQueue ready_;                   // to be handed out next
+  std::vector<HeldIndex> lent_;       // handed out by the last receive()
   FaultCounters faults_;
 };
 

@@ -1,4 +1,5 @@
-// Copies of datagrams that the fault transport keeps for later. All memory is taken at construction.
+// Copies of datagrams that the fault transport keeps for later. All memory is taken at
+// construction.
 #pragma once
 
 #include <cstddef>
@@ -26,19 +27,23 @@ class HeldPool {
  public:
   HeldPool(std::size_t slots, std::size_t datagram_bytes);
 
-  // Copies the datagram into a free slot; nothing when there is none, or when the datagram is too large for one.
+  // Copies the datagram into a free slot; nothing when there is none, or when the datagram is too
+  // large for one.
   std::optional<HeldIndex> keep(const Received& datagram);
   void free(HeldIndex index) { free_.push_back(index); }
 
   Held& operator[](HeldIndex index) { return held_[index]; }
   const Held& operator[](HeldIndex index) const { return held_[index]; }
-  Received view(HeldIndex index) { return {held_[index].from, {memory_of(index), held_[index].bytes}}; }
+  Received view(HeldIndex index) {
+    return {held_[index].from, {memory_of(index), held_[index].bytes}};
+  }
 
  private:
   std::byte* memory_of(HeldIndex index) { return memory_.get() + index * datagram_bytes_; }
 
   const std::size_t datagram_bytes_;
-  std::unique_ptr<std::byte[]> memory_;  // not initialised: pages that are never used are never touched
+  // Not initialised: pages that are never used are never touched
+  std::unique_ptr<std::byte[]> memory_;
   std::vector<Held> held_;
   std::vector<HeldIndex> free_;
 };

@@ -6,11 +6,13 @@
 namespace leeway::transport {
 namespace {
 
-// Records start at multiples of this, so that a header always fits before the end of the memory and payloads begin
-// where vector loads like it.
+// Records start at multiples of this, so that a header always fits before the end of the memory and
+// payloads begin where vector loads like it.
 constexpr std::size_t kGrain = 16;
 
-constexpr std::size_t round_up(std::size_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
+constexpr std::size_t round_up(std::size_t bytes) {
+  return (bytes + kGrain - 1) / kGrain * kGrain;
+}
 
 }  // namespace
 
@@ -18,7 +20,9 @@ ByteRing::ByteRing(std::size_t capacity) : memory_(std::max(round_up(capacity), 
   static_assert(sizeof(Header) <= kGrain);
 }
 
-std::size_t ByteRing::record_bytes(std::size_t datagram_bytes) { return kGrain + round_up(datagram_bytes); }
+std::size_t ByteRing::record_bytes(std::size_t datagram_bytes) {
+  return kGrain + round_up(datagram_bytes);
+}
 
 std::optional<MutableByteSpan> ByteRing::append(Rank from, std::size_t datagram_bytes) {
   const std::size_t record = record_bytes(datagram_bytes);
@@ -47,7 +51,9 @@ std::optional<Received> ByteRing::read() {
   return Received{header.from, {payload, header.datagram_bytes}};
 }
 
-void ByteRing::release_read() { released_ = read_; }
+void ByteRing::release_read() {
+  released_ = read_;
+}
 
 void ByteRing::write_header(std::uint64_t position, const Header& header) {
   std::memcpy(memory_.data() + place(position), &header, sizeof(header));

@@ -1,8 +1,8 @@
 // A bounded queue of datagrams in one piece of memory, whose front can be read in place.
 //
-// Records lie one after the other and never wrap: what does not fit before the end starts over at the front. Reading
-// and releasing are separate steps, so that a reader can work on records while a writer appends behind them. Not
-// synchronised: the owner does that (see inproc_transport.cc).
+// Records lie one after the other and never wrap: what does not fit before the end starts over at
+// the front. Reading and releasing are separate steps, so that a reader can work on records while a
+// writer appends behind them. Not synchronised: the owner does that (see inproc_transport.cc).
 #pragma once
 
 #include <cstddef>

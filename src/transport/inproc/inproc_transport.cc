@@ -22,10 +22,11 @@ constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 // Most datagrams that one receive() lends.
 constexpr std::size_t kLentMax = 64;
 
-// The queue proper; what is lent, so that it does not shrink the queue; and one more, because the padding where records
-// start over at the front is less than a record.
+// The queue proper; what is lent, so that it does not shrink the queue; and one more, because the
+// padding where records start over at the front is less than a record.
 std::size_t ring_bytes(const InprocOptions& options) {
-  const std::size_t datagrams = std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);
+  const std::size_t datagrams =
+      std::max<std::size_t>(options.receive_buffer_bytes / options.datagram_bytes, 1);
   return (datagrams + kLentMax + 1) * ByteRing::record_bytes(options.datagram_bytes);
 }
 
@@ -117,7 +118,8 @@ class InprocTransport final : public DatagramTransport {
 
   std::size_t send(std::span<const Train> trains) override {
     for (const Train& train : trains) {
-      LEEWAY_ASSERT((train.to < network_->size() || train.to == kEveryRank) && train.segment_bytes > 0);
+      LEEWAY_ASSERT((train.to < network_->size() || train.to == kEveryRank) &&
+                    train.segment_bytes > 0);
       const bool every = train.to == kEveryRank;
       const std::size_t first = every ? 0 : train.to;
       const std::size_t last = every ? network_->size() : first + 1;
@@ -135,7 +137,8 @@ class InprocTransport final : public DatagramTransport {
     const std::size_t filled = inbox_.take(out);
     ++counters_.receive_calls;
     counters_.datagrams_received += filled;
-    for (const Received& datagram : out.first(filled)) counters_.bytes_received += datagram.bytes.size();
+    for (const Received& datagram : out.first(filled))
+      counters_.bytes_received += datagram.bytes.size();
     return filled;
   }
 
@@ -158,14 +161,15 @@ class InprocTransport final : public DatagramTransport {
 
 }  // namespace
 
-std::vector<std::unique_ptr<DatagramTransport>> make_inproc_group(int size, const InprocOptions& options) {
+std::vector<std::unique_ptr<DatagramTransport>> make_inproc_group(int size,
+                                                                  const InprocOptions& options) {
   LEEWAY_ASSERT(size > 0 && options.datagram_bytes > 0);
   auto network = std::make_shared<Network>();
   for (int i = 0; i < size; ++i) network->push_back(std::make_unique<Inbox>(options));
   std::vector<std::unique_ptr<DatagramTransport>> group;
   for (int i = 0; i < size; ++i) {
-    group.push_back(std::make_unique<InprocTransport>(network, static_cast<Rank>(i), options.datagram_bytes,
-                                                      options.receive_buffer_bytes));
+    group.push_back(std::make_unique<InprocTransport>(
+        network, static_cast<Rank>(i), options.datagram_bytes, options.receive_buffer_bytes));
   }
   return group;
 }

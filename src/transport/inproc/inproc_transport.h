@@ -1,8 +1,8 @@
 // Datagrams between threads of one process, for tests, examples and single-node use.
 //
-// Behaves like a network on purpose: send() never blocks and never falls short, a receiver's queue is bounded, and what
-// finds it full is dropped and counted there as kernel_drops. Within one pair of ranks order is kept. One copy per
-// datagram; receive() lends the queue's own memory.
+// Behaves like a network on purpose: send() never blocks and never falls short, a receiver's queue
+// is bounded, and what finds it full is dropped and counted there as kernel_drops. Within one pair
+// of ranks order is kept. One copy per datagram; receive() lends the queue's own memory.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,14 @@
 namespace leeway::transport {
 
 struct InprocOptions {
-  std::size_t datagram_bytes = 8972;              // a jumbo frame's payload, as on loopback
-  std::size_t receive_buffer_bytes = 4u << 20;    // payload of full datagrams that a rank's queue holds
+  std::size_t datagram_bytes = 8972;  // a jumbo frame's payload, as on loopback
+  // Payload of full datagrams that a rank's queue holds
+  std::size_t receive_buffer_bytes = 4u << 20;
 };
 
-// `size` transports connected to each other; element i is rank i. They may be used by different threads, and destroyed
-// in any order.
-std::vector<std::unique_ptr<DatagramTransport>> make_inproc_group(int size, const InprocOptions& options = {});
+// `size` transports connected to each other; element i is rank i. They may be used by different
+// threads, and destroyed in any order.
+std::vector<std::unique_ptr<DatagramTransport>> make_inproc_group(
+    int size, const InprocOptions& options = {});
 
 }  // namespace leeway::transport

@@ -14,8 +14,8 @@
 namespace leeway::transport {
 
 struct UcxSetting {
-  // As ucp_config_modify() knows it: up to UCX 1.13 without the prefix of a device, and MM_ for what
-  // all shared memory has. It takes every name, also those that nothing listens to.
+  // As ucp_config_modify() knows it: up to UCX 1.13 without the prefix of a device, and MM_ for
+  // what all shared memory has. It takes every name, also those that nothing listens to.
   const char* name;
   const char* value;
   // A variable UCX_... of the environment that ends like this is the user's choice, and wins.

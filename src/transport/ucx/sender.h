@@ -63,7 +63,8 @@ class UcxSender {
   // once.
   static constexpr std::size_t kSmallBytes = 128;
 
-  bool send_one(Rank to, SliceCursor start, std::size_t bytes);  // by value: see Endpoint::on_data()
+  // By value: see Endpoint::on_data()
+  bool send_one(Rank to, SliceCursor start, std::size_t bytes);
   void put_aside(Slot& slot);
   void free_slot(Slot& slot);
   bool room();

@@ -76,7 +76,8 @@ Status UcxTransport::set_peers(std::span<const std::vector<std::byte>> by_rank, 
   const std::uint64_t group = ucx_group_digest(by_rank);
   receiver_.expect(group, by_rank.size());
   const Status status = sender_.connect(worker_.get(), addresses, self, group);
-  // Memory and reliable connections check what they carry (ECC, ICRC); TCP's 16 bits are no checksum for gigabytes.
+  // Memory and reliable connections check what they carry (ECC, ICRC); TCP's 16 bits are no
+  // checksum for gigabytes.
   limits_.intact = status.ok() && better_than_tcp();
   return status;
 }

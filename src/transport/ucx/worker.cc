@@ -16,9 +16,11 @@ constexpr UcxSetting kSettings[] = {
     {"RCACHE_ENABLE", "n"},
     {"REG_METHODS", "direct"},
     {"IB_REG_METHODS", "direct"},
-    // What takes a datagram in one piece (like UCX's own size, a cache line more than a power of two),
+    // What takes a datagram in one piece (like UCX's own size, a cache line more than a power of
+    // two),
     // and how many of those are mapped at a time: 2 MiB. 4 times UCX's own 8,256 bytes: an
-    // all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory, 0.72 over TCP.
+    // all-reduce of 16 MiB between 4 ranks takes 0.80 of the time over shared memory, 0.72 over
+    // TCP.
     {"MM_SEG_SIZE", "32832", "SEG_SIZE"},
     {"MM_RX_BUFS_GROW", "64", "RX_BUFS_GROW"},
     {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; it receives 64 KiB
@@ -26,8 +28,8 @@ constexpr UcxSetting kSettings[] = {
 // UCX's own part of a segment is up to 40 bytes. Two such datagrams are a train.
 constexpr std::size_t kOurDatagramBytes = 32384;
 
-// Segments as UCX comes: shared memory and reliable connections have 8,256 bytes, TCP, datagrams and
-// self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.
+// Segments as UCX comes: shared memory and reliable connections have 8,256 bytes, TCP, datagrams
+// and self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.
 constexpr std::size_t kUsualDatagramBytes = 8128;
 
 // Whether the segments of everything that may carry messages between ranks are ours.

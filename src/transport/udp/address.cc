@@ -52,24 +52,29 @@ Result<std::size_t> mtu_of(const char* interface) {
   socket.open(asio::ip::udp::v4(), error);
   if (error) socket.open(asio::ip::udp::v6(), error);
   if (error) {
-    return Status::error(StatusCode::kUnavailable, "no socket to ask for an MTU: %s", error.message().c_str());
+    return Status::error(StatusCode::kUnavailable, "no socket to ask for an MTU: %s",
+                         error.message().c_str());
   }
   ifreq request{};
   std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
   if (ioctl(socket.native_handle(), SIOCGIFMTU, &request) != 0) {
-    return Status::error(StatusCode::kUnavailable, "MTU of interface %s: %s", interface, std::strerror(errno));
+    return Status::error(StatusCode::kUnavailable, "MTU of interface %s: %s", interface,
+                         std::strerror(errno));
   }
   return static_cast<std::size_t>(request.ifr_mtu);
 }
 
 std::size_t payload_of(std::size_t mtu, const asio::ip::address& address) {
   const std::size_t usable = std::min(mtu, kJumboMtu);
-  return std::max(usable, limits::kDatagramBytesMin + header_bytes(address)) - header_bytes(address);
+  return std::max(usable, limits::kDatagramBytesMin + header_bytes(address)) -
+         header_bytes(address);
 }
 
 }  // namespace
 
-std::size_t header_bytes(const asio::ip::address& address) { return address.is_v4() ? 20 + 8 : 40 + 8; }
+std::size_t header_bytes(const asio::ip::address& address) {
+  return address.is_v4() ? 20 + 8 : 40 + 8;
+}
 
 Result<std::size_t> path_datagram_bytes(const asio::ip::address& local) {
   if (local.is_unspecified()) return payload_of(kEthernetMtu, local);
@@ -94,8 +99,8 @@ Result<asio::ip::address> local_address_towards(const UdpAddress& remote) {
   UdpAddress local;
   if (!error) local = socket.local_endpoint(error);
   if (error) {
-    return Status::error(StatusCode::kUnavailable, "no route to %s: %s", remote.address().to_string().c_str(),
-                         error.message().c_str());
+    return Status::error(StatusCode::kUnavailable, "no route to %s: %s",
+                         remote.address().to_string().c_str(), error.message().c_str());
   }
   return local.address();
 }

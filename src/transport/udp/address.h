@@ -13,10 +13,11 @@ using UdpAddress = asio::ip::udp::endpoint;
 // Bytes of IP and UDP headers in front of a payload, without options or extension headers.
 std::size_t header_bytes(const asio::ip::address& address);
 
-// Largest UDP payload that leaves `local` unfragmented: the MTU of the interface that carries the address, less
-// headers, but no more than a jumbo frame of 9,000 bytes. Loopback's 65,536 is cut to that as well: larger datagrams
-// gained nothing there (README.md, "Datagram size"), and every size would then behave differently on a real network.
-// The unspecified address has no interface; Ethernet's 1,500 is assumed for it.
+// Largest UDP payload that leaves `local` unfragmented: the MTU of the interface that carries the
+// address, less headers, but no more than a jumbo frame of 9,000 bytes. Loopback's 65,536 is cut to
+// that as well: larger datagrams gained nothing there (README.md, "Datagram size"), and every size
+// would then behave differently on a real network. The unspecified address has no interface;
+// Ethernet's 1,500 is assumed for it.
 Result<std::size_t> path_datagram_bytes(const asio::ip::address& local);
 
 // The local address from which the kernel would send to `remote`. Nothing is sent.

@@ -22,13 +22,14 @@ unsigned interface_of(const asio::ip::address_v6& local) {
   for (const ifaddrs* entry = raw; entry != nullptr; entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET6) continue;
     const auto* address = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr);
-    if (std::memcmp(&address->sin6_addr, bytes.data(), bytes.size()) == 0) return if_nametoindex(entry->ifa_name);
+    if (std::memcmp(&address->sin6_addr, bytes.data(), bytes.size()) == 0)
+      return if_nametoindex(entry->ifa_name);
   }
   return 0;
 }
 
-void join(asio::ip::udp::socket& hearing, const asio::ip::address& group, const asio::ip::address& local,
-          std::error_code& error) {
+void join(asio::ip::udp::socket& hearing, const asio::ip::address& group,
+          const asio::ip::address& local, std::error_code& error) {
   if (group.is_v4()) {
     hearing.set_option(multicast::join_group(group.to_v4(), local.to_v4()), error);
   } else {
@@ -36,7 +37,8 @@ void join(asio::ip::udp::socket& hearing, const asio::ip::address& group, const 
   }
 }
 
-void send_through(asio::ip::udp::socket& sending, const asio::ip::address& local, std::error_code& error) {
+void send_through(asio::ip::udp::socket& sending, const asio::ip::address& local,
+                  std::error_code& error) {
   if (local.is_v4()) {
     sending.set_option(multicast::outbound_interface(local.to_v4()), error);
   } else {
@@ -48,11 +50,13 @@ void send_through(asio::ip::udp::socket& sending, const asio::ip::address& local
 
 }  // namespace
 
-Result<UdpSocketGrant> join_multicast_group(asio::ip::udp::socket& hearing, asio::ip::udp::socket& sending,
-                                            const UdpAddress& group, const asio::ip::address& local,
+Result<UdpSocketGrant> join_multicast_group(asio::ip::udp::socket& hearing,
+                                            asio::ip::udp::socket& sending, const UdpAddress& group,
+                                            const asio::ip::address& local,
                                             const UdpSocketRequest& like) {
   if (!group.address().is_multicast() || group.address().is_v4() != local.is_v4()) {
-    return Status::error(StatusCode::kInvalidArgument, "%s is no multicast group of the data address %s's family",
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s is no multicast group of the data address %s's family",
                          group.address().to_string().c_str(), local.to_string().c_str());
   }
   UdpSocketRequest request = like;
@@ -64,9 +68,10 @@ Result<UdpSocketGrant> join_multicast_group(asio::ip::udp::socket& hearing, asio
   join(hearing, group.address(), local, error);
   if (!error) send_through(sending, local, error);
   if (!error) return grant;
-  return Status::error(StatusCode::kUnavailable, "multicast group %s port %u on the interface of %s: %s",
-                       group.address().to_string().c_str(), unsigned{group.port()}, local.to_string().c_str(),
-                       error.message().c_str());
+  return Status::error(StatusCode::kUnavailable,
+                       "multicast group %s port %u on the interface of %s: %s",
+                       group.address().to_string().c_str(), unsigned{group.port()},
+                       local.to_string().c_str(), error.message().c_str());
 }
 
 }  // namespace leeway::transport

@@ -1,4 +1,5 @@
-// IP multicast beside a rank's own socket: one more socket that hears the group, and how the rank's own sends to it.
+// IP multicast beside a rank's own socket: one more socket that hears the group, and how the rank's
+// own sends to it.
 #pragma once
 
 #include <asio/ip/udp.hpp>
@@ -9,14 +10,17 @@
 
 namespace leeway::transport {
 
-// Routers that a datagram may pass. Inside a site; 239.192.0.0/14, from which Leeway takes its groups, goes no further (RFC 2365).
+// Routers that a datagram may pass. Inside a site; 239.192.0.0/14, from which Leeway takes its
+// groups, goes no further (RFC 2365).
 inline constexpr int kMulticastHops = 16;
 
-// Opens `hearing` at the group's address and port, shared with other ranks of this host, joins the group on the interface that
-// carries `local`, and makes `sending` send to groups through that interface, to ranks of this host as well.
-// kUnavailable: the text names group, interface address and what the system refused.
-Result<UdpSocketGrant> join_multicast_group(asio::ip::udp::socket& hearing, asio::ip::udp::socket& sending,
-                                            const UdpAddress& group, const asio::ip::address& local,
+// Opens `hearing` at the group's address and port, shared with other ranks of this host, joins the
+// group on the interface that carries `local`, and makes `sending` send to groups through that
+// interface, to ranks of this host as well. kUnavailable: the text names group, interface address
+// and what the system refused.
+Result<UdpSocketGrant> join_multicast_group(asio::ip::udp::socket& hearing,
+                                            asio::ip::udp::socket& sending, const UdpAddress& group,
+                                            const asio::ip::address& local,
                                             const UdpSocketRequest& like);
 
 }  // namespace leeway::transport

@@ -24,7 +24,8 @@ PeerTable::Key PeerTable::key_of(const sockaddr_storage& address) {
 }
 
 std::size_t PeerTable::home_of(const Key& key) const {
-  std::uint64_t mixed = key.high ^ (key.low * 0x9E3779B97F4A7C15u) ^ (std::uint64_t{key.port} << 32);
+  std::uint64_t mixed =
+      key.high ^ (key.low * 0x9E3779B97F4A7C15u) ^ (std::uint64_t{key.port} << 32);
   mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9u;
   return (mixed ^ (mixed >> 32)) & (slots_.size() - 1);
 }
@@ -37,8 +38,8 @@ std::size_t PeerTable::probe(const Key& key) const {
 
 Status PeerTable::assign(std::span<const UdpAddress> by_rank) {
   if (by_rank.empty() || by_rank.size() > static_cast<std::size_t>(limits::kPeersMax)) {
-    return Status::error(StatusCode::kResourceExhausted, "%zu peers: 1 to %d are supported", by_rank.size(),
-                         limits::kPeersMax);
+    return Status::error(StatusCode::kResourceExhausted, "%zu peers: 1 to %d are supported",
+                         by_rank.size(), limits::kPeersMax);
   }
   PeerTable fresh;
   fresh.group_ = group_;
@@ -46,14 +47,16 @@ Status PeerTable::assign(std::span<const UdpAddress> by_rank) {
   fresh.slots_.resize(std::bit_ceil(2 * by_rank.size()));
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
     if (by_rank[rank].protocol() != by_rank[0].protocol()) {
-      return Status::error(StatusCode::kMismatch, "rank 0 and rank %zu differ in address family", rank);
+      return Status::error(StatusCode::kMismatch, "rank 0 and rank %zu differ in address family",
+                           rank);
     }
     sockaddr_storage raw{};
     std::memcpy(&raw, by_rank[rank].data(), by_rank[rank].size());
     const Key key = key_of(raw);
     Slot& slot = fresh.slots_[fresh.probe(key)];
     if (slot.rank != kNoRank) {
-      return Status::error(StatusCode::kMismatch, "ranks %u and %zu have the same data address %s port %u",
+      return Status::error(StatusCode::kMismatch,
+                           "ranks %u and %zu have the same data address %s port %u",
                            unsigned{slot.rank}, rank, by_rank[rank].address().to_string().c_str(),
                            unsigned{by_rank[rank].port()});
     }

@@ -1,4 +1,5 @@
-// Who sits at which address: rank -> address for sending, address -> rank for every datagram that arrives.
+// Who sits at which address: rank -> address for sending, address -> rank for every datagram that
+// arrives.
 #pragma once
 
 #include <netinet/in.h>
@@ -13,25 +14,28 @@
 
 namespace leeway::transport {
 
-// Filled once, before traffic. Lookups allocate nothing; the table is at most half full, so a probe is short even for
-// addresses that a stranger chose.
+// Filled once, before traffic. Lookups allocate nothing; the table is at most half full, so a probe
+// is short even for addresses that a stranger chose.
 class PeerTable {
  public:
-  // `by_rank[i]` is rank i's address. Refused when two ranks share an address, when families differ, or when there are
-  // more than limits::kPeersMax.
+  // `by_rank[i]` is rank i's address. Refused when two ranks share an address, when families
+  // differ, or when there are more than limits::kPeersMax.
   Status assign(std::span<const UdpAddress> by_rank);
 
   // Where trains to kEveryRank go.
   void set_group(const UdpAddress& group) { group_ = group; }
 
-  bool knows(Rank to) const { return to < addresses_.size() || (to == kEveryRank && group_.port() != 0); }
+  bool knows(Rank to) const {
+    return to < addresses_.size() || (to == kEveryRank && group_.port() != 0);
+  }
   const UdpAddress& address_of(Rank to) const { return to == kEveryRank ? group_ : addresses_[to]; }
 
   // kNoRank for an address that is no peer's.
   Rank find(const sockaddr_storage& address) const;
 
  private:
-  // An address without what must not matter in a comparison (flow label, scope, padding). IPv4 is kept v4-mapped.
+  // An address without what must not matter in a comparison (flow label, scope, padding). IPv4 is
+  // kept v4-mapped.
   struct Key {
     std::uint64_t high = 0;
     std::uint64_t low = 0;

@@ -15,13 +15,16 @@ constexpr std::size_t kCoalescedBuffers = 8;
 constexpr std::size_t kPlainBuffers = 64;
 constexpr std::size_t kCacheLine = 64;
 
-// Batches of nothing but refused datagrams that one receive() looks through before it returns empty-handed, so that a
-// flood cannot keep the caller from its timers.
+// Batches of nothing but refused datagrams that one receive() looks through before it returns
+// empty-handed, so that a flood cannot keep the caller from its timers.
 constexpr int kRefusedBatchesMax = 4;
 
-constexpr std::size_t round_up(std::size_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
+constexpr std::size_t round_up(std::size_t bytes) {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
 
-// Size of the datagrams in a coalesced message; a message without the kernel's note is one datagram.
+// Size of the datagrams in a coalesced message; a message without the kernel's note is one
+// datagram.
 std::size_t segment_of(const mmsghdr& message) {
   msghdr header = message.msg_hdr;
   for (cmsghdr* note = CMSG_FIRSTHDR(&header); note != nullptr; note = CMSG_NXTHDR(&header, note)) {
@@ -35,8 +38,8 @@ std::size_t segment_of(const mmsghdr& message) {
 
 }  // namespace
 
-UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
-                         ReceiveCall receive_call, Rank own)
+UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes,
+                         const PeerTable& peers, ReceiveCall receive_call, Rank own)
     : socket_(socket),
       peers_(peers),
       receive_call_(receive_call),
@@ -63,8 +66,10 @@ UdpReceiver::UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes
 std::size_t UdpReceiver::receive(std::span<Received> out) {
   if (out.empty()) return 0;
   std::size_t filled = hand_out(out);
-  // Buffers are refilled only when this call has lent nothing yet: what it lends must survive until the next call.
-  for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax && refill(); ++batch) filled = hand_out(out);
+  // Buffers are refilled only when this call has lent nothing yet: what it lends must survive until
+  // the next call.
+  for (int batch = 0; filled == 0 && batch < kRefusedBatchesMax && refill(); ++batch)
+    filled = hand_out(out);
   return filled;
 }
 
@@ -74,8 +79,8 @@ bool UdpReceiver::refill() {
     messages_[i].msg_hdr.msg_controllen = coalescing_ ? sizeof(controls_[i].bytes) : 0;
   }
   ++receive_calls_;
-  const int count =
-      receive_call_(socket_, messages_.data(), static_cast<unsigned>(buffers_), MSG_DONTWAIT, nullptr);
+  const int count = receive_call_(socket_, messages_.data(), static_cast<unsigned>(buffers_),
+                                  MSG_DONTWAIT, nullptr);
   current_ = 0;
   arrived_ = count > 0 ? static_cast<std::size_t>(count) : 0;
   return arrived_ > 0;
@@ -106,14 +111,16 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
 bool UdpReceiver::open_message() {
   const mmsghdr& message = messages_[current_];
   segment_ = segment_of(message);
-  const std::size_t datagrams = std::max<std::size_t>((message.msg_len + segment_ - 1) / segment_, 1);
+  const std::size_t datagrams =
+      std::max<std::size_t>((message.msg_len + segment_ - 1) / segment_, 1);
   from_ = peers_.find(names_[current_]);
   if (from_ == kNoRank) {
     from_strangers_ += datagrams;
     return false;
   }
   if (from_ == own_) return false;
-  if ((message.msg_hdr.msg_flags & MSG_TRUNC) != 0 || std::min<std::size_t>(segment_, message.msg_len) > datagram_bytes_) {
+  if ((message.msg_hdr.msg_flags & MSG_TRUNC) != 0 ||
+      std::min<std::size_t>(segment_, message.msg_len) > datagram_bytes_) {
     oversized_ += datagrams;
     return false;
   }

@@ -1,8 +1,9 @@
-// The receiving half of the UDP transport: recvmmsg() into a small arena, cut into datagrams in place.
+// The receiving half of the UDP transport: recvmmsg() into a small arena, cut into datagrams in
+// place.
 //
-// With UDP_GRO the kernel hands over up to 64 KiB of equal datagrams of one sender as one message (lab measurements:
-// 8.2 against 1.6 GB/s). The arena is small on purpose: it has to stay in a core's second-level cache between the copy
-// by the kernel and the caller's reading.
+// With UDP_GRO the kernel hands over up to 64 KiB of equal datagrams of one sender as one message
+// (lab measurements: 8.2 against 1.6 GB/s). The arena is small on purpose: it has to stay in a
+// core's second-level cache between the copy by the kernel and the caller's reading.
 #pragma once
 
 #include <sys/socket.h>
@@ -19,10 +20,11 @@ namespace leeway::transport {
 
 class UdpReceiver {
  public:
-  using ReceiveCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags, timespec* timeout);
+  using ReceiveCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags,
+                              timespec* timeout);
 
-  // Datagrams larger than `datagram_bytes` are dropped and counted, those of `own` are only dropped: multicast that came back.
-  // `receive_call` is ::recvmmsg but for tests.
+  // Datagrams larger than `datagram_bytes` are dropped and counted, those of `own` are only
+  // dropped: multicast that came back. `receive_call` is ::recvmmsg but for tests.
   UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
               ReceiveCall receive_call = &::recvmmsg, Rank own = kNoRank);
 

@@ -15,7 +15,9 @@ namespace {
 // Trains of one system call. The call itself is cheap next to 16 trains of up to 64 KiB.
 constexpr std::size_t kTrainsPerCall = 16;
 
-iovec piece(const std::byte* data, std::size_t bytes) { return {const_cast<std::byte*>(data), bytes}; }
+iovec piece(const std::byte* data, std::size_t bytes) {
+  return {const_cast<std::byte*>(data), bytes};
+}
 
 bool means_no_segmentation(int error) {
   return error == EIO || error == EINVAL || error == EOPNOTSUPP || error == ENOPROTOOPT;
@@ -44,7 +46,8 @@ std::size_t UdpSender::send(std::span<const Train> trains) {
   if (!flush()) return 0;
   std::size_t taken = 0;
   while (taken < trains.size() && !blocked_) {
-    taken += segmentation_ ? send_segmented(trains.subspan(taken)) : send_by_datagram(trains[taken]);
+    taken +=
+        segmentation_ ? send_segmented(trains.subspan(taken)) : send_by_datagram(trains[taken]);
   }
   return taken;
 }
@@ -61,7 +64,8 @@ bool UdpSender::flush() {
 std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
   const std::size_t count = lay_out_trains(trains);
   ++send_calls_;
-  const int sent = send_call_(socket_, messages_.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
+  const int sent =
+      send_call_(socket_, messages_.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
   if (sent <= 0) return judge(errno, datagrams_of(trains[0]) > 1) == Outcome::lost ? 1 : 0;
   for (int i = 0; i < sent; ++i) count_sent(datagrams_of(trains[i]), trains[i].total_bytes);
   return static_cast<std::size_t>(sent);
@@ -75,21 +79,23 @@ std::size_t UdpSender::send_by_datagram(const Train& train) {
   return 1;
 }
 
-// Returns how many datagrams were dealt with (sent or lost); fewer than there are means that blocked_ is set.
+// Returns how many datagrams were dealt with (sent or lost); fewer than there are means that
+// blocked_ is set.
 std::size_t UdpSender::send_datagrams(const Train& train) {
   const std::size_t count = lay_out_datagrams(train);
   std::size_t done = 0;
   while (done < count && !blocked_) {
     ++send_calls_;
-    const int sent =
-        send_call_(socket_, messages_.data() + done, static_cast<unsigned>(count - done), MSG_DONTWAIT);
+    const int sent = send_call_(socket_, messages_.data() + done,
+                                static_cast<unsigned>(count - done), MSG_DONTWAIT);
     if (sent <= 0) {
       done += judge(errno, false) == Outcome::lost ? 1 : 0;
       continue;
     }
     const std::size_t from = done * train.segment_bytes;
     done += static_cast<std::size_t>(sent);
-    count_sent(static_cast<std::size_t>(sent), std::min(done * train.segment_bytes, train.total_bytes) - from);
+    count_sent(static_cast<std::size_t>(sent),
+               std::min(done * train.segment_bytes, train.total_bytes) - from);
   }
   return done;
 }
@@ -117,7 +123,8 @@ std::size_t UdpSender::lay_out_trains(std::span<const Train> trains) {
     header.msg_controllen = segmented ? sizeof(controls_[i].bytes) : 0;
     if (segmented) {
       const auto segment = static_cast<std::uint16_t>(train.segment_bytes);
-      std::memcpy(CMSG_DATA(reinterpret_cast<cmsghdr*>(controls_[i].bytes)), &segment, sizeof(segment));
+      std::memcpy(CMSG_DATA(reinterpret_cast<cmsghdr*>(controls_[i].bytes)), &segment,
+                  sizeof(segment));
     }
   }
   return count;
@@ -135,8 +142,9 @@ std::size_t UdpSender::lay_out_datagrams(const Train& train) {
     header.msg_iov = next;
     header.msg_control = nullptr;
     header.msg_controllen = 0;
-    cursor.take(std::min(train.segment_bytes, train.total_bytes - i * train.segment_bytes),
-                [&next](const std::byte* data, std::size_t bytes) { *next++ = piece(data, bytes); });
+    cursor.take(
+        std::min(train.segment_bytes, train.total_bytes - i * train.segment_bytes),
+        [&next](const std::byte* data, std::size_t bytes) { *next++ = piece(data, bytes); });
     header.msg_iovlen = static_cast<std::size_t>(next - header.msg_iov);
   }
   return count;
@@ -158,7 +166,8 @@ UdpSender::Outcome UdpSender::judge(int error, bool segmented) {
     blocked_ = true;
     return Outcome::full;
   }
-  // A device or route without segmentation tells only now. From here on every datagram goes by itself.
+  // A device or route without segmentation tells only now. From here on every datagram goes by
+  // itself.
   if (segmented && means_no_segmentation(error)) {
     segmentation_ = false;
     return Outcome::retry;

@@ -1,7 +1,8 @@
 // The sending half of the UDP transport: trains become sendmmsg() calls.
 //
-// With UDP_SEGMENT a train is one message of the call: the kernel walks its network stack once for up to 64 datagrams
-// (lab measurements: 1.6 against 0.66 GB/s). Without it every datagram is a message.
+// With UDP_SEGMENT a train is one message of the call: the kernel walks its network stack once for
+// up to 64 datagrams (lab measurements: 1.6 against 0.66 GB/s). Without it every datagram is a
+// message.
 #pragma once
 
 #include <netinet/in.h>
@@ -22,7 +23,8 @@ namespace leeway::transport {
 inline constexpr std::size_t kTrainDatagramsMax = 64;
 // Largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
 inline constexpr std::size_t kTrainBytesMax = 65507;
-// A header and a payload for each datagram, and as much again for callers that gather from more places.
+// A header and a payload for each datagram, and as much again for callers that gather from more
+// places.
 inline constexpr std::size_t kTrainSlicesMax = 4 * kTrainDatagramsMax;
 
 class UdpSender {
@@ -30,14 +32,17 @@ class UdpSender {
   using SendCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags);
 
   // `send_call` is ::sendmmsg but for tests.
-  UdpSender(int socket, bool use_segmentation, const PeerTable& peers, SendCall send_call = &::sendmmsg);
+  UdpSender(int socket, bool use_segmentation, const PeerTable& peers,
+            SendCall send_call = &::sendmmsg);
 
   // As DatagramTransport::send().
   std::size_t send(std::span<const Train> trains);
 
-  // The system was full at the last send(), or the rest of a train waits here: call flush() when it is writable.
+  // The system was full at the last send(), or the rest of a train waits here: call flush() when it
+  // is writable.
   bool blocked() const { return blocked_; }
-  // Sends the rest of a train that the system took in part; false when some of it still has to wait.
+  // Sends the rest of a train that the system took in part; false when some of it still has to
+  // wait.
   bool flush();
 
   bool segmentation() const { return segmentation_; }
@@ -70,7 +75,8 @@ class UdpSender {
   std::vector<Control> controls_;  // one UDP_SEGMENT message each, prepared once
   std::vector<iovec> pieces_;
 
-  // Rest of a train of which some datagrams went out before the system was full. Without UDP_SEGMENT only.
+  // Rest of a train of which some datagrams went out before the system was full. Without
+  // UDP_SEGMENT only.
   std::vector<std::byte> rest_;
   std::size_t rest_offset_ = 0;
   std::size_t rest_end_ = 0;

@@ -18,10 +18,13 @@ bool set_option(int socket, int level, int name, int value) {
 std::size_t option(int socket, int level, int name) {
   int value = 0;
   socklen_t bytes = sizeof(value);
-  return getsockopt(socket, level, name, &value, &bytes) == 0 && value > 0 ? static_cast<std::size_t>(value) : 0;
+  return getsockopt(socket, level, name, &value, &bytes) == 0 && value > 0
+             ? static_cast<std::size_t>(value)
+             : 0;
 }
 
-// The FORCE variants need CAP_NET_ADMIN and pass net.core.*mem_max; the plain ones are cut to it without an error.
+// The FORCE variants need CAP_NET_ADMIN and pass net.core.*mem_max; the plain ones are cut to it
+// without an error.
 std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
   // The kernel doubles the value, so half of int's range is the most that makes sense.
   const std::size_t most = std::numeric_limits<int>::max() / 2;
@@ -30,8 +33,8 @@ std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
   return option(socket, SOL_SOCKET, plain);
 }
 
-// Fragments multiply loss: one lost fragment loses the datagram. With DO the kernel also keeps its path-MTU cache and
-// answers EMSGSIZE, which the sender counts.
+// Fragments multiply loss: one lost fragment loses the datagram. With DO the kernel also keeps its
+// path-MTU cache and answers EMSGSIZE, which the sender counts.
 void forbid_fragments(int socket, bool v6) {
   if (v6) {
     set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
@@ -42,16 +45,18 @@ void forbid_fragments(int socket, bool v6) {
 
 }  // namespace
 
-Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket, const UdpSocketRequest& request) {
+Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
+                                       const UdpSocketRequest& request) {
   std::error_code error;
   socket.open(request.local.protocol(), error);
   if (!error) socket.non_blocking(true, error);
-  if (!error && request.shared) socket.set_option(asio::ip::udp::socket::reuse_address(true), error);
+  if (!error && request.shared)
+    socket.set_option(asio::ip::udp::socket::reuse_address(true), error);
   if (!error) socket.bind(request.local, error);
   if (error) {
     return Status::error(StatusCode::kUnavailable, "UDP socket at %s port %u: %s",
-                         request.local.address().to_string().c_str(), unsigned{request.local.port()},
-                         error.message().c_str());
+                         request.local.address().to_string().c_str(),
+                         unsigned{request.local.port()}, error.message().c_str());
   }
   const int handle = socket.native_handle();
   forbid_fragments(handle, request.local.address().is_v6());
@@ -65,12 +70,14 @@ Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket, const UdpS
 }
 
 std::size_t payload_capacity(std::size_t account_bytes, std::size_t datagram_bytes) {
-  // A lone datagram is charged its buffer, rounded up to a power of two by the allocator, and about 0.3 KiB of
-  // bookkeeping around it and 0.25 KiB for its descriptor; drivers that give a page to each frame are no worse.
+  // A lone datagram is charged its buffer, rounded up to a power of two by the allocator, and about
+  // 0.3 KiB of bookkeeping around it and 0.25 KiB for its descriptor; drivers that give a page to
+  // each frame are no worse.
   constexpr std::size_t kAround = 320 + 64;
   constexpr std::size_t kDescriptor = 256;
   constexpr std::size_t kPage = 4096;
-  const std::size_t charged = std::max(std::bit_ceil(datagram_bytes + kAround), kPage) + kDescriptor;
+  const std::size_t charged =
+      std::max(std::bit_ceil(datagram_bytes + kAround), kPage) + kDescriptor;
   return account_bytes / charged * datagram_bytes;
 }
 

@@ -10,14 +10,16 @@
 namespace leeway::transport {
 
 struct UdpSocketRequest {
-  UdpAddress local;                     // port 0: the kernel chooses
-  std::size_t buffer_bytes = 0;         // per direction
-  bool segmentation = true;             // UDP_SEGMENT, if the kernel has it
-  bool coalescing = true;               // UDP_GRO, if the kernel has it
-  bool shared = false;                  // others on this host may listen at the same address: multicast groups only
+  UdpAddress local;              // port 0: the kernel chooses
+  std::size_t buffer_bytes = 0;  // per direction
+  bool segmentation = true;      // UDP_SEGMENT, if the kernel has it
+  bool coalescing = true;        // UDP_GRO, if the kernel has it
+  // Others on this host may listen at the same address: multicast groups only
+  bool shared = false;
 };
 
-// What came of it. Buffer sizes are in the kernel's own account, which charges every datagram for its bookkeeping.
+// What came of it. Buffer sizes are in the kernel's own account, which charges every datagram for
+// its bookkeeping.
 struct UdpSocketGrant {
   bool segmentation = false;
   bool coalescing = false;
@@ -25,12 +27,13 @@ struct UdpSocketGrant {
   std::size_t send_account_bytes = 0;
 };
 
-// Opens, binds and configures: non-blocking, never fragmenting, large buffers (beyond net.core.rmem_max where the
-// process may, else up to it). Only a failed open or bind is an error.
-Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket, const UdpSocketRequest& request);
+// Opens, binds and configures: non-blocking, never fragmenting, large buffers (beyond
+// net.core.rmem_max where the process may, else up to it). Only a failed open or bind is an error.
+Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
+                                       const UdpSocketRequest& request);
 
-// Payload bytes in datagrams of `datagram_bytes` that surely fit into a receive buffer of `account_bytes`, in the
-// kernel's account, however they arrive.
+// Payload bytes in datagrams of `datagram_bytes` that surely fit into a receive buffer of
+// `account_bytes`, in the kernel's account, however they arrive.
 std::size_t payload_capacity(std::size_t account_bytes, std::size_t datagram_bytes);
 
 }  // namespace leeway::transport

@@ -12,8 +12,8 @@
 namespace leeway::transport {
 namespace {
 
-// Datagrams that the kernel dropped because the socket's buffer was full. Asked for when somebody wants to know;
-// SO_RXQ_OVFL would attach the same number to every message received.
+// Datagrams that the kernel dropped because the socket's buffer was full. Asked for when somebody
+// wants to know; SO_RXQ_OVFL would attach the same number to every message received.
 std::uint64_t queue_drops(int socket) {
   std::uint32_t memory[SK_MEMINFO_VARS] = {};
   socklen_t bytes = sizeof(memory);
@@ -33,11 +33,13 @@ TransportLimits limits_of(const UdpSocketGrant& grant, std::size_t datagram_byte
 
 Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
   if (options.datagram_bytes == 0) return path_datagram_bytes(options.bind_address);
-  if (options.datagram_bytes >= limits::kDatagramBytesMin && options.datagram_bytes <= limits::kFrameBytesMax) {
+  if (options.datagram_bytes >= limits::kDatagramBytesMin &&
+      options.datagram_bytes <= limits::kFrameBytesMax) {
     return options.datagram_bytes;
   }
-  return Status::error(StatusCode::kInvalidArgument, "datagram size %zu: %zu to %zu bytes are supported",
-                       options.datagram_bytes, limits::kDatagramBytesMin, limits::kFrameBytesMax);
+  return Status::error(StatusCode::kInvalidArgument,
+                       "datagram size %zu: %zu to %zu bytes are supported", options.datagram_bytes,
+                       limits::kDatagramBytesMin, limits::kFrameBytesMax);
 }
 
 }  // namespace
@@ -54,21 +56,24 @@ Result<std::unique_ptr<UdpTransport>> UdpTransport::open(const UdpOptions& optio
   const Result<std::size_t> datagram_bytes = datagram_bytes_of(options);
   if (!datagram_bytes.ok()) return datagram_bytes.status();
   auto opened = std::make_unique<Opened>();
-  Result<UdpSocketGrant> grant =
-      open_udp_socket(opened->socket, {UdpAddress(options.bind_address, options.port), options.socket_buffer_bytes,
-                                       options.use_gso, options.use_gro});
+  Result<UdpSocketGrant> grant = open_udp_socket(
+      opened->socket, {UdpAddress(options.bind_address, options.port), options.socket_buffer_bytes,
+                       options.use_gso, options.use_gro});
   if (!grant.ok()) return grant.status();
   std::error_code error;
   opened->grant = *grant;
   opened->local = opened->socket.local_endpoint(error);
-  if (error) return Status::error(StatusCode::kInternal, "own UDP address: %s", error.message().c_str());
-  std::unique_ptr<UdpTransport> transport(new UdpTransport(std::move(opened), options, *datagram_bytes));
+  if (error)
+    return Status::error(StatusCode::kInternal, "own UDP address: %s", error.message().c_str());
+  std::unique_ptr<UdpTransport> transport(
+      new UdpTransport(std::move(opened), options, *datagram_bytes));
   const Status waits = transport->waiter_.open(transport->opened_->socket.native_handle());
   if (!waits.ok()) return waits;
   return transport;
 }
 
-UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& options, std::size_t datagram_bytes)
+UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& options,
+                           std::size_t datagram_bytes)
     : opened_(std::move(opened)),
       options_(options),
       grant_(opened_->grant),
@@ -79,24 +84,28 @@ UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& opt
 
 UdpTransport::~UdpTransport() = default;
 
-Status UdpTransport::set_peers(std::span<const UdpAddress> by_rank) { return peers_.assign(by_rank); }
+Status UdpTransport::set_peers(std::span<const UdpAddress> by_rank) {
+  return peers_.assign(by_rank);
+}
 
 Status UdpTransport::join_multicast(const UdpAddress& group, Rank self) {
   UdpSocketRequest like;
   like.buffer_bytes = options_.socket_buffer_bytes;
   like.coalescing = grant_.coalescing;
-  const auto grant = join_multicast_group(opened_->group, opened_->socket, group, options_.bind_address, like);
+  const auto grant =
+      join_multicast_group(opened_->group, opened_->socket, group, options_.bind_address, like);
   if (!grant.ok()) return grant.status();
   const int handle = opened_->group.native_handle();
   waiter_.also_watch(handle);
-  group_receiver_ = std::make_unique<UdpReceiver>(handle, grant->coalescing, limits_.datagram_bytes_max, peers_,
-                                                  &::recvmmsg, self);
+  group_receiver_ = std::make_unique<UdpReceiver>(
+      handle, grant->coalescing, limits_.datagram_bytes_max, peers_, &::recvmmsg, self);
   peers_.set_group(group);
   limits_.multicast = true;
   return {};
 }
 
-// What either socket lends stays valid until the next call. They are asked in turns, so that neither starves the other.
+// What either socket lends stays valid until the next call. They are asked in turns, so that
+// neither starves the other.
 std::size_t UdpTransport::receive(std::span<Received> out) {
   if (group_receiver_ == nullptr) return receiver_.receive(out);
   group_first_ = !group_first_;

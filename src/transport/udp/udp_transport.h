@@ -1,7 +1,8 @@
 // Datagrams over one unconnected UDP socket. Linux.
 //
-// Asio opens the socket and speaks addresses; the data path uses its handle with sendmmsg() and recvmmsg() directly,
-// with segmentation offload (UDP_SEGMENT, UDP_GRO) where the kernel has it. Use:
+// Asio opens the socket and speaks addresses; the data path uses its handle with sendmmsg() and
+// recvmmsg() directly, with segmentation offload (UDP_SEGMENT, UDP_GRO) where the kernel has it.
+// Use:
 //   auto udp = UdpTransport::open(options);  // then tell the peers udp->local_address()
 //   udp->set_peers(addresses_by_rank);       // then send and receive
 #pragma once
@@ -24,11 +25,12 @@ namespace leeway::transport {
 
 struct UdpOptions {
   asio::ip::address bind_address = asio::ip::address_v4::loopback();
-  std::uint16_t port = 0;                        // 0: the kernel chooses
-  std::size_t datagram_bytes = 0;                // largest payload; 0: what the interface of bind_address carries
-  std::size_t socket_buffer_bytes = 8u << 20;    // per direction, as far as the kernel allows
-  bool use_gso = true;                           // UDP_SEGMENT on the way out
-  bool use_gro = true;                           // UDP_GRO on the way in
+  std::uint16_t port = 0;  // 0: the kernel chooses
+  // Largest payload; 0: what the interface of bind_address carries
+  std::size_t datagram_bytes = 0;
+  std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
+  bool use_gso = true;                         // UDP_SEGMENT on the way out
+  bool use_gro = true;                         // UDP_GRO on the way in
 };
 
 class UdpTransport final : public DatagramTransport {
@@ -44,8 +46,9 @@ class UdpTransport final : public DatagramTransport {
   // Before the first send(). `by_rank` has one address for every rank, this one included.
   Status set_peers(std::span<const UdpAddress> by_rank);
 
-  // Hears `group` (address and port, the same on all ranks) and takes trains to kEveryRank from now on; before the first send(),
-  // `self` being this rank's number. Whether the network carries the group to anybody it cannot tell. Errors name the group.
+  // Hears `group` (address and port, the same on all ranks) and takes trains to kEveryRank from now
+  // on; before the first send(), `self` being this rank's number. Whether the network carries the
+  // group to anybody it cannot tell. Errors name the group.
   Status join_multicast(const UdpAddress& group, Rank self);
 
   // Whether trains still go out as one message; false after a device refused.
@@ -62,7 +65,8 @@ class UdpTransport final : public DatagramTransport {
 
  private:
   struct Opened;
-  UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& options, std::size_t datagram_bytes);
+  UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& options,
+               std::size_t datagram_bytes);
 
   std::unique_ptr<Opened> opened_;  // io_context and sockets: they cannot move, and go last
   const UdpOptions options_;

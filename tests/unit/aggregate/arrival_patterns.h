@@ -97,7 +97,8 @@ struct Scaled {
 // must have losses elsewhere than in one block, and arrivals, or the search does not end.
 inline std::pair<std::uint32_t, std::uint32_t> virtual_loss_blocks(const ScalePlan& plan,
                                                                    std::size_t size, Rank owner) {
-  // The rate is lower the more is missing in the block itself, so that these hold for every pattern.
+  // The rate is lower the more is missing in the block itself, so that these hold for every
+  // pattern.
   const auto first_with = [&](const std::vector<std::uint64_t>& mask, bool lost) {
     std::uint32_t block = 0;
     while ((Scaled(plan, mask, size, block).scales[owner] == 0.0f) != lost) ++block;

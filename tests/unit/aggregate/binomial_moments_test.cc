@@ -1,5 +1,5 @@
-// The recursions against the sums they stand for, against a table of known values, and where they must
-// not break.
+// The recursions against the sums they stand for, against a table of known values, and where they
+// must not break.
 #include "aggregate/binomial_moments.h"
 
 #include <gtest/gtest.h>

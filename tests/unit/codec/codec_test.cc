@@ -73,7 +73,8 @@ TEST(Format, OfEachCodecStatesItsSizes) {
 }
 
 TEST(Format, CountsAPartialBlockAsAWholeOne) {
-  const Format blocks{.options = Codec::bf16, .header_bytes = 1, .block_elements = 16, .block_bytes = 9};
+  const Format blocks{
+      .options = Codec::bf16, .header_bytes = 1, .block_elements = 16, .block_bytes = 9};
   EXPECT_EQ(blocks.encoded_bytes(16), 10u);
   EXPECT_EQ(blocks.encoded_bytes(17), 19u);
   EXPECT_EQ(blocks.elements_for(10 + 9 + 8), 32u);

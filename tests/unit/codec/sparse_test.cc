@@ -26,8 +26,7 @@ constexpr std::size_t kScaleBytes = 4;
 constexpr Place kPlace{.seed = 77, .step = 5, .source = 3, .first_element = 512};
 
 struct Pattern {
-  std::uint16_t kept;
-  std::uint16_t group;
+  std::uint16_t kept, group;
 };
 constexpr std::array kPatterns = {Pattern{1, 2},    Pattern{2, 4},    Pattern{1, 4},
                                   Pattern{3, 4},    Pattern{4, 8},    Pattern{1, 8},
@@ -43,10 +42,9 @@ Format sparse_format(Pattern pattern) {
 
 std::vector<float> normal_values(std::size_t count, std::uint32_t stream) {
   std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::uint32_t>(i);
-    const double radius = std::sqrt(-2 * std::log(1 - to_unit(keyed_hash(5, index, stream, 0, 0))));
-    const double angle = 2 * std::numbers::pi * to_unit(keyed_hash(5, index, stream, 1, 0));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const double radius = std::sqrt(-2 * std::log(1 - to_unit(keyed_hash(5, i, stream, 0, 0))));
+    const double angle = 2 * std::numbers::pi * to_unit(keyed_hash(5, i, stream, 1, 0));
     values[i] = static_cast<float>(radius * std::cos(angle));
   }
   return values;

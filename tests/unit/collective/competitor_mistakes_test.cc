@@ -1,5 +1,5 @@
-// The mistakes of the closest competitor (OptiReduce's public code), each as a test that shows it is not ours. Those that
-// need real processes, sockets or routes are integration tests.
+// The mistakes of the closest competitor (OptiReduce's public code), each as a test that shows it
+// is not ours. Those that need real processes, sockets or routes are integration tests.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,8 +26,8 @@ GroupOptions network(int size, double loss, std::uint64_t seed = 1) {
   return options;
 }
 
-// "Missing contributions count as zero." The mean over seeds of the summed result against the true sum, for an estimator
-// that promises it: within 4 standard errors of 1, at every loss.
+// "Missing contributions count as zero." The mean over seeds of the summed result against the true
+// sum, for an estimator that promises it: within 4 standard errors of 1, at every loss.
 TEST(CompetitorMistake, MissingContributionsCountAsZero) {
   for (const double loss : {0.01, 0.05, 0.2}) {
     double sum = 0, squares = 0;
@@ -58,8 +58,8 @@ TEST(CompetitorMistake, MissingContributionsCountAsZero) {
   }
 }
 
-// "Only a byte count of what is missing is kept." Every packet's contributors are known: a result of powers of 2, undone of
-// its scale, says who was in it, and must equal what the network dropped.
+// "Only a byte count of what is missing is kept." Every packet's contributors are known: a result
+// of powers of 2, undone of its scale, says who was in it, and must equal what the network dropped.
 TEST(CompetitorMistake, OnlyABytecountOfWhatIsMissing) {
   EngineGroup group(network(4, 0.3));
   testing::ArrivalRecord record(group);
@@ -83,13 +83,14 @@ TEST(CompetitorMistake, OnlyABytecountOfWhatIsMissing) {
         const auto index = static_cast<std::uint32_t>(i / 352);
         expected |= record.arrived(0, FlowKind::reduce, from, owner, index) << from;
       }
-      ASSERT_EQ(data[owner][shards[owner].offset + i], static_cast<float>(expected)) << "owner " << owner << ", " << i;
+      ASSERT_EQ(data[owner][shards[owner].offset + i], static_cast<float>(expected))
+          << "owner " << owner << ", " << i;
     }
   }
 }
 
-// "A reduced chunk that does not arrive keeps the local value": replicas diverge silently. Here the spread is exact unless
-// asked otherwise, and if asked, what is missing is reported.
+// "A reduced chunk that does not arrive keeps the local value": replicas diverge silently. Here the
+// spread is exact unless asked otherwise, and if asked, what is missing is reported.
 TEST(CompetitorMistake, AReducedChunkThatIsLostDivergesSilently) {
   for (const bool lossy_spread : {false, true}) {
     EngineGroup group(network(4, 0.2));
@@ -138,7 +139,8 @@ TEST(CompetitorMistake, DuplicatesCountTwiceAndCompletionIsMissed) {
   }
 }
 
-// "Early exit is never taken": dead code behind an integer division. Nearly all arrived, the end was announced: no waiting.
+// "Early exit is never taken": dead code behind an integer division. Nearly all arrived, the end
+// was announced: no waiting.
 TEST(CompetitorMistake, EarlyExitIsNeverTaken) {
   EngineGroup group(GroupOptions{.size = 4});
   group.filter = [](Rank, Rank, ByteSpan datagram) {
@@ -156,8 +158,9 @@ TEST(CompetitorMistake, EarlyExitIsNeverTaken) {
 
 // "Division by zero when nothing came; all or nothing breaks the timeout law."
 TEST(CompetitorMistake, NothingArrivedDividesByZero) {
-  for (const Estimator estimator : {Estimator::zero_fill, Estimator::ratio, Estimator::symmetric_ratio,
-                                    Estimator::stratified, Estimator::horvitz_thompson, Estimator::augmented}) {
+  for (const Estimator estimator :
+       {Estimator::zero_fill, Estimator::ratio, Estimator::symmetric_ratio, Estimator::stratified,
+        Estimator::horvitz_thompson, Estimator::augmented}) {
     EngineGroup group(GroupOptions{.size = 3});
     group.filter = [](Rank, Rank, ByteSpan datagram) {
       const auto header = data_header_of(datagram);
@@ -176,8 +179,10 @@ TEST(CompetitorMistake, NothingArrivedDividesByZero) {
     ASSERT_TRUE(group.run(requests));
     for (Rank rank = 0; rank < 3; ++rank) {
       EXPECT_TRUE(requests[rank]->status.ok());
-      EXPECT_EQ(requests[rank]->report.contributors.mean, estimator == Estimator::symmetric_ratio ? 0.0 : 1.0);
-      for (const float value : data[rank]) ASSERT_TRUE(std::isfinite(value)) << to_string(estimator);
+      EXPECT_EQ(requests[rank]->report.contributors.mean,
+                estimator == Estimator::symmetric_ratio ? 0.0 : 1.0);
+      for (const float value : data[rank])
+        ASSERT_TRUE(std::isfinite(value)) << to_string(estimator);
     }
   }
 }
@@ -203,16 +208,19 @@ TEST(CompetitorMistake, AMaskOfRanksHasSixtyFourBits) {
     EXPECT_EQ(requests[0]->report.contributors.min, static_cast<std::uint32_t>(size - 1));
     EXPECT_EQ(requests[1]->report.contributors.min, static_cast<std::uint32_t>(size));
     for (int rank = 0; rank < size; ++rank) {
-      EXPECT_NEAR(data[rank][0], size, size * 1e-5) << "one contribution is missing, and made up for";
+      EXPECT_NEAR(data[rank][0], size, size * 1e-5)
+          << "one contribution is missing, and made up for";
       EXPECT_EQ(data[rank][64], static_cast<float>(size));
     }
   }
 }
 
-// "Two barriers on the data path": one round trip for what fits the eager packets, two for the rest, however many ranks.
+// "Two barriers on the data path": one round trip for what fits the eager packets, two for the
+// rest, however many ranks.
 TEST(CompetitorMistake, ControlRoundTripsLieBetweenTheDataPhases) {
   for (const int size : {2, 8}) {
-    for (const auto& [count, ways] : {std::pair{std::size_t{64} * size, 2}, {std::size_t{20000} * size, 4}}) {
+    for (const auto& [count, ways] :
+         {std::pair{std::size_t{64} * size, 2}, {std::size_t{20000} * size, 4}}) {
       EngineGroup group(GroupOptions{.size = size});
       FloatAllReduce call(size, count);
       call.submit_all(group);
@@ -222,7 +230,8 @@ TEST(CompetitorMistake, ControlRoundTripsLieBetweenTheDataPhases) {
   }
 }
 
-// "A stalled control channel stalls the data": all reports are late by 20 ms; an operation that needs no repair does not care.
+// "A stalled control channel stalls the data": all reports are late by 20 ms; an operation that
+// needs no repair does not care.
 TEST(CompetitorMistake, AStalledControlChannelDelaysTheData) {
   EngineGroup group(GroupOptions{.size = 3});
   group.filter = [](Rank, Rank, ByteSpan datagram) { return testing::is_data(datagram); };
@@ -269,7 +278,8 @@ TEST(CompetitorMistake, TimeoutsAreConstants) {
     int lost = 0;
     group.filter = [&](Rank from, Rank, ByteSpan datagram) {
       const auto header = data_header_of(datagram);
-      return !(header && from == 1 && header->kind == FlowKind::reduce && header->index == 5 && lost++ < 3);
+      return !(header && from == 1 && header->kind == FlowKind::reduce && header->index == 5 &&
+               lost++ < 3);
     };
     FloatAllReduce call(2, 40000);
     call.submit_all(group);

@@ -1,4 +1,5 @@
-// No call outlives its deadline by more than a tick, whatever a peer does; and what failed says what, where and who.
+// No call outlives its deadline by more than a tick, whatever a peer does; and what failed says
+// what, where and who.
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
@@ -36,7 +37,8 @@ class StoppedRank : public ::testing::Test {
     }
     group_.run_until([] { return false; }, stopped_after);
     group_.freeze(kStopped);
-    EXPECT_TRUE(group_.run(requests, delivery.deadline + kTick - stopped_after)) << "a tick after the deadline";
+    EXPECT_TRUE(group_.run(requests, delivery.deadline + kTick - stopped_after))
+        << "a tick after the deadline";
     return requests;
   }
 
@@ -51,9 +53,11 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
     EXPECT_TRUE(request->report.deadline_cut);
     EXPECT_LE(request->report.times.total, 20ms + kTick);
     EXPECT_FALSE(request->report.agreed);
-    EXPECT_EQ(request->report.elements_missing, 25024u);  // the stopped rank's shard: nobody reduced it
+    // The stopped rank's shard: nobody reduced it
+    EXPECT_EQ(request->report.elements_missing, 25024u);
   }
-  // Shard 0: ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3; the stopped owner's shard: no gradient.
+  // Shard 0: ranks 0, 1 and 3 of 4, rescaled: 4 (1 + 2 + 4) / 3; the stopped owner's shard: no
+  // gradient.
   EXPECT_FLOAT_EQ(data_[1][0], 4.0f * 7.0f / 3.0f);
   EXPECT_EQ(data_[1][60000], 0.0f);
 }
@@ -76,7 +80,8 @@ TEST_F(StoppedRank, ExactReductionNamesRankOperationPeerAndDeadline) {
     EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
     const std::string text(status.text());
     const int self = i < 2 ? static_cast<int>(i) : 3;
-    EXPECT_NE(text.find("rank " + std::to_string(self) + ": all_reduce #0"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank " + std::to_string(self) + ": all_reduce #0"), std::string::npos)
+        << text;
     EXPECT_NE(text.find("20 ms"), std::string::npos) << text;
     EXPECT_NE(text.find("rank 2", 8), std::string::npos) << text;
   }
@@ -97,15 +102,28 @@ TEST_F(StoppedRank, EveryExactOperationReturnsInTime) {
       spec.input = std::span(in[rank]);
       spec.output = std::span(out[rank]);
       switch (kind) {
-        case OperationKind::reduce_scatter: spec.output.count = 10000; break;
+        case OperationKind::reduce_scatter:
+          spec.output.count = 10000;
+          break;
         case OperationKind::all_gather:
-        case OperationKind::gather: spec.input.count = 10000; break;
-        case OperationKind::scatter: spec.output.count = 10000; break;
-        case OperationKind::broadcast: spec.input = spec.output; break;
-        case OperationKind::barrier: spec.input = {}, spec.output = {}; break;
+        case OperationKind::gather:
+          spec.input.count = 10000;
+          break;
+        case OperationKind::scatter:
+          spec.output.count = 10000;
+          break;
+        case OperationKind::broadcast:
+          spec.input = spec.output;
+          break;
+        case OperationKind::barrier:
+          spec.input = {}, spec.output = {};
+          break;
         case OperationKind::send:
-        case OperationKind::recv: spec.peer = 1; break;
-        default: break;
+        case OperationKind::recv:
+          spec.peer = 1;
+          break;
+        default:
+          break;
       }
       if (rank == 1) spec.peer = 0;
       Request& request = group.submit(rank, spec);
@@ -117,7 +135,8 @@ TEST_F(StoppedRank, EveryExactOperationReturnsInTime) {
       if (request->status.ok()) continue;
       ++failed;
       EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
-      EXPECT_NE(request->status.text().find("rank 1"), std::string_view::npos) << request->status.text();
+      EXPECT_NE(request->status.text().find("rank 1"), std::string_view::npos)
+          << request->status.text();
     }
     EXPECT_GT(failed, 0) << to_string(kind);
   }
@@ -142,28 +161,34 @@ TEST_F(StoppedRank, AnOperationThatHadToQueueKeepsTheDeadlineOfItsSubmission) {
     requests.push_back(&group_.submit(0, all_reduce(0, exact(20ms))));
   }
   EXPECT_TRUE(group_.run(requests, 20ms + kTick));
-  for (const Request* request : requests) EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
+  for (const Request* request : requests)
+    EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
 }
 
-// Deadlines count from each rank's own call. The rank that called first gives up first; the others must not take its
-// leaving for the cause.
+// Deadlines count from each rank's own call. The rank that called first gives up first; the others
+// must not take its leaving for the cause.
 TEST(DeadlineOfDifferentRanks, ASurvivorThatGaveUpFirstIsNotBlamed) {
   testing::EngineGroup group(testing::GroupOptions{.size = 3});
   std::vector<std::vector<float>> data(3, std::vector<float>(50'000, 1.0f));
   group.freeze(2);
   std::vector<collective::Request*> requests;
   for (const Rank rank : {0, 1}) {
-    OperationSpec spec{.kind = OperationKind::all_reduce, .input = std::span(data[rank]), .output = std::span(data[rank])};
+    OperationSpec spec{.kind = OperationKind::all_reduce,
+                       .input = std::span(data[rank]),
+                       .output = std::span(data[rank])};
     spec.options.delivery = exact(std::chrono::milliseconds(rank == 0 ? 50 : 2000));
     requests.push_back(&group.submit(rank, spec));
   }
   ASSERT_TRUE(group.run_until([&] { return requests[0]->done; }));
-  std::vector<float> next(50'000, 1.0f);  // by which rank 1 learns that rank 0 has left the first one
-  group.submit(0, {.kind = OperationKind::all_reduce, .input = std::span(next), .output = std::span(next)});
+  // By which rank 1 learns that rank 0 has left the first one
+  std::vector<float> next(50'000, 1.0f);
+  group.submit(
+      0, {.kind = OperationKind::all_reduce, .input = std::span(next), .output = std::span(next)});
   ASSERT_TRUE(group.run(requests));
   for (const Request* request : requests) {
     EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded) << request->status.text();
-    EXPECT_NE(request->status.text().find("from rank 2"), std::string_view::npos) << request->status.text();
+    EXPECT_NE(request->status.text().find("from rank 2"), std::string_view::npos)
+        << request->status.text();
   }
 }
 

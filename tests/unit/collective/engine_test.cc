@@ -18,7 +18,8 @@ using testing::GroupOptions;
 std::vector<std::vector<float>> tensors(int size, std::size_t count) {
   std::vector<std::vector<float>> data(size, std::vector<float>(count));
   for (int rank = 0; rank < size; ++rank) {
-    for (std::size_t i = 0; i < count; ++i) data[rank][i] = static_cast<float>((i * 7 + rank * 13) % 101);
+    for (std::size_t i = 0; i < count; ++i)
+      data[rank][i] = static_cast<float>((i * 7 + rank * 13) % 101);
   }
   return data;
 }
@@ -61,9 +62,10 @@ TEST_P(ExactAllReduce, GivesTheSumOnAllRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ExactAllReduce,
-                         ::testing::Values(Case{1, 100, 0}, Case{2, 0, 0}, Case{2, 1, 0}, Case{2, 1000, 0},
-                                           Case{3, 4097, 0}, Case{4, 100000, 0}, Case{4, 100000, 0.1},
-                                           Case{4, 100000, 0.4}, Case{7, 12345, 0.2}, Case{64, 5000, 0.1},
+                         ::testing::Values(Case{1, 100, 0}, Case{2, 0, 0}, Case{2, 1, 0},
+                                           Case{2, 1000, 0}, Case{3, 4097, 0}, Case{4, 100000, 0},
+                                           Case{4, 100000, 0.1}, Case{4, 100000, 0.4},
+                                           Case{7, 12345, 0.2}, Case{64, 5000, 0.1},
                                            Case{65, 5000, 0.1}, Case{4, 10, 0.3}));
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A lossy reduction is a function of which packets arrived. The network says which; the reference is computed from that,
-// element by element, with the scales of the aggregate room.
+// A lossy reduction is a function of which packets arrived. The network says which; the reference
+// is computed from that, element by element, with the scales of the aggregate room.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -36,7 +36,9 @@ struct Setting {
   std::uint64_t seed = 1;
 };
 
-float value(Rank rank, std::size_t i) { return std::sin(static_cast<float>(i * 3 + rank)) * (1.0f + rank); }
+float value(Rank rank, std::size_t i) {
+  return std::sin(static_cast<float>(i * 3 + rank)) * (1.0f + rank);
+}
 
 // The first values of a rank, worked out once for the hundreds of calls of a statistic.
 std::span<const float> values(Rank rank, std::size_t count) {
@@ -47,12 +49,14 @@ std::span<const float> values(Rank rank, std::size_t count) {
 
 class LossyAllReduce {
  public:
-  explicit LossyAllReduce(const Setting& setting) : setting_(setting), group_(network(setting)), record_(group_) {
+  explicit LossyAllReduce(const Setting& setting)
+      : setting_(setting), group_(network(setting)), record_(group_) {
     for (Rank rank = 0; rank < kSize; ++rank) {
       const std::span<const float> own = values(rank, setting.count);
       data_[rank].assign(own.begin(), own.end());
     }
-    for (std::size_t i = 0; i < setting.count && setting.control; ++i) control_.push_back(std::cos(static_cast<float>(i)));
+    for (std::size_t i = 0; i < setting.count && setting.control; ++i)
+      control_.push_back(std::cos(static_cast<float>(i)));
   }
 
   void run() {
@@ -67,18 +71,24 @@ class LossyAllReduce {
       return spec;
     });
     ASSERT_TRUE(group_.run(requests_));
-    for (const Request* request : requests_) ASSERT_TRUE(request->status.ok()) << request->status.text();
+    for (const Request* request : requests_)
+      ASSERT_TRUE(request->status.ok()) << request->status.text();
   }
 
   double weight(Rank rank) const {
     constexpr double kWeights[kSize] = {1.0, 2.5, 0.0, 4.0};
     return setting_.weighted ? kWeights[rank] : 1.0;
   }
-  codec::Format format() const { return codec::format_of(setting_.codec, DataType::f32, codec::Purpose::sum); }
-  schedule::Shard shard(Rank owner) const { return schedule::ShardMap::even(setting_.count, kSize)[owner]; }
+  codec::Format format() const {
+    return codec::format_of(setting_.codec, DataType::f32, codec::Purpose::sum);
+  }
+  schedule::Shard shard(Rank owner) const {
+    return schedule::ShardMap::even(setting_.count, kSize)[owner];
+  }
   schedule::PacketGrid grid(Rank owner) const {
     const std::size_t room = GroupOptions().datagram_bytes - wire::kDataHeaderBytes;
-    return schedule::PacketGrid(shard(owner).count, static_cast<std::uint32_t>(format().elements_for(room)), 4);
+    return schedule::PacketGrid(shard(owner).count,
+                                static_cast<std::uint32_t>(format().elements_for(room)), 4);
   }
   bool arrived(Rank from, Rank owner, std::uint32_t index) const {
     return from == owner || record_.arrived(0, FlowKind::reduce, from, owner, index);
@@ -92,7 +102,9 @@ class LossyAllReduce {
   aggregate::ScalePlan plan(Rank owner) const {
     std::vector<aggregate::LinkTally> tallies(kSize);
     for (Rank rank = 0; rank < kSize; ++rank) {
-      tallies[rank] = {.sent = grid(owner).packets(), .arrived = arrived_of(rank, owner), .weight = weight(rank)};
+      tallies[rank] = {.sent = grid(owner).packets(),
+                       .arrived = arrived_of(rank, owner),
+                       .weight = weight(rank)};
     }
     return aggregate::ScalePlan({.estimator = setting_.estimator,
                                  .op = setting_.op,
@@ -103,7 +115,8 @@ class LossyAllReduce {
   }
   bool lost_something(Rank owner) const {
     bool lost = false;
-    for (Rank rank = 0; rank < kSize; ++rank) lost |= arrived_of(rank, owner) < grid(owner).packets();
+    for (Rank rank = 0; rank < kSize; ++rank)
+      lost |= arrived_of(rank, owner) < grid(owner).packets();
     return lost;
   }
 
@@ -117,27 +130,33 @@ class LossyAllReduce {
   }
   std::vector<float> contribution(Rank rank, Rank owner, std::uint32_t index) const {
     const std::size_t first = shard(owner).offset + grid(owner).packet_offset(index);
-    std::vector<float> values;
-    for (std::size_t i = 0; i < grid(owner).packet_elements(index); ++i) values.push_back(value(rank, first + i));
+    std::vector<float> values(grid(owner).packet_elements(index));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(rank, first + i);
     return values;
   }
-  // The terms' sum in rank order; rotated contributions are summed before they are rotated back, the owner's own comes last then.
-  std::vector<float> weighted_sum(Rank owner, std::uint32_t index, std::span<const float> scales) const {
+  // The terms' sum in rank order; rotated contributions are summed before they are rotated back,
+  // the owner's own comes last then.
+  std::vector<float> weighted_sum(Rank owner, std::uint32_t index,
+                                  std::span<const float> scales) const {
     std::vector<float> sum(grid(owner).packet_elements(index), 0.0f);
     bool first = true;
     const auto add = [&](const codec::Format& term_format, ByteSpan bytes, float scale) {
-      first ? codec::accumulate_first(term_format, bytes, scale, sum) : codec::accumulate(term_format, bytes, scale, sum);
+      first ? codec::accumulate_first(term_format, bytes, scale, sum)
+            : codec::accumulate(term_format, bytes, scale, sum);
       first = false;
     };
     const auto add_own = [&] {
       const std::vector<float> own = contribution(owner, owner, index);
-      add(codec::format_of(Codec::native, DataType::f32), std::as_bytes(std::span(own)), scales[owner]);
+      add(codec::format_of(Codec::native, DataType::f32), std::as_bytes(std::span(own)),
+          scales[owner]);
     };
     const bool rotated = setting_.codec.rotate;
     for (Rank rank = 0; rank < kSize; ++rank) {
       if (scales[rank] == 0.0f) continue;
       if (rank == owner && !rotated) add_own();
-      if (rank != owner) add(format(), encoded(contribution(rank, owner, index), place(rank, owner, index)), scales[rank]);
+      if (rank != owner)
+        add(format(), encoded(contribution(rank, owner, index), place(rank, owner, index)),
+            scales[rank]);
     }
     if (rotated && !first) codec::restore(format(), place(owner, owner, index), sum);
     if (rotated && scales[owner] != 0.0f) add_own();
@@ -150,7 +169,8 @@ class LossyAllReduce {
     std::vector<float> result;
     for (std::uint32_t index = 0; index < grid(owner).packets(); ++index) {
       std::vector<std::uint64_t> mask(1, 0);
-      for (Rank rank = 0; rank < kSize; ++rank) mask[0] |= std::uint64_t{arrived(rank, owner, index)} << rank;
+      for (Rank rank = 0; rank < kSize; ++rank)
+        mask[0] |= std::uint64_t{arrived(rank, owner, index)} << rank;
       std::vector<float> scales(kSize);
       aggregate::BlockScales block;
       if (lost) {
@@ -160,9 +180,11 @@ class LossyAllReduce {
       }
       std::vector<float> sum = weighted_sum(owner, index, scales);
       for (std::size_t i = 0; i < sum.size() && block.control != 0.0f; ++i) {
-        sum[i] += block.control * control_[shard(owner).offset + grid(owner).packet_offset(index) + i];
+        sum[i] +=
+            block.control * control_[shard(owner).offset + grid(owner).packet_offset(index) + i];
       }
-      codec::decode(format(), encoded(sum, place(owner, owner, index)), place(owner, owner, index), sum);
+      codec::decode(format(), encoded(sum, place(owner, owner, index)), place(owner, owner, index),
+                    sum);
       result.insert(result.end(), sum.begin(), sum.end());
     }
     return result;
@@ -173,7 +195,8 @@ class LossyAllReduce {
       const std::vector<float> want = reference(owner);
       for (Rank rank = 0; rank < kSize; ++rank) {
         const auto got = std::span(data_[rank]).subspan(shard(owner).offset, want.size());
-        EXPECT_TRUE(std::equal(want.begin(), want.end(), got.begin())) << "shard " << owner << " at rank " << rank;
+        EXPECT_TRUE(std::equal(want.begin(), want.end(), got.begin()))
+            << "shard " << owner << " at rank " << rank;
       }
     }
   }
@@ -225,7 +248,8 @@ TEST_P(LossyAllReduceCodec, AverageEqualsTheReferenceOverWhatArrived) {
   const auto [estimator, text] = GetParam();
   const auto codec = parse_codec(text);
   ASSERT_TRUE(codec.ok()) << codec.status().c_str();
-  LossyAllReduce call({.estimator = estimator, .op = ReduceOp::avg, .count = 20000, .codec = *codec});
+  LossyAllReduce call(
+      {.estimator = estimator, .op = ReduceOp::avg, .count = 20000, .codec = *codec});
   call.run();
   call.expect_reference();
 }
@@ -233,11 +257,14 @@ TEST_P(LossyAllReduceCodec, AverageEqualsTheReferenceOverWhatArrived) {
 INSTANTIATE_TEST_SUITE_P(
     All, LossyAllReduceCodec,
     ::testing::Combine(::testing::Values(Estimator::ratio, Estimator::horvitz_thompson),
-                       ::testing::Values("fp16", "bf16", "bf16:stochastic", "fp32:rotate", "fp8_e4m3", "fp8_e5m2_block", "mxfp8_e4m3",
-                                         "mxfp6_e2m3", "mxfp6_e3m2:nearest", "mxfp4", "nvfp4", "nvfp4:nearest:rotate", "nvfp4_te",
-                                         "luq:draws=2", "int8:clip", "sparse:1/2", "sparse:26/256:rotate")),
+                       ::testing::Values("fp16", "bf16", "bf16:stochastic", "fp32:rotate",
+                                         "fp8_e4m3", "fp8_e5m2_block", "mxfp8_e4m3", "mxfp6_e2m3",
+                                         "mxfp6_e3m2:nearest", "mxfp4", "nvfp4",
+                                         "nvfp4:nearest:rotate", "nvfp4_te", "luq:draws=2",
+                                         "int8:clip", "sparse:1/2", "sparse:26/256:rotate")),
     [](const auto& row) {
-      std::string name = std::string(to_string(std::get<0>(row.param))) + "_" + std::get<1>(row.param);
+      std::string name =
+          std::string(to_string(std::get<0>(row.param))) + "_" + std::get<1>(row.param);
       std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
       return name;
     });
@@ -254,8 +281,9 @@ TEST_P(LossyAllReduceEstimator, WithoutLossIsThePlainSum) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LossyAllReduceEstimator,
-                         ::testing::Values(Estimator::zero_fill, Estimator::ratio, Estimator::symmetric_ratio,
-                                           Estimator::stratified, Estimator::horvitz_thompson, Estimator::augmented),
+                         ::testing::Values(Estimator::zero_fill, Estimator::ratio,
+                                           Estimator::symmetric_ratio, Estimator::stratified,
+                                           Estimator::horvitz_thompson, Estimator::augmented),
                          [](const auto& row) {
                            std::string name(to_string(row.param));
                            std::erase(name, '_');
@@ -280,7 +308,8 @@ TEST(LossyAllReduceReport, CountsOfEveryPeerAreThoseOfTheNetwork) {
       const std::uint32_t spread_packets = call.grid(row.rank).packets();
       std::uint64_t repaired = 0;
       for (std::uint32_t i = 0; i < spread_packets; ++i) {
-        repaired += call.record().copies(0, FlowKind::spread, row.rank, rank, i).first_pass_arrived == 0;
+        repaired +=
+            call.record().copies(0, FlowKind::spread, row.rank, rank, i).first_pass_arrived == 0;
       }
       EXPECT_EQ(row.expected, reduce_packets + spread_packets);
       EXPECT_EQ(row.arrived, call.arrived_of(row.rank, rank) + spread_packets);
@@ -330,8 +359,8 @@ TEST(LossyAllReduceRepeat, TheSameSeedGivesTheSameBits) {
   EXPECT_NE(first.data(0), other.data(0));
 }
 
-// zero_fill loses what is lost; the realised-rate estimators do not. Mean over 400 operations, whose packets are lost
-// independently, so the standard error comes from the operations' spread.
+// zero_fill loses what is lost; the realised-rate estimators do not. Mean over 400 operations,
+// whose packets are lost independently, so the standard error comes from the operations' spread.
 TEST(LossyAllReduceBias, RatesAreMadeUpForInTheMeanButByZeroFill) {
   constexpr std::size_t kCount = 12000;
   std::vector<double> truth;
@@ -347,7 +376,8 @@ TEST(LossyAllReduceBias, RatesAreMadeUpForInTheMeanButByZeroFill) {
     double sum = 0, squares = 0;
     constexpr int kRuns = 400;
     for (int run = 0; run < kRuns; ++run) {
-      LossyAllReduce call({.estimator = estimator, .count = kCount, .loss = 0.2, .seed = 1000u + run});
+      LossyAllReduce call(
+          {.estimator = estimator, .count = kCount, .loss = 0.2, .seed = 1000u + run});
       call.run();
       const std::vector<float>& result = call.data(0);
       double error = 0;  // projected on the true sum

@@ -53,35 +53,47 @@ std::vector<Disagreement> disagreements() {
     const bool small = count == 100;
     const auto name = [&](const char* few, const char* many) { return small ? few : many; };
     const auto kind = OperationKind::all_reduce;
-    rows.push_back({name("CountOfFew", "CountOfMany"), kind, count,
-                    [count](OperationSpec& spec) { spec.input.count = spec.output.count = count + 1; },
-                    small ? "[100]" : "[100000]", small ? "[101]" : "[100001]"});
-    rows.push_back({name("TypeOfFew", "TypeOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.input.dtype = spec.output.dtype = DataType::i32; }, "float", "int32"});
+    rows.push_back(
+        {name("CountOfFew", "CountOfMany"), kind, count,
+         [count](OperationSpec& spec) { spec.input.count = spec.output.count = count + 1; },
+         small ? "[100]" : "[100000]", small ? "[101]" : "[100001]"});
+    rows.push_back(
+        {name("TypeOfFew", "TypeOfMany"), kind, count,
+         [](OperationSpec& spec) { spec.input.dtype = spec.output.dtype = DataType::i32; }, "float",
+         "int32"});
     rows.push_back({name("ReductionOfFew", "ReductionOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.options.op = ReduceOp::max; }, " sum ", " max "});
+                    [](OperationSpec& spec) { spec.options.op = ReduceOp::max; }, " sum ",
+                    " max "});
     rows.push_back({name("CodecOfFew", "CodecOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.options.codec = Codec::bf16; }, "native/native", "bf16/bf16"});
-    rows.push_back({name("CodecSettingOfFew", "CodecSettingOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.options.codec = parse_codec("fp32:rotate").value(); }, "native/native",
-                    "fp32:rotate/fp32:rotate"});
+                    [](OperationSpec& spec) { spec.options.codec = Codec::bf16; }, "native/native",
+                    "bf16/bf16"});
+    rows.push_back(
+        {name("CodecSettingOfFew", "CodecSettingOfMany"), kind, count,
+         [](OperationSpec& spec) { spec.options.codec = parse_codec("fp32:rotate").value(); },
+         "native/native", "fp32:rotate/fp32:rotate"});
     rows.push_back({name("DeliveryOfFew", "DeliveryOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.options.delivery = best_effort(2s); }, " exact ", " best_effort "});
+                    [](OperationSpec& spec) { spec.options.delivery = best_effort(2s); }, " exact ",
+                    " best_effort "});
     rows.push_back({name("EstimatorOfFew", "EstimatorOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.options.estimator = Estimator::stratified; }, "ratio", "stratified"});
+                    [](OperationSpec& spec) { spec.options.estimator = Estimator::stratified; },
+                    "ratio", "stratified"});
     rows.push_back({name("OperationOfFew", "OperationOfMany"), kind, count,
-                    [](OperationSpec& spec) { spec.kind = OperationKind::broadcast; }, "has all_reduce", "has broadcast"});
+                    [](OperationSpec& spec) { spec.kind = OperationKind::broadcast; },
+                    "has all_reduce", "has broadcast"});
   }
   return rows;
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Mismatch, ::testing::Combine(::testing::ValuesIn(disagreements()), ::testing::Values(2, 4)),
+INSTANTIATE_TEST_SUITE_P(Of, Mismatch,
+                         ::testing::Combine(::testing::ValuesIn(disagreements()),
+                                            ::testing::Values(2, 4)),
                          [](const auto& row) {
                            return std::string(std::get<0>(row.param).name) + "At" +
                                   std::to_string(std::get<1>(row.param)) + "Ranks";
                          });
 
-// A rank that comes when all others have found out and left is told what they disagreed about, not that they left.
+// A rank that comes when all others have found out and left is told what they disagreed about, not
+// that they left.
 TEST(MismatchOfLatecomers, FailNamingTheOddRank) {
   for (const Delivery& delivery : {exact(10s), best_effort(10s)}) {
     for (const std::size_t count : {100, 100000}) {
@@ -89,7 +101,8 @@ TEST(MismatchOfLatecomers, FailNamingTheOddRank) {
       std::vector<std::vector<float>> data(4, std::vector<float>(count + 1, 1.0f));
       const auto submit = [&](Rank rank) {
         OperationSpec spec{.kind = OperationKind::all_reduce};
-        spec.input = spec.output = TensorView(data[rank].data(), rank == 1 ? count + 1 : count, DataType::f32);
+        spec.input = spec.output =
+            TensorView(data[rank].data(), rank == 1 ? count + 1 : count, DataType::f32);
         spec.options.delivery = delivery;
         return &group.submit(rank, spec);
       };
@@ -99,7 +112,8 @@ TEST(MismatchOfLatecomers, FailNamingTheOddRank) {
       Request* const late = submit(3);
       ASSERT_TRUE(group.run({late}, 1s)) << "long before the deadline";
       EXPECT_EQ(late->status.code(), StatusCode::kMismatch) << late->status.text();
-      EXPECT_NE(late->status.text().find("rank 1 has"), std::string_view::npos) << late->status.text();
+      EXPECT_NE(late->status.text().find("rank 1 has"), std::string_view::npos)
+          << late->status.text();
       EXPECT_TRUE(group.settle());
       std::vector<Request*> next;
       for (Rank rank = 0; rank < 4; ++rank) {
@@ -108,7 +122,8 @@ TEST(MismatchOfLatecomers, FailNamingTheOddRank) {
         next.push_back(&group.submit(rank, spec));
       }
       ASSERT_TRUE(group.run(next, 1s));
-      for (const Request* request : next) EXPECT_TRUE(request->status.ok()) << request->status.text();
+      for (const Request* request : next)
+        EXPECT_TRUE(request->status.ok()) << request->status.text();
     }
   }
 }
@@ -146,8 +161,10 @@ TEST(MismatchOfRoots, TwoRanksThatBothBroadcastManyElementsFail) {
   ASSERT_TRUE(group.run(requests, 1s));
   for (const Request* request : requests) {
     EXPECT_EQ(request->status.code(), StatusCode::kMismatch);
-    EXPECT_NE(request->status.text().find("root 0"), std::string_view::npos) << request->status.text();
-    EXPECT_NE(request->status.text().find("root 1"), std::string_view::npos) << request->status.text();
+    EXPECT_NE(request->status.text().find("root 0"), std::string_view::npos)
+        << request->status.text();
+    EXPECT_NE(request->status.text().find("root 1"), std::string_view::npos)
+        << request->status.text();
   }
 }
 
@@ -157,7 +174,8 @@ TEST(MismatchOfRoots, FewElementsFailWhereSomebodyWaitsAndAreCountedWhereNobodyD
   std::array<std::vector<float>, 3> data;
   data.fill(std::vector<float>(10, 1.0f));
   const auto requests = group.submit_all([&](Rank rank) {
-    OperationSpec spec{.kind = OperationKind::broadcast, .peer = static_cast<Rank>(rank == 2 ? 1 : 0)};
+    OperationSpec spec{.kind = OperationKind::broadcast,
+                       .peer = static_cast<Rank>(rank == 2 ? 1 : 0)};
     spec.input = std::span(data[rank]);
     spec.output = std::span(data[rank]);
     return spec;

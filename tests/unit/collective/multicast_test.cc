@@ -230,8 +230,9 @@ TEST_F(Multicast, AReportOfWhatWasNeverSentIsRefused) {
   EXPECT_EQ(counters(0).refused_report, 1u);
 }
 
-// A rank whose word that it opened a broadcast was lost hears the end of the pass that is multicast for others, and from then on
-// only asks for repair: that must open its gate (WIRE 5.5). Of 300 seeds three waited for their deadline.
+// A rank whose word that it opened a broadcast was lost hears the end of the pass that is multicast
+// for others, and from then on only asks for repair: that must open its gate (WIRE 5.5). Of 300
+// seeds three waited for their deadline.
 TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     GroupOptions options{.size = kRanks, .datagram_bytes = 1024, .multicast = true};
@@ -242,9 +243,10 @@ TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
     data.fill(std::vector<float>(20'000, 1.0F));
     for (int call = 0; call < 8; ++call) {
       const auto requests = group.submit_all([&](Rank rank) {
-        OperationSpec spec{.kind = call % 2 == 0 ? OperationKind::broadcast : OperationKind::all_reduce,
-                           .input = std::span<const float>(data[rank]),
-                           .output = std::span(data[rank])};
+        OperationSpec spec{
+            .kind = call % 2 == 0 ? OperationKind::broadcast : OperationKind::all_reduce,
+            .input = std::span<const float>(data[rank]),
+            .output = std::span(data[rank])};
         if (spec.kind == OperationKind::broadcast) spec.peer = 1;
         if (call % 4 == 1) spec.options.delivery = best_effort(20s);
         return spec;
@@ -254,8 +256,9 @@ TEST(MulticastUnderFaults, NothingWaitsForItsDeadline) {
   }
 }
 
-// Ranks that stop for a while as well. One that heard all of what was multicast for others and was done before its owner knew it to be
-// there, its word being lost, was waited for until the deadline: in 13 of 9,000 seeds, 268 and 313 the first.
+// Ranks that stop for a while as well. One that heard all of what was multicast for others and was
+// done before its owner knew it to be there, its word being lost, was waited for until the
+// deadline: in 13 of 9,000 seeds, 268 and 313 the first.
 TEST(MulticastUnderFaults, NorForARankThatWasDoneBeforeItWasKnownToBeThere) {
   constexpr std::array<std::size_t, 7> kSizes = {1, 250, 251, 1000, 1500, 4096, 16'384};
   constexpr std::array kKinds = {OperationKind::broadcast, OperationKind::all_gather,
@@ -264,7 +267,8 @@ TEST(MulticastUnderFaults, NorForARankThatWasDoneBeforeItWasKnownToBeThere) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     const auto up_to = [&](std::uint32_t limit) { return random() % limit; };
     GroupOptions options{.size = kRanks, .datagram_bytes = 1024, .multicast = true};
-    options.faults = {.loss = 0.1, .burst = up_to(2) == 0 ? 1.0 : 11.0, .reorder = 0.2, .seed = seed};
+    options.faults = {
+        .loss = 0.1, .burst = up_to(2) == 0 ? 1.0 : 11.0, .reorder = 0.2, .seed = seed};
     EngineGroup group(options);
     if (up_to(4) != 0) probe_all(group);
     const auto pass = [&](std::uint32_t microseconds) {
@@ -284,7 +288,8 @@ TEST(MulticastUnderFaults, NorForARankThatWasDoneBeforeItWasKnownToBeThere) {
       for (Rank rank = 0; rank < kRanks; ++rank) {
         OperationSpec spec{.kind = kind, .peer = broadcast ? root : kNoRank};
         spec.input = std::span<const float>(in[rank]).first(scatter ? kRanks * count : count);
-        spec.output = std::span(broadcast ? in[rank] : out[rank]).first(gather ? kRanks * count : count);
+        spec.output =
+            std::span(broadcast ? in[rank] : out[rank]).first(gather ? kRanks * count : count);
         requests.push_back(&group.submit(rank, spec));
         if (up_to(8) == 0) pass(3000);
       }

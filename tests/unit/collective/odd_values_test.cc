@@ -33,9 +33,11 @@ class OddValue : public ::testing::TestWithParam<std::tuple<Estimator, Codec, De
       return spec;
     });
     ASSERT_TRUE(group.run(requests));
-    for (const Request* request : requests) EXPECT_TRUE(request->status.ok()) << request->status.text();
+    for (const Request* request : requests)
+      EXPECT_TRUE(request->status.ok()) << request->status.text();
   }
-  std::array<std::vector<float>, 3> data_ = {std::vector<float>(kCount, 1.0f), std::vector<float>(kCount, 2.0f),
+  std::array<std::vector<float>, 3> data_ = {std::vector<float>(kCount, 1.0f),
+                                             std::vector<float>(kCount, 2.0f),
                                              std::vector<float>(kCount, 3.0f)};
 };
 
@@ -70,10 +72,11 @@ TEST_P(OddValue, EverywhereAndUnderLossNeitherCrashesNorHangs) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, OddValue,
-    ::testing::Combine(::testing::Values(Estimator::ratio, Estimator::symmetric_ratio, Estimator::horvitz_thompson,
-                                         Estimator::augmented),
+    ::testing::Combine(::testing::Values(Estimator::ratio, Estimator::symmetric_ratio,
+                                         Estimator::horvitz_thompson, Estimator::augmented),
                        ::testing::Values(Codec::native, Codec::fp16, Codec::bf16),
-                       ::testing::Values(Delivery::Kind::exact, Delivery::Kind::bounded, Delivery::Kind::best_effort)));
+                       ::testing::Values(Delivery::Kind::exact, Delivery::Kind::bounded,
+                                         Delivery::Kind::best_effort)));
 
 TEST(TinyTensor, OfNothingOrOneElementWorksInEveryClass) {
   for (const std::size_t count : {0, 1}) {
@@ -105,7 +108,8 @@ TEST(WeightedAverage, IsTheMeanPerUnitAndIgnoresRanksWithoutUnits) {
   std::array<std::vector<float>, 3> data;
   const std::array<double, 3> weights = {2.0, 0.0, 6.0};
   const auto requests = group.submit_all([&](Rank rank) {
-    data[rank].assign(5000, rank == 0 ? 4.0f : rank == 1 ? 0.0f : 20.0f);  // sums over 2, 0 and 6 units
+    // Sums over 2, 0 and 6 units
+    data[rank].assign(5000, rank == 0 ? 4.0f : rank == 1 ? 0.0f : 20.0f);
     OperationSpec spec{.kind = OperationKind::all_reduce};
     spec.input = std::span(data[rank]);
     spec.output = std::span(data[rank]);

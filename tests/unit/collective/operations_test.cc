@@ -13,9 +13,10 @@ using testing::ReferenceCall;
 
 constexpr std::array kDataTypes = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
                                    DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
-constexpr std::array kKinds = {OperationKind::all_reduce, OperationKind::reduce_scatter, OperationKind::all_gather,
-                               OperationKind::broadcast,  OperationKind::reduce,         OperationKind::gather,
-                               OperationKind::scatter,    OperationKind::all_to_all,     OperationKind::send};
+constexpr std::array kKinds = {
+    OperationKind::all_reduce, OperationKind::reduce_scatter, OperationKind::all_gather,
+    OperationKind::broadcast,  OperationKind::reduce,         OperationKind::gather,
+    OperationKind::scatter,    OperationKind::all_to_all,     OperationKind::send};
 
 GroupOptions network(int size, double loss) {
   GroupOptions options{.size = size};
@@ -25,9 +26,9 @@ GroupOptions network(int size, double loss) {
 
 std::string describe(const CallShape& shape, double loss) {
   return std::string(to_string(shape.kind)) + " " + std::string(to_string(shape.options.op)) + " " +
-         std::string(to_string(shape.dtype)) + " x " + std::to_string(shape.count) + ", " + std::to_string(shape.size) +
-         " ranks, root " + std::to_string(shape.root) + (shape.in_place ? ", in place" : "") + ", loss " +
-         std::to_string(loss);
+         std::string(to_string(shape.dtype)) + " x " + std::to_string(shape.count) + ", " +
+         std::to_string(shape.size) + " ranks, root " + std::to_string(shape.root) +
+         (shape.in_place ? ", in place" : "") + ", loss " + std::to_string(loss);
 }
 
 void expect_exact(const CallShape& shape, double loss) {
@@ -59,12 +60,15 @@ TEST_P(OperationExact, EqualsTheReferenceForEverySizeAndGroup) {
 TEST_P(OperationExact, MayHaveAnyRootAndWorkInPlace) {
   const auto [kind, dtype] = GetParam();
   for (Rank root = 0; root < 3; ++root) {
-    expect_exact({.kind = kind, .dtype = dtype, .size = 3, .count = 5000, .root = root, .in_place = true}, 0.2);
+    expect_exact(
+        {.kind = kind, .dtype = dtype, .size = 3, .count = 5000, .root = root, .in_place = true},
+        0.2);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OperationExact,
-                         ::testing::Combine(::testing::ValuesIn(kKinds), ::testing::ValuesIn(kDataTypes)),
+                         ::testing::Combine(::testing::ValuesIn(kKinds),
+                                            ::testing::ValuesIn(kDataTypes)),
                          [](const auto& row) {
                            std::string name = std::string(to_string(std::get<0>(row.param))) + "_" +
                                               std::string(to_string(std::get<1>(row.param)));
@@ -76,7 +80,8 @@ class ReduceOpExact : public ::testing::TestWithParam<std::tuple<ReduceOp, DataT
 
 TEST_P(ReduceOpExact, EqualsTheReferenceInEveryReducingOperation) {
   const auto [op, dtype] = GetParam();
-  for (const OperationKind kind : {OperationKind::all_reduce, OperationKind::reduce_scatter, OperationKind::reduce}) {
+  for (const OperationKind kind :
+       {OperationKind::all_reduce, OperationKind::reduce_scatter, OperationKind::reduce}) {
     for (int size = 1; size <= 4; ++size) {
       for (const std::size_t count : {31, 5000}) {
         CallShape shape{.kind = kind, .dtype = dtype, .size = size, .count = count};
@@ -88,8 +93,8 @@ TEST_P(ReduceOpExact, EqualsTheReferenceInEveryReducingOperation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ReduceOpExact,
-                         ::testing::Combine(::testing::Values(ReduceOp::avg, ReduceOp::prod, ReduceOp::min,
-                                                              ReduceOp::max),
+                         ::testing::Combine(::testing::Values(ReduceOp::avg, ReduceOp::prod,
+                                                              ReduceOp::min, ReduceOp::max),
                                             ::testing::ValuesIn(kDataTypes)),
                          [](const auto& row) {
                            return std::string(to_string(std::get<0>(row.param))) +
@@ -104,11 +109,15 @@ TEST(OperationBarrier, NobodyLeavesBeforeTheLastHasCome) {
       const OperationSpec spec{.kind = OperationKind::barrier};
       for (Rank rank = 0; rank + 1 < size; ++rank) requests.push_back(&group.submit(rank, spec));
       EXPECT_FALSE(group.run_until(
-          [&] { return std::any_of(requests.begin(), requests.end(), [](auto* request) { return request->done; }); },
+          [&] {
+            return std::any_of(requests.begin(), requests.end(),
+                               [](auto* request) { return request->done; });
+          },
           std::chrono::seconds(1)));
       requests.push_back(&group.submit(static_cast<Rank>(size - 1), spec));
       ASSERT_TRUE(group.run(requests));
-      for (const Request* request : requests) EXPECT_TRUE(request->status.ok()) << request->status.text();
+      for (const Request* request : requests)
+        EXPECT_TRUE(request->status.ok()) << request->status.text();
     }
   }
 }

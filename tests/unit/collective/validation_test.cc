@@ -1,4 +1,5 @@
-// Wrong arguments are an error before anything is sent; the text says which argument, and what would be right.
+// Wrong arguments are an error before anything is sent; the text says which argument, and what
+// would be right.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,10 +27,12 @@ class Validate : public ::testing::Test {
   }
   OperationSpec all_reduce() { return spec(OperationKind::all_reduce, 100, 100); }
 
-  void expect_refused(const OperationSpec& spec, StatusCode code, std::initializer_list<const char*> words) {
+  void expect_refused(const OperationSpec& spec, StatusCode code,
+                      std::initializer_list<const char*> words) {
     const Status status = validate(spec, 0, kSize);
     EXPECT_EQ(status.code(), code) << status.text();
-    for (const char* word : words) EXPECT_NE(status.text().find(word), std::string_view::npos) << status.text();
+    for (const char* word : words)
+      EXPECT_NE(status.text().find(word), std::string_view::npos) << status.text();
     EXPECT_NE(status.text().find(to_string(spec.kind)), std::string_view::npos) << status.text();
 
     EngineGroup group(GroupOptions{.size = kSize});
@@ -64,8 +67,9 @@ TEST_F(Validate, ArgumentsThatOnlyTheRootUsesAreNotLookedAtElsewhere) {
 }
 
 TEST_F(Validate, RanksThatDoNotExist) {
-  for (const OperationKind kind : {OperationKind::broadcast, OperationKind::reduce, OperationKind::gather,
-                                   OperationKind::scatter, OperationKind::send, OperationKind::recv}) {
+  for (const OperationKind kind :
+       {OperationKind::broadcast, OperationKind::reduce, OperationKind::gather,
+        OperationKind::scatter, OperationKind::send, OperationKind::recv}) {
     expect_invalid(spec(kind, 100, 100, 4), {"rank 4 does not exist", "0 .. 3"});
     expect_invalid(spec(kind, 100, 100), {"does not exist"});
   }
@@ -99,8 +103,10 @@ TEST_F(Validate, DeadlinesAndBoundsOutsideTheirRange) {
 }
 
 TEST_F(Validate, Weights) {
-  // Beyond float32 they would arrive as 0 or be refused by every peer; near its ends their reciprocals are not in it.
-  for (const double weight : {-1.0, std::nan(""), std::numeric_limits<double>::infinity(), 1e300, 1e-300, 1e38, 1e-42}) {
+  // Beyond float32 they would arrive as 0 or be refused by every peer; near its ends their
+  // reciprocals are not in it.
+  for (const double weight :
+       {-1.0, std::nan(""), std::numeric_limits<double>::infinity(), 1e300, 1e-300, 1e38, 1e-42}) {
     OperationSpec s = all_reduce();
     s.options.op = ReduceOp::avg;
     s.options.weight = weight;
@@ -176,13 +182,14 @@ TEST_F(Validate, ControlVariateOfAnotherSize) {
 }
 
 TEST_F(Validate, LossyClassesWhereTheyMeanNothing) {
-  for (const OperationKind kind : {OperationKind::all_gather, OperationKind::broadcast, OperationKind::gather,
-                                   OperationKind::scatter, OperationKind::all_to_all, OperationKind::send,
-                                   OperationKind::recv, OperationKind::barrier}) {
+  for (const OperationKind kind :
+       {OperationKind::all_gather, OperationKind::broadcast, OperationKind::gather,
+        OperationKind::scatter, OperationKind::all_to_all, OperationKind::send, OperationKind::recv,
+        OperationKind::barrier}) {
     const bool gathers = kind == OperationKind::all_gather || kind == OperationKind::gather;
     const bool scatters = kind == OperationKind::scatter;
-    OperationSpec s = spec(kind, gathers ? 25 : 100, scatters ? 25 : 100, kind == OperationKind::send ||
-                           kind == OperationKind::recv ? 1 : 0);
+    OperationSpec s = spec(kind, gathers ? 25 : 100, scatters ? 25 : 100,
+                           kind == OperationKind::send || kind == OperationKind::recv ? 1 : 0);
     for (const Delivery delivery : {best_effort(1s), bounded(0.1, 1s)}) {
       s.options.delivery = delivery;
       expect_refused(s, StatusCode::kUnsupported, {"one source", "use exact"});

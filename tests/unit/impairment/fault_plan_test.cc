@@ -32,10 +32,14 @@ PacketAddress control(std::uint32_t sequence, std::uint8_t type = 2, Rank source
   return packet;
 }
 
-FaultPlan plan_of(const FaultOptions& options) { return FaultPlan::create(options).value(); }
+FaultPlan plan_of(const FaultOptions& options) {
+  return FaultPlan::create(options).value();
+}
 
 // Three standard errors of a share among n independent draws.
-double three_sigma(double p, double n) { return 3.0 * std::sqrt(p * (1.0 - p) / n); }
+double three_sigma(double p, double n) {
+  return 3.0 * std::sqrt(p * (1.0 - p) / n);
+}
 
 constexpr std::uint32_t kPackets = 100'000;
 
@@ -52,7 +56,8 @@ TEST(FaultPlanFate, IndependentLossHasTheAskedRateForDataAndControl) {
 }
 
 TEST(FaultPlanFate, TheSameAddressHasTheSameFateInAnyPlanOfTheSameSeed) {
-  const FaultOptions options{.loss = 0.2, .duplicate = 0.3, .reorder = 0.3, .corrupt = 0.3, .seed = 5};
+  const FaultOptions options{
+      .loss = 0.2, .duplicate = 0.3, .reorder = 0.3, .corrupt = 0.3, .seed = 5};
   FaultPlan forward = plan_of(options);
   FaultPlan backward = plan_of(options);
   std::vector<Fate> fates;
@@ -77,14 +82,16 @@ TEST(FaultPlanFate, SequenceAndPositionDoNotTouchIndependentLossOfData) {
   }
 }
 
-// Largest deviation allowed where a test makes several comparisons: with ten of them, one by chance in 1,600 seeds.
+// Largest deviation allowed where a test makes several comparisons: with ten of them, one by chance
+// in 1,600 seeds.
 constexpr double kSigmasOfMany = 4.0;
 
 // How often two streams of independent fair losses agree, in standard errors from one half.
 template <typename First, typename Second>
 double disagreement_in_sigmas(FaultPlan& plan, First first, Second second) {
   std::uint32_t equal = 0;
-  for (std::uint32_t i = 0; i < kPackets; ++i) equal += plan.fate(first(i)).lost == plan.fate(second(i)).lost ? 1 : 0;
+  for (std::uint32_t i = 0; i < kPackets; ++i)
+    equal += plan.fate(first(i)).lost == plan.fate(second(i)).lost ? 1 : 0;
   return std::abs(equal / double{kPackets} - 0.5) / (0.5 / std::sqrt(kPackets));
 }
 
@@ -98,28 +105,40 @@ TEST(FaultPlanFate, EveryPartOfADataAddressDrawsAnew) {
       return packet;
     };
   };
-  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.source = 2; })), kSigmasOfMany);
-  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.destination = 2; })), kSigmasOfMany);
-  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.round = 2; })), kSigmasOfMany);
-  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.phase = 1; })), kSigmasOfMany);
-  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.attempt = 1; })), kSigmasOfMany);
-  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return data(i + 1); }), kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.source = 2; })),
+            kSigmasOfMany);
+  EXPECT_LT(
+      disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.destination = 2; })),
+      kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.round = 2; })),
+            kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.phase = 1; })),
+            kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, changed([](auto& packet) { packet.attempt = 1; })),
+            kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return data(i + 1); }),
+            kSigmasOfMany);
 }
 
 TEST(FaultPlanFate, EveryPartOfAControlAddressDrawsAnew) {
   FaultPlan plan = plan_of({.loss = 0.5});
   const auto base = [](std::uint32_t i) { return control(i); };
-  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return control(i, 3); }), kSigmasOfMany);
-  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return control(i, 2, 2); }), kSigmasOfMany);
-  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return control(i + 1); }), kSigmasOfMany);
-  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return data(i); }), kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return control(i, 3); }),
+            kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return control(i, 2, 2); }),
+            kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return control(i + 1); }),
+            kSigmasOfMany);
+  EXPECT_LT(disagreement_in_sigmas(plan, base, [](std::uint32_t i) { return data(i); }),
+            kSigmasOfMany);
 }
 
 TEST(FaultPlanFate, AnotherSeedLosesOtherPackets) {
   FaultPlan one = plan_of({.loss = 0.5, .seed = 1});
   FaultPlan two = plan_of({.loss = 0.5, .seed = 2});
   std::uint32_t equal = 0;
-  for (std::uint32_t i = 0; i < kPackets; ++i) equal += one.fate(data(i)).lost == two.fate(data(i)).lost ? 1 : 0;
+  for (std::uint32_t i = 0; i < kPackets; ++i)
+    equal += one.fate(data(i)).lost == two.fate(data(i)).lost ? 1 : 0;
   EXPECT_NEAR(equal / double{kPackets}, 0.5, three_sigma(0.5, kPackets));
 }
 
@@ -186,10 +205,12 @@ TEST(FaultPlanFate, OtherFaultsHaveTheirRatesAndAreIndependentOfEachOther) {
 TEST(FaultPlanFate, ReorderedPacketsAreOvertakenByOneToEightWithEqualChance) {
   FaultPlan plan = plan_of({.reorder = 1.0});
   std::array<std::uint32_t, kReorderDistanceMax + 1> count{};
-  for (std::uint32_t i = 0; i < kPackets; ++i) ++count.at(static_cast<std::size_t>(plan.fate(data(i)).reorder));
+  for (std::uint32_t i = 0; i < kPackets; ++i)
+    ++count.at(static_cast<std::size_t>(plan.fate(data(i)).reorder));
   EXPECT_EQ(count[0], 0u);
   for (int distance = 1; distance <= kReorderDistanceMax; ++distance) {
-    EXPECT_NEAR(count[static_cast<std::size_t>(distance)] / double{kPackets}, 0.125, three_sigma(0.125, kPackets));
+    EXPECT_NEAR(count[static_cast<std::size_t>(distance)] / double{kPackets}, 0.125,
+                three_sigma(0.125, kPackets));
   }
 }
 

@@ -1,6 +1,6 @@
-// Statistics are held against the chain's exact moments, with standard errors that take the chain's correlation into
-// account. Seeds are fixed, so a failure is a change of the code and not bad luck; the sigmas say how surprising the
-// fixed outcome would have been.
+// Statistics are held against the chain's exact moments, with standard errors that take the chain's
+// correlation into account. Seeds are fixed, so a failure is a change of the code and not bad luck;
+// the sigmas say how surprising the fixed outcome would have been.
 #include "impairment/gilbert_loss.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ std::vector<bool> chain(double rate, double burst, std::uint32_t packets, FlowAd
 }
 
 double mean(const std::vector<bool>& lost) {
-  return static_cast<double>(std::count(lost.begin(), lost.end(), true)) / static_cast<double>(lost.size());
+  return static_cast<double>(std::count(lost.begin(), lost.end(), true)) /
+         static_cast<double>(lost.size());
 }
 
 // Lengths of complete runs of `value`.
@@ -78,16 +79,20 @@ TEST_P(GilbertLossChain, BurstsAreGeometricWithTheAskedMeanWithinThreeSigma) {
   // The histogram, not only its mean: the share of bursts of each length up to twice the mean.
   for (std::uint32_t length = 1; length <= 2 * burst_; ++length) {
     const double expected = std::pow(1.0 - end, length - 1) * end;
-    const double share = static_cast<double>(std::count(bursts.begin(), bursts.end(), length)) / count;
-    // Up to 32 lengths in 4 settings are looked at: four sigmas keep a sound chain from failing by their number.
-    EXPECT_NEAR(share, expected, 4.0 * std::sqrt(expected * (1.0 - expected) / count)) << "length " << length;
+    const double share =
+        static_cast<double>(std::count(bursts.begin(), bursts.end(), length)) / count;
+    // Up to 32 lengths in 4 settings are looked at: four sigmas keep a sound chain from failing by
+    // their number.
+    EXPECT_NEAR(share, expected, 4.0 * std::sqrt(expected * (1.0 - expected) / count))
+        << "length " << length;
   }
 }
 
 TEST_P(GilbertLossChain, GapsBetweenBurstsHaveTheChainsMeanWithinThreeSigma) {
   const std::vector<std::uint32_t> gaps = runs(lost_, false);
   const double start = rate_ / (burst_ * (1.0 - rate_));
-  const double sigma = std::sqrt((1.0 - start) / (start * start) / static_cast<double>(gaps.size()));
+  const double sigma =
+      std::sqrt((1.0 - start) / (start * start) / static_cast<double>(gaps.size()));
   EXPECT_NEAR(mean(gaps), 1.0 / start, 3.0 * sigma);
 }
 
@@ -95,20 +100,23 @@ TEST_P(GilbertLossChain, CorrelationFallsGeometricallyAcrossDistances) {
   const double p = mean(lost_);
   for (const std::uint32_t distance : {1u, 2u, 5u, 64u, 65u}) {
     double sum = 0.0;
-    for (std::uint32_t i = 0; i + distance < kPackets; ++i) sum += (lost_[i] - p) * (lost_[i + distance] - p);
+    for (std::uint32_t i = 0; i + distance < kPackets; ++i)
+      sum += (lost_[i] - p) * (lost_[i + distance] - p);
     const double correlation = sum / (kPackets - distance) / (p * (1.0 - p));
-    // Bartlett's formula, bounded from above by the variance of a sum with the chain's correlation time.
-    const double sigma = std::sqrt((1.0 + hold_ * hold_) / (1.0 - hold_ * hold_) / (rate_ * kPackets));
+    // Bartlett's formula, bounded from above by the variance of a sum with the chain's correlation
+    // time.
+    const double sigma =
+        std::sqrt((1.0 + hold_ * hold_) / (1.0 - hold_ * hold_) / (rate_ * kPackets));
     EXPECT_NEAR(correlation, std::pow(hold_, distance), 3.0 * sigma) << "distance " << distance;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Rates, GilbertLossChain,
-                         testing::Values(Parameters{0.1, 8.0}, Parameters{0.01, 4.0}, Parameters{0.4, 5.0},
-                                         Parameters{0.05, 16.0}),
+                         testing::Values(Parameters{0.1, 8.0}, Parameters{0.01, 4.0},
+                                         Parameters{0.4, 5.0}, Parameters{0.05, 16.0}),
                          [](const auto& test) {
-                           return "Rate" + std::to_string(static_cast<int>(test.param.rate * 100)) + "Burst" +
-                                  std::to_string(static_cast<int>(test.param.burst));
+                           return "Rate" + std::to_string(static_cast<int>(test.param.rate * 100)) +
+                                  "Burst" + std::to_string(static_cast<int>(test.param.burst));
                          });
 
 TEST(GilbertLossLost, AnswersDoNotDependOnTheOrderOfQuestions) {
@@ -127,7 +135,8 @@ TEST(GilbertLossLost, AnswersDoNotDependOnTheOrderOfQuestions) {
 TEST(GilbertLossLost, FlowsThatPushEachOtherOutOfTheMemoryKeepTheirAnswers) {
   constexpr std::uint32_t kFlows = 5000;  // more than are remembered
   std::vector<std::vector<bool>> alone;
-  for (std::uint32_t round = 0; round < kFlows; ++round) alone.push_back(chain(0.3, 4.0, 8, {2, 1, round, 0, 0}));
+  for (std::uint32_t round = 0; round < kFlows; ++round)
+    alone.push_back(chain(0.3, 4.0, 8, {2, 1, round, 0, 0}));
   GilbertLoss loss(kSeed, 4.0);
   for (std::uint32_t position = 0; position < 8; ++position) {
     for (std::uint32_t round = 0; round < kFlows; ++round) {
@@ -140,7 +149,8 @@ TEST(GilbertLossLost, FirstPacketOfAFlowIsLostAtTheStationaryRate) {
   constexpr std::uint32_t kFlows = 100'000;
   GilbertLoss loss(kSeed, 16.0);
   std::uint32_t lost = 0;
-  for (std::uint32_t round = 0; round < kFlows; ++round) lost += loss.lost({1, 0, round, 1, 0}, 0, 0.1) ? 1 : 0;
+  for (std::uint32_t round = 0; round < kFlows; ++round)
+    lost += loss.lost({1, 0, round, 1, 0}, 0, 0.1) ? 1 : 0;
   EXPECT_NEAR(lost / double{kFlows}, 0.1, 3.0 * std::sqrt(0.1 * 0.9 / kFlows));
 }
 
@@ -152,7 +162,8 @@ TEST(GilbertLossLost, LinksPhasesRoundsAttemptsAndSeedsAreUnrelated) {
   std::vector<std::vector<bool>> chains;
   for (const FlowAddress& flow : others) chains.push_back(chain(0.5, 4.0, kPackets, flow));
   chains.push_back(chain(0.5, 4.0, kPackets, kFlow, kSeed + 1));
-  // Two independent chains agree half of the time; hold = 1/2 makes the correlation of agreements 1/4 a step.
+  // Two independent chains agree half of the time; hold = 1/2 makes the correlation of agreements
+  // 1/4 a step.
   const double sigma = std::sqrt(0.25 * (1.0 + 0.25) / (1.0 - 0.25) / kPackets);
   for (const std::vector<bool>& other : chains) {
     std::uint32_t equal = 0;

@@ -8,7 +8,8 @@
 namespace leeway::impairment {
 namespace {
 
-PacketAddress packet(Rank source, Rank destination, std::uint32_t round, std::uint8_t phase, std::uint32_t index) {
+PacketAddress packet(Rank source, Rank destination, std::uint32_t round, std::uint8_t phase,
+                     std::uint32_t index) {
   PacketAddress address;
   address.source = source;
   address.destination = destination;
@@ -58,8 +59,8 @@ TEST(LossListParse, AnEmptyTextIsAnEmptyList) {
 }
 
 TEST(LossListParse, AWrongEntryIsQuoted) {
-  for (const char* wrong : {"0>1/2/1", "0>1/2/3/4", "a>1/0/0/0", "0-1/0/0/0", "0>1/0/0/0/0", "0>1/0/0/", "1024>0/0/0/0",
-                            "0>1/0/0/4194304", "-1>0/0/0/0"}) {
+  for (const char* wrong : {"0>1/2/1", "0>1/2/3/4", "a>1/0/0/0", "0-1/0/0/0", "0>1/0/0/0/0",
+                            "0>1/0/0/", "1024>0/0/0/0", "0>1/0/0/4194304", "-1>0/0/0/0"}) {
     const auto result = LossList::parse(std::string("*>*/0/0/0,") + wrong);
     ASSERT_FALSE(result.ok()) << wrong;
     EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);

@@ -18,7 +18,9 @@ std::string refusal(std::string_view text) {
 
 TEST(ParseFaults, ReadsEveryKey) {
   const FaultOptions faults =
-      parse_faults("loss=0.1,burst=8,dup=0.01,reorder=0.02,corrupt=0.001,delay=5ms,seed=3,list=0>1/*/0/3").value();
+      parse_faults(
+          "loss=0.1,burst=8,dup=0.01,reorder=0.02,corrupt=0.001,delay=5ms,seed=3,list=0>1/*/0/3")
+          .value();
   EXPECT_EQ(faults.loss, 0.1);
   EXPECT_EQ(faults.burst, 8.0);
   EXPECT_EQ(faults.duplicate, 0.01);
@@ -29,10 +31,13 @@ TEST(ParseFaults, ReadsEveryKey) {
   EXPECT_EQ(faults.list, "0>1/*/0/3");
 }
 
-TEST(ParseFaults, AnEmptyTextMeansNoFaults) { EXPECT_FALSE(parse_faults("").value().any()); }
+TEST(ParseFaults, AnEmptyTextMeansNoFaults) {
+  EXPECT_FALSE(parse_faults("").value().any());
+}
 
 TEST(ParseFaults, ItemsWithoutAKeyBelongToTheOneBefore) {
-  const FaultOptions faults = parse_faults("list=0>1/*/0/3,1>2/*/0/4,link=0,0.1,0.5,seed=9").value();
+  const FaultOptions faults =
+      parse_faults("list=0>1/*/0/3,1>2/*/0/4,link=0,0.1,0.5,seed=9").value();
   EXPECT_EQ(faults.list, "0>1/*/0/3,1>2/*/0/4");
   EXPECT_THAT(faults.link_loss, testing::ElementsAre(0.0, 0.1, 0.5));
   EXPECT_EQ(faults.seed, 9u);
@@ -53,7 +58,8 @@ TEST(ParseFaults, AnUnknownKeyIsToldWhichKeysThereAre) {
 }
 
 TEST(ParseFaults, AValueThatIsNoNumberIsQuoted) {
-  for (const char* wrong : {"loss=", "loss=ten", "loss=0.1x", "loss=0.1,", "burst=0.1,0.2", "seed=-1", "link=0,,1"}) {
+  for (const char* wrong :
+       {"loss=", "loss=ten", "loss=0.1x", "loss=0.1,", "burst=0.1,0.2", "seed=-1", "link=0,,1"}) {
     EXPECT_THAT(refusal(wrong), AllOf(HasSubstr("not a number"), HasSubstr("fault"))) << wrong;
   }
 }
@@ -72,7 +78,9 @@ TEST(ParseFaults, ValuesOutOfRangeAreNamed) {
   EXPECT_THAT(refusal("delay=61s"), HasSubstr("60 s"));
 }
 
-TEST(ParseFaults, AWrongListIsQuoted) { EXPECT_THAT(refusal("list=0>1/2"), HasSubstr("0>1/2")); }
+TEST(ParseFaults, AWrongListIsQuoted) {
+  EXPECT_THAT(refusal("list=0>1/2"), HasSubstr("0>1/2"));
+}
 
 }  // namespace
 }  // namespace leeway

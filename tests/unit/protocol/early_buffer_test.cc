@@ -6,11 +6,15 @@ namespace leeway::protocol {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-Bytes bytes_of(int value, std::size_t length = 10) { return Bytes(length, static_cast<std::byte>(value)); }
+Bytes bytes_of(int value, std::size_t length = 10) {
+  return Bytes(length, static_cast<std::byte>(value));
+}
 
 std::vector<std::pair<Rank, Bytes>> take(EarlyBuffer& buffer, std::uint64_t key) {
   std::vector<std::pair<Rank, Bytes>> taken;
-  buffer.take(key, [&](Rank from, ByteSpan bytes) { taken.emplace_back(from, Bytes(bytes.begin(), bytes.end())); });
+  buffer.take(key, [&](Rank from, ByteSpan bytes) {
+    taken.emplace_back(from, Bytes(bytes.begin(), bytes.end()));
+  });
   return taken;
 }
 
@@ -21,7 +25,8 @@ TEST(EarlyBufferTake, GivesEveryDatagramOfTheKeyOnce) {
   EXPECT_TRUE(buffer.put(0, 8, bytes_of(3)));
   EXPECT_TRUE(buffer.put(0, 7, bytes_of(4, 1)));
   EXPECT_EQ(buffer.held(), 4u);
-  const std::vector<std::pair<Rank, Bytes>> expected = {{0, bytes_of(1)}, {0, bytes_of(4, 1)}, {2, bytes_of(2, 100)}};
+  const std::vector<std::pair<Rank, Bytes>> expected = {
+      {0, bytes_of(1)}, {0, bytes_of(4, 1)}, {2, bytes_of(2, 100)}};
   EXPECT_EQ(take(buffer, 7), expected);
   EXPECT_TRUE(take(buffer, 7).empty());
   EXPECT_EQ(buffer.held(), 1u);

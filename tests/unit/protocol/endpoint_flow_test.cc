@@ -1,4 +1,5 @@
-// What a sender may send and when a receiver is content: ready gate, credit window, early data, settling.
+// What a sender may send and when a receiver is content: ready gate, credit window, early data,
+// settling.
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
@@ -17,7 +18,9 @@ using testing::GroupOptions;
 using testing::is_data;
 using testing::type_of;
 
-const EndpointCounters& counters(EngineGroup& group, Rank rank) { return group.engine(rank).endpoint().counters(); }
+const EndpointCounters& counters(EngineGroup& group, Rank rank) {
+  return group.engine(rank).endpoint().counters();
+}
 void wait(EngineGroup& group, Duration time) {
   group.run_until([] { return false; }, time);
 }
@@ -65,7 +68,8 @@ TEST(EndpointGate, EarlyDataOfMoreOperationsThanFitIsCountedAndRepaired) {
   }
   wait(group, 5ms);
   EXPECT_EQ(counters(group, 1).early_kept, limits::kEarlySlotsPerPeer);
-  EXPECT_EQ(counters(group, 1).early_dropped, 6 * limits::kEagerPackets - limits::kEarlySlotsPerPeer);
+  EXPECT_EQ(counters(group, 1).early_dropped,
+            6 * limits::kEagerPackets - limits::kEarlySlotsPerPeer);
   for (auto& call : calls) call->submit(group, 1);
   for (auto& call : calls) EXPECT_TRUE(call->finish(group));
 }
@@ -99,7 +103,8 @@ TEST(EndpointWindow, InFlightNeverExceedsIt) {
     std::uint32_t most = 0;
     group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
       // The link counts the whole train; an END or a repair request may ride behind the data.
-      if (is_data(datagram)) most = std::max(most, group.engine(from).endpoint().link(to).in_flight());
+      if (is_data(datagram))
+        most = std::max(most, group.engine(from).endpoint().link(to).in_flight());
       return true;
     };
     FloatAllReduce call(3, 60000);
@@ -110,15 +115,16 @@ TEST(EndpointWindow, InFlightNeverExceedsIt) {
   }
 }
 
-// A report is a datagram that the other side may have to report: with windows of a few datagrams they once answered each other until the
-// deadline and left no credit for data.
+// A report is a datagram that the other side may have to report: with windows of a few datagrams
+// they once answered each other until the deadline and left no credit for data.
 TEST(EndpointWindow, ReportsOfTinyWindowsDoNotAnswerEachOther) {
   for (const std::size_t datagrams : {2, 3, 4, 7}) {
     EngineGroup group(GroupOptions{.size = 2, .window_bytes = datagrams * 1472});
     FloatAllReduce call(2, 50'000);
     call.submit_all(group);
     EXPECT_TRUE(call.finish(group, 1s)) << "a window of " << datagrams;
-    EXPECT_LE(counters(group, 0).reports_sent, 2 * counters(group, 0).data_sent) << "a window of " << datagrams;
+    EXPECT_LE(counters(group, 0).reports_sent, 2 * counters(group, 0).data_sent)
+        << "a window of " << datagrams;
   }
 }
 
@@ -140,7 +146,8 @@ TEST(EndpointSettle, CompleteDataSettleAtOnce) {
   call.submit_all(group);
   ASSERT_TRUE(call.finish(group));
   for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_LE(call.report(rank).times.total, 6 * GroupOptions().delay) << "no quiet time, no time-out";
+    EXPECT_LE(call.report(rank).times.total, 6 * GroupOptions().delay)
+        << "no quiet time, no time-out";
     EXPECT_FALSE(call.report(rank).deadline_cut);
   }
 }
@@ -149,7 +156,8 @@ TEST(EndpointSettle, IncompleteDataSettleSoonAfterTheEnd) {
   EngineGroup group(GroupOptions{.size = 4});
   group.filter = [](Rank from, Rank to, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
-    return !(header && from == 1 && to == 0 && header->kind == wire::FlowKind::reduce && header->index == 3);
+    return !(header && from == 1 && to == 0 && header->kind == wire::FlowKind::reduce &&
+             header->index == 3);
   };
   FloatAllReduce call(4, 20000, best_effort(10s));
   call.submit_all(group);
@@ -182,7 +190,8 @@ TEST(EndpointSettle, ALostEndIsSentAgain) {
   int ends = 0;
   group.filter = [&](Rank from, Rank, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
-    const bool last = header && header->attempt == 0 && header->position + 1 == header->flow_packets;
+    const bool last =
+        header && header->attempt == 0 && header->position + 1 == header->flow_packets;
     if (from == 1 && type_of(datagram) == wire::PacketType::end) return ++ends > 4;
     return from != 1 || !last;
   };
@@ -197,11 +206,14 @@ TEST(EndpointLate, WhatComesAfterSettlingIsCountedAndNotUsed) {
   std::vector<std::byte> held;
   group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
-    if (!header || from != 1 || to != 0 || header->kind != wire::FlowKind::reduce || header->index != 2) return true;
+    if (!header || from != 1 || to != 0 || header->kind != wire::FlowKind::reduce ||
+        header->index != 2)
+      return true;
     held = testing::copy_of(datagram);
     return false;
   };
-  // Rank 2 sends nothing to rank 0 for a while, so that the operation is still open when the late packet comes.
+  // Rank 2 sends nothing to rank 0 for a while, so that the operation is still open when the late
+  // packet comes.
   FloatAllReduce call(3, 20000, bounded(0.5, 10s));
   call.submit(group, 0);
   call.submit(group, 1);

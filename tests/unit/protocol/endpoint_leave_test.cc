@@ -1,4 +1,5 @@
-// Leaving: nobody waits in vain for a rank that left, and nobody stays for ever for one that does not answer.
+// Leaving: nobody waits in vain for a rank that left, and nobody stays for ever for one that does
+// not answer.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,13 +19,16 @@ using testing::GroupOptions;
 using testing::type_of;
 using wire::PacketType;
 
-bool is_goodbye(ByteSpan datagram) { return type_of(datagram) == PacketType::goodbye; }
+bool is_goodbye(ByteSpan datagram) {
+  return type_of(datagram) == PacketType::goodbye;
+}
 
 // Ranks that leave, and are deaf and dumb once they have.
 class Leaving : public ::testing::Test {
  protected:
   void make(int size, bool multicast = false, std::uint64_t seed = 1) {
-    group_ = std::make_unique<EngineGroup>(GroupOptions{.size = size, .seed = seed, .multicast = multicast});
+    group_ = std::make_unique<EngineGroup>(
+        GroupOptions{.size = size, .seed = seed, .multicast = multicast});
     gone_.assign(size, false);
     group_->filter = [this](Rank from, Rank to, ByteSpan datagram) {
       goodbyes_ += is_goodbye(datagram);
@@ -48,7 +52,8 @@ class Leaving : public ::testing::Test {
         limit);
   }
   bool run_until_all_left(Duration limit) {
-    return run_until([&] { return std::find(gone_.begin(), gone_.end(), false) == gone_.end(); }, limit);
+    return run_until([&] { return std::find(gone_.begin(), gone_.end(), false) == gone_.end(); },
+                     limit);
   }
   // Each rank leaves as soon as its own call has returned.
   bool run_and_leave(const FloatAllReduce& call, Duration limit) {
@@ -114,7 +119,8 @@ TEST_F(Leaving, AGoodbyeIsRepeatedUntilItIsAnswered) {
   EXPECT_GT(lost, 20);
 }
 
-// All that it says after its good-bye is the good-bye: the number in an answer shows which was heard.
+// All that it says after its good-bye is the good-bye: the number in an answer shows which was
+// heard.
 TEST_F(Leaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
   make(2);
   FloatAllReduce call(2, 5000);
@@ -156,8 +162,8 @@ TEST_F(Leaving, ThoseWhoWereNeverThereAreNotWaitedFor) {
   EXPECT_TRUE(run_until([&] { return gone_[0]; }, 50ms));
 }
 
-// The sender of a small message is done once it is on its way. Its receiver is served even so, here after an outage of many
-// time-outs.
+// The sender of a small message is done once it is on its way. Its receiver is served even so, here
+// after an outage of many time-outs.
 TEST_F(Leaving, WhoStillLacksAMessageIsServedFirst) {
   make(2);
   std::vector<float> out(100, 2.0f), in(100);
@@ -182,7 +188,9 @@ TEST_F(Leaving, WhoIsNeverContentIsLeftAfterSomeSeconds) {
   make(2);
   FloatAllReduce call(2, 50000, exact(60s));
   call.submit_all(*group_);
-  passes_ = [&](Rank, Rank to, ByteSpan datagram) { return to != 1 || !testing::is_data(datagram); };
+  passes_ = [&](Rank, Rank to, ByteSpan datagram) {
+    return to != 1 || !testing::is_data(datagram);
+  };
   run_until([] { return false; }, 100ms);
   leave(0);
   ASSERT_TRUE(run_until([&] { return gone_[0]; }, 7s));
@@ -191,8 +199,9 @@ TEST_F(Leaving, WhoIsNeverContentIsLeftAfterSomeSeconds) {
   EXPECT_EQ(call.requests()[1]->status.code(), StatusCode::kPeerLost);
 }
 
-// Links that lose in bursts which end with packets and not with time, as netem's gemodel: quiet is no sign of content there.
-// With good-byes that are said once, 28 of 1000 such groups had a call that waited for its deadline.
+// Links that lose in bursts which end with packets and not with time, as netem's gemodel: quiet is
+// no sign of content there. With good-byes that are said once, 28 of 1000 such groups had a call
+// that waited for its deadline.
 TEST_F(Leaving, NobodyWaitsInVainUnderBursts) {
   for (const bool multicast : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {

@@ -1,4 +1,5 @@
-// Datagrams that nobody of the group would send, or not now. Refused or ignored, counted, and without any effect.
+// Datagrams that nobody of the group would send, or not now. Refused or ignored, counted, and
+// without any effect.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -27,7 +28,9 @@ class Intruder : public ::testing::Test {
   // An operation stands open at rank 0: rank 1 has not joined.
   void SetUp() override { call_.submit(group_, 0); }
 
-  std::uint64_t refused(wire::Refusal reason) const { return counters().refused[static_cast<int>(reason)]; }
+  std::uint64_t refused(wire::Refusal reason) const {
+    return counters().refused[static_cast<int>(reason)];
+  }
   const EndpointCounters& counters() const { return group_.engine(0).endpoint().counters(); }
   wire::DataHeader plausible() const {
     wire::DataHeader header;
@@ -73,7 +76,9 @@ TEST_F(Intruder, WrongEpochVersionRouteOrChecksumIsRefusedByName) {
 TEST_F(Intruder, SourceThatIsNotTheSendersAddressIsRefused) {
   EngineGroup group(GroupOptions{.size = 3});
   group.inject(0, 2, forge_data(kEpoch, 1, 0, plausible(), kPayload));
-  EXPECT_EQ(group.engine(0).endpoint().counters().refused[static_cast<int>(wire::Refusal::misrouted)], 1u);
+  EXPECT_EQ(
+      group.engine(0).endpoint().counters().refused[static_cast<int>(wire::Refusal::misrouted)],
+      1u);
 }
 
 TEST_F(Intruder, FutureRoundsAreCountedOrKeptWithinTheirShare) {
@@ -82,7 +87,8 @@ TEST_F(Intruder, FutureRoundsAreCountedOrKeptWithinTheirShare) {
   inject(forge_data(kEpoch, 1, 0, header, kPayload));
   EXPECT_EQ(counters().future_round, 1u);
   header.round = 1 + limits::kOpenRoundsMax - 1;
-  for (std::uint32_t i = 0; i < limits::kEarlySlotsPerPeer + 3; ++i) inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  for (std::uint32_t i = 0; i < limits::kEarlySlotsPerPeer + 3; ++i)
+    inject(forge_data(kEpoch, 1, 0, header, kPayload));
   EXPECT_EQ(counters().early_kept, limits::kEarlySlotsPerPeer);
   EXPECT_EQ(counters().early_dropped, 3u);
 }
@@ -100,7 +106,8 @@ TEST_F(Intruder, FieldsOutsideTheirRangeAreRefusedBeforeTheyAreUsed) {
 
 class Tampered : public ::testing::Test {
  protected:
-  // Catches one genuine packet of rank 1 for rank 0, lets `tamper` change its header, and sends the result instead.
+  // Catches one genuine packet of rank 1 for rank 0, lets `tamper` change its header, and sends the
+  // result instead.
   void run(const std::function<void(wire::DataHeader&, std::size_t& payload_bytes)>& tamper) {
     EngineGroup group(GroupOptions{.size = 2});
     bool done = false;
@@ -133,7 +140,9 @@ TEST_F(Tampered, OtherFlowLengthIsRefused) {
   EXPECT_EQ(counters_.refused_plan, 1u);
 }
 TEST_F(Tampered, IndexBeyondOurPlanIsRefused) {
-  run([](wire::DataHeader& header, std::size_t&) { header.flow_packets = 4000, header.index = 3999; });
+  run([](wire::DataHeader& header, std::size_t&) {
+    header.flow_packets = 4000, header.index = 3999;
+  });
   EXPECT_EQ(counters_.refused_plan, 1u);
 }
 TEST_F(Tampered, OtherCodecIsRefused) {
@@ -187,10 +196,12 @@ TEST(EndpointReports, ClaimsOfMoreThanWasSentAreCountedAndIgnored) {
   report.received = 1000000;
   report.opened_below = 1;
   Bytes datagram(limits::kDatagramBytesMax);
-  datagram.resize(wire::encode_report({wire::PacketType::report, kEpoch, 1, 0, 1}, report, datagram));
+  datagram.resize(
+      wire::encode_report({wire::PacketType::report, kEpoch, 1, 0, 1}, report, datagram));
   group.inject(0, 1, datagram);
   EXPECT_EQ(group.engine(0).endpoint().counters().refused_report, 1u);
-  EXPECT_EQ(group.engine(0).endpoint().link(1).peer_opened_below, 0u) << "nothing of it is believed";
+  EXPECT_EQ(group.engine(0).endpoint().link(1).peer_opened_below, 0u)
+      << "nothing of it is believed";
   call.submit(group, 1);
   EXPECT_TRUE(call.finish(group, 1s));
 }
@@ -199,13 +210,15 @@ TEST(EndpointReports, CopiesAndOldOnesChangeNothing) {
   EngineGroup group(GroupOptions{.size = 2});
   std::vector<std::pair<Rank, Bytes>> reports;
   group.filter = [&](Rank, Rank to, ByteSpan datagram) {
-    if (testing::type_of(datagram) == wire::PacketType::report) reports.emplace_back(to, copy_of(datagram));
+    if (testing::type_of(datagram) == wire::PacketType::report)
+      reports.emplace_back(to, copy_of(datagram));
     return true;
   };
   for (int round = 0; round < 5; ++round) {
     FloatAllReduce call(2, 50000);
     call.submit_all(group);
-    for (const auto& [to, bytes] : std::vector(reports)) group.inject(to, static_cast<Rank>(1 - to), bytes);
+    for (const auto& [to, bytes] : std::vector(reports))
+      group.inject(to, static_cast<Rank>(1 - to), bytes);
     ASSERT_TRUE(call.finish(group, 1s));
   }
   EXPECT_GT(reports.size(), 10u);
@@ -218,7 +231,8 @@ TEST(EndpointRepairRequests, BeyondTheFlowOrOfNoRoundAreIgnored) {
   const auto inject = [&](const wire::Repair& repair, std::size_t words) {
     Bytes datagram(limits::kDatagramBytesMax);
     datagram.resize(wire::encode_repair({wire::PacketType::repair, kEpoch, 1, 0, 1}, repair,
-                                        std::vector<std::uint64_t>(words, ~std::uint64_t{0}), datagram));
+                                        std::vector<std::uint64_t>(words, ~std::uint64_t{0}),
+                                        datagram));
     group.inject(0, 1, datagram);
   };
   inject({.round = 0, .kind = wire::FlowKind::reduce, .attempt = 1, .base = 64}, 100);
@@ -232,8 +246,8 @@ TEST(EndpointRepairRequests, BeyondTheFlowOrOfNoRoundAreIgnored) {
   EXPECT_TRUE(call.finish(group, 1s));
 }
 
-// Genuine datagrams with random bytes changed and the checksum made to fit, while operations run: an authentic peer gone
-// mad. Nothing may crash or hang; sanitizers watch the memory.
+// Genuine datagrams with random bytes changed and the checksum made to fit, while operations run:
+// an authentic peer gone mad. Nothing may crash or hang; sanitizers watch the memory.
 TEST(EndpointFuzz, AuthenticNonsenseNeitherCrashesNorHangs) {
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
     EngineGroup group(GroupOptions{.size = 3});
@@ -245,9 +259,11 @@ TEST(EndpointFuzz, AuthenticNonsenseNeitherCrashesNorHangs) {
         Bytes bytes = copy_of(datagram);
         for (std::uint32_t i = 0; i < 1 + draw % 3; ++i) {
           const std::uint64_t where = keyed_hash(seed, sent, 0, i, 1);
-          bytes[8 + where % (std::min<std::size_t>(bytes.size(), 80) - 8)] ^= static_cast<std::byte>(1 << (where >> 60));
+          bytes[8 + where % (std::min<std::size_t>(bytes.size(), 80) - 8)] ^=
+              static_cast<std::byte>(1 << (where >> 60));
         }
-        const std::size_t header = testing::is_data(datagram) ? wire::kDataHeaderBytes : bytes.size();
+        const std::size_t header =
+            testing::is_data(datagram) ? wire::kDataHeaderBytes : bytes.size();
         std::uint32_t crc = crc32c(ByteSpan(bytes).subspan(header));
         crc = crc32c(ByteSpan(bytes).subspan(8, header - 8), crc32c(ByteSpan(bytes).first(4), crc));
         std::memcpy(bytes.data() + 4, &crc, sizeof(crc));
@@ -259,7 +275,8 @@ TEST(EndpointFuzz, AuthenticNonsenseNeitherCrashesNorHangs) {
     call.submit_all(group);
     const auto done = [&] {
       for (auto& [to, bytes] : std::exchange(nonsense, {})) group.inject(to, 2, bytes);
-      return std::all_of(call.requests().begin(), call.requests().end(), [](auto* request) { return request->done; });
+      return std::all_of(call.requests().begin(), call.requests().end(),
+                         [](auto* request) { return request->done; });
     };
     EXPECT_TRUE(group.run_until(done, 200ms + Duration(limits::kTickNs))) << "seed " << seed;
   }

@@ -1,4 +1,5 @@
-// Losses, copies and overtakings, one kind of datagram at a time: what must be whole becomes whole, and is summed once.
+// Losses, copies and overtakings, one kind of datagram at a time: what must be whole becomes whole,
+// and is summed once.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,7 +20,9 @@ using testing::FloatAllReduce;
 using testing::GroupOptions;
 using testing::type_of;
 
-const EndpointCounters& counters(EngineGroup& group, Rank rank) { return group.engine(rank).endpoint().counters(); }
+const EndpointCounters& counters(EngineGroup& group, Rank rank) {
+  return group.engine(rank).endpoint().counters();
+}
 
 class LostControl : public ::testing::TestWithParam<wire::PacketType> {};
 
@@ -42,7 +45,8 @@ TEST_P(LostControl, TheFirstOnesOfEveryLinkAreMadeGood) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, LostControl,
-                         ::testing::Values(wire::PacketType::report, wire::PacketType::end, wire::PacketType::repair),
+                         ::testing::Values(wire::PacketType::report, wire::PacketType::end,
+                                           wire::PacketType::repair),
                          [](const auto& row) {
                            return row.param == wire::PacketType::report ? "Reports"
                                   : row.param == wire::PacketType::end  ? "Ends"
@@ -53,7 +57,8 @@ TEST(EndpointRepair, ServesACopyOfARequestOnce) {
   EngineGroup group(GroupOptions{.size = 2});
   std::uint64_t lost = 0;
   group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
-    if (type_of(datagram) == wire::PacketType::repair) group.inject(to, from, testing::copy_of(datagram));
+    if (type_of(datagram) == wire::PacketType::repair)
+      group.inject(to, from, testing::copy_of(datagram));
     const auto header = data_header_of(datagram);
     if (!header || header->attempt > 0 || header->index % 10 != 4) return true;
     ++lost;
@@ -107,8 +112,10 @@ TEST(EndpointBounded, RepairsUntilTheLossIsBelowTheBoundAndNoFurther) {
   for (Rank rank = 0; rank < 4; ++rank) {
     std::size_t sender = 0;
     for (const PeerReport& row : call.report(rank).peers) {
-      const std::uint64_t reduce = (row.expected + 1) / 2;  // spread is exact: what is missing is of the reduce half
-      EXPECT_LE(static_cast<double>(row.expected - row.arrived), 0.1 * reduce + 0.1) << rank << " from " << sender++;
+      // Spread is exact: what is missing is of the reduce half
+      const std::uint64_t reduce = (row.expected + 1) / 2;
+      EXPECT_LE(static_cast<double>(row.expected - row.arrived), 0.1 * reduce + 0.1)
+          << rank << " from " << sender++;
       repaired += row.repaired;
       missing += row.expected - row.arrived;
     }
@@ -123,7 +130,8 @@ TEST(EndpointBounded, AsksForNothingWhenTheFirstPassWasGoodEnough) {
   EngineGroup group(options);
   group.filter = [](Rank, Rank, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
-    return !(header && header->kind == wire::FlowKind::reduce && header->attempt == 0 && header->index % 20 == 3);
+    return !(header && header->kind == wire::FlowKind::reduce && header->attempt == 0 &&
+             header->index % 20 == 3);
   };
   FloatAllReduce call(2, 100000, bounded(0.1, 10s));
   call.submit_all(group);
@@ -165,7 +173,9 @@ TEST(EndpointRequired, PacketsThatMustComeAreRepairedAndOthersAreNot) {
         if (ledgers[rank].required[owner].test(i)) {
           EXPECT_TRUE(arrived) << i;
         } else {
-          EXPECT_EQ(arrived, record.copies(0, wire::FlowKind::spread, owner, rank, i).first_pass_arrived > 0) << i;
+          EXPECT_EQ(arrived,
+                    record.copies(0, wire::FlowKind::spread, owner, rank, i).first_pass_arrived > 0)
+              << i;
           EXPECT_LE(record.copies(0, wire::FlowKind::spread, owner, rank, i).sent, 1);
         }
         missing += !arrived;
@@ -194,7 +204,8 @@ TEST(EndpointRequired, WhatMustComeDoesHoweverLooseTheBound) {
   });
   ASSERT_TRUE(group.run(requests));
   for (Rank rank = 0; rank < 2; ++rank) {
-    for (std::size_t i = 0; i < 28; i += 4) EXPECT_TRUE(ledgers[rank].arrived[1 - rank].test(i)) << i;
+    for (std::size_t i = 0; i < 28; i += 4)
+      EXPECT_TRUE(ledgers[rank].arrived[1 - rank].test(i)) << i;
   }
 }
 
@@ -246,7 +257,9 @@ TEST(EndpointConservation, EveryDatagramThatArrivesIsCountedOnce) {
     GroupOptions options{.size = 4, .seed = seed};
     options.faults = {.loss = 0.1, .duplicate = 0.1, .reorder = 0.2, .corrupt = 0.05, .seed = seed};
     EngineGroup group(options);
-    const Delivery delivery = seed % 3 == 0 ? exact() : seed % 3 == 1 ? best_effort(10s) : bounded(0.02, 10s);
+    const Delivery delivery = seed % 3 == 0   ? exact()
+                              : seed % 3 == 1 ? best_effort(10s)
+                                              : bounded(0.02, 10s);
     FloatAllReduce call(4, 30000, delivery);
     call.submit_all(group);
     ASSERT_TRUE(group.run(call.requests()));
@@ -259,7 +272,8 @@ TEST(EndpointConservation, EveryDatagramThatArrivesIsCountedOnce) {
         arrived += row.arrived;
         EXPECT_LE(row.arrived, row.expected);
       }
-      EXPECT_EQ(c.data_received, arrived + c.duplicate + c.late + c.closed_round + c.early_dropped) << "seed " << seed;
+      EXPECT_EQ(c.data_received, arrived + c.duplicate + c.late + c.closed_round + c.early_dropped)
+          << "seed " << seed;
       EXPECT_EQ(c.refused_plan + c.future_round + c.refused_report, 0u);
       EXPECT_GT(c.refused[static_cast<int>(wire::Refusal::checksum)], 0u);
     }

@@ -177,7 +177,8 @@ TEST_F(Messages, AreMatchedInOrderPerPairWhateverHappensElsewhere) {
     call.submit(group, 2);
     for (int i = 0; i < 4; ++i) requests.push_back(&receive(group, 1, 0, in[i]));
     ASSERT_TRUE(group.run(requests));
-    for (const Request* request : requests) EXPECT_TRUE(request->status.ok()) << request->status.text();
+    for (const Request* request : requests)
+      EXPECT_TRUE(request->status.ok()) << request->status.text();
     EXPECT_EQ(in, out);
     EXPECT_TRUE(call.finish(group));
   }
@@ -186,8 +187,8 @@ TEST_F(Messages, AreMatchedInOrderPerPairWhateverHappensElsewhere) {
 TEST_F(Messages, CrossingOnesDoNotMeetEachOther) {
   EngineGroup group(network(2, 0.1));
   std::vector<float> a(30000, 1.0f), b(20000, 2.0f), at_b(30000), at_a(20000);
-  const std::vector<Request*> requests = {&send(group, 0, 1, a), &send(group, 1, 0, b), &receive(group, 1, 0, at_b),
-                                          &receive(group, 0, 1, at_a)};
+  const std::vector<Request*> requests = {&send(group, 0, 1, a), &send(group, 1, 0, b),
+                                          &receive(group, 1, 0, at_b), &receive(group, 0, 1, at_a)};
   ASSERT_TRUE(group.run(requests));
   EXPECT_EQ(at_b, a);
   EXPECT_EQ(at_a, b);
@@ -223,7 +224,8 @@ TEST(EndpointGoodbye, ExactOperationsFailNamingWhoLeftAndLossyOnesReturn) {
         EXPECT_TRUE(request->status.ok()) << request->status.text();
       } else {
         EXPECT_EQ(request->status.code(), StatusCode::kPeerLost);
-        EXPECT_NE(request->status.text().find("rank 2 left"), std::string_view::npos) << request->status.text();
+        EXPECT_NE(request->status.text().find("rank 2 left"), std::string_view::npos)
+            << request->status.text();
         EXPECT_NE(request->status.text().find("all_reduce"), std::string_view::npos);
       }
     }
@@ -237,7 +239,8 @@ TEST(EndpointGoodbye, LaterOperationsFailAtOnceToo) {
   FloatAllReduce call(2, 50000, exact(10s));
   call.submit(group, 0);
   ASSERT_TRUE(group.run(call.requests(), 1s));
-  EXPECT_EQ(call.requests()[0]->status.code(), StatusCode::kPeerLost) << call.requests()[0]->status.text();
+  EXPECT_EQ(call.requests()[0]->status.code(), StatusCode::kPeerLost)
+      << call.requests()[0]->status.text();
 }
 
 TEST(EndpointCancel, FailsWhatIsOpenAndWhatIsQueued) {

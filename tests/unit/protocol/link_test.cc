@@ -12,7 +12,9 @@ Link link_of(std::uint32_t window) {
   link.configure(window, 10ms);
   return link;
 }
-Instant at(std::int64_t us) { return Instant{1'000'000'000 + us * 1000}; }
+Instant at(std::int64_t us) {
+  return Instant{1'000'000'000 + us * 1000};
+}
 
 TEST(LinkCredit, IsTheWindowLessWhatIsInFlight) {
   Link link = link_of(8);
@@ -26,7 +28,9 @@ TEST(LinkCredit, IsTheWindowLessWhatIsInFlight) {
   EXPECT_EQ(link.credit(), 0u);
 }
 
-TEST(LinkCredit, OfATinyWindowIsTwo) { EXPECT_EQ(link_of(0).credit(), 2u); }
+TEST(LinkCredit, OfATinyWindowIsTwo) {
+  EXPECT_EQ(link_of(0).credit(), 2u);
+}
 
 TEST(LinkReport, GivesBackCreditAndWritesOffWhatWasLost) {
   Link link = link_of(8);

@@ -33,7 +33,8 @@ TEST(RoundTripSample, FollowsRfc6298) {
 TEST(RoundTripTimeout, DoublesWithEveryTryUpToSixtyFourTimes) {
   RoundTrip rtt(10ms);
   rtt.on_sample(1ms);
-  for (std::uint32_t tries = 0; tries <= 6; ++tries) EXPECT_EQ(rtt.timeout(tries), rtt.timeout() * (1 << tries));
+  for (std::uint32_t tries = 0; tries <= 6; ++tries)
+    EXPECT_EQ(rtt.timeout(tries), rtt.timeout() * (1 << tries));
   EXPECT_EQ(rtt.timeout(1000), rtt.timeout() * 64);
 }
 

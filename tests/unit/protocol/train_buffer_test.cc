@@ -12,7 +12,8 @@ using Bytes = std::vector<std::byte>;
 
 Bytes gathered(TrainBuffer& buffer) {
   Bytes all;
-  for (const Slice& slice : buffer.train().slices) all.insert(all.end(), slice.data, slice.data + slice.bytes);
+  for (const Slice& slice : buffer.train().slices)
+    all.insert(all.end(), slice.data, slice.data + slice.bytes);
   return all;
 }
 

@@ -1,5 +1,5 @@
-// The public face over in-process transports: threads, asynchronous work, life cycle. What operations compute is tested
-// without threads in tests/unit/collective.
+// The public face over in-process transports: threads, asynchronous work, life cycle. What
+// operations compute is tested without threads in tests/unit/collective.
 #include "leeway/communicator.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,8 @@ Group make_group(int size, const Options& options = {}) {
 template <typename Body>
 void on_all(Group& group, Body&& body) {
   std::vector<std::thread> threads;
-  for (auto& communicator : group) threads.emplace_back([&body, &communicator] { body(*communicator); });
+  for (auto& communicator : group)
+    threads.emplace_back([&body, &communicator] { body(*communicator); });
   for (auto& thread : threads) thread.join();
 }
 
@@ -101,7 +102,8 @@ TEST(CommunicatorAsync, FinishesWhileNobodyWaits) {
   std::vector<float> b(1000, 2.0f);
   Work first = group[0]->all_reduce_async(std::span(a));
   Work second = group[1]->all_reduce_async(std::span(b));
-  while (!first.done() || !second.done()) std::this_thread::yield();  // the background threads drive
+  // The background threads drive
+  while (!first.done() || !second.done()) std::this_thread::yield();
   EXPECT_THAT(a, Each(3.0f));
   EXPECT_THAT(b, Each(3.0f));
 }

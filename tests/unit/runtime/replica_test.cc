@@ -1,5 +1,5 @@
-// Replica over in-process transports. The drift formulas themselves are tested in tests/unit/aggregate and, over many
-// rounds, in tests/sim.
+// Replica over in-process transports. The drift formulas themselves are tested in
+// tests/unit/aggregate and, over many rounds, in tests/sim.
 #include "leeway/replica.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,8 @@ struct Outcome {
 };
 
 // `steps` training steps on every rank: each owner adds 1 to its parameters, all broadcast.
-std::vector<Outcome> run(int size, std::size_t count, double loss, int steps, const ReplicaOptions& options) {
+std::vector<Outcome> run(int size, std::size_t count, double loss, int steps,
+                         const ReplicaOptions& options) {
   Options group_options;
   group_options.datagram_bytes = 1472;
   group_options.faults.loss = loss;
@@ -52,7 +53,8 @@ TEST(Replica, WithoutLossAllReplicasAreEqual) {
   }
 }
 
-// Steps of 2^-10 from 1 on are below bfloat16's resolution of 2^-7: only a master copy can add them up.
+// Steps of 2^-10 from 1 on are below bfloat16's resolution of 2^-7: only a master copy can add them
+// up.
 TEST(Replica, StepsSmallerThanTheCodecsResolutionAddUp) {
   constexpr int kSteps = 128;
   auto group = Communicator::create_inproc(2);
@@ -61,7 +63,8 @@ TEST(Replica, StepsSmallerThanTheCodecsResolutionAddUp) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
-      auto replica = Replica::create(*(*group)[rank], parameters[rank], {.delivery = Delivery::Kind::exact, .codec = Codec::bf16});
+      auto replica = Replica::create(*(*group)[rank], parameters[rank],
+                                     {.delivery = Delivery::Kind::exact, .codec = Codec::bf16});
       ASSERT_TRUE(replica.ok()) << replica.status().text();
       for (int step = 0; step < kSteps; ++step) {
         for (float& value : (*replica)->owned()) value += 0x1p-10f;
@@ -116,7 +119,8 @@ TEST(Replica, SynchronizeMakesReplicasEqual) {
   group_options.datagram_bytes = 1472;
   auto group = Communicator::create_inproc(2, group_options);
   ASSERT_TRUE(group.ok());
-  std::vector<std::vector<float>> parameters = {std::vector<float>(10'000, 1.0f), std::vector<float>(10'000, 2.0f)};
+  std::vector<std::vector<float>> parameters = {std::vector<float>(10'000, 1.0f),
+                                                std::vector<float>(10'000, 2.0f)};
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {

@@ -31,9 +31,11 @@ std::vector<std::uint32_t> upto(std::uint32_t n) {
 }
 
 TEST(PacketCursorOrder, IsAPermutationForEverySizeAndChunking) {
-  for (const std::size_t element_bytes : {64, 128, 512, 4096}) {  // chunks of 64, 32, 8 and 1 packets
+  // Chunks of 64, 32, 8 and 1 packets
+  for (const std::size_t element_bytes : {64, 128, 512, 4096}) {
     for (std::uint32_t packets = 0; packets <= 200; ++packets) {
-      const PacketCursor cursor(grid_of(packets, element_bytes), {packets * 31 + 7, packets}, nullptr);
+      const PacketCursor cursor(grid_of(packets, element_bytes), {packets * 31 + 7, packets},
+                                nullptr);
       ASSERT_EQ(sorted(walk(cursor)), upto(packets)) << "element of " << element_bytes;
     }
   }
@@ -60,7 +62,8 @@ TEST(PacketCursorOrder, SendersWithOneRotationWalkTheChunksTogether) {
   const PacketGrid grid = grid_of(1000);
   const auto one = walk(PacketCursor(grid, {5, 10}, nullptr));
   const auto other = walk(PacketCursor(grid, {5, 11}, nullptr));
-  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(grid.chunk_of(one[i]), grid.chunk_of(other[i]));
+  for (std::size_t i = 0; i < one.size(); ++i)
+    EXPECT_EQ(grid.chunk_of(one[i]), grid.chunk_of(other[i]));
   EXPECT_EQ(PacketCursor::start_of(grid, 5), PacketCursor::start_of(grid, 5));
   EXPECT_EQ(grid.chunk_of(one[0]), grid.chunk_of(PacketCursor::start_of(grid, 5)));
 }
@@ -78,16 +81,20 @@ TEST(PacketCursorOrder, PositionCountsWhatWasHandedOut) {
   EXPECT_EQ(cursor.peek(), std::nullopt);
 }
 
-// Exchangeability: over random keys every packet is equally often at every place. Each of the n x n cells has mean
-// m = kDraws/n. A row (the place of one packet) is multinomial, so its chi-square has n - 1 degrees of freedom, mean n - 1
-// and standard deviation sqrt(2 (n - 1)); the largest of n rows is held against 6 of those.
+// Exchangeability: over random keys every packet is equally often at every place. Each of the n x n
+// cells has mean m = kDraws/n. A row (the place of one packet) is multinomial, so its chi-square
+// has n - 1 degrees of freedom, mean n - 1 and standard deviation sqrt(2 (n - 1)); the largest of n
+// rows is held against 6 of those.
 TEST(PacketCursorOrder, EveryPacketIsEquallyOftenAtEveryPlace) {
-  for (const auto& [packets, element_bytes] : {std::pair{7u, 64}, {65u, 64}, {100u, 256}, {97u, 4096}, {130u, 64}}) {
+  for (const auto& [packets, element_bytes] :
+       {std::pair{7u, 64}, {65u, 64}, {100u, 256}, {97u, 4096}, {130u, 64}}) {
     constexpr std::uint32_t kDraws = 40000;
     std::vector<std::uint32_t> counts(packets * packets, 0);
     for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
-      const auto order = walk(PacketCursor(grid_of(packets, element_bytes), {draw * 2654435761u, draw + 17}, nullptr));
-      for (std::uint32_t place = 0; place < packets; ++place) ++counts[order[place] * packets + place];
+      const auto order = walk(
+          PacketCursor(grid_of(packets, element_bytes), {draw * 2654435761u, draw + 17}, nullptr));
+      for (std::uint32_t place = 0; place < packets; ++place)
+        ++counts[order[place] * packets + place];
     }
     const double mean = static_cast<double>(kDraws) / packets;
     for (std::uint32_t packet = 0; packet < packets; ++packet) {

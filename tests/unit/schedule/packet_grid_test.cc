@@ -27,7 +27,8 @@ TEST(PacketGrid, ChunksCoverThePacketsAndOnlyTheLastIsShort) {
     std::uint32_t next = 0;
     for (std::uint32_t chunk = 0; chunk < grid.chunks(); ++chunk) {
       EXPECT_EQ(grid.chunk_begin(chunk), next);
-      for (std::uint32_t i = next; i < next + grid.chunk_size(chunk); ++i) EXPECT_EQ(grid.chunk_of(i), chunk);
+      for (std::uint32_t i = next; i < next + grid.chunk_size(chunk); ++i)
+        EXPECT_EQ(grid.chunk_of(i), chunk);
       next += grid.chunk_size(chunk);
     }
     EXPECT_EQ(next, packets);

@@ -39,7 +39,8 @@ TEST(ShardMapEven, ShardsDifferByAtMostTheAlignment) {
     std::size_t smallest = SIZE_MAX, largest = 0;
     for (Rank rank = 0; rank < size; ++rank) {
       const bool last = map[rank].offset + map[rank].count == map.count();
-      if (!last) smallest = std::min(smallest, map[rank].count);  // the last is cut by the tensor's end
+      // The last is cut by the tensor's end
+      if (!last) smallest = std::min(smallest, map[rank].count);
       largest = std::max(largest, map[rank].count);
     }
     EXPECT_LE(largest - smallest, ShardMap::kAlign);

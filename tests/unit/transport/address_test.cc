@@ -25,7 +25,8 @@ TEST(PathDatagramBytes, AnAddressOfAnotherHostIsRefusedByName) {
 }
 
 TEST(LocalAddressTowards, LoopbackIsReachedFromLoopback) {
-  EXPECT_EQ(local_address_towards({make_address("127.0.0.1"), 9}).value(), make_address("127.0.0.1"));
+  EXPECT_EQ(local_address_towards({make_address("127.0.0.1"), 9}).value(),
+            make_address("127.0.0.1"));
 }
 
 TEST(LocalAddressTowards, AnUnroutableAddressIsAnErrorThatNamesIt) {

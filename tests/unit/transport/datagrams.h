@@ -15,7 +15,9 @@ namespace leeway::transport {
 
 using Bytes = std::vector<std::byte>;
 
-inline Bytes bytes_of(ByteSpan span) { return {span.begin(), span.end()}; }
+inline Bytes bytes_of(ByteSpan span) {
+  return {span.begin(), span.end()};
+}
 
 // Bytes that tell where they came from: a pattern that a shifted or swapped copy does not repeat.
 inline Bytes pattern(std::size_t bytes, std::uint32_t start = 0) {
@@ -30,7 +32,8 @@ inline Bytes pattern(std::size_t bytes, std::uint32_t start = 0) {
 
 // A train over one or more slices that cut `memory` at the given places.
 struct OwnedTrain {
-  OwnedTrain(Rank to, std::size_t segment_bytes, Bytes memory_in, std::vector<std::size_t> cuts = {})
+  OwnedTrain(Rank to, std::size_t segment_bytes, Bytes memory_in,
+             std::vector<std::size_t> cuts = {})
       : memory(std::move(memory_in)) {
     std::size_t start = 0;
     cuts.push_back(memory.size());
@@ -42,7 +45,9 @@ struct OwnedTrain {
   }
   OwnedTrain(const OwnedTrain&) = delete;
 
-  std::size_t datagrams() const { return (memory.size() + train.segment_bytes - 1) / train.segment_bytes; }
+  std::size_t datagrams() const {
+    return (memory.size() + train.segment_bytes - 1) / train.segment_bytes;
+  }
   ByteSpan datagram(std::size_t i) const {
     const std::size_t start = i * train.segment_bytes;
     return ByteSpan(memory).subspan(start, std::min(train.segment_bytes, memory.size() - start));
@@ -58,11 +63,13 @@ inline std::size_t send_one(DatagramTransport& transport, const Train& train) {
 }
 
 // A data packet as rank `source` would send it to rank `destination`.
-inline Bytes data_packet(std::uint32_t index, std::uint32_t flow_packets, Rank source = 1, Rank destination = 0,
-                         std::size_t payload_bytes = 64, std::uint16_t attempt = 0, bool payload_summed = true) {
+inline Bytes data_packet(std::uint32_t index, std::uint32_t flow_packets, Rank source = 1,
+                         Rank destination = 0, std::size_t payload_bytes = 64,
+                         std::uint16_t attempt = 0, bool payload_summed = true) {
   const Bytes payload = pattern(payload_bytes, index);
   Bytes packet(wire::kDataHeaderBytes);
-  const wire::Prefix prefix{wire::PacketType::data, 9, source, destination, index + 1, payload_summed};
+  const wire::Prefix prefix{wire::PacketType::data, 9, source, destination, index + 1,
+                            payload_summed};
   wire::DataHeader header;
   header.round = 3;
   header.attempt = attempt;
@@ -76,18 +83,22 @@ inline Bytes data_packet(std::uint32_t index, std::uint32_t flow_packets, Rank s
 
 inline Bytes probe_packet(std::uint32_t sequence, Rank source = 1, Rank destination = 0) {
   Bytes packet(limits::kDatagramBytesMax);
-  packet.resize(wire::encode_bare({wire::PacketType::probe, 9, source, destination, sequence}, packet));
+  packet.resize(
+      wire::encode_bare({wire::PacketType::probe, 9, source, destination, sequence}, packet));
   return packet;
 }
 
 inline std::uint32_t index_of(ByteSpan packet) {
   wire::DataHeader header;
   ByteSpan payload;
-  return wire::decode_data(packet, header, payload) == wire::Refusal::none ? header.index : UINT32_MAX;
+  return wire::decode_data(packet, header, payload) == wire::Refusal::none ? header.index
+                                                                           : UINT32_MAX;
 }
 
-// Takes datagrams until `count` are here or nothing came for two seconds; copies, in order of arrival.
-inline std::vector<Bytes> receive_all(DatagramTransport& transport, std::size_t count, std::size_t room = 32) {
+// Takes datagrams until `count` are here or nothing came for two seconds; copies, in order of
+// arrival.
+inline std::vector<Bytes> receive_all(DatagramTransport& transport, std::size_t count,
+                                      std::size_t room = 32) {
   std::vector<Bytes> all;
   std::vector<Received> out(room);
   for (int idle = 0; all.size() < count && idle < 20;) {
@@ -101,7 +112,8 @@ inline std::vector<Bytes> receive_all(DatagramTransport& transport, std::size_t 
 }
 
 // UDP transports on loopback that know each other.
-inline std::vector<std::unique_ptr<UdpTransport>> make_udp_group(int size, const UdpOptions& options = {}) {
+inline std::vector<std::unique_ptr<UdpTransport>> make_udp_group(int size,
+                                                                 const UdpOptions& options = {}) {
   std::vector<std::unique_ptr<UdpTransport>> group;
   std::vector<UdpAddress> addresses;
   for (int i = 0; i < size; ++i) {

@@ -14,12 +14,15 @@ namespace {
 
 constexpr std::uint32_t kPackets = 400;
 
-std::unique_ptr<DatagramTransport> with_faults(std::unique_ptr<DatagramTransport> transport, const FaultOptions& options) {
-  return std::make_unique<FaultTransport>(std::move(transport), Rank{0}, impairment::FaultPlan::create(options).value(),
+std::unique_ptr<DatagramTransport> with_faults(std::unique_ptr<DatagramTransport> transport,
+                                               const FaultOptions& options) {
+  return std::make_unique<FaultTransport>(std::move(transport), Rank{0},
+                                          impairment::FaultPlan::create(options).value(),
                                           [] { return Instant{}; });
 }
 
-// Rank 1 sends all packets of a flow to rank 0, in an order drawn from `shuffle`; the indices that arrive.
+// Rank 1 sends all packets of a flow to rank 0, in an order drawn from `shuffle`; the indices that
+// arrive.
 std::set<std::uint32_t> arrivals(DatagramTransport& from, DatagramTransport& to, unsigned shuffle) {
   std::vector<std::uint32_t> order(kPackets);
   for (std::uint32_t i = 0; i < kPackets; ++i) order[i] = i;

@@ -23,7 +23,8 @@ class FaultTransportTest : public testing::Test {
     auto scripted = std::make_unique<ScriptedTransport>();
     below_ = scripted.get();
     transport_ = std::make_unique<FaultTransport>(
-        std::move(scripted), kSelf, impairment::FaultPlan::create(options).value(), [this] { return now_; }, slots);
+        std::move(scripted), kSelf, impairment::FaultPlan::create(options).value(),
+        [this] { return now_; }, slots);
     return *transport_;
   }
 
@@ -121,7 +122,8 @@ TEST_F(FaultTransportReceive, CorruptionFlipsExactlyOneBitAndAlwaysTheSame) {
 TEST_F(FaultTransportReceive, CorruptionIsAlwaysFoundAlsoWherePayloadsAreNotSummed) {
   with({.corrupt = 1.0}, 256);
   std::vector<Bytes> batch;
-  for (std::uint32_t i = 0; i < 200; ++i) batch.push_back(data_packet(i, 200, 1, 0, 64, 0, /*payload_summed=*/false));
+  for (std::uint32_t i = 0; i < 200; ++i)
+    batch.push_back(data_packet(i, 200, 1, 0, 64, 0, /*payload_summed=*/false));
   below_->arrive(batch);
   std::vector<Received> out(batch.size());
   const std::size_t filled = transport_->receive(out);
@@ -150,7 +152,8 @@ TEST_F(FaultTransportReceive, DuplicatesWaitWhenTheCallersArrayIsFull) {
   for (int i = 0; i < 20; ++i) {
     for (const std::uint32_t index : receive(1)) ++copies[index];
   }
-  EXPECT_THAT(copies, ElementsAre(std::pair(0u, 2), std::pair(1u, 2), std::pair(2u, 2), std::pair(3u, 2)));
+  EXPECT_THAT(copies,
+              ElementsAre(std::pair(0u, 2), std::pair(1u, 2), std::pair(2u, 2), std::pair(3u, 2)));
 }
 
 TEST_F(FaultTransportReceive, AReorderedPacketIsOvertakenByAsManyAsThePlanSays) {
@@ -161,7 +164,8 @@ TEST_F(FaultTransportReceive, AReorderedPacketIsOvertakenByAsManyAsThePlanSays) 
   std::vector<std::uint32_t> expected;
   std::vector<std::pair<std::uint32_t, int>> held;
   for (std::uint32_t i = 0; i < 100; ++i) {
-    impairment::PacketAddress address{.source = 1, .destination = 0, .round = 3, .index = i, .position = i};
+    impairment::PacketAddress address{
+        .source = 1, .destination = 0, .round = 3, .index = i, .position = i};
     if (const int distance = plan.fate(address).reorder; distance > 0) {
       held.emplace_back(i, distance);
       continue;
@@ -305,8 +309,10 @@ TEST_F(FaultTransportTest, NamedCountersShowTheInjectedLoss) {
   below_->arrive({probe_packet(1), data_packet(0, 1), data_packet(1, 2)});
   receive();
   const auto rows = transport_->named_fault_counters();
-  EXPECT_THAT(rows, testing::Contains(std::pair<std::string, std::uint64_t>("injected_lost_data", 2)));
-  EXPECT_THAT(rows, testing::Contains(std::pair<std::string, std::uint64_t>("injected_lost_control", 1)));
+  EXPECT_THAT(rows,
+              testing::Contains(std::pair<std::string, std::uint64_t>("injected_lost_data", 2)));
+  EXPECT_THAT(rows,
+              testing::Contains(std::pair<std::string, std::uint64_t>("injected_lost_control", 1)));
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ TEST(InprocTransportSend, WhatFindsTheQueueFullIsDroppedAndCountedAtTheReceiver)
   EXPECT_GE(arrived.size(), 10u) << "the promised buffer";
   EXPECT_GT(group[1]->counters().kernel_drops, 0u);
   EXPECT_EQ(group[1]->counters().kernel_drops, 100 - arrived.size());
-  for (std::size_t i = 0; i < arrived.size(); ++i) EXPECT_EQ(arrived[i], bytes_of(train.datagram(i % 50)));
+  for (std::size_t i = 0; i < arrived.size(); ++i)
+    EXPECT_EQ(arrived[i], bytes_of(train.datagram(i % 50)));
 }
 
 TEST(InprocTransportSend, RoomComesBackWhenDatagramsWereTaken) {
@@ -77,7 +78,8 @@ TEST(InprocTransportReceive, LentBytesStayWhileOthersSend) {
   std::vector<Received> out(5);
   ASSERT_EQ(group[1]->receive(out), 5u);
   send_one(*group[0], second.train);
-  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(bytes_of(out[i].bytes), bytes_of(first.datagram(i)));
+  for (std::size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(bytes_of(out[i].bytes), bytes_of(first.datagram(i)));
 }
 
 TEST(InprocTransportCounters, CountBothDirections) {
@@ -115,7 +117,8 @@ TEST(InprocTransportWait, EndsForAWakeOfAnotherThread) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
 }
 
-// Every rank sends numbered datagrams to every other and checks that each source's come complete and in order.
+// Every rank sends numbered datagrams to every other and checks that each source's come complete
+// and in order.
 TEST(InprocTransportThreads, ManySendersAndReceiversAtOnceLoseNothingWithinTheBuffer) {
   constexpr int kRanks = 4;
   constexpr std::uint32_t kDatagrams = 2000;

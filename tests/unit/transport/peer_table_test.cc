@@ -20,7 +20,9 @@ sockaddr_storage raw(const UdpAddress& address) {
 TEST(PeerTableFind, KnowsEveryPeerOfAFullTableAndNobodyElse) {
   std::vector<UdpAddress> peers;
   for (int rank = 0; rank < 1024; ++rank) {
-    peers.push_back(at(("10.0." + std::to_string(rank % 32) + "." + std::to_string(rank / 32)).c_str(), 4000 + rank % 7));
+    peers.push_back(
+        at(("10.0." + std::to_string(rank % 32) + "." + std::to_string(rank / 32)).c_str(),
+           4000 + rank % 7));
   }
   PeerTable table;
   ASSERT_TRUE(table.assign(peers).ok());
@@ -57,7 +59,8 @@ TEST(PeerTableFind, AnEmptyTableKnowsNobody) {
 
 TEST(PeerTableAssign, TwoRanksAtOneAddressAreNamed) {
   PeerTable table;
-  const Status status = table.assign(std::vector<UdpAddress>{at("127.0.0.1", 1), at("127.0.0.1", 2), at("127.0.0.1", 1)});
+  const Status status = table.assign(
+      std::vector<UdpAddress>{at("127.0.0.1", 1), at("127.0.0.1", 2), at("127.0.0.1", 1)});
   EXPECT_EQ(status.code(), StatusCode::kMismatch);
   EXPECT_NE(status.text().find("ranks 0 and 2"), std::string_view::npos);
 }

@@ -36,7 +36,8 @@ void fill(mmsghdr& slot, const ArrivingMessage& message) {
   slot.msg_len = static_cast<unsigned>(taken);
   slot.msg_hdr.msg_flags = taken < message.bytes.size() ? MSG_TRUNC : 0;
   const UdpAddress from(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(message.port));
-  EXPECT_GE(slot.msg_hdr.msg_namelen, from.size()) << "the kernel shrinks it, the receiver must restore it";
+  EXPECT_GE(slot.msg_hdr.msg_namelen, from.size())
+      << "the kernel shrinks it, the receiver must restore it";
   std::memcpy(slot.msg_hdr.msg_name, from.data(), from.size());
   slot.msg_hdr.msg_namelen = static_cast<socklen_t>(from.size());
   if (message.segment > 0) {
@@ -88,7 +89,8 @@ TEST_F(UdpReceiverReceive, ACoalescedMessageIsCutAtItsSegments) {
   batches_ = {{{super, 1001, 500}}};
   ASSERT_EQ(udp.receive(out_), 4u);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(bytes_of(out_[i].bytes), bytes_of(ByteSpan(super).subspan(i * 500, i < 3 ? 500 : 123)));
+    EXPECT_EQ(bytes_of(out_[i].bytes),
+              bytes_of(ByteSpan(super).subspan(i * 500, i < 3 ? 500 : 123)));
     EXPECT_EQ(out_[i].from, 1);
   }
   EXPECT_EQ(counters(udp).datagrams_received, 4u);
@@ -123,7 +125,8 @@ TEST_F(UdpReceiverReceive, WhatDoesNotFitIntoTheCallersArrayComesWithTheNextCall
     EXPECT_EQ(udp.pending(), all.size() < 11);
   }
   ASSERT_EQ(all.size(), 11u);
-  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(all[i], bytes_of(ByteSpan(super).subspan(i * 100, 100)));
+  for (std::size_t i = 0; i < 10; ++i)
+    EXPECT_EQ(all[i], bytes_of(ByteSpan(super).subspan(i * 100, 100)));
   EXPECT_EQ(all[10], pattern(50, 7));
 }
 

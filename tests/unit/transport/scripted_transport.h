@@ -11,7 +11,9 @@ namespace leeway::transport {
 
 class ScriptedTransport final : public DatagramTransport {
  public:
-  void arrive(std::vector<Bytes> batch, Rank from = 1) { batches_.push_back({std::move(batch), from}); }
+  void arrive(std::vector<Bytes> batch, Rank from = 1) {
+    batches_.push_back({std::move(batch), from});
+  }
 
   std::string_view name() const override { return "scripted"; }
   const TransportLimits& limits() const override { return limits_; }

@@ -19,7 +19,8 @@ struct SentMessage {
   int port = 0;
 };
 
-// Answers of the kernel to the coming calls: > 0 messages taken at most, < 0 an error; all taken when used up.
+// Answers of the kernel to the coming calls: > 0 messages taken at most, < 0 an error; all taken
+// when used up.
 struct Kernel {
   std::deque<int> answers;
   std::vector<SentMessage> sent;
@@ -35,7 +36,8 @@ SentMessage read_message(const msghdr& header) {
   }
   message.port = ntohs(static_cast<const sockaddr_in*>(header.msg_name)->sin_port);
   msghdr copy = header;
-  if (const cmsghdr* note = CMSG_FIRSTHDR(&copy); note != nullptr && note->cmsg_type == UDP_SEGMENT) {
+  if (const cmsghdr* note = CMSG_FIRSTHDR(&copy);
+      note != nullptr && note->cmsg_type == UDP_SEGMENT) {
     std::uint16_t segment = 0;
     std::memcpy(&segment, CMSG_DATA(note), sizeof(segment));
     message.segment = segment;
@@ -69,7 +71,9 @@ class UdpSenderSend : public testing::Test {
   }
   ~UdpSenderSend() override { kernel = nullptr; }
 
-  UdpSender sender(bool segmentation) { return UdpSender(-1, segmentation, peers_, &scripted_sendmmsg); }
+  UdpSender sender(bool segmentation) {
+    return UdpSender(-1, segmentation, peers_, &scripted_sendmmsg);
+  }
   static TransportCounters counters(const UdpSender& sender) {
     TransportCounters counters;
     sender.add_to(counters);
@@ -192,7 +196,8 @@ TEST_F(UdpSenderSend, ATrainTakenInPartIsFinishedBeforeTheNext) {
   {
     const OwnedTrain train(1, 100, std::move(memory), {30, 250});
     kernel_.answers = {2, -EAGAIN};
-    EXPECT_EQ(udp.send(std::span(&train.train, 1)), 1u) << "part of it is out: the caller must not send it again";
+    EXPECT_EQ(udp.send(std::span(&train.train, 1)), 1u)
+        << "part of it is out: the caller must not send it again";
     EXPECT_TRUE(udp.blocked());
   }  // the caller's memory is gone
   const OwnedTrain next(1, 100, pattern(40, 9));

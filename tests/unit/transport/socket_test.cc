@@ -39,7 +39,8 @@ TEST(OpenUdpSocket, APortInUseIsAnErrorThatNamesIt) {
   const auto refused = open_udp_socket(second, {first.local_endpoint(), 64u << 10});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kUnavailable);
-  EXPECT_NE(refused.status().text().find(std::to_string(first.local_endpoint().port())), std::string_view::npos);
+  EXPECT_NE(refused.status().text().find(std::to_string(first.local_endpoint().port())),
+            std::string_view::npos);
 }
 
 TEST(PayloadCapacity, IsAWholeNumberOfDatagramsAndGrowsWithTheBuffer) {
@@ -70,10 +71,11 @@ TEST_P(PayloadCapacityOnLoopback, IsNeverMoreThanTheKernelQueues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, PayloadCapacityOnLoopback,
-                         testing::Values(Shape{512, false}, Shape{1472, false}, Shape{1472, true}, Shape{4000, false},
-                                         Shape{8972, false}, Shape{8972, true}),
+                         testing::Values(Shape{512, false}, Shape{1472, false}, Shape{1472, true},
+                                         Shape{4000, false}, Shape{8972, false}, Shape{8972, true}),
                          [](const auto& test) {
-                           return std::to_string(test.param.datagram_bytes) + (test.param.offload ? "Offload" : "Plain");
+                           return std::to_string(test.param.datagram_bytes) +
+                                  (test.param.offload ? "Offload" : "Plain");
                          });
 
 }  // namespace

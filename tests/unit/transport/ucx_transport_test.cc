@@ -19,7 +19,8 @@ using testing::Contains;
 using testing::Each;
 using testing::StartsWith;
 
-// What fits into one piece of this host's devices, and in what the user's environment makes of them.
+// What fits into one piece of this host's devices, and in what the user's environment makes of
+// them.
 constexpr std::size_t kLargest = 32384;
 constexpr std::size_t kUsual = 8128;
 
@@ -301,7 +302,9 @@ TEST(UcxTransportWait, EndsForAWakeOfAnotherThread) {
 TEST(UcxTransportLimits, DatagramsAreAsLongAsOnePieceOfTheDevicesUnlessTheUserCutsThose) {
   EXPECT_EQ(make_ucx_group(1)[0]->limits().datagram_bytes_max, kLargest);
   EXPECT_EQ(make_ucx_group(1, "self,tcp")[0]->limits().datagram_bytes_max, kLargest);
-  EXPECT_EQ(make_ucx_group(1, "self,posix", {.datagram_bytes = 1472})[0]->limits().datagram_bytes_max, 1472u);
+  EXPECT_EQ(
+      make_ucx_group(1, "self,posix", {.datagram_bytes = 1472})[0]->limits().datagram_bytes_max,
+      1472u);
   setenv("UCX_SYSV_SEG_SIZE", "8256", 1);
   const UcxGroup cut = make_ucx_group(1);
   unsetenv("UCX_SYSV_SEG_SIZE");

@@ -1,5 +1,5 @@
-// Over real sockets on loopback. Nothing here depends on how long anything takes, except that a loopback datagram which
-// was sent within the receiver's buffer arrives.
+// Over real sockets on loopback. Nothing here depends on how long anything takes, except that a
+// loopback datagram which was sent within the receiver's buffer arrives.
 #include "transport/udp/udp_transport.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ class UdpTransportModes : public testing::TestWithParam<Mode> {
     return options;
   }
   void SetUp() override {
-    if (GetParam().v6 && !UdpTransport::open(options()).ok()) GTEST_SKIP() << "this host has no IPv6 loopback";
+    if (GetParam().v6 && !UdpTransport::open(options()).ok())
+      GTEST_SKIP() << "this host has no IPv6 loopback";
   }
 };
 
@@ -40,7 +41,8 @@ TEST_P(UdpTransportModes, TrainsArriveCutIntoTheirDatagramsInOrder) {
   ASSERT_EQ(send_one(*group[0], train.train), 1u);
   const std::vector<Bytes> arrived = receive_all(*group[1], train.datagrams());
   ASSERT_EQ(arrived.size(), 44u);
-  for (std::size_t i = 0; i < arrived.size(); ++i) EXPECT_EQ(arrived[i], bytes_of(train.datagram(i))) << i;
+  for (std::size_t i = 0; i < arrived.size(); ++i)
+    EXPECT_EQ(arrived[i], bytes_of(train.datagram(i))) << i;
   EXPECT_EQ(group[0]->counters().datagrams_sent, 44u);
   EXPECT_EQ(group[1]->counters().datagrams_received, 44u);
   EXPECT_EQ(group[1]->counters().bytes_received, train.memory.size());
@@ -81,11 +83,12 @@ TEST_P(UdpTransportModes, EachDatagramNamesItsSender) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Offloads, UdpTransportModes,
-                         testing::Values(Mode{false, false, false}, Mode{true, false, false}, Mode{false, true, false},
-                                         Mode{true, true, false}, Mode{true, true, true}, Mode{false, false, true}),
+                         testing::Values(Mode{false, false, false}, Mode{true, false, false},
+                                         Mode{false, true, false}, Mode{true, true, false},
+                                         Mode{true, true, true}, Mode{false, false, true}),
                          [](const auto& test) {
-                           return std::string(test.param.v6 ? "V6" : "V4") + (test.param.gso ? "Gso" : "") +
-                                  (test.param.gro ? "Gro" : "");
+                           return std::string(test.param.v6 ? "V6" : "V4") +
+                                  (test.param.gso ? "Gso" : "") + (test.param.gro ? "Gro" : "");
                          });
 
 TEST(UdpTransportReceive, StrangersAreCountedAndNeverShown) {

@@ -41,7 +41,9 @@ TEST_F(WaiterWait, LastsUntilTheTimeout) {
   EXPECT_GE(timed([&] { waiter_.wait(2ms, false); }), Duration(2ms));
 }
 
-TEST_F(WaiterWait, ANegativeTimeoutOnlyLooks) { EXPECT_LT(timed([&] { waiter_.wait(-1s, false); }), kForever / 2); }
+TEST_F(WaiterWait, ANegativeTimeoutOnlyLooks) {
+  EXPECT_LT(timed([&] { waiter_.wait(-1s, false); }), kForever / 2);
+}
 
 TEST_F(WaiterWait, EndsWhenADatagramIsHere) {
   ASSERT_EQ(write(sockets_[1], "x", 1), 1);

@@ -17,18 +17,21 @@ TEST(RefusalTruncated, EveryLengthBelowTheWholeIsRefused) {
     for (std::size_t length = 0; length < datagram.size(); ++length) {
       // A copy of exactly that length, so that a sanitizer sees any step beyond it.
       const Datagram cut(datagram.begin(), datagram.begin() + static_cast<std::ptrdiff_t>(length));
-      EXPECT_NE(decode(cut), Refusal::none) << "type " << static_cast<int>(datagram[3]) << ", " << length << " bytes";
+      EXPECT_NE(decode(cut), Refusal::none)
+          << "type " << static_cast<int>(datagram[3]) << ", " << length << " bytes";
     }
   }
 }
 
 TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
   for (const Datagram& datagram : one_of_each()) {
-    if (datagram[3] == std::byte{1}) continue;  // of data any payload length is well-formed; the plan decides
+    // Of data any payload length is well-formed; the plan decides
+    if (datagram[3] == std::byte{1}) continue;
     for (std::size_t length = kPrefixBytes; length < datagram.size(); ++length) {
       Datagram cut(datagram.begin(), datagram.begin() + static_cast<std::ptrdiff_t>(length));
       reseal(cut);
-      EXPECT_EQ(decode(cut), Refusal::truncated) << "type " << static_cast<int>(datagram[3]) << ", " << length;
+      EXPECT_EQ(decode(cut), Refusal::truncated)
+          << "type " << static_cast<int>(datagram[3]) << ", " << length;
     }
   }
 }
@@ -46,7 +49,8 @@ TEST(RefusalChecksum, EverySingleBitFlipIsRefused) {
     for (std::size_t bit = 0; bit < datagram.size() * 8; ++bit) {
       Datagram flipped = datagram;
       flipped[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
-      ASSERT_NE(decode(flipped), Refusal::none) << "type " << static_cast<int>(datagram[3]) << ", bit " << bit;
+      ASSERT_NE(decode(flipped), Refusal::none)
+          << "type " << static_cast<int>(datagram[3]) << ", bit " << bit;
     }
   }
 }
@@ -85,7 +89,8 @@ TEST(RefusalPrefix, OnlyDataMayLeaveItsPayloadOutOfTheChecksum) {
   for (Datagram datagram : one_of_each()) {
     datagram[3] |= std::byte{0x80};
     const bool data = static_cast<PacketType>(datagram[3] & std::byte{0x7F}) == PacketType::data;
-    EXPECT_EQ(decode(datagram), data ? Refusal::checksum : Refusal::type) << "the flag itself is covered";
+    EXPECT_EQ(decode(datagram), data ? Refusal::checksum : Refusal::type)
+        << "the flag itself is covered";
   }
 }
 
@@ -112,7 +117,8 @@ TEST(RefusalPrefix, DataAndProbesMayBeForEveryRankAndNothingElse) {
     reseal(datagram);
     const auto type = static_cast<PacketType>(datagram[3]);
     const bool may = type == PacketType::data || type == PacketType::probe;
-    EXPECT_EQ(decode(datagram), may ? Refusal::none : Refusal::misrouted) << "type " << static_cast<int>(type);
+    EXPECT_EQ(decode(datagram), may ? Refusal::none : Refusal::misrouted)
+        << "type " << static_cast<int>(type);
     datagram[14] = std::byte{0xFF};  // no rank
     reseal(datagram);
     EXPECT_EQ(decode(datagram), Refusal::misrouted) << "type " << static_cast<int>(type);
@@ -126,8 +132,10 @@ TEST(RefusalPrefix, WithoutAnExpectationRoutingIsNotChecked) {
 }
 
 TEST(RefusalOversized, AByteMoreThanTheLargestIsRefused) {
-  EXPECT_EQ(decode(data_datagram(data_header(), limits::kDatagramBytesMax - kDataHeaderBytes)), Refusal::none);
-  EXPECT_EQ(decode(data_datagram(data_header(), limits::kDatagramBytesMax - kDataHeaderBytes + 1)), Refusal::oversized);
+  EXPECT_EQ(decode(data_datagram(data_header(), limits::kDatagramBytesMax - kDataHeaderBytes)),
+            Refusal::none);
+  EXPECT_EQ(decode(data_datagram(data_header(), limits::kDatagramBytesMax - kDataHeaderBytes + 1)),
+            Refusal::oversized);
   EXPECT_EQ(decode(Datagram(65535)), Refusal::oversized);
 }
 
@@ -145,12 +153,15 @@ TEST(RefusalData, FieldsOutsideTheirRangeAreRefused) {
   EXPECT_EQ(refusal([](DataHeader& h) { h.index = UINT32_MAX; }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.position = h.flow_packets; }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = 0; }), Refusal::field);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = limits::kFlowPacketsMax; }), Refusal::none);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = limits::kFlowPacketsMax + 1; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = limits::kFlowPacketsMax; }),
+            Refusal::none);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = limits::kFlowPacketsMax + 1; }),
+            Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.weight = 0.0f; }), Refusal::none);
   EXPECT_EQ(refusal([](DataHeader& h) { h.weight = -1.0f; }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.weight = std::nanf(""); }), Refusal::field);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = std::numeric_limits<float>::infinity(); }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = std::numeric_limits<float>::infinity(); }),
+            Refusal::field);
 }
 
 TEST(RefusalEnd, FieldsOutsideTheirRangeAreRefused) {
@@ -192,12 +203,14 @@ TEST(RefusalRepair, FieldsOutsideTheirRangeAreRefused) {
   EXPECT_EQ(refusal(kBase, UINT32_MAX - 63), Refusal::field);
   EXPECT_EQ(refusal(kWords, 2), Refusal::truncated);
   EXPECT_EQ(refusal(kWords, 4), Refusal::truncated);
-  EXPECT_EQ(refusal(kWords, 0x20000003), Refusal::truncated) << "a count whose bytes overflow 32 bits";
-  EXPECT_EQ(decode(repair_datagram({1}, {.attempt = 0, .base = 0})), Refusal::field) << "request 0 is no request";
+  EXPECT_EQ(refusal(kWords, 0x20000003), Refusal::truncated)
+      << "a count whose bytes overflow 32 bits";
+  EXPECT_EQ(decode(repair_datagram({1}, {.attempt = 0, .base = 0})), Refusal::field)
+      << "request 0 is no request";
 }
 
-// Random bytes, and valid datagrams with random bytes in them whose checksum was made to fit: nothing may crash, read
-// beyond the datagram (sanitizers), or accept a field outside its range.
+// Random bytes, and valid datagrams with random bytes in them whose checksum was made to fit:
+// nothing may crash, read beyond the datagram (sanitizers), or accept a field outside its range.
 TEST(RefusalFuzz, RandomBytesNeverCrash) {
   constexpr std::uint32_t kRuns = 100000;
   const auto originals = one_of_each();
@@ -207,7 +220,8 @@ TEST(RefusalFuzz, RandomBytesNeverCrash) {
     Datagram datagram;
     if (run % 4 == 0) {
       datagram.resize(draw % 200);
-      for (std::size_t i = 0; i < datagram.size(); ++i) datagram[i] = static_cast<std::byte>(keyed_hash(2, run, 0, 0, i));
+      for (std::size_t i = 0; i < datagram.size(); ++i)
+        datagram[i] = static_cast<std::byte>(keyed_hash(2, run, 0, 0, i));
     } else {
       datagram = originals[draw % originals.size()];
       if (run % 4 == 3) datagram.resize(kPrefixBytes + draw / 8 % 100);
@@ -219,7 +233,8 @@ TEST(RefusalFuzz, RandomBytesNeverCrash) {
     if (datagram.size() >= kDataHeaderBytes && run % 2 == 1) reseal(datagram);
     ++outcomes[static_cast<int>(decode(datagram))];
   }
-  EXPECT_GT(outcomes[static_cast<int>(Refusal::none)], kRuns / 100) << "the fuzz reaches what lies behind the checksum";
+  EXPECT_GT(outcomes[static_cast<int>(Refusal::none)], kRuns / 100)
+      << "the fuzz reaches what lies behind the checksum";
   EXPECT_GT(outcomes[static_cast<int>(Refusal::field)], kRuns / 100);
   EXPECT_GT(outcomes[static_cast<int>(Refusal::truncated)], kRuns / 100);
 }

@@ -13,7 +13,9 @@ using Datagram = std::vector<std::byte>;
 
 inline constexpr Expectation kExpectation{.epoch = 0xCAFE1234, .self = 3, .size = 5};
 
-inline Prefix prefix_of(PacketType type) { return {type, kExpectation.epoch, 1, 3, 0x01020304}; }
+inline Prefix prefix_of(PacketType type) {
+  return {type, kExpectation.epoch, 1, 3, 0x01020304};
+}
 
 inline DataHeader data_header() {
   DataHeader header;
@@ -31,7 +33,8 @@ inline DataHeader data_header() {
   return header;
 }
 
-inline Datagram data_datagram(const DataHeader& header = data_header(), std::size_t payload_bytes = 40,
+inline Datagram data_datagram(const DataHeader& header = data_header(),
+                              std::size_t payload_bytes = 40,
                               const Prefix& prefix = prefix_of(PacketType::data)) {
   Datagram payload(payload_bytes);
   for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 37 + 1);
@@ -69,7 +72,8 @@ inline Report report(std::uint32_t open_count = 3) {
   report.open_count = open_count;
   report.missed = 0x800005;
   for (std::uint32_t i = 0; i < open_count; ++i) {
-    report.open[i] = {.round = 28 + i, .point_to_point = i % 2 == 1, .sending = i % 4 == 3, .tag = tag()};
+    report.open[i] = {
+        .round = 28 + i, .point_to_point = i % 2 == 1, .sending = i % 4 == 3, .tag = tag()};
     report.open[i].reduce_settled = i % 2 == 0;
     report.open[i].spread_settled = i % 3 == 0;
   }
@@ -88,8 +92,10 @@ inline Datagram end_datagram(const End& end = {9, FlowKind::point, 4, 77, 0.5f})
   return datagram;
 }
 
-inline Datagram repair_datagram(const std::vector<std::uint64_t>& words = {1, 0, ~std::uint64_t{0}},
-                                Repair repair = {.round = 9, .kind = FlowKind::reduce, .attempt = 3, .base = 128, .last = false}) {
+inline Datagram repair_datagram(
+    const std::vector<std::uint64_t>& words = {1, 0, ~std::uint64_t{0}},
+    Repair repair = {
+        .round = 9, .kind = FlowKind::reduce, .attempt = 3, .base = 128, .last = false}) {
   Datagram datagram(limits::kDatagramBytesMax);
   datagram.resize(encode_repair(prefix_of(PacketType::repair), repair, words, datagram));
   return datagram;
@@ -102,33 +108,44 @@ inline Datagram bare_datagram(PacketType type) {
 }
 
 inline std::vector<Datagram> one_of_each() {
-  return {data_datagram(),   report_datagram(), end_datagram(), repair_datagram(), bare_datagram(PacketType::probe),
+  return {data_datagram(),
+          report_datagram(),
+          end_datagram(),
+          repair_datagram(),
+          bare_datagram(PacketType::probe),
           bare_datagram(PacketType::goodbye)};
 }
 
 // Everything the receiver does before it believes a datagram.
 inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectation) {
   Prefix prefix;
-  if (const Refusal refusal = decode_prefix(datagram, expect, prefix); refusal != Refusal::none) return refusal;
+  if (const Refusal refusal = decode_prefix(datagram, expect, prefix); refusal != Refusal::none)
+    return refusal;
   ByteSpan rest;
   DataHeader data;
   Report report;
   End end;
   Repair repair;
   switch (prefix.type) {
-    case PacketType::data: return decode_data(datagram, data, rest);
-    case PacketType::report: return decode_report(datagram, report);
-    case PacketType::end: return decode_end(datagram, end);
-    case PacketType::repair: return decode_repair(datagram, repair, rest);
+    case PacketType::data:
+      return decode_data(datagram, data, rest);
+    case PacketType::report:
+      return decode_report(datagram, report);
+    case PacketType::end:
+      return decode_end(datagram, end);
+    case PacketType::repair:
+      return decode_repair(datagram, repair, rest);
     case PacketType::probe:
-    case PacketType::goodbye: return Refusal::none;
+    case PacketType::goodbye:
+      return Refusal::none;
   }
   return Refusal::type;
 }
 
 // Makes the checksum right again after a test changed some bytes, so that later checks are reached.
 inline void reseal(Datagram& datagram) {
-  const std::size_t header = static_cast<std::uint8_t>(datagram[3]) == 1 ? kDataHeaderBytes : datagram.size();
+  const std::size_t header =
+      static_cast<std::uint8_t>(datagram[3]) == 1 ? kDataHeaderBytes : datagram.size();
   const ByteSpan all(datagram);
   std::uint32_t crc = crc32c(all.subspan(header));
   crc = crc32c(all.first(4), crc);

@@ -43,10 +43,11 @@ Result<Operation> parse_operation(std::string_view name) {
   for (const Traits& candidate : kTraits) {
     if (candidate.name == name) return candidate.operation;
   }
-  return Status::error(StatusCode::kInvalidArgument,
-                       "unknown operation '%.*s'; there are all_reduce, reduce_scatter, all_gather, "
-                       "broadcast, reduce, gather, scatter, all_to_all and sendrecv",
-                       static_cast<int>(name.size()), name.data());
+  return Status::error(
+      StatusCode::kInvalidArgument,
+      "unknown operation '%.*s'; there are all_reduce, reduce_scatter, all_gather, "
+      "broadcast, reduce, gather, scatter, all_to_all and sendrecv",
+      static_cast<int>(name.size()), name.data());
 }
 
 bool reduces(Operation operation) {

@@ -110,7 +110,8 @@ double Traffic::loss() const {
 
 DataParallel::DataParallel(Communicator& communicator, std::span<float> gradient) {
   auto registered = communicator.register_memory(std::as_bytes(gradient));
-  if (registered.ok()) gradient_registered_ = std::move(*registered);  // else it is copied on its way
+  // Else it is copied on its way
+  if (registered.ok()) gradient_registered_ = std::move(*registered);
 }
 
 void DataParallel::record_reduction(const CollectiveReport& report) {
@@ -129,8 +130,8 @@ Result<std::unique_ptr<DataParallel>> make_data_parallel(Communicator& communica
   }
   auto replica = Replica::create(communicator, parameters, settings.replica);
   if (!replica.ok()) return replica.status();
-  return std::unique_ptr<DataParallel>(
-      std::make_unique<ReplicaParallel>(communicator, std::move(replica).value(), gradient, settings));
+  return std::unique_ptr<DataParallel>(std::make_unique<ReplicaParallel>(
+      communicator, std::move(replica).value(), gradient, settings));
 }
 
 }  // namespace leeway::tools::train

@@ -31,8 +31,12 @@ std::array<double, GroupSums::kTrafficFields> fields_of(const Traffic& traffic) 
 
 // The first counts the ranks that measured noise: one that owns nothing does not.
 std::array<double, GroupSums::kNoiseFields> fields_of(const aggregate::NoiseEstimate& noise) {
-  return {1.0, noise.gradient_mean_square, noise.dispersion, noise.quantisation_variance,
-          noise.loss_variance, noise.gain};
+  return {1.0,
+          noise.gradient_mean_square,
+          noise.dispersion,
+          noise.quantisation_variance,
+          noise.loss_variance,
+          noise.gain};
 }
 
 std::array<double, GroupSums::kDriftFields> fields_of(const DriftReport& drift) {
