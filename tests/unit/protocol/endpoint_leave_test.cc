@@ -35,6 +35,13 @@ class Leaving : public ::testing::Test {
       return !gone_[to] && !gone_[from] && (!passes_ || passes_(from, to, datagram));
     };
   }
+  // So that ranks know of each other.
+  void make_and_reduce(int size) {
+    make(size);
+    FloatAllReduce call(size, 5000);
+    call.submit_all(*group_);
+    ASSERT_TRUE(call.finish(*group_));
+  }
   Endpoint& endpoint(Rank rank) { return group_->engine(rank).endpoint(); }
   void leave(Rank rank) { endpoint(rank).leave(group_->now()); }
 
@@ -77,10 +84,7 @@ class Leaving : public ::testing::Test {
 };
 
 TEST_F(Leaving, TakesNoLongerThanAQuietTime) {
-  make(4);
-  FloatAllReduce call(4, 5000);
-  call.submit_all(*group_);
-  ASSERT_TRUE(call.finish(*group_));
+  make_and_reduce(4);
   for (Rank rank = 0; rank < 4; ++rank) leave(rank);
   const Instant start = group_->now();
   ASSERT_TRUE(run_until_all_left(1s));
@@ -95,10 +99,7 @@ TEST_F(Leaving, OneAloneIsFreeAtOnce) {
 }
 
 TEST_F(Leaving, IsAnsweredByThoseWhoStay) {
-  make(3);
-  FloatAllReduce call(3, 5000);
-  call.submit_all(*group_);
-  ASSERT_TRUE(call.finish(*group_));
+  make_and_reduce(3);
   leave(2);
   ASSERT_TRUE(run_until([&] { return gone_[2]; }, 100ms));
   EXPECT_TRUE(endpoint(0).link(2).gone);
@@ -107,10 +108,7 @@ TEST_F(Leaving, IsAnsweredByThoseWhoStay) {
 }
 
 TEST_F(Leaving, AGoodbyeIsRepeatedUntilItIsAnswered) {
-  make(2);
-  FloatAllReduce call(2, 5000);
-  call.submit_all(*group_);
-  ASSERT_TRUE(call.finish(*group_));
+  make_and_reduce(2);
   int lost = 0;
   passes_ = [&](Rank, Rank, ByteSpan datagram) { return !is_goodbye(datagram) || ++lost > 20; };
   leave(0);
@@ -122,10 +120,7 @@ TEST_F(Leaving, AGoodbyeIsRepeatedUntilItIsAnswered) {
 // All that it says after its good-bye is the good-bye: the number in an answer shows which was
 // heard.
 TEST_F(Leaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
-  make(2);
-  FloatAllReduce call(2, 5000);
-  call.submit_all(*group_);
-  ASSERT_TRUE(call.finish(*group_));
+  make_and_reduce(2);
   int lost = 0;
   passes_ = [&](Rank from, Rank, ByteSpan datagram) {
     EXPECT_TRUE(from == 1 || is_goodbye(datagram));
@@ -142,10 +137,7 @@ TEST_F(Leaving, AnAnswerToSomethingElseIsNoAnswerToTheGoodbye) {
 }
 
 TEST_F(Leaving, APeerThatIsDeadIsWaitedForTwoSeconds) {
-  make(3);
-  FloatAllReduce call(3, 5000);
-  call.submit_all(*group_);
-  ASSERT_TRUE(call.finish(*group_));
+  make_and_reduce(3);
   group_->freeze(1);
   leave(0);
   leave(2);
