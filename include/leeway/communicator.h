@@ -71,10 +71,10 @@ class LEEWAY_EXPORT Communicator {
   static Result<std::vector<std::unique_ptr<Communicator>>> create_inproc(
       int size, const Options& options = {});
 
-  // Leaves the group: serves peers that still lack something, then says good-bye until each has
-  // answered. Takes a few round trips; up to some seconds where a peer is dead or lacks something
-  // and is not heard. Operations under way have 64 time-outs of the slowest link to end, and fail
-  // with kCancelled then.
+  // Leaves the group, within a few round trips where all peers answer. Operations under way have 64
+  // time-outs of the slowest link to end, and fail with kCancelled then. Peers that still lack
+  // something are served as long, or four seconds if that is longer; then good-bye is said until
+  // each has answered, to a dead one for two seconds, or twelve times where that takes longer.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
