@@ -15,7 +15,7 @@
 // share (counts, and for the automatic threshold measured latencies) travels in exact all-reduces
 // of a few 10 KB that are issued at the beginning of fixed steps and looked at steps later. So all
 // ranks must take the same steps, and none may issue another collective of the same communicator at
-// the same time as next_micro_batch(). The method: src/compute/README.md.
+// the same time as next_micro_batch(). The method: src/budget/README.md.
 #pragma once
 
 #include <chrono>

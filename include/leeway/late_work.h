@@ -18,7 +18,7 @@
 //
 // Off unless used, for it is biased: a carried gradient is that of the step before, and its rank
 // weighs double where it arrives and nothing where it missed. Formulas and measurements:
-// src/aggregate/README.md, "Late work". Not with horvitz_thompson or augmented on shards of one
+// src/estimate/README.md, "Late work". Not with horvitz_thompson or augmented on shards of one
 // packet, whose weights 1/q make up for lost ones already.
 //
 // Costs a copy of the gradient in memory and in time, and a round trip per reduction

@@ -23,7 +23,7 @@ enum class ReduceOp : std::uint8_t { sum = 0, avg, prod, min, max };
 LEEWAY_EXPORT std::string_view to_string(ReduceOp op);
 
 // How a lossy sum or average is formed from what arrived. Formulas, assumptions and variances:
-// src/aggregate/README.md.
+// src/estimate/README.md.
 enum class Estimator : std::uint8_t {
   zero_fill = 0,  // lost contributions count as zero; biased, a baseline for debugging
   ratio,          // divide by the weight that arrived (the rule of arXiv 2507.07114)

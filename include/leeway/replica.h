@@ -10,7 +10,7 @@
 // Packets of the broadcast carry absolute values, so a rank that misses one keeps the stale value
 // and is whole again with the next. Ages are tracked per packet-sized block; a block whose age
 // would exceed age_max is requested until it arrives. Derivation of the drift bounds:
-// src/aggregate/README.md, "Drift".
+// src/estimate/README.md, "Drift".
 #pragma once
 
 #include <cstdint>

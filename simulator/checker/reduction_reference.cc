@@ -76,7 +76,7 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   all_complete_ = true;
   for (Rank from = 0; from < size_; ++from) {
     const bool own = from == rank;
-    aggregate::LinkTally& tally = tallies_[from];
+    estimate::LinkTally& tally = tallies_[from];
     const double prior_rate = prior_rates_[rank][from];
     tally.prior_rate = std::isnan(prior_rate) ? 1.0 : prior_rate;
     tally.sent = std::max<std::uint32_t>(packets, 1);
@@ -86,13 +86,13 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
     known &= senders_[from].counted && !(rate_unknown && std::isnan(prior_rate));
   }
   all_complete_ &= !rate_unknown;
-  scale_plan_ = aggregate::ScalePlan({.estimator = call.plan.estimator(),
-                                      .op = call.plan.op(),
-                                      .links = tallies_,
-                                      .owner = rank,
-                                      .external_control = !side.control.empty(),
-                                      .seed = seed_,
-                                      .step = call.number});
+  scale_plan_ = estimate::ScalePlan({.estimator = call.plan.estimator(),
+                                     .op = call.plan.op(),
+                                     .links = tallies_,
+                                     .owner = rank,
+                                     .external_control = !side.control.empty(),
+                                     .seed = seed_,
+                                     .step = call.number});
   complete_block_ = scale_plan_.complete_scales(complete_scales_);
   return known || call.plan.packet_scales();
 }

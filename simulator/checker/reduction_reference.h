@@ -1,15 +1,15 @@
 // What an owner's shard must be, given which contributions came: the estimator's scales of
-// src/aggregate, applied to the contributions as they travelled, summed in rank order.
+// src/estimate, applied to the contributions as they travelled, summed in rank order.
 //
-// Additions and products are this file's own; scales (aggregate::ScalePlan) and the meaning of
+// Additions and products are this file's own; scales (estimate::ScalePlan) and the meaning of
 // encoded bytes (codec::accumulate) are the library's, which tests of their own stand behind.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "aggregate/scale_plan.h"
 #include "checker/call_ledger.h"
+#include "estimate/scale_plan.h"
 #include "leeway/report.h"
 
 namespace leeway::sim {
@@ -61,15 +61,15 @@ class ReductionReference {
   std::uint64_t seed_;
   std::vector<std::vector<double>> prior_rates_;  // [owner][sender]; NaN: cannot be told any more
   std::vector<Sender> senders_;
-  std::vector<aggregate::LinkTally> tallies_;
-  aggregate::ScalePlan scale_plan_;
+  std::vector<estimate::LinkTally> tallies_;
+  estimate::ScalePlan scale_plan_;
   bool all_complete_ = false;
   std::vector<float> complete_scales_;
   std::vector<float> scales_;
   std::vector<std::uint64_t> mask_;
   std::vector<Rank> open_;  // senders whose packet may or may not count
-  aggregate::BlockScales complete_block_;
-  aggregate::BlockScales block_;
+  estimate::BlockScales complete_block_;
+  estimate::BlockScales block_;
   std::vector<float> shard_;  // of the reference
   std::span<float> packet_;   // the part of it at hand
   std::vector<std::byte> encoded_;

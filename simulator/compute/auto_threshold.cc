@@ -11,8 +11,8 @@ AutoThreshold::AutoThreshold(const AutoThresholdOptions& options)
     : options_(options),
       window_end_(options.first_round + options.window_rounds),
       ranks_(options.ranks,
-             {compute::LatencyWindow(options.window_rounds, options.micro_batches), {}, {}, 0}),
-      search_({.steps = options.window_rounds, .indifference = compute::kIndifference}) {}
+             {budget::LatencyWindow(options.window_rounds, options.micro_batches), {}, {}, 0}),
+      search_({.steps = options.window_rounds, .indifference = budget::kIndifference}) {}
 
 Duration AutoThreshold::on_begin(Instant now, std::uint32_t rank, std::uint32_t round) {
   RankWindow& window = ranks_[rank];
@@ -26,27 +26,27 @@ Duration AutoThreshold::on_begin(Instant now, std::uint32_t rank, std::uint32_t 
 }
 
 void AutoThreshold::on_computed(std::uint32_t rank, std::uint32_t round,
-                                const compute::StepGate& gate) {
+                                const budget::StepGate& gate) {
   if (window_end_ == kNever || round < window_begin() || round >= window_end_) return;
   ranks_[rank].latencies.add_step(gate.latencies_ns(), gate.aborted_after());
   ranks_[rank].stop_share_1024 = gate.stop_share_1024();
 }
 
 void AutoThreshold::search() {
-  std::vector<compute::LatencyTable> tables;
+  std::vector<budget::LatencyTable> tables;
   search_.reset();
   for (RankWindow& rank : ranks_) {
     if (!rank.latencies.full()) continue;
-    compute::LatencyTable table = rank.latencies.table();
+    budget::LatencyTable table = rank.latencies.table();
     if (table.ns.empty()) continue;
     table.stop_share_1024 = rank.stop_share_1024;
     search_.add_bounds(table, rank.wall);
     tables.push_back(table);
   }
-  for (const compute::LatencyTable& table : tables) search_.add_tables(table);
+  for (const budget::LatencyTable& table : tables) search_.add_tables(table);
   choice_ = search_.choose();
   threshold_before_ = threshold_;
-  threshold_ = choice_->worthwhile() ? choice_->threshold : compute::kNoThreshold;
+  threshold_ = choice_->worthwhile() ? choice_->threshold : budget::kNoThreshold;
   adopted_from_ = adoption();
 }
 

@@ -1,5 +1,5 @@
 // The compute threshold that ranks agree on while they run: the times of a window of rounds, the
-// search that ships (src/compute), a threshold for all ranks some rounds later.
+// search that ships (src/budget), a threshold for all ranks some rounds later.
 //
 // Ranks share their times beside the step's path, so the exchange costs no simulated time; the
 // rounds until the threshold is adopted stand for it. A rank that has not finished its window when
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/time.h"
-#include "compute/latency_window.h"
-#include "compute/step_gate.h"
-#include "compute/threshold_search.h"
+#include "budget/latency_window.h"
+#include "budget/step_gate.h"
+#include "budget/threshold_search.h"
 
 namespace leeway::sim {
 
@@ -30,17 +30,17 @@ class AutoThreshold {
  public:
   explicit AutoThreshold(const AutoThresholdOptions& options);
 
-  // A rank begins a round: the threshold in force in it, compute::kNoThreshold if there is none.
+  // A rank begins a round: the threshold in force in it, budget::kNoThreshold if there is none.
   Duration on_begin(Instant now, std::uint32_t rank, std::uint32_t round);
 
   // The rank's gate has ended the round.
-  void on_computed(std::uint32_t rank, std::uint32_t round, const compute::StepGate& gate);
+  void on_computed(std::uint32_t rank, std::uint32_t round, const budget::StepGate& gate);
 
-  const compute::ThresholdChoice* choice() const { return choice_ ? &*choice_ : nullptr; }
+  const budget::ThresholdChoice* choice() const { return choice_ ? &*choice_ : nullptr; }
 
  private:
   struct RankWindow {
-    compute::LatencyWindow latencies;
+    budget::LatencyWindow latencies;
     Instant begin;
     Duration wall{0};  // from the window's first round to the round after it; 0: not there yet
     std::uint32_t stop_share_1024 = 0;
@@ -54,11 +54,11 @@ class AutoThreshold {
   AutoThresholdOptions options_;
   std::uint32_t window_end_;                 // the round after the window that is being filled
   std::uint32_t adopted_from_ = UINT32_MAX;  // round; rounds before it have the threshold before
-  Duration threshold_ = compute::kNoThreshold;
-  Duration threshold_before_ = compute::kNoThreshold;
+  Duration threshold_ = budget::kNoThreshold;
+  Duration threshold_before_ = budget::kNoThreshold;
   std::vector<RankWindow> ranks_;
-  compute::ThresholdSearch search_;
-  std::optional<compute::ThresholdChoice> choice_;
+  budget::ThresholdSearch search_;
+  std::optional<budget::ThresholdChoice> choice_;
 };
 
 }  // namespace leeway::sim

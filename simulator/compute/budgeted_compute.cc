@@ -7,10 +7,10 @@
 namespace leeway::sim {
 namespace {
 
-compute::StepGateOptions gate_options(const scenario::Compute::DropCompute& compute) {
-  compute::StepGateOptions options{.micro_batches = compute.micro_batches(),
-                                   .micro_batches_min = compute.micro_batches_min(),
-                                   .warm_up_steps = compute.warm_up_rounds()};
+budget::StepGateOptions gate_options(const scenario::Compute::DropCompute& compute) {
+  budget::StepGateOptions options{.micro_batches = compute.micro_batches(),
+                                  .micro_batches_min = compute.micro_batches_min(),
+                                  .warm_up_steps = compute.warm_up_rounds()};
   if (compute.has_threshold_ms()) {
     options.threshold = Duration(std::max<std::int64_t>(1, ns_of_ms(compute.threshold_ms())));
   }
@@ -24,7 +24,7 @@ BudgetedCompute::BudgetedCompute(const scenario::Compute::DropCompute& compute, 
       warm_up_rounds_(compute.warm_up_rounds()),
       forward_f32_(to_f32(compute.forward_share())),
       fixed_maximum_(compute.normalisation() == scenario::Compute::DropCompute::fixed_maximum),
-      gates_(ranks, compute::StepGate(gate_options(compute))),
+      gates_(ranks, budget::StepGate(gate_options(compute))),
       latencies_ns_(compute.micro_batches()) {
   if (!compute.has_threshold_auto()) return;
   automatic_.emplace(
@@ -38,7 +38,7 @@ BudgetedCompute::BudgetedCompute(const scenario::Compute::DropCompute& compute, 
 
 ComputeDraw BudgetedCompute::draw(Instant now, std::uint32_t rank, std::uint32_t round,
                                   RandomStream& stream, std::uint64_t slow_f32) {
-  compute::StepGate& gate = gates_[rank];
+  budget::StepGate& gate = gates_[rank];
   if (automatic_) gate.set_threshold(automatic_->on_begin(now, rank, round));
   sim::draw(noise_, stream, slow_f32, latencies_ns_);
   const Instant end = compute_step(now, gate);
@@ -46,7 +46,7 @@ ComputeDraw BudgetedCompute::draw(Instant now, std::uint32_t rank, std::uint32_t
   std::int64_t full_ns = 0;
   for (const std::int64_t latency_ns : latencies_ns_) full_ns = sum_of_times(full_ns, latency_ns);
   const MicroBatches done{gate.completed(), gate.options().micro_batches};
-  const bool drops = round >= warm_up_rounds_ && gate.threshold() != compute::kNoThreshold;
+  const bool drops = round >= warm_up_rounds_ && gate.threshold() != budget::kNoThreshold;
   return {.ns = (end - now).count(),
           .full_ns = full_ns,
           .micro_batches = done,
@@ -55,7 +55,7 @@ ComputeDraw BudgetedCompute::draw(Instant now, std::uint32_t rank, std::uint32_t
 }
 
 // Returns when the rank goes to its reduction.
-Instant BudgetedCompute::compute_step(Instant now, compute::StepGate& gate) const {
+Instant BudgetedCompute::compute_step(Instant now, budget::StepGate& gate) const {
   bool more = gate.next(now);
   for (std::size_t i = 0; more && i < latencies_ns_.size(); ++i) {
     const Instant forward_end = now + Duration(scaled_time(latencies_ns_[i], forward_f32_));

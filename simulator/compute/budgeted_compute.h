@@ -1,5 +1,5 @@
 // Ranks that compute in micro-batches and stop at a threshold: the noise of a scenario's
-// drop_compute, and the gate and the search that ship (src/compute) deciding about it.
+// drop_compute, and the gate and the search that ship (src/budget) deciding about it.
 //
 // Every micro-batch is drawn, computed or not, so that a run draws the same times whatever its
 // threshold, and tells how long its steps would have lasted without one.
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/time.h"
+#include "budget/step_gate.h"
 #include "compute/auto_threshold.h"
 #include "compute/compute_time.h"
 #include "compute/drop_compute.h"
-#include "compute/step_gate.h"
 #include "engine/random_stream.h"
 #include "scenario.pb.h"
 
@@ -29,19 +29,19 @@ class BudgetedCompute {
                    std::uint64_t slow_f32);
 
   // What the last search found; null: none was made.
-  const compute::ThresholdChoice* choice() const {
+  const budget::ThresholdChoice* choice() const {
     return automatic_ ? automatic_->choice() : nullptr;
   }
 
  private:
-  Instant compute_step(Instant now, compute::StepGate& gate) const;
+  Instant compute_step(Instant now, budget::StepGate& gate) const;
 
   DropComputeNoise noise_;
   std::uint32_t warm_up_rounds_;
   std::uint64_t forward_f32_;  // share of a micro-batch, times 2^32
   bool fixed_maximum_;
   std::optional<AutoThreshold> automatic_;
-  std::vector<compute::StepGate> gates_;    // by rank
+  std::vector<budget::StepGate> gates_;     // by rank
   std::vector<std::int64_t> latencies_ns_;  // of the step that is drawn
 };
 

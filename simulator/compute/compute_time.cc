@@ -91,7 +91,7 @@ ComputeDraw ComputeTimes::draw(Instant now, std::uint32_t rank, std::uint32_t ro
   return {ns, ns, {all, all}, static_cast<double>(all), 0};
 }
 
-const compute::ThresholdChoice* ComputeTimes::choice() const {
+const budget::ThresholdChoice* ComputeTimes::choice() const {
   for (const auto& budgeted : state_->budgeted) {
     if (budgeted->choice() != nullptr) return budgeted->choice();
   }

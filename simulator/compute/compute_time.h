@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "base/time.h"
+#include "budget/threshold_search.h"
 #include "compute/micro_batches.h"
-#include "compute/threshold_search.h"
 #include "leeway/status.h"
 #include "scenario.pb.h"
 
@@ -42,7 +42,7 @@ class ComputeTimes {
   ComputeDraw draw(Instant now, std::uint32_t rank, std::uint32_t round);
 
   // What the last search for an automatic threshold found; null: none was made.
-  const compute::ThresholdChoice* choice() const;
+  const budget::ThresholdChoice* choice() const;
 
  private:
   struct State;

@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "budget/timing_model.h"
 #include "compute/drop_compute.h"
-#include "compute/timing_model.h"
 #include "run/measures.h"
 
 namespace leeway::sim {
@@ -19,7 +19,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPredictionStep = 0.005;
 
 // The model knows one kind of worker.
-std::optional<compute::TimingModel> model_of(const scenario::Scenario& scenario) {
+std::optional<budget::TimingModel> model_of(const scenario::Scenario& scenario) {
   if (scenario.compute_size() != 1 || scenario.compute(0).ranks() != "*" ||
       !scenario.compute(0).has_drop_compute() || scenario.slow_size() != 0) {
     return std::nullopt;
@@ -27,10 +27,10 @@ std::optional<compute::TimingModel> model_of(const scenario::Scenario& scenario)
   const auto& noise = scenario.compute(0).drop_compute();
   const DropComputeMoments moments = drop_compute_moments(noise.factor());
   const double base_s = noise.micro_batch_ms() / 1e3;
-  return compute::TimingModel{.workers = scenario.ranks(),
-                              .micro_batches = noise.micro_batches(),
-                              .micro_batch_mean_s = base_s * moments.mean,
-                              .micro_batch_deviation_s = base_s * moments.deviation};
+  return budget::TimingModel{.workers = scenario.ranks(),
+                             .micro_batches = noise.micro_batches(),
+                             .micro_batch_mean_s = base_s * moments.mean,
+                             .micro_batch_deviation_s = base_s * moments.deviation};
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ ComputeBook::Totals ComputeBook::totals_of(const std::vector<RoundRecord>& round
 }
 
 std::vector<Measure> ComputeBook::measures(const std::vector<RoundRecord>& rounds,
-                                           const compute::ThresholdChoice* searched) const {
+                                           const budget::ThresholdChoice* searched) const {
   const bool counts = std::ranges::any_of(
       scenario_.compute(), [](const auto& compute) { return compute.has_drop_compute(); });
   if (!counts || rounds.empty()) return {};

@@ -26,7 +26,7 @@ class ComputeBook {
   // ever was; empty without a rank that computes in micro-batches. `searched`: what the search for
   // an automatic threshold found; may be null.
   std::vector<Measure> measures(const std::vector<RoundRecord>& rounds,
-                                const compute::ThresholdChoice* searched) const;
+                                const budget::ThresholdChoice* searched) const;
 
  private:
   struct Round {

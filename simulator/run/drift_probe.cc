@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "aggregate/drift.h"
+#include "estimate/drift.h"
 
 namespace leeway::sim {
 namespace {
@@ -150,7 +150,7 @@ void DriftProbe::compare_sample(const Open& open, std::size_t i, bool counts, Ro
 
 std::vector<Measure> DriftProbe::measures() const {
   if (pair_by_round_.empty()) return {};
-  const aggregate::DriftMeasurement measured = meter_.result();
+  const estimate::DriftMeasurement measured = meter_.result();
   const double p = copies_ == 0 ? 0 : static_cast<double>(missed_) / static_cast<double>(copies_);
   std::vector<Measure> out = {{"drift.pair", mean_of(pair_by_round_)},
                               {"drift.pair_error", standard_error(pair_by_round_)},
@@ -160,11 +160,11 @@ std::vector<Measure> DriftProbe::measures() const {
   if (pairs_ > 0)
     out.push_back({"drift.differ", static_cast<double>(differ_) / static_cast<double>(pairs_)});
   if (p >= 1) return out;
-  const aggregate::DriftModel model = aggregate::independent_drift(p);
+  const estimate::DriftModel model = estimate::independent_drift(p);
   const double variance = measured.step_variance;
   const double mean = measured.step_mean_square;
   out.push_back({"drift.pair_predicted", model.pair.of(variance, mean)});
-  out.push_back({"drift.pair_predicted_gap", aggregate::pair_drift_from_gap(p, measured.gap)});
+  out.push_back({"drift.pair_predicted_gap", estimate::pair_drift_from_gap(p, measured.gap)});
   out.push_back({"drift.owner_predicted", model.owner.of(variance, mean)});
   out.push_back({"drift.differ_predicted", model.differ});
   out.push_back({"drift.step_variance", variance});

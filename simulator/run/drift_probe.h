@@ -1,6 +1,6 @@
 // How far the replicas of a replica step are apart, seen from outside: what DriftReport
 // (leeway/replica.h) measures by exchanging samples, read here from all ranks' memory after every
-// round, beside the predictions of aggregate/drift.h.
+// round, beside the predictions of estimate/drift.h.
 //
 // Ranks return from a broadcast at different times, so each leaves its sampled values here when it
 // does. Only rounds that all ranks took part in count, and not the first tenth, in which ages grow
@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "aggregate/drift_meter.h"
+#include "estimate/drift_meter.h"
 #include "run/replica_rank.h"
 #include "scenario.pb.h"
 #include "schedule/shard_map.h"
@@ -60,7 +60,7 @@ class DriftProbe {
   std::uint32_t ranks_;
   std::uint32_t first_round_;
   std::vector<Sampled> samples_;
-  aggregate::DriftMeter meter_;
+  estimate::DriftMeter meter_;
   std::map<std::uint32_t, Open> open_;
   std::vector<float> owners_before_;  // the owners' values one round ago
   std::vector<float> steps_;

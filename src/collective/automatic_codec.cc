@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "aggregate/codec_choice.h"
+#include "estimate/codec_choice.h"
 
 namespace leeway::collective {
 namespace {
@@ -60,20 +60,20 @@ CodecOptions AutomaticCodec::choose(std::uint64_t number) {
 }
 
 CodecOptions AutomaticCodec::choice_from(const Exchange& exchange) const {
-  std::array<double, aggregate::LognormalFit::kSums> fit_sums{};
+  std::array<double, estimate::LognormalFit::kSums> fit_sums{};
   std::copy_n(exchange.sums.begin(), fit_sums.size(), fit_sums.begin());
-  const aggregate::LognormalFit fit(fit_sums);
+  const estimate::LognormalFit fit(fit_sums);
   const double* noise = exchange.sums.data() + fit_sums.size();
   const double elements = noise[4];
   if (!(elements > 0.0)) return choice_;  // nothing was measured since the last exchange
   const auto mean = [&](double sum) { return sum / elements; };
-  return aggregate::choose_codec({.sigma_log2 = fit.sigma_log2(),
-                                  .ranks = ranks_,
-                                  .mean_square = mean(noise[1]),
-                                  .gradient_mean_square = mean(noise[0]),
-                                  .loss_variance = mean(noise[2]),
-                                  .loss = mean(noise[3]),
-                                  .estimator = exchange.estimator});
+  return estimate::choose_codec({.sigma_log2 = fit.sigma_log2(),
+                                 .ranks = ranks_,
+                                 .mean_square = mean(noise[1]),
+                                 .gradient_mean_square = mean(noise[0]),
+                                 .loss_variance = mean(noise[2]),
+                                 .loss = mean(noise[3]),
+                                 .estimator = exchange.estimator});
 }
 
 void AutomaticCodec::observe(std::span<const float> contribution) {

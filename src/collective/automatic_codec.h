@@ -10,8 +10,8 @@
 #include <memory>
 #include <span>
 
-#include "aggregate/lognormal.h"
 #include "collective/request.h"
+#include "estimate/lognormal.h"
 #include "leeway/codec.h"
 #include "leeway/report.h"
 
@@ -40,7 +40,7 @@ class AutomaticCodec {
   CodecOptions choose(std::uint64_t number);
 
   // What this rank contributes to a reduction, and what came out of it, with the concentration of
-  // its weights (aggregate/noise.h).
+  // its weights (estimate/noise.h).
   void observe(std::span<const float> contribution);
   void observe(const NoiseReport& noise, double concentration, std::size_t elements_owned);
 
@@ -49,7 +49,7 @@ class AutomaticCodec {
     std::uint64_t number = 0;
     Request request;
     Estimator estimator = Estimator::ratio;
-    std::array<double, aggregate::LognormalFit::kSums + 5> sums{};
+    std::array<double, estimate::LognormalFit::kSums + 5> sums{};
   };
   // Weighted by elements, so that shards of all ranks count alike.
   struct NoiseSums {
@@ -68,7 +68,7 @@ class AutomaticCodec {
   std::uint64_t next_number_ = 0;
   CodecOptions choice_{
       Codec::fp8_e4m3_block};  // until something is known: little noise on any gradient
-  aggregate::LognormalFit fit_;
+  estimate::LognormalFit fit_;
   NoiseSums noise_;
   std::deque<std::unique_ptr<Exchange>> exchanges_;  // not yet applied
 };

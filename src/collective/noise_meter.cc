@@ -23,7 +23,7 @@ std::span<const float> NoiseMeter::decoded(const codec::Format& format, const co
   return values;
 }
 
-aggregate::NoiseStatistics NoiseMeter::complete(aggregate::NoiseStatistics known) const {
+estimate::NoiseStatistics NoiseMeter::complete(estimate::NoiseStatistics known) const {
   known.result_mean_square = result_.value();
   known.contribution_mean_square = contribution_.value();
   known.quantisation_variance = encoded_.value();
@@ -31,7 +31,7 @@ aggregate::NoiseStatistics NoiseMeter::complete(aggregate::NoiseStatistics known
   return known;
 }
 
-NoiseReport report_of(const aggregate::NoiseEstimate& estimate, double loss) {
+NoiseReport report_of(const estimate::NoiseEstimate& estimate, double loss) {
   return {.measured = true,
           .gradient_mean_square = estimate.gradient_mean_square,
           .dispersion = estimate.dispersion,

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "aggregate/noise.h"
 #include "base/arena.h"
 #include "codec/codec.h"
+#include "estimate/noise.h"
 #include "leeway/report.h"
 
 namespace leeway::collective {
@@ -47,7 +47,7 @@ class NoiseMeter {
   // Nothing to conclude from: no packet of our shard, or no units of our own behind it.
   bool empty() const { return result_.elements == 0 || contribution_.elements == 0; }
   // `known` with the measured means filled in.
-  aggregate::NoiseStatistics complete(aggregate::NoiseStatistics known) const;
+  estimate::NoiseStatistics complete(estimate::NoiseStatistics known) const;
 
  private:
   struct Mean {
@@ -69,6 +69,6 @@ class NoiseMeter {
   Arena decoded_;
 };
 
-NoiseReport report_of(const aggregate::NoiseEstimate& estimate, double loss);
+NoiseReport report_of(const estimate::NoiseEstimate& estimate, double loss);
 
 }  // namespace leeway::collective

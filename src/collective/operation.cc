@@ -329,13 +329,13 @@ void Operation::report_noise() {
   }
   const double loss =
       packets == 0 ? 0.0 : 1.0 - static_cast<double>(arrived) / static_cast<double>(packets);
-  const aggregate::NoiseStatistics statistics =
+  const estimate::NoiseStatistics statistics =
       meter_.complete({.ranks = static_cast<std::uint32_t>(endpoint_.config().size),
                        .concentration = reduction_.concentration(),
                        .loss = loss,
                        .estimator = request_->spec.options.estimator,
                        .external_control = !request_->spec.options.control_variate.empty()});
-  request_->report.noise = report_of(aggregate::estimate_noise(statistics), loss);
+  request_->report.noise = report_of(estimate::estimate_noise(statistics), loss);
 }
 
 void Operation::fill_peer_reports() {

@@ -186,14 +186,14 @@ void Reduction::settle_chunk(std::uint32_t chunk, std::span<const protocol::Rece
   scale_plan_built_ = false;  // complete packets ask for their own scales again
 }
 
-void Reduction::build_plan(std::span<const aggregate::LinkTally> tallies) {
-  scale_plan_ = aggregate::ScalePlan({.estimator = plan_.lossy ? plan_.estimator : Estimator::ratio,
-                                      .op = plan_.op,
-                                      .links = tallies,
-                                      .owner = plan_.self,
-                                      .external_control = !plan_.control.empty(),
-                                      .seed = plan_.seed,
-                                      .step = step_});
+void Reduction::build_plan(std::span<const estimate::LinkTally> tallies) {
+  scale_plan_ = estimate::ScalePlan({.estimator = plan_.lossy ? plan_.estimator : Estimator::ratio,
+                                     .op = plan_.op,
+                                     .links = tallies,
+                                     .owner = plan_.self,
+                                     .external_control = !plan_.control.empty(),
+                                     .seed = plan_.seed,
+                                     .step = step_});
 }
 
 ByteSpan Reduction::contribution(Rank rank, std::uint32_t index, const Direct& direct) const {
@@ -303,7 +303,7 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
 
 void Reduction::tally(std::span<const protocol::ReceiveFlow> flows) {
   for (Rank rank = 0; rank < plan_.size; ++rank) {
-    aggregate::LinkTally& tally = tallies_[rank];
+    estimate::LinkTally& tally = tallies_[rank];
     const bool own = rank == plan_.self;
     tally.sent = std::max<std::uint32_t>(grid_.packets(), 1);
     tally.arrived = own ? tally.sent : flows[rank].arrived_count;
@@ -318,7 +318,7 @@ void Reduction::reduce_partial(std::uint32_t index, std::span<const protocol::Re
     const bool here = rank == plan_.self || flows[rank].arrived.test(index);
     mask_[rank / 64] |= std::uint64_t{here} << (rank % 64);
   }
-  const aggregate::BlockScales block = scale_plan_.scales(mask_, index, scales_);
+  const estimate::BlockScales block = scale_plan_.scales(mask_, index, scales_);
   if (block.untouched) untouched_ += grid_.packet_elements(index);
   sum(index, scales_, {});
   if (block.control != 0.0f && !plan_.control.empty()) apply_control(index, block.control);

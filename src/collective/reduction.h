@@ -11,12 +11,12 @@
 #include <span>
 #include <vector>
 
-#include "aggregate/scale_plan.h"
 #include "base/arena.h"
 #include "codec/codec.h"
 #include "collective/noise_meter.h"
 #include "collective/scaled_sum.h"
 #include "collective/staging.h"
+#include "estimate/scale_plan.h"
 #include "leeway/options.h"
 #include "leeway/report.h"
 #include "protocol/round.h"
@@ -111,7 +111,7 @@ class Reduction {
   void combine_exactly(std::uint32_t index, const Direct& direct);
   void sum(std::uint32_t index, std::span<const float> scales, const Direct& direct);
   void apply_control(std::uint32_t index, float scale);
-  void build_plan(std::span<const aggregate::LinkTally> tallies);
+  void build_plan(std::span<const estimate::LinkTally> tallies);
 
   ReductionPlan plan_;
   std::uint32_t step_ = 0;
@@ -126,8 +126,8 @@ class Reduction {
   std::vector<std::uint16_t> missing_;
   std::vector<std::uint32_t> chunk_left_;  // packets of a chunk that are not reduced
   Bitmap reduced_packets_;
-  std::vector<aggregate::LinkTally> tallies_;
-  aggregate::ScalePlan scale_plan_;
+  std::vector<estimate::LinkTally> tallies_;
+  estimate::ScalePlan scale_plan_;
   bool scale_plan_built_ = false;
   std::vector<float> scales_;
   std::vector<Term> terms_;

@@ -1,30 +1,30 @@
-// The public face of src/compute: reads the clock, and does what ThresholdAgreement says is due.
+// The public face of src/budget: reads the clock, and does what ThresholdAgreement says is due.
 #include "leeway/compute_budget.h"
 
-#include "compute/step_gate.h"
-#include "compute/threshold_agreement.h"
+#include "budget/step_gate.h"
+#include "budget/threshold_agreement.h"
 #include "runtime/compute_options.h"
 #include "runtime/driver.h"
 
 namespace leeway {
 namespace {
 
-using compute::StepGate;
-using compute::ThresholdAgreement;
+using budget::StepGate;
+using budget::ThresholdAgreement;
 using runtime::exact_options;
 using runtime::milliseconds;
 using runtime::refused;
 using Stage = ThresholdAgreement::Stage;
 
-compute::StepGateOptions gate_options(const ComputeBudgetOptions& options) {
+budget::StepGateOptions gate_options(const ComputeBudgetOptions& options) {
   const bool fixed = options.threshold.kind == ComputeThreshold::Kind::fixed;
   return {.micro_batches = options.micro_batches,
           .micro_batches_min = options.micro_batches_min,
           .warm_up_steps = options.warm_up_steps,
-          .threshold = fixed ? options.threshold.value : compute::kNoThreshold};
+          .threshold = fixed ? options.threshold.value : budget::kNoThreshold};
 }
 
-compute::AgreementOptions agreement_options(const ComputeBudgetOptions& options, int ranks) {
+budget::AgreementOptions agreement_options(const ComputeBudgetOptions& options, int ranks) {
   return {.automatic = options.threshold.kind == ComputeThreshold::Kind::automatic,
           .ranks = static_cast<std::uint32_t>(ranks),
           .micro_batches = options.micro_batches,

@@ -6,14 +6,14 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "compute/threshold_agreement.h"
+#include "budget/threshold_agreement.h"
 
 namespace leeway::runtime {
 namespace {
 
-using compute::kMicroBatchesMax;
-using compute::kWindowStepsMax;
-using compute::ThresholdAgreement;
+using budget::kMicroBatchesMax;
+using budget::kWindowStepsMax;
+using budget::ThresholdAgreement;
 
 constexpr Duration kPatience = std::chrono::seconds(1);  // at least, with ranks that start late
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "aggregate/drift.h"
-#include "aggregate/drift_meter.h"
 #include "base/philox.h"
 #include "codec/codec.h"
 #include "collective/operation_spec.h"
 #include "collective/replica_ledger.h"
+#include "estimate/drift.h"
+#include "estimate/drift_meter.h"
 #include "runtime/communicator_core.h"
 
 namespace leeway {
@@ -37,7 +37,7 @@ struct Replica::Impl {
   std::uint64_t packets_expected = 0;
   std::uint64_t packets_arrived = 0;  // without those repaired because of age_max
 
-  aggregate::DriftMeter meter;
+  estimate::DriftMeter meter;
   std::uint64_t measurements = 0;
   // Element indices, drift_samples of each shard, shard after shard
   std::vector<std::uint32_t> samples;
@@ -235,7 +235,7 @@ DriftReport Replica::drift() const {
   report.loss = impl.packets_expected == 0 ? 0.0
                                            : 1.0 - static_cast<double>(impl.packets_arrived) /
                                                        static_cast<double>(impl.packets_expected);
-  const aggregate::DriftMeasurement measured = impl.meter.result();
+  const estimate::DriftMeasurement measured = impl.meter.result();
   report.measurements = impl.measurements;
   report.pair_measured = measured.pair;
   report.owner_measured = measured.owner;
@@ -243,10 +243,10 @@ DriftReport Replica::drift() const {
   report.step_mean_square = measured.step_mean_square;
   report.gap_mean_square = measured.gap;
   if (report.loss < 1.0) {
-    const aggregate::DriftModel model = aggregate::independent_drift(report.loss);
+    const estimate::DriftModel model = estimate::independent_drift(report.loss);
     report.pair_predicted = model.pair.of(measured.step_variance, measured.step_mean_square);
     report.owner_predicted = model.owner.of(measured.step_variance, measured.step_mean_square);
-    report.pair_predicted_gap = aggregate::pair_drift_from_gap(report.loss, measured.gap);
+    report.pair_predicted_gap = estimate::pair_drift_from_gap(report.loss, measured.gap);
   }
   report.age_max_seen = impl.ledger.age_max_seen();
   report.blocks_refreshed = impl.ledger.blocks_refreshed();

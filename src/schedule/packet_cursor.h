@@ -3,7 +3,7 @@
 // The order is a keyed permutation that does not depend on values, so that loss which hits certain
 // *places in the sending order* (tail drop, deadline cut, the middle of a burst) falls on every
 // element with the same probability: the exchangeability that the realised-rate estimators need
-// (src/aggregate/README.md).
+// (src/estimate/README.md).
 //
 // Two levels keep it cache-friendly: inside a chunk, packets follow an affine permutation i -> (a i
 // + b) mod m; chunks follow each other from a random starting packet, cyclically. The starting

@@ -1,5 +1,5 @@
 // Bounded-drift broadcast as it ships, over thousands of broadcasts in virtual time: how old copies
-// get and how far they are apart, against the forms of aggregate/drift.h.
+// get and how far they are apart, against the forms of estimate/drift.h.
 //
 // Every element is a random walk with steps of mean u and variance 1. Copies of one packet share
 // their age; packets, links and elements are independent of each other, broadcasts are not:
@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "aggregate/drift.h"
 #include "base/philox.h"
+#include "estimate/drift.h"
 #include "sim/measurement.h"
 #include "support/engine_group.h"
 #include "wire/packet.h"
@@ -116,7 +116,7 @@ class Walk {
     samples_.pair.add(pair);
     samples_.owner.add(batch_.owner / (copies * kWalkers));
     samples_.gap.add(gap);
-    samples_.gap_form.add(pair - aggregate::pair_drift_from_gap(rate(), gap));
+    samples_.gap_form.add(pair - estimate::pair_drift_from_gap(rate(), gap));
     samples_.differ.add(static_cast<double>(batch_.differ) / (blocks * kPairs));
     samples_.age.add(static_cast<double>(batch_.ages) / copies);
     samples_.loss.add(static_cast<double>(batch_.lost) / copies);
@@ -259,7 +259,7 @@ std::string at(double p, const char* what) {
 // smallest p: 1/(1-p) = 1.05.
 constexpr double kResolution = 0.02;
 
-void expect_model(const WalkSamples& samples, const aggregate::DriftModel& model, double p,
+void expect_model(const WalkSamples& samples, const estimate::DriftModel& model, double p,
                   double step_mean) {
   const double u2 = step_mean * step_mean;
   expect_matches(at(p, "first-pass loss"), samples.loss, p, kResolution * p);
@@ -279,7 +279,7 @@ TEST_P(ReplicaBroadcastDrift, FollowsBothSigmasOfARandomWalk) {
   const double p = GetParam();
   const WalkSamples samples = Walk({.faults = faults_of(p)}).run();
   testing::print_header("random walk");
-  expect_model(samples, aggregate::independent_drift(p), p, 0.0);
+  expect_model(samples, estimate::independent_drift(p), p, 0.0);
   expect_matches(at(p, "gap given that one received"), samples.gap, 1 / (1 - p), kResolution);
   expect_matches(at(p, "pair - 2p/(1+p) gap"), samples.gap_form, 0.0, kResolution * p);
 }
@@ -289,7 +289,7 @@ TEST_P(ReplicaBroadcastDrift, AMeanStepAddsItsOwnTerms) {
   constexpr double kMean = 0.5;
   const WalkSamples samples = Walk({.faults = faults_of(p), .step_mean = kMean}).run();
   testing::print_header("walk with a mean step of 0.5");
-  expect_model(samples, aggregate::independent_drift(p), p, kMean);
+  expect_model(samples, estimate::independent_drift(p), p, kMean);
   expect_matches(at(p, "pair - 2p/(1+p) gap"), samples.gap_form, 0.0, kResolution * p);
 }
 
@@ -316,7 +316,7 @@ TEST_P(ReplicaBroadcastAgeCap, NoAgeExceedsItAndRefreshesComeAtThePredictedRate)
   const WalkSamples samples =
       Walk({.faults = faults_of(kLoss), .age_max = age_max, .batches = 30}).run();
   EXPECT_EQ(samples.age_max_seen, age_max);
-  const double repaired = aggregate::refresh_rate(kLoss, age_max + 1);
+  const double repaired = estimate::refresh_rate(kLoss, age_max + 1);
   const std::string cap = "age_max " + std::to_string(age_max);
   testing::print_header("part of all blocks per broadcast");
   expect_matches(cap + ": repaired", samples.repaired, repaired, 0.05 * repaired);
@@ -328,7 +328,7 @@ TEST(ReplicaBroadcastBursts, AlongThePacketsOfABroadcastLeaveAgesAlone) {
   const WalkSamples samples =
       Walk({.faults = faults_of(kLoss, 8.0), .packets = 16, .batches = 60}).run();
   testing::print_header("bursts of 8 along the packets of a broadcast");
-  expect_model(samples, aggregate::independent_drift(kLoss), kLoss, 0.0);
+  expect_model(samples, estimate::independent_drift(kLoss), kLoss, 0.0);
 }
 
 // Links that are down for whole broadcasts. Only data are withheld: the sender still says that it
@@ -367,7 +367,7 @@ TEST(ReplicaBroadcastBursts, OfWholeBroadcastsFollowTheGilbertForms) {
     return outages.passes(from, to, datagram);
   };
   const WalkSamples samples = walk.run();
-  const aggregate::DriftModel model = aggregate::burst_drift(kLoss, kBurst);
+  const estimate::DriftModel model = estimate::burst_drift(kLoss, kBurst);
   testing::print_header("links down for 4 broadcasts on average");
   expect_matches(at(kLoss, "versions differ"), samples.differ, model.differ, 0.05 * model.differ);
   expect_matches(at(kLoss, "pair, from steps"), samples.pair, model.pair.variance,
@@ -375,7 +375,7 @@ TEST(ReplicaBroadcastBursts, OfWholeBroadcastsFollowTheGilbertForms) {
   expect_matches(at(kLoss, "owner, from steps"), samples.owner, model.owner.variance,
                  0.05 * model.owner.variance);
   expect_matches(at(kLoss, "age"), samples.age, model.age_mean, 0.05 * model.age_mean);
-  EXPECT_GT(samples.age.mean(), 2 * aggregate::independent_drift(kLoss).age_mean)
+  EXPECT_GT(samples.age.mean(), 2 * estimate::independent_drift(kLoss).age_mean)
       << "a burst must show in the ages";
 }
 

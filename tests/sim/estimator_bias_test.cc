@@ -1,7 +1,7 @@
 // The estimators as they ship: 10^4 operations of four ranks over the protocol, with packets lost
 // on the way, in virtual time. Each estimator's mean error must be the bias that its formula
 // predicts, which is 0 (or a term of total loss p^n, spelled out below) for those that
-// src/aggregate/README.md calls unbiased.
+// src/estimate/README.md calls unbiased.
 //
 // Every rank owns a shard, so one run tests four owners; with unequal links they see different
 // networks. Operations are independent of each other, and so is every standard error. The first

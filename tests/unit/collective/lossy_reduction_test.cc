@@ -1,5 +1,5 @@
 // A lossy reduction is a function of which packets arrived. The network says which; the reference
-// is computed from that, element by element, with the scales of the aggregate room.
+// is computed from that, element by element, with the scales of the estimate room.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "aggregate/scale_plan.h"
 #include "codec/codec.h"
+#include "estimate/scale_plan.h"
 #include "schedule/packet_grid.h"
 #include "schedule/shard_map.h"
 #include "support/arrival_record.h"
@@ -99,19 +99,19 @@ class LossyAllReduce {
     return total;
   }
 
-  aggregate::ScalePlan plan(Rank owner) const {
-    std::vector<aggregate::LinkTally> tallies(kSize);
+  estimate::ScalePlan plan(Rank owner) const {
+    std::vector<estimate::LinkTally> tallies(kSize);
     for (Rank rank = 0; rank < kSize; ++rank) {
       tallies[rank] = {.sent = grid(owner).packets(),
                        .arrived = arrived_of(rank, owner),
                        .weight = weight(rank)};
     }
-    return aggregate::ScalePlan({.estimator = setting_.estimator,
-                                 .op = setting_.op,
-                                 .links = tallies,
-                                 .owner = owner,
-                                 .external_control = setting_.control,
-                                 .seed = setting_.seed});
+    return estimate::ScalePlan({.estimator = setting_.estimator,
+                                .op = setting_.op,
+                                .links = tallies,
+                                .owner = owner,
+                                .external_control = setting_.control,
+                                .seed = setting_.seed});
   }
   bool lost_something(Rank owner) const {
     bool lost = false;
@@ -172,7 +172,7 @@ class LossyAllReduce {
       for (Rank rank = 0; rank < kSize; ++rank)
         mask[0] |= std::uint64_t{arrived(rank, owner, index)} << rank;
       std::vector<float> scales(kSize);
-      aggregate::BlockScales block;
+      estimate::BlockScales block;
       if (lost) {
         block = scale_plan.scales(mask, index, scales);
       } else {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "budget/threshold_search.h"
 #include "budget_group.h"
-#include "compute/threshold_search.h"
 #include "leeway/compute_budget.h"
 
 namespace leeway {
@@ -48,7 +48,7 @@ class Latencies {
 };
 
 // The plain search over all ranks' windows, from the same draws; steps take 5 ms besides.
-compute::ThresholdChoice plain_choice(int ranks) {
+budget::ThresholdChoice plain_choice(int ranks) {
   std::vector<std::int64_t> all;
   Duration wall{0};
   for (int rank = 0; rank < ranks; ++rank) {
@@ -64,14 +64,14 @@ compute::ThresholdChoice plain_choice(int ranks) {
     }
     wall = std::max(wall, own);
   }
-  return compute::best_threshold(all, static_cast<std::uint32_t>(ranks), kManyMicroBatches, wall,
-                                 {.steps = kWindow, .indifference = compute::kIndifference},
-                                 /*stop_share_1024=*/0);
+  return budget::best_threshold(all, static_cast<std::uint32_t>(ranks), kManyMicroBatches, wall,
+                                {.steps = kWindow, .indifference = budget::kIndifference},
+                                /*stop_share_1024=*/0);
 }
 
 TEST(ComputeBudgetAutomatic, IsTheSameOnAllRanksAndThatOfThePlainSearch) {
   constexpr int kRanks = 5;
-  const compute::ThresholdChoice plain = plain_choice(kRanks);
+  const budget::ThresholdChoice plain = plain_choice(kRanks);
   ASSERT_TRUE(plain.worthwhile());
   on_workers(
       kRanks, [](Rank) { return automatic_options(); },

@@ -1,5 +1,5 @@
 // ComputeBudget over in-process transports and hand clocks. When a threshold stops what, and how
-// ranks agree on one, is tested without threads in tests/unit/compute.
+// ranks agree on one, is tested without threads in tests/unit/budget.
 #include "leeway/compute_budget.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Replica over in-process transports. The drift formulas themselves are tested in
-// tests/unit/aggregate and, over many rounds, in tests/sim.
+// tests/unit/estimate and, over many rounds, in tests/sim.
 #include "leeway/replica.h"
 
 #include <gmock/gmock.h>

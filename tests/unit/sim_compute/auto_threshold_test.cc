@@ -17,7 +17,7 @@ class Group {
  public:
   explicit Group(const AutoThresholdOptions& options)
       : threshold_(options),
-        gates_(options.ranks, compute::StepGate({.micro_batches = kMicroBatches})) {}
+        gates_(options.ranks, budget::StepGate({.micro_batches = kMicroBatches})) {}
 
   // The thresholds in force; ranks from `living` on take no part.
   std::vector<Duration> step(std::uint32_t living = 2, Duration last = 40ms) {
@@ -25,7 +25,7 @@ class Group {
     Duration longest{0};
     for (std::uint32_t rank = 0; rank < living; ++rank) {
       in_force.push_back(threshold_.on_begin(now_, rank, round_));
-      compute::StepGate& gate = gates_[rank];
+      budget::StepGate& gate = gates_[rank];
       gate.set_threshold(in_force.back());
       const std::array<Duration, kMicroBatches> latencies{10ms, 10ms, rank == 1 ? last : 10ms};
       Instant time = now_;
@@ -47,11 +47,11 @@ class Group {
     for (std::uint32_t i = 0; i < count; ++i) of_rank_0.push_back(step(living)[0]);
     return of_rank_0;
   }
-  const compute::ThresholdChoice* choice() const { return threshold_.choice(); }
+  const budget::ThresholdChoice* choice() const { return threshold_.choice(); }
 
  private:
   AutoThreshold threshold_;
-  std::vector<compute::StepGate> gates_;
+  std::vector<budget::StepGate> gates_;
   Instant now_{123};
   std::uint32_t round_ = 0;
 };
@@ -69,7 +69,7 @@ TEST(AutoThreshold, ComesIntoForceSomeRoundsAfterItsWindow) {
   Group group(options());
   const auto thresholds = group.steps(9);
   for (std::size_t round = 0; round < 7; ++round) {
-    EXPECT_EQ(thresholds[round], compute::kNoThreshold) << round;
+    EXPECT_EQ(thresholds[round], budget::kNoThreshold) << round;
   }
   // The least candidate: at which rank 1 gives up its last micro-batch, after its forward pass.
   EXPECT_EQ(thresholds[7], 30ms);
@@ -83,7 +83,7 @@ TEST(AutoThreshold, IsNoneWhereNothingIsGained) {
   AutoThresholdOptions one = options();
   one.ranks = 1;
   Group group(one);
-  EXPECT_EQ(group.steps(9, 1).back(), compute::kNoThreshold);
+  EXPECT_EQ(group.steps(9, 1).back(), budget::kNoThreshold);
   ASSERT_NE(group.choice(), nullptr);
   EXPECT_FALSE(group.choice()->worthwhile());
 }
@@ -91,7 +91,7 @@ TEST(AutoThreshold, IsNoneWhereNothingIsGained) {
 TEST(AutoThreshold, LeavesOutRanksWithoutAWindow) {
   Group group(options());
   group.steps(3);
-  EXPECT_EQ(group.steps(6, 1).back(), compute::kNoThreshold) << "rank 0 alone is even";
+  EXPECT_EQ(group.steps(6, 1).back(), budget::kNoThreshold) << "rank 0 alone is even";
   EXPECT_FALSE(group.choice()->worthwhile());
 }
 
@@ -99,9 +99,9 @@ TEST(AutoThreshold, IsFoundAgain) {
   Group group(options(6));
   group.steps(7);
   // Rank 1 is as fast as rank 0 from now on: nothing is gained by stopping anybody.
-  EXPECT_LT(group.step(2, 10ms)[0], compute::kNoThreshold);
+  EXPECT_LT(group.step(2, 10ms)[0], budget::kNoThreshold);
   for (int round = 8; round < 13; ++round) group.step(2, 10ms);
-  EXPECT_EQ(group.step(2, 10ms)[0], compute::kNoThreshold);
+  EXPECT_EQ(group.step(2, 10ms)[0], budget::kNoThreshold);
 }
 
 }  // namespace

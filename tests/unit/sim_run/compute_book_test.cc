@@ -70,7 +70,7 @@ TEST_F(ComputeBookTest, CountsAllRoundsWhereNoneHasAThreshold) {
 TEST_F(ComputeBookTest, TellsWhatTheSearchExpected) {
   round(0, 0, draw(40, 40, 4, 0), draw(80, 80, 4, 0), 91);
   EXPECT_EQ(value_of(book_.measures(records_, nullptr), "compute.speedup_searched"), -1);
-  const compute::ThresholdChoice found{.effective_speedup = 0.25};
+  const budget::ThresholdChoice found{.effective_speedup = 0.25};
   EXPECT_EQ(value_of(book_.measures(records_, &found), "compute.speedup_searched"), 1.25);
 }
 

@@ -28,10 +28,10 @@ DriftReport some_drift() {
   return drift;
 }
 
-constexpr aggregate::NoiseEstimate kSomeNoise{.gradient_mean_square = 1.0,
-                                              .dispersion = 2.0,
-                                              .quantisation_variance = 3.0,
-                                              .loss_variance = 4.0};
+constexpr estimate::NoiseEstimate kSomeNoise{.gradient_mean_square = 1.0,
+                                             .dispersion = 2.0,
+                                             .quantisation_variance = 3.0,
+                                             .loss_variance = 4.0};
 
 GroupSums sum_of(const GroupSums& a, const GroupSums& b) {
   GroupSums sum;
@@ -72,7 +72,7 @@ TEST(GroupSumsStore, AveragesDriftOverRanks) {
 }
 
 TEST(GroupSumsStore, AveragesNoiseOverRanks) {
-  aggregate::NoiseEstimate other = kSomeNoise;
+  estimate::NoiseEstimate other = kSomeNoise;
   other.gradient_mean_square = -0.5;
   other.loss_variance = 6.0;
   RunResult result;

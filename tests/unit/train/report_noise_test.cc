@@ -21,7 +21,7 @@ void use_automatic(TrainReport& report, const std::vector<CodecSteps>& codecs) {
   for (SeedOutcome& outcome : report.outcomes) outcome.lossy.codecs = codecs;
 }
 
-aggregate::NoiseEstimate noise_of(double gradient, double quantisation, double loss) {
+estimate::NoiseEstimate noise_of(double gradient, double quantisation, double loss) {
   return {.gradient_mean_square = gradient,
           .quantisation_variance = quantisation,
           .loss_variance = loss};

@@ -23,7 +23,7 @@ TEST(Train, LearnsInReplicaModeWithoutLoss) {
     EXPECT_EQ(result->drift->age_max_seen, 0u);
     EXPECT_EQ(result->drift->pair_measured, 0.0);
     EXPECT_GT(result->bytes_sent, 0u);
-    EXPECT_EQ(result->noise.value_or(aggregate::NoiseEstimate{}).variance(), 0.0);
+    EXPECT_EQ(result->noise.value_or(estimate::NoiseEstimate{}).variance(), 0.0);
     EXPECT_GE(result->step_ms_p99, result->step_ms_p50);
   }
   EXPECT_EQ(results[0]->perplexity, results[1]->perplexity);

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "aggregate/codec_choice.h"
 #include "codec/standard_data.h"
 #include "codec/text_table.h"
+#include "estimate/codec_choice.h"
 
 namespace leeway::tools::codecs {
 namespace {
@@ -51,7 +51,7 @@ std::vector<float> finite_values(std::span<const float> values) {
   return finite;
 }
 
-std::vector<float> fitted_values(const aggregate::LognormalFit& fit) {
+std::vector<float> fitted_values(const estimate::LognormalFit& fit) {
   auto values = lognormal_values(kPredictionElements, fit.sigma_log2() * std::numbers::ln2, kSeed);
   const double median = std::exp2(fit.mean_log2());
   for (float& value : values) value = static_cast<float>(value * median);
@@ -82,10 +82,10 @@ FormatError measure_format(const std::string& codec, std::span<const float> valu
   return error;
 }
 
-std::vector<PruningPoint> pruning_points(const aggregate::LognormalFit& fit,
+std::vector<PruningPoint> pruning_points(const estimate::LognormalFit& fit,
                                          const std::vector<double>& sparsities) {
-  const aggregate::LognormalPruning pruning{fit.mean_log2() * std::numbers::ln2,
-                                            fit.sigma_log2() * std::numbers::ln2};
+  const estimate::LognormalPruning pruning{fit.mean_log2() * std::numbers::ln2,
+                                           fit.sigma_log2() * std::numbers::ln2};
   std::vector<PruningPoint> points;
   if (!(pruning.s > 0.0 && pruning.s < 30.0)) return points;  // its domain
   for (const double sparsity : sparsities) {
@@ -95,16 +95,16 @@ std::vector<PruningPoint> pruning_points(const aggregate::LognormalFit& fit,
   return points;
 }
 
-std::vector<AutomaticChoice> automatic_choices(const aggregate::LognormalFit& fit,
+std::vector<AutomaticChoice> automatic_choices(const estimate::LognormalFit& fit,
                                                std::uint32_t ranks) {
   std::vector<AutomaticChoice> choices;
   for (const double share : {1.0, 0.1, 0.01, 0.001}) {
-    aggregate::ChoiceInputs inputs;
+    estimate::ChoiceInputs inputs;
     inputs.sigma_log2 = fit.sigma_log2();
     inputs.ranks = ranks;
     inputs.mean_square = fit.mean_square();
     inputs.gradient_mean_square = share * fit.mean_square();
-    choices.push_back({share, to_string(aggregate::choose_codec(inputs))});
+    choices.push_back({share, to_string(estimate::choose_codec(inputs))});
   }
   return choices;
 }

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "aggregate/lognormal.h"
 #include "codec/float_source.h"
 #include "codec/magnitude_histogram.h"
 #include "codec/packet_sample.h"
+#include "estimate/lognormal.h"
 
 namespace leeway::tools::codecs {
 
@@ -50,7 +50,7 @@ struct Inspection {
   static constexpr std::size_t kSamplePackets = 2048;  // 16 MiB
 
   std::string path;
-  aggregate::LognormalFit fit;
+  estimate::LognormalFit fit;
   MagnitudeHistogram histogram;
   PacketSample sample{kSamplePackets};
   std::vector<FormatError> formats;   // fewest bits first

@@ -49,7 +49,7 @@ std::string processor_name() {
   return "unknown";
 }
 
-// Those that the kernels of codec, aggregate and the checksum choose by.
+// Those that the kernels of codec, estimate and the checksum choose by.
 std::string processor_features() {
   std::string features;
 #if defined(__x86_64__)

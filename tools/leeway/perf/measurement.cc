@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "aggregate/noise.h"
+#include "estimate/noise.h"
 #include "perf/call.h"
 #include "perf/exactness.h"
 #include "perf/pattern.h"
@@ -207,8 +207,8 @@ double fraction(double part, double whole) {
 // Of the averages: single operations' mean squares may be negative. None: there was no noise, or
 // nothing that could have made any.
 std::optional<double> gradient_to_noise(const Facts& facts) {
-  const aggregate::NoiseEstimate sums{.gradient_mean_square = facts.gradient_mean_squares,
-                                      .loss_variance = facts.noise_variances};
+  const estimate::NoiseEstimate sums{.gradient_mean_square = facts.gradient_mean_squares,
+                                     .loss_variance = facts.noise_variances};
   const double ratio = sums.ratio();
   if (facts.noise_reports == 0 || std::isinf(ratio)) return std::nullopt;
   return ratio;

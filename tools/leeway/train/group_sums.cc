@@ -30,7 +30,7 @@ std::array<double, GroupSums::kTrafficFields> fields_of(const Traffic& traffic) 
 }
 
 // The first counts the ranks that measured noise: one that owns nothing does not.
-std::array<double, GroupSums::kNoiseFields> fields_of(const aggregate::NoiseEstimate& noise) {
+std::array<double, GroupSums::kNoiseFields> fields_of(const estimate::NoiseEstimate& noise) {
   return {1.0,
           noise.gradient_mean_square,
           noise.dispersion,
@@ -53,11 +53,11 @@ double* put(const Fields& fields, double* out) {
 void store_noise(std::span<const double> sums, RunResult& result) {
   const double ranks = sums[0];
   if (ranks == 0) return;
-  result.noise = aggregate::NoiseEstimate{.gradient_mean_square = sums[1] / ranks,
-                                          .dispersion = sums[2] / ranks,
-                                          .quantisation_variance = sums[3] / ranks,
-                                          .loss_variance = sums[4] / ranks,
-                                          .gain = sums[5] / ranks};
+  result.noise = estimate::NoiseEstimate{.gradient_mean_square = sums[1] / ranks,
+                                         .dispersion = sums[2] / ranks,
+                                         .quantisation_variance = sums[3] / ranks,
+                                         .loss_variance = sums[4] / ranks,
+                                         .gain = sums[5] / ranks};
 }
 
 }  // namespace

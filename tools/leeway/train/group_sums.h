@@ -13,7 +13,7 @@ namespace leeway::tools::train {
 // What one rank counted and measured.
 struct RankFigures {
   Traffic traffic;
-  std::optional<aggregate::NoiseEstimate> noise;
+  std::optional<estimate::NoiseEstimate> noise;
   std::optional<DriftReport> drift;
 };
 

@@ -24,13 +24,13 @@ void NoiseLog::add(const NoiseReport& report) {
   blend(sums_.gain, report.gain);
 }
 
-std::optional<aggregate::NoiseEstimate> NoiseLog::mean() const {
+std::optional<estimate::NoiseEstimate> NoiseLog::mean() const {
   if (weight_ == 0.0) return std::nullopt;
-  return aggregate::NoiseEstimate{.gradient_mean_square = sums_.gradient_mean_square / weight_,
-                                  .dispersion = sums_.dispersion / weight_,
-                                  .quantisation_variance = sums_.quantisation_variance / weight_,
-                                  .loss_variance = sums_.loss_variance / weight_,
-                                  .gain = sums_.gain / weight_};
+  return estimate::NoiseEstimate{.gradient_mean_square = sums_.gradient_mean_square / weight_,
+                                 .dispersion = sums_.dispersion / weight_,
+                                 .quantisation_variance = sums_.quantisation_variance / weight_,
+                                 .loss_variance = sums_.loss_variance / weight_,
+                                 .gain = sums_.gain / weight_};
 }
 
 }  // namespace leeway::tools::train

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "aggregate/noise.h"
+#include "estimate/noise.h"
 #include "leeway/report.h"
 
 namespace leeway::tools::train {
@@ -21,11 +21,11 @@ class NoiseLog {
   void add(const NoiseReport& report);
 
   // Nothing before the first report that counts.
-  std::optional<aggregate::NoiseEstimate> mean() const;
+  std::optional<estimate::NoiseEstimate> mean() const;
 
  private:
   double weight_ = 0.0;  // sum of the weights of all reports so far
-  aggregate::NoiseEstimate sums_{.gain = 0.0};
+  estimate::NoiseEstimate sums_{.gain = 0.0};
 };
 
 }  // namespace leeway::tools::train

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "aggregate/noise.h"
+#include "estimate/noise.h"
 #include "train/train_report.h"
 
 namespace leeway::tools::train {
@@ -35,9 +35,9 @@ double mean(const std::vector<double>& values);
 double largest(const std::vector<double>& values);
 
 // Mean squares averaged over the seeds that measured noise; none: no seed did.
-std::optional<aggregate::NoiseEstimate> noise_of(const TrainReport& report, Column column);
+std::optional<estimate::NoiseEstimate> noise_of(const TrainReport& report, Column column);
 // None where there is no noise.
-std::optional<double> gradient_to_noise(const std::optional<aggregate::NoiseEstimate>& noise);
+std::optional<double> gradient_to_noise(const std::optional<estimate::NoiseEstimate>& noise);
 // 0 for estimates that came out negative.
 double rms(double mean_square);
 

@@ -8,7 +8,7 @@ namespace leeway::tools::train {
 namespace {
 
 // Null where nothing was measured; the ratio also where there is no noise.
-void add_noise(const std::optional<aggregate::NoiseEstimate>& noise, nlohmann::json& json) {
+void add_noise(const std::optional<estimate::NoiseEstimate>& noise, nlohmann::json& json) {
   for (const char* name : {"gradient_to_noise", "gradient_rms", "quantisation_rms", "loss_rms"})
     json[name] = nullptr;
   if (!noise) return;

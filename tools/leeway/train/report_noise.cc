@@ -8,7 +8,7 @@
 namespace leeway::tools::train {
 namespace {
 
-using aggregate::NoiseEstimate;
+using estimate::NoiseEstimate;
 using MeanSquare = std::function<double(const NoiseEstimate&)>;
 
 constexpr const char* kNothing = "-";
@@ -81,7 +81,7 @@ std::string codec_rows(const TrainReport& report) {
 std::string noise_warning(const TrainReport& report) {
   const auto noise = noise_of(report, Column::lossy);
   const auto ratio = gradient_to_noise(noise);
-  if (!ratio || *ratio >= aggregate::kCriticalRatio) return "";
+  if (!ratio || *ratio >= estimate::kCriticalRatio) return "";
   const bool mostly_loss = noise->loss_variance > noise->quantisation_variance;
   return format(
              "\nwarning: at the end gradient / noise was %.2f, below sqrt(3), where noise begins\n"

@@ -85,8 +85,8 @@ double largest(const std::vector<double>& values) {
   return spread_of(values).max;
 }
 
-std::optional<aggregate::NoiseEstimate> noise_of(const TrainReport& report, Column column) {
-  aggregate::NoiseEstimate sum;
+std::optional<estimate::NoiseEstimate> noise_of(const TrainReport& report, Column column) {
+  estimate::NoiseEstimate sum;
   double count = 0;
   for (const RunResult& run : runs_of(report, column)) {
     if (!run.noise) continue;
@@ -97,13 +97,13 @@ std::optional<aggregate::NoiseEstimate> noise_of(const TrainReport& report, Colu
     sum.loss_variance += run.noise->loss_variance;
   }
   if (count == 0) return std::nullopt;
-  return aggregate::NoiseEstimate{.gradient_mean_square = sum.gradient_mean_square / count,
-                                  .dispersion = sum.dispersion / count,
-                                  .quantisation_variance = sum.quantisation_variance / count,
-                                  .loss_variance = sum.loss_variance / count};
+  return estimate::NoiseEstimate{.gradient_mean_square = sum.gradient_mean_square / count,
+                                 .dispersion = sum.dispersion / count,
+                                 .quantisation_variance = sum.quantisation_variance / count,
+                                 .loss_variance = sum.loss_variance / count};
 }
 
-std::optional<double> gradient_to_noise(const std::optional<aggregate::NoiseEstimate>& noise) {
+std::optional<double> gradient_to_noise(const std::optional<estimate::NoiseEstimate>& noise) {
   if (!noise || std::isinf(noise->ratio())) return std::nullopt;
   return noise->ratio();
 }

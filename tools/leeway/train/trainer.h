@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "aggregate/noise.h"
+#include "estimate/noise.h"
 #include "leeway/communicator.h"
 #include "leeway/replica.h"
 #include "train/codec_log.h"
@@ -73,7 +73,7 @@ struct RunResult {
   std::optional<DriftSummary> drift;  // replica mode
   // Of the reductions, over the last NoiseLog::kMemorySteps or so; means over ranks. None: nothing
   // could make noise.
-  std::optional<aggregate::NoiseEstimate> noise;
+  std::optional<estimate::NoiseEstimate> noise;
   std::vector<CodecSteps> codecs;  // of the reductions
   ComputeSummary compute;
 

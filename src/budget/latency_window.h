@@ -1,0 +1,57 @@
+// The micro-batch latencies of one rank over a window of steps. What a step did not run has a
+// latency nobody knows, but the search for a threshold needs one: it is imputed from what this rank
+// did run in the window.
+//
+// A micro-batch given up after a time t lasted longer: the next completed latency above t stands
+// for it, or t if there is none. One that never began takes the next completed latency. "Next":
+// completed latencies take turns, in the order in which they ran, so that the outcome is a function
+// of the window alone.
+//
+// Latencies that do not depend on when they run are imputed without bias but for the part of a long
+// micro-batch beyond all that completed. If they do (a slow second half of every step, say), what
+// stops early looks like what runs early. Not thread-safe; allocates when constructed only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "budget/threshold_search.h"
+
+namespace leeway::budget {
+
+class LatencyWindow {
+ public:
+  // 1 .. kWindowStepsMax steps of 1 .. kMicroBatchesMax micro-batches.
+  LatencyWindow(std::uint32_t steps, std::uint32_t micro_batches);
+
+  void clear();
+  bool full() const { return steps_ == steps_max_; }
+  std::uint32_t steps() const { return steps_; }
+
+  // A step that has ended: `completed` holds 0 .. kLatencyMaxNs, at most micro_batches of them. Not
+  // if full().
+  void add_step(std::span<const std::int64_t> completed, std::optional<Duration> aborted_after);
+
+  // Imputes, and gives all latencies of the full window; they stay until the window is cleared.
+  // Empty if nothing was completed in any step.
+  LatencyTable table();
+  // Latencies of table() that are.
+  std::uint32_t imputed() const { return imputed_; }
+
+ private:
+  std::int64_t next_completed(std::int64_t above_ns);
+
+  std::uint32_t steps_max_;
+  std::uint32_t micro_batches_;
+  std::uint32_t steps_ = 0;
+  std::uint32_t imputed_ = 0;
+  std::size_t turn_ = 0;                   // in completed_ns_
+  std::vector<std::int64_t> ns_;           // [step][micro-batch]; below 0 where unknown
+  std::vector<std::int64_t> computed_ns_;  // [step] until it ended, whatever way
+  std::vector<std::int64_t> completed_ns_;
+};
+
+}  // namespace leeway::budget

@@ -1,0 +1,101 @@
+// Says before every micro-batch of a training step whether to run it, or to go to the reduction
+// with what there is: once the step has lasted as long as the threshold no further micro-batch
+// begins. The caller tells the time.
+//
+//   while (gate.next(now)) {
+//     forward();
+//     if (gate.should_stop(now)) break;  // optional: without it what was begun is ended
+//     backward();
+//   }
+//   reduce(sum, /*weight=*/gate.completed());
+//
+// A step begins with the first next() after its predecessor's end. Not thread-safe; allocates when
+// constructed only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "budget/threshold_search.h"
+#include "leeway/compute_budget.h"
+
+namespace leeway::budget {
+
+inline constexpr Duration kNoThreshold = Duration::max();
+
+struct StepGateOptions {
+  std::uint32_t micro_batches = 1;      // of a step, 1 .. kMicroBatchesMax
+  std::uint32_t micro_batches_min = 1;  // completed whatever the time; 0 .. micro_batches
+  std::uint64_t warm_up_steps = 0;      // never stops in these
+  Duration threshold = kNoThreshold;    // above 0
+};
+
+class StepGate {
+ public:
+  explicit StepGate(const StepGateOptions& options);
+
+  // True: run a micro-batch; the one before, if any, is completed. False: the step has ended.
+  bool next(Instant now);
+  // The same where the completed micro-batch was timed on a device: a step has lasted as long as
+  // the host says or as its device times add up to, whichever is more. At the beginning of a step
+  // the time is ignored.
+  bool next(Instant now, double device_s);
+  // While a micro-batch runs: true ends the step, and that micro-batch does not count.
+  bool should_stop(Instant now);
+
+  // In force from the next step on; above 0, or kNoThreshold.
+  void set_threshold(Duration threshold);
+  Duration threshold() const { return options_.threshold; }
+  const StepGateOptions& options() const { return options_; }
+
+  bool in_step() const { return in_step_; }
+  std::uint64_t steps_begun() const { return steps_begun_; }
+
+  // Of the step that is running or ended last.
+  std::uint32_t completed() const { return completed_; }
+  std::span<const std::int64_t> latencies_ns() const {  // of the completed micro-batches
+    return std::span(latencies_ns_).first(completed_);
+  }
+  // How long the micro-batch that should_stop() gave up had run.
+  std::optional<Duration> aborted_after() const { return aborted_after_; }
+  // When in a micro-batch should_stop() is asked: part of the host's time for those completed in
+  // which it was, since the beginning, in 1024ths; 0 if it never was.
+  std::uint32_t stop_share_1024() const;
+  // On a clock of the gate's own, which never goes back.
+  Instant step_start() const { return step_start_; }
+
+  const ComputeCounts& counts() const { return counts_; }
+  // Of all completed micro-batches; an hour before the first.
+  Duration shortest() const { return Duration(shortest_ns_); }
+
+ private:
+  bool next(Instant now, std::optional<double> device_s);
+  void begin(Instant now);
+  void complete(std::optional<double> device_s);
+  void end();
+  void read(Instant now, bool pause);
+  bool time_is_up() const;
+
+  StepGateOptions options_;
+  ComputeCounts counts_;
+  std::uint64_t steps_begun_ = 0;
+  bool in_step_ = false;
+  bool may_stop_ = false;  // past the warm-up
+  std::uint32_t completed_ = 0;
+  Instant reading_;     // the caller's clock
+  Instant time_;        // ours, at that reading
+  Instant step_start_;  // ours, as what follows
+  Instant micro_batch_start_;
+  Duration device_time_{0};  // of the step's micro-batches
+  std::optional<Duration> aborted_after_;
+  std::optional<Duration> asked_after_;  // of the micro-batch that runs
+  double asked_ns_ = 0.0;                // sums over completed micro-batches in which it was asked
+  double asked_of_ns_ = 0.0;
+  std::int64_t shortest_ns_ = kLatencyMaxNs;
+  std::vector<std::int64_t> latencies_ns_;
+};
+
+}  // namespace leeway::budget

@@ -1,0 +1,126 @@
+// How the ranks of a group come to the same automatic threshold without waiting for one another:
+// every window of steps is measured, what the search for a threshold needs is exchanged, and two
+// fixed numbers of steps later all ranks draw the same conclusion from the same numbers. Says what
+// is to be exchanged when; the caller does it.
+//
+//   step w W        the w-th window has ended: bounds() becomes the maximum over ranks
+//   kExchangeSteps  later: cuts() becomes the maximum, sums() and totals() the sum over ranks
+//   as many again   later: conclude(), and another threshold() perhaps
+//
+// where steps count from the end of the warm-up. What is exchanged depends on the number of the
+// step alone, never on what an exchange brought: ranks must issue the same operations even if one
+// of them failed on some rank.
+//
+// Without an automatic threshold only totals() are exchanged. Not thread-safe; allocates when
+// constructed only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "budget/latency_window.h"
+#include "budget/step_gate.h"
+#include "budget/threshold_search.h"
+#include "leeway/compute_budget.h"
+
+namespace leeway::budget {
+
+struct AgreementOptions {
+  bool automatic = true;
+  std::uint32_t ranks = 1;
+  std::uint32_t micro_batches = 1;  // of a step of this rank
+  std::uint32_t micro_batches_min = 1;
+  std::uint64_t warm_up_steps = 0;
+  std::uint32_t window_steps = 44;  // kWindowStepsMin .. kWindowStepsMax
+  std::uint64_t reestimate_steps = 1000;
+  double drift_tolerance = 0.1;
+};
+
+class ThresholdAgreement {
+ public:
+  // Steps until the result of an exchange is needed.
+  static constexpr std::uint32_t kExchangeSteps = 2;
+  static constexpr std::uint32_t kWindowStepsMin = 2 * kExchangeSteps + 2;
+
+  enum class Stage : std::uint8_t { none, bounds, tables, conclusion };
+
+  explicit ThresholdAgreement(const AgreementOptions& options);
+
+  // What is due at the beginning of this step, counted from 0.
+  Stage due(std::uint64_t step) const;
+
+  // Every step past the warm-up, whatever is due: at its beginning, where a window may end and
+  // bounds() are made; and when it has ended.
+  void begin_step(std::uint64_t step, Instant start);
+  void end_step(const StepGate& gate);
+
+  // If tables are due. `bounds_ok`: bounds() hold those of all ranks.
+  void make_tables(const ComputeCounts& counts, bool bounds_ok);
+  // If a conclusion is due. `ok`: cuts(), sums() and totals() hold those of all ranks.
+  void conclude(std::uint64_t step, bool ok);
+
+  // To be combined in place; without an automatic threshold totals() only.
+  std::span<std::int64_t> bounds() { return search_.bounds(); }
+  std::span<std::int64_t> cuts() { return search_.cuts(); }
+  std::span<double> sums() { return search_.sums(); }
+  std::span<double> totals() { return totals_; }
+
+  Duration threshold() const { return threshold_; }
+  const ComputeCounts& global() const { return global_; }
+  std::uint64_t estimates() const { return estimates_; }
+  std::uint64_t drifts() const { return drifts_; }
+  // The last put in force, and what the model predicts; none if it came from no latencies.
+  std::optional<ThresholdEstimate> estimate() const;
+
+  static constexpr std::size_t kCounts = 9;
+  using CountRow = std::array<double, kCounts>;
+  // For adding up counts of ranks.
+  static CountRow row_of(const ComputeCounts& counts);
+  static ComputeCounts counts_of(std::span<const double, kCounts> row);
+
+ private:
+  // After the counts in totals_: how many ranks' bounds failed, whose window saw two thresholds,
+  // and which lack a conclusion; sum, squares and number of the latencies in seconds.
+  enum Total : std::size_t {
+    kFailed = kCounts,
+    kMixed,
+    kBehind,
+    kSum,
+    kSquares,
+    kLatencies,
+    kTotals
+  };
+
+  void end_window(Instant now);
+  double mean_of(Total total) const;
+  bool estimate_due(std::uint64_t step);
+  void adopt(std::uint64_t step);
+
+  AgreementOptions options_;
+  LatencyWindow window_;  // being measured
+  // The last full one; empty if this rank completed nothing.
+  std::vector<std::int64_t> measured_;
+  std::uint32_t stop_share_1024_ = 0;  // StepGate's, of the last step
+  bool window_mixed_ = false;          // the threshold changed within the window
+  bool measured_mixed_ = false;
+  Instant window_start_;
+  ThresholdSearch search_;
+  std::array<double, kTotals> totals_{};
+
+  Duration threshold_ = kNoThreshold;
+  ComputeCounts global_;
+  ThresholdChoice choice_;  // the last put in force, and what it came from
+  double mean_s_ = 0.0;
+  double deviation_s_ = 0.0;
+  Duration overhead_{0};
+  std::uint64_t estimates_ = 0;
+  std::uint64_t drifts_ = 0;
+  std::uint64_t estimated_at_ = 0;  // step
+  bool behind_ = false;             // this rank lacks a conclusion that others may have drawn
+  bool catching_up_ = false;        // some rank does, or it was drawn from nothing
+};
+
+}  // namespace leeway::budget

@@ -1,0 +1,137 @@
+// The automatic compute threshold: of 200 candidates the one at which synchronous steps would have
+// got most done per unit of time, had it been in force in a window of measured steps (the algorithm
+// of arXiv 2306.10598's public code, and with stop_share_1024 and indifference a better informed
+// one).
+//
+// No rank needs to see another's latencies. Each reduces its own to small tables, which are
+// combined by two rounds of element-wise maxima and sums; every rank then finishes the same
+// arithmetic on the same numbers:
+//
+//   search.add_bounds(mine, wall);   bounds() = maximum over ranks
+//   search.add_tables(mine);         cuts() = maximum over ranks, sums() = sum over ranks
+//   search.choose()
+//
+// Whoever holds the latencies of all ranks adds them all and leaves the combining out. Times are
+// whole nanoseconds and what is not a count or a time is made by single IEEE operations in a fixed
+// order, so the choice is the same bit for bit either way, on every machine. Not thread-safe;
+// allocates when constructed only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "leeway/types.h"
+
+namespace leeway::budget {
+
+// Limits of what is searched; sums of times then stay within 63 bits.
+inline constexpr std::int64_t kLatencyMaxNs = 3'600'000'000'000;  // of a micro-batch: an hour
+inline constexpr std::uint32_t kMicroBatchesMax = 4096;           // a step
+inline constexpr std::uint32_t kWindowStepsMax = 256;
+
+// One rank's micro-batch latencies over a window: step after step, in each micro_batches times from
+// 0 to kLatencyMaxNs, in the order in which they ran.
+struct LatencyTable {
+  std::span<const std::int64_t> ns;
+  std::uint32_t micro_batches = 0;
+  // How long each step really computed, where part of the latencies was imputed because a threshold
+  // cut it off (LatencyWindow). Empty: as long as its latencies.
+  std::span<const std::int64_t> computed_ns = {};
+  // What becomes of the micro-batch that runs when the threshold passes. A number: it is given up
+  // if should_stop() is asked later in it, this part of its time after its beginning, in 1024ths;
+  // else, and always with 0, it is ended and counts, as StepGate has it. None: it costs no time and
+  // does not count, which is what the public code assumes.
+  std::optional<std::uint32_t> stop_share_1024 = std::nullopt;
+};
+
+struct ThresholdSearchOptions {
+  std::uint32_t steps = 44;        // of the window, 1 .. kWindowStepsMax
+  std::uint32_t candidates = 200;  // at least 2
+  // Completed in every step whatever the time. Candidates begin at the earliest end of the last of
+  // these, or of micro-batch 5, counted from 0 (the public code's rule; 2/3 of the way through
+  // steps of no more than 5), whichever is later.
+  std::uint32_t micro_batches_min = 0;
+  // Of the candidates whose speed-up is less than this below the best one's the largest is taken:
+  // the optimum is flat, and what is dropped is lost. 0, as in the public code: the best.
+  double indifference = 0.0;
+};
+// The library's, for steps that end as StepGate ends them.
+inline constexpr double kIndifference = 0.002;
+
+// Means over the window's steps.
+struct ThresholdChoice {
+  Duration threshold{0};
+  double drop_rate = 0.0;          // part of all micro-batches that are not completed
+  double time_cut = 0.0;           // part of the step's time that is saved
+  double effective_speedup = 0.0;  // (1 - drop) / (1 - cut) - 1: micro-batches per time, gained
+
+  // Where latencies hardly vary every candidate loses, and none is better than the best of them.
+  bool worthwhile() const { return effective_speedup > 0.0; }
+};
+
+class ThresholdSearch {
+ public:
+  explicit ThresholdSearch(const ThresholdSearchOptions& options = {});
+
+  const ThresholdSearchOptions& options() const { return options_; }
+
+  // Forgets everything added.
+  void reset();
+
+  // First round. `wall`: from the start of the window's first step to the start of the step after
+  // its last; counted as no shorter than what the slowest ranks computed. `latencies` holds
+  // options().steps steps.
+  void add_bounds(const LatencyTable& latencies, Duration wall);
+  std::span<std::int64_t> bounds() { return bounds_; }
+
+  // Second round, after bounds() are those of all ranks.
+  void add_tables(const LatencyTable& latencies);
+  std::span<std::int64_t> cuts() { return cuts_; }
+  std::span<double> sums() { return sums_; }  // whole numbers below 2^53: exact in any order
+
+  // The best candidate, the smaller of equals (but see indifference). A threshold of 0, not
+  // worthwhile, if nothing was added or took time.
+  ThresholdChoice choose() const;
+
+  // What the candidate would have done; candidate < options().candidates.
+  ThresholdChoice evaluate(std::uint32_t candidate) const;
+
+  // Per step what synchronous steps spend beyond their slowest rank's compute time, mean of the
+  // window.
+  Duration overhead() const;
+
+ private:
+  // The candidates: evenly spaced from the least to the longest compute time of any rank and step.
+  struct Range {
+    std::int64_t least_ns, span_ns, intervals;
+    std::int64_t at(std::int64_t candidate) const {  // without overflow: floor(span * i / n)
+      return least_ns + span_ns / intervals * candidate +
+             span_ns % intervals * candidate / intervals;
+    }
+  };
+  Range range() const;
+  std::int64_t& negative_least() { return bounds_[bounds_.size() - 2]; }
+  std::size_t place(std::uint32_t candidate, std::uint32_t step) const;
+  void tabulate_step(std::uint32_t step, const Range& range,
+                     std::span<const std::int64_t> latencies,
+                     std::optional<std::uint32_t> stop_share_1024);
+
+  ThresholdSearchOptions options_;
+  // Of the slowest rank: [step] its latencies' sum, then [step] what it computed; then minus the
+  // least candidate, and the wall time.
+  std::vector<std::int64_t> bounds_;
+  // [candidate][step] when the slowest rank stops.
+  std::vector<std::int64_t> cuts_;
+  // [candidate][step] micro-batches completed by then; then micro-batches a step.
+  std::vector<double> sums_;
+};
+
+// All ranks' latencies in one place: [rank][step][micro-batch].
+ThresholdChoice best_threshold(std::span<const std::int64_t> latencies_ns, std::uint32_t ranks,
+                               std::uint32_t micro_batches, Duration wall,
+                               const ThresholdSearchOptions& options = {},
+                               std::optional<std::uint32_t> stop_share_1024 = std::nullopt);
+
+}  // namespace leeway::budget

@@ -1,0 +1,94 @@
+#include "budget/timing_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/contracts.h"
+
+namespace leeway::budget {
+namespace {
+
+// Beyond this many deviations a double holds nothing of the normal distribution's tail that matters
+// here.
+constexpr double kFar = 38.0;
+
+// 1 - Phi(z).
+double tail(double z) {
+  return 0.5 * std::erfc(z / std::numbers::sqrt2);
+}
+
+// ln Phi(z).
+double log_below(double z) {
+  return z < 0.0 ? std::log(tail(-z)) : std::log1p(-tail(z));
+}
+
+// z with tail(z) = probability, 0 < probability < 1, by bisection.
+double tail_quantile(double probability) {
+  double low = -kFar;
+  double high = kFar;
+  while (true) {
+    const double middle = 0.5 * (low + high);
+    if (middle <= low || middle >= high) return middle;
+    (tail(middle) > probability ? low : high) = middle;
+  }
+}
+
+}  // namespace
+
+double gumbel_largest_normal(std::uint32_t n) {
+  LEEWAY_ASSERT(n >= 1);
+  if (n == 1) return 0.0;
+  constexpr double kEuler = std::numbers::egamma;
+  return (1.0 - kEuler) * tail_quantile(1.0 / n) +
+         kEuler * tail_quantile(1.0 / (std::numbers::e * n));
+}
+
+// The integral of x n phi(x) Phi(x)^(n-1). The trapezoidal rule converges exponentially on such a
+// function: a step of 1/32 is far below its width for every n.
+double exact_largest_normal(std::uint32_t n) {
+  LEEWAY_ASSERT(n >= 1);
+  constexpr double kStep = 1.0 / 32;
+  constexpr int kSteps = 12 * 32;  // either side
+  double sum = 0.0;
+  for (int i = -kSteps; i <= kSteps; ++i) {
+    const double x = i * kStep;
+    sum += x * std::exp(-0.5 * x * x + (n - 1.0) * log_below(x));
+  }
+  return sum * kStep * n / std::sqrt(2.0 * std::numbers::pi);
+}
+
+double TimingModel::slowest_s() const {
+  return micro_batches * micro_batch_mean_s +
+         std::sqrt(micro_batches) * micro_batch_deviation_s * gumbel_largest_normal(workers);
+}
+
+double TimingModel::completed(double threshold_s) const {
+  double sum = 0.0;
+  for (std::uint32_t m = 1; m <= micro_batches; ++m) {
+    const double left = threshold_s - m * micro_batch_mean_s;
+    const double deviation = std::sqrt(m) * micro_batch_deviation_s;
+    sum += deviation > 0.0 ? tail(-left / deviation) : (left >= 0.0 ? 1.0 : 0.0);
+  }
+  return sum;
+}
+
+ThresholdPrediction TimingModel::predict(double threshold_s) const {
+  const double kept = completed(threshold_s) / micro_batches;
+  const double slowest = slowest_s();
+  const double faster = (slowest + overhead_s) / (std::min(threshold_s, slowest) + overhead_s);
+  return {threshold_s, 1.0 - kept, kept * faster - 1.0};
+}
+
+ThresholdPrediction TimingModel::best(double step_s) const {
+  LEEWAY_ASSERT(step_s > 0.0);
+  const auto candidates = std::clamp(slowest_s() / step_s, 1.0, 1e6);
+  ThresholdPrediction best = predict(step_s);
+  for (std::uint32_t i = 2; i <= static_cast<std::uint32_t>(candidates); ++i) {
+    const ThresholdPrediction next = predict(i * step_s);
+    if (next.effective_speedup > best.effective_speedup) best = next;
+  }
+  return best;
+}
+
+}  // namespace leeway::budget

@@ -1,0 +1,42 @@
+// What a compute threshold is predicted to bring, from five numbers (the model of arXiv
+// 2306.10598): every worker's compute time is a sum of M micro-batch times of mean mu and deviation
+// sigma, taken as normal; a step lasts as long as the slowest of N workers, and a fixed time T_c
+// besides. A bound rather than an estimate: micro-batches are cut off at the threshold, and real
+// latencies have tails. ThresholdSearch measures instead. Pure functions.
+#pragma once
+
+#include <cstdint>
+
+namespace leeway::budget {
+
+// Mean of the largest of n >= 1 independent standard normal variables: Gumbel's approximation
+//   B_n = (1 - g) q(1 - 1/n) + g q(1 - 1/(e n)),  q the normal quantile, g Euler's constant
+// (0 for n = 1), and the exact value by quadrature, to 1e-9 up to n = 10^6.
+double gumbel_largest_normal(std::uint32_t n);
+double exact_largest_normal(std::uint32_t n);
+
+// Times in seconds.
+struct ThresholdPrediction {
+  double threshold_s = 0.0;
+  double drop_rate = 0.0;          // part of the micro-batches
+  double effective_speedup = 0.0;  // gain in micro-batches per time: S_eff - 1
+};
+
+struct TimingModel {
+  std::uint32_t workers = 1;
+  std::uint32_t micro_batches = 1;       // M, a step
+  double micro_batch_mean_s = 0.0;       // mu > 0
+  double micro_batch_deviation_s = 0.0;  // sigma >= 0
+  double overhead_s = 0.0;               // T_c >= 0
+
+  // E[T] = M mu + sqrt(M) sigma B_N: compute time of the slowest worker.
+  double slowest_s() const;
+  // sum over m of Phi((threshold - m mu) / (sqrt(m) sigma)): micro-batches a worker ends before it.
+  double completed(double threshold_s) const;
+  // S_eff = completed/M (E[T] + T_c) / (min(threshold, E[T]) + T_c).
+  ThresholdPrediction predict(double threshold_s) const;
+  // The best multiple of step_s > 0 up to E[T]; at most 10^6 of them.
+  ThresholdPrediction best(double step_s) const;
+};
+
+}  // namespace leeway::budget

@@ -1,0 +1,43 @@
+// What Codec::automatic takes: the fewest bits that keep the gradient above its noise, and among
+// formats of these bits the one for the spread of log2|x|.
+//
+// Levels, by bits per element: 4.5 nvfp4; 6.25 mxfp6_e2m3 or mxfp6_e3m2; about 8 int8,
+// fp8_e4m3_block or fp8_e5m2_block; 16 bf16. A pure function of averages that all ranks share, so
+// that all choose alike. Derivation: README.md, "Choice of a codec".
+#pragma once
+
+#include <cstdint>
+
+#include "leeway/codec.h"
+#include "leeway/options.h"
+
+namespace leeway::estimate {
+
+struct ChoiceInputs {
+  double sigma_log2 = 0.0;  // standard deviation of log2|x| of a contribution (LognormalFit)
+  std::uint32_t ranks = 1;
+  double mean_square = 0.0;           // of one contribution, per unit
+  double gradient_mean_square = 0.0;  // of the true gradient; negative: noise-dominated
+  double loss_variance =
+      0.0;            // of the result (NoiseEstimate), and other noise that no codec changes
+  double loss = 0.0;  // of packets of the reduce half, 0 .. 1
+  Estimator estimator = Estimator::ratio;
+};
+
+// Expected noise power over signal power of a contribution whose log2|x| has this spread, and
+// expected |Q(x) - x|/|x|. For the codecs named above; >= 0.
+double predicted_error(Codec codec, double sigma_log2);
+double predicted_relative_error(Codec codec, double sigma_log2);
+
+// The quantisation variance that the choice allows the result: with the loss it may fill a third of
+// the gradient's mean square (the sqrt(3) rule), and a tenth of the loss variance is always
+// allowed, for where loss is what drowns the gradient more bits would not help. Infinite or NaN if
+// inputs are.
+double allowed_quantisation_variance(const ChoiceInputs& inputs);
+
+// Of the lowest level with a format that keeps within the allowed variance, that format; if several
+// do, the one with the least relative error. bf16 if none does, or if an input is not finite. A
+// smaller gradient never gets fewer bits.
+CodecOptions choose_codec(const ChoiceInputs& inputs);
+
+}  // namespace leeway::estimate

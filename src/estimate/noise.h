@@ -1,0 +1,97 @@
+// How much noise quantisation and packet loss put on a gradient, set against the gradient itself.
+//
+// A step of ideal length along a gradient with independent noise of variance v per element makes
+// f(x) = 1/(1 + x^2) of the progress that the exact gradient would make, x = sqrt(v)/rms(gradient).
+// f falls fastest at its inflection, x = 1/sqrt(3), where 3/4 of the progress is left. Hence the
+// rule of arXiv 2505.19115: keep rms(gradient) >= sqrt(3 v), or spend more bits or more
+// reliability.
+//
+// Pure functions of measured mean squares. Averages of ranks with equal weights over equal links;
+// contributions are means per unit of work. Derivations: README.md, "Noise".
+#pragma once
+
+#include <cstdint>
+
+#include "leeway/options.h"
+
+namespace leeway::estimate {
+
+// sqrt(3): the least gradient-to-noise ratio that is worth keeping.
+inline constexpr double kCriticalRatio = 1.7320508075688772;
+
+// Part of the ideal progress that a step makes under this gradient-to-noise ratio (>= 0 or
+// infinite): 1/(1 + 1/ratio^2), 3/4 at the critical one.
+constexpr double step_progress(double ratio) {
+  if (!(ratio > 1.0)) return ratio * ratio / (1.0 + ratio * ratio);
+  return 1.0 / (1.0 + 1.0 / (ratio * ratio));
+}
+
+// What one averaging operation measured. Means are over elements, those of one shard or of all.
+struct NoiseStatistics {
+  std::uint32_t ranks = 1;
+  double concentration = 1.0;  // of the weights: N sum c^2 / (sum c)^2, 1 .. N
+  // Of the result as its owner formed it, through loss and quantisation of the reduce half, before
+  // the spread half encodes it.
+  double result_mean_square = 0.0;
+  // Of g_i before it is encoded; the mean over ranks, or one rank's.
+  double contribution_mean_square = 0.0;
+  // (Q(g_i) - g_i)^2 of an encoded contribution; 0 where they are sent exactly.
+  double quantisation_variance = 0.0;
+  // The same for the encoding of the result in the spread half.
+  double spread_variance = 0.0;
+  double loss = 0.0;  // p: lost fraction of the packets of the reduce half, 0 .. 1
+  Estimator estimator = Estimator::ratio;
+  // augmented: the caller brought a guess of the result, counted as equal to the true gradient.
+  bool external_control = false;
+};
+
+// Per element. All but `gain` are linear in the measured means and unbiased, so single steps can be
+// negative and averages over steps are meaningful.
+struct NoiseEstimate {
+  double gradient_mean_square = 0.0;   // of the true gradient; negative: noise-dominated
+  double dispersion = 0.0;             // S2: variance of one rank's contribution around it
+  double quantisation_variance = 0.0;  // of the result, both halves
+  double loss_variance = 0.0;  // of the result: mean square distance to gain * (mean of g_i)
+  double gain = 1.0;  // the result's mean in units of the gradient; below 1 for zero_fill, and for
+                      // symmetric_ratio by the chance that nothing is left
+
+  double variance() const { return quantisation_variance + loss_variance; }
+  // rms of the gradient's part of the result over that of the noise. Infinite when there is no
+  // noise (the spread of the contributions is none); 0 when the gradient is lost in it, or when a
+  // value is not a number. Never NaN.
+  double ratio() const;
+  bool above_critical() const { return ratio() >= kCriticalRatio; }
+};
+
+// Losses beyond 15/16 (kPriorRateMin) count as that. A single rank's contribution counts as
+// gradient; the quantisation is then all the noise there is. Where so few contributions make a
+// result that gradient and dispersion can not be told apart, all counts as dispersion and the ratio
+// is 0.
+NoiseEstimate estimate_noise(const NoiseStatistics& statistics);
+
+// The quantisation variance of one encoded contribution times this is its share in the result:
+// about (N-1)/(N^2 (1-loss)) for estimators that make up for what was lost.
+double quantisation_share(std::uint32_t ranks, double loss, Estimator estimator);
+
+// Estimates averaged over steps, exponentially forgetting. The ratio of averages, not the average
+// of ratios: a single step's |gradient|^2 is a small difference of large numbers, and a ratio of
+// noisy values is biased.
+class NoiseAverage {
+ public:
+  // `memory` >= 1: steps after which a value counts 1/e.
+  explicit NoiseAverage(double memory = 16.0);
+
+  // Steps with a value that is not finite (an overflowed gradient) are left out: one of them would
+  // stay in the average for good.
+  void add(const NoiseStatistics& statistics);
+  // Weighted mean of what was added; all zero, and a ratio of infinity, while nothing was.
+  NoiseEstimate estimate() const;
+  bool empty() const { return weight_ == 0.0; }
+
+ private:
+  double decay_;
+  double weight_ = 0.0;  // sum of the weights of all steps so far
+  NoiseEstimate sum_{.gain = 0.0};
+};
+
+}  // namespace leeway::estimate

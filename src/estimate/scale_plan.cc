@@ -1,0 +1,280 @@
+#include "estimate/scale_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/contracts.h"
+#include "base/philox.h"
+#include "estimate/binomial_moments.h"
+
+namespace leeway::estimate {
+namespace {
+
+// Stream of the keyed hash that decides virtual losses (base/philox.h: top 4 bits of word b).
+constexpr std::uint32_t kVirtualLossStream = 0x7u << 28;
+
+constexpr std::size_t kWordBits = 64;
+
+bool is_weight(double weight) {
+  return std::isfinite(weight) && weight >= 0.0;
+}
+
+// Weights are any finite float, so their reciprocals may leave float's range; the largest float
+// then stands for them.
+float to_scale(double scale) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(scale, -kMax, kMax));
+}
+
+// Calls visit(rank) for each set bit, in rank order.
+template <typename Visit>
+void for_each_rank(std::span<const std::uint64_t> mask, Visit visit) {
+  for (std::size_t w = 0; w < mask.size(); ++w) {
+    for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1) {
+      visit(w * kWordBits + static_cast<std::size_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
+// w_i: the factor that makes up for what a link lost. 0 where nothing arrived, for nothing is there
+// to be scaled.
+double scale_of_link(const LinkTally& link) {
+  if (link.arrived == 0) return 0.0;
+  if (link.sent == 1) return 1.0 / std::clamp(link.prior_rate, kPriorRateMin, 1.0);
+  return static_cast<double>(link.sent) / link.arrived;
+}
+
+double loss_of_link(const LinkTally& link) {
+  return link.sent == 0 ? 0.0 : 1.0 - static_cast<double>(link.arrived) / link.sent;
+}
+
+}  // namespace
+
+ScalePlan::ScalePlan(const Inputs& inputs)
+    : estimator_(inputs.estimator),
+      owner_(inputs.owner),
+      external_control_(inputs.external_control),
+      seed_(inputs.seed),
+      step_(inputs.step),
+      links_(inputs.links.begin(), inputs.links.end()) {
+  LEEWAY_ASSERT(owner_ < links_.size());
+  LEEWAY_ASSERT(inputs.op == ReduceOp::sum || inputs.op == ReduceOp::avg);
+  take_weights(inputs.op);
+  take_link_scales();
+}
+
+// Completes the weights: 1 each for a sum; for an average the mean of the known ones where unknown.
+void ScalePlan::take_weights(ReduceOp op) {
+  double known = 0.0;
+  std::size_t known_count = 0;
+  for (LinkTally& link : links_) {
+    if (op == ReduceOp::sum) link.weight = 1.0;
+    if (!is_weight(link.weight)) continue;
+    known += link.weight;
+    ++known_count;
+  }
+  const double assumed = known_count == 0 ? 1.0 : known / static_cast<double>(known_count);
+  for (LinkTally& link : links_) {
+    if (!is_weight(link.weight)) link.weight = assumed;
+    total_weight_ += link.weight;
+  }
+  gain_ = op == ReduceOp::sum ? static_cast<double>(links_.size()) : 1.0;
+  fair_ = total_weight_ > 0.0 ? gain_ / total_weight_ : 0.0;
+}
+
+void ScalePlan::take_link_scales() {
+  link_scale_.reserve(links_.size());
+  double losses = 0.0;
+  for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+    const LinkTally& link = links_[rank];
+    LEEWAY_ASSERT(link.arrived <= link.sent || rank == owner_);
+    link_scale_.push_back(rank == owner_ ? 1.0 : scale_of_link(link));
+    if (rank != owner_) losses += loss_of_link(link);
+  }
+  if (links_.size() > 1) loss_ = losses / static_cast<double>(links_.size() - 1);
+}
+
+BlockScales ScalePlan::complete_scales(std::span<float> out) const {
+  LEEWAY_ASSERT(out.size() == links_.size());
+  const float fair = to_scale(fair_);
+  for (std::size_t rank = 0; rank < out.size(); ++rank) out[rank] = has_units(rank) ? fair : 0.0f;
+  return {static_cast<std::uint32_t>(links_.size()), !(total_weight_ > 0.0), 0.0f};
+}
+
+BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
+                              std::span<float> out) const {
+  LEEWAY_ASSERT(out.size() == links_.size());
+  LEEWAY_ASSERT(mask.size() * kWordBits >= links_.size());
+  const bool owner_counts =
+      estimator_ != Estimator::symmetric_ratio || !virtually_lost(mask, block_index);
+  const Present present = present_in(mask, owner_counts);
+  BlockScales block{present.count, !(present.weight > 0.0), 0.0f};
+  std::fill(out.begin(), out.end(), 0.0f);
+  if (block.untouched) {
+    // The control variate needs no contribution to be a guess, but a total of no units at all has
+    // no mean to guess.
+    if (estimator_ == Estimator::augmented && external_control_ && total_weight_ > 0.0)
+      block.control = 1.0f;
+    return block;
+  }
+  switch (estimator_) {
+    case Estimator::zero_fill:
+      spread_evenly(mask, fair_, out);
+      break;
+    case Estimator::ratio:
+    case Estimator::symmetric_ratio:
+      spread_evenly(mask, gain_ / present.weight, out);
+      if (!owner_counts) out[owner_] = 0.0f;
+      break;
+    case Estimator::stratified:
+      stratify(mask, out);
+      break;
+    case Estimator::horvitz_thompson:
+      rescale_links(mask, out);
+      break;
+    case Estimator::augmented:
+      rescale_links(mask, out);
+      block.control = place_control(mask, out);
+      break;
+  }
+  return block;
+}
+
+// Keyed by what names the block and by nothing that depends on timing, so that every run draws the
+// same.
+bool ScalePlan::virtually_lost(std::span<const std::uint64_t> mask,
+                               std::uint32_t block_index) const {
+  return to_unit(keyed_hash(seed_, block_index, kVirtualLossStream, step_, owner_)) <
+         virtual_loss(mask);
+}
+
+// Measured on all packets but this one: were it counted, the owner's part in a packet would depend
+// on how many others are there, which tilts the weights by a part of order 1/n.
+double ScalePlan::virtual_loss(std::span<const std::uint64_t> mask) const {
+  double sent = 0.0;
+  double arrived = 0.0;
+  double unlikely = 0.0;
+  for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+    if (rank == owner_) continue;
+    sent += links_[rank].sent;
+    arrived += links_[rank].arrived;
+    unlikely += 1.0 - std::clamp(links_[rank].prior_rate, 0.0, 1.0);
+  }
+  const auto others = static_cast<double>(links_.size() - 1);
+  if (sent <= others) return others == 0.0 ? 0.0 : unlikely / others;
+  double here = 0.0;
+  for_each_rank(mask, [&](std::size_t rank) { here += rank == owner_ ? 0.0 : 1.0; });
+  return 1.0 - (arrived - here) / (sent - others);
+}
+
+ScalePlan::Present ScalePlan::present_in(std::span<const std::uint64_t> mask,
+                                         bool owner_counts) const {
+  Present present;
+  for_each_rank(mask, [&](std::size_t rank) {
+    if (rank == owner_ && !owner_counts) return;
+    ++present.count;
+    present.weight += links_[rank].weight;
+  });
+  return present;
+}
+
+void ScalePlan::spread_evenly(std::span<const std::uint64_t> mask, double scale,
+                              std::span<float> out) const {
+  const float rounded = to_scale(scale);
+  for_each_rank(mask, [&](std::size_t rank) { out[rank] = has_units(rank) ? rounded : 0.0f; });
+}
+
+// The owner has exactly its share c_o/C; those of the others that are here stand for all of the
+// others.
+void ScalePlan::stratify(std::span<const std::uint64_t> mask, std::span<float> out) const {
+  double others = 0.0;
+  for_each_rank(mask,
+                [&](std::size_t rank) { others += rank == owner_ ? 0.0 : links_[rank].weight; });
+  const double own = links_[owner_].weight;
+  if (others > 0.0) {
+    spread_evenly(mask, gain_ * (total_weight_ - own) / (total_weight_ * others), out);
+    out[owner_] = own > 0.0 ? to_scale(fair_) : 0.0f;
+  } else {
+    spread_evenly(mask, gain_ / own, out);
+  }
+}
+
+void ScalePlan::rescale_links(std::span<const std::uint64_t> mask, std::span<float> out) const {
+  for_each_rank(mask, [&](std::size_t rank) {
+    out[rank] = has_units(rank) ? to_scale(fair_ * link_scale_[rank]) : 0.0f;
+  });
+}
+
+// The control variate takes the share that the rescaled contributions do not: 1 - sum w_i c_i / C,
+// negative where they make up for more than was lost here. Without an external one the owner's own
+// mean G_o/c_o is it, which changes the owner's scale only; an owner without units has no mean and
+// leaves plain Horvitz-Thompson.
+float ScalePlan::place_control(std::span<const std::uint64_t> mask, std::span<float> out) const {
+  double held = 0.0;
+  for_each_rank(mask, [&](std::size_t rank) { held += link_scale_[rank] * links_[rank].weight; });
+  const double share = 1.0 - held / total_weight_;
+  if (external_control_) return to_scale(share);
+  const double own = links_[owner_].weight;
+  if (own > 0.0) out[owner_] = to_scale(fair_ + gain_ * share / own);
+  return 0.0f;
+}
+
+double ScalePlan::relative_variance() const {
+  if (!(total_weight_ > 0.0) || !(loss_ > 0.0)) return 0.0;
+  switch (estimator_) {
+    case Estimator::zero_fill:
+    case Estimator::horvitz_thompson:
+      return gain_ * gain_ * link_variance();
+    case Estimator::augmented:
+      return gain_ * gain_ * (external_control_ ? 1.0 : 2.0) * link_variance();
+    case Estimator::ratio:
+    case Estimator::symmetric_ratio:
+    case Estimator::stratified:
+      return gain_ * gain_ * pooled_variance();
+  }
+  return 0.0;
+}
+
+// Estimators that treat every link by itself: the variances of the links add up. A link that
+// brought nothing counts with the whole square of what it should have brought.
+double ScalePlan::link_variance() const {
+  double variance = 0.0;
+  for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+    if (rank == owner_) continue;
+    const double share = links_[rank].weight / total_weight_;
+    const double rate = 1.0 - loss_of_link(links_[rank]);
+    double inflation = rate > 0.0 ? link_scale_[rank] - 1.0 : 1.0;
+    if (estimator_ == Estimator::zero_fill) inflation = rate * (1.0 - rate);
+    variance += share * share * inflation;
+  }
+  return variance;
+}
+
+double ScalePlan::concentration() const {
+  if (!(total_weight_ > 0.0)) return 1.0;
+  double squared_weights = 0.0;
+  for (const LinkTally& link : links_) squared_weights += link.weight * link.weight;
+  return static_cast<double>(links_.size()) * squared_weights / (total_weight_ * total_weight_);
+}
+
+// Estimators that pool the links: expected sum of squared shares less that of the loss-free mean,
+// for equal links with the mean loss rate. Unequal weights enter as the factor by which they reduce
+// the effective number of contributions.
+double ScalePlan::pooled_variance() const {
+  const auto size = static_cast<std::uint32_t>(links_.size());
+  const double n = size;
+  double shares = 0.0;
+  if (estimator_ == Estimator::ratio) {
+    shares = mean_owner_share(size, loss_);
+  } else if (estimator_ == Estimator::symmetric_ratio) {
+    shares = mean_inverse_count(size, loss_);
+  } else {
+    const double alone = std::pow(loss_, n - 1.0);  // nobody else arrived: the owner stands for all
+    const double rest = (n - 1.0) / n;
+    shares = (1.0 - alone) / (n * n) + rest * rest * mean_inverse_count(size - 1, loss_) + alone;
+  }
+  return std::max(0.0, concentration() * (shares - 1.0 / n));
+}
+
+}  // namespace leeway::estimate

@@ -1,0 +1,127 @@
+// The scales of a lossy sum or average: by what each contribution that arrived is multiplied.
+//
+//   result = sum over ranks i of scale_i * G_i + control * c
+//
+// G_i is rank i's contribution, a sum over its c_i units of work (c_i = its weight); c is a control
+// variate, a guess of the result. `avg` estimates sum G / sum c, the mean per unit. `sum` (all
+// weights are 1) estimates sum G, which is N times the average. What each estimator promises, and
+// under which assumption: README.md, "Estimators".
+//
+// Scales are a function of the counts of every link, of which contributions a packet has, and of
+// keyed random bits; of values never. Two ranks that know the same facts get the same bits.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "leeway/options.h"
+#include "leeway/types.h"
+
+namespace leeway::estimate {
+
+// What an owner knows about one link into it when an operation settles.
+struct LinkTally {
+  std::uint32_t sent = 0;     // n_i: packets the link carries for this shard
+  std::uint32_t arrived = 0;  // k_i: how many of them arrived, 0 .. n_i
+  // c_i: units behind the contribution, >= 0. It travels with the packets, so it is unknown (NaN)
+  // where none arrived; the mean of the known weights then stands for it. Negative or infinite
+  // weights count as unknown.
+  double weight = std::numeric_limits<double>::quiet_NaN();
+  // q_i: delivery rate of the link smoothed over earlier operations, 0 .. 1. Used by
+  // horvitz_thompson and augmented when n_i == 1, where the realised rate says nothing (1/1
+  // whenever the packet is there).
+  double prior_rate = 1.0;
+};
+
+// Besides the scales themselves, what one packet's worth of elements was formed from.
+struct BlockScales {
+  std::uint32_t contributors =
+      0;                  // contributions used, the owner's included unless a virtual loss took it
+  bool untouched = true;  // no contribution with positive weight: all scales are 0
+  float control = 0.0f;   // scale of the external control variate; 0 unless augmented has one
+};
+
+// Prior rates below this count as this: bounds a one-packet weight to 16 at the price of a bias on
+// a link that delivers less than one packet in 16.
+inline constexpr double kPriorRateMin = 1.0 / 16.0;
+
+// The plan of one operation on one owner. Built once its counts are final; then asked once per
+// packet.
+class ScalePlan {
+ public:
+  struct Inputs {
+    Estimator estimator = Estimator::ratio;
+    ReduceOp op = ReduceOp::avg;  // sum or avg
+    std::span<const LinkTally>
+        links;  // by rank, the owner's own included (only its weight is used)
+    Rank owner = 0;
+    bool external_control = false;  // augmented: the caller brings a control variate
+    std::uint64_t seed = 0;         // the communicator's; with `step` it keys the virtual losses
+    std::uint32_t step = 0;
+  };
+
+  ScalePlan() = default;
+  explicit ScalePlan(const Inputs& inputs);  // copies what it needs; the only call that allocates
+
+  // Nothing was lost anywhere: the scale of every rank with units is 1/sum c (avg) or 1 (sum),
+  // whatever the estimator. Not for an operation that might have lost something over links of one
+  // packet with a prior rate below 1: weights 1/q are unbiased only if used whenever the packet
+  // arrives.
+  BlockScales complete_scales(std::span<float> out) const;
+
+  // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
+  // owner's own is always set). `block_index` is the packet's number in the shard. Ranks that are
+  // absent or have no units get exactly 0: their values, whatever they are, are not read.
+  BlockScales scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
+                     std::span<float> out) const;
+
+  // Loss-induced variance of one element of the result, in units of the mean square of one
+  // contribution per unit (G_i/c_i); 0 when nothing was lost. Estimated from the realised rates
+  // k_i/n_i. With contributions of mean zero, equal mean square and independent of each other it is
+  // unbiased on equal links; a mean they have in common changes nothing for zero_fill and
+  // horvitz_thompson, and makes it an upper bound for the others. Biases (zero_fill's, ratio's on
+  // unequal data) are no variance and not in it. Formulas: README.md, "Variance".
+  double relative_variance() const;
+
+  // N sum c^2 / (sum c)^2: 1 for equal weights, N where one rank has all units; 1 where nobody has
+  // any.
+  double concentration() const;
+
+ private:
+  struct Present {
+    std::uint32_t count = 0;
+    double weight = 0.0;  // sum of c_i
+  };
+
+  void take_weights(ReduceOp op);
+  void take_link_scales();
+  bool virtually_lost(std::span<const std::uint64_t> mask, std::uint32_t block_index) const;
+  double virtual_loss(std::span<const std::uint64_t> mask) const;
+  Present present_in(std::span<const std::uint64_t> mask, bool owner_counts) const;
+  bool has_units(std::size_t rank) const { return links_[rank].weight > 0.0; }
+
+  void spread_evenly(std::span<const std::uint64_t> mask, double scale, std::span<float> out) const;
+  void stratify(std::span<const std::uint64_t> mask, std::span<float> out) const;
+  void rescale_links(std::span<const std::uint64_t> mask, std::span<float> out) const;
+  float place_control(std::span<const std::uint64_t> mask, std::span<float> out) const;
+
+  double pooled_variance() const;
+  double link_variance() const;
+
+  Estimator estimator_ = Estimator::ratio;
+  Rank owner_ = 0;
+  bool external_control_ = false;
+  std::uint64_t seed_ = 0;
+  std::uint32_t step_ = 0;
+  std::vector<LinkTally> links_;  // weights completed: every c_i is known or assumed
+  std::vector<double>
+      link_scale_;             // w_i = n_i/k_i, or 1/q_i; 1 for the owner; 0 where nothing arrived
+  double total_weight_ = 0.0;  // C = sum of c_i over all ranks
+  double gain_ = 1.0;          // result over average: N for a sum, else 1
+  double fair_ = 0.0;  // gain/C, the scale of a contribution when nothing is lost; 0 when C = 0
+  double loss_ = 0.0;  // mean realised loss rate of the links into the owner
+};
+
+}  // namespace leeway::estimate

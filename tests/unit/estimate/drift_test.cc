@@ -1,0 +1,136 @@
+// The predictions against the published tables and vectors. What they say of a simulated walk is in
+// drift_walk_test.cc.
+#include "estimate/drift.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace leeway::estimate {
+namespace {
+
+constexpr double kSixDecimals = 0.6e-6;
+
+struct DriftRow {
+  double p, differ, pair, owner, pair_mean, owner_mean;
+};
+constexpr DriftRow kTable[] = {
+    {0.001, 0.001998, 0.002000, 0.001001, 0.002004, 0.001003},
+    {0.01, 0.019802, 0.020002, 0.010101, 0.020406, 0.010305},
+    {0.05, 0.095238, 0.100251, 0.052632, 0.110803, 0.058172},
+    {0.1, 0.181818, 0.202020, 0.111111, 0.246914, 0.135802},
+    {0.2, 0.333333, 0.416667, 0.250000, 0.625000, 0.375000},
+    {0.3, 0.461538, 0.659341, 0.428571, 1.224490, 0.795918},
+    {0.4, 0.571429, 0.952381, 0.666667, 2.222222, 1.555556},
+};
+
+TEST(DriftIndependent, GivesThePublishedTable) {
+  for (const DriftRow& row : kTable) {
+    const DriftModel model = independent_drift(row.p);
+    EXPECT_NEAR(model.differ, row.differ, kSixDecimals) << row.p;
+    EXPECT_NEAR(model.pair.variance, row.pair, kSixDecimals) << row.p;
+    EXPECT_NEAR(model.owner.variance, row.owner, kSixDecimals) << row.p;
+    EXPECT_NEAR(model.pair.mean, row.pair_mean, kSixDecimals) << row.p;
+    EXPECT_NEAR(model.owner.mean, row.owner_mean, kSixDecimals) << row.p;
+    EXPECT_NEAR(model.age_mean, row.p / (1 - row.p), 1e-12) << row.p;
+  }
+}
+
+TEST(DriftIndependent, IsTheSumOverAllAges) {
+  constexpr double kP = 0.3;
+  const auto age = [](int k) { return (1 - kP) * std::pow(kP, k); };
+  double same = 0.0, apart = 0.0, apart_square = 0.0, owner = 0.0, owner_square = 0.0;
+  for (int a = 0; a < 60; ++a) {
+    owner += age(a) * a;
+    owner_square += age(a) * a * a;
+    for (int b = 0; b < 60; ++b) {
+      const double probability = age(a) * age(b);
+      if (a == b) same += probability;
+      apart += probability * std::abs(a - b);
+      apart_square += probability * (a - b) * (a - b);
+    }
+  }
+  const DriftModel model = independent_drift(kP);
+  EXPECT_NEAR(model.differ, 1 - same, 1e-9);
+  EXPECT_NEAR(model.pair.variance, apart, 1e-9);
+  EXPECT_NEAR(model.pair.mean, apart_square, 1e-9);
+  EXPECT_NEAR(model.owner.variance, owner, 1e-9);
+  EXPECT_NEAR(model.owner.mean, owner_square, 1e-9);
+}
+
+TEST(DriftIndependent, WithoutLossThereIsNone) {
+  const DriftModel model = independent_drift(0.0);
+  EXPECT_EQ(model.differ, 0.0);
+  EXPECT_EQ(model.pair.of(3.0, 2.0), 0.0);
+  EXPECT_EQ(model.owner.of(3.0, 2.0), 0.0);
+}
+
+TEST(DriftIndependent, ADeadLinkHasNoBoundUnlessNothingMoves) {
+  const DriftModel model = independent_drift(1.0);
+  EXPECT_TRUE(std::isinf(model.pair.of(1.0, 0.0)));
+  EXPECT_TRUE(std::isinf(model.owner.of(0.0, 1.0)));
+  EXPECT_EQ(model.owner.of(0.0, 0.0), 0.0);
+}
+
+TEST(DriftBurst, GivesThePublishedVectors) {
+  struct Row {
+    double p, burst, owner, pair, differ;
+  };
+  constexpr Row kRows[] = {{.1, 4, 0.4, 0.754286, 0.188571},
+                           {.1, 10, 1.0, 1.894737, 0.189474},
+                           {.4, 5, 2.0, 3.111111, 0.622222}};
+  for (const Row& row : kRows) {
+    const DriftModel model = burst_drift(row.p, row.burst);
+    EXPECT_NEAR(model.owner.variance, row.owner, kSixDecimals) << row.p << " " << row.burst;
+    EXPECT_NEAR(model.pair.variance, row.pair, kSixDecimals) << row.p << " " << row.burst;
+    EXPECT_NEAR(model.differ, row.differ, kSixDecimals) << row.p << " " << row.burst;
+    EXPECT_NEAR(model.age_mean, row.p * row.burst, 1e-12);
+  }
+}
+
+TEST(DriftBurst, WithTheBurstsOfIndependentLossIsIndependentLoss) {
+  for (const DriftRow& row : kTable) {
+    const DriftModel burst = burst_drift(row.p, 1.0 / (1.0 - row.p));
+    const DriftModel independent = independent_drift(row.p);
+    EXPECT_NEAR(burst.differ, independent.differ, 1e-12) << row.p;
+    EXPECT_NEAR(burst.pair.variance, independent.pair.variance, 1e-12) << row.p;
+    EXPECT_NEAR(burst.pair.mean, independent.pair.mean, 1e-12) << row.p;
+    EXPECT_NEAR(burst.owner.variance, independent.owner.variance, 1e-12) << row.p;
+    EXPECT_NEAR(burst.owner.mean, independent.owner.mean, 1e-12) << row.p;
+  }
+}
+
+TEST(DriftFromGap, AgreesWithTheStepFormForARandomWalk) {
+  // The trap: the gap of a random walk is s^2/(1-p), so 2p/(1+p) of it is 2p/(1-p^2) s^2 and not
+  // 2p/(1+p) s^2.
+  for (const DriftRow& row : kTable) {
+    const double step_variance = 1.7;
+    const double gap = step_variance / (1.0 - row.p);
+    EXPECT_NEAR(pair_drift_from_gap(row.p, gap),
+                independent_drift(row.p).pair.of(step_variance, 0.0), 1e-12);
+  }
+}
+
+TEST(DriftRefreshRate, GivesThePublishedVectors) {
+  EXPECT_NEAR(refresh_rate(0.1, 4), 9.00e-5, 0.005e-5);
+  EXPECT_NEAR(refresh_rate(0.1, 8), 9.00e-9, 0.005e-9);
+  EXPECT_NEAR(refresh_rate(0.4, 8), 3.93e-4, 0.005e-4);
+  EXPECT_NEAR(refresh_rate(0.4, 16), 2.58e-7, 0.005e-7);
+  EXPECT_EQ(refresh_rate(0.0, 8), 0.0);
+  EXPECT_NEAR(refresh_rate(0.3, 1), 0.3, 1e-12) << "a cap of 1 refreshes every loss";
+}
+
+TEST(DriftOldestAge, GivesThePublishedExample) {
+  EXPECT_NEAR(oldest_age(0.1, 7e9, 1e5), 15.0, 0.2);
+}
+
+TEST(DriftDeltaBroadcast, GrowsByTheVarianceOfOneMissedStep) {
+  // Two receivers of one delta: their difference changes by +d, -d or 0 with probabilities pq, pq,
+  // p^2+q^2.
+  constexpr double kP = 0.2, kVariance = 1.5, kMeanSquare = 0.25;
+  EXPECT_NEAR(delta_broadcast_growth(kP, kVariance, kMeanSquare), 2 * 0.2 * 0.8 * 1.75, 1e-12);
+  EXPECT_EQ(delta_broadcast_growth(0.0, kVariance, kMeanSquare), 0.0);
+}
+
+}  // namespace
+}  // namespace leeway::estimate

@@ -1,0 +1,366 @@
+// The estimate against simulated operations whose gradient, dispersion and noise are known: packets
+// are lost and contributions scaled by ScalePlan itself.
+#include "estimate/noise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <ostream>
+#include <random>
+#include <vector>
+
+#include "estimate/scale_plan.h"
+#include "unit/estimate/arrival_patterns.h"
+
+namespace leeway::estimate {
+namespace {
+
+using testing::equal_links;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Mean over trials and its standard error.
+class Sample {
+ public:
+  void add(double value) {
+    ++count_;
+    const double delta = value - mean_;
+    mean_ += delta / count_;
+    squares_ += delta * (value - mean_);
+  }
+  double mean() const { return mean_; }
+  double error() const { return std::sqrt(squares_ / (count_ * (count_ - 1.0))); }
+
+ private:
+  double count_ = 0.0;
+  double mean_ = 0.0;
+  double squares_ = 0.0;
+};
+constexpr double kSigmas = 4.0;
+
+struct Setting {
+  Estimator estimator;
+  std::uint32_t ranks;
+  double loss;
+  bool external_control = false;
+  bool weighted = false;
+};
+void PrintTo(const Setting& setting, std::ostream* out) {
+  *out << to_string(setting.estimator) << setting.ranks << "Lose" << std::lround(100 * setting.loss)
+       << (setting.external_control ? "External" : "") << (setting.weighted ? "Weighted" : "");
+}
+
+// For four ranks. The owner's square is the mean of all squares, for which the formulas are exact.
+constexpr double kWeights[] = {5, 7, 1, 5};
+double weight_of(const Setting& setting, std::uint32_t rank) {
+  return setting.weighted ? kWeights[rank] : 1.0;
+}
+double concentration_of(const Setting& setting) {
+  return setting.weighted ? 4.0 * 100 / (18 * 18) : 1.0;
+}
+// Of the loss-free average.
+double share_of(const Setting& setting, std::uint32_t rank) {
+  return setting.weighted ? kWeights[rank] / 18 : 1.0 / setting.ranks;
+}
+
+std::vector<LinkTally> links_of(const Setting& setting, std::uint32_t sent, std::uint32_t arrived) {
+  std::vector<LinkTally> links = equal_links(setting.ranks, sent, arrived);
+  for (std::uint32_t rank = 0; rank < setting.ranks; ++rank)
+    links[rank].weight = weight_of(setting, rank);
+  return links;
+}
+
+constexpr double kGradient = 0.7;    // every element's true gradient is + or - this
+constexpr double kDispersion = 1.3;  // standard deviation of a contribution around it
+constexpr double kQuantum = 0.9;     // quantisation adds a uniform number from +-kQuantum/2
+constexpr double kQuantisationVariance = kQuantum * kQuantum / 12.0;
+constexpr double kSpreadVariance = 0.02;
+constexpr std::uint32_t kPackets = 256;
+constexpr std::uint32_t kPacketElements = 4;
+
+// What one operation turned out to be.
+struct Outcome {
+  double result = 0.0;          // mean squares over all elements: of the result,
+  double contribution = 0.0;    // of one contribution,
+  double loss_error = 0.0;      // of the result without quantisation - gain * mean contribution,
+  double encoding_error = 0.0;  // and of what quantisation changed
+};
+
+// One lossy average of packets whose contributions arrive independently.
+class Operation {
+ public:
+  Operation(const Setting& setting, double gain, std::uint32_t seed)
+      : setting_(setting), gain_(gain), random_(seed) {}
+
+  Outcome run() {
+    std::vector<LinkTally> links = links_of(setting_, kPackets, 0);
+    std::vector<std::uint64_t> masks(kPackets, 1);  // the owner is rank 0
+    std::bernoulli_distribution arrives(1.0 - setting_.loss);
+    for (std::uint32_t rank = 1; rank < setting_.ranks; ++rank) {
+      for (std::uint64_t& mask : masks) {
+        if (!arrives(random_)) continue;
+        mask |= std::uint64_t{1} << rank;
+        ++links[rank].arrived;
+      }
+    }
+    const ScalePlan plan({.estimator = setting_.estimator,
+                          .links = links,
+                          .external_control = setting_.external_control,
+                          .seed = random_()});
+    for (std::uint32_t packet = 0; packet < kPackets; ++packet) {
+      scales_.resize(setting_.ranks);
+      const BlockScales block = plan.scales({&masks[packet], 1}, packet, scales_);
+      for (std::uint32_t i = 0; i < kPacketElements; ++i) add_element(block);
+    }
+    return outcome_;
+  }
+
+ private:
+  void add_element(const BlockScales& block) {
+    constexpr double kShare = 1.0 / (kPackets * kPacketElements);
+    const double gradient = random_() % 2 == 0 ? kGradient : -kGradient;
+    double exact = block.control * gradient;
+    double error = 0.0;
+    double mean = 0.0;
+    for (std::uint32_t rank = 0; rank < setting_.ranks; ++rank) {
+      const double contribution =
+          gradient + kDispersion * normal_(random_);  // per unit, as is its error
+      const double share = scales_[rank] * weight_of(setting_, rank);
+      exact += share * contribution;
+      if (rank != 0) error += share * kQuantum * uniform_(random_);
+      mean += contribution * share_of(setting_, rank);
+      outcome_.contribution += kShare * contribution * contribution / setting_.ranks;
+    }
+    outcome_.result += kShare * (exact + error) * (exact + error);
+    outcome_.loss_error += kShare * (exact - gain_ * mean) * (exact - gain_ * mean);
+    outcome_.encoding_error += kShare * error * error;
+  }
+
+  Setting setting_;
+  double gain_;
+  std::mt19937 random_;
+  std::normal_distribution<double> normal_;
+  std::uniform_real_distribution<double> uniform_{-0.5, 0.5};
+  std::vector<float> scales_;
+  Outcome outcome_;
+};
+
+NoiseStatistics statistics_of(const Setting& setting, const Outcome& outcome) {
+  return {.ranks = setting.ranks,
+          .concentration = concentration_of(setting),
+          .result_mean_square = outcome.result,
+          .contribution_mean_square = outcome.contribution,
+          .quantisation_variance = kQuantisationVariance,
+          .spread_variance = kSpreadVariance,
+          .loss = setting.loss,
+          .estimator = setting.estimator,
+          .external_control = setting.external_control};
+}
+
+class EstimateNoise : public ::testing::TestWithParam<Setting> {};
+INSTANTIATE_TEST_SUITE_P(
+    Estimators, EstimateNoise,
+    ::testing::Values(
+        Setting{Estimator::zero_fill, 8, 0.2}, Setting{Estimator::ratio, 4, 0.0},
+        Setting{Estimator::ratio, 8, 0.2}, Setting{Estimator::ratio, 2, 0.4},
+        Setting{Estimator::symmetric_ratio, 3, 0.4}, Setting{Estimator::stratified, 3, 0.4},
+        Setting{Estimator::stratified, 8, 0.1}, Setting{Estimator::horvitz_thompson, 4, 0.3},
+        Setting{Estimator::augmented, 8, 0.2}, Setting{Estimator::augmented, 4, 0.3, true},
+        Setting{Estimator::ratio, 4, 0.0, false, true},
+        Setting{Estimator::zero_fill, 4, 0.2, false, true},
+        Setting{Estimator::horvitz_thompson, 4, 0.3, false, true},
+        Setting{Estimator::augmented, 4, 0.3, false, true},
+        Setting{Estimator::augmented, 4, 0.3, true, true}),
+    ::testing::PrintToStringParamName());
+
+TEST_P(EstimateNoise, FindsEveryPartOfASimulatedOperation) {
+  constexpr std::uint32_t kTrials = 60;
+  const Setting setting = GetParam();
+  const double gain = estimate_noise(statistics_of(setting, {})).gain;
+  Sample gradient, dispersion, loss, encoding;
+  for (std::uint32_t trial = 0; trial < kTrials; ++trial) {
+    const Outcome outcome = Operation(setting, gain, 1000 + trial).run();
+    const NoiseEstimate estimate = estimate_noise(statistics_of(setting, outcome));
+    gradient.add(estimate.gradient_mean_square);
+    dispersion.add(estimate.dispersion);
+    loss.add(estimate.loss_variance - outcome.loss_error);
+    encoding.add(estimate.quantisation_variance - kSpreadVariance - outcome.encoding_error);
+  }
+  EXPECT_NEAR(gradient.mean(), kGradient * kGradient, kSigmas * gradient.error());
+  EXPECT_NEAR(dispersion.mean(), kDispersion * kDispersion, kSigmas * dispersion.error());
+  EXPECT_NEAR(loss.mean(), 0.0, kSigmas * loss.error() + 1e-12);
+  EXPECT_NEAR(encoding.mean(), 0.0, kSigmas * encoding.error() + 1e-12);
+  // The test means something only if it would see a wrong formula.
+  EXPECT_LT(gradient.error(), 0.1 * kGradient * kGradient);
+  EXPECT_LT(encoding.error(), 0.01 * kQuantisationVariance);
+}
+
+// The estimate for contributions of mean square 1 without a common mean, which is how
+// relative_variance() counts. The gradient is linear in the result's mean square, so two values
+// give the one that makes it 0.
+double loss_variance_without_gradient(const Setting& setting) {
+  NoiseStatistics noise = statistics_of(setting, {.contribution = 1.0});
+  const double at_0 = estimate_noise(noise).gradient_mean_square;
+  noise.result_mean_square = 1.0;
+  const double at_1 = estimate_noise(noise).gradient_mean_square;
+  noise.result_mean_square = -at_0 / (at_1 - at_0);
+  return estimate_noise(noise).loss_variance;
+}
+
+TEST_P(EstimateNoise, LossShareIsThatOfScalePlan) {
+  const Setting setting = GetParam();
+  constexpr std::uint32_t kSent = 1000;
+  const auto arrived = static_cast<std::uint32_t>(std::lround(kSent * (1.0 - setting.loss)));
+  const ScalePlan plan({.estimator = setting.estimator,
+                        .links = links_of(setting, kSent, arrived),
+                        .external_control = setting.external_control});
+  EXPECT_DOUBLE_EQ(plan.concentration(), concentration_of(setting));
+  const double n = setting.ranks;
+  double expected = plan.relative_variance();
+  if (setting.estimator == Estimator::zero_fill) {  // there without what the owner is favoured by
+    const double q = 1.0 - setting.loss;
+    const double gain = (1.0 + (n - 1.0) * q) / n;
+    expected += concentration_of(setting) * ((1.0 + (n - 1.0) * q * q) / (n * n) - gain * gain / n);
+  } else if (setting.estimator ==
+             Estimator::symmetric_ratio) {  // there as if nothing were never left
+    const double gain = 1.0 - std::pow(setting.loss, n);
+    expected += (1.0 - gain * gain) / n;
+  }
+  EXPECT_NEAR(loss_variance_without_gradient(setting), expected, 1e-12);
+}
+
+TEST(EstimateNoiseOfOneRank, IsTheQuantisationAlone) {
+  const NoiseEstimate estimate = estimate_noise({.ranks = 1,
+                                                 .result_mean_square = 4.0,
+                                                 .contribution_mean_square = 4.0,
+                                                 .quantisation_variance = 7.0,
+                                                 .spread_variance = 0.25,
+                                                 .loss = 0.5});
+  EXPECT_EQ(estimate.gradient_mean_square, 4.0);
+  EXPECT_EQ(estimate.dispersion, 0.0);
+  EXPECT_EQ(estimate.loss_variance, 0.0);
+  EXPECT_EQ(estimate.quantisation_variance, 0.25);
+  EXPECT_EQ(estimate.ratio(), 4.0);
+}
+
+TEST(EstimateNoiseByHand, FourRanksWithoutLoss) {
+  // Gradient 1, dispersion 2: contributions 3, their mean 1.5; quantisation 16 * 3/16 makes it 4.5.
+  const NoiseEstimate estimate = estimate_noise({.ranks = 4,
+                                                 .result_mean_square = 4.5,
+                                                 .contribution_mean_square = 3.0,
+                                                 .quantisation_variance = 16.0});
+  EXPECT_DOUBLE_EQ(estimate.gradient_mean_square, 1.0);
+  EXPECT_DOUBLE_EQ(estimate.dispersion, 2.0);
+  EXPECT_DOUBLE_EQ(estimate.quantisation_variance, 3.0);
+  EXPECT_EQ(estimate.loss_variance, 0.0);
+  EXPECT_DOUBLE_EQ(estimate.ratio(), 1.0 / std::sqrt(3.0));
+  EXPECT_FALSE(estimate.above_critical());
+}
+
+TEST(EstimateNoiseExtremes, LossOfEverythingIsFinite) {
+  for (int e = 0; e <= static_cast<int>(Estimator::augmented); ++e) {
+    const NoiseEstimate estimate = estimate_noise({.ranks = 2,
+                                                   .result_mean_square = 1.0,
+                                                   .contribution_mean_square = 1.0,
+                                                   .quantisation_variance = 0.1,
+                                                   .loss = 1.0,
+                                                   .estimator = static_cast<Estimator>(e)});
+    EXPECT_TRUE(std::isfinite(estimate.gradient_mean_square)) << e;
+    EXPECT_TRUE(std::isfinite(estimate.variance())) << e;
+    EXPECT_GE(estimate.ratio(), 0.0) << e;
+  }
+}
+
+TEST(EstimateNoiseExtremes, GradientThatCanNotBeToldFromDispersionCountsAsNone) {
+  const NoiseEstimate estimate = estimate_noise({.ranks = 2,
+                                                 .result_mean_square = 1.0,
+                                                 .contribution_mean_square = 1.0,
+                                                 .loss = 0.9,
+                                                 .estimator = Estimator::augmented});
+  EXPECT_EQ(estimate.gradient_mean_square, 0.0);
+  EXPECT_EQ(estimate.dispersion, 1.0);
+  EXPECT_EQ(estimate.ratio(), 0.0);
+}
+
+TEST(NoiseEstimateRatio, IsInfiniteWithoutNoise) {
+  EXPECT_EQ((NoiseEstimate{.gradient_mean_square = 1.0}.ratio()), kInfinity);
+  EXPECT_EQ(NoiseEstimate{}.ratio(), kInfinity);
+  EXPECT_TRUE(NoiseEstimate{}.above_critical());
+}
+
+TEST(NoiseEstimateRatio, IsZeroWhenNoiseDominates) {
+  EXPECT_EQ((NoiseEstimate{.gradient_mean_square = -1.0, .loss_variance = 1.0}.ratio()), 0.0);
+}
+
+TEST(NoiseEstimateRatio, IsZeroForValuesThatAreNoNumbers) {
+  EXPECT_EQ((NoiseEstimate{.gradient_mean_square = kNaN, .loss_variance = 1.0}.ratio()), 0.0);
+  EXPECT_EQ((NoiseEstimate{.gradient_mean_square = 1.0, .loss_variance = kNaN}.ratio()), 0.0);
+  EXPECT_EQ((NoiseEstimate{.gradient_mean_square = kInfinity, .loss_variance = 1.0}.ratio()), 0.0);
+}
+
+TEST(NoiseEstimateRatio, CountsOnlyTheGradientThatComesThrough) {
+  const NoiseEstimate whole{.gradient_mean_square = 4.0, .loss_variance = 1.0};
+  NoiseEstimate half = whole;
+  half.gain = 0.5;
+  EXPECT_EQ(half.ratio(), 0.5 * whole.ratio());
+}
+
+TEST(StepProgress, HasThePublishedValues) {
+  // By x = noise over gradient: f(1/4) = 0.9412, f(1/2) = 0.8, f(1) = 1/2, f(2) = 0.2.
+  EXPECT_NEAR(step_progress(1.0 / 0.25), 0.9412, 0.5e-4);
+  EXPECT_DOUBLE_EQ(step_progress(1.0 / 0.5), 0.8);
+  EXPECT_DOUBLE_EQ(step_progress(kCriticalRatio), 0.75);
+  EXPECT_DOUBLE_EQ(step_progress(1.0), 0.5);
+  EXPECT_DOUBLE_EQ(step_progress(0.5), 0.2);
+  EXPECT_EQ(step_progress(0.0), 0.0);
+  EXPECT_EQ(step_progress(kInfinity), 1.0);
+}
+
+NoiseStatistics step_with_gradient(double gradient) {
+  return {.ranks = 4,
+          .result_mean_square = gradient + 0.25,
+          .contribution_mean_square = gradient + 1.0,
+          .spread_variance = 1.0};
+}
+
+TEST(NoiseAverageEstimate, OfNothingIsNoNoise) {
+  const NoiseAverage average;
+  EXPECT_TRUE(average.empty());
+  EXPECT_EQ(average.estimate().ratio(), kInfinity);
+}
+
+TEST(NoiseAverageEstimate, OfEqualStepsIsOneStep) {
+  NoiseAverage average(5.0);
+  for (int i = 0; i < 3; ++i) average.add(step_with_gradient(9.0));
+  EXPECT_NEAR(average.estimate().gradient_mean_square, 9.0, 1e-12);
+  EXPECT_NEAR(average.estimate().ratio(), 3.0, 1e-12);
+  EXPECT_NEAR(average.estimate().gain, 1.0, 1e-15);
+}
+
+TEST(NoiseAverageEstimate, IsTheRatioOfAverages) {
+  NoiseAverage average(1e6);
+  average.add(step_with_gradient(9.0));
+  average.add(step_with_gradient(-1.0));               // a step's estimate may be negative
+  EXPECT_NEAR(average.estimate().ratio(), 2.0, 1e-5);  // sqrt(4), not (3 + 0)/2
+}
+
+TEST(NoiseAverageEstimate, ForgetsByItsMemory) {
+  constexpr double kMemory = 8.0;
+  NoiseAverage average(kMemory);
+  for (int i = 0; i < 400; ++i) average.add(step_with_gradient(1.0));
+  for (int i = 0; i < 8; ++i) average.add(step_with_gradient(0.0));
+  EXPECT_NEAR(average.estimate().gradient_mean_square, std::exp(-1.0), 1e-9);
+}
+
+TEST(NoiseAverageAdd, LeavesOutStepsThatAreNotFinite) {
+  NoiseAverage average;
+  average.add(step_with_gradient(4.0));
+  average.add(step_with_gradient(kNaN));
+  average.add(step_with_gradient(kInfinity));
+  EXPECT_DOUBLE_EQ(average.estimate().gradient_mean_square, 4.0);
+}
+
+}  // namespace
+}  // namespace leeway::estimate

@@ -1,0 +1,222 @@
+// What weights do to the scales of one packet, and the edges: one rank, many, nothing that arrived.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "estimate/scale_plan.h"
+#include "unit/estimate/weighted_links.h"
+
+namespace leeway::estimate {
+namespace {
+
+using testing::equal_links;
+using testing::first_ranks;
+using testing::kAllEstimators;
+using testing::kUnknown;
+using testing::mask_of;
+using testing::ranks;
+using testing::Scaled;
+using testing::sum_of;
+using testing::weighted_links;
+
+// --- weights -------------------------------------------------------------------------------------
+
+TEST(ScalePlanWeights, UnknownOnesCountAsTheMeanOfTheKnown) {
+  const auto links = weighted_links({1, 3, kUnknown, kUnknown});
+  std::vector<LinkTally> assumed = weighted_links({1, 3, 2, 2});
+  for (const Estimator estimator : kAllEstimators) {
+    const Scaled unknown(ScalePlan({.estimator = estimator, .links = links}), ranks(4, {0, 1}), 4);
+    const Scaled known(ScalePlan({.estimator = estimator, .links = assumed}), ranks(4, {0, 1}), 4);
+    EXPECT_EQ(unknown.scales, known.scales) << to_string(estimator);
+  }
+}
+
+TEST(ScalePlanWeights, NonsenseCountsAsUnknown) {
+  for (const double nonsense : {-1.0, std::numeric_limits<double>::infinity()}) {
+    const Scaled packet(
+        ScalePlan({.estimator = Estimator::zero_fill, .links = weighted_links({1, 3, nonsense})}),
+        ranks(3, {0, 1}), 3);
+    EXPECT_FLOAT_EQ(packet.scales[0], 1.0f / 6);
+  }
+}
+
+TEST(ScalePlanWeights, AllUnknownIsTheSameAsAllEqual) {
+  const auto links = weighted_links({kUnknown, kUnknown});
+  const Scaled packet(ScalePlan({.estimator = Estimator::ratio, .links = links}), first_ranks(2, 2),
+                      2);
+  EXPECT_EQ(packet.scales, (std::vector<float>{0.5f, 0.5f}));
+}
+
+TEST(ScalePlanWeights, ASumHasNone) {
+  const auto links = weighted_links({1, 4, kUnknown});
+  const Scaled packet(
+      ScalePlan({.estimator = Estimator::ratio, .op = ReduceOp::sum, .links = links}),
+      ranks(3, {0, 1}), 3);
+  EXPECT_EQ(packet.scales, (std::vector<float>{1.5f, 1.5f, 0.0f}));
+}
+
+TEST(ScalePlanWeights, ScalesFollowTheirUnit) {
+  // The mean per unit does not depend on what a unit is called: doubling all weights and
+  // contributions changes nothing.
+  for (const Estimator estimator : kAllEstimators) {
+    const auto mask = ranks(3, {0, 2});
+    const Scaled one(ScalePlan({.estimator = estimator, .links = weighted_links({1, 2, 3})}), mask,
+                     3);
+    const Scaled two(ScalePlan({.estimator = estimator, .links = weighted_links({2, 4, 6})}), mask,
+                     3);
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      EXPECT_FLOAT_EQ(one.scales[rank], 2 * two.scales[rank]);
+  }
+}
+
+TEST(ScalePlanWeights, ARankWithoutUnitsMovesNothing) {
+  // Rank 2 contributes zeros with weight 0, so the result must be that of the ranks with units.
+  // zero_fill and the Horvitz-Thompson forms depend on every arrival, so all arrive here.
+  for (const Estimator estimator : kAllEstimators) {
+    const Scaled packet(
+        ScalePlan({.estimator = estimator, .links = weighted_links({1, 3, 0}, 4, 4)}),
+        first_ranks(3, 3), 3);
+    EXPECT_NEAR(packet.result(std::vector<double>{2.0, 6.0, 0.0}), 2.0, 1e-6)
+        << to_string(estimator);
+    EXPECT_EQ(packet.scales[2], 0.0f) << "what its buffer holds is not read";
+    EXPECT_FALSE(packet.block.untouched);
+  }
+}
+
+TEST(ScalePlanWeights, OnlyRanksWithoutUnitsLeaveTheBlockUntouched) {
+  for (const Estimator estimator : kAllEstimators) {
+    const ScalePlan plan({.estimator = estimator, .links = weighted_links({0, 0, 5}, 10, 10)});
+    const Scaled packet(plan, ranks(3, {0, 1}), 3);
+    EXPECT_EQ(packet.scales, std::vector<float>(3, 0.0f)) << to_string(estimator);
+    EXPECT_TRUE(packet.block.untouched);
+    EXPECT_EQ(packet.block.contributors, 2u) << "they did contribute: nothing";
+  }
+}
+
+TEST(ScalePlanWeights, NoUnitsAnywhereLeaveTheBlockUntouched) {
+  for (const Estimator estimator : kAllEstimators) {
+    const ScalePlan plan(
+        {.estimator = estimator, .links = weighted_links({0, 0}, 10, 9), .external_control = true});
+    const Scaled packet(plan, first_ranks(2, 2), 2);
+    EXPECT_EQ(packet.scales, std::vector<float>(2, 0.0f));
+    EXPECT_TRUE(packet.block.untouched);
+    EXPECT_EQ(packet.block.control, 0.0f) << "there is no mean to guess";
+    EXPECT_EQ(plan.relative_variance(), 0.0);
+  }
+}
+
+TEST(ScalePlanWeights, AnExternalControlStandsInForContributionsThatAreAllLost) {
+  const ScalePlan plan({.estimator = Estimator::augmented,
+                        .links = weighted_links({0, 1, 1}, 10, 9),
+                        .external_control = true});
+  const Scaled packet(plan, ranks(3, {0}), 3);
+  EXPECT_TRUE(packet.block.untouched);
+  EXPECT_EQ(packet.block.control, 1.0f);
+}
+
+TEST(ScalePlanWeights, ExtremeOnesGiveFiniteScales) {
+  for (const double weight : {1e-42, 3e38}) {
+    for (const Estimator estimator : kAllEstimators) {
+      const Scaled packet(
+          ScalePlan({.estimator = estimator, .links = weighted_links({weight, weight})}),
+          ranks(2, {0}), 2);
+      for (const float scale : packet.scales)
+        EXPECT_TRUE(std::isfinite(scale)) << to_string(estimator) << weight;
+    }
+  }
+}
+
+// --- rank counts ---------------------------------------------------------------------------------
+
+TEST(ScalePlanSize, OneRankIsItsOwnResult) {
+  for (const Estimator estimator : kAllEstimators) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+      const ScalePlan plan({.estimator = estimator, .op = op, .links = equal_links(1, 3, 3)});
+      const Scaled packet(plan, first_ranks(1, 1), 1);
+      EXPECT_EQ(packet.scales[0], 1.0f) << to_string(estimator);
+      EXPECT_EQ(packet.block.contributors, 1u);
+      EXPECT_EQ(plan.relative_variance(), 0.0);
+    }
+  }
+}
+
+class ScalePlanWords : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(RankCounts, ScalePlanWords, ::testing::Values(2, 63, 64, 65, 257, 1024));
+
+// The last rank owns, the middle one is lost: bits on both sides of every word boundary count.
+TEST_P(ScalePlanWords, AConstantIsReproducedWithOneRankLost) {
+  const std::size_t size = GetParam();
+  const auto owner = static_cast<Rank>(size - 1);
+  auto mask = first_ranks(size, size);
+  const std::size_t lost = size / 2 == owner ? 0 : size / 2;
+  mask[lost / 64] &= ~(std::uint64_t{1} << lost % 64);
+  std::vector<LinkTally> links(size, {.sent = 8, .arrived = 8, .weight = 1.0});
+  links[lost].arrived = 7;
+  for (const Estimator estimator :
+       {Estimator::ratio, Estimator::stratified, Estimator::augmented}) {
+    const Scaled packet(ScalePlan({.estimator = estimator, .links = links, .owner = owner}), mask,
+                        size);
+    EXPECT_EQ(packet.block.contributors, size - 1);
+    EXPECT_EQ(packet.scales[lost], 0.0f);
+    EXPECT_NEAR(sum_of(packet.scales), 1.0, 1e-5) << to_string(estimator);
+  }
+  const ScalePlan zero_fill({.estimator = Estimator::zero_fill, .links = links, .owner = owner});
+  EXPECT_NEAR(sum_of(Scaled(zero_fill, mask, size).scales), 1.0 - 1.0 / size, 1e-5);
+}
+
+TEST_P(ScalePlanWords, TheOwnerAloneIsTheFallbackOfEveryPooledEstimator) {
+  const std::size_t size = GetParam();
+  const auto owner = static_cast<Rank>(size - 1);
+  const auto mask = mask_of(size, std::vector<std::size_t>{owner});
+  const std::vector<LinkTally> links(size, {.sent = 8, .arrived = 4, .weight = 1.0});
+  for (const Estimator estimator :
+       {Estimator::ratio, Estimator::stratified, Estimator::augmented}) {
+    const Scaled packet(ScalePlan({.estimator = estimator, .links = links, .owner = owner}), mask,
+                        size);
+    EXPECT_FLOAT_EQ(packet.scales[owner], 1.0f) << to_string(estimator);
+    EXPECT_FLOAT_EQ(sum_of(packet.scales), 1.0f);
+  }
+}
+
+// --- relative_variance ---------------------------------------------------------------------------
+
+TEST(ScalePlanRelativeVariance, OfALinkThatBroughtNothingIsItsWholeShare) {
+  auto links = equal_links(4, 10, 10);
+  links[1].arrived = 0;
+  links[1].weight = kUnknown;
+  EXPECT_DOUBLE_EQ(
+      ScalePlan({.estimator = Estimator::horvitz_thompson, .links = links}).relative_variance(),
+      1.0 / 16);
+}
+
+TEST(ScalePlanRelativeVariance, OfASumIsInTheSumsOwnUnits) {
+  for (const Estimator estimator : kAllEstimators) {
+    const auto links = equal_links(4, 10, 8);
+    const ScalePlan sum({.estimator = estimator, .op = ReduceOp::sum, .links = links});
+    const ScalePlan average({.estimator = estimator, .op = ReduceOp::avg, .links = links});
+    EXPECT_DOUBLE_EQ(sum.relative_variance(), 16 * average.relative_variance())
+        << to_string(estimator);
+  }
+}
+
+TEST(ScalePlanRelativeVariance, GrowsWithUnevenWeights) {
+  for (const Estimator estimator :
+       {Estimator::ratio, Estimator::stratified, Estimator::horvitz_thompson}) {
+    const ScalePlan even({.estimator = estimator, .links = weighted_links({1, 1, 1, 1})});
+    const ScalePlan uneven({.estimator = estimator, .links = weighted_links({1, 0.1, 0.1, 2.8})});
+    EXPECT_GT(uneven.relative_variance(), even.relative_variance()) << to_string(estimator);
+  }
+}
+
+TEST(ScalePlanRelativeVariance, IsFiniteWhenEverythingIsLost) {
+  for (const Estimator estimator : kAllEstimators) {
+    const ScalePlan plan({.estimator = estimator, .links = equal_links(4, 10, 0)});
+    EXPECT_TRUE(std::isfinite(plan.relative_variance())) << to_string(estimator);
+    EXPECT_GE(plan.relative_variance(), 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace leeway::estimate
