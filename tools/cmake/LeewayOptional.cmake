@@ -2,8 +2,8 @@
 
 # leeway_optional(<NAME> <title> <Debian package> <pkg-config module>...)
 # Defines the option LEEWAY_WITH_<NAME> (AUTO: where found, ON: required, OFF) and, where the modules are there, the
-# target PkgConfig::leeway_<name>. The library links it and hands it on to static users (LeewayInstall); what needs it is
-# built under `if(TARGET PkgConfig::leeway_<name>)`. The summary has a row for it.
+# target PkgConfig::leeway_<name>. The library links it; what needs it is built under
+# `if(TARGET PkgConfig::leeway_<name>)`. The summary has a row for it.
 function(leeway_optional name title package)
   string(TOLOWER "leeway_${name}" prefix)
   set(option LEEWAY_WITH_${name})
@@ -17,10 +17,7 @@ function(leeway_optional name title package)
   if(TARGET PkgConfig::${prefix})
     list(GET ARGN 0 first)
     set(row "yes (${first} ${${prefix}_${first}_VERSION}${${prefix}_VERSION})")
-    list(JOIN ARGN " " modules)
     set_property(GLOBAL APPEND PROPERTY LEEWAY_OPTIONAL_TARGETS PkgConfig::${prefix})
-    set_property(GLOBAL APPEND_STRING PROPERTY LEEWAY_OPTIONAL_MODULES " ${modules}")
-    set_property(GLOBAL APPEND_STRING PROPERTY LEEWAY_OPTIONAL_CALLS "  leeway_find_module(${prefix} ${modules})\n")
   else()
     set(row "no (${option}=${${option}}; needs ${package})")
   endif()

@@ -7,7 +7,7 @@ target_include_directories(leeway_headers INTERFACE
   $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
 # leeway_room(<name> SOURCES a.cc b.cc [LINKS leeway::base ...] [PRIVATE_LINKS ...])
-# Objects of all rooms together become the one library users link (see src/CMakeLists.txt).
+# Objects of all rooms together become the library users link, shared and static (see src/CMakeLists.txt).
 function(leeway_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target leeway_${name})
