@@ -112,6 +112,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   auto config = runtime::endpoint_config(options, *group, group->datagrams);
   auto opened = choice->connect(group->datagrams, config.self);
   if (!opened.ok()) return opened.status();
+  if (Status status = (*opened)->prove_wakeups(time_left()); !status.ok()) return status;
   if (group->multicast) join_multicast(**opened, *group->multicast, log);
   config.multicast = (*opened)->limits().multicast;
   auto carrier = runtime::make_carrier(options, group->datagrams.kind, config, (*opened)->take());

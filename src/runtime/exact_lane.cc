@@ -49,16 +49,21 @@ Status open_exact_lane(internal::CommunicatorCore& core, TransportChoice& choice
     return Status();
   }
 
-  auto config = endpoint_config(core.options(), group, *group.exact);
-  config.seed = keyed_hash(config.seed, kExactStream, 0, 0, 0);
-  auto carrier = make_carrier(core.options(), group.exact->kind, config, (*opened)->take());
-  if (!carrier.ok()) return carrier.status();
-  const Status proven = (*carrier)->prove_paths(std::min(timeout, kProofTime));
+  std::unique_ptr<internal::Carrier> carrier;
+  Status proven = (*opened)->prove_wakeups(std::min(timeout, kProofTime));
+  if (proven.ok()) {
+    auto config = endpoint_config(core.options(), group, *group.exact);
+    config.seed = keyed_hash(config.seed, kExactStream, 0, 0, 0);
+    auto made = make_carrier(core.options(), group.exact->kind, config, (*opened)->take());
+    if (!made.ok()) return made.status();
+    carrier = std::move(*made);
+    proven = carrier->prove_paths(std::min(timeout, kProofTime));
+  }
   if (!proven.ok()) explain(log, LogLevel::warn, kNot, proven.c_str());
   agreed = all_say(core, proven.ok());
   if (!agreed.ok() || !*agreed) return agreed.ok() ? Status() : agreed.status();
   explain(log, LogLevel::info, "exact calls go over UCX", way);
-  core.use_for_exact(std::move(*carrier));
+  core.use_for_exact(std::move(carrier));
   return Status();
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/transport_survey.h"
 #include "transport/ucx/ucx_devices.h"
 #include "transport/ucx/ucx_transport.h"
+#include "transport/ucx/wake_proof.h"
 
 namespace leeway::runtime {
 namespace {
@@ -24,6 +25,10 @@ class OpenedUcx final : public OpenedTransport {
     size_ = static_cast<Rank>(addresses.size());
     self_ = self;
     return ucx_->set_peers(addresses, self);
+  }
+
+  Status prove_wakeups(Duration timeout) override {
+    return transport::UcxWakeProof(*ucx_, self_, size_).run(timeout);
   }
 
   Status join_multicast(const asio::ip::address&, std::uint16_t) override {

@@ -30,6 +30,8 @@ class OpenedUdp final : public OpenedTransport {
     return udp_->set_peers(addresses);
   }
 
+  Status prove_wakeups(Duration) override { return Status(); }
+
   Status join_multicast(const asio::ip::address& group, std::uint16_t port) override {
     return udp_->join_multicast({group, port}, self_);
   }

@@ -23,6 +23,8 @@ class OpenedVerbs final : public OpenedTransport {
     return verbs_->set_peers(addresses);
   }
 
+  Status prove_wakeups(Duration) override { return Status(); }
+
   Status join_multicast(const asio::ip::address& group, std::uint16_t) override {
     return verbs_->join_multicast(group);
   }

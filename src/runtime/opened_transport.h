@@ -24,6 +24,11 @@ class OpenedTransport {
   // Tells it where all ranks are. Once, before take().
   virtual Status connect(const Lane& lane, Rank self) = 0;
 
+  // After connect(), on all ranks at the same time: that each rank is woken from its sleep by every
+  // other (transport/ucx/wake_proof.h). At once where sleeping and receiving use the same
+  // descriptor. An error is every rank's, and names two ranks.
+  virtual Status prove_wakeups(Duration timeout) = 0;
+
   // Between connect() and take(). An error: trains to kEveryRank are not taken, and the text says
   // why.
   virtual Status join_multicast(const asio::ip::address& group, std::uint16_t port) = 0;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <random>
+#include <thread>
 
 #include "base/time.h"
 #include "runtime/address.h"
@@ -35,6 +36,17 @@ Result<Pair> open_pair(Result<std::unique_ptr<OpenedTransport>> (*open)(const Op
     if (Status status = pair[rank]->connect(lane, rank); !status.ok()) return status;
   }
   return pair;
+}
+
+// Both ranks of the pair, each in a thread of its own.
+Status prove_wakeups(const Pair& pair) {
+  constexpr Duration kPatience = std::chrono::seconds(1);
+  Status other;
+  {
+    const std::jthread beside([&] { other = pair[1]->prove_wakeups(kPatience); });
+    if (Status status = pair[0]->prove_wakeups(kPatience); !status.ok()) return status;
+  }
+  return other;
 }
 
 Status hear(DatagramTransport& receiver) {
@@ -76,7 +88,10 @@ AutomaticChoice choose_automatically(const Options& options, const asio::ip::add
     choice.ucx = ucx.status().c_str();
     return choice;
   }
-  choice.exact_over_ucx = (*ucx)[0]->better_than_tcp(choice.ucx);
+  if (!(*ucx)[0]->better_than_tcp(choice.ucx)) return choice;
+  const Status woken = prove_wakeups(*ucx);
+  choice.exact_over_ucx = woken.ok();
+  if (!woken.ok()) choice.ucx = woken.c_str();
   return choice;
 }
 

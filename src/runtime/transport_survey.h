@@ -34,8 +34,8 @@ asio::ip::address likely_address(const Options& options);
 struct AutomaticChoice {
   TransportKind datagrams = TransportKind::udp;
   std::string why;  // not verbs
-  bool exact_over_ucx =
-      false;        // between ranks of this host; what leads to others only they can say
+  // Between ranks of this host and this network namespace; what leads to others only they can say.
+  bool exact_over_ucx = false;
   std::string ucx;  // how UCX would connect them, or why it would not
 };
 AutomaticChoice choose_automatically(const Options& options, const asio::ip::address& address);

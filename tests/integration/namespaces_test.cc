@@ -131,6 +131,30 @@ TEST_F(Namespaces, HostsBehindARouterMeet) {
   expect_exact(run({"collectives", "elements_max=20000"}));
 }
 
+// As containers with --ipc=host: shared memory reaches every rank, and UCX's wake-up, a socket of
+// the network namespace, does not.
+TEST_F(Namespaces, ExactCallsReturnWhereRanksShareMemoryAndNoNetwork) {
+  if (!build({})) GTEST_SKIP() << skip_reason_;
+  const auto all = run({"collectives", "elements_max=16384"}, {{"LEEWAY_TRANSPORT", "auto"}});
+  expect_exact(all);
+  for (const Facts& facts : all) {
+    EXPECT_EQ(facts.value("exact_transport", ""), facts.value("transport", "none"));
+  }
+}
+
+// The same where UCX is asked for by name: there is nothing to fall back to.
+TEST_F(Namespaces, UcxThatCannotWakeIsAnErrorWhereItIsAskedFor) {
+  if (!build({})) GTEST_SKIP() << skip_reason_;
+  const auto all = run({"join_only"}, {{"LEEWAY_TRANSPORT", "ucx"}});
+  for (const Facts& facts : all) {
+    const std::string text = facts.value("/error/text"_json_pointer, "");
+    if (text.find("without UCX") != std::string::npos) GTEST_SKIP() << text;
+    EXPECT_EQ(facts.value("/error/code"_json_pointer, ""), "unavailable") << facts;
+    EXPECT_NE(text.find("is not woken"), std::string::npos) << facts;
+    EXPECT_LT(facts.value("elapsed_ms", 1e9), 5000.0);
+  }
+}
+
 TEST(NetworkLab, LeavesNothingBehind) {
   std::string obstacle;
   auto lab = NetworkLab::create({.hosts = 1}, obstacle);

@@ -1,5 +1,7 @@
 #include "transport/ucx/ucx_transport.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -102,6 +104,18 @@ void UcxTransport::wait(Duration timeout) {
     // Sends wait for the room that a peer makes, which shared memory does not announce.
     std::this_thread::sleep_for(std::min(timeout, kNap));
   }
+}
+
+UcxTransport::Sleep UcxTransport::sleep(Duration timeout) {
+  const UcxQuiet quiet;
+  if (receiver_.pending() || ucp_worker_arm(worker_.get()) != UCS_OK) return Sleep::refused;
+  return signalled(timeout) ? Sleep::woken : Sleep::timed_out;
+}
+
+bool UcxTransport::signalled(Duration timeout) const {
+  pollfd descriptor{worker_.event_descriptor(), POLLIN, 0};
+  const timespec limit{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
+  return ppoll(&descriptor, 1, &limit, nullptr) > 0;
 }
 
 TransportCounters UcxTransport::counters() const {

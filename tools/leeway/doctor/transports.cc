@@ -41,7 +41,10 @@ Finding automatic(const runtime::AutomaticChoice& choice) {
   std::string value = "datagrams over " + std::string(to_string(choice.datagrams));
   if (!choice.why.empty()) value += " (verbs: " + choice.why + ")";
   value += choice.exact_over_ucx
-               ? "; exact calls over UCX, between ranks of this host by " + choice.ucx
+               ? "; exact calls over UCX, between ranks of this network namespace by " +
+                     choice.ucx +
+                     " (ranks that share memory with these but no network: as datagrams, since UCX "
+                     "cannot wake them)"
                : "; exact calls too (UCX: " + choice.ucx + ")";
   return {kSection, "auto", Verdict::ok, value, {}};
 }
