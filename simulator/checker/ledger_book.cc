@@ -116,7 +116,8 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
     side.control.assign(part.begin(), part.end());
   }
   // With that many operations open, the engine lets it wait.
-  if (engine(rank).endpoint().open_rounds() < limits::kOpenRoundsMax) open(now, rank, *ledger);
+  if (engine(rank).endpoint().open_collectives() < limits::kOpenCollectivesMax)
+    open(now, rank, *ledger);
   return ledger;
 }
 

@@ -10,9 +10,17 @@ namespace leeway::limits {
 // N-1 flows open.
 inline constexpr int kPeersMax = 1024;
 
-// Operations of one communicator that are open at the same time; further ones queue at the caller's
-// side. Bounds the list of open rounds in every report (wire) and the lookup on the datapath.
+// Open operations that a report lists (wire), and how far ahead of its receiver an operation's
+// early datagrams are kept.
 inline constexpr int kOpenRoundsMax = 16;
+
+// Collectives of one communicator that are open at the same time; further ones queue at the
+// caller's side. One entry of every report stays free for a message, on which they may wait.
+inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 1;
+
+// Messages (send/recv) may be open in any number. So many of each direction between two ranks, the
+// oldest, talk at a time; the others cost nothing but memory until their turn comes.
+inline constexpr int kTalkingMessagesMax = 16;
 
 // Packets that one rank sends another in one phase of one operation. 2^22 packets of 1,408 B
 // are 5.9 GB a link.

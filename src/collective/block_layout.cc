@@ -35,15 +35,11 @@ class Layout {
       case OperationKind::barrier:
         return exchange({.data = barrier_, .elements = 1},
                         [this](Rank) { return Block{.data = barrier_ + 1, .elements = 1}; });
-      case OperationKind::send:
-        plan_.send[spec_.peer] = {.data = in_, .elements = spec_.input.count};
-        return;
-      case OperationKind::recv:
-        plan_.receive[spec_.peer] = {.data = out_, .elements = spec_.output.count};
-        return;
       case OperationKind::reduce_scatter:
       case OperationKind::reduce:
       case OperationKind::replica_reduce:
+      case OperationKind::send:
+      case OperationKind::recv:
         return;  // no spread half
     }
   }

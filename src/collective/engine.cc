@@ -28,6 +28,11 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
 void Engine::enqueue(Instant now, Request& request, bool may_start) {
   request.sequence = next_sequence_++;
   request.submitted = now;
+  if (point_to_point(request.spec.kind)) {
+    if (may_start && queued_messages_.empty()) return start_message(now, request);
+    queued_messages_.push_back(&request);
+    return;
+  }
   if (may_start && queued_.empty() && start(now, request)) return;
   queued_.push_back(&request);
 }
@@ -46,7 +51,8 @@ bool Engine::resolve_codec(Request& request) {
 }
 
 bool Engine::start(Instant now, Request& request) {
-  if (endpoint_.open_rounds() == limits::kOpenRoundsMax || !resolve_codec(request)) return false;
+  if (endpoint_.open_collectives() == limits::kOpenCollectivesMax || !resolve_codec(request))
+    return false;
   automatic_.on_start(request);
   // The operation that became free last is the one whose memory is still in the cache: the list is
   // searched from the front, and only as many are made as were ever open together.
@@ -57,17 +63,32 @@ bool Engine::start(Instant now, Request& request) {
   return operations_.back()->begin(now, request);
 }
 
+void Engine::start_message(Instant now, Request& request) {
+  if (free_messages_.empty()) {
+    messages_.push_back(std::make_unique<Message>(endpoint_, watcher_, free_messages_));
+    free_messages_.reserve(messages_.capacity());
+    free_messages_.push_back(messages_.back().get());
+  }
+  Message& message = *free_messages_.back();
+  free_messages_.pop_back();
+  message.begin(now, request);
+}
+
 void Engine::on_wake(Instant now, bool may_start) {
   endpoint_.on_wake(now);
   while (may_start && !queued_.empty() && start(now, *queued_.front())) queued_.pop_front();
+  for (; may_start && !queued_messages_.empty(); queued_messages_.pop_front())
+    start_message(now, *queued_messages_.front());
 }
 
 void Engine::cancel_all(Instant now, const Status& status) {
-  for (Request* request : queued_) {
-    request->status = status;
-    request->done = true;
+  for (auto* queue : {&queued_, &queued_messages_}) {
+    for (Request* request : *queue) {
+      request->status = status;
+      request->done = true;
+    }
+    queue->clear();
   }
-  queued_.clear();
   endpoint_.cancel_all(now, status);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "collective/message.h"
 #include "collective/operation.h"
 #include "protocol/endpoint.h"
 
@@ -17,10 +18,11 @@ class Engine {
   // `watcher` hears of the memory of operations that datagrams are gathered from; or null.
   explicit Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher = nullptr);
 
-  // Checks the request and starts it, or queues it behind limits::kOpenRoundsMax open ones. A
-  // request that fails its checks is done at once, and nothing was sent. `request` stays valid
-  // until done. With may_start = false it is queued in any case, and on_wake(now, false) starts
-  // nothing: memory of finished operations is still being read.
+  // Checks the request and starts it, or queues it behind limits::kOpenCollectivesMax open ones;
+  // messages (send/recv) wait for nothing. A request that fails its checks is done at once, and
+  // nothing was sent. `request` stays valid until done. With may_start = false it is queued in any
+  // case, and on_wake(now, false) starts nothing: memory of finished operations is still being
+  // read.
   void submit(Instant now, Request& request, bool may_start = true);
 
   // The endpoint's conversation with the world (protocol/endpoint.h).
@@ -34,7 +36,7 @@ class Engine {
   std::optional<Instant> next_wake() const { return endpoint_.next_wake(); }
 
   // Nothing is open or queued.
-  bool idle() const { return endpoint_.idle() && queued_.empty(); }
+  bool idle() const { return endpoint_.idle() && queued_.empty() && queued_messages_.empty(); }
   // Fails everything that is open or queued.
   void cancel_all(Instant now, const Status& status);
 
@@ -44,6 +46,7 @@ class Engine {
  private:
   void enqueue(Instant now, Request& request, bool may_start);
   bool start(Instant now, Request& request);
+  void start_message(Instant now, Request& request);
   bool resolve_codec(Request& request);
 
   protocol::Endpoint endpoint_;
@@ -51,7 +54,10 @@ class Engine {
   std::vector<double> link_rates_;  // smoothed first-pass delivery rate, by rank
   AutomaticCodec automatic_;
   std::vector<std::unique_ptr<Operation>> operations_;
-  std::deque<Request*> queued_;
+  std::deque<Request*> queued_;  // collectives
+  std::vector<std::unique_ptr<Message>> messages_;
+  std::vector<Message*> free_messages_;
+  std::deque<Request*> queued_messages_;
   std::uint64_t next_sequence_ = 0;
 };
 

@@ -4,42 +4,15 @@
 
 #include "base/contracts.h"
 #include "collective/block_layout.h"
-#include "wire/codec_settings.h"
+#include "collective/operation_plan.h"
 
 namespace leeway::collective {
 namespace {
 
 using protocol::FlowKind;
 
-// Tensors up to this many bytes are copied where that lets the caller go on before receivers have
-// confirmed. A copy of 64 KiB costs a few microseconds, a round trip tens.
-constexpr std::size_t kCopyBytesMax = 64 * 1024;
-
 std::byte* bytes_of(const void* data) {
   return static_cast<std::byte*>(const_cast<void*>(data));
-}
-
-bool is_point(OperationKind kind) {
-  return kind == OperationKind::send || kind == OperationKind::recv;
-}
-
-// Operations in which one block goes to all its receivers.
-bool same_block(OperationKind kind) {
-  return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
-}
-
-CodecOptions spread_codec_of(const OperationSpec& spec) {
-  return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec)
-                                    : spec.options.codec;
-}
-
-// Sums of many contributions are worth unbiased rounding; what is only copied is not.
-codec::Purpose purpose_of(const OperationSpec& spec) {
-  return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
-}
-
-DataType dtype_of(const OperationSpec& spec) {
-  return spec.input.data != nullptr ? spec.input.dtype : spec.output.dtype;
 }
 
 }  // namespace
@@ -52,13 +25,6 @@ Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rat
       reduction_(watcher),
       spread_(watcher) {}
 
-bool Operation::small() const {
-  const OperationSpec& spec = request_->spec;
-  // A residual is written while packets leave: the caller must wait for them.
-  return spec.options.residual.empty() &&
-         std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
-}
-
 bool Operation::begin(Instant now, Request& request) {
   LEEWAY_ASSERT(free());
   request_ = &request;
@@ -66,8 +32,8 @@ bool Operation::begin(Instant now, Request& request) {
   const OperationSpec& spec = request.spec;
   const auto step = static_cast<std::uint32_t>(request.sequence);
   if (has_reduce_half(spec.kind)) begin_reduction(step);
-  if (has_spread_half(spec.kind) || is_point(spec.kind)) begin_spread(step);
-  round_ = endpoint_.open_round(now, plan_round(), *this);
+  if (has_spread_half(spec.kind)) begin_spread(step);
+  round_ = endpoint_.open_round(now, plan_round(spec, spread_, submitted_), *this);
   if (round_ == nullptr) return false;
   // Without units the input says nothing
   if (request.automatic_number && spec.options.weight > 0.0) {
@@ -75,70 +41,6 @@ bool Operation::begin(Instant now, Request& request) {
   }
   endpoint_.start(now, *round_);
   return true;
-}
-
-protocol::RoundPlan Operation::plan_round() const {
-  const OperationSpec& spec = request_->spec;
-  const Delivery& delivery = spec.options.delivery;
-  protocol::RoundPlan plan;
-  plan.tag = make_tag();
-  plan.name = to_string(spec.kind);
-  plan.deadline_length = delivery.deadline;
-  plan.deadline = submitted_ + delivery.deadline;
-  plan.weight = static_cast<float>(spec.options.weight);
-  plan.owner_weights = spec.options.owner_weights;
-  plan.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) &&
-                     delivery.kind != Delivery::Kind::exact;
-  if (has_reduce_half(spec.kind)) {
-    protocol::PhasePlan& phase = plan.phase(FlowKind::reduce);
-    phase.active = true;
-    phase.delivery = delivery.kind;
-    phase.loss_max = delivery.loss_max;
-    // A lossy reduction leaves the second half of the call's time to the spread.
-    const bool halves =
-        spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
-    phase.deadline = halves ? submitted_ + delivery.deadline / 2 : plan.deadline;
-    phase.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
-    phase.repairable = delivery.kind != Delivery::Kind::best_effort;
-    phase.payload_retained = small() && spec.kind != OperationKind::all_reduce;
-  }
-  if (has_spread_half(spec.kind) || is_point(spec.kind)) {
-    protocol::PhasePlan& phase =
-        plan.phase(is_point(spec.kind) ? FlowKind::point : FlowKind::spread);
-    phase.active = true;
-    phase.delivery = spec.kind == OperationKind::all_reduce ? spec.options.spread : delivery.kind;
-    phase.loss_max = delivery.loss_max;
-    phase.deadline = plan.deadline;
-    phase.codec = static_cast<std::uint8_t>(spread_codec_of(spec).codec);
-    phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
-    phase.queue = spread_.queue();
-    phase.payload_retained = spread_.retains_payload();
-    phase.same_for_all = spread_.same_for_all();
-  }
-  if (is_point(spec.kind)) {
-    plan.point_peer = spec.peer;
-    plan.point_send = spec.kind == OperationKind::send;
-  }
-  return plan;
-}
-
-wire::OperationTag Operation::make_tag() const {
-  const OperationSpec& spec = request_->spec;
-  wire::OperationTag tag;
-  tag.operation = static_cast<std::uint8_t>(spec.kind);
-  tag.dtype = static_cast<std::uint8_t>(dtype_of(spec));
-  tag.reduce_op = static_cast<std::uint8_t>(spec.options.op);
-  const CodecOptions spread_codec = spread_codec_of(spec);
-  tag.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
-  tag.codec_settings = wire::pack_settings(spec.options.codec);
-  tag.spread_codec = static_cast<std::uint8_t>(spread_codec.codec);
-  tag.spread_settings = wire::pack_settings(spread_codec);
-  tag.delivery = static_cast<std::uint8_t>(spec.options.delivery.kind);
-  tag.spread = static_cast<std::uint8_t>(spec.options.spread);
-  tag.estimator = static_cast<std::uint8_t>(spec.options.estimator);
-  tag.root = is_point(spec.kind) ? kNoRank : spec.peer;
-  tag.count = agreed_count(spec);
-  return tag;
 }
 
 void Operation::begin_reduction(std::uint32_t step) {
@@ -184,7 +86,7 @@ void Operation::begin_reduction(std::uint32_t step) {
   }
   plan.residual = spec.options.residual;
   plan.meter = measures_noise() ? &meter_ : nullptr;
-  plan.copy_input = small() && spec.kind != OperationKind::all_reduce;
+  plan.copy_input = is_small(spec) && spec.kind != OperationKind::all_reduce;
   meter_.reset();
   reduction_.begin(plan, step, link_rates_);
   reduced_.reset(reduction_.grid().chunks());
@@ -208,7 +110,7 @@ void Operation::begin_spread(std::uint32_t step) {
   plan.adopt = spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::all_gather ||
                spec.kind == OperationKind::broadcast ||
                spec.kind == OperationKind::replica_broadcast;
-  plan.copy_input = small() && plan.same_block;
+  plan.copy_input = is_small(spec) && plan.same_block;
   plan.send.resize(config.size);
   plan.receive.resize(config.size);
   place_blocks(spec, barrier_bytes_, plan);

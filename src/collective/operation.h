@@ -1,4 +1,4 @@
-// One collective operation: its halves, bound to a round of the protocol. Shared by the runtime and
+// One collective: its halves, bound to a round of the protocol. Shared by the runtime and
 // the simulator.
 #pragma once
 
@@ -40,8 +40,6 @@ class Operation final : public protocol::RoundClient {
   void on_closed() override;
 
  private:
-  protocol::RoundPlan plan_round() const;
-  wire::OperationTag make_tag() const;
   void begin_reduction(std::uint32_t step);
   void begin_spread(std::uint32_t step);
   void release_reduced();
@@ -49,7 +47,6 @@ class Operation final : public protocol::RoundClient {
   void learn_link_rates();
   void report_noise();
   bool measures_noise() const;
-  bool small() const;
 
   protocol::Endpoint& endpoint_;
   std::vector<double>& link_rates_;

@@ -25,10 +25,6 @@ bool rooted(OperationKind kind) {
   return kind == OperationKind::broadcast || kind == OperationKind::reduce ||
          kind == OperationKind::gather || kind == OperationKind::scatter;
 }
-bool point_to_point(OperationKind kind) {
-  return kind == OperationKind::send || kind == OperationKind::recv;
-}
-
 bool uses_input(const OperationSpec& spec, Rank self) {
   if (spec.kind == OperationKind::recv) return false;
   return spec.kind != OperationKind::scatter || self == spec.peer;
@@ -182,6 +178,10 @@ Status check_options(const OperationSpec& spec, int size) {
 }
 
 }  // namespace
+
+bool point_to_point(OperationKind kind) {
+  return kind == OperationKind::send || kind == OperationKind::recv;
+}
 
 bool has_reduce_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter ||

@@ -30,6 +30,7 @@ struct OperationSpec {
   BroadcastLedger* ledger = nullptr;  // replica_broadcast only; outlives the operation
 };
 
+bool point_to_point(OperationKind kind);  // a message: send or recv
 bool has_reduce_half(OperationKind kind);
 bool has_spread_half(OperationKind kind);
 // In either half.

@@ -23,6 +23,7 @@ std::uint64_t Endpoint::early_key(bool point, Rank from, std::uint32_t number) {
 Endpoint::Endpoint(const EndpointConfig& config)
     : config_(config),
       links_(config.size),
+      rounds_(config.size),
       control_links_(config.size),
       data_links_(config.size + 1),
       early_(config.size, limits::kEarlySlotsPerPeer, config.datagram_bytes),
@@ -37,63 +38,68 @@ Endpoint::Endpoint(const EndpointConfig& config)
   }
 }
 
-std::uint32_t Endpoint::take_number(const RoundPlan& plan) {
-  if (!plan.point_to_point()) return opened_below_++;
-  Link& link = links_[plan.point_peer];
-  return plan.point_send ? link.sends_opened++ : link.receives_opened++;
-}
-
 Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& client) {
-  const auto slot = std::find_if(slots_.begin(), slots_.end(), [](const auto& round) {
-    return !round || round->client == nullptr;
-  });
-  if (slot == slots_.end()) return nullptr;
-  if (!*slot) *slot = std::make_unique<Round>();
-  if (open_count_ == 0) {
+  const bool idle_before = idle();
+  Round* const round = rounds_.open(plan, client, now);
+  if (round == nullptr) return nullptr;
+  if (idle_before) {
     for (Link& link : links_) link.gap.pause();
   }
-  Round& round = **slot;
-  round.reset(take_number(plan), plan, &client, config_.size, now);
-  open_[open_count_++] = &round;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (plan.phases[k].active) set_up_flows(round, static_cast<FlowKind>(k));
+    if (plan.phases[k].active) set_up_flows(*round, static_cast<FlowKind>(k));
   }
   ++counters_.rounds_opened;
-  return &round;
+  return round;
 }
 
 void Endpoint::start(Instant now, Round& round) {
-  // Destinations are taken in the order after our own rank, so that no receiver is everybody's
-  // first.
-  for (int step = 1; step < config_.size; ++step) {
-    const Rank peer = static_cast<Rank>((config_.self + step) % config_.size);
-    bool sends = false;
-    bool needs_gate = false;
-    for (int k = 0; k < wire::kFlowKinds; ++k) {
-      if (!round.plan.phases[k].active) continue;
-      sends |= round.phases[k].send[peer].open();
-      needs_gate |= round.phases[k].receive[peer].packets > limits::kEagerPackets;
-      needs_gate |= round.phases[k].receive[peer].open() && !round.phases[k].send[peer].open();
+  if (round.plan.point_to_point()) {
+    const MessageList& list = rounds_.messages(round.plan.point_peer)->list_of(round);
+    arm(round.plan.deadline);
+    if (list.size() <= limits::kTalkingMessagesMax) start_talking(now, round);
+  } else {
+    // Destinations are taken in the order after our own rank, so that no receiver is everybody's
+    // first.
+    for (int step = 1; step < config_.size; ++step)
+      start_towards(round, static_cast<Rank>((config_.self + step) % config_.size));
+    queue_group();
+    arm(round.plan.deadline);
+    for (const PhasePlan& phase : round.plan.phases) {
+      if (phase.active) arm(phase.deadline);
     }
-    if (sends) {
-      if (!gate_open(round, peer)) ++round.gates_closed;
-      queue_data(peer);
-    }
-    if (needs_gate) queue_report(peer);  // WIRE 3.3: announces that the operation is open here
+    for (Link& link : links_) arm(now + link.rtt.timeout());
   }
-  queue_group();
-  arm(round.plan.deadline);
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (round.plan.phases[k].active) arm(round.plan.phases[k].deadline);
-  }
-  for (Link& link : links_) arm(now + link.rtt.timeout());
   replay_early(now, round);
-  refresh_settled_below();
-  if (round.client != nullptr) advance(now, round);
+  rounds_.refresh_settled_below();
+  advance(now, round);
+  reap(now);
+}
+
+void Endpoint::start_towards(Round& round, Rank peer) {
+  bool sends = false;
+  bool needs_gate = false;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan.phases[k].active) continue;
+    const auto kind = static_cast<FlowKind>(k);
+    sends |= round.send(kind, peer).open();
+    needs_gate |= round.receive(kind, peer).packets > limits::kEagerPackets;
+    needs_gate |= round.receive(kind, peer).open() && !round.send(kind, peer).open();
+  }
+  if (sends) {
+    if (!gate_open(round, peer)) ++round.gates_closed;
+    queue_data(peer);
+  }
+  if (needs_gate) queue_report(peer);  // WIRE 3.3: announces that the operation is open here
+}
+
+// A message is among the oldest of its direction: from now on it is listed, sent and asked for.
+void Endpoint::start_talking(Instant now, Round& message) {
+  start_towards(message, message.plan.point_peer);
+  arm(now + links_[message.plan.point_peer].rtt.timeout());
 }
 
 void Endpoint::set_up_flows(Round& round, FlowKind kind) {
-  for (Rank peer = 0; peer < config_.size; ++peer) {
+  for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
     if (peer == config_.self) {
       round.send(kind, peer) = SendFlow{};
       round.receive(kind, peer) = ReceiveFlow{};
@@ -156,29 +162,18 @@ void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
 }
 
 void Endpoint::replay_early(Instant now, Round& round) {
-  const bool point = round.plan.point_to_point();
-  if (point && round.plan.point_send) return;
-  early_.take(early_key(point, round.plan.point_peer, round.number),
-              [&](Rank from, ByteSpan datagram) {
-                wire::DataHeader header;
-                ByteSpan payload;
-                if (round.client == nullptr ||
-                    wire::decode_data(datagram, header, payload) != wire::Refusal::none)
-                  return;
-                accept_data(now, round, from, header, payload);
-              });
-}
-
-Round* Endpoint::find_round(FlowKind kind, std::uint32_t number, Rank peer, bool as_sender) {
-  const bool point = kind == FlowKind::point;
-  for (int i = 0; i < open_count_; ++i) {
-    Round& round = *open_[i];
-    if (round.number != number || round.plan.point_to_point() != point) continue;
-    if (point && (round.plan.point_peer != peer || round.plan.point_send != as_sender)) continue;
-    if (!round.plan.phase(kind).active) continue;
-    return &round;
+  const auto use = [&](Rank from, ByteSpan datagram) {
+    wire::DataHeader header;
+    ByteSpan payload;
+    if (round.ended || wire::decode_data(datagram, header, payload) != wire::Refusal::none) return;
+    accept_data(now, round, from, header, payload);
+  };
+  if (!round.plan.point_to_point()) {
+    early_.take(early_key(false, kNoRank, round.number), use);
+  } else if (!round.plan.point_send) {
+    const Rank peer = round.plan.point_peer;
+    early_.take_from(peer, early_key(true, peer, round.number), use);
   }
-  return nullptr;
 }
 
 bool Endpoint::gate_open(const Round& round, Rank peer) const {
@@ -218,7 +213,7 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   --round.phase(kind).receives_open;
   Link& link = links_[peer];
   if (kind == FlowKind::reduce && flow.arrived_count == 0)
-    link.missed.note(round.number, opened_below_);
+    link.missed.note(round.number, rounds_.opened_below());
   ++link.unreported_settles;
   link.point_unreported |= kind == FlowKind::point;
   // An owner spreads only what it has settled: its complete shard confirms our part of it
@@ -242,13 +237,13 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
 void Endpoint::settle_phase(Instant now, Round& round, FlowKind kind) {
   LEEWAY_ASSERT(!round.phase(kind).settled);
   round.phase(kind).settled = true;
-  refresh_settled_below();
+  rounds_.refresh_settled_below();
   round.client->on_settled(kind, now);
 }
 
 void Endpoint::advance(Instant now, Round& round) {
-  // It fails at fail_at: what its flows say was meant for another operation
-  if (!round.failure.ok()) return;
+  // A doomed one fails at fail_at: what its flows say was meant for another operation
+  if (round.ended || !round.failure.ok()) return;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = round.phases[k];
     if (!phase.settled && phase.receives_open == 0)
@@ -258,7 +253,7 @@ void Endpoint::advance(Instant now, Round& round) {
     round.done = true;
     round.client->on_done(Status(), now);
   }
-  if (round.done && round.all_confirmed()) close(round);
+  if (round.done && round.all_confirmed()) rounds_.end(round);
 }
 
 void Endpoint::finish(Instant now, Round& round, const Status& status) {
@@ -267,7 +262,7 @@ void Endpoint::finish(Instant now, Round& round, const Status& status) {
     round.client->on_done(status, now);
   }
   if (!status.ok()) ++counters_.rounds_failed;
-  close(round);
+  rounds_.end(round);
 }
 
 void Endpoint::doom(Instant now, Round& round, const Status& status) {
@@ -281,37 +276,34 @@ void Endpoint::doom(Instant now, Round& round, const Status& status) {
                                                  .spread_settled = true,
                                                  .tag = round.plan.tag};
   }
-  for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (peer != config_.self && (!round.plan.point_to_point() || peer == round.plan.point_peer))
-      queue_report(peer);
+  for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
+    if (peer != config_.self) queue_report(peer);
   }
 }
 
-void Endpoint::close(Round& round) {
-  RoundClient* client = round.client;
-  LEEWAY_ASSERT(client != nullptr);
-  const auto end = open_.begin() + open_count_;
-  std::copy(std::find(open_.begin(), end, &round) + 1, end, std::find(open_.begin(), end, &round));
-  --open_count_;
-  const bool gave_up = !round.plan.point_to_point() && !round.all_confirmed();
-  if (gave_up && !after(gave_up_below_, round.number)) gave_up_below_ = round.number + 1;
-  round.client = nullptr;
-  refresh_settled_below();
-  client->on_closed();
-}
-
-void Endpoint::refresh_settled_below() {
-  std::uint32_t below = opened_below_;
-  for (int i = 0; i < open_count_; ++i) {
-    const Round& round = *open_[i];
-    if (!round.plan.point_to_point() && !round.all_settled() && after(below, round.number))
-      below = round.number;
+// Rounds that ended while an event was handled leave when it has been.
+void Endpoint::reap(Instant now) {
+  for (auto taken = rounds_.take_ended(); taken.client != nullptr; taken = rounds_.take_ended()) {
+    if (taken.next != nullptr && !taken.next->ended) {
+      start_talking(now, *taken.next);
+      arm(now);
+    }
+    taken.client->on_closed();
   }
-  settled_below_ = below;
 }
 
 void Endpoint::cancel_all(Instant now, const Status& status) {
-  while (open_count_ > 0) finish(now, *open_[0], status);
+  const auto cancel = [&](Round& round) {
+    if (!round.ended) finish(now, round, status);
+  };
+  for (Round* round : rounds_.collectives()) cancel(*round);
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    const PeerMessages* messages = rounds_.messages(peer);
+    if (messages == nullptr) continue;
+    for (std::size_t i = 0; i < messages->sends.size(); ++i) cancel(messages->sends[i]);
+    for (std::size_t i = 0; i < messages->receives.size(); ++i) cancel(messages->receives[i]);
+  }
+  reap(now);
 }
 
 void Endpoint::probe_all() {

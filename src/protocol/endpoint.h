@@ -14,7 +14,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "protocol/link.h"
 #include "protocol/ring_queue.h"
 #include "protocol/round.h"
+#include "protocol/round_table.h"
 #include "protocol/train_buffer.h"
 #include "wire/packet.h"
 
@@ -74,16 +74,19 @@ class Endpoint {
   explicit Endpoint(const EndpointConfig& config);
 
   // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered
-  // pair). The client must stay valid until its on_closed(). Null when limits::kOpenRoundsMax
-  // operations are open: try again later. The caller stores the pointer, then calls start():
-  // callbacks may come from there on.
+  // pair). The client must stay valid until its on_closed(). Null when
+  // limits::kOpenCollectivesMax collectives are open: try again later; messages always have room.
+  // The caller stores the pointer, then calls start(): callbacks may come from there on.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);
   void start(Instant now, Round& round);
 
   // Keys the packet from which all senders start when they send this rank's shard in collective
   // `number`.
   std::uint64_t rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const;
-  std::uint32_t next_collective() const { return opened_below_; }
+  std::uint32_t next_collective() const { return rounds_.opened_below(); }
+  std::uint32_t next_message(Rank peer, bool send) const {
+    return rounds_.next_message(peer, send);
+  }
 
   // A reduction finished this chunk: packets of the streaming phase `kind` may have become
   // available.
@@ -116,16 +119,16 @@ class Endpoint {
   int peers_heard() const;  // peers of whom at least one valid datagram arrived
   bool heard(Rank peer) const { return heard_[peer]; }
 
-  bool idle() const { return open_count_ == 0; }
-  int open_rounds() const { return open_count_; }
+  bool idle() const { return rounds_.open_count() == 0; }
+  int open_rounds() const { return static_cast<int>(rounds_.open_count()); }
+  int open_collectives() const { return static_cast<int>(rounds_.collective_count()); }
   const EndpointCounters& counters() const { return counters_; }
   const Link& link(Rank peer) const { return links_[peer]; }
   const EndpointConfig& config() const { return config_; }
 
  private:
   // endpoint.cc: rounds
-  Round* find_round(FlowKind kind, std::uint32_t number, Rank peer, bool as_sender);
-  std::uint32_t take_number(const RoundPlan& plan);
+  void start_towards(Round& round, Rank peer);
   void set_up_flows(Round& round, FlowKind kind);
   void set_up_send(Round& round, FlowKind kind, Rank peer);
   void set_up_receive(Round& round, FlowKind kind, Rank peer);
@@ -139,8 +142,8 @@ class Endpoint {
   void finish(Instant now, Round& round, const Status& status);
   void doom(Instant now, Round& round, const Status& status);
   void list_disputed(wire::Report& report) const;
-  void close(Round& round);
-  void refresh_settled_below();
+  void reap(Instant now);
+  void start_talking(Instant now, Round& message);
   bool gate_open(const Round& round, Rank peer) const;
   static std::uint64_t early_key(bool point, Rank from, std::uint32_t number);
 
@@ -174,6 +177,8 @@ class Endpoint {
   bool poll_data(Instant now, TrainBuffer& out);
   bool write_control(Instant now, Rank peer, TrainBuffer& out);
   void write_report(Instant now, Rank peer, TrainBuffer& out);
+  static void list_round(const Round& round, Rank peer, wire::Report& report);
+  void list_messages(Instant now, Rank peer, wire::Report& report);
   bool write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   int copies_to(Rank peer) const;
   void write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
@@ -222,6 +227,7 @@ class Endpoint {
   void arm(Instant at) { wake_at_ = std::min(wake_at_, at); }
   void wake_links(Instant now);
   void wake_round(Instant now, Round& round);
+  void wake_messages(Instant now, Rank peer);
   void wake_receive(Instant now, Round& round, FlowKind kind, Rank peer);
   void wake_send(Instant now, Round& round, FlowKind kind, Rank peer);
   void ask_gated(Instant now, Round& round, FlowKind kind, Rank peer);
@@ -241,12 +247,7 @@ class Endpoint {
 
   EndpointConfig config_;
   std::vector<Link> links_;
-  std::array<std::unique_ptr<Round>, limits::kOpenRoundsMax> slots_;
-  std::array<Round*, limits::kOpenRoundsMax> open_{};  // oldest first
-  int open_count_ = 0;
-  std::uint32_t opened_below_ = 0;   // next collective's number
-  std::uint32_t settled_below_ = 0;  // we want nothing more of collectives below this
-  std::uint32_t gave_up_below_ = 0;  // behind the latest collective closed before all had confirmed
+  RoundTable rounds_;
   // Collectives about which ranks disagreed, as they were meant here: reports go on listing them
   // (WIRE 3.5).
   std::array<wire::OpenRound, 4> disputed_{};

@@ -21,7 +21,7 @@ constexpr std::uint32_t kMembersMin = 2;
 
 void Endpoint::set_up_group(Round& round, FlowKind kind) {
   GroupPass& group = round.phase(kind).group;
-  if (!may_have_heard(round, kind)) return;
+  if (!may_have_heard(round, kind) || round.plan.point_to_point()) return;
   const auto joins = [&](Rank peer) {
     return round.send(kind, peer).open() && links_[peer].group.hears();
   };
@@ -44,11 +44,10 @@ void Endpoint::queue_group() {
 }
 
 bool Endpoint::fill_from_groups(Instant now, TrainBuffer& out) {
-  for (int i = 0; i < open_count_; ++i) {
+  for (Round* round : rounds_.collectives()) {
     for (int k = wire::kFlowKinds; k-- > 0;) {
       const auto kind = static_cast<FlowKind>(k);
-      if (open_[i]->phase(kind).group.open() && fill_from_group(now, *open_[i], kind, out))
-        return true;
+      if (round->phase(kind).group.open() && fill_from_group(now, *round, kind, out)) return true;
     }
   }
   return false;

@@ -60,6 +60,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
   }
   if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];
   if (links_[from].report_wanted()) queue_report(from);
+  reap(now);
 }
 
 // Not a parameter more than registers hold: to fetch the two halves of one from the stack at once,
@@ -67,13 +68,12 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
 // the same in UcxSender::send_one(), an all-reduce over shared memory takes 0.95 of the time.
 void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   ++counters_.data_received;
-  Round* round = find_round(header.kind, header.round, from, /*as_sender=*/false);
+  Round* const round = rounds_.find(header.kind, header.round, from, /*as_sender=*/false);
   // WIRE 2.5: before what it says of its progress is believed, which may be progress in another
   // operation.
   if (round != nullptr && header.tag_digest != round->tag_digest) return refuse_plan(from);
   on_peer_progress(now, from, header.opened_below, header.settled_below);
-  round = find_round(header.kind, header.round, from, /*as_sender=*/false);  // it may have closed
-  if (round == nullptr) return without_round(now, from, header, datagram);
+  if (round == nullptr || round->ended) return without_round(now, from, header, datagram);
   accept_data(now, *round, from, header, datagram.subspan(wire::kDataHeaderBytes));
 }
 
@@ -81,7 +81,7 @@ void Endpoint::without_round(Instant now, Rank from, const wire::DataHeader& hea
                              ByteSpan datagram) {
   (void)now;
   const bool point = header.kind == FlowKind::point;
-  const std::uint32_t opened = point ? links_[from].receives_opened : opened_below_;
+  const std::uint32_t opened = point ? rounds_.receives_opened(from) : rounds_.opened_below();
   const auto ahead = static_cast<std::int32_t>(header.round - opened);
   if (ahead < 0) {
     ++counters_.closed_round;
@@ -155,26 +155,21 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
   if (after(opened_below, link.peer_opened_below)) {
     const std::uint32_t before = link.peer_opened_below;
     link.peer_opened_below = opened_below;
-    for (int i = 0; i < open_count_; ++i) {
-      Round& round = *open_[i];
-      const bool was_closed = !round.plan.point_to_point() && !after(before, round.number);
-      if (!was_closed || !gate_open(round, peer)) continue;
-      if (round.gates_closed > 0 && --round.gates_closed == 0) round.gate_open_at = now;
-      repeat_end_soon(now, round, peer);
+    for (Round* round : rounds_.collectives()) {
+      if (round->ended || after(before, round->number) || !gate_open(*round, peer)) continue;
+      if (round->gates_closed > 0 && --round->gates_closed == 0) round->gate_open_at = now;
+      repeat_end_soon(now, *round, peer);
     }
     queue_data(peer);
   }
   if (!after(settled_below, link.peer_settled_below)) return;
   link.peer_settled_below = settled_below;
-  for (int i = 0; i < open_count_;) {
-    Round& round = *open_[i];
-    if (!round.plan.point_to_point() && after(settled_below, round.number)) {
-      for (FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {
-        if (round.plan.phase(kind).active) settle_send(round, kind, peer);
-      }
-      advance(now, round);
+  for (Round* round : rounds_.collectives()) {
+    if (round->ended || !after(settled_below, round->number)) continue;
+    for (FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {
+      if (round->plan.phase(kind).active) settle_send(*round, kind, peer);
     }
-    if (i < open_count_ && open_[i] == &round) ++i;  // advance() may have closed it
+    advance(now, *round);
   }
 }
 
@@ -183,7 +178,7 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
 void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
-    SendFlow& flow = round.phases[k].send[peer];
+    SendFlow& flow = round.send(static_cast<FlowKind>(k), peer);
     flow.end_tries = 0;
     if (!flow.open() || !flow.pass_over) continue;
     flow.end_at = std::min(flow.end_at, now + links_[peer].rtt.timeout());
@@ -201,22 +196,19 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   }
   if (after(report.point_opened_below, link.peer_point_opened_below)) {
     link.peer_point_opened_below = report.point_opened_below;
-    for (int i = 0; i < open_count_; ++i) {
-      Round& round = *open_[i];
-      if (round.plan.point_peer == from && round.gates_closed > 0 && gate_open(round, from)) {
-        round.gates_closed = 0;
-        round.gate_open_at = now;
-        repeat_end_soon(now, round, from);
-      }
+    for (Round* round : rounds_.with(from)) {
+      if (!round->plan.point_to_point() || round->gates_closed == 0 || !gate_open(*round, from))
+        continue;
+      round->gates_closed = 0;
+      round->gate_open_at = now;
+      repeat_end_soon(now, *round, from);
     }
   }
   if (presence_ == Presence::parting) on_farewell_answer(from, report);
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
   if (waits_in_vain(report)) queue_report(from);
-  for (int i = 0; i < open_count_;) {
-    Round& round = *open_[i];
-    apply_report(now, round, from, report);
-    if (i < open_count_ && open_[i] == &round) ++i;
+  for (Round* round : rounds_.with(from)) {
+    if (!round->ended) apply_report(now, *round, from, report);
   }
   queue_data(from);  // credit may have come back
   queue_group();
@@ -227,17 +219,17 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
 bool Endpoint::waits_in_vain(const wire::Report& report) const {
   const auto listed = std::span(report.open).first(report.open_count);
   return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& theirs) {
-    if (theirs.point_to_point || !after(gave_up_below_, theirs.round)) return false;
+    if (theirs.point_to_point || !rounds_.may_have_given_up(theirs.round)) return false;
     if (theirs.reduce_settled && theirs.spread_settled) return false;
-    return std::none_of(open_.begin(), open_.begin() + open_count_, [&](const Round* round) {
-      return round->number == theirs.round && !round->plan.point_to_point();
+    const auto open = rounds_.collectives();
+    return std::none_of(open.begin(), open.end(), [&](const Round* round) {
+      return !round->ended && round->number == theirs.round;
     });
   });
 }
 
 void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
   const bool point = round.plan.point_to_point();
-  if (point && round.plan.point_peer != from) return;
   const auto listed = std::span(report.open).first(report.open_count);
   const auto theirs = std::find_if(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
     return entry.round == round.number && entry.point_to_point == point &&
@@ -276,7 +268,7 @@ void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
     settle_send(round, static_cast<FlowKind>(k), from);
-    ReceiveFlow& flow = round.phases[k].receive[from];
+    ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
     if (flow.open() && !flow.abandoned) {
       flow.abandoned = true;
       arm(now + quiet_time(links_[from], round.plan.phases[k]));
@@ -299,10 +291,10 @@ void Endpoint::compare_tags(Instant now, Round& round, Rank from,
 }
 
 void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
-  Round* round = find_round(end.kind, end.round, from, /*as_sender=*/false);
+  Round* round = rounds_.find(end.kind, end.round, from, /*as_sender=*/false);
   if (round == nullptr) {
     const std::uint32_t opened =
-        end.kind == FlowKind::point ? links_[from].receives_opened : opened_below_;
+        end.kind == FlowKind::point ? rounds_.receives_opened(from) : rounds_.opened_below();
     if (!after(end.round + 1, opened)) queue_report(from);
     return;  // not opened here yet: the sender repeats it
   }
@@ -316,9 +308,10 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
   ++counters_.repair_requests;
-  Round* round = find_round(repair.kind, repair.round, from, /*as_sender=*/true);
+  Round* round = rounds_.find(repair.kind, repair.round, from, /*as_sender=*/true);
   if (round == nullptr) {  // perhaps it does not know that we gave up; of messages no report tells
-    if (repair.kind != FlowKind::point && after(gave_up_below_, repair.round)) queue_report(from);
+    if (repair.kind != FlowKind::point && rounds_.may_have_given_up(repair.round))
+      queue_report(from);
     return;
   }
   if (!round->plan.phase(repair.kind).repairable) return;
@@ -360,11 +353,11 @@ void Endpoint::on_goodbye(Instant now, Rank from) {
   links_[from].gone = true;
   queue_report(from);                            // WIRE 6.3: it asks until it is answered
   if (presence_ == Presence::serving) arm(now);  // and we may follow
-  for (int i = 0; i < open_count_;) {
-    Round& round = *open_[i];
-    if (!round.plan.point_to_point() || round.plan.point_peer == from)
-      on_peer_left_round(now, round, from);
-    if (i < open_count_ && open_[i] == &round) ++i;
+  for (Round* round : rounds_.collectives()) on_peer_left_round(now, *round, from);
+  const PeerMessages* messages = rounds_.messages(from);
+  if (messages == nullptr) return;
+  for (const MessageList* list : {&messages->sends, &messages->receives}) {
+    for (std::size_t i = 0; i < list->size(); ++i) on_peer_left_round(now, (*list)[i], from);
   }
 }
 

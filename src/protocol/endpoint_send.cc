@@ -59,9 +59,9 @@ int Endpoint::copies_to(Rank peer) const {
 // One kind of the link's pending control work; queues the link again when more is left.
 bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
-  for (int i = 0; i < open_count_; ++i) {
+  for (Round* at : rounds_.with(peer)) {
+    Round& round = *at;
     for (int k = 0; k < wire::kFlowKinds; ++k) {
-      Round& round = *open_[i];
       const auto kind = static_cast<FlowKind>(k);
       if (!round.plan.phases[k].active) continue;
       if (round.receive(kind, peer).request_due &&
@@ -101,28 +101,12 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   report.largest_sequence = link.largest_seen();
   report.received = link.received();
   report.delay_us = static_cast<std::uint32_t>(link.since_largest(now).count() / 1000);
-  report.opened_below = opened_below_;
-  report.point_opened_below = link.receives_opened;
+  report.opened_below = rounds_.opened_below();
+  report.point_opened_below = rounds_.receives_opened(peer);
   report.group_largest = link.group.largest_seen();
-  report.missed = link.missed.bits(opened_below_);
-  for (int i = 0; i < open_count_; ++i) {
-    const Round& round = *open_[i];
-    const bool point = round.plan.point_to_point();
-    if (point && round.plan.point_peer != peer) continue;
-    wire::OpenRound& entry = report.open[report.open_count++];
-    entry = {.round = round.number,
-             .point_to_point = point,
-             .sending = round.plan.point_send,
-             .tag = round.plan.tag};
-    const auto settled = [&](FlowKind kind) {
-      if (!round.plan.phase(kind).active) return true;
-      const ReceiveFlow& flow = round.phase(kind).receive[peer];
-      return !flow.open() || flow.abandoned;  // WIRE 3.4: who has left is not asked to say so again
-    };
-    entry.reduce_settled = settled(FlowKind::reduce);
-    entry.spread_settled = settled(point ? FlowKind::point : FlowKind::spread);
-  }
-  list_disputed(report);
+  report.missed = link.missed.bits(rounds_.opened_below());
+  for (const Round* round : rounds_.collectives()) list_round(*round, peer, report);
+  list_messages(now, peer, report);
   link.report_due = false;
   link.report_at = Instant::infinite_future();
   link.unreported_settles = 0;
@@ -132,6 +116,54 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   const auto scratch =
       out.scratch(wire::kReportFixedBytes + wire::kOpenRoundBytes * report.open.size());
   out.append(wire::encode_report(prefix(wire::PacketType::report, peer, now), report, scratch), {});
+}
+
+void Endpoint::list_round(const Round& round, Rank peer, wire::Report& report) {
+  const bool point = round.plan.point_to_point();
+  wire::OpenRound& entry = report.open[report.open_count++];
+  entry = {.round = round.number,
+           .point_to_point = point,
+           .sending = round.plan.point_send,
+           .tag = round.plan.tag};
+  const auto settled = [&](FlowKind kind) {
+    if (!round.plan.phase(kind).active) return true;
+    const ReceiveFlow& flow = round.receive(kind, peer);
+    return !flow.open() || flow.abandoned;  // WIRE 3.4: who has left is not asked to say so again
+  };
+  entry.reduce_settled = settled(FlowKind::reduce);
+  entry.spread_settled = settled(point ? FlowKind::point : FlowKind::spread);
+}
+
+// A report has room for kOpenRoundsMax entries. First come messages that are about to fail, which
+// both sides must learn (WIRE 3.5); then posted receives, for one of which there is always room; in
+// the end our own messages, which the peer need not know. To the peer, a receive that finds no room
+// has not been posted yet (WIRE 3.4).
+void Endpoint::list_messages(Instant now, Rank peer, wire::Report& report) {
+  PeerMessages* const messages = rounds_.messages(peer);
+  if (messages == nullptr) return list_disputed(report);
+  messages->reported_at = now;
+  const auto list = [&](const Round& message) {
+    if (report.open_count == report.open.size()) return false;
+    list_round(message, peer, report);
+    return true;
+  };
+  const MessageList& sends = messages->sends;
+  const MessageList& receives = messages->receives;
+  for (const MessageList* either : {&sends, &receives}) {
+    for (std::size_t i = 0; i < either->talking(); ++i) {
+      if (!(*either)[i].failure.ok()) list((*either)[i]);
+    }
+  }
+  std::size_t listed = 0;
+  while (listed < receives.talking() &&
+         (!receives[listed].failure.ok() || list(receives[listed]))) {
+    ++listed;
+  }
+  if (listed < receives.size()) report.point_opened_below = receives[listed].number;
+  list_disputed(report);
+  for (std::size_t i = 0; i < sends.talking(); ++i) {
+    if (sends[i].failure.ok()) list(sends[i]);
+  }
 }
 
 // WIRE 3.5: who opens one only now must hear of the disagreement too, and not that everybody has
@@ -144,7 +176,8 @@ void Endpoint::list_disputed(wire::Report& report) const {
         std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& other) {
           return !other.point_to_point && other.round == entry.round;
         });
-    const bool recent = opened_below_ - entry.round <= std::uint32_t{limits::kOpenRoundsMax};
+    const bool recent =
+        rounds_.opened_below() - entry.round <= std::uint32_t{limits::kOpenRoundsMax};
     if (!open_still && recent && report.open_count < report.open.size())
       report.open[report.open_count++] = entry;
   }
@@ -223,11 +256,11 @@ bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
 // Oldest operation first, and within it what was reduced before what is still to be: results leave
 // while they are in the cache, and others wait for them.
 bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
-  for (int i = 0; i < open_count_; ++i) {
+  for (Round* round : rounds_.with(peer)) {
     for (int k = wire::kFlowKinds; k-- > 0;) {
-      Round& round = *open_[i];
-      if (!round.plan.phases[k].active || !round.phases[k].send[peer].open()) continue;
-      if (fill_from_flow(now, peer, round, static_cast<FlowKind>(k), out)) return true;
+      const auto kind = static_cast<FlowKind>(k);
+      if (!round->plan.phases[k].active || !round->send(kind, peer).open()) continue;
+      if (fill_from_flow(now, peer, *round, kind, out)) return true;
     }
   }
   return false;
@@ -295,8 +328,8 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   header.position = place.position;
   header.flow_packets = flow.packets;
   header.weight = flow.weight;
-  header.opened_below = opened_below_;
-  header.settled_below = settled_below_;
+  header.opened_below = rounds_.opened_below();
+  header.settled_below = rounds_.settled_below();
   header.tag_digest = round.tag_digest;
   wire::Prefix in_front = prefix(wire::PacketType::data, to, now);
   in_front.payload_summed = config_.sum_payloads;

@@ -16,11 +16,9 @@ void Endpoint::on_wake(Instant now) {
   if (now < wake_at_) return;
   wake_at_ = Instant::infinite_future();
   wake_links(now);
-  for (int i = 0; i < open_count_;) {
-    Round& round = *open_[i];
-    wake_round(now, round);
-    if (i < open_count_ && open_[i] == &round) ++i;  // it may have closed
-  }
+  for (Round* round : rounds_.collectives()) wake_round(now, *round);
+  for (Rank peer = 0; peer < config_.size; ++peer) wake_messages(now, peer);
+  reap(now);
   wake_leave(now);
   wake_farewells(now);
 }
@@ -42,7 +40,29 @@ void Endpoint::wake_links(Instant now) {
   wake_group_probe(now);
 }
 
+// Those that talk, and any whose deadline has come.
+void Endpoint::wake_messages(Instant now, Rank peer) {
+  PeerMessages* const messages = rounds_.messages(peer);
+  if (messages == nullptr) return;
+  const bool overdue = now >= messages->deadline_at;
+  if (overdue) messages->deadline_at = Instant::infinite_future();
+  for (const MessageList* list : {&messages->sends, &messages->receives}) {
+    for (std::size_t i = 0; i < list->talking(); ++i) wake_round(now, (*list)[i]);
+    for (std::size_t i = 0; overdue && i < list->size(); ++i) {
+      Round& message = (*list)[i];
+      if (message.ended) continue;
+      if (now >= message.plan.deadline) {
+        on_deadline(now, message);
+      } else {
+        messages->deadline_at = std::min(messages->deadline_at, message.plan.deadline);
+      }
+    }
+  }
+  arm(messages->deadline_at);
+}
+
 void Endpoint::wake_round(Instant now, Round& round) {
+  if (round.ended) return;
   if (now >= round.fail_at) return finish(now, round, round.failure);
   if (now >= round.plan.deadline) return on_deadline(now, round);
   arm(std::min(round.fail_at, round.plan.deadline));
@@ -57,9 +77,9 @@ void Endpoint::wake_round(Instant now, Round& round) {
       }
     }
     wake_group(now, round, kind);
-    for (Rank peer = 0; peer < config_.size; ++peer) {
+    for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
       wake_receive(now, round, kind, peer);
-      if (round.client == nullptr) return;  // failed and closed
+      if (round.ended) return;
       wake_send(now, round, kind, peer);
     }
   }
@@ -70,13 +90,13 @@ void Endpoint::wake_round(Instant now, Round& round) {
 void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
   ++counters_.deadline_cuts;
   round.phase(kind).deadline_cut = true;
-  for (Rank peer = 0; peer < config_.size; ++peer) {
+  for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
     if (round.receive(kind, peer).open()) finish_receive(now, round, kind, peer);
   }
 }
 
 void Endpoint::on_deadline(Instant now, Round& round) {
-  if (round.done) return close(round);
+  if (round.done) return rounds_.end(round);
   if (round.plan.tag.delivery == static_cast<std::uint8_t>(Delivery::Kind::exact)) {
     return finish(now, round, overdue(now, round));
   }
@@ -98,11 +118,12 @@ Endpoint::Awaited Endpoint::longest_silent(Instant now, const Round& round) cons
   };
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan.phases[k].active) continue;
-    for (Rank peer = 0; peer < config_.size; ++peer) {
-      const bool data = round.phases[k].receive[peer].open();
-      if (!data && !round.phases[k].send[peer].open()) continue;
+    const auto kind = static_cast<FlowKind>(k);
+    for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
+      const bool data = round.receive(kind, peer).open();
+      if (!data && !round.send(kind, peer).open()) continue;
       if (longest.peer != kNoRank && silence(peer) <= silence(longest.peer)) continue;
-      longest = {peer, static_cast<FlowKind>(k), data};
+      longest = {peer, kind, data};
     }
   }
   return longest;
@@ -119,7 +140,7 @@ Status Endpoint::overdue(Instant now, const Round& round) const {
   constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
   const char* half = kHalves[static_cast<int>(awaited.kind)];
   if (awaited.data) {
-    const ReceiveFlow& flow = round.phase(awaited.kind).receive[awaited.peer];
+    const ReceiveFlow& flow = round.receive(awaited.kind, awaited.peer);
     return Status::error(
         StatusCode::kDeadlineExceeded,
         "rank %u: %s #%u: deadline of %.0f ms passed: %u of %u packets of the %s came from rank %u",
@@ -170,7 +191,11 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   }
   // Waiting for the first pass or for the answer to a request. Silence may be a lost datagram,
   // theirs or ours.
-  const Instant due = std::max(flow.ask_at, flow.last_arrival) + link.rtt.timeout(flow.tries);
+  Instant since = std::max(flow.ask_at, flow.last_arrival);
+  // One report announces all posted receives.
+  if (kind == FlowKind::point && flow.ended_pass < 0)
+    since = std::max(since, rounds_.messages(peer)->reported_at);
+  const Instant due = since + link.rtt.timeout(flow.tries);
   if (now < due) return arm(due);
   ask_again(now, round, kind, peer);
 }

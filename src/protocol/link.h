@@ -99,10 +99,6 @@ class Link {
 
   MissedRounds missed;  // collectives for which it came too late here
 
-  // Numbers of our own point-to-point operations with this peer.
-  std::uint32_t sends_opened = 0;
-  std::uint32_t receives_opened = 0;
-
   // Work waiting to be sent (Endpoint's rings hold each link at most once).
   bool control_queued = false;
   bool data_queued = false;

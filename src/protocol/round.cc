@@ -25,6 +25,7 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   gate_open_at = now;
   gates_closed = 0;
   done = false;
+  ended = false;
   failure = Status();
   fail_at = Instant::infinite_future();
   bytes_sent = 0;
@@ -36,8 +37,9 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
     phase.settled = !plan.phases[k].active;
     phase.deadline_cut = false;
     if (!plan.phases[k].active) continue;
-    phase.send.resize(size);
-    phase.receive.resize(size);
+    const std::size_t flows = plan.point_to_point() ? 1 : static_cast<std::size_t>(size);
+    phase.send.resize(flows);
+    phase.receive.resize(flows);
   }
 }
 

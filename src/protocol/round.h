@@ -53,26 +53,29 @@ struct RoundPlan {
   const PhasePlan& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }
 };
 
+// Flows are by peer; a message has one of each.
 struct PhaseState {
-  std::vector<SendFlow> send;  // by peer
+  std::vector<SendFlow> send;
   GroupPass group;
-  std::vector<ReceiveFlow> receive;  // by peer
-  std::uint32_t sends_open = 0;      // send flows whose receiver has not settled
-  std::uint32_t receives_open = 0;   // receive flows not finished
-  bool settled = false;              // on_settled() was called
+  std::vector<ReceiveFlow> receive;
+  std::uint32_t sends_open = 0;     // send flows whose receiver has not settled
+  std::uint32_t receives_open = 0;  // receive flows not finished
+  bool settled = false;             // on_settled() was called
   bool deadline_cut = false;
 };
 
 // Plain state with the questions that need no other state. Endpoint moves it.
 struct Round {
   std::uint32_t number = 0;
+  std::uint64_t opening = 0;  // counts all rounds of this rank: the older, the less
   RoundPlan plan;
   std::uint32_t tag_digest = 0;
   RoundClient* client = nullptr;
   Instant opened_at{0};
   Instant gate_open_at{0};  // every peer we send to had opened the operation
   std::uint32_t gates_closed = 0;
-  bool done = false;  // on_done() was called; only stragglers' needs are left
+  bool done = false;   // on_done() was called; only stragglers' needs are left
+  bool ended = false;  // it leaves the protocol when the event that ended it has been handled
   // Set when doomed: it fails at fail_at, after peers could be told
   Status failure;
   Instant fail_at = Instant::infinite_future();
@@ -84,8 +87,18 @@ struct Round {
 
   PhaseState& phase(FlowKind kind) { return phases[static_cast<int>(kind)]; }
   const PhaseState& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }
-  SendFlow& send(FlowKind kind, Rank peer) { return phase(kind).send[peer]; }
-  ReceiveFlow& receive(FlowKind kind, Rank peer) { return phase(kind).receive[peer]; }
+  SendFlow& send(FlowKind kind, Rank peer) { return phase(kind).send[flow_of(peer)]; }
+  const SendFlow& send(FlowKind kind, Rank peer) const { return phase(kind).send[flow_of(peer)]; }
+  ReceiveFlow& receive(FlowKind kind, Rank peer) { return phase(kind).receive[flow_of(peer)]; }
+  const ReceiveFlow& receive(FlowKind kind, Rank peer) const {
+    return phase(kind).receive[flow_of(peer)];
+  }
+  // The ranks with which it has flows: [first_peer(), end_peer(size)), perhaps this one among them,
+  // whose flows are empty.
+  Rank first_peer() const { return plan.point_to_point() ? plan.point_peer : Rank{0}; }
+  Rank end_peer(int size) const {
+    return static_cast<Rank>(plan.point_to_point() ? plan.point_peer + 1 : size);
+  }
 
   // The caller wants to know whether this flow was used, and nobody has said so.
   bool awaits_word(FlowKind kind, const SendFlow& flow) const {
@@ -96,6 +109,9 @@ struct Round {
   bool caller_may_go() const;
   // Every receiver has settled what we send it.
   bool all_confirmed() const;
+
+ private:
+  std::size_t flow_of(Rank peer) const { return plan.point_to_point() ? 0 : peer; }
 };
 
 // "all_reduce sum float[1024] codec fp32 best_effort ratio root 0", both sides of a mismatch

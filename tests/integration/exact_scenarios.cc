@@ -60,7 +60,7 @@ Facts collectives(const Arguments& arguments) {
   return with_counters(tally.facts(), *group);
 }
 
-// More operations than may be open at once (limits::kOpenRoundsMax), of mixed sizes and kinds.
+// More operations than may be open at once (limits::kOpenCollectivesMax), of mixed sizes and kinds.
 Facts in_flight(const Arguments& arguments) {
   const auto group = join();
   const auto operations = static_cast<std::uint32_t>(arguments.number("operations", 40));

@@ -295,11 +295,11 @@ TEST(CompetitorMistake, TimeoutsAreConstants) {
 TEST(CompetitorMistake, OnlyTwoBucketsAreInFlight) {
   EngineGroup group(network(3, 0.1));
   std::vector<std::unique_ptr<FloatAllReduce>> calls;
-  for (int i = 0; i < limits::kOpenRoundsMax; ++i) {
+  for (int i = 0; i < limits::kOpenCollectivesMax; ++i) {
     calls.push_back(std::make_unique<FloatAllReduce>(3, 1 + 1237 * i));
     calls.back()->submit_all(group);
   }
-  EXPECT_EQ(group.engine(0).endpoint().open_rounds(), limits::kOpenRoundsMax);
+  EXPECT_EQ(group.engine(0).endpoint().open_rounds(), limits::kOpenCollectivesMax);
   for (auto it = calls.rbegin(); it != calls.rend(); ++it) EXPECT_TRUE((*it)->finish(group));
 }
 

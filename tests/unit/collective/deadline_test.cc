@@ -157,7 +157,7 @@ TEST_F(StoppedRank, TheNextOperationsWorkOnceItIsBack) {
 TEST_F(StoppedRank, AnOperationThatHadToQueueKeepsTheDeadlineOfItsSubmission) {
   group_.freeze(kStopped);
   std::vector<Request*> requests;
-  for (int i = 0; i < limits::kOpenRoundsMax + 4; ++i) {
+  for (int i = 0; i < limits::kOpenCollectivesMax + 4; ++i) {
     requests.push_back(&group_.submit(0, all_reduce(0, exact(20ms))));
   }
   EXPECT_TRUE(group_.run(requests, 20ms + kTick));

@@ -28,14 +28,14 @@ TEST(EndpointRounds, MoreThanMayBeOpenQueueUpAndAllFinish) {
   for (const double loss : {0.0, 0.2}) {
     EngineGroup group(network(3, loss));
     std::vector<std::unique_ptr<FloatAllReduce>> calls;
-    for (int i = 0; i < 3 * limits::kOpenRoundsMax; ++i) {
+    for (int i = 0; i < 3 * limits::kOpenCollectivesMax; ++i) {
       calls.push_back(std::make_unique<FloatAllReduce>(3, 100 + 977 * i));
       calls.back()->submit_all(group);
       for (Rank rank = 0; rank < 3; ++rank) {
-        EXPECT_LE(group.engine(rank).endpoint().open_rounds(), limits::kOpenRoundsMax);
+        EXPECT_LE(group.engine(rank).endpoint().open_rounds(), limits::kOpenCollectivesMax);
       }
     }
-    EXPECT_EQ(group.engine(0).endpoint().open_rounds(), limits::kOpenRoundsMax);
+    EXPECT_EQ(group.engine(0).endpoint().open_rounds(), limits::kOpenCollectivesMax);
     for (auto& call : calls) EXPECT_TRUE(call->finish(group));
     for (std::size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(calls[i]->report(0).sequence, i);
     EXPECT_TRUE(group.settle());
@@ -246,7 +246,7 @@ TEST(EndpointGoodbye, LaterOperationsFailAtOnceToo) {
 TEST(EndpointCancel, FailsWhatIsOpenAndWhatIsQueued) {
   EngineGroup group(network(2));
   std::vector<std::unique_ptr<FloatAllReduce>> calls;
-  for (int i = 0; i < limits::kOpenRoundsMax + 3; ++i) {
+  for (int i = 0; i < limits::kOpenCollectivesMax + 3; ++i) {
     calls.push_back(std::make_unique<FloatAllReduce>(2, 1000));
     calls.back()->submit(group, 0);
   }

@@ -82,7 +82,7 @@ TEST(CommunicatorBlocking, ManyOperationsInARowStayInStep) {
 TEST(CommunicatorAsync, SeveralOperationsAreInFlight) {
   Group group = make_group(4);
   on_all(group, [](Communicator& communicator) {
-    constexpr int kInFlight = 40;  // more than limits::kOpenRoundsMax: the rest queues
+    constexpr int kInFlight = 40;  // more than limits::kOpenCollectivesMax: the rest queues
     std::vector<std::vector<float>> data;
     std::vector<Work> works;
     for (int i = 0; i < kInFlight; ++i) data.emplace_back(1000 + i, static_cast<float>(i));
@@ -93,6 +93,27 @@ TEST(CommunicatorAsync, SeveralOperationsAreInFlight) {
       EXPECT_THAT(data[i], Each(4.0f * i));
       EXPECT_TRUE(works[i].done());
     }
+  });
+}
+
+TEST(CommunicatorAsync, AnyNumberOfMessagesMayBePostedInAnyOrder) {
+  Group group = make_group(2);
+  on_all(group, [](Communicator& communicator) {
+    const Rank peer = 1 - communicator.rank();
+    constexpr int kMessages = 64;
+    std::vector<std::vector<float>> out, in(kMessages, std::vector<float>(5000));
+    for (int i = 0; i < kMessages; ++i) out.emplace_back(5000, static_cast<float>(i));
+    std::vector<Work> works;
+    for (auto& tensor : in) works.push_back(communicator.recv_async(std::span(tensor), peer));
+    std::vector<float> sum(1000, 1.0f);
+    ASSERT_TRUE(communicator.all_reduce(std::span(sum)).ok()) << "waits behind posted receives";
+    for (const auto& tensor : out)
+      works.push_back(communicator.send_async(std::span<const float>(tensor), peer));
+    for (Work& work : works) {
+      const auto outcome = work.wait();
+      ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+    }
+    EXPECT_EQ(in, out);
   });
 }
 

@@ -1,0 +1,42 @@
+// A send or a recv: one block between two ranks, bound to a round of the protocol. Any number may
+// be open; each costs about the memory of its request.
+#pragma once
+
+#include <vector>
+
+#include "collective/request.h"
+#include "collective/spread.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::collective {
+
+// Reused from message to message.
+class Message final : public protocol::RoundClient {
+ public:
+  // Is put on `free` when it may serve again; there is room on it.
+  Message(protocol::Endpoint& endpoint, MemoryWatcher* watcher, std::vector<Message*>& free)
+      : endpoint_(endpoint), free_(free), spread_(watcher) {}
+
+  // The request was validated.
+  void begin(Instant now, Request& request);
+
+  // RoundClient
+  schedule::PacketGrid outgoing(protocol::FlowKind kind, Rank peer) const override;
+  schedule::PacketGrid incoming(protocol::FlowKind kind, Rank peer) const override;
+  const Bitmap* required(protocol::FlowKind, Rank) const override { return nullptr; }
+  protocol::Payload payload(protocol::FlowKind kind, Rank to, std::uint32_t index,
+                            std::uint32_t ahead, MutableByteSpan scratch) override;
+  protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) override;
+  void on_settled(protocol::FlowKind, Instant) override {}
+  void on_done(const Status& status, Instant now) override;
+  void on_closed() override;
+
+ private:
+  protocol::Endpoint& endpoint_;
+  std::vector<Message*>& free_;
+  Request* request_ = nullptr;
+  protocol::Round* round_ = nullptr;
+  Spread spread_;  // of a group of one: the block's source or destination is its rank 0
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,110 @@
+#include "collective/operation_plan.h"
+
+#include <algorithm>
+
+#include "collective/spread.h"
+#include "wire/codec_settings.h"
+
+namespace leeway::collective {
+namespace {
+
+using protocol::FlowKind;
+
+// Tensors up to this many bytes are copied where that lets the caller go on before receivers have
+// confirmed. A copy of 64 KiB costs a few microseconds, a round trip tens.
+constexpr std::size_t kCopyBytesMax = 64 * 1024;
+
+wire::OperationTag tag_of(const OperationSpec& spec) {
+  wire::OperationTag tag;
+  tag.operation = static_cast<std::uint8_t>(spec.kind);
+  tag.dtype = static_cast<std::uint8_t>(dtype_of(spec));
+  tag.reduce_op = static_cast<std::uint8_t>(spec.options.op);
+  const CodecOptions spread_codec = spread_codec_of(spec);
+  tag.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
+  tag.codec_settings = wire::pack_settings(spec.options.codec);
+  tag.spread_codec = static_cast<std::uint8_t>(spread_codec.codec);
+  tag.spread_settings = wire::pack_settings(spread_codec);
+  tag.delivery = static_cast<std::uint8_t>(spec.options.delivery.kind);
+  tag.spread = static_cast<std::uint8_t>(spec.options.spread);
+  tag.estimator = static_cast<std::uint8_t>(spec.options.estimator);
+  tag.root = point_to_point(spec.kind) ? kNoRank : spec.peer;
+  tag.count = agreed_count(spec);
+  return tag;
+}
+
+void plan_reduction(const OperationSpec& spec, Instant submitted, protocol::RoundPlan& plan) {
+  const Delivery& delivery = spec.options.delivery;
+  protocol::PhasePlan& phase = plan.phase(FlowKind::reduce);
+  phase.active = true;
+  phase.delivery = delivery.kind;
+  phase.loss_max = delivery.loss_max;
+  // A lossy reduction leaves the second half of the call's time to the spread.
+  const bool halves =
+      spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
+  phase.deadline = halves ? submitted + delivery.deadline / 2 : plan.deadline;
+  phase.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
+  phase.repairable = delivery.kind != Delivery::Kind::best_effort;
+  phase.payload_retained = is_small(spec) && spec.kind != OperationKind::all_reduce;
+}
+
+void plan_spread(const OperationSpec& spec, const Spread& spread, protocol::RoundPlan& plan) {
+  const Delivery& delivery = spec.options.delivery;
+  const bool message = point_to_point(spec.kind);
+  protocol::PhasePlan& phase = plan.phase(message ? FlowKind::point : FlowKind::spread);
+  phase.active = true;
+  phase.delivery = spec.kind == OperationKind::all_reduce ? spec.options.spread : delivery.kind;
+  phase.loss_max = delivery.loss_max;
+  phase.deadline = plan.deadline;
+  phase.codec = static_cast<std::uint8_t>(spread_codec_of(spec).codec);
+  phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
+  phase.queue = spread.queue();
+  phase.payload_retained = spread.retains_payload();
+  phase.same_for_all = spread.same_for_all() && !message;
+}
+
+}  // namespace
+
+DataType dtype_of(const OperationSpec& spec) {
+  return spec.input.data != nullptr ? spec.input.dtype : spec.output.dtype;
+}
+
+CodecOptions spread_codec_of(const OperationSpec& spec) {
+  return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec)
+                                    : spec.options.codec;
+}
+
+codec::Purpose purpose_of(const OperationSpec& spec) {
+  return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
+}
+
+bool same_block(OperationKind kind) {
+  return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
+}
+
+bool is_small(const OperationSpec& spec) {
+  // A residual is written while packets leave: the caller must wait for them.
+  return spec.options.residual.empty() &&
+         std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
+}
+
+protocol::RoundPlan plan_round(const OperationSpec& spec, const Spread& spread, Instant submitted) {
+  const Delivery& delivery = spec.options.delivery;
+  protocol::RoundPlan plan;
+  plan.tag = tag_of(spec);
+  plan.name = to_string(spec.kind);
+  plan.deadline_length = delivery.deadline;
+  plan.deadline = submitted + delivery.deadline;
+  plan.weight = static_cast<float>(spec.options.weight);
+  plan.owner_weights = spec.options.owner_weights;
+  plan.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) &&
+                     delivery.kind != Delivery::Kind::exact;
+  if (has_reduce_half(spec.kind)) plan_reduction(spec, submitted, plan);
+  if (has_spread_half(spec.kind) || point_to_point(spec.kind)) plan_spread(spec, spread, plan);
+  if (point_to_point(spec.kind)) {
+    plan.point_peer = spec.peer;
+    plan.point_send = spec.kind == OperationKind::send;
+  }
+  return plan;
+}
+
+}  // namespace leeway::collective

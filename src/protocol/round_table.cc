@@ -1,0 +1,124 @@
+#include "protocol/round_table.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+
+namespace leeway::protocol {
+
+RoundTable::RoundTable(int size) : size_(size), messages_(size) {}
+
+std::uint32_t RoundTable::take_number(const RoundPlan& plan) {
+  if (!plan.point_to_point()) return opened_below_++;
+  auto& messages = messages_[plan.point_peer];
+  if (messages == nullptr) messages = std::make_unique<PeerMessages>();
+  messages->deadline_at = std::min(messages->deadline_at, plan.deadline);
+  return plan.point_send ? messages->sends_opened++ : messages->receives_opened++;
+}
+
+Round* RoundTable::open(const RoundPlan& plan, RoundClient& client, Instant now) {
+  const bool point = plan.point_to_point();
+  if (!point && open_count_ == open_.size()) return nullptr;
+  std::vector<Round*>& free = point ? free_messages_ : free_collectives_;
+  if (free.empty()) {
+    free.push_back(rounds_.emplace_back(std::make_unique<Round>()).get());
+    ended_.reserve(rounds_.size());
+    free_messages_.reserve(rounds_.size());
+    free_collectives_.reserve(rounds_.size());
+  }
+  Round& round = *free.back();
+  free.pop_back();
+  round.reset(take_number(plan), plan, &client, size_, now);
+  round.opening = openings_++;
+  if (point) {
+    messages_[plan.point_peer]->list_of(round).push(round);
+    ++message_count_;
+  } else {
+    open_[open_count_++] = &round;
+  }
+  return &round;
+}
+
+Round* RoundTable::find(FlowKind kind, std::uint32_t number, Rank peer, bool as_sender) const {
+  Round* found = nullptr;
+  if (kind == FlowKind::point) {
+    const PeerMessages* messages = messages_[peer].get();
+    if (messages == nullptr) return nullptr;
+    found = (as_sender ? messages->sends : messages->receives).find(number);
+  } else {
+    for (Round* round : collectives()) {
+      if (round->number != number) continue;
+      if (round->plan.phase(kind).active) found = round;
+      break;
+    }
+  }
+  return found != nullptr && !found->ended ? found : nullptr;
+}
+
+RoundTable::WithPeer RoundTable::with(Rank peer) const {
+  WithPeer all;
+  const PeerMessages* messages = messages_[peer].get();
+  if (messages == nullptr) {
+    all.count_ = open_count_;
+    std::copy_n(open_.begin(), open_count_, all.rounds_.begin());
+    return all;
+  }
+  std::size_t collective = 0, send = 0, receive = 0;
+  for (;;) {
+    Round* oldest = nullptr;
+    std::size_t* taken = nullptr;
+    const auto consider = [&](Round* round, std::size_t& at) {
+      if (oldest != nullptr && oldest->opening < round->opening) return;
+      oldest = round;
+      taken = &at;
+    };
+    if (collective < open_count_) consider(open_[collective], collective);
+    if (send < messages->sends.talking()) consider(&messages->sends[send], send);
+    if (receive < messages->receives.talking()) consider(&messages->receives[receive], receive);
+    if (oldest == nullptr) return all;
+    ++*taken;
+    all.rounds_[all.count_++] = oldest;
+  }
+}
+
+void RoundTable::end(Round& round) {
+  LEEWAY_ASSERT(!round.ended);
+  round.ended = true;
+  ended_.push_back(&round);
+  const bool gave_up = !round.plan.point_to_point() && !round.all_confirmed();
+  if (gave_up && !after(gave_up_below_, round.number)) gave_up_below_ = round.number + 1;
+  refresh_settled_below();
+}
+
+RoundTable::Ended RoundTable::take_ended() {
+  if (ended_.empty()) return {};
+  Round& round = *ended_.front();
+  ended_.erase(ended_.begin());
+  Ended taken{.client = round.client};
+  round.client = nullptr;
+  if (!round.plan.point_to_point()) {
+    const auto end = open_.begin() + static_cast<std::ptrdiff_t>(open_count_);
+    const auto at = std::find(open_.begin(), end, &round);
+    std::copy(at + 1, end, at);
+    --open_count_;
+    free_collectives_.push_back(&round);
+    return taken;
+  }
+  MessageList& list = messages_[round.plan.point_peer]->list_of(round);
+  constexpr std::size_t kLast = limits::kTalkingMessagesMax - 1;
+  if (list.erase(round) <= kLast && list.size() > kLast) taken.next = &list[kLast];
+  --message_count_;
+  free_messages_.push_back(&round);
+  return taken;
+}
+
+void RoundTable::refresh_settled_below() {
+  std::uint32_t below = opened_below_;
+  for (const Round* round : collectives()) {
+    if (!round->ended && !round->all_settled() && after(below, round->number))
+      below = round->number;
+  }
+  settled_below_ = below;
+}
+
+}  // namespace leeway::protocol

@@ -1,0 +1,240 @@
+// send and recv: any number may be open, in any order, beside any number of collectives.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/limits.h"
+#include "support/datagram_view.h"
+#include "support/engine_group.h"
+#include "support/float_all_reduce.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EngineGroup;
+using testing::FloatAllReduce;
+using testing::GroupOptions;
+
+constexpr Duration kTick{limits::kTickNs};
+
+GroupOptions network(int size, double loss = 0.0) {
+  GroupOptions options{.size = size};
+  options.faults.loss = loss;
+  return options;
+}
+
+// Message i from one rank to another has its own length and its own values.
+class Traffic {
+ public:
+  Traffic(EngineGroup& group, std::size_t elements) : group_(group), elements_(elements) {}
+
+  void send(Rank from, Rank to, int count, Duration deadline = 30s) {
+    for (int i = 0; i < count; ++i) post(OperationKind::send, from, to, i, deadline);
+  }
+  void receive(Rank to, Rank from, int count, Duration deadline = 30s) {
+    for (int i = 0; i < count; ++i) post(OperationKind::recv, to, from, i, deadline);
+  }
+  Request& post(OperationKind kind, Rank self, Rank peer, int i, Duration deadline = 30s) {
+    const bool sends = kind == OperationKind::send;
+    auto& data = buffers_.emplace_back(std::make_unique<std::vector<float>>(
+        elements_ + i % 7, sends ? value(self, peer, i) : -1.0f));
+    OperationSpec spec{.kind = kind, .peer = peer};
+    spec.options = options;
+    spec.options.delivery = exact(deadline);
+    if (sends) {
+      spec.input = std::span(*data);
+    } else {
+      spec.output = std::span(*data);
+      expected_.emplace_back(data.get(), value(peer, self, i));
+    }
+    requests.push_back(&group_.submit(self, spec));
+    return *requests.back();
+  }
+  void expect_all_arrived() const {
+    for (const Request* request : requests) {
+      ASSERT_TRUE(request->done);
+      ASSERT_TRUE(request->status.ok()) << request->status.text();
+    }
+    for (const auto& [data, value] : expected_) {
+      ASSERT_EQ(*data, std::vector<float>(data->size(), value));
+    }
+  }
+
+  CollectiveOptions options;
+  std::vector<Request*> requests;
+
+ private:
+  static float value(Rank from, Rank to, int i) {
+    return static_cast<float>(i + 10'000 * from + 50'000 * to);
+  }
+
+  EngineGroup& group_;
+  std::size_t elements_;
+  std::vector<std::unique_ptr<std::vector<float>>> buffers_;
+  std::vector<std::pair<const std::vector<float>*, float>> expected_;
+};
+
+class ManyMessages : public ::testing::TestWithParam<int> {};
+
+TEST_P(ManyMessages, MayAllBeReceivedBeforeTheFirstIsSent) {
+  for (const double loss : {0.0, 0.1}) {
+    EngineGroup group(network(2, loss));
+    Traffic traffic(group, 10);
+    for (const Rank self : {0, 1}) {
+      traffic.receive(self, 1 - self, GetParam());
+      traffic.send(self, 1 - self, GetParam());
+    }
+    ASSERT_TRUE(group.run(traffic.requests, 29s)) << "wait for their deadline";
+    traffic.expect_all_arrived();
+    EXPECT_TRUE(group.settle());
+  }
+}
+
+TEST_P(ManyMessages, MayAllBeSentBeforeTheFirstIsReceived) {
+  EngineGroup group(network(3));
+  Traffic traffic(group, 3000);  // more than the eager packets
+  for (const Rank self : {0, 1, 2}) traffic.send(self, (self + 1) % 3, GetParam());
+  group.run_until([] { return false; }, 20ms);
+  for (const Rank self : {0, 1, 2}) traffic.receive(self, (self + 2) % 3, GetParam());
+  ASSERT_TRUE(group.run(traffic.requests, 29s));
+  traffic.expect_all_arrived();
+}
+
+TEST_P(ManyMessages, AndCollectivesDoNotWaitForEachOther) {
+  EngineGroup group(network(2, 0.05));
+  Traffic traffic(group, 2000);
+  std::vector<std::unique_ptr<FloatAllReduce>> calls;
+  const auto reduce = [&] {
+    calls.push_back(std::make_unique<FloatAllReduce>(2, 3000));
+    calls.back()->submit_all(group);
+  };
+  // Twice as many of each as fit the list of a report
+  for (const Rank self : {0, 1}) traffic.receive(self, 1 - self, GetParam());
+  for (int i = 0; i < 2 * limits::kOpenRoundsMax; ++i) reduce();
+  for (auto& call : calls) EXPECT_TRUE(call->finish(group)) << "behind messages nobody sends yet";
+  for (const Rank self : {0, 1}) traffic.send(self, 1 - self, GetParam());
+  reduce();
+  ASSERT_TRUE(group.run(traffic.requests, 29s));
+  traffic.expect_all_arrived();
+  EXPECT_TRUE(calls.back()->finish(group));
+}
+
+INSTANTIATE_TEST_SUITE_P(Counts, ManyMessages, ::testing::Values(8, 16, 17, 64, 1024));
+
+// The receiver's reports are full of collectives that its peer opens only after the message came.
+TEST(Messages, PassWhereEveryCollectiveWaitsForThem) {
+  EngineGroup group(network(2));
+  Traffic traffic(group, 30'000);
+  std::vector<std::unique_ptr<FloatAllReduce>> calls;
+  traffic.receive(0, 1, 5);
+  for (int i = 0; i < 2 * limits::kOpenRoundsMax; ++i) {
+    calls.push_back(std::make_unique<FloatAllReduce>(2, 30'000));
+    calls.back()->submit(group, 0);
+  }
+  traffic.send(1, 0, 5);
+  ASSERT_TRUE(group.run(traffic.requests, 1s));
+  traffic.expect_all_arrived();
+  for (auto& call : calls) call->submit(group, 1);
+  for (auto& call : calls) EXPECT_TRUE(call->finish(group));
+}
+
+TEST(Messages, EachKeepsItsOwnDeadline) {
+  EngineGroup group(network(2));
+  Traffic traffic(group, 10);
+  traffic.receive(0, 1, 40, 10s);
+  Request& hasty = traffic.post(OperationKind::recv, 0, 1, 40, 20ms);
+  EXPECT_TRUE(group.run({&hasty}, 20ms + kTick));
+  EXPECT_EQ(hasty.status.code(), StatusCode::kDeadlineExceeded) << hasty.status.text();
+  EXPECT_FALSE(traffic.requests.front()->done);
+  // The number of the one that failed is used up: the next message is the next receive's.
+  traffic.send(1, 0, 41);
+  ASSERT_TRUE(group.run(traffic.requests, 5s));
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(traffic.requests[i]->status.ok()) << i;
+}
+
+TEST(Messages, ThatWaitAskTogether) {
+  EngineGroup group(network(2));
+  Traffic traffic(group, 10);
+  for (int i = 0; i < 1024; ++i) {
+    traffic.post(OperationKind::recv, 0, 1, i, 100s);
+    if (i < 20) group.run_until([] { return false; }, 5ms);
+  }
+  group.run_until([] { return false; }, 1s);
+  const protocol::Endpoint& endpoint = group.engine(0).endpoint();
+  const std::uint64_t before = endpoint.counters().reports_sent;
+  group.run_until([] { return false; }, 10s);
+  // One report after every longest time-out announces them all.
+  const auto alone = static_cast<std::uint64_t>(10s / endpoint.link(1).rtt.timeout(6));
+  EXPECT_LE(endpoint.counters().reports_sent - before, alone + 1);
+  traffic.send(1, 0, 1024);
+  ASSERT_TRUE(group.run(traffic.requests, 10s));
+  traffic.expect_all_arrived();
+}
+
+TEST(Messages, OfAPeerThatLeavesAllFail) {
+  EngineGroup group(network(2));
+  Traffic traffic(group, 10'000);
+  traffic.receive(0, 1, 100);
+  group.run_until([] { return false; }, 5ms);
+  group.engine(1).endpoint().say_goodbye(group.now());
+  ASSERT_TRUE(group.run(traffic.requests, 1s)) << "nobody waits for the deadline";
+  for (const Request* request : traffic.requests)
+    EXPECT_EQ(request->status.code(), StatusCode::kPeerLost) << request->status.text();
+  EXPECT_TRUE(group.engine(0).idle());
+}
+
+TEST(Messages, AreCancelledWithTheRest) {
+  EngineGroup group(network(2));
+  Traffic traffic(group, 10);
+  traffic.receive(0, 1, 50);
+  traffic.send(0, 1, 50);
+  group.engine(0).cancel_all(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
+  for (const Request* request : traffic.requests) EXPECT_TRUE(request->done);
+  EXPECT_TRUE(group.engine(0).idle());
+}
+
+// Both sides learn which of many messages they mean differently, and the others pass.
+TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
+  EngineGroup group(network(2));
+  Traffic traffic(group, 3000);
+  std::vector<float> longer(5000);
+  OperationSpec spec{.kind = OperationKind::recv, .peer = 1};
+  spec.output = std::span(longer);
+  traffic.receive(0, 1, 5);
+  Request& received = group.submit(0, spec);
+  traffic.receive(0, 1, 30);
+  traffic.send(1, 0, 5);
+  Request& sent = traffic.post(OperationKind::send, 1, 0, 5);
+  traffic.requests.pop_back();
+  traffic.send(1, 0, 30);
+  ASSERT_TRUE(group.run({&received, &sent}, 1s));
+  EXPECT_EQ(received.status.code(), StatusCode::kMismatch) << received.status.text();
+  EXPECT_EQ(sent.status.code(), StatusCode::kMismatch) << sent.status.text();
+  ASSERT_TRUE(group.run(traffic.requests, 1s));
+  traffic.expect_all_arrived();
+}
+
+// Random bits of a codec are keyed by what both sides know of a message, however many operations
+// each of them has had with others.
+TEST(Messages, MayBeEncodedAndRotated) {
+  EngineGroup group(network(3));
+  Traffic others(group, 10);
+  others.send(0, 2, 3);
+  others.receive(2, 0, 3);
+  Traffic traffic(group, 512);
+  traffic.options.codec = Codec::int8;
+  traffic.options.codec.rotate = true;
+  Request& sent = traffic.post(OperationKind::send, 0, 1, 0);
+  std::vector<float> in(512);
+  OperationSpec spec{.kind = OperationKind::recv, .peer = 0};
+  spec.options = traffic.options;
+  spec.output = std::span(in);
+  Request& received = group.submit(1, spec);
+  ASSERT_TRUE(group.run({&sent, &received}, 1s));
+  ASSERT_TRUE(received.status.ok()) << received.status.text();
+  for (const float value : in) EXPECT_NEAR(value, 50'000.0f, 10'000.0f);
+}
+
+}  // namespace
+}  // namespace leeway::collective

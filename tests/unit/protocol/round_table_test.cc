@@ -1,0 +1,143 @@
+#include "protocol/round_table.h"
+
+#include <gtest/gtest.h>
+
+namespace leeway::protocol {
+namespace {
+
+class NoClient final : public RoundClient {
+ public:
+  schedule::PacketGrid outgoing(FlowKind, Rank) const override { return {}; }
+  schedule::PacketGrid incoming(FlowKind, Rank) const override { return {}; }
+  const Bitmap* required(FlowKind, Rank) const override { return nullptr; }
+  Payload payload(FlowKind, Rank, std::uint32_t, std::uint32_t, MutableByteSpan) override {
+    return {};
+  }
+  Acceptance accept(Rank, const wire::DataHeader&, ByteSpan) override {
+    return Acceptance::refused;
+  }
+  void on_settled(FlowKind, Instant) override {}
+  void on_done(const Status&, Instant) override {}
+  void on_closed() override {}
+};
+
+class Table : public ::testing::Test {
+ protected:
+  Round* collective() {
+    RoundPlan plan;
+    plan.phase(FlowKind::reduce).active = true;
+    return table_.open(plan, client_, now_);
+  }
+  Round* message(Rank peer, bool send, Instant deadline = {}) {
+    RoundPlan plan;
+    plan.phase(FlowKind::point).active = true;
+    plan.point_peer = peer;
+    plan.point_send = send;
+    plan.deadline = deadline;
+    return table_.open(plan, client_, now_);
+  }
+  std::vector<Round*> with(Rank peer) const {
+    const auto rounds = table_.with(peer);
+    return {rounds.begin(), rounds.end()};
+  }
+
+  Instant now_{1000};
+  NoClient client_;
+  RoundTable table_{4};
+};
+
+TEST_F(Table, CollectivesAreLimitedAndMessagesAreNot) {
+  for (int i = 0; i < limits::kOpenCollectivesMax; ++i) EXPECT_NE(collective(), nullptr);
+  EXPECT_EQ(collective(), nullptr);
+  for (int i = 0; i < 1000; ++i) EXPECT_NE(message(1, i % 2 == 0), nullptr);
+  EXPECT_EQ(table_.open_count(), std::size_t{limits::kOpenCollectivesMax} + 1000);
+}
+
+TEST_F(Table, NumbersCountByPeerAndDirection) {
+  EXPECT_EQ(collective()->number, 0u);
+  EXPECT_EQ(message(1, true)->number, 0u);
+  EXPECT_EQ(message(1, false)->number, 0u);
+  EXPECT_EQ(message(1, false)->number, 1u);
+  EXPECT_EQ(message(2, true)->number, 0u);
+  EXPECT_EQ(collective()->number, 1u);
+  EXPECT_EQ(table_.opened_below(), 2u);
+  EXPECT_EQ(table_.receives_opened(1), 2u);
+  EXPECT_EQ(table_.next_message(1, true), 1u);
+  EXPECT_EQ(table_.next_message(3, true), 0u);
+}
+
+TEST_F(Table, FindsWhatIsMeant) {
+  Round* const reduction = collective();
+  Round* const sent = message(1, true);
+  Round* const received = message(1, false);
+  EXPECT_EQ(table_.find(FlowKind::reduce, 0, 3, false), reduction);
+  EXPECT_EQ(table_.find(FlowKind::spread, 0, 3, false), nullptr) << "it has no such half";
+  EXPECT_EQ(table_.find(FlowKind::reduce, 1, 3, false), nullptr);
+  EXPECT_EQ(table_.find(FlowKind::point, 0, 1, true), sent);
+  EXPECT_EQ(table_.find(FlowKind::point, 0, 1, false), received);
+  EXPECT_EQ(table_.find(FlowKind::point, 0, 2, false), nullptr);
+}
+
+TEST_F(Table, WithAPeerAreCollectivesAndItsMessagesOldestFirst) {
+  Round* const a = message(1, false);
+  Round* const b = collective();
+  Round* const c = message(1, true);
+  message(2, true);
+  Round* const d = message(1, false);
+  Round* const e = collective();
+  EXPECT_EQ(with(1), (std::vector<Round*>{a, b, c, d, e}));
+  EXPECT_EQ(with(3), (std::vector<Round*>{b, e}));
+}
+
+TEST_F(Table, WhatEndedStaysUntilItIsTakenOut) {
+  Round* const first = collective();
+  Round* const second = collective();
+  table_.end(*first);
+  EXPECT_EQ(table_.find(FlowKind::reduce, 0, 1, false), nullptr);
+  EXPECT_EQ(table_.collectives().size(), 2u);
+  EXPECT_EQ(table_.take_ended().client, &client_);
+  EXPECT_EQ(table_.take_ended().client, nullptr);
+  ASSERT_EQ(table_.collectives().size(), 1u);
+  EXPECT_EQ(table_.collectives()[0], second);
+}
+
+TEST_F(Table, TheNextMessageTalksWhenOneEnds) {
+  std::vector<Round*> messages;
+  for (int i = 0; i < limits::kTalkingMessagesMax + 2; ++i) messages.push_back(message(1, false));
+  EXPECT_EQ(with(1).size(), std::size_t{limits::kTalkingMessagesMax});
+  table_.end(*messages[3]);
+  EXPECT_EQ(table_.take_ended().next, messages[limits::kTalkingMessagesMax]);
+  EXPECT_EQ(with(1).back(), messages[limits::kTalkingMessagesMax]);
+  table_.end(*messages.back());
+  EXPECT_EQ(table_.take_ended().next, nullptr) << "it did not talk";
+}
+
+TEST_F(Table, SettledBelowIsTheOldestCollectiveThatStillWantsSomething) {
+  Round* const first = collective();
+  collective();
+  table_.refresh_settled_below();
+  EXPECT_EQ(table_.settled_below(), 0u);
+  first->phase(FlowKind::reduce).settled = true;
+  table_.refresh_settled_below();
+  EXPECT_EQ(table_.settled_below(), 1u);
+  table_.end(*first);
+  EXPECT_FALSE(table_.may_have_given_up(0)) << "all had confirmed it";
+}
+
+TEST_F(Table, RemembersWhatItClosedBeforeAllHadConfirmed) {
+  Round* const given_up = collective();
+  given_up->phase(FlowKind::reduce).sends_open = 1;
+  table_.end(*given_up);
+  EXPECT_TRUE(table_.may_have_given_up(0));
+  EXPECT_FALSE(table_.may_have_given_up(1));
+}
+
+TEST_F(Table, MemoryServesAgain) {
+  Round* const first = message(1, true);
+  table_.end(*first);
+  table_.take_ended();
+  EXPECT_EQ(message(2, false), first);
+}
+
+}  // namespace
+}  // namespace leeway::protocol
