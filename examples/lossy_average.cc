@@ -53,7 +53,6 @@ int main() {
   std::printf("rank %d: mean %.3f (true %.3f), %.1f %% of the packets missing\n",
               communicator.rank(), mean(gradient), true_mean, 100 * report->loss_first_pass);
   for (const leeway::PeerReport& peer : report->peers) {
-    if (peer.rank == communicator.rank()) continue;
     std::printf("rank %d: from rank %d came %llu of %llu packets\n", communicator.rank(), peer.rank,
                 static_cast<unsigned long long>(peer.arrived),
                 static_cast<unsigned long long>(peer.expected));
