@@ -27,8 +27,8 @@ class HeldPool {
  public:
   HeldPool(std::size_t slots, std::size_t datagram_bytes);
 
-  // Copies the datagram into a free slot; nothing when there is none, or when the datagram is too
-  // large for one.
+  // Copies the datagram into a free slot. Nothing if no slot is free or the datagram is larger than
+  // one.
   std::optional<HeldIndex> keep(const Received& datagram);
   void free(HeldIndex index) { free_.push_back(index); }
 

@@ -1,6 +1,6 @@
-// UCX's process-wide habits, so that a library may use it: what it prints is kept for our own error
-// texts, its signal handlers are taken out, and its settings are ours unless the user's environment
-// (UCX_*) says otherwise.
+// What UCX does to the whole process, tamed so that a library may use it. What UCX prints is kept
+// for our error texts. Its signal handlers are removed. Its settings are ours, unless the user's
+// environment (UCX_*) says otherwise.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -14,8 +14,8 @@
 namespace leeway::transport {
 
 struct UcxSetting {
-  // As ucp_config_modify() knows it: up to UCX 1.13 without the prefix of a device, and MM_ for
-  // what all shared memory has. It takes every name, also those that nothing listens to.
+  // The name that ucp_config_modify() knows. Up to UCX 1.13 it has no device's prefix, and MM_
+  // stands for all shared memory. The function accepts every name, also names without an effect.
   const char* name;
   const char* value;
   // A variable UCX_... of the environment that ends like this is the user's choice, and wins.

@@ -1,4 +1,4 @@
-// What goes in front of every datagram as the header of its active message.
+// The header of the active message that carries a datagram.
 #pragma once
 
 #include <cstdint>

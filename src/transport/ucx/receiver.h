@@ -21,7 +21,7 @@ class UcxReceiver {
 
   // Takes the messages of `worker` from now on.
   Status open(ucp_worker_h worker, std::size_t datagram_bytes_max);
-  // Whose messages are taken: `mark` as this rank's own, and from ranks below `size`.
+  // Only messages with this rank's own `mark` and from ranks below `size` are taken.
   void expect(std::uint64_t group, std::size_t size) {
     group_ = group;
     size_ = size;
@@ -30,9 +30,9 @@ class UcxReceiver {
   std::size_t receive(std::span<Received> out);
   // Gives everything back; before the worker goes.
   void close();
-  // Something arrived that receive() has not given out.
+  // True if something arrived that receive() has not given out.
   bool pending() const { return arrived_ != lent_; }
-  // Lets UCX work once, unless too much has arrived already. Whether it did anything.
+  // Lets UCX work once, unless too much has arrived already. True if UCX did anything.
   bool progress();
 
   void add_to(TransportCounters& counters) const;
@@ -43,8 +43,8 @@ class UcxReceiver {
     std::uint32_t bytes;
     Rank from;
   };
-  // Messages that may wait here because sending had to let UCX work. One progress call brings at
-  // most a few dozen.
+  // Room for messages that arrive while a send lets UCX work. One progress call brings at most a
+  // few dozen.
   static constexpr std::size_t kHeldMax = 4096;
   static constexpr std::size_t kHeldEnough = kHeldMax / 2;
 

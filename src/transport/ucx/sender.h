@@ -1,9 +1,9 @@
 // Trains on their way out: one eager active message a datagram, gathered by UCX into the memory of
 // its device.
 //
-// Where the device is full, UCX gathers later. A datagram's bytes are then copied aside, so that no
-// train is borrowed: a peer that stopped taking messages may keep them for ever, and must not keep
-// the caller's memory with them.
+// Where the device is full, UCX gathers later. A datagram's bytes are then copied aside, so no
+// train is borrowed. Otherwise a peer that stopped taking messages would keep the caller's memory
+// for ever.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -23,8 +23,7 @@ namespace leeway::transport {
 
 class UcxSender {
  public:
-  // `receiver` shares the worker: to get rid of messages, UCX must be let work, and messages arrive
-  // meanwhile.
+  // `receiver` shares the worker: UCX sends and receives in the same progress call.
   explicit UcxSender(UcxReceiver& receiver) : receiver_(receiver), slots_(kSlots) {}
   ~UcxSender();
   UcxSender(const UcxSender&) = delete;
@@ -36,9 +35,9 @@ class UcxSender {
                  std::uint64_t group);
 
   std::size_t send(std::span<const Train> trains);
-  // Datagrams are waiting for their device.
+  // True if datagrams wait for their device.
   bool blocked() const { return outstanding_ > 0; }
-  // Lets UCX work until nothing waits any more or `timeout` passed.
+  // Lets UCX work until no datagram waits or `timeout` has passed.
   void drain(Duration timeout);
 
   std::span<const ucp_ep_h> endpoints() const { return endpoints_; }
@@ -55,8 +54,8 @@ class UcxSender {
     Slot* next_free = nullptr;
     Rank to = kNoRank;
   };
-  // Datagrams that may wait: of all peers, and of one. Credits let a sender have a window of
-  // datagrams on their way to a peer, so one that has more waiting here has stopped.
+  // Datagrams that may wait, for all peers and for one. Credits allow one window of datagrams under
+  // way to a peer, so a peer with more waiting here has stopped.
   static constexpr std::size_t kSlots = 1024;
   static constexpr std::size_t kSlotsPerPeer = 256;
   // Smaller datagrams are copied before they are sent: UCX puts them into the descriptor itself, at

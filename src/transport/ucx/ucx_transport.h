@@ -1,10 +1,9 @@
-// Datagrams over UCX (UCP active messages): reliable and in order, by whatever connects two ranks
-// best: shared memory, InfiniBand or RoCE reliable connections, TCP. Use:
+// Datagrams over UCX (UCP active messages). They are reliable and in order. UCX chooses what
+// connects two ranks best: shared memory, reliable connections of InfiniBand or RoCE, TCP. Use:
 //   auto ucx = UcxTransport::open(options);       // then tell the peers ucx->local_address()
 //   ucx->set_peers(addresses_by_rank, own_rank);  // then send and receive
 //
-// Reliable is not for ever: what a peer that died or stopped does not take is dropped, like
-// datagrams, beyond a bound.
+// Reliable has a bound: what a dead or stopped peer does not take is dropped in the end.
 #pragma once
 
 #include <memory>
@@ -27,7 +26,8 @@ struct UcxOptions {
 
 class UcxTransport final : public DatagramTransport {
  public:
-  // Longest local_address(). Hosts with many devices have more to say: UCX_NET_DEVICES chooses.
+  // Longest local_address(). On a host with so many devices that it is longer, the user names some
+  // in UCX_NET_DEVICES.
   static constexpr std::size_t kAddressBytesMax = 4096;
 
   static Result<std::unique_ptr<UcxTransport>> open(const UcxOptions& options);

@@ -1,5 +1,4 @@
-// IP multicast beside a rank's own socket: one more socket that hears the group, and how the rank's
-// own sends to it.
+// IP multicast: a second socket hears the group, and the rank's own socket sends to it.
 #pragma once
 
 #include <asio/ip/udp.hpp>

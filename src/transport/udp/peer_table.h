@@ -1,5 +1,5 @@
-// Who sits at which address: rank -> address for sending, address -> rank for every datagram that
-// arrives.
+// The addresses of all ranks. Sending looks up a rank's address; receiving looks up the rank of
+// each datagram's source address.
 #pragma once
 
 #include <netinet/in.h>

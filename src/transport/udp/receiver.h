@@ -23,8 +23,8 @@ class UdpReceiver {
   using ReceiveCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags,
                               timespec* timeout);
 
-  // Datagrams larger than `datagram_bytes` are dropped and counted, those of `own` are only
-  // dropped: multicast that came back. `receive_call` is ::recvmmsg but for tests.
+  // Datagrams larger than `datagram_bytes` are dropped and counted. Those of `own` are multicast
+  // that came back: they are dropped and not counted. Tests replace `receive_call`, ::recvmmsg.
   UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
               ReceiveCall receive_call = &::recvmmsg, Rank own = kNoRank);
 

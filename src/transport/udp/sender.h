@@ -31,18 +31,17 @@ class UdpSender {
  public:
   using SendCall = int (*)(int socket, mmsghdr* messages, unsigned count, int flags);
 
-  // `send_call` is ::sendmmsg but for tests.
+  // Tests replace `send_call`, ::sendmmsg.
   UdpSender(int socket, bool use_segmentation, const PeerTable& peers,
             SendCall send_call = &::sendmmsg);
 
   // As DatagramTransport::send().
   std::size_t send(std::span<const Train> trains);
 
-  // The system was full at the last send(), or the rest of a train waits here: call flush() when it
-  // is writable.
+  // True if the system had no room at the last send(), or the rest of a train waits here. The
+  // caller calls flush() when the socket is writable.
   bool blocked() const { return blocked_; }
-  // Sends the rest of a train that the system took in part; false when some of it still has to
-  // wait.
+  // Sends the rest of a train that the system took in part. False if some of it still waits.
   bool flush();
 
   bool segmentation() const { return segmentation_; }

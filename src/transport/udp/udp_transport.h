@@ -46,9 +46,9 @@ class UdpTransport final : public DatagramTransport {
   // Before the first send(). `by_rank` has one address for every rank, this one included.
   Status set_peers(std::span<const UdpAddress> by_rank);
 
-  // Hears `group` (address and port, the same on all ranks) and takes trains to kEveryRank from now
-  // on; before the first send(), `self` being this rank's number. Whether the network carries the
-  // group to anybody it cannot tell. Errors name the group.
+  // Hears `group` and takes trains to kEveryRank from now on. `group` is an address and a port, the
+  // same on all ranks; `self` is this rank. Call it before the first send(). It cannot tell whether
+  // the network carries the group to any other rank. Errors name the group.
   Status join_multicast(const UdpAddress& group, Rank self);
 
   // Whether trains still go out as one message; false after a device refused.

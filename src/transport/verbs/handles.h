@@ -1,5 +1,5 @@
-// Owners of the objects of libibverbs and librdmacm. What a device that is gone cannot release any
-// more goes with its context, so failures to release are not reported.
+// Owners of the objects of libibverbs and librdmacm. They do not report failures to release: a
+// device that is gone cannot release its objects, and they go with its context.
 #pragma once
 
 #include <infiniband/verbs.h>

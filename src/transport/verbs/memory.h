@@ -56,9 +56,8 @@ class Regions {
   void drop(ByteSpan memory);
   void clear();
 
-  // The key of a registered span that contains these bytes. Where spans overlap, the one that
-  // begins last is looked at: a piece that only another contains is copied, which is slower but
-  // right.
+  // The key of a registered span that contains these bytes. Where spans overlap, only the one that
+  // begins last is looked at. A piece that only another span contains is copied: slower, but right.
   std::optional<std::uint32_t> key_of(const std::byte* data, std::size_t bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// Who sent a datagram, by the addresses that its headers carry.
+// Finds the rank that sent a datagram by the addresses in the datagram's headers.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -17,7 +17,7 @@ namespace leeway::transport {
 // Room that the device leaves in front of every datagram for the network's header.
 inline constexpr std::size_t kNetworkHeaderBytes = 40;
 
-// Filled once, before traffic; looking up allocates nothing and takes ten comparisons for 1,024
+// Filled once, before traffic. A lookup allocates nothing and takes ten comparisons for 1,024
 // peers, whatever addresses strangers choose.
 class VerbsPeers {
  public:

@@ -38,10 +38,10 @@ class VerbsReceiver {
   // As DatagramTransport::receive().
   std::size_t receive(std::span<Received> out);
 
-  // Looks for arrivals; whether there are any that receive() has not handed out.
+  // Looks for arrivals. True if there are some that receive() has not handed out.
   bool pending();
 
-  // Why the queue pair is of no use any more, nullptr while it is.
+  // Why the queue pair cannot be used any more; nullptr while it can.
   const char* failure() const { return failure_; }
   void abandon() { abandoned_ = true; }
 

@@ -1,5 +1,5 @@
-// What is said when RDMA cannot be used: what is missing, where, and what to do about it. Pure, so
-// that every text can be tested on machines without a device.
+// The error texts for RDMA that cannot be used. Each says what is missing, where, and what to do
+// about it. The functions are pure, so machines without a device can test every text.
 #pragma once
 
 #include <asio/ip/address.hpp>

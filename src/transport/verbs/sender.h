@@ -52,12 +52,12 @@ class VerbsSender {
 
   // The queue was full at the last send(), or memory is being read: the next completion matters.
   bool waits() const { return full_ || trains_settled_ < trains_posted_; }
-  // Takes the completions that are here; whether there were any.
+  // Takes the completions that are here. True if there were any.
   bool collect();
   // Takes completions until everything sent is out, at most `limit`.
   void drain(Duration limit);
 
-  // Why the queue pair is of no use any more, nullptr while it is: a request failed.
+  // Why the queue pair cannot be used any more (a request failed); nullptr while it can.
   const char* failure() const { return failure_; }
   // The device is gone: takes and drops everything from now on.
   void abandon();
