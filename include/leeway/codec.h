@@ -32,12 +32,13 @@ enum class Codec : std::uint8_t {
   mxfp6_e3m2,      // 6.25
   mxfp4,           // 4.25, elements E2M1
   nvfp4,           // 4.5, E2M1, an E4M3 scale per 16 elements and a power of two a packet
-  nvfp4_te,  // 4.5, the same with TransformerEngine's float32 second-level scale and its order of
-             // operations
-  luq,       // 4 x draws, logarithmic: zero and seven powers of two (arXiv 2112.10769); always
-             // stochastic
-  int8,      // 8, one float32 scale a packet
-  sparse,  // N:M, `kept` of every `group` elements as E4M3, and a bit an element; always stochastic
+  // 4.5, the same with TransformerEngine's float32 second-level scale and its order of operations
+  nvfp4_te,
+  // 4 x draws, logarithmic: zero and seven powers of two (arXiv 2112.10769); always stochastic
+  luq,
+  int8,  // 8, one float32 scale a packet
+  // N:M, `kept` of every `group` elements as E4M3, and a bit an element; always stochastic
+  sparse,
   automatic,  // 4.5 to 16, chosen from what the gradients look like; see CodecOptions
 };
 inline constexpr int kCodecCount = 19;
@@ -46,21 +47,24 @@ LEEWAY_EXPORT Result<Codec> parse_codec_name(std::string_view name);
 
 enum class Rounding : std::uint8_t {
   automatic = 0,  // stochastic in reductions by codecs below 16 bits, nearest everywhere else
-  nearest,  // ties to even; the least error of one value, but biased: errors of many ranks do not
-            // average out
-  stochastic,  // up with the probability that makes the expectation exact; keyed, so a resend has
-               // the same bytes
+  // Ties to even. The least error of one value, but biased: errors of many ranks do not average
+  // out.
+  nearest,
+  // Up with the probability that makes the expectation exact. Keyed, so a resend has the same
+  // bytes.
+  stochastic,
 };
 LEEWAY_EXPORT std::string_view to_string(Rounding rounding);
 
 // The power-of-two block scales of MX formats under nearest rounding. Stochastic rounding always
 // takes `ceil`: any smaller scale clips the block's maximum, which is a bias.
 enum class ScaleRule : std::uint8_t {
-  automatic =
-      0,  // even for mxfp4, ceil for mxfp8_e4m3, floor for the others: the least error of each
-  floor,  // the OCP specification's example: the largest power of two of the block's maximum; clips
-  even,   // floor of the maximum rounded to the element's precision
-  ceil,   // the smallest scale that does not clip
+  // even for mxfp4, ceil for mxfp8_e4m3, floor for the others: the least error of each
+  automatic = 0,
+  // The OCP specification's example: the largest power of two of the block's maximum; clips
+  floor,
+  even,  // floor of the maximum rounded to the element's precision
+  ceil,  // the smallest scale that does not clip
 };
 LEEWAY_EXPORT std::string_view to_string(ScaleRule rule);
 
@@ -75,21 +79,21 @@ struct CodecOptions {
   Codec codec = Codec::native;
   Rounding rounding = Rounding::automatic;
   ScaleRule scale_rule = ScaleRule::automatic;
-  bool rotate =
-      false;  // randomised Hadamard transform of 256 elements in front of any float32 codec
-  bool clip =
-      false;  // int8: clip at ACIQ's optimum for the packet's mean magnitude (Laplace); biased
-  std::uint8_t draws = 1;   // luq: independent draws sent and averaged, 1 .. 4; variance and bytes
-                            // per 1/draws and draws
+  // Randomised Hadamard transform of 256 elements in front of any float32 codec.
+  bool rotate = false;
+  // int8: clip at ACIQ's optimum for the packet's mean magnitude (Laplace); biased.
+  bool clip = false;
+  // luq: independent draws sent and averaged, 1 .. 4. Bytes grow with it, variance falls with it.
+  std::uint8_t draws = 1;
   std::uint16_t kept = 2;   // sparse: elements sent of each group, 1 .. group - 1
   std::uint16_t group = 4;  // sparse: 2, 4, 8, 16, 32 or 256
-  float bound =
-      0.0f;  // > 0: |x| <= bound is known (normalised networks): scales that span a packet come
-             // from it instead of the packet's maximum, larger elements clip. 0: measured
+  // > 0: |x| <= bound is known (normalised networks). Scales that span a packet then come from the
+  // bound and not from the packet's maximum, and larger elements clip. 0: measured.
+  float bound = 0.0f;
 
   constexpr CodecOptions() = default;
-  constexpr CodecOptions(Codec codec_in)
-      : codec(codec_in) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `options.codec = Codec::nvfp4` reads as meant
+  constexpr CodecOptions(Codec codec_in) : codec(codec_in) {}
 
   friend constexpr bool operator==(const CodecOptions&, const CodecOptions&) = default;
 };

@@ -10,13 +10,10 @@
 #include "leeway/options.h"
 #include "leeway/report.h"
 #include "leeway/status.h"
+#include "leeway/transport.h"
 #include "leeway/types.h"
 
 namespace leeway {
-
-namespace collective {
-struct OperationSpec;
-}  // namespace collective
 
 namespace internal {
 struct WorkState;
@@ -36,6 +33,7 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
 
  private:
   friend class Communicator;
+  explicit Work(std::shared_ptr<internal::WorkState> state) : state_(std::move(state)) {}
   std::shared_ptr<internal::WorkState> state_;
 };
 
@@ -66,6 +64,15 @@ class LEEWAY_EXPORT Communicator {
   // options.join_timeout naming the ranks that are missing.
   static Result<std::unique_ptr<Communicator>> create(const Options& options);
 
+  // The same over a transport of the caller's own, which must be connected already (transport.h).
+  // All ranks use this call. They still meet at options.rendezvous, to agree on what a group must
+  // agree on, and prove that every rank hears every other. options.transport, bind_address and
+  // socket_buffer_bytes are not looked at; injected faults, window_bytes and multicast are.
+  // Destroys the transport where it fails: kInvalidArgument (none, or its limits are too small),
+  // kMismatch (ranks bring transports of different names), and what create(options) fails with.
+  static Result<std::unique_ptr<Communicator>> create(const Options& options,
+                                                      std::unique_ptr<DatagramTransport> transport);
+
   // `size` communicators connected inside this process, for tests, examples and single-node use:
   // rank i is element i.
   static Result<std::vector<std::unique_ptr<Communicator>>> create_inproc(
@@ -84,7 +91,7 @@ class LEEWAY_EXPORT Communicator {
   const Options& options() const;
   std::size_t datagram_bytes() const;  // agreed by all ranks
   // What carries the datagrams, and what carries calls that are exact in both halves: the same, or
-  // ucx beside it. Never automatic.
+  // ucx beside it. Never automatic; custom over the caller's own.
   TransportKind transport() const;
   TransportKind exact_transport() const;
 
@@ -162,8 +169,6 @@ class LEEWAY_EXPORT Communicator {
  private:
   friend class Replica;
   explicit Communicator(std::unique_ptr<internal::CommunicatorCore> core);
-  Result<CollectiveReport> run(const collective::OperationSpec& spec);
-  Work start(const collective::OperationSpec& spec);
   std::unique_ptr<internal::CommunicatorCore> core_;
 };
 

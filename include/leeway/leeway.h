@@ -10,5 +10,6 @@
 #include "leeway/replica.h"         // IWYU pragma: export
 #include "leeway/report.h"          // IWYU pragma: export
 #include "leeway/status.h"          // IWYU pragma: export
+#include "leeway/transport.h"       // IWYU pragma: export
 #include "leeway/types.h"           // IWYU pragma: export
 #include "leeway/version.h"         // IWYU pragma: export

@@ -125,7 +125,7 @@ struct FaultOptions {
 // optional.
 LEEWAY_EXPORT Result<FaultOptions> parse_faults(std::string_view text);
 
-// What carries the datagrams.
+// What carries the datagrams between ranks.
 enum class TransportKind : std::uint8_t {
   // Verbs where all ranks can, else udp; exact calls over UCX where that has more than TCP between
   // all of them
@@ -134,6 +134,7 @@ enum class TransportKind : std::uint8_t {
   verbs,   // InfiniBand and RoCE, unreliable datagrams
   ucx,     // reliable: nothing is lost, whatever the delivery class allows
   inproc,  // threads of one process: Communicator::create_inproc()
+  custom,  // the caller's own: Communicator::create(options, transport)
 };
 LEEWAY_EXPORT std::string_view to_string(TransportKind kind);
 LEEWAY_EXPORT Result<TransportKind> parse_transport(std::string_view name);
@@ -144,7 +145,8 @@ struct Options {
   std::optional<int> world_size;  // LEEWAY_WORLD_SIZE, or the launcher's
   // LEEWAY_RENDEZVOUS "host:port" of rank 0's TCP listener, "[v6]:port" for IPv6
   std::string rendezvous;
-  // LEEWAY_TRANSPORT auto, udp, verbs, ucx or inproc; equal on all ranks
+  // LEEWAY_TRANSPORT auto, udp, verbs, ucx or inproc; equal on all ranks. Not looked at by
+  // create(options, transport).
   TransportKind transport = TransportKind::automatic;
   // LEEWAY_MULTICAST: what goes to all ranks alike (the spread half) is sent once, where the
   // network carries it to them. Off by default: switches that do not follow memberships flood

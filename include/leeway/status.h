@@ -70,10 +70,11 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : has_value_(true) {
-    new (&storage_) T(std::move(value));
-  }                                          // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(status) {  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `return value;`
+  Result(T value) : has_value_(true) { new (&storage_) T(std::move(value)); }
+  // Aborts if `status` is ok: a success without a value.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(Status status) : status_(status) {
     if (status_.ok()) std::abort();
   }
   Result(Result&& other) noexcept : status_(other.status_), has_value_(other.has_value_) {

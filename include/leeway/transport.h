@@ -1,8 +1,29 @@
-// Plug-in interface of a datagram transport.
+// The interface of a datagram transport, for Communicator::create(options, transport).
 //
-// A transport moves whole datagrams between ranks, unreliably, and makes no protocol decision: no
-// retransmission, no acknowledgement, no pacing. It is driven by one thread at a time (the runtime
-// serialises); only wake() may be called from any thread. It never allocates after construction.
+// A transport moves whole datagrams between the ranks of one communicator. It may lose, duplicate
+// and reorder them. It makes no protocol decision: no retransmission, no acknowledgement, no
+// pacing. Leeway does these above it.
+//
+// What a transport must promise:
+//   * It is connected when it is handed over: it knows how to reach every other rank, and which
+//   rank
+//     a datagram came from. Leeway never tells it addresses.
+//   * A datagram arrives whole or not at all. Its bytes may arrive damaged only if limits().intact
+//     is false; Leeway then detects damage by checksums.
+//   * send() and receive() do not block. wait() sleeps, and a datagram that arrives ends the sleep.
+//     A transport whose wait() sleeps through arrivals makes calls slow or lets them time out.
+//   * Within one pair of ranks most datagrams arrive in the order they were sent. Reordering is
+//     repaired, but costs time.
+//
+// Limits: datagrams of 512 to 32,768 bytes (limits().datagram_bytes_max), and trains of at least
+// 65,507 bytes, 64 datagrams and 256 slices. All ranks use the smallest datagram size of any rank.
+//
+// Threads: the communicator calls all functions from one thread at a time, though not always the
+// same one. wake() alone may be called from any thread at any time, also while another function
+// runs. Implementations should not allocate after construction.
+//
+// Ownership: the communicator owns the transport, and destroys it in its own destructor after the
+// last call.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +36,19 @@
 
 namespace leeway {
 
-// A piece of memory to be gathered into a train; stays valid until the train is no longer
-// borrowed().
+// A piece of memory to be gathered into a train. It stays valid and unchanged until the train is no
+// longer borrowed(), and where send() copies, until send() returns.
 struct Slice {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
 };
 
 // Consecutive datagrams to one rank. The slices' bytes, laid end to end, are cut every
-// `segment_bytes`; only the last datagram may be shorter. With UDP_SEGMENT a train is one system
-// call.
+// `segment_bytes`; only the last datagram may be shorter. Slices end anywhere, also inside a
+// datagram. With UDP_SEGMENT a train is one system call.
 struct Train {
-  Rank to = kNoRank;              // or kEveryRank, where limits().multicast
+  // The receiver, or kEveryRank (all ranks but the sender) where limits().multicast.
+  Rank to = kNoRank;
   std::size_t segment_bytes = 0;  // size of every datagram but the last
   std::size_t total_bytes = 0;    // sum of the slices
   std::span<const Slice> slices;
@@ -35,24 +57,27 @@ struct Train {
 // One datagram that arrived. The bytes may be overwritten by the caller (decryption, fault
 // injection) and are valid until the next receive() call on the same transport.
 struct Received {
-  // By source address; datagrams of unknown addresses are counted and never shown
+  // The sender, 0 .. size-1. Datagrams of strangers are counted (from_strangers) and never shown.
   Rank from = kNoRank;
   MutableByteSpan bytes;
 };
 
+// What a transport can do; constant from the first send() on.
 struct TransportLimits {
   std::size_t datagram_bytes_max = 0;   // largest datagram every peer can be sent
   std::size_t train_bytes_max = 0;      // largest total_bytes of a train
   std::size_t train_datagrams_max = 0;  // most datagrams in a train
   std::size_t train_slices_max = 0;     // most slices in a train
-  // Payload bytes the system surely queues for us before it drops
+  // Payload bytes that are surely queued for this rank, from all senders together, before anything
+  // is dropped. Senders keep less than that in flight. At least one datagram for each peer.
   std::size_t receive_buffer_bytes = 0;
-  // Trains to kEveryRank are taken; nothing says that they arrive anywhere
+  // Trains to kEveryRank are taken. Leeway finds out which ranks hear them.
   bool multicast = false;
-  // Bytes that arrive are those sent: payloads need no checksum of ours
+  // Bytes that arrive are those that were sent: payloads need no checksum of Leeway's.
   bool intact = false;
 };
 
+// Since construction. A transport fills in those it knows; Communicator::counters() shows them.
 struct TransportCounters {
   std::uint64_t datagrams_sent = 0;
   std::uint64_t datagrams_received = 0;
@@ -71,10 +96,15 @@ struct TransportCounters {
 
 class LEEWAY_EXPORT DatagramTransport {
  public:
+  DatagramTransport() = default;
+  DatagramTransport(const DatagramTransport&) = delete;
+  DatagramTransport& operator=(const DatagramTransport&) = delete;
   virtual ~DatagramTransport() = default;
 
+  // For people, 1 .. 64 characters. Ranks whose transports have different names do not form a
+  // group.
   virtual std::string_view name() const = 0;
-  virtual const TransportLimits& limits() const = 0;  // final before the first send()
+  virtual const TransportLimits& limits() const = 0;
 
   // Memory from which trains will be gathered again and again. A transport whose device reads only
   // registered memory (RDMA) registers it once, where it would copy each time otherwise; others do
@@ -86,8 +116,9 @@ class LEEWAY_EXPORT DatagramTransport {
   }
   virtual void forget_memory(ByteSpan memory) { (void)memory; }
 
-  // Sends trains in order; returns how many were taken. Fewer than given means the system is full:
-  // call again after wait(). A train that fails for any other reason counts as taken and as lost.
+  // Sends trains in order, without blocking; returns how many were taken. Fewer than given means
+  // that there is no room now: Leeway calls again after wait(). A train that fails for any other
+  // reason counts as taken and as lost.
   virtual std::size_t send(std::span<const Train> trains) = 0;
 
   // How many of the trains taken are still being read: always the latest ones. Their memory must
@@ -95,7 +126,8 @@ class LEEWAY_EXPORT DatagramTransport {
   // others.
   virtual std::size_t borrowed() { return 0; }
 
-  // Fills `out` with datagrams that are here now, without blocking; returns how many.
+  // Fills `out` with datagrams that are here now, without blocking; returns how many. What the call
+  // before has lent is given back by this one.
   virtual std::size_t receive(std::span<Received> out) = 0;
 
   // Blocks until a datagram is here, the transport can send again after a short send(), borrowed()
@@ -103,15 +135,19 @@ class LEEWAY_EXPORT DatagramTransport {
   // returns are allowed.
   virtual void wait(Duration timeout) = 0;
 
-  // Makes a wait() in progress, or the next one, return at once. Any thread.
+  // Makes a wait() in progress, or the next one, return at once. Any thread. Never blocks.
   virtual void wake() = 0;
 
   virtual TransportCounters counters() const = 0;
 
-  // Not ok when the transport can never work again, its device being gone, say: the text names it
-  // and what to do. From then on send() takes and drops everything, nothing is borrowed, and
-  // nothing arrives.
-  virtual Status status() const { return Status(); }
+  // Not ok when the transport can never work again, because its device is gone, say. The text names
+  // the device and what to do; open calls fail with it. From then on send() takes and drops
+  // everything, nothing is borrowed, and nothing arrives. By reference, because it is asked for
+  // after every step: the object lives as long as the transport.
+  virtual const Status& status() const {
+    static const Status ok;
+    return ok;
+  }
 };
 
 }  // namespace leeway

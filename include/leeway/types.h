@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "leeway/export.h"
 
@@ -56,6 +57,8 @@ constexpr bool is_floating(DataType type) {
 // nccl-tests' spelling: "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8".
 LEEWAY_EXPORT std::string_view to_string(DataType type);
 
+// DataTypeOf<float>::value is DataType::f32, and so on; other types have none.
+// NOLINTBEGIN(readability-identifier-naming): as the standard library's traits
 template <typename T>
 struct DataTypeOf;
 template <>
@@ -90,40 +93,43 @@ template <>
 struct DataTypeOf<std::uint8_t> {
   static constexpr DataType value = DataType::u8;
 };
+// NOLINTEND(readability-identifier-naming)
 
-// A read-only / writable view of `count` contiguous elements. Never owns. A view made from a span
-// of a supported element type converts implicitly, so calls read
-// `comm.all_reduce(std::span(gradient), options)`.
+// A read-only view of `count` contiguous elements of one type. Never owns. A span of a supported
+// element type converts implicitly, so calls read `comm.all_reduce(std::span(gradient), options)`.
+//
+// There is no view of nothing in particular: braces without a value in a call always mean default
+// options. A view of no elements is {nullptr, 0, type}.
 struct ConstTensorView {
-  const void* data = nullptr;
-  std::size_t count = 0;
-  DataType dtype = DataType::f32;
+  const void* data;
+  std::size_t count;  // elements, not bytes
+  DataType dtype;
 
-  ConstTensorView() = default;
   ConstTensorView(const void* data_in, std::size_t count_in, DataType dtype_in)
       : data(data_in), count(count_in), dtype(dtype_in) {}
   template <typename T, std::size_t N>
-  ConstTensorView(std::span<T, N> span)  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  ConstTensorView(std::span<T, N> span)
       : data(span.data()), count(span.size()), dtype(DataTypeOf<std::remove_const_t<T>>::value) {}
 
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 
+// The same, writable. Converts to a read-only view.
 struct TensorView {
-  void* data = nullptr;
-  std::size_t count = 0;
-  DataType dtype = DataType::f32;
+  void* data;
+  std::size_t count;  // elements, not bytes
+  DataType dtype;
 
-  TensorView() = default;
   TensorView(void* data_in, std::size_t count_in, DataType dtype_in)
       : data(data_in), count(count_in), dtype(dtype_in) {}
   template <typename T, std::size_t N>
-  TensorView(std::span<T, N> span)  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  TensorView(std::span<T, N> span)
       : data(span.data()), count(span.size()), dtype(DataTypeOf<T>::value) {}
 
-  operator ConstTensorView() const {
-    return {data, count, dtype};
-  }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator ConstTensorView() const { return {data, count, dtype}; }
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 

@@ -29,7 +29,10 @@ constexpr std::array<string_view, 4> kScaleRules = {"automatic", "floor", "even"
 constexpr std::array<string_view, 6> kEstimators = {
     "zero_fill", "ratio", "symmetric_ratio", "stratified", "horvitz_thompson", "augmented"};
 constexpr std::array<string_view, 3> kDeliveries = {"exact", "bounded", "best_effort"};
-constexpr std::array<string_view, 5> kTransports = {"auto", "udp", "verbs", "ucx", "inproc"};
+constexpr std::array<string_view, 6> kTransports = {"auto", "udp",    "verbs",
+                                                    "ucx",  "inproc", "custom"};
+// A caller's own transport cannot be asked for by name.
+constexpr std::size_t kTransportsByName = 5;
 constexpr std::array<string_view, 10> kStatusCodes = {
     "ok",          "invalid_argument",   "mismatch",    "deadline_exceeded", "peer_lost",
     "unavailable", "resource_exhausted", "unsupported", "cancelled",         "internal"};
@@ -40,7 +43,7 @@ static_assert(kRoundings.size() == static_cast<std::size_t>(Rounding::stochastic
 static_assert(kScaleRules.size() == static_cast<std::size_t>(ScaleRule::ceil) + 1);
 static_assert(kEstimators.size() == static_cast<std::size_t>(Estimator::augmented) + 1);
 static_assert(kDeliveries.size() == static_cast<std::size_t>(Delivery::Kind::best_effort) + 1);
-static_assert(kTransports.size() == static_cast<std::size_t>(TransportKind::inproc) + 1);
+static_assert(kTransports.size() == static_cast<std::size_t>(TransportKind::custom) + 1);
 static_assert(kStatusCodes.size() == static_cast<std::size_t>(StatusCode::kInternal) + 1);
 
 template <typename Enum>
@@ -100,7 +103,7 @@ Result<Estimator> parse_estimator(string_view name) {
   return parse<Estimator>("estimator", name, kEstimators);
 }
 Result<TransportKind> parse_transport(string_view name) {
-  return parse<TransportKind>("transport", name, kTransports);
+  return parse<TransportKind>("transport", name, std::span(kTransports).first(kTransportsByName));
 }
 
 }  // namespace leeway

@@ -31,7 +31,7 @@ inline constexpr std::uint32_t kChunkPacketsMax = 64;
 
 // Largest datagram accepted or made, over any transport: memory between the ranks of a host takes
 // it in one piece.
-inline constexpr std::size_t kDatagramBytesMax = 32 * 1024;
+inline constexpr std::size_t kDatagramBytesMax = std::size_t{32} * 1024;
 
 // Largest that an option may ask for, and UDP sends: a jumbo frame. Larger ones would be fragmented
 // on every real network.

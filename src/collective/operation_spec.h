@@ -23,8 +23,8 @@ struct BroadcastLedger {
 
 struct OperationSpec {
   OperationKind kind = OperationKind::barrier;
-  ConstTensorView input;
-  TensorView output;
+  ConstTensorView input{nullptr, 0, DataType::f32};
+  TensorView output{nullptr, 0, DataType::f32};
   Rank peer = kNoRank;  // root, or the other side of send/recv
   CollectiveOptions options;
   BroadcastLedger* ledger = nullptr;  // replica_broadcast only; outlives the operation

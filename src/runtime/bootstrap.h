@@ -40,8 +40,8 @@ struct LocalConfiguration {
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
   std::uint32_t window_bytes = 0;          // equal on all ranks; 0 = derive
   std::uint64_t seed = 0;                  // rank 0's is used
-  std::vector<std::byte>
-      data_address;  // 4 or 16 bytes; empty = the address by which rank 0 and this rank talk
+  // 4 or 16 bytes; empty = the address by which rank 0 and this rank talk
+  std::vector<std::byte> data_address;
   std::uint16_t data_port = 0;
   TransportKind transport = TransportKind::udp;  // asked for; equal on all ranks
   bool multicast = false;                        // equal on all ranks

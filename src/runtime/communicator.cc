@@ -72,23 +72,16 @@ void MemoryRegistration::release() {
   core_ = nullptr;
 }
 
-Result<CollectiveReport> Communicator::run(const OperationSpec& spec) {
-  return core_->run(spec);
-}
-
-Work Communicator::start(const OperationSpec& spec) {
-  Work work;
-  work.state_ = core_->submit(spec);
-  work.state_->carrier->nudge();
-  return work;
-}
-
 namespace {
 
 OperationSpec spec_of(OperationKind kind, ConstTensorView input, TensorView output, Rank peer,
                       const CollectiveOptions& options) {
   return {.kind = kind, .input = input, .output = output, .peer = peer, .options = options};
 }
+
+// Of operations that have one side only.
+const ConstTensorView kNoInput{nullptr, 0, DataType::f32};
+const TensorView kNoOutput{nullptr, 0, DataType::f32};
 
 OperationSpec barrier_spec(Duration deadline) {
   CollectiveOptions options;
@@ -101,93 +94,94 @@ OperationSpec barrier_spec(Duration deadline) {
 
 Result<CollectiveReport> Communicator::all_reduce(TensorView data,
                                                   const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::all_reduce, data, data, kNoRank, options));
+  return core_->run(spec_of(OperationKind::all_reduce, data, data, kNoRank, options));
 }
 Work Communicator::all_reduce_async(TensorView data, const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::all_reduce, data, data, kNoRank, options));
+  return Work(core_->start(spec_of(OperationKind::all_reduce, data, data, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::all_reduce(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
+  return core_->run(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
 }
 Work Communicator::all_reduce_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
+  return Work(core_->start(spec_of(OperationKind::all_reduce, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::reduce_scatter(ConstTensorView input, TensorView output,
                                                       const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
+  return core_->run(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
 }
 Work Communicator::reduce_scatter_async(ConstTensorView input, TensorView output,
                                         const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
+  return Work(
+      core_->start(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::all_gather(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
+  return core_->run(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
 }
 Work Communicator::all_gather_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
+  return Work(core_->start(spec_of(OperationKind::all_gather, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::broadcast(TensorView data, Rank root,
                                                  const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::broadcast, data, data, root, options));
+  return core_->run(spec_of(OperationKind::broadcast, data, data, root, options));
 }
 Work Communicator::broadcast_async(TensorView data, Rank root, const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::broadcast, data, data, root, options));
+  return Work(core_->start(spec_of(OperationKind::broadcast, data, data, root, options)));
 }
 Result<CollectiveReport> Communicator::reduce(ConstTensorView input, TensorView output, Rank root,
                                               const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::reduce, input, output, root, options));
+  return core_->run(spec_of(OperationKind::reduce, input, output, root, options));
 }
 Work Communicator::reduce_async(ConstTensorView input, TensorView output, Rank root,
                                 const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::reduce, input, output, root, options));
+  return Work(core_->start(spec_of(OperationKind::reduce, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::gather(ConstTensorView input, TensorView output, Rank root,
                                               const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::gather, input, output, root, options));
+  return core_->run(spec_of(OperationKind::gather, input, output, root, options));
 }
 Work Communicator::gather_async(ConstTensorView input, TensorView output, Rank root,
                                 const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::gather, input, output, root, options));
+  return Work(core_->start(spec_of(OperationKind::gather, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::scatter(ConstTensorView input, TensorView output, Rank root,
                                                const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::scatter, input, output, root, options));
+  return core_->run(spec_of(OperationKind::scatter, input, output, root, options));
 }
 Work Communicator::scatter_async(ConstTensorView input, TensorView output, Rank root,
                                  const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::scatter, input, output, root, options));
+  return Work(core_->start(spec_of(OperationKind::scatter, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::all_to_all(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
+  return core_->run(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
 }
 Work Communicator::all_to_all_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
+  return Work(core_->start(spec_of(OperationKind::all_to_all, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::send(ConstTensorView input, Rank peer,
                                             const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::send, input, {}, peer, options));
+  return core_->run(spec_of(OperationKind::send, input, kNoOutput, peer, options));
 }
 Work Communicator::send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::send, input, {}, peer, options));
+  return Work(core_->start(spec_of(OperationKind::send, input, kNoOutput, peer, options)));
 }
 Result<CollectiveReport> Communicator::recv(TensorView output, Rank peer,
                                             const CollectiveOptions& options) {
-  return run(spec_of(OperationKind::recv, {}, output, peer, options));
+  return core_->run(spec_of(OperationKind::recv, kNoInput, output, peer, options));
 }
 Work Communicator::recv_async(TensorView output, Rank peer, const CollectiveOptions& options) {
-  return start(spec_of(OperationKind::recv, {}, output, peer, options));
+  return Work(core_->start(spec_of(OperationKind::recv, kNoInput, output, peer, options)));
 }
 Result<CollectiveReport> Communicator::barrier(Duration deadline) {
-  return run(barrier_spec(deadline));
+  return core_->run(barrier_spec(deadline));
 }
 Work Communicator::barrier_async(Duration deadline) {
-  return start(barrier_spec(deadline));
+  return Work(core_->start(barrier_spec(deadline)));
 }
 
 }  // namespace leeway

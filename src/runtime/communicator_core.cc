@@ -25,6 +25,12 @@ Carrier& CommunicatorCore::carrier_of(const collective::OperationSpec& spec) {
   return exact_ && is_exact(spec) ? *exact_ : *main_;
 }
 
+std::shared_ptr<WorkState> CommunicatorCore::start(const collective::OperationSpec& spec) {
+  auto work = submit(spec);
+  work->carrier->nudge();
+  return work;
+}
+
 Result<CollectiveReport> CommunicatorCore::run(const collective::OperationSpec& spec) {
   const auto work = submit(spec);
   return work->carrier->wait(*work);

@@ -32,6 +32,8 @@ class CommunicatorCore {
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec) {
     return carrier_of(spec).submit(spec);
   }
+  // submit() for a caller that does not wait: the background thread takes over at once.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
 
   // With both carriers, or neither.

@@ -28,12 +28,13 @@ bool is_datagram_size(std::uint32_t bytes) {
   return bytes >= limits::kDatagramBytesMin && bytes <= limits::kDatagramBytesMax;
 }
 bool is_kind(std::uint32_t kind) {
-  return kind <= static_cast<std::uint32_t>(TransportKind::inproc);
+  return kind <= static_cast<std::uint32_t>(TransportKind::custom);
 }
 // Of a transport that has addresses of its own.
 bool is_offered_kind(std::uint32_t kind) {
   return kind == static_cast<std::uint32_t>(TransportKind::verbs) ||
-         kind == static_cast<std::uint32_t>(TransportKind::ucx);
+         kind == static_cast<std::uint32_t>(TransportKind::ucx) ||
+         kind == static_cast<std::uint32_t>(TransportKind::custom);
 }
 
 // WIRE 7.9. An offer without an address cannot be used, and its numbers mean nothing.
@@ -102,8 +103,10 @@ std::optional<control::Hello> parse_hello(const std::string& body) {
   if (hello.protocol_version() != wire::kVersion) return hello;
   const std::string& address = hello.data().address();
   if (!address.empty() && !is_address(address)) return std::nullopt;
-  if (!is_port(hello.data().port())) return std::nullopt;
-  if (!is_kind(hello.configuration().transport())) return std::nullopt;
+  const std::uint32_t kind = hello.configuration().transport();
+  if (!is_kind(kind)) return std::nullopt;
+  const bool has_udp = kind != static_cast<std::uint32_t>(TransportKind::custom);
+  if (has_udp ? !is_port(hello.data().port()) : hello.data().port() != 0) return std::nullopt;
   if (hello.offers_size() > limits::kTransportOffersMax) return std::nullopt;
   const auto usable = [](const control::TransportOffer& offer) { return is_usable(offer); };
   if (!std::all_of(hello.offers().begin(), hello.offers().end(), usable)) return std::nullopt;

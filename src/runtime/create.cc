@@ -4,10 +4,12 @@
 
 #include "base/limits.h"
 #include "leeway/communicator.h"
+#include "protocol/train_buffer.h"
 #include "runtime/address.h"
 #include "runtime/agreement.h"
 #include "runtime/bootstrap.h"
 #include "runtime/communicator_core.h"
+#include "runtime/control_message.h"
 #include "runtime/exact_lane.h"
 #include "runtime/log.h"
 #include "runtime/make_carrier.h"
@@ -43,6 +45,70 @@ Status check_membership(const Options& options) {
     return Status::error(StatusCode::kInvalidArgument,
                          "create: datagram_bytes %zu is outside %zu .. %zu", options.datagram_bytes,
                          limits::kDatagramBytesMin, limits::kFrameBytesMax);
+  }
+  return Status();
+}
+
+// What the core puts into a train (protocol/train_buffer.h) must fit.
+Status check_transport(const DatagramTransport* transport) {
+  constexpr std::size_t kNameMax = 64;
+  constexpr std::size_t kTrainBytes = 65'507;
+  constexpr std::size_t kTrainDatagrams = protocol::TrainBuffer::kTrainDatagramsMax;
+  constexpr std::size_t kTrainSlices = 4 * kTrainDatagrams;
+  static_assert(protocol::TrainBuffer::kTrainBytesMax <= kTrainBytes);
+  if (transport == nullptr)
+    return Status::error(StatusCode::kInvalidArgument, "create: the transport is null");
+  const std::string name(transport->name());
+  if (name.empty() || name.size() > kNameMax) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: the transport's name has %zu characters, not 1 .. %zu",
+                         name.size(), kNameMax);
+  }
+  const TransportLimits& has = transport->limits();
+  const auto check = [&](const char* what, std::size_t value, std::size_t least) {
+    if (value >= least) return Status();
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: transport %s has limits().%s = %zu; at least %zu are needed",
+                         name.c_str(), what, value, least);
+  };
+  Status status = check("datagram_bytes_max", has.datagram_bytes_max, limits::kDatagramBytesMin);
+  if (status.ok()) status = check("train_bytes_max", has.train_bytes_max, kTrainBytes);
+  if (status.ok()) status = check("train_datagrams_max", has.train_datagrams_max, kTrainDatagrams);
+  if (status.ok()) status = check("train_slices_max", has.train_slices_max, kTrainSlices);
+  if (status.ok()) {
+    status = check("receive_buffer_bytes", has.receive_buffer_bytes, has.datagram_bytes_max);
+  }
+  return status;
+}
+
+// What this rank brings to the rendezvous: no address, only the transport's name and sizes.
+runtime::LocalConfiguration configuration_over(const DatagramTransport& transport,
+                                               const Options& options) {
+  const std::size_t wanted =
+      options.datagram_bytes != 0 ? options.datagram_bytes : limits::kDatagramBytesMax;
+  const std::size_t datagram_bytes = std::min(wanted, transport.limits().datagram_bytes_max);
+  const ByteSpan name = std::as_bytes(std::span(transport.name()));
+  runtime::LocalConfiguration local = runtime::local_configuration(options);
+  local.transport = TransportKind::custom;
+  local.datagram_bytes =
+      static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kFrameBytesMax));
+  local.offers = {{TransportKind::custom,
+                   {name.begin(), name.end()},
+                   static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kDatagramBytesMax)),
+                   transport.limits().receive_buffer_bytes,
+                   {}}};
+  return local;
+}
+
+Status check_names(const runtime::Lane& lane, const DatagramTransport& transport) {
+  const std::string_view own = transport.name();
+  for (std::size_t rank = 0; rank < lane.members.size(); ++rank) {
+    const std::vector<std::byte>& bytes = lane.members[rank].address;
+    const std::string theirs(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (theirs == own) continue;
+    return Status::error(StatusCode::kMismatch,
+                         "create: rank %zu brings transport \"%s\", this rank \"%s\"", rank,
+                         runtime::printable(theirs, 64).c_str(), std::string(own).c_str());
   }
   return Status();
 }
@@ -94,6 +160,11 @@ void log_deaf(internal::Carrier& carrier, runtime::Log& log) {
 Result<std::unique_ptr<Communicator>> Communicator::create(const Options& options) {
   if (Status status = check_membership(options); !status.ok()) return status;
   if (options.transport == TransportKind::inproc) return create_alone_inproc(options);
+  if (options.transport == TransportKind::custom) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: a transport of the caller's own is given to "
+                         "create(options, transport), not named in the options");
+  }
   const auto level = runtime::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   runtime::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
@@ -126,6 +197,30 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
       return status;
   }
   return std::unique_ptr<Communicator>(new Communicator(std::move(core)));
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::create(
+    const Options& options, std::unique_ptr<DatagramTransport> transport) {
+  if (Status status = check_membership(options); !status.ok()) return status;
+  if (Status status = check_transport(transport.get()); !status.ok()) return status;
+  const auto level = runtime::parse_log_level(options.log_level);
+  if (!level.ok()) return level.status();
+  runtime::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
+  const Instant end = runtime::steady_now() + options.join_timeout;
+
+  const auto group = runtime::join_group(configuration_over(*transport, options), &log);
+  if (!group.ok()) return group.status();
+  if (Status status = check_names(group->datagrams, *transport); !status.ok()) return status;
+  auto config = runtime::endpoint_config(options, *group, group->datagrams);
+  config.multicast = options.multicast && transport->limits().multicast;
+  auto carrier =
+      runtime::make_carrier(options, TransportKind::custom, config, std::move(transport));
+  if (!carrier.ok()) return carrier.status();
+  const Duration left = std::max<Duration>(end - runtime::steady_now(), std::chrono::seconds(1));
+  if (Status status = (*carrier)->prove_paths(left); !status.ok()) return status;
+  if (config.multicast) log_deaf(**carrier, log);
+  return std::unique_ptr<Communicator>(
+      new Communicator(std::make_unique<CommunicatorCore>(options, std::move(*carrier))));
 }
 
 Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(

@@ -119,7 +119,7 @@ bool Driver::run_until(const std::function<bool()>& done, Instant deadline) {
 }
 
 bool Driver::step(Instant now) {
-  if (const Status status = transport_->status(); !status.ok()) fail(now, status);
+  if (const Status& status = transport_->status(); !status.ok()) fail(now, status);
   const bool received = receive(now);
   engine_.on_wake(now, /*may_start=*/!trains_out());
   const bool sent = send(now);

@@ -77,23 +77,28 @@ Result<TransportChoice> TransportChoice::open(const Options& options) {
   return choice;
 }
 
-LocalConfiguration TransportChoice::local_configuration(const Options& options) const {
-  const Lane::Member place = udp_->place();
+LocalConfiguration local_configuration(const Options& options) {
   LocalConfiguration local;
   local.rank = static_cast<Rank>(options.rank.value_or(0));
   local.size = options.world_size.value_or(1);
   local.rendezvous = options.rendezvous;
   local.name = options.communicator_name;
-  local.datagram_bytes = static_cast<std::uint32_t>(udp_->limits().datagram_bytes_max);
-  local.receive_buffer_bytes = place.receive_buffer_bytes;
   local.window_bytes = static_cast<std::uint32_t>(options.window_bytes);
   local.seed = options.seed;
-  local.data_address = place.address;
-  local.data_port = place.port;
   local.transport = options.transport;
   local.multicast = options.multicast;
-  for (const Candidate& candidate : candidates_) local.offers.push_back(offer_of(candidate));
   local.join_timeout = options.join_timeout;
+  return local;
+}
+
+LocalConfiguration TransportChoice::local_configuration(const Options& options) const {
+  const Lane::Member place = udp_->place();
+  LocalConfiguration local = runtime::local_configuration(options);
+  local.datagram_bytes = static_cast<std::uint32_t>(udp_->limits().datagram_bytes_max);
+  local.receive_buffer_bytes = place.receive_buffer_bytes;
+  local.data_address = place.address;
+  local.data_port = place.port;
+  for (const Candidate& candidate : candidates_) local.offers.push_back(offer_of(candidate));
   return local;
 }
 

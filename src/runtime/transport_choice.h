@@ -39,6 +39,9 @@ class TransportChoice {
   std::vector<Candidate> candidates_;
 };
 
+// What the options say about this rank; nothing about its transports.
+LocalConfiguration local_configuration(const Options& options);
+
 // The address of this host from which data go: as asked, or the one by which the system would reach
 // rank 0.
 Result<asio::ip::address> data_address(const Options& options);

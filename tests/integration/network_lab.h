@@ -32,8 +32,8 @@ class NetworkLab {
   NetworkLab& operator=(const NetworkLab&) = delete;
 
   std::string address_of(int host) const;
-  std::vector<std::string> prefix_of(
-      int host) const;  // command words that put what follows on that host
+  // Command words that put what follows on that host.
+  std::vector<std::string> prefix_of(int host) const;
 
   // Since creation, over all hosts: UDP datagrams that arrived at the input rule, and those it
   // dropped.

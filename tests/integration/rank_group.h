@@ -21,13 +21,13 @@ std::uint16_t free_port();
 struct RankSetup {
   int ranks = 4;
   std::vector<std::string> scenario;  // the worker's arguments
-  Environment
-      environment;  // of all ranks, LEEWAY_FAULT say. LEEWAY_TRANSPORT is udp unless set here
-  std::vector<Environment>
-      environment_of;      // of one rank each; overrides. May be shorter than `ranks`.
+  // Of all ranks, LEEWAY_FAULT say. LEEWAY_TRANSPORT is udp unless set here.
+  Environment environment;
+  // Of one rank each; overrides. May be shorter than `ranks`.
+  std::vector<Environment> environment_of;
   std::string rendezvous;  // default: a free port of 127.0.0.1
-  std::vector<std::vector<std::string>>
-      prefix_of;  // words before a rank's command line ("ip netns exec NAME")
+  // Words before a rank's command line ("ip netns exec NAME").
+  std::vector<std::vector<std::string>> prefix_of;
 };
 
 class RankGroup {

@@ -51,7 +51,7 @@ class FaultTransport final : public DatagramTransport {
   std::size_t borrowed() override { return inner_->borrowed(); }
   Status register_memory(ByteSpan memory) override { return inner_->register_memory(memory); }
   void forget_memory(ByteSpan memory) override { inner_->forget_memory(memory); }
-  Status status() const override { return inner_->status(); }
+  const Status& status() const override { return inner_->status(); }
   std::size_t receive(std::span<Received> out) override;
   void wait(Duration timeout) override;
   void wake() override { inner_->wake(); }

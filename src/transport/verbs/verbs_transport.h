@@ -63,7 +63,7 @@ class VerbsTransport final : public DatagramTransport {
   void wait(Duration timeout) override;
   void wake() override { waiter_.wake(); }
   TransportCounters counters() const override { return counters_; }
-  Status status() const override { return status_; }
+  const Status& status() const override { return status_; }
 
  private:
   explicit VerbsTransport(std::unique_ptr<VerbsDevice> device);

@@ -116,7 +116,7 @@ TEST_F(StoppedRank, EveryExactOperationReturnsInTime) {
           spec.input = spec.output;
           break;
         case OperationKind::barrier:
-          spec.input = {}, spec.output = {};
+          spec.input = {nullptr, 0, DataType::f32}, spec.output = {nullptr, 0, DataType::f32};
           break;
         case OperationKind::send:
         case OperationKind::recv:

@@ -65,9 +65,10 @@ class StubbornTransport final : public DatagramTransport {
   void wait(Duration) override { std::this_thread::sleep_for(100us); }
   void wake() override {}
   TransportCounters counters() const override { return {}; }
-  Status status() const override {
-    if (!dead) return Status();
-    return Status::error(StatusCode::kUnavailable, "device rxe7 is gone: plug it in");
+  const Status& status() const override {
+    static const Status gone =
+        Status::error(StatusCode::kUnavailable, "device rxe7 is gone: plug it in");
+    return dead ? gone : DatagramTransport::status();
   }
 
  private:

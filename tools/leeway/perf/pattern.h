@@ -25,8 +25,8 @@ class Pattern {
 
   ReduceOp op_;
   int ranks_;
-  int contributors_ =
-      1;  // ranks from here on contribute 0, where a type is too narrow for a sum over all
+  // Ranks from here on contribute 0, where a type is too narrow for a sum over all.
+  int contributors_ = 1;
   std::int64_t low_ = 0;  // contributions are uniform over low_ .. low_ + span_ - 1 ...
   std::int64_t span_ = 1;
   double scale_ = 1;  // ... times this
