@@ -115,6 +115,12 @@ WeightMoments moments_of(const NoiseStatistics& statistics) {
   return moments;
 }
 
+// That of sqrt(signal / noise); infinite without noise.
+double ratio_of(double signal, double noise) {
+  if (!(noise > 0.0)) return std::numeric_limits<double>::infinity();
+  return std::sqrt(std::max(0.0, signal) / noise);
+}
+
 bool is_finite(const NoiseEstimate& estimate) {
   return std::isfinite(estimate.gradient_mean_square) && std::isfinite(estimate.dispersion) &&
          std::isfinite(estimate.variance()) && std::isfinite(estimate.gain);
@@ -123,9 +129,25 @@ bool is_finite(const NoiseEstimate& estimate) {
 }  // namespace
 
 double NoiseEstimate::ratio() const {
+  return is_finite(*this) ? gain * ratio_of(gradient_mean_square, variance()) : 0.0;
+}
+
+double NoiseEstimate::ratio_at_most() const {
   if (!is_finite(*this)) return 0.0;
-  if (!(variance() > 0.0)) return std::numeric_limits<double>::infinity();
-  return gain * std::sqrt(std::max(0.0, gradient_mean_square) / variance());
+  return gain * ratio_of(gradient_mean_square + 2.0 * gradient_error, variance());
+}
+
+double NoiseEstimate::progress_lost(std::uint32_t ranks) const {
+  LEEWAY_ASSERT(ranks >= 1);
+  if (!is_finite(*this)) return 1.0;
+  const double average = std::max(0.0, gradient_mean_square + dispersion / ranks);
+  const double noise = variance() / (gain * gain);
+  return noise > 0.0 ? noise / (average + noise) : 0.0;
+}
+
+bool is_costly(const NoiseEstimate& noise, std::uint32_t ranks) {
+  return noise.ratio_at_most() < kCriticalRatio &&
+         noise.progress_lost(ranks) > 1.0 - step_progress(kCriticalRatio);
 }
 
 NoiseEstimate estimate_noise(const NoiseStatistics& statistics) {
@@ -163,11 +185,12 @@ NoiseAverage::NoiseAverage(double memory) : decay_(std::exp(-1.0 / memory)) {
   LEEWAY_ASSERT(memory >= 1.0);
 }
 
-void NoiseAverage::add(const NoiseStatistics& statistics) {
-  const NoiseEstimate step = estimate_noise(statistics);
+void NoiseAverage::add(const NoiseEstimate& step) {
   if (!is_finite(step)) return;
   const auto blend = [this](double& sum, double value) { sum = decay_ * sum + value; };
   blend(weight_, 1.0);
+  squared_weight_ = decay_ * decay_ * squared_weight_ + 1.0;
+  blend(gradient_squares_, step.gradient_mean_square * step.gradient_mean_square);
   blend(sum_.gradient_mean_square, step.gradient_mean_square);
   blend(sum_.dispersion, step.dispersion);
   blend(sum_.quantisation_variance, step.quantisation_variance);
@@ -177,8 +200,22 @@ void NoiseAverage::add(const NoiseStatistics& statistics) {
 
 NoiseEstimate NoiseAverage::estimate() const {
   if (empty()) return {};
-  return {sum_.gradient_mean_square / weight_, sum_.dispersion / weight_,
-          sum_.quantisation_variance / weight_, sum_.loss_variance / weight_, sum_.gain / weight_};
+  const double gradient = sum_.gradient_mean_square / weight_;
+  return {.gradient_mean_square = gradient,
+          .dispersion = sum_.dispersion / weight_,
+          .quantisation_variance = sum_.quantisation_variance / weight_,
+          .loss_variance = sum_.loss_variance / weight_,
+          .gain = sum_.gain / weight_,
+          .gradient_error = gradient_error(gradient)};
+}
+
+// Of a weighted mean: its variance is share times that of one step, share = sum w^2 / (sum w)^2;
+// the steps' squared distance to their own mean is (1 - share) times that on average.
+double NoiseAverage::gradient_error(double gradient) const {
+  const double share = squared_weight_ / (weight_ * weight_);
+  if (!(share < 1.0)) return 0.0;
+  const double apart = std::max(0.0, gradient_squares_ / weight_ - gradient * gradient);
+  return std::sqrt(apart * share / (1.0 - share));
 }
 
 }  // namespace leeway::estimate

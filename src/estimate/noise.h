@@ -54,6 +54,9 @@ struct NoiseEstimate {
   double loss_variance = 0.0;  // of the result: mean square distance to gain * (mean of g_i)
   double gain = 1.0;  // the result's mean in units of the gradient; below 1 for zero_fill, and for
                       // symmetric_ratio by the chance that nothing is left
+  // Standard error of gradient_mean_square, from how far the averaged steps lie apart. 0: not
+  // known.
+  double gradient_error = 0.0;
 
   double variance() const { return quantisation_variance + loss_variance; }
   // rms of the gradient's part of the result over that of the noise. Infinite when there is no
@@ -61,7 +64,19 @@ struct NoiseEstimate {
   // value is not a number. Never NaN.
   double ratio() const;
   bool above_critical() const { return ratio() >= kCriticalRatio; }
+  // The ratio if the gradient is two standard errors stronger than its estimate. It tells a
+  // gradient that is lost in the noise from one that was not measured well enough: there ratio() is
+  // 0 as well.
+  double ratio_at_most() const;
+  // The part of a step's progress that this noise costs, for an average over `ranks` contributions.
+  // Their spread is noise, too, and there anyway: (G + B) / (G + B + variance()) of the progress is
+  // left, B = dispersion / ranks. 0 to 1; 1/4 at the critical ratio of an exact batch (B = 0).
+  double progress_lost(std::uint32_t ranks) const;
 };
+
+// Whether more bits or more reliability would be worth having: the ratio is below the critical one
+// even two standard errors up, and the noise costs a quarter of the progress or more.
+bool is_costly(const NoiseEstimate& noise, std::uint32_t ranks);
 
 // Losses beyond 15/16 (kPriorRateMin) count as that. A single rank's contribution counts as
 // gradient; the quantisation is then all the noise there is. Where so few contributions make a
@@ -83,14 +98,21 @@ class NoiseAverage {
 
   // Steps with a value that is not finite (an overflowed gradient) are left out: one of them would
   // stay in the average for good.
-  void add(const NoiseStatistics& statistics);
-  // Weighted mean of what was added; all zero, and a ratio of infinity, while nothing was.
+  void add(const NoiseStatistics& statistics) { add(estimate_noise(statistics)); }
+  // `step` is one step's estimate; its gradient_error is not looked at.
+  void add(const NoiseEstimate& step);
+  // Weighted mean of what was added; all zero, and a ratio of infinity, while nothing was. The
+  // standard error takes the steps as independent, and is 0 after a single one.
   NoiseEstimate estimate() const;
   bool empty() const { return weight_ == 0.0; }
 
  private:
+  double gradient_error(double gradient) const;
+
   double decay_;
-  double weight_ = 0.0;  // sum of the weights of all steps so far
+  double weight_ = 0.0;            // sum of the weights of all steps so far
+  double squared_weight_ = 0.0;    // sum of their squares
+  double gradient_squares_ = 0.0;  // weighted sum of the gradient_mean_square's squares
   NoiseEstimate sum_{.gain = 0.0};
 };
 

@@ -354,6 +354,65 @@ TEST(NoiseAverageEstimate, ForgetsByItsMemory) {
   EXPECT_NEAR(average.estimate().gradient_mean_square, std::exp(-1.0), 1e-9);
 }
 
+TEST(NoiseAverageEstimate, OfOneStepKnowsNoError) {
+  NoiseAverage average;
+  EXPECT_EQ(average.estimate().gradient_error, 0.0);
+  average.add(step_with_gradient(9.0));
+  EXPECT_EQ(average.estimate().gradient_error, 0.0);
+}
+
+// Two values a apart have the standard error a/2, as deviation a/sqrt(2) over sqrt(2).
+TEST(NoiseAverageEstimate, ErrorOfEquallyWeightedStepsIsTheTextbooks) {
+  NoiseAverage average(1e6);
+  average.add(step_with_gradient(9.0));
+  average.add(step_with_gradient(-1.0));
+  EXPECT_NEAR(average.estimate().gradient_error, 5.0, 1e-4);
+}
+
+// The error of a long average is that of 2 x memory independent steps.
+TEST(NoiseAverageEstimate, ErrorCoversTheTruthAsOftenAsItSays) {
+  constexpr int kTrials = 2000;
+  std::mt19937 generator(1);
+  std::normal_distribution<double> gradient(0.0, 1.0);
+  int within_two = 0;
+  double squared_errors = 0.0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    NoiseAverage average(20.0);
+    for (int i = 0; i < 150; ++i) average.add(step_with_gradient(gradient(generator)));
+    const NoiseEstimate estimate = average.estimate();
+    within_two += std::abs(estimate.gradient_mean_square) < 2.0 * estimate.gradient_error ? 1 : 0;
+    squared_errors += estimate.gradient_error * estimate.gradient_error;
+  }
+  EXPECT_NEAR(squared_errors / kTrials, 1.0 / 40.0, 0.001);
+  EXPECT_NEAR(within_two, 0.94 * kTrials, 0.02 * kTrials);
+}
+
+TEST(NoiseEstimateRatioAtMost, AddsTwoErrorsToTheGradient) {
+  const NoiseEstimate lost{
+      .gradient_mean_square = -1.0, .loss_variance = 0.25, .gradient_error = 1.0};
+  EXPECT_EQ(lost.ratio(), 0.0);
+  EXPECT_DOUBLE_EQ(lost.ratio_at_most(), 2.0);
+}
+
+TEST(NoiseEstimateProgressLost, IsAQuarterAtTheCriticalRatioOfAnExactBatch) {
+  const NoiseEstimate exact_batch{.gradient_mean_square = 3.0, .loss_variance = 1.0};
+  EXPECT_DOUBLE_EQ(exact_batch.progress_lost(4), 0.25);
+  const NoiseEstimate batch{.gradient_mean_square = 3.0, .dispersion = 24.0, .loss_variance = 1.0};
+  EXPECT_DOUBLE_EQ(batch.progress_lost(4), 0.1);
+  EXPECT_EQ(NoiseEstimate{}.progress_lost(1), 0.0);
+}
+
+TEST(IsCostly, NeedsAWellMeasuredGradientAndNoiseThatMatters) {
+  const NoiseEstimate weak{.gradient_mean_square = 1.0, .loss_variance = 1.0};
+  EXPECT_TRUE(is_costly(weak, 4));
+  NoiseEstimate unclear = weak;
+  unclear.gradient_error = 1.5;
+  EXPECT_FALSE(is_costly(unclear, 4));
+  NoiseEstimate hidden = weak;
+  hidden.dispersion = 40.0;
+  EXPECT_FALSE(is_costly(hidden, 4));
+}
+
 TEST(NoiseAverageAdd, LeavesOutStepsThatAreNotFinite) {
   NoiseAverage average;
   average.add(step_with_gradient(4.0));

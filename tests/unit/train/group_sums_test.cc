@@ -31,7 +31,8 @@ DriftReport some_drift() {
 constexpr estimate::NoiseEstimate kSomeNoise{.gradient_mean_square = 1.0,
                                              .dispersion = 2.0,
                                              .quantisation_variance = 3.0,
-                                             .loss_variance = 4.0};
+                                             .loss_variance = 4.0,
+                                             .gradient_error = 0.5};
 
 GroupSums sum_of(const GroupSums& a, const GroupSums& b) {
   GroupSums sum;
@@ -83,6 +84,7 @@ TEST(GroupSumsStore, AveragesNoiseOverRanks) {
   EXPECT_DOUBLE_EQ(result.noise->dispersion, 2.0);
   EXPECT_DOUBLE_EQ(result.noise->quantisation_variance, 3.0);
   EXPECT_DOUBLE_EQ(result.noise->loss_variance, 5.0);
+  EXPECT_DOUBLE_EQ(result.noise->gradient_error, 0.5);
 }
 
 TEST(GroupSumsStore, RankWithoutNoiseIsNotAMeasurementOfZero) {

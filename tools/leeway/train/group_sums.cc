@@ -36,7 +36,8 @@ std::array<double, GroupSums::kNoiseFields> fields_of(const estimate::NoiseEstim
           noise.dispersion,
           noise.quantisation_variance,
           noise.loss_variance,
-          noise.gain};
+          noise.gain,
+          noise.gradient_error};
 }
 
 std::array<double, GroupSums::kDriftFields> fields_of(const DriftReport& drift) {
@@ -53,11 +54,13 @@ double* put(const Fields& fields, double* out) {
 void store_noise(std::span<const double> sums, RunResult& result) {
   const double ranks = sums[0];
   if (ranks == 0) return;
+  // The mean of the errors: ranks err alike, since all use the same batches.
   result.noise = estimate::NoiseEstimate{.gradient_mean_square = sums[1] / ranks,
                                          .dispersion = sums[2] / ranks,
                                          .quantisation_variance = sums[3] / ranks,
                                          .loss_variance = sums[4] / ranks,
-                                         .gain = sums[5] / ranks};
+                                         .gain = sums[5] / ranks,
+                                         .gradient_error = sums[6] / ranks};
 }
 
 }  // namespace

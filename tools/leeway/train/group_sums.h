@@ -25,7 +25,7 @@ Status sum_over_group(Communicator& communicator, const RankFigures& figures, Ru
 // alone.
 struct GroupSums {
   static constexpr std::size_t kTrafficFields = 5;
-  static constexpr std::size_t kNoiseFields = 6;
+  static constexpr std::size_t kNoiseFields = 7;
   static constexpr std::size_t kDriftFields = 7;
   std::array<double, kTrafficFields + kNoiseFields + kDriftFields + kAgeBins> values{};
 

@@ -24,8 +24,7 @@ class NoiseLog {
   std::optional<estimate::NoiseEstimate> mean() const;
 
  private:
-  double weight_ = 0.0;  // sum of the weights of all reports so far
-  estimate::NoiseEstimate sums_{.gain = 0.0};
+  estimate::NoiseAverage average_{kMemorySteps};
 };
 
 }  // namespace leeway::tools::train

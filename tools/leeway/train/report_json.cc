@@ -9,10 +9,14 @@ namespace {
 
 // Null where nothing was measured; the ratio also where there is no noise.
 void add_noise(const std::optional<estimate::NoiseEstimate>& noise, nlohmann::json& json) {
-  for (const char* name : {"gradient_to_noise", "gradient_rms", "quantisation_rms", "loss_rms"})
+  for (const char* name : {"gradient_to_noise", "gradient_to_noise_at_most", "gradient_rms",
+                           "quantisation_rms", "loss_rms"})
     json[name] = nullptr;
   if (!noise) return;
-  if (const auto ratio = gradient_to_noise(noise)) json["gradient_to_noise"] = *ratio;
+  if (const auto ratio = gradient_to_noise(noise)) {
+    json["gradient_to_noise"] = *ratio;
+    json["gradient_to_noise_at_most"] = noise->ratio_at_most();
+  }
   json["gradient_rms"] = rms(noise->gradient_mean_square);
   json["quantisation_rms"] = rms(noise->quantisation_variance);
   json["loss_rms"] = rms(noise->loss_variance);

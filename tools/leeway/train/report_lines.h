@@ -36,7 +36,7 @@ std::string speedup_line(const TrainReport& report);
 std::string noise_rows(const TrainReport& report);
 // Empty unless Codec::automatic chose: the steps of a run by codec, a mean over seeds.
 std::string codec_rows(const TrainReport& report);
-// Empty unless the lossy runs' gradient-to-noise ratio is below the critical one.
+// Empty unless the noise of the lossy runs is costly (estimate::is_costly).
 std::string noise_warning(const TrainReport& report);
 
 }  // namespace leeway::tools::train

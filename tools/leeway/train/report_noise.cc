@@ -13,13 +13,24 @@ using MeanSquare = std::function<double(const NoiseEstimate&)>;
 
 constexpr const char* kNothing = "-";
 
+// An estimate this uncertain may as well be zero: a bound says more than its value.
+bool is_unclear(const NoiseEstimate& noise) {
+  return noise.gradient_error > 0 && noise.gradient_mean_square < 2 * noise.gradient_error;
+}
+
 std::string ratio_text(const std::optional<NoiseEstimate>& noise) {
   const auto ratio = gradient_to_noise(noise);
-  return ratio ? format("%.3f", *ratio) : kNothing;
+  if (!ratio) return kNothing;
+  return is_unclear(*noise) ? format("< %.3f", noise->ratio_at_most()) : format("%.3f", *ratio);
 }
 
 std::string rms_text(const std::optional<NoiseEstimate>& noise, const MeanSquare& mean_square) {
   return noise ? format("%.3g", rms(mean_square(*noise))) : kNothing;
+}
+
+std::string gradient_text(const std::optional<NoiseEstimate>& noise) {
+  if (!noise || !is_unclear(*noise)) return rms_text(noise, &NoiseEstimate::gradient_mean_square);
+  return format("< %.3g", rms(noise->gradient_mean_square + 2 * noise->gradient_error));
 }
 
 // Of all lossy runs together, in the order of their first use.
@@ -40,14 +51,6 @@ std::vector<CodecSteps> codecs_of_all_seeds(const TrainReport& report) {
   return all;
 }
 
-// The noise that the caller can do something about here, beside the noise that was there before.
-std::string beside_batches(const NoiseEstimate& noise, int ranks) {
-  const double batches = noise.dispersion / ranks;
-  if (batches <= 0.0) return "";
-  return format(" It adds %.0f %% to the\nvariance that the batches have anyway.",
-                100.0 * noise.variance() / batches);
-}
-
 }  // namespace
 
 std::string noise_rows(const TrainReport& report) {
@@ -59,7 +62,8 @@ std::string noise_rows(const TrainReport& report) {
   const auto of_batches = [&](const NoiseEstimate& n) { return n.dispersion / report.ranks; };
   return row_by_column(report, "gradient / noise, rms",
                        [&](Column column) { return ratio_text(noise_of(report, column)); }) +
-         part("  gradient", [](const NoiseEstimate& n) { return n.gradient_mean_square; }) +
+         row_by_column(report, "  gradient",
+                       [&](Column column) { return gradient_text(noise_of(report, column)); }) +
          part("  noise of quantisation",
               [](const NoiseEstimate& n) { return n.quantisation_variance; }) +
          part("  noise of packet loss", [](const NoiseEstimate& n) { return n.loss_variance; }) +
@@ -80,16 +84,16 @@ std::string codec_rows(const TrainReport& report) {
 
 std::string noise_warning(const TrainReport& report) {
   const auto noise = noise_of(report, Column::lossy);
-  const auto ratio = gradient_to_noise(noise);
-  if (!ratio || *ratio >= estimate::kCriticalRatio) return "";
+  const auto ranks = static_cast<std::uint32_t>(report.ranks);
+  if (!noise || !estimate::is_costly(*noise, ranks)) return "";
   const bool mostly_loss = noise->loss_variance > noise->quantisation_variance;
   return format(
-             "\nwarning: at the end gradient / noise was %.2f, below sqrt(3), where noise begins\n"
-             "to cost a step of ideal length more than a quarter (arXiv 2505.19115). Most\n"
-             "is of %s. More bits: a wider --codec, or automatic. More\n"
-             "reliability: --delivery bounded:LOSS.",
-             *ratio, mostly_loss ? "packet loss" : "quantisation") +
-         beside_batches(*noise, report.ranks) + "\n";
+      "\nwarning: at the end gradient / noise was %s, below sqrt(3) (arXiv\n"
+      "2505.19115). This noise takes %.0f %% of the progress of a step. Most of it is of\n"
+      "%s. More bits: a wider --codec, or automatic. More reliability:\n"
+      "--delivery bounded:LOSS.\n",
+      ratio_text(noise).c_str(), 100.0 * noise->progress_lost(ranks),
+      mostly_loss ? "packet loss" : "quantisation");
 }
 
 }  // namespace leeway::tools::train

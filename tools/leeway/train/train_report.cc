@@ -86,8 +86,9 @@ double largest(const std::vector<double>& values) {
 }
 
 std::optional<estimate::NoiseEstimate> noise_of(const TrainReport& report, Column column) {
-  estimate::NoiseEstimate sum;
+  estimate::NoiseEstimate sum{.gain = 0.0};
   double count = 0;
+  double squared_errors = 0;  // seeds err independently
   for (const RunResult& run : runs_of(report, column)) {
     if (!run.noise) continue;
     ++count;
@@ -95,12 +96,16 @@ std::optional<estimate::NoiseEstimate> noise_of(const TrainReport& report, Colum
     sum.dispersion += run.noise->dispersion;
     sum.quantisation_variance += run.noise->quantisation_variance;
     sum.loss_variance += run.noise->loss_variance;
+    sum.gain += run.noise->gain;
+    squared_errors += run.noise->gradient_error * run.noise->gradient_error;
   }
   if (count == 0) return std::nullopt;
   return estimate::NoiseEstimate{.gradient_mean_square = sum.gradient_mean_square / count,
                                  .dispersion = sum.dispersion / count,
                                  .quantisation_variance = sum.quantisation_variance / count,
-                                 .loss_variance = sum.loss_variance / count};
+                                 .loss_variance = sum.loss_variance / count,
+                                 .gain = sum.gain / count,
+                                 .gradient_error = std::sqrt(squared_errors) / count};
 }
 
 std::optional<double> gradient_to_noise(const std::optional<estimate::NoiseEstimate>& noise) {
