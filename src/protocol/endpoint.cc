@@ -27,6 +27,7 @@ Endpoint::Endpoint(const EndpointConfig& config)
       control_links_(config.size),
       data_links_(config.size + 1),
       early_(config.size, limits::kEarlySlotsPerPeer, config.datagram_bytes),
+      timers_(kFirstLinkTimer + static_cast<std::size_t>(config.size)),
       heard_(config.size, false) {
   LEEWAY_ASSERT(config.size >= 1 && config.size <= limits::kPeersMax && config.self < config.size);
   LEEWAY_ASSERT(config.datagram_bytes >= limits::kDatagramBytesMin);
@@ -55,7 +56,7 @@ Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& cli
 void Endpoint::start(Instant now, Round& round) {
   if (round.plan.point_to_point()) {
     const MessageList& list = rounds_.messages(round.plan.point_peer)->list_of(round);
-    arm(round.plan.deadline);
+    arm_link(round.plan.point_peer, round.plan.deadline);
     if (list.size() <= limits::kTalkingMessagesMax) start_talking(now, round);
   } else {
     // Destinations are taken in the order after our own rank, so that no receiver is everybody's
@@ -63,11 +64,12 @@ void Endpoint::start(Instant now, Round& round) {
     for (int step = 1; step < config_.size; ++step)
       start_towards(round, static_cast<Rank>((config_.self + step) % config_.size));
     queue_group();
-    arm(round.plan.deadline);
+    arm_round(round, round.plan.deadline);
     for (const PhasePlan& phase : round.plan.phases) {
-      if (phase.active) arm(phase.deadline);
+      if (phase.active) arm_round(round, phase.deadline);
     }
-    for (Link& link : links_) arm(now + link.rtt.timeout());
+    for (Rank peer = 0; peer < config_.size; ++peer)
+      arm_link(peer, now + links_[peer].rtt.timeout());
   }
   replay_early(now, round);
   rounds_.refresh_settled_below();
@@ -95,7 +97,8 @@ void Endpoint::start_towards(Round& round, Rank peer) {
 // A message is among the oldest of its direction: from now on it is listed, sent and asked for.
 void Endpoint::start_talking(Instant now, Round& message) {
   start_towards(message, message.plan.point_peer);
-  arm(now + links_[message.plan.point_peer].rtt.timeout());
+  const Rank peer = message.plan.point_peer;
+  arm_link(peer, now + links_[peer].rtt.timeout());
 }
 
 void Endpoint::set_up_flows(Round& round, FlowKind kind) {
@@ -125,6 +128,7 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
     return;
   }
   ++round.phase(kind).sends_open;
+  ++round.phase(kind).passes_open;
   if (round.plan.phase(kind).repairable) flow.wanted.resize(flow.packets);
   flow.cursor = make_cursor(round, kind, peer, flow.grid);
 }
@@ -196,10 +200,12 @@ void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {
   if (!flow.open()) return;
   // No more data, but an END, which is answered by a report (WIRE 4.3)
   if (round.awaits_word(kind, flow)) {
-    flow.pass_over = flow.end_due = true;
+    round.phase(kind).set_pass_over(flow, true);
+    flow.end_due = true;
     return queue_control(peer);
   }
   if (flow.grouped) leave_group(round, kind, peer);
+  round.phase(kind).set_pass_over(flow, true);
   flow.settled = true;
   flow.end_due = false;
   --round.phase(kind).sends_open;
@@ -230,7 +236,7 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
     queue_report(peer);
   } else {
     link.report_at = std::min(link.report_at, now + 2 * Duration(limits::kTickNs));
-    arm(link.report_at);
+    arm_link(peer, link.report_at);
   }
 }
 
@@ -269,7 +275,7 @@ void Endpoint::doom(Instant now, Round& round, const Status& status) {
   if (!round.failure.ok()) return;
   round.failure = status;
   round.fail_at = now + Duration(limits::kTickNs);
-  arm(round.fail_at);
+  arm_round(round, round.fail_at);
   if (!round.plan.point_to_point()) {
     disputed_[disputes_++ % disputed_.size()] = {.round = round.number,
                                                  .reduce_settled = true,
@@ -286,7 +292,7 @@ void Endpoint::reap(Instant now) {
   for (auto taken = rounds_.take_ended(); taken.client != nullptr; taken = rounds_.take_ended()) {
     if (taken.next != nullptr && !taken.next->ended) {
       start_talking(now, *taken.next);
-      arm(now);
+      arm_link(taken.next->plan.point_peer, now);
     }
     taken.client->on_closed();
   }

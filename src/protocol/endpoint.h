@@ -24,6 +24,7 @@
 #include "protocol/ring_queue.h"
 #include "protocol/round.h"
 #include "protocol/round_table.h"
+#include "protocol/timer_heap.h"
 #include "protocol/train_buffer.h"
 #include "wire/packet.h"
 
@@ -218,16 +219,23 @@ class Endpoint {
 
   // endpoint_leave.cc
   void wake_leave(Instant now);
-  void wake_farewells(Instant now);
+  void wake_farewell(Instant now, Rank peer);
   void on_farewell_answer(Rank peer, const wire::Report& report);
   bool write_farewell(Instant now, Rank peer, TrainBuffer& out);
   bool parted(Rank peer) const;
 
   // endpoint_timers.cc
-  void arm(Instant at) { wake_at_ = std::min(wake_at_, at); }
-  void wake_links(Instant now);
+  // What is due: a collective as a whole, everything between this rank and one peer, and the two
+  // below.
+  static constexpr std::size_t kGroupProbeTimer = limits::kOpenCollectivesMax;
+  static constexpr std::size_t kLeaveTimer = kGroupProbeTimer + 1;
+  static constexpr std::size_t kFirstLinkTimer = kLeaveTimer + 1;
+  void arm_link(Rank peer, Instant at) { timers_.arm(kFirstLinkTimer + peer, at); }
+  void arm_round(const Round& round, Instant at);
   void wake_round(Instant now, Round& round);
-  void wake_messages(Instant now, Rank peer);
+  void wake_link(Instant now, Rank peer);
+  void wake_flows(Instant now, Round& round, Rank peer);
+  void expire_messages(Instant now, Rank peer);
   void wake_receive(Instant now, Round& round, FlowKind kind, Rank peer);
   void wake_send(Instant now, Round& round, FlowKind kind, Rank peer);
   void ask_gated(Instant now, Round& round, FlowKind kind, Rank peer);
@@ -259,7 +267,7 @@ class Endpoint {
   bool group_probe_due_ = false;
   Instant group_probe_at_ = Instant::infinite_future();  // armed while a group waits for credit
   EarlyBuffer early_;
-  Instant wake_at_ = Instant::infinite_future();
+  TimerHeap timers_;
   std::vector<bool> heard_;
   enum class Presence : std::uint8_t { here, serving, parting } presence_ = Presence::here;
   Instant leave_since_{0};  // serving peers, until:

@@ -101,14 +101,14 @@ std::uint32_t Endpoint::group_credit(const Round& round, FlowKind kind, Rank pee
 bool Endpoint::wait_for_group(Instant now, Round& round, FlowKind kind) {
   GroupPass& group = round.phase(kind).group;
   if (group.blocked_since == Instant::infinite_future()) group.blocked_since = now;
-  arm(group.blocked_since + group_patience(round, kind));
+  arm_round(round, group.blocked_since + group_patience(round, kind));
   const auto& flows = round.phase(kind).send;
   const bool unreported = std::any_of(flows.begin(), flows.end(), [&](const SendFlow& flow) {
     return flow.grouped && group_window_left(static_cast<Rank>(&flow - flows.data())) == 0;
   });
   if (unreported && group_probe_at_ == Instant::infinite_future()) {
     group_probe_at_ = now + slowest_timeout(round, kind);
-    arm(group_probe_at_);
+    timers_.arm(kGroupProbeTimer, group_probe_at_);
   }
   return false;
 }
@@ -131,7 +131,7 @@ void Endpoint::wake_group(Instant now, Round& round, FlowKind kind) {
   GroupPass& group = round.phase(kind).group;
   if (!group.open() || group.blocked_since == Instant::infinite_future()) return;
   const Instant due = group.blocked_since + group_patience(round, kind);
-  if (now < due) return arm(due);
+  if (now < due) return arm_round(round, due);
   group.blocked_since = Instant::infinite_future();
   for (Rank peer = 0; peer < config_.size; ++peer) {
     if (!round.send(kind, peer).grouped || group_credit(round, kind, peer) > 0) continue;
@@ -143,7 +143,7 @@ void Endpoint::wake_group(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::wake_group_probe(Instant now) {
-  if (group_probe_at_ > now) return arm(group_probe_at_);
+  if (group_probe_at_ > now) return timers_.arm(kGroupProbeTimer, group_probe_at_);
   group_probe_at_ = Instant::infinite_future();
   group_probe_due_ = true;
 }

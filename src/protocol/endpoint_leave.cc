@@ -63,7 +63,8 @@ void Endpoint::wake_leave(Instant now) {
   }
   const bool content = idle() && (!first || quiet >= kQuietTimeouts * timeout);
   if (content || now >= leave_until_) return say_goodbye(now);
-  arm(std::min(leave_until_, now + std::max(timeout, Duration(limits::kTickNs))));
+  timers_.arm(kLeaveTimer,
+              std::min(leave_until_, now + std::max(timeout, Duration(limits::kTickNs))));
 }
 
 void Endpoint::say_goodbye(Instant now) {
@@ -76,13 +77,13 @@ void Endpoint::say_goodbye(Instant now) {
     link.report_at = link.probe_at = Instant::infinite_future();
     if (peer == config_.self || link.gone) continue;
     farewells_[peer].again_at = now + link.rtt.timeout();
+    arm_link(peer, farewells_[peer].again_at);
     farewells_[peer].given_up = !heard_[peer];  // who was never there is told once
     queue_control(peer);
   }
   group_probe_due_ = false;
   group_probe_at_ = Instant::infinite_future();
   parting_since_ = now;
-  arm(now);
 }
 
 bool Endpoint::parted(Rank peer) const {
@@ -90,21 +91,17 @@ bool Endpoint::parted(Rank peer) const {
          farewells_[peer].given_up;
 }
 
-void Endpoint::wake_farewells(Instant now) {
-  if (presence_ != Presence::parting) return;
-  for (Rank peer = 0; peer < config_.size; ++peer) {
-    if (parted(peer)) continue;
-    Farewell& farewell = farewells_[peer];
-    if (farewell.again_at <= now) {
-      farewell.given_up =
-          farewell.tries >= kFarewellTriesMin && now - parting_since_ >= kFarewellMin;
-      if (farewell.given_up) continue;
-      farewell.due = true;
-      farewell.again_at = now + links_[peer].rtt.timeout(++farewell.tries / kTriesAtAPace);
-      queue_control(peer);
-    }
-    arm(farewell.again_at);
+void Endpoint::wake_farewell(Instant now, Rank peer) {
+  if (presence_ != Presence::parting || parted(peer)) return;
+  Farewell& farewell = farewells_[peer];
+  if (farewell.again_at <= now) {
+    farewell.given_up = farewell.tries >= kFarewellTriesMin && now - parting_since_ >= kFarewellMin;
+    if (farewell.given_up) return;
+    farewell.due = true;
+    farewell.again_at = now + links_[peer].rtt.timeout(++farewell.tries / kTriesAtAPace);
+    queue_control(peer);
   }
+  arm_link(peer, farewell.again_at);
 }
 
 void Endpoint::on_farewell_answer(Rank peer, const wire::Report& report) {

@@ -136,7 +136,10 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   ++flow.arrived_count;
   flow.repaired += header.attempt > 0;
   flow.last_arrival = now;
-  flow.tries = 0;
+  if (flow.tries != 0) {
+    flow.tries = 0;
+    arm_link(from, now + links_[from].rtt.timeout());
+  }
   // WIRE 4.2: the last position is an END
   if (header.attempt == 0 && header.position + 1 == flow.packets) {
     flow.ended_pass = std::max(flow.ended_pass, 0);
@@ -145,7 +148,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     finish_receive(now, round, header.kind, from);
     if (round.phase(header.kind).receives_open == 0 || round.done) advance(now, round);
   } else if (flow.ended_pass >= 0) {
-    arm(now + quiet_time(links_[from], round.plan.phase(header.kind)));
+    arm_link(from, now + quiet_time(links_[from], round.plan.phase(header.kind)));
   }
 }
 
@@ -182,18 +185,21 @@ void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
     flow.end_tries = 0;
     if (!flow.open() || !flow.pass_over) continue;
     flow.end_at = std::min(flow.end_at, now + links_[peer].rtt.timeout());
-    arm(flow.end_at);
+    arm_link(peer, flow.end_at);
   }
 }
 
 void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
+  const Duration timeout_before = link.rtt.timeout();
   if (!link.group.on_report(group_sent_, report.group_largest) ||
       !link.on_report(now, report.largest_sequence, report.received,
                       std::chrono::microseconds(report.delay_us))) {
     ++counters_.refused_report;
     return;
   }
+  // What was armed with a longer time-out may be due sooner.
+  if (link.rtt.timeout() < timeout_before) arm_link(from, now + link.rtt.timeout());
   if (after(report.point_opened_below, link.peer_point_opened_below)) {
     link.peer_point_opened_below = report.point_opened_below;
     for (Round* round : rounds_.with(from)) {
@@ -271,7 +277,7 @@ void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
     ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
     if (flow.open() && !flow.abandoned) {
       flow.abandoned = true;
-      arm(now + quiet_time(links_[from], round.plan.phases[k]));
+      arm_link(from, now + quiet_time(links_[from], round.plan.phases[k]));
     }
   }
   advance(now, round);
@@ -303,7 +309,7 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
   if (std::isnan(flow.weight)) flow.weight = end.weight;
   if (flow.finished) return queue_report(from);
   flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);
-  arm(now + quiet_time(links_[from], round->plan.phase(end.kind)));
+  arm_link(from, now + quiet_time(links_[from], round->plan.phase(end.kind)));
 }
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
@@ -343,7 +349,7 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
     }
   }
   flow.wanted_from = 0;
-  flow.pass_over = false;
+  round->phase(repair.kind).set_pass_over(flow, false);
   flow.end_due = false;
   flow.end_tries = 0;
   queue_data(from);
@@ -351,8 +357,8 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
 
 void Endpoint::on_goodbye(Instant now, Rank from) {
   links_[from].gone = true;
-  queue_report(from);                            // WIRE 6.3: it asks until it is answered
-  if (presence_ == Presence::serving) arm(now);  // and we may follow
+  queue_report(from);  // WIRE 6.3: it asks until it is answered
+  if (presence_ == Presence::serving) timers_.arm(kLeaveTimer, now);  // and we may follow
   for (Round* round : rounds_.collectives()) on_peer_left_round(now, *round, from);
   const PeerMessages* messages = rounds_.messages(from);
   if (messages == nullptr) return;

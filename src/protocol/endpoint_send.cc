@@ -225,7 +225,7 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
   SendFlow& flow = round.send(kind, peer);
   flow.end_due = false;
   flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);  // its copies are one try
-  arm(flow.end_at);
+  arm_link(peer, flow.end_at);
   const wire::End end{round.number, kind, flow.pass, flow.packets, flow.weight};
   for (int copy = 0; copy < copies_to(peer); ++copy) {
     out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end,
@@ -277,11 +277,11 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
         credit, limits::kEagerPackets - std::min(flow.cursor.position(), limits::kEagerPackets));
     if (credit == 0 && may_have_heard(round, kind) && flow.end_at == Instant::infinite_future()) {
       flow.end_at = now + link.rtt.timeout(flow.end_tries++);
-      arm(flow.end_at);
+      arm_link(peer, flow.end_at);
     }
   } else if (credit == 0 && link.probe_at == Instant::infinite_future()) {
     link.probe_at = now + link.rtt.timeout(link.probe_tries);
-    arm(link.probe_at);
+    arm_link(peer, link.probe_at);
   }
   while (credit > 0 && out.has_room()) {
     const std::uint32_t position =
@@ -356,19 +356,20 @@ void Endpoint::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t p
 // timer.
 void Endpoint::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
-  flow.pass_over = true;
+  round.phase(kind).set_pass_over(flow, true);
   const bool leave_to_timer =
       flow.packets <= limits::kEagerPackets && flow.first_pass() && copies_to(peer) == 1;
   if (leave_to_timer) {
     flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
-    arm(flow.end_at);
+    arm_link(peer, flow.end_at);
   } else if (!out.empty() && out.fits(wire::kEndBytes) && copies_to(peer) == 1) {
     write_end(now, peer, round, kind, out);
   } else {
     flow.end_due = true;
     queue_control(peer);
   }
-  if (!round.done) arm(now);  // the caller may be free to go: on_wake() decides, outside of sending
+  // The caller may be free to go: on_wake() decides, outside of sending.
+  if (!round.done) arm_round(round, now);
 }
 
 }  // namespace leeway::protocol

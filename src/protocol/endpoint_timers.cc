@@ -8,64 +8,96 @@
 namespace leeway::protocol {
 
 std::optional<Instant> Endpoint::next_wake() const {
-  if (wake_at_ == Instant::infinite_future()) return std::nullopt;
-  return wake_at_;
+  if (timers_.next() == Instant::infinite_future()) return std::nullopt;
+  return timers_.next();
 }
 
-void Endpoint::on_wake(Instant now) {
-  if (now < wake_at_) return;
-  wake_at_ = Instant::infinite_future();
-  wake_links(now);
-  for (Round* round : rounds_.collectives()) wake_round(now, *round);
-  for (Rank peer = 0; peer < config_.size; ++peer) wake_messages(now, peer);
-  reap(now);
-  wake_leave(now);
-  wake_farewells(now);
-}
-
-void Endpoint::wake_links(Instant now) {
-  for (Rank peer = 0; peer < config_.size; ++peer) {
-    Link& link = links_[peer];
-    if (link.report_at <= now) {
-      link.report_at = Instant::infinite_future();
-      queue_report(peer);
-    }
-    if (link.probe_at <= now) {
-      link.probe_due = true;
-      queue_control(peer);
-      link.probe_at = now + link.rtt.timeout(++link.probe_tries);
-    }
-    arm(std::min(link.report_at, link.probe_at));
+void Endpoint::arm_round(const Round& round, Instant at) {
+  if (round.plan.point_to_point()) {
+    arm_link(round.plan.point_peer, at);
+  } else {
+    timers_.arm(round.slot, at);
   }
-  wake_group_probe(now);
 }
 
-// Those that talk, and any whose deadline has come.
-void Endpoint::wake_messages(Instant now, Rank peer) {
+// Looks at what is due and at nothing else. What one timer arms for this very moment may wait for
+// the next call.
+void Endpoint::on_wake(Instant now) {
+  for (std::size_t i = 0; i < timers_.size(); ++i) {
+    const auto timer = timers_.take_due(now);
+    if (!timer) return;
+    if (*timer >= kFirstLinkTimer) {
+      wake_link(now, static_cast<Rank>(*timer - kFirstLinkTimer));
+    } else if (*timer == kGroupProbeTimer) {
+      wake_group_probe(now);
+    } else if (*timer == kLeaveTimer) {
+      wake_leave(now);
+    } else if (Round* const round = rounds_.in_slot(*timer)) {
+      wake_round(now, *round);
+    }
+    reap(now);
+  }
+}
+
+void Endpoint::wake_link(Instant now, Rank peer) {
+  Link& link = links_[peer];
+  if (link.report_at <= now) {
+    link.report_at = Instant::infinite_future();
+    queue_report(peer);
+  }
+  if (link.probe_at <= now) {
+    link.probe_due = true;
+    queue_control(peer);
+    link.probe_at = now + link.rtt.timeout(++link.probe_tries);
+  }
+  arm_link(peer, std::min(link.report_at, link.probe_at));
+  expire_messages(now, peer);
+  for (Round* round : rounds_.with(peer)) {
+    if (!round->ended) wake_flows(now, *round, peer);
+  }
+  wake_farewell(now, peer);
+}
+
+void Endpoint::wake_flows(Instant now, Round& round, Rank peer) {
+  if (round.plan.point_to_point()) {
+    if (now >= round.fail_at) return finish(now, round, round.failure);
+    arm_link(peer, round.fail_at);
+  }
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    const auto kind = static_cast<FlowKind>(k);
+    if (!round.plan.phases[k].active) continue;
+    wake_receive(now, round, kind, peer);
+    if (round.ended) return;  // failed
+    wake_send(now, round, kind, peer);
+  }
+  advance(now, round);
+}
+
+// Every message has its own deadline, also one that does not talk yet.
+void Endpoint::expire_messages(Instant now, Rank peer) {
   PeerMessages* const messages = rounds_.messages(peer);
   if (messages == nullptr) return;
-  const bool overdue = now >= messages->deadline_at;
-  if (overdue) messages->deadline_at = Instant::infinite_future();
-  for (const MessageList* list : {&messages->sends, &messages->receives}) {
-    for (std::size_t i = 0; i < list->talking(); ++i) wake_round(now, (*list)[i]);
-    for (std::size_t i = 0; overdue && i < list->size(); ++i) {
-      Round& message = (*list)[i];
-      if (message.ended) continue;
-      if (now >= message.plan.deadline) {
-        on_deadline(now, message);
-      } else {
-        messages->deadline_at = std::min(messages->deadline_at, message.plan.deadline);
+  if (now >= messages->deadline_at) {
+    messages->deadline_at = Instant::infinite_future();
+    for (const MessageList* list : {&messages->sends, &messages->receives}) {
+      for (std::size_t i = 0; i < list->size(); ++i) {
+        Round& message = (*list)[i];
+        if (now >= message.plan.deadline) {
+          on_deadline(now, message);
+        } else {
+          messages->deadline_at = std::min(messages->deadline_at, message.plan.deadline);
+        }
       }
     }
   }
-  arm(messages->deadline_at);
+  arm_link(peer, messages->deadline_at);
 }
 
+// A collective's own timer: its deadlines, and what holds up its multicast.
 void Endpoint::wake_round(Instant now, Round& round) {
-  if (round.ended) return;
   if (now >= round.fail_at) return finish(now, round, round.failure);
   if (now >= round.plan.deadline) return on_deadline(now, round);
-  arm(std::min(round.fail_at, round.plan.deadline));
+  arm_round(round, std::min(round.fail_at, round.plan.deadline));
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
     if (!round.plan.phases[k].active) continue;
@@ -73,15 +105,10 @@ void Endpoint::wake_round(Instant now, Round& round) {
       if (now >= round.plan.phases[k].deadline) {
         cut_phase(now, round, kind);
       } else {
-        arm(round.plan.phases[k].deadline);
+        arm_round(round, round.plan.phases[k].deadline);
       }
     }
     wake_group(now, round, kind);
-    for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
-      wake_receive(now, round, kind, peer);
-      if (round.ended) return;
-      wake_send(now, round, kind, peer);
-    }
   }
   advance(now, round);
 }
@@ -184,7 +211,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   const bool answered = flow.requested_pass > 0 && !needs_more(round.plan.phase(kind), flow);
   if (flow.abandoned || flow.ended_pass >= flow.requested_pass || answered) {
     const Instant quiet_at = flow.last_arrival + quiet_time(link, round.plan.phase(kind));
-    if (now < quiet_at) return arm(quiet_at);
+    if (now < quiet_at) return arm_link(peer, quiet_at);
     if (!needs_more(round.plan.phase(kind), flow)) return finish_receive(now, round, kind, peer);
     if (flow.abandoned) return on_abandoned(now, round, kind, peer);
     return ask_again(now, round, kind, peer);
@@ -196,7 +223,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   if (kind == FlowKind::point && flow.ended_pass < 0)
     since = std::max(since, rounds_.messages(peer)->reported_at);
   const Instant due = since + link.rtt.timeout(flow.tries);
-  if (now < due) return arm(due);
+  if (now < due) return arm_link(peer, due);
   ask_again(now, round, kind, peer);
 }
 
@@ -207,7 +234,8 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
   }
   // It may have left because of a third rank, whose silence met its deadline a moment before ours:
   // then that rank is to be named, by our own deadline.
-  if (longest_silent(now, round).peer != peer) return;
+  if (longest_silent(now, round).peer != peer)
+    return arm_link(peer, now + links_[peer].rtt.timeout());
   const ReceiveFlow& flow = round.receive(kind, peer);
   finish(
       now, round,
@@ -231,7 +259,7 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
     queue_control(peer);
   }
   flow.ask_at = now;
-  arm(now + links_[peer].rtt.timeout(++flow.tries));
+  arm_link(peer, now + links_[peer].rtt.timeout(++flow.tries));
 }
 
 // WIRE 5.6: the peer has not said that it opened the operation, and waits for its copy of what was
@@ -240,20 +268,20 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
 void Endpoint::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.end_at == Instant::infinite_future()) return;
-  if (now < flow.end_at) return arm(flow.end_at);
+  if (now < flow.end_at) return arm_link(peer, flow.end_at);
   flow.end_at = Instant::infinite_future();
   if (gate_open(round, peer)) return;
   links_[peer].probe_due = true;
   queue_control(peer);
   flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
-  arm(flow.end_at);
+  arm_link(peer, flow.end_at);
 }
 
 void Endpoint::wake_send(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (!flow.open()) return;
   if (!flow.pass_over) return ask_gated(now, round, kind, peer);
-  if (now < flow.end_at) return arm(flow.end_at);
+  if (now < flow.end_at) return arm_link(peer, flow.end_at);
   flow.end_at = Instant::infinite_future();  // set again when the END is written
   flow.end_due = true;
   queue_control(peer);

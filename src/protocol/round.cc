@@ -33,6 +33,7 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
     PhaseState& phase = phases[k];
     phase.group = GroupPass{};
     phase.sends_open = 0;
+    phase.passes_open = 0;
     phase.receives_open = 0;
     phase.settled = !plan.phases[k].active;
     phase.deadline_cut = false;
@@ -53,12 +54,13 @@ bool Round::all_settled() const {
 bool Round::caller_may_go() const {
   if (!all_settled()) return false;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (phases[k].sends_open == 0) continue;
-    for (const SendFlow& flow : phases[k].send) {
-      if (!flow.open()) continue;
-      const bool never_again = !plan.phases[k].repairable || plan.phases[k].payload_retained;
-      if (!flow.pass_over || !never_again || awaits_word(static_cast<FlowKind>(k), flow))
-        return false;
+    const PhaseState& phase = phases[k];
+    if (phase.sends_open == 0) continue;
+    const bool never_again = !plan.phases[k].repairable || plan.phases[k].payload_retained;
+    if (!never_again || phase.passes_open != 0) return false;
+    if (!plan.confirm_use) continue;
+    for (const SendFlow& flow : phase.send) {
+      if (flow.open() && awaits_word(static_cast<FlowKind>(k), flow)) return false;
     }
   }
   return true;

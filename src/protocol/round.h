@@ -59,13 +59,21 @@ struct PhaseState {
   GroupPass group;
   std::vector<ReceiveFlow> receive;
   std::uint32_t sends_open = 0;     // send flows whose receiver has not settled
+  std::uint32_t passes_open = 0;    // of these, not all of a pass has been handed out
   std::uint32_t receives_open = 0;  // receive flows not finished
   bool settled = false;             // on_settled() was called
   bool deadline_cut = false;
+
+  void set_pass_over(SendFlow& flow, bool over) {
+    if (flow.pass_over == over) return;
+    flow.pass_over = over;
+    over ? --passes_open : ++passes_open;
+  }
 };
 
 // Plain state with the questions that need no other state. Endpoint moves it.
 struct Round {
+  std::uint32_t slot = 0;  // of a collective: its place among kOpenCollectivesMax
   std::uint32_t number = 0;
   std::uint64_t opening = 0;  // counts all rounds of this rank: the older, the less
   RoundPlan plan;

@@ -22,6 +22,10 @@ Round* RoundTable::open(const RoundPlan& plan, RoundClient& client, Instant now)
   std::vector<Round*>& free = point ? free_messages_ : free_collectives_;
   if (free.empty()) {
     free.push_back(rounds_.emplace_back(std::make_unique<Round>()).get());
+    if (!point) {
+      free.back()->slot = slot_count_;
+      slots_[slot_count_++] = free.back();
+    }
     ended_.reserve(rounds_.size());
     free_messages_.reserve(rounds_.size());
     free_collectives_.reserve(rounds_.size());
@@ -79,6 +83,11 @@ RoundTable::WithPeer RoundTable::with(Rank peer) const {
     ++*taken;
     all.rounds_[all.count_++] = oldest;
   }
+}
+
+Round* RoundTable::in_slot(std::size_t slot) const {
+  Round* const round = slots_[slot];
+  return round != nullptr && round->client != nullptr && !round->ended ? round : nullptr;
 }
 
 void RoundTable::end(Round& round) {

@@ -46,6 +46,9 @@ class RoundTable {
   };
   WithPeer with(Rank peer) const;
 
+  // The open collective in this slot, in 0 .. kOpenCollectivesMax - 1; null: none.
+  Round* in_slot(std::size_t slot) const;
+
   // Nothing more happens to it.
   void end(Round& round);
   // Takes out a round that has ended; its memory serves again. No client: there is none.
@@ -81,6 +84,8 @@ class RoundTable {
 
   int size_;
   std::vector<std::unique_ptr<Round>> rounds_;
+  std::array<Round*, limits::kOpenCollectivesMax> slots_{};  // made so far
+  std::uint32_t slot_count_ = 0;
   std::vector<Round*> free_collectives_;
   std::vector<Round*> free_messages_;
   std::array<Round*, limits::kOpenCollectivesMax> open_{};  // oldest first
