@@ -9,15 +9,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 class FixedPorts final : public leeway::DatagramTransport {
  public:
-  FixedPorts(int rank, int first_port) : first_port_(first_port) {
+  FixedPorts(int rank, int size, int port) : size_(size), port_(port) {
     const sockaddr_in own = address(rank);
-    if (bind(socket_, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
-      std::perror("bind");
+    if (bind(socket_, (const sockaddr*)&own, sizeof own) != 0) std::perror("bind");
   }
   ~FixedPorts() override { close(socket_), close(wake_); }
   std::string_view name() const override { return "fixed ports"; }
@@ -26,28 +23,27 @@ class FixedPorts final : public leeway::DatagramTransport {
 
   std::size_t send(std::span<const leeway::Train> trains) override {
     for (const leeway::Train& train : trains) {
-      std::byte* end = train_.data();  // the slices, laid end to end and cut into datagrams
-      for (const leeway::Slice& slice : train.slices)
-        end = static_cast<std::byte*>(std::memcpy(end, slice.data, slice.bytes)) + slice.bytes;
+      std::byte* end = train_.data();  // slices are laid end to end, then cut into datagrams
+      for (const auto& slice : train.slices) end = std::copy_n(slice.data, slice.bytes, end);
       const sockaddr_in to = address(train.to);
       for (std::byte* at = train_.data(); at < end; at += train.segment_bytes)
         sendto(socket_, at, std::min<std::size_t>(train.segment_bytes, end - at), MSG_DONTWAIT,
-               reinterpret_cast<const sockaddr*>(&to), sizeof to);
+               (const sockaddr*)&to, sizeof to);
     }
-    return trains.size();  // a datagram that the system did not take is lost
+    return trains.size();  // what the system did not take is lost
   }
 
   std::size_t receive(std::span<leeway::Received> out) override {
     std::size_t count = 0;
-    for (; count < out.size() && (count + 1) * kBytes <= arrived_.size(); ++count) {
-      std::byte* slot = &arrived_[count * kBytes];
+    while (count < std::min(out.size(), slots_.size())) {
+      auto& slot = slots_[count];
       sockaddr_in from{};
       socklen_t length = sizeof from;
-      const auto bytes = recvfrom(socket_, slot, kBytes, MSG_DONTWAIT,
-                                  reinterpret_cast<sockaddr*>(&from), &length);
-      if (bytes < 0) break;
-      out[count].from = static_cast<leeway::Rank>(ntohs(from.sin_port) - first_port_);
-      out[count].bytes = {slot, static_cast<std::size_t>(bytes)};
+      const auto n =
+          recvfrom(socket_, slot.data(), kBytes, MSG_DONTWAIT, (sockaddr*)&from, &length);
+      if (n < 0) break;
+      out[count] = {leeway::Rank(ntohs(from.sin_port) - port_), {slot.data(), std::size_t(n)}};
+      if (out[count].from < size_) ++count;  // else a stranger
     }
     return count;
   }
@@ -55,33 +51,30 @@ class FixedPorts final : public leeway::DatagramTransport {
   void wait(leeway::Duration timeout) override {
     pollfd handles[] = {{socket_, POLLIN, 0}, {wake_, POLLIN, 0}};
     const timespec time{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
-    eventfd_t ignored;
-    if (ppoll(handles, 2, &time, nullptr) > 0) eventfd_read(wake_, &ignored);
+    if (eventfd_t ignored; ppoll(handles, 2, &time, nullptr) > 0) eventfd_read(wake_, &ignored);
   }
   void wake() override { eventfd_write(wake_, 1); }
 
  private:
-  static constexpr std::size_t kBytes = 1472;  // a datagram; the system queues 64 KiB of them
-  const leeway::TransportLimits limits_{kBytes, 65507, 64, 256, 65536};
+  static constexpr std::size_t kBytes = 1472;  // of a datagram; the system queues 64 KiB of them
   sockaddr_in address(int rank) const {
-    return {AF_INET,
-            htons(static_cast<std::uint16_t>(first_port_ + rank)),
-            {htonl(INADDR_LOOPBACK)},
-            {}};
+    return {AF_INET, htons(port_ + rank), {htonl(INADDR_LOOPBACK)}, {}};
   }
-  const int first_port_, socket_ = socket(AF_INET, SOCK_DGRAM, 0), wake_ = eventfd(0, EFD_NONBLOCK);
-  std::vector<std::byte> train_{65507}, arrived_ = std::vector<std::byte>(64 * kBytes);
+  const int size_, port_;
+  const int socket_ = socket(AF_INET, SOCK_DGRAM, 0), wake_ = eventfd(0, EFD_NONBLOCK);
+  const leeway::TransportLimits limits_{kBytes, 65507, 64, 256,
+                                        65536};  // the least that there may be
+  std::array<std::byte, 65507> train_;
+  std::array<std::array<std::byte, kBytes>, 64> slots_;
 };
 
 int main() {
-  auto options = leeway::Options::from_environment();
-  const int port = options.ok() ? std::atoi(std::strrchr(options->rendezvous.c_str(), ':') + 1) : 0;
-  auto comm = leeway::Communicator::create(*options,
-                                           std::make_unique<FixedPorts>(*options->rank, port + 1));
-  if (!comm.ok()) return std::fprintf(stderr, "%s\n", comm.status().c_str()), 1;
+  // value() ends the program with the error's text, if there is one.
+  const leeway::Options options = leeway::Options::from_environment().value();
+  const int port = 1 + std::stoi(options.rendezvous.substr(options.rendezvous.rfind(':') + 1));
+  auto transport = std::make_unique<FixedPorts>(*options.rank, *options.world_size, port);
+  auto communicator = leeway::Communicator::create(options, std::move(transport)).value();
   std::vector<float> values(1'000'000, 1.0f);
-  auto report = (*comm)->all_reduce(std::span(values));
-  std::printf("rank %d: %g over %s\n", (*comm)->rank(), values.back(),
-              report.ok() ? "fixed ports" : report.status().c_str());
-  return report.ok() ? 0 : 1;
+  communicator->all_reduce(std::span(values)).value();
+  std::printf("rank %d: sum %g over fixed ports\n", communicator->rank(), values.back());
 }

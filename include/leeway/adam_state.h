@@ -18,6 +18,7 @@
 
 namespace leeway {
 
+// How moments are encoded. Decoding needs none of this.
 struct AdamState8Options {
   // What the largest first moment becomes: 448, the largest E4M3 of OCP FP8, or 240, that of
   // devices which keep the top exponent for NaN and infinities. Codes are OCP's either way.

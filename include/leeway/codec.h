@@ -41,10 +41,13 @@ enum class Codec : std::uint8_t {
   sparse,
   automatic,  // 4.5 to 16, chosen from what the gradients look like; see CodecOptions
 };
+// Number of codecs, automatic included.
 inline constexpr int kCodecCount = 19;
+// The name as parse_codec_name() reads it: "nvfp4". An unknown name is kInvalidArgument.
 LEEWAY_EXPORT std::string_view to_string(Codec codec);
 LEEWAY_EXPORT Result<Codec> parse_codec_name(std::string_view name);
 
+// Which of the two neighbours of a value is sent.
 enum class Rounding : std::uint8_t {
   automatic = 0,  // stochastic in reductions by codecs below 16 bits, nearest everywhere else
   // Ties to even. The least error of one value, but biased: errors of many ranks do not average
@@ -54,6 +57,7 @@ enum class Rounding : std::uint8_t {
   // bytes.
   stochastic,
 };
+// The name as parse_codec() reads it.
 LEEWAY_EXPORT std::string_view to_string(Rounding rounding);
 
 // The power-of-two block scales of MX formats under nearest rounding. Stochastic rounding always
@@ -66,6 +70,7 @@ enum class ScaleRule : std::uint8_t {
   even,  // floor of the maximum rounded to the element's precision
   ceil,  // the smallest scale that does not clip
 };
+// The name as parse_codec() reads it.
 LEEWAY_EXPORT std::string_view to_string(ScaleRule rule);
 
 // A codec and how to use it. All ranks must agree on codec, rotate, draws, kept and group (a
@@ -76,9 +81,9 @@ LEEWAY_EXPORT std::string_view to_string(ScaleRule rule);
 // noise (quantisation and packet loss) leaves the gradient above the sqrt(3) rule of arXiv
 // 2505.19115, and among formats of these bits the one for the measured spread of log2|x|.
 struct CodecOptions {
-  Codec codec = Codec::native;
-  Rounding rounding = Rounding::automatic;
-  ScaleRule scale_rule = ScaleRule::automatic;
+  Codec codec = Codec::native;                  // the format
+  Rounding rounding = Rounding::automatic;      // to its values
+  ScaleRule scale_rule = ScaleRule::automatic;  // MX formats
   // Randomised Hadamard transform of 256 elements in front of any float32 codec.
   bool rotate = false;
   // int8: clip at ACIQ's optimum for the packet's mean magnitude (Laplace); biased.
@@ -91,10 +96,13 @@ struct CodecOptions {
   // bound and not from the packet's maximum, and larger elements clip. 0: measured.
   float bound = 0.0f;
 
+  // Elements travel as they are.
   constexpr CodecOptions() = default;
+  // A codec with its default settings.
   // NOLINTNEXTLINE(google-explicit-constructor): `options.codec = Codec::nvfp4` reads as meant
   constexpr CodecOptions(Codec codec_in) : codec(codec_in) {}
 
+  // True if all settings are equal.
   friend constexpr bool operator==(const CodecOptions&, const CodecOptions&) = default;
 };
 

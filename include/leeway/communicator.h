@@ -24,8 +24,11 @@ class CommunicatorCore;
 // buffers must stay valid until it is done. Thread-safe for one waiter at a time.
 class [[nodiscard]] LEEWAY_EXPORT Work {
  public:
+  // No operation.
   Work() = default;
+  // False for a Work that was default-constructed or moved from.
   bool valid() const { return state_ != nullptr; }
+  // True once wait() would return at once. Drives nothing: a background thread does, or wait().
   bool done() const;
   // Drives progress on the calling thread until the operation is done, then returns its outcome.
   // Repeated calls return the same outcome.
@@ -42,9 +45,12 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
 // the pages that were there) and of the communicator, and not while a call uses the memory.
 class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
  public:
+  // Of no memory.
   MemoryRegistration() = default;
+  // The registration changes its owner. What this object held before is released.
   MemoryRegistration(MemoryRegistration&& other) noexcept { *this = std::move(other); }
   MemoryRegistration& operator=(MemoryRegistration&& other) noexcept;
+  // Ends the registration; does nothing the second time.
   ~MemoryRegistration() { release(); }
   void release();
 
@@ -86,10 +92,10 @@ class LEEWAY_EXPORT Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  Rank rank() const;
-  int size() const;
-  const Options& options() const;
-  std::size_t datagram_bytes() const;  // agreed by all ranks
+  Rank rank() const;                   // of this process, 0 .. size() - 1
+  int size() const;                    // ranks of the group
+  const Options& options() const;      // as given to create()
+  std::size_t datagram_bytes() const;  // largest datagram sent, agreed by all ranks
   // What carries the datagrams, and what carries calls that are exact in both halves: the same, or
   // ucx beside it. Never automatic; custom over the caller's own.
   TransportKind transport() const;
@@ -117,11 +123,12 @@ class LEEWAY_EXPORT Communicator {
   Work all_gather_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
 
+  // On return all ranks hold the root's data. Counts and types must agree.
   Result<CollectiveReport> broadcast(TensorView data, Rank root,
                                      const CollectiveOptions& options = {});
   Work broadcast_async(TensorView data, Rank root, const CollectiveOptions& options = {});
 
-  // output is read on the root only.
+  // output is used on the root only.
   Result<CollectiveReport> reduce(ConstTensorView input, TensorView output, Rank root,
                                   const CollectiveOptions& options = {});
   Work reduce_async(ConstTensorView input, TensorView output, Rank root,
@@ -153,6 +160,7 @@ class LEEWAY_EXPORT Communicator {
                                 const CollectiveOptions& options = {});
   Work recv_async(TensorView output, Rank peer, const CollectiveOptions& options = {});
 
+  // Returns when all ranks have called it; kDeadlineExceeded names a rank that has not.
   Result<CollectiveReport> barrier(Duration deadline = std::chrono::seconds(60));
   Work barrier_async(Duration deadline = std::chrono::seconds(60));
 

@@ -34,17 +34,21 @@ namespace leeway {
 
 // no_threshold, auto_threshold, or any duration above zero.
 struct ComputeThreshold {
+  // No threshold, one that ranks find from measured steps, or a given time.
   enum class Kind : std::uint8_t { none = 0, automatic, fixed };
-  Kind kind = Kind::none;
-  Duration value{0};  // fixed only
+  Kind kind = Kind::none;  // which of these
+  Duration value{0};       // fixed only
 
+  // Of a kind without a time: use no_threshold or auto_threshold.
   constexpr explicit ComputeThreshold(Kind kind_in) : kind(kind_in) {}
+  // Fixed, at any duration above zero: `.threshold = 550ms`.
   template <typename Rep, typename Period>
   requires std::convertible_to<std::chrono::duration<Rep, Period>, Duration>
   // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr ComputeThreshold(std::chrono::duration<Rep, Period> value_in)
       : kind(Kind::fixed), value(value_in) {}
 };
+// No step is stopped.
 // NOLINTNEXTLINE(readability-identifier-naming)
 inline constexpr ComputeThreshold no_threshold{ComputeThreshold::Kind::none};
 // The one at which the ranks' measured steps would have got most done per time, the same on all;
@@ -67,13 +71,15 @@ enum class DropCompensation : std::uint8_t {
   requeue,      // data that were not used come first in the next step
 };
 
+// How much a rank plans to compute in a step, and when it stops.
 struct ComputeBudgetOptions {
   std::uint32_t micro_batches = 0;  // of a step of this rank, 1 .. 4096; must be given
+  // How long a step may compute before it joins the reduction.
   ComputeThreshold threshold = auto_threshold;
   std::uint64_t warm_up_steps = 6;      // nothing is stopped or measured in these
   std::uint32_t micro_batches_min = 1;  // completed whatever the time, 0 .. micro_batches
-  Normalisation normalisation = Normalisation::realised_weight;
-  DropCompensation compensation = DropCompensation::none;
+  Normalisation normalisation = Normalisation::realised_weight;  // by what an average divides
+  DropCompensation compensation = DropCompensation::none;        // for dropped micro-batches
 
   // Steps between two exchanges, 6 .. 256: latencies of as many are measured for the automatic
   // threshold. 0: no exchange, for other thresholds only; global counts then come from
@@ -96,12 +102,12 @@ struct ComputeBudgetOptions {
 
 // Of ended steps, but for the clamps: of all readings.
 struct ComputeCounts {
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0;          // that ended
   std::uint64_t steps_stopped = 0;  // that ended before their last micro-batch
   std::uint64_t planned = 0;        // micro-batches
-  std::uint64_t completed = 0;
-  std::uint64_t dropped = 0;  // planned and not completed
-  std::uint64_t aborted = 0;  // of those, begun and given up by should_stop()
+  std::uint64_t completed = 0;      // micro-batches
+  std::uint64_t dropped = 0;        // planned and not completed
+  std::uint64_t aborted = 0;        // of those, begun and given up by should_stop()
   // Readings of a clock that went back, or by more than an hour ahead within a step; counted as no
   // time and as an hour.
   std::uint64_t clock_clamps = 0;
@@ -115,7 +121,7 @@ struct ComputeCounts {
 // From the micro-batches of all ranks over one window, and beside it what the normal model predicts
 // from their mean and deviation. Rates are parts of one.
 struct ThresholdEstimate {
-  Duration threshold{0};
+  Duration threshold{0};   // for the time that a step computes
   double drop_rate = 0.0;  // part of the micro-batches that are not completed
   double time_cut = 0.0;   // part of a step's time that is saved
   // Gain in micro-batches per time. 0 or less: nothing is stopped.
@@ -128,21 +134,22 @@ struct ThresholdEstimate {
   double overhead_s = 0.0;  // of a step, beyond the slowest rank's compute time
 };
 
+// Since creation.
 struct ComputeStatistics {
-  ComputeCounts local;
-  ComputeCounts global;  // sum over ranks, as of the last exchange or synchronize()
-  std::uint64_t exchanges = 0;
-  std::uint64_t exchange_waits = 0;           // steps that waited for one
-  std::uint64_t exchange_failures = 0;        // the threshold stays as it was
-  std::uint64_t estimates = 0;                // put in force
-  std::uint64_t drifts = 0;                   // of those, because latencies had changed
+  ComputeCounts local;                  // of this rank
+  ComputeCounts global;                 // sum over ranks, as of the last exchange or synchronize()
+  std::uint64_t exchanges = 0;          // between all ranks, begun
+  std::uint64_t exchange_waits = 0;     // steps that waited for one
+  std::uint64_t exchange_failures = 0;  // the threshold stays as it was
+  std::uint64_t estimates = 0;          // put in force
+  std::uint64_t drifts = 0;             // of those, because latencies had changed
   std::optional<ThresholdEstimate> estimate;  // the last put in force
 };
 
 // A run of micro-batches, numbered as ComputeBudget::micro_batch() does.
 struct MicroBatchRange {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
+  std::uint64_t first = 0;  // number of the first
+  std::uint64_t count = 0;  // how many; 0 is an empty run
 };
 
 // Not thread-safe. The communicator must outlive it.
@@ -178,6 +185,7 @@ class LEEWAY_EXPORT ComputeBudget {
   std::uint64_t steps_due(std::uint64_t steps_planned) const;
 
   Duration threshold() const;  // in force; Duration::max() if none
+  // What was computed, dropped and exchanged so far.
   ComputeStatistics statistics() const;
   // What is out of order, if anything: the last exchange that failed, or else a threshold below
   // every micro-batch.

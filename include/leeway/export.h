@@ -2,4 +2,5 @@
 // this mark.
 #pragma once
 
+// Marks a function or class that libleeway.so offers.
 #define LEEWAY_EXPORT [[gnu::visibility("default")]]

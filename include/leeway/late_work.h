@@ -39,11 +39,11 @@ namespace leeway {
 
 // Since creation. A contribution to the shard of one owner counts as one.
 struct LateWorkStatistics {
-  std::uint64_t missed = 0;   // contributions that their owner did not use
-  std::uint64_t carried = 0;  // of those, added to a later call
-  std::uint64_t dropped = 0;  // missed once more after being carried: lost for good
-  std::uint64_t elements_carried = 0;
-  double weight_carried = 0.0;  // units, summed over owners
+  std::uint64_t missed = 0;            // contributions that their owner did not use
+  std::uint64_t carried = 0;           // of those, added to a later call
+  std::uint64_t dropped = 0;           // missed once more after being carried: lost for good
+  std::uint64_t elements_carried = 0;  // of those, elements
+  double weight_carried = 0.0;         // units, summed over owners
 };
 
 // For all_reduce and Replica::reduce_gradients of one float32 tensor with op = avg; one object a
@@ -61,6 +61,7 @@ class LEEWAY_EXPORT LateWork {
   // What became of it: call after a reduction that succeeded.
   void keep(const CollectiveReport& report);
 
+  // Valid for the life of this object.
   const LateWorkStatistics& statistics() const { return statistics_; }
 
  private:

@@ -19,7 +19,15 @@
 
 namespace leeway {
 
-enum class ReduceOp : std::uint8_t { sum = 0, avg, prod, min, max };
+// How contributions become one value, element by element.
+enum class ReduceOp : std::uint8_t {
+  sum = 0,  // of all ranks; integers wrap
+  avg,      // the sum over the units of work (CollectiveOptions::weight)
+  prod,     // product
+  min,      // least; NaN if one is NaN
+  max,      // greatest; NaN if one is NaN
+};
+// The name: "sum".
 LEEWAY_EXPORT std::string_view to_string(ReduceOp op);
 
 // How a lossy sum or average is formed from what arrived. Formulas, assumptions and variances:
@@ -35,32 +43,44 @@ enum class Estimator : std::uint8_t {
   horvitz_thompson,
   augmented,  // Horvitz-Thompson around a control variate
 };
+// The name as parse_estimator() reads it: "horvitz_thompson". An unknown name is kInvalidArgument.
 LEEWAY_EXPORT std::string_view to_string(Estimator estimator);
 LEEWAY_EXPORT Result<Estimator> parse_estimator(std::string_view name);
 
 // The promise of one call about completeness and time.
 struct Delivery {
-  enum class Kind : std::uint8_t { exact = 0, bounded, best_effort };
-  Kind kind = Kind::exact;
+  // The three promises; exact(), bounded() and best_effort() make one.
+  enum class Kind : std::uint8_t {
+    exact = 0,    // every element, or an error
+    bounded,      // repairs until at most loss_max is missing, or the deadline
+    best_effort,  // one pass, no repair
+  };
+  Kind kind = Kind::exact;  // which of them
   // Bounded only: residual loss fraction allowed, 0 .. 1
   double loss_max = 0.0;
   // From submission; exact fails, the others return what they have
   Duration deadline = std::chrono::seconds(60);
 };
+// Every element by the deadline, or an error that names rank, operation, peer and deadline.
 constexpr Delivery exact(Duration deadline = std::chrono::seconds(60)) {
   return {Delivery::Kind::exact, 0.0, deadline};
 }
+// Repairs until at most `loss_max` (0 .. 1) of the packets is missing or time is up.
 constexpr Delivery bounded(double loss_max, Duration deadline) {
   return {Delivery::Kind::bounded, loss_max, deadline};
 }
+// Sends once. Ends when all came, when senders are done and the network is quiet, or at the
+// deadline.
 constexpr Delivery best_effort(Duration deadline) {
   return {Delivery::Kind::best_effort, 1.0, deadline};
 }
+// The name: "best_effort".
 LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 
+// One value per call.
 struct CollectiveOptions {
-  ReduceOp op = ReduceOp::sum;
-  Delivery delivery{};  // of the reduce half, and of operations that have one half only
+  ReduceOp op = ReduceOp::sum;  // of reductions
+  Delivery delivery{};          // of the reduce half, and of operations that have one half only
 
   // Class of the spread half of an all_reduce; its deadline is always the call's. Exact keeps all
   // ranks bitwise equal. Lossy spreads are for Replica, which repairs them; an all_reduce with a
@@ -116,6 +136,7 @@ struct FaultOptions {
   // "src>dst/round/phase/index[,...]": exactly these first attempts are lost; * matches all
   std::string list;
 
+  // True if any fault is injected.
   bool any() const {
     return loss > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay.count() > 0 ||
            !link_loss.empty() || !list.empty();
@@ -136,6 +157,8 @@ enum class TransportKind : std::uint8_t {
   inproc,  // threads of one process: Communicator::create_inproc()
   custom,  // the caller's own: Communicator::create(options, transport)
 };
+// The name as parse_transport() reads it; "auto" for automatic. An unknown name is
+// kInvalidArgument.
 LEEWAY_EXPORT std::string_view to_string(TransportKind kind);
 LEEWAY_EXPORT Result<TransportKind> parse_transport(std::string_view name);
 

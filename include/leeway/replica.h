@@ -2,11 +2,10 @@
 // hard age cap.
 //
 // Every rank holds a full copy of the parameters and owns one shard of them. A training step is
-//   replica.reduce_gradients(gradient, lossy);   // my shard of `gradient` becomes the averaged
-//   gradient
+//   replica.reduce_gradients(gradient, lossy);   // my shard of it becomes the average
 //   ... the caller's optimizer updates replica.owned() ...
-//   replica.broadcast_parameters();              // my shard goes to all; theirs come to me, as far
-//   as they arrive
+//   replica.broadcast_parameters();              // my shard goes to all, theirs come to me
+//
 // Packets of the broadcast carry absolute values, so a rank that misses one keeps the stale value
 // and is whole again with the next. Ages are tracked per packet-sized block; a block whose age
 // would exceed age_max is requested until it arrives. Derivation of the drift bounds:
@@ -23,6 +22,7 @@
 
 namespace leeway {
 
+// How old replicas may become, and how parameters travel.
 struct ReplicaOptions {
   // Versions a block may be behind before it is refreshed exactly, 1 .. 255; 0 = no cap.
   std::uint32_t age_max = 8;
@@ -38,7 +38,7 @@ struct ReplicaOptions {
 
 // Measured beside predicted; mean squares per element, averaged over all measurements so far.
 struct DriftReport {
-  std::uint64_t measurements = 0;
+  std::uint64_t measurements = 0;  // exchanges that measured (ReplicaOptions::drift_every)
   double pair_measured = 0.0;    // E (x_a - x_b)^2 over pairs of ranks that do not own the element
   double owner_measured = 0.0;   // E (x_owner - x_a)^2
   double pair_predicted = 0.0;   // 2p/(1-p^2) s^2 + 2p/(1-p)^2 u^2
@@ -87,6 +87,8 @@ class LEEWAY_EXPORT Replica {
   // Exact: all replicas become bitwise equal to the owners' values.
   Result<CollectiveReport> synchronize();
 
+  // How far replicas are apart, as measured so far and as predicted. Ages and loss are those of
+  // this rank.
   DriftReport drift() const;
 
  private:

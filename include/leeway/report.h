@@ -13,7 +13,7 @@ namespace leeway {
 
 // Packets of one peer in one operation. Counts are exact and refer to distinct data packets.
 struct PeerReport {
-  Rank rank = 0;
+  Rank rank = 0;               // the peer
   std::uint64_t expected = 0;  // packets the plan says this peer sends us
   // Distinct packets accepted before settling (repaired ones included)
   std::uint64_t arrived = 0;
@@ -30,16 +30,17 @@ struct PeerReport {
 // Effective number of contributors over the packets of the shard this rank owns (its own
 // contribution counts).
 struct ContributorStats {
-  std::uint32_t min = 0;
-  double mean = 0.0;
+  std::uint32_t min = 0;                 // of the packet with the fewest
+  double mean = 0.0;                     // over packets
   std::vector<std::uint64_t> histogram;  // [k] = packets with exactly k contributors, k = 0 .. size
 };
 
+// How long the parts of an operation took on this rank.
 struct PhaseTimes {
   Duration gate{0};    // submission until every needed peer had opened the operation
   Duration reduce{0};  // submission until this rank's shard was settled
   Duration spread{0};  // from there to completion
-  Duration total{0};
+  Duration total{0};   // submission until completion
 };
 
 // The gradient against the noise that quantisation and packet loss put on it: per element of the
@@ -48,7 +49,7 @@ struct PhaseTimes {
 // where noise dominates; to judge a training run, average them over steps and form the ratio of the
 // averages. A rank whose own weight is 0 measures nothing.
 struct NoiseReport {
-  bool measured = false;
+  bool measured = false;               // false: the other fields say nothing
   double gradient_mean_square = 0.0;   // of the true gradient
   double dispersion = 0.0;             // variance of one rank's contribution around it
   double quantisation_variance = 0.0;  // of the result, both halves
@@ -62,10 +63,11 @@ struct NoiseReport {
   double ratio = std::numeric_limits<double>::infinity();
 };
 
+// The report of one completed operation, as this rank saw it.
 struct CollectiveReport {
-  std::uint64_t sequence = 0;  // number of this operation on its communicator
-  std::vector<PeerReport> peers;
-  ContributorStats contributors;
+  std::uint64_t sequence = 0;     // number of this operation on its communicator
+  std::vector<PeerReport> peers;  // one for each other rank of the operation, by rank
+  ContributorStats contributors;  // of reductions; empty otherwise
   // 1 - arrived/expected over all peers and both halves, after repair
   double loss = 0.0;
   double loss_first_pass = 0.0;  // the same without repaired packets: what the network lost

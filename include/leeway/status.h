@@ -20,8 +20,9 @@
 
 namespace leeway {
 
+// What kind of failure it is, for programs.
 enum class StatusCode : std::uint8_t {
-  kOk = 0,
+  kOk = 0,           // success
   kInvalidArgument,  // the caller's argument is wrong; nothing was sent
   // Two ranks disagree (size, dtype, codec, version, ...); the text names both sides
   kMismatch,
@@ -41,8 +42,10 @@ LEEWAY_EXPORT std::string_view to_string(StatusCode code);
 // One outcome. Default-constructed means success. Copies are cheap and allocate nothing.
 class [[nodiscard]] Status {
  public:
+  // Bytes of text at most.
   static constexpr std::size_t kTextMax = 316;
 
+  // Success.
   Status() = default;
 
   // printf-style; text beyond kTextMax characters is cut.
@@ -56,8 +59,11 @@ class [[nodiscard]] Status {
     return status;
   }
 
+  // True for success.
   bool ok() const { return code_ == StatusCode::kOk; }
+  // For programs.
   StatusCode code() const { return code_; }
+  // One line for people, empty for success. Valid for the life of this object.
   std::string_view text() const { return text_.data(); }
   const char* c_str() const { return text_.data(); }
 
@@ -70,6 +76,7 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
+  // A success with its value.
   // NOLINTNEXTLINE(google-explicit-constructor): `return value;`
   Result(T value) : has_value_(true) { new (&storage_) T(std::move(value)); }
   // Aborts if `status` is ok: a success without a value.
@@ -77,6 +84,7 @@ class [[nodiscard]] Result {
   Result(Status status) : status_(status) {
     if (status_.ok()) std::abort();
   }
+  // Copied and moved as its value is.
   Result(Result&& other) noexcept : status_(other.status_), has_value_(other.has_value_) {
     if (has_value_) new (&storage_) T(std::move(other.get()));
   }
@@ -92,9 +100,12 @@ class [[nodiscard]] Result {
   }
   ~Result() { destroy(); }
 
+  // True if there is a value.
   bool ok() const { return has_value_; }
+  // Why there is none; ok if there is one.
   const Status& status() const { return status_; }
 
+  // The value. Without one the process ends with the status's text on standard error.
   T& value() & { return checked(); }
   const T& value() const& { return const_cast<Result*>(this)->checked(); }
   T&& value() && { return std::move(checked()); }

@@ -39,8 +39,8 @@ namespace leeway {
 // A piece of memory to be gathered into a train. It stays valid and unchanged until the train is no
 // longer borrowed(), and where send() copies, until send() returns.
 struct Slice {
-  const std::byte* data = nullptr;
-  std::size_t bytes = 0;
+  const std::byte* data = nullptr;  // the first byte
+  std::size_t bytes = 0;            // how many; may be 0
 };
 
 // Consecutive datagrams to one rank. The slices' bytes, laid end to end, are cut every
@@ -51,7 +51,7 @@ struct Train {
   Rank to = kNoRank;
   std::size_t segment_bytes = 0;  // size of every datagram but the last
   std::size_t total_bytes = 0;    // sum of the slices
-  std::span<const Slice> slices;
+  std::span<const Slice> slices;  // what to send, in order
 };
 
 // One datagram that arrived. The bytes may be overwritten by the caller (decryption, fault
@@ -59,7 +59,7 @@ struct Train {
 struct Received {
   // The sender, 0 .. size-1. Datagrams of strangers are counted (from_strangers) and never shown.
   Rank from = kNoRank;
-  MutableByteSpan bytes;
+  MutableByteSpan bytes;  // the whole datagram
 };
 
 // What a transport can do; constant from the first send() on.
@@ -79,14 +79,14 @@ struct TransportLimits {
 
 // Since construction. A transport fills in those it knows; Communicator::counters() shows them.
 struct TransportCounters {
-  std::uint64_t datagrams_sent = 0;
-  std::uint64_t datagrams_received = 0;
-  std::uint64_t bytes_sent = 0;
-  std::uint64_t bytes_received = 0;
-  std::uint64_t send_calls = 0;
-  std::uint64_t receive_calls = 0;
-  std::uint64_t from_strangers = 0;  // datagrams of unknown addresses, dropped
-  std::uint64_t oversized = 0;       // truncated by the kernel, dropped
+  std::uint64_t datagrams_sent = 0;      // given to the system
+  std::uint64_t datagrams_received = 0;  // shown by receive()
+  std::uint64_t bytes_sent = 0;          // of those, without the headers of the network
+  std::uint64_t bytes_received = 0;      // of those
+  std::uint64_t send_calls = 0;          // calls of the system or the device
+  std::uint64_t receive_calls = 0;       // the same
+  std::uint64_t from_strangers = 0;      // datagrams of unknown addresses, dropped
+  std::uint64_t oversized = 0;           // truncated by the kernel, dropped
   // Trains (without UDP_SEGMENT: datagrams) dropped after an error
   std::uint64_t send_errors = 0;
   // Laid together in memory of the transport's own before the device could have them
@@ -94,6 +94,7 @@ struct TransportCounters {
   std::uint64_t kernel_drops = 0;  // receive-queue overflows where the system tells (SO_MEMINFO)
 };
 
+// The interface; the head of this file says what an implementation promises.
 class LEEWAY_EXPORT DatagramTransport {
  public:
   DatagramTransport() = default;
@@ -104,6 +105,7 @@ class LEEWAY_EXPORT DatagramTransport {
   // For people, 1 .. 64 characters. Ranks whose transports have different names do not form a
   // group.
   virtual std::string_view name() const = 0;
+  // What it can do; constant from the first send() on.
   virtual const TransportLimits& limits() const = 0;
 
   // Memory from which trains will be gathered again and again. A transport whose device reads only
@@ -138,6 +140,7 @@ class LEEWAY_EXPORT DatagramTransport {
   // Makes a wait() in progress, or the next one, return at once. Any thread. Never blocks.
   virtual void wake() = 0;
 
+  // Counts since construction.
   virtual TransportCounters counters() const = 0;
 
   // Not ok when the transport can never work again, because its device is gone, say. The text names

@@ -14,25 +14,42 @@ namespace leeway {
 
 // Index of a process in a communicator, 0 .. size-1.
 using Rank = std::uint16_t;
+// No rank at all.
 inline constexpr Rank kNoRank = 0xFFFF;
 // As a destination: every other rank at once, where the transport and the network have multicast.
 inline constexpr Rank kEveryRank = 0xFFFE;
 
+// A length of time; any std::chrono duration converts.
 using Duration = std::chrono::nanoseconds;
+// Memory to read, never owned.
 using ByteSpan = std::span<const std::byte>;
+// Memory to read and write, never owned.
 using MutableByteSpan = std::span<std::byte>;
 
-enum class DataType : std::uint8_t { f32 = 0, f64, f16, bf16, i8, i32, i64, u8 };
+// The type of a tensor's elements.
+enum class DataType : std::uint8_t {
+  f32 = 0,  // float
+  f64,      // double
+  f16,      // Half
+  bf16,     // BFloat16
+  i8,       // std::int8_t
+  i32,      // std::int32_t
+  i64,      // std::int64_t
+  u8,       // std::uint8_t
+};
+// Number of element types.
 inline constexpr int kDataTypeCount = 8;
 
-// Storage of one IEEE binary16 / bfloat16 value. Only the bits: arithmetic happens in float32.
+// Storage of one IEEE binary16 value. Only the bits: arithmetic happens in float32.
 struct Half {
-  std::uint16_t bits;
+  std::uint16_t bits;  // sign, 5 of exponent, 10 of significand
 };
+// Storage of one bfloat16 value: the upper half of a float32.
 struct BFloat16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  // sign, 8 of exponent, 7 of significand
 };
 
+// Bytes of one element.
 constexpr std::size_t size_of(DataType type) {
   switch (type) {
     case DataType::f64:
@@ -50,6 +67,7 @@ constexpr std::size_t size_of(DataType type) {
   }
   return 0;
 }
+// False for integers, which no lossy codec takes.
 constexpr bool is_floating(DataType type) {
   return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 ||
          type == DataType::bf16;
@@ -59,6 +77,7 @@ LEEWAY_EXPORT std::string_view to_string(DataType type);
 
 // DataTypeOf<float>::value is DataType::f32, and so on; other types have none.
 // NOLINTBEGIN(readability-identifier-naming): as the standard library's traits
+// The element type of spans of T, in `value`. Other types do not compile.
 template <typename T>
 struct DataTypeOf;
 template <>
@@ -101,35 +120,42 @@ struct DataTypeOf<std::uint8_t> {
 // There is no view of nothing in particular: braces without a value in a call always mean default
 // options. A view of no elements is {nullptr, 0, type}.
 struct ConstTensorView {
-  const void* data;
+  const void* data;   // the first element, aligned for its type
   std::size_t count;  // elements, not bytes
-  DataType dtype;
+  DataType dtype;     // of each element
 
+  // A view of `count_in` elements of a type known at run time only.
   ConstTensorView(const void* data_in, std::size_t count_in, DataType dtype_in)
       : data(data_in), count(count_in), dtype(dtype_in) {}
+  // A view of a span of a supported element type.
   template <typename T, std::size_t N>
   // NOLINTNEXTLINE(google-explicit-constructor)
   ConstTensorView(std::span<T, N> span)
       : data(span.data()), count(span.size()), dtype(DataTypeOf<std::remove_const_t<T>>::value) {}
 
+  // Size of the elements together.
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 
 // The same, writable. Converts to a read-only view.
 struct TensorView {
-  void* data;
+  void* data;         // the first element, aligned for its type
   std::size_t count;  // elements, not bytes
-  DataType dtype;
+  DataType dtype;     // of each element
 
+  // A view of `count_in` elements of a type known at run time only.
   TensorView(void* data_in, std::size_t count_in, DataType dtype_in)
       : data(data_in), count(count_in), dtype(dtype_in) {}
+  // A view of a span of a supported element type.
   template <typename T, std::size_t N>
   // NOLINTNEXTLINE(google-explicit-constructor)
   TensorView(std::span<T, N> span)
       : data(span.data()), count(span.size()), dtype(DataTypeOf<T>::value) {}
 
+  // The same memory, read-only.
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator ConstTensorView() const { return {data, count, dtype}; }
+  // Size of the elements together.
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 
