@@ -79,6 +79,11 @@ struct CollectiveReport {
   std::uint64_t elements_missing = 0;  // result elements that no packet brought (spread half)
   // Elements of our shard to which nobody contributed any weight: 0, or the guess
   std::uint64_t elements_untouched = 0;
+  // Peers whose contribution to our shard was lost as a whole and then fetched by asking again
+  // (horvitz_thompson and augmented under best effort; any estimator where all losses are repaired)
+  std::uint32_t contributions_fetched = 0;
+  // Peers of whose contribution to our shard nothing arrived before it was settled
+  std::uint32_t contributions_missing = 0;
   Estimator estimator = Estimator::ratio;
   CodecOptions codec;  // of the reduce half, or the only half; what automatic chose
   // Mean over owned elements of the estimated loss-induced variance of the result; 0 when nothing

@@ -1,5 +1,7 @@
 #include "checker/call_plan.h"
 
+#include "estimate/link_history.h"
+
 namespace leeway::sim {
 namespace {
 
@@ -53,6 +55,17 @@ CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::Endpoi
 bool CallPlan::packet_scales() const {
   return exact() || estimator_ == Estimator::zero_fill || estimator_ == Estimator::ratio ||
          estimator_ == Estimator::stratified;
+}
+
+bool CallPlan::fetches_empty() const {
+  const bool by_link =
+      estimator_ == Estimator::horvitz_thompson || estimator_ == Estimator::augmented;
+  if (!reduces() || !by_link || delivery_.kind != Delivery::Kind::best_effort) return false;
+  if (kind_ == OperationKind::all_reduce) return true;
+  std::uint32_t longest = 0;
+  for (Rank owner = 0; owner < size_; ++owner)
+    longest = std::max(longest, reduce_to(owner).grid.packets());
+  return longest < estimate::kShortFlowPackets;
 }
 
 bool CallPlan::source_is_output() const {

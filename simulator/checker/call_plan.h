@@ -46,6 +46,12 @@ class CallPlan {
   ReduceOp op() const { return op_; }
   // Scales of a packet depend on that packet's contributors only.
   bool packet_scales() const;
+  // Rates of earlier calls enter the scales.
+  bool estimated_rates() const {
+    return delivery_.kind == Delivery::Kind::best_effort && !packet_scales();
+  }
+  // Owners ask again for a contribution of which they got nothing.
+  bool fetches_empty() const;
   // The same block goes to all, so that all must hold the same.
   bool agrees() const { return spreads() && kind_ != collective::OperationKind::all_to_all; }
   // What the sender brings lies in its output buffer.

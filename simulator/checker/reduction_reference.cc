@@ -17,8 +17,8 @@ constexpr std::size_t kOpenMax = 6;
 // Relative to the largest number of the packet: what no rounding explains.
 constexpr float kFar = 1e-3f;
 
-// Weight of the newest operation in a link's smoothed delivery rate (src/collective/operation.cc).
-constexpr double kRateGain = 0.1;
+// Of an estimate that cannot be told from outside any more.
+constexpr double kUntold = std::numeric_limits<double>::quiet_NaN();
 
 bool equal_bits(std::span<const float> a, std::span<const float> b) {
   return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
@@ -43,7 +43,7 @@ float largest(std::span<const float> values) {
 ReductionReference::ReductionReference(int size, std::uint64_t seed)
     : size_(size),
       seed_(seed),
-      prior_rates_(size, std::vector<double>(size, 1.0)),
+      histories_(size, estimate::LinkHistory(size)),
       senders_(size),
       tallies_(size),
       complete_scales_(size),
@@ -71,21 +71,23 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
 bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   const RankLedger& side = call.ranks[rank];
   const std::uint32_t packets = call.plan.reduce_to(rank).grid.packets();
-  const bool rate_unknown = !call.plan.packet_scales() && packets == 1;
+  const estimate::LinkHistory& history = histories_[rank];
   bool known = true;
   all_complete_ = true;
   for (Rank from = 0; from < size_; ++from) {
     const bool own = from == rank;
     estimate::LinkTally& tally = tallies_[from];
-    const double prior_rate = prior_rates_[rank][from];
-    tally.prior_rate = std::isnan(prior_rate) ? 1.0 : prior_rate;
+    const bool estimated = call.plan.estimated_rates() && !own;
+    tally.prior_rate = estimated ? history.delivery_rate(from) : 1.0;
+    tally.heard_rate = estimated ? history.heard_rate(from, packets) : 1.0;
     tally.sent = std::max<std::uint32_t>(packets, 1);
     tally.arrived = own ? tally.sent : senders_[from].arrived;
     tally.weight = own ? side.weight : side.flow(FlowKind::reduce, from).weight;
     all_complete_ &= own || senders_[from].arrived == packets;
-    known &= senders_[from].counted && !(rate_unknown && std::isnan(prior_rate));
+    const bool told = !std::isnan(tally.prior_rate) && !std::isnan(tally.heard_rate);
+    known &= senders_[from].counted && told;
+    if (!told) tally.prior_rate = tally.heard_rate = 1.0;
   }
-  all_complete_ &= !rate_unknown;
   scale_plan_ = estimate::ScalePlan({.estimator = call.plan.estimator(),
                                      .op = call.plan.op(),
                                      .links = tallies_,
@@ -93,6 +95,7 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
                                      .external_control = !side.control.empty(),
                                      .seed = seed_,
                                      .step = call.number});
+  all_complete_ &= call.plan.packet_scales() || !scale_plan_.estimated_rates();
   complete_block_ = scale_plan_.complete_scales(complete_scales_);
   return known || call.plan.packet_scales();
 }
@@ -262,16 +265,18 @@ ReductionReference::Outcome ReductionReference::check(const CallLedger& call, Ra
 }
 
 void ReductionReference::learn(const CallLedger& call, Rank rank) {
+  estimate::LinkHistory& history = histories_[rank];
   for (Rank from = 0; from < size_; ++from) {
     const FlowLedger& flow = call.ranks[rank].flow(FlowKind::reduce, from);
     if (flow.packets == 0) continue;
-    double& smoothed = prior_rates_[rank][from];
-    if (!senders_[from].counted) smoothed = std::numeric_limits<double>::quiet_NaN();
+    const Sender& sender = senders_[from];
     std::int64_t first_pass = 0;
-    for (std::uint32_t i = 0; i < senders_[from].arrived; ++i)
-      first_pass += flow.order[i].repaired ? 0 : 1;
+    for (std::uint32_t i = 0; i < sender.arrived; ++i) first_pass += flow.order[i].repaired ? 0 : 1;
     const double rate = static_cast<double>(first_pass) / flow.packets;
-    smoothed += kRateGain * (rate - smoothed);
+    history.learn_delivery(from, sender.counted ? rate : kUntold);
+    if (!call.plan.fetches_empty()) continue;
+    const bool certain = sender.counted || flow.distinct > flow.unsure;
+    history.learn_heard(from, flow.packets, certain ? sender.arrived > 0 : kUntold);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checker/call_ledger.h"
+#include "estimate/link_history.h"
 #include "estimate/scale_plan.h"
 #include "leeway/report.h"
 
@@ -35,7 +36,7 @@ class ReductionReference {
   Outcome check(const CallLedger& call, Rank rank, const CollectiveReport& report,
                 std::span<const float> result);
 
-  // First-pass delivery rates that later calls' scales depend on; after check().
+  // The rates that later calls' scales depend on; after check().
   void learn(const CallLedger& call, Rank rank);
 
  private:
@@ -59,7 +60,8 @@ class ReductionReference {
 
   int size_;
   std::uint64_t seed_;
-  std::vector<std::vector<double>> prior_rates_;  // [owner][sender]; NaN: cannot be told any more
+  // By owner. A rate that cannot be told any more is NaN
+  std::vector<estimate::LinkHistory> histories_;
   std::vector<Sender> senders_;
   std::vector<estimate::LinkTally> tallies_;
   estimate::ScalePlan scale_plan_;

@@ -58,6 +58,7 @@ void ReportCheck::on_done(Instant now, Rank rank, const CallLedger& call,
   check_sums(now, rank, call, result);
   if (!result.status.ok()) return;
   check_missing(now, rank, call, result);
+  check_contributions(now, rank, call, result);
   for (const PeerReport& row : result.report->peers) {
     for (const FlowKind kind : kHalves) {
       if (is_active(call.plan, kind)) check_reason(now, rank, call, kind, row.rank, result);
@@ -126,6 +127,26 @@ void ReportCheck::check_sums(Instant now, Rank rank, const CallLedger& call,
   });
 }
 
+// Contributions of which nothing came, or nothing that is certain to have come in time.
+void ReportCheck::check_contributions(Instant now, Rank rank, const CallLedger& call,
+                                      const CallResult& result) {
+  if (!call.plan.reduces()) return;
+  std::uint32_t least = 0;
+  std::uint32_t most = 0;
+  for (Rank from = 0; from < book_.size(); ++from) {
+    const FlowLedger& flow = call.ranks[rank].flow(FlowKind::reduce, from);
+    if (flow.packets == 0) continue;
+    least += flow.distinct == 0;
+    most += flow.distinct <= flow.unsure;
+  }
+  const std::uint32_t told = result.report->contributions_missing;
+  check_.expect(told >= least && told <= most, [&] {
+    return where(now, rank, call) +
+           format_text(": the report says that nothing came of %u contributions; it is %u to %u",
+                       told, least, most);
+  });
+}
+
 // Elements that no packet brought, and what the report concludes from it.
 void ReportCheck::check_missing(Instant now, Rank rank, const CallLedger& call,
                                 const CallResult& result) {
@@ -180,6 +201,10 @@ void ReportCheck::check_reason(Instant now, Rank rank, const CallLedger& call, F
     check_.expect(flow.missing() <= allowed,
                   [&] { return missing() + format_text("; allowed are %.1f", allowed); });
   }
+  const bool fetched = kind == FlowKind::reduce && call.plan.fetches_empty();
+  check_.expect(!fetched || flow.distinct > flow.repaired, [&] {
+    return missing() + ", whose whole first pass was lost: it should have been asked for again";
+  });
   const bool damaged =
       !damaged_.empty() && damaged_[static_cast<std::size_t>(from) * book_.size() + rank];
   if (!ordered_ || damaged) return;

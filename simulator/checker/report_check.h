@@ -33,6 +33,8 @@ class ReportCheck {
   void check_row(Instant now, Rank rank, const CallLedger& call, const PeerReport& row);
   void check_sums(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
   void check_missing(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
+  void check_contributions(Instant now, Rank rank, const CallLedger& call,
+                           const CallResult& result);
   void check_reason(Instant now, Rank rank, const CallLedger& call, wire::FlowKind kind, Rank from,
                     const CallResult& result);
 

@@ -3,10 +3,7 @@
 namespace leeway::collective {
 
 Engine::Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher)
-    : endpoint_(config),
-      watcher_(watcher),
-      link_rates_(config.size, 1.0),
-      automatic_(config.size) {}
+    : endpoint_(config), watcher_(watcher), history_(config.size), automatic_(config.size) {}
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
   const auto& config = endpoint_.config();
@@ -59,7 +56,7 @@ bool Engine::start(Instant now, Request& request) {
   for (auto& operation : operations_) {
     if (operation->free()) return operation->begin(now, request);
   }
-  operations_.push_back(std::make_unique<Operation>(endpoint_, link_rates_, automatic_, watcher_));
+  operations_.push_back(std::make_unique<Operation>(endpoint_, history_, automatic_, watcher_));
   return operations_.back()->begin(now, request);
 }
 

@@ -51,7 +51,7 @@ class Engine {
 
   protocol::Endpoint endpoint_;
   MemoryWatcher* const watcher_;
-  std::vector<double> link_rates_;  // smoothed first-pass delivery rate, by rank
+  estimate::LinkHistory history_;
   AutomaticCodec automatic_;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::deque<Request*> queued_;  // collectives

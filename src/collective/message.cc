@@ -50,7 +50,7 @@ void Message::begin(Instant now, Request& request) {
                             .elements = spec.output.count};
   }
   spread_.begin(std::move(plan), step_of(endpoint_, spec));
-  round_ = endpoint_.open_round(now, plan_round(spec, spread_, request.submitted), *this);
+  round_ = endpoint_.open_round(now, plan_round(spec, nullptr, spread_, request.submitted), *this);
   endpoint_.start(now, *round_);
 }
 

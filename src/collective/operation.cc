@@ -17,10 +17,10 @@ std::byte* bytes_of(const void* data) {
 
 }  // namespace
 
-Operation::Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates,
+Operation::Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& history,
                      AutomaticCodec& automatic, MemoryWatcher* watcher)
     : endpoint_(endpoint),
-      link_rates_(link_rates),
+      history_(history),
       automatic_(automatic),
       reduction_(watcher),
       spread_(watcher) {}
@@ -31,9 +31,11 @@ bool Operation::begin(Instant now, Request& request) {
   submitted_ = reduce_settled_ = request.submitted;
   const OperationSpec& spec = request.spec;
   const auto step = static_cast<std::uint32_t>(request.sequence);
-  if (has_reduce_half(spec.kind)) begin_reduction(step);
+  const bool reduces = has_reduce_half(spec.kind);
+  if (reduces) begin_reduction(step);
   if (has_spread_half(spec.kind)) begin_spread(step);
-  round_ = endpoint_.open_round(now, plan_round(spec, spread_, submitted_), *this);
+  const ReductionPlan* reduction = reduces ? &reduction_.plan() : nullptr;
+  round_ = endpoint_.open_round(now, plan_round(spec, reduction, spread_, submitted_), *this);
   if (round_ == nullptr) return false;
   // Without units the input says nothing
   if (request.automatic_number && spec.options.weight > 0.0) {
@@ -86,9 +88,10 @@ void Operation::begin_reduction(std::uint32_t step) {
   }
   plan.residual = spec.options.residual;
   plan.meter = measures_noise() ? &meter_ : nullptr;
-  plan.copy_input = is_small(spec) && spec.kind != OperationKind::all_reduce;
+  plan.fetch_empty = fetches_empty(spec, plan);
+  plan.copy_input = copies_input(spec, plan.fetch_empty);
   meter_.reset();
-  reduction_.begin(plan, step, link_rates_);
+  reduction_.begin(plan, step, history_);
   reduced_.reset(reduction_.grid().chunks());
 }
 
@@ -159,20 +162,20 @@ void Operation::release_reduced() {
 void Operation::on_settled(FlowKind kind, Instant now) {
   if (kind != FlowKind::reduce) return;
   reduce_settled_ = now;
-  learn_link_rates();
+  learn_from_links();
   reduction_.settle(round_->phase(kind).receive, reduced_);
   release_reduced();
 }
 
-// Smoothed over about ten operations; only for shards of one packet, whose realised rate says
-// nothing.
-void Operation::learn_link_rates() {
+void Operation::learn_from_links() {
   const auto& flows = round_->phase(FlowKind::reduce).receive;
-  for (std::size_t peer = 0; peer < flows.size(); ++peer) {
+  for (Rank peer = 0; peer < flows.size(); ++peer) {
     const protocol::ReceiveFlow& flow = flows[peer];
     if (flow.packets == 0) continue;
-    const double rate = static_cast<double>(flow.arrived_count - flow.repaired) / flow.packets;
-    link_rates_[peer] += 0.1 * (rate - link_rates_[peer]);
+    history_.learn_delivery(peer,
+                            static_cast<double>(flow.arrived_count - flow.repaired) / flow.packets);
+    if (reduction_.plan().fetch_empty)
+      history_.learn_heard(peer, flow.packets, flow.arrived_count > 0);
   }
 }
 

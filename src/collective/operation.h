@@ -21,8 +21,8 @@ namespace leeway::collective {
 // Reused from operation to operation, so that its memory is allocated once.
 class Operation final : public protocol::RoundClient {
  public:
-  Operation(protocol::Endpoint& endpoint, std::vector<double>& link_rates,
-            AutomaticCodec& automatic, MemoryWatcher* watcher);
+  Operation(protocol::Endpoint& endpoint, estimate::LinkHistory& history, AutomaticCodec& automatic,
+            MemoryWatcher* watcher);
 
   // False when the protocol has no room for another open round. The request was validated.
   bool begin(Instant now, Request& request);
@@ -44,18 +44,19 @@ class Operation final : public protocol::RoundClient {
   void begin_spread(std::uint32_t step);
   void release_reduced();
   void fill_peer_reports();
-  void learn_link_rates();
+  void learn_from_links();
   void report_noise();
   bool measures_noise() const;
 
   protocol::Endpoint& endpoint_;
-  std::vector<double>& link_rates_;
+  estimate::LinkHistory& history_;
   AutomaticCodec& automatic_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
   NoiseMeter meter_;
   Reduction reduction_;
   Spread spread_;
+  bool fetches_empty_ = false;  // owners ask again for flows of which they got nothing
   schedule::ChunkQueue reduced_;
   schedule::ShardMap shards_ = schedule::ShardMap::single(0, 0);
   Instant submitted_{0};

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "collective/reduction.h"
 #include "collective/spread.h"
+#include "estimate/link_history.h"
 #include "wire/codec_settings.h"
 
 namespace leeway::collective {
@@ -13,6 +15,15 @@ using protocol::FlowKind;
 // Tensors up to this many bytes are copied where that lets the caller go on before receivers have
 // confirmed. A copy of 64 KiB costs a few microseconds, a round trip tens.
 constexpr std::size_t kCopyBytesMax = 64 * 1024;
+
+// The same where receivers may fetch an empty flow. Waiting for their confirmation takes half a
+// round trip without loss, and time-outs where reports are lost; a copy of 512 KiB takes 40 us.
+constexpr std::size_t kFetchedBytesMax = 512 * 1024;
+
+// Estimators that rescale each link by what arrived over it, and so need something of each.
+bool needs_every_link(Estimator estimator) {
+  return estimator == Estimator::horvitz_thompson || estimator == Estimator::augmented;
+}
 
 wire::OperationTag tag_of(const OperationSpec& spec) {
   wire::OperationTag tag;
@@ -32,7 +43,8 @@ wire::OperationTag tag_of(const OperationSpec& spec) {
   return tag;
 }
 
-void plan_reduction(const OperationSpec& spec, Instant submitted, protocol::RoundPlan& plan) {
+void plan_reduction(const OperationSpec& spec, const ReductionPlan& reduction, Instant submitted,
+                    protocol::RoundPlan& plan) {
   const Delivery& delivery = spec.options.delivery;
   protocol::PhasePlan& phase = plan.phase(FlowKind::reduce);
   phase.active = true;
@@ -43,8 +55,9 @@ void plan_reduction(const OperationSpec& spec, Instant submitted, protocol::Roun
       spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
   phase.deadline = halves ? submitted + delivery.deadline / 2 : plan.deadline;
   phase.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
-  phase.repairable = delivery.kind != Delivery::Kind::best_effort;
-  phase.payload_retained = is_small(spec) && spec.kind != OperationKind::all_reduce;
+  phase.fetch_empty = reduction.fetch_empty;
+  phase.repairable = delivery.kind != Delivery::Kind::best_effort || reduction.fetch_empty;
+  phase.payload_retained = reduction.copy_input;
 }
 
 void plan_spread(const OperationSpec& spec, const Spread& spread, protocol::RoundPlan& plan) {
@@ -87,7 +100,22 @@ bool is_small(const OperationSpec& spec) {
          std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
 }
 
-protocol::RoundPlan plan_round(const OperationSpec& spec, const Spread& spread, Instant submitted) {
+bool fetches_empty(const OperationSpec& spec, const ReductionPlan& reduction) {
+  if (!reduction.one_pass || !needs_every_link(reduction.estimator)) return false;
+  if (spec.kind == OperationKind::all_reduce) return true;
+  std::uint32_t longest = 0;
+  for (Rank owner = 0; owner < reduction.size; ++owner)
+    longest = std::max(longest, reduction.grid_of(owner).packets());
+  return longest < estimate::kShortFlowPackets;
+}
+
+bool copies_input(const OperationSpec& spec, bool fetches_empty) {
+  if (spec.kind == OperationKind::all_reduce || !spec.options.residual.empty()) return false;
+  return is_small(spec) || (fetches_empty && spec.input.bytes() <= kFetchedBytesMax);
+}
+
+protocol::RoundPlan plan_round(const OperationSpec& spec, const ReductionPlan* reduction,
+                               const Spread& spread, Instant submitted) {
   const Delivery& delivery = spec.options.delivery;
   protocol::RoundPlan plan;
   plan.tag = tag_of(spec);
@@ -98,7 +126,7 @@ protocol::RoundPlan plan_round(const OperationSpec& spec, const Spread& spread, 
   plan.owner_weights = spec.options.owner_weights;
   plan.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) &&
                      delivery.kind != Delivery::Kind::exact;
-  if (has_reduce_half(spec.kind)) plan_reduction(spec, submitted, plan);
+  if (reduction != nullptr) plan_reduction(spec, *reduction, submitted, plan);
   if (has_spread_half(spec.kind) || point_to_point(spec.kind)) plan_spread(spec, spread, plan);
   if (point_to_point(spec.kind)) {
     plan.point_peer = spec.peer;

@@ -9,6 +9,7 @@
 namespace leeway::collective {
 
 class Spread;
+struct ReductionPlan;
 
 // Element type of the tensors.
 DataType dtype_of(const OperationSpec& spec);
@@ -21,8 +22,17 @@ bool same_block(OperationKind kind);
 // Whether its tensors are copied, so that the caller may go on before receivers have confirmed.
 bool is_small(const OperationSpec& spec);
 
-// The operation as one round of the protocol. Its data half, where it has one, goes through
-// `spread`; deadlines count from `submitted`.
-protocol::RoundPlan plan_round(const OperationSpec& spec, const Spread& spread, Instant submitted);
+// Whether owners ask again for a contribution of which they got nothing. Its sender keeps the
+// payload: an all_reduce until the result has come, other operations in a copy or until owners
+// confirm. That is worth it for flows that chance may lose as a whole.
+bool fetches_empty(const OperationSpec& spec, const ReductionPlan& reduction);
+// Whether the reduce half keeps a copy of the input. An all_reduce needs none: its caller waits for
+// the result anyway, which confirms the contributions.
+bool copies_input(const OperationSpec& spec, bool fetches_empty);
+
+// The operation as one round of the protocol. Its reduce half is `reduction`, null where it has
+// none; its data half goes through `spread`; deadlines count from `submitted`.
+protocol::RoundPlan plan_round(const OperationSpec& spec, const ReductionPlan* reduction,
+                               const Spread& spread, Instant submitted);
 
 }  // namespace leeway::collective

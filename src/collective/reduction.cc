@@ -19,15 +19,14 @@ bool depends_on_packet_only(Estimator estimator) {
 
 }  // namespace
 
-schedule::PacketGrid Reduction::grid_of(Rank owner) const {
+schedule::PacketGrid ReductionPlan::grid_of(Rank owner) const {
   return schedule::PacketGrid(
-      plan_.shards[owner].count,
-      static_cast<std::uint32_t>(plan_.format.elements_for(plan_.datagram_payload_bytes)),
-      element_bytes_);
+      shards[owner].count, static_cast<std::uint32_t>(format.elements_for(datagram_payload_bytes)),
+      size_of(dtype));
 }
 
 void Reduction::begin(const ReductionPlan& plan, std::uint32_t step,
-                      std::span<const double> prior_rates) {
+                      const estimate::LinkHistory& history) {
   plan_ = plan;
   step_ = step;
   element_bytes_ = size_of(plan.dtype);
@@ -44,8 +43,7 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step,
   scales_.assign(plan.size, 1.0f);
   weights_.assign(plan.size, std::numeric_limits<float>::quiet_NaN());
   weights_[plan.self] = static_cast<float>(plan.weight);
-  tallies_.assign(plan.size, {});
-  for (Rank rank = 0; rank < plan.size; ++rank) tallies_[rank].prior_rate = prior_rates[rank];
+  recall_rates(history);
   mask_.assign((plan.size + 63) / 64, 0);
   settles_passed_chunks_ = plan.one_pass && plan.size > 1 && grid_.chunks() > 2 &&
                            depends_on_packet_only(plan.estimator);
@@ -57,6 +55,17 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step,
   untouched_ = 0;
   nobody_has_units_ = false;
   variance_ = 0.0;
+  fetched_ = unheard_ = 0;
+}
+
+// Only a best-effort operation loses what the rates stand for. The others ask until they have it.
+void Reduction::recall_rates(const estimate::LinkHistory& history) {
+  tallies_.assign(plan_.size, {});
+  if (!plan_.one_pass) return;
+  for (Rank rank = 0; rank < plan_.size; ++rank) {
+    tallies_[rank].prior_rate = history.delivery_rate(rank);
+    tallies_[rank].heard_rate = history.heard_rate(rank, grid_.packets());
+  }
 }
 
 // Small inputs are copied, so that the caller's memory is soon free. With error feedback
@@ -285,15 +294,18 @@ void Reduction::combine_exactly(std::uint32_t index, const Direct& direct) {
 void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
                        schedule::ChunkQueue& reduced) {
   bool complete = true;
-  for (Rank rank = 0; rank < plan_.size; ++rank)
-    complete &= rank == plan_.self || flows[rank].complete();
+  for (Rank rank = 0; rank < plan_.size; ++rank) {
+    const protocol::ReceiveFlow& flow = flows[rank];
+    if (rank == plan_.self || flow.packets == 0) continue;
+    complete &= flow.complete();
+    unheard_ += flow.arrived_count == 0;
+    fetched_ += flow.arrived_count > 0 && flow.arrived_count == flow.repaired;
+  }
   tally(flows);
-  // The realised rate of a one-packet flow says nothing; its weight 1/q holds whether or not
-  // anything was lost here.
-  const bool rate_unknown =
-      plan_.lossy && grid_.packets() == 1 && !depends_on_packet_only(plan_.estimator);
-  complete &= !rate_unknown;
-  if (!complete) build_plan(tallies_);
+  const bool needs_rates = plan_.lossy && !depends_on_packet_only(plan_.estimator);
+  if (!complete || needs_rates) build_plan(tallies_);
+  // A weight that an estimated rate enters holds whether or not anything was lost here.
+  complete &= !needs_rates || !scale_plan_.estimated_rates();
   for (std::uint32_t index = 0; index < grid_.packets(); ++index) {
     if (reduced_packets_.test(index)) continue;
     complete ? reduce_complete(index, {}, reduced) : reduce_partial(index, flows, reduced);
@@ -349,6 +361,8 @@ void Reduction::fill_report(CollectiveReport& report) const {
   report.elements_untouched = untouched_;
   report.variance_estimate = variance_;
   report.estimator = plan_.estimator;
+  report.contributions_fetched = fetched_;
+  report.contributions_missing = unheard_;
 }
 
 }  // namespace leeway::collective

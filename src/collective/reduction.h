@@ -16,6 +16,7 @@
 #include "collective/noise_meter.h"
 #include "collective/scaled_sum.h"
 #include "collective/staging.h"
+#include "estimate/link_history.h"
 #include "estimate/scale_plan.h"
 #include "leeway/options.h"
 #include "leeway/report.h"
@@ -49,6 +50,9 @@ struct ReductionPlan {
   NoiseMeter* meter = nullptr;  // or null: measure nothing
   // Small tensor: keep a copy, so that the caller's memory is soon free
   bool copy_input = false;
+  bool fetch_empty = false;  // owners ask again for contributions of which they got nothing
+
+  schedule::PacketGrid grid_of(Rank owner) const;
 };
 
 class Reduction {
@@ -56,11 +60,12 @@ class Reduction {
   explicit Reduction(MemoryWatcher* watcher) : copied_input_(watcher) {}
 
   // `reduced_chunks` receives each chunk of our shard when its result stands in `result`.
-  // `prior_rates` (by rank) are smoothed delivery rates of the links before this operation.
-  void begin(const ReductionPlan& plan, std::uint32_t step, std::span<const double> prior_rates);
+  // `history`: of the links into this rank, before this operation.
+  void begin(const ReductionPlan& plan, std::uint32_t step, const estimate::LinkHistory& history);
 
+  const ReductionPlan& plan() const { return plan_; }
   const schedule::PacketGrid& grid() const { return grid_; }  // of our own shard
-  schedule::PacketGrid grid_of(Rank owner) const;
+  schedule::PacketGrid grid_of(Rank owner) const { return plan_.grid_of(owner); }
 
   protocol::Payload payload(Rank owner, std::uint32_t index, std::uint32_t ahead,
                             MutableByteSpan scratch);
@@ -105,6 +110,7 @@ class Reduction {
                     schedule::ChunkQueue& reduced);
   std::uint32_t chunks_passed(std::uint32_t position) const;
   std::uint32_t passed_chunk(std::uint32_t nth) const;
+  void recall_rates(const estimate::LinkHistory& history);
   void tally(std::span<const protocol::ReceiveFlow> flows);
   void on_reduced(std::uint32_t index, std::uint32_t contributors, schedule::ChunkQueue& reduced);
   bool sums_by_scales() const;
@@ -143,6 +149,9 @@ class Reduction {
   // All weights are 0: complete packets are as untouched as empty ones
   bool nobody_has_units_ = false;
   double variance_ = 0.0;
+  // Peers: of whose first pass nothing arrived, but of the repair; of whom nothing arrived at all
+  std::uint32_t fetched_ = 0;
+  std::uint32_t unheard_ = 0;
 };
 
 }  // namespace leeway::collective

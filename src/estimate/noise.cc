@@ -6,13 +6,12 @@
 
 #include "base/contracts.h"
 #include "estimate/binomial_moments.h"
-#include "estimate/scale_plan.h"
 
 namespace leeway::estimate {
 namespace {
 
-// Rates below kPriorRateMin count as that, here as in the weights of ScalePlan.
-constexpr double kLossMax = 1.0 - kPriorRateMin;
+// Losses beyond this count as this, which bounds the weights 1/q to 16.
+constexpr double kLossMax = 15.0 / 16.0;
 
 // Least difference of the two moments that separate gradient from dispersion; below it the estimate
 // would be the measured difference times more than 64.

@@ -78,7 +78,7 @@ struct NoiseEstimate {
 // even two standard errors up, and the noise costs a quarter of the progress or more.
 bool is_costly(const NoiseEstimate& noise, std::uint32_t ranks);
 
-// Losses beyond 15/16 (kPriorRateMin) count as that. A single rank's contribution counts as
+// Losses beyond 15/16 count as that. A single rank's contribution counts as
 // gradient; the quantisation is then all the noise there is. Where so few contributions make a
 // result that gradient and dispersion can not be told apart, all counts as dispersion and the ratio
 // is 0.

@@ -37,12 +37,15 @@ void for_each_rank(std::span<const std::uint64_t> mask, Visit visit) {
   }
 }
 
+double heard_rate(const LinkTally& link) {
+  return std::clamp(link.heard_rate, kHeardRateMin, 1.0);
+}
+
 // w_i: the factor that makes up for what a link lost. 0 where nothing arrived, for nothing is there
 // to be scaled.
 double scale_of_link(const LinkTally& link) {
   if (link.arrived == 0) return 0.0;
-  if (link.sent == 1) return 1.0 / std::clamp(link.prior_rate, kPriorRateMin, 1.0);
-  return static_cast<double>(link.sent) / link.arrived;
+  return static_cast<double>(link.sent) / link.arrived / heard_rate(link);
 }
 
 double loss_of_link(const LinkTally& link) {
@@ -100,6 +103,24 @@ BlockScales ScalePlan::complete_scales(std::span<float> out) const {
   const float fair = to_scale(fair_);
   for (std::size_t rank = 0; rank < out.size(); ++rank) out[rank] = has_units(rank) ? fair : 0.0f;
   return {static_cast<std::uint32_t>(links_.size()), !(total_weight_ > 0.0), 0.0f};
+}
+
+bool ScalePlan::estimated_rates() const {
+  const auto any_other = [&](auto&& has_rate) {
+    for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+      if (rank != owner_ && has_rate(links_[rank])) return true;
+    }
+    return false;
+  };
+  switch (estimator_) {
+    case Estimator::horvitz_thompson:
+    case Estimator::augmented:
+      return any_other([](const LinkTally& link) { return heard_rate(link) < 1.0; });
+    case Estimator::symmetric_ratio:
+      return any_other([](const LinkTally& link) { return link.sent == 1; });
+    default:
+      return false;
+  }
 }
 
 BlockScales ScalePlan::scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,

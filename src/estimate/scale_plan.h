@@ -29,10 +29,12 @@ struct LinkTally {
   // where none arrived; the mean of the known weights then stands for it. Negative or infinite
   // weights count as unknown.
   double weight = std::numeric_limits<double>::quiet_NaN();
-  // q_i: delivery rate of the link smoothed over earlier operations, 0 .. 1. Used by
-  // horvitz_thompson and augmented when n_i == 1, where the realised rate says nothing (1/1
-  // whenever the packet is there).
+  // Chance that a packet of this link arrives, from earlier operations, 0 .. 1. symmetric_ratio
+  // uses it when n_i == 1, where the counts of this operation say nothing.
   double prior_rate = 1.0;
+  // Chance that anything of such a flow arrives before the owner settles, from earlier operations.
+  // horvitz_thompson and augmented divide by it. It is 1 unless deadlines cut whole flows.
+  double heard_rate = 1.0;
 };
 
 // Besides the scales themselves, what one packet's worth of elements was formed from.
@@ -43,9 +45,9 @@ struct BlockScales {
   float control = 0.0f;   // scale of the external control variate; 0 unless augmented has one
 };
 
-// Prior rates below this count as this: bounds a one-packet weight to 16 at the price of a bias on
-// a link that delivers less than one packet in 16.
-inline constexpr double kPriorRateMin = 1.0 / 16.0;
+// Heard rates below this count as this: a rank that was silent for long weighs at most twice its
+// share when it returns. The price is a bias on links of which most flows are cut.
+inline constexpr double kHeardRateMin = 0.5;
 
 // The plan of one operation on one owner. Built once its counts are final; then asked once per
 // packet.
@@ -66,10 +68,12 @@ class ScalePlan {
   explicit ScalePlan(const Inputs& inputs);  // copies what it needs; the only call that allocates
 
   // Nothing was lost anywhere: the scale of every rank with units is 1/sum c (avg) or 1 (sum),
-  // whatever the estimator. Not for an operation that might have lost something over links of one
-  // packet with a prior rate below 1: weights 1/q are unbiased only if used whenever the packet
-  // arrives.
+  // whatever the estimator. Not for plans with estimated_rates(): dividing by an estimated rate is
+  // unbiased only if it is done whenever the packet arrives.
   BlockScales complete_scales(std::span<float> out) const;
+
+  // The scales depend on rates of earlier operations, also where nothing is lost in this one.
+  bool estimated_rates() const;
 
   // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
   // owner's own is always set). `block_index` is the packet's number in the shard. Ranks that are
@@ -117,7 +121,7 @@ class ScalePlan {
   std::uint32_t step_ = 0;
   std::vector<LinkTally> links_;  // weights completed: every c_i is known or assumed
   std::vector<double>
-      link_scale_;             // w_i = n_i/k_i, or 1/q_i; 1 for the owner; 0 where nothing arrived
+      link_scale_;  // w_i = n_i/k_i over the heard rate; 1 for the owner; 0 where nothing arrived
   double total_weight_ = 0.0;  // C = sum of c_i over all ranks
   double gain_ = 1.0;          // result over average: N for a sum, else 1
   double fair_ = 0.0;  // gain/C, the scale of a contribution when nothing is lost; 0 when C = 0

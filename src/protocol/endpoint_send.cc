@@ -189,7 +189,8 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
                                     TrainBuffer& out) {
   ReceiveFlow& flow = round.receive(kind, peer);
   const PhasePlan& plan = round.plan.phase(kind);
-  const bool all = plan.delivery != Delivery::Kind::best_effort;
+  const bool all =
+      plan.delivery != Delivery::Kind::best_effort || (plan.fetch_empty && flow.first_pass_lost());
   constexpr std::size_t kWordsMax = 512;
   std::array<std::uint64_t, kWordsMax> words;
   const std::size_t room =
@@ -199,7 +200,7 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
   for (std::size_t w = 0; w < count; ++w) {
     const std::size_t at = flow.request_word + w;
     std::uint64_t missing = ~flow.arrived.word(at);
-    if (!all) missing &= flow.required->word(at);
+    if (!all) missing &= flow.required != nullptr ? flow.required->word(at) : 0;
     const std::size_t tail = flow.packets - at * 64;
     if (tail < 64) missing &= (std::uint64_t{1} << tail) - 1;
     words[w] = missing;

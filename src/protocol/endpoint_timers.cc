@@ -187,7 +187,7 @@ bool Endpoint::needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const 
     case Delivery::Kind::bounded:
       return flow.missing() > plan.loss_max * flow.packets || flow.required_missing();
     case Delivery::Kind::best_effort:
-      return flow.required_missing();
+      return flow.required_missing() || (plan.fetch_empty && flow.first_pass_lost());
   }
   return false;
 }

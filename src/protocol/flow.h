@@ -79,6 +79,8 @@ struct ReceiveFlow {
   bool complete() const { return arrived_count == packets; }
   bool open() const { return packets != 0 && !finished; }
   std::uint32_t missing() const { return packets - arrived_count; }
+  // Packets are missing, and none of those that came belongs to the first pass.
+  bool first_pass_lost() const { return !complete() && arrived_count == repaired; }
   // Any packet that must come and has not.
   bool required_missing() const;
   // Whether packet `index` belongs into a repair request.

@@ -22,8 +22,11 @@ struct PhasePlan {
   std::uint8_t codec = 0;
   // Order in which outgoing chunks become available; null: all at once, permuted.
   const schedule::ChunkQueue* queue = nullptr;
-  // Receivers may ask for packets again: always when not best-effort, and for Replica's age cap.
+  // Receivers may ask for packets again: always when not best-effort, else for Replica's age cap
+  // and for fetch_empty.
   bool repairable = true;
+  // A best-effort receiver asks for a whole flow again when its first pass brought nothing.
+  bool fetch_empty = false;
   // Every receiver is sent the same packets: they may go out once for all.
   bool same_for_all = false;
   // Outgoing payload outlives on_done(), so the caller need not wait until receivers have

@@ -283,22 +283,10 @@ double predicted_tilt(const Setting& setting, int owner) {
   return tilt;
 }
 
-// A link of which every packet is lost (p^n) leaves its share out; with augmented the owner's mean
-// stands for it, if it has one.
-double predicted_gap(const Setting& setting, int owner) {
-  double gap = 0;
-  for_each_work(setting.drop, [&](const PerRank& units, double chance) {
-    for (int rank = 0; rank < kRanks; ++rank) {
-      if (rank == owner || units[rank] == 0) continue;
-      const bool stands_in = setting.estimator == Estimator::augmented && units[owner] > 0;
-      for (std::size_t packet = 0; packet < kPackets; ++packet) {
-        const double instead = stands_in ? gradient(owner, packet) : 0.0;
-        gap += chance * std::pow(setting.loss[rank], kPackets) * units[rank] / sum_of(units) *
-               (instead - gradient(rank, packet)) / kPackets;
-      }
-    }
-  });
-  return gap;
+double no_tilt(const Setting& setting, int owner) {
+  (void)setting;
+  (void)owner;
+  return 0.0;
 }
 
 // --- statements ---
@@ -318,24 +306,23 @@ void expect_realised(const Setting& setting, double (*predict)(const Setting&, i
 }
 
 TEST(UnbiasedForTheMeanOfTheRound, HorvitzThompson) {
-  expect_realised({.estimator = Estimator::horvitz_thompson}, predicted_gap);
+  expect_realised({.estimator = Estimator::horvitz_thompson}, no_tilt);
 }
 
 TEST(UnbiasedForTheMeanOfTheRound, Augmented) {
-  expect_realised({.estimator = Estimator::augmented}, predicted_gap);
+  expect_realised({.estimator = Estimator::augmented}, no_tilt);
 }
 
 TEST(UnbiasedForTheMeanOfTheRound, HorvitzThompsonThroughAnAllReduce) {
   expect_realised(
-      {.estimator = Estimator::horvitz_thompson, .operation = OperationKind::all_reduce},
-      predicted_gap);
+      {.estimator = Estimator::horvitz_thompson, .operation = OperationKind::all_reduce}, no_tilt);
 }
 
 TEST(UnbiasedForTheMeanOfTheRound, HorvitzThompsonOfBlockScaledContributionsOfAReplica) {
   expect_realised({.estimator = Estimator::horvitz_thompson,
                    .operation = OperationKind::replica_reduce,
                    .codec = *parse_codec("int8")},
-                  predicted_gap);
+                  no_tilt);
 }
 
 TEST(UnbiasedForTheMeanOfTheRound, SymmetricRatioOfRanksThatFinishAlikeOnEqualLinks) {

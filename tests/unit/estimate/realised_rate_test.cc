@@ -78,7 +78,7 @@ TEST(RealisedRate, AnEmptyLinkCostsItsShareOfTheMean) {
 TEST(RealisedRate, KnownRatesSpreadTheSumMore) {
   // Four links of one packet each, so that the known rate is used.
   auto links = equal_links(5, 1, 1);
-  for (LinkTally& link : links) link.prior_rate = 0.8;
+  for (LinkTally& link : links) link.heard_rate = 0.8;
   const ScalePlan plan(
       {.estimator = Estimator::horvitz_thompson, .op = ReduceOp::sum, .links = links});
   Moments sum;
@@ -151,7 +151,7 @@ TEST(RealisedRate, MeanWeightIsThePublishedTable) {
       }
     }
     auto known = equal_links(2, 1, 1);
-    known[1].prior_rate = 1.0 - row.p;
+    known[1].heard_rate = 1.0 - row.p;
     EXPECT_NEAR(weight_of(known), row.known, 1e-6);
   }
 }

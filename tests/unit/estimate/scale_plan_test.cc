@@ -114,31 +114,49 @@ TEST(ScalePlanScales, HorvitzThompsonRescalesEachLinkByItsRealisedRate) {
   EXPECT_EQ(packet.scales, (std::vector<float>{0.25f, 0.5f, 0.25f, 0.0f}));
 }
 
-TEST(ScalePlanScales, HorvitzThompsonUsesThePriorRateOfAOnePacketLink) {
-  auto links = equal_links(3, 1, 1);
-  links[1].prior_rate = 0.5;
-  links[2].prior_rate = 0.8;
+TEST(ScalePlanScales, HorvitzThompsonDividesByTheRateAtWhichSuchFlowsAreHeard) {
+  auto links = equal_links(3, 4, 2);
+  links[1].heard_rate = 0.8;
+  links[2].heard_rate = 0.5;
   const ScalePlan plan(
       {.estimator = Estimator::horvitz_thompson, .op = ReduceOp::sum, .links = links});
-  EXPECT_EQ(Scaled(plan, first_ranks(3, 3), 3).scales, (std::vector<float>{1.0f, 2.0f, 1.25f}));
+  EXPECT_EQ(Scaled(plan, first_ranks(3, 3), 3).scales, (std::vector<float>{1.0f, 2.5f, 4.0f}));
+  EXPECT_TRUE(plan.estimated_rates());
 }
 
-TEST(ScalePlanScales, PriorRatesAreClampedAwayFromZeroAndFromAboveOne) {
+TEST(ScalePlanScales, HeardRatesAreClampedAwayFromZeroAndFromAboveOne) {
   auto links = equal_links(3, 1, 1);
-  links[1].prior_rate = 0.0;
-  links[2].prior_rate = 1.5;
+  links[1].heard_rate = 0.0;
+  links[2].heard_rate = 1.5;
   const ScalePlan plan(
       {.estimator = Estimator::horvitz_thompson, .op = ReduceOp::sum, .links = links});
   EXPECT_EQ(Scaled(plan, first_ranks(3, 3), 3).scales,
-            (std::vector<float>{1.0f, 1.0f / kPriorRateMin, 1.0f}));
+            (std::vector<float>{1.0f, 1.0f / kHeardRateMin, 1.0f}));
 }
 
-TEST(ScalePlanScales, ThePriorRateIsOfNoConsequenceForLinksOfSeveralPackets) {
-  auto links = equal_links(2, 4, 2);
-  links[1].prior_rate = 0.1;
-  const ScalePlan plan(
-      {.estimator = Estimator::horvitz_thompson, .op = ReduceOp::sum, .links = links});
-  EXPECT_EQ(Scaled(plan, first_ranks(2, 2), 2).scales[1], 2.0f);
+TEST(ScalePlanScales, RatesOfEarlierOperationsEnterWhereTheyAreSaidTo) {
+  auto links = equal_links(3, 1, 1);
+  links[0].heard_rate = links[0].prior_rate = 0.25;  // the owner's own: of no account
+  const auto uses_rates = [&](Estimator estimator) {
+    return ScalePlan({.estimator = estimator, .links = links}).estimated_rates();
+  };
+  EXPECT_FALSE(uses_rates(Estimator::horvitz_thompson));
+  EXPECT_TRUE(uses_rates(Estimator::symmetric_ratio)) << "links of one packet";
+  links[1].heard_rate = 0.9;
+  EXPECT_TRUE(uses_rates(Estimator::augmented));
+  EXPECT_FALSE(uses_rates(Estimator::ratio));
+  for (LinkTally& link : links) link.sent = link.arrived = 2;
+  EXPECT_FALSE(uses_rates(Estimator::symmetric_ratio));
+}
+
+TEST(ScalePlanScales, HorvitzThompsonTakesNoPriorRate) {
+  for (const std::uint32_t packets : {1u, 4u}) {
+    auto links = equal_links(2, packets, packets);
+    links[1].prior_rate = 0.1;
+    const ScalePlan plan(
+        {.estimator = Estimator::horvitz_thompson, .op = ReduceOp::sum, .links = links});
+    EXPECT_EQ(Scaled(plan, first_ranks(2, 2), 2).scales[1], 1.0f);
+  }
 }
 
 TEST(ScalePlanScales, ALinkThatCountsNoArrivalsScalesNothing) {
