@@ -84,7 +84,6 @@ class RendezvousServer {
   asio::steady_timer retry_accept_{io_};
   asio::steady_timer patience_timer_{io_};
   Clock::time_point patience_end_;
-  Rank least_patient_ = 0;
 
   std::list<ConnectionPtr> strangers_;          // oldest first
   std::vector<std::optional<Member>> members_;  // by rank; [0] stays empty

@@ -15,14 +15,20 @@ function(leeway_room name)
   add_library(leeway::${name} ALIAS ${target})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PUBLIC leeway_headers ${ROOM_LINKS} PRIVATE leeway_settings ${ROOM_PRIVATE_LINKS})
+  # The library is always compiled file by file, as users compile it: its kernels include themselves once per target.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
 endfunction()
 
-# leeway_test(<name> [SERIAL] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])
-# A GoogleTest binary over the whole library with access to the rooms' private headers; every test case is a ctest case.
-# SERIAL cases never run beside another. The target tests_<label> builds the binaries of one label and nothing else.
+# leeway_test(<name> [SERIAL] [IN_RELEASE] [THREADS] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])
+# A GoogleTest binary over the whole library with access to the rooms' private headers. Every test case is a ctest case;
+# with LEEWAY_TEST_EACH_CASE=OFF a program of unit or inproc tests is one, which saves a process start per test case.
+# SERIAL cases never run beside another. IN_RELEASE: unit tests of what optimisation or the kind of processor may break;
+# other unit tests are left out with LEEWAY_UNIT_TESTS=IN_RELEASE, for builds beside which a sanitizer build runs them.
+# THREADS: the thread sanitizer runs them; their programs have the label and the target of threads besides.
+# The target tests_<label> builds the binaries of one label and nothing else.
 function(leeway_test name)
-  cmake_parse_arguments(TEST "SERIAL" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(TEST "SERIAL;IN_RELEASE;THREADS" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
@@ -31,12 +37,25 @@ function(leeway_test name)
   target_link_libraries(${name} PRIVATE leeway_settings leeway_static ${TEST_LINKS} GTest::gtest GTest::gmock
                         GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${LEEWAY_TEST_OPTIONS})
-  foreach(label IN LISTS TEST_LABELS)
+  if(LEEWAY_UNIT_TESTS STREQUAL IN_RELEASE AND TEST_LABELS STREQUAL unit AND NOT TEST_IN_RELEASE)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  set(all_labels ${TEST_LABELS})
+  if(TEST_THREADS)
+    list(APPEND all_labels threads)
+  endif()
+  foreach(label IN LISTS all_labels)
     if(NOT TARGET tests_${label})
       add_custom_target(tests_${label})
     endif()
     add_dependencies(tests_${label} ${name})
   endforeach()
+  if(NOT LEEWAY_TEST_EACH_CASE AND TEST_LABELS MATCHES "^(unit|inproc)$")
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS "${all_labels}" RUN_SERIAL ${TEST_SERIAL})
+    return()
+  endif()
   # Tests with parameters are listed by the names that the tests give them, not by the parameters' bytes.
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}"
                        RUN_SERIAL ${TEST_SERIAL})
