@@ -1,4 +1,4 @@
-// Every limit of the library, with its unit and its reason. Loops over input are bounded by these.
+// Every limit of the library, with its unit and its reason. These limits bound loops over input.
 #pragma once
 
 #include <cstddef>
@@ -40,15 +40,15 @@ inline constexpr std::size_t kFrameBytesMax = 9216;
 // Smallest datagram a path must carry; IPv6's guarantee less headers.
 inline constexpr std::size_t kDatagramBytesMin = 512;
 
-// Packets that may be sent to a peer before it said that it opened the operation, per flow.
+// Packets of a flow that a sender may send before the peer said that it opened the operation.
 inline constexpr std::uint32_t kEagerPackets = 4;
 
 // Early datagrams held for operations that this rank has not opened yet, per peer. Two operations'
 // worth of eager packets; beyond that they are counted and dropped (exact flows are repaired).
 inline constexpr std::uint32_t kEarlySlotsPerPeer = 8;
 
-// What a rank says to the rendezvous over TCP: the length prefix is checked against this before
-// anything is allocated, since it comes from whoever found the port.
+// Bytes of a rank's message to the rendezvous over TCP. The length prefix is checked against this
+// before anything is allocated, because a stranger may have found the port.
 inline constexpr std::size_t kHelloBytesMax = 64 * 1024;
 
 // A rank's address in a transport other than UDP. UCX's grow with the host's devices: 100 B to 1
@@ -58,16 +58,16 @@ inline constexpr std::size_t kTransportAddressBytesMax = 4096;
 // Transports that one rank offers beside UDP.
 inline constexpr int kTransportOffersMax = 4;
 
-// What rank 0 answers: for every rank an address in each of two transports, and 48 bytes around
-// them.
+// Bytes of rank 0's answer: for every rank an address in each of two transports, and 48 bytes
+// around them.
 inline constexpr std::size_t kWelcomeBytesMax = kPeersMax * 2 * (kTransportAddressBytesMax + 48);
 
 // Timer resolution promised to callers: no call outlives its deadline by more than this.
 inline constexpr std::int64_t kTickNs = 1'000'000;
 
-// Longest silence before something is asked again, unless a path needs more for a single answer.
-// Doublings made before a long path's round trip was known would otherwise outlast the deadline
-// once it is.
+// Longest silence before a rank asks again, unless a path needs more for a single answer. Time-outs
+// double while the round trip of a long path is unknown. Without this bound they would outlast the
+// deadline once it is known.
 inline constexpr std::int64_t kBackOffNs = 1'000'000'000;
 
 }  // namespace leeway::limits

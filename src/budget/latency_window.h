@@ -1,6 +1,6 @@
-// The micro-batch latencies of one rank over a window of steps. What a step did not run has a
-// latency nobody knows, but the search for a threshold needs one: it is imputed from what this rank
-// did run in the window.
+// The micro-batch latencies of one rank over a window of steps. Nobody knows the latency of a
+// micro-batch that a step did not run, but the search for a threshold needs one. The window imputes
+// it from the micro-batches that this rank did run.
 //
 // A micro-batch given up after a time t lasted longer: the next completed latency above t stands
 // for it, or t if there is none. One that never began takes the next completed latency. "Next":

@@ -1,7 +1,7 @@
-// How the ranks of a group come to the same automatic threshold without waiting for one another:
-// every window of steps is measured, what the search for a threshold needs is exchanged, and two
-// fixed numbers of steps later all ranks draw the same conclusion from the same numbers. Says what
-// is to be exchanged when; the caller does it.
+// Brings the ranks of a group to the same automatic threshold without waiting for one another.
+// Ranks measure every window of steps and exchange the tables of the threshold search. Two fixed
+// numbers of steps later all ranks draw the same conclusion from the same numbers. This class says
+// what to exchange when; the caller does it.
 //
 //   step w W        the w-th window has ended: bounds() becomes the maximum over ranks
 //   kExchangeSteps  later: cuts() becomes the maximum, sums() and totals() the sum over ranks

@@ -11,10 +11,10 @@
 //   search.add_tables(mine);         cuts() = maximum over ranks, sums() = sum over ranks
 //   search.choose()
 //
-// Whoever holds the latencies of all ranks adds them all and leaves the combining out. Times are
-// whole nanoseconds and what is not a count or a time is made by single IEEE operations in a fixed
-// order, so the choice is the same bit for bit either way, on every machine. Not thread-safe;
-// allocates when constructed only.
+// The simulator holds the latencies of all ranks: it adds them all to one search and combines
+// nothing. The choice is the same bit for bit either way, on every machine: times are whole
+// nanoseconds, and all else but counts comes from single IEEE operations in a fixed order. Not
+// thread-safe; allocates when constructed only.
 #pragma once
 
 #include <cstdint>

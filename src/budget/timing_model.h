@@ -1,4 +1,4 @@
-// What a compute threshold is predicted to bring, from five numbers (the model of arXiv
+// Predicts the gain of a compute threshold from five numbers (the model of arXiv
 // 2306.10598): every worker's compute time is a sum of M micro-batch times of mean mu and deviation
 // sigma, taken as normal; a step lasts as long as the slowest of N workers, and a fixed time T_c
 // besides. A bound rather than an estimate: micro-batches are cut off at the threshold, and real

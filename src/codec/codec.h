@@ -40,7 +40,7 @@ struct Place {
                                  // fetched into the cache. Or null
 };
 
-// What automatic rounding means: sums of many contributions want unbiased ones, copies the least
+// Decides automatic rounding: sums of many contributions take unbiased rounding, copies the least
 // error.
 enum class Purpose : std::uint8_t { sum, copy };
 

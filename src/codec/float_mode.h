@@ -1,7 +1,7 @@
 // IEEE arithmetic whatever the host program has set: round to nearest even, subnormals kept,
 // exceptions masked. Frameworks set flush-to-zero for their own kernels; payload bytes must not
-// depend on it. Set once per call of the room's entry points, restored after: a few nanoseconds a
-// packet.
+// depend on it. The room's entry points set the mode once a call and restore it after: a few
+// nanoseconds a packet.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What stands for a packet's measured maximum where one scale spans it: the caller's bound, or
-// ACIQ's clip.
+// The limit that replaces a packet's measured maximum where one scale spans the packet: the
+// caller's bound, or ACIQ's clip.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Which elements of a sparse group travel: probabilities p_i = min(1, lambda |x_i|) that total
-// `kept`, the unbiased choice of least variance (arXiv 2203.10991), and a systematic sample that
-// keeps element i with exactly that probability and exactly `kept` elements of a group that has so
+// Chooses the elements of a sparse group that travel. Probabilities p_i = min(1, lambda |x_i|)
+// total `kept`: the unbiased choice of least variance (arXiv 2203.10991). A systematic sample keeps
+// element i with exactly that probability. It keeps exactly `kept` elements of a group that has so
 // many nonzeros.
 //
 // Probabilities are integers in units of 2^-24, so that a uniform word of 24 bits has their exact
@@ -39,10 +39,10 @@ Sharing<kGroup> sharing_of(const std::array<float, kGroup>& group, std::uint32_t
   return sharing;
 }
 
-// Gives probability 1 to the elements that a proportional share would lift above it and takes them
-// out, until there are none. That leaves a slot: as many elements as slots, each above total /
-// slots, would add up to more than the total, also in rounded arithmetic, since adding rounds
-// monotonically.
+// Gives probability 1 to the elements that a proportional share would lift above it, takes them
+// out, and repeats until there are none. At least one slot is left: otherwise as many elements as
+// slots, each above total / slots, would add up to more than the total. This holds in rounded
+// arithmetic, too, since adding rounds monotonically.
 template <std::size_t kGroup>
 void take_certain(Sharing<kGroup>& sharing, std::array<std::uint32_t, kGroup>& units) {
   std::uint32_t found = 0;

@@ -1,4 +1,4 @@
-// Which codecs belong to the family; encoding and decoding are in scaled_encode.cc and
+// Lists the codecs of the block-scaled family. Encoding and decoding are in scaled_encode.cc and
 // scaled_decode.cc.
 #include "codec/scaled.h"
 

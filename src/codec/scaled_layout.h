@@ -1,5 +1,5 @@
-// What distinguishes the block-scaled formats from each other: one table, read by the definition
-// and by the kernels.
+// The table of the differences between the block-scaled formats. The definition and the kernels
+// read it.
 #pragma once
 
 #include <cstddef>

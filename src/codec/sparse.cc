@@ -2,9 +2,9 @@
 // (bit i % 8 of byte i / 8: element i is kept), then the E4M3 codes of kept elements in their
 // order, zeros up to the most there can be. README.md, "Sparse".
 //
-// First it is drawn what is kept, then the scale follows from the largest value to be sent, then
-// codes are rounded stochastically. That the scale depends on the draw does not bias the result:
-// given any scale that does not clip, rounding keeps the expectation.
+// The encoder draws the kept elements, takes the scale from the largest value to be sent, and
+// rounds codes stochastically. The scale depends on the draw, but this does not bias the result:
+// rounding keeps the expectation under any scale that does not clip.
 #include "codec/sparse.h"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ namespace {
 constexpr std::size_t kWordElements = 32;  // of one word of the bitmap
 constexpr std::size_t kScaleBytes = sizeof(float);
 
-// What is kept of a packet, and of these elements in order the value to be sent and the random byte
-// of its rounding.
+// The kept elements of a packet. For each of them, in order, the value to be sent and the random
+// byte of its rounding.
 struct Selection {
   std::array<std::uint32_t, kPacketElementsMax / kWordElements> bitmap;
   std::array<float, kPacketElementsMax> sent;

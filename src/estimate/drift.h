@@ -1,4 +1,4 @@
-// What bounded-drift broadcast should cost: predictions of how far replicas are apart.
+// Predicts how far replicas are apart under bounded-drift broadcast.
 //
 // Model (README.md, "Drift"): a parameter takes one optimizer step per broadcast, with mean u and
 // variance s^2, independent from step to step. The owner sends its absolute value; each receiver
@@ -14,7 +14,7 @@
 
 namespace leeway::estimate {
 
-// What a mean-square distance is made of: variance * s^2 + mean * u^2.
+// The two parts of a mean-square distance: variance * s^2 + mean * u^2.
 struct DriftFactors {
   double variance = 0.0;
   double mean = 0.0;
@@ -51,8 +51,8 @@ double refresh_rate(double p, std::uint32_t age_max);
 // 0 < p < 1.
 double oldest_age(double p, double blocks, double broadcasts);
 
-// Why values are sent and not differences: when steps are broadcast as deltas, a pair's mean square
-// distance grows by this much with every broadcast, for ever.
+// The reason to send values instead of differences. Where steps are broadcast as deltas, a pair's
+// mean square distance grows by this much with every broadcast, for ever.
 double delta_broadcast_growth(double p, double step_variance, double step_mean_square);
 
 }  // namespace leeway::estimate

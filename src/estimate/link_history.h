@@ -1,6 +1,6 @@
-// What earlier operations tell of the links into one rank: two delivery rates for each, smoothed
-// over about ten operations. Estimators use them where the counts of the operation at hand say
-// nothing.
+// Delivery rates of the links into one rank, learnt from earlier operations and smoothed over about
+// ten of them. Estimators use these rates where the counts of the operation at hand say nothing.
+// There are two for each link.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,7 @@ struct WeightMoments {
   double encoded_squares = 0.0;  // E[sum w^2 without the owner's], which is not encoded
 };
 
-// What every estimator is without loss: 1/N each.
+// Without loss every estimator weighs each rank by 1/N.
 WeightMoments lossless_moments(double n) {
   return {1.0, 1.0, 1.0 / n, (n - 1.0) / (n * n)};
 }

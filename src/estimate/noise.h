@@ -26,7 +26,7 @@ constexpr double step_progress(double ratio) {
   return 1.0 / (1.0 + 1.0 / (ratio * ratio));
 }
 
-// What one averaging operation measured. Means are over elements, those of one shard or of all.
+// The measurements of one averaging operation. Means are over elements of one shard, or of all.
 struct NoiseStatistics {
   std::uint32_t ranks = 1;
   double concentration = 1.0;  // of the weights: N sum c^2 / (sum c)^2, 1 .. N

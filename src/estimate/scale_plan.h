@@ -1,4 +1,4 @@
-// The scales of a lossy sum or average: by what each contribution that arrived is multiplied.
+// The scales of a lossy sum or average: a factor for each contribution that arrived.
 //
 //   result = sum over ranks i of scale_i * G_i + control * c
 //
@@ -21,7 +21,7 @@
 
 namespace leeway::estimate {
 
-// What an owner knows about one link into it when an operation settles.
+// An owner's knowledge of one link into it when an operation settles.
 struct LinkTally {
   std::uint32_t sent = 0;     // n_i: packets the link carries for this shard
   std::uint32_t arrived = 0;  // k_i: how many of them arrived, 0 .. n_i

@@ -4,14 +4,14 @@
 //   P(good -> bad) = p / (B (1 - p)),  P(bad -> good) = 1 / B.
 // The same chain, told differently: at every position, with probability h = 1 - 1 / (B (1 - p)) the
 // state is *held* from the position before, otherwise it is *redrawn* and is bad with probability
-// p. (Check: staying bad has h + (1 - h) p = 1 - 1/B.) Told this way, the state at a position is
-// the outcome of the last redraw at or before it, so it can be found from keyed hashes alone by
-// walking back B (1 - p) positions on average: no state has to be carried along, and asking out of
-// order, twice or on another machine gives the same answer. Position 0 is always a redraw, which
-// makes the chain stationary from the start.
+// p. (Check: staying bad has h + (1 - h) p = 1 - 1/B.) So the state at a position is the outcome
+// of the last redraw at or before it. Keyed hashes alone find that redraw, by a walk back over
+// B (1 - p) positions on average. No state is carried along: a question out of order, asked twice
+// or asked on another machine gets the same answer. Position 0 is always a redraw. This makes the
+// chain stationary from the start.
 //
-// Independent losses have bursts of 1 / (1 - p) packets by chance; a shorter B cannot be had
-// without losses that avoid each other, and means independent.
+// Independent losses have bursts of 1 / (1 - p) packets by chance. Shorter bursts would need losses
+// that avoid each other, so a shorter B means independent.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Counters of the keyed hash: which question about which packet. Different questions have different
-// counters, so their answers are independent of each other.
+// Counters of the keyed hash: one for each question about each packet. Different questions have
+// different counters, so their answers are independent of each other.
 #pragma once
 
 #include <cstdint>

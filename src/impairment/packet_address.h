@@ -1,5 +1,5 @@
-// What a datagram is, as far as its fate depends on it. The same packet has the same address over
-// every transport and in the simulator, whenever it comes.
+// The part of a datagram that decides its fate. The same packet has the same address over every
+// transport and in the simulator, whenever it comes.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ struct PacketAddress {
   std::uint32_t sequence = 0;
 };
 
-// The address a datagram claims, as `receiver` sees it: what goes to every rank meets a fate of its
-// own at each, the same as if it had been sent to it alone. Its checksum is not looked at. False
-// for what is not a Leeway datagram.
+// The address that a datagram claims, as `receiver` sees it. A multicast datagram meets a fate of
+// its own at each receiver, the same as if it had been sent to that receiver alone. The checksum is
+// not looked at. False: this is not a Leeway datagram.
 bool read_address(ByteSpan datagram, Rank receiver, PacketAddress& address);
 
 }  // namespace leeway::impairment

@@ -1,15 +1,15 @@
 // The order in which a sender walks the packets of one flow.
 //
-// The order is a keyed permutation that does not depend on values, so that loss which hits certain
-// *places in the sending order* (tail drop, deadline cut, the middle of a burst) falls on every
-// element with the same probability: the exchangeability that the realised-rate estimators need
+// The order is a keyed permutation that does not depend on values. Some losses hit *places in the
+// sending order*: tail drop, a deadline's cut, the middle of a burst. Under the permutation they
+// fall on every element with the same probability. Estimators by realised rates need this
 // (src/estimate/README.md).
 //
-// Two levels keep it cache-friendly: inside a chunk, packets follow an affine permutation i -> (a i
-// + b) mod m; chunks follow each other from a random starting packet, cyclically. The starting
-// packet is uniform over the flow, hence so is the place of every packet, whatever the sizes of the
-// chunks. Senders to one owner share the starting packet, so that their contributions to a chunk
-// arrive at about the same time and can be reduced early.
+// Two levels keep it cache-friendly. Inside a chunk, packets follow an affine permutation i -> (a i
+// + b) mod m. Chunks follow each other cyclically from a random starting packet. That packet is
+// uniform over the flow, and so is the place of every packet, whatever the sizes of the chunks.
+// Senders to one owner share the starting packet: their contributions to a chunk arrive at about
+// the same time, and the owner can reduce it early.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace leeway::schedule {
 
-// Chunks in the order in which a reduction finished them; the sending order of a flow that follows
-// a reduction.
+// Chunks in the order in which a reduction finished them. A flow that follows the reduction sends
+// them in this order.
 class ChunkQueue {
  public:
   void reset(std::uint32_t chunks) {

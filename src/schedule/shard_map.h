@@ -1,4 +1,4 @@
-// Who owns which elements of a tensor. Pure arithmetic, the same on every rank.
+// Says which rank owns which elements of a tensor. Pure arithmetic, the same on every rank.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,8 @@ class ShardMap {
     return {offset, std::min(length, count_ - offset)};
   }
   std::size_t count() const { return count_; }
-  // Where a shard stands for what is keyed by position in the tensor: a multiple of kAlign, no two
-  // shards overlap. The offset itself unless borders are the caller's.
+  // The place of a shard that keyed random draws use: a multiple of kAlign, without overlap between
+  // shards. It is the offset itself, unless the borders are the caller's.
   std::size_t position(Rank rank) const {
     return block_ == 0 ? (*this)[rank].offset : block_ * rank / kAlign * kAlign + kAlign * rank;
   }

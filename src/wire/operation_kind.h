@@ -1,4 +1,4 @@
-// What an operation is: on the wire in OperationTag, so append only.
+// The kinds of operations. Their numbers travel in OperationTag, so new ones go to the end.
 #pragma once
 
 #include <cstdint>

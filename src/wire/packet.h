@@ -42,8 +42,8 @@ struct Prefix {
 };
 inline constexpr std::size_t kPrefixBytes = 20;
 
-// Which stream of an operation: collectives have a reduce phase (0) and a spread phase (1);
-// send/recv has its own numbering per ordered pair and one phase.
+// The phase of an operation that a flow belongs to. Collectives have a reduce phase (0) and a
+// spread phase (1). A message (send/recv) has one phase, and a number of its own per ordered pair.
 enum class FlowKind : std::uint8_t { reduce = 0, spread = 1, point = 2 };
 inline constexpr int kFlowKinds = 3;
 
@@ -64,7 +64,7 @@ struct DataHeader {
 };
 inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 36;
 
-// What an operation is, as far as all ranks must agree about it.
+// The part of an operation's description that all ranks must agree about.
 struct OperationTag {
   std::uint8_t operation = 0;  // OperationKind
   std::uint8_t dtype = 0;
@@ -82,8 +82,8 @@ struct OperationTag {
   friend bool operator==(const OperationTag&, const OperationTag&) = default;
 };
 
-// WIRE 2.5: in every data packet, so that ranks that mean different operations find out before
-// anything is summed. The two sides of a message have one digest.
+// WIRE 2.5: every data packet carries it. So ranks that mean different operations notice before
+// anything is summed. Both sides of a message have the same digest.
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
 // One operation that is open at the reporting rank. (round, kind space) not listed and below
@@ -98,12 +98,12 @@ struct OpenRound {
 };
 inline constexpr std::size_t kOpenRoundBytes = 26;
 
-// Latest collectives of which a report says whether a contribution was missed. Word is asked for
-// when the round that misses it is settled; more than limits::kOpenRoundsMax cannot be open.
+// A report says for this many of the latest collectives whether it missed a contribution. That is
+// enough: a round is asked about once it is settled, and limits::kOpenRoundsMax can be open.
 inline constexpr std::uint32_t kMissedRounds = 24;
 
-// WIRE 3: cumulative and idempotent: any report replaces all earlier ones, a lost one is made good
-// by the next.
+// WIRE 3: reports are cumulative and idempotent. Any report replaces all earlier ones, so the next
+// one makes up for a lost one.
 struct Report {
   std::uint32_t largest_sequence = 0;  // of your datagrams that I saw
   std::uint32_t received = 0;          // how many of your datagrams I accepted (mod 2^32)
@@ -115,8 +115,8 @@ struct Report {
   std::uint32_t missed = 0;              // < 2^kMissedRounds, WIRE 3.9: see missed_round()
   std::array<OpenRound, limits::kOpenRoundsMax> open;
 
-  // Whether collective `number` was settled at the reporter without any packet of yours, so that
-  // none can be in its result. False also of rounds too long ago to tell.
+  // True: the reporter settled collective `number` without any packet of yours, so none can be in
+  // the result. False also for rounds that are too long ago to tell.
   bool missed_round(std::uint32_t number) const {
     const std::uint32_t ago = opened_below - 1 - number;
     return ago < kMissedRounds && (missed >> ago & 1) != 0;
@@ -134,7 +134,7 @@ struct End {
 };
 inline constexpr std::size_t kEndBytes = kPrefixBytes + 16;
 
-// WIRE 5: please send again packets base + i for every set bit i. Little-endian 64-bit words.
+// WIRE 5: asks for packet base + i again for every set bit i. Words are little-endian, 64 bits.
 struct Repair {
   std::uint32_t round = 0;
   FlowKind kind = FlowKind::reduce;
@@ -145,7 +145,7 @@ struct Repair {
 };
 inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 16;
 
-// Why a datagram was refused. Counted by reason; never asserted, never answered.
+// Reasons to refuse a datagram. A refusal is counted by reason, and neither asserted nor answered.
 enum class Refusal : std::uint8_t {
   none = 0,
   truncated,
@@ -166,8 +166,8 @@ struct Expectation {
   int size = 0;
 };
 
-// Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing:
-// enough to know what a datagram claims to be, for those who only watch.
+// Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing.
+// An observer learns from it what a datagram claims to be.
 Refusal peek_prefix(ByteSpan datagram, Prefix& out);
 
 // Reads the prefix and verifies magic, version, checksum, lengths and (if `expect` is given) epoch
