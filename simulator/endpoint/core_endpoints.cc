@@ -9,7 +9,7 @@ namespace leeway::sim {
 namespace {
 
 // The library's default window, and the share of the receiver's buffer that bounds it
-// (src/runtime/create.cc).
+// (src/communicator/create.cc).
 constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
 
 // An injected "overtaken by n later datagrams" as time: the transport that ships holds at most a

@@ -5,7 +5,7 @@
 
 #include "integration/rank_group.h"
 #include "integration/same_outcomes.h"
-#include "runtime/transport_survey.h"
+#include "rendezvous/transport_survey.h"
 
 namespace leeway::integration {
 namespace {
@@ -72,7 +72,7 @@ TEST(TransportChoice, AutomaticTakesTheBestThatThisMachineHas) {
 }
 
 TEST(TransportChoice, MulticastThatIsAskedForIsUsed) {
-  const Status usable = runtime::try_multicast(asio::ip::make_address("127.0.0.1"));
+  const Status usable = rendezvous::try_multicast(asio::ip::make_address("127.0.0.1"));
   if (!usable.ok()) GTEST_SKIP() << usable.c_str();
   const auto all = run({{"LEEWAY_MULTICAST", "1"}});
   expect_right(all, "udp", "udp");

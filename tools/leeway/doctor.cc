@@ -15,7 +15,7 @@
 #include "doctor/probes.h"
 #include "doctor/report.h"
 #include "leeway/version.h"
-#include "runtime/environment.h"
+#include "rendezvous/environment.h"
 
 namespace leeway::tools {
 namespace {
@@ -33,8 +33,8 @@ int examine(const std::string& json_path) {
   doctor::Findings findings;
   doctor::probe_machine(findings);
   doctor::probe_network(findings);
-  doctor::probe_transports(findings, runtime::process_environment());
-  doctor::probe_environment(findings, runtime::process_environment());
+  doctor::probe_transports(findings, rendezvous::process_environment());
+  doctor::probe_environment(findings, rendezvous::process_environment());
 
   if (json_path == "-") {
     std::fputs(doctor::to_json(findings).c_str(), stdout);

@@ -16,7 +16,7 @@
 
 #include "base/limits.h"
 #include "rank_processes.h"
-#include "runtime/environment.h"
+#include "rendezvous/environment.h"
 
 namespace leeway::tools {
 namespace {
@@ -45,27 +45,27 @@ std::vector<std::string> own_command_line() {
 Result<std::string> free_rendezvous() {
   asio::io_context io;
   const std::uint32_t start = std::random_device()();
-  for (std::uint32_t i = 0; i < runtime::kDerivedPortCount; ++i) {
-    const auto port = static_cast<std::uint16_t>(runtime::kDerivedPortFirst +
-                                                 (start + i) % runtime::kDerivedPortCount);
+  for (std::uint32_t i = 0; i < rendezvous::kDerivedPortCount; ++i) {
+    const auto port = static_cast<std::uint16_t>(rendezvous::kDerivedPortFirst +
+                                                 (start + i) % rendezvous::kDerivedPortCount);
     asio::ip::tcp::acceptor acceptor(io, asio::ip::tcp::v4());
     std::error_code error;
     acceptor.set_option(asio::ip::tcp::acceptor::reuse_address(true), error);
     acceptor.bind({asio::ip::address_v4::loopback(), port}, error);
     if (!error) return "127.0.0.1:" + std::to_string(port);
   }
-  return Status::error(StatusCode::kUnavailable,
-                       "no free TCP port from %u to %u on 127.0.0.1 for the rendezvous",
-                       unsigned{runtime::kDerivedPortFirst},
-                       unsigned{runtime::kDerivedPortFirst} + runtime::kDerivedPortCount - 1u);
+  return Status::error(
+      StatusCode::kUnavailable, "no free TCP port from %u to %u on 127.0.0.1 for the rendezvous",
+      unsigned{rendezvous::kDerivedPortFirst},
+      unsigned{rendezvous::kDerivedPortFirst} + rendezvous::kDerivedPortCount - 1u);
 }
 
-Result<LaunchResult> join_launched(const runtime::Launcher& launcher, int ranks) {
+Result<LaunchResult> join_launched(const rendezvous::Launcher& launcher, int ranks) {
   if (ranks != 0 && ranks != launcher.size) {
     return Status::error(
         StatusCode::kMismatch,
         "%d ranks asked for, but %s started %d; leave --ranks away under a launcher", ranks,
-        runtime::to_string(launcher.kind).data(), launcher.size);
+        rendezvous::to_string(launcher.kind).data(), launcher.size);
   }
   die_with_launcher();
   return LaunchResult{.is_worker = true};
@@ -74,9 +74,9 @@ Result<LaunchResult> join_launched(const runtime::Launcher& launcher, int ranks)
 }  // namespace
 
 Result<LaunchResult> launch_local_ranks(int ranks) {
-  const auto launcher = runtime::detect_launcher(runtime::process_environment());
+  const auto launcher = rendezvous::detect_launcher(rendezvous::process_environment());
   if (!launcher.ok()) return launcher.status();
-  if (launcher->kind != runtime::LauncherKind::none) return join_launched(*launcher, ranks);
+  if (launcher->kind != rendezvous::LauncherKind::none) return join_launched(*launcher, ranks);
   if (ranks < 0 || ranks > limits::kPeersMax) {
     return Status::error(StatusCode::kInvalidArgument, "%d ranks asked for; 1 to %d are possible",
                          ranks, limits::kPeersMax);

@@ -9,21 +9,21 @@ namespace {
 constexpr const char* kLaunchSection = "Launcher";
 constexpr const char* kVariableSection = "Environment";
 
-Finding place(const runtime::Launcher& launcher) {
-  if (launcher.kind == runtime::LauncherKind::none) {
+Finding place(const rendezvous::Launcher& launcher) {
+  if (launcher.kind == rendezvous::LauncherKind::none) {
     return {kLaunchSection,
             "started by",
             Verdict::info,
             "no launcher; --ranks N starts N local processes",
             {}};
   }
-  std::string value = std::string(runtime::to_string(launcher.kind)) + ": rank " +
+  std::string value = std::string(rendezvous::to_string(launcher.kind)) + ": rank " +
                       std::to_string(launcher.rank) + " of " + std::to_string(launcher.size);
   if (launcher.local_rank) value += ", local rank " + std::to_string(*launcher.local_rank);
   return {kLaunchSection, "started by", Verdict::ok, value, {}};
 }
 
-Finding rendezvous(const runtime::Launcher& launcher) {
+Finding rendezvous(const rendezvous::Launcher& launcher) {
   if (!launcher.rendezvous.empty())
     return {kLaunchSection, "rendezvous", Verdict::ok, launcher.rendezvous, {}};
   if (launcher.size == 1)
@@ -33,8 +33,8 @@ Finding rendezvous(const runtime::Launcher& launcher) {
           "export LEEWAY_RENDEZVOUS=<host of rank 0>:<free port> on all ranks"};
 }
 
-Finding variable_finding(const runtime::EnvironmentVariable& variable,
-                         const runtime::EnvironmentGetter& get) {
+Finding variable_finding(const rendezvous::EnvironmentVariable& variable,
+                         const rendezvous::EnvironmentGetter& get) {
   const char* const value = get(variable.name);
   const bool set = value != nullptr && *value != '\0';
   const std::string meaning = variable.meaning;
@@ -48,18 +48,18 @@ Finding variable_finding(const runtime::EnvironmentVariable& variable,
 
 }  // namespace
 
-void probe_environment(Findings& findings, const runtime::EnvironmentGetter& get) {
-  const auto launcher = runtime::detect_launcher(get);
+void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& get) {
+  const auto launcher = rendezvous::detect_launcher(get);
   if (launcher.ok()) {
     findings.push_back(place(*launcher));
     findings.push_back(rendezvous(*launcher));
   }
-  const auto options = runtime::options_from_environment(get);
+  const auto options = rendezvous::options_from_environment(get);
   if (!options.ok()) {
     findings.push_back({kLaunchSection, "variables", Verdict::missing,
                         std::string(options.status().text()), "correct or unset the variable"});
   }
-  for (const runtime::EnvironmentVariable& variable : runtime::environment_variables()) {
+  for (const rendezvous::EnvironmentVariable& variable : rendezvous::environment_variables()) {
     findings.push_back(variable_finding(variable, get));
   }
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "doctor/report.h"
-#include "runtime/environment.h"
+#include "rendezvous/environment.h"
 
 namespace leeway::tools::doctor {
 
@@ -16,9 +16,9 @@ void probe_network(Findings& findings);
 
 // What the transports beside UDP find here, whether the network's interface carries multicast, and
 // what the automatic choice, or the one asked for by name, comes to. Takes up to a second.
-void probe_transports(Findings& findings, const runtime::EnvironmentGetter& get);
+void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
 // Who launched us, what was made of it, and every LEEWAY_ variable.
-void probe_environment(Findings& findings, const runtime::EnvironmentGetter& get);
+void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& get);
 
 }  // namespace leeway::tools::doctor

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "doctor/probes.h"
-#include "runtime/transport_survey.h"
+#include "rendezvous/transport_survey.h"
 
 namespace leeway::tools::doctor {
 namespace {
@@ -9,12 +9,12 @@ namespace {
 constexpr const char* kSection = "Transports";
 
 // Devices, or one line that says why there are none. UDP does without them: no reason to warn.
-void add_survey(Findings& findings, const char* title, const runtime::TransportSurvey& survey) {
+void add_survey(Findings& findings, const char* title, const rendezvous::TransportSurvey& survey) {
   if (!survey.obstacle.ok()) {
     findings.push_back({kSection, title, Verdict::info, survey.obstacle.c_str(), {}});
     return;
   }
-  for (const runtime::TransportDevice& device : survey.devices) {
+  for (const rendezvous::TransportDevice& device : survey.devices) {
     const std::string library = survey.library.empty() ? title : survey.library;
     findings.push_back({kSection, library + " " + device.name,
                         device.usable ? Verdict::ok : Verdict::warn, device.facts, device.remedy});
@@ -22,7 +22,7 @@ void add_survey(Findings& findings, const char* title, const runtime::TransportS
 }
 
 Finding multicast(const asio::ip::address& address) {
-  const Status status = runtime::try_multicast(address);
+  const Status status = rendezvous::try_multicast(address);
   const std::string name = "multicast";
   const std::string where = "from " + address.to_string() + ": ";
   if (status.ok()) {
@@ -37,7 +37,7 @@ Finding multicast(const asio::ip::address& address) {
 }
 
 // What `automatic` comes to where all ranks are as this one.
-Finding automatic(const runtime::AutomaticChoice& choice) {
+Finding automatic(const rendezvous::AutomaticChoice& choice) {
   std::string value = "datagrams over " + std::string(to_string(choice.datagrams));
   if (!choice.why.empty()) value += " (verbs: " + choice.why + ")";
   value += choice.exact_over_ucx
@@ -50,8 +50,8 @@ Finding automatic(const runtime::AutomaticChoice& choice) {
 }
 
 // The transport that the environment asks for by name.
-Finding wanted(TransportKind kind, const runtime::AutomaticChoice& choice,
-               const runtime::TransportSurvey& ucx) {
+Finding wanted(TransportKind kind, const rendezvous::AutomaticChoice& choice,
+               const rendezvous::TransportSurvey& ucx) {
   const std::string name = "LEEWAY_TRANSPORT";
   const std::string value(to_string(kind));
   std::string obstacle;
@@ -64,15 +64,15 @@ Finding wanted(TransportKind kind, const runtime::AutomaticChoice& choice,
 
 }  // namespace
 
-void probe_transports(Findings& findings, const runtime::EnvironmentGetter& get) {
-  const auto read = runtime::options_from_environment(get);
+void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& get) {
+  const auto read = rendezvous::options_from_environment(get);
   const Options options = read.ok() ? *read : Options();
-  const asio::ip::address address = runtime::likely_address(options);
-  const runtime::TransportSurvey ucx = runtime::survey_ucx();
-  add_survey(findings, "RDMA", runtime::survey_verbs());
+  const asio::ip::address address = rendezvous::likely_address(options);
+  const rendezvous::TransportSurvey ucx = rendezvous::survey_ucx();
+  add_survey(findings, "RDMA", rendezvous::survey_verbs());
   add_survey(findings, "UCX", ucx);
   findings.push_back(multicast(address));
-  const runtime::AutomaticChoice choice = runtime::choose_automatically(options, address);
+  const rendezvous::AutomaticChoice choice = rendezvous::choose_automatically(options, address);
   if (options.transport != TransportKind::automatic && options.transport != TransportKind::inproc)
     findings.push_back(wanted(options.transport, choice, ucx));
   findings.push_back(automatic(choice));

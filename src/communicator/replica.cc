@@ -1,0 +1,258 @@
+#include "leeway/replica.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/philox.h"
+#include "codec/codec.h"
+#include "collective/operation_spec.h"
+#include "collective/replica_ledger.h"
+#include "communicator/core.h"
+#include "estimate/drift.h"
+#include "estimate/drift_meter.h"
+
+namespace leeway {
+namespace {
+
+using collective::OperationKind;
+using collective::OperationSpec;
+
+// Keyed choice of the elements whose drift is measured
+constexpr std::uint32_t kSampleStream = 0x44000000;
+constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
+
+}  // namespace
+
+struct Replica::Impl {
+  internal::CommunicatorCore& core;
+  std::span<float> parameters;
+  ReplicaOptions options;
+  collective::ReplicaLedger ledger;
+  schedule::ShardMap shards;
+  std::vector<float> master;  // of our shard; empty if the codec rounds nothing
+
+  MemoryRegistration sent;  // our shard; what cannot be registered is copied on its way
+
+  std::uint64_t broadcasts = 0;
+  std::uint64_t packets_expected = 0;
+  std::uint64_t packets_arrived = 0;  // without those repaired because of age_max
+
+  estimate::DriftMeter meter;
+  std::uint64_t measurements = 0;
+  // Element indices, drift_samples of each shard, shard after shard
+  std::vector<std::uint32_t> samples;
+  std::vector<float> previous;  // own samples before the last optimizer step
+  std::vector<float> steps;     // and what it added to them
+
+  Impl(internal::CommunicatorCore& core_in, std::span<float> parameters_in,
+       const ReplicaOptions& options_in)
+      : core(core_in),
+        parameters(parameters_in),
+        options(options_in),
+        ledger({.self = core_in.rank(),
+                .size = core_in.size(),
+                .elements = parameters_in.size(),
+                .packet_elements = collective::parameter_packet_elements(
+                    options_in.codec, core_in.config().datagram_bytes),
+                .age_max = options_in.age_max}),
+        shards(ledger.shards()),
+        meter(shards[core_in.rank()].count > 0 ? options_in.drift_samples : 0,
+              std::max<std::uint32_t>(2, options_in.drift_every)) {
+    const auto own = own_parameters();
+    if (!codec::format_of(options.codec, DataType::f32).identity())
+      master.assign(own.begin(), own.end());
+    choose_samples();
+  }
+
+  std::span<float> own_parameters() const {
+    const schedule::Shard own = shards[core.rank()];
+    return parameters.subspan(own.offset, own.count);
+  }
+
+  // The elements to watch until the next measurement: the same on all ranks.
+  void choose_samples() {
+    samples.clear();
+    if (options.drift_every == 0) return;
+    const auto window = static_cast<std::uint32_t>(broadcasts / options.drift_every);
+    for (Rank owner = 0; owner < core.size(); ++owner) {
+      const schedule::Shard shard = shards[owner];
+      for (std::uint32_t i = 0; i < options.drift_samples && shard.count > 0; ++i) {
+        const std::uint64_t draw = keyed_hash(core.config().seed, kSampleStream, window, owner, i);
+        samples.push_back(static_cast<std::uint32_t>(shard.offset + draw % shard.count));
+      }
+    }
+    previous.clear();
+    for_own_samples([&](std::uint32_t element) { previous.push_back(parameters[element]); });
+  }
+
+  template <typename Visit>
+  void for_own_samples(Visit&& visit) {
+    const schedule::Shard own = shards[core.rank()];
+    for (const std::uint32_t element : samples) {
+      if (element >= own.offset && element < own.offset + own.count) visit(element);
+    }
+  }
+
+  void watch_own_steps() {
+    steps.clear();
+    for_own_samples([&](std::uint32_t element) {
+      float& before = previous[steps.size()];
+      steps.push_back(parameters[element] - before);
+      before = parameters[element];
+    });
+    if (!steps.empty()) meter.add_step(steps);
+  }
+
+  Result<CollectiveReport> broadcast(Delivery::Kind delivery) {
+    // Rounded again by what follows
+    std::copy(master.begin(), master.end(), own_parameters().begin());
+    watch_own_steps();
+    OperationSpec spec{
+        .kind = OperationKind::replica_broadcast, .input = parameters, .output = parameters};
+    spec.options.delivery = {delivery, 1.0, options.deadline};
+    spec.options.spread = delivery;
+    spec.options.codec = options.codec;
+    spec.ledger = ledger.begin_broadcast();
+    auto report = core.run(spec);
+    if (!report.ok()) return report;
+    packets_expected +=
+        std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
+                        [](auto sum, const PeerReport& peer) { return sum + peer.expected; });
+    // Then a repaired block is no stale one
+    const bool repairs_count = delivery != Delivery::Kind::best_effort;
+    packets_arrived +=
+        std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
+                        [&](auto sum, const PeerReport& peer) {
+                          return sum + peer.arrived - (repairs_count ? 0 : peer.repaired);
+                        });
+    if (Status status = ledger.finish_broadcast(options.deadline); !status.ok()) return status;
+    ++broadcasts;
+    if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
+      if (Status status = measure_drift(); !status.ok()) return status;
+      choose_samples();
+    }
+    return report;
+  }
+
+  // Every rank shows every other what it holds at the sampled places, and how old that is.
+  Status measure_drift() {
+    const std::size_t count = samples.size();
+    std::vector<float> mine(2 * count);
+    for (std::size_t i = 0; i < count; ++i) {
+      mine[i] = parameters[samples[i]];
+      mine[count + i] = static_cast<float>(ledger.age_of(samples[i]));
+    }
+    std::vector<float> all(mine.size() * core.size());
+    OperationSpec spec{
+        .kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
+    spec.options.delivery = exact(options.deadline);
+    if (const auto report = core.run(spec); !report.ok()) return report.status();
+    std::vector<float> values(core.size());
+    std::vector<float> versions(core.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      for (Rank rank = 0; rank < core.size(); ++rank) {
+        values[rank] = all[rank * mine.size() + i];
+        versions[rank] = all[rank * mine.size() + count + i];
+      }
+      const Rank owner = ledger.owner_of(samples[i]);
+      meter.add_sample(values, owner);
+      add_gaps(values, versions, owner);
+    }
+    ++measurements;
+    return Status();
+  }
+
+  // Pairs of which exactly one received the last broadcast.
+  void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
+    for (Rank fresh = 0; fresh < core.size(); ++fresh) {
+      if (fresh == owner || versions[fresh] != 0.0f) continue;
+      for (Rank stale = 0; stale < core.size(); ++stale) {
+        if (stale == owner || versions[stale] == 0.0f) continue;
+        const double gap = static_cast<double>(values[fresh]) - values[stale];
+        meter.add_gap(gap * gap);
+      }
+    }
+  }
+};
+
+Replica::Replica(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Replica::~Replica() = default;
+
+Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator,
+                                                 std::span<float> parameters,
+                                                 const ReplicaOptions& options) {
+  if (parameters.empty())
+    return Status::error(StatusCode::kInvalidArgument, "Replica: no parameters");
+  if (options.age_max >= kAgeBins) {
+    return Status::error(StatusCode::kInvalidArgument, "Replica: age_max %u is outside 0 .. %zu",
+                         options.age_max, kAgeBins - 1);
+  }
+  if (Status status = validate(options.codec); !status.ok()) return status;
+  if (options.codec.codec == Codec::automatic) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "Replica: codec automatic is for reductions; parameters need a fixed one");
+  }
+  auto impl = std::make_unique<Impl>(*communicator.core_, parameters, options);
+  auto registered = communicator.register_memory(std::as_bytes(impl->own_parameters()));
+  if (registered.ok()) impl->sent = std::move(*registered);
+  return std::unique_ptr<Replica>(new Replica(std::move(impl)));
+}
+
+std::size_t Replica::owned_offset() const {
+  return impl_->shards[impl_->core.rank()].offset;
+}
+std::size_t Replica::owned_count() const {
+  return impl_->shards[impl_->core.rank()].count;
+}
+std::span<float> Replica::owned() {
+  return impl_->master.empty() ? impl_->own_parameters() : std::span(impl_->master);
+}
+
+Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient,
+                                                   const CollectiveOptions& options) {
+  if (gradient.size() != impl_->parameters.size()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "reduce_gradients: %zu gradients for %zu parameters", gradient.size(),
+                         impl_->parameters.size());
+  }
+  OperationSpec spec{.kind = OperationKind::replica_reduce,
+                     .input = gradient,
+                     .output = gradient,
+                     .options = options};
+  return impl_->core.run(spec);
+}
+
+Result<CollectiveReport> Replica::broadcast_parameters() {
+  return impl_->broadcast(impl_->options.delivery);
+}
+Result<CollectiveReport> Replica::synchronize() {
+  return impl_->broadcast(Delivery::Kind::exact);
+}
+
+DriftReport Replica::drift() const {
+  const Impl& impl = *impl_;
+  DriftReport report;
+  report.loss = impl.packets_expected == 0 ? 0.0
+                                           : 1.0 - static_cast<double>(impl.packets_arrived) /
+                                                       static_cast<double>(impl.packets_expected);
+  const estimate::DriftMeasurement measured = impl.meter.result();
+  report.measurements = impl.measurements;
+  report.pair_measured = measured.pair;
+  report.owner_measured = measured.owner;
+  report.step_variance = measured.step_variance;
+  report.step_mean_square = measured.step_mean_square;
+  report.gap_mean_square = measured.gap;
+  if (report.loss < 1.0) {
+    const estimate::DriftModel model = estimate::independent_drift(report.loss);
+    report.pair_predicted = model.pair.of(measured.step_variance, measured.step_mean_square);
+    report.owner_predicted = model.owner.of(measured.step_variance, measured.step_mean_square);
+    report.pair_predicted_gap = estimate::pair_drift_from_gap(report.loss, measured.gap);
+  }
+  report.age_max_seen = impl.ledger.age_max_seen();
+  report.blocks_refreshed = impl.ledger.blocks_refreshed();
+  report.age_histogram = impl.ledger.age_histogram();
+  report.age_mean = impl.ledger.age_mean();
+  return report;
+}
+
+}  // namespace leeway

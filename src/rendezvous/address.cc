@@ -1,0 +1,104 @@
+#include "rendezvous/address.h"
+
+#include <algorithm>
+#include <array>
+#include <asio/io_context.hpp>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+
+namespace leeway::rendezvous {
+namespace {
+
+Status malformed(std::string_view text) {
+  return Status::error(
+      StatusCode::kInvalidArgument,
+      "rendezvous address \"%.*s\" is not host:port or [v6]:port with a port of 1 to 65535",
+      static_cast<int>(std::min<std::size_t>(text.size(), 80)), text.data());
+}
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || stop != end || port == 0) return std::nullopt;
+  return port;
+}
+
+}  // namespace
+
+Result<HostPort> parse_host_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return malformed(text);
+  std::string_view host = text.substr(0, colon);
+  const auto port = parse_port(text.substr(colon + 1));
+  if (!port) return malformed(text);
+  const bool bracketed = host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  const bool has_colon = host.find(':') != std::string_view::npos;
+  if (host.empty() || has_colon != bracketed) return malformed(text);
+  return HostPort{std::string(host), *port};
+}
+
+Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where) {
+  std::error_code error;
+  const auto literal = asio::ip::make_address(where.host, error);
+  if (!error) return ResolvedHost{{{literal, where.port}}, true};
+
+  asio::ip::tcp::resolver resolver(io);
+  const auto found = resolver.resolve(where.host, std::to_string(where.port), error);
+  if (error || found.empty()) {
+    const bool unknown =
+        !error || error == asio::error::host_not_found || error == asio::error::no_data;
+    return Status::error(unknown ? StatusCode::kInvalidArgument : StatusCode::kUnavailable,
+                         "rendezvous host \"%.80s\" does not resolve (%s); check the name, or give "
+                         "rank 0's address as "
+                         "LEEWAY_RENDEZVOUS=address:port",
+                         where.host.c_str(), error.message().c_str());
+  }
+  ResolvedHost resolved;
+  for (const auto& entry : found) resolved.endpoints.push_back(entry.endpoint());
+  return resolved;
+}
+
+asio::ip::address unmapped(const asio::ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+}
+
+std::vector<std::byte> to_bytes(const asio::ip::address& address) {
+  const auto copy = [](const auto& raw) {
+    std::vector<std::byte> bytes(raw.size());
+    std::memcpy(bytes.data(), raw.data(), raw.size());
+    return bytes;
+  };
+  return address.is_v4() ? copy(address.to_v4().to_bytes()) : copy(address.to_v6().to_bytes());
+}
+
+std::optional<asio::ip::address> address_from_bytes(ByteSpan bytes) {
+  asio::ip::address_v4::bytes_type v4{};
+  asio::ip::address_v6::bytes_type v6{};
+  if (bytes.size() == v4.size()) {
+    std::memcpy(v4.data(), bytes.data(), v4.size());
+    return asio::ip::address_v4(v4);
+  }
+  if (bytes.size() == v6.size()) {
+    std::memcpy(v6.data(), bytes.data(), v6.size());
+    return asio::ip::address_v6(v6);
+  }
+  return std::nullopt;
+}
+
+std::string to_text(const HostPort& where) {
+  const bool v6 = where.host.find(':') != std::string::npos;
+  std::string text = v6 ? "[" : "";
+  text += where.host;
+  text += v6 ? "]:" : ":";
+  return text += std::to_string(where.port);
+}
+
+std::string to_text(const asio::ip::tcp::endpoint& endpoint) {
+  return to_text(HostPort{unmapped(endpoint.address()).to_string(), endpoint.port()});
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,46 @@
+// Addresses as people write them, as Asio holds them and as the wire carries them.
+#pragma once
+
+#include <asio/ip/tcp.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway::rendezvous {
+
+struct HostPort {
+  std::string host;  // without brackets
+  std::uint16_t port = 0;
+};
+
+// "host:port" or "[v6]:port"; the port is 1 .. 65535.
+Result<HostPort> parse_host_port(std::string_view text);
+
+struct ResolvedHost {
+  std::vector<asio::ip::tcp::endpoint> endpoints;  // never empty
+  bool literal = false;                            // the host was an address, not a name
+};
+
+// Blocks for as long as the system's resolver does. kInvalidArgument: there is no such name;
+// kUnavailable: the resolver did not answer and may later.
+Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where);
+
+// IPv4 inside IPv6 (::ffff:a.b.c.d) as plain IPv4, anything else as it is.
+asio::ip::address unmapped(const asio::ip::address& address);
+
+// 4 or 16 bytes in network order.
+std::vector<std::byte> to_bytes(const asio::ip::address& address);
+std::optional<asio::ip::address> address_from_bytes(ByteSpan bytes);
+
+// parse_host_port()'s inverse: brackets around a host with colons.
+std::string to_text(const HostPort& where);
+
+// "10.0.0.1:80", "[::1]:80"
+std::string to_text(const asio::ip::tcp::endpoint& endpoint);
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,307 @@
+#include "rendezvous/environment.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <system_error>
+
+#include "base/limits.h"
+#include "rendezvous/address.h"
+#include "rendezvous/log.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+// Names of what a launcher tells; nullptr where it is silent.
+struct Convention {
+  LauncherKind kind;
+  const char* rank;
+  const char* size;
+  const char* local_rank;
+  const char* local_size;
+};
+constexpr std::array<Convention, 5> kConventions = {{
+    {LauncherKind::leeway, "LEEWAY_RANK", "LEEWAY_WORLD_SIZE", "LEEWAY_LOCAL_RANK", nullptr},
+    {LauncherKind::torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+    {LauncherKind::open_mpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {LauncherKind::pmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
+}};
+
+constexpr std::array<EnvironmentVariable, 14> kVariables = {{
+    {"LEEWAY_RANK", "this process's rank", "the launcher's"},
+    {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
+    {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
+    {"LEEWAY_RENDEZVOUS", "host:port where rank 0 listens; [v6]:port for IPv6",
+     "from the launcher where possible"},
+    {"LEEWAY_TRANSPORT", "auto, udp, verbs, ucx or inproc; equal on all ranks", "auto"},
+    {"LEEWAY_MULTICAST", "1: send once what goes to all ranks alike", "0"},
+    {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
+    {"LEEWAY_JOIN_TIMEOUT_MS", "patience at the rendezvous", "60000"},
+    {"LEEWAY_DATAGRAM_BYTES", "largest UDP payload, 512 to 9216", "from the path MTU"},
+    {"LEEWAY_SOCKET_BUFFER_BYTES", "socket buffer per direction",
+     "8 MiB, or what the kernel allows"},
+    {"LEEWAY_WINDOW_BYTES", "data in flight to one peer; equal on all ranks",
+     "the peers' receive buffers"},
+    {"LEEWAY_SEED", "permutations and stochastic rounding; rank 0's counts", "0"},
+    {"LEEWAY_FAULT", "injected faults, e.g. loss=0.1,burst=8,delay=5ms", "none"},
+    {"LEEWAY_LOG", "trace, debug, info, warn, error or off", "warn"},
+}};
+
+// Typed access to the getter.
+class Reader {
+ public:
+  explicit Reader(const EnvironmentGetter& get) : get_(get) {}
+
+  // Null when unset or empty.
+  const char* text(const char* name) const {
+    const char* const value = name == nullptr ? nullptr : get_(name);
+    return value == nullptr || *value == '\0' ? nullptr : value;
+  }
+
+  template <typename Number>
+  Result<std::optional<Number>> number(const char* name, Number min, Number max) const {
+    const char* const value = text(name);
+    if (value == nullptr) return std::optional<Number>();
+    const std::string_view digits = value;
+    Number parsed{};
+    const auto [stop, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
+    if (error == std::errc() && stop == digits.data() + digits.size() && parsed >= min &&
+        parsed <= max) {
+      return std::optional<Number>(parsed);
+    }
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s=\"%.60s\" is not a whole number from %s to %s", name, value,
+                         std::to_string(min).c_str(), std::to_string(max).c_str());
+  }
+
+ private:
+  const EnvironmentGetter& get_;
+};
+
+// The detected launcher's names, or null. LEEWAY_RANK and LEEWAY_WORLD_SIZE belong together.
+Result<const Convention*> find_convention(const Reader& read) {
+  for (const Convention& convention : kConventions) {
+    const bool has_rank = read.text(convention.rank) != nullptr;
+    const bool has_size = read.text(convention.size) != nullptr;
+    if (has_rank && has_size) return &convention;
+    if (convention.kind == LauncherKind::leeway && has_rank != has_size) {
+      return Status::error(StatusCode::kInvalidArgument,
+                           "%s is set but %s is not; set both or neither",
+                           has_rank ? convention.rank : convention.size,
+                           has_rank ? convention.size : convention.rank);
+    }
+  }
+  return nullptr;
+}
+
+Status read_place(const Reader& read, const Convention& names, Launcher& launcher) {
+  const auto rank = read.number<int>(names.rank, 0, limits::kPeersMax - 1);
+  if (!rank.ok()) return rank.status();
+  const auto size = read.number<int>(names.size, 1, limits::kPeersMax);
+  if (!size.ok()) return size.status();
+  const auto local_rank = read.number<int>(names.local_rank, 0, limits::kPeersMax - 1);
+  if (!local_rank.ok()) return local_rank.status();
+  const auto local_size = read.number<int>(names.local_size, 1, limits::kPeersMax);
+  if (!local_size.ok()) return local_size.status();
+  if (**rank >= **size) {
+    return Status::error(StatusCode::kInvalidArgument, "%s=%d is impossible with %s=%d", names.rank,
+                         **rank, names.size, **size);
+  }
+  launcher = {names.kind, **rank, **size, *local_rank, *local_size, {}};
+  return {};
+}
+
+// The port after MASTER_PORT; the last port has none after it and takes the one before.
+Result<std::string> torchrun_rendezvous(const Reader& read) {
+  const char* const host = read.text("MASTER_ADDR");
+  const auto port = read.number<std::uint16_t>("MASTER_PORT", 1, 65535);
+  if (!port.ok()) return port.status();
+  if (host == nullptr || !*port) return std::string();
+  const int ours = **port == 65535 ? 65534 : **port + 1;
+  return to_text(HostPort{host, static_cast<std::uint16_t>(ours)});
+}
+
+// What is equal on all ranks of a job and different between jobs of one machine; empty when nothing
+// is.
+std::string job_identifier(const Reader& read) {
+  for (const char* const name : {"OMPI_MCA_orte_ess_jobid", "PMIX_NAMESPACE"}) {
+    if (const char* const value = read.text(name)) return value;
+  }
+  const char* const job = read.text("SLURM_JOB_ID");
+  const char* const step = read.text("SLURM_STEP_ID");
+  return job != nullptr && step != nullptr ? std::string(job) + "." + step : std::string();
+}
+
+bool on_one_machine(const Reader& read, const Launcher& launcher) {
+  const char* const nodes = read.text("SLURM_STEP_NUM_NODES");
+  return launcher.local_size == launcher.size ||
+         (nodes != nullptr && std::string_view(nodes) == "1");
+}
+
+// FNV-1a: small, and the same on every machine and library, unlike std::hash.
+std::uint16_t port_of_job(std::string_view identifier) {
+  std::uint32_t hash = 2166136261u;
+  for (const char c : identifier) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return static_cast<std::uint16_t>(kDerivedPortFirst + hash % kDerivedPortCount);
+}
+
+Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher) {
+  if (const char* const given = read.text("LEEWAY_RENDEZVOUS")) {
+    const auto parsed = parse_host_port(given);
+    if (parsed.ok()) return std::string(given);
+    return Status::error(parsed.status().code(), "LEEWAY_RENDEZVOUS: %s", parsed.status().c_str());
+  }
+  if (launcher.kind == LauncherKind::torchrun) return torchrun_rendezvous(read);
+  const std::string job = job_identifier(read);
+  const bool derivable =
+      launcher.kind != LauncherKind::none && launcher.kind != LauncherKind::leeway;
+  if (!derivable || job.empty() || !on_one_machine(read, launcher)) return std::string();
+  return "127.0.0.1:" + std::to_string(port_of_job(job));
+}
+
+Status read_sizes(const Reader& read, Options& options) {
+  const auto datagram = read.number<std::size_t>("LEEWAY_DATAGRAM_BYTES", limits::kDatagramBytesMin,
+                                                 limits::kFrameBytesMax);
+  if (!datagram.ok()) return datagram.status();
+  // setsockopt takes an int.
+  const auto buffer =
+      read.number<std::size_t>("LEEWAY_SOCKET_BUFFER_BYTES", 1, std::numeric_limits<int>::max());
+  if (!buffer.ok()) return buffer.status();
+  const auto window =
+      read.number<std::size_t>("LEEWAY_WINDOW_BYTES", 1, std::numeric_limits<std::uint32_t>::max());
+  if (!window.ok()) return window.status();
+  options.datagram_bytes = datagram->value_or(options.datagram_bytes);
+  options.socket_buffer_bytes = buffer->value_or(options.socket_buffer_bytes);
+  options.window_bytes = window->value_or(options.window_bytes);
+  return {};
+}
+
+Status read_join_timeout_and_seed(const Reader& read, Options& options) {
+  constexpr std::int64_t kDayMs = 24 * 3600 * 1000;
+  const auto timeout = read.number<std::int64_t>("LEEWAY_JOIN_TIMEOUT_MS", 1, kDayMs);
+  if (!timeout.ok()) return timeout.status();
+  const auto seed =
+      read.number<std::uint64_t>("LEEWAY_SEED", 0, std::numeric_limits<std::uint64_t>::max());
+  if (!seed.ok()) return seed.status();
+  if (*timeout) options.join_timeout = std::chrono::milliseconds(**timeout);
+  options.seed = seed->value_or(options.seed);
+  return {};
+}
+
+Status read_bind(const Reader& read, Options& options) {
+  const char* const value = read.text("LEEWAY_BIND");
+  if (value == nullptr) return {};
+  std::error_code error;
+  asio::ip::make_address(value, error);
+  if (error) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "LEEWAY_BIND=\"%.60s\" is not an IPv4 or IPv6 address of this machine",
+                         value);
+  }
+  options.bind_address = value;
+  return {};
+}
+
+Status read_transport(const Reader& read, Options& options) {
+  if (const char* const value = read.text("LEEWAY_TRANSPORT")) {
+    const auto kind = parse_transport(value);
+    if (!kind.ok())
+      return Status::error(kind.status().code(), "LEEWAY_TRANSPORT: %s", kind.status().c_str());
+    options.transport = *kind;
+  }
+  const auto multicast = read.number<int>("LEEWAY_MULTICAST", 0, 1);
+  if (!multicast.ok()) return multicast.status();
+  options.multicast = multicast->value_or(options.multicast ? 1 : 0) == 1;
+  return {};
+}
+
+Status read_fault_and_log(const Reader& read, Options& options) {
+  if (const char* const value = read.text("LEEWAY_FAULT")) {
+    auto faults = parse_faults(value);
+    if (!faults.ok()) {
+      return Status::error(faults.status().code(), "LEEWAY_FAULT=\"%.60s\": %s", value,
+                           faults.status().c_str());
+    }
+    options.faults = *faults;
+  }
+  if (const char* const value = read.text("LEEWAY_LOG")) {
+    const auto level = parse_log_level(value);
+    if (!level.ok())
+      return Status::error(level.status().code(), "LEEWAY_LOG: %s", level.status().c_str());
+    options.log_level = value;
+  }
+  return {};
+}
+
+}  // namespace
+
+EnvironmentGetter process_environment() {
+  return [](const char* name) { return std::getenv(name); };
+}
+
+std::string_view to_string(LauncherKind kind) {
+  switch (kind) {
+    case LauncherKind::none:
+      return "none";
+    case LauncherKind::leeway:
+      return "leeway";
+    case LauncherKind::torchrun:
+      return "torchrun";
+    case LauncherKind::open_mpi:
+      return "Open MPI";
+    case LauncherKind::pmi:
+      return "PMI";
+    case LauncherKind::slurm:
+      return "Slurm";
+  }
+  return "unknown";
+}
+
+Result<Launcher> detect_launcher(const EnvironmentGetter& get) {
+  const Reader read(get);
+  const auto convention = find_convention(read);
+  if (!convention.ok()) return convention.status();
+  Launcher launcher;
+  if (*convention != nullptr) {
+    if (Status status = read_place(read, **convention, launcher); !status.ok()) return status;
+  }
+  auto rendezvous = find_rendezvous(read, launcher);
+  if (!rendezvous.ok()) return rendezvous.status();
+  launcher.rendezvous = *rendezvous;
+  return launcher;
+}
+
+Result<Options> options_from_environment(const EnvironmentGetter& get) {
+  const Reader read(get);
+  const auto launcher = detect_launcher(get);
+  if (!launcher.ok()) return launcher.status();
+  Options options;
+  if (launcher->kind != LauncherKind::none) {
+    options.rank = launcher->rank;
+    options.world_size = launcher->size;
+  }
+  options.rendezvous = launcher->rendezvous;
+  for (auto* const step :
+       {read_sizes, read_join_timeout_and_seed, read_transport, read_bind, read_fault_and_log}) {
+    if (Status status = step(read, options); !status.ok()) return status;
+  }
+  return options;
+}
+
+std::span<const EnvironmentVariable> environment_variables() {
+  return kVariables;
+}
+
+}  // namespace leeway::rendezvous
+
+namespace leeway {
+
+Result<Options> Options::from_environment() {
+  return rendezvous::options_from_environment(rendezvous::process_environment());
+}
+
+}  // namespace leeway

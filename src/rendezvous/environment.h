@@ -1,0 +1,66 @@
+// The one place where the environment is read: LEEWAY_* variables and what launchers leave behind.
+//
+// Everything takes a getter with std::getenv's contract, so that tests bring their own environment.
+// An empty value counts as unset. A value that does not parse is kInvalidArgument and the text
+// quotes name and value.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "leeway/options.h"
+#include "leeway/status.h"
+
+namespace leeway::rendezvous {
+
+using EnvironmentGetter = std::function<const char*(const char*)>;
+
+// std::getenv.
+EnvironmentGetter process_environment();
+
+// Who started the ranks, in order of precedence when several left their variables.
+enum class LauncherKind : std::uint8_t { none = 0, leeway, torchrun, open_mpi, pmi, slurm };
+std::string_view to_string(LauncherKind kind);
+
+struct Launcher {
+  LauncherKind kind = LauncherKind::none;
+  int rank = 0;  // meaningful unless kind is none
+  int size = 1;
+  std::optional<int> local_rank;  // place among the ranks of this machine, where the launcher says
+  std::optional<int> local_size;
+
+  // Where rank 0 listens, "host:port"; empty when nothing says it.
+  //   LEEWAY_RENDEZVOUS, whoever launched;
+  //   torchrun: MASTER_ADDR, and the port after MASTER_PORT, which itself belongs to torch's
+  //   TCPStore; others, all ranks on one machine: loopback, and a port of kDerivedPorts picked by
+  //   the job's identifier; others across machines: nothing, since these launchers tell no address.
+  std::string rendezvous;
+};
+
+// Ports picked from a job identifier: below the ephemeral ranges of Linux (32768 on) and IANA
+// (49152 on), so that no outgoing connection sits on one.
+inline constexpr std::uint16_t kDerivedPortFirst = 20000;
+inline constexpr std::uint16_t kDerivedPortCount = 10000;
+
+// Slurm counts only inside a job step: a bare batch script carries SLURM_PROCID=0 too, but its
+// other ranks never come.
+Result<Launcher> detect_launcher(const EnvironmentGetter& get);
+
+// Options with every LEEWAY_* variable and the launcher's rank, size and rendezvous filled in.
+// Without a launcher rank and size stay unset. Options::from_environment() is this over the process
+// environment.
+Result<Options> options_from_environment(const EnvironmentGetter& get);
+
+// One LEEWAY_* variable the library understands, for `leeway doctor` and the documentation.
+struct EnvironmentVariable {
+  const char* name;
+  const char* meaning;
+  const char* default_value;  // in words
+};
+std::span<const EnvironmentVariable> environment_variables();
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,109 @@
+#include "rendezvous/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <utility>
+
+namespace leeway::rendezvous {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kLevelNames = {
+    {{"trace", LogLevel::trace},
+     {"debug", LogLevel::debug},
+     {"info", LogLevel::info},
+     {"warn", LogLevel::warn},
+     {"error", LogLevel::error},
+     {"off", LogLevel::off}}};
+
+spdlog::level::level_enum to_spdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::trace:
+      return spdlog::level::trace;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::off:
+      break;
+  }
+  return spdlog::level::off;
+}
+
+Instant steady_now() {
+  return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())
+              .count()};
+}
+
+}  // namespace
+
+Result<LogLevel> parse_log_level(std::string_view name) {
+  for (const auto& [known, level] : kLevelNames) {
+    if (name == known) return level;
+  }
+  return Status::error(StatusCode::kInvalidArgument,
+                       "log level \"%.*s\" is unknown; use trace, debug, info, warn, error or off",
+                       static_cast<int>(name.size()), name.data());
+}
+
+LogLimiter::Verdict LogLimiter::admit(std::string_view cause, Instant now) {
+  auto found = windows_.find(cause);
+  if (found == windows_.end()) found = windows_.emplace(std::string(cause), Window{now}).first;
+  Window& window = found->second;
+  if (now - window.start >= std::chrono::seconds(1)) {
+    window.start = now;
+    window.printed = 0;
+  }
+  if (window.printed == kLinesPerSecond) {
+    ++window.held_back;
+    return {};
+  }
+  ++window.printed;
+  return {true, std::exchange(window.held_back, 0)};
+}
+
+struct Log::Sink {
+  spdlog::logger logger{"leeway", std::make_shared<spdlog::sinks::stderr_sink_mt>()};
+};
+
+Log::Log(LogLevel level, Rank rank) : level_(level), sink_(std::make_unique<Sink>()) {
+  std::string pattern = "[%H:%M:%S.%e] leeway";
+  if (rank != kNoRank) pattern.append("[").append(std::to_string(rank)).append("]");
+  sink_->logger.set_level(to_spdlog(level));
+  sink_->logger.set_pattern(pattern + " %l: %v");
+  sink_->logger.flush_on(spdlog::level::trace);
+}
+
+Log::~Log() = default;
+
+void Log::print(LogLevel level, std::string_view cause, const char* format, ...) {
+  if (!enabled(level)) return;
+  LogLimiter::Verdict verdict;
+  {
+    const std::lock_guard lock(mutex_);
+    verdict = limiter_.admit(cause, steady_now());
+  }
+  if (!verdict.print) return;
+
+  std::array<char, 512> text{};
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  if (verdict.held_back == 0) {
+    sink_->logger.log(to_spdlog(level), "{}", text.data());
+  } else {
+    sink_->logger.log(to_spdlog(level), "{} ({} more like it not shown)", text.data(),
+                      verdict.held_back);
+  }
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <string>
+
+#include "rendezvous/opened_transport.h"
+#include "rendezvous/transport_survey.h"
+#include "transport/ucx/ucx_devices.h"
+#include "transport/ucx/ucx_transport.h"
+#include "transport/ucx/wake_proof.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+class OpenedUcx final : public OpenedTransport {
+ public:
+  explicit OpenedUcx(std::unique_ptr<transport::UcxTransport> ucx) : ucx_(std::move(ucx)) {}
+
+  Lane::Member place() const override {
+    return {ucx_->local_address(), 0, ucx_->limits().receive_buffer_bytes};
+  }
+  const TransportLimits& limits() const override { return ucx_->limits(); }
+
+  Status connect(const Lane& lane, Rank self) override {
+    std::vector<std::vector<std::byte>> addresses;
+    for (const Lane::Member& member : lane.members) addresses.push_back(member.address);
+    size_ = static_cast<Rank>(addresses.size());
+    self_ = self;
+    return ucx_->set_peers(addresses, self);
+  }
+
+  Status prove_wakeups(Duration timeout) override {
+    return transport::UcxWakeProof(*ucx_, self_, size_).run(timeout);
+  }
+
+  Status join_multicast(const asio::ip::address&, std::uint16_t) override {
+    return Status::error(StatusCode::kUnsupported, "UCX has no multicast");
+  }
+
+  bool better_than_tcp(std::string& way) const override {
+    way.clear();
+    for (Rank peer = 0; peer < size_; ++peer) {
+      if (peer == self_) continue;
+      for (const std::string& lane : ucx_->lanes(peer)) {
+        if (way.find(lane) == std::string::npos) way += (way.empty() ? "" : " ") + lane;
+      }
+    }
+    return ucx_->better_than_tcp();
+  }
+
+  std::unique_ptr<DatagramTransport> take() override { return std::move(ucx_); }
+
+ private:
+  std::unique_ptr<transport::UcxTransport> ucx_;
+  Rank size_ = 0;
+  Rank self_ = kNoRank;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<OpenedTransport>> open_ucx(const Options& options,
+                                                  const asio::ip::address&) {
+  transport::UcxOptions ucx;
+  ucx.datagram_bytes = options.datagram_bytes;
+  auto opened = transport::UcxTransport::open(ucx);
+  if (!opened.ok()) return opened.status();
+  return std::unique_ptr<OpenedTransport>(new OpenedUcx(std::move(*opened)));
+}
+
+TransportSurvey survey_ucx() {
+  TransportSurvey survey;
+  survey.library = "UCX " + transport::ucx_version();
+  const auto resources = transport::list_ucx_transports();
+  if (!resources.ok()) survey.obstacle = resources.status();
+  if (!resources.ok()) return survey;
+  for (const transport::UcxResource& resource : *resources) {
+    TransportDevice* device = survey.devices.empty() ? nullptr : &survey.devices.back();
+    if (device == nullptr || device->name != resource.transport) {
+      device = &survey.devices.emplace_back();
+      device->name = resource.transport;
+    }
+    device->facts += (device->facts.empty() ? "" : " ") + resource.device;
+  }
+  return survey;
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,19 @@
+// What error texts are made of: lists of ranks, and text that other processes sent.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "leeway/types.h"
+
+namespace leeway::rendezvous {
+
+// "1, 3-5, 9"; beyond eight ranges "... and 12 more". For error texts.
+std::string list_ranks(const std::vector<Rank>& ascending);
+
+// Text of another process, safe to print: at most `length_max` characters, control and non-ASCII
+// characters as '?'.
+std::string printable(const std::string& text, std::size_t length_max = 40);
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,127 @@
+#include "rendezvous/transport_survey.h"
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "base/time.h"
+#include "rendezvous/address.h"
+#include "rendezvous/lane_agreement.h"
+#include "rendezvous/transport_choice.h"
+#include "transport/udp/address.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+Instant trial_now() {
+  return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())
+              .count()};
+}
+
+constexpr Duration kTrialTime = std::chrono::milliseconds(200);
+
+using Pair = std::array<std::unique_ptr<OpenedTransport>, 2>;
+
+// Two ranks in this process, connected.
+Result<Pair> open_pair(Result<std::unique_ptr<OpenedTransport>> (*open)(const Options&,
+                                                                        const asio::ip::address&),
+                       TransportKind kind, const asio::ip::address& address) {
+  Pair pair;
+  Lane lane{kind, 0, {}};
+  for (auto& one : pair) {
+    auto opened = open(Options(), address);
+    if (!opened.ok()) return opened.status();
+    one = std::move(*opened);
+    lane.members.push_back(one->place());
+  }
+  for (Rank rank = 0; rank < 2; ++rank) {
+    if (Status status = pair[rank]->connect(lane, rank); !status.ok()) return status;
+  }
+  return pair;
+}
+
+// Both ranks of the pair, each in a thread of its own.
+Status prove_wakeups(const Pair& pair) {
+  constexpr Duration kPatience = std::chrono::seconds(1);
+  Status other;
+  {
+    const std::jthread beside([&] { other = pair[1]->prove_wakeups(kPatience); });
+    if (Status status = pair[0]->prove_wakeups(kPatience); !status.ok()) return status;
+  }
+  return other;
+}
+
+Status hear(DatagramTransport& receiver) {
+  const Instant deadline = trial_now() + kTrialTime;
+  std::array<Received, 1> out;
+  for (Instant now = trial_now(); now < deadline; now = trial_now()) {
+    if (receiver.receive(out) == 1) return Status();
+    receiver.wait(deadline - now);
+  }
+  return Status::error(StatusCode::kUnavailable,
+                       "joined, but what was sent to the group did not come back");
+}
+
+}  // namespace
+
+asio::ip::address likely_address(const Options& options) {
+  if (!options.bind_address.empty() || !options.rendezvous.empty()) {
+    Options several = options;
+    several.world_size = 2;
+    if (const auto address = data_address(several); address.ok()) return *address;
+  }
+  // 203.0.113.1 is reserved for documentation; nothing is sent.
+  const auto elsewhere =
+      transport::local_address_towards({asio::ip::make_address("203.0.113.1"), 9});
+  return elsewhere.ok() ? *elsewhere : asio::ip::address(asio::ip::address_v4::loopback());
+}
+
+AutomaticChoice choose_automatically(const Options& options, const asio::ip::address& address) {
+  AutomaticChoice choice;
+  if (options.faults.any()) {
+    choice.why = choice.ucx = "faults are injected into UDP only";
+    return choice;
+  }
+  const auto verbs = open_verbs(options, address);
+  if (verbs.ok()) choice.datagrams = TransportKind::verbs;
+  if (!verbs.ok()) choice.why = verbs.status().c_str();
+  const auto ucx = open_pair(open_ucx, TransportKind::ucx, address);
+  if (!ucx.ok()) {
+    choice.ucx = ucx.status().c_str();
+    return choice;
+  }
+  if (!(*ucx)[0]->better_than_tcp(choice.ucx)) return choice;
+  const Status woken = prove_wakeups(*ucx);
+  choice.exact_over_ucx = woken.ok();
+  if (!woken.ok()) choice.ucx = woken.c_str();
+  return choice;
+}
+
+Status try_multicast(const asio::ip::address& address) {
+  auto pair = open_pair(open_udp, TransportKind::udp, address);
+  if (!pair.ok()) return pair.status();
+  const Group::Multicast group = multicast_of(std::random_device{}(), address.is_v4());
+  const auto group_address = address_from_bytes(group.address);
+  for (auto& one : *pair) {
+    if (Status status = one->join_multicast(*group_address, group.port); !status.ok())
+      return status;
+  }
+  const std::array<std::byte, 64> bytes{};
+  const Slice slice{bytes.data(), bytes.size()};
+  const Train train{.to = kEveryRank,
+                    .segment_bytes = bytes.size(),
+                    .total_bytes = bytes.size(),
+                    .slices = {&slice, 1}};
+  const auto sender = (*pair)[0]->take();
+  const auto receiver = (*pair)[1]->take();
+  if (sender->send({&train, 1}) != 1 || sender->counters().send_errors > 0) {
+    return Status::error(StatusCode::kUnavailable,
+                         "joined, but the system does not send to the group: is there a "
+                         "route (ip route add 239.0.0.0/8 dev <interface>)?");
+  }
+  return hear(*receiver);
+}
+
+}  // namespace leeway::rendezvous

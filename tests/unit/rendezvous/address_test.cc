@@ -1,0 +1,78 @@
+#include "rendezvous/address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <asio/io_context.hpp>
+
+namespace leeway::rendezvous {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ParseHostPort, TakesNamesAndAddresses) {
+  const auto name = parse_host_port("node-a.example:4000");
+  ASSERT_TRUE(name.ok());
+  EXPECT_EQ(name->host, "node-a.example");
+  EXPECT_EQ(name->port, 4000);
+  const auto v4 = parse_host_port("10.0.0.1:1");
+  ASSERT_TRUE(v4.ok());
+  EXPECT_EQ(v4->host, "10.0.0.1");
+  EXPECT_EQ(v4->port, 1);
+  const auto v6 = parse_host_port("[fe80::1%eth0]:65535");
+  ASSERT_TRUE(v6.ok());
+  EXPECT_EQ(v6->host, "fe80::1%eth0");
+  EXPECT_EQ(v6->port, 65535);
+}
+
+TEST(ParseHostPort, RefusesWhatIsNeither) {
+  for (const char* const bad :
+       {"", ":", "host", "host:", ":80", "host:0", "host:65536", "host:-1", "host:8o", "host: 80",
+        "::1:80", "[::1]", "[::1]80", "[]:80", "[host]:80", "[::1:80", "::1]:80"}) {
+    const auto result = parse_host_port(bad);
+    ASSERT_FALSE(result.ok()) << bad;
+    EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(result.status().c_str(), HasSubstr(std::string("\"") + bad + "\""));
+  }
+}
+
+TEST(Resolve, TellsLiteralsFromNames) {
+  asio::io_context io;
+  const auto literal = resolve(io, {"127.0.0.1", 80});
+  ASSERT_TRUE(literal.ok());
+  EXPECT_TRUE(literal->literal);
+  EXPECT_EQ(to_text(literal->endpoints.at(0)), "127.0.0.1:80");
+  const auto name = resolve(io, {"localhost", 80});
+  ASSERT_TRUE(name.ok()) << name.status().c_str();
+  EXPECT_FALSE(name->literal);
+  EXPECT_TRUE(name->endpoints.at(0).address().is_loopback());
+}
+
+TEST(AddressBytes, SurviveTheWayThereAndBack) {
+  for (const char* const text : {"1.2.3.4", "::1", "2001:db8::ff"}) {
+    const auto address = asio::ip::make_address(text);
+    EXPECT_EQ(address_from_bytes(to_bytes(address)), address);
+  }
+  EXPECT_EQ(to_bytes(asio::ip::make_address("1.2.3.4")),
+            (std::vector<std::byte>{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}}));
+}
+
+TEST(AddressBytes, AreFourOrSixteen) {
+  for (const std::size_t size : {0u, 1u, 3u, 5u, 15u, 17u}) {
+    EXPECT_EQ(address_from_bytes(std::vector<std::byte>(size)), std::nullopt) << size;
+  }
+}
+
+TEST(Unmapped, ShowsIPv4InsideIPv6) {
+  EXPECT_EQ(unmapped(asio::ip::make_address("::ffff:10.0.0.1")),
+            asio::ip::make_address("10.0.0.1"));
+  EXPECT_EQ(unmapped(asio::ip::make_address("2001:db8::1")), asio::ip::make_address("2001:db8::1"));
+}
+
+TEST(ToText, PutsIPv6InBrackets) {
+  EXPECT_EQ(to_text({asio::ip::make_address("::1"), 80}), "[::1]:80");
+  EXPECT_EQ(to_text({asio::ip::make_address("::ffff:10.0.0.1"), 80}), "10.0.0.1:80");
+}
+
+}  // namespace
+}  // namespace leeway::rendezvous

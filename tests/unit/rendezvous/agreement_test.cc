@@ -1,0 +1,209 @@
+// Rank 0's judgement without sockets; bootstrap_test.cc shows that its texts reach every rank.
+#include "rendezvous/agreement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rendezvous/address.h"
+#include "rendezvous/lane_agreement.h"
+#include "rendezvous/printable.h"
+#include "unit/rendezvous/loopback_peer.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+asio::ip::address address(const char* text) {
+  return asio::ip::make_address(text);
+}
+
+LocalConfiguration root_of(int size) {
+  LocalConfiguration root;
+  root.size = size;
+  root.rendezvous = "node-a:4000";
+  root.datagram_bytes = 8972;
+  root.data_port = 7000;
+  root.seed = 42;
+  return root;
+}
+
+Joined joined(std::uint32_t rank, std::uint32_t size, const char* seen_from,
+              const char* reached_at) {
+  Joined one{valid_hello(rank, size), address(seen_from), address(reached_at)};
+  one.hello.mutable_data()->set_port(7000 + rank);
+  return one;
+}
+
+std::string member_text(const Group& group, std::size_t rank) {
+  const auto parsed = address_from_bytes(group.datagrams.members.at(rank).address);
+  return parsed ? parsed->to_string() : "not an address";
+}
+
+TEST(CheckHello, AcceptsARankThatFits) {
+  EXPECT_TRUE(check_hello(valid_hello(3, 4), root_of(4), "10.0.0.2:1").ok());
+}
+
+TEST(CheckHello, ChecksTheVersionBeforeAnythingElse) {
+  control::Hello hello = valid_hello(99, 7);
+  hello.set_protocol_version(wire::kVersion + 1u);
+  EXPECT_THAT(check_hello(hello, root_of(4), "10.0.0.2:1").c_str(),
+              AllOf(HasSubstr("protocol version"), HasSubstr("10.0.0.2:1")));
+}
+
+TEST(CheckHello, ChecksTheWorldSizeBeforeTheRank) {
+  EXPECT_THAT(check_hello(valid_hello(5, 8), root_of(4), "10.0.0.2:1").c_str(),
+              HasSubstr("expects 8 ranks"));
+}
+
+TEST(CheckHello, ChecksWhichTransportIsAskedFor) {
+  control::Hello hello = valid_hello(1, 4);
+  hello.mutable_configuration()->set_transport(static_cast<std::uint32_t>(TransportKind::verbs));
+  EXPECT_THAT(check_hello(hello, root_of(4), "10.0.0.2:1").c_str(), HasSubstr("transport verbs"));
+}
+
+TEST(CheckHello, KeepsEveryTextWithinAStatus) {
+  control::Hello hello = valid_hello(1, 4);
+  hello.mutable_configuration()->set_communicator_name(std::string(10'000, 'x'));
+  LocalConfiguration root = root_of(4);
+  root.name = std::string(10'000, 'y');
+  const Status status = check_hello(hello, root, "10.0.0.2:1");
+  EXPECT_THAT(status.c_str(), HasSubstr("names must be equal"));
+}
+
+TEST(MakeGroup, UsesTheAddressesSeenOnTheConnections) {
+  const std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
+                                      joined(2, 3, "10.0.0.3", "10.0.0.1")};
+  const auto group = make_group(root_of(3), others, 9);
+  ASSERT_TRUE(group.ok()) << group.status().c_str();
+  EXPECT_EQ(group->epoch, 9u);
+  EXPECT_EQ(group->seed, 42u);
+  EXPECT_EQ(member_text(*group, 0), "10.0.0.1");
+  EXPECT_EQ(member_text(*group, 1), "10.0.0.2");
+  EXPECT_EQ(member_text(*group, 2), "10.0.0.3");
+  EXPECT_EQ(group->datagrams.members[2].port, 7002);
+}
+
+TEST(MakeGroup, TakesTheSmallestDatagram) {
+  std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
+                                joined(2, 3, "10.0.0.3", "10.0.0.1")};
+  others[0].hello.mutable_configuration()->set_datagram_bytes(1200);
+  EXPECT_EQ(make_group(root_of(3), others, 9)->datagrams.datagram_bytes, 1200u);
+}
+
+TEST(MakeGroup, GivesLoopbackRanksTheNetworkAddressOfTheirMachine) {
+  const std::vector<Joined> others = {joined(1, 3, "127.0.0.1", "127.0.1.1"),
+                                      joined(2, 3, "10.0.0.3", "10.0.0.1")};
+  const auto group = make_group(root_of(3), others, 9);
+  ASSERT_TRUE(group.ok());
+  EXPECT_EQ(member_text(*group, 0), "10.0.0.1");
+  EXPECT_EQ(member_text(*group, 1), "10.0.0.1");
+  EXPECT_EQ(member_text(*group, 2), "10.0.0.3");
+}
+
+TEST(MakeGroup, PrefersAddressesThatWereGiven) {
+  LocalConfiguration root = root_of(2);
+  root.data_address = to_bytes(address("192.168.0.1"));
+  std::vector<Joined> others = {joined(1, 2, "10.0.0.2", "10.0.0.1")};
+  const auto given = address("192.168.0.2").to_v4().to_bytes();
+  others[0].hello.mutable_data()->set_address(given.data(), given.size());
+  const auto group = make_group(root, others, 9);
+  ASSERT_TRUE(group.ok());
+  EXPECT_EQ(member_text(*group, 0), "192.168.0.1");
+  EXPECT_EQ(member_text(*group, 1), "192.168.0.2");
+}
+
+TEST(MakeGroup, RefusesAMixOfFamilies) {
+  const std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
+                                      joined(2, 3, "fd00::3", "fd00::1")};
+  const auto group = make_group(root_of(3), others, 9);
+  ASSERT_FALSE(group.ok());
+  EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
+  EXPECT_THAT(group.status().c_str(),
+              AllOf(HasSubstr("rank 2"), HasSubstr("fd00::3"), HasSubstr("LEEWAY_BIND")));
+}
+
+TEST(MakeGroup, LeadsOverWhatAllRanksOffer) {
+  LocalConfiguration root = root_of(2);
+  root.transport = TransportKind::automatic;
+  root.offers = {{TransportKind::verbs, std::vector<std::byte>(20, std::byte{1}), 4096, 7, ""}};
+  std::vector<Joined> others = {joined(1, 2, "10.0.0.2", "10.0.0.1")};
+  const Group without = *make_group(root, others, 9);
+  EXPECT_EQ(without.datagrams.kind, TransportKind::udp);
+  put_offers({{TransportKind::verbs, std::vector<std::byte>(21, std::byte{2}), 2048, 8, ""}},
+             others[0].hello);
+  const Group group = *make_group(root, others, 9);
+  EXPECT_EQ(group.datagrams.kind, TransportKind::verbs);
+  EXPECT_EQ(group.datagrams.datagram_bytes, 2048u);
+  EXPECT_EQ(group.datagrams.members[0].address, root.offers[0].address);
+  EXPECT_EQ(group.datagrams.members[1].address.size(), 21u);
+}
+
+TEST(MakeGroup, NamesAMulticastGroupOnlyWhenAskedForAndForMoreThanOneRank) {
+  LocalConfiguration root = root_of(2);
+  const std::vector<Joined> others = {joined(1, 2, "10.0.0.2", "10.0.0.1")};
+  EXPECT_FALSE(make_group(root, others, 9)->multicast.has_value());
+  root.multicast = true;
+  EXPECT_EQ(make_group(root, others, 9)->multicast->address, multicast_of(9, true).address);
+  root.data_address = to_bytes(address("10.0.0.1"));
+  EXPECT_FALSE(make_group(root, {}, 9)->multicast.has_value());
+}
+
+TEST(WelcomeOf, CarriesTheGroupUnchanged) {
+  const Lane udp{TransportKind::udp,
+                 1400,
+                 {{to_bytes(address("10.0.0.1")), 1, 2}, {to_bytes(address("10.0.0.2")), 3, 4}}};
+  const Lane ucx{TransportKind::ucx,
+                 9216,
+                 {{std::vector<std::byte>(100), 0, 6}, {std::vector<std::byte>(200), 0, 8}}};
+  const Group group{7, 1ull << 60, udp, ucx, multicast_of(7, true)};
+  const Group back = group_of(welcome_of(group).group());
+  EXPECT_EQ(back.epoch, group.epoch);
+  EXPECT_EQ(back.seed, group.seed);
+  EXPECT_EQ(back.datagrams.kind, TransportKind::udp);
+  EXPECT_EQ(back.datagrams.datagram_bytes, 1400u);
+  ASSERT_EQ(back.datagrams.members.size(), 2u);
+  EXPECT_EQ(back.datagrams.members[1].address, udp.members[1].address);
+  EXPECT_EQ(back.datagrams.members[1].port, 3);
+  EXPECT_EQ(back.datagrams.members[1].receive_buffer_bytes, 4u);
+  ASSERT_TRUE(back.exact.has_value());
+  EXPECT_EQ(back.exact->kind, TransportKind::ucx);
+  EXPECT_EQ(back.exact->datagram_bytes, 9216u);
+  ASSERT_EQ(back.exact->members.size(), 2u);
+  EXPECT_EQ(back.exact->members[1].address.size(), 200u);
+  EXPECT_EQ(back.exact->members[1].receive_buffer_bytes, 8u);
+  ASSERT_TRUE(back.multicast.has_value());
+  EXPECT_EQ(back.multicast->address, group.multicast->address);
+  EXPECT_EQ(back.multicast->port, group.multicast->port);
+}
+
+TEST(WelcomeOf, LeavesOutWhatTheGroupDoesNotHave) {
+  const Group back = group_of(welcome_of({7, 1, {TransportKind::udp, 1400, {}}, {}, {}}).group());
+  EXPECT_FALSE(back.exact.has_value());
+  EXPECT_FALSE(back.multicast.has_value());
+}
+
+TEST(WelcomeOf, FitsTheMessageLimitWithTheMostRanks) {
+  const Lane::Member widest{std::vector<std::byte>(limits::kTransportAddressBytesMax), 65535,
+                            UINT64_MAX};
+  const Lane lane{TransportKind::ucx, 9216, std::vector<Lane::Member>(limits::kPeersMax, widest)};
+  const Group group{UINT32_MAX, UINT64_MAX, lane, lane, multicast_of(UINT32_MAX, false)};
+  EXPECT_LE(welcome_of(group).ByteSizeLong(), limits::kWelcomeBytesMax);
+}
+
+TEST(ListRanks, JoinsNeighbours) {
+  EXPECT_EQ(list_ranks({3}), "3");
+  EXPECT_EQ(list_ranks({3, 4}), "3, 4");
+  EXPECT_EQ(list_ranks({3, 4, 5}), "3-5");
+  EXPECT_EQ(list_ranks({1, 3, 4, 5, 9}), "1, 3-5, 9");
+}
+
+TEST(ListRanks, CutsALongList) {
+  std::vector<Rank> odd;
+  for (int rank = 1; rank < 101; rank += 2) odd.push_back(static_cast<Rank>(rank));
+  EXPECT_EQ(list_ranks(odd), "1, 3, 5, 7, 9, 11, 13, 15 and 42 more");
+}
+
+}  // namespace
+}  // namespace leeway::rendezvous

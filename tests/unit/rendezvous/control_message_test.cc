@@ -1,0 +1,230 @@
+#include "rendezvous/control_message.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+
+#include "leeway/options.h"
+#include "rendezvous/printable.h"
+#include "unit/rendezvous/loopback_peer.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+void fill(control::Lane& lane, TransportKind kind, int size) {
+  lane.set_transport(static_cast<std::uint32_t>(kind));
+  lane.set_datagram_bytes(1400);
+  for (int rank = 0; rank < size; ++rank) {
+    control::Member& member = *lane.add_members();
+    member.set_address(kind == TransportKind::udp ? "\x7f\x01\x01\x01" : "opaque");
+    member.set_port(kind == TransportKind::udp ? 5000 : 0);
+  }
+}
+
+control::Welcome valid_welcome(int size) {
+  control::Welcome welcome;
+  welcome.set_magic(kControlMagic);
+  welcome.mutable_group()->set_epoch(1);
+  fill(*welcome.mutable_group()->mutable_datagrams(), TransportKind::udp, size);
+  return welcome;
+}
+
+// Beside UDP, exact calls over UCX and a multicast group.
+control::Welcome rich_welcome(int size) {
+  control::Welcome welcome = valid_welcome(size);
+  fill(*welcome.mutable_group()->mutable_exact(), TransportKind::ucx, size);
+  welcome.mutable_group()->mutable_multicast()->set_address("\xef\xc0\x01\x02");
+  welcome.mutable_group()->mutable_multicast()->set_port(20'000);
+  return welcome;
+}
+
+bool accepts(const control::Hello& hello) {
+  return parse_hello(hello.SerializeAsString()).has_value();
+}
+bool accepts(const control::Welcome& welcome) {
+  return parse_welcome(welcome.SerializeAsString(), 2).has_value();
+}
+
+TEST(FrameOf, PutsTheLengthFirstInNetworkOrder) {
+  control::Rejection message;
+  message.set_text(std::string(300, 'x'));
+  const std::string frame = frame_of(message);
+  const std::string body = message.SerializeAsString();
+  ASSERT_EQ(body.size(), 303u);
+  EXPECT_EQ(frame, std::string("\0\0\x01\x2f", 4) + body);
+}
+
+TEST(ParseHello, RefusesWhatIsNotOurs) {
+  EXPECT_TRUE(accepts(valid_hello(1, 2)));
+  control::Hello hello = valid_hello(1, 2);
+  hello.set_magic(kControlMagic + 1);
+  EXPECT_FALSE(accepts(hello));
+  EXPECT_FALSE(parse_hello("").has_value());
+  EXPECT_FALSE(parse_hello("GET / HTTP/1.1").has_value());
+}
+
+TEST(ParseHello, RefusesAddressesAndPortsThatCannotBe) {
+  for (const std::size_t bytes : {1u, 3u, 5u, 15u, 17u, 1000u}) {
+    control::Hello hello = valid_hello(1, 2);
+    hello.mutable_data()->set_address(std::string(bytes, 'x'));
+    EXPECT_FALSE(accepts(hello)) << bytes;
+  }
+  for (const std::size_t bytes : {0u, 4u, 16u}) {
+    control::Hello hello = valid_hello(1, 2);
+    hello.mutable_data()->set_address(std::string(bytes, 'x'));
+    EXPECT_TRUE(accepts(hello)) << bytes;
+  }
+  for (const std::uint32_t port : {0u, 65536u, 0xFFFFFFFFu}) {
+    control::Hello hello = valid_hello(1, 2);
+    hello.mutable_data()->set_port(port);
+    EXPECT_FALSE(accepts(hello)) << port;
+  }
+}
+
+TEST(ParseHello, RefusesOffersThatCannotBe) {
+  using Damage = std::function<void(control::Hello&)>;
+  const auto offering = [](const Damage& damage) {
+    control::Hello hello = valid_hello(1, 2);
+    control::TransportOffer& offer = *hello.add_offers();
+    offer.set_kind(static_cast<std::uint32_t>(TransportKind::ucx));
+    offer.set_address(std::string(limits::kTransportAddressBytesMax, 'x'));
+    offer.set_datagram_bytes(1400);
+    damage(hello);
+    return hello;
+  };
+  EXPECT_TRUE(accepts(offering([](control::Hello&) {})));
+  const std::vector<std::pair<const char*, Damage>> damages = {
+      {"wish", [](auto& hello) { hello.mutable_configuration()->set_transport(6); }},
+      {"udp", [](auto& hello) { hello.mutable_offers(0)->set_kind(1); }},
+      {"inproc", [](auto& hello) { hello.mutable_offers(0)->set_kind(4); }},
+      {"long", [](auto& hello) { hello.mutable_offers(0)->mutable_address()->push_back('x'); }},
+      {"small", [](auto& hello) { hello.mutable_offers(0)->set_datagram_bytes(511); }},
+      {"large", [](auto& hello) { hello.mutable_offers(0)->set_datagram_bytes(32769); }},
+      {"many",
+       [](auto& hello) {
+         while (hello.offers_size() <= limits::kTransportOffersMax)
+           *hello.add_offers() = hello.offers(0);
+       }},
+  };
+  for (const auto& [name, damage] : damages) EXPECT_FALSE(accepts(offering(damage))) << name;
+  const auto absent = offering([](auto& hello) { hello.mutable_offers(0)->clear_address(); });
+  EXPECT_TRUE(accepts(absent));
+}
+
+TEST(ParseHello, LetsAnotherVersionThroughToBeToldSo) {
+  control::Hello hello;
+  hello.set_magic(kControlMagic);
+  hello.set_protocol_version(wire::kVersion + 1u);
+  EXPECT_TRUE(accepts(hello));
+}
+
+TEST(ParseWelcome, RefusesAnIncompleteTable) {
+  EXPECT_TRUE(accepts(valid_welcome(2)));
+  EXPECT_FALSE(accepts(valid_welcome(1)));
+  EXPECT_FALSE(accepts(valid_welcome(3)));
+  control::Welcome welcome = valid_welcome(2);
+  welcome.mutable_group()->set_epoch(0);
+  EXPECT_FALSE(accepts(welcome));
+}
+
+TEST(ParseWelcome, RefusesLanesThatCannotBe) {
+  using Damage = std::function<void(control::Lane&)>;
+  const std::vector<std::pair<const char*, Damage>> of_any = {
+      {"datagram", [](control::Lane& lane) { lane.set_datagram_bytes(1); }},
+      {"too few", [](control::Lane& lane) { lane.mutable_members()->RemoveLast(); }},
+      {"automatic", [](control::Lane& lane) { lane.set_transport(0); }},
+      {"inproc", [](control::Lane& lane) { lane.set_transport(4); }},
+      {"unknown", [](control::Lane& lane) { lane.set_transport(99); }},
+      {"no address", [](control::Lane& lane) { lane.mutable_members(1)->clear_address(); }},
+  };
+  EXPECT_TRUE(accepts(rich_welcome(2)));
+  for (const auto& [name, damage] : of_any) {
+    control::Welcome welcome = rich_welcome(2);
+    damage(*welcome.mutable_group()->mutable_datagrams());
+    EXPECT_FALSE(accepts(welcome)) << name;
+    welcome = rich_welcome(2);
+    damage(*welcome.mutable_group()->mutable_exact());
+    EXPECT_FALSE(accepts(welcome)) << name << ", exact";
+  }
+}
+
+TEST(ParseWelcome, RefusesAddressesThatCannotBe) {
+  const auto spoilt = [](const std::function<void(control::Group&)>& damage) {
+    control::Welcome welcome = rich_welcome(2);
+    damage(*welcome.mutable_group());
+    return welcome;
+  };
+  EXPECT_FALSE(accepts(
+      spoilt([](auto& g) { g.mutable_datagrams()->mutable_members(1)->set_address("123"); })));
+  EXPECT_FALSE(accepts(
+      spoilt([](auto& g) { g.mutable_datagrams()->mutable_members(1)->set_port(70'000); })));
+  const auto opaque = [&](std::size_t bytes) {
+    return spoilt([bytes](auto& g) {
+      g.mutable_exact()->mutable_members(1)->set_address(std::string(bytes, 'x'));
+    });
+  };
+  EXPECT_TRUE(accepts(opaque(limits::kTransportAddressBytesMax)));
+  EXPECT_FALSE(accepts(opaque(limits::kTransportAddressBytesMax + 1)));
+  EXPECT_FALSE(accepts(spoilt([](auto& g) { g.mutable_multicast()->set_port(0); })));
+  EXPECT_FALSE(
+      accepts(spoilt([](auto& g) { g.mutable_multicast()->set_address("\x0a\x01\x01\x02"); })));
+  EXPECT_TRUE(accepts(
+      spoilt([](auto& g) { g.mutable_multicast()->set_address("\xff" + std::string(15, 'x')); })));
+  EXPECT_FALSE(accepts(
+      spoilt([](auto& g) { g.mutable_multicast()->set_address("\xfe" + std::string(15, 'x')); })));
+}
+
+TEST(ParseWelcome, RefusesAnAnswerWithoutOutcome) {
+  control::Welcome welcome;
+  welcome.set_magic(kControlMagic);
+  EXPECT_FALSE(accepts(welcome));
+}
+
+// Whatever the bytes, the answer is yes or no; what is accepted obeys the contract.
+TEST(ParseHello, IsTotalOverDamagedMessages) {
+  std::mt19937 random(1);
+  const std::string valid = valid_hello(1, 2).SerializeAsString();
+  int accepted = 0;
+  for (int trial = 0; trial < 20'000; ++trial) {
+    std::string damaged = valid.substr(0, random() % (valid.size() + 1));
+    for (unsigned flips = random() % 4; flips > 0 && !damaged.empty(); --flips) {
+      damaged[random() % damaged.size()] ^= static_cast<char>(1u << random() % 8);
+    }
+    const auto hello = parse_hello(damaged);
+    if (!hello || hello->protocol_version() != wire::kVersion) continue;
+    ++accepted;
+    const std::size_t address_bytes = hello->data().address().size();
+    EXPECT_TRUE(address_bytes == 0 || address_bytes == 4 || address_bytes == 16);
+    const bool has_udp =
+        hello->configuration().transport() != static_cast<std::uint32_t>(TransportKind::custom);
+    EXPECT_GE(hello->data().port(), has_udp ? 1u : 0u);
+    EXPECT_LE(hello->data().port(), 65535u);
+  }
+  EXPECT_GT(accepted, 0);
+}
+
+TEST(Rejection, CarriesCodeAndText) {
+  const Status reason = Status::error(StatusCode::kUnavailable, "rank 3 never came");
+  const Status back = status_of(rejection_of(reason).rejected());
+  EXPECT_EQ(back.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(back.text(), reason.text());
+}
+
+TEST(Rejection, OfAnUnknownCodeIsStillAnError) {
+  for (const std::uint32_t code : {0u, 10u, 255u, 0xFFFFFFFFu}) {
+    control::Rejection rejection;
+    rejection.set_code(code);
+    EXPECT_EQ(status_of(rejection).code(), StatusCode::kMismatch) << code;
+  }
+}
+
+TEST(Printable, KeepsTerminalsSafe) {
+  EXPECT_EQ(printable("plain text"), "plain text");
+  EXPECT_EQ(printable("\x1b[2J\n\x7f\xc3\xa9"), "?[2J????");
+  EXPECT_EQ(printable(std::string(100, 'x'), 5), "xxxxx");
+}
+
+}  // namespace
+}  // namespace leeway::rendezvous

@@ -1,0 +1,286 @@
+#include "rendezvous/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace leeway::rendezvous {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using Variables = std::map<std::string, std::string>;
+
+EnvironmentGetter getter(Variables variables) {
+  return [variables = std::move(variables)](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+Result<Launcher> detect(Variables variables) {
+  return detect_launcher(getter(std::move(variables)));
+}
+Result<Options> read(Variables variables) {
+  return options_from_environment(getter(std::move(variables)));
+}
+
+const Variables kTorchrun = {{"RANK", "3"},
+                             {"WORLD_SIZE", "8"},
+                             {"LOCAL_RANK", "1"},
+                             {"LOCAL_WORLD_SIZE", "2"},
+                             {"MASTER_ADDR", "node-a"},
+                             {"MASTER_PORT", "29500"}};
+const Variables kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "2"},
+                            {"OMPI_COMM_WORLD_SIZE", "4"},
+                            {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                            {"OMPI_MCA_orte_ess_jobid", "3141533697"}};
+const Variables kPmi = {
+    {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}};
+const Variables kSlurmStep = {{"SLURM_PROCID", "5"},  {"SLURM_STEP_NUM_TASKS", "6"},
+                              {"SLURM_LOCALID", "1"}, {"SLURM_JOB_ID", "77"},
+                              {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_NODES", "3"}};
+
+Variables with(Variables base, const Variables& more) {
+  for (const auto& [name, value] : more) base[name] = value;
+  return base;
+}
+
+TEST(DetectLauncher, FindsNothingInAnEmptyEnvironment) {
+  const auto launcher = detect({});
+  ASSERT_TRUE(launcher.ok());
+  EXPECT_EQ(launcher->kind, LauncherKind::none);
+  EXPECT_EQ(launcher->rendezvous, "");
+}
+
+TEST(DetectLauncher, ReadsTorchrunAndLeavesItsPortToTorch) {
+  const auto launcher = detect(kTorchrun);
+  ASSERT_TRUE(launcher.ok()) << launcher.status().c_str();
+  EXPECT_EQ(launcher->kind, LauncherKind::torchrun);
+  EXPECT_EQ(launcher->rank, 3);
+  EXPECT_EQ(launcher->size, 8);
+  EXPECT_EQ(launcher->local_rank, 1);
+  EXPECT_EQ(launcher->local_size, 2);
+  EXPECT_EQ(launcher->rendezvous, "node-a:29501");
+}
+
+TEST(DetectLauncher, TakesThePortBelowWhenMasterPortIsTheLast) {
+  EXPECT_EQ(detect(with(kTorchrun, {{"MASTER_PORT", "65535"}}))->rendezvous, "node-a:65534");
+}
+
+TEST(DetectLauncher, PutsAnIPv6MasterInBrackets) {
+  EXPECT_EQ(detect(with(kTorchrun, {{"MASTER_ADDR", "fd00::1"}}))->rendezvous, "[fd00::1]:29501");
+}
+
+TEST(DetectLauncher, HasNoRendezvousUnderTorchrunWithoutMaster) {
+  EXPECT_EQ(detect(with(kTorchrun, {{"MASTER_ADDR", ""}}))->rendezvous, "");
+  EXPECT_EQ(detect(with(kTorchrun, {{"MASTER_PORT", ""}}))->rendezvous, "");
+}
+
+TEST(DetectLauncher, DerivesALoopbackRendezvousFromTheOpenMpiJob) {
+  const auto launcher = detect(kOpenMpi);
+  ASSERT_TRUE(launcher.ok()) << launcher.status().c_str();
+  EXPECT_EQ(launcher->kind, LauncherKind::open_mpi);
+  EXPECT_EQ(launcher->rank, 2);
+  EXPECT_EQ(launcher->size, 4);
+  EXPECT_EQ(launcher->rendezvous.substr(0, 10), "127.0.0.1:");
+  const int port = std::stoi(launcher->rendezvous.substr(10));
+  EXPECT_GE(port, 20000);
+  EXPECT_LT(port, 30000);
+}
+
+TEST(DetectLauncher, DerivesTheSamePortOnEveryRankOfAJob) {
+  const auto other_rank =
+      with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}});
+  EXPECT_EQ(detect(kOpenMpi)->rendezvous, detect(other_rank)->rendezvous);
+}
+
+TEST(DetectLauncher, SpreadsJobsOverThePortRange) {
+  std::set<std::string> seen;
+  for (int job = 0; job < 100; ++job) {
+    seen.insert(
+        detect(with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", std::to_string(job)}}))->rendezvous);
+  }
+  // 100 draws from 10,000: fewer than 95 distinct ones has a chance below 1e-4.
+  EXPECT_GE(seen.size(), 95u);
+}
+
+TEST(DetectLauncher, UsesThePmixNamespaceWhereOpenMpi5HasNoJobId) {
+  const auto variables =
+      with(kOpenMpi, {{"OMPI_MCA_orte_ess_jobid", ""}, {"PMIX_NAMESPACE", "prterun-host-42@1"}});
+  EXPECT_THAT(detect(variables)->rendezvous, HasSubstr("127.0.0.1:"));
+}
+
+TEST(DetectLauncher, TellsNoRendezvousForOpenMpiAcrossMachines) {
+  EXPECT_EQ(detect(with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}))->rendezvous, "");
+}
+
+TEST(DetectLauncher, ReadsPmi) {
+  const auto launcher = detect(kPmi);
+  ASSERT_TRUE(launcher.ok());
+  EXPECT_EQ(launcher->kind, LauncherKind::pmi);
+  EXPECT_EQ(launcher->rank, 1);
+  EXPECT_EQ(launcher->size, 2);
+  EXPECT_EQ(launcher->local_rank, 0);
+  EXPECT_EQ(launcher->rendezvous, "");
+}
+
+TEST(DetectLauncher, ReadsASlurmStep) {
+  const auto launcher = detect(kSlurmStep);
+  ASSERT_TRUE(launcher.ok());
+  EXPECT_EQ(launcher->kind, LauncherKind::slurm);
+  EXPECT_EQ(launcher->rank, 5);
+  EXPECT_EQ(launcher->size, 6);
+  EXPECT_EQ(launcher->local_rank, 1);
+  EXPECT_EQ(launcher->rendezvous, "");
+}
+
+TEST(DetectLauncher, DerivesALoopbackRendezvousForASlurmStepOnOneNode) {
+  EXPECT_THAT(detect(with(kSlurmStep, {{"SLURM_STEP_NUM_NODES", "1"}}))->rendezvous,
+              HasSubstr("127.0.0.1:2"));
+}
+
+TEST(DetectLauncher, IsNotFooledByABareSlurmBatchScript) {
+  const auto launcher =
+      detect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}, {"SLURM_JOB_ID", "77"}});
+  ASSERT_TRUE(launcher.ok());
+  EXPECT_EQ(launcher->kind, LauncherKind::none);
+}
+
+TEST(DetectLauncher, IsNotFooledByAStrayWorldSize) {
+  EXPECT_EQ(detect({{"WORLD_SIZE", "4"}})->kind, LauncherKind::none);
+}
+
+TEST(DetectLauncher, PrefersLeewayThenTorchrunThenOpenMpiThenPmiThenSlurm) {
+  Variables all = with(kSlurmStep, kPmi);
+  EXPECT_EQ(detect(all)->kind, LauncherKind::pmi);
+  all = with(all, kOpenMpi);
+  EXPECT_EQ(detect(all)->kind, LauncherKind::open_mpi);
+  all = with(all, kTorchrun);
+  EXPECT_EQ(detect(all)->kind, LauncherKind::torchrun);
+  all = with(all, {{"LEEWAY_RANK", "0"}, {"LEEWAY_WORLD_SIZE", "2"}});
+  const auto launcher = detect(all);
+  EXPECT_EQ(launcher->kind, LauncherKind::leeway);
+  EXPECT_EQ(launcher->size, 2);
+}
+
+TEST(DetectLauncher, LetsLeewayRendezvousOverrideTheLauncher) {
+  const Variables mine = {{"LEEWAY_RENDEZVOUS", "10.0.0.9:4000"}};
+  EXPECT_EQ(detect(with(kTorchrun, mine))->rendezvous, "10.0.0.9:4000");
+  EXPECT_EQ(detect(with(kOpenMpi, mine))->rendezvous, "10.0.0.9:4000");
+}
+
+TEST(DetectLauncher, QuotesAVariableThatIsNotANumber) {
+  for (const auto& [base, name] :
+       {std::pair{kTorchrun, "RANK"}, std::pair{kTorchrun, "MASTER_PORT"},
+        std::pair{kOpenMpi, "OMPI_COMM_WORLD_SIZE"}, std::pair{kPmi, "PMI_RANK"},
+        std::pair{kSlurmStep, "SLURM_STEP_NUM_TASKS"}}) {
+    for (const char* const bad : {"four", "4x", "-1", "99999999999999999999", " 1", "1.0"}) {
+      const auto launcher = detect(with(base, {{name, bad}}));
+      ASSERT_FALSE(launcher.ok()) << name << "=" << bad;
+      EXPECT_EQ(launcher.status().code(), StatusCode::kInvalidArgument);
+      EXPECT_THAT(launcher.status().c_str(), HasSubstr(std::string(name) + "=\"" + bad + "\""));
+    }
+  }
+}
+
+TEST(DetectLauncher, RefusesARankBeyondTheSize) {
+  const auto launcher = detect(with(kTorchrun, {{"RANK", "8"}}));
+  ASSERT_FALSE(launcher.ok());
+  EXPECT_THAT(launcher.status().c_str(), AllOf(HasSubstr("RANK=8"), HasSubstr("WORLD_SIZE=8")));
+}
+
+TEST(DetectLauncher, RefusesHalfAPlace) {
+  EXPECT_THAT(detect({{"LEEWAY_RANK", "1"}}).status().c_str(),
+              HasSubstr("LEEWAY_RANK is set but LEEWAY_WORLD_SIZE is not"));
+  EXPECT_THAT(detect({{"LEEWAY_WORLD_SIZE", "2"}}).status().c_str(),
+              HasSubstr("LEEWAY_WORLD_SIZE is set but LEEWAY_RANK is not"));
+}
+
+TEST(DetectLauncher, RefusesAMalformedRendezvous) {
+  const auto launcher = detect({{"LEEWAY_RENDEZVOUS", "nowhere"}});
+  ASSERT_FALSE(launcher.ok());
+  EXPECT_THAT(launcher.status().c_str(),
+              AllOf(HasSubstr("LEEWAY_RENDEZVOUS"), HasSubstr("\"nowhere\"")));
+}
+
+TEST(OptionsFromEnvironment, LeavesDefaultsInAnEmptyEnvironment) {
+  const auto options = read({});
+  ASSERT_TRUE(options.ok());
+  const Options defaults;
+  EXPECT_EQ(options->rank, std::nullopt);
+  EXPECT_EQ(options->world_size, std::nullopt);
+  EXPECT_EQ(options->join_timeout, defaults.join_timeout);
+  EXPECT_EQ(options->log_level, defaults.log_level);
+  EXPECT_EQ(options->seed, defaults.seed);
+}
+
+TEST(OptionsFromEnvironment, ReadsEveryVariable) {
+  const auto options = read({{"LEEWAY_RANK", "1"},
+                             {"LEEWAY_WORLD_SIZE", "2"},
+                             {"LEEWAY_RENDEZVOUS", "[::1]:4000"},
+                             {"LEEWAY_BIND", "10.1.2.3"},
+                             {"LEEWAY_JOIN_TIMEOUT_MS", "1500"},
+                             {"LEEWAY_DATAGRAM_BYTES", "8972"},
+                             {"LEEWAY_SOCKET_BUFFER_BYTES", "4194304"},
+                             {"LEEWAY_WINDOW_BYTES", "65536"},
+                             {"LEEWAY_SEED", "18446744073709551615"},
+                             {"LEEWAY_FAULT", "loss=0.25"},
+                             {"LEEWAY_LOG", "debug"}});
+  ASSERT_TRUE(options.ok()) << options.status().c_str();
+  EXPECT_EQ(options->rank, 1);
+  EXPECT_EQ(options->world_size, 2);
+  EXPECT_EQ(options->rendezvous, "[::1]:4000");
+  EXPECT_EQ(options->bind_address, "10.1.2.3");
+  EXPECT_EQ(options->join_timeout, std::chrono::milliseconds(1500));
+  EXPECT_EQ(options->datagram_bytes, 8972u);
+  EXPECT_EQ(options->socket_buffer_bytes, 4194304u);
+  EXPECT_EQ(options->window_bytes, 65536u);
+  EXPECT_EQ(options->seed, 18446744073709551615u);
+  EXPECT_DOUBLE_EQ(options->faults.loss, 0.25);
+  EXPECT_EQ(options->log_level, "debug");
+}
+
+TEST(OptionsFromEnvironment, TakesAnEmptyValueForUnset) {
+  Variables empty;
+  for (const EnvironmentVariable& variable : environment_variables()) empty[variable.name] = "";
+  EXPECT_TRUE(read(empty).ok());
+}
+
+TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
+  for (const auto& [name, bad] : Variables{{"LEEWAY_BIND", "eth0"},
+                                           {"LEEWAY_JOIN_TIMEOUT_MS", "0"},
+                                           {"LEEWAY_DATAGRAM_BYTES", "511"},
+                                           {"LEEWAY_SOCKET_BUFFER_BYTES", "8M"},
+                                           {"LEEWAY_WINDOW_BYTES", "4294967296"},
+                                           {"LEEWAY_SEED", "0x10"},
+                                           {"LEEWAY_FAULT", "lots"},
+                                           {"LEEWAY_LOG", "loud"}}) {
+    const auto options = read({{name, bad}});
+    ASSERT_FALSE(options.ok()) << name;
+    EXPECT_EQ(options.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(options.status().c_str(), AllOf(HasSubstr(name), HasSubstr("\"" + bad + "\"")));
+  }
+}
+
+TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
+  std::set<std::string> asked;
+  const auto recorder = [&asked](const char* name) -> const char* {
+    if (std::string_view(name).substr(0, 7) == "LEEWAY_") asked.insert(name);
+    // A place, so that LEEWAY_LOCAL_RANK is asked for as well.
+    return name == std::string_view("LEEWAY_RANK")         ? "0"
+           : name == std::string_view("LEEWAY_WORLD_SIZE") ? "1"
+                                                           : nullptr;
+  };
+  ASSERT_TRUE(options_from_environment(recorder).ok());
+  std::set<std::string> listed;
+  for (const EnvironmentVariable& variable : environment_variables()) listed.insert(variable.name);
+  EXPECT_EQ(asked, listed);
+}
+
+}  // namespace
+}  // namespace leeway::rendezvous

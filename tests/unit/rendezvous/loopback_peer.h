@@ -1,0 +1,131 @@
+// What the rendezvous tests need of TCP: free ports, and a peer that says whatever a test wants
+// said.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <asio/connect.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read.hpp>
+#include <asio/write.hpp>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "leeway/options.h"
+#include "rendezvous/control_message.h"
+#include "wire/packet.h"
+
+namespace leeway::rendezvous {
+
+using asio::ip::tcp;
+
+inline tcp::endpoint loopback(std::uint16_t port) {
+  return {asio::ip::address_v4::loopback(), port};
+}
+
+// A port that nobody listens on, below the ephemeral range so that no outgoing connection takes it.
+// Starts at a place that depends on the process, since test cases run in parallel processes.
+inline std::uint16_t free_port() {
+  static std::atomic<std::uint32_t> next{static_cast<std::uint32_t>(::getpid()) * 7u};
+  asio::io_context io;
+  while (true) {
+    const auto port = static_cast<std::uint16_t>(10000 + next++ % 10000);
+    tcp::acceptor acceptor(io, tcp::v4());
+    std::error_code error;
+    acceptor.set_option(tcp::acceptor::reuse_address(true));
+    acceptor.bind(loopback(port), error);
+    if (!error) return port;
+  }
+}
+
+inline std::string rendezvous_at(std::uint16_t port) {
+  return "127.0.0.1:" + std::to_string(port);
+}
+
+// A Hello as rank `rank` of `size` would say it, to be spoilt by tests.
+inline control::Hello valid_hello(std::uint32_t rank, std::uint32_t size) {
+  control::Hello hello;
+  hello.set_magic(kControlMagic);
+  hello.set_protocol_version(wire::kVersion);
+  hello.set_library_version("test");
+  hello.set_rank(rank);
+  hello.set_world_size(size);
+  hello.set_patience_ms(60'000);
+  hello.mutable_configuration()->set_communicator_name("world");
+  hello.mutable_configuration()->set_datagram_bytes(1400);
+  hello.mutable_configuration()->set_transport(static_cast<std::uint32_t>(TransportKind::udp));
+  hello.mutable_data()->set_port(5000);
+  return hello;
+}
+
+// A big-endian length prefix that may lie about the body.
+inline std::string raw_frame(std::uint32_t length, const std::string& body) {
+  std::string frame;
+  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(length >> shift));
+  return frame + body;
+}
+
+// One TCP connection, blocking. Connecting waits for a listener.
+class LoopbackPeer {
+ public:
+  explicit LoopbackPeer(std::uint16_t port) {
+    std::error_code error;
+    do {
+      socket_ = tcp::socket(io_);
+      socket_.connect(loopback(port), error);
+      if (error) std::this_thread::yield();
+    } while (error);
+  }
+  LoopbackPeer(std::uint16_t port, const std::string& bytes) : LoopbackPeer(port) { say(bytes); }
+  explicit LoopbackPeer(tcp::acceptor& acceptor) : socket_(acceptor.accept(io_)) {}
+
+  void say(const std::string& bytes) {
+    std::error_code ignored;  // the other side may have hung up, which is for the test to find out
+    asio::write(socket_, asio::buffer(bytes), ignored);
+  }
+
+  // The next message's body; empty when the other side hung up.
+  std::string hear() {
+    std::array<unsigned char, kLengthPrefixBytes> prefix{};
+    std::error_code error;
+    asio::read(socket_, asio::buffer(prefix), error);
+    if (error) return {};
+    std::string body(std::size_t{prefix[0]} << 24 | prefix[1] << 16 | prefix[2] << 8 | prefix[3],
+                     '\0');
+    asio::read(socket_, asio::buffer(body), error);
+    return error ? std::string() : body;
+  }
+
+  // Waits for the other side to hang up; false when it says something instead.
+  bool hangs_up() {
+    char byte = 0;
+    std::error_code error;
+    return socket_.read_some(asio::buffer(&byte, 1), error) == 0;
+  }
+
+  void hang_up() { socket_.close(); }
+
+ private:
+  asio::io_context io_;
+  tcp::socket socket_{io_};
+};
+
+// Holds a port as another program would.
+class LoopbackListener {
+ public:
+  explicit LoopbackListener(std::uint16_t port) : acceptor_(io_, loopback(port)) {}
+  LoopbackPeer accept() { return LoopbackPeer(acceptor_); }
+  void close() { acceptor_.close(); }
+
+ private:
+  asio::io_context io_;
+  tcp::acceptor acceptor_;
+};
+
+}  // namespace leeway::rendezvous

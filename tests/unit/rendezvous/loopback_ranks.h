@@ -1,0 +1,67 @@
+// Ranks as threads that meet over real loopback connections, for the tests of the rendezvous.
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "rendezvous/agreement.h"
+#include "rendezvous/bootstrap.h"
+#include "unit/rendezvous/loopback_peer.h"
+
+namespace leeway::rendezvous {
+
+using namespace std::chrono_literals;
+
+using Joining = std::future<Result<Group>>;
+
+inline LocalConfiguration configuration(int rank, int size, std::uint16_t port) {
+  LocalConfiguration local;
+  local.rank = static_cast<Rank>(rank);
+  local.size = size;
+  local.rendezvous = rendezvous_at(port);
+  local.datagram_bytes = 1400;
+  local.receive_buffer_bytes = 1'000'000u + static_cast<unsigned>(rank);
+  local.data_port = static_cast<std::uint16_t>(5000 + rank);
+  local.join_timeout = 20s;  // never reached unless a test shortens it
+  return local;
+}
+
+inline RendezvousLimits short_limits() {
+  RendezvousLimits limits;
+  limits.linger = 500ms;  // for ranks whose threads a busy machine starts late
+  return limits;
+}
+
+inline Joining join(const LocalConfiguration& local,
+                    const RendezvousLimits& limits = short_limits()) {
+  return std::async(std::launch::async,
+                    [local, limits] { return join_group(local, nullptr, limits); });
+}
+inline Joining join(int rank, int size, std::uint16_t port) {
+  return join(configuration(rank, size, port));
+}
+
+inline std::string text(const Result<Group>& result) {
+  return result.ok() ? "" : std::string(result.status().text());
+}
+
+class Stopwatch {
+ public:
+  Duration elapsed() const { return std::chrono::steady_clock::now() - start_; }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+inline void expect_equal(const Group& a, const Group& b) {
+  EXPECT_EQ(welcome_of(a).SerializeAsString(), welcome_of(b).SerializeAsString());
+}
+
+inline const std::vector<std::byte> kLoopbackBytes = {std::byte{127}, std::byte{0}, std::byte{0},
+                                                      std::byte{1}};
+
+}  // namespace leeway::rendezvous
