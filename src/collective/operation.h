@@ -56,7 +56,6 @@ class Operation final : public protocol::RoundClient {
   NoiseMeter meter_;
   Reduction reduction_;
   Spread spread_;
-  bool fetches_empty_ = false;  // owners ask again for flows of which they got nothing
   schedule::ChunkQueue reduced_;
   schedule::ShardMap shards_ = schedule::ShardMap::single(0, 0);
   Instant submitted_{0};
