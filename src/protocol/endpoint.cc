@@ -16,19 +16,14 @@ constexpr std::uint32_t kInnerStream = 0x60000000;
 
 }  // namespace
 
-std::uint64_t Endpoint::early_key(bool point, Rank from, std::uint32_t number) {
-  return (point ? (std::uint64_t{1} << 63) | (std::uint64_t{from} << 32) : 0) | number;
-}
-
 Endpoint::Endpoint(const EndpointConfig& config)
     : config_(config),
       links_(config.size),
       rounds_(config.size),
-      control_links_(config.size),
-      data_links_(config.size + 1),
-      early_(config.size, limits::kEarlySlotsPerPeer, config.datagram_bytes),
-      timers_(kFirstLinkTimer + static_cast<std::size_t>(config.size)),
-      heard_(config.size, false) {
+      outbox_(config.size),
+      group_(config.multicast, links_),
+      early_(config.size, config.datagram_bytes),
+      timers_(config.size) {
   LEEWAY_ASSERT(config.size >= 1 && config.size <= limits::kPeersMax && config.self < config.size);
   LEEWAY_ASSERT(config.datagram_bytes >= limits::kDatagramBytesMin);
   LEEWAY_ASSERT(config.datagram_bytes <= limits::kDatagramBytesMax);
@@ -56,7 +51,7 @@ Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& cli
 void Endpoint::start(Instant now, Round& round) {
   if (round.plan.point_to_point()) {
     const MessageList& list = rounds_.messages(round.plan.point_peer)->list_of(round);
-    arm_link(round.plan.point_peer, round.plan.deadline);
+    timers_.arm_link(round.plan.point_peer, round.plan.deadline);
     if (list.size() <= limits::kTalkingMessagesMax) start_talking(now, round);
   } else {
     // Destinations are taken in the order after our own rank, so that no receiver is everybody's
@@ -64,12 +59,12 @@ void Endpoint::start(Instant now, Round& round) {
     for (int step = 1; step < config_.size; ++step)
       start_towards(round, static_cast<Rank>((config_.self + step) % config_.size));
     queue_group();
-    arm_round(round, round.plan.deadline);
+    timers_.arm_round(round, round.plan.deadline);
     for (const PhasePlan& phase : round.plan.phases) {
-      if (phase.active) arm_round(round, phase.deadline);
+      if (phase.active) timers_.arm_round(round, phase.deadline);
     }
     for (Rank peer = 0; peer < config_.size; ++peer)
-      arm_link(peer, now + links_[peer].rtt.timeout());
+      timers_.arm_link(peer, now + links_[peer].rtt.timeout());
   }
   replay_early(now, round);
   rounds_.refresh_settled_below();
@@ -89,7 +84,7 @@ void Endpoint::start_towards(Round& round, Rank peer) {
   }
   if (sends) {
     if (!gate_open(round, peer)) ++round.gates_closed;
-    queue_data(peer);
+    outbox_.queue_data(peer);
   }
   if (needs_gate) queue_report(peer);  // WIRE 3.3: announces that the operation is open here
 }
@@ -98,7 +93,7 @@ void Endpoint::start_towards(Round& round, Rank peer) {
 void Endpoint::start_talking(Instant now, Round& message) {
   start_towards(message, message.plan.point_peer);
   const Rank peer = message.plan.point_peer;
-  arm_link(peer, now + links_[peer].rtt.timeout());
+  timers_.arm_link(peer, now + links_[peer].rtt.timeout());
 }
 
 void Endpoint::set_up_flows(Round& round, FlowKind kind) {
@@ -111,7 +106,10 @@ void Endpoint::set_up_flows(Round& round, FlowKind kind) {
     set_up_send(round, kind, peer);
     set_up_receive(round, kind, peer);
   }
-  set_up_group(round, kind);
+  PhaseState& phase = round.phase(kind);
+  if (!round.plan.point_to_point() && group_.form(phase, round.plan.phase(kind)))
+    phase.group.cursor =
+        make_cursor(round, kind, kEveryRank, phase.send[phase.group.first_member].grid);
 }
 
 void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
@@ -173,24 +171,20 @@ void Endpoint::replay_early(Instant now, Round& round) {
     accept_data(now, round, from, header, payload);
   };
   if (!round.plan.point_to_point()) {
-    early_.take(early_key(false, kNoRank, round.number), use);
+    early_.take_collective(round.number, use);
   } else if (!round.plan.point_send) {
-    const Rank peer = round.plan.point_peer;
-    early_.take_from(peer, early_key(true, peer, round.number), use);
+    early_.take_message(round.plan.point_peer, round.number, use);
   }
 }
 
 bool Endpoint::gate_open(const Round& round, Rank peer) const {
-  const Link& link = links_[peer];
-  const std::uint32_t opened =
-      round.plan.point_to_point() ? link.peer_point_opened_below : link.peer_opened_below;
-  return after(opened, round.number);
+  return links_[peer].has_opened(round.number, round.plan.point_to_point());
 }
 
 void Endpoint::release_chunks(Round& round, FlowKind kind) {
   for (int step = 1; step < config_.size; ++step) {
     const Rank peer = static_cast<Rank>((config_.self + step) % config_.size);
-    if (round.send(kind, peer).open()) queue_data(peer);
+    if (round.send(kind, peer).open()) outbox_.queue_data(peer);
   }
   queue_group();
 }
@@ -202,7 +196,7 @@ void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {
   if (round.awaits_word(kind, flow)) {
     round.phase(kind).set_pass_over(flow, true);
     flow.end_due = true;
-    return queue_control(peer);
+    return outbox_.queue_control(peer);
   }
   if (flow.grouped) leave_group(round, kind, peer);
   round.phase(kind).set_pass_over(flow, true);
@@ -236,7 +230,7 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
     queue_report(peer);
   } else {
     link.report_at = std::min(link.report_at, now + 2 * Duration(limits::kTickNs));
-    arm_link(peer, link.report_at);
+    timers_.arm_link(peer, link.report_at);
   }
 }
 
@@ -275,13 +269,8 @@ void Endpoint::doom(Instant now, Round& round, const Status& status) {
   if (!round.failure.ok()) return;
   round.failure = status;
   round.fail_at = now + Duration(limits::kTickNs);
-  arm_round(round, round.fail_at);
-  if (!round.plan.point_to_point()) {
-    disputed_[disputes_++ % disputed_.size()] = {.round = round.number,
-                                                 .reduce_settled = true,
-                                                 .spread_settled = true,
-                                                 .tag = round.plan.tag};
-  }
+  timers_.arm_round(round, round.fail_at);
+  if (!round.plan.point_to_point()) disputes_.add(round.number, round.plan.tag);
   for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
     if (peer != config_.self) queue_report(peer);
   }
@@ -292,7 +281,7 @@ void Endpoint::reap(Instant now) {
   for (auto taken = rounds_.take_ended(); taken.client != nullptr; taken = rounds_.take_ended()) {
     if (taken.next != nullptr && !taken.next->ended) {
       start_talking(now, *taken.next);
-      arm_link(taken.next->plan.point_peer, now);
+      timers_.arm_link(taken.next->plan.point_peer, now);
     }
     taken.client->on_closed();
   }
@@ -316,13 +305,51 @@ void Endpoint::probe_all() {
   for (Rank peer = 0; peer < config_.size; ++peer) {
     if (peer == config_.self) continue;
     links_[peer].probe_due = true;
-    queue_control(peer);
+    outbox_.queue_control(peer);
   }
-  group_probe_due_ = config_.multicast;
+  group_.probe();
 }
 
 int Endpoint::peers_heard() const {
-  return static_cast<int>(std::count(heard_.begin(), heard_.end(), true));
+  return static_cast<int>(
+      std::count_if(links_.begin(), links_.end(), [](const Link& link) { return link.heard; }));
+}
+
+Duration Endpoint::slowest_timeout() const {
+  Duration slowest{0};
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer != config_.self && !links_[peer].gone)
+      slowest = std::max(slowest, links_[peer].rtt.timeout());
+  }
+  return slowest;
+}
+
+void Endpoint::leave(Instant now) {
+  if (!departure_.here()) return;
+  departure_.serve(now, slowest_timeout());
+  wake_leave(now);
+}
+
+void Endpoint::say_goodbye(Instant now) {
+  departure_.part(now, config_.size);
+  cancel_all(now,
+             Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    Link& link = links_[peer];
+    link.report_at = link.probe_at = Instant::infinite_future();
+    if (peer == config_.self || link.gone) continue;
+    timers_.arm_link(peer, departure_.owe(now, peer, link.rtt, link.heard));
+    outbox_.queue_control(peer);
+  }
+  group_.stop_probing();
+}
+
+bool Endpoint::left() const {
+  if (!departure_.parting() || !outbox_.control_empty()) return false;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer != config_.self && !links_[peer].gone && !departure_.parted(peer)) return false;
+  }
+  return true;
 }
 
 }  // namespace leeway::protocol

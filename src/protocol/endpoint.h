@@ -8,8 +8,9 @@
 //
 // It never reads a clock, opens a socket, starts a thread or logs, and allocates only when a round
 // opens and when it leaves. Rules are numbered in proto/README.md (WIRE n) and cited where they are
-// kept. The source is cut by topic: endpoint.cc (rounds), endpoint_receive.cc, endpoint_send.cc,
-// endpoint_group.cc, endpoint_timers.cc, endpoint_leave.cc.
+// kept. What has a state of its own is a class of its own (the members at the end of this file, and
+// README.md); this one moves flows and rounds. Its source is cut by topic: endpoint.cc (rounds and
+// leaving), endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc.
 #pragma once
 
 #include <array>
@@ -19,12 +20,15 @@
 
 #include "base/time.h"
 #include "leeway/status.h"
-#include "protocol/early_buffer.h"
+#include "protocol/departure.h"
+#include "protocol/disputes.h"
+#include "protocol/early_datagrams.h"
+#include "protocol/group_sender.h"
 #include "protocol/link.h"
-#include "protocol/ring_queue.h"
+#include "protocol/outbox.h"
 #include "protocol/round.h"
 #include "protocol/round_table.h"
-#include "protocol/timer_heap.h"
+#include "protocol/timers.h"
 #include "protocol/train_buffer.h"
 #include "wire/packet.h"
 
@@ -73,6 +77,8 @@ struct EndpointCounters {
 class Endpoint {
  public:
   explicit Endpoint(const EndpointConfig& config);
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
 
   // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered
   // pair). The client must stay valid until its on_closed(). Null when
@@ -98,8 +104,8 @@ class Endpoint {
   bool poll_train(Instant now, TrainBuffer& out);
   std::optional<Instant> next_wake() const;
 
-  // Leaves the group so that nobody waits for this rank in vain (endpoint_leave.cc): serves peers
-  // until they are quiet, then says good-bye. No round may be opened any more.
+  // Leaves the group so that nobody waits for this rank in vain (departure.h): serves peers until
+  // they are quiet, then says good-bye. No round may be opened any more.
   void leave(Instant now);
   // At once: all open rounds fail, and every peer is told until it answers.
   void say_goodbye(Instant now);
@@ -118,7 +124,7 @@ class Endpoint {
   // Of the links to peers that have not said good-bye; 0 where there is none.
   Duration slowest_timeout() const;
   int peers_heard() const;  // peers of whom at least one valid datagram arrived
-  bool heard(Rank peer) const { return heard_[peer]; }
+  bool heard(Rank peer) const { return links_[peer].heard; }
 
   bool idle() const { return rounds_.open_count() == 0; }
   int open_rounds() const { return static_cast<int>(rounds_.open_count()); }
@@ -130,39 +136,35 @@ class Endpoint {
  private:
   // endpoint.cc: rounds
   void start_towards(Round& round, Rank peer);
+  void start_talking(Instant now, Round& message);
   void set_up_flows(Round& round, FlowKind kind);
   void set_up_send(Round& round, FlowKind kind, Rank peer);
   void set_up_receive(Round& round, FlowKind kind, Rank peer);
   schedule::PacketCursor make_cursor(const Round& round, FlowKind kind, Rank to,
                                      const schedule::PacketGrid& grid) const;
   void replay_early(Instant now, Round& round);
+  bool gate_open(const Round& round, Rank peer) const;
   void settle_send(Round& round, FlowKind kind, Rank peer);
   void finish_receive(Instant now, Round& round, FlowKind kind, Rank peer);
   void settle_phase(Instant now, Round& round, FlowKind kind);
   void advance(Instant now, Round& round);
   void finish(Instant now, Round& round, const Status& status);
   void doom(Instant now, Round& round, const Status& status);
-  void list_disputed(wire::Report& report) const;
   void reap(Instant now);
-  void start_talking(Instant now, Round& message);
-  bool gate_open(const Round& round, Rank peer) const;
-  static std::uint64_t early_key(bool point, Rank from, std::uint32_t number);
 
   // endpoint_receive.cc
   void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                    ByteSpan payload);
-  void without_round(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
+  void without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void on_report(Instant now, Rank from, const wire::Report& report);
   void on_end(Instant now, Rank from, const wire::End& end);
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
   void on_goodbye(Instant now, Rank from);
-  void repeat_end_soon(Instant now, Round& round, Rank peer);
   void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
                         std::uint32_t settled_below);
-  void open_gates(Instant now, Rank peer);
+  void repeat_end_soon(Instant now, Round& round, Rank peer);
   void refuse_plan(Rank from);
-  void count_late(ReceiveFlow& flow);
   bool waits_in_vain(const wire::Report& report) const;
   void apply_report(Instant now, Round& round, Rank from, const wire::Report& report);
   void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
@@ -171,17 +173,14 @@ class Endpoint {
 
   // endpoint_send.cc
   wire::Prefix prefix(wire::PacketType type, Rank to, Instant now);
-  void queue_control(Rank peer);
-  void queue_data(Rank peer);
   void queue_report(Rank peer);
   bool poll_control(Instant now, TrainBuffer& out);
   bool poll_data(Instant now, TrainBuffer& out);
   bool write_control(Instant now, Rank peer, TrainBuffer& out);
+  void write_bare(Instant now, wire::PacketType type, Rank to, TrainBuffer& out);
   void write_report(Instant now, Rank peer, TrainBuffer& out);
-  static void list_round(const Round& round, Rank peer, wire::Report& report);
-  void list_messages(Instant now, Rank peer, wire::Report& report);
   bool write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
-  int copies_to(Rank peer) const;
+  bool write_farewell(Instant now, Rank peer, TrainBuffer& out);
   void write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   bool fill_from_link(Instant now, Rank peer, TrainBuffer& out);
   bool fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
@@ -193,95 +192,38 @@ class Endpoint {
   void append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
                    const Place& place, TrainBuffer& out);
   void note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets);
-  std::optional<std::uint32_t> next_repair(SendFlow& flow);
   void end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
 
   // endpoint_group.cc
-  void set_up_group(Round& round, FlowKind kind);
   void queue_group();
-  bool fill_from_groups(Instant now, TrainBuffer& out);
-  bool fill_from_group(Instant now, Round& round, FlowKind kind, TrainBuffer& out);
-  std::uint32_t group_window_left(Rank peer) const;
-  std::uint32_t group_credit(const Round& round, FlowKind kind) const;
-  std::uint32_t group_credit(const Round& round, FlowKind kind, Rank peer) const;
-  bool wait_for_group(Instant now, Round& round, FlowKind kind);
-  Duration slowest_timeout(const Round& round, FlowKind kind) const;
-  Duration group_patience(const Round& round, FlowKind kind) const;
+  bool fill_from_group(Instant now, TrainBuffer& out);
+  bool fill_from_pass(Instant now, Round& round, FlowKind kind, TrainBuffer& out);
   void wake_group(Instant now, Round& round, FlowKind kind);
-  void wake_group_probe(Instant now);
-  void end_group(Round& round, FlowKind kind);
-  // A receiver that is to get a flow alone may hear it all the same, sent to every rank for others.
-  bool may_have_heard(const Round& round, FlowKind kind) const {
-    return config_.multicast && round.plan.phase(kind).same_for_all;
-  }
   void leave_group(Round& round, FlowKind kind, Rank peer);
-  void write_group_probe(Instant now, TrainBuffer& out);
-
-  // endpoint_leave.cc
-  void wake_leave(Instant now);
-  void wake_farewell(Instant now, Rank peer);
-  void on_farewell_answer(Rank peer, const wire::Report& report);
-  bool write_farewell(Instant now, Rank peer, TrainBuffer& out);
-  bool parted(Rank peer) const;
 
   // endpoint_timers.cc
-  // What is due: a collective as a whole, everything between this rank and one peer, and the two
-  // below.
-  static constexpr std::size_t kGroupProbeTimer = limits::kOpenCollectivesMax;
-  static constexpr std::size_t kLeaveTimer = kGroupProbeTimer + 1;
-  static constexpr std::size_t kFirstLinkTimer = kLeaveTimer + 1;
-  void arm_link(Rank peer, Instant at) { timers_.arm(kFirstLinkTimer + peer, at); }
-  void arm_round(const Round& round, Instant at);
-  void wake_round(Instant now, Round& round);
   void wake_link(Instant now, Rank peer);
   void wake_flows(Instant now, Round& round, Rank peer);
   void expire_messages(Instant now, Rank peer);
+  void wake_round(Instant now, Round& round);
   void wake_receive(Instant now, Round& round, FlowKind kind, Rank peer);
   void wake_send(Instant now, Round& round, FlowKind kind, Rank peer);
+  void wake_leave(Instant now);
   void ask_gated(Instant now, Round& round, FlowKind kind, Rank peer);
   void ask_again(Instant now, Round& round, FlowKind kind, Rank peer);
-  bool needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const;
-  Duration quiet_time(const Link& link, const PhasePlan& plan) const;
   void cut_phase(Instant now, Round& round, FlowKind kind);
   void on_deadline(Instant now, Round& round);
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);
-  struct Awaited {
-    Rank peer = kNoRank;
-    FlowKind kind = FlowKind::reduce;
-    bool data = false;  // its packets, rather than its confirmation
-  };
-  Awaited longest_silent(Instant now, const Round& round) const;
-  Status overdue(Instant now, const Round& round) const;
 
   EndpointConfig config_;
-  std::vector<Link> links_;
+  std::vector<Link> links_;  // by peer
   RoundTable rounds_;
-  // Collectives about which ranks disagreed, as they were meant here: reports go on listing them
-  // (WIRE 3.5).
-  std::array<wire::OpenRound, 4> disputed_{};
-  std::uint32_t disputes_ = 0;     // ever: a ring
-  RingQueue<Rank> control_links_;  // links with something to say, each at most once
-  RingQueue<Rank> data_links_;     // links with data to send, each at most once, and kEveryRank
-  bool group_queued_ = false;      // kEveryRank is among them
-  std::uint32_t group_sent_ = 0;   // multicast datagrams sent: the number of the latest
-  bool group_probe_due_ = false;
-  Instant group_probe_at_ = Instant::infinite_future();  // armed while a group waits for credit
-  EarlyBuffer early_;
-  TimerHeap timers_;
-  std::vector<bool> heard_;
-  enum class Presence : std::uint8_t { here, serving, parting } presence_ = Presence::here;
-  Instant leave_since_{0};  // serving peers, until:
-  Instant leave_until_{0};
-  struct Farewell {
-    bool due = true;
-    bool answered = false;
-    bool given_up = false;
-    std::optional<std::uint32_t> first;  // number of the first datagram that said it
-    std::uint32_t tries = 0;
-    Instant again_at;
-  };
-  std::vector<Farewell> farewells_;  // by peer, when parting
-  Instant parting_since_{0};
+  Outbox outbox_;
+  GroupSender group_;
+  EarlyDatagrams early_;
+  Timers timers_;
+  Disputes disputes_;
+  Departure departure_;
   EndpointCounters counters_;
 };
 

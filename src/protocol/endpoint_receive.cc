@@ -1,8 +1,7 @@
 // Everything that arrives. Untrusted until checked against the plan: what does not fit is refused
 // and counted.
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <cmath>
 
 #include "base/contracts.h"
 #include "protocol/endpoint.h"
@@ -23,7 +22,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
   } else {
     links_[from].on_arrival(now, prefix.sequence);
   }
-  heard_[from] = true;
+  links_[from].heard = true;
   switch (prefix.type) {
     case wire::PacketType::data: {
       wire::DataHeader header;
@@ -73,25 +72,26 @@ void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, B
   // operation.
   if (round != nullptr && header.tag_digest != round->tag_digest) return refuse_plan(from);
   on_peer_progress(now, from, header.opened_below, header.settled_below);
-  if (round == nullptr || round->ended) return without_round(now, from, header, datagram);
+  if (round == nullptr || round->ended) return without_round(from, header, datagram);
   accept_data(now, *round, from, header, datagram.subspan(wire::kDataHeaderBytes));
 }
 
-void Endpoint::without_round(Instant now, Rank from, const wire::DataHeader& header,
-                             ByteSpan datagram) {
-  (void)now;
+void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   const bool point = header.kind == FlowKind::point;
   const std::uint32_t opened = point ? rounds_.receives_opened(from) : rounds_.opened_below();
-  const auto ahead = static_cast<std::int32_t>(header.round - opened);
-  if (ahead < 0) {
-    ++counters_.closed_round;
-    queue_report(from);  // the sender does not know yet that we need nothing more
-  } else if (ahead >= limits::kOpenRoundsMax) {
-    ++counters_.future_round;
-  } else if (early_.put(from, early_key(point, from, header.round), datagram)) {
-    ++counters_.early_kept;
-  } else {
-    ++counters_.early_dropped;
+  switch (early_.judge(from, header, opened, datagram)) {
+    case EarlyDatagrams::Fate::closed:
+      ++counters_.closed_round;
+      return queue_report(from);  // the sender does not know yet that we need nothing more
+    case EarlyDatagrams::Fate::future:
+      ++counters_.future_round;
+      return;
+    case EarlyDatagrams::Fate::kept:
+      ++counters_.early_kept;
+      return;
+    case EarlyDatagrams::Fate::dropped:
+      ++counters_.early_dropped;
+      return;
   }
 }
 
@@ -103,14 +103,13 @@ void Endpoint::refuse_plan(Rank from) {
   queue_report(from);
 }
 
-void Endpoint::count_late(ReceiveFlow& flow) {
-  ++flow.late;
-  ++counters_.late;
-}
-
 void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                            ByteSpan payload) {
   ReceiveFlow& flow = round.receive(header.kind, from);
+  const auto count_late = [&] {
+    ++flow.late;
+    ++counters_.late;
+  };
   if (header.tag_digest != round.tag_digest || header.flow_packets != flow.packets ||  // WIRE 2.5
       header.codec != round.plan.phase(header.kind).codec) {
     return refuse_plan(from);
@@ -121,14 +120,14 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     return;
   }
   if (flow.finished || round.phase(header.kind).settled) {
-    return count_late(flow);
+    return count_late();
   }
   if (std::isnan(flow.weight)) flow.weight = header.weight;
   switch (round.client->accept(from, header, payload)) {
     case Acceptance::accepted:
       break;
     case Acceptance::late:
-      return count_late(flow);
+      return count_late();
     case Acceptance::refused:
       return refuse_plan(from);
   }
@@ -138,7 +137,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   flow.last_arrival = now;
   if (flow.tries != 0) {
     flow.tries = 0;
-    arm_link(from, now + links_[from].rtt.timeout());
+    timers_.arm_link(from, now + links_[from].rtt.timeout());
   }
   // WIRE 4.2: the last position is an END
   if (header.attempt == 0 && header.position + 1 == flow.packets) {
@@ -148,7 +147,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     finish_receive(now, round, header.kind, from);
     if (round.phase(header.kind).receives_open == 0 || round.done) advance(now, round);
   } else if (flow.ended_pass >= 0) {
-    arm_link(from, now + quiet_time(links_[from], round.plan.phase(header.kind)));
+    timers_.arm_link(from, now + links_[from].quiet_time(round.plan.phase(header.kind).gives_up()));
   }
 }
 
@@ -163,7 +162,7 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
       if (round->gates_closed > 0 && --round->gates_closed == 0) round->gate_open_at = now;
       repeat_end_soon(now, *round, peer);
     }
-    queue_data(peer);
+    outbox_.queue_data(peer);
   }
   if (!after(settled_below, link.peer_settled_below)) return;
   link.peer_settled_below = settled_below;
@@ -185,21 +184,21 @@ void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
     flow.end_tries = 0;
     if (!flow.open() || !flow.pass_over) continue;
     flow.end_at = std::min(flow.end_at, now + links_[peer].rtt.timeout());
-    arm_link(peer, flow.end_at);
+    timers_.arm_link(peer, flow.end_at);
   }
 }
 
 void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
   const Duration timeout_before = link.rtt.timeout();
-  if (!link.group.on_report(group_sent_, report.group_largest) ||
+  if (!link.group.on_report(group_.sent(), report.group_largest) ||
       !link.on_report(now, report.largest_sequence, report.received,
                       std::chrono::microseconds(report.delay_us))) {
     ++counters_.refused_report;
     return;
   }
   // What was armed with a longer time-out may be due sooner.
-  if (link.rtt.timeout() < timeout_before) arm_link(from, now + link.rtt.timeout());
+  if (link.rtt.timeout() < timeout_before) timers_.arm_link(from, now + link.rtt.timeout());
   if (after(report.point_opened_below, link.peer_point_opened_below)) {
     link.peer_point_opened_below = report.point_opened_below;
     for (Round* round : rounds_.with(from)) {
@@ -210,13 +209,13 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
       repeat_end_soon(now, *round, from);
     }
   }
-  if (presence_ == Presence::parting) on_farewell_answer(from, report);
+  if (departure_.parting()) departure_.on_report(from, report.largest_sequence);
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
   if (waits_in_vain(report)) queue_report(from);
   for (Round* round : rounds_.with(from)) {
     if (!round->ended) apply_report(now, *round, from, report);
   }
-  queue_data(from);  // credit may have come back
+  outbox_.queue_data(from);  // credit may have come back
   queue_group();
 }
 
@@ -277,7 +276,7 @@ void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
     ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
     if (flow.open() && !flow.abandoned) {
       flow.abandoned = true;
-      arm_link(from, now + quiet_time(links_[from], round.plan.phases[k]));
+      timers_.arm_link(from, now + links_[from].quiet_time(round.plan.phases[k].gives_up()));
     }
   }
   advance(now, round);
@@ -309,7 +308,7 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
   if (std::isnan(flow.weight)) flow.weight = end.weight;
   if (flow.finished) return queue_report(from);
   flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);
-  arm_link(from, now + quiet_time(links_[from], round->plan.phase(end.kind)));
+  timers_.arm_link(from, now + links_[from].quiet_time(round->plan.phase(end.kind).gives_up()));
 }
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
@@ -327,38 +326,22 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
   if (repair.kind != FlowKind::point)
     on_peer_progress(now, from, repair.round + 1, links_[from].peer_settled_below);
   SendFlow& flow = round->send(repair.kind, from);
-  if (!flow.open() || !flow.cursor.exhausted() || repair.attempt < flow.pass) return;
-  const std::uint32_t first_word = repair.base / 64;
-  if (first_word + repair.words > flow.wanted.words()) return refuse_plan(from);
-  if (repair.attempt > flow.pass) {  // a new request replaces what is left of the one before
-    flow.pass = repair.attempt;
-    flow.wanted.clear();
-    flow.wanted_count = 0;
-    flow.wanted_base = 0;
-    flow.repair_position = 0;
+  switch (flow.take_request(repair, words)) {
+    case SendFlow::Request::ignored:
+      return;
+    case SendFlow::Request::refused:
+      return refuse_plan(from);
+    case SendFlow::Request::taken:
+      break;
   }
-  if (first_word < flow.wanted_base) return;  // a copy of a request datagram that was merged before
-  flow.wanted_base = first_word + repair.words;
-  for (std::uint32_t w = 0; w < repair.words; ++w) {
-    std::uint64_t bits;
-    std::memcpy(&bits, words.data() + w * sizeof(bits), sizeof(bits));
-    for (; bits != 0; bits &= bits - 1) {
-      const std::uint32_t index =
-          (first_word + w) * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-      if (index < flow.packets && !flow.wanted.test_and_set(index)) ++flow.wanted_count;
-    }
-  }
-  flow.wanted_from = 0;
   round->phase(repair.kind).set_pass_over(flow, false);
-  flow.end_due = false;
-  flow.end_tries = 0;
-  queue_data(from);
+  outbox_.queue_data(from);
 }
 
 void Endpoint::on_goodbye(Instant now, Rank from) {
   links_[from].gone = true;
-  queue_report(from);  // WIRE 6.3: it asks until it is answered
-  if (presence_ == Presence::serving) timers_.arm(kLeaveTimer, now);  // and we may follow
+  queue_report(from);                                // WIRE 6.3: it asks until it is answered
+  if (departure_.serving()) timers_.arm_leave(now);  // and we may follow
   for (Round* round : rounds_.collectives()) on_peer_left_round(now, *round, from);
   const PeerMessages* messages = rounds_.messages(from);
   if (messages == nullptr) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/contracts.h"
+#include "protocol/awaited.h"
 #include "protocol/endpoint.h"
 
 namespace leeway::protocol {
@@ -12,28 +13,26 @@ std::optional<Instant> Endpoint::next_wake() const {
   return timers_.next();
 }
 
-void Endpoint::arm_round(const Round& round, Instant at) {
-  if (round.plan.point_to_point()) {
-    arm_link(round.plan.point_peer, at);
-  } else {
-    timers_.arm(round.slot, at);
-  }
-}
-
 // Looks at what is due and at nothing else. What one timer arms for this very moment may wait for
 // the next call.
 void Endpoint::on_wake(Instant now) {
-  for (std::size_t i = 0; i < timers_.size(); ++i) {
-    const auto timer = timers_.take_due(now);
-    if (!timer) return;
-    if (*timer >= kFirstLinkTimer) {
-      wake_link(now, static_cast<Rank>(*timer - kFirstLinkTimer));
-    } else if (*timer == kGroupProbeTimer) {
-      wake_group_probe(now);
-    } else if (*timer == kLeaveTimer) {
-      wake_leave(now);
-    } else if (Round* const round = rounds_.in_slot(*timer)) {
-      wake_round(now, *round);
+  for (std::size_t i = 0; i < timers_.count(); ++i) {
+    const auto due = timers_.take_due(now);
+    if (!due) return;
+    switch (due->what) {
+      case Timers::What::round:
+        if (Round* const round = rounds_.in_slot(due->index)) wake_round(now, *round);
+        break;
+      case Timers::What::group_probe:
+        if (group_.probe_at() <= now) group_.on_probe_time();
+        timers_.arm_group_probe(group_.probe_at());
+        break;
+      case Timers::What::leave:
+        wake_leave(now);
+        break;
+      case Timers::What::link:
+        wake_link(now, static_cast<Rank>(due->index));
+        break;
     }
     reap(now);
   }
@@ -47,21 +46,24 @@ void Endpoint::wake_link(Instant now, Rank peer) {
   }
   if (link.probe_at <= now) {
     link.probe_due = true;
-    queue_control(peer);
+    outbox_.queue_control(peer);
     link.probe_at = now + link.rtt.timeout(++link.probe_tries);
   }
-  arm_link(peer, std::min(link.report_at, link.probe_at));
+  timers_.arm_link(peer, std::min(link.report_at, link.probe_at));
   expire_messages(now, peer);
   for (Round* round : rounds_.with(peer)) {
     if (!round->ended) wake_flows(now, *round, peer);
   }
-  wake_farewell(now, peer);
+  if (!departure_.parting() || link.gone || departure_.parted(peer)) return;
+  const Departure::Wake farewell = departure_.on_wake(now, peer, link.rtt);
+  if (farewell.say) outbox_.queue_control(peer);
+  timers_.arm_link(peer, farewell.again_at);
 }
 
 void Endpoint::wake_flows(Instant now, Round& round, Rank peer) {
   if (round.plan.point_to_point()) {
     if (now >= round.fail_at) return finish(now, round, round.failure);
-    arm_link(peer, round.fail_at);
+    timers_.arm_link(peer, round.fail_at);
   }
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
@@ -90,14 +92,14 @@ void Endpoint::expire_messages(Instant now, Rank peer) {
       }
     }
   }
-  arm_link(peer, messages->deadline_at);
+  timers_.arm_link(peer, messages->deadline_at);
 }
 
 // A collective's own timer: its deadlines, and what holds up its multicast.
 void Endpoint::wake_round(Instant now, Round& round) {
   if (now >= round.fail_at) return finish(now, round, round.failure);
   if (now >= round.plan.deadline) return on_deadline(now, round);
-  arm_round(round, std::min(round.fail_at, round.plan.deadline));
+  timers_.arm_round(round, std::min(round.fail_at, round.plan.deadline));
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
     if (!round.plan.phases[k].active) continue;
@@ -105,7 +107,7 @@ void Endpoint::wake_round(Instant now, Round& round) {
       if (now >= round.plan.phases[k].deadline) {
         cut_phase(now, round, kind);
       } else {
-        arm_round(round, round.plan.phases[k].deadline);
+        timers_.arm_round(round, round.plan.phases[k].deadline);
       }
     }
     wake_group(now, round, kind);
@@ -125,7 +127,7 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 void Endpoint::on_deadline(Instant now, Round& round) {
   if (round.done) return rounds_.end(round);
   if (round.plan.tag.delivery == static_cast<std::uint8_t>(Delivery::Kind::exact)) {
-    return finish(now, round, overdue(now, round));
+    return finish(now, round, overdue(now, config_.self, round, links_));
   }
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
@@ -136,83 +138,20 @@ void Endpoint::on_deadline(Instant now, Round& round) {
   finish(now, round, Status());
 }
 
-// The peer that has been silent longest among those this operation still waits for; kNoRank: for
-// none.
-Endpoint::Awaited Endpoint::longest_silent(Instant now, const Round& round) const {
-  Awaited longest;
-  const auto silence = [&](Rank peer) {
-    return heard_[peer] ? links_[peer].silence(now) : Duration::max();
-  };
-  for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan.phases[k].active) continue;
-    const auto kind = static_cast<FlowKind>(k);
-    for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
-      const bool data = round.receive(kind, peer).open();
-      if (!data && !round.send(kind, peer).open()) continue;
-      if (longest.peer != kNoRank && silence(peer) <= silence(longest.peer)) continue;
-      longest = {peer, kind, data};
-    }
-  }
-  return longest;
-}
-
-Status Endpoint::overdue(Instant now, const Round& round) const {
-  const Awaited awaited = longest_silent(now, round);
-  const double deadline_ms = static_cast<double>(round.plan.deadline_length.count()) / 1e6;
-  if (awaited.peer == kNoRank) {
-    return Status::error(StatusCode::kInternal,
-                         "rank %u: %s #%u: deadline passed although nothing was missing",
-                         config_.self, round.plan.name, round.number);
-  }
-  constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
-  const char* half = kHalves[static_cast<int>(awaited.kind)];
-  if (awaited.data) {
-    const ReceiveFlow& flow = round.receive(awaited.kind, awaited.peer);
-    return Status::error(
-        StatusCode::kDeadlineExceeded,
-        "rank %u: %s #%u: deadline of %.0f ms passed: %u of %u packets of the %s came from rank %u",
-        config_.self, round.plan.name, round.number, deadline_ms, flow.arrived_count, flow.packets,
-        half, awaited.peer);
-  }
-  return Status::error(
-      StatusCode::kDeadlineExceeded,
-      "rank %u: %s #%u: deadline of %.0f ms passed: rank %u did not confirm the %s", config_.self,
-      round.plan.name, round.number, deadline_ms, awaited.peer, half);
-}
-
-bool Endpoint::needs_more(const PhasePlan& plan, const ReceiveFlow& flow) const {
-  switch (plan.delivery) {
-    case Delivery::Kind::exact:
-      return flow.missing() > 0;
-    case Delivery::Kind::bounded:
-      return flow.missing() > plan.loss_max * flow.packets || flow.required_missing();
-    case Delivery::Kind::best_effort:
-      return flow.required_missing() || (plan.fetch_empty && flow.first_pass_lost());
-  }
-  return false;
-}
-
-// How long nothing must have come after the sender said that it was done: time for overtaken
-// packets to arrive. Where what is missing will be asked for, impatience costs a copy of what was
-// overtaken, patience a part of every repair; where it is given up, the loss of it.
-Duration Endpoint::quiet_time(const Link& link, const PhasePlan& plan) const {
-  const Duration gaps = 2 * link.gap.mean();
-  const bool gives_up = plan.delivery == Delivery::Kind::best_effort;
-  const Duration wanted = gives_up ? std::max(gaps, link.rtt.smoothed() / 4) : gaps;
-  return std::min(wanted, link.rtt.timeout());
-}
-
 void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   if (!flow.open()) return;
-  Link& link = links_[peer];
+  const Link& link = links_[peer];
+  const PhasePlan& plan = round.plan.phase(kind);
   // What was asked for may have come although the end of the answer got lost: there is nothing left
   // to ask for then.
-  const bool answered = flow.requested_pass > 0 && !needs_more(round.plan.phase(kind), flow);
+  const bool answered =
+      flow.requested_pass > 0 && !flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty);
   if (flow.abandoned || flow.ended_pass >= flow.requested_pass || answered) {
-    const Instant quiet_at = flow.last_arrival + quiet_time(link, round.plan.phase(kind));
-    if (now < quiet_at) return arm_link(peer, quiet_at);
-    if (!needs_more(round.plan.phase(kind), flow)) return finish_receive(now, round, kind, peer);
+    const Instant quiet_at = flow.last_arrival + link.quiet_time(plan.gives_up());
+    if (now < quiet_at) return timers_.arm_link(peer, quiet_at);
+    if (!flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty))
+      return finish_receive(now, round, kind, peer);
     if (flow.abandoned) return on_abandoned(now, round, kind, peer);
     return ask_again(now, round, kind, peer);
   }
@@ -223,7 +162,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   if (kind == FlowKind::point && flow.ended_pass < 0)
     since = std::max(since, rounds_.messages(peer)->reported_at);
   const Instant due = since + link.rtt.timeout(flow.tries);
-  if (now < due) return arm_link(peer, due);
+  if (now < due) return timers_.arm_link(peer, due);
   ask_again(now, round, kind, peer);
 }
 
@@ -234,16 +173,9 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
   }
   // It may have left because of a third rank, whose silence met its deadline a moment before ours:
   // then that rank is to be named, by our own deadline.
-  if (longest_silent(now, round).peer != peer)
-    return arm_link(peer, now + links_[peer].rtt.timeout());
-  const ReceiveFlow& flow = round.receive(kind, peer);
-  finish(
-      now, round,
-      Status::error(
-          StatusCode::kPeerLost,
-          "rank %u: %s #%u: rank %u left the operation after %u of %u packets (deadline %.0f ms)",
-          config_.self, round.plan.name, round.number, peer, flow.arrived_count, flow.packets,
-          static_cast<double>(round.plan.deadline_length.count()) / 1e6));
+  if (longest_silent(now, round, links_).peer != peer)
+    return timers_.arm_link(peer, now + links_[peer].rtt.timeout());
+  finish(now, round, left_early(config_.self, round, kind, peer));
 }
 
 // Before the first pass has ended: says again that the operation is open here. After it: asks for
@@ -256,10 +188,10 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
     ++flow.requested_pass;
     flow.request_due = true;
     flow.request_word = 0;
-    queue_control(peer);
+    outbox_.queue_control(peer);
   }
   flow.ask_at = now;
-  arm_link(peer, now + links_[peer].rtt.timeout(++flow.tries));
+  timers_.arm_link(peer, now + links_[peer].rtt.timeout(++flow.tries));
 }
 
 // WIRE 5.6: the peer has not said that it opened the operation, and waits for its copy of what was
@@ -268,23 +200,36 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
 void Endpoint::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (flow.end_at == Instant::infinite_future()) return;
-  if (now < flow.end_at) return arm_link(peer, flow.end_at);
+  if (now < flow.end_at) return timers_.arm_link(peer, flow.end_at);
   flow.end_at = Instant::infinite_future();
   if (gate_open(round, peer)) return;
   links_[peer].probe_due = true;
-  queue_control(peer);
+  outbox_.queue_control(peer);
   flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
-  arm_link(peer, flow.end_at);
+  timers_.arm_link(peer, flow.end_at);
 }
 
 void Endpoint::wake_send(Instant now, Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
   if (!flow.open()) return;
   if (!flow.pass_over) return ask_gated(now, round, kind, peer);
-  if (now < flow.end_at) return arm_link(peer, flow.end_at);
+  if (now < flow.end_at) return timers_.arm_link(peer, flow.end_at);
   flow.end_at = Instant::infinite_future();  // set again when the END is written
   flow.end_due = true;
-  queue_control(peer);
+  outbox_.queue_control(peer);
+}
+
+// Whether the group can do without this rank.
+void Endpoint::wake_leave(Instant now) {
+  if (!departure_.serving()) return;
+  Departure::Group group{
+      .idle = idle(), .silence = departure_.served(now), .slowest = slowest_timeout()};
+  for (const Link& link : links_) {
+    if (link.heard) group.silence = std::min(group.silence, link.silence(now));
+    group.first &= !link.gone;
+  }
+  const auto again_at = departure_.ask_again(now, group);
+  again_at ? timers_.arm_leave(*again_at) : say_goodbye(now);
 }
 
 }  // namespace leeway::protocol

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 
 #include "base/bitmap.h"
 #include "base/time.h"
+#include "leeway/options.h"
 #include "protocol/round_client.h"
 #include "schedule/packet_cursor.h"
 
@@ -41,6 +44,12 @@ struct SendFlow {
 
   bool open() const { return packets != 0 && !settled; }
   bool first_pass() const { return pass == 0; }
+
+  // Merges what the receiver asks for again into `wanted`. Taken: a pass over it is due.
+  enum class Request : std::uint8_t { taken, ignored, refused };
+  Request take_request(const wire::Repair& repair, ByteSpan words);
+  // The next packet of it; nothing: all have been handed out.
+  std::optional<std::uint32_t> next_repair();
 };
 
 // A first pass whose packets are the same for all its members, and go out once for all of them
@@ -83,6 +92,12 @@ struct ReceiveFlow {
   bool first_pass_lost() const { return !complete() && arrived_count == repaired; }
   // Any packet that must come and has not.
   bool required_missing() const;
+  // Whether the delivery class asks for more than has arrived. `fetch_empty`: also for a flow whose
+  // first pass was lost whole.
+  bool needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const;
+  // The next datagram of the request that is due: words of missing packets, all or only required
+  // ones. Returns how many words; 0: nothing is wanted any more.
+  std::size_t next_request(bool all, std::span<std::uint64_t> words, wire::Repair& repair);
   // Whether packet `index` belongs into a repair request.
   bool wants(std::uint32_t index, bool all) const {
     return !arrived.test(index) && (all || (required != nullptr && required->test(index)));

@@ -57,6 +57,7 @@ class Link {
 
   // Sending side.
   std::uint32_t take_sequence(Instant now);
+  std::uint32_t last_sequence() const { return next_sequence_ - 1; }
   std::uint32_t in_flight() const { return next_sequence_ - 1 - acknowledged_; }
   std::uint32_t credit() const { return in_flight() >= window_ ? 0 : window_ - in_flight(); }
   std::uint32_t window() const { return window_; }
@@ -65,6 +66,9 @@ class Link {
                  Duration delay);
   // Smoothed share of our datagrams that arrived
   double delivered_fraction() const { return delivered_; }
+  // How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes:
+  // where one datagram in a hundred is lost, three copies leave one in a million such waits.
+  int copies() const { return delivered_ < 0.99 ? 3 : 1; }
 
   // Receiving side.
   void on_arrival(Instant now, std::uint32_t sequence);
@@ -87,6 +91,14 @@ class Link {
   // Since anything came that had not been overtaken, multicast or not.
   Duration silence(Instant now) const { return now - std::max(largest_at_, group_at_); }
 
+  // How long nothing must have come after the sender said that it was done: time for overtaken
+  // packets to arrive. Where what is missing will be asked for, impatience costs a copy of what was
+  // overtaken, patience a part of every repair; where it is given up, the loss of it.
+  Duration quiet_time(bool gives_up) const {
+    const Duration gaps = 2 * gap.mean();
+    return std::min(gives_up ? std::max(gaps, rtt.smoothed() / 4) : gaps, rtt.timeout());
+  }
+
   RoundTrip rtt;
   ArrivalGap gap;
   GroupPath group;
@@ -95,13 +107,17 @@ class Link {
   std::uint32_t peer_opened_below = 0;
   std::uint32_t peer_settled_below = 0;
   std::uint32_t peer_point_opened_below = 0;  // receives it posted for our sends
+  bool heard = false;                         // anything valid came of it
   bool gone = false;                          // it said good-bye
+
+  // Whether the peer has opened an operation, as far as it said.
+  bool has_opened(std::uint32_t number, bool message) const {
+    return after(message ? peer_point_opened_below : peer_opened_below, number);
+  }
 
   MissedRounds missed;  // collectives for which it came too late here
 
-  // Work waiting to be sent (Endpoint's rings hold each link at most once).
-  bool control_queued = false;
-  bool data_queued = false;
+  // Work waiting to be sent.
   bool report_due = false;
   bool probe_due = false;
 

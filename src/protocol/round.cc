@@ -7,14 +7,6 @@
 
 namespace leeway::protocol {
 
-bool ReceiveFlow::required_missing() const {
-  if (required == nullptr) return false;
-  for (std::size_t w = 0; w < arrived.words(); ++w) {
-    if (required->word(w) & ~arrived.word(w)) return true;
-  }
-  return false;
-}
-
 void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClient* new_client,
                   int size, Instant now) {
   number = new_number;

@@ -32,6 +32,9 @@ struct PhasePlan {
   // Outgoing payload outlives on_done(), so the caller need not wait until receivers have
   // confirmed.
   bool payload_retained = false;
+
+  // What the first pass lost is not asked for, but for packets that must come.
+  bool gives_up() const { return delivery == Delivery::Kind::best_effort; }
 };
 
 struct RoundPlan {

@@ -1,0 +1,89 @@
+#include "protocol/departure.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+
+namespace leeway::protocol {
+namespace {
+
+constexpr Duration kBackOff = Duration(limits::kBackOffNs);
+
+// For how many time-outs of the slowest link nothing was heard of any peer. (A peer that lacks
+// something asks after one, then two, ...)
+constexpr int kQuietTimeouts = 8;
+
+// How long peers that are not content are served: so many time-outs, and a few questions that are
+// asked as rarely as any.
+constexpr int kServeTimeouts = 64;
+constexpr Duration kServeMin = 4 * kBackOff;
+
+// How long a good-bye is repeated: longer than most outages of a network, and so many times in any
+// case, also by a process that was stopped meanwhile.
+constexpr Duration kFarewellMin = 2 * kBackOff;
+constexpr std::uint32_t kFarewellTriesMin = 12;
+
+// Of a good-bye that was not answered at once.
+constexpr int kFarewellCopies = 3;
+
+// Tries at the same pace before the pause doubles. Bursts are counted in packets on some links, and
+// end the sooner the more are sent.
+constexpr std::uint32_t kTriesAtAPace = 4;
+
+}  // namespace
+
+void Departure::serve(Instant now, Duration slowest) {
+  presence_ = Presence::serving;
+  since_ = now;
+  until_ = now + std::max(kServeTimeouts * slowest, kServeMin);
+}
+
+std::optional<Instant> Departure::ask_again(Instant now, const Group& group) const {
+  const bool content =
+      group.idle && (!group.first || group.silence >= kQuietTimeouts * group.slowest);
+  if (content || now >= until_) return std::nullopt;
+  return std::min(until_, now + std::max(group.slowest, Duration(limits::kTickNs)));
+}
+
+void Departure::part(Instant now, int peers) {
+  presence_ = Presence::parting;
+  since_ = now;
+  farewells_.resize(peers);
+}
+
+Instant Departure::owe(Instant now, Rank peer, const RoundTrip& rtt, bool was_there) {
+  Farewell& farewell = farewells_[peer];
+  farewell.due |= !farewell.first;
+  farewell.given_up = !was_there;
+  farewell.again_at = now + rtt.timeout();
+  return farewell.again_at;
+}
+
+Departure::Wake Departure::on_wake(Instant now, Rank peer, const RoundTrip& rtt) {
+  Farewell& farewell = farewells_[peer];
+  if (now < farewell.again_at) return {.again_at = farewell.again_at};
+  farewell.given_up = farewell.tries >= kFarewellTriesMin && now - since_ >= kFarewellMin;
+  if (farewell.given_up) return {};
+  farewell.due = true;
+  farewell.again_at = now + rtt.timeout(++farewell.tries / kTriesAtAPace);
+  return {.say = true, .again_at = farewell.again_at};
+}
+
+int Departure::take_copies(Rank peer, bool asked, int usual) {
+  Farewell& farewell = farewells_[peer];
+  const bool wanted = farewell.due || (asked && !farewell.answered);
+  farewell.due = false;
+  if (!wanted) return 0;
+  return farewell.tries > 0 ? kFarewellCopies : usual;
+}
+
+void Departure::on_said(Rank peer, std::uint32_t sequence) {
+  if (!farewells_[peer].first) farewells_[peer].first = sequence;
+}
+
+void Departure::on_report(Rank peer, std::uint32_t largest_sequence) {
+  Farewell& farewell = farewells_[peer];
+  farewell.answered |= farewell.first && !after(*farewell.first, largest_sequence);
+}
+
+}  // namespace leeway::protocol

@@ -1,0 +1,75 @@
+// How a rank leaves the group (WIRE 6.2 to 6.4): it serves its peers until they are quiet, then
+// repeats its good-bye until each has answered. Knows when to do what; Endpoint does it.
+//
+// A rank that is done may still be waited for: its last confirmation was lost, or a packet of its.
+// Quiet may be a burst of losses, and a peer that hears nothing waits until its deadline; therefore
+// the good-bye, which settles all that a peer may wait for, is repeated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "leeway/types.h"
+#include "protocol/link.h"
+
+namespace leeway::protocol {
+
+class Departure {
+ public:
+  bool here() const { return presence_ == Presence::here; }
+  bool serving() const { return presence_ == Presence::serving; }
+  bool parting() const { return presence_ == Presence::parting; }
+
+  // Starts serving. `slowest` is the time-out of the slowest link.
+  void serve(Instant now, Duration slowest);
+
+  // While serving: when to ask again whether it is time to part; nothing: it is.
+  struct Group {
+    bool idle = false;   // no round is open
+    bool first = true;   // nobody has said good-bye: it must be found out that all are quiet
+    Duration silence{};  // since anything was heard of any peer
+    Duration slowest{};  // time-out of the slowest link
+  };
+  std::optional<Instant> ask_again(Instant now, const Group& group) const;
+  // How long nothing has been heard of any peer, if none of them spoke.
+  Duration served(Instant now) const { return now - since_; }
+
+  // Starts parting, from `peers` ranks.
+  void part(Instant now, int peers);
+  // Good-bye is owed to this peer, for the first time at once. A peer that was never there is told
+  // once.
+  Instant owe(Instant now, Rank peer, const RoundTrip& rtt, bool was_there);
+  bool parted(Rank peer) const { return farewells_[peer].answered || farewells_[peer].given_up; }
+
+  // Time has passed: whether to say it again, and when to look again (never: infinite future).
+  struct Wake {
+    bool say = false;
+    Instant again_at = Instant::infinite_future();
+  };
+  Wake on_wake(Instant now, Rank peer, const RoundTrip& rtt);
+
+  // How many copies go out now; 0: none. `asked`: the peer waits for a report, which a good-bye
+  // replaces. `usual` copies of a control datagram go to it.
+  int take_copies(Rank peer, bool asked, int usual);
+  void on_said(Rank peer, std::uint32_t sequence);
+  // The peer has seen our datagrams up to this one.
+  void on_report(Rank peer, std::uint32_t largest_sequence);
+
+ private:
+  struct Farewell {
+    bool due = false;
+    bool answered = false;
+    bool given_up = false;
+    std::optional<std::uint32_t> first;  // number of the first datagram that said it
+    std::uint32_t tries = 0;
+    Instant again_at = Instant::infinite_future();
+  };
+  enum class Presence : std::uint8_t { here, serving, parting } presence_ = Presence::here;
+  Instant since_{0};                 // serving or parting
+  Instant until_{0};                 // serving at most
+  std::vector<Farewell> farewells_;  // by peer, when parting
+};
+
+}  // namespace leeway::protocol

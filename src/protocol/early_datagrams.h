@@ -1,0 +1,50 @@
+// Datagrams of operations that this rank has not opened yet.
+#pragma once
+
+#include <cstdint>
+
+#include "base/limits.h"
+#include "protocol/early_buffer.h"
+#include "wire/packet.h"
+
+namespace leeway::protocol {
+
+class EarlyDatagrams {
+ public:
+  EarlyDatagrams(int peers, std::size_t datagram_bytes)
+      : buffer_(peers, limits::kEarlySlotsPerPeer, datagram_bytes) {}
+
+  // What became of a datagram whose operation is not open here.
+  enum class Fate : std::uint8_t {
+    closed,   // the operation is over
+    future,   // too far ahead
+    kept,     // until the operation opens
+    dropped,  // no room (WIRE 2.4)
+  };
+  // Operations of its numbering below `opened_below` have been opened.
+  Fate judge(Rank from, const wire::DataHeader& header, std::uint32_t opened_below,
+             ByteSpan datagram) {
+    const auto ahead = static_cast<std::int32_t>(header.round - opened_below);
+    if (ahead < 0) return Fate::closed;
+    if (ahead >= limits::kOpenRoundsMax) return Fate::future;
+    const bool point = header.kind == wire::FlowKind::point;
+    return buffer_.put(from, key(point, header.round), datagram) ? Fate::kept : Fate::dropped;
+  }
+
+  // The operation opens: hands over what was kept, in no particular order.
+  void take_collective(std::uint32_t number, const EarlyBuffer::Use& use) {
+    buffer_.take(key(false, number), use);
+  }
+  void take_message(Rank from, std::uint32_t number, const EarlyBuffer::Use& use) {
+    buffer_.take_from(from, key(true, number), use);
+  }
+
+ private:
+  static std::uint64_t key(bool point, std::uint32_t number) {
+    return std::uint64_t{point} << 32 | number;
+  }
+
+  EarlyBuffer buffer_;
+};
+
+}  // namespace leeway::protocol

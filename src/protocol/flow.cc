@@ -1,0 +1,93 @@
+#include "protocol/flow.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace leeway::protocol {
+
+bool ReceiveFlow::required_missing() const {
+  if (required == nullptr) return false;
+  for (std::size_t w = 0; w < arrived.words(); ++w) {
+    if (required->word(w) & ~arrived.word(w)) return true;
+  }
+  return false;
+}
+
+bool ReceiveFlow::needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const {
+  switch (delivery) {
+    case Delivery::Kind::exact:
+      return missing() > 0;
+    case Delivery::Kind::bounded:
+      return missing() > loss_max * packets || required_missing();
+    case Delivery::Kind::best_effort:
+      return required_missing() || (fetch_empty && first_pass_lost());
+  }
+  return false;
+}
+
+std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
+                                      wire::Repair& repair) {
+  while (request_due) {
+    const std::size_t count = std::min(words.size(), arrived.words() - request_word);
+    bool any = false;
+    for (std::size_t w = 0; w < count; ++w) {
+      const std::size_t at = request_word + w;
+      std::uint64_t wanted = ~arrived.word(at);
+      if (!all) wanted &= required != nullptr ? required->word(at) : 0;
+      const std::size_t tail = packets - at * 64;
+      if (tail < 64) wanted &= (std::uint64_t{1} << tail) - 1;
+      words[w] = wanted;
+      any |= wanted != 0;
+    }
+    repair.attempt = requested_pass;
+    repair.base = request_word * 64;
+    request_word += static_cast<std::uint32_t>(count);
+    repair.last = request_word == arrived.words();
+    request_due = !repair.last;
+    if (any) return count;
+  }
+  return 0;
+}
+
+std::optional<std::uint32_t> SendFlow::next_repair() {
+  if (wanted_count == 0) return std::nullopt;
+  while (wanted.word(wanted_from / 64) >> (wanted_from % 64) == 0)
+    wanted_from = (wanted_from / 64 + 1) * 64;
+  wanted_from += static_cast<std::uint32_t>(
+      std::countr_zero(wanted.word(wanted_from / 64) >> (wanted_from % 64)));
+  wanted.clear(wanted_from);
+  --wanted_count;
+  ++repair_position;
+  return wanted_from;
+}
+
+SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan words) {
+  if (!open() || !cursor.exhausted() || repair.attempt < pass) return Request::ignored;
+  const std::uint32_t first_word = repair.base / 64;
+  if (first_word + repair.words > wanted.words()) return Request::refused;
+  if (repair.attempt > pass) {  // a new request replaces what is left of the one before
+    pass = repair.attempt;
+    wanted.clear();
+    wanted_count = 0;
+    wanted_base = 0;
+    repair_position = 0;
+  }
+  if (first_word < wanted_base) return Request::ignored;  // a copy of one that was merged before
+  wanted_base = first_word + repair.words;
+  for (std::uint32_t w = 0; w < repair.words; ++w) {
+    std::uint64_t bits;
+    std::memcpy(&bits, words.data() + w * sizeof(bits), sizeof(bits));
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t index =
+          (first_word + w) * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      if (index < packets && !wanted.test_and_set(index)) ++wanted_count;
+    }
+  }
+  wanted_from = 0;
+  end_due = false;
+  end_tries = 0;
+  return Request::taken;
+}
+
+}  // namespace leeway::protocol

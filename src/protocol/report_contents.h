@@ -1,0 +1,14 @@
+// What a report says (WIRE 3): all there is to say to one peer, within the entries it has room for.
+#pragma once
+
+#include "protocol/disputes.h"
+#include "protocol/link.h"
+#include "protocol/round_table.h"
+#include "wire/packet.h"
+
+namespace leeway::protocol {
+
+wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
+                             const Disputes& disputes);
+
+}  // namespace leeway::protocol

@@ -1,0 +1,99 @@
+#include "protocol/departure.h"
+
+#include <gtest/gtest.h>
+
+namespace leeway::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kStart{1'000'000'000};
+constexpr Duration kTimeout = 10ms;
+
+Departure serving() {
+  Departure departure;
+  departure.serve(kStart, kTimeout);
+  return departure;
+}
+
+TEST(DepartureServe, LastsUntilPeersAreQuiet) {
+  const Departure departure = serving();
+  EXPECT_TRUE(departure.serving());
+  const auto again = [&](Duration silence, bool idle) {
+    return departure.ask_again(kStart + 1s,
+                               {.idle = idle, .silence = silence, .slowest = kTimeout});
+  };
+  EXPECT_EQ(again(79ms, true), kStart + 1s + kTimeout);
+  EXPECT_EQ(again(80ms, true), std::nullopt) << "eight time-outs (WIRE 6.2)";
+  EXPECT_NE(again(80ms, false), std::nullopt) << "a round is open";
+}
+
+TEST(DepartureServe, EndsAtOnceWhereAnotherHasLeftAndNothingIsOpen) {
+  const Departure departure = serving();
+  EXPECT_EQ(departure.ask_again(kStart, {.idle = true, .first = false, .slowest = kTimeout}),
+            std::nullopt);
+}
+
+TEST(DepartureServe, EndsInAnyCase) {
+  const Departure departure = serving();
+  const Departure::Group busy{.idle = false, .slowest = kTimeout};
+  EXPECT_NE(departure.ask_again(kStart + 3999ms, busy), std::nullopt);
+  EXPECT_EQ(departure.ask_again(kStart + 4s, busy), std::nullopt);
+}
+
+class Parting : public ::testing::Test {
+ protected:
+  Parting() { departure_.part(kStart, 3); }
+
+  Departure departure_;
+  RoundTrip rtt_{10ms};
+};
+
+TEST_F(Parting, GoodByeIsSaidAtOnceAndAgainUntilItIsAnswered) {  // WIRE 6.3
+  EXPECT_EQ(departure_.owe(kStart, 1, rtt_, true), kStart + rtt_.timeout());
+  EXPECT_EQ(departure_.take_copies(1, false, 1), 1);
+  departure_.on_said(1, 55);
+  EXPECT_EQ(departure_.take_copies(1, false, 1), 0) << "nothing is due";
+  const Departure::Wake wake = departure_.on_wake(kStart + rtt_.timeout(), 1, rtt_);
+  EXPECT_TRUE(wake.say);
+  EXPECT_EQ(wake.again_at, kStart + 2 * rtt_.timeout());
+  EXPECT_EQ(departure_.take_copies(1, false, 1), 3);
+  departure_.on_report(1, 54);
+  EXPECT_FALSE(departure_.parted(1)) << "an older datagram is no answer";
+  departure_.on_report(1, 56);
+  EXPECT_TRUE(departure_.parted(1));
+}
+
+TEST_F(Parting, TakesThePlaceOfAReport) {
+  departure_.owe(kStart, 1, rtt_, true);
+  EXPECT_EQ(departure_.take_copies(1, false, 1), 1);
+  departure_.on_said(1, 5);
+  EXPECT_EQ(departure_.take_copies(1, true, 1), 1);
+  departure_.on_report(1, 5);
+  EXPECT_EQ(departure_.take_copies(1, true, 1), 0) << "it has answered";
+}
+
+TEST_F(Parting, IsGivenUpAfterTwoSecondsAndTwelveTries) {
+  Instant at = departure_.owe(kStart, 1, rtt_, true);
+  int tries = 0;
+  while (!departure_.parted(1)) {
+    const Departure::Wake wake = departure_.on_wake(at, 1, rtt_);
+    tries += wake.say;
+    if (wake.say) {
+      EXPECT_GT(wake.again_at, at);
+      at = wake.again_at;
+    }
+  }
+  EXPECT_GE(tries, 12);
+  EXPECT_GE(at - kStart, 2s);
+  EXPECT_LE(at - kStart, 4s);
+}
+
+TEST_F(Parting, APeerThatWasNeverThereIsToldOnce) {
+  departure_.owe(kStart, 2, rtt_, false);
+  EXPECT_TRUE(departure_.parted(2));
+  EXPECT_EQ(departure_.take_copies(2, false, 1), 1);
+}
+
+}  // namespace
+}  // namespace leeway::protocol

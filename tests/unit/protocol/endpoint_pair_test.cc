@@ -1,0 +1,164 @@
+// What one endpoint says to another, without an engine behind either.
+#include "endpoint_pair.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace leeway::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+
+wire::PacketType type_of(ByteSpan datagram) {
+  wire::Prefix prefix;
+  EXPECT_EQ(wire::peek_prefix(datagram, prefix), wire::Refusal::none);
+  return prefix.type;
+}
+
+std::vector<std::uint32_t> all(std::uint32_t packets) {
+  std::vector<std::uint32_t> indices(packets);
+  std::iota(indices.begin(), indices.end(), 0);
+  return indices;
+}
+
+std::vector<std::uint32_t> sorted(std::vector<std::uint32_t> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+class Pair : public ::testing::Test {
+ protected:
+  EndpointPair pair_;
+};
+
+TEST_F(Pair, APacketIsHandedOutOnceAndTakenOnce) {
+  FakeClient a(50, 20), b(20, 50);
+  pair_.open(0, pair_.collective(), a);
+  pair_.open(1, pair_.collective(), b);
+  pair_.pass(50ms);
+  EXPECT_EQ(a.sent.size(), 50u);
+  EXPECT_EQ(sorted(b.accepted), all(50));
+  EXPECT_EQ(sorted(a.accepted), all(20));
+  EXPECT_EQ(a.events, "settled 0; done; closed; ");
+  EXPECT_EQ(b.events, "settled 0; done; closed; ");
+}
+
+TEST_F(Pair, FourPacketsAtMostGoOutBeforeTheOtherSideOpens) {  // WIRE 2.4
+  FakeClient a(50, 0), b(0, 50);
+  pair_.open(0, pair_.collective(), a);
+  pair_.pass(20ms);
+  EXPECT_EQ(a.sent.size(), std::size_t{limits::kEagerPackets});
+  pair_.open(1, pair_.collective(), b);
+  pair_.pass(20ms);
+  EXPECT_TRUE(a.done());
+  EXPECT_EQ(a.sent.size(), 50u) << "what came early was kept";
+}
+
+TEST_F(Pair, WhatIsLostIsAskedForAndSentAgainAlone) {
+  int data = 0;
+  pair_.filter = [&](Rank, ByteSpan datagram) {
+    return type_of(datagram) != wire::PacketType::data || ++data % 10 != 3 || data > 50;
+  };
+  FakeClient a(50, 0), b(0, 50);
+  pair_.open(0, pair_.collective(), a);
+  pair_.open(1, pair_.collective(), b);
+  pair_.pass(1s);
+  EXPECT_EQ(sorted(b.accepted), all(50));
+  EXPECT_EQ(a.sent.size(), 55u);
+}
+
+TEST_F(Pair, BestEffortSettlesWithWhatCame) {
+  int data = 0;
+  pair_.filter = [&](Rank, ByteSpan datagram) {
+    return type_of(datagram) != wire::PacketType::data || ++data % 5 != 0;
+  };
+  FakeClient a(50, 0), b(0, 50);
+  pair_.open(0, pair_.collective(Delivery::Kind::best_effort), a);
+  pair_.open(1, pair_.collective(Delivery::Kind::best_effort), b);
+  pair_.pass(1s);
+  EXPECT_TRUE(b.done() && b.status.ok());
+  EXPECT_EQ(b.accepted.size(), 40u);
+  EXPECT_EQ(a.sent.size(), 50u);
+}
+
+TEST_F(Pair, AnExactRoundFailsAtItsDeadlineAndNotLater) {
+  FakeClient b(0, 50);
+  pair_.open(1, pair_.collective(Delivery::Kind::exact, 30ms), b);
+  const Instant start = pair_.now();
+  pair_.pass(1s);
+  EXPECT_EQ(b.status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(b.done_at, start + 30ms);
+  EXPECT_EQ(b.events, "done; closed; ");
+}
+
+// The last confirmation is lost: the sender asks with ENDs until a report comes.
+TEST_F(Pair, AnEndIsRepeatedUntilItIsAnswered) {  // WIRE 4.3
+  bool reports_pass = false;
+  pair_.filter = [&](Rank from, ByteSpan datagram) {
+    return from == 0 || reports_pass || type_of(datagram) != wire::PacketType::report;
+  };
+  FakeClient a(3, 0), b(0, 3);
+  pair_.open(1, pair_.collective(), b);
+  pair_.open(0, pair_.collective(), a);
+  pair_.pass(100ms);
+  EXPECT_TRUE(b.done());
+  EXPECT_FALSE(a.done());
+  reports_pass = true;
+  pair_.pass(100ms);
+  EXPECT_TRUE(a.closed());
+}
+
+TEST_F(Pair, MessagesDoNotOccupyThePlacesOfCollectives) {
+  std::vector<std::unique_ptr<FakeClient>> receives;
+  for (int i = 0; i < 100; ++i) {
+    receives.push_back(std::make_unique<FakeClient>(0, 1));
+    EXPECT_NE(pair_.open(0, pair_.message(1, false), *receives.back()), nullptr);
+  }
+  std::vector<std::unique_ptr<FakeClient>> collectives;
+  for (int i = 0; i < limits::kOpenCollectivesMax; ++i) {
+    collectives.push_back(std::make_unique<FakeClient>(1, 1));
+    EXPECT_NE(pair_.open(0, pair_.collective(), *collectives.back()), nullptr);
+  }
+  FakeClient one_more(1, 1);
+  EXPECT_EQ(pair_.open(0, pair_.collective(), one_more), nullptr);
+}
+
+TEST_F(Pair, AWakeUpThatIsNotDueDoesNothing) {
+  FakeClient a(50, 0);
+  pair_.open(0, pair_.collective(), a);
+  pair_.pass(10ms);
+  const auto wake = pair_[0].next_wake();
+  ASSERT_TRUE(wake.has_value());
+  EXPECT_GT(*wake, pair_.now());
+  pair_[0].on_wake(pair_.now());
+  EXPECT_EQ(pair_[0].next_wake(), wake);
+}
+
+TEST_F(Pair, WithNothingOpenNobodyWakes) {
+  FakeClient a(5, 5), b(5, 5);
+  pair_.open(0, pair_.collective(), a);
+  pair_.open(1, pair_.collective(), b);
+  pair_.pass(11s);  // beyond the deadline
+  EXPECT_TRUE(a.closed() && b.closed());
+  EXPECT_EQ(pair_[0].next_wake(), std::nullopt);
+}
+
+// A packet after a long silence starts the back-off anew: the next loss is not waited for as long.
+TEST_F(Pair, APacketAfterALongSilenceEndsTheBackOff) {
+  bool silent = true;
+  pair_.filter = [&](Rank from, ByteSpan datagram) {
+    return from != 0 || !silent || type_of(datagram) == wire::PacketType::report;
+  };
+  FakeClient a(40, 0), b(0, 40);
+  pair_.open(0, pair_.collective(), a);
+  pair_.open(1, pair_.collective(), b);
+  pair_.pass(5s);
+  EXPECT_TRUE(b.accepted.empty());
+  silent = false;
+  pair_.pass(200ms);
+  EXPECT_TRUE(b.done()) << b.accepted.size();
+}
+
+}  // namespace
+}  // namespace leeway::protocol

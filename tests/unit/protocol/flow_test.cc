@@ -1,0 +1,119 @@
+#include "protocol/flow.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace leeway::protocol {
+namespace {
+
+ReceiveFlow receiving(std::uint32_t packets, std::initializer_list<std::uint32_t> missing) {
+  ReceiveFlow flow;
+  flow.packets = packets;
+  flow.arrived.resize(packets);
+  for (std::uint32_t i = 0; i < packets; ++i) flow.arrived.set(i);
+  for (const std::uint32_t i : missing) flow.arrived.clear(i);
+  flow.arrived_count = packets - static_cast<std::uint32_t>(missing.size());
+  return flow;
+}
+
+TEST(ReceiveFlowNeedsMore, AsTheDeliveryClassSays) {
+  const ReceiveFlow flow = receiving(100, {3, 4});
+  EXPECT_TRUE(flow.needs_more(Delivery::Kind::exact, 0.0, false));
+  EXPECT_TRUE(flow.needs_more(Delivery::Kind::bounded, 0.01, false));
+  EXPECT_FALSE(flow.needs_more(Delivery::Kind::bounded, 0.02, false));
+  EXPECT_FALSE(flow.needs_more(Delivery::Kind::best_effort, 0.0, false));
+}
+
+TEST(ReceiveFlowNeedsMore, WhatIsRequiredMustComeInAnyClass) {
+  ReceiveFlow flow = receiving(100, {3});
+  Bitmap required(100);
+  flow.required = &required;
+  required.set(4);
+  EXPECT_FALSE(flow.needs_more(Delivery::Kind::best_effort, 0.0, false));
+  required.set(3);
+  EXPECT_TRUE(flow.needs_more(Delivery::Kind::best_effort, 0.0, false));
+}
+
+TEST(ReceiveFlowRequest, NamesEveryMissingPacketInDatagramsOfSomeWords) {
+  ReceiveFlow flow = receiving(300, {0, 70, 299});
+  flow.request_due = true;
+  flow.requested_pass = 2;
+  std::array<std::uint64_t, 2> words;
+  wire::Repair repair;
+  ASSERT_EQ(flow.next_request(true, words, repair), 2u);
+  EXPECT_EQ(repair.base, 0u);
+  EXPECT_EQ(repair.attempt, 2u);
+  EXPECT_FALSE(repair.last);
+  EXPECT_EQ(words, (std::array<std::uint64_t, 2>{1, 1u << 6}));
+  ASSERT_EQ(flow.next_request(true, words, repair), 1u) << "two words without a hole are skipped";
+  EXPECT_EQ(repair.base, 256u);
+  EXPECT_TRUE(repair.last);
+  EXPECT_EQ(words[0], std::uint64_t{1} << 43) << "and nothing beyond the last packet";
+  EXPECT_EQ(flow.next_request(true, words, repair), 0u);
+}
+
+TEST(ReceiveFlowRequest, MayNameOnlyWhatIsRequired) {
+  ReceiveFlow flow = receiving(64, {1, 2, 3});
+  Bitmap required(64);
+  required.set(2);
+  flow.required = &required;
+  flow.request_due = true;
+  std::array<std::uint64_t, 1> words;
+  wire::Repair repair;
+  ASSERT_EQ(flow.next_request(false, words, repair), 1u);
+  EXPECT_EQ(words[0], 4u);
+}
+
+class Repaired : public ::testing::Test {
+ protected:
+  Repaired() {
+    flow_.packets = 200;
+    flow_.wanted.resize(200);
+    flow_.cursor = schedule::PacketCursor(schedule::PacketGrid(200, 1, 1), {}, nullptr);
+    while (flow_.cursor.next()) {
+    }
+  }
+  SendFlow::Request ask(std::uint16_t attempt, std::uint32_t base,
+                        std::vector<std::uint64_t> words) {
+    const wire::Repair repair{
+        .attempt = attempt, .base = base, .words = static_cast<std::uint32_t>(words.size())};
+    return flow_.take_request(repair, std::as_bytes(std::span(words)));
+  }
+  std::vector<std::uint32_t> answered() {
+    std::vector<std::uint32_t> packets;
+    while (const auto index = flow_.next_repair()) packets.push_back(*index);
+    return packets;
+  }
+
+  SendFlow flow_;
+};
+
+TEST_F(Repaired, PacketsAreThoseAskedForInOrder) {
+  EXPECT_EQ(ask(1, 64, {0b101}), SendFlow::Request::taken);
+  EXPECT_EQ(ask(1, 128, {1}), SendFlow::Request::taken);
+  EXPECT_EQ(answered(), (std::vector<std::uint32_t>{64, 66, 128}));
+  EXPECT_EQ(flow_.pass, 1u);
+}
+
+TEST_F(Repaired, CopiesOfARequestAreIgnoredAndANewOneReplacesIt) {  // WIRE 5.2, 5.3
+  EXPECT_EQ(ask(1, 0, {0b111}), SendFlow::Request::taken);
+  EXPECT_EQ(ask(1, 0, {0b111}), SendFlow::Request::ignored);
+  EXPECT_EQ(ask(2, 0, {0b100}), SendFlow::Request::taken);
+  EXPECT_EQ(ask(1, 64, {1}), SendFlow::Request::ignored) << "an older one";
+  EXPECT_EQ(answered(), (std::vector<std::uint32_t>{2}));
+}
+
+TEST_F(Repaired, WordsBeyondTheFlowAreRefusedAndBitsIgnored) {
+  EXPECT_EQ(ask(1, 192, {1, 1}), SendFlow::Request::refused);
+  EXPECT_EQ(ask(1, 192, {~std::uint64_t{0}}), SendFlow::Request::taken);
+  EXPECT_EQ(answered().size(), 8u);
+}
+
+TEST_F(Repaired, NothingIsBeforeTheFirstPassIsOver) {  // WIRE 5.4
+  flow_.cursor = schedule::PacketCursor(schedule::PacketGrid(200, 1, 1), {}, nullptr);
+  EXPECT_EQ(ask(1, 0, {1}), SendFlow::Request::ignored);
+}
+
+}  // namespace
+}  // namespace leeway::protocol

@@ -1,0 +1,93 @@
+#include "protocol/report_contents.h"
+
+#include <gtest/gtest.h>
+
+#include "no_client.h"
+
+namespace leeway::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow{1'000'000'000};
+
+class Contents : public ::testing::Test {
+ protected:
+  Round& collective() {
+    RoundPlan plan;
+    plan.phase(FlowKind::reduce).active = true;
+    return with_flows(*table_.open(plan, client_, kNow), FlowKind::reduce);
+  }
+  Round& message(Rank peer, bool send) {
+    RoundPlan plan;
+    plan.phase(FlowKind::point).active = true;
+    plan.point_peer = peer;
+    plan.point_send = send;
+    return with_flows(*table_.open(plan, client_, kNow), FlowKind::point);
+  }
+  static Round& with_flows(Round& round, FlowKind kind) {
+    for (ReceiveFlow& flow : round.phase(kind).receive) flow.packets = 10;
+    return round;
+  }
+  wire::Report report() const { return report_contents(kNow, 1, link_, table_, disputes_); }
+  static int receives(const wire::Report& report) {
+    int count = 0;
+    for (std::uint32_t i = 0; i < report.open_count; ++i)
+      count += report.open[i].point_to_point && !report.open[i].sending;
+    return count;
+  }
+
+  NoClient client_;
+  Link link_;
+  RoundTable table_{3};
+  Disputes disputes_;
+};
+
+TEST_F(Contents, SaysWhichFlowsAreSettled) {  // WIRE 3.1, 3.4
+  Round& round = collective();
+  EXPECT_FALSE(report().open[0].reduce_settled);
+  EXPECT_TRUE(report().open[0].spread_settled) << "there is no such half";
+  round.receive(FlowKind::reduce, 1).abandoned = true;
+  EXPECT_TRUE(report().open[0].reduce_settled) << "the peer has left";
+  EXPECT_EQ(report().opened_below, 1u);
+}
+
+TEST_F(Contents, ListsTheMessagesOfThePeerAlone) {
+  message(2, false);
+  Round& round = message(1, false);
+  round.receive(FlowKind::point, 1).finished = true;
+  const wire::Report said = report();
+  ASSERT_EQ(said.open_count, 1u);
+  EXPECT_TRUE(said.open[0].point_to_point && said.open[0].spread_settled);
+  EXPECT_EQ(said.point_opened_below, 1u);
+}
+
+TEST_F(Contents, AReceiveThatFindsNoRoomCountsAsNotPosted) {  // WIRE 3.4
+  for (int i = 0; i < 5; ++i) collective();
+  for (int i = 0; i < 40; ++i) message(1, false);
+  const wire::Report said = report();
+  EXPECT_EQ(said.open_count, said.open.size());
+  EXPECT_EQ(receives(said), 11);
+  EXPECT_EQ(said.point_opened_below, 11u);
+}
+
+TEST_F(Contents, ThereIsRoomForOneReceiveBesideAllCollectives) {
+  for (int i = 0; i < 10; ++i) message(1, true);
+  for (int i = 0; i < 10; ++i) message(1, false);
+  for (int i = 0; i < limits::kOpenCollectivesMax; ++i) collective();
+  const wire::Report said = report();
+  EXPECT_EQ(receives(said), 1);
+  EXPECT_EQ(said.point_opened_below, 1u);
+}
+
+TEST_F(Contents, WhatIsAboutToFailGoesBeforeOtherMessages) {  // WIRE 3.5
+  for (int i = 0; i < limits::kOpenCollectivesMax; ++i) collective();
+  message(1, false);
+  message(1, false).failure = Status::error(StatusCode::kMismatch, "it is meant differently");
+  const wire::Report said = report();
+  EXPECT_EQ(said.open[said.open_count - 1].round, 1u);
+  EXPECT_EQ(said.point_opened_below, 0u) << "the first one found no room";
+}
+
+}  // namespace
+}  // namespace leeway::protocol
