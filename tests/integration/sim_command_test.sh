@@ -17,7 +17,9 @@ expect_refusal() {  # $1 what stderr must say, then arguments of sim
 expect_fine() {
   run "$leeway" sim "$@"
   [ "$code" = 0 ] || fail "sim $*: exit code $code"
-  [ ! -s err ] || fail "sim $*: not silent on stderr, which is no terminal"
+  if grep -v '^[0-9]* runs\? (.*): about ' err; then  # a slow machine is told how long it will take
+    fail "sim $*: not silent on stderr, which is no terminal"
+  fi
 }
 
 bad_scenario() {  # $1 what stderr must say, $2 the scenario

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <latch>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "fake_run.h"
 
@@ -121,6 +123,49 @@ TEST_F(RunAll, RoundsAreTold) {
   };
   ASSERT_TRUE(run(plan_of(1, 2), function, 2).ok());
   EXPECT_EQ(recorder_.rounds, 10u);
+}
+
+// 40 rounds of 50 ms a run: the forecast stops its tries early and is about right.
+TEST_F(RunAll, TheForecastComesFirstAndCostsNoRun) {
+  class Listener : public Recorder {
+   public:
+    void on_forecast(const Forecast& forecast, unsigned) override {
+      EXPECT_EQ(rounds, 0u);
+      seconds = forecast.seconds;
+    }
+    double seconds = 0;
+  } listener;
+  const auto slow = [](const sim::scenario::Scenario& scenario, std::uint64_t seed,
+                       const sim::RunOptions& options) -> Result<sim::RunRecord> {
+    for (std::uint32_t round = 1; round <= 40; ++round) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      options.progress(round, 0);
+      if (*options.stop) return Status::error(StatusCode::kCancelled, "stopped");
+    }
+    return fake_run(scenario, seed, options);
+  };
+  Plan plan = plan_of(1, 1);
+  plan.grid[0].scenario.set_rounds(40);
+  outcomes_.resize(1);
+  RunnerOptions options;
+  options.run = slow;
+  options.forecast = true;
+  options.stop = &stop_;
+  ASSERT_TRUE(run_all(plan, options, outcomes_, listener).ok());
+  EXPECT_EQ(made(), 1u);
+  EXPECT_GE(listener.seconds, 2.0);
+  EXPECT_EQ(listener.rounds, 40u);
+}
+
+TEST_F(RunAll, ARunThatIsOverWhileTimesAreForecastIsKept) {
+  const Plan plan = plan_of(2, 2);
+  outcomes_.resize(4);
+  RunnerOptions options;
+  options.run = fake_run;
+  options.forecast = true;
+  options.stop = &stop_;
+  ASSERT_TRUE(run_all(plan, options, outcomes_, recorder_).ok());
+  EXPECT_EQ(recorder_.finished.size(), 4u);
 }
 
 TEST(JobsFor, NeverMoreThanRunsAndAtLeastOne) {

@@ -46,6 +46,13 @@ class Watcher : public RunnerObserver {
   Watcher(const Job& job, std::size_t runs_kept)
       : job_(job), display_(job.arguments.quiet ? nullptr : stderr, job.plan.runs(), runs_kept) {}
 
+  void on_forecast(const Forecast& forecast, unsigned jobs) override {
+    std::string text = forecast_text(job_.plan, forecast, jobs);
+    if (text.empty()) return;
+    if (job_.plan.scenario.full_size() > 0) text += "; --full takes longer";
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+
   void on_round(std::uint32_t rounds_done, std::uint32_t rounds) override {
     display_.on_round(rounds_done, rounds);
   }
@@ -219,6 +226,7 @@ int run_command(const Arguments& arguments, const RunFunction& run,
   RunnerOptions options;
   options.run = run;
   options.jobs = arguments.jobs;
+  options.forecast = !arguments.quiet && !job->trace.active();
   options.stop = &interrupt.flag();
   options.run_options.workload = workload;
   options.run_options.packets = job->trace.observer();

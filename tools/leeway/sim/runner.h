@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "run/run.h"
+#include "sim/forecast.h"
 #include "sim/plan.h"
 
 namespace leeway::tools::simulation {
@@ -30,6 +31,8 @@ struct Outcome {
 class RunnerObserver {
  public:
   virtual ~RunnerObserver() = default;
+  // Before all else, if it was asked for. `jobs` runs are made at a time.
+  virtual void on_forecast(const Forecast& /*forecast*/, unsigned /*jobs*/) {}
   virtual void on_round(std::uint32_t rounds_done, std::uint32_t rounds) = 0;
   // An error stops everything: a finished run that cannot be kept.
   virtual Status on_finished(const RunName& run, const sim::RunRecord& record) = 0;
@@ -39,6 +42,7 @@ struct RunnerOptions {
   RunFunction run;
   sim::RunOptions run_options;  // of every run; progress and stop are set by the runner
   unsigned jobs = 1;
+  bool forecast = false;  // first find out how long all will take, in some seconds
   // True: running runs give up and no further ones begin. Also set by the runner, when the observer
   // refuses to go on. Needed.
   std::atomic<bool>* stop = nullptr;

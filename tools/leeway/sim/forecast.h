@@ -1,0 +1,42 @@
+// How long a command's runs will take, from the beginnings of some of them.
+//
+// The runs of a grid differ widely in cost, and machines do too. So cells from all over the grid
+// are run for a moment each, and what that took is extended to all runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/plan.h"
+
+namespace leeway::tools::simulation {
+
+// How far a run came in so many seconds.
+struct Beginning {
+  double first_seconds = 0;       // to the end of its first round, setting up included
+  double seconds = 0;             // to the end of the last round that was finished
+  std::uint32_t rounds = 0;       // finished
+  std::int64_t first_ns = 0;      // simulated time at the end of the first round
+  std::int64_t simulated_ns = 0;  // and of the last
+};
+
+struct Forecast {
+  double seconds = 0;    // for all runs that are to be made, so many at a time as there are jobs
+  bool unknown = false;  // no run finished a round
+};
+
+// Seconds that the whole run takes. 0: it finished no round.
+double whole_run_seconds(const Beginning& beginning, const sim::scenario::Scenario& scenario);
+
+// The means of what the tried runs take, times the runs.
+Forecast forecast_of(const std::vector<double>& whole_runs, std::size_t runs, unsigned jobs);
+
+// At most `most` cells, from all over the grid.
+std::vector<std::size_t> cells_to_try(std::size_t cells, std::size_t most);
+
+// "72 runs (36 cells, 2 seeds): about 3 minutes on 2 cores"; nothing for what is over at once.
+std::string forecast_text(const Plan& plan, const Forecast& forecast, unsigned jobs);
+
+}  // namespace leeway::tools::simulation
