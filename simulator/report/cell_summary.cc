@@ -158,7 +158,7 @@ const Spread* CellSummary::find(std::string_view measure) const {
 
 const std::string* CellSummary::setting(std::string_view field) const {
   for (const scenario::Setting& setting : cell->settings) {
-    if (setting.field == field) return &setting.value;
+    if (setting.field == field) return setting.acts ? &setting.value : nullptr;
   }
   return nullptr;
 }

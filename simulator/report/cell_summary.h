@@ -57,7 +57,7 @@ struct CellSummary {
 
   bool passed() const;
   const Spread* find(std::string_view measure) const;
-  // The text of a swept field here; null: not swept.
+  // The text of a swept field here; null: not swept, or it does not act here.
   const std::string* setting(std::string_view field) const;
   std::vector<LinkSummary> links() const;
 };

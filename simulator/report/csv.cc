@@ -38,7 +38,9 @@ std::string leading_names(const CellRecord& cell) {
 // Settings, cell and seed.
 std::string leading_values(const CellRecord& cell, const RunRecord& run) {
   std::string values;
-  for (const scenario::Setting& setting : cell.settings) values += quoted(setting.value) + ",";
+  for (const scenario::Setting& setting : cell.settings) {
+    values += (setting.acts ? quoted(setting.value) : std::string()) + ",";
+  }
   return values + std::to_string(cell.index) + "," + std::to_string(run.seed);
 }
 

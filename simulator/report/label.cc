@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
+
+#include "report/number_text.h"
 
 namespace leeway::sim {
 namespace {
@@ -34,6 +37,9 @@ constexpr std::array kMeasures = {
           ""},
     Known{"drift.differ", "Pairs that differ, measured", "%", 100},
     Known{"drift.differ_predicted", "Pairs that differ, predicted", "%", 100},
+    Known{"workload.distance_to_optimum", "Distance to the optimum", ""},
+    Known{"workload.objective_gap", "Objective above its optimum", ""},
+    Known{"workload.perplexity", "Validation perplexity", ""},
     Known{"compute.drop_rate", "Micro-batches dropped, measured", "%", 100},
     Known{"compute.drop_rate_predicted", "Micro-batches dropped, predicted", "%", 100},
     Known{"compute.speedup", "Speed-up, measured", ""},
@@ -45,6 +51,24 @@ constexpr std::array kMeasures = {
     Known{"compute.samples_per_s", "Micro-batches completed", "1/s"},
     Known{"compute.step_ms", "Time of a step", "ms"},
     Known{"compute.overhead_ms", "Part of a step that is no computing", "ms"},
+};
+
+// Fields by the end of their path.
+constexpr std::array kFields = {
+    Known{"ranks", "Ranks", ""},
+    Known{"endpoint", "Transport", ""},
+    Known{"operation.kind", "Operation", ""},
+    Known{"operation.bytes", "Tensor", "bytes"},
+    Known{"operation.estimator", "Estimator", ""},
+    Known{"operation.codec", "Codec", ""},
+    Known{"operation.delivery", "Delivery", ""},
+    Known{"operation.delivery.kind", "Delivery", ""},
+    Known{"operation.window_bytes", "Credit window", "KiB", 1.0 / 1024},
+    Known{"loss.random.p", "Packet loss", "%", 100},
+    Known{"loss.bursts.p", "Packet loss in bursts", "%", 100},
+    Known{"queue.bytes", "Queue", "KiB", 1.0 / 1024},
+    Known{"rate_mbps", "Rate", "Mb/s"},
+    Known{"drop_compute.threshold_ms", "Compute threshold", "ms"},
 };
 
 constexpr std::array kUnits = {
@@ -70,6 +94,23 @@ std::string_view unit_of_path(std::string_view path) {
     path = path.substr(0, dot);
   }
   return {};
+}
+
+// "kind: best_effort deadline_ms: 2000" as "best effort, deadline ms 2000".
+std::string spoken_message(std::string_view text) {
+  std::string spoken;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    std::string word(text.substr(0, space));
+    text.remove_prefix(std::min(space + 1, text.size()));
+    const bool names = word.ends_with(':');
+    if (names) word.pop_back();
+    if (word.empty() || word == "{" || word == "}" || word == "kind") continue;
+    std::replace(word.begin(), word.end(), '_', ' ');
+    if (!spoken.empty()) spoken += names ? ", " : " ";
+    spoken += word;
+  }
+  return spoken;
 }
 
 // "drift.pair_mean_ms" as "Drift: pair mean".
@@ -132,7 +173,33 @@ Label label_of_measure(std::string_view name) {
 }
 
 Label label_of_field(std::string_view path) {
+  for (const Known& known : kFields) {
+    if (path == known.name) return from(known);
+    if (!path.ends_with("." + std::string(known.name))) continue;
+    Label label = from(known);
+    if (path.starts_with("link["))
+      label.text += " on " + std::string(path.substr(0, path.find('.')));
+    return label;
+  }
   return {std::string(path), std::string(unit_of_path(path)), 1};
+}
+
+Label label_of(const scenario::Setting& setting) {
+  Label label = label_of_field(setting.field);
+  if (!setting.title.empty()) label.text = setting.title;
+  return label;
+}
+
+std::string name_of(const scenario::Setting& setting) {
+  if (!setting.name.empty()) return setting.name;
+  const std::optional<double> number = number_of(setting.value);
+  if (!number) {
+    const bool message = setting.value.find(": ") != std::string::npos;
+    return message ? spoken_message(setting.value) : setting.value;
+  }
+  const Label label = label_of_field(setting.field);
+  const std::string text = short_text(*number * label.factor);
+  return label.unit.empty() ? text : text + " " + label.unit;
 }
 
 std::string title_of(const Label& label) {

@@ -5,10 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "scenario/sweep.h"
+
 namespace leeway::sim {
 
 struct Label {
-  std::string text;   // "Round time, p99"; a field's path is left as it is
+  std::string text;   // "Round time, p99"; the path of a field that has no words here
   std::string unit;   // "ms"; empty for plain numbers
   double factor = 1;  // from the measure to its unit here: 100 for percent
 };
@@ -21,6 +23,10 @@ struct SharedLabel {
 
 Label label_of_measure(std::string_view name);
 Label label_of_field(std::string_view path);
+// The field's, in the words of the scenario where it has some.
+Label label_of(const scenario::Setting& setting);
+// What a curve or a row of this value is called: "5 %", "best effort, 2 s deadline".
+std::string name_of(const scenario::Setting& setting);
 
 // "Round time, p99 (ms)"; the unit alone where there is no text.
 std::string title_of(const Label& label);

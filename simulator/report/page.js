@@ -47,12 +47,12 @@
     if (kept.length > 1) axis.ticks = kept;
   }
 
-  // A long title in several lines, so that a low picture does not cut it off.
+  // A long title in several lines, so that no picture cuts it off.
   function linesOf(title) {
     const lines = [''];
     for (const word of title.split(' ')) {
       const line = lines[lines.length - 1];
-      if (line !== '' && line.length + word.length > 38) lines.push(word);
+      if (line !== '' && line.length + word.length > 58) lines.push(word);
       else lines[lines.length - 1] = line === '' ? word : line + ' ' + word;
     }
     return lines;
@@ -159,7 +159,25 @@
     return values;
   }
 
-  function datasetOf(spec, series, index, theme) {
+  // How many earlier curves each curve lies on at half of its points or more, and whether one lies on it.
+  function layersOf(spec) {
+    const values = spec.series.flatMap(({ y }) => y).filter((y) => y !== null && (!spec.y.log || y > 0));
+    const place = (y) => (spec.y.log ? Math.log(y) : y);
+    const low = place(Math.min(...values));
+    const near = 0.015 * (place(Math.max(...values)) - (spec.y.log ? low : Math.min(low, 0)) || 1);
+    const liesOn = (upper, lower) => {
+      const under = new Map(lower.x.map((x, i) => [x, lower.y[i]]));
+      const shared = upper.x.filter((x, i) => under.has(x) &&
+        Math.abs(place(upper.y[i]) - place(under.get(x))) <= near);
+      return shared.length * 2 >= upper.x.length;
+    };
+    return spec.series.map((series, i) => ({
+      below: spec.series.slice(0, i).filter((other) => liesOn(series, other)).length,
+      covered: spec.series.slice(i + 1).some((other) => liesOn(other, series)),
+    }));
+  }
+
+  function datasetOf(spec, series, index, layers, theme) {
     const bars = spec.kind === 'bars' || spec.kind === 'ranking';
     const stroke = (!bars && series.stroke) ||
       { color: index, dash: Math.floor(index / theme.series.length) };
@@ -176,15 +194,18 @@
     if (bars) {
       return { ...set, type: 'bar', errorColor: theme.ink, borderWidth: 0, maxBarThickness: 44 };
     }
-    // Dashed curves have hollow markers and lie on top: what they agree with shows through.
-    const hollow = stroke.dash > 0;
+    // A curve that lies on another is drawn over it, dashed and with larger, hollow markers; the
+    // lowest is broad. What agrees shows through.
+    const { below, covered } = layers[index];
+    const dash = Math.max(stroke.dash, below);
+    const hollow = dash > 0;
     return {
-      ...set, type: 'line', showLine: spec.kind === 'lines', order: -stroke.dash,
+      ...set, type: 'line', showLine: spec.kind === 'lines', order: -dash,
       backgroundColor: hollow ? 'transparent' : color, pointBorderWidth: hollow ? 1.5 : 1, band: many && spec.kind === 'lines',
-      borderWidth: many ? 1.5 : 2, borderDash: dashes[stroke.dash % dashes.length],
+      borderWidth: many ? 1.5 : covered && !hollow ? 3.5 : 2, borderDash: dashes[dash % dashes.length],
       pointStyle: markers[index % markers.length],
-      pointRadius: many && spec.kind === 'lines' ? 0 : hollow ? 6 : 4,
-      pointHoverRadius: 6, tension: 0,
+      pointRadius: many && spec.kind === 'lines' ? 0 : hollow ? 5 + Math.min(dash, 3) : 4,
+      pointHoverRadius: 8, tension: 0,
     };
   }
 
@@ -233,15 +254,18 @@
              grid: { display: false }, ticks: { color: theme.ink, autoSkip: false } },
       };
     }
-    const y = axisOf(spec.y, theme, rangeOf(spec));
+    // The title stands above the picture, in one line, where a low picture does not cut it off.
+    const y = axisOf({ ...spec.y, title: '' }, theme, rangeOf(spec));
     if (!spec.x.categories) return { x: axisOf(spec.x, theme, boundsOf(spec)), y };
     const x = axisOf(spec.x, theme);
     return {
       x: { ...x, type: spec.kind === 'bars' ? 'category' : 'linear', labels: spec.x.categories,
            grid: { display: spec.kind !== 'bars', color: theme.grid },
            ...(spec.kind === 'bars' ? {} : { min: -0.5, max: spec.x.categories.length - 0.5 }),
-           ticks: { color: theme.ink, stepSize: 1, maxRotation: 45,
-                    callback: (value) => spec.x.categories[value] || '' } },
+           ...(spec.kind === 'bars' ? {} : {
+             afterBuildTicks: (axis) => { axis.ticks = spec.x.categories.map((_, value) => ({ value })); },
+           }),
+           ticks: { color: theme.ink, maxRotation: 45, callback: (value) => spec.x.categories[value] || '' } },
       y,
     };
   }
@@ -302,6 +326,10 @@
             sort: (a, b) => a.datasetIndex - b.datasetIndex,
           },
         },
+        title: {
+          display: spec.kind !== 'ranking' && spec.y.title !== '', text: linesOf(spec.y.title), align: 'start',
+          color: theme.ink, font: { size: 13, weight: 'normal' }, padding: { top: 0, bottom: 8 },
+        },
         tooltip: tooltipOf(spec),
       },
     };
@@ -313,7 +341,7 @@
       type: spec.kind === 'bars' || spec.kind === 'ranking' ? 'bar' : 'line',
       data: {
         labels: spec.x.categories,
-        datasets: spec.series.map((series, k) => datasetOf(spec, series, k, theme)),
+        datasets: spec.series.map((series, k) => datasetOf(spec, series, k, layersOf(spec), theme)),
       },
       options: optionsOf(spec, theme),
       plugins: [extras],

@@ -18,6 +18,9 @@ using Runs = std::vector<const RunRecord*>;
 using Plot = scenario::Report::Plot;
 
 constexpr std::size_t kSeriesMax = 16;  // more cannot be told from each other
+// Two values of x closer than this, of the whole width, would share a label.
+constexpr double kApartMin = 0.04;
+constexpr std::size_t kEvenMax = 12;  // values of x that may stand at even distances
 
 // A measure that is drawn.
 struct Figure {
@@ -30,11 +33,12 @@ struct Figure {
 // One point before it is averaged.
 struct Place {
   std::string x_text;  // of a swept field
+  std::string x_name;  // what people call it
   double x = 0;
   Runs runs;
-  std::size_t cells = 0;
 };
 struct Curve {
+  std::string key;  // the values of `by`
   std::string name;
   std::vector<Place> places;
 };
@@ -45,18 +49,11 @@ T& find_or_add(std::vector<T>& list, T fresh, Match&& match) {
   return found != list.end() ? *found : list.emplace_back(std::move(fresh));
 }
 
-std::string setting_or_empty(const CellSummary& cell, const std::string& field) {
-  const std::string* value = cell.setting(field);
-  return value == nullptr ? std::string() : *value;
-}
-
-// Those of plot.by that are swept.
-std::vector<std::string> curve_fields(const Plot& plot, const CellSummary& cell) {
-  std::vector<std::string> fields;
-  for (const std::string& field : plot.by()) {
-    if (cell.setting(field) != nullptr) fields.push_back(field);
+const scenario::Setting* find_setting(const CellSummary& cell, const std::string& field) {
+  for (const scenario::Setting& setting : cell.cell->settings) {
+    if (setting.field == field) return &setting;
   }
-  return fields;
+  return nullptr;
 }
 
 std::string joined(const std::vector<std::string>& texts, const char* between) {
@@ -65,53 +62,108 @@ std::string joined(const std::vector<std::string>& texts, const char* between) {
   return all;
 }
 
-std::string curve_name(const Plot& plot, const CellSummary& cell) {
-  std::vector<std::string> values;
-  for (const std::string& field : curve_fields(plot, cell)) values.push_back(*cell.setting(field));
-  return joined(values, ", ");
+// Those of plot.by that are swept.
+std::vector<const scenario::Setting*> curve_settings(const Plot& plot, const CellSummary& cell) {
+  std::vector<const scenario::Setting*> settings;
+  for (const std::string& field : plot.by()) {
+    if (const scenario::Setting* found = find_setting(cell, field)) settings.push_back(found);
+  }
+  return settings;
+}
+
+// A curve is named by what acts on it only: a TCP ring has no delivery class.
+Curve empty_curve(const Plot& plot, const CellSummary& cell) {
+  Curve curve;
+  for (const scenario::Setting* setting : curve_settings(plot, cell)) {
+    curve.key += (setting->acts ? setting->value : std::string()) + '\n';
+    if (setting->acts) curve.name += (curve.name.empty() ? "" : ", ") + name_of(*setting);
+  }
+  return curve;
 }
 
 // Cells by `by`, and within it by x; each cell its own place where x is a measure.
-std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cells,
-                             bool x_is_field) {
+std::vector<Curve> curves_of(const Plot& plot, std::span<const CellSummary> cells) {
   std::vector<Curve> curves;
   for (const CellSummary& cell : cells) {
-    const std::string name = curve_name(plot, cell);
-    Curve& curve = find_or_add(curves, Curve{name, {}},
-                               [&](const Curve& other) { return other.name == name; });
-    const std::string x =
-        x_is_field ? setting_or_empty(cell, plot.x()) : std::to_string(cell.cell->index);
-    Place& place = find_or_add(curve.places, Place{x, 0, {}, 0},
-                               [&](const Place& other) { return other.x_text == x; });
+    const scenario::Setting* const swept = find_setting(cell, plot.x());
+    Curve& curve = find_or_add(
+        curves, empty_curve(plot, cell),
+        [&, fresh = empty_curve(plot, cell)](const Curve& c) { return c.key == fresh.key; });
+    Place fresh;
+    if (swept == nullptr) {
+      if (plot.x() != kRoundName) fresh.x_text = std::to_string(cell.cell->index);
+    } else if (swept->acts) {
+      fresh.x_text = swept->value;
+      fresh.x_name = name_of(*swept);
+    }
+    Place& place = find_or_add(curve.places, fresh,
+                               [&](const Place& other) { return other.x_text == fresh.x_text; });
     place.runs.insert(place.runs.end(), cell.runs.begin(), cell.runs.end());
-    ++place.cells;
   }
   return curves;
 }
 
-// Numbers of the places, or categories where a text is no number.
-std::vector<std::string> number_places(std::vector<Curve>& curves) {
-  std::vector<std::string> texts;
-  bool numbers = true;
+// Where x does not act on a curve, its only place stands at every x.
+void spread_out(std::vector<Curve>& curves) {
+  std::vector<Place> places;
   for (const Curve& curve : curves) {
     for (const Place& place : curve.places) {
-      if (std::find(texts.begin(), texts.end(), place.x_text) != texts.end()) continue;
-      texts.push_back(place.x_text);
-      numbers = numbers && number_of(place.x_text).has_value();
+      const bool known = std::ranges::any_of(
+          places, [&](const Place& other) { return other.x_text == place.x_text; });
+      if (!place.x_name.empty() && !known) places.push_back(place);
     }
   }
   for (Curve& curve : curves) {
-    for (Place& place : curve.places) {
-      const auto at = std::find(texts.begin(), texts.end(), place.x_text) - texts.begin();
-      place.x = numbers ? *number_of(place.x_text) : static_cast<double>(at);
-    }
-    std::stable_sort(curve.places.begin(), curve.places.end(),
-                     [](const Place& a, const Place& b) { return a.x < b.x; });
+    if (curve.places.size() != 1 || !curve.places.front().x_name.empty()) continue;
+    const Runs runs = curve.places.front().runs;
+    curve.places = places;
+    for (Place& place : curve.places) place.runs = runs;
   }
-  return numbers ? std::vector<std::string>() : texts;
 }
 
-std::string name_of(const Curve& curve, const Figure& figure) {
+// Whether some neighbours are too close to each other for a linear axis; ascending values.
+bool are_crowded(const std::vector<double>& values) {
+  if (values.size() < 3 || values.size() > kEvenMax) return false;
+  const double least = kApartMin * (values.back() - values.front());
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i] - values[i - 1] < least) return true;
+  }
+  return false;
+}
+
+// Numbers of the places, or names at even distances where a text is no number, or numbers would lie
+// on one another: those are returned.
+std::vector<std::string> number_places(std::vector<Curve>& curves, double factor, bool log) {
+  std::vector<Place> places;  // each x once
+  for (const Curve& curve : curves) {
+    for (const Place& place : curve.places) {
+      find_or_add(places, place, [&](const Place& p) { return p.x_text == place.x_text; });
+    }
+  }
+  const bool numbers = std::ranges::all_of(
+      places, [](const Place& place) { return number_of(place.x_text).has_value(); });
+  const auto value = [](const Place& place) { return *number_of(place.x_text); };
+  if (numbers) std::ranges::stable_sort(places, {}, value);
+  std::vector<double> values;
+  for (const Place& place : places) {
+    if (numbers) values.push_back(value(place));
+  }
+  const bool even = !numbers || (!log && are_crowded(values));
+  for (Curve& curve : curves) {
+    for (Place& place : curve.places) {
+      const auto at = std::ranges::find(places, place.x_text, &Place::x_text) - places.begin();
+      place.x = even ? static_cast<double>(at) : factor * value(place);
+    }
+    std::ranges::stable_sort(curve.places, {}, &Place::x);
+  }
+  std::vector<std::string> names;
+  for (const Place& place : places) {
+    if (even) names.push_back(numbers ? short_text(factor * value(place)) : place.x_name);
+  }
+  return names;
+}
+
+std::string curve_name(const Curve& curve, const Figure& figure) {
   if (curve.name.empty() || figure.curve.empty()) return curve.name + figure.curve;
   return curve.name + ", " + figure.curve;
 }
@@ -163,23 +215,49 @@ void thin_out(std::vector<Curve>& curves, std::size_t figures, Chart& chart) {
   curves = std::move(kept);
 }
 
-// Fields that are swept and not shown.
+bool shows(const Plot& plot, const std::string& field) {
+  return field == plot.x() || std::ranges::find(plot.by(), field) != plot.by().end();
+}
+
+// What is swept, acts and is not shown. Of a field that varies alone only the first value is there.
 void note_other_fields(Chart& chart, const Plot& plot, std::span<const CellSummary> cells) {
-  std::vector<std::string> others = swept_fields(cells);
-  std::erase_if(others, [&](const std::string& field) {
-    return field == plot.x() || std::ranges::find(plot.by(), field) != plot.by().end();
-  });
-  if (!others.empty()) add_note(chart, "Mean over all values of " + joined(others, ", ") + ".");
+  std::vector<std::string> others;
+  for (const std::string& field : swept_fields(cells)) {
+    if (shows(plot, field)) continue;
+    std::vector<std::string> values;
+    for (const CellSummary& cell : cells) {
+      const std::string* value = cell.setting(field);
+      if (value != nullptr)
+        find_or_add(values, *value, [&](auto& other) { return other == *value; });
+    }
+    const scenario::Setting& first = *find_setting(cells.front(), field);
+    if (values.size() == 1) add_note(chart, label_of(first).text + ": " + name_of(first) + ".");
+    if (values.size() > 1) others.push_back(label_of(first).text);
+  }
+  if (!others.empty()) add_note(chart, "Mean over all values of: " + joined(others, ", ") + ".");
+}
+
+// A percentile that no record lies beyond is the largest record.
+void note_few_records(Chart& chart, const std::vector<Figure>& figures,
+                      const std::vector<Curve>& curves) {
+  constexpr std::size_t kBeyond = 1000;
+  const bool asked = std::ranges::any_of(
+      figures, [](const Figure& figure) { return figure.name.ends_with(".p99.9"); });
+  if (!asked || curves.empty() || curves.front().places.empty()) return;
+  std::size_t records = 0;
+  for (const RunRecord* run : curves.front().places.front().runs) records += run->round_ms.size();
+  if (records >= kBeyond) return;
+  add_note(chart, "Of " + std::to_string(records) + " rounds a point, p99.9 is the longest.");
 }
 
 Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells,
                         const std::vector<Figure>& figures, Chart chart) {
-  std::vector<Curve> curves = curves_of(plot, cells, true);  // x is no setting: one place each
+  std::vector<Curve> curves = curves_of(plot, cells);  // x is no setting: one place each
   thin_out(curves, figures.size(), chart);
   chart.x.title = "Round";
   for (std::size_t i = 0; i < curves.size(); ++i) {
     for (std::size_t k = 0; k < figures.size(); ++k) {
-      Series series = over_rounds(name_of(curves[i], figures[k]), curves[i].places.front().runs,
+      Series series = over_rounds(curve_name(curves[i], figures[k]), curves[i].places.front().runs,
                                   *figures[k].column);
       series.stroke = stroke_of(i, chart, k, figures);
       if (!series.x.empty()) chart.series.push_back(std::move(series));
@@ -193,17 +271,21 @@ Chart over_rounds_chart(const Plot& plot, std::span<const CellSummary> cells,
 
 Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells,
                        const std::vector<Figure>& figures, Chart chart) {
-  const bool x_is_field = cells.front().setting(plot.x()) != nullptr;
-  const Label x = x_is_field ? label_of_field(plot.x()) : label_of_measure(plot.x());
+  const scenario::Setting* const swept = find_setting(cells.front(), plot.x());
+  const Label x = swept != nullptr ? label_of(*swept) : label_of_measure(plot.x());
   chart.x.title = title_of(x);
-  std::vector<Curve> curves = curves_of(plot, cells, x_is_field);
-  chart.x.swept = x_is_field;
-  if (x_is_field) {
-    chart.x.categories = number_places(curves);
-    if (!chart.x.categories.empty()) {
+  std::vector<Curve> curves = curves_of(plot, cells);
+  chart.x.swept = swept != nullptr;
+  if (swept != nullptr) {
+    spread_out(curves);
+    chart.x.categories = number_places(curves, x.factor, chart.x.log);
+    if (!chart.x.categories.empty() && number_of(swept->value)) {
+      add_note(chart, "x is not to scale.");
+    } else if (!chart.x.categories.empty()) {
       chart.kind = chart.y.log ? Chart::Kind::points : Chart::Kind::bars;  // bars begin at zero
     }
     note_other_fields(chart, plot, cells);
+    note_few_records(chart, figures, curves);
   } else {
     if (chart.by.empty()) chart.kind = Chart::Kind::points;
     for (Curve& curve : curves) {
@@ -214,7 +296,7 @@ Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells,
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     for (std::size_t k = 0; k < figures.size(); ++k) {
-      Series series{name_of(curves[i], figures[k]), {}, {}, {}};
+      Series series{curve_name(curves[i], figures[k]), {}, {}, {}};
       series.stroke = stroke_of(i, chart, k, figures);
       left_out += add_series(chart, std::move(series), curves[i], figures[k]);
     }
@@ -227,25 +309,33 @@ Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells,
   return chart;
 }
 
-// The end of a path that says what it is: "rate_mbps", "random.p".
-std::string short_name(const std::string& path) {
-  const std::size_t dot = path.rfind('.');
-  if (dot == std::string::npos) return path;
-  if (path.size() - dot > 3) return path.substr(dot + 1);
-  const std::size_t before = path.rfind('.', dot - 1);
-  return before == std::string::npos ? path : path.substr(before + 1);
+std::string in_sentence(std::string text) {
+  const bool name = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1])) != 0;
+  if (!name) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
 }
 
-std::string default_title(const Plot& plot, const std::vector<Figure>& figures, bool x_is_field,
-                          std::vector<std::string> by) {
+std::string default_title(const Plot& plot, const std::vector<Figure>& figures,
+                          const CellSummary& cell, const std::string& by) {
   std::string y = figures.front().label.text;
   for (std::size_t i = 1; i < figures.size(); ++i) {
     y += (i + 1 < figures.size() ? ", " : " and ") + figures[i].curve;
   }
-  std::string x = x_is_field ? short_name(plot.x()) : label_of_measure(plot.x()).text;
-  if (!x_is_field) x[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(x[0])));
-  std::ranges::transform(by, by.begin(), short_name);
-  return y + " over " + x + (by.empty() ? "" : ", by " + joined(by, " and "));
+  const scenario::Setting* const swept = find_setting(cell, plot.x());
+  const std::string x = swept != nullptr ? label_of(*swept).text : label_of_measure(plot.x()).text;
+  return y + " over " + in_sentence(x) + (by.empty() ? "" : ", by " + by);
+}
+
+// Fields that vary alone stand at their first value in pictures that do not show them.
+std::vector<CellSummary> cells_shown(const Plot& plot, std::span<const CellSummary> cells) {
+  std::vector<CellSummary> shown;
+  for (const CellSummary& cell : cells) {
+    const bool wanted = std::ranges::all_of(cell.cell->settings, [&](const auto& setting) {
+      return setting.at_base || shows(plot, setting.field);
+    });
+    if (wanted) shown.push_back(cell);
+  }
+  return shown;
 }
 
 // Empty where x is "round" and a measure is no figure of a round.
@@ -276,19 +366,24 @@ std::vector<std::string> swept_fields(std::span<const CellSummary> cells) {
   return fields;
 }
 
-Chart draw_plot(const Plot& plot, std::span<const CellSummary> cells) {
+Chart draw_plot(const Plot& plot, std::span<const CellSummary> all_cells) {
   Chart chart;
+  const std::vector<CellSummary> cells = cells_shown(plot, all_cells);
   if (cells.empty()) return chart;
-  const std::vector<std::string> by = curve_fields(plot, cells.front());
-  chart.by = joined(by, ", ");
+  std::vector<std::string> by;
+  for (const scenario::Setting* setting : curve_settings(plot, cells.front())) {
+    by.push_back(in_sentence(label_of(*setting).text));
+  }
+  chart.by = joined(by, " and ");
   chart.x.log = plot.log_x();
   chart.y.log = plot.log_y();
   const std::vector<Figure> figures = figures_of(plot, chart.y.title);
   if (figures.empty()) return chart;
-  const bool x_is_field = cells.front().setting(plot.x()) != nullptr;
-  chart.title = plot.has_title() ? plot.title() : default_title(plot, figures, x_is_field, by);
+  chart.title =
+      plot.has_title() ? plot.title() : default_title(plot, figures, cells.front(), chart.by);
   if (plot.x() == kRoundName) return over_rounds_chart(plot, cells, figures, std::move(chart));
-  const bool x_known = x_is_field || measure_of(cells.front().runs, plot.x()).count > 0;
+  const bool x_known = find_setting(cells.front(), plot.x()) != nullptr ||
+                       measure_of(cells.front().runs, plot.x()).count > 0;
   return x_known ? over_cells_chart(plot, cells, figures, std::move(chart)) : chart;
 }
 

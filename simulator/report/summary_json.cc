@@ -21,7 +21,7 @@ Json setting_value(const std::string& text) {
 Json settings_json(const CellRecord& cell) {
   Json settings = Json::object();
   for (const scenario::Setting& setting : cell.settings) {
-    settings[setting.field] = setting_value(setting.value);
+    if (setting.acts) settings[setting.field] = setting_value(setting.value);
   }
   return settings;
 }

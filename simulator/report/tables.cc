@@ -20,10 +20,12 @@ std::string mean_text(const Spread& spread, double factor) {
 
 void add_settings(HtmlTable& table, const CellSummary& cell) {
   for (const scenario::Setting& setting : cell.cell->settings) {
-    if (number_of(setting.value)) {
-      table.number(setting.value);
+    if (!setting.acts) {
+      table.name("–");
+    } else if (number_of(setting.value) && setting.name.empty()) {
+      table.number(short_text(*number_of(setting.value) * label_of(setting).factor));
     } else {
-      table.name(setting.value);
+      table.name(name_of(setting));
     }
   }
 }
@@ -31,7 +33,8 @@ void add_settings(HtmlTable& table, const CellSummary& cell) {
 void add_setting_heads(HtmlTable& table, std::span<const CellSummary> cells) {
   if (cells.empty()) return;
   for (const scenario::Setting& setting : cells.front().cell->settings) {
-    table.head(title_of(label_of_field(setting.field)), number_of(setting.value).has_value());
+    const bool number = number_of(setting.value).has_value() && setting.name.empty();
+    table.head(title_of(label_of(setting)), number);
   }
 }
 

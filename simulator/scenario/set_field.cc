@@ -91,4 +91,14 @@ Status apply_setting(Scenario& scenario, std::string_view assignment) {
   return written;
 }
 
+Status apply_full(Scenario& scenario) {
+  const auto settings = scenario.full();
+  scenario.clear_full();
+  for (const std::string& setting : settings) {
+    const Status applied = apply_setting(scenario, setting);
+    if (!applied.ok()) return applied;
+  }
+  return {};
+}
+
 }  // namespace leeway::sim::scenario

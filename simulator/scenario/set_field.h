@@ -21,4 +21,7 @@ Status set_field(Scenario& scenario, std::string_view path, std::string_view val
 // removed, so that one cell of a grid is repeated by naming its settings.
 Status apply_setting(Scenario& scenario, std::string_view assignment);
 
+// The long form of a scenario that has one: its `full` settings, applied and taken away.
+Status apply_full(Scenario& scenario);
+
 }  // namespace leeway::sim::scenario

@@ -89,6 +89,9 @@ struct Axis {
   std::string field;
   FieldPath path;
   std::vector<std::string> values;
+  std::string title;
+  std::vector<std::string> names;  // one a value, or none
+  bool alone = false;
 };
 
 Result<std::vector<Axis>> axes_of(const Scenario& scenario) {
@@ -98,32 +101,99 @@ Result<std::vector<Axis>> axes_of(const Scenario& scenario) {
     if (!path.ok()) return path.status();
     const Result<std::vector<std::string>> values = values_of(sweep, *path->back().field);
     if (!values.ok()) return values.status();
-    axes.push_back({sweep.field(), *path, *values});
+    axes.push_back({sweep.field(), *path, *values, sweep.title(),
+                    std::vector<std::string>(sweep.names().begin(), sweep.names().end()),
+                    sweep.alone()});
   }
   return axes;
 }
 
+// One value of every axis, by place.
+using Choice = std::vector<std::size_t>;
+
 // Index in mixed radix, the last axis being the lowest digit.
-std::vector<Setting> settings_of(const std::vector<Axis>& axes, std::size_t index) {
-  std::vector<Setting> settings(axes.size());
+Choice choice_of(const std::vector<Axis>& axes, std::size_t index) {
+  Choice choice(axes.size());
   for (std::size_t i = axes.size(); i-- > 0;) {
+    choice[i] = index % axes[i].values.size();
+    index /= axes[i].values.size();
+  }
+  return choice;
+}
+
+std::vector<Setting> settings_of(const std::vector<Axis>& axes, const Choice& choice) {
+  std::vector<Setting> settings;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
     const Axis& axis = axes[i];
-    settings[i] = {axis.field, axis.values[index % axis.values.size()]};
-    index /= axis.values.size();
+    const std::string name = axis.names.empty() ? std::string() : axis.names[choice[i]];
+    const bool at_base = !axis.alone || choice[i] == 0;
+    settings.push_back({axis.field, axis.values[choice[i]], true, at_base, axis.title, name});
   }
   return settings;
 }
 
-Result<Cell> make_cell(const Scenario& base, const std::vector<Axis>& axes, std::size_t index) {
-  Cell cell{index, settings_of(axes, index), base};
+// Takes away what endpoint tcp_ring does not look at.
+void clear_leeway_only(google::protobuf::Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->options().GetExtension(leeway_only)) {
+      reflection.ClearField(&message, field);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_repeated()) {
+      clear_leeway_only(*reflection.MutableMessage(&message, field));
+    }
+  }
+}
+
+// Whether the axis makes a difference to this cell: what its endpoint reads depends on the value.
+Result<bool> acts_on(const Axis& axis, const Scenario& cell) {
+  if (cell.endpoint() != Scenario::tcp_ring) return true;
+  std::string first;
+  for (const std::string& value : axis.values) {
+    Scenario read = cell;
+    const Status set = set_field(read, axis.path, value);
+    if (!set.ok()) return set;
+    clear_leeway_only(read);
+    std::string text = read.SerializeAsString();
+    if (&value == &axis.values.front()) {
+      first = std::move(text);
+    } else if (text != first) {
+      return true;
+    }
+  }
+  return axis.values.size() < 2;
+}
+
+Result<Cell> make_cell(const Scenario& base, const std::vector<Axis>& axes, const Choice& choice) {
+  Cell cell{0, settings_of(axes, choice), base};
   Status status;
   for (std::size_t i = 0; status.ok() && i < axes.size(); ++i) {
     status = set_field(cell.scenario, axes[i].path, cell.settings[i].value);
   }
-  if (status.ok()) status = validate(cell.scenario);
-  if (status.ok()) return cell;
-  return refuse("cell " + std::to_string(index) + " (" + to_string(cell.settings).substr(0, 120) +
-                "): " + status.c_str());
+  for (std::size_t i = 0; status.ok() && i < axes.size(); ++i) {
+    const Result<bool> acts = acts_on(axes[i], cell.scenario);
+    status = acts.status();
+    cell.settings[i].acts = acts.ok() && *acts;
+  }
+  if (!status.ok()) return status;
+  return cell;
+}
+
+// Of the cells that differ in nothing that acts, the first is made; of sweeps that vary alone, one
+// leaves its first value.
+bool is_made(const Cell& cell, const Choice& choice) {
+  int away = 0;
+  for (std::size_t i = 0; i < choice.size(); ++i) {
+    if (!cell.settings[i].acts && choice[i] > 0) return false;
+    if (!cell.settings[i].at_base) ++away;
+  }
+  return away <= 1;
+}
+
+Status refuse_cell(const Cell& cell, const Status& status) {
+  return refuse("cell " + std::to_string(cell.index) + " (" +
+                to_string(cell.settings).substr(0, 120) + "): " + status.c_str());
 }
 
 }  // namespace
@@ -147,10 +217,16 @@ Result<std::vector<Cell>> cells(const Scenario& scenario) {
   for (const Axis& axis : *axes) count *= axis.values.size();  // validate() bounded the product
   Scenario base = scenario;
   base.clear_sweep();
+  base.clear_full();  // which may speak of sweeps
   std::vector<Cell> grid;
   for (std::size_t index = 0; index < count; ++index) {
-    Result<Cell> cell = make_cell(base, *axes, index);
+    const Choice choice = choice_of(*axes, index);
+    Result<Cell> cell = make_cell(base, *axes, choice);
     if (!cell.ok()) return cell.status();
+    if (!is_made(*cell, choice)) continue;
+    cell->index = grid.size();
+    const Status sound = validate(cell->scenario);
+    if (!sound.ok()) return refuse_cell(*cell, sound);
     grid.push_back(std::move(*cell));
   }
   return grid;
@@ -159,6 +235,7 @@ Result<std::vector<Cell>> cells(const Scenario& scenario) {
 std::string to_string(const std::vector<Setting>& settings) {
   std::string text;
   for (const Setting& setting : settings) {
+    if (!setting.acts) continue;
     if (!text.empty()) text += ' ';
     text += setting.field + '=' + setting.value;
   }

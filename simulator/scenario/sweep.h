@@ -17,6 +17,12 @@ inline constexpr std::size_t kRunsMax = 10'000'000;
 struct Setting {
   std::string field;  // as the sweep writes it
   std::string value;  // as --set takes it
+  // False: the cell's endpoint does not look at the field, and the cell stands for all its values.
+  bool acts = true;
+  // False: a value after the first of a sweep that varies alone.
+  bool at_base = true;
+  std::string title;  // of the field, for people; empty: the file has none
+  std::string name;   // of the value, likewise
 
   friend bool operator==(const Setting&, const Setting&) = default;
 };
@@ -33,11 +39,13 @@ struct Cell {
 Result<std::vector<std::string>> values_of(const Sweep& sweep,
                                            const google::protobuf::FieldDescriptor& field);
 
-// A scenario without sweeps is one cell. Every cell's scenario is valid: the error names the cell's
-// settings. The paths of files in swept values are not resolved; see resolve_files().
+// A scenario without sweeps is one cell. A cell whose endpoint does not look at a swept field is
+// made once, not once a value. Indices count the cells that are made. Every cell's scenario is
+// valid: the error names the cell's settings. The paths of files in swept values are not resolved;
+// see resolve_files().
 Result<std::vector<Cell>> cells(const Scenario& scenario);
 
-// "link[0].rate_mbps=100 ranks=8"
+// "link[0].rate_mbps=100 ranks=8": settings that act.
 std::string to_string(const std::vector<Setting>& settings);
 
 }  // namespace leeway::sim::scenario

@@ -12,8 +12,8 @@ namespace leeway::sim::scenario {
 namespace {
 
 // About the grid and its report, not about one run.
-constexpr std::array<std::string_view, 5> kNotSwept = {"name", "description", "seed", "sweep",
-                                                       "report"};
+constexpr std::array<std::string_view, 6> kNotSwept = {"name",  "description", "seed",
+                                                       "sweep", "report",      "full"};
 
 std::string path_of(int index) {
   return "sweep[" + std::to_string(index) + "]";
@@ -41,6 +41,12 @@ Status check_values(const Scenario& scenario, int index, const FieldPath& path,
       values_of(scenario.sweep(index), *path.back().field);
   if (!values.ok()) return places.refuse(path_of(index), std::string(values.status().text()));
   count = values->size();
+  const auto names = static_cast<std::size_t>(scenario.sweep(index).names_size());
+  if (names != 0 && names != count) {
+    return places.refuse(path_of(index) + ".names",
+                         "has " + std::to_string(names) + (names == 1 ? " entry" : " entries") +
+                             "; the sweep has " + std::to_string(count) + " values");
+  }
   Scenario copy = scenario;
   for (const std::string& value : *values) {
     const Status set = set_field(copy, path, value);
@@ -58,6 +64,21 @@ Status check_sweep(const Scenario& scenario, int index, const Places& places, st
   return target.ok() ? check_values(scenario, index, *path, places, count) : target;
 }
 
+// The long form is asked for rarely: whether it is sound is found out whenever the file is read.
+Status check_full(const Scenario& scenario, const Places& places) {
+  Scenario longer = scenario;
+  for (int i = 0; i < scenario.full_size(); ++i) {
+    const Status applied = apply_setting(longer, scenario.full(i));
+    if (applied.ok()) continue;
+    return places.refuse("full[" + std::to_string(i) + "]",
+                         "is wrong: " + std::string(applied.text()));
+  }
+  longer.clear_full();
+  const Status valid = scenario.full_size() == 0 ? Status() : validate(longer);
+  if (valid.ok()) return {};
+  return places.refuse("full", "makes the scenario wrong: " + std::string(valid.text()));
+}
+
 }  // namespace
 
 Status check_sweeps(const Scenario& scenario, const Places& places) {
@@ -73,7 +94,7 @@ Status check_sweeps(const Scenario& scenario, const Places& places) {
     }
   }
   const std::size_t runs = cell_count * scenario.seed().count();
-  if (runs <= kRunsMax) return {};
+  if (runs <= kRunsMax) return check_full(scenario, places);
   return places.refuse(
       "seed.count", "makes " + std::to_string(runs) + " runs; at most " + std::to_string(kRunsMax));
 }

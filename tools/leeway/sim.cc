@@ -36,6 +36,7 @@ void add_options(CLI::App& command, simulation::Arguments& a) {
                   "Change a field, e.g. ranks=32 or link[0].loss.random.p=0.01; may be repeated")
       ->expected(1)
       ->take_all();
+  command.add_flag("--full", a.full, "The scenario's long form: more seeds, rounds or values");
   command.add_option("--seeds", a.seeds, "A..B: run each cell with these instead");
   command.add_option("--jobs", a.jobs, "Runs at a time (default: one a core)")
       ->check(CLI::Range(1, 4096));
@@ -45,7 +46,7 @@ void add_options(CLI::App& command, simulation::Arguments& a) {
   command.add_flag("--overwrite", a.overwrite, "Replace the results that --out holds");
   command.add_option("--trace", a.trace_path, "Write every packet of a single run to this file");
   command.add_flag("--trace-whole", a.trace_whole, "Whole datagrams in it, not headers alone");
-  command.add_flag("--quiet", a.quiet, "No progress line");
+  command.add_flag("--quiet", a.quiet, "No expected time and no progress line");
 }
 
 }  // namespace

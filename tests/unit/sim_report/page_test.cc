@@ -44,7 +44,7 @@ TEST(ReportHtml, PlotsThatTheScenarioAsksFor) {
   EXPECT_EQ(charts[0]["y"]["log"], true);
   EXPECT_EQ(charts[0]["series"].size(), 3u);
   EXPECT_EQ(charts[0]["series"][2]["name"], "symmetric_ratio");
-  EXPECT_EQ(charts[0]["series"][2]["x"], Json({0, 0.1, 0.2, 0.3, 0.4}));
+  EXPECT_EQ(charts[0]["series"][2]["x"], Json({0, 10, 20, 30, 40}));
   EXPECT_FALSE(charts[0]["series"][2].contains("stroke"));
   ASSERT_EQ(charts[1]["series"].size(), 6u);  // three estimators, two measures
   EXPECT_EQ(charts[1]["series"][5]["name"], "symmetric_ratio, p99");
@@ -130,8 +130,8 @@ TEST(SweepCharts, OverTheFieldWithNumbersByTheOther) {
   const auto cells = summarize(input.cells);
   const std::vector<Chart> charts = sweep_charts(cells);
   ASSERT_EQ(charts.size(), 6u);
-  EXPECT_EQ(charts[0].x.title, "link[0].loss.random.p");
-  EXPECT_EQ(charts[0].by, "operation.estimator");
+  EXPECT_EQ(charts[0].x.title, "Packet loss on link[0] (%)");
+  EXPECT_EQ(charts[0].by, "estimator");
   EXPECT_EQ(charts[0].y.title, "Round time, median (ms)");
   EXPECT_TRUE(charts[4].y.log) << "two orders of magnitude";
   EXPECT_FALSE(charts[0].y.log);
@@ -175,10 +175,27 @@ TEST(Label, WordsAndUnits) {
   EXPECT_EQ(label_of_measure("loss").factor, 100);
   EXPECT_EQ(label_of_measure("workload.loss").factor, 1);
   EXPECT_EQ(title_of(label_of_measure("drift.pair_mean")), "Drift: pair mean");
-  EXPECT_EQ(title_of(label_of_field("link[0].rate_mbps")), "link[0].rate_mbps (Mb/s)");
+  EXPECT_EQ(title_of(label_of_field("link[0].rate_mbps")), "Rate on link[0] (Mb/s)");
   EXPECT_EQ(title_of(label_of_field("link[0].delay_ms.normal.mean")),
             "link[0].delay_ms.normal.mean (ms)");
-  EXPECT_EQ(title_of(label_of_field("ranks")), "ranks");
+  EXPECT_EQ(title_of(label_of_field("ranks")), "Ranks");
+}
+
+TEST(NameOf, ValuesAsPeopleSayThem) {
+  EXPECT_EQ(name_of({"link[0].loss.random.p", "0.05"}), "5 %");
+  EXPECT_EQ(name_of({"operation.window_bytes", "65536"}), "64 KiB");
+  EXPECT_EQ(name_of({"operation.codec", "fp32:rotate"}), "fp32:rotate");
+  EXPECT_EQ(name_of({"operation.delivery", "kind: best_effort deadline_ms: 2000"}),
+            "best effort, deadline ms 2000");
+  EXPECT_EQ(name_of({"link[0].loss", "random { p: 0.1 }"}), "random, p 0.1");
+  EXPECT_EQ(name_of({"endpoint", "tcp_ring", true, true, "Transport", "TCP ring (CUBIC)"}),
+            "TCP ring (CUBIC)");
+}
+
+TEST(LabelOf, TheScenariosTitleReplacesTheWordsAndKeepsTheUnit) {
+  scenario::Setting setting{"link[0].loss.random.p", "0.05"};
+  setting.title = "Loss at the switch";
+  EXPECT_EQ(title_of(label_of(setting)), "Loss at the switch (%)");
 }
 
 TEST(ShareAxis, WhatAllTextsBeginWith) {

@@ -64,7 +64,7 @@ TEST(DrawPlot, ACurveForEachValueOfBy) {
   EXPECT_EQ(chart.series[0].y, (std::vector<double>{5, 9}));
   EXPECT_EQ(chart.series[1].y, (std::vector<double>{105, 109}));
   EXPECT_DOUBLE_EQ(chart.series[0].error[0], 1);  // of 4 and 6
-  EXPECT_EQ(chart.x.title, "ranks");
+  EXPECT_EQ(chart.x.title, "Ranks");
   EXPECT_EQ(chart.y.title, "Round time, p99 (ms)");
   EXPECT_EQ(chart.title, "Round time, p99 over ranks, by codec");
   EXPECT_EQ(chart.note, "");
@@ -97,7 +97,7 @@ TEST(DrawPlot, ACurveForEachCombinationOfSeveralBy) {
   EXPECT_EQ(chart.series[1].name, "8, b");
   EXPECT_EQ(chart.series[2].name, "4, a");
   EXPECT_EQ(chart.series[1].y, (std::vector<double>{109}));
-  EXPECT_EQ(chart.by, "ranks, operation.codec");
+  EXPECT_EQ(chart.by, "ranks and codec");
   EXPECT_EQ(chart.title, "Round time, p99 over data missing at the end, by ranks and codec");
   EXPECT_EQ(chart.note, "");
 }
@@ -121,7 +121,7 @@ TEST(DrawPlot, FieldsThatAreNotShownArePutTogether) {
   const Chart chart = draw_plot(plot_of("ranks", "round_ms.p99"), summarize(cells));
   ASSERT_EQ(chart.series.size(), 1u);
   EXPECT_EQ(chart.series[0].y, (std::vector<double>{55, 59}));
-  EXPECT_EQ(chart.note, "Mean over all values of operation.codec.");
+  EXPECT_EQ(chart.note, "Mean over all values of: Codec.");
 }
 
 TEST(DrawPlot, TextsAreCategories) {
@@ -133,6 +133,65 @@ TEST(DrawPlot, TextsAreCategories) {
   EXPECT_EQ(chart.series[0].x, (std::vector<double>{0, 1}));
   EXPECT_EQ(chart.series[0].y, (std::vector<double>{25, 25}));  // in percent
   EXPECT_EQ(chart.y.title, "Data missing at the end (%)");
+}
+
+// A transport that does not look at the codec: one curve, named by what acts on it.
+TEST(DrawPlot, FieldsThatDoNotActAreNotInACurvesName) {
+  auto cells = grid();
+  cells[0].settings[0] = {"ranks", "8", true, true, "Workers", "eight"};
+  cells[0].settings[1].acts = false;
+  Plot plot = plot_of("round", "round_ms", "ranks");
+  plot.add_by("operation.codec");
+  const Chart chart = draw_plot(plot, summarize(cells));
+  ASSERT_EQ(chart.series.size(), 4u);
+  EXPECT_EQ(chart.series[0].name, "eight");
+  EXPECT_EQ(chart.series[1].name, "8, b");
+  EXPECT_EQ(chart.by, "workers and codec");
+}
+
+TEST(DrawPlot, WhereXDoesNotActTheCurveIsFlat) {
+  auto cells = grid();
+  cells.erase(cells.begin());
+  cells[1].settings[0].acts = false;  // codec a
+  const Chart chart =
+      draw_plot(plot_of("ranks", "round_ms.p99", "operation.codec"), summarize(cells));
+  ASSERT_EQ(chart.series.size(), 2u);
+  EXPECT_EQ(chart.series[1].name, "a");
+  EXPECT_EQ(chart.series[1].x, (std::vector<double>{4, 8}));
+  EXPECT_EQ(chart.series[1].y, (std::vector<double>{5, 5}));
+}
+
+TEST(DrawPlot, WhatVariesAloneStandsAtItsFirstValueUnlessItIsShown) {
+  auto cells = grid();
+  for (const std::size_t cell : {2, 3}) cells[cell].settings[0].at_base = false;  // ranks 4
+  const Chart hidden = draw_plot(plot_of("operation.codec", "round_ms.p99"), summarize(cells));
+  ASSERT_EQ(hidden.series.size(), 1u);
+  EXPECT_EQ(hidden.series[0].y, (std::vector<double>{9, 109}));
+  EXPECT_EQ(hidden.note, "Ranks: 8.");
+  const Chart shown =
+      draw_plot(plot_of("ranks", "round_ms.p99", "operation.codec"), summarize(cells));
+  EXPECT_EQ(shown.series.at(0).x, (std::vector<double>{4, 8}));
+}
+
+TEST(DrawPlot, CrowdedNumbersStandAtEvenDistances) {
+  std::vector<CellRecord> cells;
+  for (const char* loss : {"0", "0.001", "0.01", "0.05"}) {
+    cells.push_back({cells.size(), {{"link[0].loss.random.p", loss}}, {run_with(1, 5)}});
+  }
+  Plot plot = plot_of("link[0].loss.random.p", "round_ms.p99");
+  const Chart chart = draw_plot(plot, summarize(cells));
+  EXPECT_EQ(chart.kind, Chart::Kind::lines);
+  EXPECT_EQ(chart.x.title, "Packet loss on link[0] (%)");
+  EXPECT_EQ(chart.x.categories, (std::vector<std::string>{"0", "0.1", "1", "5"}));
+  EXPECT_EQ(chart.series.at(0).x, (std::vector<double>{0, 1, 2, 3}));
+  EXPECT_EQ(chart.note, "x is not to scale.");
+}
+
+TEST(DrawPlot, APercentileThatIsTheLongestRoundSaysSo) {
+  const auto cells = grid();
+  const Chart chart =
+      draw_plot(plot_of("ranks", "pooled.round_ms.p99.9", "operation.codec"), summarize(cells));
+  EXPECT_EQ(chart.note, "Of 6 rounds a point, p99.9 is the longest.");
 }
 
 TEST(DrawPlot, AMeasureOverAMeasure) {
@@ -171,7 +230,7 @@ TEST(DrawPlot, OverRounds) {
   ASSERT_EQ(chart.series.size(), 2u);
   EXPECT_EQ(chart.series[0].x, (std::vector<double>{1}));  // not evaluated in round 0
   EXPECT_EQ(chart.series[0].y, (std::vector<double>{7}));
-  EXPECT_EQ(chart.note, "Mean over all values of ranks.");
+  EXPECT_EQ(chart.note, "Mean over all values of: Ranks.");
 }
 
 TEST(DrawPlot, SeveralFiguresOverRounds) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scenario/parse.h"
 #include "scenario/set_field.h"
 #include "unit/sim_scenario/scenario_text.h"
 
@@ -68,6 +69,65 @@ TEST(Cells, SweepsWholeMessages) {
   EXPECT_FALSE(grid[0].scenario.link(0).loss().has_random());
   EXPECT_EQ(grid[1].scenario.link(0).loss().random().p(), 0.1);
   EXPECT_EQ(grid[2].scenario.link(0).loss().gilbert_elliott().r(), 0.5);
+}
+
+// A TCP ring has no delivery classes and no codecs; its deadline acts.
+TEST(Cells, AreMadeOnceWhereASweptFieldDoesNotAct) {
+  const auto grid = cells_of(
+      "link {} sweep { field: \"endpoint\" texts: [\"core\", \"tcp_ring\"] }"
+      "sweep { field: \"operation.delivery\" texts: [\"kind: exact deadline_ms: 9\", "
+      "\"kind: best_effort deadline_ms: 9\", \"kind: bounded deadline_ms: 9\"] }"
+      "sweep { field: \"link[0].loss.random.p\" values: [0, 0.1] }");
+  ASSERT_EQ(grid.size(), 8u);
+  for (std::size_t i = 0; i < grid.size(); ++i) EXPECT_EQ(grid[i].index, i);
+  EXPECT_TRUE(grid[5].settings[1].acts);
+  EXPECT_FALSE(grid[6].settings[1].acts);
+  EXPECT_EQ(to_string(grid[7].settings), "endpoint=tcp_ring link[0].loss.random.p=0.1");
+}
+
+TEST(Cells, AreAllMadeWhereAPartOfTheFieldActs) {
+  const auto grid = cells_of(
+      "endpoint: tcp_ring sweep { field: \"operation.delivery\" texts: ["
+      "\"kind: exact deadline_ms: 9\", \"kind: exact deadline_ms: 99\"] }");
+  EXPECT_EQ(grid.size(), 2u);
+}
+
+TEST(Cells, OfSweepsThatVaryAloneOneLeavesItsFirstValue) {
+  const auto grid = cells_of(
+      "link {} sweep { field: \"ranks\" values: [2, 4] }"
+      "sweep { field: \"link[0].loss.random.p\" values: [0, 0.1, 0.2] alone: true }"
+      "sweep { field: \"link[0].rate_mbps\" values: [100, 10] alone: true }");
+  ASSERT_EQ(grid.size(), 8u);  // of 12
+  EXPECT_EQ(to_string(grid[1].settings), "ranks=2 link[0].loss.random.p=0 link[0].rate_mbps=10");
+  EXPECT_FALSE(grid[1].settings[2].at_base);
+  EXPECT_EQ(to_string(grid[3].settings), "ranks=2 link[0].loss.random.p=0.2 link[0].rate_mbps=100");
+}
+
+TEST(Cells, CarryTheNamesOfTheFile) {
+  const auto grid = cells_of(
+      "sweep { field: \"ranks\" values: [2, 4] title: \"Workers\" names: [\"two\", \"four\"] }");
+  EXPECT_EQ(grid.at(1).settings.at(0).title, "Workers");
+  EXPECT_EQ(grid.at(1).settings.at(0).name, "four");
+  const auto wrong = parse_text("sweep { field: \"ranks\" values: [2, 4] names: \"two\" }", "f");
+  EXPECT_NE(wrong.status().text().find("names has 1 entry; the sweep has 2 values"),
+            std::string_view::npos);
+}
+
+TEST(ApplyFull, IsTheLongForm) {
+  Scenario scenario = parsed(
+      "seed { count: 2 } sweep { field: \"ranks\" values: [2, 4] }"
+      "full: \"seed.count=9\" full: \"sweep[0].values=2, 4, 8\"");
+  EXPECT_EQ(cells(scenario)->size(), 2u);
+  ASSERT_TRUE(apply_full(scenario).ok());
+  EXPECT_EQ(cells(scenario)->size(), 3u);
+  EXPECT_EQ(scenario.seed().count(), 9u);
+  EXPECT_EQ(scenario.full_size(), 0);
+}
+
+TEST(ApplyFull, AWrongOneIsFoundWhenTheFileIsRead) {
+  const auto wrong = parse_text("ranks: 4 full: \"ranks=0\"", "f");
+  EXPECT_NE(wrong.status().text().find("ranks is 0; allowed is 1 to 16384"),
+            std::string_view::npos);
 }
 
 TEST(Range, HasEqualDifferences) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "scenario/parse.h"
+#include "scenario/set_field.h"
 #include "scenario/sweep.h"
 
 namespace leeway::sim::scenario {
@@ -21,6 +22,9 @@ TEST(ShippedScenarios, AreValidInAllTheirCells) {
     const auto grid = cells(*scenario);
     ASSERT_TRUE(grid.ok()) << entry.path() << ": " << grid.status().text();
     EXPECT_FALSE(scenario->description().empty()) << entry.path();
+    auto full = *scenario;
+    ASSERT_TRUE(apply_full(full).ok()) << entry.path();
+    EXPECT_TRUE(cells(full).ok()) << entry.path();
     names.insert(scenario->name());
   }
   EXPECT_EQ(names.count("two_regions"), 1u);

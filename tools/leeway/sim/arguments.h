@@ -10,6 +10,7 @@ struct Arguments {
   std::string file;
   std::string out;                    // folder; empty: table only
   std::vector<std::string> settings;  // "field=value"
+  bool full = false;                  // the scenario's long form
   std::string seeds;                  // "A..B"; empty: the scenario's
   unsigned jobs = 0;                  // 0: one a core
   std::string json_path;              // "-": standard output

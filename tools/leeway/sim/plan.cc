@@ -43,6 +43,10 @@ Status complete_paths(Scenario& scenario, const std::filesystem::path& folder) {
 }
 
 Status apply_settings(const Arguments& arguments, Scenario& scenario) {
+  if (arguments.full) {
+    const Status applied = sim::scenario::apply_full(scenario);
+    if (!applied.ok()) return applied;
+  }
   for (const std::string& setting : arguments.settings) {
     const Status applied = sim::scenario::apply_setting(scenario, setting);
     if (!applied.ok()) {

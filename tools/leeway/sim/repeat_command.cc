@@ -5,6 +5,7 @@ namespace {
 
 std::string with_settings(const Arguments& arguments) {
   std::string command = "leeway sim " + shell_word(arguments.file);
+  if (arguments.full) command += " --full";
   for (const std::string& setting : arguments.settings) command += " --set " + shell_word(setting);
   return command;
 }
@@ -31,6 +32,7 @@ std::string shell_word(std::string_view text) {
 std::string repeat_command(const Arguments& arguments, const Plan& plan, const RunName& run) {
   std::string command = with_settings(arguments);
   for (const sim::scenario::Setting& setting : plan.grid[run.cell].settings) {
+    if (!setting.acts) continue;
     command += " --set " + shell_word(setting.field + "=" + setting.value);
   }
   const std::string seed = std::to_string(run.seed);

@@ -27,11 +27,17 @@ std::string measure_cell(const sim::Spread* spread) {
 }
 
 // A whole path is too wide for a column: its last part stands on a line of its own.
-std::string title_of(const std::string& field) {
-  std::string title = field;
+std::string title_of(const sim::scenario::Setting& setting) {
+  if (!setting.title.empty()) return setting.title;
+  std::string title = setting.field;
   const std::size_t dot = title.rfind('.');
   if (dot != std::string::npos) title[dot] = '\n';
   return title;
+}
+
+std::string value_of(const sim::scenario::Setting& setting) {
+  if (!setting.acts) return "-";
+  return setting.name.empty() ? setting.value : setting.name;
 }
 
 }  // namespace
@@ -56,7 +62,7 @@ std::string result_table(const sim::scenario::Scenario& scenario,
   if (summaries.empty()) return {};
   std::vector<codecs::Column> columns;
   for (const auto& setting : summaries.front().cell->settings) {
-    columns.push_back({title_of(setting.field)});
+    columns.push_back({title_of(setting)});
   }
   columns.push_back({"runs"});
   const std::vector<std::string> measures = shown_measures(scenario, summaries);
@@ -64,7 +70,7 @@ std::string result_table(const sim::scenario::Scenario& scenario,
   codecs::TextTable table(std::move(columns));
   for (const sim::CellSummary& summary : summaries) {
     std::vector<std::string> row;
-    for (const auto& setting : summary.cell->settings) row.push_back(setting.value);
+    for (const auto& setting : summary.cell->settings) row.push_back(value_of(setting));
     row.push_back(std::to_string(summary.runs.size()));
     for (const std::string& name : measures) row.push_back(measure_cell(summary.find(name)));
     table.add_row(std::move(row));
