@@ -54,7 +54,7 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
   wire::DataHeader header;
   ByteSpan contents;
   if (wire::decode_data(payload, header, contents) == wire::Refusal::none)
-    book.on_lost(prefix.source, prefix.destination, header);
+    book.on_lost(prefix.source, static_cast<Rank>(packet.to), header);
 }
 
 void Checkers::on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, ByteSpan datagram) {

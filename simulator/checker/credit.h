@@ -19,12 +19,16 @@ class Credit {
       : check_(check), engines_(std::move(engines)), links_(engines_.size() * engines_.size()) {}
 
   void on_report(Rank rank, Rank peer, const wire::Report& report);
+  // `to` may be kEveryRank: then some receiver's reports must allow it. Which receivers a pass still
+  // serves cannot be told from outside.
   void on_data_sent(Instant now, Rank from, Rank to, std::uint32_t sequence);
 
  private:
   struct LinkState {
     std::uint32_t reported = 0;
+    std::uint32_t group_reported = 0;
   };
+  void on_group_data_sent(Instant now, Rank from, std::uint32_t sequence);
   LinkState& link(Rank from, Rank to) { return links_[std::size_t{from} * engines_.size() + to]; }
 
   Check& check_;

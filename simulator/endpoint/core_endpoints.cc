@@ -1,9 +1,11 @@
 #include "endpoint/core_endpoints.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/contracts.h"
 #include "base/limits.h"
+#include "scenario/rank_set.h"
 
 namespace leeway::sim {
 namespace {
@@ -28,6 +30,7 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.seed = seed;
   config.datagram_bytes = operation.datagram_bytes();
   config.permute = operation.permute();
+  config.multicast = scenario.has_multicast();
   const std::size_t share = kSocketBytes / std::max<std::size_t>(1, topology.ranks() - 1);
   const std::size_t wanted =
       operation.window_bytes() != 0 ? operation.window_bytes() : kWindowBytesDefault;
@@ -80,9 +83,32 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
     if (!plan.ok()) return plan.status();
     node.faults = std::move(*plan);
   }
+  if (Status status = endpoints->set_up_multicast(scenario); !status.ok()) return status;
   network.attach(Traffic::data, *endpoints);
   network.attach(Traffic::control, *endpoints);
   return endpoints;
+}
+
+// Ranks find out who hears them as those of a new Communicator do: by probes before the first call.
+Status CoreEndpoints::set_up_multicast(const scenario::Scenario& scenario) {
+  if (!scenario.has_multicast()) return {};
+  const auto from = scenario::ranks_of(scenario, scenario.multicast().from());
+  if (!from.ok()) return from.status();
+  const auto to = scenario::ranks_of(scenario, scenario.multicast().to());
+  if (!to.ok()) return to.status();
+  for (const std::uint32_t rank : *from) {
+    std::copy_if(to->begin(), to->end(), std::back_inserter(nodes_[rank].hearers),
+                 [&](std::uint32_t hearer) { return hearer != rank; });
+  }
+  for (std::uint32_t rank = 0; rank < nodes_.size(); ++rank) {
+    nodes_[rank].engine->endpoint().probe_all();
+    want_pump(Instant{0}, rank);
+  }
+  return {};
+}
+
+void CoreEndpoints::stop_multicast() {
+  for (Node& node : nodes_) node.hearers.clear();
 }
 
 void CoreEndpoints::submit(Instant now, std::uint32_t rank, const Call& call, Client& client) {
@@ -221,11 +247,15 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
   const ByteSpan bytes(train_bytes_);
   for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
     const ByteSpan datagram = bytes.subspan(at, std::min(train.segment_bytes, bytes.size() - at));
-    network_.send(now, {.from = rank,
+    const bool shared = train.to == kEveryRank;
+    const auto& hearers = nodes_[rank].hearers;
+    if (shared && hearers.empty()) continue;  // the first switch drops it
+    const Packet packet{.from = rank,
                         .to = train.to,
                         .bytes = static_cast<std::uint32_t>(datagram.size()) + kHeaderBytes,
                         .payload = network_.payloads().put(datagram),
-                        .traffic = traffic_of(datagram)});
+                        .traffic = traffic_of(datagram)};
+    shared ? network_.send_shared(now, packet, hearers) : network_.send(now, packet);
   }
 }
 

@@ -39,6 +39,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
 
   // Operation.inject is over.
   void set_calm();
+  // From now on the network carries no multicast.
+  void stop_multicast();
 
   void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) override;
   void on_event(const Event& event) override;
@@ -83,10 +85,12 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     bool dead = false;
     std::vector<Kept> socket;  // of a paused process
     std::size_t socket_bytes = 0;
+    std::vector<std::uint32_t> hearers;  // of its multicast
   };
 
   CoreEndpoints(EventQueue& queue, Network& network) : queue_(queue), network_(network) {}
 
+  Status set_up_multicast(const scenario::Scenario& scenario);
   void on_packet(Instant now, const Packet& packet, ByteSpan payload) override;
   void pass_faults(Instant now, std::uint32_t rank, Datagram datagram);
   void hold_back(Instant until, std::uint32_t rank, const Datagram& datagram);

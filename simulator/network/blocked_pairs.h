@@ -24,6 +24,8 @@ class BlockedPairs {
     blocked_ -= --times == 0;
   }
 
+  bool any() const { return blocked_ > 0; }
+
   bool contains(std::uint32_t from, std::uint32_t to) const {
     if (blocked_ == 0) [[likely]]
       return false;

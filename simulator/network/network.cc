@@ -97,10 +97,116 @@ void Network::send(Instant now, const Packet& packet) {
   forward(now, place, Deliver::later);
 }
 
+// ---- packets for several receivers --------------------------------------------------------------
+
+void Network::give_receivers(Packet& packet, std::span<const std::uint32_t> receivers) {
+  packet.to = receivers[0];
+  packet.shared = receivers.size() > 1;
+  if (!packet.shared) return;
+  if (free_receivers_.empty()) {
+    free_receivers_.push_back(static_cast<std::uint32_t>(receivers_of_.size()));
+    receivers_of_.emplace_back();
+  }
+  packet.word = free_receivers_.back();
+  free_receivers_.pop_back();
+  receivers_of_[packet.word].assign(receivers.begin(), receivers.end());
+}
+
+void Network::drop_receivers(Packet& packet) {
+  if (!packet.shared) return;
+  packet.shared = false;
+  free_receivers_.push_back(static_cast<std::uint32_t>(packet.word));
+  packet.word = 0;
+}
+
+void Network::send_shared(Instant now, Packet packet, std::span<const std::uint32_t> receivers) {
+  LEEWAY_ASSERT(packet.bytes > 0 && !receivers.empty());
+  ++counters_.sent[index_of(packet.traffic)];
+  ++under_way_[index_of(packet.traffic)];
+  give_receivers(packet, receivers);
+  const std::uint32_t place = packets_.put(packet);
+  tell(now, PacketStep::sent, kArrived, packet, payloads_.get(packet.payload));
+  if (blocked_.any()) [[unlikely]]
+    return forward_unblocked(now, place, receivers);
+  forward(now, place, Deliver::later);
+}
+
+// A partition cuts some of the receivers off.
+void Network::forward_unblocked(Instant now, std::uint32_t place,
+                                std::span<const std::uint32_t> receivers) {
+  Packet packet = packets_[place].packet;
+  drop_receivers(packet);
+  std::vector<std::uint32_t> open;
+  std::vector<std::uint32_t> cut_off;
+  for (const std::uint32_t to : receivers)
+    (blocked_.contains(packet.from, to) ? cut_off : open).push_back(to);
+  if (!open.empty()) {
+    give_receivers(packet, open);
+    packets_[place].packet = packet;
+    if (!cut_off.empty()) {
+      give_receivers(packet, cut_off);
+      lose(now, PacketStep::blocked, kArrived, branch(now, packet));
+    }
+    return forward(now, place, Deliver::later);
+  }
+  give_receivers(packet, cut_off);
+  packets_[place].packet = packet;
+  lose(now, PacketStep::blocked, kArrived, place);
+}
+
+// A packet of its own from now on: for some of the receivers.
+std::uint32_t Network::branch(Instant now, const Packet& packet) {
+  payloads_.hold(packet.payload);
+  ++counters_.copied[index_of(packet.traffic)];
+  ++under_way_[index_of(packet.traffic)];
+  tell(now, PacketStep::duplicated, kArrived, packet, payloads_.get(packet.payload));
+  return packets_.put(packet);
+}
+
+// The packet goes on to those of its receivers whose way takes the same next link as the first
+// one's; copies of it go to the others.
+void Network::part_ways(Instant now, std::uint32_t place, Deliver deliver_when) {
+  Packet packet = packets_[place].packet;
+  std::vector<std::uint32_t> left = receivers_of_[packet.word];
+  drop_receivers(packet);
+  for (bool first = true; !left.empty(); first = false) {
+    const LinkId link = topology_->next_link(packet.from, left[0], packet.hop);
+    const auto apart = std::stable_partition(left.begin(), left.end(), [&](std::uint32_t to) {
+      return to == left[0] ||
+             (link != kArrived && topology_->next_link(packet.from, to, packet.hop) == link);
+    });
+    give_receivers(packet, {left.data(), static_cast<std::size_t>(apart - left.begin())});
+    left.erase(left.begin(), apart);
+    if (first) {
+      packets_[place].packet = packet;
+    } else {
+      forward(now, branch(now, packet), deliver_when);
+    }
+  }
+}
+
+// Nobody gets it: lost once for each receiver, so that an observer hears of every one.
+void Network::lose_each(Instant now, PacketStep step, LinkId link, std::uint32_t place) {
+  Packet packet = packets_[place].packet;
+  const std::vector<std::uint32_t> receivers = receivers_of_[packet.word];
+  drop_receivers(packet);
+  for (std::size_t i = 1; i < receivers.size(); ++i) {
+    packet.to = receivers[i];
+    lose(now, step, link, branch(now, packet));
+  }
+  packet.to = receivers[0];
+  packets_[place].packet = packet;
+  lose(now, step, link, place);
+}
+
+// -------------------------------------------------------------------------------------------------
+
 // Over the links from here on, as far as they hold nothing up; then onto the next, or to the
 // receiver.
 void Network::forward(Instant now, std::uint32_t place, Deliver deliver_when) {
   while (true) {
+    if (packets_[place].packet.shared) [[unlikely]]
+      part_ways(now, place, deliver_when);
     Packet& packet = packets_[place].packet;
     const LinkId id = topology_->next_link(packet.from, packet.to, packet.hop);
     if (id == kArrived) return deliver(now, place);
@@ -126,6 +232,7 @@ void Network::forward(Instant now, std::uint32_t place, Deliver deliver_when) {
 // and packets that wait for their event there go first.
 bool Network::passes_at_once(const Link& link, const Packet& packet, Deliver deliver_when) const {
   if (!link.line.at_once() || link.scheduled) return false;
+  if (packet.shared) return deliver_when == Deliver::now;
   return deliver_when == Deliver::now ||
          topology_->next_link(packet.from, packet.to, packet.hop + 1u) != kArrived;
 }
@@ -163,6 +270,8 @@ void Network::copy(Instant now, std::uint32_t number, std::uint32_t place,
   Packet packet = packets_[place].packet;
   packet.duplicate = true;
   payloads_.hold(packet.payload);
+  if (packet.shared) [[unlikely]]
+    give_receivers(packet, std::vector(receivers_of_[packet.word]));
   Link& link = *links_[number];
   ++link.counters.copied[index_of(packet.traffic)];
   ++counters_.copied[index_of(packet.traffic)];
@@ -265,6 +374,8 @@ void Network::deliver(Instant now, std::uint32_t place) {
 }
 
 void Network::lose(Instant now, PacketStep step, LinkId link, std::uint32_t place) {
+  if (packets_[place].packet.shared) [[unlikely]]
+    return lose_each(now, step, link, place);
   const Packet packet = packets_.take(place);
   --under_way_[index_of(packet.traffic)];
   ++counters_.lost[index_of(packet.traffic)];

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/event_queue.h"
@@ -80,6 +81,11 @@ class Network {
   // contract.
   void send(Instant now, const Packet& packet);
 
+  // One packet for several receivers: it passes a link that their ways share once, and where ways
+  // part the network makes copies, which are from then on packets of their own. There is at least
+  // one receiver, and none is the sender; `packet.to` and `packet.word` do not matter.
+  void send_shared(Instant now, Packet packet, std::span<const std::uint32_t> receivers);
+
   // Bytes in the queue of a link, the packet on the line included; 0 for unlimited links. Endpoints
   // wait with sending while their uplink is full, as a socket would make them.
   std::uint64_t waiting_bytes(Instant now, LinkId link);
@@ -126,6 +132,13 @@ class Network {
   std::uint32_t make_link(LinkId link);
 
   void forward(Instant now, std::uint32_t place, Deliver deliver);
+  void forward_unblocked(Instant now, std::uint32_t place,
+                         std::span<const std::uint32_t> receivers);
+  void part_ways(Instant now, std::uint32_t place, Deliver deliver);
+  std::uint32_t branch(Instant now, const Packet& packet);
+  void lose_each(Instant now, PacketStep step, LinkId link, std::uint32_t place);
+  void give_receivers(Packet& packet, std::span<const std::uint32_t> receivers);
+  void drop_receivers(Packet& packet);
   bool passes_at_once(const Link& link, const Packet& packet, Deliver deliver) const;
   void file(std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns);
   void copy(Instant now, std::uint32_t number, std::uint32_t place, std::int64_t arrival_ns);
@@ -148,6 +161,8 @@ class Network {
   PacketObserver* observer_ = nullptr;
   PayloadPool payloads_;
   PacketStore packets_;
+  std::vector<std::vector<std::uint32_t>> receivers_of_;  // of shared packets, by Packet::word
+  std::vector<std::uint32_t> free_receivers_;
   BlockedPairs blocked_;
   bool calm_ = false;
   LazyTable numbers_;  // by LinkId: 1 + index into links_; 0: no packet came to it yet

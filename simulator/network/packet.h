@@ -36,6 +36,8 @@ struct Packet {
   bool trimmed : 1 = false;    // cut to its header by a queue
   bool corrupt : 1 = false;    // one bit of the payload is wrong
   bool duplicate : 1 = false;  // a copy that a link made
+  // For several receivers, of whom `to` is one; `word` is the network's then.
+  bool shared : 1 = false;
 };
 static_assert(sizeof(Packet) <= 40);
 

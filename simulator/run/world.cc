@@ -92,6 +92,10 @@ void World::on_computed(Instant now, std::uint32_t rank) {
   book_.on_submit(now, rank, state.round);
   if (rank == 0 && scenario_.has_calm_from_round() && state.round == scenario_.calm_from_round())
     become_calm(now);
+  if (rank == 0 && scenario_.multicast().has_until_round() &&
+      state.round == scenario_.multicast().until_round() && core_ != nullptr) {
+    core_->stop_multicast();
+  }
   faults_->on_submit(now, rank, state.round, queue_);
   submit_call(now, rank);
 }

@@ -129,6 +129,15 @@ Status check_faults(const Scenario& scenario, const Places& places) {
   return s.ok() ? check_fault_ranks(scenario, "crash", scenario.crash(), places) : s;
 }
 
+Status check_multicast(const Scenario& scenario, const Places& places) {
+  if (!scenario.has_multicast()) return {};
+  if (scenario.endpoint() != Scenario::core)
+    return places.refuse("multicast", "belongs to endpoint core only");
+  const Multicast& multicast = scenario.multicast();
+  const Status s = check_selector(scenario, "multicast.from", multicast.from(), places);
+  return s.ok() ? check_selector(scenario, "multicast.to", multicast.to(), places) : s;
+}
+
 // Nothing may be asked for that the calm would undo before it begins.
 template <typename Faults>
 Status check_before_calm(const Scenario& scenario, const char* list, const Faults& faults,
@@ -170,7 +179,8 @@ Status validate(const Scenario& scenario, const Places& places) {
   if (const Status s = check_limits(scenario, places); !s.ok()) return s;
   constexpr Status (*kRules[])(const Scenario&, const Places&) = {
       check_group_size, check_groups,        check_operation, check_links, check_directions,
-      check_compute,    check_cross_traffic, check_faults,    check_calm,  check_sweeps,
+      check_compute,    check_cross_traffic, check_faults,    check_calm,  check_multicast,
+      check_sweeps,
   };
   for (const auto rule : kRules) {
     if (const Status s = rule(scenario, places); !s.ok()) return s;

@@ -44,7 +44,9 @@ bool promises_recovery(const Scenario& scenario) {
   // A root does not wait: who was cut off for deadlines finds that it has given up later rounds.
   if (scenario.operation().kind() == Operation::broadcast && scenario.partition_size() > 0)
     return false;
-  return !is_lossy(scenario.operation()) || !loses_in_calm(scenario);
+  if (!is_lossy(scenario.operation())) return true;
+  // First passes that are multicast in vain are noticed only when their window is full.
+  return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();
 }
 
 void draw_size(Dice& dice, Scenario& scenario) {

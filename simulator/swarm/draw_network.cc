@@ -165,10 +165,19 @@ void draw_topology(Dice& dice, Scenario& scenario) {
   }
 }
 
+// Switches that carry multicast to every rank, or to and from some, or that stop.
+void draw_multicast(Dice& dice, Scenario& scenario) {
+  scenario::Multicast& multicast = *scenario.mutable_multicast();
+  const std::string first = std::to_string(dice.between(0, scenario.ranks() - 1));
+  if (dice.one_in(3)) dice.one_in(2) ? multicast.set_to("0-" + first) : multicast.set_from(first);
+  if (dice.one_in(4)) multicast.set_until_round(dice.between(0, scenario.rounds() - 1));
+}
+
 }  // namespace
 
 void draw_network(Dice& dice, Scenario& scenario) {
   draw_topology(dice, scenario);
+  if (dice.one_in(4)) draw_multicast(dice, scenario);
   Link& all = *scenario.add_link();
   draw_delay(dice, all);
   if (!dice.one_in(4)) draw_loss(dice, all);
