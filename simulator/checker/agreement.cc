@@ -46,7 +46,7 @@ void Agreement::on_submit(Rank rank, const CallLedger& call, std::span<const flo
 
 void Agreement::on_done(Instant now, Rank rank, CallLedger& call, const CollectiveReport& report,
                         std::span<const float> result) {
-  if (call.kind == CallKind::all_to_all) {
+  if (call.plan.has_own_blocks()) {
     for (Rank from = 0; from < size_; ++from) compare_with_source(now, rank, from, call, result);
     return;
   }

@@ -2,8 +2,9 @@
 // else.
 //
 // The first rank to return with a packet is the one that later ranks, the owner included, are
-// compared with. Of an all_to_all, every block is compared with what its sender brought. Parameters
-// that a broadcast did not bring must be the version that was held before, at most age_max old.
+// compared with. Of all_to_all, gather and scatter, every block is compared with what its sender
+// brought. Parameters that a broadcast did not bring must be the version that was held before, at
+// most age_max old.
 #pragma once
 
 #include <span>

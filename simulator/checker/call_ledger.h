@@ -25,9 +25,11 @@ struct FlowLedger {
   std::uint32_t lost = 0;           // first passes that the network lost
   bool ended = false;               // its last packet or its END came
   std::uint64_t ended_batch = 0;
-  bool left = false;  // the sender said that it has left the call
+  bool left = false;  // the sender said that it has left the call, or the group
+  Instant left_at;
   std::uint64_t left_batch = 0;
   float weight = std::numeric_limits<float>::quiet_NaN();
+  float late_weight = std::numeric_limits<float>::quiet_NaN();  // told by a packet that may be late
   Bitmap seen;
   Bitmap maybe_late;
   struct Distinct {
@@ -52,10 +54,12 @@ struct RankLedger {
   bool submitted = false;
   bool opened = false;
   bool over = false;  // returned, or dead
+  bool succeeded = false;
   Instant submitted_at;
   float weight = 1.0f;
-  std::vector<float> source;                     // what it brought, error feedback included
-  std::vector<float> control;                    // its guess of its own shard; empty: none
+  std::vector<float> owner_weights;  // of its contribution, by owner; empty: `weight` for all
+  std::vector<float> source;         // what it brought, error feedback included
+  std::vector<float> control;        // its guess of its own shard; empty: none
   std::array<std::vector<FlowLedger>, 2> flows;  // [half][sender]
   std::vector<std::byte> staged;  // first copies of encoded contributions, by sender and packet
   std::vector<EarlyPacket> early;
@@ -63,6 +67,9 @@ struct RankLedger {
   std::vector<std::uint32_t> passed;
   std::uint32_t passed_by_all = 0;
 
+  float weight_for(Rank owner) const {
+    return owner_weights.empty() ? weight : owner_weights[owner];
+  }
   FlowLedger& flow(wire::FlowKind kind, Rank from) {
     return flows[static_cast<std::size_t>(kind)][from];
   }

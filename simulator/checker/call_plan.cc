@@ -16,6 +16,9 @@ bool is_known(OperationKind kind) {
     case OperationKind::all_to_all:
     case OperationKind::replica_reduce:
     case OperationKind::replica_broadcast:
+    case OperationKind::gather:
+    case OperationKind::scatter:
+    case OperationKind::reduce:
       return true;
     default:
       return false;
@@ -48,8 +51,13 @@ CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::Endpoi
   reduce_format_ = codec::format_of(codec, DataType::f32, purpose);
   spread_format_ = codec::format_of(reduces() ? spec.options.spread_codec.value_or(codec) : codec,
                                     DataType::f32, purpose);
-  shards_ = kind_ == OperationKind::reduce_scatter ? schedule::ShardMap::blocks(output_, size_)
-                                                   : schedule::ShardMap::even(output_, size_);
+  shards_ = shards();
+}
+
+schedule::ShardMap CallPlan::shards() const {
+  if (kind_ == OperationKind::reduce_scatter) return schedule::ShardMap::blocks(output_, size_);
+  if (kind_ == OperationKind::reduce) return schedule::ShardMap::single(output_, root_);
+  return schedule::ShardMap::even(output_, size_);
 }
 
 bool CallPlan::packet_scales() const {
@@ -101,6 +109,10 @@ FlowPlan CallPlan::spread(Rank from, Rank to) const {
       return plan(input_, 0, from * input_, 0);
     case OperationKind::broadcast:
       return plan(from == root_ ? output_ : 0, 0, 0, 0);
+    case OperationKind::gather:
+      return plan(to == root_ ? input_ : 0, 0, from * input_, 0);
+    case OperationKind::scatter:
+      return plan(from == root_ ? output_ : 0, to * output_, 0, 0);
     case OperationKind::all_to_all: {
       const std::size_t block = input_ / static_cast<std::size_t>(size_);
       return plan(block, to * block, from * block, 0);

@@ -53,7 +53,13 @@ class CallPlan {
   // Owners ask again for a contribution of which they got nothing.
   bool fetches_empty() const;
   // The same block goes to all, so that all must hold the same.
-  bool agrees() const { return spreads() && kind_ != collective::OperationKind::all_to_all; }
+  bool agrees() const { return spreads() && !has_own_blocks(); }
+  // Every receiver has a block of its own, or only one rank receives.
+  bool has_own_blocks() const {
+    return kind_ == collective::OperationKind::all_to_all ||
+           kind_ == collective::OperationKind::gather ||
+           kind_ == collective::OperationKind::scatter;
+  }
   // What the sender brings lies in its output buffer.
   bool source_is_output() const;
   // A sender's own block becomes what its receivers decode.
@@ -72,6 +78,7 @@ class CallPlan {
   }
 
  private:
+  schedule::ShardMap shards() const;
   schedule::PacketGrid cut(std::size_t elements, const codec::Format& format) const;
 
   bool covered_ = false;

@@ -16,7 +16,7 @@ std::size_t packet_elements_of(const scenario::Scenario& scenario) {
   return format.elements_for(scenario.operation().datagram_bytes() - wire::kDataHeaderBytes);
 }
 
-std::array<Check, 14> make_checks() {
+std::array<Check, 17> make_checks() {
   return {
       Check("i1",
             "conservation: sent + copied = delivered + lost + under way, per kind of traffic "
@@ -50,6 +50,14 @@ std::array<Check, 14> make_checks() {
             "no state from strangers: exactly the datagrams with a wrong checksum, epoch or "
             "address are refused, and none that is right"),
       Check("i14", "a nonce is unique per key"),
+      Check("i15",
+            "leaving: a rank has left within its bound, no exact call fails because a peer left "
+            "too early, and nobody waits for a rank that left"),
+      Check("i16",
+            "messages arrive as they were sent, the n-th receive of a pair as its n-th send"),
+      Check("i17",
+            "what is told about the use of contributions is true, and every owner is given the "
+            "weight that was meant for it"),
   };
 }
 
@@ -63,6 +71,7 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
       checks(make_checks()),
       book(setup.engines),
       deadlines(checks[i4], scenario.ranks()),
+      departures(checks[i15], book, scenario.pause_size() > 0, has_outages(scenario)),
       bias(checks[i10], packet_elements_of(scenario)),
       all_reduce(scenario.operation().kind() == scenario::Operation::all_reduce),
       keeps_datagrams(scenario.operation().has_inject() || scenario.pause_size() > 0),
@@ -87,7 +96,7 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
 }
 
 void Checkers::State::rule_out_contents() {
-  for (const Invariant invariant : {i2, i3, i4, i5, i6, i7, i8, i9, i10, i13})
+  for (const Invariant invariant : {i2, i3, i4, i5, i6, i7, i8, i9, i10, i13, i15, i16, i17})
     checks[invariant].rule_out(kNoContents);
 }
 
@@ -104,15 +113,26 @@ PacketObserver* Checkers::packets() {
 
 void Checkers::on_pause(Instant now, std::uint32_t rank) {
   state_->deadlines.on_pause(now, rank);
+  if (state_->book.size() > 0) state_->departures.on_pause(now, static_cast<Rank>(rank));
 }
 
 void Checkers::on_resume(Instant now, std::uint32_t rank) {
   state_->deadlines.on_resume(now, rank);
+  if (state_->book.size() > 0) state_->departures.on_resume(now, static_cast<Rank>(rank));
 }
 
 void Checkers::on_death(std::uint32_t rank) {
   state_->deadlines.on_kill(rank);
   if (state_->book.size() > 0) state_->book.kill(static_cast<Rank>(rank));
+}
+
+void Checkers::on_leave(Instant now, std::uint32_t rank, bool at_once) {
+  state_->departures.on_leave(now, static_cast<Rank>(rank), at_once);
+  state_->book.kill(static_cast<Rank>(rank));
+}
+
+void Checkers::on_left(Instant now, std::uint32_t rank) {
+  state_->departures.on_left(now, static_cast<Rank>(rank));
 }
 
 void Checkers::on_faults_over(std::uint32_t first_round) {

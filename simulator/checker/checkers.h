@@ -1,4 +1,4 @@
-// The invariants I1 to I14, looked at in every run. README.md says what each one means here and
+// The invariants I1 to I17, looked at in every run. README.md says what each one means here and
 // what it cannot see.
 //
 // Fed by the core endpoints (CoreObserver), the network (packets()) and the run loop. Endpoints
@@ -45,6 +45,10 @@ class Checkers final : public CoreObserver {
   void on_resume(Instant now, std::uint32_t rank);
   void on_death(std::uint32_t rank);
 
+  // A rank leaves the group, with or without serving its peers first; and has left.
+  void on_leave(Instant now, std::uint32_t rank, bool at_once);
+  void on_left(Instant now, std::uint32_t rank);
+
   // The last fault is over: from this round on nothing is lost and nobody pauses. Rounds from the
   // third on must be complete (I9).
   void on_faults_over(std::uint32_t first_round);
@@ -56,7 +60,7 @@ class Checkers final : public CoreObserver {
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
 
-  // The records of i1 to i14, in order. `endpoints_idle`: nobody has anything open or queued.
+  // The records of i1 to i17, in order. `endpoints_idle`: nobody has anything open or queued.
   std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);
 
  private:

@@ -77,14 +77,15 @@ void Checkers::on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, 
     refusal = wire::decode_report(datagram, report);
     if (refusal == wire::Refusal::none) {
       state.credit->on_report(self, peer, report);
-      return state.book.on_report(self, peer, report);
+      return state.book.on_report(now, self, peer, report);
     }
   } else if (refusal == wire::Refusal::none && prefix.type == wire::PacketType::end) {
     wire::End end;
     refusal = wire::decode_end(datagram, end);
-    if (refusal == wire::Refusal::none) return state.book.on_end(self, peer, end);
+    if (refusal == wire::Refusal::none) return state.book.on_end(now, self, peer, end);
   } else if (refusal == wire::Refusal::none && prefix.type == wire::PacketType::goodbye) {
-    return state.book.on_goodbye(self, peer);
+    state.departures.on_goodbye(now, self, peer);
+    return state.book.on_goodbye(now, self, peer);
   }
   if (refusal == wire::Refusal::none) return;
   ++state.refusable[rank];
@@ -131,6 +132,11 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
 
 void Checkers::on_submit(Instant now, std::uint32_t rank, const Call& call) {
   State& state = *state_;
+  if (call.kind == CallKind::messages) {
+    if (!call.messages.empty())
+      state.deadlines.on_submit(now, rank, call.messages[0].options.delivery.deadline);
+    return state.messages.on_submit(static_cast<Rank>(rank), call);
+  }
   state.deadlines.on_submit(now, rank, call.spec->options.delivery.deadline);
   CallLedger* const ledger = state.book.submit(now, static_cast<Rank>(rank), call);
   if (ledger != nullptr && ledger->plan.covered())
@@ -143,18 +149,22 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   const auto self = static_cast<Rank>(rank);
   state.deadlines.on_done(now, rank);
   state.check_liveness(now, self, call, result);
+  if (call.kind == CallKind::messages) return state.messages.on_done(now, self, call, result);
   const StatusCode code = result.status.code();
   if (code == StatusCode::kInvalidArgument || code == StatusCode::kUnsupported)
     return state.book.withdraw(self);
   CallLedger* const ledger = state.book.open_call(self);
   if (ledger != nullptr && ledger->plan.covered() && ledger->ranks[self].submitted)
     state.check_contents(now, self, *ledger, call, result);
-  state.book.close(self);
+  state.book.close(self, result.status.ok());
 }
 
 void Checkers::State::check_contents(Instant now, Rank rank, CallLedger& call, const Call& asked,
                                      const CallResult& result) {
   reports->on_done(now, rank, call, result);
+  departures.on_done(now, rank, call, result);
+  if (call.plan.reduces())
+    use.on_done(now, rank, call, result, asked.spec->options.confirm_use && !call.plan.exact());
   if (!result.status.ok()) return agreement->forget(rank);
   if (call.plan.reduces()) check_reduction(now, rank, call, asked, result);
   agreement->on_done(now, rank, call, *result.report, result_of(asked));
@@ -220,6 +230,7 @@ void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
 void Checkers::on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) {
   State& state = *state_;
   state.book.pumped(static_cast<Rank>(rank));
+  state.departures.on_pumped(static_cast<Rank>(rank));
   const auto& counters = engine.endpoint().counters();
   const std::uint64_t refused =
       std::accumulate(counters.refused.begin(), counters.refused.end(), std::uint64_t{0});

@@ -14,14 +14,35 @@
 #include "checker/conservation.h"
 #include "checker/credit.h"
 #include "checker/deadlines.h"
+#include "checker/departures.h"
 #include "checker/ledger_book.h"
+#include "checker/message_check.h"
 #include "checker/reduction_reference.h"
 #include "checker/report_check.h"
+#include "checker/use_check.h"
 
 namespace leeway::sim {
 
 // The checks in the order of their numbers.
-enum Invariant : std::uint8_t { i1, i2, i3, i4, i5, i6, i7, i8, i9, i10, i11, i12, i13, i14 };
+enum Invariant : std::uint8_t {
+  i1,
+  i2,
+  i3,
+  i4,
+  i5,
+  i6,
+  i7,
+  i8,
+  i9,
+  i10,
+  i11,
+  i12,
+  i13,
+  i14,
+  i15,
+  i16,
+  i17
+};
 
 struct Checkers::State final : PacketObserver {
   State(const scenario::Scenario& scenario, std::uint64_t seed, CheckerSetup setup_in);
@@ -43,7 +64,7 @@ struct Checkers::State final : PacketObserver {
   void rule_out_contents();
 
   CheckerSetup setup;
-  std::array<Check, 14> checks;
+  std::array<Check, 17> checks;
   LedgerBook book;
   Conservation conservation{checks[i1]};
   Deadlines deadlines;
@@ -51,6 +72,9 @@ struct Checkers::State final : PacketObserver {
   std::optional<ReductionReference> reference;
   std::optional<Agreement> agreement;
   std::optional<Credit> credit;
+  Departures departures;
+  MessageCheck messages{checks[i16]};
+  UseCheck use{checks[i17], book};
   Bias bias;
   bool all_reduce = false;
   bool keeps_datagrams = false;  // endpoints hold some back, or in sockets of paused ranks

@@ -19,8 +19,8 @@ class Credit {
       : check_(check), engines_(std::move(engines)), links_(engines_.size() * engines_.size()) {}
 
   void on_report(Rank rank, Rank peer, const wire::Report& report);
-  // `to` may be kEveryRank: then some receiver's reports must allow it. Which receivers a pass still
-  // serves cannot be told from outside.
+  // `to` may be kEveryRank: then some receiver's reports must allow it. Which receivers a pass
+  // still serves cannot be told from outside.
   void on_data_sent(Instant now, Rank from, Rank to, std::uint32_t sequence);
 
  private:

@@ -47,7 +47,10 @@ std::vector<float> take_source(const Call& call, const CallPlan& plan, std::vect
 
 LedgerBook::LedgerBook(std::vector<const collective::Engine*> engines)
     : engines_(std::move(engines)), ranks_(engines_.size()) {
-  for (RankState& rank : ranks_) rank.early.assign(engines_.size(), 0);
+  for (RankState& rank : ranks_) {
+    rank.early.assign(engines_.size(), 0);
+    rank.gone.assign(engines_.size(), false);
+  }
 }
 
 // ---- calls --------------------------------------------------------------------------------------
@@ -71,7 +74,7 @@ CallLedger& LedgerBook::make_call(std::uint32_t number, const Call& call, Rank r
 
 void LedgerBook::lay_out(CallLedger& call, Rank rank) {
   RankLedger& side = call.ranks[rank];
-  side.submitted = side.opened = side.over = false;
+  side.submitted = side.opened = side.over = side.succeeded = false;
   side.control.clear();
   side.early.clear();
   side.passed.assign(ranks_.size(), 0);
@@ -107,7 +110,12 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
   RankLedger& side = ledger->ranks[rank];
   side.submitted = true;
   side.submitted_at = now;
-  side.weight = static_cast<float>(call.spec->options.weight);
+  const std::span<const double> weights = call.spec->options.owner_weights;
+  side.weight = static_cast<float>(weights.empty() ? call.spec->options.weight : weights[rank]);
+  side.owner_weights.assign(weights.begin(), weights.end());
+  for (Rank peer = 0; peer < size(); ++peer) {
+    if (state.gone[peer]) mark_left(now, rank, peer, *ledger);
+  }
   if (ledger->plan.covered()) side.source = take_source(call, ledger->plan, std::move(side.source));
   const std::span<const float> control = call.spec->options.control_variate;
   if (!control.empty()) {
@@ -137,10 +145,11 @@ void LedgerBook::mark_over(CallLedger& call, Rank rank) {
   ++call.over;
 }
 
-void LedgerBook::close(Rank rank) {
+void LedgerBook::close(Rank rank, bool succeeded) {
   CallLedger* const call = open_call(rank);
   ranks_[rank].open = false;
   if (call == nullptr) return;
+  call->ranks[rank].succeeded = succeeded;
   mark_over(*call, rank);
   drop_finished();
 }
@@ -278,6 +287,7 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
   flow.order.push_back({header.index, repaired});
   if (late) {
     flow.maybe_late.set(header.index);
+    flow.late_weight = header.weight;
     ++flow.unsure;
   } else if (flow.weight != flow.weight) {
     flow.weight = header.weight;
@@ -322,35 +332,45 @@ void LedgerBook::note_progress(Rank rank, Rank from, CallLedger& call,
   side.passed_by_all = std::max(side.passed_by_all, by_all);
 }
 
-void LedgerBook::on_end(Rank rank, Rank from, const wire::End& end) {
+void LedgerBook::on_end(Instant now, Rank rank, Rank from, const wire::End& end) {
   CallLedger* const call = find(end.round);
   if (call == nullptr || !call->plan.covered() || end.kind == FlowKind::point) return;
   RankLedger& side = call->ranks[rank];
   FlowLedger& flow = side.flow(end.kind, from);
   if (!side.opened || side.over || end.flow_packets != flow.packets) return;
-  if (flow.weight != flow.weight) flow.weight = end.weight;
+  if (flow.weight != flow.weight) {
+    const bool late =
+        end.kind == FlowKind::reduce && now >= side.submitted_at + call->plan.reduce_deadline();
+    (late ? flow.late_weight : flow.weight) = end.weight;
+  }
   if (flow.ended) return;
   flow.ended = true;
   flow.ended_batch = ranks_[rank].batch;
 }
 
-void LedgerBook::on_report(Rank rank, Rank from, const wire::Report& report) {
+void LedgerBook::on_report(Instant now, Rank rank, Rank from, const wire::Report& report) {
   CallLedger* const call = open_call(rank);
-  if (call == nullptr || !call->plan.covered()) return;
+  if (call == nullptr) return;
   const auto ahead = static_cast<std::int32_t>(report.opened_below - call->number);
   if (ahead <= 0) return;
   for (std::uint32_t i = 0; i < report.open_count; ++i) {
     if (report.open[i].round == call->number && !report.open[i].point_to_point) return;
   }
-  on_goodbye(rank, from);
+  mark_left(now, rank, from, *call);
 }
 
-void LedgerBook::on_goodbye(Rank rank, Rank from) {
+void LedgerBook::on_goodbye(Instant now, Rank rank, Rank from) {
+  ranks_[rank].gone[from] = true;
   CallLedger* const call = open_call(rank);
-  if (call == nullptr || !call->plan.covered()) return;
-  for (auto& half : call->ranks[rank].flows) {
+  if (call != nullptr) mark_left(now, rank, from, *call);
+}
+
+void LedgerBook::mark_left(Instant now, Rank rank, Rank from, CallLedger& call) {
+  if (!call.plan.covered()) return;
+  for (auto& half : call.ranks[rank].flows) {
     if (half[from].left) continue;
     half[from].left = true;
+    half[from].left_at = now;
     half[from].left_batch = ranks_[rank].batch;
   }
 }

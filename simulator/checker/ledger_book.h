@@ -35,10 +35,10 @@ class LedgerBook {
   // The call that `rank` has open; null: none.
   CallLedger* open_call(Rank rank);
   // The rank is done with its open call.
-  void close(Rank rank);
+  void close(Rank rank, bool succeeded);
   // The engine refused the call that was submitted last: it has no number.
   void withdraw(Rank rank);
-  // Dead ranks close everything.
+  // Dead ranks close everything, and so do ranks that leave.
   void kill(Rank rank);
   void pumped(Rank rank);
 
@@ -56,10 +56,10 @@ class LedgerBook {
   };
   Arrival on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header,
                   ByteSpan payload);
-  void on_end(Rank rank, Rank from, const wire::End& end);
+  void on_end(Instant now, Rank rank, Rank from, const wire::End& end);
   // A report lists the calls its sender has open: it has left every other one below opened_below.
-  void on_report(Rank rank, Rank from, const wire::Report& report);
-  void on_goodbye(Rank rank, Rank from);
+  void on_report(Instant now, Rank rank, Rank from, const wire::Report& report);
+  void on_goodbye(Instant now, Rank rank, Rank from);
   void on_lost(Rank from, Rank to, const wire::DataHeader& header);
 
   // Takes back the last copies of the batch that ended last, of the call that `rank` has open: the
@@ -91,6 +91,7 @@ class LedgerBook {
     bool batch_empty = true;
     std::vector<BatchItem> items;
     std::vector<EarlyPlaces> early;  // by sender
+    std::vector<bool> gone;          // peers that said good-bye to it
   };
 
   CallLedger& make_call(std::uint32_t number, const Call& call, Rank rank);
@@ -103,6 +104,7 @@ class LedgerBook {
                    const wire::DataHeader& header) const;
   void note_progress(Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
   void stage(Rank rank, Rank from, CallLedger& call, std::uint32_t index, ByteSpan payload);
+  void mark_left(Instant now, Rank rank, Rank from, CallLedger& call);
   void mark_over(CallLedger& call, Rank rank);
   void drop_finished();
 

@@ -1,5 +1,7 @@
 #include "checker/network_traits.h"
 
+#include <algorithm>
+
 namespace leeway::sim {
 namespace {
 
@@ -35,10 +37,17 @@ bool keeps_order(const Scenario& scenario) {
   return true;
 }
 
+bool has_outages(const Scenario& scenario) {
+  const auto goes_down = [](const scenario::Link& link) { return link.loss().window_size() > 0; };
+  return scenario.partition_size() > 0 || scenario.operation().has_inject() ||
+         std::any_of(scenario.link().begin(), scenario.link().end(), goes_down);
+}
+
 bool is_unbiased(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   if (operation.codec() != "fp32" || operation.has_spread_codec()) return false;
   if (operation.delivery().kind() != scenario::Delivery::best_effort) return false;
+  if (operation.owner_weights()) return false;
   if (operation.has_inject() || scenario.pause_size() + scenario.crash_size() > 0) return false;
   if (scenario.partition_size() > 0 || scenario.cross_traffic_size() > 0) return false;
   const Operation::Estimator estimator = operation.estimator();

@@ -8,6 +8,9 @@ namespace leeway::sim {
 // Packets of a pair never overtake each other, and every loss is told to the network's observer.
 bool keeps_order(const scenario::Scenario& scenario);
 
+// For a while nothing at all may pass between two ranks, but for bursts of losses.
+bool has_outages(const scenario::Scenario& scenario);
+
 // The operation's estimator has mean error zero under this network's losses, and nothing else puts
 // an error on results.
 bool is_unbiased(const scenario::Scenario& scenario);

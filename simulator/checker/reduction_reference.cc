@@ -67,12 +67,25 @@ void ReductionReference::take_senders(const CallLedger& call, Rank rank,
   }
 }
 
+// Of a flow whose packets all may be late, the header of any that counted told it.
+float ReductionReference::weight_of(const FlowLedger& flow, Rank from) const {
+  const bool by_late = flow.weight != flow.weight && senders_[from].arrived > 0;
+  return by_late ? flow.late_weight : flow.weight;
+}
+
+// Told so late that the engine may not have known it.
+bool ReductionReference::is_weight_open(const FlowLedger& flow, Rank from) const {
+  return flow.weight != flow.weight && flow.late_weight == flow.late_weight &&
+         senders_[from].arrived == 0;
+}
+
 // False if the tallies that scales depend on cannot be told from outside.
 bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
   const RankLedger& side = call.ranks[rank];
   const std::uint32_t packets = call.plan.reduce_to(rank).grid.packets();
   const estimate::LinkHistory& history = histories_[rank];
   bool known = true;
+  bool weights_known = true;
   all_complete_ = true;
   for (Rank from = 0; from < size_; ++from) {
     const bool own = from == rank;
@@ -82,11 +95,12 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
     tally.heard_rate = estimated ? history.heard_rate(from, packets) : 1.0;
     tally.sent = std::max<std::uint32_t>(packets, 1);
     tally.arrived = own ? tally.sent : senders_[from].arrived;
-    tally.weight = own ? side.weight : side.flow(FlowKind::reduce, from).weight;
+    tally.weight = own ? side.weight_for(rank) : weight_of(side.flow(FlowKind::reduce, from), from);
     all_complete_ &= own || senders_[from].arrived == packets;
     const bool told = !std::isnan(tally.prior_rate) && !std::isnan(tally.heard_rate);
     known &= senders_[from].counted && told;
     if (!told) tally.prior_rate = tally.heard_rate = 1.0;
+    weights_known &= own || !is_weight_open(side.flow(FlowKind::reduce, from), from);
   }
   scale_plan_ = estimate::ScalePlan({.estimator = call.plan.estimator(),
                                      .op = call.plan.op(),
@@ -97,7 +111,7 @@ bool ReductionReference::plan_scales(const CallLedger& call, Rank rank) {
                                      .step = call.number});
   all_complete_ &= call.plan.packet_scales() || !scale_plan_.estimated_rates();
   complete_block_ = scale_plan_.complete_scales(complete_scales_);
-  return known || call.plan.packet_scales();
+  return weights_known && (known || call.plan.packet_scales());
 }
 
 bool ReductionReference::is_possible(const CallLedger& call, Rank rank, Rank from,
@@ -217,6 +231,9 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
     reduce(call, rank, index, choice);
     if (adopted || equal_bits(packet_, found)) break;
   }
+  // What weighs nothing does not show in the sum.
+  outcome.resolved &= std::all_of(open_.begin(), open_.end(),
+                                  [&](Rank from) { return tallies_[from].weight != 0.0f; });
   ++outcome.histogram[block_.contributors];
   if (block_.untouched) outcome.untouched += plan.grid.packet_elements(index);
   if (!adopted) compare(packet_, found, index, outcome);

@@ -46,6 +46,8 @@ class ReductionReference {
     bool counted = true;  // but how many is known
   };
   void take_senders(const CallLedger& call, Rank rank, const CollectiveReport& report);
+  float weight_of(const FlowLedger& flow, Rank from) const;
+  bool is_weight_open(const FlowLedger& flow, Rank from) const;
   bool plan_scales(const CallLedger& call, Rank rank);
   bool is_certain(const CallLedger& call, Rank rank, Rank from, std::uint32_t index) const;
   bool is_possible(const CallLedger& call, Rank rank, Rank from, std::uint32_t index) const;

@@ -59,9 +59,7 @@ schedule::ShardMap shards_of(CallKind kind, std::size_t elements, std::uint32_t 
       return schedule::ShardMap::even(elements, size);
     case CallKind::broadcast:
       return schedule::ShardMap::single(elements, 0);
-    case CallKind::reduce_scatter:
-    case CallKind::all_gather:
-    case CallKind::all_to_all:
+    default:
       break;
   }
   const std::size_t block = elements / ranks;

@@ -113,14 +113,31 @@ void CoreEndpoints::stop_multicast() {
 
 void CoreEndpoints::submit(Instant now, std::uint32_t rank, const Call& call, Client& client) {
   Node& node = nodes_[rank];
-  LEEWAY_ASSERT(node.client == nullptr && call.spec != nullptr);
+  LEEWAY_ASSERT(node.client == nullptr &&
+                (call.spec != nullptr || call.kind == CallKind::messages));
   node.call = call;
   node.client = &client;
-  node.request = collective::Request();
-  node.request.spec = *call.spec;
+  if (call.spec != nullptr) {
+    node.request = collective::Request();
+    node.request.spec = *call.spec;
+  }
+  node.messages = std::vector<collective::Request>(call.messages.size());
   if (node.dead) return;
   if (observer_ != nullptr) observer_->on_submit(now, rank, node.call);
-  node.engine->submit(now, node.request);
+  if (call.spec != nullptr) node.engine->submit(now, node.request);
+  for (std::size_t i = 0; i < call.messages.size(); ++i) {
+    node.messages[i].spec = call.messages[i];
+    node.engine->submit(now, node.messages[i]);
+  }
+  want_pump(now, rank);
+}
+
+void CoreEndpoints::leave(Instant now, std::uint32_t rank, bool at_once, Client& client) {
+  Node& node = nodes_[rank];
+  LEEWAY_ASSERT(node.client == nullptr);
+  node.leaver = &client;
+  protocol::Endpoint& endpoint = node.engine->endpoint();
+  at_once ? endpoint.say_goodbye(now) : endpoint.leave(now);
   want_pump(now, rank);
 }
 
@@ -236,8 +253,18 @@ void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
   while (node.uplink.has_room(now, network_) && node.engine->poll_train(now, buffer_))
     launch(now, rank, buffer_.train());
   if (observer_ != nullptr) observer_->on_pumped(now, rank, *node.engine);
-  if (node.client != nullptr && node.request.done) finish_call(now, rank);
+  if (node.client != nullptr && is_done(node)) finish_call(now, rank);
+  if (node.leaver != nullptr && node.engine->endpoint().left()) {
+    kill(now, rank);
+    return node.leaver->on_left(now, rank);
+  }
   arm(now, rank);
+}
+
+bool CoreEndpoints::is_done(const Node& node) {
+  if (node.call.spec != nullptr) return node.request.done;
+  return std::all_of(node.messages.begin(), node.messages.end(),
+                     [](const collective::Request& message) { return message.done; });
 }
 
 void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) {
@@ -275,28 +302,38 @@ void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
 
 void CoreEndpoints::finish_call(Instant now, std::uint32_t rank) {
   Node& node = nodes_[rank];
-  const CallResult result = result_of(now, node.request);
+  const CallResult result = result_of(now, node);
   if (observer_ != nullptr) observer_->on_done(now, rank, node.call, result);
   Client* const client = node.client;
   node.client = nullptr;
   client->on_done(now, rank, result);
 }
 
-CallResult CoreEndpoints::result_of(Instant now, const collective::Request& request) {
+CallResult CoreEndpoints::result_of(Instant now, const Node& node) {
+  const bool messages = node.call.spec == nullptr;
+  const std::span<const collective::Request> requests =
+      messages ? std::span<const collective::Request>(node.messages)
+               : std::span<const collective::Request>(&node.request, 1);
   CallResult result;
-  result.status = request.status;
-  result.submitted_ns = request.submitted.ns;
+  result.submitted_ns = messages && requests.empty() ? now.ns : requests[0].submitted.ns;
   result.done_ns = now.ns;
-  for (const PeerReport& peer : request.report.peers) {
-    result.expected += peer.expected;
-    result.arrived += peer.arrived;
-    result.arrived_first += peer.arrived - peer.repaired;
+  for (const collective::Request& request : requests) {
+    if (result.status.ok()) result.status = request.status;
+    for (const PeerReport& peer : request.report.peers) {
+      result.expected += peer.expected;
+      result.arrived += peer.arrived;
+      result.arrived_first += peer.arrived - peer.repaired;
+    }
+    result.bytes_sent += request.report.bytes_sent;
+    result.deadline_cut |= request.report.deadline_cut;
   }
-  result.bytes_sent = request.report.bytes_sent;
-  result.contributors_mean = request.report.contributors.mean;
-  result.contributors_min = request.report.contributors.min;
-  result.deadline_cut = request.report.deadline_cut;
-  result.report = &request.report;
+  if (messages) {
+    result.messages = requests;
+    return result;
+  }
+  result.contributors_mean = node.request.report.contributors.mean;
+  result.contributors_min = node.request.report.contributors.min;
+  result.report = &node.request.report;
   return result;
 }
 

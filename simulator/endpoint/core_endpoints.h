@@ -48,6 +48,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void resume(Instant now, std::uint32_t rank) override;
   void kill(Instant now, std::uint32_t rank) override;
 
+  // The rank leaves the group, by serving its peers until they are quiet or at once. `client` hears
+  // when it has left. No call of it is open, and none follows.
+  void leave(Instant now, std::uint32_t rank, bool at_once, Client& client);
+
   const collective::Engine& engine(std::uint32_t rank) const { return *nodes_[rank].engine; }
   // No live rank has anything open, confirmations included.
   bool idle() const;
@@ -75,8 +79,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::unique_ptr<collective::Engine> engine;
     std::optional<impairment::FaultPlan> faults;  // of what arrives here
     collective::Request request;
+    std::vector<collective::Request> messages;  // of the open call
     Call call;
     Client* client = nullptr;  // of the open call
+    Client* leaver = nullptr;  // to be told that the rank has left
     Instant wake_at =
         Instant::infinite_future();  // the armed wake-up; an event of another time is void
     Uplink uplink;
@@ -103,7 +109,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void launch(Instant now, std::uint32_t rank, const Train& train);
   void arm(Instant now, std::uint32_t rank);
   void finish_call(Instant now, std::uint32_t rank);
-  static CallResult result_of(Instant now, const collective::Request& request);
+  static bool is_done(const Node& node);
+  static CallResult result_of(Instant now, const Node& node);
 
   EventQueue& queue_;
   Network& network_;

@@ -18,6 +18,16 @@ const char* to_string(CallKind kind) {
       return "replica_reduce";
     case CallKind::replica_broadcast:
       return "replica_broadcast";
+    case CallKind::gather:
+      return "gather";
+    case CallKind::scatter:
+      return "scatter";
+    case CallKind::reduce:
+      return "reduce";
+    case CallKind::barrier:
+      return "barrier";
+    case CallKind::messages:
+      return "messages";
   }
   return "";
 }

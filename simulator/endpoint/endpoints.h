@@ -5,21 +5,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/time.h"
+#include "collective/request.h"
 #include "engine/event_queue.h"
 #include "leeway/report.h"
 #include "leeway/status.h"
 
-namespace leeway::collective {
-struct OperationSpec;
-}
-
 namespace leeway::sim {
 
-// One call of one rank: a collective operation, or a half of a replica step.
+// One call of one rank: a collective operation, a half of a replica step, or messages that are
+// posted together.
 enum class CallKind : std::uint8_t {
   all_reduce = 0,
   reduce_scatter = 1,
@@ -28,6 +27,11 @@ enum class CallKind : std::uint8_t {
   all_to_all = 4,
   replica_reduce = 5,     // gradients to the owners of their shards
   replica_broadcast = 6,  // the owners' parameters to all
+  gather = 7,
+  scatter = 8,
+  reduce = 9,
+  barrier = 10,
+  messages = 11,  // several sends and receives at once
 };
 const char* to_string(CallKind kind);
 
@@ -37,6 +41,8 @@ struct Call {
   std::uint64_t bytes = 0;  // of the whole float32 tensor
   // What the core is asked to do; null for endpoints without contents. Valid until done.
   const collective::OperationSpec* spec = nullptr;
+  // In place of `spec`, for kind messages: all at once, in this order.
+  std::span<const collective::OperationSpec> messages;
 };
 
 // What became of a call, as far as all kinds of endpoints know it. Counts are of data packets.
@@ -52,7 +58,8 @@ struct CallResult {
       0;  // over the packets of the rank's shard, its own contribution included; 0: no reduce half
   std::uint32_t contributors_min = 0;
   bool deadline_cut = false;
-  const CollectiveReport* report = nullptr;  // the core's, valid during on_done only
+  const CollectiveReport* report = nullptr;       // the core's, valid during on_done only
+  std::span<const collective::Request> messages;  // of kind messages; valid during on_done only
 };
 
 class Endpoints {
@@ -62,6 +69,8 @@ class Endpoints {
     virtual ~Client() = default;
     // Once for every call that was submitted. The client may submit the next one from here.
     virtual void on_done(Instant now, std::uint32_t rank, const CallResult& result) = 0;
+    // The rank has left the group: its process has ended.
+    virtual void on_left(Instant, std::uint32_t) {}
   };
 
   virtual ~Endpoints() = default;

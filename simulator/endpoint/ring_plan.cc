@@ -47,9 +47,7 @@ std::optional<RingPlan> RingPlan::make(CallKind kind, std::uint64_t bytes, std::
       plan.slices_in_ = rank > 0 ? plan.slices_per_chunk_ : 0;
       plan.own_slices_ = rank > 0 ? 0 : plan.slices_per_chunk_;
       return plan;
-    case CallKind::all_to_all:
-    case CallKind::replica_reduce:
-    case CallKind::replica_broadcast:
+    default:
       break;
   }
   return std::nullopt;

@@ -34,8 +34,9 @@ enum class Purpose : std::uint8_t {
   workload = 8,
   swarm = 9,  // the scenario itself, drawn from a seed
   traffic = 10,
-  clock = 11,  // skew and jumps
-  route = 12,  // which of several equal paths
+  clock = 11,    // skew and jumps
+  route = 12,    // which of several equal paths
+  message = 13,  // which messages the ranks send each other
 };
 
 class RandomStream {

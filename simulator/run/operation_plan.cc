@@ -49,13 +49,23 @@ std::vector<CallKind> calls_of(scenario::Operation::Kind kind) {
       return {CallKind::all_to_all};
     case scenario::Operation::replica_step:
       return {CallKind::replica_reduce, CallKind::replica_broadcast};
+    case scenario::Operation::gather:
+      return {CallKind::gather};
+    case scenario::Operation::scatter:
+      return {CallKind::scatter};
+    case scenario::Operation::reduce:
+      return {CallKind::reduce};
+    case scenario::Operation::barrier:
+      return {CallKind::barrier};
+    case scenario::Operation::messages:
+      return {CallKind::messages};
   }
   return {};
 }
 
 bool reduces(CallKind kind) {
   return kind == CallKind::all_reduce || kind == CallKind::reduce_scatter ||
-         kind == CallKind::replica_reduce;
+         kind == CallKind::replica_reduce || kind == CallKind::reduce;
 }
 
 }  // namespace
@@ -85,6 +95,8 @@ Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
       parse_estimator(scenario::Operation::Estimator_Name(operation.estimator()));
   if (!estimator.ok()) return estimator.status();
   options.estimator = *estimator;
+  options.confirm_use = operation.confirm_use();
+  plan.root_ = static_cast<Rank>(operation.root());
 
   const auto parameter_codec = parse_codec(operation.replica().codec());
   if (!parameter_codec.ok()) return parameter_codec.status();
@@ -103,6 +115,7 @@ OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weig
   if (reduces(kind)) {
     const std::size_t count = kind == CallKind::reduce_scatter ? block * ranks_ : elements_;
     spec.options.weight = weight;
+    spec.options.owner_weights = memory.owner_weights;
     if (!memory.residual.empty()) spec.options.residual = std::span(memory.residual).first(count);
     if (previous_as_control_)
       spec.options.control_variate = std::span(memory.previous).first(count);
@@ -127,7 +140,7 @@ OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weig
       break;
     case CallKind::broadcast:
       spec.kind = OperationKind::broadcast;
-      spec.peer = 0;
+      spec.peer = root_;
       spec.input = gradient;
       spec.output = result;
       break;
@@ -135,6 +148,31 @@ OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weig
       spec.kind = OperationKind::all_to_all;
       spec.input = gradient.first(block * ranks_);
       spec.output = result.first(block * ranks_);
+      break;
+    case CallKind::gather:
+      spec.kind = OperationKind::gather;
+      spec.peer = root_;
+      spec.input = gradient.first(block);
+      spec.output = result.first(block * ranks_);
+      break;
+    case CallKind::scatter:
+      spec.kind = OperationKind::scatter;
+      spec.peer = root_;
+      spec.input = gradient.first(block * ranks_);
+      spec.output = result.first(block);
+      break;
+    case CallKind::reduce:
+      spec.kind = OperationKind::reduce;
+      spec.peer = root_;
+      spec.input = gradient;
+      spec.output = result;
+      break;
+    case CallKind::barrier:
+      spec.kind = OperationKind::barrier;
+      spec.options.codec = {};
+      spec.options.spread_codec.reset();
+      break;
+    case CallKind::messages:
       break;
     case CallKind::replica_reduce:
       spec.kind = OperationKind::replica_reduce;

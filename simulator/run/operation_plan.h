@@ -25,6 +25,7 @@ class OperationPlan {
   const CollectiveOptions& options() const { return options_; }
 
   // `weight`: share of the planned work behind the gradient. Buffers belong to `memory`.
+  // Not of messages, which a MessagePlan knows.
   collective::OperationSpec spec(CallKind kind, RankMemory& memory, double weight) const;
 
  private:
@@ -34,6 +35,7 @@ class OperationPlan {
   CollectiveOptions options_;
   CollectiveOptions parameter_options_;  // of replica_broadcast
   bool previous_as_control_ = false;
+  Rank root_ = 0;
 };
 
 }  // namespace leeway::sim

@@ -1,6 +1,7 @@
 #include "run/world.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "run/measures.h"
@@ -53,7 +54,9 @@ bool World::step() {
       endpoints_->on_event(event);
       break;
     case EventKind::rank:
-      on_computed(now, event.target);
+      event.argument == static_cast<std::uint64_t>(RankEvent::leaves)
+          ? leave(now, event.target)
+          : on_computed(now, event.target);
       break;
     case EventKind::fault:
       on_fault(now, event.target, event.argument != 0);
@@ -67,11 +70,9 @@ bool World::step() {
 
 void World::begin_round(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
-  if (stopping_ || state.round == scenario_.rounds()) {
-    --running_;
-    state.finished = true;
-    return;
-  }
+  const bool leaves_now = state.leave != nullptr && state.leave->has_from_round() &&
+                          state.round == state.leave->from_round();
+  if (stopping_ || state.round == scenario_.rounds() || leaves_now) return end_rounds(now, rank);
   book_.on_begin(now, state.round);
   const ComputeDraw draw = compute_->draw(now, rank, state.round);
   compute_book_.on_begin(now, state.round, draw);
@@ -79,6 +80,37 @@ void World::begin_round(Instant now, std::uint32_t rank) {
   state.weight = draw.weight;
   state.call = 0;
   queue_.push(now + Duration(draw.ns), rank, static_cast<std::uint32_t>(EventKind::rank), 0);
+}
+
+void World::stop_running(std::uint32_t rank) {
+  if (std::exchange(ranks_[rank].running, false)) --running_;
+}
+
+// A rank that leaves keeps the run going until it has left.
+void World::end_rounds(Instant now, std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  if (state.leave == nullptr) return stop_running(rank);
+  if (state.round < scenario_.rounds()) {  // the others' next rounds do not wait for it
+    book_.on_death(rank);
+    close_rounds(now);
+  }
+  const Duration after(std::llround(state.leave->after_ms() * 1e6));
+  queue_.push(now + after, rank, static_cast<std::uint32_t>(EventKind::rank),
+              static_cast<std::uint64_t>(RankEvent::leaves));
+}
+
+void World::leave(Instant now, std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  if (state.dead) return;
+  state.leave_due = state.pauses > 0;
+  if (state.leave_due) return;
+  checkers_->on_leave(now, rank, state.leave->at_once());
+  core_->leave(now, rank, state.leave->at_once(), *this);
+}
+
+void World::on_left(Instant now, std::uint32_t rank) {
+  checkers_->on_left(now, rank);
+  stop_running(rank);
 }
 
 void World::on_computed(Instant now, std::uint32_t rank) {
@@ -117,10 +149,28 @@ void World::submit_call(Instant now, std::uint32_t rank) {
   if (has_contents()) {
     if (call.kind == CallKind::replica_broadcast)
       memory_[rank].ledger = replicas_[rank].begin_broadcast();
-    state.spec = plan_->spec(call.kind, memory_[rank], state.weight);
-    call.spec = &state.spec;
+    if (call.kind == CallKind::messages) {
+      messages_->prepare(rank, state.round, memory_[rank]);
+      call.messages = memory_[rank].messages;
+    } else {
+      if (scenario_.operation().owner_weights()) draw_owner_weights(rank);
+      state.spec = plan_->spec(call.kind, memory_[rank], state.weight);
+      call.spec = &state.spec;
+    }
   }
   endpoints_->submit(now, rank, call, *this);
+}
+
+// As a rank does that carries work which some owners missed: to each owner another weight, now and
+// then none. With error feedback always some: a rank that weighs nothing keeps its residual, for
+// all owners alike.
+void World::draw_owner_weights(std::uint32_t rank) {
+  const RankState& state = ranks_[rank];
+  std::vector<double>& weights = memory_[rank].owner_weights;
+  weights.resize(ranks_.size());
+  const std::uint32_t least = scenario_.operation().error_feedback() ? 1 : 0;
+  for (std::size_t owner = 0; owner < weights.size(); ++owner)
+    weights[owner] = state.weight * static_cast<double>(least + (rank + owner + state.round) % 4);
 }
 
 void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
@@ -156,6 +206,8 @@ void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) 
   } else if (kind == CallKind::reduce_scatter) {
     const std::size_t block = plan_->elements() / ranks_.size();
     values.add_result(rank, rank * block, std::span(memory.result).first(block));
+  } else if (kind == CallKind::reduce && rank == scenario_.operation().root()) {
+    values.add_result(rank, 0, memory.result);
   } else if (kind == CallKind::replica_reduce) {
     absorb_replica_reduce(rank);
   }
@@ -245,12 +297,13 @@ void World::on_resume(Instant now, std::uint32_t rank) {
   checkers_->on_resume(now, rank);
   endpoints_->resume(now, rank);
   if (std::exchange(state.submit_due, false)) on_computed(now, rank);
+  if (std::exchange(state.leave_due, false)) leave(now, rank);
 }
 
 void World::on_death(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   if (std::exchange(state.dead, true)) return;
-  if (!state.finished) --running_;
+  stop_running(rank);
   endpoints_->kill(now, rank);
   checkers_->on_death(rank);
   book_.on_death(rank);

@@ -15,6 +15,7 @@
 #include "run/compute_book.h"
 #include "run/drift_probe.h"
 #include "run/fault_schedule.h"
+#include "run/message_plan.h"
 #include "run/operation_plan.h"
 #include "run/replica_rank.h"
 #include "run/round_book.h"
@@ -45,8 +46,12 @@ class World final : private Endpoints::Client {
     int pauses = 0;                  // that overlap
     bool submit_due = false;         // the compute time ended during a pause
     bool dead = false;
-    bool finished = false;  // all its rounds
+    bool running = true;  // the run goes on for it
+    const scenario::Leave* leave = nullptr;
+    bool leave_due = false;  // its time came during a pause
   };
+  // What an EventKind::rank says, in its argument.
+  enum class RankEvent : std::uint64_t { computed = 0, leaves = 1 };
 
   World(const scenario::Scenario& scenario, std::uint64_t seed, const RunOptions& options)
       : scenario_(scenario),
@@ -60,13 +65,19 @@ class World final : private Endpoints::Client {
   Status set_up_contents();
   Status set_up_replicas();
   Status set_up_checkers();
+  Status set_up_leaves();
   bool has_contents() const { return core_ != nullptr; }
 
   bool step();
   void begin_round(Instant now, std::uint32_t rank);
+  void end_rounds(Instant now, std::uint32_t rank);
+  void stop_running(std::uint32_t rank);
+  void leave(Instant now, std::uint32_t rank);
+  void on_left(Instant now, std::uint32_t rank) override;
   void on_computed(Instant now, std::uint32_t rank);
   void submit_call(Instant now, std::uint32_t rank);
   void fill_contribution(std::uint32_t rank);
+  void draw_owner_weights(std::uint32_t rank);
   void on_done(Instant now, std::uint32_t rank, const CallResult& result) override;
   void absorb(std::uint32_t rank, CallKind kind, const CallResult& result);
   void absorb_replica_reduce(std::uint32_t rank);
@@ -93,6 +104,7 @@ class World final : private Endpoints::Client {
   std::optional<ComputeTimes> compute_;
   std::optional<FaultSchedule> faults_;
   std::optional<OperationPlan> plan_;
+  std::optional<MessagePlan> messages_;
   std::unique_ptr<Workload> workload_;
   std::vector<RankMemory> memory_;
   std::vector<ReplicaRank> replicas_;

@@ -4,6 +4,7 @@
 #include "endpoint/abstract_endpoints.h"
 #include "endpoint/tcp_ring.h"
 #include "run/world.h"
+#include "scenario/rank_set.h"
 
 namespace leeway::sim {
 namespace {
@@ -28,7 +29,7 @@ Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, s
                                            const RunOptions& options) {
   auto world = std::unique_ptr<World>(new World(scenario, seed, options));
   for (const auto part : {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents,
-                          &World::set_up_checkers}) {
+                          &World::set_up_checkers, &World::set_up_leaves}) {
     if (Status status = ((*world).*part)(); !status.ok()) return status;
   }
   return world;
@@ -76,6 +77,7 @@ Status World::set_up_contents() {
       !status.ok())
     return status;
   const auto& operation = scenario_.operation();
+  messages_.emplace(scenario_, seed_, plan_->options());
   memory_.resize(scenario_.ranks());
   for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
     RankMemory& memory = memory_[rank];
@@ -104,6 +106,15 @@ Status World::set_up_replicas() {
     replicas_.push_back(std::move(*replica));
   }
   drift_ = std::make_unique<DriftProbe>(scenario_, plan_->elements());
+  return {};
+}
+
+Status World::set_up_leaves() {
+  for (const scenario::Leave& leave : scenario_.leave()) {
+    const auto leavers = scenario::ranks_of(scenario_, leave.ranks());
+    if (!leavers.ok()) return leavers.status();
+    for (const std::uint32_t rank : *leavers) ranks_[rank].leave = &leave;
+  }
   return {};
 }
 

@@ -129,6 +129,18 @@ Status check_faults(const Scenario& scenario, const Places& places) {
   return s.ok() ? check_fault_ranks(scenario, "crash", scenario.crash(), places) : s;
 }
 
+Status check_leaves(const Scenario& scenario, const Places& places) {
+  for (int i = 0; i < scenario.leave_size(); ++i) {
+    const std::string path = entry("leave", i);
+    if (scenario.endpoint() != Scenario::core)
+      return places.refuse(path, "belongs to endpoint core only");
+    const Leave& leave = scenario.leave(i);
+    const Status s = check_selector(scenario, path + ".ranks", leave.ranks(), places);
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
 Status check_multicast(const Scenario& scenario, const Places& places) {
   if (!scenario.has_multicast()) return {};
   if (scenario.endpoint() != Scenario::core)
@@ -178,9 +190,9 @@ Status check_group_size(const Scenario& scenario, const Places& places) {
 Status validate(const Scenario& scenario, const Places& places) {
   if (const Status s = check_limits(scenario, places); !s.ok()) return s;
   constexpr Status (*kRules[])(const Scenario&, const Places&) = {
-      check_group_size, check_groups,        check_operation, check_links, check_directions,
-      check_compute,    check_cross_traffic, check_faults,    check_calm,  check_multicast,
-      check_sweeps,
+      check_group_size, check_groups,    check_operation,     check_links,
+      check_directions, check_compute,   check_cross_traffic, check_faults,
+      check_calm,       check_multicast, check_leaves,        check_sweeps,
   };
   for (const auto rule : kRules) {
     if (const Status s = rule(scenario, places); !s.ok()) return s;

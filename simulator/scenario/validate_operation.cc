@@ -43,17 +43,38 @@ Status check_workload(const Workload& workload, const Places& places) {
   return places.refuse("workload", "is empty; say which, such as quadratic {}");
 }
 
-constexpr std::array<std::string_view, 14> kInvariants = {
-    "i1", "i2", "i3", "i4", "i5", "i6", "i7", "i8", "i9", "i10", "i11", "i12", "i13", "i14"};
+constexpr std::array<std::string_view, 17> kInvariants = {"i1",  "i2",  "i3",  "i4",  "i5",  "i6",
+                                                          "i7",  "i8",  "i9",  "i10", "i11", "i12",
+                                                          "i13", "i14", "i15", "i16", "i17"};
 
 Status check_checkers(const Checkers& checkers, const Places& places) {
   for (int i = 0; i < checkers.skip_size(); ++i) {
     const std::string& name = checkers.skip(i);
     if (std::find(kInvariants.begin(), kInvariants.end(), name) != kInvariants.end()) continue;
     return places.refuse("checkers.skip[" + std::to_string(i) + "]",
-                         "is \"" + name.substr(0, 40) + "\"; allowed are i1 to i14");
+                         "is \"" + name.substr(0, 40) + "\"; allowed are i1 to i17");
   }
   return {};
+}
+
+// What only the shipping core can do.
+Status check_core_only(const Scenario& scenario, const Places& places) {
+  if (scenario.endpoint() == Scenario::core) return {};
+  const Operation& operation = scenario.operation();
+  if (operation.kind() > Operation::replica_step)
+    return places.refuse("operation.kind", "needs endpoint core");
+  if (operation.root() != 0) return places.refuse("operation.root", "needs endpoint core");
+  if (operation.confirm_use()) return places.refuse("operation.confirm_use", "needs endpoint core");
+  if (operation.owner_weights())
+    return places.refuse("operation.owner_weights", "needs endpoint core");
+  return {};
+}
+
+Status check_root(const Scenario& scenario, const Places& places) {
+  if (scenario.operation().root() < scenario.ranks()) return {};
+  return places.refuse("operation.root", "is " + std::to_string(scenario.operation().root()) +
+                                             "; allowed is 0 to " +
+                                             std::to_string(scenario.ranks() - 1));
 }
 
 }  // namespace
@@ -64,6 +85,8 @@ Status check_operation(const Scenario& scenario, const Places& places) {
     return places.refuse("operation.bytes", "is " + std::to_string(operation.bytes()) +
                                                 "; allowed are multiples of 4");
   }
+  if (const Status s = check_root(scenario, places); !s.ok()) return s;
+  if (const Status s = check_core_only(scenario, places); !s.ok()) return s;
   if (operation.has_control_variate() && operation.estimator() != Operation::augmented) {
     return places.refuse("operation.control_variate", "belongs to estimator augmented only");
   }

@@ -1,5 +1,7 @@
 #include "swarm/draw.h"
 
+#include <algorithm>
+
 #include "swarm/draw_parts.h"
 
 namespace leeway::sim::swarm {
@@ -17,6 +19,17 @@ bool is_lossy(const Operation& operation) {
   }
   return operation.delivery().kind() != Delivery::exact ||
          (operation.kind() == Operation::all_reduce && operation.spread() != Delivery::exact);
+}
+
+// Some ranks only send.
+bool has_senders_only(Operation::Kind kind) {
+  return kind == Operation::broadcast || kind == Operation::gather || kind == Operation::scatter ||
+         kind == Operation::reduce || kind == Operation::messages;
+}
+
+bool leaves_early(const Scenario& scenario) {
+  return std::any_of(scenario.leave().begin(), scenario.leave().end(),
+                     [](const scenario::Leave& leave) { return leave.has_from_round(); });
 }
 
 bool is_patient(const Operation& operation) {
@@ -41,9 +54,10 @@ bool loses_in_calm(const Scenario& scenario) {
 
 bool promises_recovery(const Scenario& scenario) {
   if (scenario.crash_size() > 0 || !is_patient(scenario.operation())) return false;
-  // A root does not wait: who was cut off for deadlines finds that it has given up later rounds.
-  if (scenario.operation().kind() == Operation::broadcast && scenario.partition_size() > 0)
-    return false;
+  if (!scenario.has_calm_from_round() || leaves_early(scenario)) return false;
+  // A rank that only sends does not wait: one that was cut off for deadlines finds that its peer
+  // has given up later rounds.
+  if (has_senders_only(scenario.operation().kind()) && scenario.partition_size() > 0) return false;
   if (!is_lossy(scenario.operation())) return true;
   // First passes that are multicast in vain are noticed only when their window is full.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();
@@ -64,6 +78,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_operation(dice, scenario);
   draw_network(dice, scenario);
   draw_faults(dice, scenario);
+  draw_leaves(dice, scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;

@@ -105,6 +105,11 @@ void draw_inject(Dice& dice, Scenario& scenario) {
   scenario.mutable_operation()->set_inject(text);
 }
 
+void draw_leave(Dice& dice, scenario::Leave& leave) {
+  leave.set_after_ms(draw_after_ms(dice));
+  if (dice.one_in(6)) leave.set_at_once(true);
+}
+
 }  // namespace
 
 void draw_faults(Dice& dice, Scenario& scenario) {
@@ -116,6 +121,22 @@ void draw_faults(Dice& dice, Scenario& scenario) {
     draw_pause(dice, scenario);
   if (dice.one_in(6)) draw_crash(dice, scenario);
   if (dice.one_in(8)) draw_inject(dice, scenario);
+}
+
+// All ranks leave at the end, at one time or one of them at another, or only one does; now and then
+// one leaves before. Half of the time the network goes on being as bad as it is.
+void draw_leaves(Dice& dice, Scenario& scenario) {
+  if (!dice.one_in(3)) return;
+  if (!dice.one_in(4)) draw_leave(dice, *scenario.add_leave());
+  if (dice.one_in(2)) {
+    scenario::Leave& one = *scenario.add_leave();
+    const std::uint32_t rank = dice.between(1, scenario.ranks() - 1);  // faults wait for rank 0
+    one.set_ranks(std::to_string(rank));
+    draw_leave(dice, one);
+    if (scenario.crash_size() == 0 && dice.one_in(3))
+      one.set_from_round(dice.between(1, scenario.rounds() - 1));
+  }
+  if (scenario.leave_size() > 0 && dice.one_in(2)) scenario.clear_calm_from_round();
 }
 
 }  // namespace leeway::sim::swarm

@@ -123,7 +123,8 @@ void draw_rates(Dice& dice, Scenario& scenario) {
   for (const Link::Tier tier : {Link::uplink, Link::downlink}) {
     Link& link = *scenario.add_link();
     link.set_tier(tier);
-    link.set_rate_mbps(dice.magnitude(10, 10000));
+    // Of many ranks a slow line with a short queue loses nearly everything, for minutes.
+    link.set_rate_mbps(dice.magnitude(scenario.ranks() > 16 ? 1000 : 10, 10000));
     draw_queue(dice, link, scenario.operation().datagram_bytes());
   }
 }

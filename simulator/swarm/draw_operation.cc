@@ -11,7 +11,12 @@ using scenario::Scenario;
 
 bool reduces(Operation::Kind kind) {
   return kind == Operation::all_reduce || kind == Operation::reduce_scatter ||
-         kind == Operation::replica_step;
+         kind == Operation::replica_step || kind == Operation::reduce;
+}
+
+bool has_root(Operation::Kind kind) {
+  return kind == Operation::broadcast || kind == Operation::gather || kind == Operation::scatter ||
+         kind == Operation::reduce;
 }
 
 std::string draw_codec(Dice& dice) {
@@ -49,6 +54,9 @@ void draw_reduction(Dice& dice, Operation& operation) {
     operation.set_control_variate(Operation::previous);
   if (dice.one_in(5)) operation.set_error_feedback(true);
   if (dice.one_in(20)) operation.set_codec("automatic");
+  if (operation.delivery().kind() != Delivery::exact && dice.one_in(3))
+    operation.set_confirm_use(true);
+  if (dice.one_in(4)) operation.set_owner_weights(true);
 }
 
 void draw_replica(Dice& dice, Scenario& scenario) {
@@ -68,6 +76,9 @@ void draw_operation(Dice& dice, Scenario& scenario) {
   operation.set_kind(dice.one_in(3)
                          ? Operation::all_reduce
                          : static_cast<Operation::Kind>(dice.between(0, Operation::Kind_MAX)));
+  if (has_root(operation.kind()) && dice.one_in(2))
+    operation.set_root(dice.between(0, scenario.ranks() - 1));
+  if (operation.kind() == Operation::messages) operation.set_messages_max(dice.magnitude(1, 40));
   const std::uint32_t elements_max = scenario.ranks() > 16 ? 4096 : 16384;
   operation.set_bytes(4 * dice.magnitude(256, elements_max));
   draw_delivery(dice, operation);

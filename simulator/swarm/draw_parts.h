@@ -11,6 +11,7 @@ void draw_size(Dice& dice, scenario::Scenario& scenario);  // ranks, rounds, cal
 void draw_operation(Dice& dice, scenario::Scenario& scenario);
 void draw_network(Dice& dice, scenario::Scenario& scenario);
 void draw_faults(Dice& dice, scenario::Scenario& scenario);  // of processes, and partitions
+void draw_leaves(Dice& dice, scenario::Scenario& scenario);  // may take the calm away
 
 // Calls last long enough for any fault that is drawn to end, and for repairs after it.
 inline constexpr double kPatientMs = 60000;

@@ -185,7 +185,8 @@ class TwoRanks {
   }
   void end(std::uint32_t call) {
     book.begin_datagram(1);
-    book.on_end(1, 0, {.round = call, .kind = wire::FlowKind::spread, .flow_packets = kPackets});
+    book.on_end(Instant{1}, 1, 0,
+                {.round = call, .kind = wire::FlowKind::spread, .flow_packets = kPackets});
   }
   const FlowLedger& flow(CallLedger& call) { return call.ranks[1].flow(wire::FlowKind::spread, 0); }
 
@@ -198,14 +199,14 @@ class TwoRanks {
 TEST(LedgerBook, ReadsWhatWaitedByPlace) {
   TwoRanks ranks(collective::OperationKind::broadcast);
   CallLedger& first = ranks.submit(0);
-  ranks.book.close(0);
+  ranks.book.close(0, true);
   CallLedger& second = ranks.submit(0);
   for (std::uint32_t index = 0; index < 3; ++index) ranks.data(0, index);
   ranks.data(1, 0);  // into the fourth place
   ranks.book.pumped(1);
   ranks.submit(1);
   EXPECT_EQ(ranks.flow(first).distinct, 3u);
-  ranks.book.close(1);
+  ranks.book.close(1, true);
   for (std::uint32_t index = 0; index < 3; ++index) ranks.data(1, index);  // into the first three
   ranks.book.pumped(1);
   ranks.submit(1);
@@ -226,8 +227,8 @@ TEST(LedgerBook, GivesPlacesOfASenderBack) {
   ranks.book.pumped(1);
   ranks.submit(1);
   EXPECT_EQ(ranks.flow(call).copies, limits::kEarlySlotsPerPeer);
-  ranks.book.close(0);
-  ranks.book.close(1);
+  ranks.book.close(0, true);
+  ranks.book.close(1, true);
   CallLedger& next = ranks.submit(0);
   ranks.data(1, 0);
   EXPECT_EQ(ranks.flow(next).dropped_early, 0u);
@@ -253,8 +254,8 @@ std::uint64_t age_failures(bool changed) {
     ranks.book.pumped(1);
     for (std::uint32_t index = 0; number == 1 && index < 3; ++index) ranks.data(number, index);
     agreement.on_done({}, 1, call, report, held);
-    ranks.book.close(0);
-    ranks.book.close(1);
+    ranks.book.close(0, true);
+    ranks.book.close(1, true);
   }
   return check.failures();
 }

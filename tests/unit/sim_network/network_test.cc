@@ -33,6 +33,31 @@ TEST(Network, DelayRateAndQueueAddUp) {
   EXPECT_EQ(world.times(), (std::vector<std::int64_t>{1070, 1100, 1150}));
 }
 
+TEST(Network, ASharedPacketPassesACommonLinkOnceAndIsCopiedWhereWaysPart) {
+  World world(
+      "ranks: 4 topology { star {} }"
+      " link { tier: uplink rate_mbps: 8000 } link { tier: downlink rate_mbps: 8000 }"
+      " link { tier: downlink to: \"2\" loss { random { p: 1 } } }");
+  const std::vector<std::uint32_t> receivers = {1, 2, 3};
+  world.network->send_shared({0}, world.packet(0, 1), receivers);
+  world.run();
+  EXPECT_EQ(world.network->link_counters(world.topology.uplink(0)).passed[kData], 1u);
+  EXPECT_EQ(world.network->counters().copied[kData], 2u);
+  EXPECT_EQ(world.network->counters().lost[kData], 1u);
+  ASSERT_EQ(world.received.size(), 2u);
+  EXPECT_EQ(world.received[0].packet.to + world.received[1].packet.to, 1u + 3u);
+}
+
+TEST(Network, APartitionCutsOffSomeReceiversOfASharedPacket) {
+  World world("ranks: 4");
+  world.network->block(0, 3);
+  const std::vector<std::uint32_t> receivers = {3, 1, 2};
+  world.network->send_shared({0}, world.packet(0, 1), receivers);
+  world.run();
+  EXPECT_EQ(world.received.size(), 2u);
+  EXPECT_EQ(world.count(PacketStep::blocked), 1u);
+}
+
 // Every rank to every other at 300 uplinks and downlinks, of which some lose packets and some do
 // not keep their order.
 void send_all_to_all(World& world) {

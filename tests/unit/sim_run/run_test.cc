@@ -66,6 +66,75 @@ TEST(Run, ADeadRankIsMissingFromThenOn) {
   EXPECT_LT(record.rounds[3].arrived, record.rounds[3].expected);
 }
 
+void expect_passed(const RunRecord& record, const std::string& id) {
+  for (const CheckRecord& check : record.checks) {
+    EXPECT_NE(check.verdict, Verdict::failed) << check.id << ": " << check.first_failure;
+    if (check.id == id) {
+      EXPECT_GT(check.checked, 0u) << id;
+    }
+  }
+}
+
+TEST(Run, RanksThatLeaveServeTheOthersFirst) {
+  const RunRecord record = record_of(
+      "ranks: 4 rounds: 5 operation { bytes: 65536 delivery { kind: exact } spread: exact } "
+      "link { delay_ms { fixed: 0.1 } loss { random { p: 0.2 } } } "
+      "leave {} leave { ranks: \"2\" after_ms: 3000 }");
+  EXPECT_EQ(measure(record, "failed_calls"), 0);
+  EXPECT_GT(record.simulated_ns, 3'000'000'000);
+  expect_passed(record, "i15");
+}
+
+TEST(Run, NobodyWaitsForARankThatLeftBefore) {
+  const RunRecord record = record_of(
+      "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { deadline_ms: 5000 } } "
+      "link { delay_ms { fixed: 0.1 } } leave { ranks: \"2\" from_round: 2 at_once: true }");
+  ASSERT_EQ(record.rounds.size(), 4u);
+  EXPECT_EQ(record.rounds[3].live_ranks, 2u);
+  EXPECT_LT(record.rounds[3].call_ns_max, 1'000'000'000);
+  expect_passed(record, "i15");
+}
+
+TEST(Run, MessagesArriveInWhateverOrderTheyArePosted) {
+  const RunRecord record = record_of(
+      "ranks: 5 rounds: 6 operation { kind: messages messages_max: 40 bytes: 20000 "
+      "delivery { kind: exact deadline_ms: 60000 } } "
+      "link { delay_ms { fixed: 0.1 } loss { random { p: 0.1 } } }");
+  EXPECT_EQ(measure(record, "failed_calls"), 0);
+  expect_passed(record, "i16");
+}
+
+TEST(Run, OperationsWithARootGiveWhatTheyPromise) {
+  for (const char* const kind : {"gather", "scatter", "reduce", "broadcast"}) {
+    SCOPED_TRACE(kind);
+    const RunRecord record =
+        record_of(std::string("ranks: 5 rounds: 6 operation { kind: ") + kind +
+                  " root: 3 bytes: 40000 delivery { kind: exact deadline_ms: 60000 } } "
+                  "link { delay_ms { fixed: 0.1 } loss { random { p: 0.1 } } }");
+    EXPECT_EQ(measure(record, "failed_calls"), 0);
+    expect_passed(record, std::string(kind) == "reduce" ? "i5" : "i6");
+  }
+}
+
+TEST(Run, WhatOwnersUsedIsWhatTheySay) {
+  const RunRecord record = record_of(
+      "ranks: 4 rounds: 20 operation { bytes: 8192 confirm_use: true owner_weights: true } "
+      "link { delay_ms { fixed: 0.1 } } link { from: \"1\" loss { random { p: 0.6 } } }");
+  EXPECT_EQ(measure(record, "failed_calls"), 0);
+  expect_passed(record, "i17");
+}
+
+TEST(Run, MulticastSendsABroadcastOnce) {
+  const std::string text =
+      "ranks: 5 rounds: 6 operation { kind: broadcast bytes: 400000 delivery { kind: exact } } "
+      "topology { star {} } link { tier: uplink rate_mbps: 1000 } "
+      "link { tier: downlink rate_mbps: 1000 } link { delay_ms { fixed: 0.1 } } ";
+  const RunRecord alone = record_of(text);
+  const RunRecord shared = record_of(text + "multicast {}");
+  EXPECT_LT(2 * shared.network.sent[0], alone.network.sent[0]);
+  expect_passed(shared, "i6");
+}
+
 TEST(Run, APauseDelaysAndLosesNothing) {
   const std::string calm =
       "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { kind: exact deadline_ms: 1000 } } "

@@ -16,6 +16,13 @@ TEST(Validate, RanksOfFaultsMustExist) {
             "a.txtpb:1:25: cross_traffic[0].to is 4; allowed is 0 to 3");
 }
 
+TEST(Validate, RootsAndThoseWhoLeaveMustExist) {
+  EXPECT_EQ(error_of("operation { root: 4 }"),
+            "a.txtpb:1:13: operation.root is 4; allowed is 0 to 3");
+  EXPECT_EQ(error_of("leave { ranks: \"7\" }"),
+            "a.txtpb:1:9: leave[0].ranks is wrong: \"7\" leaves the ranks there are, 0 to 3");
+}
+
 TEST(Validate, SelectorsMustChooseRanks) {
   EXPECT_EQ(error_of("link { from: \"0-4\" }"),
             "a.txtpb:1:8: link[0].from is wrong: \"0-4\" leaves the ranks there are, 0 to 3");
@@ -73,8 +80,12 @@ TEST(Validate, SettingsThatWouldDoNothingAreRefused) {
   EXPECT_EQ(error_of("workload {}"),
             "a.txtpb:1:1: workload is empty; say which, such as quadratic {}");
   EXPECT_EQ(error_of("topology {}"), "a.txtpb:1:1: topology is empty; say which, such as star {}");
-  EXPECT_EQ(error_of("checkers { skip: \"i15\" }"),
-            "a.txtpb:1:12: checkers.skip[0] is \"i15\"; allowed are i1 to i14");
+  EXPECT_EQ(error_of("checkers { skip: \"i18\" }"),
+            "a.txtpb:1:12: checkers.skip[0] is \"i18\"; allowed are i1 to i17");
+  EXPECT_EQ(error_of("endpoint: abstract multicast {}"),
+            "a.txtpb:1:20: multicast belongs to endpoint core only");
+  EXPECT_EQ(error_of("endpoint: tcp_ring operation { kind: barrier }"),
+            "a.txtpb:1:32: operation.kind needs endpoint core");
   EXPECT_EQ(error_of("link { tier: uplink }"),
             "a.txtpb:1:8: link[0].tier is uplink; this topology has no switches, only path");
   EXPECT_EQ(error_of("topology { star {} } link { tier: fabric }"),

@@ -53,7 +53,9 @@ TEST(Draw, StaysSmall) {
     EXPECT_TRUE(drawn.ranks() <= 16 || drawn.ranks() == 64);
     EXPECT_GE(drawn.rounds(), 6u);
     EXPECT_LE(drawn.rounds(), 12u);
-    EXPECT_EQ(drawn.calm_from_round() + kCalmRounds, drawn.rounds());
+    if (drawn.has_calm_from_round()) {
+      EXPECT_EQ(drawn.calm_from_round() + kCalmRounds, drawn.rounds());
+    }
     EXPECT_GE(drawn.operation().bytes(), 1024u);
     EXPECT_LE(drawn.operation().bytes(), 65536u);
   }
@@ -88,6 +90,10 @@ void count_operation(const Operation& operation, std::map<std::string, int>& see
   seen["error_feedback"] += operation.error_feedback();
   seen["in order"] += !operation.permute();
   seen["control_variate"] += operation.has_control_variate();
+  seen["root"] += operation.root() != 0;
+  seen["confirm_use"] += operation.confirm_use();
+  seen["owner_weights"] += operation.owner_weights();
+  seen["many messages"] += operation.messages_max() > 16;
   seen["short deadline"] += operation.delivery().deadline_ms() < 1000;
 }
 
@@ -104,9 +110,20 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
     seen["pause"] += drawn.pause_size() > 0;
     seen["crash"] += drawn.crash_size() > 0;
     seen["slow"] += drawn.slow_size() > 0;
+    seen["multicast"] += drawn.has_multicast();
+    seen["multicast from some"] += drawn.multicast().from() != "*";
+    seen["multicast to some"] += drawn.multicast().to() != "*";
+    seen["multicast ends"] += drawn.multicast().has_until_round();
+    seen["leave"] += drawn.leave_size() > 0;
+    seen["leave at two times"] += drawn.leave_size() > 1;
+    seen["no calm"] += !drawn.has_calm_from_round();
+    for (const scenario::Leave& leave : drawn.leave()) {
+      seen["leave before the end"] += leave.has_from_round();
+      seen["leave at once"] += leave.at_once();
+    }
     seen["liveness"] += drawn.checkers().skip(0) != "i9";
   }
-  EXPECT_EQ(seen.size(), 13u + 6 + 6 + 3 + 3 + 8 + 5 + 7);
+  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 12 + 5 + 7 + 9);
   for (const auto& [name, count] : seen) EXPECT_GE(count, 3) << name;
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }

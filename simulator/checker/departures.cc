@@ -1,0 +1,145 @@
+#include "checker/departures.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+
+namespace leeway::sim {
+namespace {
+
+using wire::FlowKind;
+
+// As src/protocol/endpoint_leave.cc has them.
+constexpr Duration kBackOff = Duration(limits::kBackOffNs);
+constexpr int kServeTimeouts = 64;
+constexpr Duration kServeMin = 4 * kBackOff;
+
+// Good-byes at 1, 1, 1, 2, 2, 2, 2, 4, ... time-outs: twelve of them, or two seconds of them and
+// one more, which comes a back-off later at most.
+constexpr int kFarewellTimeouts = 40;
+constexpr Duration kFarewell = 4 * kBackOff;
+
+double ms(Duration duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
+
+std::string where(Instant now, Rank rank, const CallLedger& call) {
+  return format_text("round %u, call %u (%s), rank %u, at %.6f ms", call.round, call.number,
+                     to_string(call.kind), rank, static_cast<double>(now.ns) / 1e6);
+}
+
+}  // namespace
+
+void Departures::on_leave(Instant now, Rank rank, bool at_once) {
+  RankState& state = ranks_[rank];
+  state.leaving = true;
+  state.at_once = at_once;
+  state.leave_at = now;
+  on_pumped(rank);
+}
+
+void Departures::on_pumped(Rank rank) {
+  RankState& state = ranks_[rank];
+  if (state.leaving)
+    state.slowest = std::max(state.slowest, book_.engine(rank).endpoint().slowest_timeout());
+}
+
+void Departures::on_pause(Instant now, Rank rank) {
+  ranks_[rank].paused = true;
+  ranks_[rank].paused_at = now;
+}
+
+void Departures::on_resume(Instant now, Rank rank) {
+  RankState& state = ranks_[rank];
+  if (!state.paused) return;
+  state.paused = false;
+  if (state.leaving) state.paused_for += now - std::max(state.paused_at, state.leave_at);
+}
+
+void Departures::on_left(Instant now, Rank rank) {
+  RankState& state = ranks_[rank];
+  state.left = true;
+  state.left_at = now;
+  const Duration serves =
+      state.at_once ? Duration(0) : std::max(kServeTimeouts * state.slowest, kServeMin);
+  const Duration bound = serves + std::max(kFarewellTimeouts * state.slowest, kFarewell);
+  const Duration took = now - state.leave_at - state.paused_for;
+  check_.expect(took <= bound, [&] {
+    return format_text(
+        "rank %u, at %.6f ms: has left %.3f ms after it began to (pauses apart); its time-outs are "
+        "up to %.3f ms, which bounds it at %.3f ms",
+        rank, static_cast<double>(now.ns) / 1e6, ms(took), ms(state.slowest), ms(bound));
+  });
+}
+
+void Departures::on_goodbye(Instant now, Rank rank, Rank from) {
+  Instant& heard = ranks_[rank].heard_at[from];
+  if (heard.ns == 0) heard = now;
+}
+
+void Departures::on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result) {
+  check_failure(now, rank, call, result);
+  if (!pauses_) check_wait(now, rank, call, result);
+}
+
+void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
+                               const CallResult& result) {
+  if (result.status.code() != StatusCode::kPeerLost) return;
+  for (Rank peer = 0; peer < book_.size(); ++peer) {
+    const RankState& state = ranks_[peer];
+    const Instant heard = ranks_[rank].heard_at[peer];
+    if (peer == rank || heard.ns == 0 || state.at_once || !call.ranks[peer].succeeded) continue;
+    const Duration served = heard - state.leave_at;
+    bool missing = false;
+    for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread})
+      missing |= call.ranks[rank].flow(kind, peer).missing() > 0;
+    const bool open = heard < call.ranks[peer].submitted_at + call.plan.delivery().deadline;
+    check_.expect(!missing || served >= kServeMin || !open, [&] {
+      return where(now, rank, call) +
+             format_text(": failed although rank %u had only served for %.3f ms: ", peer,
+                         ms(served)) +
+             result.status.c_str();
+    });
+  }
+}
+
+Duration Departures::timeout(Rank rank, Rank peer) const {
+  return book_.engine(rank).endpoint().link(peer).rtt.timeout() + 2 * Duration(limits::kTickNs);
+}
+
+// Left the group, and the rank knows or must know. What a rank that left may still have under way
+// is waited for from the call's opening on.
+bool Departures::left_early(Instant opened, Instant limit, Rank rank, Rank peer) const {
+  const RankState& state = ranks_[peer];
+  const Instant heard = ranks_[rank].heard_at[peer];
+  const bool told = heard.ns != 0 && std::max(heard, opened) + timeout(rank, peer) < limit;
+  const bool left =
+      state.left && !outages_ && std::max(state.left_at, opened) + timeout(rank, peer) < limit;
+  return told || left;
+}
+
+void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
+                            const CallResult& result) {
+  const bool overdue = result.status.code() == StatusCode::kDeadlineExceeded;
+  if (!result.deadline_cut && !overdue) return;
+  const RankLedger& side = call.ranks[rank];
+  bool waits = false;  // for somebody who has not left
+  for (Rank peer = 0; peer < book_.size(); ++peer) {
+    if (peer == rank) continue;
+    for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {
+      const FlowLedger& flow = side.flow(kind, peer);
+      const Duration limit = kind == FlowKind::reduce && !overdue ? call.plan.reduce_deadline()
+                                                                  : call.plan.delivery().deadline;
+      const bool early = left_early(side.submitted_at, side.submitted_at + limit, rank, peer);
+      // Of an exact call a confirmation may be missing, which cannot be seen from outside.
+      waits |= !early && (overdue || flow.missing() + flow.unsure > 0);
+    }
+  }
+  check_.expect(waits, [&] {
+    return where(now, rank, call) +
+           ": cut by its deadline although every rank that it lacks packets of had left long "
+           "before";
+  });
+}
+
+}  // namespace leeway::sim

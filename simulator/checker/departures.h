@@ -1,0 +1,67 @@
+// I15: whoever leaves has left within its bound, and nobody waits in vain for a rank that left.
+//
+// What is promised (WIRE 6.2 to 6.4): a rank that leaves serves its peers until everything it sent
+// is confirmed and they are quiet, at most max(64 time-outs, 4 s); then it repeats its good-bye
+// until each peer has answered, 12 times and 2 s at least. So
+//   - on_left comes within the sum of both, pauses apart;
+//   - an exact call does not fail because a peer left that had returned from the same call with
+//     success and served for less than its bound;
+//   - a call is not cut by its deadline if all it lacks are packets of ranks that had left long
+//     before.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+#include "checker/check.h"
+#include "checker/ledger_book.h"
+#include "endpoint/endpoints.h"
+
+namespace leeway::sim {
+
+class Departures {
+ public:
+  // `pauses`: ranks may be stopped, and then nothing is said about how long others wait.
+  // `outages`: nothing may pass between two ranks for a while, so that a good-bye may never arrive.
+  Departures(Check& check, LedgerBook& book, bool pauses, bool outages)
+      : check_(check), book_(book), pauses_(pauses), outages_(outages), ranks_(book.size()) {
+    for (RankState& rank : ranks_) rank.heard_at.resize(book.size());
+  }
+
+  void on_leave(Instant now, Rank rank, bool at_once);
+  void on_left(Instant now, Rank rank);
+  // The rank's engine reads a good-bye of `from`.
+  void on_goodbye(Instant now, Rank rank, Rank from);
+  void on_pumped(Rank rank);
+  void on_pause(Instant now, Rank rank);
+  void on_resume(Instant now, Rank rank);
+  // The rank's call is over; its ledger is still open.
+  void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
+
+ private:
+  struct RankState {
+    bool leaving = false;
+    bool at_once = false;
+    bool left = false;
+    Instant leave_at;
+    Instant left_at;
+    bool paused = false;
+    Instant paused_at;
+    Duration paused_for{0};         // since it leaves
+    Duration slowest{0};            // time-out, the longest since it leaves
+    std::vector<Instant> heard_at;  // by peer: when its good-bye was read; 0: never
+  };
+  Duration timeout(Rank rank, Rank peer) const;
+  bool left_early(Instant opened, Instant limit, Rank rank, Rank peer) const;
+  void check_failure(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
+  void check_wait(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
+
+  Check& check_;
+  LedgerBook& book_;
+  bool pauses_;
+  bool outages_;
+  std::vector<RankState> ranks_;
+};
+
+}  // namespace leeway::sim

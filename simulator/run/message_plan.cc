@@ -1,0 +1,99 @@
+#include "run/message_plan.h"
+
+#include <utility>
+
+#include "engine/random_stream.h"
+
+namespace leeway::sim {
+namespace {
+
+using collective::OperationKind;
+using collective::OperationSpec;
+
+// Every so many messages has no elements.
+constexpr std::uint32_t kEmptyEvery = 16;
+
+// Pairs that are drawn for each message that a rank may have; of ranks that are full nothing comes.
+constexpr std::uint32_t kTries = 2;
+
+std::uint64_t entity_of(std::uint32_t round, std::uint32_t part) {
+  return std::uint64_t{round} << 32 | part;
+}
+
+// Numbers that float32 holds exactly, and that say which message and element they are.
+float value_of(std::uint32_t round, std::uint32_t message, std::uint32_t element) {
+  return static_cast<float>((round * 40503u + message * 9973u + element * 31u) & 0xFFFFFFu);
+}
+
+}  // namespace
+
+MessagePlan::MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
+                         const CollectiveOptions& options)
+    : seed_(seed),
+      ranks_(scenario.ranks()),
+      each_max_(scenario.operation().messages_max()),
+      elements_max_(static_cast<std::uint32_t>(scenario.operation().bytes() / sizeof(float))),
+      options_(options) {}
+
+std::vector<MessagePlan::Message> MessagePlan::messages_of(std::uint32_t round) const {
+  std::vector<Message> messages;
+  if (ranks_ < 2) return messages;
+  RandomStream random(seed_, entity_of(round, 0), Purpose::message);
+  std::vector<std::uint32_t> each(ranks_, 0);
+  for (std::uint32_t tries = kTries * ranks_ * each_max_; tries > 0; --tries) {
+    const auto from = static_cast<std::uint32_t>(random.below(ranks_));
+    const auto to =
+        static_cast<std::uint32_t>((from + 1 + random.below(ranks_ - 1)) % std::uint64_t{ranks_});
+    const bool empty = random.below(kEmptyEvery) == 0;
+    const auto elements = static_cast<std::uint32_t>(1 + random.below(elements_max_));
+    if (each[from] == each_max_ || each[to] == each_max_) continue;
+    ++each[from];
+    ++each[to];
+    messages.push_back({static_cast<Rank>(from), static_cast<Rank>(to), empty ? 0 : elements});
+  }
+  return messages;
+}
+
+// The rank's messages in any order, but those of one pair as both sides number them.
+std::vector<std::uint32_t> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
+                                                 const std::vector<Message>& messages) const {
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].from == rank || messages[i].to == rank) order.push_back(i);
+  }
+  RandomStream random(seed_, entity_of(round, 1 + rank), Purpose::message);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (std::size_t j = i + 1; j < order.size(); ++j) {
+      const Message& a = messages[order[i]];
+      const Message& b = messages[order[j]];
+      if (a.from == b.from && a.to == b.to && order[i] > order[j]) std::swap(order[i], order[j]);
+    }
+  }
+  return order;
+}
+
+void MessagePlan::prepare(std::uint32_t rank, std::uint32_t round, RankMemory& memory) const {
+  const std::vector<Message> messages = messages_of(round);
+  const std::vector<std::uint32_t> order = order_of(rank, round, messages);
+  memory.message_buffers.resize(order.size());
+  memory.messages.assign(order.size(), OperationSpec());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Message& message = messages[order[i]];
+    const bool sends = message.from == rank;
+    std::vector<float>& buffer = memory.message_buffers[i];
+    buffer.assign(message.elements, 0.0f);
+    for (std::uint32_t k = 0; sends && k < message.elements; ++k)
+      buffer[k] = value_of(round, order[i], k);
+    OperationSpec& spec = memory.messages[i];
+    spec.kind = sends ? OperationKind::send : OperationKind::recv;
+    spec.peer = sends ? message.to : message.from;
+    spec.options = options_;
+    if (sends)
+      spec.input = std::span<const float>(buffer);
+    else
+      spec.output = std::span<float>(buffer);
+  }
+}
+
+}  // namespace leeway::sim

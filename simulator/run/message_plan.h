@@ -1,0 +1,41 @@
+// Which messages the ranks send each other in a round: pairs, sizes and each rank's order of
+// posting, drawn from the run's seed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "leeway/options.h"
+#include "run/rank_memory.h"
+#include "scenario.pb.h"
+
+namespace leeway::sim {
+
+class MessagePlan {
+ public:
+  // The options' delivery, deadline and codec are used. The scenario is valid.
+  MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
+              const CollectiveOptions& options);
+
+  // Fills memory.messages with the rank's sends and receives of this round in the order in which it
+  // posts them, and memory.message_buffers with what they read and write.
+  void prepare(std::uint32_t rank, std::uint32_t round, RankMemory& memory) const;
+
+ private:
+  struct Message {
+    Rank from = 0;
+    Rank to = 0;
+    std::uint32_t elements = 0;
+  };
+  std::vector<Message> messages_of(std::uint32_t round) const;
+  std::vector<std::uint32_t> order_of(std::uint32_t rank, std::uint32_t round,
+                                      const std::vector<Message>& messages) const;
+
+  std::uint64_t seed_;
+  std::uint32_t ranks_;
+  std::uint32_t each_max_;
+  std::uint32_t elements_max_;
+  CollectiveOptions options_;
+};
+
+}  // namespace leeway::sim
