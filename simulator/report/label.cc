@@ -175,7 +175,7 @@ Label label_of_measure(std::string_view name) {
 Label label_of_field(std::string_view path) {
   for (const Known& known : kFields) {
     if (path == known.name) return from(known);
-    if (!path.ends_with("." + std::string(known.name))) continue;
+    if (!path.ends_with(known.name) || path[path.size() - known.name.size() - 1] != '.') continue;
     Label label = from(known);
     if (path.starts_with("link["))
       label.text += " on " + std::string(path.substr(0, path.find('.')));

@@ -22,7 +22,8 @@ struct Disagreement {
 class Mismatch : public ::testing::TestWithParam<std::tuple<Disagreement, int>> {};
 
 TEST_P(Mismatch, IsAnErrorThatNamesBothSidesOnEveryRank) {
-  const auto& [c, size] = GetParam();
+  const Disagreement& c = std::get<0>(GetParam());
+  const int size = std::get<1>(GetParam());
   const Rank odd = static_cast<Rank>(size - 1);
   EngineGroup group(GroupOptions{.size = size});
   std::vector<std::vector<float>> in(size, std::vector<float>(200000, 1.0f));

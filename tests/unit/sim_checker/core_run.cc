@@ -68,8 +68,9 @@ std::vector<CallKind> CoreRun::calls() const {
       return {CallKind::all_to_all};
     case Operation::replica_step:
       return {CallKind::replica_reduce, CallKind::replica_broadcast};
+    default:  // rooted calls and messages: sim_run_test
+      return {};
   }
-  return {};
 }
 
 // ---- what the ranks do --------------------------------------------------------------------------
@@ -143,6 +144,8 @@ collective::OperationSpec CoreRun::spec_of(std::uint32_t rank, CallKind kind) {
       spec.options.codec = *parse_codec(operation.replica().codec());
       spec.ledger = &state.ledger;
       prepare_ages(rank);
+      break;
+    default:  // calls() names no other
       break;
   }
   return spec;
