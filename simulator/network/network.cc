@@ -171,12 +171,16 @@ void Network::part_ways(Instant now, std::uint32_t place, Deliver deliver_when) 
   drop_receivers(packet);
   for (bool first = true; !left.empty(); first = false) {
     const LinkId link = topology_->next_link(packet.from, left[0], packet.hop);
-    const auto apart = std::stable_partition(left.begin(), left.end(), [&](std::uint32_t to) {
-      return to == left[0] ||
-             (link != kArrived && topology_->next_link(packet.from, to, packet.hop) == link);
-    });
-    give_receivers(packet, {left.data(), static_cast<std::size_t>(apart - left.begin())});
-    left.erase(left.begin(), apart);
+    std::vector<std::uint32_t> together;
+    std::vector<std::uint32_t> apart;
+    for (const std::uint32_t to : left) {
+      const bool same =
+          to == left[0] ||
+          (link != kArrived && topology_->next_link(packet.from, to, packet.hop) == link);
+      (same ? together : apart).push_back(to);
+    }
+    give_receivers(packet, together);
+    left = std::move(apart);
     if (first) {
       packets_[place].packet = packet;
     } else {

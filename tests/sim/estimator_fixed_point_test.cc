@@ -24,6 +24,11 @@ namespace {
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint32_t kBurnIn = 500;
 
+// What the ratio rule's fixed point owes to how many of rank 3's packets really came. 36 packets to
+// each of 3 owners in 1,500 rounds arrive with 0.5 +- 0.00124, which is 0.25 % of its weight of
+// 0.134. The tilt is the 0.116 that this weight lacks to a quarter. All elements share this error.
+constexpr double kArrivalError = 0.0025 * 0.134 / 0.116;
+
 scenario::Scenario scenario_of(const std::string& estimator) {
   return scenario::parse_text(
              "ranks: 4 rounds: 2000 "
@@ -148,7 +153,7 @@ TEST(EstimatorFixedPoint, WeightsAreThoseOfTheClosedForm) {
 TEST(EstimatorFixedPoint, RatioMissesTheOptimumByWhatItsWeightsSay) {
   const Tilt tilt = tilt_of("ratio");
   EXPECT_LT(tilt.error, 0.05) << "the comparison says nothing";
-  EXPECT_NEAR(tilt.part, 1, 3 * tilt.error);
+  EXPECT_NEAR(tilt.part, 1, 3 * std::hypot(tilt.error, kArrivalError));
 }
 
 TEST(EstimatorFixedPoint, HorvitzThompsonReachesTheOptimum) {
