@@ -19,7 +19,9 @@ constexpr std::size_t kCount = 10000;
 class OddValue : public ::testing::TestWithParam<std::tuple<Estimator, Codec, Delivery::Kind>> {
  protected:
   void run(double loss) {
-    const auto [estimator, codec, kind] = GetParam();
+    const Estimator estimator = std::get<0>(GetParam());
+    const Codec codec = std::get<1>(GetParam());
+    const Delivery::Kind kind = std::get<2>(GetParam());
     GroupOptions options{.size = 3};
     options.faults.loss = loss;
     EngineGroup group(options);
