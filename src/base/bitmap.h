@@ -1,14 +1,17 @@
 // An owning set of bits with word access: the arrival ledger of a flow.
 //
-// resize() is the only call that may allocate, and only when it grows beyond every size before.
-// Bits past size() are always zero, so whole words may be compared, counted and sent.
+// resize() is the only call that may allocate, and only when it grows beyond every size before; up
+// to 128 bits never, since short flows have their words in place. Bits past size() are always zero,
+// so whole words may be compared, counted and sent.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 namespace leeway {
 
@@ -18,22 +21,37 @@ class Bitmap {
 
   Bitmap() = default;
   explicit Bitmap(std::size_t bits) { resize(bits); }
+  Bitmap(Bitmap&&) = default;
+  Bitmap& operator=(Bitmap&&) = default;
+  Bitmap(const Bitmap& other) { *this = other; }
+  Bitmap& operator=(const Bitmap& other) {
+    if (this == &other) return *this;
+    resize(other.size());
+    std::copy_n(other.data(), words(), data());
+    return *this;
+  }
 
   // All bits become zero.
   void resize(std::size_t bits) {
-    bits_ = bits;
-    words_.assign((bits + kWordBits - 1) / kWordBits, 0);
+    const std::size_t count = (bits + kWordBits - 1) / kWordBits;
+    const std::size_t room = many_ != nullptr ? room_ : few_.size();
+    if (count > room) {
+      many_ = std::make_unique_for_overwrite<std::uint64_t[]>(count);
+      room_ = static_cast<std::uint32_t>(count);
+    }
+    bits_ = static_cast<std::uint32_t>(bits);
+    clear();
   }
 
   std::size_t size() const { return bits_; }
-  bool test(std::size_t i) const { return (words_[i / kWordBits] >> (i % kWordBits) & 1) != 0; }
-  void set(std::size_t i) { words_[i / kWordBits] |= mask(i); }
-  void clear(std::size_t i) { words_[i / kWordBits] &= ~mask(i); }
-  void clear() { words_.assign(words_.size(), 0); }
+  bool test(std::size_t i) const { return (data()[i / kWordBits] >> (i % kWordBits) & 1) != 0; }
+  void set(std::size_t i) { data()[i / kWordBits] |= mask(i); }
+  void clear(std::size_t i) { data()[i / kWordBits] &= ~mask(i); }
+  void clear() { std::fill_n(data(), words(), 0); }
 
   // Sets bit i; returns what it was.
   bool test_and_set(std::size_t i) {
-    std::uint64_t& word = words_[i / kWordBits];
+    std::uint64_t& word = data()[i / kWordBits];
     const bool was_set = (word & mask(i)) != 0;
     word |= mask(i);
     return was_set;
@@ -41,7 +59,7 @@ class Bitmap {
 
   std::size_t count() const {
     std::size_t total = 0;
-    for (const std::uint64_t word : words_) total += static_cast<std::size_t>(std::popcount(word));
+    for (const std::uint64_t word : span()) total += static_cast<std::size_t>(std::popcount(word));
     return total;
   }
   bool all() const { return next_zero(0) == bits_; }
@@ -50,24 +68,29 @@ class Bitmap {
   std::size_t next_zero(std::size_t from) const {
     if (from >= bits_) return bits_;
     std::size_t w = from / kWordBits;
-    std::uint64_t zeros = ~words_[w] & (~std::uint64_t{0} << (from % kWordBits));
+    std::uint64_t zeros = ~word(w) & (~std::uint64_t{0} << (from % kWordBits));
     while (zeros == 0) {
-      if (++w == words_.size()) return bits_;
-      zeros = ~words_[w];
+      if (++w == words()) return bits_;
+      zeros = ~word(w);
     }
     const std::size_t found = w * kWordBits + static_cast<std::size_t>(std::countr_zero(zeros));
     return found < bits_ ? found : bits_;
   }
 
-  std::size_t words() const { return words_.size(); }
-  std::uint64_t word(std::size_t w) const { return words_[w]; }
-  std::span<const std::uint64_t> span() const { return words_; }
+  std::size_t words() const { return (bits_ + kWordBits - 1) / kWordBits; }
+  std::uint64_t word(std::size_t w) const { return data()[w]; }
+  std::span<const std::uint64_t> span() const { return {data(), words()}; }
 
  private:
   static constexpr std::uint64_t mask(std::size_t i) { return std::uint64_t{1} << (i % kWordBits); }
 
-  std::size_t bits_ = 0;
-  std::vector<std::uint64_t> words_;
+  const std::uint64_t* data() const { return many_ != nullptr ? many_.get() : few_.data(); }
+  std::uint64_t* data() { return many_ != nullptr ? many_.get() : few_.data(); }
+
+  std::uint32_t bits_ = 0;
+  std::uint32_t room_ = 0;                 // words at many_
+  std::array<std::uint64_t, 2> few_{};     // as long as
+  std::unique_ptr<std::uint64_t[]> many_;  // there are none
 };
 
 }  // namespace leeway

@@ -42,7 +42,7 @@ void Link::configure(std::uint32_t window_datagrams, Duration initial_rtt) {
 }
 
 std::uint32_t Link::take_sequence(Instant now) {
-  sent_at_[next_sequence_ % sent_at_.size()] = now;
+  sent_at_[next_sequence_ & (sent_at_.size() - 1)] = now;
   return next_sequence_++;
 }
 
@@ -59,7 +59,7 @@ bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t 
   acknowledged_ = largest_sequence;
   received_by_peer_ = received;
   if (next_sequence_ - largest_sequence <= sent_at_.size()) {
-    rtt.on_sample(now - sent_at_[largest_sequence % sent_at_.size()] - delay);
+    rtt.on_sample(now - sent_at_[largest_sequence & (sent_at_.size() - 1)] - delay);
   }
   // While there is still no credit, what is sent to get some must not grow with the answers.
   if (credit() > 0) probe_tries = 0;

@@ -138,7 +138,7 @@ class Link {
   double delivered_ = 1.0;
   // When each of the last datagrams was sent, by sequence modulo the size. A round trip is measured
   // only for the very datagram that a report names: its delay field is about that one.
-  std::vector<Instant> sent_at_ = std::vector<Instant>(64);
+  std::vector<Instant> sent_at_;  // made by configure(): a power of two
   std::uint32_t largest_seen_ = 0;
   std::uint32_t received_ = 0;
   std::uint32_t largest_reported_ = 0;
