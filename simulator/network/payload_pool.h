@@ -1,8 +1,9 @@
-// The bytes of the datagrams that are under way: equal places, taken and given back by number.
+// The bytes of the datagrams that are under way: places taken and given back by number.
 //
 // Nothing is allocated in a steady state: memory grows only when more datagrams are under way than
-// ever before. A copy that a link makes shares its original's bytes, which are therefore never
-// written to after put().
+// ever before. Places come in sizes that double from 64 bytes on, so that a header without its
+// payload takes a cache line. A copy that a link makes shares its original's bytes, which are
+// therefore never written to after put().
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,8 @@ class PayloadPool {
   std::uint32_t put(ByteSpan datagram);
   // Valid while it is held. kNoPayload is an empty one.
   ByteSpan get(std::uint32_t payload) const;
+  // Soon to be read.
+  void prefetch(std::uint32_t payload) const;
 
   // One holder more, one holder less; the last gives the place back. kNoPayload is allowed and
   // means nothing.
@@ -38,18 +41,34 @@ class PayloadPool {
     std::uint32_t holders = 0;
     std::uint32_t next_free = 0;
   };
-  static constexpr std::uint32_t kBlockPlaces = 64;
+  // All places of one size. A payload's number is its place here and, in the lowest bits, the size.
+  struct Shelf {
+    std::size_t stride = 0;
+    std::vector<std::unique_ptr<std::byte[]>> blocks;
+    std::vector<Place> places;
+    std::uint32_t free = kNoPayload;
 
-  void grow();
-  std::byte* memory_of(std::uint32_t payload) const {
-    return blocks_[payload / kBlockPlaces].get() + payload % kBlockPlaces * stride_;
+    void grow();
+    std::byte* memory_of(std::uint32_t place) const {
+      return blocks[place / kBlockPlaces].get() + place % kBlockPlaces * stride;
+    }
+  };
+  static constexpr std::uint32_t kBlockPlaces = 64;
+  static constexpr std::size_t kBytesMin = 64;
+  static constexpr std::uint32_t kShelfBits = 4;  // 64 bytes to 2 MiB
+
+  static std::uint32_t shelf_for(std::size_t bytes);
+  static std::uint32_t shelf_of(std::uint32_t payload) {
+    return payload & ((1u << kShelfBits) - 1);
   }
+  static std::uint32_t place_of(std::uint32_t payload) { return payload >> kShelfBits; }
+  Place& place(std::uint32_t payload) {
+    return shelves_[shelf_of(payload)].places[place_of(payload)];
+  }
+  bool is_held(std::uint32_t payload) const;
 
   std::size_t bytes_max_;
-  std::size_t stride_;  // of the places, a multiple of every element's alignment
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;
-  std::vector<Place> places_;
-  std::uint32_t free_ = kNoPayload;
+  std::vector<Shelf> shelves_;
   std::size_t held_ = 0;
 };
 
