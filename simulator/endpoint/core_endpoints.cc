@@ -31,6 +31,7 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.datagram_bytes = operation.datagram_bytes();
   config.permute = operation.permute();
   config.multicast = scenario.has_multicast();
+  config.sum_payloads = scenario.contents();
   const std::size_t share = kSocketBytes / std::max<std::size_t>(1, topology.ranks() - 1);
   const std::size_t wanted =
       operation.window_bytes() != 0 ? operation.window_bytes() : kWindowBytesDefault;
@@ -57,6 +58,10 @@ Traffic traffic_of(ByteSpan datagram) {
   return prefix.type == wire::PacketType::data ? Traffic::data : Traffic::control;
 }
 
+std::uint32_t length_of(const Packet& packet) {
+  return packet.payload == kNoPayload ? 0 : packet.bytes - kHeaderBytes;  // a trimmed one has none
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scenario& scenario,
@@ -69,7 +74,8 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
     if (!parsed.ok()) return parsed.status();
     faults = *parsed;
   }
-  auto endpoints = std::unique_ptr<CoreEndpoints>(new CoreEndpoints(queue, network));
+  auto endpoints = std::unique_ptr<CoreEndpoints>(new CoreEndpoints(
+      queue, network, scenario.contents(), scenario.operation().datagram_bytes()));
   endpoints->nodes_.resize(topology.ranks());
   protocol::EndpointConfig config = config_of(scenario, seed, topology);
   for (std::uint32_t rank = 0; rank < topology.ranks(); ++rank) {
@@ -146,12 +152,19 @@ void CoreEndpoints::leave(Instant now, std::uint32_t rank, bool at_once, Client&
 void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payload) {
   Node& node = nodes_[packet.to];
   if (node.dead) return;
-  const Datagram datagram{packet.from, payload, packet.corrupt ? kNoPayload : packet.payload};
+  const Datagram datagram{packet.from, payload, length_of(packet),
+                          packet.corrupt ? kNoPayload : packet.payload};
   if (node.faults) {
     pass_faults(now, packet.to, datagram);
   } else {
     hand_in(now, packet.to, datagram);
   }
+}
+
+// Only ever called in networks of hundreds of links.
+void CoreEndpoints::expect(const Packet& packet) const {
+  network_.payloads().prefetch(packet.payload);
+  nodes_[packet.to].engine->endpoint().expect(static_cast<Rank>(packet.from));
 }
 
 void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagram) {
@@ -165,7 +178,8 @@ void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagr
   if (fate.corrupt) {
     corrupted_.assign(datagram.bytes.begin(), datagram.bytes.end());
     flip_bit(corrupted_, fate.corrupt_bit);
-    datagram = {datagram.from, corrupted_, kNoPayload};
+    datagram.bytes = corrupted_;
+    datagram.payload = kNoPayload;
   }
   const Instant due = now + fate.delay + fate.reorder * kOvertakenBy;
   if (fate.duplicate) hold_back(due, rank, datagram);
@@ -186,32 +200,41 @@ void CoreEndpoints::hold_back(Instant until, std::uint32_t rank, const Datagram&
 }
 
 CoreEndpoints::Kept CoreEndpoints::keep(const Datagram& datagram) {
+  const auto length = static_cast<std::uint32_t>(datagram.length);
   if (datagram.payload == kNoPayload)
-    return {datagram.from, network_.payloads().put(datagram.bytes)};
+    return {datagram.from, network_.payloads().put(datagram.bytes), length};
   network_.payloads().hold(datagram.payload);
-  return {datagram.from, datagram.payload};
+  return {datagram.from, datagram.payload, length};
 }
 
 void CoreEndpoints::hand_in_kept(Instant now, std::uint32_t rank, const Kept& kept) {
   if (!nodes_[rank].dead)
-    hand_in(now, rank, {kept.from, network_.payloads().get(kept.payload), kept.payload});
+    hand_in(now, rank,
+            {kept.from, network_.payloads().get(kept.payload), kept.length, kept.payload});
   network_.payloads().release(kept.payload);
 }
 
 void CoreEndpoints::hand_in(Instant now, std::uint32_t rank, const Datagram& datagram) {
   Node& node = nodes_[rank];
   if (node.paused) return keep_in_socket(node, datagram);
-  if (observer_ != nullptr) observer_->on_datagram(now, rank, datagram.from, datagram.bytes);
-  node.engine->on_datagram(now, static_cast<Rank>(datagram.from), datagram.bytes);
+  const ByteSpan bytes = whole(datagram);
+  if (observer_ != nullptr) observer_->on_datagram(now, rank, datagram.from, bytes);
+  node.engine->on_datagram(now, static_cast<Rank>(datagram.from), bytes);
   want_pump(now, rank);
 }
 
+ByteSpan CoreEndpoints::whole(const Datagram& datagram) {
+  if (datagram.bytes.size() == datagram.length) return datagram.bytes;
+  std::copy(datagram.bytes.begin(), datagram.bytes.end(), arrived_.begin());
+  return ByteSpan(arrived_).first(datagram.length);
+}
+
 void CoreEndpoints::keep_in_socket(Node& node, const Datagram& datagram) {
-  if (node.socket_bytes + datagram.bytes.size() > kSocketBytes) {
+  if (node.socket_bytes + datagram.length > kSocketBytes) {
     ++socket_losses_;
     return;
   }
-  node.socket_bytes += datagram.bytes.size();
+  node.socket_bytes += datagram.length;
   node.socket.push_back(keep(datagram));
 }
 
@@ -268,22 +291,30 @@ bool CoreEndpoints::is_done(const Node& node) {
 }
 
 void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) {
-  train_bytes_.clear();
-  for (const Slice& slice : train.slices)
-    train_bytes_.insert(train_bytes_.end(), slice.data, slice.data + slice.bytes);
-  const ByteSpan bytes(train_bytes_);
+  const ByteSpan bytes = in_a_row(train);
   for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
     const ByteSpan datagram = bytes.subspan(at, std::min(train.segment_bytes, bytes.size() - at));
     const bool shared = train.to == kEveryRank;
     const auto& hearers = nodes_[rank].hearers;
     if (shared && hearers.empty()) continue;  // the first switch drops it
+    const Traffic traffic = traffic_of(datagram);
+    const bool header_alone = !contents_ && traffic == Traffic::data;
     const Packet packet{.from = rank,
                         .to = train.to,
                         .bytes = static_cast<std::uint32_t>(datagram.size()) + kHeaderBytes,
-                        .payload = network_.payloads().put(datagram),
-                        .traffic = traffic_of(datagram)};
+                        .payload = network_.payloads().put(
+                            header_alone ? datagram.first(wire::kDataHeaderBytes) : datagram),
+                        .traffic = traffic};
     shared ? network_.send_shared(now, packet, hearers) : network_.send(now, packet);
   }
+}
+
+ByteSpan CoreEndpoints::in_a_row(const Train& train) {
+  if (train.slices.size() == 1) return {train.slices[0].data, train.slices[0].bytes};
+  train_bytes_.clear();
+  for (const Slice& slice : train.slices)
+    train_bytes_.insert(train_bytes_.end(), slice.data, slice.data + slice.bytes);
+  return train_bytes_;
 }
 
 // The engine's own timer, or the time at which the uplink takes more and the engine is asked again.

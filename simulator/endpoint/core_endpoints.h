@@ -5,6 +5,10 @@
 // makes the sender wait while its uplink is full, a process that can be stopped (what arrives waits
 // in its socket, up to the socket's buffer) or die, and the library's own fault injection
 // ($LEEWAY_FAULT, Operation.inject), which sits between socket and core.
+//
+// Without contents (scenario.contents) tensors have a size and no memory, and the network carries a
+// data packet's header alone. The core is the same, and so is every datagram's length and time: the
+// payload that it hands out is never read, and zeros stand for it where the header arrives.
 #pragma once
 
 #include <memory>
@@ -64,16 +68,19 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   enum class Step : std::uint64_t { pump = 0, wake = 1, arrive = 2 };
 
   // A datagram at its receiver. `payload` is its place in the network's pool; kNoPayload if its
-  // bytes lie elsewhere.
+  // bytes lie elsewhere. Without contents `bytes` may be the header alone of a datagram of `length`
+  // bytes.
   struct Datagram {
     std::uint32_t from;
     ByteSpan bytes;
+    std::size_t length;
     std::uint32_t payload;
   };
   // One that waits; its payload is held.
   struct Kept {
     std::uint32_t from = 0;
     std::uint32_t payload = kNoPayload;
+    std::uint32_t length = 0;
   };
   struct Node {
     std::unique_ptr<collective::Engine> engine;
@@ -94,10 +101,15 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::vector<std::uint32_t> hearers;  // of its multicast
   };
 
-  CoreEndpoints(EventQueue& queue, Network& network) : queue_(queue), network_(network) {}
+  CoreEndpoints(EventQueue& queue, Network& network, bool contents, std::size_t datagram_bytes)
+      : queue_(queue),
+        network_(network),
+        contents_(contents),
+        arrived_(contents ? 0 : datagram_bytes, std::byte{0}) {}
 
   Status set_up_multicast(const scenario::Scenario& scenario);
   void on_packet(Instant now, const Packet& packet, ByteSpan payload) override;
+  void expect(const Packet& packet) const override;
   void pass_faults(Instant now, std::uint32_t rank, Datagram datagram);
   void hold_back(Instant until, std::uint32_t rank, const Datagram& datagram);
   Kept keep(const Datagram& datagram);
@@ -107,6 +119,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void want_pump(Instant now, std::uint32_t rank);
   void pump(Instant now, std::uint32_t rank);
   void launch(Instant now, std::uint32_t rank, const Train& train);
+  ByteSpan in_a_row(const Train& train);
+  ByteSpan whole(const Datagram& datagram);
   void arm(Instant now, std::uint32_t rank);
   void finish_call(Instant now, std::uint32_t rank);
   static bool is_done(const Node& node);
@@ -121,6 +135,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   protocol::TrainBuffer buffer_;
   std::vector<std::byte> train_bytes_;  // in a row
   std::vector<std::byte> corrupted_;    // a datagram that Operation.inject damaged
+  bool contents_ = true;
+  std::vector<std::byte> arrived_;  // without contents: a header, and zeros behind it
   std::uint64_t injected_losses_ = 0;
   std::uint64_t socket_losses_ = 0;
 };

@@ -1,6 +1,5 @@
-// What sits at the ranks and moves tensors over the network. Three kinds: the shipping core
-// (core_endpoints.h), an abstract one that counts packets instead of carrying them
-// (abstract_endpoints.h), and a ring over a transport that recovers every loss (tcp_ring.h).
+// What sits at the ranks and moves tensors over the network. Two kinds: the shipping core
+// (core_endpoints.h), and a ring over a transport that recovers every loss (tcp_ring.h).
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ struct Call {
   CallKind kind = CallKind::all_reduce;
   std::uint32_t round = 0;
   std::uint64_t bytes = 0;  // of the whole float32 tensor
-  // What the core is asked to do; null for endpoints without contents. Valid until done.
+  // What the core is asked to do; null for a ring, which only counts. Valid until done.
   const collective::OperationSpec* spec = nullptr;
   // In place of `spec`, for kind messages: all at once, in this order.
   std::span<const collective::OperationSpec> messages;

@@ -77,6 +77,7 @@ Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
   plan.calls_ = calls_of(operation.kind());
   plan.elements_ = elements;
   plan.ranks_ = scenario.ranks();
+  plan.contents_ = scenario.contents();
   plan.previous_as_control_ = operation.control_variate() == scenario::Operation::previous;
   CollectiveOptions& options = plan.options_;
   options.delivery = delivery_of(operation.delivery(), reduces(plan.calls_[0]));
@@ -110,6 +111,7 @@ Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
 
 OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weight) const {
   OperationSpec spec;
+  spec.contents = contents_;
   spec.options = kind == CallKind::replica_broadcast ? parameter_options_ : options_;
   const std::size_t block = elements_ / ranks_;
   if (reduces(kind)) {
@@ -120,52 +122,56 @@ OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weig
     if (previous_as_control_)
       spec.options.control_variate = std::span(memory.previous).first(count);
   }
-  const std::span gradient(memory.gradient);
-  const std::span result(memory.result);
+  const auto gradient = [&](std::size_t count) {
+    return ConstTensorView(memory.gradient.data(), count, DataType::f32);
+  };
+  const auto result = [&](std::size_t count) {
+    return TensorView(memory.result.data(), count, DataType::f32);
+  };
   switch (kind) {
     case CallKind::all_reduce:
       spec.kind = OperationKind::all_reduce;
-      spec.input = gradient;
-      spec.output = result;
+      spec.input = gradient(elements_);
+      spec.output = result(elements_);
       break;
     case CallKind::reduce_scatter:
       spec.kind = OperationKind::reduce_scatter;
-      spec.input = gradient.first(block * ranks_);
-      spec.output = result.first(block);
+      spec.input = gradient(block * ranks_);
+      spec.output = result(block);
       break;
     case CallKind::all_gather:
       spec.kind = OperationKind::all_gather;
-      spec.input = gradient.first(block);
-      spec.output = result.first(block * ranks_);
+      spec.input = gradient(block);
+      spec.output = result(block * ranks_);
       break;
     case CallKind::broadcast:
       spec.kind = OperationKind::broadcast;
       spec.peer = root_;
-      spec.input = gradient;
-      spec.output = result;
+      spec.input = gradient(elements_);
+      spec.output = result(elements_);
       break;
     case CallKind::all_to_all:
       spec.kind = OperationKind::all_to_all;
-      spec.input = gradient.first(block * ranks_);
-      spec.output = result.first(block * ranks_);
+      spec.input = gradient(block * ranks_);
+      spec.output = result(block * ranks_);
       break;
     case CallKind::gather:
       spec.kind = OperationKind::gather;
       spec.peer = root_;
-      spec.input = gradient.first(block);
-      spec.output = result.first(block * ranks_);
+      spec.input = gradient(block);
+      spec.output = result(block * ranks_);
       break;
     case CallKind::scatter:
       spec.kind = OperationKind::scatter;
       spec.peer = root_;
-      spec.input = gradient.first(block * ranks_);
-      spec.output = result.first(block);
+      spec.input = gradient(block * ranks_);
+      spec.output = result(block);
       break;
     case CallKind::reduce:
       spec.kind = OperationKind::reduce;
       spec.peer = root_;
-      spec.input = gradient;
-      spec.output = result;
+      spec.input = gradient(elements_);
+      spec.output = result(elements_);
       break;
     case CallKind::barrier:
       spec.kind = OperationKind::barrier;
@@ -176,8 +182,8 @@ OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weig
       break;
     case CallKind::replica_reduce:
       spec.kind = OperationKind::replica_reduce;
-      spec.input = gradient;
-      spec.output = result;
+      spec.input = gradient(elements_);
+      spec.output = result(elements_);
       break;
     case CallKind::replica_broadcast:
       spec.kind = OperationKind::replica_broadcast;

@@ -24,8 +24,8 @@ class OperationPlan {
   // The gradient's, or the only call's.
   const CollectiveOptions& options() const { return options_; }
 
-  // `weight`: share of the planned work behind the gradient. Buffers belong to `memory`.
-  // Not of messages, which a MessagePlan knows.
+  // `weight`: share of the planned work behind the gradient. Buffers belong to `memory`, which is
+  // empty in a scenario without contents. Not of messages, which a MessagePlan knows.
   collective::OperationSpec spec(CallKind kind, RankMemory& memory, double weight) const;
 
  private:
@@ -36,6 +36,7 @@ class OperationPlan {
   CollectiveOptions parameter_options_;  // of replica_broadcast
   bool previous_as_control_ = false;
   Rank root_ = 0;
+  bool contents_ = true;
 };
 
 }  // namespace leeway::sim

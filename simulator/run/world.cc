@@ -146,7 +146,7 @@ void World::submit_call(Instant now, std::uint32_t rank) {
   Call call{.kind = plan_->calls()[state.call],
             .round = state.round,
             .bytes = plan_->elements() * sizeof(float)};
-  if (has_contents()) {
+  if (core_ != nullptr) {
     if (call.kind == CallKind::replica_broadcast)
       memory_[rank].ledger = replicas_[rank].begin_broadcast();
     if (call.kind == CallKind::messages) {

@@ -66,7 +66,7 @@ class World final : private Endpoints::Client {
   Status set_up_replicas();
   Status set_up_checkers();
   Status set_up_leaves();
-  bool has_contents() const { return core_ != nullptr; }
+  bool has_contents() const { return core_ != nullptr && scenario_.contents(); }
 
   bool step();
   void begin_round(Instant now, std::uint32_t rank);
@@ -100,13 +100,13 @@ class World final : private Endpoints::Client {
   std::unique_ptr<Network> network_;
   std::unique_ptr<Endpoints> endpoints_;
   std::unique_ptr<CrossTraffic> cross_;
-  CoreEndpoints* core_ = nullptr;  // endpoints_, if they carry contents
+  CoreEndpoints* core_ = nullptr;  // endpoints_, if they are these
   std::optional<ComputeTimes> compute_;
   std::optional<FaultSchedule> faults_;
   std::optional<OperationPlan> plan_;
   std::optional<MessagePlan> messages_;
   std::unique_ptr<Workload> workload_;
-  std::vector<RankMemory> memory_;
+  std::vector<RankMemory> memory_;  // by rank; of each empty without contents
   std::vector<ReplicaRank> replicas_;
   std::unique_ptr<DriftProbe> drift_;
   std::unique_ptr<Checkers> checkers_;

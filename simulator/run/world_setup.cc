@@ -1,7 +1,6 @@
 // Puts a run together: network, endpoints, contents, checkers.
 #include <utility>
 
-#include "endpoint/abstract_endpoints.h"
 #include "endpoint/tcp_ring.h"
 #include "run/world.h"
 #include "scenario/rank_set.h"
@@ -52,9 +51,6 @@ Status World::set_up_endpoints() {
   ranks_.resize(scenario_.ranks());
   running_ = scenario_.ranks();
   switch (scenario_.endpoint()) {
-    case scenario::Scenario::abstract:
-      return take(AbstractEndpoints::make(scenario_, seed_, *topology_, queue_, *network_),
-                  endpoints_);
     case scenario::Scenario::tcp_ring:
       return take(TcpRing::make(scenario_, *topology_, queue_, *network_), endpoints_);
     case scenario::Scenario::core:
@@ -67,9 +63,10 @@ Status World::set_up_endpoints() {
   return {};
 }
 
-// What the calls carry. Endpoints without contents move numbers of bytes only.
+// What the calls carry. Without contents they move numbers of bytes only.
 Status World::set_up_contents() {
-  if (core_ == nullptr)
+  memory_.resize(scenario_.ranks());
+  if (!has_contents())
     return take(OperationPlan::make(scenario_, scenario_.operation().bytes() / 4), plan_);
   if (Status status = take(options_.workload(scenario_, seed_), workload_); !status.ok())
     return status;
@@ -78,7 +75,6 @@ Status World::set_up_contents() {
     return status;
   const auto& operation = scenario_.operation();
   messages_.emplace(scenario_, seed_, plan_->options());
-  memory_.resize(scenario_.ranks());
   for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
     RankMemory& memory = memory_[rank];
     memory.gradient.assign(plan_->elements(), 0.0f);
@@ -118,15 +114,15 @@ Status World::set_up_leaves() {
   return {};
 }
 
-// Endpoints without contents are no engines that could be looked into; the network's own invariants
-// hold for all.
+// A ledger of every packet, which the other invariants need, is what runs without contents have no
+// memory for; the network's own invariants hold for all.
 Status World::set_up_checkers() {
   CheckerSetup setup{.links = topology_->links()};
-  for (std::uint32_t rank = 0; core_ != nullptr && rank < scenario_.ranks(); ++rank) {
+  for (std::uint32_t rank = 0; has_contents() && rank < scenario_.ranks(); ++rank) {
     setup.engines.push_back(&core_->engine(rank));
   }
   checkers_ = std::make_unique<Checkers>(scenario_, seed_, std::move(setup));
-  if (core_ != nullptr) core_->observe(checkers_.get());
+  if (has_contents()) core_->observe(checkers_.get());
   watchers_.add(checkers_->packets());
   watchers_.add(options_.packets);
   network_->observe(watchers_.observer());

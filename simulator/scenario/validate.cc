@@ -182,7 +182,7 @@ Status check_group_size(const Scenario& scenario, const Places& places) {
   if (scenario.endpoint() != Scenario::core || scenario.ranks() <= limits::kPeersMax) return {};
   return places.refuse(
       "ranks", "is " + std::to_string(scenario.ranks()) + "; allowed with endpoint core is 1 to " +
-                   std::to_string(limits::kPeersMax) + "; endpoint abstract takes more");
+                   std::to_string(limits::kPeersMax) + "; endpoint tcp_ring takes more");
 }
 
 }  // namespace

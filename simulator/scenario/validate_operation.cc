@@ -77,6 +77,30 @@ Status check_root(const Scenario& scenario, const Places& places) {
                                              std::to_string(scenario.ranks() - 1));
 }
 
+// What reads values is refused where there are none.
+Status check_contents(const Scenario& scenario, const Places& places) {
+  const Operation& operation = scenario.operation();
+  if (scenario.contents()) return {};
+  if (scenario.endpoint() != Scenario::core)
+    return places.refuse("contents", "is false; that belongs to endpoint core only");
+  const auto refuse = [&](const char* path) {
+    return places.refuse(path, "needs values; contents is false");
+  };
+  const auto automatic = [](const std::string& codec) {
+    return parse_codec(codec)->codec == Codec::automatic;
+  };
+  if (scenario.has_workload()) return refuse("workload");
+  if (operation.kind() == Operation::replica_step || operation.kind() == Operation::messages)
+    return refuse("operation.kind");
+  if (operation.owner_weights()) return refuse("operation.owner_weights");
+  if (operation.error_feedback()) return refuse("operation.error_feedback");
+  if (operation.has_control_variate()) return refuse("operation.control_variate");
+  if (automatic(operation.codec())) return refuse("operation.codec");
+  if (operation.has_spread_codec() && automatic(operation.spread_codec()))
+    return refuse("operation.spread_codec");
+  return {};
+}
+
 }  // namespace
 
 Status check_operation(const Scenario& scenario, const Places& places) {
@@ -101,6 +125,7 @@ Status check_operation(const Scenario& scenario, const Places& places) {
   if (scenario.has_workload()) {
     if (const Status s = check_workload(scenario.workload(), places); !s.ok()) return s;
   }
+  if (const Status s = check_contents(scenario, places); !s.ok()) return s;
   return check_checkers(scenario.checkers(), places);
 }
 

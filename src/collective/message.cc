@@ -38,6 +38,7 @@ void Message::begin(Instant now, Request& request) {
   plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   plan.sum_payloads = config.sum_payloads;
   plan.seed = config.seed;
+  plan.contents = spec.contents;
   plan.same_block = true;
   plan.copy_input = is_small(spec);
   plan.send.resize(1);

@@ -81,7 +81,9 @@ void Operation::begin_reduction(std::uint32_t step) {
   plan.one_pass = spec.options.delivery.kind == Delivery::Kind::best_effort;
   plan.input = bytes_of(spec.input.data);
   plan.result = bytes_of(spec.output.data);
-  if (result_in_place) plan.result += shards_[config.self].offset * size_of(spec.input.dtype);
+  plan.contents = spec.contents;
+  if (result_in_place && spec.contents)
+    plan.result += shards_[config.self].offset * size_of(spec.input.dtype);
   if (!spec.options.control_variate.empty()) {
     plan.control = spec.options.control_variate.subspan(shards_[config.self].offset,
                                                         shards_[config.self].count);
@@ -108,6 +110,7 @@ void Operation::begin_spread(std::uint32_t step) {
   plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
   plan.sum_payloads = config.sum_payloads;
   plan.seed = config.seed;
+  plan.contents = spec.contents;
   plan.same_block = same_block(spec.kind);
   plan.streaming = has_reduce_half(spec.kind);
   plan.adopt = spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::all_gather ||
@@ -215,6 +218,7 @@ void Operation::on_done(const Status& status, Instant now) {
 bool Operation::measures_noise() const {
   const OperationSpec& spec = request_->spec;
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
+  if (!spec.contents) return false;
   if (spec.options.op != ReduceOp::sum && spec.options.op != ReduceOp::avg) return false;
   const auto encoded = [](const CodecOptions& options) {
     return options.codec > Codec::fp32 || options.rotate;

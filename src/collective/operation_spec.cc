@@ -78,9 +78,9 @@ Status check_sizes(const OperationSpec& spec, Rank self, int size) {
 Status check_buffers(const OperationSpec& spec, Rank self, int size) {
   const bool in = uses_input(spec, self);
   const bool out = uses_output(spec, self);
-  if (in && spec.input.count > 0 && spec.input.data == nullptr)
+  if (spec.contents && in && spec.input.count > 0 && spec.input.data == nullptr)
     return invalid(spec, "input is null");
-  if (out && spec.output.count > 0 && spec.output.data == nullptr)
+  if (spec.contents && out && spec.output.count > 0 && spec.output.data == nullptr)
     return invalid(spec, "output is null");
   if (in && out && spec.input.dtype != spec.output.dtype)
     return invalid(spec, "input and output differ in type");
@@ -177,6 +177,20 @@ Status check_options(const OperationSpec& spec, int size) {
   return check_lossy(spec);
 }
 
+// What reads or writes values has no meaning without them.
+Status check_without_contents(const OperationSpec& spec) {
+  const CollectiveOptions& options = spec.options;
+  if (spec.contents) return Status();
+  if (has_automatic_codec(options) || !options.residual.empty() ||
+      !options.control_variate.empty()) {
+    return Status::error(StatusCode::kUnsupported,
+                         "%s without contents: codec automatic, a residual and a control variate "
+                         "need values",
+                         to_string(spec.kind));
+  }
+  return Status();
+}
+
 }  // namespace
 
 bool point_to_point(OperationKind kind) {
@@ -211,6 +225,7 @@ Status validate(const OperationSpec& spec, Rank self, int size) {
   if (point_to_point(spec.kind) && spec.peer == self)
     return invalid(spec, "a rank cannot send to itself");
   if (Status status = check_buffers(spec, self, size); !status.ok()) return status;
+  if (Status status = check_without_contents(spec); !status.ok()) return status;
   return check_options(spec, size);
 }
 

@@ -28,6 +28,9 @@ struct OperationSpec {
   Rank peer = kNoRank;  // root, or the other side of send/recv
   CollectiveOptions options;
   BroadcastLedger* ledger = nullptr;  // replica_broadcast only; outlives the operation
+  // False only in the simulator: tensors have a size and no memory, and payloads a length and no
+  // values. Nothing is staged, summed or encoded; all that travels is the same, and when.
+  bool contents = true;
 };
 
 bool point_to_point(OperationKind kind);  // a message: send or recv

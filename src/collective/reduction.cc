@@ -32,9 +32,11 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step,
   element_bytes_ = size_of(plan.dtype);
   own_ = plan.shards[plan.self];
   grid_ = grid_of(plan.self);
-  staging_.reset(plan.size, grid_.packets(),
-                 plan.format.encoded_bytes(grid_.elements_per_packet()));
-  take_input();
+  if (plan.contents) {
+    staging_.reset(plan.size, grid_.packets(),
+                   plan.format.encoded_bytes(grid_.elements_per_packet()));
+    take_input();
+  }
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
   reduced_packets_.resize(grid_.packets());
   chunk_left_.resize(grid_.chunks());
@@ -102,6 +104,8 @@ ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid
 protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint32_t ahead,
                                      MutableByteSpan scratch) {
   const schedule::PacketGrid grid = grid_of(owner);
+  if (!plan_.contents)
+    return {scratch.first(plan_.format.encoded_bytes(grid.packet_elements(index)))};
   const ByteSpan source = contribution_to(owner, grid, index);
   if (plan_.format.identity()) {
     if (!plan_.sum_payloads) return {source};
@@ -141,7 +145,7 @@ protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header
   const bool last = --missing_[index] == 0;
   if (last && (!plan_.lossy || depends_on_packet_only(plan_.estimator))) {
     reduce_complete(index, {from, payload.data()}, reduced);
-  } else {
+  } else if (plan_.contents) {
     std::memcpy(staging_.lend(from, index), payload.data(), payload.size());
   }
   if (settles_passed_chunks_) note_progress(from, header.position, flows, reduced);
@@ -243,13 +247,14 @@ void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors,
                            schedule::ChunkQueue& reduced) {
   ++contributors_.histogram[contributors];
   reduced_packets_.set(index);
-  staging_.give_back(index);
+  if (plan_.contents) staging_.give_back(index);
   const std::uint32_t chunk = grid_.chunk_of(index);
   if (--chunk_left_[chunk] == 0) reduced.push(chunk);
 }
 
 // result = sum of scale_i x_i in rank order. A zero scale means absent.
 void Reduction::sum(std::uint32_t index, std::span<const float> scales, const Direct& direct) {
+  if (!plan_.contents) return;
   const std::size_t elements = grid_.packet_elements(index);
   const bool measured = plan_.meter != nullptr && plan_.meter->samples(index, grid_.packets());
   if (measured) measure_own(index);  // before the result takes its place
@@ -275,6 +280,7 @@ void Reduction::measure_own(std::uint32_t index) {
 // Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's
 // own type.
 void Reduction::combine_exactly(std::uint32_t index, const Direct& direct) {
+  if (!plan_.contents) return;
   const std::size_t bytes = grid_.packet_elements(index) * element_bytes_;
   block_.reserve(bytes);
   const MutableByteSpan accumulator(block_.data(), bytes);

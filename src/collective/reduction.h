@@ -39,6 +39,7 @@ struct ReductionPlan {
   double weight = 1.0;
   std::size_t datagram_payload_bytes = 0;
   bool sum_payloads = true;  // as protocol::EndpointConfig
+  bool contents = true;      // as OperationSpec
   std::uint64_t seed = 0;
   std::uint64_t rotation_key = 0;    // of the order in which all senders walk our shard
   bool one_pass = false;             // best effort: what was passed does not come again

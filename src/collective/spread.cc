@@ -29,7 +29,7 @@ void Spread::begin(SpreadPlan plan, std::uint32_t step) {
   available_.reset(own_grid_.chunks());
   reduced_taken_ = 0;
   chunk_waits_.clear();
-  if (plan_.same_block && encoded()) {
+  if (plan_.same_block && encoded() && plan_.contents) {
     arena_.reserve(own_grid_.packets() * packet_bytes_);
     if (!plan_.streaming) encode_range(0, own_.elements);
   }
@@ -83,8 +83,9 @@ void Spread::on_reduced(const schedule::PacketGrid& reduced_grid,
     for (std::size_t c = begin / our_span; c <= (end - 1) / our_span; ++c) {
       if (--chunk_waits_[c] > 0) continue;
       const std::size_t chunk_begin = c * our_span;
-      if (encoded()) encode_range(chunk_begin, std::min(our_span, own_.elements - chunk_begin));
-      if (plan_.sum_payloads) sum_chunk(static_cast<std::uint32_t>(c));
+      if (encoded() && plan_.contents)
+        encode_range(chunk_begin, std::min(our_span, own_.elements - chunk_begin));
+      if (plan_.sum_payloads && plan_.contents) sum_chunk(static_cast<std::uint32_t>(c));
       available_.push(static_cast<std::uint32_t>(c));
     }
   }
@@ -113,6 +114,8 @@ protocol::Payload Spread::own_payload(std::uint32_t index) {
 }
 
 protocol::Payload Spread::payload(Rank to, std::uint32_t index, MutableByteSpan scratch) {
+  if (!plan_.contents)
+    return {scratch.first(plan_.format.encoded_bytes(outgoing(to).packet_elements(index)))};
   if (plan_.same_block) return own_payload(index);
   const schedule::PacketGrid grid = outgoing(to);
   const std::size_t elements = grid.packet_elements(index);
@@ -132,6 +135,7 @@ bool Spread::accept(Rank from, std::uint32_t index, ByteSpan payload) {
   const schedule::PacketGrid grid = incoming(from);
   const std::size_t elements = grid.packet_elements(index);
   if (payload.size() != plan_.format.encoded_bytes(elements)) return false;
+  if (!plan_.contents) return true;
   std::byte* place = plan_.receive[from].data + grid.packet_offset(index) * element_bytes_;
   if (plan_.format.identity()) {
     std::memcpy(place, payload.data(), payload.size());
@@ -159,6 +163,7 @@ std::uint64_t Spread::missing_elements(std::span<const protocol::ReceiveFlow> fl
 }
 
 void Spread::clear_missing(std::span<const protocol::ReceiveFlow> flows) {
+  if (!plan_.contents) return;
   for (Rank peer = 0; peer < plan_.size; ++peer) {
     const protocol::ReceiveFlow& flow = flows[peer];
     if (flow.packets == 0 || flow.complete()) continue;

@@ -29,6 +29,7 @@ struct SpreadPlan {
   codec::Format format;
   std::size_t datagram_payload_bytes = 0;
   bool sum_payloads = true;  // as EndpointConfig
+  bool contents = true;      // as OperationSpec
   std::uint64_t seed = 0;
   bool same_block = false;  // every receiver gets send[first receiver]: encode and checksum once
   bool streaming = false;   // the block becomes available chunk by chunk (a reduction fills it)

@@ -100,6 +100,9 @@ class Endpoint {
   void release_chunks(Round& round, FlowKind kind);
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
+  // One comes soon: fetches into the cache what it will touch. Of use where one thread plays many
+  // ranks (simulator): of a thousand ranks' links and flows little is there.
+  void expect(Rank from) const;
   void on_wake(Instant now);
   bool poll_train(Instant now, TrainBuffer& out);
   std::optional<Instant> next_wake() const;

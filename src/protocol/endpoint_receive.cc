@@ -7,6 +7,26 @@
 #include "protocol/endpoint.h"
 
 namespace leeway::protocol {
+namespace {
+
+template <typename T>
+void prefetch(const T& object) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(&object);
+  for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(begin + at, 1);
+}
+
+}  // namespace
+
+void Endpoint::expect(Rank from) const {
+  prefetch(links_[from]);
+  for (const Round* round : rounds_.collectives()) {
+    for (const PhaseState& phase : round->phases) {
+      if (phase.settled && phase.sends_open == 0) continue;
+      prefetch(phase.receive[from]);
+      prefetch(phase.send[from]);
+    }
+  }
+}
 
 void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
   const wire::Expectation expect{config_.epoch, config_.self, config_.size};

@@ -356,7 +356,7 @@ TEST(NetworkTraits, KnowWhatIsUnbiased) {
 }
 
 TEST(Checkers, OfEndpointsWithoutContentsLookAtTheNetworkOnly) {
-  const auto scenario = scenario_of("ranks: 2 endpoint: abstract");
+  const auto scenario = scenario_of("ranks: 2 contents: false");
   EventQueue queue;
   const Topology topology = Topology::make(scenario).value();
   const auto network = Network::make(topology, 1, queue, 1472).value();

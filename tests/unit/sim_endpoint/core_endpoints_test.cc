@@ -1,17 +1,15 @@
-// What the abstract endpoints do by themselves: deadlines, pauses, deaths, and the same every time.
-#include "endpoint/abstract_endpoints.h"
+// Deadlines, pauses and deaths of ranks, and what outlives a call, with the shipping core at every
+// rank.
 
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "abstract_group.h"
+#include "group.h"
 
 namespace leeway::sim::testing {
 namespace {
-
-using AbstractGroup = Group<AbstractEndpoints>;
 
 scenario::Scenario group_of(std::uint32_t ranks, const std::string& delivery,
                             const std::string& link = "") {
@@ -22,12 +20,12 @@ scenario::Scenario group_of(std::uint32_t ranks, const std::string& delivery,
                      link + " }");
 }
 
-void submit_all(AbstractGroup& group, std::uint32_t ranks, CallKind kind = CallKind::all_reduce) {
+void submit_all(Group& group, std::uint32_t ranks, CallKind kind = CallKind::all_reduce) {
   for (std::uint32_t rank = 0; rank < ranks; ++rank) group.submit(rank, kind);
 }
 
-TEST(AbstractEndpointsDeadline, ExactCallFailsWithoutAPeer) {
-  AbstractGroup group(group_of(4, "kind: exact deadline_ms: 50"));
+TEST(CoreEndpointsDeadline, ExactCallFailsWithoutAPeer) {
+  Group group(group_of(4, "kind: exact deadline_ms: 50"));
   for (std::uint32_t rank = 0; rank < 3; ++rank) group.submit(rank, CallKind::all_reduce);
   ASSERT_TRUE(group.run_until_done(3));
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
@@ -36,8 +34,8 @@ TEST(AbstractEndpointsDeadline, ExactCallFailsWithoutAPeer) {
   }
 }
 
-TEST(AbstractEndpointsDeadline, LossyCallReturnsWhatItHas) {
-  AbstractGroup group(group_of(4, "kind: best_effort deadline_ms: 50"));
+TEST(CoreEndpointsDeadline, LossyCallReturnsWhatItHas) {
+  Group group(group_of(4, "kind: best_effort deadline_ms: 50"));
   for (std::uint32_t rank = 0; rank < 3; ++rank) group.submit(rank, CallKind::all_reduce);
   ASSERT_TRUE(group.run_until_done(3));
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
@@ -48,8 +46,8 @@ TEST(AbstractEndpointsDeadline, LossyCallReturnsWhatItHas) {
   }
 }
 
-TEST(AbstractEndpointsFaults, PausedRankDelaysTheOthersByItsPause) {
-  AbstractGroup group(group_of(4, "kind: exact deadline_ms: 5000"));
+TEST(CoreEndpointsFaults, PausedRankDelaysTheOthersByItsPause) {
+  Group group(group_of(4, "kind: exact deadline_ms: 5000"));
   submit_all(group, 4);
   group.run_until(500'000);
   group.endpoints().pause(group.now(), 2);
@@ -64,8 +62,8 @@ TEST(AbstractEndpointsFaults, PausedRankDelaysTheOthersByItsPause) {
   }
 }
 
-TEST(AbstractEndpointsFaults, DeadRankIsSilentAndTheOthersGoOn) {
-  AbstractGroup group(group_of(4, "kind: best_effort deadline_ms: 100"));
+TEST(CoreEndpointsFaults, DeadRankIsSilentAndTheOthersGoOn) {
+  Group group(group_of(4, "kind: best_effort deadline_ms: 100"));
   submit_all(group, 4);
   group.run_until(200'000);
   group.endpoints().kill(group.now(), 1);
@@ -75,8 +73,8 @@ TEST(AbstractEndpointsFaults, DeadRankIsSilentAndTheOthersGoOn) {
   for (const std::uint32_t rank : {0u, 2u, 3u}) EXPECT_EQ(group.told[rank], 1u);
 }
 
-TEST(AbstractEndpointsRounds, EveryCallIsToldOnceAndConfirmedInTheEnd) {
-  AbstractGroup group(group_of(5, "kind: exact deadline_ms: 5000", "loss { random { p: 0.1 } }"));
+TEST(CoreEndpointsRounds, EveryCallIsToldOnceAndConfirmedInTheEnd) {
+  Group group(group_of(5, "kind: exact deadline_ms: 5000", "loss { random { p: 0.1 } }"));
   for (std::uint32_t round = 1; round <= 4; ++round) {
     submit_all(group, 5);
     ASSERT_TRUE(group.run_until_done(5 * round));
@@ -87,11 +85,11 @@ TEST(AbstractEndpointsRounds, EveryCallIsToldOnceAndConfirmedInTheEnd) {
 }
 
 // A re-encoded result outlives its call: callers go on, and still answer who lacks something.
-TEST(AbstractEndpointsRounds, EarlierCallsAreRepairedWhileTheNextRuns) {
+TEST(CoreEndpointsRounds, EarlierCallsAreRepairedWhileTheNextRuns) {
   scenario::Scenario scenario =
       group_of(5, "kind: exact deadline_ms: 5000", "loss { random { p: 0.2 } }");
   scenario.mutable_operation()->set_codec("nvfp4");
-  AbstractGroup group(scenario);
+  Group group(scenario);
   submit_all(group, 5);
   std::vector<std::uint32_t> submitted(5, 1);
   bool overlapped = false;
@@ -112,10 +110,10 @@ TEST(AbstractEndpointsRounds, EarlierCallsAreRepairedWhileTheNextRuns) {
   EXPECT_LT(group.results[0].done_ns, 5'000'000'000);
 }
 
-TEST(AbstractEndpointsRounds, SmallWindowsComeToRest) {
+TEST(CoreEndpointsRounds, SmallWindowsComeToRest) {
   scenario::Scenario scenario = group_of(3, "kind: exact deadline_ms: 5000");
   scenario.mutable_operation()->set_window_bytes(4500);
-  AbstractGroup group(scenario);
+  Group group(scenario);
   submit_all(group, 3);
   ASSERT_TRUE(group.run_until_done(3));
   for (int i = 0; i < 100'000 && group.step(); ++i) {
@@ -123,29 +121,16 @@ TEST(AbstractEndpointsRounds, SmallWindowsComeToRest) {
   EXPECT_FALSE(group.step());
 }
 
-TEST(AbstractEndpointsRounds, SameSeedSameTrace) {
+TEST(CoreEndpointsRounds, SameSeedSameTrace) {
   const auto trace = [](std::uint64_t seed) {
-    AbstractGroup group(
-        group_of(5, "kind: best_effort deadline_ms: 500", "loss { random { p: 0.1 } }"), seed);
+    Group group(group_of(5, "kind: best_effort deadline_ms: 500", "loss { random { p: 0.1 } }"),
+                seed);
     submit_all(group, 5);
     EXPECT_TRUE(group.run_until_done(5));
     return group.network().trace().value();
   };
   EXPECT_EQ(trace(1), trace(1));
   EXPECT_NE(trace(1), trace(2));
-}
-
-TEST(AbstractWord, KeepsItsFields) {
-  AbstractWord data(AbstractType::data, 33, 65'537);
-  data.flow(kSpreadHalf, 200).packet((1u << 22) - 1, true, false);
-  EXPECT_EQ(data.type(), AbstractType::data);
-  EXPECT_EQ(nearest_count(data.opened(), 30, kOpenedBits), 33u);
-  EXPECT_EQ(nearest_count(data.sequence(), 65'000, kSequenceBits), 65'537u);
-  EXPECT_EQ(data.half(), kSpreadHalf);
-  EXPECT_EQ(data.attempt(), 200);
-  EXPECT_EQ(data.index(), (1u << 22) - 1);
-  EXPECT_TRUE(data.last());
-  EXPECT_FALSE(data.settled());
 }
 
 }  // namespace

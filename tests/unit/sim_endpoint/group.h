@@ -1,5 +1,4 @@
-// A group of ranks over a simulated network, driven until every call is done: the same for every
-// kind of endpoints, so that the same scenario runs through both.
+// A group of shipping cores over a simulated network, driven until every call is done.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "collective/operation_spec.h"
-#include "endpoint/endpoints.h"
+#include "endpoint/core_endpoints.h"
 #include "network/network.h"
 #include "run/operation_plan.h"
 #include "scenario.pb.h"
@@ -48,7 +47,6 @@ struct Tally {
   }
 };
 
-template <typename Kind>
 class Group final : public Endpoints::Client {
  public:
   explicit Group(const scenario::Scenario& scenario, std::uint64_t seed = 1)
@@ -56,12 +54,23 @@ class Group final : public Endpoints::Client {
         topology_(Topology::make(scenario_).value()),
         network_(
             Network::make(topology_, seed, queue_, scenario_.operation().datagram_bytes()).value()),
-        endpoints_(Kind::make(scenario_, seed, topology_, queue_, *network_).value()),
+        endpoints_(CoreEndpoints::make(scenario_, seed, topology_, queue_, *network_).value()),
+        plan_(OperationPlan::make(scenario_, elements()).value()),
+        memories_(scenario_.ranks()),
+        specs_(scenario_.ranks()),
         results(scenario_.ranks()),
-        told(scenario_.ranks(), 0) {}
+        told(scenario_.ranks(), 0) {
+    for (RankMemory& memory : memories_) {
+      if (!scenario_.contents()) break;
+      memory.gradient.assign(elements(), 1.0f);
+      memory.result.assign(elements(), 0.0f);
+    }
+  }
 
-  void submit(std::uint32_t rank, CallKind kind, const collective::OperationSpec* spec = nullptr) {
-    const Call call{.kind = kind, .bytes = scenario_.operation().bytes(), .spec = spec};
+  // Its values, where the scenario has contents, are ones.
+  void submit(std::uint32_t rank, CallKind kind) {
+    specs_[rank] = plan_.spec(kind, memories_[rank], 1.0);
+    const Call call{.kind = kind, .bytes = scenario_.operation().bytes(), .spec = &specs_[rank]};
     endpoints_->submit(now(), rank, call, *this);
   }
   bool step() {
@@ -96,21 +105,10 @@ class Group final : public Endpoints::Client {
 
   // `kind` is one that the scenario's operation makes. All ranks submit together, `rounds` times.
   Tally run_rounds(CallKind kind, std::uint32_t rounds) {
-    const std::size_t elements = scenario_.operation().bytes() / sizeof(float);
-    const OperationPlan plan = OperationPlan::make(scenario_, elements).value();
-    std::vector<RankMemory> memories(scenario_.ranks());
-    for (RankMemory& memory : memories) {
-      memory.gradient.assign(elements, 1.0f);
-      memory.result.assign(elements, 0.0f);
-    }
     Tally tally;
-    std::vector<collective::OperationSpec> specs(scenario_.ranks());
     for (std::uint32_t round = 0; round < rounds; ++round) {
       const Instant begin = now();
-      for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
-        specs[rank] = plan.spec(kind, memories[rank], 1.0);
-        submit(rank, kind, &specs[rank]);
-      }
+      for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) submit(rank, kind);
       EXPECT_TRUE(run_until_done(done_ + scenario_.ranks() - done_ % scenario_.ranks()));
       tally.round_ms.push_back(static_cast<double>((now() - begin).count()) / 1e6);
       for (const CallResult& result : results) add(tally, result);
@@ -122,11 +120,12 @@ class Group final : public Endpoints::Client {
   }
 
   Instant now() const { return queue_.now(); }
-  Kind& endpoints() { return *endpoints_; }
+  CoreEndpoints& endpoints() { return *endpoints_; }
   Network& network() { return *network_; }
   std::uint32_t done() const { return done_; }
 
  private:
+  std::size_t elements() const { return scenario_.operation().bytes() / sizeof(float); }
   static void add(Tally& tally, const CallResult& result) {
     tally.expected += result.expected;
     tally.arrived += result.arrived;
@@ -148,7 +147,10 @@ class Group final : public Endpoints::Client {
   EventQueue queue_;
   Topology topology_;
   std::unique_ptr<Network> network_;
-  std::unique_ptr<Kind> endpoints_;
+  std::unique_ptr<CoreEndpoints> endpoints_;
+  OperationPlan plan_;
+  std::vector<RankMemory> memories_;  // by rank
+  std::vector<collective::OperationSpec> specs_;
   std::uint32_t done_ = 0;
   bool reached_ = false;
 

@@ -273,7 +273,7 @@ TEST(Network, TakesNoMemoryInASteadyState) {
 }
 
 TEST(Network, LinksThatNoPacketCameToHaveCountedNothing) {
-  World world("ranks: 16384 endpoint: abstract");
+  World world("ranks: 16384 endpoint: tcp_ring");
   world.send(0, world.packet(16383, 0));
   world.run();
   EXPECT_EQ(world.network->link_counters(16383u * 16384u).passed[kData], 1u);

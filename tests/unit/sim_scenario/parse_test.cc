@@ -37,8 +37,8 @@ TEST(ParseText, NamesTheNearestFieldOfAnUnknownOne) {
       "a.txtpb:1:15: Loss has no field \"gilbert_eliott\"; did you mean \"gilbert_elliott\"?");
   EXPECT_EQ(error_of("colour: 3"),
             "a.txtpb:1:1: Scenario has no field \"colour\"; valid are name, description, ranks, "
-            "group, seed, rounds, duration_ms, endpoint, operation, workload, topology, link, "
-            "cross_traffic, compute, slow, ...");
+            "group, seed, rounds, duration_ms, endpoint, contents, operation, workload, topology, "
+            "link, cross_traffic, compute, ...");
 }
 
 TEST(ParseText, NamesTheNearestValueOfAnEnumeration) {
@@ -46,7 +46,7 @@ TEST(ParseText, NamesTheNearestValueOfAnEnumeration) {
             "a.txtpb:2:14: estimator cannot be \"symetric_ratio\"; did you mean "
             "\"symmetric_ratio\"?");
   EXPECT_EQ(error_of("endpoint: zzzzzz"),
-            "a.txtpb:1:11: endpoint cannot be \"zzzzzz\"; valid are core, abstract, tcp_ring");
+            "a.txtpb:1:11: endpoint cannot be \"zzzzzz\"; valid are core, tcp_ring");
 }
 
 TEST(ParseText, FindsAnUnknownNameThoughTheSameWordIsElsewhere) {

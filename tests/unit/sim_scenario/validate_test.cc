@@ -56,9 +56,26 @@ TEST(Validate, GroupsHaveNamesOfTheirOwn) {
 TEST(Validate, TheCoreHasALimitOfItsOwn) {
   EXPECT_EQ(error_of("ranks: 1025"),
             "a.txtpb:1:1: ranks is 1025; allowed with endpoint core is 1 to 1024; endpoint "
-            "abstract takes more");
+            "tcp_ring takes more");
   EXPECT_EQ(parsed("ranks: 1024").ranks(), 1024u);
-  EXPECT_EQ(parsed("ranks: 16384 endpoint: abstract").ranks(), 16384u);
+  EXPECT_EQ(parsed("ranks: 16384 endpoint: tcp_ring").ranks(), 16384u);
+}
+
+TEST(Validate, WhatNeedsValuesIsRefusedWithoutContents) {
+  EXPECT_FALSE(parsed("contents: false operation { codec: \"nvfp4\" }").contents());
+  EXPECT_EQ(error_of("contents: false endpoint: tcp_ring"),
+            "a.txtpb:1:1: contents is false; that belongs to endpoint core only");
+  EXPECT_EQ(error_of("contents: false workload { quadratic {} }"),
+            "a.txtpb:1:17: workload needs values; contents is false");
+  EXPECT_EQ(error_of("contents: false operation { kind: replica_step }"),
+            "a.txtpb:1:29: operation.kind needs values; contents is false");
+  EXPECT_EQ(error_of("contents: false operation { error_feedback: true }"),
+            "a.txtpb:1:29: operation.error_feedback needs values; contents is false");
+  EXPECT_EQ(
+      error_of("contents: false operation { estimator: augmented control_variate: previous }"),
+      "a.txtpb:1:50: operation.control_variate needs values; contents is false");
+  EXPECT_EQ(error_of("contents: false operation { codec: \"automatic\" }"),
+            "a.txtpb:1:29: operation.codec needs values; contents is false");
 }
 
 TEST(Validate, OperationsHaveTextsTheLibraryReads) {
@@ -82,7 +99,7 @@ TEST(Validate, SettingsThatWouldDoNothingAreRefused) {
   EXPECT_EQ(error_of("topology {}"), "a.txtpb:1:1: topology is empty; say which, such as star {}");
   EXPECT_EQ(error_of("checkers { skip: \"i18\" }"),
             "a.txtpb:1:12: checkers.skip[0] is \"i18\"; allowed are i1 to i17");
-  EXPECT_EQ(error_of("endpoint: abstract multicast {}"),
+  EXPECT_EQ(error_of("endpoint: tcp_ring multicast {}"),
             "a.txtpb:1:20: multicast belongs to endpoint core only");
   EXPECT_EQ(error_of("endpoint: tcp_ring operation { kind: barrier }"),
             "a.txtpb:1:32: operation.kind needs endpoint core");
@@ -114,7 +131,7 @@ TEST(Validate, TrimmingDoesNotGoWithCodelNorDeliveriesWithARate) {
 }
 
 TEST(Validate, LeavesAndSpinesHaveALimitTogether) {
-  EXPECT_EQ(error_of("ranks: 16384 endpoint: abstract"
+  EXPECT_EQ(error_of("ranks: 16384 endpoint: tcp_ring"
                      " topology { leaf_spine { hosts_per_leaf: 1 spines: 65 } }"),
             "a.txtpb:1:75: topology.leaf_spine.spines is 65; allowed with 16384 leaves is 1 to 64");
   EXPECT_EQ(

@@ -215,7 +215,7 @@ TEST(LinkRules, RefusesWhatNoLinkCanDoWithTheRule) {
 
 TEST(LinkRules, ManyRanksOfAMeshCostLittle) {
   const Topology topology = topology_of(
-      "ranks: 16384 endpoint: abstract group { name: 'a' ranks: '0-99' }"
+      "ranks: 16384 endpoint: tcp_ring group { name: 'a' ranks: '0-99' }"
       " link { rate_mbps: 10 } link { between: 'a' and: '5000-' rate_mbps: 1 }");
   EXPECT_EQ(topology.links(), std::size_t{16384} * 16384);
   EXPECT_EQ(topology.bits_per_second(50, 16383), 1'000'000u);
@@ -225,7 +225,7 @@ TEST(LinkRules, ManyRanksOfAMeshCostLittle) {
 }
 
 TEST(LinkRules, RefusesMoreKindsOfRanksThanItCanTellApart) {
-  std::string text = "ranks: 4096 endpoint: abstract";
+  std::string text = "ranks: 4096 endpoint: tcp_ring";
   for (int rank = 0; rank < 2100; ++rank) {
     text += " link { from: '" + std::to_string(rank) + "' rate_mbps: 1 }";
   }
