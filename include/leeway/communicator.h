@@ -17,7 +17,7 @@ namespace leeway {
 
 namespace internal {
 struct WorkState;
-class CommunicatorCore;
+class Drivers;
 }  // namespace internal
 
 // Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the
@@ -56,7 +56,7 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
 
  private:
   friend class Communicator;
-  internal::CommunicatorCore* core_ = nullptr;
+  internal::Drivers* drivers_ = nullptr;
   ByteSpan memory_;
 };
 
@@ -176,8 +176,9 @@ class LEEWAY_EXPORT Communicator {
 
  private:
   friend class Replica;
-  explicit Communicator(std::unique_ptr<internal::CommunicatorCore> core);
-  std::unique_ptr<internal::CommunicatorCore> core_;
+  Communicator(const Options& options, std::unique_ptr<internal::Drivers> drivers);
+  Options options_;
+  std::unique_ptr<internal::Drivers> drivers_;
 };
 
 }  // namespace leeway

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "collective/operation_spec.h"
-#include "communicator/core.h"
+#include "communicator/drivers.h"
 
 namespace leeway {
 
@@ -18,43 +18,40 @@ Result<CollectiveReport> Work::wait() {
   if (state_ == nullptr)
     return Status::error(StatusCode::kInvalidArgument,
                          "Work::wait: no operation behind this handle");
-  if (done()) {  // the communicator may be gone
-    if (!state_->request.status.ok()) return state_->request.status;
-    return state_->request.report;
-  }
-  return state_->carrier->wait(*state_);
+  if (done()) return state_->outcome();  // the communicator may be gone
+  return state_->driver->wait(*state_);
 }
 
-Communicator::Communicator(std::unique_ptr<internal::CommunicatorCore> core)
-    : core_(std::move(core)) {}
+Communicator::Communicator(const Options& options, std::unique_ptr<internal::Drivers> drivers)
+    : options_(options), drivers_(std::move(drivers)) {}
 Communicator::~Communicator() = default;
 
 Rank Communicator::rank() const {
-  return core_->rank();
+  return drivers_->rank();
 }
 int Communicator::size() const {
-  return core_->size();
+  return drivers_->size();
 }
 const Options& Communicator::options() const {
-  return core_->options();
+  return options_;
 }
 std::size_t Communicator::datagram_bytes() const {
-  return core_->config().datagram_bytes;
+  return drivers_->config().datagram_bytes;
 }
 TransportKind Communicator::transport() const {
-  return core_->transport();
+  return drivers_->datagrams().kind();
 }
 TransportKind Communicator::exact_transport() const {
-  return core_->exact_transport();
+  return drivers_->exact().kind();
 }
 std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() const {
-  return core_->counters();
+  return drivers_->counters();
 }
 
 Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
-  if (Status status = core_->register_memory(memory); !status.ok()) return status;
+  if (Status status = drivers_->register_memory(memory); !status.ok()) return status;
   MemoryRegistration registration;
-  registration.core_ = core_.get();
+  registration.drivers_ = drivers_.get();
   registration.memory_ = memory;
   return registration;
 }
@@ -62,14 +59,14 @@ Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
 MemoryRegistration& MemoryRegistration::operator=(MemoryRegistration&& other) noexcept {
   if (this == &other) return *this;
   release();
-  core_ = std::exchange(other.core_, nullptr);
+  drivers_ = std::exchange(other.drivers_, nullptr);
   memory_ = other.memory_;
   return *this;
 }
 
 void MemoryRegistration::release() {
-  if (core_ != nullptr) core_->forget_memory(memory_);
-  core_ = nullptr;
+  if (drivers_ != nullptr) drivers_->forget_memory(memory_);
+  drivers_ = nullptr;
 }
 
 namespace {
@@ -94,94 +91,94 @@ OperationSpec barrier_spec(Duration deadline) {
 
 Result<CollectiveReport> Communicator::all_reduce(TensorView data,
                                                   const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::all_reduce, data, data, kNoRank, options));
+  return drivers_->run(spec_of(OperationKind::all_reduce, data, data, kNoRank, options));
 }
 Work Communicator::all_reduce_async(TensorView data, const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::all_reduce, data, data, kNoRank, options)));
+  return Work(drivers_->start(spec_of(OperationKind::all_reduce, data, data, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::all_reduce(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
+  return drivers_->run(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
 }
 Work Communicator::all_reduce_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::all_reduce, input, output, kNoRank, options)));
+  return Work(drivers_->start(spec_of(OperationKind::all_reduce, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::reduce_scatter(ConstTensorView input, TensorView output,
                                                       const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
+  return drivers_->run(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
 }
 Work Communicator::reduce_scatter_async(ConstTensorView input, TensorView output,
                                         const CollectiveOptions& options) {
   return Work(
-      core_->start(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options)));
+      drivers_->start(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::all_gather(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
+  return drivers_->run(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
 }
 Work Communicator::all_gather_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::all_gather, input, output, kNoRank, options)));
+  return Work(drivers_->start(spec_of(OperationKind::all_gather, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::broadcast(TensorView data, Rank root,
                                                  const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::broadcast, data, data, root, options));
+  return drivers_->run(spec_of(OperationKind::broadcast, data, data, root, options));
 }
 Work Communicator::broadcast_async(TensorView data, Rank root, const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::broadcast, data, data, root, options)));
+  return Work(drivers_->start(spec_of(OperationKind::broadcast, data, data, root, options)));
 }
 Result<CollectiveReport> Communicator::reduce(ConstTensorView input, TensorView output, Rank root,
                                               const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::reduce, input, output, root, options));
+  return drivers_->run(spec_of(OperationKind::reduce, input, output, root, options));
 }
 Work Communicator::reduce_async(ConstTensorView input, TensorView output, Rank root,
                                 const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::reduce, input, output, root, options)));
+  return Work(drivers_->start(spec_of(OperationKind::reduce, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::gather(ConstTensorView input, TensorView output, Rank root,
                                               const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::gather, input, output, root, options));
+  return drivers_->run(spec_of(OperationKind::gather, input, output, root, options));
 }
 Work Communicator::gather_async(ConstTensorView input, TensorView output, Rank root,
                                 const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::gather, input, output, root, options)));
+  return Work(drivers_->start(spec_of(OperationKind::gather, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::scatter(ConstTensorView input, TensorView output, Rank root,
                                                const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::scatter, input, output, root, options));
+  return drivers_->run(spec_of(OperationKind::scatter, input, output, root, options));
 }
 Work Communicator::scatter_async(ConstTensorView input, TensorView output, Rank root,
                                  const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::scatter, input, output, root, options)));
+  return Work(drivers_->start(spec_of(OperationKind::scatter, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::all_to_all(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
+  return drivers_->run(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
 }
 Work Communicator::all_to_all_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::all_to_all, input, output, kNoRank, options)));
+  return Work(drivers_->start(spec_of(OperationKind::all_to_all, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::send(ConstTensorView input, Rank peer,
                                             const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::send, input, kNoOutput, peer, options));
+  return drivers_->run(spec_of(OperationKind::send, input, kNoOutput, peer, options));
 }
 Work Communicator::send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::send, input, kNoOutput, peer, options)));
+  return Work(drivers_->start(spec_of(OperationKind::send, input, kNoOutput, peer, options)));
 }
 Result<CollectiveReport> Communicator::recv(TensorView output, Rank peer,
                                             const CollectiveOptions& options) {
-  return core_->run(spec_of(OperationKind::recv, kNoInput, output, peer, options));
+  return drivers_->run(spec_of(OperationKind::recv, kNoInput, output, peer, options));
 }
 Work Communicator::recv_async(TensorView output, Rank peer, const CollectiveOptions& options) {
-  return Work(core_->start(spec_of(OperationKind::recv, kNoInput, output, peer, options)));
+  return Work(drivers_->start(spec_of(OperationKind::recv, kNoInput, output, peer, options)));
 }
 Result<CollectiveReport> Communicator::barrier(Duration deadline) {
-  return core_->run(barrier_spec(deadline));
+  return drivers_->run(barrier_spec(deadline));
 }
 Work Communicator::barrier_async(Duration deadline) {
-  return Work(core_->start(barrier_spec(deadline)));
+  return Work(drivers_->start(barrier_spec(deadline)));
 }
 
 }  // namespace leeway

@@ -1,24 +1,19 @@
-// How a communicator comes to be: transport, rendezvous, proof of paths.
+// How a communicator comes to be: over this host's transports, over one of the caller's own, or
+// inside this process.
 #include <algorithm>
 #include <random>
 
 #include "base/limits.h"
-#include "communicator/core.h"
-#include "communicator/exact_lane.h"
-#include "communicator/make_carrier.h"
+#include "communicator/drivers.h"
+#include "communicator/joining.h"
 #include "leeway/communicator.h"
 #include "protocol/train_buffer.h"
-#include "rendezvous/address.h"
-#include "rendezvous/bootstrap.h"
+#include "rendezvous/candidate.h"
 #include "rendezvous/log.h"
-#include "rendezvous/printable.h"
-#include "rendezvous/transport_choice.h"
 #include "transport/inproc/inproc_transport.h"
 
 namespace leeway {
 namespace {
-
-using internal::CommunicatorCore;
 
 Status check_membership(const Options& options) {
   if (options.rank.has_value() != options.world_size.has_value()) {
@@ -80,38 +75,6 @@ Status check_transport(const DatagramTransport* transport) {
   return status;
 }
 
-// What this rank brings to the rendezvous: no address, only the transport's name and sizes.
-rendezvous::LocalConfiguration configuration_over(const DatagramTransport& transport,
-                                                  const Options& options) {
-  const std::size_t wanted =
-      options.datagram_bytes != 0 ? options.datagram_bytes : limits::kDatagramBytesMax;
-  const std::size_t datagram_bytes = std::min(wanted, transport.limits().datagram_bytes_max);
-  const ByteSpan name = std::as_bytes(std::span(transport.name()));
-  rendezvous::LocalConfiguration local = rendezvous::local_configuration(options);
-  local.transport = TransportKind::custom;
-  local.datagram_bytes =
-      static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kFrameBytesMax));
-  local.offers = {{TransportKind::custom,
-                   {name.begin(), name.end()},
-                   static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kDatagramBytesMax)),
-                   transport.limits().receive_buffer_bytes,
-                   {}}};
-  return local;
-}
-
-Status check_names(const rendezvous::Lane& lane, const DatagramTransport& transport) {
-  const std::string_view own = transport.name();
-  for (std::size_t rank = 0; rank < lane.members.size(); ++rank) {
-    const std::vector<std::byte>& bytes = lane.members[rank].address;
-    const std::string theirs(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (theirs == own) continue;
-    return Status::error(StatusCode::kMismatch,
-                         "create: rank %zu brings transport \"%s\", this rank \"%s\"", rank,
-                         rendezvous::printable(theirs, 64).c_str(), std::string(own).c_str());
-  }
-  return Status();
-}
-
 // A communicator of one process, whose transport nobody will hear.
 Result<std::unique_ptr<Communicator>> create_alone_inproc(const Options& options) {
   if (options.world_size.value_or(1) > 1) {
@@ -126,32 +89,12 @@ Result<std::unique_ptr<Communicator>> create_alone_inproc(const Options& options
   return std::move(alone->front());
 }
 
-void log_candidates(const rendezvous::TransportChoice& choice, rendezvous::Log& log) {
-  for (const auto& candidate : choice.candidates()) {
-    if (candidate.opened != nullptr) continue;
+void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendezvous::Log& log) {
+  for (const rendezvous::TransportOffer& offer : offers) {
+    if (offer.obstacle.empty()) continue;
     log.print(rendezvous::LogLevel::debug, "transport", "%s cannot be used here: %s",
-              std::string(to_string(candidate.kind)).c_str(), candidate.obstacle.c_str());
+              std::string(to_string(offer.kind)).c_str(), offer.obstacle.c_str());
   }
-}
-
-// Without multicast everything goes to each rank by itself.
-void join_multicast(rendezvous::OpenedTransport& opened, const rendezvous::Group::Multicast& group,
-                    rendezvous::Log& log) {
-  const auto address = rendezvous::address_from_bytes(group.address);
-  const Status status = address ? opened.join_multicast(*address, group.port)
-                                : Status::error(StatusCode::kInternal, "malformed group address");
-  if (status.ok()) return;
-  log.print(rendezvous::LogLevel::warn, "multicast", "no multicast from and to this rank: %s",
-            status.c_str());
-}
-
-void log_deaf(driving::Carrier& carrier, rendezvous::Log& log) {
-  const std::vector<Rank> deaf = carrier.deaf_to_multicast();
-  if (deaf.empty()) return;
-  log.print(rendezvous::LogLevel::warn, "multicast",
-            "rank(s) %s do not hear our multicast and are sent everything by itself: does the "
-            "network carry multicast between these hosts?",
-            rendezvous::list_ranks(deaf).c_str());
 }
 
 }  // namespace
@@ -167,35 +110,12 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  const Instant start = driving::steady_now();
-  const auto time_left = [&] {
-    return std::max<Duration>(options.join_timeout - (driving::steady_now() - start),
-                              std::chrono::seconds(1));
-  };
-
-  auto choice = rendezvous::TransportChoice::open(options);
-  if (!choice.ok()) return choice.status();
-  log_candidates(*choice, log);
-  const auto group = rendezvous::join_group(choice->local_configuration(options), &log);
-  if (!group.ok()) return group.status();
-
-  auto config = internal::endpoint_config(options, *group, group->datagrams);
-  auto opened = choice->connect(group->datagrams, config.self);
-  if (!opened.ok()) return opened.status();
-  if (Status status = (*opened)->prove_wakeups(time_left()); !status.ok()) return status;
-  if (group->multicast) join_multicast(**opened, *group->multicast, log);
-  config.multicast = (*opened)->limits().multicast;
-  auto carrier = internal::make_carrier(options, group->datagrams.kind, config, (*opened)->take());
-  if (!carrier.ok()) return carrier.status();
-  if (Status status = (*carrier)->prove_paths(time_left()); !status.ok()) return status;
-  if (config.multicast) log_deaf(**carrier, log);
-  auto core = std::make_unique<CommunicatorCore>(options, std::move(*carrier));
-  if (group->exact) {
-    if (Status status = internal::open_exact_lane(*core, *choice, *group, time_left(), log);
-        !status.ok())
-      return status;
-  }
-  return std::unique_ptr<Communicator>(new Communicator(std::move(core)));
+  auto candidates = rendezvous::open_candidates(options);
+  if (!candidates.ok()) return candidates.status();
+  log_obstacles(candidates->local.offers, log);
+  auto drivers = internal::join(options, std::move(*candidates), log);
+  if (!drivers.ok()) return drivers.status();
+  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*drivers)));
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::create(
@@ -205,21 +125,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  const Instant end = driving::steady_now() + options.join_timeout;
-
-  const auto group = rendezvous::join_group(configuration_over(*transport, options), &log);
-  if (!group.ok()) return group.status();
-  if (Status status = check_names(group->datagrams, *transport); !status.ok()) return status;
-  auto config = internal::endpoint_config(options, *group, group->datagrams);
-  config.multicast = options.multicast && transport->limits().multicast;
-  auto carrier =
-      internal::make_carrier(options, TransportKind::custom, config, std::move(transport));
-  if (!carrier.ok()) return carrier.status();
-  const Duration left = std::max<Duration>(end - driving::steady_now(), std::chrono::seconds(1));
-  if (Status status = (*carrier)->prove_paths(left); !status.ok()) return status;
-  if (config.multicast) log_deaf(**carrier, log);
-  return std::unique_ptr<Communicator>(
-      new Communicator(std::make_unique<CommunicatorCore>(options, std::move(*carrier))));
+  auto drivers =
+      internal::join(options, rendezvous::candidates_over(std::move(transport), options), log);
+  if (!drivers.ok()) return drivers.status();
+  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*drivers)));
 }
 
 Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
@@ -242,15 +151,15 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
     config.self = rank;
     config.multicast = options.multicast && transports[rank]->limits().multicast;
     checked.rank = rank;
-    auto carrier =
-        internal::make_carrier(checked, TransportKind::inproc, config, std::move(transports[rank]));
-    if (!carrier.ok()) return carrier.status();
+    auto driver =
+        internal::make_driver(checked, TransportKind::inproc, config, std::move(transports[rank]));
+    if (!driver.ok()) return driver.status();
     communicators.emplace_back(
-        new Communicator(std::make_unique<CommunicatorCore>(checked, std::move(*carrier))));
+        new Communicator(checked, std::make_unique<internal::Drivers>(std::move(*driver))));
   }
-  // Ranks multicast to those whom they know to hear it.
+  // A rank multicasts to those that it knows to hear it.
   for (auto& communicator : communicators) {
-    if (config.multicast) (void)communicator->core_->main().deaf_to_multicast();
+    if (config.multicast) (void)communicator->drivers_->datagrams().deaf_to_multicast();
   }
   return communicators;
 }

@@ -7,7 +7,7 @@
 #include "codec/codec.h"
 #include "collective/operation_spec.h"
 #include "collective/replica_ledger.h"
-#include "communicator/core.h"
+#include "communicator/drivers.h"
 #include "estimate/drift.h"
 #include "estimate/drift_meter.h"
 
@@ -24,7 +24,7 @@ constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 }  // namespace
 
 struct Replica::Impl {
-  internal::CommunicatorCore& core;
+  internal::Drivers& drivers;
   std::span<float> parameters;
   ReplicaOptions options;
   collective::ReplicaLedger ledger;
@@ -44,19 +44,19 @@ struct Replica::Impl {
   std::vector<float> previous;  // own samples before the last optimizer step
   std::vector<float> steps;     // and what it added to them
 
-  Impl(internal::CommunicatorCore& core_in, std::span<float> parameters_in,
+  Impl(internal::Drivers& drivers_in, std::span<float> parameters_in,
        const ReplicaOptions& options_in)
-      : core(core_in),
+      : drivers(drivers_in),
         parameters(parameters_in),
         options(options_in),
-        ledger({.self = core_in.rank(),
-                .size = core_in.size(),
+        ledger({.self = drivers_in.rank(),
+                .size = drivers_in.size(),
                 .elements = parameters_in.size(),
                 .packet_elements = collective::parameter_packet_elements(
-                    options_in.codec, core_in.config().datagram_bytes),
+                    options_in.codec, drivers_in.config().datagram_bytes),
                 .age_max = options_in.age_max}),
         shards(ledger.shards()),
-        meter(shards[core_in.rank()].count > 0 ? options_in.drift_samples : 0,
+        meter(shards[drivers_in.rank()].count > 0 ? options_in.drift_samples : 0,
               std::max<std::uint32_t>(2, options_in.drift_every)) {
     const auto own = own_parameters();
     if (!codec::format_of(options.codec, DataType::f32).identity())
@@ -65,7 +65,7 @@ struct Replica::Impl {
   }
 
   std::span<float> own_parameters() const {
-    const schedule::Shard own = shards[core.rank()];
+    const schedule::Shard own = shards[drivers.rank()];
     return parameters.subspan(own.offset, own.count);
   }
 
@@ -74,10 +74,11 @@ struct Replica::Impl {
     samples.clear();
     if (options.drift_every == 0) return;
     const auto window = static_cast<std::uint32_t>(broadcasts / options.drift_every);
-    for (Rank owner = 0; owner < core.size(); ++owner) {
+    for (Rank owner = 0; owner < drivers.size(); ++owner) {
       const schedule::Shard shard = shards[owner];
       for (std::uint32_t i = 0; i < options.drift_samples && shard.count > 0; ++i) {
-        const std::uint64_t draw = keyed_hash(core.config().seed, kSampleStream, window, owner, i);
+        const std::uint64_t draw =
+            keyed_hash(drivers.config().seed, kSampleStream, window, owner, i);
         samples.push_back(static_cast<std::uint32_t>(shard.offset + draw % shard.count));
       }
     }
@@ -87,7 +88,7 @@ struct Replica::Impl {
 
   template <typename Visit>
   void for_own_samples(Visit&& visit) {
-    const schedule::Shard own = shards[core.rank()];
+    const schedule::Shard own = shards[drivers.rank()];
     for (const std::uint32_t element : samples) {
       if (element >= own.offset && element < own.offset + own.count) visit(element);
     }
@@ -113,7 +114,7 @@ struct Replica::Impl {
     spec.options.spread = delivery;
     spec.options.codec = options.codec;
     spec.ledger = ledger.begin_broadcast();
-    auto report = core.run(spec);
+    auto report = drivers.run(spec);
     if (!report.ok()) return report;
     packets_expected +=
         std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
@@ -142,15 +143,15 @@ struct Replica::Impl {
       mine[i] = parameters[samples[i]];
       mine[count + i] = static_cast<float>(ledger.age_of(samples[i]));
     }
-    std::vector<float> all(mine.size() * core.size());
+    std::vector<float> all(mine.size() * drivers.size());
     OperationSpec spec{
         .kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
     spec.options.delivery = exact(options.deadline);
-    if (const auto report = core.run(spec); !report.ok()) return report.status();
-    std::vector<float> values(core.size());
-    std::vector<float> versions(core.size());
+    if (const auto report = drivers.run(spec); !report.ok()) return report.status();
+    std::vector<float> values(drivers.size());
+    std::vector<float> versions(drivers.size());
     for (std::size_t i = 0; i < count; ++i) {
-      for (Rank rank = 0; rank < core.size(); ++rank) {
+      for (Rank rank = 0; rank < drivers.size(); ++rank) {
         values[rank] = all[rank * mine.size() + i];
         versions[rank] = all[rank * mine.size() + count + i];
       }
@@ -164,9 +165,9 @@ struct Replica::Impl {
 
   // Pairs of which exactly one received the last broadcast.
   void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
-    for (Rank fresh = 0; fresh < core.size(); ++fresh) {
+    for (Rank fresh = 0; fresh < drivers.size(); ++fresh) {
       if (fresh == owner || versions[fresh] != 0.0f) continue;
-      for (Rank stale = 0; stale < core.size(); ++stale) {
+      for (Rank stale = 0; stale < drivers.size(); ++stale) {
         if (stale == owner || versions[stale] == 0.0f) continue;
         const double gap = static_cast<double>(values[fresh]) - values[stale];
         meter.add_gap(gap * gap);
@@ -192,17 +193,17 @@ Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator,
     return Status::error(StatusCode::kInvalidArgument,
                          "Replica: codec automatic is for reductions; parameters need a fixed one");
   }
-  auto impl = std::make_unique<Impl>(*communicator.core_, parameters, options);
+  auto impl = std::make_unique<Impl>(*communicator.drivers_, parameters, options);
   auto registered = communicator.register_memory(std::as_bytes(impl->own_parameters()));
   if (registered.ok()) impl->sent = std::move(*registered);
   return std::unique_ptr<Replica>(new Replica(std::move(impl)));
 }
 
 std::size_t Replica::owned_offset() const {
-  return impl_->shards[impl_->core.rank()].offset;
+  return impl_->shards[impl_->drivers.rank()].offset;
 }
 std::size_t Replica::owned_count() const {
-  return impl_->shards[impl_->core.rank()].count;
+  return impl_->shards[impl_->drivers.rank()].count;
 }
 std::span<float> Replica::owned() {
   return impl_->master.empty() ? impl_->own_parameters() : std::span(impl_->master);
@@ -219,7 +220,7 @@ Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient,
                      .input = gradient,
                      .output = gradient,
                      .options = options};
-  return impl_->core.run(spec);
+  return impl_->drivers.run(spec);
 }
 
 Result<CollectiveReport> Replica::broadcast_parameters() {

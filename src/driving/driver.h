@@ -1,118 +1,144 @@
-// Moves datagrams between one engine and one transport, on whichever thread drives.
+// Everything that runs over one transport: the engine, the operations in flight, and the thread
+// that moves datagrams between engine and transport.
 //
-// There is one driver at a time. A caller that waits drives, so that a blocking call costs no
-// thread switch; when nobody waits, a background thread drives. Threads that must touch the engine
-// ask for the role with Session.
+// A caller that waits drives, so that a blocking call costs no thread switch. While nobody waits, a
+// background thread drives. A thread that must touch the engine takes the role with a Session.
+// Sources: driver.cc (driving, and a step), driver_operations.cc (what callers ask for),
+// driver_paths.cc (proofs before the first call), driver_counters.cc.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
 #include "collective/engine.h"
+#include "driving/driving_role.h"
+#include "driving/train_ring.h"
+#include "leeway/options.h"
 #include "leeway/transport.h"
+#include "transport/fault/fault_transport.h"
 
 namespace leeway::driving {
+class Driver;
+}  // namespace leeway::driving
+
+namespace leeway::internal {
+
+// Shared by the caller's Work and, until it is done, the driver.
+struct WorkState {
+  collective::Request request;
+  std::atomic<bool> done{false};      // published: request is final and the caller's memory is free
+  driving::Driver* driver = nullptr;  // valid until done
+
+  // Once it is done.
+  Result<CollectiveReport> outcome() const {
+    if (!request.status.ok()) return request.status;
+    return request.report;
+  }
+};
+
+}  // namespace leeway::internal
+
+namespace leeway::driving {
+
+using internal::WorkState;
 
 Instant steady_now();
 
 class Driver final : private MemoryWatcher {
  public:
-  // `after_step` runs on the driving thread after steps that left nothing half-sent: only then is
-  // it safe to let callers have their memory back, since trains that wait for the transport refer
-  // to it.
-  Driver(const protocol::EndpointConfig& config, std::unique_ptr<DatagramTransport> transport,
-         std::function<void()> after_step);
+  using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
+
+  // `faults` is `transport` seen as what it is, or null.
+  Driver(TransportKind kind, const protocol::EndpointConfig& config,
+         std::unique_ptr<DatagramTransport> transport,
+         const transport::FaultTransport* faults = nullptr);
+  // Lets operations end for a while, cancels the rest, and leaves (protocol/departure.h): in a few
+  // time-outs where peers answer, in some seconds where one is dead.
   ~Driver();
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
+  TransportKind kind() const { return kind_; }
+  const protocol::EndpointConfig& config() const { return engine_.endpoint().config(); }
+
+  // Hears from every peer over the data path, which also measures round trips; kUnavailable naming
+  // those it cannot hear.
+  Status prove_paths(Duration timeout);
+
+  // After prove_paths(), where the transport has multicast: the ranks that do not report ours,
+  // asked for up to a fifth of a second.
+  std::vector<Rank> deaf_to_multicast();
+
+  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec);
+  // There is asynchronous work: the background thread need not wait for a pause of the callers.
+  void nudge() { role_.nudge(); }
+  Result<CollectiveReport> wait(WorkState& work);
+
+  // As DatagramTransport's; any thread.
+  Status register_memory(ByteSpan memory);
+  void forget_memory(ByteSpan memory);
+
+  // One row a name, `prefix` before each.
+  void add_counters(const std::string& prefix, Counters& rows);
+
   // Exclusive access to the engine while it lives.
   class Session {
    public:
-    explicit Session(Driver& driver);
-    ~Session();
+    explicit Session(Driver& driver) : driver_(driver) { driver_.role_.acquire(); }
+    ~Session() { driver_.role_.release(); }
     collective::Engine& engine() { return driver_.engine_; }
-    // Starts a request, or queues it while trains of finished operations still wait for the
-    // transport.
-    void submit(collective::Request& request) {
-      driver_.engine_.submit(steady_now(), request, /*may_start=*/!driver_.trains_out());
-    }
-    DatagramTransport& transport() { return *driver_.transport_; }
     // Hands datagrams in and out once, without blocking.
     void pump() { driver_.step(steady_now()); }
-    // Sends what is ready, waiting for the transport at most a tick.
-    void flush();
 
    private:
     Driver& driver_;
   };
 
-  // Drives until `done` (asked on a driving thread, between steps) or `deadline`. Whether it is
-  // done.
-  bool run_until(const std::function<bool()>& done, Instant deadline);
-
-  // For predicates of run_until(), which run on the driving thread.
-  // Whether leave() has come to its end, or the transport to its own.
-  bool left() const { return engine_.endpoint().left() || !transport_->status().ok(); }
-  int peers_heard() const { return engine_.endpoint().peers_heard(); }
-  bool hears_multicast(Rank peer) const { return engine_.endpoint().hears_multicast(peer); }
-
-  // There is asynchronous work: the background thread need not wait for a pause of the callers.
-  void nudge();
-
-  const DatagramTransport& transport() const { return *transport_; }
-
  private:
-  // Trains prepared at a time. While they are handed to the system, nothing is received: keep it
-  // short.
-  static constexpr std::size_t kTrains = 4;
-  // Trains prepared or still being read by the transport's device.
-  static constexpr std::size_t kTrainsOut = 16;
   static constexpr std::size_t kReceiveBatch = 64;
 
   // The engine's memory, which the transport may have to know. What it cannot register it copies.
   void on_allocated(ByteSpan memory) override { (void)transport_->register_memory(memory); }
   void before_freed(ByteSpan memory) override { transport_->forget_memory(memory); }
 
+  // driver.cc
+  // Drives until `done` (asked on the driving thread, between steps) or `deadline`. Whether it is
+  // done.
+  bool run_until(const std::function<bool()>& done, Instant deadline);
   bool step(Instant now);
   bool receive(Instant now);
-  bool send(Instant now);
-  void prepare(Instant now);
   void fail(Instant now, const Status& status);
-  bool trains_out() const { return released_ != prepared_; }
   void block(Instant now, Instant deadline);
-  void acquire();
-  void release();
-  void background();
+  void drive_in_pauses();
 
-  // A ring of kTrainsOut. Those that were never needed are null: a transport that copies needs
-  // kTrains of them.
-  std::vector<std::unique_ptr<protocol::TrainBuffer>> trains_;
-  std::vector<Train> ready_;  // of the trains in trains_
-  std::size_t prepared_ = 0;  // trains since the ring was last empty
-  std::size_t taken_ = 0;     // of these, by the transport
-  std::size_t released_ = 0;  // of these, no longer borrowed by it
+  // driver_operations.cc
+  // Gives callers back the memory of operations that are done. Only while no train is out: it may
+  // refer to that memory.
+  void publish();
+  void leave();
+  void flush();
+
+  // driver_paths.cc
+  void probe_all();
+
+  const TransportKind kind_;
+  const transport::FaultTransport* const faults_;
+  // The driving thread alone touches these.
+  std::vector<std::shared_ptr<WorkState>> active_;
+  TrainRing trains_;
   collective::Engine engine_;
   std::unique_ptr<DatagramTransport> transport_;  // goes before the memory that it may be reading
-  std::function<void()> after_step_;
   std::vector<Received> received_;
 
-  std::mutex mutex_;
-  std::condition_variable role_free_;        // for threads in requests_
-  std::condition_variable background_wake_;  // for the background thread
-  bool driving_ = false;
-  std::atomic<int> requests_{0};  // threads that want the role
-  std::atomic<std::uint64_t> activity_{0};
-  bool nudged_ = false;
-  bool stop_ = false;
-  std::thread background_;
+  DrivingRole role_;
+  std::thread background_;  // last: it uses the rest
 };
 
 }  // namespace leeway::driving

@@ -5,7 +5,7 @@
 
 #include "integration/rank_group.h"
 #include "integration/same_outcomes.h"
-#include "rendezvous/transport_survey.h"
+#include "rendezvous/trials.h"
 
 namespace leeway::integration {
 namespace {

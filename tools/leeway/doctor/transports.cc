@@ -1,7 +1,8 @@
 #include <string>
 
 #include "doctor/probes.h"
-#include "rendezvous/transport_survey.h"
+#include "rendezvous/candidate.h"
+#include "rendezvous/trials.h"
 
 namespace leeway::tools::doctor {
 namespace {
@@ -9,15 +10,14 @@ namespace {
 constexpr const char* kSection = "Transports";
 
 // Devices, or one line that says why there are none. UDP does without them: no reason to warn.
-void add_survey(Findings& findings, const char* title, const rendezvous::TransportSurvey& survey) {
-  if (!survey.obstacle.ok()) {
-    findings.push_back({kSection, title, Verdict::info, survey.obstacle.c_str(), {}});
+void add_devices(Findings& findings, const char* title, const rendezvous::Devices& devices) {
+  if (!devices.ok()) {
+    findings.push_back({kSection, title, Verdict::info, devices.status().c_str(), {}});
     return;
   }
-  for (const rendezvous::TransportDevice& device : survey.devices) {
-    const std::string library = survey.library.empty() ? title : survey.library;
-    findings.push_back({kSection, library + " " + device.name,
-                        device.usable ? Verdict::ok : Verdict::warn, device.facts, device.remedy});
+  for (const rendezvous::TransportDevice& device : *devices) {
+    findings.push_back({kSection, device.name, device.usable ? Verdict::ok : Verdict::warn,
+                        device.facts, device.remedy});
   }
 }
 
@@ -51,13 +51,13 @@ Finding automatic(const rendezvous::AutomaticChoice& choice) {
 
 // The transport that the environment asks for by name.
 Finding wanted(TransportKind kind, const rendezvous::AutomaticChoice& choice,
-               const rendezvous::TransportSurvey& ucx) {
+               const rendezvous::Devices& ucx) {
   const std::string name = "LEEWAY_TRANSPORT";
   const std::string value(to_string(kind));
   std::string obstacle;
   if (kind == TransportKind::verbs && choice.datagrams != TransportKind::verbs)
     obstacle = choice.why;
-  if (kind == TransportKind::ucx && !ucx.obstacle.ok()) obstacle = ucx.obstacle.c_str();
+  if (kind == TransportKind::ucx && !ucx.ok()) obstacle = ucx.status().c_str();
   if (obstacle.empty()) return {kSection, name, Verdict::ok, value + " can be used here", {}};
   return {kSection, name, Verdict::missing, value + " cannot be used here", obstacle};
 }
@@ -68,9 +68,9 @@ void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& g
   const auto read = rendezvous::options_from_environment(get);
   const Options options = read.ok() ? *read : Options();
   const asio::ip::address address = rendezvous::likely_address(options);
-  const rendezvous::TransportSurvey ucx = rendezvous::survey_ucx();
-  add_survey(findings, "RDMA", rendezvous::survey_verbs());
-  add_survey(findings, "UCX", ucx);
+  const rendezvous::Devices ucx = rendezvous::list_devices(TransportKind::ucx);
+  add_devices(findings, "RDMA", rendezvous::list_devices(TransportKind::verbs));
+  add_devices(findings, "UCX", ucx);
   findings.push_back(multicast(address));
   const rendezvous::AutomaticChoice choice = rendezvous::choose_automatically(options, address);
   if (options.transport != TransportKind::automatic && options.transport != TransportKind::inproc)

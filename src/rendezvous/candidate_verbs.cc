@@ -1,5 +1,4 @@
-#include "rendezvous/opened_transport.h"
-#include "rendezvous/transport_survey.h"
+#include "rendezvous/candidate.h"
 #include "transport/verbs/refusals.h"
 #include "transport/verbs/verbs_devices.h"
 #include "transport/verbs/verbs_transport.h"
@@ -7,11 +6,12 @@
 namespace leeway::rendezvous {
 namespace {
 
-class OpenedVerbs final : public OpenedTransport {
+class VerbsCandidate final : public Candidate {
  public:
-  explicit OpenedVerbs(std::unique_ptr<transport::VerbsTransport> verbs)
+  explicit VerbsCandidate(std::unique_ptr<transport::VerbsTransport> verbs)
       : verbs_(std::move(verbs)) {}
 
+  TransportKind kind() const override { return TransportKind::verbs; }
   Lane::Member place() const override {
     return {verbs_->local_address(), 0, verbs_->limits().receive_buffer_bytes};
   }
@@ -22,8 +22,6 @@ class OpenedVerbs final : public OpenedTransport {
     for (const Lane::Member& member : lane.members) addresses.push_back(member.address);
     return verbs_->set_peers(addresses);
   }
-
-  Status prove_wakeups(Duration) override { return Status(); }
 
   Status join_multicast(const asio::ip::address& group, std::uint16_t) override {
     return verbs_->join_multicast(group);
@@ -50,7 +48,8 @@ std::string facts_of(const transport::VerbsPort& port) {
 
 TransportDevice device_of(const transport::VerbsPort& port) {
   TransportDevice device;
-  device.name = port.device + (port.port == 0 ? "" : " port " + std::to_string(port.port));
+  device.name =
+      "RDMA " + port.device + (port.port == 0 ? "" : " port " + std::to_string(port.port));
   device.usable = port.error == 0 && port.active;
   if (port.error != 0) {
     device.facts = "cannot be opened";
@@ -66,22 +65,22 @@ TransportDevice device_of(const transport::VerbsPort& port) {
 
 }  // namespace
 
-Result<std::unique_ptr<OpenedTransport>> open_verbs(const Options& options,
-                                                    const asio::ip::address& address) {
+Result<std::unique_ptr<Candidate>> open_verbs(const Options& options,
+                                              const asio::ip::address& address) {
   transport::VerbsOptions verbs;
   verbs.bind_address = address;
   verbs.datagram_bytes = options.datagram_bytes;
   auto opened = transport::VerbsTransport::open(verbs);
   if (!opened.ok()) return opened.status();
-  return std::unique_ptr<OpenedTransport>(new OpenedVerbs(std::move(*opened)));
+  return std::unique_ptr<Candidate>(new VerbsCandidate(std::move(*opened)));
 }
 
-TransportSurvey survey_verbs() {
-  TransportSurvey survey;
+Devices list_verbs_devices() {
+  std::vector<TransportDevice> devices;
   for (const transport::VerbsPort& port : transport::list_verbs_ports())
-    survey.devices.push_back(device_of(port));
-  if (survey.devices.empty()) survey.obstacle = transport::refusal::no_device();
-  return survey;
+    devices.push_back(device_of(port));
+  if (devices.empty()) return transport::refusal::no_device();
+  return devices;
 }
 
 }  // namespace leeway::rendezvous

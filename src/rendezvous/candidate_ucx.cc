@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "rendezvous/opened_transport.h"
-#include "rendezvous/transport_survey.h"
+#include "rendezvous/candidate.h"
 #include "transport/ucx/ucx_devices.h"
 #include "transport/ucx/ucx_transport.h"
 #include "transport/ucx/wake_proof.h"
@@ -10,10 +9,11 @@
 namespace leeway::rendezvous {
 namespace {
 
-class OpenedUcx final : public OpenedTransport {
+class UcxCandidate final : public Candidate {
  public:
-  explicit OpenedUcx(std::unique_ptr<transport::UcxTransport> ucx) : ucx_(std::move(ucx)) {}
+  explicit UcxCandidate(std::unique_ptr<transport::UcxTransport> ucx) : ucx_(std::move(ucx)) {}
 
+  TransportKind kind() const override { return TransportKind::ucx; }
   Lane::Member place() const override {
     return {ucx_->local_address(), 0, ucx_->limits().receive_buffer_bytes};
   }
@@ -56,30 +56,25 @@ class OpenedUcx final : public OpenedTransport {
 
 }  // namespace
 
-Result<std::unique_ptr<OpenedTransport>> open_ucx(const Options& options,
-                                                  const asio::ip::address&) {
+Result<std::unique_ptr<Candidate>> open_ucx(const Options& options, const asio::ip::address&) {
   transport::UcxOptions ucx;
   ucx.datagram_bytes = options.datagram_bytes;
   auto opened = transport::UcxTransport::open(ucx);
   if (!opened.ok()) return opened.status();
-  return std::unique_ptr<OpenedTransport>(new OpenedUcx(std::move(*opened)));
+  return std::unique_ptr<Candidate>(new UcxCandidate(std::move(*opened)));
 }
 
-TransportSurvey survey_ucx() {
-  TransportSurvey survey;
-  survey.library = "UCX " + transport::ucx_version();
+Devices list_ucx_devices() {
   const auto resources = transport::list_ucx_transports();
-  if (!resources.ok()) survey.obstacle = resources.status();
-  if (!resources.ok()) return survey;
+  if (!resources.ok()) return resources.status();
+  std::vector<TransportDevice> devices;
   for (const transport::UcxResource& resource : *resources) {
-    TransportDevice* device = survey.devices.empty() ? nullptr : &survey.devices.back();
-    if (device == nullptr || device->name != resource.transport) {
-      device = &survey.devices.emplace_back();
-      device->name = resource.transport;
-    }
-    device->facts += (device->facts.empty() ? "" : " ") + resource.device;
+    const std::string name = "UCX " + transport::ucx_version() + " " + resource.transport;
+    if (devices.empty() || devices.back().name != name) devices.push_back({.name = name});
+    std::string& facts = devices.back().facts;
+    facts += (facts.empty() ? "" : " ") + resource.device;
   }
-  return survey;
+  return devices;
 }
 
 }  // namespace leeway::rendezvous

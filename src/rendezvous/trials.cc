@@ -1,4 +1,4 @@
-#include "rendezvous/transport_survey.h"
+#include "rendezvous/trials.h"
 
 #include <array>
 #include <chrono>
@@ -8,8 +8,8 @@
 
 #include "base/time.h"
 #include "rendezvous/address.h"
+#include "rendezvous/candidate.h"
 #include "rendezvous/lane_agreement.h"
-#include "rendezvous/transport_choice.h"
 #include "transport/udp/address.h"
 
 namespace leeway::rendezvous {
@@ -22,16 +22,14 @@ Instant trial_now() {
 
 constexpr Duration kTrialTime = std::chrono::milliseconds(200);
 
-using Pair = std::array<std::unique_ptr<OpenedTransport>, 2>;
+using Pair = std::array<std::unique_ptr<Candidate>, 2>;
 
 // Two ranks in this process, connected.
-Result<Pair> open_pair(Result<std::unique_ptr<OpenedTransport>> (*open)(const Options&,
-                                                                        const asio::ip::address&),
-                       TransportKind kind, const asio::ip::address& address) {
+Result<Pair> open_pair(TransportKind kind, const asio::ip::address& address) {
   Pair pair;
   Lane lane{kind, 0, {}};
   for (auto& one : pair) {
-    auto opened = open(Options(), address);
+    auto opened = open_candidate(kind, Options(), address);
     if (!opened.ok()) return opened.status();
     one = std::move(*opened);
     lane.members.push_back(one->place());
@@ -84,10 +82,10 @@ AutomaticChoice choose_automatically(const Options& options, const asio::ip::add
     choice.why = choice.ucx = "faults are injected into UDP only";
     return choice;
   }
-  const auto verbs = open_verbs(options, address);
+  const auto verbs = open_candidate(TransportKind::verbs, options, address);
   if (verbs.ok()) choice.datagrams = TransportKind::verbs;
   if (!verbs.ok()) choice.why = verbs.status().c_str();
-  const auto ucx = open_pair(open_ucx, TransportKind::ucx, address);
+  const auto ucx = open_pair(TransportKind::ucx, address);
   if (!ucx.ok()) {
     choice.ucx = ucx.status().c_str();
     return choice;
@@ -100,7 +98,7 @@ AutomaticChoice choose_automatically(const Options& options, const asio::ip::add
 }
 
 Status try_multicast(const asio::ip::address& address) {
-  auto pair = open_pair(open_udp, TransportKind::udp, address);
+  auto pair = open_pair(TransportKind::udp, address);
   if (!pair.ok()) return pair.status();
   const Group::Multicast group = multicast_of(std::random_device{}(), address.is_v4());
   const auto group_address = address_from_bytes(group.address);

@@ -2,16 +2,17 @@
 #include <vector>
 
 #include "rendezvous/address.h"
-#include "rendezvous/opened_transport.h"
+#include "rendezvous/candidate.h"
 #include "transport/udp/udp_transport.h"
 
 namespace leeway::rendezvous {
 namespace {
 
-class OpenedUdp final : public OpenedTransport {
+class UdpCandidate final : public Candidate {
  public:
-  explicit OpenedUdp(std::unique_ptr<transport::UdpTransport> udp) : udp_(std::move(udp)) {}
+  explicit UdpCandidate(std::unique_ptr<transport::UdpTransport> udp) : udp_(std::move(udp)) {}
 
+  TransportKind kind() const override { return TransportKind::udp; }
   Lane::Member place() const override {
     const transport::UdpAddress& local = udp_->local_address();
     return {to_bytes(local.address()), local.port(), udp_->limits().receive_buffer_bytes};
@@ -30,12 +31,9 @@ class OpenedUdp final : public OpenedTransport {
     return udp_->set_peers(addresses);
   }
 
-  Status prove_wakeups(Duration) override { return Status(); }
-
   Status join_multicast(const asio::ip::address& group, std::uint16_t port) override {
     return udp_->join_multicast({group, port}, self_);
   }
-  bool better_than_tcp(std::string&) const override { return false; }
   std::unique_ptr<DatagramTransport> take() override { return std::move(udp_); }
 
  private:
@@ -45,15 +43,15 @@ class OpenedUdp final : public OpenedTransport {
 
 }  // namespace
 
-Result<std::unique_ptr<OpenedTransport>> open_udp(const Options& options,
-                                                  const asio::ip::address& address) {
+Result<std::unique_ptr<Candidate>> open_udp(const Options& options,
+                                            const asio::ip::address& address) {
   transport::UdpOptions udp;
   udp.bind_address = address;
   udp.datagram_bytes = options.datagram_bytes;
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   auto opened = transport::UdpTransport::open(udp);
   if (!opened.ok()) return opened.status();
-  return std::unique_ptr<OpenedTransport>(new OpenedUdp(std::move(*opened)));
+  return std::unique_ptr<Candidate>(new UdpCandidate(std::move(*opened)));
 }
 
 }  // namespace leeway::rendezvous

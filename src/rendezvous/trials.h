@@ -1,30 +1,14 @@
-// What there is on this host for each transport, and small trials of it, for `leeway doctor` and
-// for people in doubt. Nothing here is on the way of a communicator.
+// Small trials of the transports of this host, for `leeway doctor`. Nothing here is on the way of a
+// communicator.
 #pragma once
 
 #include <asio/ip/address.hpp>
 #include <string>
-#include <vector>
 
 #include "leeway/options.h"
 #include "leeway/status.h"
 
 namespace leeway::rendezvous {
-
-struct TransportDevice {
-  std::string name;   // "mlx5_0 port 1", "posix"
-  std::string facts;  // for people: state, MTU, addresses
-  bool usable = true;
-  std::string remedy;  // where it is not
-};
-
-struct TransportSurvey {
-  Status obstacle;      // this build is without the transport, or the host has nothing for it
-  std::string library;  // "UCX 1.13.1"; may be empty
-  std::vector<TransportDevice> devices;
-};
-TransportSurvey survey_verbs();
-TransportSurvey survey_ucx();
 
 // The address from which this host would speak: Options::bind_address, else towards the rendezvous,
 // else on the way to other networks, else loopback.

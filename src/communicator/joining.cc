@@ -1,0 +1,161 @@
+#include "communicator/joining.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/philox.h"
+#include "rendezvous/address.h"
+#include "rendezvous/printable.h"
+
+namespace leeway::internal {
+namespace {
+
+using rendezvous::LogLevel;
+
+// Keys the seed of the exact calls' driver: both number their calls from 0, and must not draw the
+// same random numbers.
+constexpr std::uint32_t kExactStream = 0x45000000;
+
+// How long ranks try to hear each other over the lane for exact calls before they do without.
+constexpr Duration kExactProofTime = std::chrono::seconds(10);
+
+// Proofs have so long even where the meeting took all the time there was.
+constexpr Duration kProofTimeMin = std::chrono::seconds(1);
+
+class Joining {
+ public:
+  Joining(const Options& options, rendezvous::Candidates candidates, rendezvous::Log& log)
+      : options_(options),
+        candidates_(std::move(candidates)),
+        log_(log),
+        end_(driving::steady_now() + options.join_timeout) {}
+
+  Result<std::unique_ptr<Drivers>> run();
+
+ private:
+  Duration time_left() const {
+    return std::max<Duration>(end_ - driving::steady_now(), kProofTimeMin);
+  }
+  Status use_datagrams();
+  Status use_exact_lane();
+  Result<std::unique_ptr<Driver>> drive(const rendezvous::Lane& lane,
+                                        rendezvous::Candidate& candidate, std::uint64_t seed,
+                                        Duration patience) const;
+  void join_multicast(rendezvous::Candidate& candidate);
+  void log_deaf();
+  Result<bool> all_say(bool yes);
+  void explain(LogLevel level, const char* what, const std::string& why) {
+    log_.print(level, "exact lane", "%s: %s", what, why.c_str());
+  }
+
+  const Options& options_;
+  rendezvous::Candidates candidates_;
+  rendezvous::Log& log_;
+  const Instant end_;
+  rendezvous::Group group_;
+  std::unique_ptr<Drivers> drivers_;
+};
+
+Result<std::unique_ptr<Drivers>> Joining::run() {
+  auto group = rendezvous::join_group(candidates_.local, &log_);
+  if (!group.ok()) return group.status();
+  group_ = std::move(*group);
+  if (Status status = use_datagrams(); !status.ok()) return status;
+  if (!group_.exact) return std::move(drivers_);
+  if (Status status = use_exact_lane(); !status.ok()) return status;
+  return std::move(drivers_);
+}
+
+Status Joining::use_datagrams() {
+  auto connected = candidates_.connect(group_.datagrams, candidates_.local.rank);
+  if (!connected.ok()) return connected.status();
+  if (group_.multicast) join_multicast(**connected);
+  auto driver = drive(group_.datagrams, **connected, group_.seed, time_left());
+  if (!driver.ok()) return driver.status();
+  drivers_ = std::make_unique<Drivers>(std::move(*driver));
+  if (drivers_->config().multicast) log_deaf();
+  return Status();
+}
+
+// Proves that the candidate, which is connected, wakes sleepers, and that every rank is heard.
+Result<std::unique_ptr<Driver>> Joining::drive(const rendezvous::Lane& lane,
+                                               rendezvous::Candidate& candidate, std::uint64_t seed,
+                                               Duration patience) const {
+  if (Status status = candidate.prove_wakeups(patience); !status.ok()) return status;
+  protocol::EndpointConfig config;
+  config.self = candidates_.local.rank;
+  config.size = candidates_.local.size;
+  config.epoch = group_.epoch;
+  config.seed = seed;
+  config.datagram_bytes = lane.datagram_bytes;
+  config.multicast = options_.multicast && candidate.limits().multicast;
+  for (const auto& member : lane.members) {
+    config.window_bytes.push_back(window_to(options_, member.receive_buffer_bytes, config.size));
+  }
+  auto driver = make_driver(options_, lane.kind, config, candidate.take());
+  if (!driver.ok()) return driver.status();
+  if (Status status = (*driver)->prove_paths(patience); !status.ok()) return status;
+  return driver;
+}
+
+// Without multicast everything goes to each rank by itself.
+void Joining::join_multicast(rendezvous::Candidate& candidate) {
+  const auto address = rendezvous::address_from_bytes(group_.multicast->address);
+  const Status status = address ? candidate.join_multicast(*address, group_.multicast->port)
+                                : Status::error(StatusCode::kInternal, "malformed group address");
+  if (status.ok()) return;
+  log_.print(LogLevel::warn, "multicast", "no multicast from and to this rank: %s", status.c_str());
+}
+
+void Joining::log_deaf() {
+  const std::vector<Rank> deaf = drivers_->datagrams().deaf_to_multicast();
+  if (deaf.empty()) return;
+  log_.print(LogLevel::warn, "multicast",
+             "rank(s) %s do not hear our multicast and are sent everything by itself: does the "
+             "network carry multicast between these hosts?",
+             rendezvous::list_ranks(deaf).c_str());
+}
+
+Status Joining::use_exact_lane() {
+  constexpr const char* kNot = "no UCX for exact calls";
+  std::string way;
+  auto connected = candidates_.connect(*group_.exact, candidates_.local.rank);
+  const bool better = connected.ok() && (*connected)->better_than_tcp(way);
+  if (!connected.ok()) explain(LogLevel::info, kNot, connected.status().c_str());
+  auto agreed = all_say(better);
+  if (!agreed.ok()) return agreed.status();
+  if (!*agreed) {
+    explain(LogLevel::debug, kNot,
+            "not all ranks reach all others by more than TCP; this one: " + way);
+    return Status();
+  }
+  const std::uint64_t seed = keyed_hash(group_.seed, kExactStream, 0, 0, 0);
+  auto driver = drive(*group_.exact, **connected, seed, std::min(time_left(), kExactProofTime));
+  if (!driver.ok()) explain(LogLevel::warn, kNot, driver.status().c_str());
+  agreed = all_say(driver.ok());
+  if (!agreed.ok() || !*agreed) return agreed.ok() ? Status() : agreed.status();
+  explain(LogLevel::info, "exact calls go over UCX", way);
+  drivers_->use_for_exact(std::move(*driver));
+  return Status();
+}
+
+// What all ranks' least is.
+Result<bool> Joining::all_say(bool yes) {
+  std::int32_t vote = yes ? 1 : 0;
+  collective::OperationSpec spec{.kind = collective::OperationKind::all_reduce,
+                                 .input = {&vote, 1, DataType::i32},
+                                 .output = {&vote, 1, DataType::i32}};
+  spec.options.op = ReduceOp::min;
+  const auto report = drivers_->run(spec);
+  if (!report.ok()) return report.status();
+  return vote == 1;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Drivers>> join(const Options& options, rendezvous::Candidates candidates,
+                                      rendezvous::Log& log) {
+  return Joining(options, std::move(candidates), log).run();
+}
+
+}  // namespace leeway::internal

@@ -1,0 +1,20 @@
+// A rank on its way into a group: from transports that are open to drivers that have proven them.
+#pragma once
+
+#include "communicator/drivers.h"
+#include "rendezvous/candidate.h"
+#include "rendezvous/log.h"
+
+namespace leeway::internal {
+
+// Meets the other ranks, connects the lanes that all agreed on, and hears from every rank over
+// them. Takes at most options.join_timeout for the meeting, and as long for the proofs.
+//
+// Where the group has a lane for exact calls (WIRE 7.10), it is used if, on every rank, three
+// things hold there: every other rank is reached by more than TCP; every other rank's datagrams
+// wake this rank from its sleep; and this rank hears every other. All ranks agree by two votes over
+// the datagrams. The log says why the lane is not used; only a vote that fails is an error.
+Result<std::unique_ptr<Drivers>> join(const Options& options, rendezvous::Candidates candidates,
+                                      rendezvous::Log& log);
+
+}  // namespace leeway::internal

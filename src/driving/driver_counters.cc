@@ -1,0 +1,66 @@
+#include <array>
+
+#include "driving/driver.h"
+
+namespace leeway::driving {
+namespace {
+
+constexpr std::array<const char*, wire::kRefusals> kRefusalNames = {"",
+                                                                    "refused_truncated",
+                                                                    "refused_oversized",
+                                                                    "refused_magic",
+                                                                    "refused_version",
+                                                                    "refused_checksum",
+                                                                    "refused_type",
+                                                                    "refused_epoch",
+                                                                    "refused_misrouted",
+                                                                    "refused_field"};
+
+}  // namespace
+
+void Driver::add_counters(const std::string& prefix, Counters& rows) {
+  const std::size_t first = rows.size();
+  Session session(*this);
+  const protocol::EndpointCounters& core = engine_.endpoint().counters();
+  const TransportCounters wire = transport_->counters();
+  const Counters own = {
+      {"datagrams_sent", wire.datagrams_sent},
+      {"datagrams_received", wire.datagrams_received},
+      {"bytes_sent", wire.bytes_sent},
+      {"bytes_received", wire.bytes_received},
+      {"send_calls", wire.send_calls},
+      {"receive_calls", wire.receive_calls},
+      {"refused_stranger", wire.from_strangers},
+      {"refused_truncated_by_system", wire.oversized},
+      {"send_errors", wire.send_errors},
+      {"datagrams_copied", wire.datagrams_copied},
+      {"kernel_drops", wire.kernel_drops},
+      {"data_sent", core.data_sent},
+      {"group_sent", core.group_sent},
+      {"group_left", core.group_left},
+      {"data_received", core.data_received},
+      {"repairs_sent", core.repairs_sent},
+      {"repair_requests", core.repair_requests},
+      {"reports_sent", core.reports_sent},
+      {"probes_sent", core.probes_sent},
+      {"duplicate", core.duplicate},
+      {"late", core.late},
+      {"closed_round", core.closed_round},
+      {"future_round", core.future_round},
+      {"early_kept", core.early_kept},
+      {"early_dropped", core.early_dropped},
+      {"refused_plan", core.refused_plan},
+      {"refused_report", core.refused_report},
+      {"rounds_opened", core.rounds_opened},
+      {"rounds_failed", core.rounds_failed},
+      {"deadline_cuts", core.deadline_cuts},
+  };
+  rows.insert(rows.end(), own.begin(), own.end());
+  for (int i = 1; i < wire::kRefusals; ++i) rows.emplace_back(kRefusalNames[i], core.refused[i]);
+  if (faults_ != nullptr) {
+    for (auto& row : faults_->named_fault_counters()) rows.push_back(std::move(row));
+  }
+  for (std::size_t i = first; i < rows.size(); ++i) rows[i].first = prefix + rows[i].first;
+}
+
+}  // namespace leeway::driving

@@ -1,0 +1,77 @@
+// Proofs, before the first call, that datagrams pass.
+#include <algorithm>
+
+#include "driving/driver.h"
+
+namespace leeway::driving {
+namespace {
+
+// Paths are proven by then: a rank that has not reported our multicast after this, asked several
+// times, is not going to.
+constexpr Duration kMulticastProofTime = std::chrono::milliseconds(200);
+constexpr Duration kMulticastProbeEvery = std::chrono::milliseconds(20);
+
+// What to look at when ranks met, but their datagrams do not.
+const char* path_remedy(TransportKind kind) {
+  switch (kind) {
+    case TransportKind::verbs:
+      return "check the fabric between the ports of LEEWAY_BIND (RoCE: UDP port 4791), or "
+             "LEEWAY_TRANSPORT=udp";
+    case TransportKind::ucx:
+      return "check UCX between the hosts (UCX_NET_DEVICES, UCX_TLS), or LEEWAY_TRANSPORT=udp";
+    case TransportKind::custom:
+      return "the transport that this program brings does not deliver, or wait() sleeps through it";
+    default:
+      return "check that UDP passes between the hosts (firewall, LEEWAY_BIND)";
+  }
+}
+
+}  // namespace
+
+void Driver::probe_all() {
+  Session session(*this);
+  engine_.endpoint().probe_all();
+}
+
+Status Driver::prove_paths(Duration timeout) {
+  const protocol::Endpoint& endpoint = engine_.endpoint();
+  const Instant deadline = steady_now() + timeout;
+  Duration pause = std::chrono::milliseconds(2);
+  while (true) {
+    probe_all();
+    const Instant until = std::min(deadline, steady_now() + pause);
+    const auto heard = [&] { return endpoint.peers_heard() == config().size - 1; };
+    if (run_until(heard, until)) return Status();
+    if (steady_now() >= deadline) break;
+    pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
+  }
+  std::string silent;
+  Session session(*this);
+  for (Rank peer = 0; peer < config().size; ++peer) {
+    if (peer == config().self || endpoint.heard(peer)) continue;
+    silent += (silent.empty() ? "" : ", ") + std::to_string(peer);
+  }
+  return Status::error(
+      StatusCode::kUnavailable,
+      "rank %u: no datagram came over %s from rank(s) %s within %.1f s although they joined: %s",
+      config().self, std::string(to_string(kind_)).c_str(), silent.c_str(),
+      static_cast<double>(timeout.count()) / 1e9, path_remedy(kind_));
+}
+
+std::vector<Rank> Driver::deaf_to_multicast() {
+  std::vector<Rank> deaf;
+  const auto all_hear = [&] {
+    deaf.clear();
+    for (Rank peer = 0; peer < config().size; ++peer) {
+      if (peer != config().self && !engine_.endpoint().hears_multicast(peer)) deaf.push_back(peer);
+    }
+    return deaf.empty();
+  };
+  const Instant deadline = steady_now() + kMulticastProofTime;
+  do {
+    probe_all();
+  } while (!run_until(all_hear, steady_now() + kMulticastProbeEvery) && steady_now() < deadline);
+  return deaf;
+}
+
+}  // namespace leeway::driving

@@ -1,0 +1,79 @@
+#include "driving/driving_role.h"
+
+#include <chrono>
+
+#include "base/limits.h"
+
+namespace leeway::driving {
+namespace {
+
+// How long the background thread lets callers come back before it takes over: a tick. Back-to-back
+// blocking calls then never have to fetch the role from it.
+constexpr auto kGrace = std::chrono::nanoseconds(limits::kTickNs);
+
+}  // namespace
+
+void DrivingRole::acquire() {
+  std::unique_lock lock(mutex_);
+  ++acquisitions_;
+  if (taken_) {
+    ++wanting_;
+    transport_.wake();
+    free_.wait(lock, [this] { return !taken_; });
+    --wanting_;
+  }
+  taken_ = true;
+}
+
+void DrivingRole::release() {
+  bool wake;
+  {
+    std::lock_guard lock(mutex_);
+    taken_ = false;
+    wake = wanted();
+  }
+  // The background thread looks for itself every grace: waking it with each call made a 4 KiB
+  // all-reduce take 44 us instead of 10 to 23 (2 ranks), 178 instead of 72 (4 ranks).
+  if (wake) free_.notify_all();
+}
+
+void DrivingRole::nudge() {
+  {
+    std::lock_guard lock(mutex_);
+    nudged_ = true;
+  }
+  pause_.notify_all();
+}
+
+bool DrivingRole::acquire_in_pause() {
+  std::unique_lock lock(mutex_);
+  const auto busy = [this] { return taken_ || wanted(); };
+  while (!stopped_ && (busy() || (acquisitions_ != seen_ && !nudged_))) {
+    seen_ = acquisitions_;
+    // The same condition as above: were it weaker, this would spin without ever giving up the lock.
+    pause_.wait_for(lock, kGrace, [&] { return stopped_ || (nudged_ && !busy()); });
+  }
+  if (stopped_) return false;
+  nudged_ = false;
+  taken_ = true;
+  return true;
+}
+
+void DrivingRole::release_to_callers() {
+  std::lock_guard lock(mutex_);
+  taken_ = false;
+  free_.notify_all();
+  seen_ = acquisitions_;
+}
+
+void DrivingRole::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    ++wanting_;  // makes a driving background thread let go
+  }
+  transport_.wake();
+  pause_.notify_all();
+}
+
+}  // namespace leeway::driving

@@ -1,0 +1,34 @@
+#include "driving/train_ring.h"
+
+#include <algorithm>
+
+namespace leeway::driving {
+
+bool TrainRing::send(Instant now, collective::Engine& engine, DatagramTransport& transport) {
+  released_ = taken_ - transport.borrowed();
+  // Begin with memory that is still in the cache
+  if (!any_out()) drop_all();
+  prepare(now, engine, transport);
+  if (taken_ == prepared_) return false;
+  const std::size_t first = taken_ % kSlots;
+  const std::size_t count = std::min(prepared_ - taken_, kSlots - first);
+  const std::size_t taken = transport.send(std::span(ready_).subspan(first, count));
+  taken_ += taken;
+  released_ = taken_ - transport.borrowed();
+  return taken > 0;
+}
+
+void TrainRing::prepare(Instant now, collective::Engine& engine, DatagramTransport& transport) {
+  while (prepared_ - taken_ < kPreparedMax && prepared_ - released_ < kSlots) {
+    const std::size_t slot = prepared_ % kSlots;
+    if (trains_[slot] == nullptr) {
+      trains_[slot] = std::make_unique<protocol::TrainBuffer>();
+      (void)transport.register_memory(trains_[slot]->memory());  // else it copies
+    }
+    if (!engine.poll_train(now, *trains_[slot])) return;
+    ready_[slot] = trains_[slot]->train();
+    ++prepared_;
+  }
+}
+
+}  // namespace leeway::driving

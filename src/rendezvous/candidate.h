@@ -1,0 +1,101 @@
+// The transports of one rank from opening to use. Before the meeting a rank opens what its options
+// allow and tells rank 0. After it, the candidates of the lanes that all agreed on learn where
+// their peers are, and become a driver's.
+#pragma once
+
+#include <asio/ip/address.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "leeway/options.h"
+#include "leeway/transport.h"
+#include "rendezvous/bootstrap.h"
+
+namespace leeway::rendezvous {
+
+// A transport that is open and not yet in use.
+class Candidate {
+ public:
+  virtual ~Candidate() = default;
+
+  virtual TransportKind kind() const = 0;
+  // Where peers reach this rank.
+  virtual Lane::Member place() const = 0;
+  virtual const TransportLimits& limits() const = 0;
+
+  // Tells it where all ranks are. Once, before take().
+  virtual Status connect(const Lane& lane, Rank self) = 0;
+
+  // After connect(), on all ranks at the same time: that each rank is woken from its sleep by every
+  // other (transport/ucx/wake_proof.h). At once where sleeping and receiving use the same
+  // descriptor. An error is every rank's, and names two ranks.
+  virtual Status prove_wakeups(Duration timeout) {
+    (void)timeout;
+    return Status();
+  }
+
+  // Between connect() and take(). An error: trains to kEveryRank are not taken, and the text says
+  // why.
+  virtual Status join_multicast(const asio::ip::address& group, std::uint16_t port) = 0;
+
+  // After connect(): whether every other rank is reached by more than TCP can do; `way` says how.
+  virtual bool better_than_tcp(std::string& way) const {
+    way.clear();
+    return false;
+  }
+
+  // Once, at the end.
+  virtual std::unique_ptr<DatagramTransport> take() = 0;
+};
+
+// All that this rank brings to the meeting.
+struct Candidates {
+  std::vector<std::unique_ptr<Candidate>> open;
+  LocalConfiguration local;  // what the others are told, also why a transport could not be opened
+
+  // The candidate of a lane, once for each kind. It knows its peers, not yet its multicast group.
+  Result<std::unique_ptr<Candidate>> connect(const Lane& lane, Rank self);
+};
+
+// UDP always, which also says where this host is in the network. Of the others the one that is
+// asked for by name; all where the choice is automatic, unless there is nobody to send to or packet
+// loss is to be injected, which means UDP's. That one of these cannot be opened is no error here:
+// rank 0 tells all ranks, where it matters.
+Result<Candidates> open_candidates(const Options& options);
+
+// A connected transport of the caller's own. Ranks agree on its name alone.
+Candidates candidates_over(std::unique_ptr<DatagramTransport> transport, const Options& options);
+
+// What the options say about this rank; nothing about its transports.
+LocalConfiguration local_configuration(const Options& options);
+
+// One kind alone, from this host's address towards the others. An error says what this host or this
+// build lacks.
+Result<std::unique_ptr<Candidate>> open_candidate(TransportKind kind, const Options& options,
+                                                  const asio::ip::address& address);
+
+// The address of this host from which data go: as asked, or the one by which the system would reach
+// rank 0.
+Result<asio::ip::address> data_address(const Options& options);
+
+// A device that a transport finds on this host.
+struct TransportDevice {
+  std::string name;   // "RDMA mlx5_0 port 1", "UCX 1.13.1 posix"
+  std::string facts;  // for people: state, MTU, addresses
+  bool usable = true;
+  std::string remedy;  // where it is not
+};
+
+// Never empty: an error says why this build or this host has none of them.
+using Devices = Result<std::vector<TransportDevice>>;
+Devices list_devices(TransportKind kind);
+
+// For the list in candidates.cc: one file each (candidate_udp.cc, ...).
+Result<std::unique_ptr<Candidate>> open_udp(const Options&, const asio::ip::address&);
+Result<std::unique_ptr<Candidate>> open_verbs(const Options&, const asio::ip::address&);
+Result<std::unique_ptr<Candidate>> open_ucx(const Options&, const asio::ip::address&);
+Devices list_verbs_devices();
+Devices list_ucx_devices();
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,66 @@
+// A transport of the caller's own: it knows its peers already, and its address is its name.
+#include <algorithm>
+
+#include "base/limits.h"
+#include "rendezvous/candidate.h"
+#include "rendezvous/printable.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+class CustomCandidate final : public Candidate {
+ public:
+  explicit CustomCandidate(std::unique_ptr<DatagramTransport> transport)
+      : transport_(std::move(transport)) {}
+
+  TransportKind kind() const override { return TransportKind::custom; }
+  Lane::Member place() const override {
+    const ByteSpan name = std::as_bytes(std::span(transport_->name()));
+    return {{name.begin(), name.end()}, 0, transport_->limits().receive_buffer_bytes};
+  }
+  const TransportLimits& limits() const override { return transport_->limits(); }
+
+  Status connect(const Lane& lane, Rank) override {
+    const std::string own(transport_->name());
+    for (std::size_t rank = 0; rank < lane.members.size(); ++rank) {
+      const std::vector<std::byte>& bytes = lane.members[rank].address;
+      const std::string theirs(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      if (theirs == own) continue;
+      return Status::error(StatusCode::kMismatch,
+                           "create: rank %zu brings transport \"%s\", this rank \"%s\"", rank,
+                           printable(theirs, 64).c_str(), own.c_str());
+    }
+    return Status();
+  }
+
+  // limits().multicast says whether it is in such a group.
+  Status join_multicast(const asio::ip::address&, std::uint16_t) override { return Status(); }
+  std::unique_ptr<DatagramTransport> take() override { return std::move(transport_); }
+
+ private:
+  std::unique_ptr<DatagramTransport> transport_;
+};
+
+}  // namespace
+
+Candidates candidates_over(std::unique_ptr<DatagramTransport> transport, const Options& options) {
+  const std::size_t wanted =
+      options.datagram_bytes != 0 ? options.datagram_bytes : limits::kDatagramBytesMax;
+  const std::size_t datagram_bytes = std::min(wanted, transport->limits().datagram_bytes_max);
+  auto candidate = std::make_unique<CustomCandidate>(std::move(transport));
+  const Lane::Member place = candidate->place();
+  Candidates candidates{{}, local_configuration(options)};
+  LocalConfiguration& local = candidates.local;
+  local.transport = TransportKind::custom;
+  local.datagram_bytes =
+      static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kFrameBytesMax));
+  local.offers = {{TransportKind::custom,
+                   place.address,
+                   static_cast<std::uint32_t>(std::min(datagram_bytes, limits::kDatagramBytesMax)),
+                   place.receive_buffer_bytes,
+                   {}}};
+  candidates.open.push_back(std::move(candidate));
+  return candidates;
+}
+
+}  // namespace leeway::rendezvous

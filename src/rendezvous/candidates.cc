@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <array>
+
+#include "base/contracts.h"
+#include "rendezvous/address.h"
+#include "rendezvous/candidate.h"
+#include "transport/udp/address.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+// Every transport that a build of Leeway can have.
+struct Known {
+  TransportKind kind;
+  const char* lacking;  // what to install and how to build, if this build is without it
+  Result<std::unique_ptr<Candidate>> (*open)(const Options&, const asio::ip::address&);
+  Devices (*devices)();
+};
+
+#if LEEWAY_HAS_VERBS
+constexpr Known kVerbs = {TransportKind::verbs, nullptr, open_verbs, list_verbs_devices};
+#else
+constexpr Known kVerbs = {
+    TransportKind::verbs,
+    "this Leeway was built without InfiniBand and RoCE: install libibverbs-dev and librdmacm-dev "
+    "and build with -DLEEWAY_WITH_VERBS=ON",
+    nullptr, nullptr};
+#endif
+#if LEEWAY_HAS_UCX
+constexpr Known kUcx = {TransportKind::ucx, nullptr, open_ucx, list_ucx_devices};
+#else
+constexpr Known kUcx = {
+    TransportKind::ucx,
+    "this Leeway was built without UCX: install libucx-dev and build with -DLEEWAY_WITH_UCX=ON",
+    nullptr, nullptr};
+#endif
+
+constexpr std::array<Known, 3> kKnown = {
+    {{TransportKind::udp, nullptr, open_udp, nullptr}, kVerbs, kUcx}};
+
+const Known* find(TransportKind kind) {
+  const auto found = std::find_if(kKnown.begin(), kKnown.end(),
+                                  [kind](const Known& one) { return one.kind == kind; });
+  return found == kKnown.end() ? nullptr : &*found;
+}
+
+bool is_wanted(TransportKind kind, const Options& options) {
+  if (options.transport != TransportKind::automatic) return options.transport == kind;
+  return options.world_size.value_or(1) > 1 && !options.faults.any();
+}
+
+TransportOffer offer_of(const Candidate& candidate) {
+  Lane::Member place = candidate.place();
+  return {candidate.kind(),
+          std::move(place.address),
+          static_cast<std::uint32_t>(candidate.limits().datagram_bytes_max),
+          place.receive_buffer_bytes,
+          {}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Candidate>> open_candidate(TransportKind kind, const Options& options,
+                                                  const asio::ip::address& address) {
+  const Known* const known = find(kind);
+  LEEWAY_ASSERT(known != nullptr);
+  if (known->lacking == nullptr) return known->open(options, address);
+  return Status::error(StatusCode::kUnsupported, "%s", known->lacking);
+}
+
+Devices list_devices(TransportKind kind) {
+  const Known* const known = find(kind);
+  LEEWAY_ASSERT(known != nullptr);
+  if (known->lacking == nullptr) return known->devices();
+  return Status::error(StatusCode::kUnsupported, "%s", known->lacking);
+}
+
+Result<asio::ip::address> data_address(const Options& options) {
+  if (!options.bind_address.empty()) {
+    std::error_code error;
+    const auto address = asio::ip::make_address(options.bind_address, error);
+    if (error) {
+      return Status::error(StatusCode::kInvalidArgument,
+                           "create: bind_address \"%s\" is not an IP address",
+                           options.bind_address.c_str());
+    }
+    return address;
+  }
+  if (options.world_size.value_or(1) == 1)
+    return asio::ip::address(asio::ip::address_v4::loopback());
+  const auto where = parse_host_port(options.rendezvous);
+  if (!where.ok()) return where.status();
+  asio::io_context io;
+  const auto resolved = resolve(io, *where);
+  if (!resolved.ok()) return resolved.status();
+  const auto& rendezvous = resolved->endpoints.front();
+  return transport::local_address_towards({rendezvous.address(), rendezvous.port()});
+}
+
+LocalConfiguration local_configuration(const Options& options) {
+  LocalConfiguration local;
+  local.rank = static_cast<Rank>(options.rank.value_or(0));
+  local.size = options.world_size.value_or(1);
+  local.rendezvous = options.rendezvous;
+  local.name = options.communicator_name;
+  local.window_bytes = static_cast<std::uint32_t>(options.window_bytes);
+  local.seed = options.seed;
+  local.transport = options.transport;
+  local.multicast = options.multicast;
+  local.join_timeout = options.join_timeout;
+  return local;
+}
+
+Result<Candidates> open_candidates(const Options& options) {
+  const auto address = data_address(options);
+  if (!address.ok()) return address.status();
+  auto udp = open_candidate(TransportKind::udp, options, *address);
+  if (!udp.ok()) return udp.status();
+  const Lane::Member place = (*udp)->place();
+  Candidates candidates{{}, local_configuration(options)};
+  LocalConfiguration& local = candidates.local;
+  local.datagram_bytes = static_cast<std::uint32_t>((*udp)->limits().datagram_bytes_max);
+  local.receive_buffer_bytes = place.receive_buffer_bytes;
+  local.data_address = place.address;
+  local.data_port = place.port;
+  candidates.open.push_back(std::move(*udp));
+  for (const Known& known : kKnown) {
+    if (known.kind == TransportKind::udp || !is_wanted(known.kind, options)) continue;
+    auto opened = open_candidate(known.kind, options, *address);
+    if (!opened.ok()) {
+      local.offers.push_back({.kind = known.kind, .obstacle = opened.status().c_str()});
+      continue;
+    }
+    local.offers.push_back(offer_of(**opened));
+    candidates.open.push_back(std::move(*opened));
+  }
+  return candidates;
+}
+
+Result<std::unique_ptr<Candidate>> Candidates::connect(const Lane& lane, Rank self) {
+  const auto found = std::find_if(open.begin(), open.end(), [&](const auto& candidate) {
+    return candidate != nullptr && candidate->kind() == lane.kind;
+  });
+  if (found == open.end())
+    return Status::error(StatusCode::kInternal,
+                         "create: rank 0 chose a transport that is not here");
+  if (Status status = (*found)->connect(lane, self); !status.ok()) return status;
+  return std::move(*found);
+}
+
+}  // namespace leeway::rendezvous
