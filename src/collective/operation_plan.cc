@@ -27,17 +27,17 @@ bool needs_every_link(Estimator estimator) {
 
 wire::OperationTag tag_of(const OperationSpec& spec) {
   wire::OperationTag tag;
-  tag.operation = static_cast<std::uint8_t>(spec.kind);
-  tag.dtype = static_cast<std::uint8_t>(dtype_of(spec));
-  tag.reduce_op = static_cast<std::uint8_t>(spec.options.op);
+  tag.operation = spec.kind;
+  tag.dtype = dtype_of(spec);
+  tag.reduce_op = spec.options.op;
   const CodecOptions spread_codec = spread_codec_of(spec);
-  tag.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
+  tag.codec = spec.options.codec.codec;
   tag.codec_settings = wire::pack_settings(spec.options.codec);
-  tag.spread_codec = static_cast<std::uint8_t>(spread_codec.codec);
+  tag.spread_codec = spread_codec.codec;
   tag.spread_settings = wire::pack_settings(spread_codec);
-  tag.delivery = static_cast<std::uint8_t>(spec.options.delivery.kind);
-  tag.spread = static_cast<std::uint8_t>(spec.options.spread);
-  tag.estimator = static_cast<std::uint8_t>(spec.options.estimator);
+  tag.delivery = spec.options.delivery.kind;
+  tag.spread = spec.options.spread;
+  tag.estimator = spec.options.estimator;
   tag.root = point_to_point(spec.kind) ? kNoRank : spec.peer;
   tag.count = agreed_count(spec);
   return tag;
@@ -54,7 +54,7 @@ void plan_reduction(const OperationSpec& spec, const ReductionPlan& reduction, I
   const bool halves =
       spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
   phase.deadline = halves ? submitted + delivery.deadline / 2 : plan.deadline;
-  phase.codec = static_cast<std::uint8_t>(spec.options.codec.codec);
+  phase.codec = spec.options.codec.codec;
   phase.fetch_empty = reduction.fetch_empty;
   phase.repairable = delivery.kind != Delivery::Kind::best_effort || reduction.fetch_empty;
   phase.payload_retained = reduction.copy_input;
@@ -68,7 +68,7 @@ void plan_spread(const OperationSpec& spec, const Spread& spread, protocol::Roun
   phase.delivery = spec.kind == OperationKind::all_reduce ? spec.options.spread : delivery.kind;
   phase.loss_max = delivery.loss_max;
   phase.deadline = plan.deadline;
-  phase.codec = static_cast<std::uint8_t>(spread_codec_of(spec).codec);
+  phase.codec = spread_codec_of(spec).codec;
   phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
   phase.queue = spread.queue();
   phase.payload_retained = spread.retains_payload();

@@ -126,7 +126,7 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 
 void Endpoint::on_deadline(Instant now, Round& round) {
   if (round.done) return rounds_.end(round);
-  if (round.plan.tag.delivery == static_cast<std::uint8_t>(Delivery::Kind::exact)) {
+  if (round.plan.tag.delivery == Delivery::Kind::exact) {
     return finish(now, round, overdue(now, config_.self, round, links_));
   }
   for (int k = 0; k < wire::kFlowKinds; ++k) {
@@ -168,7 +168,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
 
 void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer) {
   if (round.plan.phase(kind).delivery != Delivery::Kind::exact ||
-      round.plan.tag.delivery != static_cast<std::uint8_t>(Delivery::Kind::exact)) {
+      round.plan.tag.delivery != Delivery::Kind::exact) {
     return finish_receive(now, round, kind, peer);
   }
   // It may have left because of a third rank, whose silence met its deadline a moment before ours:

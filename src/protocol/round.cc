@@ -68,17 +68,17 @@ bool Round::all_confirmed() const {
 std::array<char, 140> describe(const wire::OperationTag& tag) {
   std::array<char, 140> text{};
   const auto name = [](std::string_view view) { return static_cast<int>(view.size()); };
-  const auto dtype = to_string(static_cast<DataType>(tag.dtype));
-  const auto op = to_string(static_cast<ReduceOp>(tag.reduce_op));
+  const auto dtype = to_string(tag.dtype);
+  const auto op = to_string(tag.reduce_op);
   const auto codec = to_string(wire::unpack_settings(tag.codec, tag.codec_settings));
   const auto spread = to_string(wire::unpack_settings(tag.spread_codec, tag.spread_settings));
-  const auto delivery = to_string(static_cast<Delivery::Kind>(tag.delivery));
-  const auto estimator = to_string(static_cast<Estimator>(tag.estimator));
-  const int written = std::snprintf(
-      text.data(), text.size(), "%s %.*s[%llu] %.*s %s/%s %.*s %.*s",
-      wire::to_string(static_cast<wire::OperationKind>(tag.operation)), name(dtype), dtype.data(),
-      static_cast<unsigned long long>(tag.count), name(op), op.data(), codec.c_str(),
-      spread.c_str(), name(delivery), delivery.data(), name(estimator), estimator.data());
+  const auto delivery = to_string(tag.delivery);
+  const auto estimator = to_string(tag.estimator);
+  const int written = std::snprintf(text.data(), text.size(), "%s %.*s[%llu] %.*s %s/%s %.*s %.*s",
+                                    wire::to_string(tag.operation), name(dtype), dtype.data(),
+                                    static_cast<unsigned long long>(tag.count), name(op), op.data(),
+                                    codec.c_str(), spread.c_str(), name(delivery), delivery.data(),
+                                    name(estimator), estimator.data());
   if (written > 0 && tag.root != kNoRank && static_cast<std::size_t>(written) < text.size()) {
     std::snprintf(text.data() + written, text.size() - written, " root %u", tag.root);
   }

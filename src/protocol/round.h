@@ -19,7 +19,7 @@ struct PhasePlan {
   Delivery::Kind delivery = Delivery::Kind::exact;
   double loss_max = 0.0;
   Instant deadline{0};  // lossy phases settle with what they have
-  std::uint8_t codec = 0;
+  Codec codec = Codec::native;
   // Order in which outgoing chunks become available; null: all at once, permuted.
   const schedule::ChunkQueue* queue = nullptr;
   // Receivers may ask for packets again: always when not best-effort, else for Replica's age cap

@@ -18,8 +18,8 @@ constexpr std::uint16_t pack_settings(const CodecOptions& options) {
 }
 
 // For messages to people: what another rank means, as far as it is on the wire.
-constexpr CodecOptions unpack_settings(std::uint8_t codec, std::uint16_t settings) {
-  CodecOptions options(static_cast<Codec>(codec));
+constexpr CodecOptions unpack_settings(Codec codec, std::uint16_t settings) {
+  CodecOptions options(codec);
   options.rotate = (settings & 1u) != 0;
   options.draws = static_cast<std::uint8_t>((settings >> 1 & 3u) + 1);
   options.group = static_cast<std::uint16_t>(1u << (settings >> 4 & 15u));

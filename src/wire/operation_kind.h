@@ -21,6 +21,7 @@ enum class OperationKind : std::uint8_t {
   replica_broadcast,  // all_gather over even shards, in place; may lose
 };
 inline constexpr int kOperationKinds = 13;
+static_assert(kOperationKinds == static_cast<int>(OperationKind::replica_broadcast) + 1);
 
 // The name callers know: "all_reduce", "broadcast_parameters". "unknown" for a value that is none.
 const char* to_string(OperationKind kind);

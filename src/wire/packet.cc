@@ -81,10 +81,20 @@ void seal(MutableByteSpan header, std::uint32_t payload_crc) {
   std::memcpy(header.data() + kChecksumOffset, &crc, sizeof(crc));
 }
 
+// The value that a byte stands for. False: it lies beyond `last` and has no name.
+template <typename Enum>
+bool read_enum(std::uint8_t byte, Enum last, Enum& value) {
+  value = static_cast<Enum>(byte);
+  return byte <= static_cast<std::uint8_t>(last);
+}
+
 bool read_kind(Reader& reader, FlowKind& kind) {
-  const auto raw = reader.get<std::uint8_t>();
-  kind = static_cast<FlowKind>(raw);
-  return raw < kFlowKinds;
+  return read_enum(reader.get<std::uint8_t>(), FlowKind::point, kind);
+}
+
+// Codec::automatic does not travel: ranks agree what it stands for before an operation begins.
+bool read_codec(Reader& reader, Codec& codec) {
+  return read_enum(reader.get<std::uint8_t>(), Codec::sparse, codec);
 }
 
 bool valid_weight(float weight) {
@@ -108,13 +118,14 @@ std::uint8_t settled_flags(const OpenRound& round) {
 constexpr std::size_t kTagBytes = kOpenRoundBytes - 5;
 
 void write_tag(Writer& writer, const OperationTag& tag) {
-  writer.put(tag.operation);
-  writer.put(tag.dtype);
-  writer.put(tag.reduce_op);
-  writer.put(tag.codec);
-  writer.put(tag.spread_codec);
-  writer.put(static_cast<std::uint8_t>(tag.delivery | (tag.spread << 4)));
-  writer.put(tag.estimator);
+  writer.put(static_cast<std::uint8_t>(tag.operation));
+  writer.put(static_cast<std::uint8_t>(tag.dtype));
+  writer.put(static_cast<std::uint8_t>(tag.reduce_op));
+  writer.put(static_cast<std::uint8_t>(tag.codec));
+  writer.put(static_cast<std::uint8_t>(tag.spread_codec));
+  writer.put(static_cast<std::uint8_t>(static_cast<unsigned>(tag.delivery) |
+                                       static_cast<unsigned>(tag.spread) << 4));
+  writer.put(static_cast<std::uint8_t>(tag.estimator));
   writer.put(tag.root);
   writer.put(tag.codec_settings);
   writer.put(tag.spread_settings);
@@ -127,35 +138,40 @@ void write_open_round(Writer& writer, const OpenRound& round) {
   write_tag(writer, round.tag);
 }
 
-OpenRound read_open_round(Reader& reader) {
-  OpenRound round;
+// False: a value has no name.
+bool read_tag(Reader& reader, OperationTag& tag) {
+  bool known =
+      read_enum(reader.get<std::uint8_t>(), OperationKind::replica_broadcast, tag.operation);
+  known &= read_enum(reader.get<std::uint8_t>(), DataType::u8, tag.dtype);
+  known &= read_enum(reader.get<std::uint8_t>(), ReduceOp::max, tag.reduce_op);
+  known &= read_codec(reader, tag.codec);
+  known &= read_codec(reader, tag.spread_codec);
+  const auto classes = reader.get<std::uint8_t>();
+  known &= read_enum(classes & 15, Delivery::Kind::best_effort, tag.delivery);
+  known &= read_enum(classes >> 4, Delivery::Kind::best_effort, tag.spread);
+  known &= read_enum(reader.get<std::uint8_t>(), Estimator::augmented, tag.estimator);
+  tag.root = reader.get<std::uint16_t>();
+  tag.codec_settings = reader.get<std::uint16_t>();
+  tag.spread_settings = reader.get<std::uint16_t>();
+  tag.count = reader.get<std::uint64_t>();
+  return known;
+}
+
+bool read_open_round(Reader& reader, OpenRound& round) {
   round.round = reader.get<std::uint32_t>();
   const auto flags = reader.get<std::uint8_t>();
   round.point_to_point = flags & 1;
   round.reduce_settled = flags & 2;
   round.spread_settled = flags & 4;
   round.sending = flags & 8;
-  round.tag.operation = reader.get<std::uint8_t>();
-  round.tag.dtype = reader.get<std::uint8_t>();
-  round.tag.reduce_op = reader.get<std::uint8_t>();
-  round.tag.codec = reader.get<std::uint8_t>();
-  round.tag.spread_codec = reader.get<std::uint8_t>();
-  const auto classes = reader.get<std::uint8_t>();
-  round.tag.delivery = classes & 15;
-  round.tag.spread = classes >> 4;
-  round.tag.estimator = reader.get<std::uint8_t>();
-  round.tag.root = reader.get<std::uint16_t>();
-  round.tag.codec_settings = reader.get<std::uint16_t>();
-  round.tag.spread_settings = reader.get<std::uint16_t>();
-  round.tag.count = reader.get<std::uint64_t>();
-  return round;
+  return read_tag(reader, round.tag);
 }
 
 }  // namespace
 
 std::uint32_t digest(const OperationTag& tag, bool point_to_point) {
   OperationTag common = tag;
-  if (point_to_point) common.operation = 0;
+  if (point_to_point) common.operation = OperationKind{0};
   std::array<std::byte, kTagBytes> bytes;
   Writer writer(bytes);
   write_tag(writer, common);
@@ -207,8 +223,7 @@ Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
   if (datagram.size() < kDataHeaderBytes) return Refusal::truncated;
   Reader reader(datagram.subspan(kPrefixBytes));
   out.round = reader.get<std::uint32_t>();
-  if (!read_kind(reader, out.kind)) return Refusal::field;
-  out.codec = reader.get<std::uint8_t>();
+  if (!read_kind(reader, out.kind) || !read_codec(reader, out.codec)) return Refusal::field;
   out.attempt = reader.get<std::uint16_t>();
   out.index = reader.get<std::uint32_t>();
   out.position = reader.get<std::uint32_t>();
@@ -237,7 +252,9 @@ Refusal decode_report(ByteSpan datagram, Report& out) {
   out.missed = counts >> 8;
   if (out.open_count > out.open.size()) return Refusal::field;
   if (reader.rest().size() != out.open_count * kOpenRoundBytes) return Refusal::truncated;
-  for (std::uint32_t i = 0; i < out.open_count; ++i) out.open[i] = read_open_round(reader);
+  for (std::uint32_t i = 0; i < out.open_count; ++i) {
+    if (!read_open_round(reader, out.open[i])) return Refusal::field;
+  }
   return Refusal::none;
 }
 
@@ -278,7 +295,7 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   write_prefix(writer, prefix);
   writer.put(header.round);
   writer.put(static_cast<std::uint8_t>(header.kind));
-  writer.put(header.codec);
+  writer.put(static_cast<std::uint8_t>(header.codec));
   writer.put(header.attempt);
   writer.put(header.index);
   writer.put(header.position);

@@ -12,7 +12,10 @@
 #include <span>
 
 #include "base/limits.h"
+#include "leeway/codec.h"
+#include "leeway/options.h"
 #include "leeway/types.h"
+#include "wire/operation_kind.h"
 
 namespace leeway::wire {
 
@@ -51,7 +54,7 @@ inline constexpr int kFlowKinds = 3;
 struct DataHeader {
   std::uint32_t round = 0;
   FlowKind kind = FlowKind::reduce;
-  std::uint8_t codec = 0;
+  Codec codec = Codec::native;
   // 0 = first pass, k = answer to the k-th repair request of this flow
   std::uint16_t attempt = 0;
   std::uint32_t index = 0;          // place of the payload in the shard, in packets
@@ -64,16 +67,17 @@ struct DataHeader {
 };
 inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 36;
 
-// The part of an operation's description that all ranks must agree about.
+// The part of an operation's description that all ranks must agree about. Its enumerations are
+// bytes only inside this room: a decoder refuses a value that has no name (WIRE 3.1).
 struct OperationTag {
-  std::uint8_t operation = 0;  // OperationKind
-  std::uint8_t dtype = 0;
-  std::uint8_t reduce_op = 0;
-  std::uint8_t codec = 0;
-  std::uint8_t spread_codec = 0;
-  std::uint8_t delivery = 0;
-  std::uint8_t spread = 0;
-  std::uint8_t estimator = 0;
+  OperationKind operation = OperationKind::all_reduce;
+  DataType dtype = DataType::f32;
+  ReduceOp reduce_op = ReduceOp::sum;
+  Codec codec = Codec::native;
+  Codec spread_codec = Codec::native;
+  Delivery::Kind delivery = Delivery::Kind::exact;
+  Delivery::Kind spread = Delivery::Kind::exact;
+  Estimator estimator = Estimator::zero_fill;
   Rank root = kNoRank;
   std::uint16_t codec_settings = 0;  // codec_settings.h
   std::uint16_t spread_settings = 0;

@@ -85,7 +85,7 @@ class EndpointPair {
                        Duration deadline = std::chrono::seconds(10)) const {
     RoundPlan plan;
     plan.name = "test";
-    plan.tag.delivery = static_cast<std::uint8_t>(delivery);
+    plan.tag.delivery = delivery;
     plan.deadline_length = deadline;
     plan.deadline = now_ + deadline;
     PhasePlan& phase = plan.phase(FlowKind::reduce);

@@ -146,7 +146,7 @@ TEST_F(Tampered, IndexBeyondOurPlanIsRefused) {
   EXPECT_EQ(counters_.refused_plan, 1u);
 }
 TEST_F(Tampered, OtherCodecIsRefused) {
-  run([](wire::DataHeader& header, std::size_t&) { header.codec = 3; });
+  run([](wire::DataHeader& header, std::size_t&) { header.codec = Codec::bf16; });
   EXPECT_EQ(counters_.refused_plan, 1u);
 }
 TEST_F(Tampered, ShorterPayloadIsRefused) {

@@ -23,9 +23,7 @@ TEST(CodecSettings, AreReadAsTheyWereWritten) {
   for (const char* text : {"nvfp4", "nvfp4:rotate", "luq:draws=4", "sparse:1/2", "sparse:31/32",
                            "sparse:7/256:rotate"}) {
     const CodecOptions options = parse_codec(text).value();
-    EXPECT_EQ(unpack_settings(static_cast<std::uint8_t>(options.codec), pack_settings(options)),
-              options)
-        << text;
+    EXPECT_EQ(unpack_settings(options.codec, pack_settings(options)), options) << text;
   }
 }
 
@@ -35,8 +33,8 @@ TEST(CodecSettings, LeaveOutWhatOnlyTheEncoderKnows) {
 }
 
 TEST(CodecSettings, OfStrangersCanBePrinted) {
-  for (int codec = 0; codec < 256; ++codec) {
-    EXPECT_FALSE(to_string(unpack_settings(static_cast<std::uint8_t>(codec), 0xFFFF)).empty());
+  for (int codec = 0; codec < kCodecCount; ++codec) {
+    EXPECT_FALSE(to_string(unpack_settings(static_cast<Codec>(codec), 0xFFFF)).empty());
   }
 }
 

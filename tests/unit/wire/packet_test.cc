@@ -175,14 +175,14 @@ TEST(OperationTagDigest, ChangesWithEveryField) {
     digests.insert(digest(changed, false));
   };
   add([](OperationTag&) {});
-  add([](OperationTag& t) { ++t.operation; });
-  add([](OperationTag& t) { ++t.dtype; });
-  add([](OperationTag& t) { ++t.reduce_op; });
-  add([](OperationTag& t) { --t.codec; });
-  add([](OperationTag& t) { --t.spread_codec; });
-  add([](OperationTag& t) { --t.delivery; });
-  add([](OperationTag& t) { ++t.spread; });
-  add([](OperationTag& t) { --t.estimator; });
+  add([](OperationTag& t) { t.operation = OperationKind::gather; });
+  add([](OperationTag& t) { t.dtype = DataType::f32; });
+  add([](OperationTag& t) { t.reduce_op = ReduceOp::max; });
+  add([](OperationTag& t) { t.codec = Codec::native; });
+  add([](OperationTag& t) { t.spread_codec = Codec::native; });
+  add([](OperationTag& t) { t.delivery = Delivery::Kind::exact; });
+  add([](OperationTag& t) { t.spread = Delivery::Kind::best_effort; });
+  add([](OperationTag& t) { t.estimator = Estimator::ratio; });
   add([](OperationTag& t) { --t.root; });
   add([](OperationTag& t) { ++t.codec_settings; });
   add([](OperationTag& t) { ++t.spread_settings; });
@@ -192,7 +192,7 @@ TEST(OperationTagDigest, ChangesWithEveryField) {
 
 TEST(OperationTagDigest, IsTheSameOnBothSidesOfAMessage) {
   OperationTag other = tag();
-  ++other.operation;
+  other.operation = OperationKind::gather;
   EXPECT_EQ(digest(tag(), true), digest(other, true));
   ++other.count;
   EXPECT_NE(digest(tag(), true), digest(other, true));

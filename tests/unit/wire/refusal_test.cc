@@ -148,6 +148,8 @@ TEST(RefusalData, FieldsOutsideTheirRangeAreRefused) {
   EXPECT_EQ(refusal([](DataHeader&) {}), Refusal::none);
   EXPECT_EQ(refusal([](DataHeader& h) { h.kind = static_cast<FlowKind>(3); }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.kind = static_cast<FlowKind>(255); }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.codec = Codec::sparse; }), Refusal::none);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.codec = Codec::automatic; }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.index = h.flow_packets - 1; }), Refusal::none);
   EXPECT_EQ(refusal([](DataHeader& h) { h.index = h.flow_packets; }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.index = UINT32_MAX; }), Refusal::field);
@@ -186,6 +188,29 @@ TEST(RefusalReport, CountThatContradictsTheLengthIsRefused) {
     reseal(datagram);
     EXPECT_EQ(decode(datagram), Refusal::truncated);
   }
+}
+
+// WIRE 3.1
+TEST(RefusalReport, ValuesWithoutANameAreRefused) {
+  const auto refusal = [](std::size_t at, int value) {
+    Datagram datagram = report_datagram(report(3));
+    datagram[kReportFixedBytes + 2 * kOpenRoundBytes + at] = static_cast<std::byte>(value);
+    reseal(datagram);
+    return decode(datagram);
+  };
+  struct Field {
+    std::size_t at;
+    int last;
+  };
+  for (const Field field :
+       {Field{5, 12}, Field{6, 7}, Field{7, 4}, Field{8, 17}, Field{9, 17}, Field{11, 5}}) {
+    EXPECT_EQ(refusal(field.at, field.last), Refusal::none) << field.at;
+    EXPECT_EQ(refusal(field.at, field.last + 1), Refusal::field) << field.at;
+    EXPECT_EQ(refusal(field.at, 255), Refusal::field) << field.at;
+  }
+  EXPECT_EQ(refusal(10, 0x22), Refusal::none);
+  EXPECT_EQ(refusal(10, 0x23), Refusal::field);
+  EXPECT_EQ(refusal(10, 0x32), Refusal::field);
 }
 
 TEST(RefusalRepair, FieldsOutsideTheirRangeAreRefused) {

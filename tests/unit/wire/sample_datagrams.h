@@ -21,7 +21,7 @@ inline DataHeader data_header() {
   DataHeader header;
   header.round = 70001;
   header.kind = FlowKind::spread;
-  header.codec = 3;
+  header.codec = Codec::bf16;
   header.attempt = 2;
   header.index = 17;
   header.position = 5;
@@ -46,14 +46,14 @@ inline Datagram data_datagram(const DataHeader& header = data_header(),
 
 inline OperationTag tag() {
   OperationTag tag;
-  tag.operation = 4;
-  tag.dtype = 3;
-  tag.reduce_op = 1;
-  tag.codec = 2;
-  tag.spread_codec = 3;
-  tag.delivery = 2;
-  tag.spread = 1;
-  tag.estimator = 5;
+  tag.operation = OperationKind::reduce;
+  tag.dtype = DataType::bf16;
+  tag.reduce_op = ReduceOp::avg;
+  tag.codec = Codec::fp16;
+  tag.spread_codec = Codec::bf16;
+  tag.delivery = Delivery::Kind::best_effort;
+  tag.spread = Delivery::Kind::bounded;
+  tag.estimator = Estimator::augmented;
   tag.root = 4;
   tag.codec_settings = 0x0221;
   tag.spread_settings = 0x1A83;
