@@ -78,7 +78,9 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
   }
   if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];
-  if (links_[from].report_wanted()) queue_report(from);
+  // WIRE 6.5: a peer that has left needs no credit. Where both have, reports in three copies would
+  // answer each other for ever.
+  if (!links_[from].gone && links_[from].report_wanted()) queue_report(from);
   reap(now);
 }
 

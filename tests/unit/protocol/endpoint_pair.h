@@ -65,13 +65,13 @@ class EndpointPair {
  public:
   static constexpr Duration kDelay = std::chrono::microseconds(100);
 
-  EndpointPair() {
+  explicit EndpointPair(std::size_t window = 64) {  // datagrams
     for (const Rank self : {0, 1}) {
       EndpointConfig config;
       config.self = self;
       config.size = 2;
       config.sum_payloads = false;
-      config.window_bytes.assign(2, 64 * config.datagram_bytes);
+      config.window_bytes.assign(2, window * config.datagram_bytes);
       config.rtt_initial = 2 * kDelay;
       endpoints_[self] = std::make_unique<Endpoint>(config);
     }

@@ -160,5 +160,25 @@ TEST_F(Pair, APacketAfterALongSilenceEndsTheBackOff) {
   EXPECT_TRUE(b.done()) << b.accepted.size();
 }
 
+// A small window makes reports frequent, and loss makes three copies of those to a rank that
+// leaves.
+TEST(PairWithASmallWindow, RanksThatHaveBothLeftDoNotAnswerEachOther) {  // WIRE 6.5
+  EndpointPair pair(8);
+  int datagrams = 0;
+  pair.filter = [&](Rank, ByteSpan) { return ++datagrams % 5 != 0; };
+  FakeClient a(50, 50), b(50, 50);
+  pair.open(0, pair.collective(), a);
+  pair.open(1, pair.collective(), b);
+  pair.pass(1s);
+  ASSERT_TRUE(a.closed() && b.closed());
+  ASSERT_EQ(pair[0].link(1).copies(), 3);
+  for (const Rank rank : {0, 1}) pair[rank].leave(pair.now());
+  pair.pass(1s);
+  ASSERT_TRUE(pair[0].left() && pair[1].left());
+  datagrams = 0;
+  pair.pass(1s);
+  EXPECT_EQ(datagrams, 0);
+}
+
 }  // namespace
 }  // namespace leeway::protocol
