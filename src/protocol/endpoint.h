@@ -187,6 +187,7 @@ class Endpoint {
   void write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   bool fill_from_link(Instant now, Rank peer, TrainBuffer& out);
   bool fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+  std::uint32_t eager_credit(const SendFlow& flow, Rank peer) const;
   struct Place {
     std::uint32_t index = 0;
     std::uint32_t position = 0;

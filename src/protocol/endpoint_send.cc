@@ -175,8 +175,7 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
   Link& link = links_[peer];
   std::uint32_t credit = link.credit();
   if (flow.first_pass() && !gate_open(round, peer)) {  // WIRE 2.4: eager packets only
-    credit = std::min(
-        credit, limits::kEagerPackets - std::min(flow.cursor.position(), limits::kEagerPackets));
+    credit = std::min(credit, eager_credit(flow, peer));
     if (credit == 0 && group_.may_have_heard(round.plan.phase(kind)) &&
         flow.end_at == Instant::infinite_future()) {
       flow.end_at = now + link.rtt.timeout(flow.end_tries++);
@@ -199,6 +198,24 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
   const bool handed_out = flow.first_pass() ? flow.cursor.exhausted() : flow.wanted_count == 0;
   if (handed_out) end_pass(now, peer, round, kind, out);
   return !out.empty();
+}
+
+// How many more packets a peer is sent before it has opened their operation: it keeps so many of
+// one flow, and so many of all operations together.
+std::uint32_t Endpoint::eager_credit(const SendFlow& flow, Rank peer) const {
+  std::uint32_t kept = 0;
+  for (const Round* round : rounds_.with(peer)) {
+    if (round->ended || gate_open(*round, peer)) continue;
+    for (int k = 0; k < wire::kFlowKinds; ++k) {
+      if (!round->plan.phases[k].active) continue;
+      kept += round->send(static_cast<FlowKind>(k), peer).cursor.position();
+    }
+  }
+  const auto left = [](std::uint32_t limit, std::uint32_t used) {
+    return limit - std::min(limit, used);
+  };
+  return std::min(left(limits::kEagerPackets, flow.cursor.position()),
+                  left(limits::kEarlySlotsPerPeer, kept));
 }
 
 // One packet of the flow to `receiver`, addressed to it, or to every rank.

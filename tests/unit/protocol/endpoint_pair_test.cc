@@ -55,6 +55,23 @@ TEST_F(Pair, FourPacketsAtMostGoOutBeforeTheOtherSideOpens) {  // WIRE 2.4
   EXPECT_EQ(a.sent.size(), 50u) << "what came early was kept";
 }
 
+// What the other side cannot keep would be lost, and nobody asks for it under best effort.
+TEST_F(Pair, OfManyOperationsNoMoreGoesOutThanTheOtherSideKeeps) {  // WIRE 2.4
+  constexpr int kOperations = 12;
+  std::vector<FakeClient> senders(kOperations, FakeClient(1, 0));
+  std::vector<FakeClient> receivers(kOperations, FakeClient(0, 1));
+  for (FakeClient& client : senders)
+    pair_.open(0, pair_.collective(Delivery::Kind::best_effort), client);
+  pair_.pass(20ms);
+  EXPECT_EQ(pair_[1].counters().early_kept, std::uint64_t{limits::kEarlySlotsPerPeer});
+  for (FakeClient& client : receivers) {
+    pair_.open(1, pair_.collective(Delivery::Kind::best_effort), client);
+    pair_.pass(1ms);
+    EXPECT_EQ(client.accepted.size(), 1u);
+  }
+  EXPECT_EQ(pair_[1].counters().early_dropped, 0u);
+}
+
 TEST_F(Pair, WhatIsLostIsAskedForAndSentAgainAlone) {
   int data = 0;
   pair_.filter = [&](Rank, ByteSpan datagram) {
