@@ -77,6 +77,13 @@ void Departures::on_goodbye(Instant now, Rank rank, Rank from) {
   if (heard.ns == 0) heard = now;
 }
 
+bool Departures::may_have_cut(Instant now, const Status& status) const {
+  if (!status.ok() && status.code() != StatusCode::kPeerLost) return false;
+  return std::any_of(ranks_.begin(), ranks_.end(), [&](const RankState& state) {
+    return state.leaving && (state.at_once || now - state.leave_at >= kServeMin);
+  });
+}
+
 void Departures::on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result) {
   check_failure(now, rank, call, result);
   if (!pauses_) check_wait(now, rank, call, result);

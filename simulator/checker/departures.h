@@ -36,6 +36,10 @@ class Departures {
   void on_pumped(Rank rank);
   void on_pause(Instant now, Rank rank);
   void on_resume(Instant now, Rank rank);
+  // Whether a call that ends like this, without all that it expected, may have been cut short by a
+  // rank that promised no more: one that left without serving, or has served for as long as it
+  // must.
+  bool may_have_cut(Instant now, const Status& status) const;
   // The rank's call is over; its ledger is still open.
   void on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
 

@@ -73,10 +73,11 @@ float ReductionReference::weight_of(const FlowLedger& flow, Rank from) const {
   return by_late ? flow.late_weight : flow.weight;
 }
 
-// Told so late that the engine may not have known it.
+// Told so late that the engine may not have known it: no packet of the flow counted, or how many
+// did is not known.
 bool ReductionReference::is_weight_open(const FlowLedger& flow, Rank from) const {
   return flow.weight != flow.weight && flow.late_weight == flow.late_weight &&
-         senders_[from].arrived == 0;
+         (senders_[from].arrived == 0 || !senders_[from].counted);
 }
 
 // False if the tallies that scales depend on cannot be told from outside.

@@ -91,6 +91,7 @@ collective::OperationSpec CoreRun::spec_of(std::uint32_t rank, CallKind kind) {
   RankState& state = ranks_[rank];
   const auto& operation = scenario_.operation();
   const std::size_t block = state.gradient.size() / ranks_.size();
+  state.weights.clear();
   collective::OperationSpec spec;
   spec.options.delivery = {kind_of(operation.delivery().kind()), operation.delivery().loss_max(),
                            milliseconds(operation.delivery().deadline_ms())};
@@ -105,6 +106,11 @@ collective::OperationSpec CoreRun::spec_of(std::uint32_t rank, CallKind kind) {
       kind == CallKind::replica_reduce) {
     spec.options.op = ReduceOp::avg;
     spec.options.residual = state.residual;
+    if (operation.owner_weights()) {
+      for (std::size_t owner = 0; owner < ranks_.size(); ++owner)
+        state.weights.push_back(1.0 + static_cast<double>((rank + owner) % 3));
+      spec.options.owner_weights = state.weights;
+    }
   } else {
     spec.options.spread = Delivery::Kind::exact;
   }

@@ -56,6 +56,7 @@ class CoreRun final : private CoreObserver, private PacketObserver, private Endp
     std::vector<float> result;
     std::vector<float> parameters;
     std::vector<float> residual;
+    std::vector<double> weights;  // by owner
     collective::BroadcastLedger ledger;
     std::vector<std::vector<std::uint32_t>> ages;
     collective::OperationSpec spec;

@@ -8,6 +8,7 @@
 #include "checker/conservation.h"
 #include "checker/credit.h"
 #include "checker/deadlines.h"
+#include "checker/departures.h"
 #include "checker/ledger_book.h"
 #include "checker/network_traits.h"
 #include "core_run.h"
@@ -232,6 +233,27 @@ TEST(LedgerBook, GivesPlacesOfASenderBack) {
   CallLedger& next = ranks.submit(0);
   ranks.data(1, 0);
   EXPECT_EQ(ranks.flow(next).dropped_early, 0u);
+}
+
+// ---- I9 and I15
+
+TEST(Departures, PromiseNothingWhoeverLeavesAtOnceOrHasServedForFourSeconds) {
+  constexpr auto kCut = [](const Departures& departures, std::int64_t ms, StatusCode code) {
+    const bool ok = code == StatusCode::kOk;
+    return departures.may_have_cut(at_ms(ms), ok ? Status() : Status::error(code, "cut"));
+  };
+  const Pair pair;
+  LedgerBook book(pair.engines);
+  Check check = made();
+  Departures departures(check, book, false, false);
+  EXPECT_FALSE(kCut(departures, 9000, StatusCode::kPeerLost)) << "nobody leaves";
+  departures.on_leave(at_ms(1000), 0, false);
+  EXPECT_FALSE(kCut(departures, 4999, StatusCode::kPeerLost));
+  EXPECT_TRUE(kCut(departures, 5000, StatusCode::kPeerLost));
+  EXPECT_TRUE(kCut(departures, 5000, StatusCode::kOk));
+  EXPECT_FALSE(kCut(departures, 5000, StatusCode::kDeadlineExceeded));
+  departures.on_leave(at_ms(2000), 1, true);
+  EXPECT_TRUE(kCut(departures, 2000, StatusCode::kPeerLost));
 }
 
 // ---- I6

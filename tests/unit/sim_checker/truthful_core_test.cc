@@ -90,6 +90,22 @@ TEST(TruthfulCore, IsCutByItsDeadline) {
   EXPECT_EQ(failed(records), "");
 }
 
+// A rank may be heard only after the owner's deadline for its half. The owner does not know its
+// weight then.
+TEST(TruthfulCore, KnowsNoWeightThatCameTooLate) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto records =
+        CoreRun(
+            "ranks: 4 rounds: 3 operation { bytes: 16384 estimator: stratified datagram_bytes: 512 "
+            "owner_weights: true delivery { deadline_ms: 15.187 } } "
+            "link { delay_ms { normal { mean: 15.436 deviation: 7.718 } } } "
+            "link { to: \"3\" delay_ms { fixed: 0.084 } }",
+            seed)
+            .run();
+    EXPECT_EQ(failed(records), "") << seed;
+  }
+}
+
 TEST(TruthfulCore, RefusesWhatHasNoMeaning) {
   const auto records = CoreRun(
                            "ranks: 2 rounds: 2 operation { kind: all_gather bytes: 4000 "
