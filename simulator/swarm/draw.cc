@@ -50,6 +50,45 @@ bool loses_in_calm(const Scenario& scenario) {
   return false;
 }
 
+double mean_of(const scenario::Delay& delay) {
+  switch (delay.kind_case()) {
+    case scenario::Delay::kFixed:
+      return delay.fixed();
+    case scenario::Delay::kUniform:
+      return delay.uniform().to();
+    case scenario::Delay::kNormal:
+      return delay.normal().mean();
+    case scenario::Delay::kPareto:
+      return delay.pareto().mean();
+    case scenario::Delay::kParetoNormal:
+      return delay.pareto_normal().mean();
+    default:
+      return 0.0;
+  }
+}
+
+// Of the two ranks that are furthest apart.
+double round_trip_ms(const Scenario& scenario) {
+  double link_ms = 0.0;
+  for (const scenario::Link& link : scenario.link())
+    link_ms = std::max(link_ms, mean_of(link.delay_ms()));
+  const scenario::Topology& topology = scenario.topology();
+  double regions_ms = 0.0;
+  for (const double rtt_ms : topology.regions().rtt_ms()) regions_ms = std::max(regions_ms, rtt_ms);
+  return regions_ms + 2.0 * link_ms * (topology.has_ring() ? scenario.ranks() - 1 : 1);
+}
+
+// A window lets so much through in a round trip. What a rank sends another in a round must take no
+// more than half of the deadline, all of a rank's messages being for one other.
+bool fits_deadline(const Scenario& scenario) {
+  const Operation& operation = scenario.operation();
+  if (!operation.has_window_bytes()) return true;
+  const double messages = operation.kind() == Operation::messages ? operation.messages_max() : 1.0;
+  const double windows =
+      messages * static_cast<double>(operation.bytes()) / operation.window_bytes();
+  return windows * round_trip_ms(scenario) <= kPatientMs / 2;
+}
+
 }  // namespace
 
 bool promises_recovery(const Scenario& scenario) {
@@ -58,6 +97,7 @@ bool promises_recovery(const Scenario& scenario) {
   // A rank that only sends does not wait: one that was cut off for deadlines finds that its peer
   // has given up later rounds.
   if (has_senders_only(scenario.operation().kind()) && scenario.partition_size() > 0) return false;
+  if (!fits_deadline(scenario)) return false;
   if (!is_lossy(scenario.operation())) return true;
   // First passes that are multicast in vain are noticed only when their window is full.
   return !loses_in_calm(scenario) && !scenario.multicast().has_until_round();

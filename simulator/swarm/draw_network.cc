@@ -96,9 +96,9 @@ void draw_harm(Dice& dice, Link& link) {
   if (dice.one_in(6)) link.mutable_corrupt()->set_p(dice.decimal(1, 10));
 }
 
-void draw_queue(Dice& dice, Link& link, std::uint32_t datagram_bytes) {
+void draw_queue(Dice& dice, Link& link, const scenario::Operation& operation) {
   scenario::Queue& queue = *link.mutable_queue();
-  const std::uint32_t bytes = datagram_bytes * dice.between(4, 64);
+  const std::uint32_t bytes = operation.datagram_bytes() * dice.between(4, 64);
   queue.set_bytes(bytes);
   switch (dice.between(0, 5)) {
     case 0:
@@ -112,7 +112,9 @@ void draw_queue(Dice& dice, Link& link, std::uint32_t datagram_bytes) {
       queue.mutable_codel();
       break;
     case 3:
-      queue.mutable_trim();
+      // What is left of a packet keeps its place in line. The core does not slow down: where every
+      // rank sends one rank many messages, nothing but trimmed packets would ever be in line.
+      if (operation.kind() != scenario::Operation::messages) queue.mutable_trim();
       break;
     default:
       break;
@@ -125,7 +127,7 @@ void draw_rates(Dice& dice, Scenario& scenario) {
     link.set_tier(tier);
     // Of many ranks a slow line with a short queue loses nearly everything, for minutes.
     link.set_rate_mbps(dice.magnitude(scenario.ranks() > 16 ? 1000 : 10, 10000));
-    draw_queue(dice, link, scenario.operation().datagram_bytes());
+    draw_queue(dice, link, scenario.operation());
   }
 }
 
