@@ -38,9 +38,7 @@ Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& cli
   const bool idle_before = idle();
   Round* const round = rounds_.open(plan, client, now);
   if (round == nullptr) return nullptr;
-  if (idle_before) {
-    for (Link& link : links_) link.gap.pause();
-  }
+  if (idle_before) busy_since_ = now;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (plan.phases[k].active) set_up_flows(*round, static_cast<FlowKind>(k));
   }
@@ -253,7 +251,7 @@ void Endpoint::advance(Instant now, Round& round) {
     round.done = true;
     round.client->on_done(Status(), now);
   }
-  if (round.done && round.all_confirmed()) rounds_.end(round);
+  if (round.done && round.all_confirmed()) end(round);
 }
 
 void Endpoint::finish(Instant now, Round& round, const Status& status) {
@@ -262,7 +260,12 @@ void Endpoint::finish(Instant now, Round& round, const Status& status) {
     round.client->on_done(status, now);
   }
   if (!status.ok()) ++counters_.rounds_failed;
+  end(round);
+}
+
+void Endpoint::end(Round& round) {
   rounds_.end(round);
+  timers_.disarm_round(round);
 }
 
 void Endpoint::doom(Instant now, Round& round, const Status& status) {
@@ -276,9 +279,9 @@ void Endpoint::doom(Instant now, Round& round, const Status& status) {
   }
 }
 
-// Rounds that ended while an event was handled leave when it has been.
-void Endpoint::reap(Instant now) {
-  for (auto taken = rounds_.take_ended(); taken.client != nullptr; taken = rounds_.take_ended()) {
+void Endpoint::reap_ended(Instant now) {
+  while (rounds_.any_ended()) {
+    const RoundTable::Ended taken = rounds_.take_ended();
     if (taken.next != nullptr && !taken.next->ended) {
       start_talking(now, *taken.next);
       timers_.arm_link(taken.next->plan.point_peer, now);

@@ -152,8 +152,13 @@ class Endpoint {
   void settle_phase(Instant now, Round& round, FlowKind kind);
   void advance(Instant now, Round& round);
   void finish(Instant now, Round& round, const Status& status);
+  void end(Round& round);
   void doom(Instant now, Round& round, const Status& status);
-  void reap(Instant now);
+  // Rounds that ended while an event was handled leave when it has been.
+  void reap(Instant now) {
+    if (rounds_.any_ended()) reap_ended(now);
+  }
+  void reap_ended(Instant now);
 
   // endpoint_receive.cc
   void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
@@ -226,6 +231,7 @@ class Endpoint {
   GroupSender group_;
   EarlyDatagrams early_;
   Timers timers_;
+  Instant busy_since_{0};  // when the first of the rounds that are open, or were last, was opened
   Disputes disputes_;
   Departure departure_;
   EndpointCounters counters_;

@@ -37,6 +37,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     ++counters_.refused[static_cast<int>(refusal)];
     return;
   }
+  links_[from].gap.pause_until(busy_since_);
   if (prefix.destination == kEveryRank) {
     links_[from].on_group_arrival(now, prefix.sequence);
   } else {

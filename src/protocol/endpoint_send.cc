@@ -45,13 +45,12 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
     Round& round = *at;
     for (int k = 0; k < wire::kFlowKinds; ++k) {
       const auto kind = static_cast<FlowKind>(k);
-      if (!round.plan.phases[k].active) continue;
-      if (round.receive(kind, peer).request_due &&
+      if (round.phases[k].receives_open > 0 && round.receive(kind, peer).request_due &&
           write_repair_request(now, peer, round, kind, out)) {
         outbox_.queue_control(peer);
         return true;
       }
-      if (round.send(kind, peer).end_due) {
+      if (round.phases[k].sends_open > 0 && round.send(kind, peer).end_due) {
         write_end(now, peer, round, kind, out);
         outbox_.queue_control(peer);
         return true;
@@ -161,7 +160,7 @@ bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
   for (Round* round : rounds_.with(peer)) {
     for (int k = wire::kFlowKinds; k-- > 0;) {
       const auto kind = static_cast<FlowKind>(k);
-      if (!round->plan.phases[k].active || !round->send(kind, peer).open()) continue;
+      if (round->phases[k].sends_open == 0 || !round->send(kind, peer).open()) continue;
       if (fill_from_flow(now, peer, *round, kind, out)) return true;
     }
   }
@@ -275,8 +274,8 @@ void Endpoint::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, Tra
     flow.end_due = true;
     outbox_.queue_control(peer);
   }
-  // The caller may be free to go: on_wake() decides, outside of sending.
-  if (!round.done) timers_.arm_round(round, now);
+  // The caller may be free to go: on_wake() lets it, outside of sending.
+  if (!round.done && round.caller_may_go()) timers_.arm_round(round, now);
 }
 
 }  // namespace leeway::protocol

@@ -125,7 +125,7 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 }
 
 void Endpoint::on_deadline(Instant now, Round& round) {
-  if (round.done) return rounds_.end(round);
+  if (round.done) return end(round);
   if (round.plan.tag.delivery == Delivery::Kind::exact) {
     return finish(now, round, overdue(now, config_.self, round, links_));
   }

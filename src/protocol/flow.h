@@ -98,10 +98,6 @@ struct ReceiveFlow {
   // The next datagram of the request that is due: words of missing packets, all or only required
   // ones. Returns how many words; 0: nothing is wanted any more.
   std::size_t next_request(bool all, std::span<std::uint64_t> words, wire::Repair& repair);
-  // Whether packet `index` belongs into a repair request.
-  bool wants(std::uint32_t index, bool all) const {
-    return !arrived.test(index) && (all || (required != nullptr && required->test(index)));
-  }
 };
 
 }  // namespace leeway::protocol

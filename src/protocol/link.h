@@ -43,7 +43,10 @@ class RoundTrip {
 class ArrivalGap {
  public:
   void on_arrival(Instant now);
-  void pause() { last_.ns = 0; }  // the next arrival starts a new series
+  // Nothing was on its way before `since`: the first arrival after it starts a new series.
+  void pause_until(Instant since) {
+    if (last_ < since) last_.ns = 0;
+  }
   Duration mean() const { return Duration(mean_ns_); }
 
  private:

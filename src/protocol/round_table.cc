@@ -59,15 +59,8 @@ Round* RoundTable::find(FlowKind kind, std::uint32_t number, Rank peer, bool as_
   return found != nullptr && !found->ended ? found : nullptr;
 }
 
-RoundTable::WithPeer RoundTable::with(Rank peer) const {
-  WithPeer all;
-  const PeerMessages* messages = messages_[peer].get();
-  if (messages == nullptr) {
-    all.count_ = open_count_;
-    std::copy_n(open_.begin(), open_count_, all.rounds_.begin());
-    return all;
-  }
-  std::size_t collective = 0, send = 0, receive = 0;
+void RoundTable::WithPeer::merge(const PeerMessages& messages) {
+  std::size_t collective = 0, send = 0, receive = 0, merged = 0;
   for (;;) {
     Round* oldest = nullptr;
     std::size_t* taken = nullptr;
@@ -76,13 +69,15 @@ RoundTable::WithPeer RoundTable::with(Rank peer) const {
       oldest = round;
       taken = &at;
     };
-    if (collective < open_count_) consider(open_[collective], collective);
-    if (send < messages->sends.talking()) consider(&messages->sends[send], send);
-    if (receive < messages->receives.talking()) consider(&messages->receives[receive], receive);
-    if (oldest == nullptr) return all;
+    if (collective < count_) consider(first_[collective], collective);
+    if (send < messages.sends.talking()) consider(&messages.sends[send], send);
+    if (receive < messages.receives.talking()) consider(&messages.receives[receive], receive);
+    if (oldest == nullptr) break;
     ++*taken;
-    all.rounds_[all.count_++] = oldest;
+    merged_[merged++] = oldest;
   }
+  first_ = merged_.data();
+  count_ = merged;
 }
 
 Round* RoundTable::in_slot(std::size_t slot) const {
@@ -100,7 +95,7 @@ void RoundTable::end(Round& round) {
 }
 
 RoundTable::Ended RoundTable::take_ended() {
-  if (ended_.empty()) return {};
+  LEEWAY_ASSERT(any_ended());
   Round& round = *ended_.front();
   ended_.erase(ended_.begin());
   Ended taken{.client = round.client};

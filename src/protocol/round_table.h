@@ -34,24 +34,36 @@ class RoundTable {
   // Null before the first message.
   PeerMessages* messages(Rank peer) const { return messages_[peer].get(); }
   // Collectives and the messages with this peer that talk, oldest first; some may have ended.
+  // Valid until the next open() or take_ended().
   class WithPeer {
    public:
-    Round* const* begin() const { return rounds_.data(); }
-    Round* const* end() const { return rounds_.data() + count_; }
+    WithPeer(const WithPeer&) = delete;
+    WithPeer& operator=(const WithPeer&) = delete;
+    Round* const* begin() const { return first_; }
+    Round* const* end() const { return first_ + count_; }
 
    private:
     friend RoundTable;
-    std::array<Round*, limits::kOpenCollectivesMax + 2 * limits::kTalkingMessagesMax> rounds_;
-    std::size_t count_ = 0;
+    WithPeer(const RoundTable& table, Rank peer)
+        : first_(table.open_.data()), count_(table.open_count_) {
+      if (const PeerMessages* messages = table.messages(peer)) merge(*messages);
+    }
+    void merge(const PeerMessages& messages);
+
+    Round* const* first_;
+    std::size_t count_;
+    // Collectives and messages; not used where there are no messages
+    std::array<Round*, limits::kOpenCollectivesMax + 2 * limits::kTalkingMessagesMax> merged_;
   };
-  WithPeer with(Rank peer) const;
+  WithPeer with(Rank peer) const { return WithPeer(*this, peer); }
 
   // The open collective in this slot, in 0 .. kOpenCollectivesMax - 1; null: none.
   Round* in_slot(std::size_t slot) const;
 
   // Nothing more happens to it.
   void end(Round& round);
-  // Takes out a round that has ended; its memory serves again. No client: there is none.
+  bool any_ended() const { return !ended_.empty(); }
+  // Takes out a round that has ended, while there is any; its memory serves again.
   struct Ended {
     RoundClient* client = nullptr;
     // The message whose turn to talk has come thereby; or null

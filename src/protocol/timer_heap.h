@@ -1,6 +1,6 @@
 // When which of a fixed number of timers is due: a heap in which every timer has at most one place.
 // Memory is laid out once; arming costs O(log timers) where it makes a timer earlier, and one
-// comparison where it does not.
+// comparison where it does not. Disarming costs O(log timers).
 #pragma once
 
 #include <cstdint>
@@ -39,14 +39,21 @@ class TimerHeap {
   std::optional<std::size_t> take_due(Instant now) {
     if (heap_.empty() || due_[heap_[0]] > now) return std::nullopt;
     const std::uint32_t timer = heap_[0];
+    disarm(timer);
+    return timer;
+  }
+
+  // The timer is due no more.
+  void disarm(std::size_t timer) {
+    if (due_[timer] == Instant::infinite_future()) return;
     due_[timer] = Instant::infinite_future();
+    const std::size_t place = place_[timer];
     const std::uint32_t last = heap_.back();
     heap_.pop_back();
-    if (!heap_.empty()) {
-      put(0, last);
-      sink(0);
-    }
-    return timer;
+    if (last == timer) return;
+    put(place, last);
+    rise(place);
+    sink(place_[last]);
   }
 
   std::size_t size() const { return due_.size(); }

@@ -22,6 +22,10 @@ class Timers {
     if (round.plan.point_to_point()) return arm_link(round.plan.point_peer, at);
     heap_.arm(round.slot, at);
   }
+  // Of a message nothing: its link's timer serves others, too.
+  void disarm_round(const Round& round) {
+    if (!round.plan.point_to_point()) heap_.disarm(round.slot);
+  }
   void arm_group_probe(Instant at) { heap_.arm(kGroupProbe, at); }
   void arm_leave(Instant at) { heap_.arm(kLeave, at); }
 

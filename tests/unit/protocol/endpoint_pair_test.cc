@@ -44,6 +44,26 @@ TEST_F(Pair, APacketIsHandedOutOnceAndTakenOnce) {
   EXPECT_EQ(b.events, "settled 0; done; closed; ");
 }
 
+TEST_F(Pair, NothingWakesARankWhoseOperationsAreClosed) {
+  FakeClient a(50, 20), b(20, 50);
+  pair_.open(0, pair_.collective(), a);
+  pair_.open(1, pair_.collective(), b);
+  pair_.pass(50ms);
+  ASSERT_TRUE(a.closed() && b.closed());
+  for (const Rank rank : {0, 1}) EXPECT_FALSE(pair_[rank].next_wake()) << "its deadline, in 10 s";
+}
+
+TEST_F(Pair, ATimeWithoutOperationsIsNoGapBetweenArrivals) {
+  for (int i = 0; i < 20; ++i) {
+    FakeClient a(8, 0), b(0, 8);
+    pair_.open(0, pair_.message(1, true), a);
+    pair_.open(1, pair_.message(0, false), b);
+    pair_.pass(1s);
+    ASSERT_TRUE(a.closed() && b.closed());
+  }
+  EXPECT_LT(pair_[1].link(0).gap.mean(), 1ms);
+}
+
 TEST_F(Pair, FourPacketsAtMostGoOutBeforeTheOtherSideOpens) {  // WIRE 2.4
   FakeClient a(50, 0), b(0, 50);
   pair_.open(0, pair_.collective(), a);

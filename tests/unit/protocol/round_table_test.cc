@@ -81,8 +81,9 @@ TEST_F(Table, WhatEndedStaysUntilItIsTakenOut) {
   table_.end(*first);
   EXPECT_EQ(table_.find(FlowKind::reduce, 0, 1, false), nullptr);
   EXPECT_EQ(table_.collectives().size(), 2u);
+  ASSERT_TRUE(table_.any_ended());
   EXPECT_EQ(table_.take_ended().client, &client_);
-  EXPECT_EQ(table_.take_ended().client, nullptr);
+  EXPECT_FALSE(table_.any_ended());
   ASSERT_EQ(table_.collectives().size(), 1u);
   EXPECT_EQ(table_.collectives()[0], second);
 }

@@ -60,10 +60,13 @@ TEST(ArrivalGapMean, IsTheSmoothedTimeBetweenArrivals) {
   ArrivalGap gap;
   for (int i = 1; i <= 400; ++i) gap.on_arrival(Instant{i * 1000});
   EXPECT_NEAR(static_cast<double>(gap.mean().count()), 1000.0, 16.0);
-  gap.pause();
   const Duration before = gap.mean();
+  gap.pause_until(Instant{999'999'000});
   gap.on_arrival(Instant{1'000'000'000});
   EXPECT_EQ(gap.mean(), before) << "a pause is not a gap";
+  gap.pause_until(Instant{999'999'000});
+  gap.on_arrival(Instant{1'000'100'000});
+  EXPECT_GT(gap.mean(), before) << "the pause was over";
 }
 
 }  // namespace

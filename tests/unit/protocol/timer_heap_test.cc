@@ -45,6 +45,19 @@ TEST(TimerHeapArm, AtNoTimeArmsNothing) {
   EXPECT_EQ(due(timers, INT64_MAX / 2), std::vector<std::size_t>{});
 }
 
+TEST(TimerHeapDisarm, TakesOutThatTimerAlone) {
+  TimerHeap timers(4);
+  for (std::size_t timer = 0; timer < 4; ++timer)
+    timers.arm(timer, Instant{10 * static_cast<std::int64_t>(timer + 1)});
+  timers.disarm(0);
+  EXPECT_EQ(timers.next(), Instant{20});
+  timers.disarm(3);
+  timers.disarm(3);
+  EXPECT_EQ(due(timers, 100), (std::vector<std::size_t>{1, 2}));
+  timers.arm(0, Instant{500});
+  EXPECT_EQ(timers.next(), Instant{500}) << "what it was armed for before is forgotten";
+}
+
 TEST(TimerHeap, DoesWhatASortedListWouldDo) {
   constexpr std::size_t kTimers = 100;
   TimerHeap timers(kTimers);
@@ -56,6 +69,11 @@ TEST(TimerHeap, DoesWhatASortedListWouldDo) {
     timers.arm(timer, Instant{at});
     const auto [it, fresh] = armed.emplace(timer, at);
     if (!fresh) it->second = std::min(it->second, at);
+    if (random() % 3 == 0) {
+      const std::size_t other = random() % kTimers;
+      timers.disarm(other);
+      armed.erase(other);
+    }
     std::vector<std::pair<std::int64_t, std::size_t>> expected;
     for (const auto& [id, when] : armed) {
       if (when <= now) expected.emplace_back(when, id);
