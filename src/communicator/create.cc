@@ -147,8 +147,8 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
   config.datagram_bytes = inproc.datagram_bytes;
   config.window_bytes.assign(size, internal::window_to(options, inproc.receive_buffer_bytes, size));
   std::vector<std::unique_ptr<Communicator>> communicators;
-  for (Rank rank = 0; rank < size; ++rank) {
-    config.self = rank;
+  for (int rank = 0; rank < size; ++rank) {
+    config.self = static_cast<Rank>(rank);
     config.multicast = options.multicast && transports[rank]->limits().multicast;
     checked.rank = rank;
     auto driver =

@@ -84,7 +84,7 @@ std::string frame_of(const google::protobuf::MessageLite& message) {
 }
 
 void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame, std::size_t bytes_max,
-                      std::function<void(FrameOutcome)> done) {
+                      const std::function<void(FrameOutcome)>& done) {
   const auto on_body = [done](std::error_code error, std::size_t) {
     done(error ? FrameOutcome::closed : FrameOutcome::complete);
   };

@@ -32,7 +32,7 @@ enum class FrameOutcome : std::uint8_t { complete, closed, oversized };
 // Reads one frame with a message of at most `bytes_max`; `frame` and `socket` must live until
 // `done` is called. A connection that ends early is `closed`.
 void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame, std::size_t bytes_max,
-                      std::function<void(FrameOutcome)> done);
+                      const std::function<void(FrameOutcome)>& done);
 
 // A Hello whose fields can be used without further checks of form: magic right, numbers in the
 // ranges of their types, addresses of 0, 4 or 16 bytes, port not 0, few offers of transports that

@@ -181,7 +181,7 @@ Status read_sizes(const Reader& read, Options& options) {
 }
 
 Status read_join_timeout_and_seed(const Reader& read, Options& options) {
-  constexpr std::int64_t kDayMs = 24 * 3600 * 1000;
+  constexpr std::int64_t kDayMs = 24 * 3'600'000;
   const auto timeout = read.number<std::int64_t>("LEEWAY_JOIN_TIMEOUT_MS", 1, kDayMs);
   if (!timeout.ok()) return timeout.status();
   const auto seed =

@@ -73,10 +73,10 @@ Result<Lanes> choose_lanes(TransportKind wanted, const Lane& udp,
     if (!lane.ok()) return lane.status();
     return Lanes{std::move(*lane), {}};
   }
-  auto verbs = lane_over(TransportKind::verbs, offers);
-  auto ucx = lane_over(TransportKind::ucx, offers);
-  Lanes lanes{verbs.ok() ? std::move(*verbs) : udp, {}};
-  if (ucx.ok()) lanes.exact = std::move(*ucx);
+  Lanes lanes{udp, {}};
+  if (auto verbs = lane_over(TransportKind::verbs, offers); verbs.ok())
+    lanes.datagrams = std::move(*verbs);
+  if (auto ucx = lane_over(TransportKind::ucx, offers); ucx.ok()) lanes.exact = std::move(*ucx);
   return lanes;
 }
 

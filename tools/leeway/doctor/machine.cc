@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <string>
 
@@ -95,7 +96,7 @@ Finding clock_source() {
   Finding finding{kSection, "clock", Verdict::ok, {}, {}};
   finding.value = (source.empty() ? "" : source + ", ") + "resolution " +
                   std::to_string(resolution.tv_nsec) + " ns, " +
-                  std::to_string(static_cast<int>(cost_ns + 0.5)) + " ns a reading";
+                  std::to_string(std::lround(cost_ns)) + " ns a reading";
   if (!coarse && cost_ns < kSlowNs) return finding;
   finding.verdict = Verdict::warn;
   finding.remedy = "see the choice in " + directory +

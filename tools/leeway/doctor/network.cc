@@ -82,7 +82,7 @@ struct LoopbackPair {
 
   // Sends one train of segments; false when the kernel does not do that.
   bool send_train() const {
-    const std::array<char, kSegmentBytes * kSegments> train{};
+    const std::array<char, std::size_t{kSegmentBytes} * kSegments> train{};
     return sender.set(IPPROTO_UDP, UDP_SEGMENT, kSegmentBytes) &&
            ::send(sender.handle(), train.data(), train.size(), 0) ==
                static_cast<ssize_t>(train.size());
