@@ -9,7 +9,7 @@ namespace {
 
 class Layout {
  public:
-  Layout(const OperationSpec& spec, std::byte* barrier, SpreadPlan& plan)
+  Layout(const OperationSpec& spec, std::byte* barrier, OperationPlan& plan)
       : spec_(spec),
         plan_(plan),
         barrier_(barrier),
@@ -66,8 +66,8 @@ class Layout {
   template <typename PlaceOf>
   void exchange(Block own, PlaceOf&& place_of) {
     for_each_other([&](Rank peer) {
-      plan_.send[peer] = own;
-      plan_.receive[peer] = place_of(peer);
+      plan_.spread.send[peer] = own;
+      plan_.spread.receive[peer] = place_of(peer);
     });
   }
 
@@ -89,42 +89,42 @@ class Layout {
   void broadcast() {
     const Block all{.data = out_, .elements = spec_.output.count};
     for_each_other([&](Rank peer) {
-      if (plan_.self == spec_.peer) plan_.send[peer] = all;
-      if (peer == spec_.peer) plan_.receive[peer] = all;
+      if (plan_.self == spec_.peer) plan_.spread.send[peer] = all;
+      if (peer == spec_.peer) plan_.spread.receive[peer] = all;
     });
   }
 
   void gather() {
     const std::size_t block = spec_.input.count;
     if (plan_.self != spec_.peer) {
-      plan_.send[spec_.peer] = {.data = in_, .elements = block};
+      plan_.spread.send[spec_.peer] = {.data = in_, .elements = block};
       return;
     }
     copy(nth(out_, plan_.self, block), {.data = in_, .elements = block});
-    for_each_other([&](Rank peer) { plan_.receive[peer] = nth(out_, peer, block); });
+    for_each_other([&](Rank peer) { plan_.spread.receive[peer] = nth(out_, peer, block); });
   }
 
   void scatter() {
     const std::size_t block = spec_.output.count;
     if (plan_.self != spec_.peer) {
-      plan_.receive[spec_.peer] = {.data = out_, .elements = block};
+      plan_.spread.receive[spec_.peer] = {.data = out_, .elements = block};
       return;
     }
     copy({.data = out_, .elements = block}, nth(in_, plan_.self, block));
-    for_each_other([&](Rank peer) { plan_.send[peer] = nth(in_, peer, block); });
+    for_each_other([&](Rank peer) { plan_.spread.send[peer] = nth(in_, peer, block); });
   }
 
   void all_to_all() {
     const std::size_t block = spec_.input.count / plan_.size;
     copy(nth(out_, plan_.self, block), nth(in_, plan_.self, block));
     for_each_other([&](Rank peer) {
-      plan_.send[peer] = nth(in_, peer, block);
-      plan_.receive[peer] = nth(out_, peer, block);
+      plan_.spread.send[peer] = nth(in_, peer, block);
+      plan_.spread.receive[peer] = nth(out_, peer, block);
     });
   }
 
   const OperationSpec& spec_;
-  SpreadPlan& plan_;
+  OperationPlan& plan_;
   std::byte* barrier_;
   std::byte* in_;
   std::byte* out_;
@@ -133,7 +133,7 @@ class Layout {
 
 }  // namespace
 
-void place_blocks(const OperationSpec& spec, std::byte* barrier, SpreadPlan& plan) {
+void place_blocks(const OperationSpec& spec, std::byte* barrier, OperationPlan& plan) {
   Layout(spec, barrier, plan).place();
 }
 

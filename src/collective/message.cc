@@ -1,57 +1,19 @@
 #include "collective/message.h"
 
-#include "base/philox.h"
-#include "collective/operation_plan.h"
-
 namespace leeway::collective {
 namespace {
 
-using protocol::FlowKind;
-
 constexpr Rank kOther = 0;  // in the spread's group of one
-
-// Stream tag of the keyed hash (base/philox.h).
-constexpr std::uint32_t kMessageStream = 0x70000000;
-
-// Keys a codec's random bits by what both sides know: who sends the message to whom, and its
-// number. (Their numbers of operations differ.)
-std::uint32_t step_of(const protocol::Endpoint& endpoint, const OperationSpec& spec) {
-  const bool sends = spec.kind == OperationKind::send;
-  const Rank self = endpoint.config().self;
-  const std::uint32_t number = endpoint.next_message(spec.peer, sends);
-  return static_cast<std::uint32_t>(keyed_hash(endpoint.config().seed, number, kMessageStream,
-                                               sends ? self : spec.peer, sends ? spec.peer : self));
-}
 
 }  // namespace
 
+using protocol::FlowKind;
+
 void Message::begin(Instant now, Request& request) {
   request_ = &request;
-  const OperationSpec& spec = request.spec;
-  const protocol::EndpointConfig& config = endpoint_.config();
-  const bool sends = spec.kind == OperationKind::send;
-  SpreadPlan plan;
-  plan.self = kOther;
-  plan.size = 1;
-  plan.dtype = dtype_of(spec);
-  plan.format = codec::format_of(spread_codec_of(spec), plan.dtype, purpose_of(spec));
-  plan.datagram_payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
-  plan.sum_payloads = config.sum_payloads;
-  plan.seed = config.seed;
-  plan.contents = spec.contents;
-  plan.same_block = true;
-  plan.copy_input = is_small(spec);
-  plan.send.resize(1);
-  plan.receive.resize(1);
-  if (sends) {
-    plan.send[kOther] = {.data = static_cast<std::byte*>(const_cast<void*>(spec.input.data)),
-                         .elements = spec.input.count};
-  } else {
-    plan.receive[kOther] = {.data = static_cast<std::byte*>(spec.output.data),
-                            .elements = spec.output.count};
-  }
-  spread_.begin(std::move(plan), step_of(endpoint_, spec));
-  round_ = endpoint_.open_round(now, plan_round(spec, nullptr, spread_, request.submitted), *this);
+  plan_message(request, endpoint_, plan_);
+  spread_.begin(plan_);
+  round_ = endpoint_.open_round(now, plan_.round, *this);
   endpoint_.start(now, *round_);
 }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "collective/operation_plan.h"
 #include "collective/request.h"
 #include "collective/spread.h"
 #include "protocol/endpoint.h"
@@ -36,7 +37,8 @@ class Message final : public protocol::RoundClient {
   std::vector<Message*>& free_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
-  Spread spread_;  // of a group of one: the block's source or destination is its rank 0
+  OperationPlan plan_;  // built by begin(), then only read
+  Spread spread_;       // of a group of one: the block's source or destination is its rank 0
 };
 
 }  // namespace leeway::collective

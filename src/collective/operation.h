@@ -9,7 +9,7 @@
 
 #include "collective/automatic_codec.h"
 #include "collective/noise_meter.h"
-#include "collective/operation_spec.h"
+#include "collective/operation_plan.h"
 #include "collective/reduction.h"
 #include "collective/request.h"
 #include "collective/spread.h"
@@ -40,24 +40,21 @@ class Operation final : public protocol::RoundClient {
   void on_closed() override;
 
  private:
-  void begin_reduction(std::uint32_t step);
-  void begin_spread(std::uint32_t step);
   void release_reduced();
   void fill_peer_reports();
   void learn_from_links();
   void report_noise();
-  bool measures_noise() const;
 
   protocol::Endpoint& endpoint_;
   estimate::LinkHistory& history_;
   AutomaticCodec& automatic_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
+  OperationPlan plan_;  // built by begin(), then only read
   NoiseMeter meter_;
   Reduction reduction_;
   Spread spread_;
   schedule::ChunkQueue reduced_;
-  schedule::ShardMap shards_ = schedule::ShardMap::single(0, 0);
   Instant submitted_{0};
   Instant reduce_settled_{0};
   std::byte barrier_bytes_[2] = {};

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "collective/reduction.h"
-#include "collective/spread.h"
+#include "base/philox.h"
+#include "collective/block_layout.h"
 #include "estimate/link_history.h"
+#include "protocol/endpoint.h"
 #include "wire/codec_settings.h"
 
 namespace leeway::collective {
@@ -20,9 +21,88 @@ constexpr std::size_t kCopyBytesMax = 64 * 1024;
 // round trip without loss, and time-outs where reports are lost; a copy of 512 KiB takes 40 us.
 constexpr std::size_t kFetchedBytesMax = 512 * 1024;
 
+// Stream tag of the keyed hash (base/philox.h).
+constexpr std::uint32_t kMessageStream = 0x70000000;
+
+std::byte* bytes_of(const void* data) {
+  return static_cast<std::byte*>(const_cast<void*>(data));
+}
+
+// Element type of the tensors.
+DataType dtype_of(const OperationSpec& spec) {
+  return spec.input.data != nullptr ? spec.input.dtype : spec.output.dtype;
+}
+
+// Of what is spread, or moved as it is.
+CodecOptions spread_codec_of(const OperationSpec& spec) {
+  return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec)
+                                    : spec.options.codec;
+}
+
+// Sums of many contributions are worth unbiased rounding; what is only copied is not.
+codec::Purpose purpose_of(const OperationSpec& spec) {
+  return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
+}
+
+// Whether one block goes to all its receivers.
+bool same_block(OperationKind kind) {
+  return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
+}
+
+// Whether its tensors are copied, so that the caller may go on before receivers have confirmed.
+bool is_small(const OperationSpec& spec) {
+  // A residual is written while packets leave: the caller must wait for them.
+  return spec.options.residual.empty() &&
+         std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
+}
+
 // Estimators that rescale each link by what arrived over it, and so need something of each.
 bool needs_every_link(Estimator estimator) {
   return estimator == Estimator::horvitz_thompson || estimator == Estimator::augmented;
+}
+
+// Whether owners ask again for a contribution of which they got nothing. Its sender keeps the
+// payload: an all_reduce until the result has come, other operations in a copy or until owners
+// confirm. That is worth it for flows that chance may lose as a whole.
+bool fetches_empty(const OperationPlan& plan) {
+  const ReductionPlan& reduction = plan.reduction;
+  if (!reduction.one_pass || !needs_every_link(reduction.estimator)) return false;
+  if (plan.kind == OperationKind::all_reduce) return true;
+  std::uint32_t longest = 0;
+  for (Rank owner = 0; owner < plan.size; ++owner) {
+    const auto grid = plan.grid_of(reduction.shards[owner].count, reduction.format);
+    longest = std::max(longest, grid.packets());
+  }
+  return longest < estimate::kShortFlowPackets;
+}
+
+// Whether the reduce half keeps a copy of the input. An all_reduce needs none: its caller waits for
+// the result anyway, which confirms the contributions.
+bool copies_input(const OperationSpec& spec, bool fetches_empty) {
+  if (spec.kind == OperationKind::all_reduce || !spec.options.residual.empty()) return false;
+  return is_small(spec) || (fetches_empty && spec.input.bytes() <= kFetchedBytesMax);
+}
+
+// Where there is noise: something may be lost or is re-encoded.
+bool measures_noise(const OperationSpec& spec) {
+  if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
+  if (!spec.contents) return false;
+  if (spec.options.op != ReduceOp::sum && spec.options.op != ReduceOp::avg) return false;
+  const auto encoded = [](const CodecOptions& options) {
+    return options.codec > Codec::fp32 || options.rotate;
+  };
+  return spec.options.delivery.kind != Delivery::Kind::exact || encoded(spec.options.codec) ||
+         encoded(spread_codec_of(spec));
+}
+
+// Keys a codec's random bits by what both sides know: who sends the message to whom, and its
+// number. (Their numbers of operations differ.)
+std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSpec& spec) {
+  const bool sends = spec.kind == OperationKind::send;
+  const Rank self = endpoint.config().self;
+  const std::uint32_t number = endpoint.next_message(spec.peer, sends);
+  return static_cast<std::uint32_t>(keyed_hash(endpoint.config().seed, number, kMessageStream,
+                                               sends ? self : spec.peer, sends ? spec.peer : self));
 }
 
 wire::OperationTag tag_of(const OperationSpec& spec) {
@@ -43,96 +123,151 @@ wire::OperationTag tag_of(const OperationSpec& spec) {
   return tag;
 }
 
-void plan_reduction(const OperationSpec& spec, const ReductionPlan& reduction, Instant submitted,
-                    protocol::RoundPlan& plan) {
+schedule::ShardMap shards_of(const OperationSpec& spec, int size) {
+  switch (spec.kind) {
+    case OperationKind::reduce_scatter:
+      return schedule::ShardMap::blocks(spec.output.count, size);
+    case OperationKind::reduce:
+      return schedule::ShardMap::single(spec.input.count, spec.peer);
+    default:
+      return schedule::ShardMap::even(spec.input.count, size);
+  }
+}
+
+// What both halves have in common.
+void plan_common(const Request& request, const protocol::EndpointConfig& config,
+                 OperationPlan& plan) {
+  const OperationSpec& spec = request.spec;
+  plan.kind = spec.kind;
+  plan.reduction = {};
+  plan.dtype = has_reduce_half(spec.kind) ? spec.input.dtype : dtype_of(spec);
+  plan.payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
+  plan.sum_payloads = config.sum_payloads;
+  plan.contents = spec.contents;
+  plan.seed = config.seed;
+  const auto owner_weights = spec.options.owner_weights;
+  plan.owner_weights.assign(owner_weights.begin(), owner_weights.end());
+}
+
+void plan_reduction(const OperationSpec& spec, const protocol::Endpoint& endpoint,
+                    OperationPlan& plan) {
+  const CollectiveOptions& options = spec.options;
+  ReductionPlan& reduction = plan.reduction;
+  reduction.shards = shards_of(spec, plan.size);
+  const schedule::Shard own = reduction.shards[plan.self];
+  reduction.op = options.op;
+  reduction.format = codec::format_of(options.codec, spec.input.dtype, purpose_of(spec));
+  reduction.estimator = options.estimator;
+  reduction.lossy = options.delivery.kind != Delivery::Kind::exact;
+  reduction.one_pass = options.delivery.kind == Delivery::Kind::best_effort;
+  reduction.rotation_key =
+      endpoint.rotation_key(endpoint.next_collective(), FlowKind::reduce, plan.self);
+  reduction.input = bytes_of(spec.input.data);
+  reduction.result = bytes_of(spec.output.data);
+  const bool in_place =
+      spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::replica_reduce;
+  if (in_place && spec.contents) reduction.result += own.offset * size_of(plan.dtype);
+  if (!options.control_variate.empty())
+    reduction.control = options.control_variate.subspan(own.offset, own.count);
+  reduction.residual = options.residual;
+  reduction.fetch_empty = fetches_empty(plan);
+  reduction.copy_input = copies_input(spec, reduction.fetch_empty);
+}
+
+void plan_spread(const OperationSpec& spec, OperationPlan& plan) {
+  SpreadPlan& spread = plan.spread;
+  spread.format = codec::format_of(spread_codec_of(spec), plan.dtype, purpose_of(spec));
+  spread.same_block = same_block(spec.kind);
+  spread.streaming = has_reduce_half(spec.kind);
+  spread.adopt = spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::all_gather ||
+                 spec.kind == OperationKind::broadcast ||
+                 spec.kind == OperationKind::replica_broadcast;
+  spread.copy_input = is_small(spec) && spread.same_block;
+  spread.meter_factor = spec.options.op == ReduceOp::avg ? 1.0 : 1.0 / plan.size;
+  spread.send.assign(plan.size, {});
+  spread.receive.assign(plan.size, {});
+}
+
+void plan_reduce_phase(const OperationSpec& spec, Instant submitted, OperationPlan& plan) {
   const Delivery& delivery = spec.options.delivery;
-  protocol::PhasePlan& phase = plan.phase(FlowKind::reduce);
+  protocol::PhasePlan& phase = plan.round.phase(FlowKind::reduce);
   phase.active = true;
   phase.delivery = delivery.kind;
   phase.loss_max = delivery.loss_max;
   // A lossy reduction leaves the second half of the call's time to the spread.
   const bool halves =
       spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
-  phase.deadline = halves ? submitted + delivery.deadline / 2 : plan.deadline;
+  phase.deadline = halves ? submitted + delivery.deadline / 2 : plan.round.deadline;
   phase.codec = spec.options.codec.codec;
-  phase.fetch_empty = reduction.fetch_empty;
-  phase.repairable = delivery.kind != Delivery::Kind::best_effort || reduction.fetch_empty;
-  phase.payload_retained = reduction.copy_input;
+  phase.fetch_empty = plan.reduction.fetch_empty;
+  phase.repairable = delivery.kind != Delivery::Kind::best_effort || phase.fetch_empty;
+  phase.payload_retained = plan.reduction.copy_input;
 }
 
-void plan_spread(const OperationSpec& spec, const Spread& spread, protocol::RoundPlan& plan) {
+void plan_spread_phase(const OperationSpec& spec, FlowKind kind, OperationPlan& plan) {
   const Delivery& delivery = spec.options.delivery;
-  const bool message = point_to_point(spec.kind);
-  protocol::PhasePlan& phase = plan.phase(message ? FlowKind::point : FlowKind::spread);
+  protocol::PhasePlan& phase = plan.round.phase(kind);
   phase.active = true;
   phase.delivery = spec.kind == OperationKind::all_reduce ? spec.options.spread : delivery.kind;
   phase.loss_max = delivery.loss_max;
-  phase.deadline = plan.deadline;
+  phase.deadline = plan.round.deadline;
   phase.codec = spread_codec_of(spec).codec;
   phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
-  phase.queue = spread.queue();
-  phase.payload_retained = spread.retains_payload();
-  phase.same_for_all = spread.same_for_all() && !message;
+  phase.payload_retained = plan.spread.sends_own_copy();
+  phase.same_for_all = plan.spread.same_block && kind == FlowKind::spread;
+}
+
+void plan_round(const OperationSpec& spec, Instant submitted, OperationPlan& plan) {
+  const Delivery& delivery = spec.options.delivery;
+  protocol::RoundPlan& round = plan.round;
+  round = {};
+  round.tag = tag_of(spec);
+  round.name = to_string(spec.kind);
+  round.deadline_length = delivery.deadline;
+  round.deadline = submitted + delivery.deadline;
+  round.weight = spec.options.weight;
+  round.owner_weights = plan.owner_weights;
+  round.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) &&
+                      delivery.kind != Delivery::Kind::exact;
 }
 
 }  // namespace
 
-DataType dtype_of(const OperationSpec& spec) {
-  return spec.input.data != nullptr ? spec.input.dtype : spec.output.dtype;
-}
-
-CodecOptions spread_codec_of(const OperationSpec& spec) {
-  return has_reduce_half(spec.kind) ? spec.options.spread_codec.value_or(spec.options.codec)
-                                    : spec.options.codec;
-}
-
-codec::Purpose purpose_of(const OperationSpec& spec) {
-  return has_reduce_half(spec.kind) ? codec::Purpose::sum : codec::Purpose::copy;
-}
-
-bool same_block(OperationKind kind) {
-  return kind != OperationKind::scatter && kind != OperationKind::all_to_all;
-}
-
-bool is_small(const OperationSpec& spec) {
-  // A residual is written while packets leave: the caller must wait for them.
-  return spec.options.residual.empty() &&
-         std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
-}
-
-bool fetches_empty(const OperationSpec& spec, const ReductionPlan& reduction) {
-  if (!reduction.one_pass || !needs_every_link(reduction.estimator)) return false;
-  if (spec.kind == OperationKind::all_reduce) return true;
-  std::uint32_t longest = 0;
-  for (Rank owner = 0; owner < reduction.size; ++owner)
-    longest = std::max(longest, reduction.grid_of(owner).packets());
-  return longest < estimate::kShortFlowPackets;
-}
-
-bool copies_input(const OperationSpec& spec, bool fetches_empty) {
-  if (spec.kind == OperationKind::all_reduce || !spec.options.residual.empty()) return false;
-  return is_small(spec) || (fetches_empty && spec.input.bytes() <= kFetchedBytesMax);
-}
-
-protocol::RoundPlan plan_round(const OperationSpec& spec, const ReductionPlan* reduction,
-                               const Spread& spread, Instant submitted) {
-  const Delivery& delivery = spec.options.delivery;
-  protocol::RoundPlan plan;
-  plan.tag = tag_of(spec);
-  plan.name = to_string(spec.kind);
-  plan.deadline_length = delivery.deadline;
-  plan.deadline = submitted + delivery.deadline;
-  plan.weight = static_cast<float>(spec.options.weight);
-  plan.owner_weights = spec.options.owner_weights;
-  plan.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) &&
-                     delivery.kind != Delivery::Kind::exact;
-  if (reduction != nullptr) plan_reduction(spec, *reduction, submitted, plan);
-  if (has_spread_half(spec.kind) || point_to_point(spec.kind)) plan_spread(spec, spread, plan);
-  if (point_to_point(spec.kind)) {
-    plan.point_peer = spec.peer;
-    plan.point_send = spec.kind == OperationKind::send;
+void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
+                     const PlanReferences& references, OperationPlan& plan) {
+  const OperationSpec& spec = request.spec;
+  plan_common(request, endpoint.config(), plan);
+  plan.self = endpoint.config().self;
+  plan.size = endpoint.config().size;
+  plan.step = static_cast<std::uint32_t>(request.sequence);
+  plan.meter = measures_noise(spec) ? &references.meter : nullptr;
+  plan_round(spec, request.submitted, plan);
+  if (has_reduce_half(spec.kind)) {
+    plan_reduction(spec, endpoint, plan);
+    plan_reduce_phase(spec, request.submitted, plan);
   }
-  return plan;
+  if (!has_spread_half(spec.kind)) return;
+  plan_spread(spec, plan);
+  place_blocks(spec, references.barrier, plan);
+  plan_spread_phase(spec, FlowKind::spread, plan);
+  if (plan.spread.streaming) plan.round.phase(FlowKind::spread).queue = &references.own_chunks;
+}
+
+void plan_message(const Request& request, const protocol::Endpoint& endpoint, OperationPlan& plan) {
+  const OperationSpec& spec = request.spec;
+  const bool sends = spec.kind == OperationKind::send;
+  plan_common(request, endpoint.config(), plan);
+  plan.step = message_step(endpoint, spec);
+  plan_spread(spec, plan);
+  if (sends) {
+    plan.spread.send[0] = {.data = bytes_of(spec.input.data), .elements = spec.input.count};
+  } else {
+    plan.spread.receive[0] = {.data = bytes_of(spec.output.data), .elements = spec.output.count};
+  }
+  plan_round(spec, request.submitted, plan);
+  plan.round.point_peer = spec.peer;
+  plan.round.point_send = sends;
+  plan_spread_phase(spec, FlowKind::point, plan);
 }
 
 }  // namespace leeway::collective

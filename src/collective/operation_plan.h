@@ -1,38 +1,109 @@
-// What a caller asked for, as the protocol and the codecs see it.
+// One operation, worked out once when it begins: all that follows from what the caller asked for.
+//
+// The operation owns its plan until its round is closed. Both halves and the protocol's round read
+// it by const reference; what changes while the operation runs is theirs.
 #pragma once
 
-#include "base/time.h"
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "codec/codec.h"
-#include "collective/operation_spec.h"
-#include "protocol/round.h"
+#include "collective/request.h"
+#include "protocol/round_plan.h"
+#include "schedule/packet_grid.h"
+#include "schedule/shard_map.h"
+
+namespace leeway::protocol {
+class Endpoint;
+}
 
 namespace leeway::collective {
 
-class Spread;
-struct ReductionPlan;
+class NoiseMeter;
 
-// Element type of the tensors.
-DataType dtype_of(const OperationSpec& spec);
-// Of what is spread, or moved as it is.
-CodecOptions spread_codec_of(const OperationSpec& spec);
-// Sums of many contributions are worth unbiased rounding; what is only copied is not.
-codec::Purpose purpose_of(const OperationSpec& spec);
-// Whether one block goes to all its receivers.
-bool same_block(OperationKind kind);
-// Whether its tensors are copied, so that the caller may go on before receivers have confirmed.
-bool is_small(const OperationSpec& spec);
+// The reduce half: whose elements are summed where, and how.
+struct ReductionPlan {
+  schedule::ShardMap shards = schedule::ShardMap::single(0, 0);
+  ReduceOp op = ReduceOp::sum;
+  codec::Format format;
+  Estimator estimator = Estimator::ratio;
+  bool lossy = false;
+  bool one_pass = false;             // best effort: what was passed does not come again
+  std::uint64_t rotation_key = 0;    // of the order in which all senders walk our shard
+  const std::byte* input = nullptr;  // the whole tensor
+  std::byte* result = nullptr;       // our reduced shard; may be our part of `input`
+  // augmented: guess of our shard's result; empty: own contribution
+  std::span<const float> control;
+  std::span<float> residual;  // error feedback, the whole tensor; empty: none
+  // Keep a copy of the input, so that the caller's memory is soon free.
+  bool copy_input = false;
+  bool fetch_empty = false;  // owners ask again for contributions of which they got nothing
+};
 
-// Whether owners ask again for a contribution of which they got nothing. Its sender keeps the
-// payload: an all_reduce until the result has come, other operations in a copy or until owners
-// confirm. That is worth it for flows that chance may lose as a whole.
-bool fetches_empty(const OperationSpec& spec, const ReductionPlan& reduction);
-// Whether the reduce half keeps a copy of the input. An all_reduce needs none: its caller waits for
-// the result anyway, which confirms the contributions.
-bool copies_input(const OperationSpec& spec, bool fetches_empty);
+// Elements of one rank in the caller's memory.
+struct Block {
+  std::byte* data = nullptr;
+  std::size_t elements = 0;
+  std::size_t position = 0;  // in the tensor, for keyed draws; the same at sender and receivers
+};
 
-// The operation as one round of the protocol. Its reduce half is `reduction`, null where it has
-// none; its data half goes through `spread`; deadlines count from `submitted`.
-protocol::RoundPlan plan_round(const OperationSpec& spec, const ReductionPlan* reduction,
-                               const Spread& spread, Instant submitted);
+// The spread half, and every operation that only moves data.
+struct SpreadPlan {
+  codec::Format format;
+  bool same_block = false;    // every receiver gets one block: encode and checksum it once
+  bool streaming = false;     // the block becomes available chunk by chunk (a reduction fills it)
+  bool adopt = false;         // our own block becomes decode(encode(block)): all hold the same bits
+  bool copy_input = false;    // small block: keep a copy, so that the caller's memory is soon free
+  double meter_factor = 1.0;  // to values per unit of work
+  std::vector<Block> send;    // by receiver; no elements: nothing
+  std::vector<Block> receive;  // by sender
+
+  // Whether the one block is sent from memory of ours.
+  bool sends_own_copy() const { return same_block && (!format.identity() || copy_input); }
+};
+
+struct OperationPlan {
+  OperationPlan() = default;
+  OperationPlan(const OperationPlan&) = delete;  // round.owner_weights refers to owner_weights
+  OperationPlan& operator=(const OperationPlan&) = delete;
+
+  OperationKind kind = OperationKind::barrier;
+  Rank self = 0;  // a message is planned as rank 0 of a group of one: the block's other end
+  int size = 1;
+  DataType dtype = DataType::f32;
+  std::size_t payload_bytes = 0;  // encoded, of one packet, at most
+  bool sum_payloads = true;       // as protocol::EndpointConfig
+  bool contents = true;           // as OperationSpec
+  // Both key the random bits of codecs and estimators.
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+  NoiseMeter* meter = nullptr;  // null: nothing is measured
+  std::vector<double> owner_weights;
+  ReductionPlan reduction;    // where round.phase(reduce).active
+  SpreadPlan spread;          // where round.phase(spread).active, or (point)
+  protocol::RoundPlan round;  // the same as the protocol sees it
+
+  // How `elements` are cut into packets of a format.
+  schedule::PacketGrid grid_of(std::size_t elements, const codec::Format& format) const {
+    return schedule::PacketGrid(
+        elements, static_cast<std::uint32_t>(format.elements_for(payload_bytes)), size_of(dtype));
+  }
+};
+
+// State of an operation that its plan refers to.
+struct PlanReferences {
+  NoiseMeter& meter;
+  const schedule::ChunkQueue& own_chunks;  // chunks of our block that may be sent
+  std::byte* barrier;                      // two bytes: what a barrier sends and receives
+};
+
+// Fills in `plan` for the endpoint's next collective, and puts this rank's own block where it
+// belongs. The request was validated; deadlines count from its submission. The plan's memory serves
+// again.
+void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
+                     const PlanReferences& references, OperationPlan& plan);
+// The same for a message (send or recv).
+void plan_message(const Request& request, const protocol::Endpoint& endpoint, OperationPlan& plan);
 
 }  // namespace leeway::collective

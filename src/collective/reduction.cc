@@ -19,22 +19,15 @@ bool depends_on_packet_only(Estimator estimator) {
 
 }  // namespace
 
-schedule::PacketGrid ReductionPlan::grid_of(Rank owner) const {
-  return schedule::PacketGrid(
-      shards[owner].count, static_cast<std::uint32_t>(format.elements_for(datagram_payload_bytes)),
-      size_of(dtype));
-}
-
-void Reduction::begin(const ReductionPlan& plan, std::uint32_t step,
-                      const estimate::LinkHistory& history) {
-  plan_ = plan;
-  step_ = step;
+void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& history) {
+  plan_ = &plan;
   element_bytes_ = size_of(plan.dtype);
-  own_ = plan.shards[plan.self];
+  own_ = half().shards[plan.self];
   grid_ = grid_of(plan.self);
+  input_ = half().input;
   if (plan.contents) {
     staging_.reset(plan.size, grid_.packets(),
-                   plan.format.encoded_bytes(grid_.elements_per_packet()));
+                   half().format.encoded_bytes(grid_.elements_per_packet()));
     take_input();
   }
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
@@ -44,12 +37,12 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step,
   scale_plan_built_ = false;
   scales_.assign(plan.size, 1.0f);
   weights_.assign(plan.size, std::numeric_limits<float>::quiet_NaN());
-  weights_[plan.self] = static_cast<float>(plan.weight);
+  weights_[plan.self] = own_weight();
   recall_rates(history);
   mask_.assign((plan.size + 63) / 64, 0);
-  settles_passed_chunks_ = plan.one_pass && plan.size > 1 && grid_.chunks() > 2 &&
-                           depends_on_packet_only(plan.estimator);
-  start_ = schedule::PacketCursor::start_of(grid_, plan.rotation_key);
+  settles_passed_chunks_ = half().one_pass && plan.size > 1 && grid_.chunks() > 2 &&
+                           depends_on_packet_only(half().estimator);
+  start_ = schedule::PacketCursor::start_of(grid_, half().rotation_key);
   passed_.assign(plan.size, 0);
   settled_chunks_ = 0;
   contributors_ = {};
@@ -62,66 +55,79 @@ void Reduction::begin(const ReductionPlan& plan, std::uint32_t step,
 
 // Only a best-effort operation loses what the rates stand for. The others ask until they have it.
 void Reduction::recall_rates(const estimate::LinkHistory& history) {
-  tallies_.assign(plan_.size, {});
-  if (!plan_.one_pass) return;
-  for (Rank rank = 0; rank < plan_.size; ++rank) {
+  tallies_.assign(plan_->size, {});
+  if (!half().one_pass) return;
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
     tallies_[rank].prior_rate = history.delivery_rate(rank);
     tallies_[rank].heard_rate = history.heard_rate(rank, grid_.packets());
   }
 }
 
-// Small inputs are copied, so that the caller's memory is soon free. With error feedback
-// contributions are the input plus what earlier calls left out; a rank without units contributes
-// nothing, so that what it owes waits for a call in which it has some.
+// Small inputs are copied, so that the caller's memory is soon free. With error feedback a
+// contribution is the input plus what earlier calls left out.
 void Reduction::take_input() {
-  if (plan_.op == ReduceOp::avg && plan_.weight == 0.0) plan_.residual = {};
-  if (!plan_.copy_input && plan_.residual.empty()) return;
-  const std::size_t bytes = plan_.shards.count() * element_bytes_;
+  if (!half().copy_input && half().residual.empty()) return;
+  const std::size_t bytes = half().shards.count() * element_bytes_;
   copied_input_.reserve(bytes);
-  if (bytes > 0) std::memcpy(copied_input_.data(), plan_.input, bytes);
-  plan_.input = copied_input_.data();
-  if (plan_.residual.empty()) return;
-  auto* values = reinterpret_cast<float*>(copied_input_.data());
-  for (std::size_t i = 0; i < plan_.residual.size(); ++i) values[i] += plan_.residual[i];
+  if (bytes > 0) std::memcpy(copied_input_.data(), input_, bytes);
+  input_ = copied_input_.data();
+  for (Rank owner = 0; owner < plan_->size; ++owner) {
+    if (pays_residual(owner)) add_residual(owner);
+  }
+}
+
+// An owner to which our contribution weighs nothing uses none of it: what we owe it waits for a
+// call in which we have units for it.
+bool Reduction::pays_residual(Rank owner) const {
+  if (half().residual.empty()) return false;
+  return half().op != ReduceOp::avg || plan_->round.weight_for(owner) != 0.0;
+}
+
+void Reduction::add_residual(Rank owner) {
+  const schedule::Shard shard = half().shards[owner];
+  const auto owed = half().residual.subspan(shard.offset, shard.count);
+  auto* values = reinterpret_cast<float*>(copied_input_.data()) + shard.offset;
+  for (std::size_t i = 0; i < owed.size(); ++i) values[i] += owed[i];
   // What is not encoded leaves nothing: our own contribution to our shard, and everything under an
   // identical format.
-  const bool exact = plan_.format.identity();
-  const auto kept = exact ? plan_.residual : plan_.residual.subspan(own_.offset, own_.count);
-  std::fill(kept.begin(), kept.end(), 0.0f);
+  if (owner == plan_->self || half().format.identity()) std::fill(owed.begin(), owed.end(), 0.0f);
 }
 
 codec::Place Reduction::place_of(Rank source, Rank owner, const schedule::PacketGrid& grid,
                                  std::uint32_t index) const {
-  return {plan_.seed, step_, source, plan_.shards.position(owner) + grid.packet_offset(index)};
+  return {plan_->seed, plan_->step, source,
+          half().shards.position(owner) + grid.packet_offset(index)};
 }
 
 ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid,
                                     std::uint32_t index) const {
-  const std::size_t first = plan_.shards[owner].offset + grid.packet_offset(index);
-  return {plan_.input + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
+  const std::size_t first = half().shards[owner].offset + grid.packet_offset(index);
+  return {input_ + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
 }
 
 protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint32_t ahead,
                                      MutableByteSpan scratch) {
   const schedule::PacketGrid grid = grid_of(owner);
-  if (!plan_.contents)
-    return {scratch.first(plan_.format.encoded_bytes(grid.packet_elements(index)))};
+  if (!plan_->contents)
+    return {scratch.first(half().format.encoded_bytes(grid.packet_elements(index)))};
   const ByteSpan source = contribution_to(owner, grid, index);
-  if (plan_.format.identity()) {
-    if (!plan_.sum_payloads) return {source};
+  if (half().format.identity()) {
+    if (!plan_->sum_payloads) return {source};
     return {source, crc32c_prefetching(source, contribution_to(owner, grid, ahead))};
   }
   const std::span values(reinterpret_cast<const float*>(source.data()),
                          grid.packet_elements(index));
-  const MutableByteSpan out = scratch.first(plan_.format.encoded_bytes(values.size()));
-  codec::Place place = place_of(plan_.self, owner, grid, index);
+  const MutableByteSpan out = scratch.first(half().format.encoded_bytes(values.size()));
+  codec::Place place = place_of(plan_->self, owner, grid, index);
   place.ahead = reinterpret_cast<const float*>(contribution_to(owner, grid, ahead).data());
-  codec::encode(plan_.format, values, place, out);
-  if (plan_.meter != nullptr && plan_.meter->samples(index, grid.packets()) && plan_.weight > 0.0) {
-    plan_.meter->add_encoded(plan_.format, place, values, out, per_unit(plan_.weight));
+  codec::encode(half().format, values, place, out);
+  if (plan_->meter != nullptr && plan_->meter->samples(index, grid.packets())) {
+    const double weight = plan_->round.weight_for(owner);
+    if (weight > 0.0)
+      plan_->meter->add_encoded(half().format, place, values, out, per_unit(weight));
   }
-  if (!plan_.residual.empty()) keep_residual(values, place, out);
-  return {out, plan_.sum_payloads ? crc32c(out) : 0};
+  if (pays_residual(owner)) keep_residual(values, place, out);
+  return {out, plan_->sum_payloads ? crc32c(out) : 0};
 }
 
 // What receivers will not get of these values. A resent packet has the same bytes, so that this may
@@ -129,9 +135,9 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
 void Reduction::keep_residual(std::span<const float> values, const codec::Place& place,
                               ByteSpan encoded) {
   const auto first =
-      static_cast<std::size_t>(values.data() - reinterpret_cast<const float*>(plan_.input));
-  const auto residual = plan_.residual.subspan(first, values.size());
-  codec::decode(plan_.format, encoded, place, residual);
+      static_cast<std::size_t>(values.data() - reinterpret_cast<const float*>(input_));
+  const auto residual = half().residual.subspan(first, values.size());
+  codec::decode(half().format, encoded, place, residual);
   for (std::size_t i = 0; i < values.size(); ++i) residual[i] = values[i] - residual[i];
 }
 
@@ -143,9 +149,9 @@ protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header
   if (reduced_packets_.test(index)) return protocol::Acceptance::late;
   weights_[from] = flows[from].weight;
   const bool last = --missing_[index] == 0;
-  if (last && (!plan_.lossy || depends_on_packet_only(plan_.estimator))) {
+  if (last && (!half().lossy || depends_on_packet_only(half().estimator))) {
     reduce_complete(index, {from, payload.data()}, reduced);
-  } else if (plan_.contents) {
+  } else if (plan_->contents) {
     std::memcpy(staging_.lend(from, index), payload.data(), payload.size());
   }
   if (settles_passed_chunks_) note_progress(from, header.position, flows, reduced);
@@ -179,8 +185,8 @@ void Reduction::note_progress(Rank from, std::uint32_t position,
   if (passed <= passed_[from]) return;
   passed_[from] = passed;
   std::uint32_t by_all = passed;
-  for (Rank rank = 0; rank < plan_.size; ++rank) {
-    if (rank != plan_.self) by_all = std::min(by_all, passed_[rank]);
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
+    if (rank != plan_->self) by_all = std::min(by_all, passed_[rank]);
   }
   for (; settled_chunks_ < by_all; ++settled_chunks_) {
     const std::uint32_t chunk = passed_chunk(settled_chunks_);
@@ -200,17 +206,18 @@ void Reduction::settle_chunk(std::uint32_t chunk, std::span<const protocol::Rece
 }
 
 void Reduction::build_plan(std::span<const estimate::LinkTally> tallies) {
-  scale_plan_ = estimate::ScalePlan({.estimator = plan_.lossy ? plan_.estimator : Estimator::ratio,
-                                     .op = plan_.op,
-                                     .links = tallies,
-                                     .owner = plan_.self,
-                                     .external_control = !plan_.control.empty(),
-                                     .seed = plan_.seed,
-                                     .step = step_});
+  scale_plan_ =
+      estimate::ScalePlan({.estimator = half().lossy ? half().estimator : Estimator::ratio,
+                           .op = half().op,
+                           .links = tallies,
+                           .owner = plan_->self,
+                           .external_control = !half().control.empty(),
+                           .seed = plan_->seed,
+                           .step = plan_->step});
 }
 
 ByteSpan Reduction::contribution(Rank rank, std::uint32_t index, const Direct& direct) const {
-  if (rank == plan_.self) return contribution_to(rank, grid_, index);
+  if (rank == plan_->self) return contribution_to(rank, grid_, index);
   return {rank == direct.rank ? direct.data : staging_.at(rank, index), encoded_bytes(index)};
 }
 
@@ -218,8 +225,8 @@ ByteSpan Reduction::contribution(Rank rank, std::uint32_t index, const Direct& d
 // would cost it half of its digits, so it is summed and divided, like integers.
 bool Reduction::sums_by_scales() const {
   const bool sums =
-      plan_.op == ReduceOp::sum || (plan_.op == ReduceOp::avg && plan_.dtype != DataType::f64);
-  return sums && is_floating(plan_.dtype);
+      half().op == ReduceOp::sum || (half().op == ReduceOp::avg && plan_->dtype != DataType::f64);
+  return sums && is_floating(plan_->dtype);
 }
 
 // Every contribution to the packet is here, so that its scales do not depend on what else was lost.
@@ -229,7 +236,7 @@ void Reduction::reduce_complete(std::uint32_t index, const Direct& direct,
     combine_exactly(index, direct);
   } else {
     if (!scale_plan_built_) {
-      for (Rank rank = 0; rank < plan_.size; ++rank) {
+      for (Rank rank = 0; rank < plan_->size; ++rank) {
         tallies_[rank].sent = tallies_[rank].arrived = std::max<std::uint32_t>(grid_.packets(), 1);
         tallies_[rank].weight = weights_[rank];
       }
@@ -240,75 +247,76 @@ void Reduction::reduce_complete(std::uint32_t index, const Direct& direct,
     if (nobody_has_units_) untouched_ += grid_.packet_elements(index);
     sum(index, scales_, direct);
   }
-  on_reduced(index, static_cast<std::uint32_t>(plan_.size), reduced);
+  on_reduced(index, static_cast<std::uint32_t>(plan_->size), reduced);
 }
 
 void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors,
                            schedule::ChunkQueue& reduced) {
   ++contributors_.histogram[contributors];
   reduced_packets_.set(index);
-  if (plan_.contents) staging_.give_back(index);
+  if (plan_->contents) staging_.give_back(index);
   const std::uint32_t chunk = grid_.chunk_of(index);
   if (--chunk_left_[chunk] == 0) reduced.push(chunk);
 }
 
 // result = sum of scale_i x_i in rank order. A zero scale means absent.
 void Reduction::sum(std::uint32_t index, std::span<const float> scales, const Direct& direct) {
-  if (!plan_.contents) return;
+  if (!plan_->contents) return;
   const std::size_t elements = grid_.packet_elements(index);
-  const bool measured = plan_.meter != nullptr && plan_.meter->samples(index, grid_.packets());
+  const bool measured = plan_->meter != nullptr && plan_->meter->samples(index, grid_.packets());
   if (measured) measure_own(index);  // before the result takes its place
   terms_.clear();
-  for (Rank rank = 0; rank < plan_.size; ++rank) {
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
     if (scales[rank] == 0.0f) continue;
-    terms_.push_back({contribution(rank, index, direct).data(), scales[rank], rank != plan_.self});
+    terms_.push_back({contribution(rank, index, direct).data(), scales[rank], rank != plan_->self});
   }
-  std::byte* result = plan_.result + grid_.packet_offset(index) * element_bytes_;
-  scaled_sum(plan_.format, place_of(plan_.self, plan_.self, grid_, index), plan_.dtype, terms_,
+  std::byte* result = half().result + grid_.packet_offset(index) * element_bytes_;
+  scaled_sum(half().format, place_of(plan_->self, plan_->self, grid_, index), plan_->dtype, terms_,
              elements, MutableByteSpan(result, elements * element_bytes_), block_);
   if (measured)
-    plan_.meter->add_result({reinterpret_cast<const float*>(result), elements}, result_per_unit());
+    plan_->meter->add_result({reinterpret_cast<const float*>(result), elements}, result_per_unit());
 }
 
 void Reduction::measure_own(std::uint32_t index) {
-  if (plan_.weight <= 0.0) return;
-  const ByteSpan own = contribution_to(plan_.self, grid_, index);
-  plan_.meter->add_own({reinterpret_cast<const float*>(own.data()), grid_.packet_elements(index)},
-                       per_unit(plan_.weight));
+  const double weight = plan_->round.weight_for(plan_->self);
+  if (weight <= 0.0) return;
+  const ByteSpan own = contribution_to(plan_->self, grid_, index);
+  plan_->meter->add_own({reinterpret_cast<const float*>(own.data()), grid_.packet_elements(index)},
+                        per_unit(weight));
 }
 
 // Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's
 // own type.
 void Reduction::combine_exactly(std::uint32_t index, const Direct& direct) {
-  if (!plan_.contents) return;
+  if (!plan_->contents) return;
   const std::size_t bytes = grid_.packet_elements(index) * element_bytes_;
   block_.reserve(bytes);
   const MutableByteSpan accumulator(block_.data(), bytes);
-  for (Rank rank = 0; rank < plan_.size; ++rank) {
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
     const ByteSpan operand = contribution(rank, index, direct);
     if (rank == 0) {
       std::memcpy(accumulator.data(), operand.data(), bytes);
     } else {
-      codec::combine(plan_.op, plan_.dtype, accumulator, operand);
+      codec::combine(half().op, plan_->dtype, accumulator, operand);
     }
   }
-  if (plan_.op == ReduceOp::avg) codec::divide(plan_.dtype, accumulator, plan_.size);
-  std::memcpy(plan_.result + grid_.packet_offset(index) * element_bytes_, accumulator.data(),
+  if (half().op == ReduceOp::avg) codec::divide(plan_->dtype, accumulator, plan_->size);
+  std::memcpy(half().result + grid_.packet_offset(index) * element_bytes_, accumulator.data(),
               bytes);
 }
 
 void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
                        schedule::ChunkQueue& reduced) {
   bool complete = true;
-  for (Rank rank = 0; rank < plan_.size; ++rank) {
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
     const protocol::ReceiveFlow& flow = flows[rank];
-    if (rank == plan_.self || flow.packets == 0) continue;
+    if (rank == plan_->self || flow.packets == 0) continue;
     complete &= flow.complete();
     unheard_ += flow.arrived_count == 0;
     fetched_ += flow.arrived_count > 0 && flow.arrived_count == flow.repaired;
   }
   tally(flows);
-  const bool needs_rates = plan_.lossy && !depends_on_packet_only(plan_.estimator);
+  const bool needs_rates = half().lossy && !depends_on_packet_only(half().estimator);
   if (!complete || needs_rates) build_plan(tallies_);
   // A weight that an estimated rate enters holds whether or not anything was lost here.
   complete &= !needs_rates || !scale_plan_.estimated_rates();
@@ -320,33 +328,33 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
 }
 
 void Reduction::tally(std::span<const protocol::ReceiveFlow> flows) {
-  for (Rank rank = 0; rank < plan_.size; ++rank) {
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
     estimate::LinkTally& tally = tallies_[rank];
-    const bool own = rank == plan_.self;
+    const bool own = rank == plan_->self;
     tally.sent = std::max<std::uint32_t>(grid_.packets(), 1);
     tally.arrived = own ? tally.sent : flows[rank].arrived_count;
-    tally.weight = weights_[rank] = own ? static_cast<float>(plan_.weight) : flows[rank].weight;
+    tally.weight = weights_[rank] = own ? own_weight() : flows[rank].weight;
   }
 }
 
 void Reduction::reduce_partial(std::uint32_t index, std::span<const protocol::ReceiveFlow> flows,
                                schedule::ChunkQueue& reduced) {
   std::fill(mask_.begin(), mask_.end(), 0);
-  for (Rank rank = 0; rank < plan_.size; ++rank) {
-    const bool here = rank == plan_.self || flows[rank].arrived.test(index);
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
+    const bool here = rank == plan_->self || flows[rank].arrived.test(index);
     mask_[rank / 64] |= std::uint64_t{here} << (rank % 64);
   }
   const estimate::BlockScales block = scale_plan_.scales(mask_, index, scales_);
   if (block.untouched) untouched_ += grid_.packet_elements(index);
   sum(index, scales_, {});
-  if (block.control != 0.0f && !plan_.control.empty()) apply_control(index, block.control);
+  if (block.control != 0.0f && !half().control.empty()) apply_control(index, block.control);
   on_reduced(index, block.contributors, reduced);
 }
 
 void Reduction::apply_control(std::uint32_t index, float scale) {
   const std::size_t offset = grid_.packet_offset(index);
-  auto* result = reinterpret_cast<float*>(plan_.result) + offset;
-  const float* control = plan_.control.data() + offset;
+  auto* result = reinterpret_cast<float*>(half().result) + offset;
+  const float* control = half().control.data() + offset;
   for (std::size_t i = 0; i < grid_.packet_elements(index); ++i) result[i] += scale * control[i];
 }
 
@@ -358,15 +366,15 @@ void Reduction::fill_report(CollectiveReport& report) const {
     packets += contributors_.histogram[k];
     contributions += k * contributors_.histogram[k];
   }
-  report.contributors.min = static_cast<std::uint32_t>(plan_.size);
+  report.contributors.min = static_cast<std::uint32_t>(plan_->size);
   for (std::size_t k = contributors_.histogram.size(); k-- > 0;) {
     if (contributors_.histogram[k] > 0) report.contributors.min = static_cast<std::uint32_t>(k);
   }
   report.contributors.mean =
-      packets == 0 ? plan_.size : static_cast<double>(contributions) / packets;
+      packets == 0 ? plan_->size : static_cast<double>(contributions) / packets;
   report.elements_untouched = untouched_;
   report.variance_estimate = variance_;
-  report.estimator = plan_.estimator;
+  report.estimator = half().estimator;
   report.contributions_fetched = fetched_;
   report.contributions_missing = unheard_;
 }

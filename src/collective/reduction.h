@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "codec/codec.h"
 #include "collective/noise_meter.h"
+#include "collective/operation_plan.h"
 #include "collective/scaled_sum.h"
 #include "collective/staging.h"
 #include "estimate/link_history.h"
@@ -27,46 +28,19 @@
 
 namespace leeway::collective {
 
-struct ReductionPlan {
-  Rank self = 0;
-  int size = 1;
-  schedule::ShardMap shards = schedule::ShardMap::single(0, 0);
-  DataType dtype = DataType::f32;
-  ReduceOp op = ReduceOp::sum;
-  codec::Format format;
-  Estimator estimator = Estimator::ratio;
-  bool lossy = false;
-  double weight = 1.0;
-  std::size_t datagram_payload_bytes = 0;
-  bool sum_payloads = true;  // as protocol::EndpointConfig
-  bool contents = true;      // as OperationSpec
-  std::uint64_t seed = 0;
-  std::uint64_t rotation_key = 0;    // of the order in which all senders walk our shard
-  bool one_pass = false;             // best effort: what was passed does not come again
-  const std::byte* input = nullptr;  // the whole tensor
-  std::byte* result = nullptr;       // our reduced shard; may be our part of `input`
-  // augmented: guess of our shard's result; empty: own contribution
-  std::span<const float> control;
-  std::span<float> residual;    // error feedback, the whole tensor; empty: none
-  NoiseMeter* meter = nullptr;  // or null: measure nothing
-  // Small tensor: keep a copy, so that the caller's memory is soon free
-  bool copy_input = false;
-  bool fetch_empty = false;  // owners ask again for contributions of which they got nothing
-
-  schedule::PacketGrid grid_of(Rank owner) const;
-};
-
 class Reduction {
  public:
   explicit Reduction(MemoryWatcher* watcher) : copied_input_(watcher) {}
 
   // `reduced_chunks` receives each chunk of our shard when its result stands in `result`.
   // `history`: of the links into this rank, before this operation.
-  void begin(const ReductionPlan& plan, std::uint32_t step, const estimate::LinkHistory& history);
+  // The plan outlives the operation.
+  void begin(const OperationPlan& plan, const estimate::LinkHistory& history);
 
-  const ReductionPlan& plan() const { return plan_; }
   const schedule::PacketGrid& grid() const { return grid_; }  // of our own shard
-  schedule::PacketGrid grid_of(Rank owner) const { return plan_.grid_of(owner); }
+  schedule::PacketGrid grid_of(Rank owner) const {
+    return plan_->grid_of(half().shards[owner].count, half().format);
+  }
 
   protocol::Payload payload(Rank owner, std::uint32_t index, std::uint32_t ahead,
                             MutableByteSpan scratch);
@@ -83,18 +57,23 @@ class Reduction {
   double concentration() const { return scale_plan_.concentration(); }
 
  private:
+  const ReductionPlan& half() const { return plan_->reduction; }
   void take_input();
+  bool pays_residual(Rank owner) const;
+  void add_residual(Rank owner);
   codec::Place place_of(Rank source, Rank owner, const schedule::PacketGrid& grid,
                         std::uint32_t index) const;
   void keep_residual(std::span<const float> values, const codec::Place& place, ByteSpan encoded);
+  // c of our own contribution to our shard.
+  float own_weight() const { return static_cast<float>(plan_->round.weight_for(plan_->self)); }
   void measure_own(std::uint32_t index);
   // Factors to values per unit of work: a sum's contributions are units.
-  double per_unit(double weight) const { return plan_.op == ReduceOp::avg ? 1.0 / weight : 1.0; }
-  double result_per_unit() const { return plan_.op == ReduceOp::avg ? 1.0 : 1.0 / plan_.size; }
+  double per_unit(double weight) const { return half().op == ReduceOp::avg ? 1.0 / weight : 1.0; }
+  double result_per_unit() const { return half().op == ReduceOp::avg ? 1.0 : 1.0 / plan_->size; }
   // Our contribution to a packet of the owner's shard, as it lies in the tensor.
   ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const;
   std::size_t encoded_bytes(std::uint32_t index) const {
-    return plan_.format.encoded_bytes(grid_.packet_elements(index));
+    return half().format.encoded_bytes(grid_.packet_elements(index));
   }
   // A contribution that is used straight from where it arrived.
   struct Direct {
@@ -120,8 +99,8 @@ class Reduction {
   void apply_control(std::uint32_t index, float scale);
   void build_plan(std::span<const estimate::LinkTally> tallies);
 
-  ReductionPlan plan_;
-  std::uint32_t step_ = 0;
+  const OperationPlan* plan_ = nullptr;  // of the operation under way
+  const std::byte* input_ = nullptr;     // the whole tensor, the caller's or our copy
   schedule::PacketGrid grid_;
   schedule::Shard own_;
   std::size_t element_bytes_ = 4;

@@ -4,7 +4,7 @@ namespace leeway::protocol {
 namespace {
 
 double deadline_ms(const Round& round) {
-  return static_cast<double>(round.plan.deadline_length.count()) / 1e6;
+  return static_cast<double>(round.plan->deadline_length.count()) / 1e6;
 }
 
 }  // namespace
@@ -15,7 +15,7 @@ Awaited longest_silent(Instant now, const Round& round, std::span<const Link> li
     return links[peer].heard ? links[peer].silence(now) : Duration::max();
   };
   for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan.phases[k].active) continue;
+    if (!round.plan->phases[k].active) continue;
     const auto kind = static_cast<FlowKind>(k);
     const Rank end = round.end_peer(static_cast<int>(links.size()));
     for (Rank peer = round.first_peer(); peer < end; ++peer) {
@@ -33,7 +33,7 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
   if (awaited.peer == kNoRank) {
     return Status::error(StatusCode::kInternal,
                          "rank %u: %s #%u: deadline passed although nothing was missing", self,
-                         round.plan.name, round.number);
+                         round.plan->name, round.number);
   }
   constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
   const char* half = kHalves[static_cast<int>(awaited.kind)];
@@ -42,13 +42,14 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
     return Status::error(StatusCode::kDeadlineExceeded,
                          "rank %u: %s #%u: deadline of %.0f ms passed: %u of "
                          "%u packets of the %s came from rank %u",
-                         self, round.plan.name, round.number, deadline_ms(round),
+                         self, round.plan->name, round.number, deadline_ms(round),
                          flow.arrived_count, flow.packets, half, awaited.peer);
   }
   return Status::error(StatusCode::kDeadlineExceeded,
                        "rank %u: %s #%u: deadline of %.0f ms passed: rank %u "
                        "did not confirm the %s",
-                       self, round.plan.name, round.number, deadline_ms(round), awaited.peer, half);
+                       self, round.plan->name, round.number, deadline_ms(round), awaited.peer,
+                       half);
 }
 
 Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer) {
@@ -56,7 +57,7 @@ Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer) {
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: %s #%u: rank %u left the operation after %u "
                        "of %u packets (deadline %.0f ms)",
-                       self, round.plan.name, round.number, peer, flow.arrived_count, flow.packets,
+                       self, round.plan->name, round.number, peer, flow.arrived_count, flow.packets,
                        deadline_ms(round));
 }
 

@@ -47,9 +47,9 @@ Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& cli
 }
 
 void Endpoint::start(Instant now, Round& round) {
-  if (round.plan.point_to_point()) {
-    const MessageList& list = rounds_.messages(round.plan.point_peer)->list_of(round);
-    timers_.arm_link(round.plan.point_peer, round.plan.deadline);
+  if (round.plan->point_to_point()) {
+    const MessageList& list = rounds_.messages(round.plan->point_peer)->list_of(round);
+    timers_.arm_link(round.plan->point_peer, round.plan->deadline);
     if (list.size() <= limits::kTalkingMessagesMax) start_talking(now, round);
   } else {
     // Destinations are taken in the order after our own rank, so that no receiver is everybody's
@@ -57,8 +57,8 @@ void Endpoint::start(Instant now, Round& round) {
     for (int step = 1; step < config_.size; ++step)
       start_towards(round, static_cast<Rank>((config_.self + step) % config_.size));
     queue_group();
-    timers_.arm_round(round, round.plan.deadline);
-    for (const PhasePlan& phase : round.plan.phases) {
+    timers_.arm_round(round, round.plan->deadline);
+    for (const PhasePlan& phase : round.plan->phases) {
       if (phase.active) timers_.arm_round(round, phase.deadline);
     }
     for (Rank peer = 0; peer < config_.size; ++peer)
@@ -74,7 +74,7 @@ void Endpoint::start_towards(Round& round, Rank peer) {
   bool sends = false;
   bool needs_gate = false;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan.phases[k].active) continue;
+    if (!round.plan->phases[k].active) continue;
     const auto kind = static_cast<FlowKind>(k);
     sends |= round.send(kind, peer).open();
     needs_gate |= round.receive(kind, peer).packets > limits::kEagerPackets;
@@ -89,8 +89,8 @@ void Endpoint::start_towards(Round& round, Rank peer) {
 
 // A message is among the oldest of its direction: from now on it is listed, sent and asked for.
 void Endpoint::start_talking(Instant now, Round& message) {
-  start_towards(message, message.plan.point_peer);
-  const Rank peer = message.plan.point_peer;
+  start_towards(message, message.plan->point_peer);
+  const Rank peer = message.plan->point_peer;
   timers_.arm_link(peer, now + links_[peer].rtt.timeout());
 }
 
@@ -105,7 +105,7 @@ void Endpoint::set_up_flows(Round& round, FlowKind kind) {
     set_up_receive(round, kind, peer);
   }
   PhaseState& phase = round.phase(kind);
-  if (!round.plan.point_to_point() && group_.form(phase, round.plan.phase(kind)))
+  if (!round.plan->point_to_point() && group_.form(phase, round.plan->phase(kind)))
     phase.group.cursor =
         make_cursor(round, kind, kEveryRank, phase.send[phase.group.first_member].grid);
 }
@@ -117,7 +117,7 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   flow.wanted = std::move(wanted);
   flow.grid = round.client->outgoing(kind, peer);
   flow.packets = flow.grid.packets();
-  flow.weight = round.plan.weight_for(peer);
+  flow.weight = static_cast<float>(round.plan->weight_for(peer));
   if (flow.packets == 0) return;
   if (links_[peer].gone) {
     flow.settled = true;
@@ -125,7 +125,7 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   }
   ++round.phase(kind).sends_open;
   ++round.phase(kind).passes_open;
-  if (round.plan.phase(kind).repairable) flow.wanted.resize(flow.packets);
+  if (round.plan->phase(kind).repairable) flow.wanted.resize(flow.packets);
   flow.cursor = make_cursor(round, kind, peer, flow.grid);
 }
 
@@ -138,7 +138,7 @@ schedule::PacketCursor Endpoint::make_cursor(const Round& round, FlowKind kind, 
       config_.permute
           ? keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, to)
           : schedule::PacketCursor::kInOrder};
-  return schedule::PacketCursor(grid, keys, round.plan.phase(kind).queue);
+  return schedule::PacketCursor(grid, keys, round.plan->phase(kind).queue);
 }
 
 std::uint64_t Endpoint::rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const {
@@ -168,15 +168,15 @@ void Endpoint::replay_early(Instant now, Round& round) {
     if (round.ended || wire::decode_data(datagram, header, payload) != wire::Refusal::none) return;
     accept_data(now, round, from, header, payload);
   };
-  if (!round.plan.point_to_point()) {
+  if (!round.plan->point_to_point()) {
     early_.take_collective(round.number, use);
-  } else if (!round.plan.point_send) {
-    early_.take_message(round.plan.point_peer, round.number, use);
+  } else if (!round.plan->point_send) {
+    early_.take_message(round.plan->point_peer, round.number, use);
   }
 }
 
 bool Endpoint::gate_open(const Round& round, Rank peer) const {
-  return links_[peer].has_opened(round.number, round.plan.point_to_point());
+  return links_[peer].has_opened(round.number, round.plan->point_to_point());
 }
 
 void Endpoint::release_chunks(Round& round, FlowKind kind) {
@@ -216,13 +216,13 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
   link.point_unreported |= kind == FlowKind::point;
   // An owner spreads only what it has settled: its complete shard confirms our part of it
   // (acknowledgement for free).
-  if (kind == FlowKind::spread && flow.complete() && round.plan.phase(FlowKind::reduce).active) {
+  if (kind == FlowKind::spread && flow.complete() && round.plan->phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, peer);
   }
   // A caller waits for this confirmation unless nothing can be asked for again, a copy was kept, or
   // our result will tell.
-  const PhasePlan& plan = round.plan.phase(kind);
-  const bool result_tells = kind == FlowKind::reduce && round.plan.phase(FlowKind::spread).active;
+  const PhasePlan& plan = round.plan->phase(kind);
+  const bool result_tells = kind == FlowKind::reduce && round.plan->phase(FlowKind::spread).active;
   const bool awaited = plan.repairable && !plan.payload_retained && !result_tells;
   if (awaited || link.unreported_settles >= 4) {
     queue_report(peer);
@@ -273,7 +273,7 @@ void Endpoint::doom(Instant now, Round& round, const Status& status) {
   round.failure = status;
   round.fail_at = now + Duration(limits::kTickNs);
   timers_.arm_round(round, round.fail_at);
-  if (!round.plan.point_to_point()) disputes_.add(round.number, round.plan.tag);
+  if (!round.plan->point_to_point()) disputes_.add(round.number, round.plan->tag);
   for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
     if (peer != config_.self) queue_report(peer);
   }
@@ -284,7 +284,7 @@ void Endpoint::reap_ended(Instant now) {
     const RoundTable::Ended taken = rounds_.take_ended();
     if (taken.next != nullptr && !taken.next->ended) {
       start_talking(now, *taken.next);
-      timers_.arm_link(taken.next->plan.point_peer, now);
+      timers_.arm_link(taken.next->plan->point_peer, now);
     }
     taken.client->on_closed();
   }

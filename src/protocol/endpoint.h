@@ -81,7 +81,7 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   // Opens the next operation of its numbering (collectives: one for all; send/recv: per ordered
-  // pair). The client must stay valid until its on_closed(). Null when
+  // pair). Client and plan must stay valid, and the plan as it is, until on_closed(). Null when
   // limits::kOpenCollectivesMax collectives are open: try again later; messages always have room.
   // The caller stores the pointer, then calls start(): callbacks may come from there on.
   Round* open_round(Instant now, const RoundPlan& plan, RoundClient& client);

@@ -134,7 +134,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     ++counters_.late;
   };
   if (header.tag_digest != round.tag_digest || header.flow_packets != flow.packets ||  // WIRE 2.5
-      header.codec != round.plan.phase(header.kind).codec) {
+      header.codec != round.plan->phase(header.kind).codec) {
     return refuse_plan(from);
   }
   if (flow.arrived.test(header.index)) {
@@ -170,7 +170,8 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     finish_receive(now, round, header.kind, from);
     if (round.phase(header.kind).receives_open == 0 || round.done) advance(now, round);
   } else if (flow.ended_pass >= 0) {
-    timers_.arm_link(from, now + links_[from].quiet_time(round.plan.phase(header.kind).gives_up()));
+    timers_.arm_link(from,
+                     now + links_[from].quiet_time(round.plan->phase(header.kind).gives_up()));
   }
 }
 
@@ -192,7 +193,7 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
   for (Round* round : rounds_.collectives()) {
     if (round->ended || !after(settled_below, round->number)) continue;
     for (FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {
-      if (round->plan.phase(kind).active) settle_send(*round, kind, peer);
+      if (round->plan->phase(kind).active) settle_send(*round, kind, peer);
     }
     advance(now, *round);
   }
@@ -202,7 +203,7 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
 // nothing of it.
 void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan.phases[k].active) continue;
+    if (!round.plan->phases[k].active) continue;
     SendFlow& flow = round.send(static_cast<FlowKind>(k), peer);
     flow.end_tries = 0;
     if (!flow.open() || !flow.pass_over) continue;
@@ -225,7 +226,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   if (after(report.point_opened_below, link.peer_point_opened_below)) {
     link.peer_point_opened_below = report.point_opened_below;
     for (Round* round : rounds_.with(from)) {
-      if (!round->plan.point_to_point() || round->gates_closed == 0 || !gate_open(*round, from))
+      if (!round->plan->point_to_point() || round->gates_closed == 0 || !gate_open(*round, from))
         continue;
       round->gates_closed = 0;
       round->gate_open_at = now;
@@ -257,24 +258,24 @@ bool Endpoint::waits_in_vain(const wire::Report& report) const {
 }
 
 void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
-  const bool point = round.plan.point_to_point();
+  const bool point = round.plan->point_to_point();
   const auto listed = std::span(report.open).first(report.open_count);
   const auto theirs = std::find_if(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
     return entry.round == round.number && entry.point_to_point == point &&
-           (!point || entry.sending != round.plan.point_send);
+           (!point || entry.sending != round.plan->point_send);
   });
   if (theirs != listed.end()) compare_tags(now, round, from, theirs->tag);
   // Of a message's sender nothing else is learnt from a report
-  if (point && !round.plan.point_send) return;
+  if (point && !round.plan->point_send) return;
   const std::uint32_t opened = point ? report.point_opened_below : report.opened_below;
   if (!after(opened, round.number)) return;  // not opened there yet: nothing to learn
   if (!point && (theirs == listed.end() || theirs->reduce_settled)) learn_use(round, from, report);
   if (theirs == listed.end()) return on_peer_left_round(now, round, from);
   if (point && theirs->spread_settled) settle_send(round, FlowKind::point, from);
-  if (!point && theirs->reduce_settled && round.plan.phase(FlowKind::reduce).active) {
+  if (!point && theirs->reduce_settled && round.plan->phase(FlowKind::reduce).active) {
     settle_send(round, FlowKind::reduce, from);
   }
-  if (!point && theirs->spread_settled && round.plan.phase(FlowKind::spread).active) {
+  if (!point && theirs->spread_settled && round.plan->phase(FlowKind::spread).active) {
     settle_send(round, FlowKind::spread, from);
   }
   advance(now, round);
@@ -282,7 +283,7 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
 
 // The reporter has settled what we send it for this reduction.
 void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
-  if (!round.plan.phase(FlowKind::reduce).active) return;
+  if (!round.plan->phase(FlowKind::reduce).active) return;
   SendFlow& flow = round.send(FlowKind::reduce, from);
   flow.informed = true;
   // An overtaken report unsays nothing
@@ -292,14 +293,14 @@ void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
 // The peer has closed this operation: it wants nothing more of us and will send nothing more to us.
 void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
   // There will be no other word
-  if (round.plan.confirm_use) round.send(FlowKind::reduce, from).informed = true;
+  if (round.plan->confirm_use) round.send(FlowKind::reduce, from).informed = true;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
-    if (!round.plan.phases[k].active) continue;
+    if (!round.plan->phases[k].active) continue;
     settle_send(round, static_cast<FlowKind>(k), from);
     ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
     if (flow.open() && !flow.abandoned) {
       flow.abandoned = true;
-      timers_.arm_link(from, now + links_[from].quiet_time(round.plan.phases[k].gives_up()));
+      timers_.arm_link(from, now + links_[from].quiet_time(round.plan->phases[k].gives_up()));
     }
   }
   advance(now, round);
@@ -308,13 +309,13 @@ void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
 void Endpoint::compare_tags(Instant now, Round& round, Rank from,
                             const wire::OperationTag& theirs) {
   // Send and receive are two operations with one tag; `operation` differs by design.
-  wire::OperationTag ours = round.plan.tag;
-  if (round.plan.point_to_point()) ours.operation = theirs.operation;
+  wire::OperationTag ours = round.plan->tag;
+  if (round.plan->point_to_point()) ours.operation = theirs.operation;
   if (ours == theirs) return;
   doom(
       now, round,
       Status::error(StatusCode::kMismatch, "%s #%u: ranks disagree: rank %u has %s; rank %u has %s",
-                    round.plan.name, round.number, config_.self, describe(round.plan.tag).data(),
+                    round.plan->name, round.number, config_.self, describe(round.plan->tag).data(),
                     from, describe(theirs).data()));
 }
 
@@ -331,7 +332,7 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
   if (std::isnan(flow.weight)) flow.weight = end.weight;
   if (flow.finished) return queue_report(from);
   flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);
-  timers_.arm_link(from, now + links_[from].quiet_time(round->plan.phase(end.kind).gives_up()));
+  timers_.arm_link(from, now + links_[from].quiet_time(round->plan->phase(end.kind).gives_up()));
 }
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
@@ -342,7 +343,7 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
       queue_report(from);
     return;
   }
-  if (!round->plan.phase(repair.kind).repairable) return;
+  if (!round->plan->phase(repair.kind).repairable) return;
   // WIRE 5.5: who asks has opened it. The report that said so may be lost, and none comes again
   // from a rank that heard the end of a pass that was multicast for others: we would wait for its
   // gate, and it for our answer.

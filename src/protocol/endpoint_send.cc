@@ -102,7 +102,7 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
       (config_.datagram_bytes - wire::kRepairFixedBytes) / sizeof(std::uint64_t);
   wire::Repair repair{.round = round.number, .kind = kind};
   ReceiveFlow& flow = round.receive(kind, peer);
-  const PhasePlan& plan = round.plan.phase(kind);
+  const PhasePlan& plan = round.plan->phase(kind);
   const bool all = !plan.gives_up() || (plan.fetch_empty && flow.first_pass_lost());
   const std::size_t count =
       flow.next_request(all, std::span(words).first(std::min(kWordsMax, room)), repair);
@@ -175,7 +175,7 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
   std::uint32_t credit = link.credit();
   if (flow.first_pass() && !gate_open(round, peer)) {  // WIRE 2.4: eager packets only
     credit = std::min(credit, eager_credit(flow, peer));
-    if (credit == 0 && group_.may_have_heard(round.plan.phase(kind)) &&
+    if (credit == 0 && group_.may_have_heard(round.plan->phase(kind)) &&
         flow.end_at == Instant::infinite_future()) {
       flow.end_at = now + link.rtt.timeout(flow.end_tries++);
       timers_.arm_link(peer, flow.end_at);
@@ -206,7 +206,7 @@ std::uint32_t Endpoint::eager_credit(const SendFlow& flow, Rank peer) const {
   for (const Round* round : rounds_.with(peer)) {
     if (round->ended || gate_open(*round, peer)) continue;
     for (int k = 0; k < wire::kFlowKinds; ++k) {
-      if (!round->plan.phases[k].active) continue;
+      if (!round->plan->phases[k].active) continue;
       kept += round->send(static_cast<FlowKind>(k), peer).cursor.position();
     }
   }
@@ -228,7 +228,7 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   wire::DataHeader header;
   header.round = round.number;
   header.kind = kind;
-  header.codec = round.plan.phase(kind).codec;
+  header.codec = round.plan->phase(kind).codec;
   header.attempt = flow.pass;
   header.index = place.index;
   header.position = place.position;

@@ -61,13 +61,13 @@ void Endpoint::wake_link(Instant now, Rank peer) {
 }
 
 void Endpoint::wake_flows(Instant now, Round& round, Rank peer) {
-  if (round.plan.point_to_point()) {
+  if (round.plan->point_to_point()) {
     if (now >= round.fail_at) return finish(now, round, round.failure);
     timers_.arm_link(peer, round.fail_at);
   }
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
-    if (!round.plan.phases[k].active) continue;
+    if (!round.plan->phases[k].active) continue;
     wake_receive(now, round, kind, peer);
     if (round.ended) return;  // failed
     wake_send(now, round, kind, peer);
@@ -84,10 +84,10 @@ void Endpoint::expire_messages(Instant now, Rank peer) {
     for (const MessageList* list : {&messages->sends, &messages->receives}) {
       for (std::size_t i = 0; i < list->size(); ++i) {
         Round& message = (*list)[i];
-        if (now >= message.plan.deadline) {
+        if (now >= message.plan->deadline) {
           on_deadline(now, message);
         } else {
-          messages->deadline_at = std::min(messages->deadline_at, message.plan.deadline);
+          messages->deadline_at = std::min(messages->deadline_at, message.plan->deadline);
         }
       }
     }
@@ -98,16 +98,16 @@ void Endpoint::expire_messages(Instant now, Rank peer) {
 // A collective's own timer: its deadlines, and what holds up its multicast.
 void Endpoint::wake_round(Instant now, Round& round) {
   if (now >= round.fail_at) return finish(now, round, round.failure);
-  if (now >= round.plan.deadline) return on_deadline(now, round);
-  timers_.arm_round(round, std::min(round.fail_at, round.plan.deadline));
+  if (now >= round.plan->deadline) return on_deadline(now, round);
+  timers_.arm_round(round, std::min(round.fail_at, round.plan->deadline));
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
-    if (!round.plan.phases[k].active) continue;
+    if (!round.plan->phases[k].active) continue;
     if (!round.phases[k].settled) {
-      if (now >= round.plan.phases[k].deadline) {
+      if (now >= round.plan->phases[k].deadline) {
         cut_phase(now, round, kind);
       } else {
-        timers_.arm_round(round, round.plan.phases[k].deadline);
+        timers_.arm_round(round, round.plan->phases[k].deadline);
       }
     }
     wake_group(now, round, kind);
@@ -126,7 +126,7 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 
 void Endpoint::on_deadline(Instant now, Round& round) {
   if (round.done) return end(round);
-  if (round.plan.tag.delivery == Delivery::Kind::exact) {
+  if (round.plan->tag.delivery == Delivery::Kind::exact) {
     return finish(now, round, overdue(now, config_.self, round, links_));
   }
   for (int k = 0; k < wire::kFlowKinds; ++k) {
@@ -142,7 +142,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   ReceiveFlow& flow = round.receive(kind, peer);
   if (!flow.open()) return;
   const Link& link = links_[peer];
-  const PhasePlan& plan = round.plan.phase(kind);
+  const PhasePlan& plan = round.plan->phase(kind);
   // What was asked for may have come although the end of the answer got lost: there is nothing left
   // to ask for then.
   const bool answered =
@@ -167,8 +167,8 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
 }
 
 void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer) {
-  if (round.plan.phase(kind).delivery != Delivery::Kind::exact ||
-      round.plan.tag.delivery != Delivery::Kind::exact) {
+  if (round.plan->phase(kind).delivery != Delivery::Kind::exact ||
+      round.plan->tag.delivery != Delivery::Kind::exact) {
     return finish_receive(now, round, kind, peer);
   }
   // It may have left because of a third rank, whose silence met its deadline a moment before ours:

@@ -75,7 +75,7 @@ struct PeerMessages {
   Instant deadline_at = Instant::infinite_future();
   Instant reported_at{0};  // when a report last announced the receives to the peer
 
-  MessageList& list_of(const Round& round) { return round.plan.point_send ? sends : receives; }
+  MessageList& list_of(const Round& round) { return round.plan->point_send ? sends : receives; }
 };
 
 }  // namespace leeway::protocol

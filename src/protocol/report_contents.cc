@@ -5,14 +5,14 @@ namespace {
 
 bool list(const Round& round, Rank peer, wire::Report& report) {
   if (report.open_count == report.open.size()) return false;
-  const bool point = round.plan.point_to_point();
+  const bool point = round.plan->point_to_point();
   wire::OpenRound& entry = report.open[report.open_count++];
   entry = {.round = round.number,
            .point_to_point = point,
-           .sending = round.plan.point_send,
-           .tag = round.plan.tag};
+           .sending = round.plan->point_send,
+           .tag = round.plan->tag};
   const auto settled = [&](FlowKind kind) {
-    if (!round.plan.phase(kind).active) return true;
+    if (!round.plan->phase(kind).active) return true;
     const ReceiveFlow& flow = round.receive(kind, peer);
     // WIRE 3.4: a peer that has left is not asked to say so again.
     return !flow.open() || flow.abandoned;

@@ -10,8 +10,8 @@ namespace leeway::protocol {
 void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClient* new_client,
                   int size, Instant now) {
   number = new_number;
-  plan = new_plan;
-  tag_digest = wire::digest(plan.tag, plan.point_to_point());
+  plan = &new_plan;
+  tag_digest = wire::digest(plan->tag, plan->point_to_point());
   client = new_client;
   opened_at = now;
   gate_open_at = now;
@@ -27,10 +27,10 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
     phase.sends_open = 0;
     phase.passes_open = 0;
     phase.receives_open = 0;
-    phase.settled = !plan.phases[k].active;
+    phase.settled = !plan->phases[k].active;
     phase.deadline_cut = false;
-    if (!plan.phases[k].active) continue;
-    const std::size_t flows = plan.point_to_point() ? 1 : static_cast<std::size_t>(size);
+    if (!plan->phases[k].active) continue;
+    const std::size_t flows = plan->point_to_point() ? 1 : static_cast<std::size_t>(size);
     phase.send.resize(flows);
     phase.receive.resize(flows);
   }
@@ -48,9 +48,9 @@ bool Round::caller_may_go() const {
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const PhaseState& phase = phases[k];
     if (phase.sends_open == 0) continue;
-    const bool never_again = !plan.phases[k].repairable || plan.phases[k].payload_retained;
+    const bool never_again = !plan->phases[k].repairable || plan->phases[k].payload_retained;
     if (!never_again || phase.passes_open != 0) return false;
-    if (!plan.confirm_use) continue;
+    if (!plan->confirm_use) continue;
     for (const SendFlow& flow : phase.send) {
       if (flow.open() && awaits_word(static_cast<FlowKind>(k), flow)) return false;
     }

@@ -1,63 +1,16 @@
-// One operation as the protocol sees it: up to two phases of flows, their delivery classes, and
-// when it is over.
+// One open operation: the flows of its phases, how far they have come, and when it is over.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "leeway/options.h"
 #include "leeway/status.h"
 #include "protocol/flow.h"
 #include "protocol/round_client.h"
+#include "protocol/round_plan.h"
 
 namespace leeway::protocol {
-
-struct PhasePlan {
-  bool active = false;
-  Delivery::Kind delivery = Delivery::Kind::exact;
-  double loss_max = 0.0;
-  Instant deadline{0};  // lossy phases settle with what they have
-  Codec codec = Codec::native;
-  // Order in which outgoing chunks become available; null: all at once, permuted.
-  const schedule::ChunkQueue* queue = nullptr;
-  // Receivers may ask for packets again: always when not best-effort, else for Replica's age cap
-  // and for fetch_empty.
-  bool repairable = true;
-  // A best-effort receiver asks for a whole flow again when its first pass brought nothing.
-  bool fetch_empty = false;
-  // Every receiver is sent the same packets: they may go out once for all.
-  bool same_for_all = false;
-  // Outgoing payload outlives on_done(), so the caller need not wait until receivers have
-  // confirmed.
-  bool payload_retained = false;
-
-  // What the first pass lost is not asked for, but for packets that must come.
-  bool gives_up() const { return delivery == Delivery::Kind::best_effort; }
-};
-
-struct RoundPlan {
-  wire::OperationTag tag;
-  const char* name = "";  // "all_reduce", for messages
-  Instant deadline{0};
-  Duration deadline_length{0};
-  float weight = 1.0f;  // c of our contribution, where it is the same for all owners
-  std::span<const double> owner_weights;  // else by owner; read when the round opens
-  // The caller waits for every owner's word on whether it used any of our contribution
-  // (SendFlow::missed).
-  bool confirm_use = false;
-  std::array<PhasePlan, wire::kFlowKinds> phases;
-  Rank point_peer = kNoRank;  // send/recv: the other side
-  bool point_send = false;
-
-  bool point_to_point() const { return point_peer != kNoRank; }
-  float weight_for(Rank owner) const {
-    return owner_weights.empty() ? weight : static_cast<float>(owner_weights[owner]);
-  }
-  PhasePlan& phase(FlowKind kind) { return phases[static_cast<int>(kind)]; }
-  const PhasePlan& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }
-};
 
 // Flows are by peer; a message has one of each.
 struct PhaseState {
@@ -81,8 +34,8 @@ struct PhaseState {
 struct Round {
   std::uint32_t slot = 0;  // of a collective: its place among kOpenCollectivesMax
   std::uint32_t number = 0;
-  std::uint64_t opening = 0;  // counts all rounds of this rank: the older, the less
-  RoundPlan plan;
+  std::uint64_t opening = 0;        // counts all rounds of this rank: the older, the less
+  const RoundPlan* plan = nullptr;  // the client's, until on_closed()
   std::uint32_t tag_digest = 0;
   RoundClient* client = nullptr;
   Instant opened_at{0};
@@ -109,14 +62,14 @@ struct Round {
   }
   // The ranks with which it has flows: [first_peer(), end_peer(size)), perhaps this one among them,
   // whose flows are empty.
-  Rank first_peer() const { return plan.point_to_point() ? plan.point_peer : Rank{0}; }
+  Rank first_peer() const { return plan->point_to_point() ? plan->point_peer : Rank{0}; }
   Rank end_peer(int size) const {
-    return static_cast<Rank>(plan.point_to_point() ? plan.point_peer + 1 : size);
+    return static_cast<Rank>(plan->point_to_point() ? plan->point_peer + 1 : size);
   }
 
   // The caller wants to know whether this flow was used, and nobody has said so.
   bool awaits_word(FlowKind kind, const SendFlow& flow) const {
-    return plan.confirm_use && kind == FlowKind::reduce && !flow.informed;
+    return plan->confirm_use && kind == FlowKind::reduce && !flow.informed;
   }
   bool all_settled() const;
   // Nothing that the caller's memory is needed for is outstanding.
@@ -125,7 +78,7 @@ struct Round {
   bool all_confirmed() const;
 
  private:
-  std::size_t flow_of(Rank peer) const { return plan.point_to_point() ? 0 : peer; }
+  std::size_t flow_of(Rank peer) const { return plan->point_to_point() ? 0 : peer; }
 };
 
 // "all_reduce sum float[1024] codec fp32 best_effort ratio root 0", both sides of a mismatch

@@ -52,7 +52,7 @@ Round* RoundTable::find(FlowKind kind, std::uint32_t number, Rank peer, bool as_
   } else {
     for (Round* round : collectives()) {
       if (round->number != number) continue;
-      if (round->plan.phase(kind).active) found = round;
+      if (round->plan->phase(kind).active) found = round;
       break;
     }
   }
@@ -89,7 +89,7 @@ void RoundTable::end(Round& round) {
   LEEWAY_ASSERT(!round.ended);
   round.ended = true;
   ended_.push_back(&round);
-  const bool gave_up = !round.plan.point_to_point() && !round.all_confirmed();
+  const bool gave_up = !round.plan->point_to_point() && !round.all_confirmed();
   if (gave_up && !after(gave_up_below_, round.number)) gave_up_below_ = round.number + 1;
   refresh_settled_below();
 }
@@ -100,7 +100,7 @@ RoundTable::Ended RoundTable::take_ended() {
   ended_.erase(ended_.begin());
   Ended taken{.client = round.client};
   round.client = nullptr;
-  if (!round.plan.point_to_point()) {
+  if (!round.plan->point_to_point()) {
     const auto end = open_.begin() + static_cast<std::ptrdiff_t>(open_count_);
     const auto at = std::find(open_.begin(), end, &round);
     std::copy(at + 1, end, at);
@@ -108,7 +108,7 @@ RoundTable::Ended RoundTable::take_ended() {
     free_collectives_.push_back(&round);
     return taken;
   }
-  MessageList& list = messages_[round.plan.point_peer]->list_of(round);
+  MessageList& list = messages_[round.plan->point_peer]->list_of(round);
   constexpr std::size_t kLast = limits::kTalkingMessagesMax - 1;
   if (list.erase(round) <= kLast && list.size() > kLast) taken.next = &list[kLast];
   --message_count_;

@@ -19,12 +19,12 @@ class Timers {
   // Each wakes at the earliest time it was armed for.
   void arm_link(Rank peer, Instant at) { heap_.arm(kFirstLink + peer, at); }
   void arm_round(const Round& round, Instant at) {
-    if (round.plan.point_to_point()) return arm_link(round.plan.point_peer, at);
+    if (round.plan->point_to_point()) return arm_link(round.plan->point_peer, at);
     heap_.arm(round.slot, at);
   }
   // Of a message nothing: its link's timer serves others, too.
   void disarm_round(const Round& round) {
-    if (!round.plan.point_to_point()) heap_.disarm(round.slot);
+    if (!round.plan->point_to_point()) heap_.disarm(round.slot);
   }
   void arm_group_probe(Instant at) { heap_.arm(kGroupProbe, at); }
   void arm_leave(Instant at) { heap_.arm(kLeave, at); }

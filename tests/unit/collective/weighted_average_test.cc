@@ -3,6 +3,7 @@
 // therefore holds anything.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -71,6 +72,7 @@ class WeightedCall {
   }
 
   std::vector<float>& residual(Rank rank) { return residuals_[rank]; }
+  std::vector<double>& owner_weights(Rank rank) { return owner_weights_[rank]; }
 
   void run() {
     requests_ = group_.submit_all([&](Rank rank) {
@@ -81,6 +83,7 @@ class WeightedCall {
           .op = ReduceOp::avg, .delivery = {setting_.delivery, 0.05, 10s}, .codec = setting_.codec};
       spec.options.estimator = setting_.estimator;
       spec.options.weight = setting_.weights[rank];
+      spec.options.owner_weights = owner_weights_[rank];
       spec.options.residual = residuals_[rank];
       return spec;
     });
@@ -110,6 +113,7 @@ class WeightedCall {
   std::array<std::vector<float>, kRanks> inputs_;
   std::array<std::vector<float>, kRanks> outputs_;
   std::array<std::vector<float>, kRanks> residuals_;
+  std::array<std::vector<double>, kRanks> owner_weights_;
   std::vector<Request*> requests_;
 };
 
@@ -281,6 +285,39 @@ TEST(WeightedAverage, ARankWithoutUnitsKeepsItsResidual) {
   call.run();
   EXPECT_EQ(call.residual(2), std::vector<float>(kCount, 0.125f));
   EXPECT_NE(call.residual(1), std::vector<float>(kCount, 0.125f));
+}
+
+// Rank 1 has units for the shards of 0 and 2 and none for its own, rank 3 for all shards but one.
+TEST(WeightedAverage, AResidualIsPaidToTheOwnersForWhomThereAreUnits) {
+  const std::array<Weights, kRanks> by_owner = {
+      {{1, 1, 1, 1}, {12, 0, 12, 0}, {0, 0, 0, 0}, {5, 5, 0, 5}}};
+  for (const CodecOptions codec : {CodecOptions(Codec::native), *parse_codec("int8")}) {
+    WeightedCall call({.delivery = Delivery::Kind::exact, .codec = codec});
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+      call.residual(rank).assign(kCount, 0.125f);
+      call.owner_weights(rank).assign(by_owner[rank].begin(), by_owner[rank].end());
+    }
+    call.run();
+    const double tolerance = codec.codec == Codec::native ? 1e-5 : 0.05;
+    for (Rank owner = 0; owner < kRanks; ++owner) {
+      double units = 0.0;
+      double paid = 0.0;
+      for (Rank rank = 0; rank < kRanks; ++rank) {
+        const double weight = by_owner[rank][owner];
+        units += weight;
+        paid += weight == 0.0 ? 0.0 : 0.125;
+        const auto owed = std::span(call.residual(rank)).subspan(owner * kShard, kShard);
+        const auto kept = std::count(owed.begin(), owed.end(), 0.125f);
+        EXPECT_EQ(kept == static_cast<std::ptrdiff_t>(kShard), weight == 0.0)
+            << to_string(codec) << ": rank " << rank << ", owner " << owner << " kept " << kept;
+      }
+      double worst = 0.0;
+      for (std::size_t i = 0; i < kShard; ++i)
+        worst =
+            std::max(worst, std::abs(call.shard(owner)[i] - call.truth(owner, i) - paid / units));
+      EXPECT_LT(worst, tolerance) << to_string(codec) << ": owner " << owner;
+    }
+  }
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ class FakeClient final : public RoundClient {
   bool done() const { return events.find("done") != std::string::npos; }
   bool closed() const { return events.find("closed") != std::string::npos; }
 
+  RoundPlan plan;                       // of the round that it is open for
   std::vector<std::uint32_t> sent;      // indices, repairs included
   std::vector<std::uint32_t> accepted;  // indices
   std::string events;
@@ -104,7 +105,8 @@ class EndpointPair {
   }
 
   Round* open(Rank rank, const RoundPlan& plan, FakeClient& client) {
-    Round* const round = (*this)[rank].open_round(now_, plan, client);
+    client.plan = plan;
+    Round* const round = (*this)[rank].open_round(now_, client.plan, client);
     if (round != nullptr) (*this)[rank].start(now_, *round);
     pump();
     return round;

@@ -14,8 +14,9 @@ class Group : public ::testing::Test {
  protected:
   Group() {
     for (Link& link : links_) link.configure(kWindow, 10ms);
-    round_.plan.phase(FlowKind::spread).active = true;
-    round_.plan.phase(FlowKind::spread).same_for_all = true;
+    round_.plan = &round_plan_;
+    round_plan_.phase(FlowKind::spread).active = true;
+    round_plan_.phase(FlowKind::spread).same_for_all = true;
     phase().send.resize(kPeers);
     for (Rank peer = 1; peer < kPeers; ++peer) {
       phase().send[peer].packets = 100;
@@ -23,7 +24,7 @@ class Group : public ::testing::Test {
     }
   }
   PhaseState& phase() { return round_.phase(FlowKind::spread); }
-  const PhasePlan& plan() { return round_.plan.phase(FlowKind::spread); }
+  const PhasePlan& plan() { return round_plan_.phase(FlowKind::spread); }
   // The peer has reported a multicast datagram.
   void hears(Rank peer, std::uint32_t largest) {
     links_[peer].group.on_report(group_.sent(), largest);
@@ -36,6 +37,7 @@ class Group : public ::testing::Test {
 
   std::vector<Link> links_{kPeers};
   GroupSender group_{true, links_};
+  RoundPlan round_plan_;
   Round round_;
 };
 
@@ -55,7 +57,7 @@ TEST_F(Group, IsNotFormedWithoutATransportOrForPacketsThatDiffer) {
   group_.take_sequence();
   for (const Rank peer : {1, 2, 3}) hears(peer, 1);
   EXPECT_FALSE(GroupSender(false, links_).form(phase(), plan()));
-  round_.plan.phase(FlowKind::spread).same_for_all = false;
+  round_plan_.phase(FlowKind::spread).same_for_all = false;
   EXPECT_FALSE(group_.form(phase(), plan()));
 }
 

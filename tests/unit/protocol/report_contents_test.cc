@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "no_client.h"
 
 namespace leeway::protocol {
@@ -14,12 +16,12 @@ constexpr Instant kNow{1'000'000'000};
 class Contents : public ::testing::Test {
  protected:
   Round& collective() {
-    RoundPlan plan;
+    RoundPlan& plan = plans_.emplace_back();
     plan.phase(FlowKind::reduce).active = true;
     return with_flows(*table_.open(plan, client_, kNow), FlowKind::reduce);
   }
   Round& message(Rank peer, bool send) {
-    RoundPlan plan;
+    RoundPlan& plan = plans_.emplace_back();
     plan.phase(FlowKind::point).active = true;
     plan.point_peer = peer;
     plan.point_send = send;
@@ -38,6 +40,7 @@ class Contents : public ::testing::Test {
   }
 
   NoClient client_;
+  std::deque<RoundPlan> plans_;  // as long as their rounds
   Link link_;
   RoundTable table_{3};
   Disputes disputes_;

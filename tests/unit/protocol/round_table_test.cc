@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "no_client.h"
 
 namespace leeway::protocol {
@@ -10,12 +12,12 @@ namespace {
 class Table : public ::testing::Test {
  protected:
   Round* collective() {
-    RoundPlan plan;
+    RoundPlan& plan = plans_.emplace_back();
     plan.phase(FlowKind::reduce).active = true;
     return table_.open(plan, client_, now_);
   }
   Round* message(Rank peer, bool send, Instant deadline = {}) {
-    RoundPlan plan;
+    RoundPlan& plan = plans_.emplace_back();
     plan.phase(FlowKind::point).active = true;
     plan.point_peer = peer;
     plan.point_send = send;
@@ -29,6 +31,7 @@ class Table : public ::testing::Test {
 
   Instant now_{1000};
   NoClient client_;
+  std::deque<RoundPlan> plans_;  // as long as their rounds
   RoundTable table_{4};
 };
 

@@ -1,0 +1,66 @@
+// What the protocol must know of an operation before it opens a round for it: which phases it has,
+// what each must deliver and by when.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/time.h"
+#include "leeway/options.h"
+#include "leeway/types.h"
+#include "schedule/packet_cursor.h"
+#include "wire/packet.h"
+
+namespace leeway::protocol {
+
+using wire::FlowKind;
+
+// One phase of an operation.
+struct PhasePlan {
+  bool active = false;
+  Delivery::Kind delivery = Delivery::Kind::exact;
+  double loss_max = 0.0;
+  Instant deadline{0};  // lossy phases settle with what they have
+  Codec codec = Codec::native;
+  // Order in which outgoing chunks become available; null: all at once, permuted.
+  const schedule::ChunkQueue* queue = nullptr;
+  // Receivers may ask for packets again: always when not best-effort, else for Replica's age cap
+  // and for fetch_empty.
+  bool repairable = true;
+  // A best-effort receiver asks for a whole flow again when its first pass brought nothing.
+  bool fetch_empty = false;
+  // Every receiver is sent the same packets: they may go out once for all.
+  bool same_for_all = false;
+  // Outgoing payload outlives on_done(), so the caller need not wait until receivers have
+  // confirmed.
+  bool payload_retained = false;
+
+  // What the first pass lost is not asked for, but for packets that must come.
+  bool gives_up() const { return delivery == Delivery::Kind::best_effort; }
+};
+
+// One operation as the protocol sees it. Made by the operation when it begins, and not changed.
+struct RoundPlan {
+  wire::OperationTag tag;
+  const char* name = "";  // "all_reduce", for messages
+  Instant deadline{0};
+  Duration deadline_length{0};
+  double weight = 1.0;  // c of our contribution, where it is the same for all owners
+  std::span<const double> owner_weights;  // else by owner
+  // The caller waits for every owner's word on whether it used any of our contribution
+  // (SendFlow::missed).
+  bool confirm_use = false;
+  std::array<PhasePlan, wire::kFlowKinds> phases;
+  Rank point_peer = kNoRank;  // send/recv: the other side
+  bool point_send = false;
+
+  bool point_to_point() const { return point_peer != kNoRank; }
+  double weight_for(Rank owner) const {
+    return owner_weights.empty() ? weight : owner_weights[owner];
+  }
+  PhasePlan& phase(FlowKind kind) { return phases[static_cast<int>(kind)]; }
+  const PhasePlan& phase(FlowKind kind) const { return phases[static_cast<int>(kind)]; }
+};
+
+}  // namespace leeway::protocol
