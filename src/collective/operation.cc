@@ -124,7 +124,7 @@ void Operation::on_done(const Status& status, Instant now) {
     const bool promised = plan_.round.phase(FlowKind::spread).delivery == Delivery::Kind::exact;
     if (!report.agreed && promised) spread_.clear_missing(flows);
   }
-  request_->status = status;
+  if (!status.ok()) request_->status = status;
   request_->done = true;
   request_ = nullptr;
 }
