@@ -10,11 +10,6 @@ namespace {
 
 using wire::FlowKind;
 
-std::string where(Instant now, Rank rank, const CallLedger& call) {
-  return format_text("round %u, call %u (%s), rank %u, at %.6f ms", call.round, call.number,
-                     to_string(call.kind), rank, static_cast<double>(now.ns) / 1e6);
-}
-
 bool equal_bits(std::span<const float> a, std::span<const float> b) {
   return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }

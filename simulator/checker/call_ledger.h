@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "base/bitmap.h"
@@ -98,5 +99,8 @@ struct CallLedger {
   std::size_t packet_bytes(Rank owner) const;
   ByteSpan staged(Rank owner, Rank from, std::uint32_t index) const;
 };
+
+// Words for a finding: the call, the rank, and the virtual time.
+std::string where(Instant now, Rank rank, const CallLedger& call);
 
 }  // namespace leeway::sim

@@ -17,11 +17,6 @@ constexpr std::uint32_t kEncodeEvery = 8;
 // Rounds that a group may take to recover once faults are over.
 constexpr std::uint32_t kRecoveryRounds = 3;
 
-std::string where(Instant now, std::uint32_t rank, const CallLedger& call) {
-  return format_text("round %u, call %u (%s), rank %u, at %.6f ms", call.round, call.number,
-                     to_string(call.kind), rank, static_cast<double>(now.ns) / 1e6);
-}
-
 std::span<const float> result_of(const Call& call) {
   return {static_cast<const float*>(call.spec->output.data), call.spec->output.count};
 }

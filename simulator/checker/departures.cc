@@ -23,11 +23,6 @@ double ms(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
-std::string where(Instant now, Rank rank, const CallLedger& call) {
-  return format_text("round %u, call %u (%s), rank %u, at %.6f ms", call.round, call.number,
-                     to_string(call.kind), rank, static_cast<double>(now.ns) / 1e6);
-}
-
 }  // namespace
 
 void Departures::on_leave(Instant now, Rank rank, bool at_once) {

@@ -17,11 +17,6 @@ bool is_active(const CallPlan& plan, FlowKind kind) {
   return kind == FlowKind::reduce ? plan.reduces() : plan.spreads();
 }
 
-std::string where(Instant now, Rank rank, const CallLedger& call) {
-  return format_text("round %u, call %u (%s), rank %u, at %.6f ms", call.round, call.number,
-                     to_string(call.kind), rank, static_cast<double>(now.ns) / 1e6);
-}
-
 // Of one sender, both halves.
 struct Seen {
   std::uint64_t packets = 0;

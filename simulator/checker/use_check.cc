@@ -7,11 +7,6 @@ namespace {
 
 using wire::FlowKind;
 
-std::string where(Instant now, Rank rank, const CallLedger& call) {
-  return format_text("round %u, call %u (%s), rank %u, at %.6f ms", call.round, call.number,
-                     to_string(call.kind), rank, static_cast<double>(now.ns) / 1e6);
-}
-
 }  // namespace
 
 void UseCheck::on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result,

@@ -19,7 +19,7 @@ constexpr std::string_view kLinkColumns =
     "cross_lost,cross_copied,queue_full,queue_early,marked,trimmed,corrupted,reordered,"
     "queue_bytes_max\n";
 
-std::string quoted(std::string_view text) {
+std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string result = "\"";
   for (const char c : text) {
@@ -31,7 +31,7 @@ std::string quoted(std::string_view text) {
 
 std::string leading_names(const CellRecord& cell) {
   std::string names;
-  for (const scenario::Setting& setting : cell.settings) names += quoted(setting.field) + ",";
+  for (const scenario::Setting& setting : cell.settings) names += csv_field(setting.field) + ",";
   return names;
 }
 
@@ -39,7 +39,7 @@ std::string leading_names(const CellRecord& cell) {
 std::string leading_values(const CellRecord& cell, const RunRecord& run) {
   std::string values;
   for (const scenario::Setting& setting : cell.settings) {
-    values += (setting.acts ? quoted(setting.value) : std::string()) + ",";
+    values += (setting.acts ? csv_field(setting.value) : std::string()) + ",";
   }
   return values + std::to_string(cell.index) + "," + std::to_string(run.seed);
 }
@@ -84,7 +84,7 @@ void add_round(std::string& line, const RoundRecord& round) {
 
 void add_link(std::string& line, const LinkRecord& link) {
   const LinkCounters& counters = link.counters;
-  add(line, quoted(link.name));
+  add(line, csv_field(link.name));
   add(line, link.utilisation);
   add(line, counters.bytes_passed);
   for (int kind = 0; kind < kTrafficKinds; ++kind) {

@@ -14,7 +14,7 @@
 namespace leeway::sim {
 namespace {
 
-using Json = nlohmann::json;
+using RunJson = nlohmann::json;
 
 constexpr const char* kFormatName = "leeway-sim-run";
 constexpr std::array<const char*, 4> kVerdicts = {"passed", "failed", "skipped", "not_applicable"};
@@ -112,26 +112,26 @@ void each_list(Visit&& visit) {
 }
 
 template <typename T>
-Json to_value(const T& value) {
+RunJson to_value(const T& value) {
   return value;
 }
-Json to_value(const double& value) {
+RunJson to_value(const double& value) {
   if (std::isnan(value)) return nullptr;
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   return value;
 }
-Json to_value(const Verdict& value) {
+RunJson to_value(const Verdict& value) {
   return kVerdicts[static_cast<std::size_t>(value)];
 }
-Json to_value(const std::vector<double>& values) {
-  Json array = Json::array();
+RunJson to_value(const std::vector<double>& values) {
+  RunJson array = RunJson::array();
   for (const double value : values) array.push_back(to_value(value));
   return array;
 }
 
 // JSON's conversions turn -1 into 2^32 - 1 and 0.5 into 0 without a word.
 template <typename T>
-void from_value(const Json& json, T& value) {
+void from_value(const RunJson& json, T& value) {
   if constexpr (std::is_integral_v<T>) {
     const bool fits =
         json.is_number_integer() && (std::is_signed_v<T> || json.is_number_unsigned());
@@ -139,7 +139,7 @@ void from_value(const Json& json, T& value) {
   }
   json.get_to(value);
 }
-void from_value(const Json& json, double& value) {
+void from_value(const RunJson& json, double& value) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (json.is_number()) {
     value = json.get<double>();
@@ -151,7 +151,7 @@ void from_value(const Json& json, double& value) {
     value = text == "inf" ? kInfinity : -kInfinity;
   }
 }
-void from_value(const Json& json, Verdict& value) {
+void from_value(const RunJson& json, Verdict& value) {
   const auto text = json.get<std::string>();
   for (std::size_t i = 0; i < kVerdicts.size(); ++i) {
     if (text != kVerdicts[i]) continue;
@@ -160,16 +160,16 @@ void from_value(const Json& json, Verdict& value) {
   }
   throw std::out_of_range("a verdict is unknown");
 }
-void from_value(const Json& json, std::vector<double>& values) {
+void from_value(const RunJson& json, std::vector<double>& values) {
   values.assign(json.size(), 0);
   for (std::size_t i = 0; i < values.size(); ++i) from_value(json.at(i), values[i]);
 }
 
 template <typename Record>
-Json columns(const std::vector<Record>& records) {
-  Json json = {{"count", records.size()}};
+RunJson columns(const std::vector<Record>& records) {
+  RunJson json = {{"count", records.size()}};
   each_field(static_cast<Record*>(nullptr), [&](const char* name, auto field) {
-    Json column = Json::array();
+    RunJson column = RunJson::array();
     for (const Record& record : records) column.push_back(to_value(std::invoke(field, record)));
     json[name] = std::move(column);
   });
@@ -177,18 +177,18 @@ Json columns(const std::vector<Record>& records) {
 }
 
 template <typename Record>
-void read_columns(const Json& json, std::vector<Record>& records) {
+void read_columns(const RunJson& json, std::vector<Record>& records) {
   // The count is believed only once a column has that many entries.
   const std::size_t count = json.at("count").get<std::size_t>();
   each_field(static_cast<Record*>(nullptr), [&](const char* name, auto field) {
-    const Json& column = json.at(name);
+    const RunJson& column = json.at(name);
     if (!column.is_array() || column.size() != count) throw std::out_of_range("a list is cut");
     records.resize(count);
     for (std::size_t i = 0; i < count; ++i) from_value(column[i], std::invoke(field, records[i]));
   });
 }
 
-RunRecord read_run(const Json& json) {
+RunRecord read_run(const RunJson& json) {
   RunRecord run;
   each_number([&](const char* name, auto field) { from_value(json.at(name), run.*field); });
   each_list([&](const char* name, auto field) { read_columns(json.at(name), run.*field); });
@@ -205,21 +205,21 @@ RunRecord read_run(const Json& json) {
 }  // namespace
 
 std::string run_json(const RunRecord& run) {
-  Json json = {{"format", kFormatName}, {"version", kRunFormat}};
+  RunJson json = {{"format", kFormatName}, {"version", kRunFormat}};
   each_number([&](const char* name, auto field) { json[name] = to_value(run.*field); });
   each_list([&](const char* name, auto field) { json[name] = columns(run.*field); });
   each_field(static_cast<NetworkCounters*>(nullptr),
              [&](const char* name, auto field) { json["network"][name] = run.network.*field; });
   json["trace_hash"] = hash_text(run.trace_hash);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, RunJson::error_handler_t::replace) + "\n";
 }
 
 Result<RunRecord> parse_run_json(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || json.value("format", Json()) != kFormatName) {
+  const RunJson json = RunJson::parse(text, nullptr, false);
+  if (!json.is_object() || json.value("format", RunJson()) != kFormatName) {
     return Status::error(StatusCode::kInvalidArgument, "this is no run record of leeway sim");
   }
-  if (json.value("version", Json()) != kRunFormat) {
+  if (json.value("version", RunJson()) != kRunFormat) {
     return Status::error(StatusCode::kInvalidArgument,
                          "the run record has another format than version %d", kRunFormat);
   }

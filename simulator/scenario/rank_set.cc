@@ -16,7 +16,7 @@ struct Selection {
   std::vector<bool> chosen;  // by rank
 };
 
-Status refuse(std::string_view item, const std::string& why) {
+Status refuse_item(std::string_view item, const std::string& why) {
   return Status::error(StatusCode::kInvalidArgument, "\"%.*s\" %s",
                        static_cast<int>(std::min<std::size_t>(item.size(), 60)), item.data(),
                        why.c_str());
@@ -32,16 +32,16 @@ Status choose_range(std::string_view item, Selection& selection) {
   const std::uint32_t count = selection.scenario.ranks();
   const std::size_t dash = item.find('-');
   std::uint32_t first = 0;
-  if (!parse_rank(item.substr(0, dash), first)) return refuse(item, "is no rank and no range");
+  if (!parse_rank(item.substr(0, dash), first)) return refuse_item(item, "is no rank and no range");
   std::uint32_t last = first;
   if (dash != std::string_view::npos) {
     const std::string_view tail = item.substr(dash + 1);
     last = std::max(first, count - 1);
-    if (!tail.empty() && !parse_rank(tail, last)) return refuse(item, "is no range of ranks");
+    if (!tail.empty() && !parse_rank(tail, last)) return refuse_item(item, "is no range of ranks");
   }
-  if (last < first) return refuse(item, "is a range that falls");
+  if (last < first) return refuse_item(item, "is a range that falls");
   if (last >= count) {
-    return refuse(item, "leaves the ranks there are, 0 to " + std::to_string(count - 1));
+    return refuse_item(item, "leaves the ranks there are, 0 to " + std::to_string(count - 1));
   }
   std::fill(selection.chosen.begin() + first, selection.chosen.begin() + last + 1, true);
   return {};
@@ -50,7 +50,7 @@ Status choose_range(std::string_view item, Selection& selection) {
 Status choose_list(std::string_view selector, Selection& selection);
 
 Status choose_group(std::string_view name, Selection& selection) {
-  if (!selection.groups_allowed) return refuse(name, "is no rank and no range");
+  if (!selection.groups_allowed) return refuse_item(name, "is no rank and no range");
   std::vector<std::string> names;
   for (const Group& group : selection.scenario.group()) {
     names.push_back(group.name());
@@ -60,11 +60,11 @@ Status choose_group(std::string_view name, Selection& selection) {
     selection.groups_allowed = true;
     return chosen;
   }
-  return refuse(name, "is no group" + suggestion(name, names));
+  return refuse_item(name, "is no group" + suggestion(name, names));
 }
 
 Status choose_item(std::string_view item, Selection& selection) {
-  if (item.empty()) return refuse(item, "chooses no rank");
+  if (item.empty()) return refuse_item(item, "chooses no rank");
   if (item == "*") {
     selection.chosen.assign(selection.chosen.size(), true);
     return {};

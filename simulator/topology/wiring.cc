@@ -7,8 +7,6 @@
 namespace leeway::sim {
 namespace {
 
-using scenario::Topology;
-
 // Which of `ways` equal ways the packets of a pair take. The mixing is SplitMix64's.
 std::uint32_t pick(std::uint32_t from, std::uint32_t to, std::uint32_t ways) {
   std::uint64_t h = (std::uint64_t{from} << 32 | to) + 0x9e3779b97f4a7c15;
@@ -22,28 +20,28 @@ std::uint32_t pick(std::uint32_t from, std::uint32_t to, std::uint32_t ways) {
 
 Result<Wiring> Wiring::make(const scenario::Scenario& scenario) {
   Wiring wiring;
-  const Topology& topology = scenario.topology();
+  const scenario::Topology& topology = scenario.topology();
   wiring.kind_ = topology.kind_case();
   wiring.ranks_ = scenario.ranks();
   wiring.fabric_ = 2 * wiring.ranks_;
   switch (wiring.kind_) {
-    case Topology::kMesh:
-    case Topology::kPair:
-    case Topology::KIND_NOT_SET:
+    case scenario::Topology::kMesh:
+    case scenario::Topology::kPair:
+    case scenario::Topology::KIND_NOT_SET:
       wiring.fabric_ = 0;
       break;
-    case Topology::kStar:
-    case Topology::kRing:
+    case scenario::Topology::kStar:
+    case scenario::Topology::kRing:
       break;
-    case Topology::kLeafSpine:
+    case scenario::Topology::kLeafSpine:
       wiring.width_ = topology.leaf_spine().spines();
       wiring.wire_units(topology.leaf_spine().hosts_per_leaf());
       break;
-    case Topology::kFatTree:
+    case scenario::Topology::kFatTree:
       wiring.width_ = topology.fat_tree().k() / 2;
       wiring.wire_units(wiring.width_);
       break;
-    case Topology::kRegions:
+    case scenario::Topology::kRegions:
       if (Status status = wiring.wire_regions(scenario); !status.ok()) return status;
       break;
   }
@@ -58,12 +56,12 @@ void Wiring::wire_units(std::uint32_t hosts_per_unit) {
     const std::uint32_t unit = rank / hosts_per_unit;
     place_[rank] = {unit, unit / width_};
   }
-  const bool pods = kind_ == Topology::kFatTree;
+  const bool pods = kind_ == scenario::Topology::kFatTree;
   units_ = pods ? (place_.back().pod + 1) * width_ : place_.back().unit + 1;
 }
 
 Status Wiring::wire_regions(const scenario::Scenario& scenario) {
-  const Topology::Regions& regions = scenario.topology().regions();
+  const scenario::Topology::Regions& regions = scenario.topology().regions();
   place_.resize(ranks_);
   for (const std::string& name : regions.names()) {
     const auto ranks = scenario::ranks_of(scenario, name);
@@ -78,11 +76,11 @@ Status Wiring::wire_regions(const scenario::Scenario& scenario) {
 
 std::uint32_t Wiring::count_fabric() const {
   switch (kind_) {
-    case Topology::kLeafSpine:
+    case scenario::Topology::kLeafSpine:
       return 2 * units_ * width_;
-    case Topology::kFatTree:
+    case scenario::Topology::kFatTree:
       return 4 * units_ * width_;
-    case Topology::kRegions:
+    case scenario::Topology::kRegions:
       return units_ * units_;
     default:
       return 0;
@@ -94,7 +92,7 @@ LinkId Wiring::next(std::uint32_t from, std::uint32_t to, std::uint32_t hop) con
   if (is_ring()) return next_of_ring(from, to, hop);
   if (hop == 0) return uplink(from);
   const std::uint32_t between =
-      kind_ == Topology::kStar ? 0 : fabric_hops(place_[from], place_[to]);
+      kind_ == scenario::Topology::kStar ? 0 : fabric_hops(place_[from], place_[to]);
   if (hop <= between) return fabric_link(from, to, hop - 1);
   return hop == between + 1 ? ranks_ + to : kArrived;
 }
@@ -113,15 +111,15 @@ LinkId Wiring::next_of_ring(std::uint32_t from, std::uint32_t to, std::uint32_t 
 }
 
 std::uint32_t Wiring::fabric_hops(Place from, Place to) const {
-  if (kind_ == Topology::kRegions) return 1;
+  if (kind_ == scenario::Topology::kRegions) return 1;
   if (from.unit == to.unit) return 0;
-  return kind_ == Topology::kLeafSpine || from.pod == to.pod ? 2 : 4;
+  return kind_ == scenario::Topology::kLeafSpine || from.pod == to.pod ? 2 : 4;
 }
 
 LinkId Wiring::fabric_link(std::uint32_t from, std::uint32_t to, std::uint32_t hop) const {
   const std::uint32_t source = place_[from].unit, target = place_[to].unit;
-  if (kind_ == Topology::kRegions) return fabric_ + source * units_ + target;
-  if (kind_ == Topology::kFatTree) return fat_tree_link(from, to, hop);
+  if (kind_ == scenario::Topology::kRegions) return fabric_ + source * units_ + target;
+  if (kind_ == scenario::Topology::kFatTree) return fat_tree_link(from, to, hop);
   const std::uint32_t spine = pick(from, to, width_);
   return hop == 0 ? leaf_to_spine(source, spine) : spine_to_leaf(spine, target);
 }
@@ -157,13 +155,14 @@ std::string Wiring::name(LinkId link) const {
 }
 
 std::string Wiring::fabric_name(std::uint32_t index) const {
-  if (kind_ == Topology::kRegions) return names_[index / units_] + ">" + names_[index % units_];
+  if (kind_ == scenario::Topology::kRegions)
+    return names_[index / units_] + ">" + names_[index % units_];
   const std::uint32_t number = index / (units_ * width_);
   const std::uint32_t unit = index / width_ % units_, port = index % width_;
   const auto two = [](const char* kind, std::uint32_t a, std::uint32_t b) {
     return kind + std::to_string(a) + "." + std::to_string(b);
   };
-  if (kind_ == Topology::kLeafSpine) {
+  if (kind_ == scenario::Topology::kLeafSpine) {
     const std::string leaf = "leaf " + std::to_string(unit);
     const std::string spine = "spine " + std::to_string(port);
     return number == 0 ? leaf + ">" + spine : spine + ">" + leaf;

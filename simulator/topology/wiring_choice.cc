@@ -5,8 +5,6 @@
 
 namespace leeway::sim {
 
-using scenario::Topology;
-
 void Wiring::choose(scenario::Link::Tier tier, const RankFlags& from, const RankFlags& to,
                     std::vector<LinkId>& links) const {
   switch (tier) {
@@ -59,7 +57,7 @@ void Wiring::choose_fabric(const RankFlags& from, const RankFlags& to,
     for (const Unit& b : units) {
       const std::uint32_t with_itself = &a == &b ? a.both : 0;
       if (a.senders * b.receivers <= with_itself) continue;
-      if (kind_ == Topology::kRegions) {
+      if (kind_ == scenario::Topology::kRegions) {
         links.push_back(fabric_ + a.place.unit * units_ + b.place.unit);
       } else {
         use_fabric(a.place, b.place, use);
@@ -78,7 +76,7 @@ void Wiring::use_fabric(Place from, Place to, FabricUse& use) const {
 }
 
 void Wiring::choose_used(const FabricUse& use, std::vector<LinkId>& links) const {
-  const bool pods = kind_ == Topology::kFatTree;
+  const bool pods = kind_ == scenario::Topology::kFatTree;
   for (std::uint32_t unit = 0; unit < units_; ++unit) {
     const std::uint32_t pod = unit / std::max(1u, width_);
     for (std::uint32_t port = 0; port < width_; ++port) {

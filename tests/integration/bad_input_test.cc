@@ -10,7 +10,7 @@
 namespace leeway::integration {
 namespace {
 
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kRefusalPatience(60);
 
 std::string error_text(const Facts& facts) {
   EXPECT_TRUE(facts.is_object() && facts.contains("error")) << facts;
@@ -116,7 +116,7 @@ TEST(BadInput, WorldSizesThatDifferAreNamedToBoth) {
                    .scenario = {"join_only"},
                    .environment = {{"LEEWAY_JOIN_TIMEOUT_MS", "10000"}},
                    .environment_of = {{}, {{"LEEWAY_WORLD_SIZE", "3"}}}});
-  for (const Facts& facts : group.finish(kPatience)) {
+  for (const Facts& facts : group.finish(kRefusalPatience)) {
     const std::string text = error_text(facts);
     EXPECT_TRUE(mentions(text, "rank 1") && mentions(text, "expects 3 ranks, rank 0 expects 2"))
         << text;
@@ -125,7 +125,7 @@ TEST(BadInput, WorldSizesThatDifferAreNamedToBoth) {
 
 TEST(BadInput, SizesThatDifferAreNamedToBoth) {
   RankGroup group({.ranks = 2, .scenario = {"size_mismatch"}});
-  const auto all = group.finish(kPatience);
+  const auto all = group.finish(kRefusalPatience);
   for (int rank = 0; rank < 2; ++rank) {
     const std::string text = error_text(all[rank]);
     EXPECT_EQ(all[rank]["error"]["code"], "mismatch");
@@ -139,7 +139,7 @@ TEST(BadInput, SizesThatDifferAreNamedToBoth) {
 TEST(BadInput, SizesThatDifferFailEveryRankOfFour) {
   for (const char* delivery : {"delivery=exact", "delivery=best_effort"}) {
     RankGroup group({.scenario = {"size_mismatch", delivery}});
-    for (const Facts& facts : group.finish(kPatience)) {
+    for (const Facts& facts : group.finish(kRefusalPatience)) {
       const std::string text = error_text(facts);
       EXPECT_TRUE(mentions(text, "rank 1 has") && mentions(text, "[1001]"))
           << delivery << ": " << facts;
@@ -150,7 +150,7 @@ TEST(BadInput, SizesThatDifferFailEveryRankOfFour) {
 
 TEST(BadInput, JunkDatagramsAreRefusedAndCounted) {
   RankGroup group({.scenario = {"junk", "rounds=300"}});
-  const auto all = group.finish(kPatience);
+  const auto all = group.finish(kRefusalPatience);
   std::uint64_t thrown = 0;
   std::uint64_t by_stranger = 0;
   for (const Facts& facts : all) {

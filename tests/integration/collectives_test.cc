@@ -12,11 +12,11 @@ namespace leeway::integration {
 namespace {
 
 const Environment kTenthLost = {{"LEEWAY_FAULT", "loss=0.1,seed=5"}};
-constexpr std::chrono::seconds kPatience(100);
+constexpr std::chrono::seconds kCollectivesPatience(100);
 
 TEST(Collectives, EveryOperationIsExactUnderLoss) {
   RankGroup group({.scenario = {"collectives"}, .environment = kTenthLost});
-  for (const Facts& facts : group.finish(kPatience)) {
+  for (const Facts& facts : group.finish(kCollectivesPatience)) {
     expect_right(facts);
     EXPECT_GT(facts["calls"], 180u);
     expect_loss_near(facts, 0.1);
@@ -28,7 +28,7 @@ TEST(Collectives, EveryOperationIsExactUnderEveryFault) {
       {.scenario = {"collectives", "elements_max=20000"},
        .environment = {
            {"LEEWAY_FAULT", "loss=0.05,burst=4,dup=0.05,reorder=0.05,corrupt=0.02,seed=9"}}});
-  for (const Facts& facts : group.finish(kPatience)) {
+  for (const Facts& facts : group.finish(kCollectivesPatience)) {
     expect_right(facts);
     EXPECT_GT(facts["counters"]["refused_checksum"], 0u);
     EXPECT_GT(facts["counters"]["duplicate"], 0u);
@@ -37,7 +37,7 @@ TEST(Collectives, EveryOperationIsExactUnderEveryFault) {
 
 TEST(Collectives, ManyInFlightAreExactUnderLoss) {
   RankGroup group({.scenario = {"in_flight", "operations=40"}, .environment = kTenthLost});
-  for (const Facts& facts : group.finish(kPatience)) {
+  for (const Facts& facts : group.finish(kCollectivesPatience)) {
     expect_right(facts);
     EXPECT_EQ(facts["calls"], 42u);
   }
@@ -45,7 +45,7 @@ TEST(Collectives, ManyInFlightAreExactUnderLoss) {
 
 TEST(Collectives, TwoGroupsInOneProcessDoNotMeet) {
   RankGroup group({.scenario = {"two_groups"}, .environment = kTenthLost});
-  for (const Facts& facts : group.finish(kPatience)) {
+  for (const Facts& facts : group.finish(kCollectivesPatience)) {
     expect_right(facts);
     expect_right(facts["second"]);
     EXPECT_EQ(facts["counters"]["refused_epoch"], 0u);
@@ -54,7 +54,7 @@ TEST(Collectives, TwoGroupsInOneProcessDoNotMeet) {
 
 TEST(Collectives, ThreadsShareOneGroup) {
   RankGroup group({.scenario = {"threads", "rounds=30"}, .environment = kTenthLost});
-  for (const Facts& facts : group.finish(kPatience)) {
+  for (const Facts& facts : group.finish(kCollectivesPatience)) {
     expect_right(facts);
     expect_right(facts["ring"]);
   }
@@ -63,7 +63,7 @@ TEST(Collectives, ThreadsShareOneGroup) {
 TEST(Collectives, BestEffortAveragesHaveTheErrorOfTheRatioRule) {
   RankGroup group({.scenario = {"lossy_average", "delivery=best_effort", "rounds=20"},
                    .environment = kTenthLost});
-  const auto all = group.finish(kPatience);
+  const auto all = group.finish(kCollectivesPatience);
   expect_lossy_average(all, 0.1);
   for (const Facts& facts : all)
     EXPECT_NEAR(facts["loss_first_pass"].get<double>(), 0.1, 0.03) << facts;
@@ -75,7 +75,7 @@ TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) 
   RankGroup group(
       {.scenario = {"lossy_average", "codec=nvfp4", "delivery=best_effort", "rounds=20"},
        .environment = kTenthLost});
-  const auto all = group.finish(kPatience);
+  const auto all = group.finish(kCollectivesPatience);
   double reported = 0.0;
   for (const Facts& facts : all) {
     ASSERT_TRUE(facts.is_object());
@@ -93,7 +93,7 @@ TEST(Collectives, QuantisedAveragesUnderLossAreUnbiasedAndTheirNoiseIsReported) 
 TEST(Collectives, BoundedAveragesKeepTheirBound) {
   RankGroup group({.scenario = {"lossy_average", "delivery=bounded", "loss_ppm=50000", "rounds=20"},
                    .environment = kTenthLost});
-  const auto all = group.finish(kPatience);
+  const auto all = group.finish(kCollectivesPatience);
   for (const Facts& facts : all) {
     ASSERT_TRUE(facts.is_object());
     EXPECT_EQ(facts["digest"], all[0]["digest"]) << "ranks hold different bits";
@@ -106,7 +106,7 @@ TEST(Collectives, BoundedAveragesKeepTheirBound) {
 TEST(Collectives, ExactAveragesUnderLossHaveNoError) {
   RankGroup group(
       {.scenario = {"lossy_average", "delivery=exact", "rounds=5"}, .environment = kTenthLost});
-  for (const Facts& facts : group.finish(kPatience)) {
+  for (const Facts& facts : group.finish(kCollectivesPatience)) {
     EXPECT_LT(facts["nmse"], 1e-13) << facts;  // rounding of float32 only
     EXPECT_EQ(facts["loss"], 0.0);
   }

@@ -25,7 +25,7 @@ constexpr double kTickMs = static_cast<double>(limits::kTickNs) / 1e6;
 constexpr double kSliceMs = 4.0;
 constexpr double kWorstDelayMs = 100.0;
 
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kDeadlinePatience(60);
 
 RankSetup rounds_of(const std::string& delivery, std::vector<std::string> more) {
   RankSetup setup{.scenario = {"endless_rounds", "elements=2097152", "watched=2",
@@ -114,14 +114,14 @@ std::vector<Facts> stop_and_continue(const std::string& delivery) {
     EXPECT_TRUE(group[rank].read_line(until)) << "rank " << rank << " was never cut";
   }
   group[kVictim].signal(SIGCONT);
-  return group.finish(kPatience);
+  return group.finish(kDeadlinePatience);
 }
 
 std::vector<Facts> kill_one(const std::string& delivery) {
   RankGroup group(rounds_of(delivery, {"rounds=1000", "cuts=3", "leave=1"}));
   if (!group.await_mark("looping")) return {};
   group[kVictim].signal(SIGKILL);
-  return group.finish(kPatience, kVictim);
+  return group.finish(kDeadlinePatience, kVictim);
 }
 
 // After SIGCONT the group works again: the last calls of all ranks, the victim's too, end before

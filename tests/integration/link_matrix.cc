@@ -11,7 +11,7 @@ namespace leeway::integration {
 namespace {
 
 // Emulation is slow, and a busy machine makes it slower.
-constexpr std::chrono::seconds kPatience(240);
+constexpr std::chrono::seconds kMatrixPatience(240);
 
 // Types differ in what is computed, not in what is sent.
 std::string types_over(const LinkCondition& link) {
@@ -39,7 +39,7 @@ std::vector<Facts> LinkMatrix::run(const std::vector<std::string>& scenario,
   setup.environment.insert(environment_.begin(), environment_.end());
   for (const std::string& address : addresses)
     setup.environment_of.push_back({{"LEEWAY_BIND", address}});
-  auto all = RankGroup(setup).finish(kPatience);
+  auto all = RankGroup(setup).finish(kMatrixPatience);
   const std::chrono::duration<double> took = Clock::now() - start;
   const auto packets = links_->packets();
   std::printf(

@@ -12,7 +12,7 @@
 namespace leeway::integration {
 namespace {
 
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kNamespacesPatience(60);
 constexpr double kLoss = 0.05;
 
 class Namespaces : public testing::Test {
@@ -31,7 +31,7 @@ class Namespaces : public testing::Test {
                     .rendezvous = lab_->address_of(0) + ":29400"};
     for (int host = 0; host < setup.ranks; ++host) setup.prefix_of.push_back(lab_->prefix_of(host));
     RankGroup group(setup);
-    return group.finish(kPatience);
+    return group.finish(kNamespacesPatience);
   }
 
   std::unique_ptr<NetworkLab> lab_;

@@ -9,7 +9,7 @@
 namespace leeway::integration {
 namespace {
 
-std::vector<float> contribution(Rank rank, std::size_t count, std::uint32_t round) {
+std::vector<float> outcome_contribution(Rank rank, std::size_t count, std::uint32_t round) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t mixed =
@@ -60,7 +60,7 @@ Facts outcomes(const Arguments& arguments) {
     calls.push_back(call);
   };
   for (std::uint32_t round = 0; round < 3; ++round) {
-    const std::vector<float> input = contribution(group->rank(), count, round);
+    const std::vector<float> input = outcome_contribution(group->rank(), count, round);
     std::vector<float> result(count);
     for (const char* codec : {"fp32", "bf16", "nvfp4"}) {
       CollectiveOptions lossy{.op = ReduceOp::avg, .delivery = once};

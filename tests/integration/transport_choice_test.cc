@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kChoicePatience(60);
 
 std::vector<Facts> run(const Environment& environment,
                        const std::vector<Environment>& environment_of = {},
@@ -22,11 +22,11 @@ std::vector<Facts> run(const Environment& environment,
                    .scenario = {scenario, "elements_max=10000"},
                    .environment = environment,
                    .environment_of = environment_of});
-  return group.finish(kPatience);
+  return group.finish(kChoicePatience);
 }
 
 // All operations were right, over these transports.
-void expect_right(const std::vector<Facts>& all, const char* transport, const char* exact) {
+void expect_choice(const std::vector<Facts>& all, const char* transport, const char* exact) {
   for (const Facts& facts : all) {
     EXPECT_EQ(facts.value("problems", Facts()), Facts::array()) << facts;
     EXPECT_EQ(facts.value("wrong", -1), 0);
@@ -47,7 +47,7 @@ std::string error_of_all(const std::vector<Facts>& all, const char* code) {
 // What a rank alone with this transport has to say against it; empty when it can be used.
 std::string obstacle(const std::string& transport) {
   Process alone({worker_path(), "join_only"}, {{"LEEWAY_TRANSPORT", transport}});
-  const TimePoint until = Clock::now() + kPatience;
+  const TimePoint until = Clock::now() + kChoicePatience;
   const auto all = facts_in(alone.read_all(until));
   EXPECT_EQ(alone.wait(until), 0);
   return all.empty() ? "no facts" : all[0].value("/error/text"_json_pointer, "");
@@ -63,25 +63,25 @@ class TransportChoiceUcx : public ::testing::Test {
 };
 
 TEST(TransportChoice, UdpCarriesEverythingWhenAskedTo) {
-  expect_right(run({{"LEEWAY_TRANSPORT", "udp"}}), "udp", "udp");
+  expect_choice(run({{"LEEWAY_TRANSPORT", "udp"}}), "udp", "udp");
 }
 
 TEST(TransportChoice, AutomaticTakesTheBestThatThisMachineHas) {
-  expect_right(run({{"LEEWAY_TRANSPORT", "auto"}}), obstacle("verbs").empty() ? "verbs" : "udp",
-               obstacle("ucx").empty() ? "ucx" : "udp");
+  expect_choice(run({{"LEEWAY_TRANSPORT", "auto"}}), obstacle("verbs").empty() ? "verbs" : "udp",
+                obstacle("ucx").empty() ? "ucx" : "udp");
 }
 
 TEST(TransportChoice, MulticastThatIsAskedForIsUsed) {
   const Status usable = rendezvous::try_multicast(asio::ip::make_address("127.0.0.1"));
   if (!usable.ok()) GTEST_SKIP() << usable.c_str();
   const auto all = run({{"LEEWAY_MULTICAST", "1"}});
-  expect_right(all, "udp", "udp");
+  expect_choice(all, "udp", "udp");
   for (const Facts& facts : all) EXPECT_GT(facts["counters"].value("group_sent", 0), 0);
   for (const Facts& facts : run({})) EXPECT_EQ(facts["counters"].value("group_sent", -1), 0);
 }
 
 TEST_F(TransportChoiceUcx, CarriesEverythingWhenAskedTo) {
-  expect_right(run({{"LEEWAY_TRANSPORT", "ucx"}}), "ucx", "ucx");
+  expect_choice(run({{"LEEWAY_TRANSPORT", "ucx"}}), "ucx", "ucx");
 }
 
 TEST_F(TransportChoiceUcx, ComesToTheResultsAndReportsOfUdp) {
@@ -113,15 +113,15 @@ TEST_F(TransportChoiceUcx, BesideUdpIsRightUnderLoad) {
 }
 
 TEST_F(TransportChoiceUcx, ThatIsOnlyTcpIsNotChosen) {
-  expect_right(run({{"LEEWAY_TRANSPORT", "auto"}, {"UCX_TLS", "tcp"}}), "udp", "udp");
+  expect_choice(run({{"LEEWAY_TRANSPORT", "auto"}, {"UCX_TLS", "tcp"}}), "udp", "udp");
 }
 
 TEST_F(TransportChoiceUcx, ThatIsOnlyTcpForOneRankIsChosenByNobody) {
-  expect_right(run({{"LEEWAY_TRANSPORT", "auto"}}, {{}, {}, {{"UCX_TLS", "tcp"}}}), "udp", "udp");
+  expect_choice(run({{"LEEWAY_TRANSPORT", "auto"}}, {{}, {}, {{"UCX_TLS", "tcp"}}}), "udp", "udp");
 }
 
 TEST_F(TransportChoiceUcx, ThatOneRankLacksIsChosenByNobody) {
-  expect_right(run({{"LEEWAY_TRANSPORT", "auto"}}, {{}, {{"UCX_TLS", "nothing"}}}), "udp", "udp");
+  expect_choice(run({{"LEEWAY_TRANSPORT", "auto"}}, {{}, {{"UCX_TLS", "nothing"}}}), "udp", "udp");
 }
 
 TEST_F(TransportChoiceUcx, AskedForAndLackedByOneRankIsAnErrorThatNamesTheRank) {
@@ -132,7 +132,7 @@ TEST_F(TransportChoiceUcx, AskedForAndLackedByOneRankIsAnErrorThatNamesTheRank) 
 
 TEST(TransportChoice, InjectedLossMeansUdp) {
   const auto all = run({{"LEEWAY_TRANSPORT", "auto"}, {"LEEWAY_FAULT", "loss=0.02"}});
-  expect_right(all, "udp", "udp");
+  expect_choice(all, "udp", "udp");
   int lost = 0;
   for (const Facts& facts : all) lost += facts["counters"].value("injected_lost_data", 0);
   EXPECT_GT(lost, 0);

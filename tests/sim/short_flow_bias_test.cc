@@ -20,7 +20,7 @@
 #include "sim/measurement.h"
 #include "support/engine_group.h"
 
-namespace leeway {
+namespace leeway::short_flows {
 namespace {
 
 using namespace std::chrono_literals;
@@ -220,4 +220,4 @@ TEST(CutShortFlows, AreMadeUpForByEarlierRates) {
 }
 
 }  // namespace
-}  // namespace leeway
+}  // namespace leeway::short_flows

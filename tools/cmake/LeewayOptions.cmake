@@ -47,6 +47,10 @@ foreach(sanitizer IN LISTS LEEWAY_SANITIZE)
                          -fno-sanitize-recover=all)
   target_link_options(leeway_settings INTERFACE -fsanitize=${sanitizer})
 endforeach()
+if(LEEWAY_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # gcc allows types of anonymous namespaces as members in the main file alone, and a unity file is no source's own.
+  target_compile_options(leeway_settings INTERFACE -Wno-subobject-linkage)
+endif()
 if(LEEWAY_BUILD_FUZZERS)  # the library tells the fuzzer which of its branches an input reached
   target_compile_options(leeway_settings INTERFACE -fsanitize=fuzzer-no-link)
 endif()

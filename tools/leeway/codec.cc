@@ -18,20 +18,14 @@
 #include "codec/settings.h"
 #include "codec/text_table.h"
 #include "commands.h"
+#include "exit_code.h"
 #include "text_file.h"
 
 namespace leeway::tools {
 namespace {
 
-constexpr int kExitWrong = 1;
-constexpr int kExitUsage = 2;
 constexpr std::size_t kListSamples = std::size_t{1} << 18;
 constexpr std::size_t kPlainWidth = 80;  // of drawings that do not go to a terminal
-
-int complain(const Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.c_str());
-  return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitWrong;
-}
 
 // Text for people, unless the JSON asks for standard output.
 int conclude(const std::string& text, const std::string& json, const std::string& json_path) {

@@ -14,13 +14,12 @@
 #include "commands.h"
 #include "doctor/probes.h"
 #include "doctor/report.h"
+#include "exit_code.h"
 #include "leeway/version.h"
 #include "rendezvous/environment.h"
 
 namespace leeway::tools {
 namespace {
-
-constexpr int kExitUsage = 2;
 
 bool write_json(const std::string& path, const std::string& json) {
   std::ofstream file(path);

@@ -8,13 +8,8 @@
 #include <exception>
 
 #include "commands.h"
+#include "exit_code.h"
 #include "leeway/version.h"
-
-namespace {
-
-constexpr int kExitUsage = 2;  // what a shell's own commands return for a wrong command line
-
-}  // namespace
 
 int main(int argc, char** argv) {
   // Exceptions here are CLI11's or out of memory; the library itself throws none.
@@ -32,7 +27,7 @@ int main(int argc, char** argv) {
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& refusal) {  // --help and --version come this way too, as code 0
-      return app.exit(refusal) == 0 ? 0 : kExitUsage;
+      return app.exit(refusal) == 0 ? 0 : leeway::tools::kExitUsage;
     }
     return exit_code;
   } catch (const std::exception& failure) {

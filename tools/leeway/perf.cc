@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "exit_code.h"
 #include "launch.h"
 #include "leeway/communicator.h"
 #include "leeway/version.h"
@@ -26,9 +27,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace perf;  // NOLINT(google-build-using-namespace): the command line of that namespace
-
-constexpr int kExitWrong = 1;
-constexpr int kExitUsage = 2;
 
 void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--op", a.operation, "Collective, e.g. all_reduce, reduce_scatter, sendrecv")
@@ -76,14 +74,14 @@ void add_options(CLI::App& command, Arguments& a) {
                      "Also write the rows to this file (- for standard output)");
 }
 
-// Prints the error and returns the exit code. All ranks refuse the same arguments for the same
-// reason, so that only rank 0 says it; other errors are each rank's own.
-int complain(const Status& status, int rank = 0) {
+// All ranks refuse the same arguments for the same reason, so that only rank 0 says it; other
+// errors are each rank's own.
+int complain_of_rank(const Status& status, int rank) {
   const bool is_usage = status.code() == StatusCode::kInvalidArgument ||
                         status.code() == StatusCode::kUnsupported ||
                         status.code() == StatusCode::kMismatch;
-  if (!is_usage || rank == 0) std::fprintf(stderr, "error: %s\n", status.c_str());
-  return is_usage ? kExitUsage : kExitWrong;
+  if (is_usage && rank != 0) return kExitUsage;
+  return complain(status, is_usage ? kExitUsage : kExitFailed);
 }
 
 void print(const std::string& text) {
@@ -173,24 +171,25 @@ Result<int> run_rank(const Options& options, const Settings& settings) {
     if (const Status status = conclude(communicator, settings, rows, totals); !status.ok())
       return status;
   }
-  return totals.halves_wrong > 0 ? kExitWrong : 0;
+  return totals.halves_wrong > 0 ? kExitFailed : 0;
 }
 
 int run(Arguments arguments) {
   const auto settings = understand(arguments);
-  if (!settings.ok()) return complain(settings.status());
+  if (!settings.ok()) return complain_of_rank(settings.status(), 0);
   auto options = communicator_options(arguments);
-  if (!options.ok()) return complain(options.status());
+  if (!options.ok()) return complain_of_rank(options.status(), 0);
   if (arguments.ranks == 0 && !options->world_size) arguments.ranks = kRanksDefault;
   const auto launched = launch_local_ranks(arguments.ranks);
-  if (!launched.ok()) return complain(launched.status());
+  if (!launched.ok()) return complain_of_rank(launched.status(), 0);
   if (!launched->is_worker) return launched->exit_code;
   if (!options->world_size) {  // one rank, and no launcher that would have said so
     options->rank = 0;
     options->world_size = 1;
   }
   const auto exit_code = run_rank(*options, *settings);
-  return exit_code.ok() ? *exit_code : complain(exit_code.status(), options->rank.value_or(0));
+  return exit_code.ok() ? *exit_code
+                        : complain_of_rank(exit_code.status(), options->rank.value_or(0));
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <cstdio>
 
 #include "commands.h"
+#include "exit_code.h"
 
 namespace leeway::tools {
 
 void register_sim(CLI::App& app, int& exit_code) {
-  constexpr int kExitUsage = 2;
   CLI::App* const command =
       app.add_subcommand("sim", "Run a scenario in virtual time (not in this build)");
   command->allow_extras();

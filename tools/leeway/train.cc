@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "commands.h"
+#include "exit_code.h"
 #include "launch.h"
 #include "leeway/communicator.h"
 #include "text_file.h"
@@ -29,9 +30,6 @@ namespace {
 
 using namespace train;  // NOLINT(google-build-using-namespace): this file is that namespace's
                         // command line
-
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
 
 void add_codec_options(CLI::App& command, Arguments& a) {
   command
@@ -117,13 +115,6 @@ void add_training_options(CLI::App& command, Arguments& a) {
       ->capture_default_str();
   command.add_option("--json", a.json_path,
                      "Also write the result to this file (- for standard output)");
-}
-
-int complain(const Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.c_str());
-  return status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kUnsupported
-             ? kExitUsage
-             : kExitFailed;
 }
 
 // A minute of training must not end at a folder that does not exist. Leaves the content of an

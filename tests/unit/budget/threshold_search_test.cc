@@ -15,7 +15,7 @@ namespace leeway::budget {
 namespace {
 
 // Latencies of all ranks, [rank][step][micro-batch].
-struct Group {
+struct SimulatedGroup {
   std::uint32_t ranks, steps, micro_batches;
   Duration wall;
   std::vector<std::int64_t> ns;
@@ -36,7 +36,7 @@ struct Group {
 
 // The algorithm as it is written down, latency by latency; doubles where the search uses integers.
 struct Formulas {
-  const Group& group;
+  const SimulatedGroup& group;
   std::uint32_t first = 5;
 
   template <typename Visit>
@@ -81,8 +81,8 @@ struct Formulas {
   }
 };
 
-Group unit_vector() {
-  Group group{3, 2, 8, Duration(240 * kMs), {}};
+SimulatedGroup unit_vector() {
+  SimulatedGroup group{3, 2, 8, Duration(240 * kMs), {}};
   for (const int ms : {10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 30, 10, 10, 10, 10,  //
                        10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,  //
                        11, 11, 11, 11, 11, 11, 11, 11, 12, 10, 10, 10, 10, 10, 10, 40}) {
@@ -92,10 +92,11 @@ Group unit_vector() {
 }
 
 // Lognormal latencies around 10 ms, steps 3 ms longer than their slowest rank.
-Group noisy(std::uint32_t ranks, std::uint32_t steps, std::uint32_t micro_batches, unsigned seed) {
+SimulatedGroup noisy(std::uint32_t ranks, std::uint32_t steps, std::uint32_t micro_batches,
+                     unsigned seed) {
   std::mt19937 random(seed);
   std::lognormal_distribution<double> factor(0.0, 0.5);
-  Group group{ranks, steps, micro_batches, {}, {}};
+  SimulatedGroup group{ranks, steps, micro_batches, {}, {}};
   for (std::size_t i = 0; i < std::size_t{ranks} * steps * micro_batches; ++i) {
     group.ns.push_back(std::llround(10.0 * kMs * factor(random)));
   }
@@ -117,7 +118,7 @@ TEST(BestThreshold, HasTheCheckedValues) {
 
 TEST(BestThreshold, ScoresTheCandidatesByTheFormulas) {
   for (unsigned seed = 0; seed < 20; ++seed) {
-    const Group group = noisy(5, 7, 9, seed);
+    const SimulatedGroup group = noisy(5, 7, 9, seed);
     const Formulas formulas{group};
     double most = -1;
     for (int i = 0; i < 200; ++i) most = std::max(most, formulas.score(formulas.candidate(i)));
@@ -128,19 +129,19 @@ TEST(BestThreshold, ScoresTheCandidatesByTheFormulas) {
 }
 
 TEST(BestThreshold, WithoutVarianceIsNotWorthwhile) {
-  Group group{4, 3, 6, Duration(3 * 70 * kMs), std::vector<std::int64_t>(72, 10 * kMs)};
+  SimulatedGroup group{4, 3, 6, Duration(3 * 70 * kMs), std::vector<std::int64_t>(72, 10 * kMs)};
   EXPECT_FALSE(group.best().worthwhile());
 }
 
 TEST(BestThreshold, OfStepsThatTakeNoTimeIsNone) {
-  Group group{2, 2, 6, Duration(0), std::vector<std::int64_t>(24, 0)};
+  SimulatedGroup group{2, 2, 6, Duration(0), std::vector<std::int64_t>(24, 0)};
   EXPECT_EQ(group.best().threshold, Duration(0));
   EXPECT_EQ(group.best().effective_speedup, 0.0);
 }
 
 // What a rank's clock missed cannot make steps shorter than their compute time.
 TEST(BestThreshold, TakesNoNegativeOverhead) {
-  Group group = unit_vector();
+  SimulatedGroup group = unit_vector();
   group.wall = Duration(1);
   const ThresholdChoice best = group.best();
   group.wall = Duration(200 * kMs);
@@ -148,8 +149,9 @@ TEST(BestThreshold, TakesNoNegativeOverhead) {
 }
 
 TEST(BestThreshold, OfTheLongestTimesDoesNotOverflow) {
-  const Group group{1, kWindowStepsMax, kMicroBatchesMax, Duration(INT64_MAX),
-                    std::vector<std::int64_t>(kWindowStepsMax * kMicroBatchesMax, kLatencyMaxNs)};
+  const SimulatedGroup group{
+      1, kWindowStepsMax, kMicroBatchesMax, Duration(INT64_MAX),
+      std::vector<std::int64_t>(kWindowStepsMax * kMicroBatchesMax, kLatencyMaxNs)};
   const ThresholdChoice best = group.best();
   EXPECT_LE(best.threshold.count(), kLatencyMaxNs * kMicroBatchesMax);
   EXPECT_GT(best.threshold.count(), 0);
@@ -157,7 +159,7 @@ TEST(BestThreshold, OfTheLongestTimesDoesNotOverflow) {
 }
 
 // Every rank adds its own window, and the tables are combined as an all-reduce would.
-ThresholdChoice distributed(const Group& group) {
+ThresholdChoice distributed(const SimulatedGroup& group) {
   std::vector<ThresholdSearch> searches(group.ranks, ThresholdSearch({.steps = group.steps}));
   for (std::uint32_t rank = 0; rank < group.ranks; ++rank) {
     searches[rank].add_bounds(group.of_rank(rank), group.wall - Duration(rank));
@@ -189,7 +191,7 @@ ThresholdChoice distributed(const Group& group) {
 
 TEST(ThresholdSearch, OfRanksThatShareTablesOnlyIsTheSameBitForBit) {
   for (unsigned seed = 0; seed < 10; ++seed) {
-    const Group group = noisy(17, 11, 12, seed);
+    const SimulatedGroup group = noisy(17, 11, 12, seed);
     const ThresholdChoice whole = group.best();
     const ThresholdChoice shared = distributed(group);
     EXPECT_EQ(shared.threshold, whole.threshold);
@@ -200,14 +202,14 @@ TEST(ThresholdSearch, OfRanksThatShareTablesOnlyIsTheSameBitForBit) {
 }
 
 TEST(ThresholdSearch, ResetForgetsWhatWasAdded) {
-  const Group group = unit_vector();
+  const SimulatedGroup group = unit_vector();
   ThresholdSearch search({.steps = 2});
-  const Group slower = [&] {
-    Group copy = group;
+  const SimulatedGroup slower = [&] {
+    SimulatedGroup copy = group;
     for (std::int64_t& ns : copy.ns) ns *= 3;
     return copy;
   }();
-  for (const Group* each : {&slower, &group}) {
+  for (const SimulatedGroup* each : {&slower, &group}) {
     search.reset();
     for (std::uint32_t rank = 0; rank < 3; ++rank)
       search.add_bounds(each->of_rank(rank), each->wall);
@@ -227,7 +229,7 @@ constexpr FirstCandidate kFirstCandidates[] = {
 
 TEST(ThresholdSearchEvaluate, CandidatesRunFromTheFirstMicroBatchsLeastEndToTheLongestStep) {
   for (const auto& [micro_batches, floor, first] : kFirstCandidates) {
-    const Group group = noisy(4, 6, micro_batches, 8);
+    const SimulatedGroup group = noisy(4, 6, micro_batches, 8);
     ThresholdSearch search({.steps = 6, .micro_batches_min = floor});
     std::int64_t least = INT64_MAX, most = 0;
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
@@ -244,7 +246,7 @@ TEST(ThresholdSearchEvaluate, CandidatesRunFromTheFirstMicroBatchsLeastEndToTheL
 }
 
 TEST(ThresholdSearchEvaluate, WhatEndsAtTheThresholdIsDropped) {
-  const Group group{2, 1, 6, Duration(80 * kMs), std::vector<std::int64_t>(12, 10 * kMs)};
+  const SimulatedGroup group{2, 1, 6, Duration(80 * kMs), std::vector<std::int64_t>(12, 10 * kMs)};
   ThresholdSearch search({.steps = 1});
   for (std::uint32_t rank = 0; rank < 2; ++rank) search.add_bounds(group.of_rank(rank), group.wall);
   for (std::uint32_t rank = 0; rank < 2; ++rank) search.add_tables(group.of_rank(rank));
@@ -255,7 +257,7 @@ TEST(ThresholdSearchEvaluate, WhatEndsAtTheThresholdIsDropped) {
 
 // What the search expects of a threshold is what gates do with it, asked between passes or not.
 TEST(ThresholdSearchEvaluate, KnowsHowGatesEndSteps) {
-  Group group = noisy(4, 6, 12, 8);
+  SimulatedGroup group = noisy(4, 6, 12, 8);
   for (std::int64_t& ns : group.ns) ns = (ns / 2 + 1) * 2;  // halves are exact
   for (const bool asks : {false, true}) {
     ThresholdSearch search({.steps = 6});
@@ -291,7 +293,7 @@ TEST(ThresholdSearchEvaluate, KnowsHowGatesEndSteps) {
 }
 
 TEST(ThresholdSearchChoose, OfNearlyEqualSpeedUpsTakesTheOneThatDropsLeast) {
-  const Group group = noisy(4, 6, 12, 8);
+  const SimulatedGroup group = noisy(4, 6, 12, 8);
   const ThresholdChoice best = group.best();
   const ThresholdChoice content = group.best({.indifference = 0.01});
   EXPECT_GT(content.threshold, best.threshold);
@@ -301,12 +303,12 @@ TEST(ThresholdSearchChoose, OfNearlyEqualSpeedUpsTakesTheOneThatDropsLeast) {
 
 // The only micro-batch ends at the only candidate, and nothing is left to divide by.
 TEST(ThresholdSearchEvaluate, OfAStepThatIsCutAltogetherLosesAll) {
-  const Group group{1, 1, 1, Duration(0), {10 * kMs}};
+  const SimulatedGroup group{1, 1, 1, Duration(0), {10 * kMs}};
   EXPECT_EQ(group.best().effective_speedup, -1.0);
 }
 
 TEST(ThresholdSearchOverhead, IsWhatStepsTakeBeyondTheirSlowestRank) {
-  const Group group = unit_vector();
+  const SimulatedGroup group = unit_vector();
   ThresholdSearch search({.steps = 2});
   for (const std::uint32_t rank : {0, 1, 2}) {  // the wall time of the rank that saw most counts
     search.add_bounds(group.of_rank(rank), group.wall - Duration(rank));
@@ -315,7 +317,7 @@ TEST(ThresholdSearchOverhead, IsWhatStepsTakeBeyondTheirSlowestRank) {
 }
 
 TEST(ThresholdSearchOverhead, CountsWhatWasComputedWhereLatenciesAreImputed) {
-  const Group group = unit_vector();
+  const SimulatedGroup group = unit_vector();
   ThresholdSearch search({.steps = 2});
   const std::vector<std::int64_t> computed_ns = {60 * kMs, 70 * kMs};
   for (std::uint32_t rank = 0; rank < 3; ++rank) {

@@ -18,7 +18,6 @@
 namespace leeway::codec {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<float> uniform(std::size_t count, float largest, std::uint32_t stream = 0) {
@@ -63,7 +62,8 @@ TEST(Scaled, MinusZeroBesideOtherValuesKeepsItsSignWhereTheElementsHaveOne) {
 // A non-finite element makes its block NaN, and leaves the others what they are without that block.
 TEST(Scaled, NonFinitePoisonsExactlyItsBlock) {
   for (const Format& format : in_both_roundings(kBlockScaledCodecs)) {
-    for (const float poison : {kNan, -kNan, kInfinity, -kInfinity}) {
+    for (const float poison : {kNan, -kNan, std::numeric_limits<float>::infinity(),
+                               -std::numeric_limits<float>::infinity()}) {
       const std::size_t block = format.block_elements;
       std::vector<float> values = uniform(3 * block + block / 2, 3.0f);
       std::vector<float> without = values;
@@ -86,7 +86,8 @@ TEST(Scaled, NonFinitePoisonsThePacketWhereItHasOneScale) {
   for (CodecOptions options : kPacketScaledCodecs) {
     for (const float bound : {0.0f, 4.0f}) {
       options.bound = bound;
-      for (const float poison : {kNan, -kNan, kInfinity, -kInfinity}) {
+      for (const float poison : {kNan, -kNan, std::numeric_limits<float>::infinity(),
+                                 -std::numeric_limits<float>::infinity()}) {
         std::vector<float> values = uniform(100, 3.0f);
         values[57] = poison;
         const std::vector<float> received = sent(stochastic(options), values);
@@ -100,7 +101,7 @@ TEST(Scaled, NonFinitePoisonsThePacketWhereItHasOneScale) {
 TEST(Scaled, ThePoisonSurvivesAccumulation) {
   for (const Format& format : all_scaled_formats()) {
     std::vector<float> values = uniform(32, 1.0f);
-    values[3] = kInfinity;
+    values[3] = std::numeric_limits<float>::infinity();
     std::vector<float> sum(32, 1.0f);
     accumulate(format, encoded(format, values), 0.25f, sum);
     for (std::size_t i = 0; i < 16; ++i) ASSERT_TRUE(std::isnan(sum[i])) << name_of(format);

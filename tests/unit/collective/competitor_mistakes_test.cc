@@ -19,7 +19,7 @@ using testing::EngineGroup;
 using testing::FloatAllReduce;
 using testing::GroupOptions;
 
-GroupOptions network(int size, double loss, std::uint64_t seed = 1) {
+GroupOptions lossy_network(int size, double loss, std::uint64_t seed = 1) {
   GroupOptions options{.size = size, .seed = seed};
   options.faults.loss = loss;
   options.faults.seed = seed;
@@ -33,7 +33,7 @@ TEST(CompetitorMistake, MissingContributionsCountAsZero) {
     double sum = 0, squares = 0;
     constexpr int kRuns = 300;
     for (int run = 0; run < kRuns; ++run) {
-      EngineGroup group(network(4, loss, 100u + run));
+      EngineGroup group(lossy_network(4, loss, 100u + run));
       std::array<std::vector<float>, 4> data;
       const auto requests = group.submit_all([&](Rank rank) {
         data[rank].assign(12000, static_cast<float>(1 + rank * rank));
@@ -59,9 +59,10 @@ TEST(CompetitorMistake, MissingContributionsCountAsZero) {
 }
 
 // "Only a byte count of what is missing is kept." Every packet's contributors are known: a result
-// of powers of 2, undone of its scale, says who was in it, and must equal what the network dropped.
+// of powers of 2, undone of its scale, says who was in it, and must equal what the lossy_network
+// dropped.
 TEST(CompetitorMistake, OnlyABytecountOfWhatIsMissing) {
-  EngineGroup group(network(4, 0.3));
+  EngineGroup group(lossy_network(4, 0.3));
   testing::ArrivalRecord record(group);
   std::array<std::vector<float>, 4> data;
   const auto requests = group.submit_all([&](Rank rank) {
@@ -93,7 +94,7 @@ TEST(CompetitorMistake, OnlyABytecountOfWhatIsMissing) {
 // spread is exact unless asked otherwise, and if asked, what is missing is reported.
 TEST(CompetitorMistake, AReducedChunkThatIsLostDivergesSilently) {
   for (const bool lossy_spread : {false, true}) {
-    EngineGroup group(network(4, 0.2));
+    EngineGroup group(lossy_network(4, 0.2));
     std::array<std::vector<float>, 4> data;
     const auto requests = group.submit_all([&](Rank rank) {
       data[rank].assign(40000, static_cast<float>(rank));
@@ -243,7 +244,7 @@ TEST(CompetitorMistake, AStalledControlChannelDelaysTheData) {
 
 // "State is static in the process." Two communicators, interleaved, on two networks.
 TEST(CompetitorMistake, StateIsSharedByTheWholeProcess) {
-  EngineGroup one(network(3, 0.1, 1)), other(network(4, 0.2, 2));
+  EngineGroup one(lossy_network(3, 0.1, 1)), other(lossy_network(4, 0.2, 2));
   FloatAllReduce first(3, 20000), second(4, 30000);
   for (Rank rank = 0; rank < 4; ++rank) {
     second.submit(other, rank);
@@ -256,7 +257,7 @@ TEST(CompetitorMistake, StateIsSharedByTheWholeProcess) {
 
 // "Statistics only at exit": a report after every operation, of that operation alone.
 TEST(CompetitorMistake, StatisticsComeOnlyAtExit) {
-  EngineGroup group(network(3, 0.2));
+  EngineGroup group(lossy_network(3, 0.2));
   for (int i = 0; i < 5; ++i) {
     FloatAllReduce call(3, 30000, best_effort(10s));
     call.submit_all(group);
@@ -293,7 +294,7 @@ TEST(CompetitorMistake, TimeoutsAreConstants) {
 
 // "One operation, one type, two buckets in flight."
 TEST(CompetitorMistake, OnlyTwoBucketsAreInFlight) {
-  EngineGroup group(network(3, 0.1));
+  EngineGroup group(lossy_network(3, 0.1));
   std::vector<std::unique_ptr<FloatAllReduce>> calls;
   for (int i = 0; i < limits::kOpenCollectivesMax; ++i) {
     calls.push_back(std::make_unique<FloatAllReduce>(3, 1 + 1237 * i));

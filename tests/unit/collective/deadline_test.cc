@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using testing::EngineGroup;
 using testing::GroupOptions;
 
-constexpr int kSize = 4;
+constexpr int kDeadlineSize = 4;
 constexpr Rank kStopped = 2;
 constexpr Duration kTick{limits::kTickNs};
 
@@ -31,7 +31,7 @@ class StoppedRank : public ::testing::Test {
   std::vector<Request*> run(Delivery delivery, Duration stopped_after) {
     std::vector<Request*> requests;
     submitted_ = group_.now();
-    for (Rank rank = 0; rank < kSize; ++rank) {
+    for (Rank rank = 0; rank < kDeadlineSize; ++rank) {
       Request& request = group_.submit(rank, all_reduce(rank, delivery));
       if (rank != kStopped) requests.push_back(&request);
     }
@@ -42,8 +42,8 @@ class StoppedRank : public ::testing::Test {
     return requests;
   }
 
-  EngineGroup group_{GroupOptions{.size = kSize}};
-  std::array<std::vector<float>, kSize> data_;
+  EngineGroup group_{GroupOptions{.size = kDeadlineSize}};
+  std::array<std::vector<float>, kDeadlineSize> data_;
   Instant submitted_{0};
 };
 
@@ -64,7 +64,7 @@ TEST_F(StoppedRank, LossyReductionReturnsAtTheDeadlineWithWhatCame) {
 
 TEST_F(StoppedRank, LossyReductionReturnsInTimeWhenTheRankStopsMidway) {
   for (const Duration after : {150us, 400us, 650us}) {
-    EngineGroup group(GroupOptions{.size = kSize});
+    EngineGroup group(GroupOptions{.size = kDeadlineSize});
     std::swap(group, group_);
     for (const Request* request : run(bounded(0.01, 20ms), after)) {
       ASSERT_TRUE(request->status.ok()) << request->status.text();
@@ -90,11 +90,11 @@ TEST_F(StoppedRank, ExactReductionNamesRankOperationPeerAndDeadline) {
 TEST_F(StoppedRank, EveryExactOperationReturnsInTime) {
   for (int k = 0; k <= static_cast<int>(OperationKind::barrier); ++k) {
     const auto kind = static_cast<OperationKind>(k);
-    EngineGroup group(GroupOptions{.size = kSize});
-    std::array<std::vector<float>, kSize> in, out;
+    EngineGroup group(GroupOptions{.size = kDeadlineSize});
+    std::array<std::vector<float>, kDeadlineSize> in, out;
     group.freeze(1);
     std::vector<Request*> waiting;
-    for (Rank rank = 0; rank < kSize; ++rank) {
+    for (Rank rank = 0; rank < kDeadlineSize; ++rank) {
       OperationSpec spec{.kind = kind, .peer = 0};
       spec.options.delivery = exact(20ms);
       in[rank].assign(40000, 1.0f);
@@ -148,7 +148,7 @@ TEST_F(StoppedRank, TheNextOperationsWorkOnceItIsBack) {
   ASSERT_TRUE(group_.settle());
   const auto requests = group_.submit_all([&](Rank rank) { return all_reduce(rank, exact(1s)); });
   ASSERT_TRUE(group_.run(requests));
-  for (Rank rank = 0; rank < kSize; ++rank) {
+  for (Rank rank = 0; rank < kDeadlineSize; ++rank) {
     ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
     EXPECT_EQ(data_[rank], std::vector<float>(100000, 10.0f));
   }

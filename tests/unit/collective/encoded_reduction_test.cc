@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using testing::EngineGroup;
 using testing::GroupOptions;
 
-constexpr int kSize = 4;
+constexpr int kEncodedSize = 4;
 
 // Sum of four uniform draws: near normal, mean 0, variance 1/3. Ranks share a quarter of it.
 float gradient(Rank rank, std::size_t i) {
@@ -47,7 +47,7 @@ CollectiveOptions averaging(const char* codec, Delivery delivery = exact(10s)) {
 class Reducer {
  public:
   explicit Reducer(const Job& job) : job_(job), group_(network(job)) {
-    for (Rank rank = 0; rank < kSize; ++rank) {
+    for (Rank rank = 0; rank < kEncodedSize; ++rank) {
       for (std::size_t i = 0; i < job.count; ++i) inputs_[rank].push_back(gradient(rank, i));
       residuals_[rank].resize(job.count);
     }
@@ -68,7 +68,7 @@ class Reducer {
     ASSERT_TRUE(group_.run(requests_));
     for (const Request* request : requests_)
       ASSERT_TRUE(request->status.ok()) << request->status.c_str();
-    for (Rank rank = 1; rank < kSize; ++rank)
+    for (Rank rank = 1; rank < kEncodedSize; ++rank)
       ASSERT_EQ(outputs_[rank], outputs_[0]) << "rank " << rank;
   }
 
@@ -77,7 +77,7 @@ class Reducer {
   double truth(std::size_t i) const {
     double sum = 0.0;
     for (const auto& input : inputs_) sum += input[i];
-    return sum / kSize;
+    return sum / kEncodedSize;
   }
   double mean_square_error(std::span<const double> values) const {
     double sum = 0.0;
@@ -101,7 +101,7 @@ class Reducer {
 
  private:
   static GroupOptions network(const Job& job) {
-    GroupOptions options{.size = kSize, .datagram_bytes = job.datagram_bytes};
+    GroupOptions options{.size = kEncodedSize, .datagram_bytes = job.datagram_bytes};
     options.faults.loss = job.loss;
     options.faults.seed = 3;
     return options;
@@ -110,7 +110,7 @@ class Reducer {
   Job job_;
   bool with_residuals_ = false;
   EngineGroup group_;
-  std::array<std::vector<float>, kSize> inputs_, outputs_, residuals_;
+  std::array<std::vector<float>, kEncodedSize> inputs_, outputs_, residuals_;
   std::vector<Request*> requests_;
 };
 
@@ -151,11 +151,11 @@ TEST(ReducedNoise, ReportedIsWhatTheResultHas) {
   Reducer reducer({.options = options, .count = 400000});
   reducer.run();
   double reported = 0.0;
-  for (Rank rank = 0; rank < kSize; ++rank) {
+  for (Rank rank = 0; rank < kEncodedSize; ++rank) {
     const NoiseReport& noise = reducer.report(rank).noise;
     ASSERT_TRUE(noise.measured);
     EXPECT_EQ(noise.loss_variance, 0.0);
-    reported += noise.quantisation_variance / kSize;
+    reported += noise.quantisation_variance / kEncodedSize;
   }
   EXPECT_NEAR(reported / reducer.mean_square_error(), 1.0, 0.05);  // from an eighth of the packets
   const NoiseReport& noise = reducer.report(0).noise;
@@ -245,11 +245,12 @@ TEST(ErrorFeedback, IsNotDisturbedByRepairs) {
 TEST(EncodedReduceScatter, TakesBlocksOfAnySize) {
   constexpr std::size_t kBlock = 1003;  // no multiple of any codec's block
   for (const char* codec : {"nvfp4", "mxfp8_e4m3:rotate", "luq", "sparse:2/4"}) {
-    EngineGroup group({.size = kSize});
-    std::vector<float> inputs[kSize];
-    std::vector<float> outputs[kSize];
+    EngineGroup group({.size = kEncodedSize});
+    std::vector<float> inputs[kEncodedSize];
+    std::vector<float> outputs[kEncodedSize];
     const auto requests = group.submit_all([&](Rank rank) {
-      for (std::size_t i = 0; i < kBlock * kSize; ++i) inputs[rank].push_back(gradient(rank, i));
+      for (std::size_t i = 0; i < kBlock * kEncodedSize; ++i)
+        inputs[rank].push_back(gradient(rank, i));
       outputs[rank].resize(kBlock);
       OperationSpec spec{.kind = OperationKind::reduce_scatter,
                          .input = std::span<const float>(inputs[rank]),
@@ -260,11 +261,11 @@ TEST(EncodedReduceScatter, TakesBlocksOfAnySize) {
     ASSERT_TRUE(group.run(requests));
     double error = 0.0;
     double signal = 0.0;
-    for (Rank rank = 0; rank < kSize; ++rank) {
+    for (Rank rank = 0; rank < kEncodedSize; ++rank) {
       ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.c_str();
       for (std::size_t i = 0; i < kBlock; ++i) {
         double truth = 0.0;
-        for (const auto& input : inputs) truth += input[rank * kBlock + i] / kSize;
+        for (const auto& input : inputs) truth += input[rank * kBlock + i] / kEncodedSize;
         error += (outputs[rank][i] - truth) * (outputs[rank][i] - truth);
         signal += truth * truth;
       }
@@ -276,8 +277,8 @@ TEST(EncodedReduceScatter, TakesBlocksOfAnySize) {
 
 TEST(EncodedMovement, BroadcastLeavesTheSameBitsEverywhere) {
   for (const char* codec : {"bf16", "nvfp4", "mxfp6_e3m2", "int8", "luq"}) {
-    EngineGroup group({.size = kSize});
-    std::vector<float> data[kSize];
+    EngineGroup group({.size = kEncodedSize});
+    std::vector<float> data[kEncodedSize];
     const auto requests = group.submit_all([&](Rank rank) {
       for (std::size_t i = 0; i < 5001; ++i) data[rank].push_back(gradient(rank, i));
       OperationSpec spec{.kind = OperationKind::broadcast,

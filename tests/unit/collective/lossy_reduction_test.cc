@@ -23,7 +23,7 @@ using testing::ArrivalRecord;
 using testing::EngineGroup;
 using testing::GroupOptions;
 
-constexpr int kSize = 4;
+constexpr int kLossyRanks = 4;
 
 struct Setting {
   Estimator estimator = Estimator::ratio;
@@ -42,7 +42,7 @@ float value(Rank rank, std::size_t i) {
 
 // The first values of a rank, worked out once for the hundreds of calls of a statistic.
 std::span<const float> values(Rank rank, std::size_t count) {
-  static std::array<std::vector<float>, kSize> all;
+  static std::array<std::vector<float>, kLossyRanks> all;
   for (std::size_t i = all[rank].size(); i < count; ++i) all[rank].push_back(value(rank, i));
   return std::span(all[rank]).first(count);
 }
@@ -51,7 +51,7 @@ class LossyAllReduce {
  public:
   explicit LossyAllReduce(const Setting& setting)
       : setting_(setting), group_(network(setting)), record_(group_) {
-    for (Rank rank = 0; rank < kSize; ++rank) {
+    for (Rank rank = 0; rank < kLossyRanks; ++rank) {
       const std::span<const float> own = values(rank, setting.count);
       data_[rank].assign(own.begin(), own.end());
     }
@@ -76,14 +76,14 @@ class LossyAllReduce {
   }
 
   double weight(Rank rank) const {
-    constexpr double kWeights[kSize] = {1.0, 2.5, 0.0, 4.0};
+    constexpr double kWeights[kLossyRanks] = {1.0, 2.5, 0.0, 4.0};
     return setting_.weighted ? kWeights[rank] : 1.0;
   }
   codec::Format format() const {
     return codec::format_of(setting_.codec, DataType::f32, codec::Purpose::sum);
   }
   schedule::Shard shard(Rank owner) const {
-    return schedule::ShardMap::even(setting_.count, kSize)[owner];
+    return schedule::ShardMap::even(setting_.count, kLossyRanks)[owner];
   }
   schedule::PacketGrid grid(Rank owner) const {
     const std::size_t room = GroupOptions().datagram_bytes - wire::kDataHeaderBytes;
@@ -100,8 +100,8 @@ class LossyAllReduce {
   }
 
   estimate::ScalePlan plan(Rank owner) const {
-    std::vector<estimate::LinkTally> tallies(kSize);
-    for (Rank rank = 0; rank < kSize; ++rank) {
+    std::vector<estimate::LinkTally> tallies(kLossyRanks);
+    for (Rank rank = 0; rank < kLossyRanks; ++rank) {
       tallies[rank] = {.sent = grid(owner).packets(),
                        .arrived = arrived_of(rank, owner),
                        .weight = weight(rank)};
@@ -115,7 +115,7 @@ class LossyAllReduce {
   }
   bool lost_something(Rank owner) const {
     bool lost = false;
-    for (Rank rank = 0; rank < kSize; ++rank)
+    for (Rank rank = 0; rank < kLossyRanks; ++rank)
       lost |= arrived_of(rank, owner) < grid(owner).packets();
     return lost;
   }
@@ -151,7 +151,7 @@ class LossyAllReduce {
           scales[owner]);
     };
     const bool rotated = setting_.codec.rotate;
-    for (Rank rank = 0; rank < kSize; ++rank) {
+    for (Rank rank = 0; rank < kLossyRanks; ++rank) {
       if (scales[rank] == 0.0f) continue;
       if (rank == owner && !rotated) add_own();
       if (rank != owner)
@@ -169,9 +169,9 @@ class LossyAllReduce {
     std::vector<float> result;
     for (std::uint32_t index = 0; index < grid(owner).packets(); ++index) {
       std::vector<std::uint64_t> mask(1, 0);
-      for (Rank rank = 0; rank < kSize; ++rank)
+      for (Rank rank = 0; rank < kLossyRanks; ++rank)
         mask[0] |= std::uint64_t{arrived(rank, owner, index)} << rank;
-      std::vector<float> scales(kSize);
+      std::vector<float> scales(kLossyRanks);
       estimate::BlockScales block;
       if (lost) {
         block = scale_plan.scales(mask, index, scales);
@@ -191,9 +191,9 @@ class LossyAllReduce {
   }
 
   void expect_reference() const {
-    for (Rank owner = 0; owner < kSize; ++owner) {
+    for (Rank owner = 0; owner < kLossyRanks; ++owner) {
       const std::vector<float> want = reference(owner);
-      for (Rank rank = 0; rank < kSize; ++rank) {
+      for (Rank rank = 0; rank < kLossyRanks; ++rank) {
         const auto got = std::span(data_[rank]).subspan(shard(owner).offset, want.size());
         EXPECT_TRUE(std::equal(want.begin(), want.end(), got.begin()))
             << "shard " << owner << " at rank " << rank;
@@ -209,7 +209,7 @@ class LossyAllReduce {
 
  private:
   static GroupOptions network(const Setting& setting) {
-    GroupOptions options{.size = kSize, .seed = setting.seed};
+    GroupOptions options{.size = kLossyRanks, .seed = setting.seed};
     options.faults.loss = setting.loss;
     options.faults.seed = setting.seed;
     return options;
@@ -218,7 +218,7 @@ class LossyAllReduce {
   Setting setting_;
   EngineGroup group_;
   ArrivalRecord record_;
-  std::array<std::vector<float>, kSize> data_;
+  std::array<std::vector<float>, kLossyRanks> data_;
   std::vector<float> control_;
   std::vector<Request*> requests_;
 };
@@ -299,9 +299,9 @@ TEST(LossyAllReduceControl, AnExternalGuessTakesTheShareOfWhatWasLost) {
 TEST(LossyAllReduceReport, CountsOfEveryPeerAreThoseOfTheNetwork) {
   LossyAllReduce call({});
   call.run();
-  for (Rank rank = 0; rank < kSize; ++rank) {
+  for (Rank rank = 0; rank < kLossyRanks; ++rank) {
     const CollectiveReport& report = call.report(rank);
-    ASSERT_EQ(report.peers.size(), std::size_t{kSize - 1});
+    ASSERT_EQ(report.peers.size(), std::size_t{kLossyRanks - 1});
     std::uint64_t expected = 0, arrived = 0, first_pass = 0;
     for (const PeerReport& row : report.peers) {
       const std::uint32_t reduce_packets = call.grid(rank).packets();
@@ -331,12 +331,12 @@ TEST(LossyAllReduceReport, CountsOfEveryPeerAreThoseOfTheNetwork) {
 TEST(LossyAllReduceReport, ContributorsAreCountedPacketByPacket) {
   LossyAllReduce call({.estimator = Estimator::stratified});
   call.run();
-  for (Rank owner = 0; owner < kSize; ++owner) {
-    std::vector<std::uint64_t> histogram(kSize + 1, 0);
+  for (Rank owner = 0; owner < kLossyRanks; ++owner) {
+    std::vector<std::uint64_t> histogram(kLossyRanks + 1, 0);
     double total = 0;
     for (std::uint32_t i = 0; i < call.grid(owner).packets(); ++i) {
       int contributors = 0;
-      for (Rank rank = 0; rank < kSize; ++rank) contributors += call.arrived(rank, owner, i);
+      for (Rank rank = 0; rank < kLossyRanks; ++rank) contributors += call.arrived(rank, owner, i);
       ++histogram[contributors];
       total += contributors;
     }
@@ -362,10 +362,10 @@ TEST(LossyAllReduceRepeat, TheSameSeedGivesTheSameBits) {
 // zero_fill loses what is lost; the realised-rate estimators do not. Mean over 400 operations,
 // whose packets are lost independently, so the standard error comes from the operations' spread.
 TEST(LossyAllReduceBias, RatesAreMadeUpForInTheMeanButByZeroFill) {
-  constexpr std::size_t kCount = 12000;
+  constexpr std::size_t kControlCount = 12000;
   std::vector<double> truth;
   double scale = 0;
-  for (std::size_t i = 0; i < kCount; ++i) {
+  for (std::size_t i = 0; i < kControlCount; ++i) {
     truth.push_back(value(0, i) + value(1, i) + value(2, i) + value(3, i));
     scale += truth[i] * truth[i];
   }
@@ -377,11 +377,11 @@ TEST(LossyAllReduceBias, RatesAreMadeUpForInTheMeanButByZeroFill) {
     constexpr int kRuns = 400;
     for (int run = 0; run < kRuns; ++run) {
       LossyAllReduce call(
-          {.estimator = estimator, .count = kCount, .loss = 0.2, .seed = 1000u + run});
+          {.estimator = estimator, .count = kControlCount, .loss = 0.2, .seed = 1000u + run});
       call.run();
       const std::vector<float>& result = call.data(0);
       double error = 0;  // projected on the true sum
-      for (std::size_t i = 0; i < kCount; ++i) error += (result[i] - truth[i]) * truth[i];
+      for (std::size_t i = 0; i < kControlCount; ++i) error += (result[i] - truth[i]) * truth[i];
       sum += error / scale;
       squares += (error / scale) * (error / scale);
     }

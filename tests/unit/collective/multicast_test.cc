@@ -18,7 +18,7 @@ using testing::EngineGroup;
 using testing::GroupOptions;
 
 constexpr int kRanks = 4;
-constexpr std::size_t kCount = 40'000;  // floats a rank's block; some 350 packets of 512 B
+constexpr std::size_t kMulticastCount = 40'000;  // floats a rank's block; some 350 packets of 512 B
 
 bool is_multicast(ByteSpan datagram) {
   wire::Prefix prefix;
@@ -46,11 +46,12 @@ class Multicast : public ::testing::TestWithParam<double> {
   void probe() { probe_all(*group_); }
 
   Request& submit(Rank rank, OperationKind kind, Delivery delivery) {
-    std::vector<float>& input =
-        inputs_.emplace_back(kind == OperationKind::all_gather ? kCount : kRanks * kCount);
+    std::vector<float>& input = inputs_.emplace_back(
+        kind == OperationKind::all_gather ? kMulticastCount : kRanks * kMulticastCount);
     for (std::size_t i = 0; i < input.size(); ++i)
       input[i] = static_cast<float>(rank + 1) * static_cast<float>(i % 1000);
-    std::vector<float>& output = outputs_[rank] = std::vector<float>(kRanks * kCount, -1.0F);
+    std::vector<float>& output = outputs_[rank] =
+        std::vector<float>(kRanks * kMulticastCount, -1.0F);
     OperationSpec spec{
         .kind = kind, .input = std::span(input), .output = std::span(output), .peer = 0};
     if (kind == OperationKind::broadcast) spec.output = std::span(rank == 0 ? input : output);
@@ -73,9 +74,9 @@ class Multicast : public ::testing::TestWithParam<double> {
 
   // What an all_gather must leave on every rank.
   void expect_gathered(Rank rank) {
-    for (std::size_t i = 0; i < kRanks * kCount; ++i) {
-      const float expected =
-          static_cast<float>(i / kCount + 1) * static_cast<float>(i % kCount % 1000);
+    for (std::size_t i = 0; i < kRanks * kMulticastCount; ++i) {
+      const float expected = static_cast<float>(i / kMulticastCount + 1) *
+                             static_cast<float>(i % kMulticastCount % 1000);
       ASSERT_EQ(outputs_[rank][i], expected) << "rank " << rank << ", element " << i;
     }
   }

@@ -14,7 +14,7 @@ using testing::EngineGroup;
 using testing::GroupOptions;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr std::size_t kCount = 10000;
+constexpr std::size_t kOddCount = 10000;
 
 class OddValue : public ::testing::TestWithParam<std::tuple<Estimator, Codec, Delivery::Kind>> {
  protected:
@@ -38,9 +38,9 @@ class OddValue : public ::testing::TestWithParam<std::tuple<Estimator, Codec, De
     for (const Request* request : requests)
       EXPECT_TRUE(request->status.ok()) << request->status.text();
   }
-  std::array<std::vector<float>, 3> data_ = {std::vector<float>(kCount, 1.0f),
-                                             std::vector<float>(kCount, 2.0f),
-                                             std::vector<float>(kCount, 3.0f)};
+  std::array<std::vector<float>, 3> data_ = {std::vector<float>(kOddCount, 1.0f),
+                                             std::vector<float>(kOddCount, 2.0f),
+                                             std::vector<float>(kOddCount, 3.0f)};
 };
 
 TEST_P(OddValue, PropagatesToEveryRankAndToNoOtherElement) {
@@ -61,11 +61,11 @@ TEST_P(OddValue, PropagatesToEveryRankAndToNoOtherElement) {
 }
 
 TEST_P(OddValue, EverywhereAndUnderLossNeitherCrashesNorHangs) {
-  for (std::size_t i = 0; i < kCount; ++i) {
+  for (std::size_t i = 0; i < kOddCount; ++i) {
     data_[i % 3][i] = i % 2 == 0 ? std::nanf("") : kInf;
   }
   run(0.3);
-  for (std::size_t i = 0; i < kCount; ++i) {
+  for (std::size_t i = 0; i < kOddCount; ++i) {
     // Every rank holds the same kind of value: agreement does not depend on the values.
     EXPECT_EQ(std::isnan(data_[0][i]), std::isnan(data_[1][i]));
     EXPECT_EQ(std::isinf(data_[0][i]), std::isinf(data_[2][i]));

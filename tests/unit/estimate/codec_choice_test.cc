@@ -23,8 +23,8 @@
 namespace leeway::estimate {
 namespace {
 
-constexpr std::size_t kPacketElements = 2048;
-constexpr std::size_t kPackets = 32;
+constexpr std::size_t kFormatPacketElements = 2048;
+constexpr std::size_t kFormatPackets = 32;
 
 std::vector<double> standard_normals(std::size_t count) {
   std::vector<double> values(count);
@@ -58,10 +58,10 @@ Errors measure(Codec codec, std::span<const float> values) {
   const auto format = codec::format_of(codec, DataType::f32, codec::Purpose::sum);
   std::vector<double> powers;
   double relative = 0.0;
-  std::vector<std::byte> bytes(format.encoded_bytes(kPacketElements));
-  std::vector<float> back(kPacketElements);
-  for (std::size_t first = 0; first < values.size(); first += kPacketElements) {
-    const auto packet = values.subspan(first, kPacketElements);
+  std::vector<std::byte> bytes(format.encoded_bytes(kFormatPacketElements));
+  std::vector<float> back(kFormatPacketElements);
+  for (std::size_t first = 0; first < values.size(); first += kFormatPacketElements) {
+    const auto packet = values.subspan(first, kFormatPacketElements);
     const codec::Place place{.seed = 9, .step = 1, .first_element = first};
     encode(format, packet, place, bytes);
     decode(format, bytes, place, back);
@@ -91,7 +91,7 @@ std::string row_of(const char* name, const ErrorsBySpread& errors) {
 
 TEST(CodecErrorsTable, IsWhatTheCodecsDo) {
   constexpr double kTolerance = 0.3;  // dB; identical data, so that only the codecs can move it
-  const std::vector<double> normals = standard_normals(kPackets * kPacketElements);
+  const std::vector<double> normals = standard_normals(kFormatPackets * kFormatPacketElements);
   std::vector<std::vector<float>> data;
   for (const double sigma : kErrorSpreads) data.push_back(lognormal(normals, sigma));
   for (const CodecErrors& entry : kCodecErrors) {
@@ -116,7 +116,7 @@ TEST(CodecErrorsTable, IsWhatTheCodecsDo) {
 TEST(CodecErrorsTable, HoldsForDataOfOtherShapes) {
   constexpr double kTolerance = 2.5;  // dB
   std::vector<float> normal, laplace;
-  for (const double z : standard_normals(kPackets * kPacketElements)) {
+  for (const double z : standard_normals(kFormatPackets * kFormatPacketElements)) {
     normal.push_back(static_cast<float>(z));
     const double tail = std::log(std::erfc(std::abs(z) / std::numbers::sqrt2));
     laplace.push_back(static_cast<float>(std::copysign(tail, z)));
@@ -134,9 +134,6 @@ TEST(CodecErrorsTable, HoldsForDataOfOtherShapes) {
     }
   }
 }
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Four ranks whose contributions have mean square 1.
 ChoiceInputs inputs(double sigma, double gradient, double loss_variance = 0.0) {
@@ -280,7 +277,8 @@ TEST(ChooseCodec, OfNothingToEncodeTakesTheFewestBits) {
 }
 
 TEST(ChooseCodec, ValuesThatAreNoNumbersTakeTheMostBits) {
-  for (const double bad : {kNaN, kInfinity}) {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     EXPECT_EQ(chosen(inputs(bad, 0.5)), Codec::bf16);
     EXPECT_EQ(chosen(inputs(1.0, bad)), Codec::bf16);
     EXPECT_EQ(chosen(inputs(1.0, 0.5, bad)), Codec::bf16);

@@ -41,18 +41,18 @@ double three_sigma(double p, double n) {
   return 3.0 * std::sqrt(p * (1.0 - p) / n);
 }
 
-constexpr std::uint32_t kPackets = 100'000;
+constexpr std::uint32_t kPlanPackets = 100'000;
 
 TEST(FaultPlanFate, IndependentLossHasTheAskedRateForDataAndControl) {
   FaultPlan plan = plan_of({.loss = 0.1});
   std::uint32_t lost_data = 0;
   std::uint32_t lost_control = 0;
-  for (std::uint32_t i = 0; i < kPackets; ++i) {
+  for (std::uint32_t i = 0; i < kPlanPackets; ++i) {
     lost_data += plan.fate(data(i)).lost ? 1 : 0;
     lost_control += plan.fate(control(i)).lost ? 1 : 0;
   }
-  EXPECT_NEAR(lost_data / double{kPackets}, 0.1, three_sigma(0.1, kPackets));
-  EXPECT_NEAR(lost_control / double{kPackets}, 0.1, three_sigma(0.1, kPackets));
+  EXPECT_NEAR(lost_data / double{kPlanPackets}, 0.1, three_sigma(0.1, kPlanPackets));
+  EXPECT_NEAR(lost_control / double{kPlanPackets}, 0.1, three_sigma(0.1, kPlanPackets));
 }
 
 TEST(FaultPlanFate, TheSameAddressHasTheSameFateInAnyPlanOfTheSameSeed) {
@@ -90,9 +90,9 @@ constexpr double kSigmasOfMany = 4.0;
 template <typename First, typename Second>
 double disagreement_in_sigmas(FaultPlan& plan, First first, Second second) {
   std::uint32_t equal = 0;
-  for (std::uint32_t i = 0; i < kPackets; ++i)
+  for (std::uint32_t i = 0; i < kPlanPackets; ++i)
     equal += plan.fate(first(i)).lost == plan.fate(second(i)).lost ? 1 : 0;
-  return std::abs(equal / double{kPackets} - 0.5) / (0.5 / std::sqrt(kPackets));
+  return std::abs(equal / double{kPlanPackets} - 0.5) / (0.5 / std::sqrt(kPlanPackets));
 }
 
 TEST(FaultPlanFate, EveryPartOfADataAddressDrawsAnew) {
@@ -137,9 +137,9 @@ TEST(FaultPlanFate, AnotherSeedLosesOtherPackets) {
   FaultPlan one = plan_of({.loss = 0.5, .seed = 1});
   FaultPlan two = plan_of({.loss = 0.5, .seed = 2});
   std::uint32_t equal = 0;
-  for (std::uint32_t i = 0; i < kPackets; ++i)
+  for (std::uint32_t i = 0; i < kPlanPackets; ++i)
     equal += one.fate(data(i)).lost == two.fate(data(i)).lost ? 1 : 0;
-  EXPECT_NEAR(equal / double{kPackets}, 0.5, three_sigma(0.5, kPackets));
+  EXPECT_NEAR(equal / double{kPlanPackets}, 0.5, three_sigma(0.5, kPlanPackets));
 }
 
 TEST(FaultPlanFate, BurstsRunAlongPositionsFirstAndIndicesLater) {
@@ -165,12 +165,12 @@ TEST(FaultPlanFate, BurstsLeaveControlDatagramsIndependent) {
 TEST(FaultPlanFate, LinkLossOverridesLossForItsSourcesOnly) {
   FaultPlan plan = plan_of({.loss = 0.25, .link_loss = {1.0, 0.0}});
   std::uint32_t lost = 0;
-  for (std::uint32_t i = 0; i < kPackets; ++i) {
+  for (std::uint32_t i = 0; i < kPlanPackets; ++i) {
     EXPECT_TRUE(plan.fate(data(i, 1, 0)).lost);
     EXPECT_FALSE(plan.fate(data(i, 1, 1)).lost);
     lost += plan.fate(data(i, 1, 2)).lost ? 1 : 0;
   }
-  EXPECT_NEAR(lost / double{kPackets}, 0.25, three_sigma(0.25, kPackets));
+  EXPECT_NEAR(lost / double{kPlanPackets}, 0.25, three_sigma(0.25, kPlanPackets));
 }
 
 TEST(FaultPlanFate, ListedPacketsAreLostOnce) {
@@ -188,7 +188,7 @@ TEST(FaultPlanFate, OtherFaultsHaveTheirRatesAndAreIndependentOfEachOther) {
   std::uint32_t reorders = 0;
   std::uint32_t corrupts = 0;
   std::uint32_t all = 0;
-  for (std::uint32_t i = 0; i < kPackets; ++i) {
+  for (std::uint32_t i = 0; i < kPlanPackets; ++i) {
     const Fate fate = plan.fate(data(i));
     duplicates += fate.duplicate ? 1 : 0;
     reorders += fate.reorder > 0 ? 1 : 0;
@@ -196,21 +196,21 @@ TEST(FaultPlanFate, OtherFaultsHaveTheirRatesAndAreIndependentOfEachOther) {
     all += fate.duplicate && fate.reorder > 0 && fate.corrupt ? 1 : 0;
     EXPECT_FALSE(fate.lost);
   }
-  EXPECT_NEAR(duplicates / double{kPackets}, 0.1, three_sigma(0.1, kPackets));
-  EXPECT_NEAR(reorders / double{kPackets}, 0.2, three_sigma(0.2, kPackets));
-  EXPECT_NEAR(corrupts / double{kPackets}, 0.3, three_sigma(0.3, kPackets));
-  EXPECT_NEAR(all / double{kPackets}, 0.006, three_sigma(0.006, kPackets));
+  EXPECT_NEAR(duplicates / double{kPlanPackets}, 0.1, three_sigma(0.1, kPlanPackets));
+  EXPECT_NEAR(reorders / double{kPlanPackets}, 0.2, three_sigma(0.2, kPlanPackets));
+  EXPECT_NEAR(corrupts / double{kPlanPackets}, 0.3, three_sigma(0.3, kPlanPackets));
+  EXPECT_NEAR(all / double{kPlanPackets}, 0.006, three_sigma(0.006, kPlanPackets));
 }
 
 TEST(FaultPlanFate, ReorderedPacketsAreOvertakenByOneToEightWithEqualChance) {
   FaultPlan plan = plan_of({.reorder = 1.0});
   std::array<std::uint32_t, kReorderDistanceMax + 1> count{};
-  for (std::uint32_t i = 0; i < kPackets; ++i)
+  for (std::uint32_t i = 0; i < kPlanPackets; ++i)
     ++count.at(static_cast<std::size_t>(plan.fate(data(i)).reorder));
   EXPECT_EQ(count[0], 0u);
   for (int distance = 1; distance <= kReorderDistanceMax; ++distance) {
-    EXPECT_NEAR(count[static_cast<std::size_t>(distance)] / double{kPackets}, 0.125,
-                three_sigma(0.125, kPackets));
+    EXPECT_NEAR(count[static_cast<std::size_t>(distance)] / double{kPlanPackets}, 0.125,
+                three_sigma(0.125, kPlanPackets));
   }
 }
 

@@ -9,8 +9,8 @@
 namespace leeway::tools::perf {
 namespace {
 
-constexpr DataType kAll[] = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
-                             DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
+constexpr DataType kAllTypes[] = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
+                                  DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
 
 double round_trip(DataType type, double value) {
   std::array<std::byte, 32> memory{};
@@ -30,7 +30,7 @@ double value_of(DataType type, std::uint16_t bits) {
 }
 
 TEST(Element, EveryIntegerUpToTheBoundSurvives) {
-  for (const DataType type : kAll) {
+  for (const DataType type : kAllTypes) {
     const double bound = std::min(3000.0, integer_max(type));
     const double lowest = type == DataType::u8 ? 0 : -bound;
     for (double value = lowest; value <= bound; ++value) {
@@ -40,7 +40,7 @@ TEST(Element, EveryIntegerUpToTheBoundSurvives) {
 }
 
 TEST(Element, TheBoundItselfSurvives) {
-  for (const DataType type : kAll)
+  for (const DataType type : kAllTypes)
     EXPECT_EQ(round_trip(type, integer_max(type)), integer_max(type)) << to_string(type);
 }
 

@@ -6,13 +6,13 @@
 namespace leeway::tools::perf {
 namespace {
 
-constexpr Operation kAll[] = {
+constexpr Operation kAllOperations[] = {
     Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
     Operation::broadcast,  Operation::reduce,         Operation::gather,
     Operation::scatter,    Operation::all_to_all,     Operation::sendrecv};
 
 TEST(ParseOperation, EveryNameIsUnderstood) {
-  for (const Operation operation : kAll) {
+  for (const Operation operation : kAllOperations) {
     const auto parsed = parse_operation(to_string(operation));
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(*parsed, operation);
@@ -66,7 +66,7 @@ TEST(Layout, BlocksAreRoundedDownToSixteenBytes) {
 }
 
 TEST(Layout, NoBufferIsEverEmpty) {
-  for (const Operation operation : kAll)
+  for (const Operation operation : kAllOperations)
     EXPECT_EQ(layout(operation, 1, DataType::f64, 5).count, 1u);
 }
 

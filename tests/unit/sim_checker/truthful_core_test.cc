@@ -18,8 +18,8 @@ void PrintTo(const Case& which, std::ostream* out) {
   *out << which.name;
 }
 
-constexpr const char* kClean = "link { delay_ms { fixed: 0.5 } }";
-constexpr const char* kLossy = "link { delay_ms { fixed: 0.5 } loss { random { p: 0.1 } } }";
+constexpr const char* kCleanPath = "link { delay_ms { fixed: 0.5 } }";
+constexpr const char* kLossyPath = "link { delay_ms { fixed: 0.5 } loss { random { p: 0.1 } } }";
 constexpr const char* kRough =
     "link { delay_ms { normal { mean: 1 deviation: 0.2 } } loss { bursts { p: 0.05 burst: 4 } } "
     "duplicate { p: 0.05 } reorder { p: 0.05 by_ms: 2 } corrupt { p: 0.02 } }";
@@ -27,31 +27,32 @@ constexpr const char* kNarrow =
     "link { rate_mbps: 200 delay_ms { fixed: 1 } queue { bytes: 30000 } }";
 
 const Case kCases[] = {
-    {"CleanExact", "delivery { kind: exact }", kClean, "i1 i2 i3 i4 i5 i6 i7 i8 i13"},
-    {"CleanBestEffort", "delivery { kind: best_effort }", kClean, "i1 i2 i3 i4 i5 i6 i7 i8 i13"},
-    {"LossyRatio", "estimator: ratio", kLossy, "i1 i2 i3 i4 i5 i6 i8 i13"},
-    {"LossySymmetric", "estimator: symmetric_ratio", kLossy, "i2 i3 i5 i6"},
-    {"LossyStratified", "estimator: stratified", kLossy, "i2 i3 i5 i6"},
-    {"LossyZeroFill", "estimator: zero_fill", kLossy, "i2 i3 i5 i6"},
-    {"LossyHorvitzThompson", "estimator: horvitz_thompson", kLossy, "i2 i3 i5 i6"},
-    {"LossyAugmented", "estimator: augmented", kLossy, "i2 i3 i5 i6"},
-    {"LossyBounded", "delivery { kind: bounded loss_max: 0.02 }", kLossy, "i2 i3 i5 i6"},
-    {"LossyExact", "delivery { kind: exact }", kLossy, "i2 i3 i5 i6"},
-    {"LossyInt8", "codec: \"int8\"", kLossy, "i2 i3 i5 i6"},
-    {"LossyNvfp4", "codec: \"nvfp4\"", kLossy, "i2 i3 i5 i6"},
-    {"LossyBf16", "codec: \"bf16\" error_feedback: true", kLossy, "i2 i3 i5 i6"},
-    {"LossySpread", "spread: best_effort", kLossy, "i2 i3 i5 i6"},
+    {"CleanExact", "delivery { kind: exact }", kCleanPath, "i1 i2 i3 i4 i5 i6 i7 i8 i13"},
+    {"CleanBestEffort", "delivery { kind: best_effort }", kCleanPath,
+     "i1 i2 i3 i4 i5 i6 i7 i8 i13"},
+    {"LossyRatio", "estimator: ratio", kLossyPath, "i1 i2 i3 i4 i5 i6 i8 i13"},
+    {"LossySymmetric", "estimator: symmetric_ratio", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyStratified", "estimator: stratified", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyZeroFill", "estimator: zero_fill", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyHorvitzThompson", "estimator: horvitz_thompson", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyAugmented", "estimator: augmented", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyBounded", "delivery { kind: bounded loss_max: 0.02 }", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyExact", "delivery { kind: exact }", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyInt8", "codec: \"int8\"", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyNvfp4", "codec: \"nvfp4\"", kLossyPath, "i2 i3 i5 i6"},
+    {"LossyBf16", "codec: \"bf16\" error_feedback: true", kLossyPath, "i2 i3 i5 i6"},
+    {"LossySpread", "spread: best_effort", kLossyPath, "i2 i3 i5 i6"},
     {"RoughRatio", "estimator: ratio", kRough, "i1 i2 i3 i4 i5 i6 i8 i13"},
     {"RoughHorvitzThompson", "estimator: horvitz_thompson", kRough, "i2 i3 i5 i6"},
     {"RoughExact", "delivery { kind: exact }", kRough, "i2 i3 i5 i6"},
     {"NarrowRatio", "estimator: ratio", kNarrow, "i1 i2 i3 i5 i6"},
-    {"LossyReduceScatter", "kind: reduce_scatter", kLossy, "i2 i3 i5"},
-    {"LossyAllGather", "kind: all_gather delivery { kind: exact }", kLossy, "i3 i6"},
-    {"LossyBroadcast", "kind: broadcast delivery { kind: exact }", kLossy, "i3 i6"},
-    {"LossyAllToAll", "kind: all_to_all delivery { kind: exact }", kLossy, "i3 i6"},
-    {"LossyAllToAllInt8", "kind: all_to_all codec: \"int8\" delivery { kind: exact }", kLossy,
+    {"LossyReduceScatter", "kind: reduce_scatter", kLossyPath, "i2 i3 i5"},
+    {"LossyAllGather", "kind: all_gather delivery { kind: exact }", kLossyPath, "i3 i6"},
+    {"LossyBroadcast", "kind: broadcast delivery { kind: exact }", kLossyPath, "i3 i6"},
+    {"LossyAllToAll", "kind: all_to_all delivery { kind: exact }", kLossyPath, "i3 i6"},
+    {"LossyAllToAllInt8", "kind: all_to_all codec: \"int8\" delivery { kind: exact }", kLossyPath,
      "i3 i6"},
-    {"LossyReplica", "kind: replica_step replica { age_max: 2 }", kLossy, "i2 i3 i5 i6"},
+    {"LossyReplica", "kind: replica_step replica { age_max: 2 }", kLossyPath, "i2 i3 i5 i6"},
     {"RoughReplicaBf16", "kind: replica_step replica { age_max: 2 codec: \"bf16\" }", kRough,
      "i2 i3 i5 i6"},
 };

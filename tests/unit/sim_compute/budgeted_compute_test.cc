@@ -7,11 +7,12 @@
 #include <google/protobuf/text_format.h>
 
 #include "engine/fixed_point.h"
+#include "support/time_units.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+using testing::kMs;
 
 scenario::Compute::DropCompute options_of(const std::string& text) {
   scenario::Compute::DropCompute options;

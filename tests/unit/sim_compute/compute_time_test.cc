@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "scenario/parse.h"
+#include "support/time_units.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+using testing::kMs;
 
 scenario::Scenario scenario_of(const std::string& text) {
   auto parsed = scenario::parse_text(text, "a.txtpb");
@@ -78,7 +79,7 @@ TEST(ComputeTimes, HeavyTailIsParetos) {
 }
 
 TEST(ComputeTimes, TraceIsRepeatedAtItsEnd) {
-  const std::string path = testing::TempDir() + "compute_times_trace.txt";
+  const std::string path = ::testing::TempDir() + "compute_times_trace.txt";
   std::ofstream(path) << "1\n2\n3\n";
   ComputeTimes times = times_of("compute { trace: \"" + path + "\" }");
   EXPECT_EQ(draws(times, 3, 5), (std::vector<std::int64_t>{kMs, 2 * kMs, 3 * kMs, kMs, 2 * kMs}));

@@ -7,11 +7,12 @@
 #include <numeric>
 
 #include "engine/fixed_point.h"
+#include "support/time_units.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+using testing::kMs;
 
 double exact_weight(double level) {
   return std::exp(-std::pow(std::log(level) - 4, 2) / 2) / level;

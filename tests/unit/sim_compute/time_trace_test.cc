@@ -5,7 +5,7 @@
 namespace leeway::sim {
 namespace {
 
-std::vector<std::int64_t> times_of(std::string_view text) {
+std::vector<std::int64_t> parsed_times(std::string_view text) {
   const auto times = parse_time_trace(text, "t.txt");
   EXPECT_TRUE(times.ok()) << times.status().text();
   return times.ok() ? *times : std::vector<std::int64_t>{};
@@ -16,12 +16,12 @@ std::string error_of(std::string_view text) {
 }
 
 TEST(TimeTrace, IsMillisecondsALine) {
-  EXPECT_EQ(times_of("1\n2.5\n0\n"), (std::vector<std::int64_t>{1'000'000, 2'500'000, 0}));
-  EXPECT_EQ(times_of("0.0000004\n1e3"), (std::vector<std::int64_t>{0, 1'000'000'000}));
+  EXPECT_EQ(parsed_times("1\n2.5\n0\n"), (std::vector<std::int64_t>{1'000'000, 2'500'000, 0}));
+  EXPECT_EQ(parsed_times("0.0000004\n1e3"), (std::vector<std::int64_t>{0, 1'000'000'000}));
 }
 
 TEST(TimeTrace, SkipsCommentsAndBlankLines) {
-  EXPECT_EQ(times_of("# ms\r\n\r\n  7 \r\n\n"), (std::vector<std::int64_t>{7'000'000}));
+  EXPECT_EQ(parsed_times("# ms\r\n\r\n  7 \r\n\n"), (std::vector<std::int64_t>{7'000'000}));
 }
 
 TEST(TimeTrace, RefusesWhatIsNoTimeWithItsLine) {

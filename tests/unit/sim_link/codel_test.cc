@@ -10,11 +10,13 @@
 
 #include "engine/random_stream.h"
 #include "link/queue.h"
+#include "support/time_units.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+using testing::kMs;
+
 constexpr std::int64_t kTarget = 5 * kMs;
 constexpr std::int64_t kInterval = 100 * kMs;
 

@@ -8,13 +8,12 @@
 #include <vector>
 
 #include "replicas.h"
+#include "support/time_units.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
-constexpr int kRuns = 40;
-constexpr double kSigmas = 4.6;  // Student's t with 39 degrees of freedom, as 4 of the normal law
+using testing::kMs;
 
 std::vector<std::int64_t> delays(const DelayOptions& options, std::uint64_t seed, int packets) {
   DelayModel model = DelayModel::make(options, seed, 5).value();

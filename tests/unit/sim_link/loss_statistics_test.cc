@@ -20,8 +20,6 @@ namespace {
 
 // 40 runs make Student's t for a two-sided 4 sigma of the normal law 4.6: one false alarm in
 // 16,000 figures. Seeds are fixed, so none ever comes or goes.
-constexpr int kRuns = 40;
-constexpr double kSigmas = 4.6;
 constexpr std::uint64_t kForgotten = 1000;  // packets until the start no longer matters
 
 // A slower look: 10^7 packets in all with LEEWAY_SLOW_TESTS set.
@@ -65,7 +63,7 @@ std::vector<char> run(const LossOptions& options, std::uint64_t seed, std::uint6
   return lost;
 }
 
-class LossStatistics : public testing::TestWithParam<Case> {};
+class LossStatistics : public ::testing::TestWithParam<Case> {};
 
 TEST_P(LossStatistics, LoseTheTheoreticalShare) {
   const std::uint64_t packets = packets_per_run();
@@ -156,7 +154,7 @@ TEST_P(LossStatistics, HaveBurstsOfTheTheoreticalLengths) {
   EXPECT_GE(expected[0], 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, LossStatistics, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Models, LossStatistics, ::testing::ValuesIn(cases()),
                          [](const auto& tested) { return tested.param.name; });
 
 // netem's correlated number with rho = 1/2 is the sum of u_i / 2^i, whose distribution function is

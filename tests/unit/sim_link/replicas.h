@@ -8,6 +8,10 @@
 
 namespace leeway::sim {
 
+inline constexpr int kRuns = 40;
+// Student's t with 39 degrees of freedom, as 4 of the normal law
+inline constexpr double kSigmas = 4.6;
+
 class Replicas {
  public:
   void add(double value) { values_.push_back(value); }

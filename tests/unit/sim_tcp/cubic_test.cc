@@ -1,4 +1,5 @@
 #include "tcp/cubic.h"
+#include "support/time_units.h"
 
 #include <cmath>
 
@@ -7,7 +8,7 @@
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+using testing::kMs;
 
 TEST(FloorCubeRoot, IsTheGreatestWhoseCubeFits) {
   for (const std::uint64_t root : {0ull, 1ull, 2ull, 999ull, 1'000'003ull, (1ull << 42) - 1}) {

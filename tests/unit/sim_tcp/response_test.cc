@@ -5,12 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include "support/time_units.h"
 #include "unit/sim_tcp/tcp_path.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+using testing::kSecond;
 
 // Mean window in segments: RFC 9438 section 5.1 with C = 0.4 and beta = 0.7, or where that is less,
 // an AIMD flow of the same rate as Reno (section 5.1's comparison; Mathis).

@@ -6,14 +6,16 @@
 
 #include <gtest/gtest.h>
 
+#include "support/time_units.h"
 #include "unit/sim_engine/allocations.h"
 #include "unit/sim_tcp/tcp_path.h"
 
 namespace leeway::sim {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
-constexpr std::int64_t kSecond = 1'000 * kMs;
+using testing::kMs;
+using testing::kSecond;
+
 constexpr std::uint64_t kSegment = 1448;
 constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << 38) - 1;
 

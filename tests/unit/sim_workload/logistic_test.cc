@@ -7,9 +7,9 @@
 namespace leeway::sim {
 namespace {
 
-constexpr std::uint32_t kRanks = 4;
+constexpr std::uint32_t kLogisticRanks = 4;
 constexpr LogisticProblem::Options kSkewed{
-    .ranks = kRanks, .features = 8, .samples_per_rank = 50, .label_skew = 1, .l2 = 0.1};
+    .ranks = kLogisticRanks, .features = 8, .samples_per_rank = 50, .label_skew = 1, .l2 = 0.1};
 
 std::unique_ptr<Workload> workload_of(const LogisticProblem::Options& options) {
   auto made = LogisticWorkload::make(options, 1.0F, 1);
@@ -22,12 +22,12 @@ void train(Workload& workload, float tilt, std::uint32_t rounds) {
   std::vector<float> gradient(workload.elements());
   for (std::uint32_t round = 0; round < rounds; ++round) {
     std::vector<float> mean(workload.elements());
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::uint32_t rank = 0; rank < kLogisticRanks; ++rank) {
       workload.gradient(rank, round, gradient);
-      const float weight = (rank == 0 ? tilt : 1) / (kRanks - 1 + tilt);
+      const float weight = (rank == 0 ? tilt : 1) / (kLogisticRanks - 1 + tilt);
       for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += weight * gradient[j];
     }
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::uint32_t rank = 0; rank < kLogisticRanks; ++rank) {
       workload.update(rank, round, 0, mean, workload.parameters(rank));
     }
   }
@@ -78,8 +78,8 @@ TEST(Logistic, MeasuresAreMeansOverReplicasThatDrift) {
   const auto workload = workload_of(kSkewed);
   workload->parameters(2)[1] = 3;
   double sum = 0;
-  for (std::uint32_t rank = 0; rank < kRanks; ++rank) sum += workload->loss(rank);
-  EXPECT_DOUBLE_EQ(value_of(*workload, "workload.objective_gap"), sum / kRanks);
+  for (std::uint32_t rank = 0; rank < kLogisticRanks; ++rank) sum += workload->loss(rank);
+  EXPECT_DOUBLE_EQ(value_of(*workload, "workload.objective_gap"), sum / kLogisticRanks);
   EXPECT_GT(workload->loss(2), workload->loss(1));
 }
 

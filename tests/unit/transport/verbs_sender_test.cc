@@ -9,15 +9,15 @@
 namespace leeway::transport {
 namespace {
 
-constexpr std::size_t kDatagram = 1024;
+constexpr std::size_t kSentBytes = 1024;
 constexpr std::uint32_t kSlotsKey = 99;
 
 // Three ranks; this one is rank 0. Registered memory has the key 7.
 class VerbsSenderSend : public testing::Test {
  protected:
-  explicit VerbsSenderSend(QueueSizes sizes = {256, 256, 3, 128}) : slots_(256 * kDatagram) {
+  explicit VerbsSenderSend(QueueSizes sizes = {256, 256, 3, 128}) : slots_(256 * kSentBytes) {
     sender_ = std::make_unique<VerbsSender>(
-        VerbsSender::Setup{&fake_.queue_pair, &fake_.completions, sizes, kDatagram, slots_.data(),
+        VerbsSender::Setup{&fake_.queue_pair, &fake_.completions, sizes, kSentBytes, slots_.data(),
                            kSlotsKey},
         regions_, counters_);
     sender_->set_destinations({{}, {route(1), 101, 11}, {route(2), 102, 12}});
@@ -48,8 +48,8 @@ class VerbsSenderSend : public testing::Test {
 };
 
 TEST_F(VerbsSenderSend, CutsTrainsAtDatagramBordersAndPostsThemTogether) {
-  const OwnedTrain first(1, kDatagram, pattern(5 * kDatagram + 200),
-                         {48, 1000, 2 * kDatagram, 2 * kDatagram + 48});
+  const OwnedTrain first(1, kSentBytes, pattern(5 * kSentBytes + 200),
+                         {48, 1000, 2 * kSentBytes, 2 * kSentBytes + 48});
   const OwnedTrain second(2, 600, pattern(600, 9));
   ASSERT_EQ(send({&first, &second}), 2u);
   EXPECT_EQ(fake_.send_posts, 1);
@@ -61,11 +61,11 @@ TEST_F(VerbsSenderSend, CutsTrainsAtDatagramBordersAndPostsThemTogether) {
   EXPECT_EQ(fake_.sent[0].queue_key, 11u);
   EXPECT_EQ(fake_.sent[6].route, route(2));
   EXPECT_EQ(counters_.datagrams_sent, 7u);
-  EXPECT_EQ(counters_.bytes_sent, 5 * kDatagram + 800);
+  EXPECT_EQ(counters_.bytes_sent, 5 * kSentBytes + 800);
 }
 
 TEST_F(VerbsSenderSend, GathersRegisteredMemoryInPlaceAndSaysThatItIsBorrowed) {
-  const OwnedTrain train(1, kDatagram, pattern(3 * kDatagram), {48, kDatagram + 48});
+  const OwnedTrain train(1, kSentBytes, pattern(3 * kSentBytes), {48, kSentBytes + 48});
   regions_.add(train.memory);
   ASSERT_EQ(send({&train}), 1u);
   expect_sent(train);
@@ -82,9 +82,9 @@ TEST_F(VerbsSenderSend, GathersRegisteredMemoryInPlaceAndSaysThatItIsBorrowed) {
 }
 
 TEST_F(VerbsSenderSend, CopiesWhatLiesElsewhereOrInTooManyPieces) {
-  const OwnedTrain elsewhere(1, kDatagram, pattern(2 * kDatagram), {48});
-  OwnedTrain pieces(1, kDatagram, pattern(kDatagram, 5), {10, 20, 30});
-  OwnedTrain half(1, kDatagram, pattern(kDatagram, 6), {48});
+  const OwnedTrain elsewhere(1, kSentBytes, pattern(2 * kSentBytes), {48});
+  OwnedTrain pieces(1, kSentBytes, pattern(kSentBytes, 5), {10, 20, 30});
+  OwnedTrain half(1, kSentBytes, pattern(kSentBytes, 6), {48});
   regions_.add(pieces.memory);
   regions_.add(ByteSpan(half.memory).first(48));
   ASSERT_EQ(send({&elsewhere, &pieces, &half}), 3u);
@@ -97,12 +97,12 @@ TEST_F(VerbsSenderSend, CopiesWhatLiesElsewhereOrInTooManyPieces) {
 }
 
 TEST_F(VerbsSenderSend, CopiesEachDatagramToASlotOfItsOwn) {
-  const OwnedTrain train(1, kDatagram, pattern(64 * kDatagram));
+  const OwnedTrain train(1, kSentBytes, pattern(64 * kSentBytes));
   for (int i = 0; i < 4; ++i) ASSERT_EQ(send({&train}), 1u);
   std::vector<std::uint64_t> places;
   for (const auto& datagram : fake_.sent) places.push_back(datagram.pieces[0].addr);
   std::ranges::sort(places);
-  for (std::size_t i = 1; i < places.size(); ++i) EXPECT_EQ(places[i] - places[i - 1], kDatagram);
+  for (std::size_t i = 1; i < places.size(); ++i) EXPECT_EQ(places[i] - places[i - 1], kSentBytes);
   EXPECT_EQ(places.front(), reinterpret_cast<std::uintptr_t>(slots_.data()));
 }
 
@@ -118,7 +118,7 @@ TEST_F(VerbsSenderSend, PutsSmallDatagramsInlineAndBorrowsNothingForThem) {
 }
 
 TEST_F(VerbsSenderSend, TakesWholeTrainsWhileTheQueueHasRoomAndMoreOnceItIsFree) {
-  const OwnedTrain train(1, kDatagram, pattern(60 * kDatagram));
+  const OwnedTrain train(1, kSentBytes, pattern(60 * kSentBytes));
   ASSERT_EQ(send({&train, &train, &train, &train, &train}), 4u);  // of 256 entries 240 are taken
   EXPECT_TRUE(sender_->waits());
   EXPECT_EQ(send({&train}), 0u);
@@ -141,8 +141,8 @@ TEST_F(VerbsSenderSend, AlwaysAsksForACompletionOfTheLastDatagramPosted) {
 }
 
 TEST_F(VerbsSenderSend, CountsTheLatestTrainsAsBorrowedFromTheOldestThatIsRead) {
-  const OwnedTrain read(1, kDatagram, pattern(2 * kDatagram));
-  const OwnedTrain copied(1, kDatagram, pattern(kDatagram));
+  const OwnedTrain read(1, kSentBytes, pattern(2 * kSentBytes));
+  const OwnedTrain copied(1, kSentBytes, pattern(kSentBytes));
   regions_.add(read.memory);
   ASSERT_EQ(send({&copied, &read, &copied, &read, &copied}), 5u);
   EXPECT_EQ(sender_->borrowed(), 4u);
@@ -153,7 +153,7 @@ TEST_F(VerbsSenderSend, CountsTheLatestTrainsAsBorrowedFromTheOldestThatIsRead) 
 }
 
 TEST_F(VerbsSenderSend, SendsToTheGroupOnce) {
-  const OwnedTrain train(kEveryRank, kDatagram, pattern(2 * kDatagram));
+  const OwnedTrain train(kEveryRank, kSentBytes, pattern(2 * kSentBytes));
   ASSERT_EQ(send({&train}), 1u);
   ASSERT_EQ(fake_.sent.size(), 2u);
   EXPECT_EQ(fake_.sent[0].route, route(3));
@@ -162,7 +162,7 @@ TEST_F(VerbsSenderSend, SendsToTheGroupOnce) {
 }
 
 TEST_F(VerbsSenderSend, SaysWhyTheQueuePairIsOfNoUse) {
-  const OwnedTrain train(1, kDatagram, pattern(kDatagram));
+  const OwnedTrain train(1, kSentBytes, pattern(kSentBytes));
   fake_.broken = true;
   EXPECT_EQ(send({&train}), 1u);
   EXPECT_NE(sender_->failure(), nullptr);
@@ -171,7 +171,7 @@ TEST_F(VerbsSenderSend, SaysWhyTheQueuePairIsOfNoUse) {
 }
 
 TEST_F(VerbsSenderSend, HearsOfFailedCompletions) {
-  const OwnedTrain train(1, kDatagram, pattern(kDatagram));
+  const OwnedTrain train(1, kSentBytes, pattern(kSentBytes));
   ASSERT_EQ(send({&train}), 1u);
   fake_.complete(1, IBV_WC_WR_FLUSH_ERR);
   sender_->collect();
@@ -185,7 +185,7 @@ TEST_F(VerbsSenderSend, HearsWhenCompletionsCannotBeRead) {
 }
 
 TEST_F(VerbsSenderSend, TakesAndDropsEverythingOnceAbandoned) {
-  const OwnedTrain train(1, kDatagram, pattern(kDatagram));
+  const OwnedTrain train(1, kSentBytes, pattern(kSentBytes));
   regions_.add(train.memory);
   ASSERT_EQ(send({&train}), 1u);
   EXPECT_EQ(sender_->borrowed(), 1u);
@@ -198,7 +198,7 @@ TEST_F(VerbsSenderSend, TakesAndDropsEverythingOnceAbandoned) {
 }
 
 TEST_F(VerbsSenderSend, DrainsUntilEverythingIsOutOrTimeIsUp) {
-  const OwnedTrain train(1, kDatagram, pattern(kDatagram));
+  const OwnedTrain train(1, kSentBytes, pattern(kSentBytes));
   ASSERT_EQ(send({&train}), 1u);
   sender_->drain(std::chrono::milliseconds(1));
   fake_.complete(1);

@@ -13,7 +13,7 @@
 namespace leeway::tools::doctor {
 namespace {
 
-constexpr const char* kSection = "Machine";
+constexpr const char* kMachineSection = "Machine";
 
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
@@ -28,7 +28,7 @@ Finding cores() {
   CPU_ZERO(&allowed);
   const long usable =
       ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : online;
-  Finding finding{kSection,
+  Finding finding{kMachineSection,
                   "cores",
                   Verdict::ok,
                   std::to_string(usable) + " usable of " + std::to_string(online),
@@ -69,8 +69,8 @@ std::string processor_features() {
 
 Finding kernel() {
   utsname name{};
-  if (::uname(&name) != 0) return {kSection, "kernel", Verdict::warn, "unknown", {}};
-  return {kSection,
+  if (::uname(&name) != 0) return {kMachineSection, "kernel", Verdict::warn, "unknown", {}};
+  return {kMachineSection,
           "kernel",
           Verdict::ok,
           std::string(name.sysname) + " " + name.release + " " + name.machine,
@@ -93,7 +93,7 @@ Finding clock_source() {
   const std::string directory = "/sys/devices/system/clocksource/clocksource0/";
   const std::string source = first_line(directory + "current_clocksource");
   const bool coarse = resolution.tv_sec > 0 || resolution.tv_nsec > 1000;
-  Finding finding{kSection, "clock", Verdict::ok, {}, {}};
+  Finding finding{kMachineSection, "clock", Verdict::ok, {}, {}};
   finding.value = (source.empty() ? "" : source + ", ") + "resolution " +
                   std::to_string(resolution.tv_nsec) + " ns, " +
                   std::to_string(std::lround(cost_ns)) + " ns a reading";
@@ -109,8 +109,8 @@ Finding clock_source() {
 
 void probe_machine(Findings& findings) {
   findings.push_back(cores());
-  findings.push_back({kSection, "processor", Verdict::ok, processor_name(), {}});
-  findings.push_back({kSection, "features", Verdict::ok, processor_features(), {}});
+  findings.push_back({kMachineSection, "processor", Verdict::ok, processor_name(), {}});
+  findings.push_back({kMachineSection, "features", Verdict::ok, processor_features(), {}});
   findings.push_back(kernel());
   findings.push_back(clock_source());
 }

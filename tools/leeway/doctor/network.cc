@@ -20,7 +20,7 @@
 namespace leeway::tools::doctor {
 namespace {
 
-constexpr const char* kSection = "Network";
+constexpr const char* kNetworkSection = "Network";
 
 // What the library asks for unless told (Options::socket_buffer_bytes).
 constexpr int kBufferBytesWanted = 8 << 20;
@@ -99,9 +99,9 @@ Finding udp_sockets() {
   const LoopbackPair pair;
   const char byte = 1;
   if (pair.open() && ::send(pair.sender.handle(), &byte, 1, 0) == 1 && pair.receive() == 1) {
-    return {kSection, "UDP sockets", Verdict::ok, "a datagram came over loopback", {}};
+    return {kNetworkSection, "UDP sockets", Verdict::ok, "a datagram came over loopback", {}};
   }
-  return {kSection, "UDP sockets", Verdict::missing,
+  return {kNetworkSection, "UDP sockets", Verdict::missing,
           std::string("no datagram came over loopback: ") + std::strerror(errno),
           "bring loopback up (sudo ip link set lo up) and let the firewall pass UDP on it"};
 }
@@ -113,13 +113,13 @@ Finding segmentation() {
     while (arrived < kSegments && pair.receive() == kSegmentBytes) ++arrived;
   }
   if (arrived == kSegments) {
-    return {kSection,
+    return {kNetworkSection,
             "UDP_SEGMENT",
             Verdict::ok,
             "one call sent " + std::to_string(kSegments) + " datagrams",
             {}};
   }
-  return {kSection, "UDP_SEGMENT", Verdict::warn,
+  return {kNetworkSection, "UDP_SEGMENT", Verdict::warn,
           "not supported: every datagram is handed to the kernel alone",
           "use Linux 4.18 or newer (Debian 12 has 6.1)"};
 }
@@ -128,9 +128,9 @@ Finding coalescing() {
   const LoopbackPair pair;
   const bool enabled = pair.open() && pair.receiver.set(IPPROTO_UDP, UDP_GRO, 1);
   if (enabled && pair.send_train() && pair.receive() > kSegmentBytes) {
-    return {kSection, "UDP_GRO", Verdict::ok, "datagrams arrived joined in one message", {}};
+    return {kNetworkSection, "UDP_GRO", Verdict::ok, "datagrams arrived joined in one message", {}};
   }
-  return {kSection, "UDP_GRO", Verdict::warn,
+  return {kNetworkSection, "UDP_GRO", Verdict::warn,
           enabled ? "accepted, but datagrams came one by one" : "not supported",
           "use Linux 5.0 or newer (Debian 12 has 6.1)"};
 }
@@ -141,7 +141,7 @@ Finding buffer(const char* name, int force, int plain, const char* sysctl) {
   const bool forced = socket.set(SOL_SOCKET, force, kBufferBytesWanted);
   if (!forced) (void)socket.set(SOL_SOCKET, plain, kBufferBytesWanted);
   const int granted = socket.get(SOL_SOCKET, plain) / 2;
-  Finding finding{kSection,
+  Finding finding{kNetworkSection,
                   name,
                   Verdict::ok,
                   bytes_text(static_cast<std::uint64_t>(std::max(granted, 0))),
@@ -169,7 +169,7 @@ std::size_t datagram_bytes_for(int mtu) {
 
 Finding mtu_finding(const std::string& name, int mtu, const std::string& where) {
   const std::size_t bytes = datagram_bytes_for(mtu);
-  Finding finding{kSection, name, Verdict::ok, {}, {}};
+  Finding finding{kNetworkSection, name, Verdict::ok, {}, {}};
   finding.value =
       where + "MTU " + std::to_string(mtu) + ", datagrams of " + std::to_string(bytes) + " bytes";
   if (bytes < limits::kDatagramBytesMin) {
@@ -222,7 +222,8 @@ Finding path() {
   constexpr std::uint32_t kSomewhereElse = 0xCB007101;  // 203.0.113.1, reserved for documentation
   const Socket socket(SOCK_DGRAM);
   if (!connect_to(socket, ipv4(kSomewhereElse, 9))) {
-    return {kSection, "default route", Verdict::info, "none; ranks must share a network", {}};
+    return {
+        kNetworkSection, "default route", Verdict::info, "none; ranks must share a network", {}};
   }
   return mtu_finding("default route", socket.get(IPPROTO_IP, IP_MTU), "");
 }

@@ -7,17 +7,17 @@
 namespace leeway::tools::doctor {
 namespace {
 
-constexpr const char* kSection = "Transports";
+constexpr const char* kTransportsSection = "Transports";
 
 // Devices, or one line that says why there are none. UDP does without them: no reason to warn.
 void add_devices(Findings& findings, const char* title, const rendezvous::Devices& devices) {
   if (!devices.ok()) {
-    findings.push_back({kSection, title, Verdict::info, devices.status().c_str(), {}});
+    findings.push_back({kTransportsSection, title, Verdict::info, devices.status().c_str(), {}});
     return;
   }
   for (const rendezvous::TransportDevice& device : *devices) {
-    findings.push_back({kSection, device.name, device.usable ? Verdict::ok : Verdict::warn,
-                        device.facts, device.remedy});
+    findings.push_back({kTransportsSection, device.name,
+                        device.usable ? Verdict::ok : Verdict::warn, device.facts, device.remedy});
   }
 }
 
@@ -26,13 +26,13 @@ Finding multicast(const asio::ip::address& address) {
   const std::string name = "multicast";
   const std::string where = "from " + address.to_string() + ": ";
   if (status.ok()) {
-    return {kSection,
+    return {kTransportsSection,
             name,
             Verdict::ok,
             where + "came back to this host; LEEWAY_MULTICAST=1 finds out about the others",
             {}};
   }
-  return {kSection, name, Verdict::info, where + status.c_str(),
+  return {kTransportsSection, name, Verdict::info, where + status.c_str(),
           "choose an interface that carries multicast with LEEWAY_BIND (ip link shows MULTICAST)"};
 }
 
@@ -46,7 +46,7 @@ Finding automatic(const rendezvous::AutomaticChoice& choice) {
                      " (ranks that share memory with these but no network: as datagrams, since UCX "
                      "cannot wake them)"
                : "; exact calls too (UCX: " + choice.ucx + ")";
-  return {kSection, "auto", Verdict::ok, value, {}};
+  return {kTransportsSection, "auto", Verdict::ok, value, {}};
 }
 
 // The transport that the environment asks for by name.
@@ -58,8 +58,9 @@ Finding wanted(TransportKind kind, const rendezvous::AutomaticChoice& choice,
   if (kind == TransportKind::verbs && choice.datagrams != TransportKind::verbs)
     obstacle = choice.why;
   if (kind == TransportKind::ucx && !ucx.ok()) obstacle = ucx.status().c_str();
-  if (obstacle.empty()) return {kSection, name, Verdict::ok, value + " can be used here", {}};
-  return {kSection, name, Verdict::missing, value + " cannot be used here", obstacle};
+  if (obstacle.empty())
+    return {kTransportsSection, name, Verdict::ok, value + " can be used here", {}};
+  return {kTransportsSection, name, Verdict::missing, value + " cannot be used here", obstacle};
 }
 
 }  // namespace

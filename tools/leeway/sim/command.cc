@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "exit_code.h"
 #include "leeway/version.h"
 #include "report/report.h"
 #include "report/run_json.h"
@@ -23,14 +24,6 @@
 
 namespace leeway::tools::simulation {
 namespace {
-
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
-
-int complain(const Status& status, int exit_code) {
-  std::fprintf(stderr, "error: %s\n", status.c_str());
-  return exit_code;
-}
 
 // What a command works with once nothing more can be wrong with its arguments.
 struct Job {

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "exit_code.h"
 #include "sim/interrupt.h"
 #include "sim/plan.h"
 #include "sim/progress.h"
@@ -27,8 +28,6 @@
 namespace leeway::tools::simulation {
 namespace {
 
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
 // Runs that making a failing scenario smaller may take.
 constexpr unsigned kShrinkTries = 1000;
 
@@ -44,11 +43,6 @@ struct SwarmArguments {
   bool show = false;
   bool quiet = false;
 };
-
-int complain(const Status& status, int exit_code) {
-  std::fprintf(stderr, "error: %s\n", status.c_str());
-  return exit_code;
-}
 
 // A broken contract of the core ends the process: at least its seed is told.
 void tell_seed(int) {

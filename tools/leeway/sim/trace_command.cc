@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "exit_code.h"
 #include "trace/packet_filter.h"
 #include "trace/packet_text.h"
 #include "trace/pcapng.h"
@@ -19,7 +20,6 @@ namespace leeway::tools::simulation {
 namespace {
 
 constexpr int kExitDifferent = 1;
-constexpr int kExitUsage = 2;
 constexpr double kNsPerMs = 1e6;
 
 struct TraceArguments {
@@ -38,11 +38,6 @@ struct TraceArguments {
   CLI::Option* to_option = nullptr;
   CLI::Option* before_option = nullptr;
 };
-
-int complain(const Status& status) {
-  std::fprintf(stderr, "error: %s\n", status.c_str());
-  return kExitUsage;
-}
 
 void add_filters(CLI::App& command, TraceArguments& a) {
   a.from_option = command.add_option("--from", a.from, "Only packets from this rank");
@@ -76,12 +71,12 @@ Result<sim::trace::PacketFilter> filter_of(const TraceArguments& a) {
 
 int show(const TraceArguments& a) {
   const Result<sim::trace::PacketFilter> filter = filter_of(a);
-  if (!filter.ok()) return complain(filter.status());
+  if (!filter.ok()) return complain(filter.status(), kExitUsage);
   Result<sim::trace::TraceReader> reader = sim::trace::TraceReader::open(a.file);
-  if (!reader.ok()) return complain(reader.status());
+  if (!reader.ok()) return complain(reader.status(), kExitUsage);
   for (std::uint64_t shown = 0; shown < a.limit;) {
     const Result<const sim::trace::Packet*> next = reader->next();
-    if (!next.ok()) return complain(next.status());
+    if (!next.ok()) return complain(next.status(), kExitUsage);
     if (*next == nullptr) break;
     const std::string& link = reader->link_name(**next);
     if (!filter->admits(**next, link)) continue;
@@ -99,7 +94,7 @@ void print_side(const std::string& title, const std::vector<std::string>& lines)
 
 int diff(const TraceArguments& a) {
   const auto compared = sim::trace::compare_traces(a.file, a.other, a.context);
-  if (!compared.ok()) return complain(compared.status());
+  if (!compared.ok()) return complain(compared.status(), kExitUsage);
   for (const std::string& note : compared->notes) std::printf("different %s\n", note.c_str());
   if (!compared->difference) {
     std::printf("the same %llu packet steps\n", static_cast<unsigned long long>(compared->packets));
@@ -118,9 +113,9 @@ int diff(const TraceArguments& a) {
 
 int pcapng(const TraceArguments& a) {
   const Result<sim::trace::PacketFilter> filter = filter_of(a);
-  if (!filter.ok()) return complain(filter.status());
+  if (!filter.ok()) return complain(filter.status(), kExitUsage);
   const Result<std::uint64_t> written = sim::trace::write_pcapng(a.file, a.other, *filter);
-  if (!written.ok()) return complain(written.status());
+  if (!written.ok()) return complain(written.status(), kExitUsage);
   std::printf("%llu packet steps in %s\n", static_cast<unsigned long long>(*written),
               a.other.c_str());
   return 0;

@@ -1,0 +1,11 @@
+// Virtual time is in nanoseconds; tests state it in these.
+#pragma once
+
+#include <cstdint>
+
+namespace leeway::testing {
+
+inline constexpr std::int64_t kMs = 1'000'000;
+inline constexpr std::int64_t kSecond = 1'000 * kMs;
+
+}  // namespace leeway::testing
