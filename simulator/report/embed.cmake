@@ -5,10 +5,10 @@ string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 file(WRITE "${OUTPUT}" "#include \"report/asset_text.h\"
 namespace leeway::sim::asset {
-namespace {
-constexpr unsigned char kBytes[] = {
+std::string_view ${NAME}() {
+  static constexpr unsigned char bytes[] = {
 ${bytes}};
+  return {reinterpret_cast<const char*>(bytes), sizeof(bytes)};
 }
-std::string_view ${NAME}() { return {reinterpret_cast<const char*>(kBytes), sizeof(kBytes)}; }
 }
 ")

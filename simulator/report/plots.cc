@@ -310,7 +310,8 @@ Chart over_cells_chart(const Plot& plot, std::span<const CellSummary> cells,
 }
 
 std::string in_sentence(std::string text) {
-  const bool name = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1])) != 0;
+  if (text.size() < 2) return text;
+  const bool name = std::isupper(static_cast<unsigned char>(text[1])) != 0;
   if (!name) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;
 }
