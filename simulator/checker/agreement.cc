@@ -20,8 +20,8 @@ std::uint32_t digest_of(std::span<const float> values) {
 
 std::span<const float> packet_of(const FlowPlan& plan, std::uint32_t index,
                                  std::span<const float> result) {
-  return result.subspan(plan.result + plan.grid.packet_offset(index),
-                        plan.grid.packet_elements(index));
+  return result.subspan(plan.result + plan.grid.packet_offset({index}),
+                        plan.grid.packet_elements({index}));
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void Agreement::compare_packet(Instant now, Rank rank, Rank owner, CallLedger& c
   const FlowPlan plan = call.plan.spread(owner, rank);
   const auto mine = packet_of(plan, index, result);
   const auto shared = std::span(call.shared.values)
-                          .subspan(plan.result + plan.grid.packet_offset(index), mine.size());
+                          .subspan(plan.result + plan.grid.packet_offset({index}), mine.size());
   Bitmap& known = call.shared.known[owner];
   if (!known.test_and_set(index)) {
     std::copy(mine.begin(), mine.end(), shared.begin());
@@ -111,7 +111,7 @@ std::span<const float> Agreement::brought_by(Rank from, Rank to, const CallLedge
                                              std::uint32_t index) const {
   const FlowPlan plan = call.plan.spread(from, to);
   return std::span(call.ranks[from].source)
-      .subspan(plan.source + plan.grid.packet_offset(index), plan.grid.packet_elements(index));
+      .subspan(plan.source + plan.grid.packet_offset({index}), plan.grid.packet_elements({index}));
 }
 
 std::span<const float> Agreement::sent_by(Rank from, Rank to, const CallLedger& call,
@@ -121,7 +121,7 @@ std::span<const float> Agreement::sent_by(Rank from, Rank to, const CallLedger& 
   if (format.identity()) return brought;
   const FlowPlan plan = call.plan.spread(from, to);
   const codec::Place place{seed_, call.number, from,
-                           plan.position + plan.grid.packet_offset(index)};
+                           plan.position + plan.grid.packet_offset({index})};
   encoded_.resize(format.encoded_bytes(brought.size()));
   decoded_.resize(brought.size());
   codec::encode(format, brought, place, encoded_);

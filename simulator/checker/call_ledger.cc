@@ -13,7 +13,7 @@ ByteSpan CallLedger::staged(Rank owner, Rank from, std::uint32_t index) const {
   const std::size_t place = std::size_t{from} * grid.packets() + index;
   return ByteSpan(ranks[owner].staged)
       .subspan(place * packet_bytes(owner),
-               plan.reduce_format().encoded_bytes(grid.packet_elements(index)));
+               plan.reduce_format().encoded_bytes(grid.packet_elements({index})));
 }
 
 std::string where(Instant now, Rank rank, const CallLedger& call) {

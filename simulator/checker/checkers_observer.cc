@@ -98,7 +98,7 @@ void Checkers::State::on_data(Instant now, Rank rank, Rank from, const wire::Dat
 void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
                                     const wire::DataHeader& header, ByteSpan payload) {
   const codec::Format& format = call.plan.reduce_format();
-  if (!format.identity() && header.index % kEncodeEvery != call.number % kEncodeEvery) return;
+  if (!format.identity() && header.index.value % kEncodeEvery != call.number % kEncodeEvery) return;
   const FlowPlan plan = call.plan.reduce_to(rank);
   const std::size_t offset = plan.grid.packet_offset(header.index);
   const std::size_t elements = plan.grid.packet_elements(header.index);
@@ -119,7 +119,8 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
   }
   checks[i2].expect(good, [&] {
     return where(now, rank, call) +
-           format_text(": packet %u from rank %u is not what it brought there", header.index, from);
+           format_text(": packet %u from rank %u is not what it brought there", header.index.value,
+                       from);
   });
 }
 

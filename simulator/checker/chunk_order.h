@@ -17,23 +17,27 @@ class ChunkOrder {
 
   // Chunks that lie behind a sender of whom the packet at this position came; one chunk's worth of
   // packets is left for those that were overtaken.
-  std::uint32_t passed(std::uint32_t position) const {
-    const std::uint32_t first = grid_.chunk_of(start_);
-    const std::uint32_t first_part = grid_.chunk_begin(first) + grid_.chunk_size(first) - start_;
-    if (position < first_part + grid_.chunk_packets()) return 0;
-    const std::uint32_t at = (start_ + position - grid_.chunk_packets()) % grid_.packets();
-    return (grid_.chunk_of(at) + grid_.chunks() - first - 1) % grid_.chunks();
+  std::uint32_t passed(PacketPosition position) const {
+    const ChunkIndex first = grid_.chunk_of(start_);
+    const std::uint32_t first_part =
+        grid_.chunk_begin(first).value + grid_.chunk_size(first) - start_.value;
+    if (position.value < first_part + grid_.chunk_packets()) return 0;
+    const PacketIndex at{(start_.value + position.value - grid_.chunk_packets()) % grid_.packets()};
+    return behind(first, at);
   }
 
   // Place of a packet's chunk in that order; the chunk in which all start is the last.
-  std::uint32_t place(std::uint32_t index) const {
-    const std::uint32_t first = grid_.chunk_of(start_);
-    return (grid_.chunk_of(index) + 2 * grid_.chunks() - first - 1) % grid_.chunks();
-  }
+  std::uint32_t place(PacketIndex index) const { return behind(grid_.chunk_of(start_), index); }
 
  private:
+  // Chunks from the one after `first`, cyclically, to that of the packet.
+  std::uint32_t behind(ChunkIndex first, PacketIndex index) const {
+    return (grid_.chunk_of(index).value + grid_.chunks() - first.value + grid_.chunks() - 1) %
+           grid_.chunks();
+  }
+
   schedule::PacketGrid grid_;
-  std::uint32_t start_;
+  PacketIndex start_;
 };
 
 }  // namespace leeway::sim

@@ -232,9 +232,10 @@ LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
   }
   const FlowLedger& flow = side.flow(header.kind, from);
   if (side.over || header.flow_packets != flow.packets) return {};
-  const bool first = !flow.seen.test(header.index);
+  const bool first = !flow.seen.test(header.index.value);
   if (!side.opened && !keep_early(rank, from, *call, header)) return {};
-  if (first && header.kind == FlowKind::reduce) stage(rank, from, *call, header.index, payload);
+  if (first && header.kind == FlowKind::reduce)
+    stage(rank, from, *call, header.index.value, payload);
   if (side.opened) count(now, rank, from, *call, header);
   return {call, first};
 }
@@ -267,15 +268,15 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
   RankState& state = ranks_[rank];
   RankLedger& side = call.ranks[rank];
   FlowLedger& flow = side.flow(header.kind, from);
-  const bool first = !flow.seen.test_and_set(header.index);
+  const bool first = !flow.seen.test_and_set(header.index.value);
   const bool late = may_be_late(now, rank, call, flow, header);
-  const bool ends = header.attempt == 0 && header.position + 1 == flow.packets && !flow.ended;
+  const bool ends = header.attempt == 0 && header.position.value + 1 == flow.packets && !flow.ended;
   const bool repaired = header.attempt > 0;
   ++flow.copies;
   state.items.push_back({.call = call.number,
                          .kind = header.kind,
                          .from = from,
-                         .index = header.index,
+                         .index = header.index.value,
                          .first = first,
                          .late = late,
                          .repaired = repaired,
@@ -284,9 +285,9 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
   if (!first) return false;
   ++flow.distinct;
   flow.repaired += repaired;
-  flow.order.push_back({header.index, repaired});
+  flow.order.push_back({header.index.value, repaired});
   if (late) {
-    flow.maybe_late.set(header.index);
+    flow.maybe_late.set(header.index.value);
     flow.late_weight = header.weight;
     ++flow.unsure;
   } else if (flow.weight != flow.weight) {

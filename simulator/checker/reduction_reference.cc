@@ -157,8 +157,8 @@ void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t
 void ReductionReference::sum(const CallLedger& call, Rank rank, std::uint32_t index) {
   const FlowPlan plan = call.plan.reduce_to(rank);
   const codec::Format& format = call.plan.reduce_format();
-  const std::size_t offset = plan.grid.packet_offset(index);
-  const std::size_t elements = plan.grid.packet_elements(index);
+  const std::size_t offset = plan.grid.packet_offset({index});
+  const std::size_t elements = plan.grid.packet_elements({index});
   packet_ = std::span(shard_).subspan(offset, elements);
   bool empty = true;
   const auto add_as_it_lies = [&](Rank from) {
@@ -212,8 +212,8 @@ void ReductionReference::compare(std::span<const float> expected, std::span<cons
 void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::uint32_t index,
                                       std::span<const float> result, Outcome& outcome) {
   const FlowPlan plan = call.plan.reduce_to(rank);
-  const auto found = result.subspan(plan.result + plan.grid.packet_offset(index),
-                                    plan.grid.packet_elements(index));
+  const auto found = result.subspan(plan.result + plan.grid.packet_offset({index}),
+                                    plan.grid.packet_elements({index}));
   open_.clear();
   for (Rank from = 0; from < size_; ++from) {
     if (!senders_[from].unsure || !call.plan.packet_scales()) continue;
@@ -236,7 +236,7 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
   outcome.resolved &= std::all_of(open_.begin(), open_.end(),
                                   [&](Rank from) { return tallies_[from].weight != 0.0f; });
   ++outcome.histogram[block_.contributors];
-  if (block_.untouched) outcome.untouched += plan.grid.packet_elements(index);
+  if (block_.untouched) outcome.untouched += plan.grid.packet_elements({index});
   if (!adopted) compare(packet_, found, index, outcome);
 }
 
@@ -247,8 +247,8 @@ void ReductionReference::check_adopted(const CallLedger& call, Rank rank,
   const schedule::PacketGrid reduced = call.plan.reduce_to(rank).grid;
   const codec::Format& format = call.plan.spread_format();
   for (std::uint32_t index = 0; index < plan.grid.packets(); ++index) {
-    const std::size_t first = plan.grid.packet_offset(index);
-    const std::size_t elements = plan.grid.packet_elements(index);
+    const std::size_t first = plan.grid.packet_offset({index});
+    const std::size_t elements = plan.grid.packet_elements({index});
     const std::size_t last_part = (first + elements - 1) / reduced.elements_per_packet();
     bool resolved = true;
     for (std::size_t part = first / reduced.elements_per_packet(); part <= last_part; ++part)

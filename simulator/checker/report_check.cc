@@ -156,8 +156,8 @@ void ReportCheck::check_missing(Instant now, Rank rank, const CallLedger& call,
     for (std::uint32_t index = 0; index < flow.packets; ++index) {
       const bool seen = flow.seen.test(index);
       if (seen && !flow.maybe_late.test(index)) continue;
-      most += grid.packet_elements(index);
-      if (!seen) least += grid.packet_elements(index);
+      most += grid.packet_elements({index});
+      if (!seen) least += grid.packet_elements({index});
     }
   }
   const CollectiveReport& report = *result.report;

@@ -34,8 +34,9 @@ std::string data_text(ByteSpan datagram) {
   ByteSpan payload;
   if (wire::decode_data(datagram, header, payload) != wire::Refusal::none) return "data, damaged";
   std::string said = text("data round %u %s packet %u of %u", header.round, name_of(header.kind),
-                          header.index, header.flow_packets);
-  if (header.position != header.index) said += text(", sent as no. %u", header.position);
+                          header.index.value, header.flow_packets);
+  if (header.position.value != header.index.value)
+    said += text(", sent as no. %u", header.position.value);
   if (header.attempt > 0) said += text(", answer to request %u", header.attempt);
   return said;
 }

@@ -25,7 +25,7 @@ schedule::PacketGrid Message::incoming(FlowKind, Rank) const {
   return spread_.incoming(kOther);
 }
 
-protocol::Payload Message::payload(FlowKind, Rank, std::uint32_t index, std::uint32_t,
+protocol::Payload Message::payload(FlowKind, Rank, PacketIndex index, PacketIndex,
                                    MutableByteSpan scratch) {
   return spread_.payload(kOther, index, scratch);
 }

@@ -25,8 +25,8 @@ class Message final : public protocol::RoundClient {
   schedule::PacketGrid outgoing(protocol::FlowKind kind, Rank peer) const override;
   schedule::PacketGrid incoming(protocol::FlowKind kind, Rank peer) const override;
   const Bitmap* required(protocol::FlowKind, Rank) const override { return nullptr; }
-  protocol::Payload payload(protocol::FlowKind kind, Rank to, std::uint32_t index,
-                            std::uint32_t ahead, MutableByteSpan scratch) override;
+  protocol::Payload payload(protocol::FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
+                            MutableByteSpan scratch) override;
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) override;
   void on_settled(protocol::FlowKind, Instant) override {}
   void on_done(const Status& status, Instant now) override;

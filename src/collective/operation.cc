@@ -51,8 +51,8 @@ const Bitmap* Operation::required(FlowKind kind, Rank peer) const {
   return kind == FlowKind::spread && ledger != nullptr ? &ledger->required[peer] : nullptr;
 }
 
-protocol::Payload Operation::payload(FlowKind kind, Rank to, std::uint32_t index,
-                                     std::uint32_t ahead, MutableByteSpan scratch) {
+protocol::Payload Operation::payload(FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
+                                     MutableByteSpan scratch) {
   return kind == FlowKind::reduce ? reduction_.payload(to, index, ahead, scratch)
                                   : spread_.payload(to, index, scratch);
 }
@@ -61,7 +61,8 @@ protocol::Acceptance Operation::accept(Rank from, const wire::DataHeader& header
                                        ByteSpan payload) {
   if (header.kind != FlowKind::reduce) {
     if (!spread_.accept(from, header.index, payload)) return protocol::Acceptance::refused;
-    if (request_->spec.ledger != nullptr) request_->spec.ledger->arrived[from].set(header.index);
+    if (request_->spec.ledger != nullptr)
+      request_->spec.ledger->arrived[from].set(header.index.value);
     return protocol::Acceptance::accepted;
   }
   const std::uint32_t before = reduced_.size();

@@ -32,8 +32,8 @@ class Operation final : public protocol::RoundClient {
   schedule::PacketGrid outgoing(protocol::FlowKind kind, Rank peer) const override;
   schedule::PacketGrid incoming(protocol::FlowKind kind, Rank peer) const override;
   const Bitmap* required(protocol::FlowKind kind, Rank peer) const override;
-  protocol::Payload payload(protocol::FlowKind kind, Rank to, std::uint32_t index,
-                            std::uint32_t ahead, MutableByteSpan scratch) override;
+  protocol::Payload payload(protocol::FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
+                            MutableByteSpan scratch) override;
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) override;
   void on_settled(protocol::FlowKind kind, Instant now) override;
   void on_done(const Status& status, Instant now) override;

@@ -33,7 +33,7 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
   reduced_packets_.resize(grid_.packets());
   chunk_left_.resize(grid_.chunks());
-  for (std::uint32_t c = 0; c < grid_.chunks(); ++c) chunk_left_[c] = grid_.chunk_size(c);
+  for (ChunkIndex c; c.value < grid_.chunks(); ++c) chunk_left_[c.value] = grid_.chunk_size(c);
   scale_plan_built_ = false;
   scales_.assign(plan.size, 1.0f);
   weights_.assign(plan.size, std::numeric_limits<float>::quiet_NaN());
@@ -94,18 +94,18 @@ void Reduction::add_residual(Rank owner) {
 }
 
 codec::Place Reduction::place_of(Rank source, Rank owner, const schedule::PacketGrid& grid,
-                                 std::uint32_t index) const {
+                                 PacketIndex index) const {
   return {plan_->seed, plan_->step, source,
           half().shards.position(owner) + grid.packet_offset(index)};
 }
 
 ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid,
-                                    std::uint32_t index) const {
+                                    PacketIndex index) const {
   const std::size_t first = half().shards[owner].offset + grid.packet_offset(index);
   return {input_ + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
 }
 
-protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint32_t ahead,
+protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex ahead,
                                      MutableByteSpan scratch) {
   const schedule::PacketGrid grid = grid_of(owner);
   if (!plan_->contents)
@@ -121,7 +121,7 @@ protocol::Payload Reduction::payload(Rank owner, std::uint32_t index, std::uint3
   codec::Place place = place_of(plan_->self, owner, grid, index);
   place.ahead = reinterpret_cast<const float*>(contribution_to(owner, grid, ahead).data());
   codec::encode(half().format, values, place, out);
-  if (plan_->meter != nullptr && plan_->meter->samples(index, grid.packets())) {
+  if (plan_->meter != nullptr && plan_->meter->samples(index.value, grid.packets())) {
     const double weight = plan_->round.weight_for(owner);
     if (weight > 0.0)
       plan_->meter->add_encoded(half().format, place, values, out, per_unit(weight));
@@ -144,11 +144,11 @@ void Reduction::keep_residual(std::span<const float> values, const codec::Place&
 protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
                                        std::span<const protocol::ReceiveFlow> flows,
                                        schedule::ChunkQueue& reduced) {
-  const std::uint32_t index = header.index;
+  const PacketIndex index = header.index;
   if (payload.size() != encoded_bytes(index)) return protocol::Acceptance::refused;
-  if (reduced_packets_.test(index)) return protocol::Acceptance::late;
+  if (reduced_packets_.test(index.value)) return protocol::Acceptance::late;
   weights_[from] = flows[from].weight;
-  const bool last = --missing_[index] == 0;
+  const bool last = --missing_[index.value] == 0;
   if (last && (!half().lossy || depends_on_packet_only(half().estimator))) {
     reduce_complete(index, {from, payload.data()}, reduced);
   } else if (plan_->contents) {
@@ -160,25 +160,26 @@ protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header
 
 // Chunks in the senders' common cyclic order. The one they start in is split, its parts being first
 // and last: it counts as last. `nth` 0 is the chunk after it.
-std::uint32_t Reduction::passed_chunk(std::uint32_t nth) const {
-  return (grid_.chunk_of(start_) + 1 + nth) % grid_.chunks();
+ChunkIndex Reduction::passed_chunk(std::uint32_t nth) const {
+  return {(grid_.chunk_of(start_).value + 1 + nth) % grid_.chunks()};
 }
 
 // How many chunks of that order lie behind a sender of whom the packet at this position arrived. A
 // chunk's worth of packets is left for those that were overtaken.
-std::uint32_t Reduction::chunks_passed(std::uint32_t position) const {
-  const std::uint32_t first = grid_.chunk_of(start_);
-  const std::uint32_t first_part = grid_.chunk_begin(first) + grid_.chunk_size(first) - start_;
-  if (position < first_part + grid_.chunk_packets()) return 0;
-  const std::uint32_t at = (start_ + position - grid_.chunk_packets()) % grid_.packets();
-  return (grid_.chunk_of(at) + grid_.chunks() - first - 1) % grid_.chunks();
+std::uint32_t Reduction::chunks_passed(PacketPosition position) const {
+  const ChunkIndex first = grid_.chunk_of(start_);
+  const std::uint32_t first_part =
+      grid_.chunk_begin(first).value + grid_.chunk_size(first) - start_.value;
+  if (position.value < first_part + grid_.chunk_packets()) return 0;
+  const PacketIndex at{(start_.value + position.value - grid_.chunk_packets()) % grid_.packets()};
+  return (grid_.chunk_of(at).value + grid_.chunks() - first.value - 1) % grid_.chunks();
 }
 
 // Under best effort a chunk is settled when every sender has passed it: what is missing then will
 // not come. So the spread runs beside the reduction under loss too, and results leave while they
 // are in the cache (16 MiB, 4 ranks, 10 % loss: 1.12 of the loss-free time instead of 1.6). Only
 // for estimators that need not know the rest of the shard.
-void Reduction::note_progress(Rank from, std::uint32_t position,
+void Reduction::note_progress(Rank from, PacketPosition position,
                               std::span<const protocol::ReceiveFlow> flows,
                               schedule::ChunkQueue& reduced) {
   const std::uint32_t passed = chunks_passed(position);
@@ -189,18 +190,18 @@ void Reduction::note_progress(Rank from, std::uint32_t position,
     if (rank != plan_->self) by_all = std::min(by_all, passed_[rank]);
   }
   for (; settled_chunks_ < by_all; ++settled_chunks_) {
-    const std::uint32_t chunk = passed_chunk(settled_chunks_);
-    if (chunk_left_[chunk] > 0) settle_chunk(chunk, flows, reduced);
+    const ChunkIndex chunk = passed_chunk(settled_chunks_);
+    if (chunk_left_[chunk.value] > 0) settle_chunk(chunk, flows, reduced);
   }
 }
 
-void Reduction::settle_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows,
+void Reduction::settle_chunk(ChunkIndex chunk, std::span<const protocol::ReceiveFlow> flows,
                              schedule::ChunkQueue& reduced) {
   tally(flows);
   build_plan(tallies_);
   for (std::uint32_t i = 0; i < grid_.chunk_size(chunk); ++i) {
-    const std::uint32_t index = grid_.chunk_begin(chunk) + i;
-    if (!reduced_packets_.test(index)) reduce_partial(index, flows, reduced);
+    const PacketIndex index = grid_.packet_in(chunk, i);
+    if (!reduced_packets_.test(index.value)) reduce_partial(index, flows, reduced);
   }
   scale_plan_built_ = false;  // complete packets ask for their own scales again
 }
@@ -216,7 +217,7 @@ void Reduction::build_plan(std::span<const estimate::LinkTally> tallies) {
                            .step = plan_->step});
 }
 
-ByteSpan Reduction::contribution(Rank rank, std::uint32_t index, const Direct& direct) const {
+ByteSpan Reduction::contribution(Rank rank, PacketIndex index, const Direct& direct) const {
   if (rank == plan_->self) return contribution_to(rank, grid_, index);
   return {rank == direct.rank ? direct.data : staging_.at(rank, index), encoded_bytes(index)};
 }
@@ -230,7 +231,7 @@ bool Reduction::sums_by_scales() const {
 }
 
 // Every contribution to the packet is here, so that its scales do not depend on what else was lost.
-void Reduction::reduce_complete(std::uint32_t index, const Direct& direct,
+void Reduction::reduce_complete(PacketIndex index, const Direct& direct,
                                 schedule::ChunkQueue& reduced) {
   if (!sums_by_scales()) {
     combine_exactly(index, direct);
@@ -250,20 +251,21 @@ void Reduction::reduce_complete(std::uint32_t index, const Direct& direct,
   on_reduced(index, static_cast<std::uint32_t>(plan_->size), reduced);
 }
 
-void Reduction::on_reduced(std::uint32_t index, std::uint32_t contributors,
+void Reduction::on_reduced(PacketIndex index, std::uint32_t contributors,
                            schedule::ChunkQueue& reduced) {
   ++contributors_.histogram[contributors];
-  reduced_packets_.set(index);
+  reduced_packets_.set(index.value);
   if (plan_->contents) staging_.give_back(index);
-  const std::uint32_t chunk = grid_.chunk_of(index);
-  if (--chunk_left_[chunk] == 0) reduced.push(chunk);
+  const ChunkIndex chunk = grid_.chunk_of(index);
+  if (--chunk_left_[chunk.value] == 0) reduced.push(chunk);
 }
 
 // result = sum of scale_i x_i in rank order. A zero scale means absent.
-void Reduction::sum(std::uint32_t index, std::span<const float> scales, const Direct& direct) {
+void Reduction::sum(PacketIndex index, std::span<const float> scales, const Direct& direct) {
   if (!plan_->contents) return;
   const std::size_t elements = grid_.packet_elements(index);
-  const bool measured = plan_->meter != nullptr && plan_->meter->samples(index, grid_.packets());
+  const bool measured =
+      plan_->meter != nullptr && plan_->meter->samples(index.value, grid_.packets());
   if (measured) measure_own(index);  // before the result takes its place
   terms_.clear();
   for (Rank rank = 0; rank < plan_->size; ++rank) {
@@ -277,7 +279,7 @@ void Reduction::sum(std::uint32_t index, std::span<const float> scales, const Di
     plan_->meter->add_result({reinterpret_cast<const float*>(result), elements}, result_per_unit());
 }
 
-void Reduction::measure_own(std::uint32_t index) {
+void Reduction::measure_own(PacketIndex index) {
   const double weight = plan_->round.weight_for(plan_->self);
   if (weight <= 0.0) return;
   const ByteSpan own = contribution_to(plan_->self, grid_, index);
@@ -287,7 +289,7 @@ void Reduction::measure_own(std::uint32_t index) {
 
 // Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's
 // own type.
-void Reduction::combine_exactly(std::uint32_t index, const Direct& direct) {
+void Reduction::combine_exactly(PacketIndex index, const Direct& direct) {
   if (!plan_->contents) return;
   const std::size_t bytes = grid_.packet_elements(index) * element_bytes_;
   block_.reserve(bytes);
@@ -320,8 +322,8 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
   if (!complete || needs_rates) build_plan(tallies_);
   // A weight that an estimated rate enters holds whether or not anything was lost here.
   complete &= !needs_rates || !scale_plan_.estimated_rates();
-  for (std::uint32_t index = 0; index < grid_.packets(); ++index) {
-    if (reduced_packets_.test(index)) continue;
+  for (PacketIndex index; index.value < grid_.packets(); ++index) {
+    if (reduced_packets_.test(index.value)) continue;
     complete ? reduce_complete(index, {}, reduced) : reduce_partial(index, flows, reduced);
   }
   if (!complete) variance_ = scale_plan_.relative_variance();
@@ -337,21 +339,21 @@ void Reduction::tally(std::span<const protocol::ReceiveFlow> flows) {
   }
 }
 
-void Reduction::reduce_partial(std::uint32_t index, std::span<const protocol::ReceiveFlow> flows,
+void Reduction::reduce_partial(PacketIndex index, std::span<const protocol::ReceiveFlow> flows,
                                schedule::ChunkQueue& reduced) {
   std::fill(mask_.begin(), mask_.end(), 0);
   for (Rank rank = 0; rank < plan_->size; ++rank) {
-    const bool here = rank == plan_->self || flows[rank].arrived.test(index);
+    const bool here = rank == plan_->self || flows[rank].arrived.test(index.value);
     mask_[rank / 64] |= std::uint64_t{here} << (rank % 64);
   }
-  const estimate::BlockScales block = scale_plan_.scales(mask_, index, scales_);
+  const estimate::BlockScales block = scale_plan_.scales(mask_, index.value, scales_);
   if (block.untouched) untouched_ += grid_.packet_elements(index);
   sum(index, scales_, {});
   if (block.control != 0.0f && !half().control.empty()) apply_control(index, block.control);
   on_reduced(index, block.contributors, reduced);
 }
 
-void Reduction::apply_control(std::uint32_t index, float scale) {
+void Reduction::apply_control(PacketIndex index, float scale) {
   const std::size_t offset = grid_.packet_offset(index);
   auto* result = reinterpret_cast<float*>(half().result) + offset;
   const float* control = half().control.data() + offset;

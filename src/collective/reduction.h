@@ -42,7 +42,7 @@ class Reduction {
     return plan_->grid_of(half().shards[owner].count, half().format);
   }
 
-  protocol::Payload payload(Rank owner, std::uint32_t index, std::uint32_t ahead,
+  protocol::Payload payload(Rank owner, PacketIndex index, PacketIndex ahead,
                             MutableByteSpan scratch);
   // Takes in a packet; `flows` are the ledgers of all senders, without it. Chunks that are reduced
   // in consequence are pushed to `reduced`.
@@ -62,17 +62,17 @@ class Reduction {
   bool pays_residual(Rank owner) const;
   void add_residual(Rank owner);
   codec::Place place_of(Rank source, Rank owner, const schedule::PacketGrid& grid,
-                        std::uint32_t index) const;
+                        PacketIndex index) const;
   void keep_residual(std::span<const float> values, const codec::Place& place, ByteSpan encoded);
   // c of our own contribution to our shard.
   float own_weight() const { return static_cast<float>(plan_->round.weight_for(plan_->self)); }
-  void measure_own(std::uint32_t index);
+  void measure_own(PacketIndex index);
   // Factors to values per unit of work: a sum's contributions are units.
   double per_unit(double weight) const { return half().op == ReduceOp::avg ? 1.0 / weight : 1.0; }
   double result_per_unit() const { return half().op == ReduceOp::avg ? 1.0 : 1.0 / plan_->size; }
   // Our contribution to a packet of the owner's shard, as it lies in the tensor.
-  ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, std::uint32_t index) const;
-  std::size_t encoded_bytes(std::uint32_t index) const {
+  ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index) const;
+  std::size_t encoded_bytes(PacketIndex index) const {
     return half().format.encoded_bytes(grid_.packet_elements(index));
   }
   // A contribution that is used straight from where it arrived.
@@ -80,23 +80,23 @@ class Reduction {
     Rank rank = kNoRank;
     const std::byte* data = nullptr;
   };
-  ByteSpan contribution(Rank rank, std::uint32_t index, const Direct& direct) const;
-  void reduce_complete(std::uint32_t index, const Direct& direct, schedule::ChunkQueue& reduced);
-  void reduce_partial(std::uint32_t index, std::span<const protocol::ReceiveFlow> flows,
+  ByteSpan contribution(Rank rank, PacketIndex index, const Direct& direct) const;
+  void reduce_complete(PacketIndex index, const Direct& direct, schedule::ChunkQueue& reduced);
+  void reduce_partial(PacketIndex index, std::span<const protocol::ReceiveFlow> flows,
                       schedule::ChunkQueue& reduced);
-  void note_progress(Rank from, std::uint32_t position,
+  void note_progress(Rank from, PacketPosition position,
                      std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
-  void settle_chunk(std::uint32_t chunk, std::span<const protocol::ReceiveFlow> flows,
+  void settle_chunk(ChunkIndex chunk, std::span<const protocol::ReceiveFlow> flows,
                     schedule::ChunkQueue& reduced);
-  std::uint32_t chunks_passed(std::uint32_t position) const;
-  std::uint32_t passed_chunk(std::uint32_t nth) const;
+  std::uint32_t chunks_passed(PacketPosition position) const;
+  ChunkIndex passed_chunk(std::uint32_t nth) const;
   void recall_rates(const estimate::LinkHistory& history);
   void tally(std::span<const protocol::ReceiveFlow> flows);
-  void on_reduced(std::uint32_t index, std::uint32_t contributors, schedule::ChunkQueue& reduced);
+  void on_reduced(PacketIndex index, std::uint32_t contributors, schedule::ChunkQueue& reduced);
   bool sums_by_scales() const;
-  void combine_exactly(std::uint32_t index, const Direct& direct);
-  void sum(std::uint32_t index, std::span<const float> scales, const Direct& direct);
-  void apply_control(std::uint32_t index, float scale);
+  void combine_exactly(PacketIndex index, const Direct& direct);
+  void sum(PacketIndex index, std::span<const float> scales, const Direct& direct);
+  void apply_control(PacketIndex index, float scale);
   void build_plan(std::span<const estimate::LinkTally> tallies);
 
   const OperationPlan* plan_ = nullptr;  // of the operation under way
@@ -120,7 +120,7 @@ class Reduction {
   std::vector<std::uint64_t> mask_;
   std::vector<float> weights_;          // c_i as heard so far
   bool settles_passed_chunks_ = false;  // see note_progress()
-  std::uint32_t start_ = 0;             // packet with which every sender starts its cyclic order
+  PacketIndex start_;                   // packet with which every sender starts its cyclic order
   // By sender: chunks of that order it has certainly left behind
   std::vector<std::uint32_t> passed_;
   std::uint32_t settled_chunks_ = 0;  // of that order, by all

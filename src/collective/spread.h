@@ -33,8 +33,8 @@ class Spread {
   // Streaming: chunks of our block that are whole, in the order in which they became so.
   const schedule::ChunkQueue& available() const { return available_; }
 
-  protocol::Payload payload(Rank to, std::uint32_t index, MutableByteSpan scratch);
-  bool accept(Rank from, std::uint32_t index, ByteSpan payload);
+  protocol::Payload payload(Rank to, PacketIndex index, MutableByteSpan scratch);
+  bool accept(Rank from, PacketIndex index, ByteSpan payload);
 
   // Elements of `flows` that no packet brought.
   std::uint64_t missing_elements(std::span<const protocol::ReceiveFlow> flows) const;
@@ -47,11 +47,11 @@ class Spread {
     return plan_->grid_of(elements, half().format);
   }
   std::uint32_t sum(ByteSpan bytes) const;
-  void sum_chunk(std::uint32_t chunk);
-  protocol::Payload own_payload(std::uint32_t index);
+  void sum_chunk(ChunkIndex chunk);
+  protocol::Payload own_payload(PacketIndex index);
   void encode_range(std::size_t first, std::size_t elements);
-  void encode_packet(std::uint32_t index, std::span<float> values, MutableByteSpan out);
-  std::size_t encoded_offset(std::uint32_t index) const { return index * packet_bytes_; }
+  void encode_packet(PacketIndex index, std::span<float> values, MutableByteSpan out);
+  std::size_t encoded_offset(PacketIndex index) const { return index.value * packet_bytes_; }
 
   const OperationPlan* plan_ = nullptr;  // of the operation under way
   std::size_t element_bytes_ = 4;

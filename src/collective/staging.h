@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "base/packet_index.h"
 
 namespace leeway::collective {
 
@@ -28,7 +29,7 @@ class Staging {
   }
 
   // A place for the rank's contribution to the packet; once until give_back().
-  std::byte* lend(Rank rank, std::uint32_t packet) {
+  std::byte* lend(Rank rank, PacketIndex packet) {
     std::uint32_t place = lent_before_;
     if (returned_.empty()) {
       ++lent_before_;
@@ -41,13 +42,13 @@ class Staging {
   }
 
   // Where it is. Only between lend() and give_back().
-  const std::byte* at(Rank rank, std::uint32_t packet) const {
+  const std::byte* at(Rank rank, PacketIndex packet) const {
     return arena_.data() + place_of_[slot(rank, packet)] * stride_;
   }
 
   // The packet's contributions are used: their places are free.
-  void give_back(std::uint32_t packet) {
-    for (std::uint32_t& place : std::span(place_of_).subspan(packet * ranks_, ranks_)) {
+  void give_back(PacketIndex packet) {
+    for (std::uint32_t& place : std::span(place_of_).subspan(packet.value * ranks_, ranks_)) {
       if (place != kNone) returned_.push_back(place);
       place = kNone;
     }
@@ -56,7 +57,7 @@ class Staging {
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  std::size_t slot(Rank rank, std::uint32_t packet) const { return packet * ranks_ + rank; }
+  std::size_t slot(Rank rank, PacketIndex packet) const { return packet.value * ranks_ + rank; }
 
   Arena arena_;
   std::size_t stride_ = 0;

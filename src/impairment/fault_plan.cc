@@ -82,7 +82,7 @@ bool FaultPlan::is_lost(const PacketAddress& packet) {
   if (!bursts_ || packet.control) return happens(HashStream::loss, packet, rate);
   if (rate <= 0.0) return false;
   // The first pass travels in the sender's order; later ones are sent by rising index.
-  const std::uint32_t place = packet.attempt == 0 ? packet.position : packet.index;
+  const std::uint32_t place = packet.attempt == 0 ? packet.position.value : packet.index.value;
   return bursts_->lost(
       {packet.source, packet.destination, packet.round, packet.phase, packet.attempt}, place, rate);
 }
@@ -98,7 +98,7 @@ std::uint64_t FaultPlan::hash(HashStream stream, const PacketAddress& packet) co
                       packet.sequence, 0);
   }
   return keyed_hash(options_.seed, link, question_word(stream, false, packet.phase, packet.attempt),
-                    packet.round, packet.index);
+                    packet.round, packet.index.value);
 }
 
 bool FaultPlan::happens(HashStream stream, const PacketAddress& packet, double probability) const {

@@ -73,7 +73,7 @@ bool LossList::contains(const PacketAddress& packet) const {
   for (const Entry& entry : entries_) {
     if (matches(entry.source, packet.source) && matches(entry.destination, packet.destination) &&
         matches(entry.round, packet.round) && matches(entry.phase, packet.phase) &&
-        matches(entry.index, packet.index)) {
+        matches(entry.index, packet.index.value)) {
       return true;
     }
   }

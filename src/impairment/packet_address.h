@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/packet_index.h"
 #include "leeway/types.h"
 
 namespace leeway::impairment {
@@ -17,10 +18,10 @@ struct PacketAddress {
   // operation.
   bool payload_summed = true;
   std::uint32_t round = 0;
-  std::uint8_t phase = 0;      // 0 reduce, 1 spread, 2 point to point
-  std::uint16_t attempt = 0;   // 0 = first pass
-  std::uint32_t index = 0;     // place in the shard
-  std::uint32_t position = 0;  // place in the sender's order of the first pass
+  std::uint8_t phase = 0;     // 0 reduce, 1 spread, 2 point to point
+  std::uint16_t attempt = 0;  // 0 = first pass
+  PacketIndex index;          // in the shard
+  PacketPosition position;    // in the sender's order of its pass
 
   // Control: its type, and its number on the link.
   std::uint8_t type = 0;

@@ -194,9 +194,9 @@ class Endpoint {
   bool fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   std::uint32_t eager_credit(const SendFlow& flow, Rank peer) const;
   struct Place {
-    std::uint32_t index = 0;
-    std::uint32_t position = 0;
-    std::uint32_t ahead = 0;  // as RoundClient::payload()
+    PacketIndex index;
+    PacketPosition position;
+    PacketIndex ahead;  // as RoundClient::payload()
   };
   void append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
                    const Place& place, TrainBuffer& out);

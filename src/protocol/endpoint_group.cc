@@ -29,10 +29,10 @@ bool Endpoint::fill_from_pass(Instant now, Round& round, FlowKind kind, TrainBuf
   group.blocked_since = Instant::infinite_future();
   std::uint32_t appended = 0;
   for (; credit > 0 && out.has_room(); --credit, ++appended) {
-    const std::uint32_t position = group.cursor.position();
+    const PacketPosition position = group.cursor.position();
     const auto index = group.cursor.next();
     if (!index) break;
-    const std::uint32_t ahead = group.cursor.peek().value_or(*index);
+    const PacketIndex ahead = group.cursor.peek().value_or(*index);
     append_data(now, kEveryRank, round, kind, group.first_member, {*index, position, ahead}, out);
   }
   const bool over = group.cursor.exhausted();

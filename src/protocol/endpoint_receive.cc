@@ -137,7 +137,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
       header.codec != round.plan->phase(header.kind).codec) {
     return refuse_plan(from);
   }
-  if (flow.arrived.test(header.index)) {
+  if (flow.arrived.test(header.index.value)) {
     ++flow.duplicate;
     ++counters_.duplicate;
     return;
@@ -154,7 +154,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     case Acceptance::refused:
       return refuse_plan(from);
   }
-  flow.arrived.set(header.index);
+  flow.arrived.set(header.index.value);
   ++flow.arrived_count;
   flow.repaired += header.attempt > 0;
   flow.last_arrival = now;
@@ -163,7 +163,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     timers_.arm_link(from, now + links_[from].rtt.timeout());
   }
   // WIRE 4.2: the last position is an END
-  if (header.attempt == 0 && header.position + 1 == flow.packets) {
+  if (header.attempt == 0 && header.position.value + 1 == flow.packets) {
     flow.ended_pass = std::max(flow.ended_pass, 0);
   }
   if (flow.complete()) {

@@ -185,11 +185,11 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
     timers_.arm_link(peer, link.probe_at);
   }
   while (credit > 0 && out.has_room()) {
-    const std::uint32_t position =
+    const PacketPosition position =
         flow.first_pass() ? flow.cursor.position() : flow.repair_position;
     const auto index = flow.first_pass() ? flow.cursor.next() : flow.next_repair();
     if (!index) break;
-    const std::uint32_t ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
+    const PacketIndex ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
     append_data(now, peer, round, kind, peer, {*index, position, ahead}, out);
     note_sent(round, kind, peer, 1);
     --credit;
@@ -207,13 +207,13 @@ std::uint32_t Endpoint::eager_credit(const SendFlow& flow, Rank peer) const {
     if (round->ended || gate_open(*round, peer)) continue;
     for (int k = 0; k < wire::kFlowKinds; ++k) {
       if (!round->plan->phases[k].active) continue;
-      kept += round->send(static_cast<FlowKind>(k), peer).cursor.position();
+      kept += round->send(static_cast<FlowKind>(k), peer).cursor.position().value;
     }
   }
   const auto left = [](std::uint32_t limit, std::uint32_t used) {
     return limit - std::min(limit, used);
   };
-  return std::min(left(limits::kEagerPackets, flow.cursor.position()),
+  return std::min(left(limits::kEagerPackets, flow.cursor.position().value),
                   left(limits::kEarlySlotsPerPeer, kept));
 }
 

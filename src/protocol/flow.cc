@@ -50,7 +50,7 @@ std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
   return 0;
 }
 
-std::optional<std::uint32_t> SendFlow::next_repair() {
+std::optional<PacketIndex> SendFlow::next_repair() {
   if (wanted_count == 0) return std::nullopt;
   while (wanted.word(wanted_from / 64) >> (wanted_from % 64) == 0)
     wanted_from = (wanted_from / 64 + 1) * 64;
@@ -58,8 +58,8 @@ std::optional<std::uint32_t> SendFlow::next_repair() {
       std::countr_zero(wanted.word(wanted_from / 64) >> (wanted_from % 64)));
   wanted.clear(wanted_from);
   --wanted_count;
-  ++repair_position;
-  return wanted_from;
+  ++repair_position.value;
+  return PacketIndex{wanted_from};
 }
 
 SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan words) {
@@ -71,7 +71,7 @@ SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan wo
     wanted.clear();
     wanted_count = 0;
     wanted_base = 0;
-    repair_position = 0;
+    repair_position = {};
   }
   if (first_word < wanted_base) return Request::ignored;  // a copy of one that was merged before
   wanted_base = first_word + repair.words;

@@ -37,9 +37,9 @@ struct SendFlow {
   std::uint32_t end_tries = 0;
   Bitmap wanted;  // packets asked for again
   std::uint32_t wanted_count = 0;
-  std::uint32_t wanted_from = 0;      // scan position in `wanted`
-  std::uint32_t wanted_base = 0;      // request datagrams below this word were merged already
-  std::uint32_t repair_position = 0;  // packets handed out in this repair pass
+  std::uint32_t wanted_from = 0;   // scan position in `wanted`
+  std::uint32_t wanted_base = 0;   // request datagrams below this word were merged already
+  PacketPosition repair_position;  // of the packet that is next in this repair pass
   std::uint64_t sent = 0;
 
   bool open() const { return packets != 0 && !settled; }
@@ -49,7 +49,7 @@ struct SendFlow {
   enum class Request : std::uint8_t { taken, ignored, refused };
   Request take_request(const wire::Repair& repair, ByteSpan words);
   // The next packet of it; nothing: all have been handed out.
-  std::optional<std::uint32_t> next_repair();
+  std::optional<PacketIndex> next_repair();
 };
 
 // A first pass whose packets are the same for all its members, and go out once for all of them

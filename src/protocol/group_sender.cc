@@ -66,7 +66,7 @@ std::uint32_t GroupSender::credit(const Round& round, FlowKind kind, Rank peer) 
   const std::uint32_t credit = window_left(peer);
   if (links_[peer].has_opened(round.number, /*message=*/false)) return credit;
   // WIRE 2.4: eager packets only
-  const std::uint32_t position = round.phase(kind).group.cursor.position();
+  const std::uint32_t position = round.phase(kind).group.cursor.position().value;
   return std::min(credit, limits::kEagerPackets - std::min(position, limits::kEagerPackets));
 }
 

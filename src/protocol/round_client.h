@@ -43,10 +43,10 @@ class RoundClient {
   // Asked at opening.
   virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
 
-  // Encoded payload of packet `index`, in the operation's memory or written to the front of
+  // Encoded payload of a packet, in the operation's memory or written to the front of
   // `scratch`. `ahead` is the packet that will probably be asked for next (index itself if
   // unknown): worth bringing into the cache.
-  virtual Payload payload(FlowKind kind, Rank to, std::uint32_t index, std::uint32_t ahead,
+  virtual Payload payload(FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
                           MutableByteSpan scratch) = 0;
 
   // First copy of a packet. The flow's weight is known by then.

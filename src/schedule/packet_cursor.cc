@@ -11,18 +11,18 @@ PacketCursor::PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* 
   if (queue_ == nullptr) start_ = start_of(grid, keys.rotation);
 }
 
-std::uint32_t PacketCursor::start_of(const PacketGrid& grid, std::uint64_t rotation_key) {
-  if (grid.packets() == 0 || rotation_key == kInOrder) return 0;
-  return static_cast<std::uint32_t>(keyed_hash(rotation_key, 0, 0, 0, 0) % grid.packets());
+PacketIndex PacketCursor::start_of(const PacketGrid& grid, std::uint64_t rotation_key) {
+  if (grid.packets() == 0 || rotation_key == kInOrder) return {};
+  return {static_cast<std::uint32_t>(keyed_hash(rotation_key, 0, 0, 0, 0) % grid.packets())};
 }
 
-void PacketCursor::enter_chunk(std::uint32_t chunk) {
+void PacketCursor::enter_chunk(ChunkIndex chunk) {
   chunk_ = chunk;
   chunk_size_ = grid_.chunk_size(chunk);
   shift_ = 0;
   multiplier_ = 1;
   if (keys_.inner == kInOrder) return;
-  const std::uint64_t draw = keyed_hash(keys_.inner, chunk, 1, 0, 0);
+  const std::uint64_t draw = keyed_hash(keys_.inner, chunk.value, 1, 0, 0);
   shift_ = static_cast<std::uint32_t>(draw >> 32) % chunk_size_;
   multiplier_ = 1 + static_cast<std::uint32_t>(draw) % chunk_size_;
   while (std::gcd(multiplier_, chunk_size_) != 1) ++multiplier_;
@@ -33,7 +33,7 @@ bool PacketCursor::available() const {
   return queue_ == nullptr || chunk_at_ < chunk_size_ || queue_at_ < queue_->size();
 }
 
-std::optional<std::uint32_t> PacketCursor::next() {
+std::optional<PacketIndex> PacketCursor::next() {
   if (!available()) return std::nullopt;
   if (queue_ != nullptr) {
     if (chunk_at_ == chunk_size_) {
@@ -43,13 +43,13 @@ std::optional<std::uint32_t> PacketCursor::next() {
   } else {
     // Cyclic order: the chunk of the starting packet is visited twice, its two parts making one
     // whole.
-    const std::uint32_t cyclic = (start_ + position_) % packets_;
-    const std::uint32_t chunk = grid_.chunk_of(cyclic);
+    const PacketIndex cyclic{(start_.value + position_) % packets_};
+    const ChunkIndex chunk = grid_.chunk_of(cyclic);
     if (chunk_size_ == 0 || chunk != chunk_) enter_chunk(chunk);
-    chunk_at_ = cyclic - grid_.chunk_begin(chunk);
+    chunk_at_ = cyclic.value - grid_.chunk_begin(chunk).value;
   }
   ++position_;
-  return grid_.chunk_begin(chunk_) + permuted(chunk_at_++);
+  return grid_.packet_in(chunk_, permuted(chunk_at_++));
 }
 
 }  // namespace leeway::schedule

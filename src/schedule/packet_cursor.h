@@ -28,12 +28,12 @@ class ChunkQueue {
     order_.clear();
     order_.reserve(chunks);
   }
-  void push(std::uint32_t chunk) { order_.push_back(chunk); }
+  void push(ChunkIndex chunk) { order_.push_back(chunk); }
   std::uint32_t size() const { return static_cast<std::uint32_t>(order_.size()); }
-  std::uint32_t operator[](std::uint32_t i) const { return order_[i]; }
+  ChunkIndex operator[](std::uint32_t i) const { return order_[i]; }
 
  private:
-  std::vector<std::uint32_t> order_;
+  std::vector<ChunkIndex> order_;
 };
 
 class PacketCursor {
@@ -52,21 +52,22 @@ class PacketCursor {
   PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue);
 
   // The packet with which a flow without a queue starts.
-  static std::uint32_t start_of(const PacketGrid& grid, std::uint64_t rotation_key);
+  static PacketIndex start_of(const PacketGrid& grid, std::uint64_t rotation_key);
 
-  // The next packet's index, or nothing if none is available now.
-  std::optional<std::uint32_t> next();
+  // The next packet, or nothing if none is available now.
+  std::optional<PacketIndex> next();
   bool available() const;
   // What next() would return, without taking it.
-  std::optional<std::uint32_t> peek() const {
+  std::optional<PacketIndex> peek() const {
     PacketCursor ahead = *this;
     return ahead.next();
   }
-  std::uint32_t position() const { return position_; }  // packets handed out so far
+  // Of the packet that is next: how many were handed out so far.
+  PacketPosition position() const { return {position_}; }
   bool exhausted() const { return position_ == packets_; }
 
  private:
-  void enter_chunk(std::uint32_t chunk);
+  void enter_chunk(ChunkIndex chunk);
   std::uint32_t permuted(std::uint32_t i) const { return (multiplier_ * i + shift_) % chunk_size_; }
 
   PacketGrid grid_;
@@ -74,9 +75,9 @@ class PacketCursor {
   const ChunkQueue* queue_ = nullptr;
   std::uint32_t packets_ = 0;
   std::uint32_t position_ = 0;
-  std::uint32_t start_ = 0;     // starting packet of the cyclic order
+  PacketIndex start_;           // of the cyclic order
   std::uint32_t queue_at_ = 0;  // chunks taken from the queue
-  std::uint32_t chunk_ = 0;
+  ChunkIndex chunk_;
   std::uint32_t chunk_size_ = 0;  // 0: no chunk entered yet
   std::uint32_t chunk_at_ = 0;    // packets of this chunk handed out
   std::uint32_t multiplier_ = 1;

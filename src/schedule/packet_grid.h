@@ -12,6 +12,7 @@
 
 #include "base/contracts.h"
 #include "base/limits.h"
+#include "base/packet_index.h"
 
 namespace leeway::schedule {
 
@@ -40,17 +41,23 @@ class PacketGrid {
   }
   std::uint32_t chunks() const { return (packets() + chunk_packets_ - 1) / chunk_packets_; }
 
-  std::size_t packet_offset(std::uint32_t index) const {
-    return std::size_t{index} * elements_per_packet_;
+  // The packet's first element in the shard.
+  std::size_t packet_offset(PacketIndex index) const {
+    return std::size_t{index.value} * elements_per_packet_;
   }
-  std::uint32_t packet_elements(std::uint32_t index) const {
+  std::uint32_t packet_elements(PacketIndex index) const {
     return static_cast<std::uint32_t>(
         std::min<std::size_t>(elements_per_packet_, elements_ - packet_offset(index)));
   }
-  std::uint32_t chunk_of(std::uint32_t index) const { return index / chunk_packets_; }
-  std::uint32_t chunk_begin(std::uint32_t chunk) const { return chunk * chunk_packets_; }
-  std::uint32_t chunk_size(std::uint32_t chunk) const {
-    return std::min(chunk_packets_, packets() - chunk_begin(chunk));
+  ChunkIndex chunk_of(PacketIndex index) const { return {index.value / chunk_packets_}; }
+  // The chunk's first packet, and how many packets it has.
+  PacketIndex chunk_begin(ChunkIndex chunk) const { return {chunk.value * chunk_packets_}; }
+  std::uint32_t chunk_size(ChunkIndex chunk) const {
+    return std::min(chunk_packets_, packets() - chunk_begin(chunk).value);
+  }
+  // The n-th packet of the chunk.
+  PacketIndex packet_in(ChunkIndex chunk, std::uint32_t n) const {
+    return {chunk_begin(chunk).value + n};
   }
 
  private:

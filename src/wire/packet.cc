@@ -225,16 +225,17 @@ Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
   out.round = reader.get<std::uint32_t>();
   if (!read_kind(reader, out.kind) || !read_codec(reader, out.codec)) return Refusal::field;
   out.attempt = reader.get<std::uint16_t>();
-  out.index = reader.get<std::uint32_t>();
-  out.position = reader.get<std::uint32_t>();
+  out.index.value = reader.get<std::uint32_t>();
+  out.position.value = reader.get<std::uint32_t>();
   out.flow_packets = reader.get<std::uint32_t>();
   out.weight = reader.get<float>();
   out.opened_below = reader.get<std::uint32_t>();
   out.settled_below = reader.get<std::uint32_t>();
   out.tag_digest = reader.get<std::uint32_t>();
   payload = reader.rest();
-  const bool sane = out.flow_packets <= limits::kFlowPacketsMax && out.index < out.flow_packets &&
-                    out.position < out.flow_packets && valid_weight(out.weight);
+  const bool sane = out.flow_packets <= limits::kFlowPacketsMax &&
+                    out.index.value < out.flow_packets && out.position.value < out.flow_packets &&
+                    valid_weight(out.weight);
   return sane ? Refusal::none : Refusal::field;
 }
 
@@ -297,8 +298,8 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   writer.put(static_cast<std::uint8_t>(header.kind));
   writer.put(static_cast<std::uint8_t>(header.codec));
   writer.put(header.attempt);
-  writer.put(header.index);
-  writer.put(header.position);
+  writer.put(header.index.value);
+  writer.put(header.position.value);
   writer.put(header.flow_packets);
   writer.put(header.weight);
   writer.put(header.opened_below);

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "base/limits.h"
+#include "base/packet_index.h"
 #include "leeway/codec.h"
 #include "leeway/options.h"
 #include "leeway/types.h"
@@ -57,8 +58,8 @@ struct DataHeader {
   Codec codec = Codec::native;
   // 0 = first pass, k = answer to the k-th repair request of this flow
   std::uint16_t attempt = 0;
-  std::uint32_t index = 0;          // place of the payload in the shard, in packets
-  std::uint32_t position = 0;       // place in the sender's (permuted) order of this pass
+  PacketIndex index;                // in the shard
+  PacketPosition position;          // in the sender's order of this pass
   std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
   float weight = 1.0f;              // c_i
   std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender

@@ -23,7 +23,7 @@ class Client final : public RoundClient {
   schedule::PacketGrid outgoing(FlowKind, Rank) const override { return grid_; }
   schedule::PacketGrid incoming(FlowKind, Rank) const override { return grid_; }
   const Bitmap* required(FlowKind, Rank) const override { return nullptr; }
-  Payload payload(FlowKind, Rank, std::uint32_t, std::uint32_t, MutableByteSpan) override {
+  Payload payload(FlowKind, Rank, PacketIndex, PacketIndex, MutableByteSpan) override {
     return {payload_};
   }
   Acceptance accept(Rank, const wire::DataHeader&, ByteSpan) override {
@@ -72,7 +72,7 @@ class Bench {
     ++sent_;
     std::array<std::byte, wire::kDataHeaderBytes + kPayloadBytes> datagram{};
     wire::DataHeader header;
-    header.index = header.position = index % (kPackets - 1);  // never the last
+    header.index.value = header.position.value = index % (kPackets - 1);  // never the last
     header.flow_packets = kPackets;
     header.opened_below = 1;
     header.tag_digest = digest_;

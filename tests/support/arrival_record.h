@@ -42,7 +42,7 @@ class ArrivalRecord {
  private:
   using Key = std::tuple<std::uint32_t, std::uint8_t, Rank, Rank, std::uint32_t>;
   static Key key(const impairment::PacketAddress& packet) {
-    return {packet.round, packet.phase, packet.source, packet.destination, packet.index};
+    return {packet.round, packet.phase, packet.source, packet.destination, packet.index.value};
   }
   std::map<Key, Copies> copies_;
 };

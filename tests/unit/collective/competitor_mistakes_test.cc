@@ -146,7 +146,7 @@ TEST(CompetitorMistake, EarlyExitIsNeverTaken) {
   EngineGroup group(GroupOptions{.size = 4});
   group.filter = [](Rank, Rank, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
-    return !(header && header->kind == FlowKind::reduce && header->index == 1);
+    return !(header && header->kind == FlowKind::reduce && header->index.value == 1);
   };
   FloatAllReduce call(4, 100000, best_effort(10s));
   call.submit_all(group);
@@ -279,8 +279,8 @@ TEST(CompetitorMistake, TimeoutsAreConstants) {
     int lost = 0;
     group.filter = [&](Rank from, Rank, ByteSpan datagram) {
       const auto header = data_header_of(datagram);
-      return !(header && from == 1 && header->kind == FlowKind::reduce && header->index == 5 &&
-               lost++ < 3);
+      return !(header && from == 1 && header->kind == FlowKind::reduce &&
+               header->index.value == 5 && lost++ < 3);
     };
     FloatAllReduce call(2, 40000);
     call.submit_all(group);

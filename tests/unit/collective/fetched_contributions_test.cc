@@ -97,14 +97,16 @@ TEST(FetchedContributions, AnOwnerAsksAgainForOneOfWhichNothingCame) {
 
 TEST(FetchedContributions, AllOfItIsAskedForUntilItIsWhole) {
   Reduction reduction({});
-  reduction.loses = [](const wire::DataHeader& header) { return header.attempt <= header.index; };
+  reduction.loses = [](const wire::DataHeader& header) {
+    return header.attempt <= header.index.value;
+  };
   reduction.run();
   EXPECT_EQ(reduction.report(0).peers[0].repaired, 4u);
 }
 
 TEST(FetchedContributions, OnePacketIsEnoughToAskForNothing) {
   Reduction reduction({});
-  reduction.loses = [](const wire::DataHeader& header) { return header.index != 2; };
+  reduction.loses = [](const wire::DataHeader& header) { return header.index.value != 2; };
   reduction.run();
   EXPECT_EQ(reduction.requests_made(), 0u);
   EXPECT_EQ(reduction.report(0).contributions_fetched, 0u);

@@ -126,11 +126,11 @@ class LossyAllReduce {
     return bytes;
   }
   codec::Place place(Rank source, Rank owner, std::uint32_t index) const {
-    return {setting_.seed, 0, source, shard(owner).offset + grid(owner).packet_offset(index)};
+    return {setting_.seed, 0, source, shard(owner).offset + grid(owner).packet_offset({index})};
   }
   std::vector<float> contribution(Rank rank, Rank owner, std::uint32_t index) const {
-    const std::size_t first = shard(owner).offset + grid(owner).packet_offset(index);
-    std::vector<float> values(grid(owner).packet_elements(index));
+    const std::size_t first = shard(owner).offset + grid(owner).packet_offset({index});
+    std::vector<float> values(grid(owner).packet_elements({index}));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(rank, first + i);
     return values;
   }
@@ -138,7 +138,7 @@ class LossyAllReduce {
   // the owner's own comes last then.
   std::vector<float> weighted_sum(Rank owner, std::uint32_t index,
                                   std::span<const float> scales) const {
-    std::vector<float> sum(grid(owner).packet_elements(index), 0.0f);
+    std::vector<float> sum(grid(owner).packet_elements({index}), 0.0f);
     bool first = true;
     const auto add = [&](const codec::Format& term_format, ByteSpan bytes, float scale) {
       first ? codec::accumulate_first(term_format, bytes, scale, sum)
@@ -181,7 +181,7 @@ class LossyAllReduce {
       std::vector<float> sum = weighted_sum(owner, index, scales);
       for (std::size_t i = 0; i < sum.size() && block.control != 0.0f; ++i) {
         sum[i] +=
-            block.control * control_[shard(owner).offset + grid(owner).packet_offset(index) + i];
+            block.control * control_[shard(owner).offset + grid(owner).packet_offset({index}) + i];
       }
       codec::decode(format(), encoded(sum, place(owner, owner, index)), place(owner, owner, index),
                     sum);

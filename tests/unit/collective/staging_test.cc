@@ -27,15 +27,15 @@ TEST(Staging, EveryContributionKeepsItsBytesUntilItsPacketIsGivenBack) {
     std::shuffle(order.begin(), order.end(), random);
     std::map<std::uint32_t, std::set<Rank>> waiting;
     for (const auto& [rank, packet] : order) {
-      std::memset(staging.lend(rank, packet), static_cast<int>(rank * kPackets + packet), kBytes);
+      std::memset(staging.lend(rank, {packet}), static_cast<int>(rank * kPackets + packet), kBytes);
       waiting[packet].insert(rank);
       if (waiting[packet].size() < kRanks - random() % 2) continue;
       for (const Rank here : waiting[packet]) {
         const std::byte expected{static_cast<unsigned char>(here * kPackets + packet)};
-        const std::byte* bytes = staging.at(here, packet);
+        const std::byte* bytes = staging.at(here, {packet});
         EXPECT_TRUE(std::all_of(bytes, bytes + kBytes, [&](std::byte b) { return b == expected; }));
       }
-      staging.give_back(packet);
+      staging.give_back({packet});
       waiting[packet].clear();
     }
   }
@@ -44,12 +44,12 @@ TEST(Staging, EveryContributionKeepsItsBytesUntilItsPacketIsGivenBack) {
 TEST(Staging, PlacesGivenBackAreLentAgainLatestFirst) {
   Staging staging;
   staging.reset(3, 100, kBytes);
-  std::byte* const first = staging.lend(1, 0);
-  std::byte* const second = staging.lend(1, 1);
-  staging.give_back(0);
-  staging.give_back(1);
-  EXPECT_EQ(staging.lend(2, 50), second);
-  EXPECT_EQ(staging.lend(2, 51), first);
+  std::byte* const first = staging.lend(1, {0});
+  std::byte* const second = staging.lend(1, {1});
+  staging.give_back({0});
+  staging.give_back({1});
+  EXPECT_EQ(staging.lend(2, {50}), second);
+  EXPECT_EQ(staging.lend(2, {51}), first);
 }
 
 TEST(Staging, TouchesAsManyPlacesAsAreOutAtATime) {
@@ -57,9 +57,9 @@ TEST(Staging, TouchesAsManyPlacesAsAreOutAtATime) {
   staging.reset(3, 1000, kBytes);
   std::set<std::byte*> places;
   for (std::uint32_t packet = 0; packet < 1000; ++packet) {
-    places.insert(staging.lend(1, packet));
-    places.insert(staging.lend(2, packet));
-    if (packet >= 4) staging.give_back(packet - 4);
+    places.insert(staging.lend(1, {packet}));
+    places.insert(staging.lend(2, {packet}));
+    if (packet >= 4) staging.give_back({packet - 4});
   }
   EXPECT_EQ(places.size(), 2u * 5u);
 }
@@ -68,7 +68,7 @@ TEST(Staging, PlacesStartOnCacheLines) {
   Staging staging;
   staging.reset(2, 3, kBytes);
   for (std::uint32_t packet = 0; packet < 3; ++packet) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(staging.lend(1, packet)) % Arena::kAlign, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(staging.lend(1, {packet})) % Arena::kAlign, 0u);
   }
 }
 

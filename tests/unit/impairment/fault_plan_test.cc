@@ -17,8 +17,8 @@ PacketAddress data(std::uint32_t index, std::uint32_t round = 1, Rank source = 1
   packet.source = source;
   packet.destination = 0;
   packet.round = round;
-  packet.index = index;
-  packet.position = index;
+  packet.index = {index};
+  packet.position = {index};
   return packet;
 }
 
@@ -77,7 +77,7 @@ TEST(FaultPlanFate, SequenceAndPositionDoNotTouchIndependentLossOfData) {
   for (std::uint32_t i = 0; i < 1000; ++i) {
     PacketAddress later = data(i);
     later.sequence = 12345;
-    later.position = 1000 - i;
+    later.position = {1000 - i};
     EXPECT_EQ(plan.fate(later).lost, plan.fate(data(i)).lost);
   }
 }
@@ -147,10 +147,10 @@ TEST(FaultPlanFate, BurstsRunAlongPositionsFirstAndIndicesLater) {
   GilbertLoss chain(1, 8.0);
   for (std::uint32_t i = 0; i < 2000; ++i) {
     PacketAddress packet = data(1999 - i);
-    packet.position = i;
+    packet.position = {i};
     ASSERT_EQ(plan.fate(packet).lost, chain.lost({1, 0, 1, 0, 0}, i, 0.2));
     packet.attempt = 2;
-    ASSERT_EQ(plan.fate(packet).lost, chain.lost({1, 0, 1, 0, 2}, packet.index, 0.2));
+    ASSERT_EQ(plan.fate(packet).lost, chain.lost({1, 0, 1, 0, 2}, packet.index.value, 0.2));
   }
 }
 

@@ -15,7 +15,7 @@ PacketAddress packet(Rank source, Rank destination, std::uint32_t round, std::ui
   address.destination = destination;
   address.round = round;
   address.phase = phase;
-  address.index = index;
+  address.index = {index};
   return address;
 }
 

@@ -156,7 +156,7 @@ TEST(EndpointSettle, IncompleteDataSettleSoonAfterTheEnd) {
   group.filter = [](Rank from, Rank to, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
     return !(header && from == 1 && to == 0 && header->kind == wire::FlowKind::reduce &&
-             header->index == 3);
+             header->index.value == 3);
   };
   FloatAllReduce call(4, 20000, best_effort(10s));
   call.submit_all(group);
@@ -172,7 +172,7 @@ TEST(EndpointSettle, WithoutAnEndTheDeadlineCuts) {
   EngineGroup group(GroupOptions{.size = 2});
   group.filter = [](Rank from, Rank, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
-    const bool last = header && header->position + 1 == header->flow_packets;
+    const bool last = header && header->position.value + 1 == header->flow_packets;
     return from != 1 || !(last || type_of(datagram) == wire::PacketType::end);
   };
   FloatAllReduce call(2, 20000, best_effort(100ms));
@@ -190,7 +190,7 @@ TEST(EndpointSettle, ALostEndIsSentAgain) {
   group.filter = [&](Rank from, Rank, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
     const bool last =
-        header && header->attempt == 0 && header->position + 1 == header->flow_packets;
+        header && header->attempt == 0 && header->position.value + 1 == header->flow_packets;
     if (from == 1 && type_of(datagram) == wire::PacketType::end) return ++ends > 4;
     return from != 1 || !last;
   };
@@ -206,7 +206,7 @@ TEST(EndpointLate, WhatComesAfterSettlingIsCountedAndNotUsed) {
   group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
     if (!header || from != 1 || to != 0 || header->kind != wire::FlowKind::reduce ||
-        header->index != 2)
+        header->index.value != 2)
       return true;
     held = testing::copy_of(datagram);
     return false;

@@ -84,7 +84,8 @@ TEST_F(EndpointMissed, AnOwnerThatGotNothingSaysSoAndTheOthersDoNot) {
 
 TEST_F(EndpointMissed, AnOwnerThatGotOnePacketUsedIt) {
   group_.filter = [](Rank from, Rank, ByteSpan datagram) {
-    return from != 3 || !is_contribution(datagram) || testing::data_header_of(datagram)->index == 5;
+    return from != 3 || !is_contribution(datagram) ||
+           testing::data_header_of(datagram)->index.value == 5;
   };
   const auto requests = submit_all(OperationKind::reduce_scatter, best_effort(1s));
   ASSERT_TRUE(group_.run(requests, 2s));

@@ -24,13 +24,13 @@ class FakeClient final : public RoundClient {
   schedule::PacketGrid outgoing(FlowKind, Rank peer) const override { return grid(out_, peer); }
   schedule::PacketGrid incoming(FlowKind, Rank peer) const override { return grid(in_, peer); }
   const Bitmap* required(FlowKind, Rank) const override { return nullptr; }
-  Payload payload(FlowKind, Rank, std::uint32_t index, std::uint32_t, MutableByteSpan) override {
-    sent.push_back(index);
+  Payload payload(FlowKind, Rank, PacketIndex index, PacketIndex, MutableByteSpan) override {
+    sent.push_back(index.value);
     return {payload_};
   }
   Acceptance accept(Rank, const wire::DataHeader& header, ByteSpan payload) override {
     if (payload.size() != kPayloadBytes) return Acceptance::refused;
-    accepted.push_back(header.index);
+    accepted.push_back(header.index.value);
     return Acceptance::accepted;
   }
   void on_settled(FlowKind kind, Instant) override {

@@ -95,7 +95,7 @@ TEST_F(Intruder, FutureRoundsAreCountedOrKeptWithinTheirShare) {
 
 TEST_F(Intruder, FieldsOutsideTheirRangeAreRefusedBeforeTheyAreUsed) {
   wire::DataHeader header = plausible();
-  header.index = header.flow_packets;
+  header.index = {header.flow_packets};
   inject(forge_data(kEpoch, 1, 0, header, kPayload));
   header = plausible();
   header.weight = -1.0f;
@@ -141,7 +141,7 @@ TEST_F(Tampered, OtherFlowLengthIsRefused) {
 }
 TEST_F(Tampered, IndexBeyondOurPlanIsRefused) {
   run([](wire::DataHeader& header, std::size_t&) {
-    header.flow_packets = 4000, header.index = 3999;
+    header.flow_packets = 4000, header.index = {3999};
   });
   EXPECT_EQ(counters_.refused_plan, 1u);
 }

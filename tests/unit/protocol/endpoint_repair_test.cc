@@ -60,7 +60,7 @@ TEST(EndpointRepair, ServesACopyOfARequestOnce) {
     if (type_of(datagram) == wire::PacketType::repair)
       group.inject(to, from, testing::copy_of(datagram));
     const auto header = data_header_of(datagram);
-    if (!header || header->attempt > 0 || header->index % 10 != 4) return true;
+    if (!header || header->attempt > 0 || header->index.value % 10 != 4) return true;
     ++lost;
     return false;
   };
@@ -76,7 +76,7 @@ TEST(EndpointRepair, ResendsOnlyWhatWasLost) {
   std::uint64_t lost = 0;
   group.filter = [&](Rank, Rank, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
-    if (!header || header->attempt > 0 || header->index % 10 != 4) return true;
+    if (!header || header->attempt > 0 || header->index.value % 10 != 4) return true;
     ++lost;
     return false;
   };
@@ -131,7 +131,7 @@ TEST(EndpointBounded, AsksForNothingWhenTheFirstPassWasGoodEnough) {
   group.filter = [](Rank, Rank, ByteSpan datagram) {
     const auto header = data_header_of(datagram);
     return !(header && header->kind == wire::FlowKind::reduce && header->attempt == 0 &&
-             header->index % 20 == 3);
+             header->index.value % 20 == 3);
   };
   FloatAllReduce call(2, 100000, bounded(0.1, 10s));
   call.submit_all(group);

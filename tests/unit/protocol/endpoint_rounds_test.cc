@@ -94,7 +94,7 @@ TEST_F(Behind, WhoAsksForARepairThatNobodyWillMakeIsTold) {
   group_.filter = [&](Rank from, Rank, ByteSpan datagram) {
     if (mended || from != 0 || testing::type_of(datagram) == wire::PacketType::end) return true;
     const auto header = testing::data_header_of(datagram);
-    return header && header->attempt == 0 && header->index % 4 != 1;
+    return header && header->attempt == 0 && header->index.value % 4 != 1;
   };
   broadcast(0, 100ms);
   const Request& waiting = broadcast(1, 10s);

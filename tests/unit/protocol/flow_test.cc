@@ -82,7 +82,7 @@ class Repaired : public ::testing::Test {
   }
   std::vector<std::uint32_t> answered() {
     std::vector<std::uint32_t> packets;
-    while (const auto index = flow_.next_repair()) packets.push_back(*index);
+    while (const auto index = flow_.next_repair()) packets.push_back(index->value);
     return packets;
   }
 

@@ -10,9 +10,7 @@ class NoClient final : public RoundClient {
   schedule::PacketGrid outgoing(FlowKind, Rank) const override { return {}; }
   schedule::PacketGrid incoming(FlowKind, Rank) const override { return {}; }
   const Bitmap* required(FlowKind, Rank) const override { return nullptr; }
-  Payload payload(FlowKind, Rank, std::uint32_t, std::uint32_t, MutableByteSpan) override {
-    return {};
-  }
+  Payload payload(FlowKind, Rank, PacketIndex, PacketIndex, MutableByteSpan) override { return {}; }
   Acceptance accept(Rank, const wire::DataHeader&, ByteSpan) override {
     return Acceptance::refused;
   }

@@ -15,7 +15,7 @@ PacketGrid grid_of(std::uint32_t packets, std::size_t element_bytes = 64) {
 
 std::vector<std::uint32_t> walk(PacketCursor cursor) {
   std::vector<std::uint32_t> order;
-  while (const auto index = cursor.next()) order.push_back(*index);
+  while (const auto index = cursor.next()) order.push_back(index->value);
   return order;
 }
 
@@ -55,7 +55,7 @@ TEST(PacketCursorOrder, DependsOnItsKeysAlone) {
 TEST(PacketCursorOrder, WithoutKeysPacketsGoByRisingIndex) {
   const PacketGrid grid = grid_of(1000);
   EXPECT_EQ(walk(PacketCursor(grid, {}, nullptr)), upto(1000));
-  EXPECT_EQ(PacketCursor::start_of(grid, PacketCursor::kInOrder), 0u);
+  EXPECT_EQ(PacketCursor::start_of(grid, PacketCursor::kInOrder), PacketIndex{0});
 }
 
 TEST(PacketCursorOrder, SendersWithOneRotationWalkTheChunksTogether) {
@@ -63,15 +63,15 @@ TEST(PacketCursorOrder, SendersWithOneRotationWalkTheChunksTogether) {
   const auto one = walk(PacketCursor(grid, {5, 10}, nullptr));
   const auto other = walk(PacketCursor(grid, {5, 11}, nullptr));
   for (std::size_t i = 0; i < one.size(); ++i)
-    EXPECT_EQ(grid.chunk_of(one[i]), grid.chunk_of(other[i]));
+    EXPECT_EQ(grid.chunk_of({one[i]}), grid.chunk_of({other[i]}));
   EXPECT_EQ(PacketCursor::start_of(grid, 5), PacketCursor::start_of(grid, 5));
-  EXPECT_EQ(grid.chunk_of(one[0]), grid.chunk_of(PacketCursor::start_of(grid, 5)));
+  EXPECT_EQ(grid.chunk_of({one[0]}), grid.chunk_of(PacketCursor::start_of(grid, 5)));
 }
 
 TEST(PacketCursorOrder, PositionCountsWhatWasHandedOut) {
   PacketCursor cursor(grid_of(5), {1, 1}, nullptr);
   for (std::uint32_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(cursor.position(), i);
+    EXPECT_EQ(cursor.position(), PacketPosition{i});
     EXPECT_FALSE(cursor.exhausted());
     const auto ahead = cursor.peek();
     EXPECT_EQ(cursor.next(), ahead);
@@ -118,12 +118,12 @@ TEST(PacketCursorStream, FollowsTheQueueChunkByChunk) {
   EXPECT_EQ(cursor.next(), std::nullopt);
   std::vector<std::uint32_t> all;
   for (const std::uint32_t chunk : {2u, 0u, 1u}) {
-    queue.push(chunk);
+    queue.push({chunk});
     EXPECT_TRUE(cursor.available());
     std::vector<std::uint32_t> part;
-    while (const auto index = cursor.next()) part.push_back(*index);
-    EXPECT_EQ(part.size(), grid.chunk_size(chunk));
-    for (const std::uint32_t index : part) EXPECT_EQ(grid.chunk_of(index), chunk);
+    while (const auto index = cursor.next()) part.push_back(index->value);
+    EXPECT_EQ(part.size(), grid.chunk_size({chunk}));
+    for (const std::uint32_t index : part) EXPECT_EQ(grid.chunk_of({index}), ChunkIndex{chunk});
     all.insert(all.end(), part.begin(), part.end());
   }
   EXPECT_TRUE(cursor.exhausted());
@@ -135,11 +135,11 @@ TEST(PacketCursorStream, AChunkThatComesInTheMiddleOfAnotherWaitsItsTurn) {
   ChunkQueue queue;
   queue.reset(grid.chunks());
   PacketCursor cursor(grid, {1, 2}, &queue);
-  queue.push(1);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(grid.chunk_of(*cursor.next()), 1u);
-  queue.push(0);
-  for (int i = 10; i < 64; ++i) EXPECT_EQ(grid.chunk_of(*cursor.next()), 1u);
-  EXPECT_EQ(grid.chunk_of(*cursor.next()), 0u);
+  queue.push({1});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(grid.chunk_of(*cursor.next()), ChunkIndex{1});
+  queue.push({0});
+  for (int i = 10; i < 64; ++i) EXPECT_EQ(grid.chunk_of(*cursor.next()), ChunkIndex{1});
+  EXPECT_EQ(grid.chunk_of(*cursor.next()), ChunkIndex{0});
 }
 
 }  // namespace

@@ -10,12 +10,12 @@ TEST(PacketGrid, PacketsCoverTheShardAndOnlyTheLastIsShort) {
     const PacketGrid grid(elements, 352, 4);
     std::size_t next = 0;
     for (std::uint32_t i = 0; i < grid.packets(); ++i) {
-      EXPECT_EQ(grid.packet_offset(i), next);
+      EXPECT_EQ(grid.packet_offset({i}), next);
       if (i + 1 < grid.packets()) {
-        EXPECT_EQ(grid.packet_elements(i), 352u);
+        EXPECT_EQ(grid.packet_elements({i}), 352u);
       }
-      EXPECT_GT(grid.packet_elements(i), 0u);
-      next += grid.packet_elements(i);
+      EXPECT_GT(grid.packet_elements({i}), 0u);
+      next += grid.packet_elements({i});
     }
     EXPECT_EQ(next, elements);
   }
@@ -26,10 +26,10 @@ TEST(PacketGrid, ChunksCoverThePacketsAndOnlyTheLastIsShort) {
     const PacketGrid grid(packets * 32, 32, 4);
     std::uint32_t next = 0;
     for (std::uint32_t chunk = 0; chunk < grid.chunks(); ++chunk) {
-      EXPECT_EQ(grid.chunk_begin(chunk), next);
-      for (std::uint32_t i = next; i < next + grid.chunk_size(chunk); ++i)
-        EXPECT_EQ(grid.chunk_of(i), chunk);
-      next += grid.chunk_size(chunk);
+      EXPECT_EQ(grid.chunk_begin({chunk}), PacketIndex{next});
+      for (std::uint32_t i = next; i < next + grid.chunk_size({chunk}); ++i)
+        EXPECT_EQ(grid.chunk_of({i}), ChunkIndex{chunk});
+      next += grid.chunk_size({chunk});
     }
     EXPECT_EQ(next, packets);
   }

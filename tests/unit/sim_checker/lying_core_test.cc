@@ -37,7 +37,7 @@ bool is_data(ByteSpan datagram, wire::DataHeader& header) {
 bool is_packet(ByteSpan datagram, std::uint32_t round, wire::FlowKind kind, std::uint32_t index) {
   wire::DataHeader header;
   return is_data(datagram, header) && header.round == round && header.kind == kind &&
-         header.index == index;
+         header.index.value == index;
 }
 
 // The same change to every outcome of rank 1 in round 2.
@@ -131,8 +131,8 @@ void move_packet(std::vector<std::byte>& datagram, std::uint32_t from, std::uint
       prefix.type != wire::PacketType::data ||
       wire::decode_data(datagram, header, payload) != wire::Refusal::none)
     return;
-  if (header.kind != wire::FlowKind::reduce || header.index != from) return;
-  header.index = to;
+  if (header.kind != wire::FlowKind::reduce || header.index.value != from) return;
+  header.index = {to};
   wire::encode_data(prefix, header, crc32c(payload), datagram);
 }
 
@@ -141,7 +141,7 @@ TEST(Reduction, FindsAContributionInAWrongSlot) {
     if (rank != 2) return;
     wire::DataHeader header;
     if (!is_data(datagram, header)) return;
-    header.index == 1 ? move_packet(datagram, 1, 2) : move_packet(datagram, 2, 1);
+    header.index.value == 1 ? move_packet(datagram, 1, 2) : move_packet(datagram, 2, 1);
   };
   EXPECT_EQ(broken(kClean, {.datagram = swap}), "i2");
 }
@@ -150,7 +150,7 @@ TEST(Reduction, FindsAWrongSlotOfEncodedContributions) {
   const auto swap = [](std::uint32_t, std::vector<std::byte>& datagram) {
     wire::DataHeader header;
     if (!is_data(datagram, header)) return;
-    header.index == 0 ? move_packet(datagram, 0, 1) : move_packet(datagram, 1, 0);
+    header.index.value == 0 ? move_packet(datagram, 0, 1) : move_packet(datagram, 1, 0);
   };
   const std::string text = broken(
       "ranks: 3 rounds: 2 operation { bytes: 40000 codec: \"int8\" } link { delay_ms { fixed: 0.5 "
@@ -233,7 +233,7 @@ TEST(Report, FindsACallThatIsReportedTooEarly) {
     wire::DataHeader header;
     const bool last = is_data(datagram, header) && header.round == 2 &&
                       header.kind == wire::FlowKind::spread &&
-                      header.position + 1 == header.flow_packets;
+                      header.position.value + 1 == header.flow_packets;
     return rank == 1 && from == 0 && last ? 0 : 1;
   };
   const std::string text = broken(kClean, lies);

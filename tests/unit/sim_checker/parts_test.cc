@@ -179,8 +179,8 @@ class TwoRanks {
     book.on_data({}, 1, 0,
                  {.round = call,
                   .kind = wire::FlowKind::spread,
-                  .index = index,
-                  .position = index,
+                  .index = {index},
+                  .position = {index},
                   .flow_packets = kPackets},
                  {});
   }

@@ -22,8 +22,8 @@ TEST(DatagramText, PermutedAndRepairedDataSaysSo) {
   wire::DataHeader header;
   header.round = 3;
   header.kind = wire::FlowKind::spread;
-  header.index = 5;
-  header.position = 9;
+  header.index = {5};
+  header.position = {9};
   header.flow_packets = 10;
   header.attempt = 2;
   wire::encode_data({}, header, 0, datagram);

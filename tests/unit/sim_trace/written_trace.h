@@ -67,8 +67,8 @@ inline std::vector<std::byte> data_datagram(std::uint32_t round, std::uint32_t i
       .type = wire::PacketType::data, .epoch = 7, .source = 1, .destination = 2, .sequence = 3};
   wire::DataHeader header;
   header.round = round;
-  header.index = index;
-  header.position = index;
+  header.index = {index};
+  header.position = {index};
   header.flow_packets = 64;
   wire::encode_data(prefix, header, 0, datagram);
   return datagram;

@@ -73,8 +73,8 @@ inline Bytes data_packet(std::uint32_t index, std::uint32_t flow_packets, Rank s
   wire::DataHeader header;
   header.round = 3;
   header.attempt = attempt;
-  header.index = index;
-  header.position = index;
+  header.index = {index};
+  header.position = {index};
   header.flow_packets = flow_packets;
   wire::encode_data(prefix, header, crc32c(payload), packet);
   packet.insert(packet.end(), payload.begin(), payload.end());
@@ -91,7 +91,7 @@ inline Bytes probe_packet(std::uint32_t sequence, Rank source = 1, Rank destinat
 inline std::uint32_t index_of(ByteSpan packet) {
   wire::DataHeader header;
   ByteSpan payload;
-  return wire::decode_data(packet, header, payload) == wire::Refusal::none ? header.index
+  return wire::decode_data(packet, header, payload) == wire::Refusal::none ? header.index.value
                                                                            : UINT32_MAX;
 }
 

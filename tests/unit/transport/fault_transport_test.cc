@@ -165,7 +165,7 @@ TEST_F(FaultTransportReceive, AReorderedPacketIsOvertakenByAsManyAsThePlanSays) 
   std::vector<std::pair<std::uint32_t, int>> held;
   for (std::uint32_t i = 0; i < 100; ++i) {
     impairment::PacketAddress address{
-        .source = 1, .destination = 0, .round = 3, .index = i, .position = i};
+        .source = 1, .destination = 0, .round = 3, .index = {i}, .position = {i}};
     if (const int distance = plan.fate(address).reorder; distance > 0) {
       held.emplace_back(i, distance);
       continue;

@@ -150,10 +150,10 @@ TEST(RefusalData, FieldsOutsideTheirRangeAreRefused) {
   EXPECT_EQ(refusal([](DataHeader& h) { h.kind = static_cast<FlowKind>(255); }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.codec = Codec::sparse; }), Refusal::none);
   EXPECT_EQ(refusal([](DataHeader& h) { h.codec = Codec::automatic; }), Refusal::field);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.index = h.flow_packets - 1; }), Refusal::none);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.index = h.flow_packets; }), Refusal::field);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.index = UINT32_MAX; }), Refusal::field);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.position = h.flow_packets; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.index = {h.flow_packets - 1}; }), Refusal::none);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.index = {h.flow_packets}; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.index = {UINT32_MAX}; }), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) { h.position = {h.flow_packets}; }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = 0; }), Refusal::field);
   EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = limits::kFlowPacketsMax; }),
             Refusal::none);

@@ -23,8 +23,8 @@ inline DataHeader data_header() {
   header.kind = FlowKind::spread;
   header.codec = Codec::bf16;
   header.attempt = 2;
-  header.index = 17;
-  header.position = 5;
+  header.index = {17};
+  header.position = {5};
   header.flow_packets = 20;
   header.weight = 2.5f;
   header.opened_below = 70003;
