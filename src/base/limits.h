@@ -49,7 +49,7 @@ inline constexpr std::uint32_t kEarlySlotsPerPeer = 8;
 
 // Bytes of a rank's message to the rendezvous over TCP. The length prefix is checked against this
 // before anything is allocated, because a stranger may have found the port.
-inline constexpr std::size_t kHelloBytesMax = 64 * 1024;
+inline constexpr std::size_t kHelloBytesMax = std::size_t{64} * 1024;
 
 // A rank's address in a transport other than UDP. UCX's grow with the host's devices: 100 B to 1
 // KiB are usual.
@@ -60,7 +60,8 @@ inline constexpr int kTransportOffersMax = 4;
 
 // Bytes of rank 0's answer: for every rank an address in each of two transports, and 48 bytes
 // around them.
-inline constexpr std::size_t kWelcomeBytesMax = kPeersMax * 2 * (kTransportAddressBytesMax + 48);
+inline constexpr std::size_t kWelcomeBytesMax =
+    std::size_t{kPeersMax} * 2 * (kTransportAddressBytesMax + 48);
 
 // Timer resolution promised to callers: no call outlives its deadline by more than this.
 inline constexpr std::int64_t kTickNs = 1'000'000;

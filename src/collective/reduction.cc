@@ -373,7 +373,8 @@ void Reduction::fill_report(CollectiveReport& report) const {
     if (contributors_.histogram[k] > 0) report.contributors.min = static_cast<std::uint32_t>(k);
   }
   report.contributors.mean =
-      packets == 0 ? plan_->size : static_cast<double>(contributions) / packets;
+      packets == 0 ? plan_->size
+                   : static_cast<double>(contributions) / static_cast<double>(packets);
   report.elements_untouched = untouched_;
   report.variance_estimate = variance_;
   report.estimator = half().estimator;

@@ -20,7 +20,7 @@ class PacketGrid {
  public:
   // Decoded bytes of one contribution's chunk. Four contributions and the result stay within a 1
   // MiB L2 cache.
-  static constexpr std::size_t kChunkBytes = 128 * 1024;
+  static constexpr std::size_t kChunkBytes = std::size_t{128} * 1024;
 
   PacketGrid() = default;
   PacketGrid(std::size_t elements, std::uint32_t elements_per_packet, std::size_t element_bytes)
