@@ -9,7 +9,7 @@ namespace {
 
 using wire::FlowKind;
 
-// As src/protocol/endpoint_leave.cc has them.
+// As src/protocol/departure.h has them.
 constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;

@@ -23,7 +23,7 @@ namespace leeway::sim {
 class Departures {
  public:
   // `pauses`: ranks may be stopped, and then nothing is said about how long others wait.
-  // `outages`: nothing may pass between two ranks for a while, so that a good-bye may never arrive.
+  // `outages`: all copies of a good-bye may be lost.
   Departures(Check& check, LedgerBook& book, bool pauses, bool outages)
       : check_(check), book_(book), pauses_(pauses), outages_(outages), ranks_(book.size()) {
     for (RankState& rank : ranks_) rank.heard_at.resize(book.size());

@@ -1,6 +1,7 @@
 #include "checker/network_traits.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace leeway::sim {
 namespace {
@@ -41,6 +42,15 @@ bool has_outages(const Scenario& scenario) {
   const auto goes_down = [](const scenario::Link& link) { return link.loss().window_size() > 0; };
   return scenario.partition_size() > 0 || scenario.operation().has_inject() ||
          std::any_of(scenario.link().begin(), scenario.link().end(), goes_down);
+}
+
+bool may_lose_goodbyes(const Scenario& scenario) {
+  const bool is_ring = scenario.topology().kind_case() == scenario::Topology::kRing;
+  const double hops = is_ring ? std::max(1.0, scenario.ranks() / 2.0) : 1.0;
+  double arrives = 1.0;
+  for (const scenario::Link& link : scenario.link())
+    arrives *= std::pow(1.0 - link.loss().random().p(), hops);
+  return arrives < 1.0 / 3.0;
 }
 
 bool is_unbiased(const Scenario& scenario) {

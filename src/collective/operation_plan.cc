@@ -15,11 +15,11 @@ using protocol::FlowKind;
 
 // Tensors up to this many bytes are copied where that lets the caller go on before receivers have
 // confirmed. A copy of 64 KiB costs a few microseconds, a round trip tens.
-constexpr std::size_t kCopyBytesMax = 64 * 1024;
+constexpr std::size_t kCopyBytesMax = std::size_t{64} * 1024;
 
 // The same where receivers may fetch an empty flow. Waiting for their confirmation takes half a
 // round trip without loss, and time-outs where reports are lost; a copy of 512 KiB takes 40 us.
-constexpr std::size_t kFetchedBytesMax = 512 * 1024;
+constexpr std::size_t kFetchedBytesMax = std::size_t{512} * 1024;
 
 // Stream tag of the keyed hash (base/philox.h).
 constexpr std::uint32_t kMessageStream = 0x70000000;

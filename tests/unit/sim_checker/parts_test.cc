@@ -361,6 +361,17 @@ TEST(NetworkTraits, KnowWhatKeepsTheOrder) {
   EXPECT_FALSE(keeps("operation { inject: \"loss=0.1\" }"));
 }
 
+// Seed 43432 of the swarm: a ring of 16 whose hops lose 28.8 % each lost all 39 good-byes of a
+// rank.
+TEST(NetworkTraits, KnowWhereAllGoodbyesMayBeLost) {
+  const auto loses = [](const std::string& text) { return may_lose_goodbyes(scenario_of(text)); };
+  const std::string link = "link { loss { random { p: 0.288 } } }";
+  EXPECT_TRUE(loses("ranks: 16 topology { ring {} } " + link));
+  EXPECT_FALSE(loses("ranks: 4 topology { ring {} } " + link));
+  EXPECT_FALSE(loses("ranks: 16 topology { mesh {} } " + link));
+  EXPECT_FALSE(loses("ranks: 16 topology { ring {} }"));
+}
+
 TEST(NetworkTraits, KnowWhatIsUnbiased) {
   const auto fits = [](const std::string& operation, const std::string& link) {
     return is_unbiased(scenario_of("operation { " + operation + " } link { " + link + " }"));
