@@ -121,7 +121,9 @@ struct CollectiveOptions {
   // Error feedback: what this rank's encoding of earlier calls left out, added to its contribution
   // before that is encoded; on return, what this call left out. float32, the input's full count,
   // zeros before the first call, one per tensor. Makes up for the bias of nearest rounding over
-  // steps, but single results stay biased, and what packet loss took is not in it. Empty: off.
+  // steps, but single results stay biased, and what packet loss took is not in it. Where the
+  // contribution to an owner has weight 0, that owner's part stays in it for a later call. Empty:
+  // off.
   std::span<float> residual{};
 };
 

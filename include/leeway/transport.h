@@ -5,9 +5,8 @@
 // pacing. Leeway does these above it.
 //
 // What a transport must promise:
-//   * It is connected when it is handed over: it knows how to reach every other rank, and which
-//   rank
-//     a datagram came from. Leeway never tells it addresses.
+//   * It is connected when it is handed over: it knows how to reach all other ranks, and which of
+//     them a datagram came from. Leeway never tells it addresses.
 //   * A datagram arrives whole or not at all. Its bytes may arrive damaged only if limits().intact
 //     is false; Leeway then detects damage by checksums.
 //   * send() and receive() do not block. wait() sleeps, and a datagram that arrives ends the sleep.
