@@ -11,9 +11,9 @@ bool keeps_order(const scenario::Scenario& scenario);
 // For a while nothing at all may pass between two ranks, but for bursts of losses.
 bool has_outages(const scenario::Scenario& scenario);
 
-// So few packets arrive that all copies of a good-bye may be lost: fewer than one of three on the
-// longest way. With one of three, the 12 copies of WIRE 6.3 are all lost once in 130 ranks that
-// leave, and the further copies of two seconds make that rare.
+// Independent losses take more than two packets of three on the longest way, so that all copies of
+// a good-bye may be lost. At two of three the 12 copies that WIRE 6.3 asks for are lost once in 130
+// good-byes; a fast path sends more of them, for two seconds.
 bool may_lose_goodbyes(const scenario::Scenario& scenario);
 
 // The operation's estimator has mean error zero under this network's losses, and nothing else puts

@@ -3,11 +3,8 @@
 #include "base/limits.h"
 
 namespace leeway::sim {
-namespace {
 
 using wire::FlowKind;
-
-}  // namespace
 
 void UseCheck::on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result,
                        bool confirmed) {

@@ -15,11 +15,15 @@ inline int complain(const Status& status, int exit_code) {
   return exit_code;
 }
 
-// An argument that cannot be is the caller's mistake; everything else is a failure.
+// The caller's mistake: an argument that cannot be, or that differs between ranks.
+inline bool is_usage(const Status& status) {
+  return status.code() == StatusCode::kInvalidArgument ||
+         status.code() == StatusCode::kUnsupported || status.code() == StatusCode::kMismatch;
+}
+
+// A mistake of the caller's is an error of usage; everything else is a failure.
 inline int complain(const Status& status) {
-  const bool is_usage =
-      status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kUnsupported;
-  return complain(status, is_usage ? kExitUsage : kExitFailed);
+  return complain(status, is_usage(status) ? kExitUsage : kExitFailed);
 }
 
 }  // namespace leeway::tools

@@ -77,11 +77,7 @@ void add_options(CLI::App& command, Arguments& a) {
 // All ranks refuse the same arguments for the same reason, so that only rank 0 says it; other
 // errors are each rank's own.
 int complain_of_rank(const Status& status, int rank) {
-  const bool is_usage = status.code() == StatusCode::kInvalidArgument ||
-                        status.code() == StatusCode::kUnsupported ||
-                        status.code() == StatusCode::kMismatch;
-  if (is_usage && rank != 0) return kExitUsage;
-  return complain(status, is_usage ? kExitUsage : kExitFailed);
+  return is_usage(status) && rank != 0 ? kExitUsage : complain(status);
 }
 
 void print(const std::string& text) {
