@@ -66,6 +66,10 @@ struct Delivery {
   // From submission; exact fails, the others return what they have
   Duration deadline = std::chrono::seconds(60);
 };
+// As a deadline: none. The call ends when it is done, or when a peer is dead
+// (Options::peer_timeout), however long a rank that lives does something else meanwhile.
+inline constexpr Duration no_deadline = Duration::max();  // NOLINT(readability-identifier-naming)
+
 // Every element by the deadline, or an error that names rank, operation, peer and deadline.
 constexpr Delivery exact(Duration deadline = std::chrono::seconds(60)) {
   return {Delivery::Kind::exact, 0.0, deadline};
@@ -185,6 +189,10 @@ struct Options {
   // LEEWAY_BIND: local address for data; default: the route to rank 0
   std::string bind_address;
   Duration join_timeout = std::chrono::seconds(60);  // LEEWAY_JOIN_TIMEOUT_MS
+  // LEEWAY_PEER_TIMEOUT_MS: a peer of whom something is expected and whose process is silent for so
+  // long is dead. Exact calls with it fail then, and lossy ones no longer wait for it. At least 100
+  // ms; no_deadline: peers are never taken for dead
+  Duration peer_timeout = std::chrono::seconds(3);
   // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU
   std::size_t datagram_bytes = 0;
   // LEEWAY_SOCKET_BUFFER_BYTES: per direction; default 8 MiB, or what the kernel allows

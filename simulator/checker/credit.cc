@@ -17,7 +17,7 @@ void Credit::on_group_data_sent(Instant now, Rank from, std::uint32_t sequence) 
   for (Rank to = 0; to < engines_.size(); ++to) {
     if (to == from) continue;
     const LinkState& state = link(from, to);
-    const std::uint32_t window = engines_[from]->endpoint().link(to).window();
+    const std::uint32_t window = engines_[from]->endpoint().link(to).path().window();
     allowed |= state.group_reported > 0 && sequence - state.group_reported <= window;
   }
   check_.expect(allowed, [&] {
@@ -31,7 +31,7 @@ void Credit::on_group_data_sent(Instant now, Rank from, std::uint32_t sequence) 
 void Credit::on_data_sent(Instant now, Rank from, Rank to, std::uint32_t sequence) {
   if (to == kEveryRank) return on_group_data_sent(now, from, sequence);
   const LinkState& state = link(from, to);
-  const std::uint32_t window = engines_[from]->endpoint().link(to).window();
+  const std::uint32_t window = engines_[from]->endpoint().link(to).path().window();
   check_.expect(sequence - state.reported <= window, [&] {
     return format_text(
         "at %.6f ms: rank %u sends datagram %u to rank %u, which has reported up to "

@@ -106,7 +106,7 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
 }
 
 Duration Departures::timeout(Rank rank, Rank peer) const {
-  return book_.engine(rank).endpoint().link(peer).rtt.timeout() + 2 * Duration(limits::kTickNs);
+  return book_.engine(rank).endpoint().link(peer).rtt().timeout() + 2 * Duration(limits::kTickNs);
 }
 
 // Left the group, and the rank knows or must know. What a rank that left may still have under way

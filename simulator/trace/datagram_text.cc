@@ -78,6 +78,8 @@ std::string datagram_text(ByteSpan first_bytes) {
       return text("probe no. %u", prefix.sequence);
     case wire::PacketType::goodbye:
       return text("goodbye no. %u", prefix.sequence);
+    case wire::PacketType::given_up:
+      return text("given up no. %u", prefix.sequence);
   }
   return "not Leeway's";
 }

@@ -7,7 +7,8 @@ Engine::Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher)
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
   const auto& config = endpoint_.config();
-  request.status = validate(request.spec, config.self, config.size);
+  request.status = endpoint_.given_up();
+  if (request.status.ok()) request.status = validate(request.spec, config.self, config.size);
   if (!request.status.ok()) {
     request.done = true;
     return;

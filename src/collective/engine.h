@@ -28,6 +28,7 @@ class Engine {
   // The endpoint's conversation with the world (protocol/endpoint.h).
   void on_datagram(Instant now, Rank from, ByteSpan datagram) {
     endpoint_.on_datagram(now, from, datagram);
+    if (!queued_.empty() && !endpoint_.given_up().ok()) cancel_all(now, endpoint_.given_up());
   }
   void on_wake(Instant now, bool may_start = true);
   bool poll_train(Instant now, protocol::TrainBuffer& out) {

@@ -105,6 +105,11 @@ std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSp
                                                sends ? self : spec.peer, sends ? spec.peer : self));
 }
 
+// Beyond a century, half of no_deadline among it, there is none.
+Instant after(Instant submitted, Duration deadline) {
+  return deadline > no_deadline / 4 ? Instant::infinite_future() : submitted + deadline;
+}
+
 wire::OperationTag tag_of(const OperationSpec& spec) {
   wire::OperationTag tag;
   tag.operation = spec.kind;
@@ -197,7 +202,7 @@ void plan_reduce_phase(const OperationSpec& spec, Instant submitted, OperationPl
   // A lossy reduction leaves the second half of the call's time to the spread.
   const bool halves =
       spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
-  phase.deadline = halves ? submitted + delivery.deadline / 2 : plan.round.deadline;
+  phase.deadline = halves ? after(submitted, delivery.deadline / 2) : plan.round.deadline;
   phase.codec = spec.options.codec.codec;
   phase.fetch_empty = plan.reduction.fetch_empty;
   phase.repairable = delivery.kind != Delivery::Kind::best_effort || phase.fetch_empty;
@@ -224,7 +229,7 @@ void plan_round(const OperationSpec& spec, Instant submitted, OperationPlan& pla
   round.tag = tag_of(spec);
   round.name = to_string(spec.kind);
   round.deadline_length = delivery.deadline;
-  round.deadline = submitted + delivery.deadline;
+  round.deadline = after(submitted, delivery.deadline);
   round.weight = spec.options.weight;
   round.owner_weights = plan.owner_weights;
   round.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) &&

@@ -1,10 +1,22 @@
 #include "protocol/awaited.h"
 
+#include <array>
+#include <cstdio>
+
 namespace leeway::protocol {
 namespace {
 
-double deadline_ms(const Round& round) {
-  return static_cast<double>(round.plan->deadline_length.count()) / 1e6;
+// "deadline 200 ms", for texts.
+std::array<char, 48> deadline_of(const Round& round) {
+  std::array<char, 48> text{};
+  const Duration length = round.plan->deadline_length;
+  if (round.plan->deadline == Instant::infinite_future()) {
+    std::snprintf(text.data(), text.size(), "no deadline");
+  } else {
+    std::snprintf(text.data(), text.size(), "deadline %.0f ms",
+                  static_cast<double>(length.count()) / 1e6);
+  }
+  return text;
 }
 
 }  // namespace
@@ -40,25 +52,33 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
   if (awaited.data) {
     const ReceiveFlow& flow = round.receive(awaited.kind, awaited.peer);
     return Status::error(StatusCode::kDeadlineExceeded,
-                         "rank %u: %s #%u: deadline of %.0f ms passed: %u of "
+                         "rank %u: %s #%u: Timed out (%s): %u of "
                          "%u packets of the %s came from rank %u",
-                         self, round.plan->name, round.number, deadline_ms(round),
+                         self, round.plan->name, round.number, deadline_of(round).data(),
                          flow.arrived_count, flow.packets, half, awaited.peer);
   }
   return Status::error(StatusCode::kDeadlineExceeded,
-                       "rank %u: %s #%u: deadline of %.0f ms passed: rank %u "
+                       "rank %u: %s #%u: Timed out (%s): rank %u "
                        "did not confirm the %s",
-                       self, round.plan->name, round.number, deadline_ms(round), awaited.peer,
-                       half);
+                       self, round.plan->name, round.number, deadline_of(round).data(),
+                       awaited.peer, half);
 }
 
 Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer) {
   const ReceiveFlow& flow = round.receive(kind, peer);
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: %s #%u: rank %u left the operation after %u "
-                       "of %u packets (deadline %.0f ms)",
+                       "of %u packets (%s)",
                        self, round.plan->name, round.number, peer, flow.arrived_count, flow.packets,
-                       deadline_ms(round));
+                       deadline_of(round).data());
+}
+
+Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout) {
+  return Status::error(StatusCode::kPeerLost,
+                       "rank %u: %s #%u: rank %u is dead: it gave no sign of life for %.1f s, the "
+                       "peer time-out",
+                       self, round.plan->name, round.number, peer,
+                       static_cast<double>(peer_timeout.count()) / 1e9);
 }
 
 }  // namespace leeway::protocol

@@ -53,7 +53,7 @@ void Departure::part(Instant now, int peers) {
 
 Instant Departure::owe(Instant now, Rank peer, const RoundTrip& rtt, bool was_there) {
   Farewell& farewell = farewells_[peer];
-  farewell.due |= !farewell.first;
+  farewell.due |= !farewell.said;
   farewell.given_up = !was_there;
   farewell.again_at = now + rtt.timeout();
   return farewell.again_at;
@@ -74,16 +74,8 @@ int Departure::take_copies(Rank peer, bool asked, int usual) {
   const bool wanted = farewell.due || (asked && !farewell.answered);
   farewell.due = false;
   if (!wanted) return 0;
+  farewell.said = true;
   return farewell.tries > 0 ? kFarewellCopies : usual;
-}
-
-void Departure::on_said(Rank peer, std::uint32_t sequence) {
-  if (!farewells_[peer].first) farewells_[peer].first = sequence;
-}
-
-void Departure::on_report(Rank peer, std::uint32_t largest_sequence) {
-  Farewell& farewell = farewells_[peer];
-  farewell.answered |= farewell.first && !after(*farewell.first, largest_sequence);
 }
 
 }  // namespace leeway::protocol

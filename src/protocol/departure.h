@@ -53,16 +53,15 @@ class Departure {
   // How many copies go out now; 0: none. `asked`: the peer waits for a report, which a good-bye
   // replaces. `usual` copies of a control datagram go to it.
   int take_copies(Rank peer, bool asked, int usual);
-  void on_said(Rank peer, std::uint32_t sequence);
-  // The peer has seen our datagrams up to this one.
-  void on_report(Rank peer, std::uint32_t largest_sequence);
+  // The peer reports that it has heard the good-bye.
+  void on_answer(Rank peer) { farewells_[peer].answered = true; }
 
  private:
   struct Farewell {
     bool due = false;
+    bool said = false;  // at least once
     bool answered = false;
     bool given_up = false;
-    std::optional<std::uint32_t> first;  // number of the first datagram that said it
     std::uint32_t tries = 0;
     Instant again_at = Instant::infinite_future();
   };

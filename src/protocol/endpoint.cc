@@ -19,8 +19,11 @@ constexpr Status kSucceeded;
 
 }  // namespace
 
-Endpoint::Endpoint(const EndpointConfig& config)
+Endpoint::Endpoint(const EndpointConfig& config) : Endpoint(config, {}) {}
+
+Endpoint::Endpoint(const EndpointConfig& config, std::span<Path* const> paths)
     : config_(config),
+      own_paths_(paths.empty() ? config.size : 0),
       links_(config.size),
       rounds_(config.size),
       outbox_(config.size),
@@ -32,8 +35,12 @@ Endpoint::Endpoint(const EndpointConfig& config)
   LEEWAY_ASSERT(config.datagram_bytes <= limits::kDatagramBytesMax);
   LEEWAY_ASSERT(static_cast<int>(config.window_bytes.size()) == config.size);
   for (Rank peer = 0; peer < config.size; ++peer) {
+    Path& path = paths.empty() ? own_paths_[peer] : *paths[peer];
     const std::size_t window = config.window_bytes[peer] / config.datagram_bytes;
-    links_[peer].configure(static_cast<std::uint32_t>(window), config.rtt_initial);
+    path.configure(static_cast<std::uint32_t>(window), config.rtt_initial);
+    links_[peer].attach(path);
+    if (peer == config.self || !path.dead()) continue;
+    links_[peer].gone = links_[peer].dead = any_gone_ = true;
   }
 }
 
@@ -64,9 +71,12 @@ void Endpoint::start(Instant now, Round& round) {
     for (const PhasePlan& phase : round.plan->phases) {
       if (phase.active) timers_.arm_round(round, phase.deadline);
     }
-    for (Rank peer = 0; peer < config_.size; ++peer)
-      timers_.arm_link(peer, now + links_[peer].rtt.timeout());
+    for (Rank peer = 0; peer < config_.size; ++peer) {
+      timers_.arm_link(peer, now + links_[peer].rtt().timeout());
+      if (peer != config_.self) watch(now, peer);
+    }
   }
+  if (any_gone_) start_without(now, round);
   replay_early(now, round);
   rounds_.refresh_settled_below();
   advance(now, round);
@@ -94,7 +104,8 @@ void Endpoint::start_towards(Round& round, Rank peer) {
 void Endpoint::start_talking(Instant now, Round& message) {
   start_towards(message, message.plan->point_peer);
   const Rank peer = message.plan->point_peer;
-  timers_.arm_link(peer, now + links_[peer].rtt.timeout());
+  timers_.arm_link(peer, now + links_[peer].rtt().timeout());
+  watch(now, peer);
 }
 
 void Endpoint::set_up_flows(Round& round, FlowKind kind) {
@@ -325,7 +336,7 @@ Duration Endpoint::slowest_timeout() const {
   Duration slowest{0};
   for (Rank peer = 0; peer < config_.size; ++peer) {
     if (peer != config_.self && !links_[peer].gone)
-      slowest = std::max(slowest, links_[peer].rtt.timeout());
+      slowest = std::max(slowest, links_[peer].rtt().timeout());
   }
   return slowest;
 }
@@ -344,7 +355,7 @@ void Endpoint::say_goodbye(Instant now) {
     Link& link = links_[peer];
     link.report_at = link.probe_at = Instant::infinite_future();
     if (peer == config_.self || link.gone) continue;
-    timers_.arm_link(peer, departure_.owe(now, peer, link.rtt, link.heard));
+    timers_.arm_link(peer, departure_.owe(now, peer, link.rtt(), link.heard));
     outbox_.queue_control(peer);
   }
   group_.stop_probing();

@@ -10,12 +10,14 @@
 // opens and when it leaves. Rules are numbered in proto/README.md (WIRE n) and cited where they are
 // kept. What has a state of its own is a class of its own (the members at the end of this file, and
 // README.md); this one moves flows and rounds. Its source is cut by topic: endpoint.cc (rounds and
-// leaving), endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc.
+// leaving), endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc,
+// endpoint_liveness.cc.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/time.h"
@@ -47,6 +49,8 @@ struct EndpointConfig {
   bool permute = true;
   std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
   Duration rtt_initial = std::chrono::milliseconds(10);
+  // How long a peer may be silent that something is expected of; 0: for ever
+  Duration peer_timeout{0};
 };
 
 struct EndpointCounters {
@@ -72,11 +76,16 @@ struct EndpointCounters {
   std::uint64_t rounds_opened = 0;
   std::uint64_t rounds_failed = 0;
   std::uint64_t deadline_cuts = 0;
+  std::uint64_t peers_given_up = 0;
 };
 
 class Endpoint {
  public:
+  // Over paths of its own.
   explicit Endpoint(const EndpointConfig& config);
+  // Over paths that it shares with other communicators of this process, by peer; that of `self` is
+  // not used. They outlive it.
+  Endpoint(const EndpointConfig& config, std::span<Path* const> paths);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
@@ -115,6 +124,17 @@ class Endpoint {
   // All peers know, or have left themselves, or did not answer in time; some seconds after leave()
   // at the latest.
   bool left() const;
+
+  // The peer's process is dead, as another communicator found out: exact operations with it fail,
+  // now and later, and lossy ones do without it.
+  void bury(Instant now, Rank peer);
+  // Why no operation can succeed here any more: a peer gave this rank up. Else ok.
+  const Status& given_up() const { return given_up_; }
+  // A path that other communicators had filled has credit again.
+  void on_credit(Rank peer) {
+    outbox_.queue_data(peer);
+    queue_group();
+  }
 
   // Fails every open round (communicator shut down).
   void cancel_all(Instant now, const Status& status);
@@ -210,6 +230,16 @@ class Endpoint {
   void wake_group(Instant now, Round& round, FlowKind kind);
   void leave_group(Round& round, FlowKind kind, Rank peer);
 
+  // endpoint_liveness.cc
+  void watch(Instant now, Rank peer);
+  bool expects(Rank peer) const;
+  void wake_watch(Instant now, Rank peer);
+  void lose_peer(Instant now, Round& round, Rank peer);
+  void start_without(Instant now, Round& round);
+  void end_abandoned(Instant now, Round& round, Rank peer);
+  void on_given_up(Instant now, Rank from);
+  void answer_dead(Rank from, wire::PacketType type);
+
   // endpoint_timers.cc
   void wake_link(Instant now, Rank peer);
   void wake_flows(Instant now, Round& round, Rank peer);
@@ -225,7 +255,8 @@ class Endpoint {
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);
 
   EndpointConfig config_;
-  std::vector<Link> links_;  // by peer
+  std::vector<Path> own_paths_;  // where none are shared
+  std::vector<Link> links_;      // by peer
   RoundTable rounds_;
   Outbox outbox_;
   GroupSender group_;
@@ -234,6 +265,8 @@ class Endpoint {
   Instant busy_since_{0};  // when the first of the rounds that are open, or were last, was opened
   Disputes disputes_;
   Departure departure_;
+  bool any_gone_ = false;  // a peer has left, or is dead
+  Status given_up_;
   EndpointCounters counters_;
 };
 

@@ -37,6 +37,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     ++counters_.refused[static_cast<int>(refusal)];
     return;
   }
+  links_[from].path().on_life(now);
   links_[from].gap.pause_until(busy_since_);
   if (prefix.destination == kEveryRank) {
     links_[from].on_group_arrival(now, prefix.sequence);
@@ -44,6 +45,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     links_[from].on_arrival(now, prefix.sequence);
   }
   links_[from].heard = true;
+  if (links_[from].dead) return answer_dead(from, prefix.type);
   switch (prefix.type) {
     case wire::PacketType::data: {
       wire::DataHeader header;
@@ -76,6 +78,9 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
     case wire::PacketType::goodbye:
       on_goodbye(now, from);
+      break;
+    case wire::PacketType::given_up:
+      on_given_up(now, from);
       break;
   }
   if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];
@@ -160,7 +165,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   flow.last_arrival = now;
   if (flow.tries != 0) {
     flow.tries = 0;
-    timers_.arm_link(from, now + links_[from].rtt.timeout());
+    timers_.arm_link(from, now + links_[from].rtt().timeout());
   }
   // WIRE 4.2: the last position is an END
   if (header.attempt == 0 && header.position.value + 1 == flow.packets) {
@@ -207,14 +212,14 @@ void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
     SendFlow& flow = round.send(static_cast<FlowKind>(k), peer);
     flow.end_tries = 0;
     if (!flow.open() || !flow.pass_over) continue;
-    flow.end_at = std::min(flow.end_at, now + links_[peer].rtt.timeout());
+    flow.end_at = std::min(flow.end_at, now + links_[peer].rtt().timeout());
     timers_.arm_link(peer, flow.end_at);
   }
 }
 
 void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
-  const Duration timeout_before = link.rtt.timeout();
+  const Duration timeout_before = link.rtt().timeout();
   if (!link.group.on_report(group_.sent(), report.group_largest) ||
       !link.on_report(now, report.largest_sequence, report.received,
                       std::chrono::microseconds(report.delay_us))) {
@@ -222,7 +227,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
     return;
   }
   // What was armed with a longer time-out may be due sooner.
-  if (link.rtt.timeout() < timeout_before) timers_.arm_link(from, now + link.rtt.timeout());
+  if (link.rtt().timeout() < timeout_before) timers_.arm_link(from, now + link.rtt().timeout());
   if (after(report.point_opened_below, link.peer_point_opened_below)) {
     link.peer_point_opened_below = report.point_opened_below;
     for (Round* round : rounds_.with(from)) {
@@ -233,7 +238,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
       repeat_end_soon(now, *round, from);
     }
   }
-  if (departure_.parting()) departure_.on_report(from, report.largest_sequence);
+  if (departure_.parting() && report.heard_goodbye) departure_.on_answer(from);
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
   if (waits_in_vain(report)) queue_report(from);
   for (Round* round : rounds_.with(from)) {
@@ -363,7 +368,7 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
 }
 
 void Endpoint::on_goodbye(Instant now, Rank from) {
-  links_[from].gone = true;
+  links_[from].gone = any_gone_ = true;
   queue_report(from);                                // WIRE 6.3: it asks until it is answered
   if (departure_.serving()) timers_.arm_leave(now);  // and we may follow
   for (Round* round : rounds_.collectives()) on_peer_left_round(now, *round, from);

@@ -1,6 +1,7 @@
 // Everything that is sent: control datagrams first, then data, one destination a train,
 // destinations in turn.
 #include <algorithm>
+#include <utility>
 
 #include "base/contracts.h"
 #include "protocol/endpoint.h"
@@ -10,7 +11,7 @@ namespace leeway::protocol {
 
 wire::Prefix Endpoint::prefix(wire::PacketType type, Rank to, Instant now) {
   const std::uint32_t sequence =
-      to == kEveryRank ? group_.take_sequence() : links_[to].take_sequence(now);
+      to == kEveryRank ? group_.take_sequence() : links_[to].path().take_sequence(now);
   return {type, config_.epoch, config_.self, to, sequence};
 }
 
@@ -41,6 +42,11 @@ bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
 // One kind of the link's pending control work; queues the link again when more is left.
 bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
+  if (link.dead) {
+    if (!std::exchange(link.given_up_due, false)) return false;
+    write_bare(now, wire::PacketType::given_up, peer, out);
+    return true;
+  }
   for (Round* at : rounds_.with(peer)) {
     Round& round = *at;
     for (int k = 0; k < wire::kFlowKinds; ++k) {
@@ -117,24 +123,20 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
   return true;
 }
 
-// In place of whatever else was to be said: a report about any of these datagrams shows then that
-// the good-bye was heard (WIRE 6.4).
+// In place of whatever else was to be said (WIRE 6.4): it settles all that the peer may wait for.
 bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
   const int copies = departure_.take_copies(peer, link.report_due, link.copies());
   link.report_due = link.probe_due = false;
   link.on_reported();
-  for (int copy = 0; copy < copies; ++copy) {
-    write_bare(now, wire::PacketType::goodbye, peer, out);
-    departure_.on_said(peer, link.last_sequence());
-  }
+  for (int copy = 0; copy < copies; ++copy) write_bare(now, wire::PacketType::goodbye, peer, out);
   return copies > 0;
 }
 
 void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   flow.end_due = false;
-  flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);  // its copies are one try
+  flow.end_at = now + links_[peer].rtt().timeout(flow.end_tries++);  // its copies are one try
   timers_.arm_link(peer, flow.end_at);
   const wire::End end{round.number, kind, flow.pass, flow.packets, flow.weight};
   for (int copy = 0; copy < links_[peer].copies(); ++copy) {
@@ -172,17 +174,20 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
   SendFlow& flow = round.send(kind, peer);
   if (flow.pass_over || flow.grouped) return false;
   Link& link = links_[peer];
-  std::uint32_t credit = link.credit();
+  std::uint32_t credit = link.path().credit();
   if (flow.first_pass() && !gate_open(round, peer)) {  // WIRE 2.4: eager packets only
     credit = std::min(credit, eager_credit(flow, peer));
     if (credit == 0 && group_.may_have_heard(round.plan->phase(kind)) &&
         flow.end_at == Instant::infinite_future()) {
-      flow.end_at = now + link.rtt.timeout(flow.end_tries++);
+      flow.end_at = now + link.rtt().timeout(flow.end_tries++);
       timers_.arm_link(peer, flow.end_at);
     }
-  } else if (credit == 0 && link.probe_at == Instant::infinite_future()) {
-    link.probe_at = now + link.rtt.timeout(link.probe_tries);
-    timers_.arm_link(peer, link.probe_at);
+  } else if (credit == 0) {
+    link.path().note_blocked();
+    if (link.probe_at == Instant::infinite_future()) {
+      link.probe_at = now + link.rtt().timeout(link.probe_tries);
+      timers_.arm_link(peer, link.probe_at);
+    }
   }
   while (credit > 0 && out.has_room()) {
     const PacketPosition position =
@@ -266,7 +271,7 @@ void Endpoint::end_pass(Instant now, Rank peer, Round& round, FlowKind kind, Tra
   const bool leave_to_timer =
       flow.packets <= limits::kEagerPackets && flow.first_pass() && links_[peer].copies() == 1;
   if (leave_to_timer) {
-    flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
+    flow.end_at = now + links_[peer].rtt().timeout(flow.end_tries++);
     timers_.arm_link(peer, flow.end_at);
   } else if (!out.empty() && out.fits(wire::kEndBytes) && links_[peer].copies() == 1) {
     write_end(now, peer, round, kind, out);

@@ -47,15 +47,16 @@ void Endpoint::wake_link(Instant now, Rank peer) {
   if (link.probe_at <= now) {
     link.probe_due = true;
     outbox_.queue_control(peer);
-    link.probe_at = now + link.rtt.timeout(++link.probe_tries);
+    link.probe_at = now + link.rtt().timeout(++link.probe_tries);
   }
   timers_.arm_link(peer, std::min(link.report_at, link.probe_at));
+  wake_watch(now, peer);
   expire_messages(now, peer);
   for (Round* round : rounds_.with(peer)) {
     if (!round->ended) wake_flows(now, *round, peer);
   }
   if (!departure_.parting() || link.gone || departure_.parted(peer)) return;
-  const Departure::Wake farewell = departure_.on_wake(now, peer, link.rtt);
+  const Departure::Wake farewell = departure_.on_wake(now, peer, link.rtt());
   if (farewell.say) outbox_.queue_control(peer);
   timers_.arm_link(peer, farewell.again_at);
 }
@@ -161,7 +162,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   // One report announces all posted receives.
   if (kind == FlowKind::point && flow.ended_pass < 0)
     since = std::max(since, rounds_.messages(peer)->reported_at);
-  const Instant due = since + link.rtt.timeout(flow.tries);
+  const Instant due = since + link.rtt().timeout(flow.tries);
   if (now < due) return timers_.arm_link(peer, due);
   ask_again(now, round, kind, peer);
 }
@@ -174,7 +175,7 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
   // It may have left because of a third rank, whose silence met its deadline a moment before ours:
   // then that rank is to be named, by our own deadline.
   if (longest_silent(now, round, links_).peer != peer)
-    return timers_.arm_link(peer, now + links_[peer].rtt.timeout());
+    return timers_.arm_link(peer, now + links_[peer].rtt().timeout());
   finish(now, round, left_early(config_.self, round, kind, peer));
 }
 
@@ -191,7 +192,7 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
     outbox_.queue_control(peer);
   }
   flow.ask_at = now;
-  timers_.arm_link(peer, now + links_[peer].rtt.timeout(++flow.tries));
+  timers_.arm_link(peer, now + links_[peer].rtt().timeout(++flow.tries));
 }
 
 // WIRE 5.6: the peer has not said that it opened the operation, and waits for its copy of what was
@@ -205,7 +206,7 @@ void Endpoint::ask_gated(Instant now, Round& round, FlowKind kind, Rank peer) {
   if (gate_open(round, peer)) return;
   links_[peer].probe_due = true;
   outbox_.queue_control(peer);
-  flow.end_at = now + links_[peer].rtt.timeout(flow.end_tries++);
+  flow.end_at = now + links_[peer].rtt().timeout(flow.end_tries++);
   timers_.arm_link(peer, flow.end_at);
 }
 

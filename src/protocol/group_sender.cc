@@ -58,7 +58,7 @@ std::uint32_t GroupSender::credit(const Round& round, FlowKind kind) const {
 }
 
 std::uint32_t GroupSender::window_left(Rank peer) const {
-  const std::uint32_t window = links_[peer].window();
+  const std::uint32_t window = links_[peer].path().window();
   return window - std::min(window, links_[peer].group.in_flight(sent_));
 }
 
@@ -92,7 +92,7 @@ Instant GroupSender::patience_ends(const Round& round, FlowKind kind) const {
 Duration GroupSender::slowest_timeout(const PhaseState& phase) const {
   Duration slowest{0};
   for (std::size_t peer = 0; peer < phase.send.size(); ++peer) {
-    if (phase.send[peer].grouped) slowest = std::max(slowest, links_[peer].rtt.timeout());
+    if (phase.send[peer].grouped) slowest = std::max(slowest, links_[peer].rtt().timeout());
   }
   return slowest;
 }

@@ -1,43 +1,21 @@
-// What one rank knows about its path to one peer: numbering, credit, round-trip time, arrival
-// rhythm.
-//
-// Credit: the sender counts every datagram of the link; the receiver reports the largest number it
-// saw. What is numbered below that and not received is *written off*, not resent: repair is a
-// matter of operations, not of links. In flight is whatever is numbered above. With at most a
-// window in flight, the receiver's socket buffer cannot overflow.
+// What a communicator knows about one of its peers: how far the peer has come, its arrival rhythm,
+// and what is to be said to it. Numbers, credit and round trip belong to the path (path.h), which
+// all communicators of two processes share.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "base/limits.h"
 #include "base/time.h"
 #include "leeway/types.h"
 #include "protocol/group_path.h"
 #include "protocol/missed_rounds.h"
+#include "protocol/path.h"
 #include "protocol/serial_number.h"
+#include "protocol/watch.h"
 
 namespace leeway::protocol {
-
-// Smoothed round-trip time after RFC 6298, in nanoseconds.
-class RoundTrip {
- public:
-  explicit RoundTrip(Duration initial = std::chrono::milliseconds(10))
-      : smoothed_(initial.count()), variation_(initial.count() / 2) {}
-
-  void on_sample(Duration sample);
-  Duration smoothed() const { return Duration(smoothed_); }
-  // How long silence must last before something is worth asking again. Doubled per unanswered try,
-  // up to 64 times; beyond limits::kBackOffNs only once.
-  Duration timeout(std::uint32_t tries = 0) const;
-  bool measured() const { return samples_ > 0; }
-
- private:
-  std::int64_t smoothed_;
-  std::int64_t variation_;
-  std::uint64_t samples_ = 0;
-};
 
 // Mean time between consecutive arrivals of a link while something was on its way.
 class ArrivalGap {
@@ -56,53 +34,37 @@ class ArrivalGap {
 
 class Link {
  public:
-  void configure(std::uint32_t window_datagrams, Duration initial_rtt);
+  // Before anything else. The path outlives the link.
+  void attach(Path& path) { path_ = &path; }
+  Path& path() { return *path_; }
+  const Path& path() const { return *path_; }
+  const RoundTrip& rtt() const { return path_->rtt; }
+  // How often a control datagram is sent at once.
+  int copies() const { return path_->copies(); }
 
-  // Sending side.
-  std::uint32_t take_sequence(Instant now);
-  std::uint32_t last_sequence() const { return next_sequence_ - 1; }
-  std::uint32_t in_flight() const { return next_sequence_ - 1 - acknowledged_; }
-  std::uint32_t credit() const { return in_flight() >= window_ ? 0 : window_ - in_flight(); }
-  std::uint32_t window() const { return window_; }
   // A report of the peer; false if it claims more than was sent (then nothing changes).
   bool on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
                  Duration delay);
-  // Smoothed share of our datagrams that arrived
-  double delivered_fraction() const { return delivered_; }
-  // How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes:
-  // where one datagram in a hundred is lost, three copies leave one in a million such waits.
-  int copies() const { return delivered_ < 0.99 ? 3 : 1; }
-
-  // Receiving side.
   void on_arrival(Instant now, std::uint32_t sequence);
   void on_group_arrival(Instant now, std::uint32_t sequence);
-  // By numbers and not by arrivals: copies that a network makes of reports would be answered by
-  // ever more reports.
   bool report_wanted() const {
-    return largest_seen_ - largest_reported_ >= report_every_ ||
-           group.unreported() >= report_every_;
+    return path_->report_wanted() || group.unreported() >= path_->report_every();
   }
   void on_reported() {
-    largest_reported_ = largest_seen_;
+    path_->on_reported();
     group.on_reported();
   }
-  std::uint32_t largest_seen() const { return largest_seen_; }
-  std::uint32_t received() const { return received_; }
-  Duration since_largest(Instant now) const {
-    return largest_seen_ == 0 ? Duration(0) : now - largest_at_;
-  }
   // Since anything came that had not been overtaken, multicast or not.
-  Duration silence(Instant now) const { return now - std::max(largest_at_, group_at_); }
+  Duration silence(Instant now) const { return now - latest_at_; }
 
   // How long nothing must have come after the sender said that it was done: time for overtaken
   // packets to arrive. Where what is missing will be asked for, impatience costs a copy of what was
   // overtaken, patience a part of every repair; where it is given up, the loss of it.
   Duration quiet_time(bool gives_up) const {
     const Duration gaps = 2 * gap.mean();
-    return std::min(gives_up ? std::max(gaps, rtt.smoothed() / 4) : gaps, rtt.timeout());
+    return std::min(gives_up ? std::max(gaps, rtt().smoothed() / 4) : gaps, rtt().timeout());
   }
 
-  RoundTrip rtt;
   ArrivalGap gap;
   GroupPath group;
 
@@ -111,7 +73,8 @@ class Link {
   std::uint32_t peer_settled_below = 0;
   std::uint32_t peer_point_opened_below = 0;  // receives it posted for our sends
   bool heard = false;                         // anything valid came of it
-  bool gone = false;                          // it said good-bye
+  bool gone = false;                          // it said good-bye, or is dead
+  bool dead = false;                          // it was given up (WIRE 6.6)
 
   // Whether the peer has opened an operation, as far as it said.
   bool has_opened(std::uint32_t number, bool message) const {
@@ -120,7 +83,10 @@ class Link {
 
   MissedRounds missed;  // collectives for which it came too late here
 
+  Watch watch;  // whether it lives
+
   // Work waiting to be sent.
+  bool given_up_due = false;  // to one that is dead, and nothing else (WIRE 6.7)
   bool report_due = false;
   bool probe_due = false;
 
@@ -133,20 +99,9 @@ class Link {
   std::uint32_t probe_tries = 0;
 
  private:
-  std::uint32_t window_ = 64;
-  std::uint32_t report_every_ = 16;
-  std::uint32_t next_sequence_ = 1;
-  std::uint32_t acknowledged_ = 0;
-  std::uint32_t received_by_peer_ = 0;
-  double delivered_ = 1.0;
-  // When each of the last datagrams was sent, by sequence modulo the size. A round trip is measured
-  // only for the very datagram that a report names: its delay field is about that one.
-  std::vector<Instant> sent_at_;  // made by configure(): a power of two
-  std::uint32_t largest_seen_ = 0;
-  std::uint32_t received_ = 0;
-  std::uint32_t largest_reported_ = 0;
-  Instant largest_at_{0};
-  Instant group_at_{0};
+  Path* path_ = nullptr;
+  std::uint32_t largest_seen_ = 0;  // of this communicator's datagrams
+  Instant latest_at_{0};
 };
 
 }  // namespace leeway::protocol

@@ -45,12 +45,13 @@ void list_receives(const MessageList& receives, Rank peer, wire::Report& report)
 wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
                              const Disputes& disputes) {
   wire::Report report;
-  report.largest_sequence = link.largest_seen();
-  report.received = link.received();
-  report.delay_us = static_cast<std::uint32_t>(link.since_largest(now).count() / 1000);
+  report.largest_sequence = link.path().largest_seen();
+  report.received = link.path().received();
+  report.delay_us = static_cast<std::uint32_t>(link.path().since_largest(now).count() / 1000);
   report.opened_below = rounds.opened_below();
   report.point_opened_below = rounds.receives_opened(peer);
   report.group_largest = link.group.largest_seen();
+  report.heard_goodbye = link.gone;
   report.missed = link.missed.bits(rounds.opened_below());
   for (const Round* round : rounds.collectives()) list(*round, peer, report);
   const PeerMessages* messages = rounds.messages(peer);

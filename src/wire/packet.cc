@@ -115,6 +115,9 @@ std::uint8_t settled_flags(const OpenRound& round) {
                                    (round.spread_settled ? 4 : 0) | (round.sending ? 8 : 0));
 }
 
+// In the byte of a report's open_count.
+constexpr std::uint32_t kHeardGoodbye = 0x80;
+
 constexpr std::size_t kTagBytes = kOpenRoundBytes - 5;
 
 void write_tag(Writer& writer, const OperationTag& tag) {
@@ -188,7 +191,7 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   const auto type_byte = reader.get<std::uint8_t>();
   out.payload_summed = (type_byte & kPayloadNotSummed) == 0;
   const std::uint8_t raw_type = type_byte & ~kPayloadNotSummed;
-  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::goodbye))
+  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::given_up))
     return Refusal::type;
   out.type = static_cast<PacketType>(raw_type);
   if (!out.payload_summed && out.type != PacketType::data) return Refusal::type;
@@ -249,7 +252,8 @@ Refusal decode_report(ByteSpan datagram, Report& out) {
   out.point_opened_below = reader.get<std::uint32_t>();
   out.group_largest = reader.get<std::uint32_t>();
   const auto counts = reader.get<std::uint32_t>();
-  out.open_count = counts & 0xFF;
+  out.open_count = counts & 0x7F;
+  out.heard_goodbye = (counts & kHeardGoodbye) != 0;
   out.missed = counts >> 8;
   if (out.open_count > out.open.size()) return Refusal::field;
   if (reader.rest().size() != out.open_count * kOpenRoundBytes) return Refusal::truncated;
@@ -320,7 +324,7 @@ std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByt
   writer.put(report.opened_below);
   writer.put(report.point_opened_below);
   writer.put(report.group_largest);
-  writer.put(report.open_count | report.missed << 8);
+  writer.put(report.open_count | (report.heard_goodbye ? kHeardGoodbye : 0) | report.missed << 8);
   for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
   seal(out.first(writer.written()), 0);
   return writer.written();

@@ -21,7 +21,7 @@
 namespace leeway::wire {
 
 inline constexpr std::uint16_t kMagic = 0x574C;  // "LW"
-inline constexpr std::uint8_t kVersion = 3;
+inline constexpr std::uint8_t kVersion = 4;
 
 enum class PacketType : std::uint8_t {
   data = 1,
@@ -29,7 +29,8 @@ enum class PacketType : std::uint8_t {
   probe = 3,
   end = 4,
   repair = 5,
-  goodbye = 6
+  goodbye = 6,
+  given_up = 7
 };
 
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header
@@ -116,7 +117,8 @@ struct Report {
   std::uint32_t opened_below = 0;
   std::uint32_t point_opened_below = 0;  // receives I posted from you
   std::uint32_t group_largest = 0;       // of your multicast datagrams that I saw; 0: none
-  std::uint32_t open_count = 0;          // < 2^8
+  std::uint32_t open_count = 0;          // <= open.size()
+  bool heard_goodbye = false;            // your good-bye has arrived
   std::uint32_t missed = 0;              // < 2^kMissedRounds, WIRE 3.9: see missed_round()
   std::array<OpenRound, limits::kOpenRoundsMax> open;
 
@@ -195,6 +197,6 @@ std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);
 std::size_t encode_end(const Prefix&, const End&, MutableByteSpan out);
 std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uint64_t> words,
                           MutableByteSpan out);
-std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // probe, goodbye
+std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // probe, goodbye, given_up
 
 }  // namespace leeway::wire

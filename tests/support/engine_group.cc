@@ -12,6 +12,7 @@ EngineGroup::EngineGroup(const GroupOptions& options) : options_(options), nodes
   config.seed = options.seed;
   config.datagram_bytes = options.datagram_bytes;
   config.window_bytes.assign(options.size, options.window_bytes);
+  config.peer_timeout = options.peer_timeout;
   config.rtt_initial = 2 * options.delay;
   config.multicast = options.multicast;
   config.sum_payloads = options.sum_payloads;

@@ -21,7 +21,8 @@ struct GroupOptions {
   FaultOptions faults;
   std::uint64_t seed = 1;
   bool sum_payloads = true;
-  bool multicast = false;  // which the network carries to all, each with faults of its own
+  Duration peer_timeout{0};  // none is taken for dead
+  bool multicast = false;    // which the network carries to all, each with faults of its own
 };
 
 class EngineGroup {

@@ -165,7 +165,7 @@ TEST(Messages, ThatWaitAskTogether) {
   const std::uint64_t before = endpoint.counters().reports_sent;
   group.run_until([] { return false; }, 10s);
   // One report after every longest time-out announces them all.
-  const auto alone = static_cast<std::uint64_t>(10s / endpoint.link(1).rtt.timeout(6));
+  const auto alone = static_cast<std::uint64_t>(10s / endpoint.link(1).rtt().timeout(6));
   EXPECT_LE(endpoint.counters().reports_sent - before, alone + 1);
   traffic.send(1, 0, 1024);
   ASSERT_TRUE(group.run(traffic.requests, 10s));

@@ -52,24 +52,21 @@ class Parting : public ::testing::Test {
 TEST_F(Parting, GoodByeIsSaidAtOnceAndAgainUntilItIsAnswered) {  // WIRE 6.3
   EXPECT_EQ(departure_.owe(kStart, 1, rtt_, true), kStart + rtt_.timeout());
   EXPECT_EQ(departure_.take_copies(1, false, 1), 1);
-  departure_.on_said(1, 55);
   EXPECT_EQ(departure_.take_copies(1, false, 1), 0) << "nothing is due";
   const Departure::Wake wake = departure_.on_wake(kStart + rtt_.timeout(), 1, rtt_);
   EXPECT_TRUE(wake.say);
   EXPECT_EQ(wake.again_at, kStart + 2 * rtt_.timeout());
   EXPECT_EQ(departure_.take_copies(1, false, 1), 3);
-  departure_.on_report(1, 54);
-  EXPECT_FALSE(departure_.parted(1)) << "an older datagram is no answer";
-  departure_.on_report(1, 56);
+  EXPECT_FALSE(departure_.parted(1));
+  departure_.on_answer(1);
   EXPECT_TRUE(departure_.parted(1));
 }
 
 TEST_F(Parting, TakesThePlaceOfAReport) {
   departure_.owe(kStart, 1, rtt_, true);
   EXPECT_EQ(departure_.take_copies(1, false, 1), 1);
-  departure_.on_said(1, 5);
   EXPECT_EQ(departure_.take_copies(1, true, 1), 1);
-  departure_.on_report(1, 5);
+  departure_.on_answer(1);
   EXPECT_EQ(departure_.take_copies(1, true, 1), 0) << "it has answered";
 }
 

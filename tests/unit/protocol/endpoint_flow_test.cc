@@ -103,7 +103,7 @@ TEST(EndpointWindow, InFlightNeverExceedsIt) {
     group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
       // The link counts the whole train; an END or a repair request may ride behind the data.
       if (is_data(datagram))
-        most = std::max(most, group.engine(from).endpoint().link(to).in_flight());
+        most = std::max(most, group.engine(from).endpoint().link(to).path().in_flight());
       return true;
     };
     FloatAllReduce call(3, 60000);

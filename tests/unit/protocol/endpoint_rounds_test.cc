@@ -264,8 +264,8 @@ TEST(EndpointProbe, IsAnsweredAndMeasuresTheRoundTrip) {
   group.run_until([&] { return group.engine(0).endpoint().peers_heard() == 3; }, 1s);
   EXPECT_EQ(group.engine(0).endpoint().peers_heard(), 3);
   for (Rank peer = 1; peer < 4; ++peer) {
-    EXPECT_TRUE(group.engine(0).endpoint().link(peer).rtt.measured());
-    EXPECT_EQ(group.engine(0).endpoint().link(peer).rtt.smoothed(), 2 * GroupOptions().delay);
+    EXPECT_TRUE(group.engine(0).endpoint().link(peer).rtt().measured());
+    EXPECT_EQ(group.engine(0).endpoint().link(peer).rtt().smoothed(), 2 * GroupOptions().delay);
   }
 }
 

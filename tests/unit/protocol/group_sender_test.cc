@@ -13,7 +13,10 @@ constexpr int kPeers = 4;  // this rank, 0, among them
 class Group : public ::testing::Test {
  protected:
   Group() {
-    for (Link& link : links_) link.configure(kWindow, 10ms);
+    for (Rank peer = 0; peer < kPeers; ++peer) {
+      paths_[peer].configure(kWindow, 10ms);
+      links_[peer].attach(paths_[peer]);
+    }
     round_.plan = &round_plan_;
     round_plan_.phase(FlowKind::spread).active = true;
     round_plan_.phase(FlowKind::spread).same_for_all = true;
@@ -35,6 +38,7 @@ class Group : public ::testing::Test {
     ASSERT_TRUE(group_.form(phase(), plan()));
   }
 
+  std::vector<Path> paths_{kPeers};
   std::vector<Link> links_{kPeers};
   GroupSender group_{true, links_};
   RoundPlan round_plan_;
@@ -91,7 +95,7 @@ TEST_F(Group, WaitsForAMemberEightTimeoutsAndProbesAfterOne) {
   for (std::uint32_t i = 0; i < kWindow; ++i) group_.take_sequence();
   EXPECT_EQ(group_.credit(round_, FlowKind::spread), 0u);
   const Instant now{1'000'000};
-  const Duration timeout = links_[1].rtt.timeout();
+  const Duration timeout = links_[1].rtt().timeout();
   EXPECT_EQ(group_.wait(now, round_, FlowKind::spread), now + 8 * timeout);
   EXPECT_EQ(group_.probe_at(), now + timeout);
   EXPECT_EQ(group_.wait(now + 1ms, round_, FlowKind::spread), now + 8 * timeout) << "since then";

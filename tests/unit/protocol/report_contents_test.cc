@@ -41,6 +41,11 @@ class Contents : public ::testing::Test {
 
   NoClient client_;
   std::deque<RoundPlan> plans_;  // as long as their rounds
+  Contents() {
+    path_.configure(64, std::chrono::milliseconds(10));
+    link_.attach(path_);
+  }
+  Path path_;
   Link link_;
   RoundTable table_{3};
   Disputes disputes_;

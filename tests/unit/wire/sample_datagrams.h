@@ -113,7 +113,8 @@ inline std::vector<Datagram> one_of_each() {
           end_datagram(),
           repair_datagram(),
           bare_datagram(PacketType::probe),
-          bare_datagram(PacketType::goodbye)};
+          bare_datagram(PacketType::goodbye),
+          bare_datagram(PacketType::given_up)};
 }
 
 // Everything the receiver does before it believes a datagram.
@@ -137,6 +138,7 @@ inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectati
       return decode_repair(datagram, repair, rest);
     case PacketType::probe:
     case PacketType::goodbye:
+    case PacketType::given_up:
       return Refusal::none;
   }
   return Refusal::type;

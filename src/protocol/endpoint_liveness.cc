@@ -1,0 +1,112 @@
+// Whether peers live, and what happens to operations when one does not (WIRE 6.6, 6.7).
+#include "base/contracts.h"
+#include "protocol/awaited.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::protocol {
+
+// Something is expected of the peer from now on.
+void Endpoint::watch(Instant now, Rank peer) {
+  Link& link = links_[peer];
+  if (config_.peer_timeout == Duration(0) || link.watch.on() || link.gone) return;
+  timers_.arm_link(peer, link.watch.start(now, link.rtt(), config_.peer_timeout));
+}
+
+bool Endpoint::expects(Rank peer) const {
+  for (const Round* round : rounds_.with(peer)) {
+    if (round->ended) continue;
+    for (int k = 0; k < wire::kFlowKinds; ++k) {
+      if (!round->plan->phases[k].active) continue;
+      const auto kind = static_cast<FlowKind>(k);
+      if (round->receive(kind, peer).open() || round->send(kind, peer).open()) return true;
+    }
+  }
+  return false;
+}
+
+void Endpoint::wake_watch(Instant now, Rank peer) {
+  Link& link = links_[peer];
+  if (!link.watch.on() || link.gone) return;
+  const Watch::Look look =
+      link.watch.look(now, link.path().heard_at(), expects(peer), link.rtt(), config_.peer_timeout);
+  switch (look.verdict) {
+    case Watch::Look::Verdict::lives:
+      break;
+    case Watch::Look::Verdict::probe:
+      link.probe_due = true;
+      outbox_.queue_control(peer);
+      break;
+    case Watch::Look::Verdict::dead:
+      return bury(now, peer);
+  }
+  timers_.arm_link(peer, look.again_at);
+}
+
+void Endpoint::bury(Instant now, Rank peer) {
+  Link& link = links_[peer];
+  link.path().give_up();
+  if (link.gone) return;
+  link.gone = link.dead = any_gone_ = true;
+  ++counters_.peers_given_up;
+  if (departure_.serving()) timers_.arm_leave(now);
+  for (Round* round : rounds_.collectives()) lose_peer(now, *round, peer);
+  const PeerMessages* messages = rounds_.messages(peer);
+  if (messages != nullptr) {
+    for (const MessageList* list : {&messages->sends, &messages->receives}) {
+      for (std::size_t i = 0; i < list->size(); ++i) lose_peer(now, (*list)[i], peer);
+    }
+  }
+  reap(now);
+}
+
+// What is exact can no longer be complete; what is lossy goes on without the peer.
+void Endpoint::lose_peer(Instant now, Round& round, Rank peer) {
+  if (round.ended) return;
+  if (!round.done && round.plan->tag.delivery == Delivery::Kind::exact)
+    return finish(now, round, died(config_.self, round, peer, config_.peer_timeout));
+  on_peer_left_round(now, round, peer);
+  end_abandoned(now, round, peer);
+}
+
+// A round that opens after a peer has left: nothing of it is waited for.
+void Endpoint::start_without(Instant now, Round& round) {
+  const bool exact = round.plan->tag.delivery == Delivery::Kind::exact;
+  for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
+    if (round.ended) return;
+    const Link& link = links_[peer];
+    if (peer == config_.self || !link.gone) continue;
+    if (link.dead && exact)
+      return finish(now, round, died(config_.self, round, peer, config_.peer_timeout));
+    if (!exact) end_abandoned(now, round, peer);
+  }
+}
+
+void Endpoint::end_abandoned(Instant now, Round& round, Rank peer) {
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan->phases[k].active || round.ended) continue;
+    const auto kind = static_cast<FlowKind>(k);
+    const ReceiveFlow& flow = round.receive(kind, peer);
+    if (flow.open() && flow.abandoned) finish_receive(now, round, kind, peer);
+  }
+  advance(now, round);
+}
+
+// A process that was given up speaks again. It is told, and nothing of it is used.
+void Endpoint::answer_dead(Rank from, wire::PacketType type) {
+  if (type == wire::PacketType::given_up || type == wire::PacketType::goodbye) return;
+  links_[from].given_up_due = true;
+  outbox_.queue_control(from);
+}
+
+// The peer went on without us: what is open here, and what would open later, has no group.
+void Endpoint::on_given_up(Instant now, Rank from) {
+  if (!given_up_.ok() || departure_.parting()) return;
+  given_up_ =
+      Status::error(StatusCode::kPeerLost,
+                    "rank %u: rank %u gave this rank up as dead, having heard nothing of it "
+                    "for its peer time-out: leave, and join again",
+                    config_.self, from);
+  cancel_all(now, given_up_);
+}
+
+}  // namespace leeway::protocol

@@ -1,0 +1,69 @@
+#include "protocol/path.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+namespace leeway::protocol {
+
+void RoundTrip::on_sample(Duration sample) {
+  const std::int64_t rtt = std::max<std::int64_t>(sample.count(), 1);
+  if (samples_++ == 0) {
+    smoothed_ = rtt;
+    variation_ = rtt / 2;
+    return;
+  }
+  variation_ += (std::abs(smoothed_ - rtt) - variation_) / 4;
+  smoothed_ += (rtt - smoothed_) / 8;
+}
+
+Duration RoundTrip::timeout(std::uint32_t tries) const {
+  const std::int64_t base = smoothed_ + std::max<std::int64_t>(4 * variation_, limits::kTickNs);
+  return Duration(
+      std::min(base << std::min<std::uint32_t>(tries, 6), std::max(2 * base, limits::kBackOffNs)));
+}
+
+void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt) {
+  const std::uint32_t window = std::max<std::uint32_t>(window_datagrams, 2);
+  if (window_ != 0 && window_ <= window) return;
+  if (window_ == 0) rtt = RoundTrip(initial_rtt);
+  window_ = window;
+  // Never after every single datagram: reports are datagrams too and would answer each other for
+  // ever.
+  report_every_ = std::max<std::uint32_t>(window_ / 4, 2);
+  // Control datagrams are sent beyond the window; twice its size covers what may be unreported. A
+  // larger memory from before serves a smaller window, too.
+  if (sent_at_.empty()) sent_at_.assign(std::bit_ceil(std::size_t{2} * window_), Instant{0});
+}
+
+std::uint32_t Path::take_sequence(Instant now) {
+  sent_at_[next_sequence_ & (sent_at_.size() - 1)] = now;
+  return next_sequence_++;
+}
+
+bool Path::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
+                     Duration delay) {
+  if (!after(next_sequence_, largest_sequence)) return false;
+  // Nothing new, or overtaken by a later report
+  if (!after(largest_sequence, acknowledged_)) return true;
+  const std::uint32_t covered = largest_sequence - acknowledged_;
+  const std::uint32_t arrived = std::min(received - received_by_peer_, covered);
+  // Smoothed over about one window of datagrams.
+  const double share = static_cast<double>(covered) / (covered + window_);
+  delivered_ += share * (static_cast<double>(arrived) / covered - delivered_);
+  acknowledged_ = largest_sequence;
+  received_by_peer_ = received;
+  if (next_sequence_ - largest_sequence <= sent_at_.size()) {
+    rtt.on_sample(now - sent_at_[largest_sequence & (sent_at_.size() - 1)] - delay);
+  }
+  return true;
+}
+
+void Path::on_arrival(Instant now, std::uint32_t sequence) {
+  ++received_;
+  if (largest_seen_ != 0 && !after(sequence, largest_seen_)) return;
+  largest_seen_ = sequence;
+  largest_at_ = now;
+}
+
+}  // namespace leeway::protocol

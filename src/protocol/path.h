@@ -1,0 +1,109 @@
+// What a process knows about its path to another process, whatever communicators both belong to:
+// numbering, credit, round-trip time, and the last sign of life.
+//
+// Credit: the sender counts every datagram of the path; the receiver reports the largest number it
+// saw. What is numbered below that and not received is *written off*, not resent: repair is a
+// matter of operations, not of paths. In flight is whatever is numbered above. With at most a
+// window in flight, the receiver's socket buffer cannot overflow, however many communicators send.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/time.h"
+#include "protocol/serial_number.h"
+
+namespace leeway::protocol {
+
+// Smoothed round-trip time after RFC 6298, in nanoseconds.
+class RoundTrip {
+ public:
+  explicit RoundTrip(Duration initial = std::chrono::milliseconds(10))
+      : smoothed_(initial.count()), variation_(initial.count() / 2) {}
+
+  void on_sample(Duration sample);
+  Duration smoothed() const { return Duration(smoothed_); }
+  // How long silence must last before something is worth asking again. Doubled per unanswered try,
+  // up to 64 times; beyond limits::kBackOffNs only once.
+  Duration timeout(std::uint32_t tries = 0) const;
+  bool measured() const { return samples_ > 0; }
+
+ private:
+  std::int64_t smoothed_;
+  std::int64_t variation_;
+  std::uint64_t samples_ = 0;
+};
+
+class Path {
+ public:
+  // Several communicators may configure one path: the smallest window counts.
+  void configure(std::uint32_t window_datagrams, Duration initial_rtt);
+
+  // Sending side.
+  std::uint32_t take_sequence(Instant now);
+  std::uint32_t last_sequence() const { return next_sequence_ - 1; }
+  std::uint32_t in_flight() const { return next_sequence_ - 1 - acknowledged_; }
+  std::uint32_t credit() const { return in_flight() >= window_ ? 0 : window_ - in_flight(); }
+  std::uint32_t window() const { return window_; }
+  // A report of the peer; false if it claims more than was sent (then nothing changes).
+  bool on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
+                 Duration delay);
+  // Smoothed share of our datagrams that arrived
+  double delivered_fraction() const { return delivered_; }
+  // How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes:
+  // where one datagram in a hundred is lost, three copies leave one in a million such waits.
+  int copies() const { return delivered_ < 0.99 ? 3 : 1; }
+
+  // A communicator has data and found no credit: all of them look again when some comes back.
+  void note_blocked() { blocked_ = true; }
+  bool take_unblocked() {
+    const bool unblocked = blocked_ && credit() > 0;
+    blocked_ &= !unblocked;
+    return unblocked;
+  }
+
+  // Receiving side.
+  void on_arrival(Instant now, std::uint32_t sequence);
+  // Anything valid came, numbered on this path or multicast.
+  void on_life(Instant now) { heard_at_ = now; }
+  // By numbers and not by arrivals: copies that a network makes of reports would be answered by
+  // ever more reports.
+  bool report_wanted() const { return largest_seen_ - largest_reported_ >= report_every_; }
+  void on_reported() { largest_reported_ = largest_seen_; }
+  std::uint32_t report_every() const { return report_every_; }
+  std::uint32_t largest_seen() const { return largest_seen_; }
+  std::uint32_t received() const { return received_; }
+  Duration since_largest(Instant now) const {
+    return largest_seen_ == 0 ? Duration(0) : now - largest_at_;
+  }
+
+  // When anything valid came last; long ago: nothing ever.
+  Instant heard_at() const { return heard_at_; }
+  // The process at the other end was given up for dead. It stays so: if it comes back it is told.
+  bool dead() const { return dead_; }
+  void give_up() { dead_ = true; }
+
+  RoundTrip rtt;
+
+ private:
+  std::uint32_t window_ = 0;  // not configured
+  std::uint32_t report_every_ = 16;
+  std::uint32_t next_sequence_ = 1;
+  std::uint32_t acknowledged_ = 0;
+  std::uint32_t received_by_peer_ = 0;
+  double delivered_ = 1.0;
+  bool blocked_ = false;
+  bool dead_ = false;
+  // When each of the last datagrams was sent, by sequence modulo the size. A round trip is measured
+  // only for the very datagram that a report names: its delay field is about that one.
+  std::vector<Instant> sent_at_;  // made by configure(): a power of two
+  std::uint32_t largest_seen_ = 0;
+  std::uint32_t received_ = 0;
+  std::uint32_t largest_reported_ = 0;
+  Instant largest_at_{0};
+  Instant heard_at_{0};
+};
+
+}  // namespace leeway::protocol

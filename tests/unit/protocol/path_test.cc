@@ -1,0 +1,158 @@
+#include "protocol/path.h"
+
+#include <gtest/gtest.h>
+
+namespace leeway::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+
+Path path_of(std::uint32_t window) {
+  Path path;
+  path.configure(window, 10ms);
+  return path;
+}
+Instant at(std::int64_t us) {
+  return Instant{1'000'000'000 + us * 1000};
+}
+
+TEST(PathCredit, IsTheWindowLessWhatIsInFlight) {
+  Path path = path_of(8);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(path.credit(), 8 - i);
+    EXPECT_EQ(path.take_sequence(at(i)), i + 1);
+  }
+  EXPECT_EQ(path.credit(), 0u);
+  path.take_sequence(at(9));  // control goes beyond
+  EXPECT_EQ(path.in_flight(), 9u);
+  EXPECT_EQ(path.credit(), 0u);
+}
+
+TEST(PathCredit, OfATinyWindowIsTwo) {
+  EXPECT_EQ(path_of(0).credit(), 2u);
+}
+
+TEST(PathReport, GivesBackCreditAndWritesOffWhatWasLost) {
+  Path path = path_of(8);
+  for (int i = 0; i < 8; ++i) path.take_sequence(at(i));
+  EXPECT_TRUE(path.on_report(at(100), 5, 3, 0us));
+  EXPECT_EQ(path.in_flight(), 3u) << "1 .. 5 are settled, though two of them were lost";
+  EXPECT_EQ(path.credit(), 5u);
+}
+
+TEST(PathReport, ClaimOfMoreThanWasSentChangesNothing) {
+  Path path = path_of(8);
+  for (int i = 0; i < 3; ++i) path.take_sequence(at(i));
+  EXPECT_FALSE(path.on_report(at(100), 4, 4, 0us));
+  EXPECT_FALSE(path.on_report(at(100), 0x7FFFFFFF, 4, 0us));
+  EXPECT_EQ(path.in_flight(), 3u);
+  EXPECT_FALSE(path.rtt.measured());
+  EXPECT_TRUE(path.on_report(at(100), 3, 3, 0us));
+}
+
+TEST(PathReport, RepeatedOrOvertakenOnesChangeNothing) {
+  Path path = path_of(8);
+  for (int i = 0; i < 6; ++i) path.take_sequence(at(0));
+  EXPECT_TRUE(path.on_report(at(100), 5, 5, 0us));
+  const Duration measured = path.rtt.smoothed();
+  EXPECT_TRUE(path.on_report(at(500), 5, 5, 0us));
+  EXPECT_TRUE(path.on_report(at(500), 2, 2, 0us));
+  EXPECT_EQ(path.in_flight(), 1u);
+  EXPECT_EQ(path.rtt.smoothed(), measured);
+}
+
+TEST(PathReport, RoundTripIsThatOfTheNamedDatagramLessThePeersDelay) {
+  Path path = path_of(8);
+  path.take_sequence(at(0));
+  path.take_sequence(at(300));
+  path.take_sequence(at(900));
+  EXPECT_TRUE(path.on_report(at(1000), 2, 2, 500us));
+  EXPECT_EQ(path.rtt.smoothed(), 200us);
+}
+
+TEST(PathReport, DeliveredFractionFollowsTheLoss) {
+  Path path = path_of(64);
+  EXPECT_EQ(path.delivered_fraction(), 1.0);
+  std::uint32_t received = 0;
+  for (std::uint32_t round = 1; round <= 100; ++round) {
+    for (int i = 0; i < 10; ++i) path.take_sequence(at(round));
+    received += 8;
+    ASSERT_TRUE(path.on_report(at(round), round * 10, received, 0us));
+  }
+  EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.001);
+}
+
+TEST(PathReport, MoreReceivedThanCoveredCannotExceedOne) {
+  Path path = path_of(8);
+  for (int i = 0; i < 4; ++i) path.take_sequence(at(0));
+  EXPECT_TRUE(path.on_report(at(1), 4, 4000, 0us));  // duplicates, or a lie
+  EXPECT_LE(path.delivered_fraction(), 1.0);
+}
+
+TEST(PathArrival, AsksForAReportEveryQuarterWindow) {
+  Path path = path_of(32);
+  for (std::uint32_t i = 1; i < 8; ++i) {
+    path.on_arrival(at(i), i);
+    EXPECT_FALSE(path.report_wanted());
+  }
+  path.on_arrival(at(8), 8);
+  EXPECT_TRUE(path.report_wanted());
+  path.on_reported();
+  EXPECT_FALSE(path.report_wanted());
+}
+
+TEST(PathCredit, ComesBackToAllWhoFoundNone) {
+  Path path = path_of(4);
+  for (int i = 0; i < 4; ++i) path.take_sequence(at(i));
+  EXPECT_FALSE(path.take_unblocked());
+  path.note_blocked();
+  EXPECT_FALSE(path.take_unblocked()) << "there is none yet";
+  EXPECT_TRUE(path.on_report(at(9), 2, 2, 0us));
+  EXPECT_TRUE(path.take_unblocked());
+  EXPECT_FALSE(path.take_unblocked()) << "told once";
+}
+
+TEST(PathConfigure, TheSmallestWindowOfAllCommunicatorsCounts) {
+  Path path = path_of(8);
+  path.configure(64, 10ms);
+  EXPECT_EQ(path.window(), 8u);
+  path.configure(4, 10ms);
+  EXPECT_EQ(path.window(), 4u);
+}
+
+TEST(PathArrival, CopiesAskForNoReport) {
+  Path path = path_of(32);
+  for (int i = 0; i < 100; ++i) path.on_arrival(at(i), 7);
+  EXPECT_FALSE(path.report_wanted());
+  path.on_arrival(at(100), 8);
+  EXPECT_TRUE(path.report_wanted());
+}
+
+TEST(PathArrival, RemembersTheLargestWhateverTheOrder) {
+  Path path = path_of(32);
+  path.on_arrival(at(1), 3);
+  path.on_arrival(at(2), 5);
+  path.on_arrival(at(7), 4);
+  EXPECT_EQ(path.largest_seen(), 5u);
+  EXPECT_EQ(path.received(), 3u);
+  EXPECT_EQ(path.since_largest(at(12)), 10us);
+}
+
+TEST(PathArrival, NumbersMayWrap) {
+  Path path = path_of(32);
+  path.on_arrival(at(1), 0xFFFFFFFE);
+  path.on_arrival(at(2), 0xFFFFFFFF);
+  path.on_arrival(at(3), 1);
+  EXPECT_EQ(path.largest_seen(), 1u);
+  path.on_arrival(at(4), 0xFFFFFFFD);
+  EXPECT_EQ(path.largest_seen(), 1u);
+}
+
+TEST(SerialNumber, AfterComparesAcrossTheWrap) {
+  static_assert(after(1, 0) && !after(0, 1) && !after(5, 5));
+  static_assert(after(0, 0xFFFFFFFF) && after(10, 0xFFFFFFF0) && !after(0xFFFFFFF0, 10));
+  static_assert(after(0x7FFFFFFF, 0) && !after(0x80000001, 0));
+}
+
+}  // namespace
+}  // namespace leeway::protocol
