@@ -9,6 +9,7 @@
 #include "leeway/export.h"
 #include "leeway/options.h"
 #include "leeway/report.h"
+#include "leeway/shapes.h"
 #include "leeway/status.h"
 #include "leeway/transport.h"
 #include "leeway/types.h"
@@ -63,7 +64,9 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
 // Every rank must issue collectives of one communicator in the same order (send/recv: per ordered
 // pair of ranks). Calls may be made from several threads; each call is atomic. Blocking twins
 // submit and wait. Counts are elements. An operation whose arguments are wrong returns
-// kInvalidArgument or kUnsupported before anything is sent.
+// kInvalidArgument or kUnsupported before anything is sent; one rank sends another at most 2^22
+// datagrams in one operation (kResourceExhausted). Input and output have no memory in common, but
+// where an operation says how it works in place.
 class LEEWAY_EXPORT Communicator {
  public:
   // Joins the group: blocks until all ranks met at the rendezvous, or fails within
@@ -110,17 +113,29 @@ class LEEWAY_EXPORT Communicator {
   Work all_reduce_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
 
-  // input.count == size * output.count; rank i receives the reduction of block i.
+  // input.count == size * output.count; rank i receives the reduction of block i. In place: output
+  // is this rank's own block of input.
   Result<CollectiveReport> reduce_scatter(ConstTensorView input, TensorView output,
                                           const CollectiveOptions& options = {});
   Work reduce_scatter_async(ConstTensorView input, TensorView output,
                             const CollectiveOptions& options = {});
+  // With blocks of different lengths in input; output.count is that of this rank's own. All ranks
+  // give the same counts, displacements may differ. kMismatch names ranks that do not.
+  Result<CollectiveReport> reduce_scatter(ConstTensorView input, const Blocks& blocks,
+                                          TensorView output, const CollectiveOptions& options = {});
+  Work reduce_scatter_async(ConstTensorView input, const Blocks& blocks, TensorView output,
+                            const CollectiveOptions& options = {});
 
   // output.count == size * input.count; block i comes from rank i. Exact only (lossy spreads:
-  // Replica).
+  // Replica). In place: input is this rank's own block of output.
   Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
                                       const CollectiveOptions& options = {});
   Work all_gather_async(ConstTensorView input, TensorView output,
+                        const CollectiveOptions& options = {});
+  // With blocks of different lengths in output, as reduce_scatter.
+  Result<CollectiveReport> all_gather(ConstTensorView input, TensorView output,
+                                      const Blocks& blocks, const CollectiveOptions& options = {});
+  Work all_gather_async(ConstTensorView input, TensorView output, const Blocks& blocks,
                         const CollectiveOptions& options = {});
 
   // On return all ranks hold the root's data. Counts and types must agree.
@@ -134,13 +149,13 @@ class LEEWAY_EXPORT Communicator {
   Work reduce_async(ConstTensorView input, TensorView output, Rank root,
                     const CollectiveOptions& options = {});
 
-  // Root's output.count == size * input.count.
+  // Root's output.count == size * input.count. In place: input is the root's own block of output.
   Result<CollectiveReport> gather(ConstTensorView input, TensorView output, Rank root,
                                   const CollectiveOptions& options = {});
   Work gather_async(ConstTensorView input, TensorView output, Rank root,
                     const CollectiveOptions& options = {});
 
-  // Root's input.count == size * output.count.
+  // Root's input.count == size * output.count. In place: output is the root's own block of input.
   Result<CollectiveReport> scatter(ConstTensorView input, TensorView output, Rank root,
                                    const CollectiveOptions& options = {});
   Work scatter_async(ConstTensorView input, TensorView output, Rank root,
@@ -151,6 +166,14 @@ class LEEWAY_EXPORT Communicator {
                                       const CollectiveOptions& options = {});
   Work all_to_all_async(ConstTensorView input, TensorView output,
                         const CollectiveOptions& options = {});
+  // With blocks of different lengths: block j of input goes to rank j, block i of output comes from
+  // rank i. Each rank gives its own counts. Where a sender and its receiver differ about a block,
+  // both fail with kMismatch naming ranks and counts.
+  Result<CollectiveReport> all_to_all(ConstTensorView input, const Blocks& input_blocks,
+                                      TensorView output, const Blocks& output_blocks,
+                                      const CollectiveOptions& options = {});
+  Work all_to_all_async(ConstTensorView input, const Blocks& input_blocks, TensorView output,
+                        const Blocks& output_blocks, const CollectiveOptions& options = {});
 
   // Matched per ordered pair in order of issue; counts and types must agree.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,

@@ -9,6 +9,7 @@
 #include "leeway/options.h"         // IWYU pragma: export
 #include "leeway/replica.h"         // IWYU pragma: export
 #include "leeway/report.h"          // IWYU pragma: export
+#include "leeway/shapes.h"          // IWYU pragma: export
 #include "leeway/status.h"          // IWYU pragma: export
 #include "leeway/transport.h"       // IWYU pragma: export
 #include "leeway/types.h"           // IWYU pragma: export

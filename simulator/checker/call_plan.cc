@@ -33,13 +33,15 @@ bool is_covered(const collective::OperationSpec& spec) {
 
 }  // namespace
 
-CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config)
+CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
+                   std::span<const std::size_t> lengths)
     : covered_(is_covered(spec)),
       kind_(spec.kind),
       size_(config.size),
       payload_bytes_(config.datagram_bytes - wire::kDataHeaderBytes),
       input_(spec.input.count),
       output_(spec.output.count),
+      lengths_(lengths.begin(), lengths.end()),
       root_(spec.peer),
       delivery_(spec.options.delivery),
       spread_(spec.options.spread),
@@ -85,7 +87,32 @@ schedule::PacketGrid CallPlan::cut(std::size_t elements, const codec::Format& fo
   return {elements, static_cast<std::uint32_t>(per_packet), sizeof(float)};
 }
 
+// Places of keyed draws depend on the lengths alone.
+FlowPlan CallPlan::uneven_reduce_to(Rank owner) const {
+  FlowPlan plan;
+  for (Rank before = 0; before < owner; ++before) {
+    plan.source += length(before, before);
+    plan.position = schedule::ShardMap::position_behind(plan.position, length(before, before));
+  }
+  plan.grid = cut(reduces() ? length(owner, owner) : 0, reduce_format_);
+  return plan;
+}
+
+// A rank hears of every block that is meant for it, of an empty one by an empty packet. Of an
+// all_gather all know the lengths.
+FlowPlan CallPlan::uneven_spread(Rank from, Rank to) const {
+  FlowPlan plan{.grid = cut(length(from, to), spread_format_)};
+  if (kind_ == OperationKind::reduce_scatter) return {.grid = cut(0, spread_format_)};
+  if (kind_ == OperationKind::all_to_all) {
+    plan.grid = plan.grid.with_empty_packet();
+    for (Rank before = 0; before < to; ++before) plan.source += length(from, before);
+  }
+  for (Rank before = 0; before < from; ++before) plan.result += length(before, to);
+  return plan;
+}
+
 FlowPlan CallPlan::reduce_to(Rank owner) const {
+  if (!lengths_.empty()) return uneven_reduce_to(owner);
   const schedule::Shard shard = reduces() ? shards_[owner] : schedule::Shard{};
   const bool apart = kind_ == OperationKind::reduce_scatter;
   return {.grid = cut(shard.count, reduce_format_),
@@ -95,6 +122,7 @@ FlowPlan CallPlan::reduce_to(Rank owner) const {
 }
 
 FlowPlan CallPlan::spread(Rank from, Rank to) const {
+  if (!lengths_.empty()) return uneven_spread(from, to);
   const auto plan = [&](std::size_t elements, std::size_t source, std::size_t result,
                         std::uint64_t position) {
     return FlowPlan{cut(elements, spread_format_), source, result, position};

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "codec/codec.h"
 #include "collective/operation_spec.h"
@@ -25,7 +27,9 @@ struct FlowPlan {
 class CallPlan {
  public:
   CallPlan() = default;
-  CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config);
+  // `lengths`: of uneven blocks (Call::lengths); else empty.
+  CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
+           std::span<const std::size_t> lengths = {});
 
   // Kinds, types and codecs whose contents can be recomputed.
   bool covered() const { return covered_; }
@@ -74,11 +78,15 @@ class CallPlan {
   const codec::Format& spread_format() const { return spread_format_; }
 
   friend bool same_operation(const CallPlan& a, const CallPlan& b) {
-    return a.kind_ == b.kind_ && a.input_ == b.input_ && a.output_ == b.output_;
+    if (a.kind_ != b.kind_ || a.lengths_ != b.lengths_) return false;
+    return !a.lengths_.empty() || (a.input_ == b.input_ && a.output_ == b.output_);
   }
 
  private:
   schedule::ShardMap shards() const;
+  std::size_t length(Rank from, Rank to) const { return lengths_[from * std::size_t(size_) + to]; }
+  FlowPlan uneven_reduce_to(Rank owner) const;
+  FlowPlan uneven_spread(Rank from, Rank to) const;
   schedule::PacketGrid cut(std::size_t elements, const codec::Format& format) const;
 
   bool covered_ = false;
@@ -87,6 +95,7 @@ class CallPlan {
   std::size_t payload_bytes_ = 0;
   std::size_t input_ = 0;  // elements
   std::size_t output_ = 0;
+  std::vector<std::size_t> lengths_;
   Rank root_ = kNoRank;
   schedule::ShardMap shards_ = schedule::ShardMap::single(0, 0);
   codec::Format reduce_format_;

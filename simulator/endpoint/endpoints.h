@@ -40,6 +40,9 @@ struct Call {
   std::uint64_t bytes = 0;  // of the whole float32 tensor
   // What the core is asked to do; null for a ring, which only counts. Valid until done.
   const collective::OperationSpec* spec = nullptr;
+  // Uneven blocks: elements that each rank sends each, by sender and by receiver within. Empty:
+  // even.
+  std::span<const std::size_t> lengths;
   // In place of `spec`, for kind messages: all at once, in this order.
   std::span<const collective::OperationSpec> messages;
 };

@@ -1,6 +1,7 @@
 #include "run/operation_plan.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "leeway/codec.h"
 
@@ -109,13 +110,52 @@ Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
   return plan;
 }
 
-OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weight) const {
+namespace {
+
+// The blocks that a rank sends, or those that it receives.
+std::vector<std::size_t> blocks_of(Rank rank, std::size_t ranks,
+                                   std::span<const std::size_t> lengths, bool sent) {
+  std::vector<std::size_t> blocks;
+  for (std::size_t peer = 0; peer < ranks; ++peer)
+    blocks.push_back(lengths[sent ? rank * ranks + peer : peer * ranks + rank]);
+  return blocks;
+}
+
+std::size_t sum(const std::vector<std::size_t>& blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), std::size_t{0});
+}
+
+}  // namespace
+
+OperationPlan::OwnBlock OperationPlan::own_block(Rank rank,
+                                                 std::span<const std::size_t> lengths) const {
+  const std::size_t block = elements_ / ranks_;
+  if (lengths.empty()) return {rank * block, block};
+  OwnBlock own{.count = lengths[rank * ranks_ + rank]};
+  for (Rank before = 0; before < rank; ++before) own.offset += lengths[before * ranks_ + before];
+  return own;
+}
+
+OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
+                                  double weight) const {
   OperationSpec spec;
   spec.contents = contents_;
   spec.options = kind == CallKind::replica_broadcast ? parameter_options_ : options_;
   const std::size_t block = elements_ / ranks_;
+  std::size_t sent = block * ranks_;  // of blocks for all ranks, and of those from all
+  std::size_t received = sent;
+  if (!memory.lengths.empty()) {
+    const auto sends = blocks_of(rank, ranks_, memory.lengths, true);
+    const auto receives = blocks_of(rank, ranks_, memory.lengths, false);
+    sent = sum(sends);
+    received = sum(receives);
+    if (kind != CallKind::all_gather) spec.input_blocks = collective::BlockList(Blocks(sends));
+    if (kind != CallKind::reduce_scatter)
+      spec.output_blocks = collective::BlockList(Blocks(receives));
+  }
+  const std::size_t own = own_block(rank, memory.lengths).count;
   if (reduces(kind)) {
-    const std::size_t count = kind == CallKind::reduce_scatter ? block * ranks_ : elements_;
+    const std::size_t count = kind == CallKind::reduce_scatter ? sent : elements_;
     spec.options.weight = weight;
     spec.options.owner_weights = memory.owner_weights;
     if (!memory.residual.empty()) spec.options.residual = std::span(memory.residual).first(count);
@@ -136,13 +176,13 @@ OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weig
       break;
     case CallKind::reduce_scatter:
       spec.kind = OperationKind::reduce_scatter;
-      spec.input = gradient(block * ranks_);
-      spec.output = result(block);
+      spec.input = gradient(sent);
+      spec.output = result(own);
       break;
     case CallKind::all_gather:
       spec.kind = OperationKind::all_gather;
-      spec.input = gradient(block);
-      spec.output = result(block * ranks_);
+      spec.input = gradient(own);
+      spec.output = result(received);
       break;
     case CallKind::broadcast:
       spec.kind = OperationKind::broadcast;
@@ -152,8 +192,8 @@ OperationSpec OperationPlan::spec(CallKind kind, RankMemory& memory, double weig
       break;
     case CallKind::all_to_all:
       spec.kind = OperationKind::all_to_all;
-      spec.input = gradient(block * ranks_);
-      spec.output = result(block * ranks_);
+      spec.input = gradient(sent);
+      spec.output = result(received);
       break;
     case CallKind::gather:
       spec.kind = OperationKind::gather;

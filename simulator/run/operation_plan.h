@@ -24,9 +24,16 @@ class OperationPlan {
   // The gradient's, or the only call's.
   const CollectiveOptions& options() const { return options_; }
 
+  // The rank's own. Elements of its block, and in front of it, in a tensor of blocks by rank.
+  struct OwnBlock {
+    std::size_t offset = 0;
+    std::size_t count = 0;
+  };
+  OwnBlock own_block(Rank rank, std::span<const std::size_t> lengths) const;
+
   // `weight`: share of the planned work behind the gradient. Buffers belong to `memory`, which is
   // empty in a scenario without contents. Not of messages, which a MessagePlan knows.
-  collective::OperationSpec spec(CallKind kind, RankMemory& memory, double weight) const;
+  collective::OperationSpec spec(CallKind kind, Rank rank, RankMemory& memory, double weight) const;
 
  private:
   std::vector<CallKind> calls_;

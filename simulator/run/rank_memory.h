@@ -15,6 +15,7 @@ struct RankMemory {
   std::vector<float> previous;        // the last round's result, as control variate; empty: off
   std::span<float> parameters;        // the workload's
   std::vector<double> owner_weights;  // of this round's contribution; empty: the same for all
+  std::vector<std::size_t> lengths;   // of this round's uneven blocks (UnevenPlan); or empty
   std::vector<std::vector<float>> message_buffers;
   std::vector<collective::OperationSpec> messages;  // of this round
   collective::BroadcastLedger* ledger = nullptr;    // of a replica's broadcasts

@@ -154,7 +154,9 @@ void World::submit_call(Instant now, std::uint32_t rank) {
       call.messages = memory_[rank].messages;
     } else {
       if (scenario_.operation().owner_weights()) draw_owner_weights(rank);
-      state.spec = plan_->spec(call.kind, memory_[rank], state.weight);
+      memory_[rank].lengths = uneven_->lengths(state.round);
+      call.lengths = memory_[rank].lengths;
+      state.spec = plan_->spec(call.kind, static_cast<Rank>(rank), memory_[rank], state.weight);
       call.spec = &state.spec;
     }
   }
@@ -204,8 +206,8 @@ void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) 
     if (!memory.parameters.empty())
       workload_->update(rank, round, 0, memory.result, memory.parameters);
   } else if (kind == CallKind::reduce_scatter) {
-    const std::size_t block = plan_->elements() / ranks_.size();
-    values.add_result(rank, rank * block, std::span(memory.result).first(block));
+    const auto own = plan_->own_block(static_cast<Rank>(rank), memory.lengths);
+    values.add_result(rank, own.offset, std::span(memory.result).first(own.count));
   } else if (kind == CallKind::reduce && rank == scenario_.operation().root()) {
     values.add_result(rank, 0, memory.result);
   } else if (kind == CallKind::replica_reduce) {

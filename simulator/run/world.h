@@ -20,6 +20,7 @@
 #include "run/replica_rank.h"
 #include "run/round_book.h"
 #include "run/run.h"
+#include "run/uneven_plan.h"
 #include "run/watchers.h"
 #include "topology/topology.h"
 #include "traffic/cross_traffic.h"
@@ -105,6 +106,7 @@ class World final : private Endpoints::Client {
   std::optional<FaultSchedule> faults_;
   std::optional<OperationPlan> plan_;
   std::optional<MessagePlan> messages_;
+  std::optional<UnevenPlan> uneven_;
   std::unique_ptr<Workload> workload_;
   std::vector<RankMemory> memory_;  // by rank; of each empty without contents
   std::vector<ReplicaRank> replicas_;

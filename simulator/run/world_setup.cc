@@ -75,6 +75,7 @@ Status World::set_up_contents() {
     return status;
   const auto& operation = scenario_.operation();
   messages_.emplace(scenario_, seed_, plan_->options());
+  uneven_.emplace(scenario_, seed_, plan_->elements());
   for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
     RankMemory& memory = memory_[rank];
     memory.gradient.assign(plan_->elements(), 0.0f);

@@ -67,7 +67,14 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
   if (operation.confirm_use()) return places.refuse("operation.confirm_use", "needs endpoint core");
   if (operation.owner_weights())
     return places.refuse("operation.owner_weights", "needs endpoint core");
+  if (operation.uneven()) return places.refuse("operation.uneven", "needs endpoint core");
   return {};
+}
+
+// One for each rank, in one buffer.
+bool has_blocks(Operation::Kind kind) {
+  return kind == Operation::reduce_scatter || kind == Operation::all_gather ||
+         kind == Operation::all_to_all;
 }
 
 Status check_root(const Scenario& scenario, const Places& places) {
@@ -111,6 +118,10 @@ Status check_operation(const Scenario& scenario, const Places& places) {
   }
   if (const Status s = check_root(scenario, places); !s.ok()) return s;
   if (const Status s = check_core_only(scenario, places); !s.ok()) return s;
+  if (operation.uneven() && !has_blocks(operation.kind())) {
+    return places.refuse("operation.uneven",
+                         "belongs to kinds reduce_scatter, all_gather and all_to_all only");
+  }
   if (operation.has_control_variate() && operation.estimator() != Operation::augmented) {
     return places.refuse("operation.control_variate", "belongs to estimator augmented only");
   }

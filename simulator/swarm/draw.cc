@@ -119,6 +119,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_network(dice, scenario);
   draw_faults(dice, scenario);
   draw_leaves(dice, scenario);
+  draw_shapes(dice, scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;

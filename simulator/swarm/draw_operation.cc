@@ -92,4 +92,12 @@ void draw_operation(Dice& dice, Scenario& scenario) {
   if (operation.kind() == Operation::replica_step) draw_replica(dice, scenario);
 }
 
+void draw_shapes(Dice& dice, Scenario& scenario) {
+  Operation& operation = *scenario.mutable_operation();
+  const bool has_blocks = operation.kind() == Operation::reduce_scatter ||
+                          operation.kind() == Operation::all_gather ||
+                          operation.kind() == Operation::all_to_all;
+  if (has_blocks && dice.one_in(2)) operation.set_uneven(true);
+}
+
 }  // namespace leeway::sim::swarm

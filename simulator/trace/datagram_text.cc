@@ -35,7 +35,7 @@ std::string data_text(ByteSpan datagram) {
   if (wire::decode_data(datagram, header, payload) != wire::Refusal::none) return "data, damaged";
   std::string said = text("data round %u %s packet %u of %u", header.round, name_of(header.kind),
                           header.index.value, header.flow_packets);
-  if (header.position.value != header.index.value)
+  if (header.kind != wire::FlowKind::point && header.position.value != header.index.value)
     said += text(", sent as no. %u", header.position.value);
   if (header.attempt > 0) said += text(", answer to request %u", header.attempt);
   return said;

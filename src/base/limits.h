@@ -15,12 +15,17 @@ inline constexpr int kPeersMax = 1024;
 inline constexpr int kOpenRoundsMax = 16;
 
 // Collectives of one communicator that are open at the same time; further ones queue at the
-// caller's side. One entry of every report stays free for a message, on which they may wait.
-inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 1;
+// caller's side. Two entries of every report stay free for a receive and for a send, on which they
+// may wait.
+inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 2;
 
-// Messages (send/recv) may be open in any number. So many of each direction between two ranks, the
-// oldest, talk at a time; the others cost nothing but memory until their turn comes.
+// Messages (send/recv) may be open in any number. So many of each tag and direction between two
+// ranks, the oldest, talk at a time; the others cost nothing but memory until their turn comes.
 inline constexpr int kTalkingMessagesMax = 16;
+
+// Tags of messages between two ranks for which a report says how many receives have been posted,
+// the latest first.
+inline constexpr int kReportedStreamsMax = 16;
 
 // Packets that one rank sends another in one phase of one operation. 2^22 packets of 1,408 B
 // are 5.9 GB a link.

@@ -50,6 +50,10 @@ class Layout {
     return {.data = base + rank * block * element_, .elements = block};
   }
 
+  Block uneven(std::byte* base, const BlockList& blocks, Rank rank) const {
+    return {.data = base + blocks.offset(rank) * element_, .elements = blocks.count(rank)};
+  }
+
   void copy(Block to, Block from) const {
     if (from.elements > 0 && to.data != from.data)
       std::memcpy(to.data, from.data, from.elements * element_);
@@ -81,9 +85,12 @@ class Layout {
 
   void all_gather() {
     const std::size_t block = spec_.input.count;
-    const Block own = nth(out_, plan_.self, block);
+    const auto place_of = [&](Rank rank) {
+      return spec_.uneven() ? uneven(out_, spec_.output_blocks, rank) : nth(out_, rank, block);
+    };
+    const Block own = place_of(plan_.self);
     copy(own, {.data = in_, .elements = block});
-    exchange(own, [&](Rank peer) { return nth(out_, peer, block); });
+    exchange(own, place_of);
   }
 
   void broadcast() {
@@ -116,10 +123,16 @@ class Layout {
 
   void all_to_all() {
     const std::size_t block = spec_.input.count / plan_.size;
-    copy(nth(out_, plan_.self, block), nth(in_, plan_.self, block));
+    const auto source = [&](Rank to) {
+      return spec_.uneven() ? uneven(in_, spec_.input_blocks, to) : nth(in_, to, block);
+    };
+    const auto place_of = [&](Rank from) {
+      return spec_.uneven() ? uneven(out_, spec_.output_blocks, from) : nth(out_, from, block);
+    };
+    copy(place_of(plan_.self), source(plan_.self));
     for_each_other([&](Rank peer) {
-      plan_.spread.send[peer] = nth(in_, peer, block);
-      plan_.spread.receive[peer] = nth(out_, peer, block);
+      plan_.spread.send[peer] = source(peer);
+      plan_.spread.receive[peer] = place_of(peer);
     });
   }
 

@@ -9,6 +9,7 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
   const auto& config = endpoint_.config();
   request.status = endpoint_.given_up();
   if (request.status.ok()) request.status = validate(request.spec, config.self, config.size);
+  if (request.status.ok()) request.status = check_flow_lengths(request.spec, config);
   if (!request.status.ok()) {
     request.done = true;
     return;

@@ -111,6 +111,14 @@ Instant after(Instant submitted, Duration deadline) {
 }
 
 wire::OperationTag tag_of(const OperationSpec& spec) {
+  if (point_to_point(spec.kind)) {
+    wire::OperationTag tag = wire::tag_of_message(spec.kind == OperationKind::send);
+    tag.dtype = dtype_of(spec);
+    tag.codec = spec.options.codec.codec;
+    tag.codec_settings = wire::pack_settings(spec.options.codec);
+    tag.count = agreed_count(spec);
+    return tag;
+  }
   wire::OperationTag tag;
   tag.operation = spec.kind;
   tag.dtype = dtype_of(spec);
@@ -123,14 +131,34 @@ wire::OperationTag tag_of(const OperationSpec& spec) {
   tag.delivery = spec.options.delivery.kind;
   tag.spread = spec.options.spread;
   tag.estimator = spec.options.estimator;
-  tag.root = point_to_point(spec.kind) ? kNoRank : spec.peer;
+  tag.root = spec.peer;
   tag.count = agreed_count(spec);
+  if (spec.kind == OperationKind::all_to_all && spec.uneven()) tag.shape = wire::kUnevenPairs;
+  if (spec.kind == OperationKind::all_gather && spec.uneven())
+    tag.shape = spec.output_blocks.digest();
+  if (spec.kind == OperationKind::reduce_scatter && spec.uneven())
+    tag.shape = spec.input_blocks.digest();
   return tag;
 }
 
-schedule::ShardMap shards_of(const OperationSpec& spec, int size) {
+schedule::ShardMap uneven_shards_of(const OperationSpec& spec, OperationPlan& plan) {
+  plan.uneven_shards.resize(plan.size);
+  plan.uneven_positions.resize(plan.size);
+  std::size_t position = 0;
+  for (Rank rank = 0; rank < plan.size; ++rank) {
+    const BlockList& blocks = spec.input_blocks;
+    plan.uneven_shards[rank] = {blocks.offset(rank), blocks.count(rank)};
+    plan.uneven_positions[rank] = position;
+    position = schedule::ShardMap::position_behind(position, blocks.count(rank));
+  }
+  return schedule::ShardMap::uneven(spec.input.count, plan.uneven_shards, plan.uneven_positions);
+}
+
+schedule::ShardMap shards_of(const OperationSpec& spec, OperationPlan& plan) {
+  const int size = plan.size;
   switch (spec.kind) {
     case OperationKind::reduce_scatter:
+      if (spec.uneven()) return uneven_shards_of(spec, plan);
       return schedule::ShardMap::blocks(spec.output.count, size);
     case OperationKind::reduce:
       return schedule::ShardMap::single(spec.input.count, spec.peer);
@@ -158,7 +186,7 @@ void plan_reduction(const OperationSpec& spec, const protocol::Endpoint& endpoin
                     OperationPlan& plan) {
   const CollectiveOptions& options = spec.options;
   ReductionPlan& reduction = plan.reduction;
-  reduction.shards = shards_of(spec, plan.size);
+  reduction.shards = shards_of(spec, plan);
   const schedule::Shard own = reduction.shards[plan.self];
   reduction.op = options.op;
   reduction.format = codec::format_of(options.codec, spec.input.dtype, purpose_of(spec));
@@ -188,6 +216,7 @@ void plan_spread(const OperationSpec& spec, OperationPlan& plan) {
                  spec.kind == OperationKind::broadcast ||
                  spec.kind == OperationKind::replica_broadcast;
   spread.copy_input = is_small(spec) && spread.same_block;
+  spread.tells_empty = spec.kind == OperationKind::all_to_all && spec.uneven();
   spread.meter_factor = spec.options.op == ReduceOp::avg ? 1.0 : 1.0 / plan.size;
   spread.send.assign(plan.size, {});
   spread.receive.assign(plan.size, {});
@@ -231,12 +260,71 @@ void plan_round(const OperationSpec& spec, Instant submitted, OperationPlan& pla
   round.deadline_length = delivery.deadline;
   round.deadline = after(submitted, delivery.deadline);
   round.weight = spec.options.weight;
+  round.pair_sends = plan.pair_sends;
+  round.pair_receives = plan.pair_receives;
   round.owner_weights = plan.owner_weights;
   round.confirm_use = spec.options.confirm_use && has_reduce_half(spec.kind) &&
                       delivery.kind != Delivery::Kind::exact;
 }
 
+// Of uneven all_to_alls: what ranks expect of each other, of which each knows its own only.
+void plan_pairs(const OperationSpec& spec, OperationPlan& plan) {
+  plan.pair_sends.clear();
+  plan.pair_receives.clear();
+  if (spec.kind != OperationKind::all_to_all || !spec.uneven()) return;
+  for (Rank rank = 0; rank < plan.size; ++rank) {
+    plan.pair_sends.push_back(spec.input_blocks.count(rank));
+    plan.pair_receives.push_back(spec.output_blocks.count(rank));
+  }
+}
+
+// The most elements that one rank sends another in the operation.
+std::size_t longest_flow(const OperationSpec& spec, int size) {
+  switch (spec.kind) {
+    case OperationKind::all_reduce:
+    case OperationKind::replica_reduce:
+    case OperationKind::replica_broadcast:
+      return schedule::ShardMap::even(spec.input.count, size)[0].count;
+    case OperationKind::reduce_scatter:
+      return spec.uneven() ? spec.input_blocks.longest() : spec.output.count;
+    case OperationKind::all_gather:
+      return spec.uneven() ? spec.output_blocks.longest() : spec.input.count;
+    case OperationKind::all_to_all:
+      if (!spec.uneven()) return spec.input.count / static_cast<std::size_t>(size);
+      return std::max(spec.input_blocks.longest(), spec.output_blocks.longest());
+    case OperationKind::scatter:
+    case OperationKind::recv:
+      return spec.output.count;
+    case OperationKind::broadcast:
+    case OperationKind::reduce:
+    case OperationKind::gather:
+    case OperationKind::send:
+    case OperationKind::barrier:
+      break;
+  }
+  return spec.input.count;
+}
+
 }  // namespace
+
+Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config) {
+  const std::size_t elements = longest_flow(spec, config.size);
+  if (config.size == 1 || elements <= limits::kFlowPacketsMax) return Status();
+  const std::size_t payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
+  for (CodecOptions codec : {spec.options.codec, spread_codec_of(spec)}) {
+    if (codec.codec == Codec::automatic) codec = Codec::fp32;  // the longest it may choose
+    const std::size_t fitting =
+        codec::format_of(codec, dtype_of(spec), purpose_of(spec)).elements_for(payload_bytes);
+    if (elements <= fitting * std::size_t{limits::kFlowPacketsMax}) continue;
+    return Status::error(
+        StatusCode::kResourceExhausted,
+        "%s: %zu elements from one rank to another are more than %u datagrams of %zu bytes hold "
+        "(%zu elements); use several calls or larger datagrams",
+        to_string(spec.kind), elements, limits::kFlowPacketsMax, config.datagram_bytes,
+        fitting * std::size_t{limits::kFlowPacketsMax});
+  }
+  return Status();
+}
 
 void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
                      const PlanReferences& references, OperationPlan& plan) {
@@ -246,6 +334,7 @@ void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
   plan.size = endpoint.config().size;
   plan.step = static_cast<std::uint32_t>(request.sequence);
   plan.meter = measures_noise(spec) ? &references.meter : nullptr;
+  plan_pairs(spec, plan);
   plan_round(spec, request.submitted, plan);
   if (has_reduce_half(spec.kind)) {
     plan_reduction(spec, endpoint, plan);

@@ -16,7 +16,8 @@
 
 namespace leeway::protocol {
 class Endpoint;
-}
+struct EndpointConfig;
+}  // namespace leeway::protocol
 
 namespace leeway::collective {
 
@@ -51,12 +52,14 @@ struct Block {
 // The spread half, and every operation that only moves data.
 struct SpreadPlan {
   codec::Format format;
-  bool same_block = false;    // every receiver gets one block: encode and checksum it once
-  bool streaming = false;     // the block becomes available chunk by chunk (a reduction fills it)
-  bool adopt = false;         // our own block becomes decode(encode(block)): all hold the same bits
-  bool copy_input = false;    // small block: keep a copy, so that the caller's memory is soon free
-  double meter_factor = 1.0;  // to values per unit of work
-  std::vector<Block> send;    // by receiver; no elements: nothing
+  bool same_block = false;  // every receiver gets one block: encode and checksum it once
+  bool streaming = false;   // the block becomes available chunk by chunk (a reduction fills it)
+  bool adopt = false;       // our own block becomes decode(encode(block)): all hold the same bits
+  bool copy_input = false;  // small block: keep a copy, so that the caller's memory is soon free
+  // A block without elements travels as an empty packet, so that its receiver hears of it.
+  bool tells_empty = false;
+  double meter_factor = 1.0;   // to values per unit of work
+  std::vector<Block> send;     // by receiver; no elements: nothing
   std::vector<Block> receive;  // by sender
 
   // Whether the one block is sent from memory of ours.
@@ -65,7 +68,7 @@ struct SpreadPlan {
 
 struct OperationPlan {
   OperationPlan() = default;
-  OperationPlan(const OperationPlan&) = delete;  // round.owner_weights refers to owner_weights
+  OperationPlan(const OperationPlan&) = delete;  // round and reduction refer to its vectors
   OperationPlan& operator=(const OperationPlan&) = delete;
 
   OperationKind kind = OperationKind::barrier;
@@ -80,6 +83,12 @@ struct OperationPlan {
   std::uint32_t step = 0;
   NoiseMeter* meter = nullptr;  // null: nothing is measured
   std::vector<double> owner_weights;
+  // Uneven blocks of a reduction, by owner, and their places for keyed draws.
+  std::vector<schedule::Shard> uneven_shards;
+  std::vector<std::size_t> uneven_positions;
+  // Elements that we send each rank, and expect of it, in an uneven all_to_all; else empty.
+  std::vector<std::uint64_t> pair_sends;
+  std::vector<std::uint64_t> pair_receives;
   ReductionPlan reduction;    // where round.phase(reduce).active
   SpreadPlan spread;          // where round.phase(spread).active, or (point)
   protocol::RoundPlan round;  // the same as the protocol sees it
@@ -97,6 +106,10 @@ struct PlanReferences {
   const schedule::ChunkQueue& own_chunks;  // chunks of our block that may be sent
   std::byte* barrier;                      // two bytes: what a barrier sends and receives
 };
+
+// kResourceExhausted where a rank sends another more than limits::kFlowPacketsMax packets. The
+// request was validated.
+Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config);
 
 // Fills in `plan` for the endpoint's next collective, and puts this rank's own block where it
 // belongs. The request was validated; deadlines count from its submission. The plan's memory serves

@@ -1,6 +1,8 @@
 #include "collective/operation_spec.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "base/limits.h"
 
@@ -35,6 +37,17 @@ bool uses_output(const OperationSpec& spec, Rank self) {
   return !at_root || self == spec.peer;
 }
 
+// Elements of which the bytes can be counted.
+bool has_size(std::size_t count, DataType dtype) {
+  constexpr std::size_t kBytesMax = std::numeric_limits<std::ptrdiff_t>::max();
+  return count <= kBytesMax / std::max<std::size_t>(1, size_of(dtype));
+}
+
+// `whole` is `part` for each rank.
+bool is_multiple(std::size_t whole, std::size_t part, std::size_t ranks) {
+  return whole / ranks == part && whole % ranks == 0;
+}
+
 Status check_sizes(const OperationSpec& spec, Rank self, int size) {
   const std::size_t in = spec.input.count;
   const std::size_t out = spec.output.count;
@@ -51,17 +64,17 @@ Status check_sizes(const OperationSpec& spec, Rank self, int size) {
       if (self == spec.peer && in != out) return invalid(spec, "input and output differ in size");
       break;
     case OperationKind::reduce_scatter:
-      if (in != n * out) return invalid(spec, "input must hold size x output elements");
+      if (!is_multiple(in, out, n)) return invalid(spec, "input must hold size x output elements");
       break;
     case OperationKind::all_gather:
-      if (out != n * in) return invalid(spec, "output must hold size x input elements");
+      if (!is_multiple(out, in, n)) return invalid(spec, "output must hold size x input elements");
       break;
     case OperationKind::gather:
-      if (self == spec.peer && out != n * in)
+      if (self == spec.peer && !is_multiple(out, in, n))
         return invalid(spec, "output must hold size x input elements");
       break;
     case OperationKind::scatter:
-      if (self == spec.peer && in != n * out)
+      if (self == spec.peer && !is_multiple(in, out, n))
         return invalid(spec, "input must hold size x output elements");
       break;
     case OperationKind::all_to_all:
@@ -75,16 +88,87 @@ Status check_sizes(const OperationSpec& spec, Rank self, int size) {
   return Status();
 }
 
+Status check_blocks(const OperationSpec& spec, Rank self, int size) {
+  const auto fault_of = [&](const BlockList& blocks, std::size_t elements) {
+    return blocks.uneven() ? blocks.fault(size, elements) : nullptr;
+  };
+  if (const char* fault = fault_of(spec.input_blocks, spec.input.count); fault != nullptr)
+    return invalid(spec, fault);
+  if (const char* fault = fault_of(spec.output_blocks, spec.output.count); fault != nullptr)
+    return invalid(spec, fault);
+  if (spec.output_blocks.overlaps()) return invalid(spec, "blocks of the output overlap");
+  switch (spec.kind) {
+    case OperationKind::reduce_scatter:
+      if (spec.input_blocks.overlaps()) return invalid(spec, "blocks of the input overlap");
+      if (spec.output.count != spec.input_blocks.count(self))
+        return invalid(spec, "output must hold as many elements as the rank's own block");
+      break;
+    case OperationKind::all_gather:
+      if (spec.input.count != spec.output_blocks.count(self))
+        return invalid(spec, "input must hold as many elements as the rank's own block");
+      break;
+    case OperationKind::all_to_all:
+      if (spec.input_blocks.count(self) != spec.output_blocks.count(self))
+        return invalid(spec, "the rank's block to itself and that from itself differ in size");
+      break;
+    default:
+      return invalid(spec, "uneven blocks have no meaning here");
+  }
+  return Status();
+}
+
+// Elements from the output's first to where an input may lie that is the output's own part, and
+// the other way round; for operations in which one may be a part of the other.
+struct InPlace {
+  std::size_t input_in_output = 0;
+  std::size_t output_in_input = 0;
+};
+
+InPlace in_place_of(const OperationSpec& spec, Rank self) {
+  switch (spec.kind) {
+    case OperationKind::all_gather:
+      return {.input_in_output =
+                  spec.uneven() ? spec.output_blocks.offset(self) : self * spec.input.count};
+    case OperationKind::gather:
+      return {.input_in_output = self * spec.input.count};
+    case OperationKind::reduce_scatter:
+      return {.output_in_input =
+                  spec.uneven() ? spec.input_blocks.offset(self) : self * spec.output.count};
+    case OperationKind::scatter:
+      return {.output_in_input = self * spec.output.count};
+    default:
+      return {};
+  }
+}
+
+// Input and output are the same memory where the operation says so, or have none in common.
+Status check_overlap(const OperationSpec& spec, Rank self, int size) {
+  if (!spec.contents || !uses_input(spec, self) || !uses_output(spec, self)) return Status();
+  if (spec.input.bytes() == 0 || spec.output.bytes() == 0) return Status();
+  const auto in = reinterpret_cast<std::uintptr_t>(spec.input.data);
+  const auto out = reinterpret_cast<std::uintptr_t>(spec.output.data);
+  if (in >= out + spec.output.bytes() || out >= in + spec.input.bytes()) return Status();
+  const std::size_t element = size_of(spec.input.dtype);
+  const InPlace place = in_place_of(spec, self);
+  const bool same = in + place.output_in_input * element == out + place.input_in_output * element;
+  if (same && (spec.kind != OperationKind::all_to_all || size == 1)) return Status();
+  return invalid(spec, "input and output overlap, and not as an operation in place");
+}
+
 Status check_buffers(const OperationSpec& spec, Rank self, int size) {
   const bool in = uses_input(spec, self);
   const bool out = uses_output(spec, self);
+  if ((in && !has_size(spec.input.count, spec.input.dtype)) ||
+      (out && !has_size(spec.output.count, spec.output.dtype))) {
+    return invalid(spec, "there is no memory of so many elements");
+  }
   if (spec.contents && in && spec.input.count > 0 && spec.input.data == nullptr)
     return invalid(spec, "input is null");
   if (spec.contents && out && spec.output.count > 0 && spec.output.data == nullptr)
     return invalid(spec, "output is null");
   if (in && out && spec.input.dtype != spec.output.dtype)
     return invalid(spec, "input and output differ in type");
-  return check_sizes(spec, self, size);
+  return spec.uneven() ? check_blocks(spec, self, size) : check_sizes(spec, self, size);
 }
 
 Status check_lossy(const OperationSpec& spec) {
@@ -212,6 +296,11 @@ bool has_automatic_codec(const CollectiveOptions& options) {
 }
 
 std::size_t agreed_count(const OperationSpec& spec) {
+  if (spec.uneven()) {
+    if (spec.kind == OperationKind::all_to_all) return 0;
+    return (spec.kind == OperationKind::all_gather ? spec.output_blocks : spec.input_blocks)
+        .total();
+  }
   const bool from_output = spec.kind == OperationKind::scatter || spec.kind == OperationKind::recv;
   return from_output ? spec.output.count : spec.input.count;
 }
@@ -226,7 +315,8 @@ Status validate(const OperationSpec& spec, Rank self, int size) {
     return invalid(spec, "a rank cannot send to itself");
   if (Status status = check_buffers(spec, self, size); !status.ok()) return status;
   if (Status status = check_without_contents(spec); !status.ok()) return status;
-  return check_options(spec, size);
+  if (Status status = check_options(spec, size); !status.ok()) return status;
+  return check_overlap(spec, self, size);
 }
 
 }  // namespace leeway::collective

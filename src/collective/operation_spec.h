@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/bitmap.h"
+#include "collective/block_list.h"
 #include "leeway/options.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
@@ -31,6 +32,12 @@ struct OperationSpec {
   // False only in the simulator: tensors have a size and no memory, and payloads a length and no
   // values. Nothing is staged, summed or encoded; all that travels is the same, and when.
   bool contents = true;
+  // Uneven blocks of the input (reduce_scatter, all_to_all) and of the output (all_gather,
+  // all_to_all).
+  BlockList input_blocks{};
+  BlockList output_blocks{};
+
+  bool uneven() const { return input_blocks.uneven() || output_blocks.uneven(); }
 };
 
 bool point_to_point(OperationKind kind);  // a message: send or recv

@@ -44,7 +44,8 @@ class Spread {
  private:
   const SpreadPlan& half() const { return plan_->spread; }
   schedule::PacketGrid grid_of(std::size_t elements) const {
-    return plan_->grid_of(elements, half().format);
+    const schedule::PacketGrid grid = plan_->grid_of(elements, half().format);
+    return half().tells_empty ? grid.with_empty_packet() : grid;
   }
   std::uint32_t sum(ByteSpan bytes) const;
   void sum_chunk(ChunkIndex chunk);

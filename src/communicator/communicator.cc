@@ -76,6 +76,29 @@ OperationSpec spec_of(OperationKind kind, ConstTensorView input, TensorView outp
   return {.kind = kind, .input = input, .output = output, .peer = peer, .options = options};
 }
 
+OperationSpec uneven_reduce_scatter(ConstTensorView input, const Blocks& blocks, TensorView output,
+                                    const CollectiveOptions& options) {
+  OperationSpec spec = spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options);
+  spec.input_blocks = collective::BlockList(blocks);
+  return spec;
+}
+
+OperationSpec uneven_all_gather(ConstTensorView input, TensorView output, const Blocks& blocks,
+                                const CollectiveOptions& options) {
+  OperationSpec spec = spec_of(OperationKind::all_gather, input, output, kNoRank, options);
+  spec.output_blocks = collective::BlockList(blocks);
+  return spec;
+}
+
+OperationSpec uneven_all_to_all(ConstTensorView input, const Blocks& input_blocks,
+                                TensorView output, const Blocks& output_blocks,
+                                const CollectiveOptions& options) {
+  OperationSpec spec = spec_of(OperationKind::all_to_all, input, output, kNoRank, options);
+  spec.input_blocks = collective::BlockList(input_blocks);
+  spec.output_blocks = collective::BlockList(output_blocks);
+  return spec;
+}
+
 // Of operations that have one side only.
 const ConstTensorView kNoInput{nullptr, 0, DataType::f32};
 const TensorView kNoOutput{nullptr, 0, DataType::f32};
@@ -113,6 +136,15 @@ Work Communicator::reduce_scatter_async(ConstTensorView input, TensorView output
   return Work(
       drivers_->start(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options)));
 }
+Result<CollectiveReport> Communicator::reduce_scatter(ConstTensorView input, const Blocks& blocks,
+                                                      TensorView output,
+                                                      const CollectiveOptions& options) {
+  return drivers_->run(uneven_reduce_scatter(input, blocks, output, options));
+}
+Work Communicator::reduce_scatter_async(ConstTensorView input, const Blocks& blocks,
+                                        TensorView output, const CollectiveOptions& options) {
+  return Work(drivers_->start(uneven_reduce_scatter(input, blocks, output, options)));
+}
 Result<CollectiveReport> Communicator::all_gather(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
   return drivers_->run(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
@@ -120,6 +152,15 @@ Result<CollectiveReport> Communicator::all_gather(ConstTensorView input, TensorV
 Work Communicator::all_gather_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
   return Work(drivers_->start(spec_of(OperationKind::all_gather, input, output, kNoRank, options)));
+}
+Result<CollectiveReport> Communicator::all_gather(ConstTensorView input, TensorView output,
+                                                  const Blocks& blocks,
+                                                  const CollectiveOptions& options) {
+  return drivers_->run(uneven_all_gather(input, output, blocks, options));
+}
+Work Communicator::all_gather_async(ConstTensorView input, TensorView output, const Blocks& blocks,
+                                    const CollectiveOptions& options) {
+  return Work(drivers_->start(uneven_all_gather(input, output, blocks, options)));
 }
 Result<CollectiveReport> Communicator::broadcast(TensorView data, Rank root,
                                                  const CollectiveOptions& options) {
@@ -159,6 +200,17 @@ Result<CollectiveReport> Communicator::all_to_all(ConstTensorView input, TensorV
 Work Communicator::all_to_all_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
   return Work(drivers_->start(spec_of(OperationKind::all_to_all, input, output, kNoRank, options)));
+}
+Result<CollectiveReport> Communicator::all_to_all(ConstTensorView input, const Blocks& input_blocks,
+                                                  TensorView output, const Blocks& output_blocks,
+                                                  const CollectiveOptions& options) {
+  return drivers_->run(uneven_all_to_all(input, input_blocks, output, output_blocks, options));
+}
+Work Communicator::all_to_all_async(ConstTensorView input, const Blocks& input_blocks,
+                                    TensorView output, const Blocks& output_blocks,
+                                    const CollectiveOptions& options) {
+  return Work(
+      drivers_->start(uneven_all_to_all(input, input_blocks, output, output_blocks, options)));
 }
 Result<CollectiveReport> Communicator::send(ConstTensorView input, Rank peer,
                                             const CollectiveOptions& options) {

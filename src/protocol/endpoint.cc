@@ -166,7 +166,9 @@ void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
   Bitmap arrived = std::move(flow.arrived);
   flow = ReceiveFlow{};
   flow.arrived = std::move(arrived);
-  flow.packets = round.client->incoming(kind, peer).packets();
+  const schedule::PacketGrid grid = round.client->incoming(kind, peer);
+  flow.packets = grid.packets();
+  flow.tail = grid.tail();
   flow.required = round.client->required(kind, peer);
   flow.last_arrival = round.opened_at;
   if (flow.packets == 0) return;
@@ -287,7 +289,8 @@ void Endpoint::doom(Instant now, Round& round, const Status& status) {
   round.failure = status;
   round.fail_at = now + Duration(limits::kTickNs);
   timers_.arm_round(round, round.fail_at);
-  if (!round.plan->point_to_point()) disputes_.add(round.number, round.plan->tag);
+  if (!round.plan->point_to_point())
+    disputes_.add(round.number, round.plan->tag, round.plan->pair_sends, round.plan->pair_receives);
   for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
     if (peer != config_.self) queue_report(peer);
   }

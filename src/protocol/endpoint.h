@@ -184,6 +184,8 @@ class Endpoint {
   void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                    ByteSpan payload);
+  template <typename Header>
+  bool same_length(Instant now, Round& round, Rank from, const Header& header);
   void without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void on_report(Instant now, Rank from, const wire::Report& report);
   void on_end(Instant now, Rank from, const wire::End& end);

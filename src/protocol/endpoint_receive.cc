@@ -15,6 +15,14 @@ void prefetch(const T& object) {
   for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(begin + at, 1);
 }
 
+Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
+                    std::uint64_t expected) {
+  return Status::error(
+      StatusCode::kMismatch, "%s #%u: rank %u sends rank %u %llu elements, rank %u expects %llu",
+      round.plan->name, round.number, from, to, static_cast<unsigned long long>(sent), to,
+      static_cast<unsigned long long>(expected));
+}
+
 }  // namespace
 
 void Endpoint::expect(Rank from) const {
@@ -131,6 +139,22 @@ void Endpoint::refuse_plan(Rank from) {
   queue_report(from);
 }
 
+// Whether the sender means a flow as long as the receiver does. Of an uneven all_to_all only the
+// two know: the round fails here, and the report about it tells the sender what was expected.
+template <typename Header>
+bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& header) {
+  const ReceiveFlow& flow = round.receive(header.kind, from);
+  const bool same_tail = header.kind == FlowKind::reduce || header.tail == flow.tail;
+  if (header.flow_packets == flow.packets && same_tail) return true;
+  if (round.plan->in_pairs() && header.flow_packets > 0) {
+    const std::uint64_t each = round.client->incoming(header.kind, from).elements_per_packet();
+    doom(now, round,
+         unequal_pair(round, from, (header.flow_packets - 1) * each + header.tail, config_.self,
+                      round.plan->pair_receives[from]));
+  }
+  return false;
+}
+
 void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                            ByteSpan payload) {
   ReceiveFlow& flow = round.receive(header.kind, from);
@@ -138,10 +162,11 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     ++flow.late;
     ++counters_.late;
   };
-  if (header.tag_digest != round.tag_digest || header.flow_packets != flow.packets ||  // WIRE 2.5
+  if (header.tag_digest != round.tag_digest ||  // WIRE 2.5
       header.codec != round.plan->phase(header.kind).codec) {
     return refuse_plan(from);
   }
+  if (!same_length(now, round, from, header)) return refuse_plan(from);
   if (flow.arrived.test(header.index.value)) {
     ++flow.duplicate;
     ++counters_.duplicate;
@@ -316,6 +341,15 @@ void Endpoint::compare_tags(Instant now, Round& round, Rank from,
   // Send and receive are two operations with one tag; `operation` differs by design.
   wire::OperationTag ours = round.plan->tag;
   if (round.plan->point_to_point()) ours.operation = theirs.operation;
+  if (round.plan->in_pairs()) {
+    const std::uint64_t sends = round.plan->pair_sends[from];
+    const std::uint64_t expects = round.plan->pair_receives[from];
+    wire::tell_pair(expects, sends, ours);  // as they should say it
+    if (theirs.operation == ours.operation && theirs.shape != 0 && theirs.count != sends)
+      return doom(now, round, unequal_pair(round, config_.self, sends, from, theirs.count));
+    if (theirs.operation == ours.operation && theirs.shape > 1 && theirs.shape != ours.shape)
+      return doom(now, round, unequal_pair(round, from, theirs.shape - 2, config_.self, expects));
+  }
   if (ours == theirs) return;
   doom(
       now, round,
@@ -333,7 +367,7 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
     return;  // not opened here yet: the sender repeats it
   }
   ReceiveFlow& flow = round->receive(end.kind, from);
-  if (end.flow_packets != flow.packets) return refuse_plan(from);
+  if (!same_length(now, *round, from, end)) return refuse_plan(from);
   if (std::isnan(flow.weight)) flow.weight = end.weight;
   if (flow.finished) return queue_report(from);
   flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);

@@ -93,8 +93,7 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   link.point_unreported = false;
   link.on_reported();
   ++counters_.reports_sent;
-  const auto scratch =
-      out.scratch(wire::kReportFixedBytes + wire::kOpenRoundBytes * report.open.size());
+  const auto scratch = out.scratch(wire::report_bytes(report));
   out.append(wire::encode_report(prefix(wire::PacketType::report, peer, now), report, scratch), {});
 }
 
@@ -138,7 +137,12 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
   flow.end_due = false;
   flow.end_at = now + links_[peer].rtt().timeout(flow.end_tries++);  // its copies are one try
   timers_.arm_link(peer, flow.end_at);
-  const wire::End end{round.number, kind, flow.pass, flow.packets, flow.weight};
+  const wire::End end{.round = round.number,
+                      .kind = kind,
+                      .attempt = flow.pass,
+                      .flow_packets = flow.packets,
+                      .weight = flow.weight,
+                      .tail = flow.grid.tail()};
   for (int copy = 0; copy < links_[peer].copies(); ++copy) {
     out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end,
                                 out.scratch(wire::kEndBytes)),
@@ -239,6 +243,7 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   header.position = place.position;
   header.flow_packets = flow.packets;
   header.weight = flow.weight;
+  header.tail = flow.grid.tail();
   header.opened_below = rounds_.opened_below();
   header.settled_below = rounds_.settled_below();
   header.tag_digest = round.tag_digest;

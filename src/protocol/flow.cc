@@ -35,8 +35,8 @@ std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
       const std::size_t at = request_word + w;
       std::uint64_t wanted = ~arrived.word(at);
       if (!all) wanted &= required != nullptr ? required->word(at) : 0;
-      const std::size_t tail = packets - at * 64;
-      if (tail < 64) wanted &= (std::uint64_t{1} << tail) - 1;
+      const std::size_t rest = packets - at * 64;
+      if (rest < 64) wanted &= (std::uint64_t{1} << rest) - 1;
       words[w] = wanted;
       any |= wanted != 0;
     }

@@ -67,6 +67,7 @@ struct GroupPass {
 // twice.
 struct ReceiveFlow {
   std::uint32_t packets = 0;  // 0: nothing to receive in this phase
+  std::uint32_t tail = 0;     // elements of its last packet
   Bitmap arrived;
   std::uint32_t arrived_count = 0;
   std::uint32_t repaired = 0;

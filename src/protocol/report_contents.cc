@@ -11,6 +11,8 @@ bool list(const Round& round, Rank peer, wire::Report& report) {
            .point_to_point = point,
            .sending = round.plan->point_send,
            .tag = round.plan->tag};
+  if (round.plan->in_pairs())
+    wire::tell_pair(round.plan->pair_sends[peer], round.plan->pair_receives[peer], entry.tag);
   const auto settled = [&](FlowKind kind) {
     if (!round.plan->phase(kind).active) return true;
     const ReceiveFlow& flow = round.receive(kind, peer);
@@ -60,7 +62,7 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
     list_failing(messages->receives, peer, report);
     list_receives(messages->receives, peer, report);
   }
-  disputes.list(rounds.opened_below(), report);
+  disputes.list(peer, rounds.opened_below(), report);
   if (messages == nullptr) return report;
   // Our own messages come last: the peer can do without them.
   for (std::size_t i = 0; i < messages->sends.talking(); ++i) {

@@ -74,11 +74,17 @@ std::array<char, 140> describe(const wire::OperationTag& tag) {
   const auto spread = to_string(wire::unpack_settings(tag.spread_codec, tag.spread_settings));
   const auto delivery = to_string(tag.delivery);
   const auto estimator = to_string(tag.estimator);
-  const int written = std::snprintf(text.data(), text.size(), "%s %.*s[%llu] %.*s %s/%s %.*s %.*s",
-                                    wire::to_string(tag.operation), name(dtype), dtype.data(),
-                                    static_cast<unsigned long long>(tag.count), name(op), op.data(),
-                                    codec.c_str(), spread.c_str(), name(delivery), delivery.data(),
-                                    name(estimator), estimator.data());
+  std::array<char, 24> shape{};
+  if (tag.shape != 0 && tag.operation == wire::OperationKind::all_to_all) {
+    std::snprintf(shape.data(), shape.size(), " in uneven blocks");
+  } else if (tag.shape != 0) {
+    std::snprintf(shape.data(), shape.size(), " in blocks #%08x", tag.shape);
+  }
+  const int written = std::snprintf(
+      text.data(), text.size(), "%s %.*s[%llu]%s %.*s %s/%s %.*s %.*s",
+      wire::to_string(tag.operation), name(dtype), dtype.data(),
+      static_cast<unsigned long long>(tag.count), shape.data(), name(op), op.data(), codec.c_str(),
+      spread.c_str(), name(delivery), delivery.data(), name(estimator), estimator.data());
   if (written > 0 && tag.root != kNoRank && static_cast<std::size_t>(written) < text.size()) {
     std::snprintf(text.data() + written, text.size() - written, " root %u", tag.root);
   }

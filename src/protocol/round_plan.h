@@ -51,10 +51,15 @@ struct RoundPlan {
   // The caller waits for every owner's word on whether it used any of our contribution
   // (SendFlow::missed).
   bool confirm_use = false;
+  // Uneven all_to_all: elements that we send each rank, and that we expect of it. Each pair of
+  // ranks must mean the same; no third one knows.
+  std::span<const std::uint64_t> pair_sends;
+  std::span<const std::uint64_t> pair_receives;
   std::array<PhasePlan, wire::kFlowKinds> phases;
   Rank point_peer = kNoRank;  // send/recv: the other side
   bool point_send = false;
 
+  bool in_pairs() const { return !pair_sends.empty(); }
   bool point_to_point() const { return point_peer != kNoRank; }
   double weight_for(Rank owner) const {
     return owner_weights.empty() ? weight : owner_weights[owner];

@@ -32,13 +32,24 @@ class PacketGrid {
     chunk_packets_ = std::min(std::bit_floor(fitting), limits::kChunkPacketsMax);
   }
 
+  // The same, but a block without elements has one packet, which carries none: its receiver hears
+  // that the block is empty.
+  PacketGrid with_empty_packet() const {
+    PacketGrid grid = *this;
+    grid.least_packets_ = 1;
+    return grid;
+  }
+
   std::size_t elements() const { return elements_; }
   std::uint32_t elements_per_packet() const { return elements_per_packet_; }
   std::uint32_t chunk_packets() const { return chunk_packets_; }
   std::uint32_t packets() const {
-    return static_cast<std::uint32_t>((elements_ + elements_per_packet_ - 1) /
-                                      elements_per_packet_);
+    return std::max(
+        least_packets_,
+        static_cast<std::uint32_t>((elements_ + elements_per_packet_ - 1) / elements_per_packet_));
   }
+  // Elements of the last packet.
+  std::uint32_t tail() const { return packets() == 0 ? 0 : packet_elements({packets() - 1}); }
   std::uint32_t chunks() const { return (packets() + chunk_packets_ - 1) / chunk_packets_; }
 
   // The packet's first element in the shard.
@@ -62,6 +73,7 @@ class PacketGrid {
 
  private:
   std::size_t elements_ = 0;
+  std::uint32_t least_packets_ = 0;
   std::uint32_t elements_per_packet_ = 1;
   std::uint32_t chunk_packets_ = 1;
 };

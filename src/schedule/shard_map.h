@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "base/contracts.h"
 #include "leeway/types.h"
@@ -30,10 +31,20 @@ class ShardMap {
     map.block_ = block;
     return map;
   }
+  // Blocks of lengths of their own, by rank, in a tensor of `count` elements. `shards` and
+  // `positions` (by position_behind()) outlive the map.
+  static ShardMap uneven(std::size_t count, std::span<const Shard> shards,
+                         std::span<const std::size_t> positions) {
+    ShardMap map(count, 0, 0, kNoRank);
+    map.uneven_ = shards;
+    map.positions_ = positions;
+    return map;
+  }
   // One rank owns everything.
   static ShardMap single(std::size_t count, Rank owner) { return ShardMap(count, 0, 0, owner); }
 
   Shard operator[](Rank rank) const {
+    if (!uneven_.empty()) return uneven_[rank];
     if (owner_ != kNoRank) return rank == owner_ ? Shard{0, count_} : Shard{};
     if (block_ != 0) return {block_ * rank, block_};
     const std::size_t begin = kAlign * (rank * quotient_ + std::min<std::size_t>(rank, remainder_));
@@ -45,7 +56,14 @@ class ShardMap {
   // The place of a shard that keyed random draws use: a multiple of kAlign, without overlap between
   // shards. It is the offset itself, unless the borders are the caller's.
   std::size_t position(Rank rank) const {
+    if (!uneven_.empty()) return positions_[rank];
     return block_ == 0 ? (*this)[rank].offset : block_ * rank / kAlign * kAlign + kAlign * rank;
+  }
+
+  // The next position behind a shard of `count` elements at `position`, for uneven shards: it
+  // depends on their lengths alone, which all ranks know.
+  static std::size_t position_behind(std::size_t position, std::size_t count) {
+    return position + (count + kAlign - 1) / kAlign * kAlign;
   }
 
   // Elements: two blocks of the largest codec block (32), so that later formats need no new layout.
@@ -59,6 +77,8 @@ class ShardMap {
   std::size_t quotient_ = 0;
   std::size_t remainder_ = 0;
   std::size_t block_ = 0;
+  std::span<const Shard> uneven_;
+  std::span<const std::size_t> positions_;
   Rank owner_ = kNoRank;
 };
 

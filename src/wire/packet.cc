@@ -120,43 +120,67 @@ constexpr std::uint32_t kHeardGoodbye = 0x80;
 
 constexpr std::size_t kTagBytes = kOpenRoundBytes - 5;
 
+// Two values of less than 16 in a byte.
+std::uint8_t nibbles(unsigned low, unsigned high) {
+  return static_cast<std::uint8_t>(low | high << 4);
+}
+
 void write_tag(Writer& writer, const OperationTag& tag) {
+  const auto number = [](auto value) { return static_cast<unsigned>(value); };
   writer.put(static_cast<std::uint8_t>(tag.operation));
-  writer.put(static_cast<std::uint8_t>(tag.dtype));
-  writer.put(static_cast<std::uint8_t>(tag.reduce_op));
+  writer.put(nibbles(number(tag.dtype), number(tag.reduce_op)));
   writer.put(static_cast<std::uint8_t>(tag.codec));
   writer.put(static_cast<std::uint8_t>(tag.spread_codec));
-  writer.put(static_cast<std::uint8_t>(static_cast<unsigned>(tag.delivery) |
-                                       static_cast<unsigned>(tag.spread) << 4));
-  writer.put(static_cast<std::uint8_t>(tag.estimator));
+  writer.put(nibbles(number(tag.delivery) | number(tag.spread) << 2, number(tag.estimator)));
   writer.put(tag.root);
   writer.put(tag.codec_settings);
   writer.put(tag.spread_settings);
   writer.put(tag.count);
+  writer.put(tag.shape);
+}
+
+void write_message(Writer& writer, const OpenRound& round) {
+  writer.put(static_cast<std::uint8_t>(round.tag.dtype));
+  writer.put(static_cast<std::uint8_t>(round.tag.codec));
+  writer.put(round.tag.codec_settings);
+  writer.put(round.message_tag);
+  writer.put(round.tag.count);
 }
 
 void write_open_round(Writer& writer, const OpenRound& round) {
   writer.put(round.round);
   writer.put(settled_flags(round));
-  write_tag(writer, round.tag);
+  round.point_to_point ? write_message(writer, round) : write_tag(writer, round.tag);
 }
 
 // False: a value has no name.
 bool read_tag(Reader& reader, OperationTag& tag) {
   bool known =
       read_enum(reader.get<std::uint8_t>(), OperationKind::replica_broadcast, tag.operation);
-  known &= read_enum(reader.get<std::uint8_t>(), DataType::u8, tag.dtype);
-  known &= read_enum(reader.get<std::uint8_t>(), ReduceOp::max, tag.reduce_op);
+  const auto types = reader.get<std::uint8_t>();
+  known &= read_enum(types & 15, DataType::u8, tag.dtype);
+  known &= read_enum(types >> 4, ReduceOp::max, tag.reduce_op);
   known &= read_codec(reader, tag.codec);
   known &= read_codec(reader, tag.spread_codec);
   const auto classes = reader.get<std::uint8_t>();
-  known &= read_enum(classes & 15, Delivery::Kind::best_effort, tag.delivery);
-  known &= read_enum(classes >> 4, Delivery::Kind::best_effort, tag.spread);
-  known &= read_enum(reader.get<std::uint8_t>(), Estimator::augmented, tag.estimator);
+  known &= read_enum(classes & 3, Delivery::Kind::best_effort, tag.delivery);
+  known &= read_enum(classes >> 2 & 3, Delivery::Kind::best_effort, tag.spread);
+  known &= read_enum(classes >> 4, Estimator::augmented, tag.estimator);
   tag.root = reader.get<std::uint16_t>();
   tag.codec_settings = reader.get<std::uint16_t>();
   tag.spread_settings = reader.get<std::uint16_t>();
   tag.count = reader.get<std::uint64_t>();
+  tag.shape = reader.get<std::uint32_t>();
+  return known;
+}
+
+bool read_message(Reader& reader, OpenRound& round) {
+  round.tag = tag_of_message(round.sending);
+  bool known = read_enum(reader.get<std::uint8_t>(), DataType::u8, round.tag.dtype);
+  known &= read_codec(reader, round.tag.codec);
+  round.tag.codec_settings = reader.get<std::uint16_t>();
+  round.message_tag = reader.get<std::uint32_t>();
+  round.tag.count = reader.get<std::uint64_t>();
   return known;
 }
 
@@ -167,14 +191,53 @@ bool read_open_round(Reader& reader, OpenRound& round) {
   round.reduce_settled = flags & 2;
   round.spread_settled = flags & 4;
   round.sending = flags & 8;
-  return read_tag(reader, round.tag);
+  return round.point_to_point ? read_message(reader, round) : read_tag(reader, round.tag);
+}
+
+// What a flow says beside its packets: at offset 40 of data, 32 of END.
+template <typename Header>
+void write_flow_facts(Writer& writer, const Header& header) {
+  if (header.kind == FlowKind::reduce) return writer.put(header.weight);
+  writer.put(header.kind == FlowKind::point ? header.message_tag : header.tail);
+}
+
+template <typename Header>
+bool read_flow_facts(Reader& reader, Header& header) {
+  if (header.kind == FlowKind::reduce) {
+    header.weight = reader.get<float>();
+    return valid_weight(header.weight);
+  }
+  const auto value = reader.get<std::uint32_t>();
+  (header.kind == FlowKind::point ? header.message_tag : header.tail) = value;
+  return true;
+}
+
+// At offset 32 of data: of a message, bit 31 says whether the packet is the last of its pass.
+constexpr std::uint32_t kLastOfPass = std::uint32_t{1} << 31;
+
+std::uint32_t position_field(const DataHeader& header) {
+  if (header.kind != FlowKind::point) return header.position.value;
+  const bool last = header.position.value + 1 == header.flow_packets;
+  return header.tail | (last ? kLastOfPass : 0);
+}
+
+void take_position_field(std::uint32_t field, DataHeader& header) {
+  if (header.kind != FlowKind::point) {
+    header.position.value = field;
+    return;
+  }
+  header.tail = field & ~kLastOfPass;
+  header.position.value = (field & kLastOfPass) != 0 ? header.flow_packets - 1 : 0;
 }
 
 }  // namespace
 
 std::uint32_t digest(const OperationTag& tag, bool point_to_point) {
   OperationTag common = tag;
-  if (point_to_point) common.operation = OperationKind{0};
+  if (point_to_point) {
+    common.operation = OperationKind{0};
+    common.count = 0;
+  }
   std::array<std::byte, kTagBytes> bytes;
   Writer writer(bytes);
   write_tag(writer, common);
@@ -229,16 +292,16 @@ Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
   if (!read_kind(reader, out.kind) || !read_codec(reader, out.codec)) return Refusal::field;
   out.attempt = reader.get<std::uint16_t>();
   out.index.value = reader.get<std::uint32_t>();
-  out.position.value = reader.get<std::uint32_t>();
+  const auto position = reader.get<std::uint32_t>();
   out.flow_packets = reader.get<std::uint32_t>();
-  out.weight = reader.get<float>();
+  take_position_field(position, out);
+  const bool facts = read_flow_facts(reader, out);
   out.opened_below = reader.get<std::uint32_t>();
   out.settled_below = reader.get<std::uint32_t>();
   out.tag_digest = reader.get<std::uint32_t>();
   payload = reader.rest();
-  const bool sane = out.flow_packets <= limits::kFlowPacketsMax &&
-                    out.index.value < out.flow_packets && out.position.value < out.flow_packets &&
-                    valid_weight(out.weight);
+  const bool sane = facts && out.flow_packets <= limits::kFlowPacketsMax &&
+                    out.index.value < out.flow_packets && out.position.value < out.flow_packets;
   return sane ? Refusal::none : Refusal::field;
 }
 
@@ -255,12 +318,17 @@ Refusal decode_report(ByteSpan datagram, Report& out) {
   out.open_count = counts & 0x7F;
   out.heard_goodbye = (counts & kHeardGoodbye) != 0;
   out.missed = counts >> 8;
-  if (out.open_count > out.open.size()) return Refusal::field;
-  if (reader.rest().size() != out.open_count * kOpenRoundBytes) return Refusal::truncated;
-  for (std::uint32_t i = 0; i < out.open_count; ++i) {
-    if (!read_open_round(reader, out.open[i])) return Refusal::field;
+  out.stream_count = reader.get<std::uint8_t>();
+  if (out.open_count > out.open.size() || out.stream_count > out.streams.size())
+    return Refusal::field;
+  bool known = true;
+  for (std::uint32_t i = 0; i < out.open_count; ++i) known &= read_open_round(reader, out.open[i]);
+  for (OpenedStream& stream : std::span(out.streams).first(out.stream_count)) {
+    stream.tag = reader.get<std::uint32_t>();
+    stream.opened_below = reader.get<std::uint32_t>();
   }
-  return Refusal::none;
+  if (!reader.ok() || !reader.rest().empty()) return Refusal::truncated;
+  return known ? Refusal::none : Refusal::field;
 }
 
 Refusal decode_end(ByteSpan datagram, End& out) {
@@ -271,8 +339,10 @@ Refusal decode_end(ByteSpan datagram, End& out) {
   reader.get<std::uint8_t>();
   out.attempt = reader.get<std::uint16_t>();
   out.flow_packets = reader.get<std::uint32_t>();
-  out.weight = reader.get<float>();
-  return valid_weight(out.weight) ? Refusal::none : Refusal::field;
+  const bool facts = read_flow_facts(reader, out);
+  const auto tail = reader.get<std::uint32_t>();
+  if (out.kind == FlowKind::point) out.tail = tail;
+  return facts ? Refusal::none : Refusal::field;
 }
 
 Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words) {
@@ -284,6 +354,7 @@ Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words) {
   out.attempt = reader.get<std::uint16_t>();
   out.base = reader.get<std::uint32_t>();
   out.words = reader.get<std::uint32_t>();
+  out.message_tag = reader.get<std::uint32_t>();
   words = reader.rest();
   if (out.base % 64 != 0 || out.base >= limits::kFlowPacketsMax || out.attempt == 0)
     return Refusal::field;
@@ -303,9 +374,9 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   writer.put(static_cast<std::uint8_t>(header.codec));
   writer.put(header.attempt);
   writer.put(header.index.value);
-  writer.put(header.position.value);
+  writer.put(position_field(header));
   writer.put(header.flow_packets);
-  writer.put(header.weight);
+  write_flow_facts(writer, header);
   writer.put(header.opened_below);
   writer.put(header.settled_below);
   writer.put(header.tag_digest);
@@ -314,8 +385,16 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   return kDataHeaderBytes;
 }
 
+std::size_t report_bytes(const Report& report) {
+  std::size_t bytes = kReportFixedBytes + kOpenedStreamBytes * report.stream_count;
+  for (const OpenRound& round : std::span(report.open).first(report.open_count))
+    bytes += round.point_to_point ? kOpenMessageBytes : kOpenRoundBytes;
+  return bytes;
+}
+
 std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByteSpan out) {
   LEEWAY_ASSERT(report.open_count <= report.open.size() && report.missed >> kMissedRounds == 0);
+  LEEWAY_ASSERT(report.stream_count <= report.streams.size());
   Writer writer(out);
   write_prefix(writer, prefix);
   writer.put(report.largest_sequence);
@@ -325,7 +404,12 @@ std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByt
   writer.put(report.point_opened_below);
   writer.put(report.group_largest);
   writer.put(report.open_count | (report.heard_goodbye ? kHeardGoodbye : 0) | report.missed << 8);
+  writer.put(static_cast<std::uint8_t>(report.stream_count));
   for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
+  for (const OpenedStream& stream : std::span(report.streams).first(report.stream_count)) {
+    writer.put(stream.tag);
+    writer.put(stream.opened_below);
+  }
   seal(out.first(writer.written()), 0);
   return writer.written();
 }
@@ -338,7 +422,8 @@ std::size_t encode_end(const Prefix& prefix, const End& end, MutableByteSpan out
   writer.put(std::uint8_t{0});
   writer.put(end.attempt);
   writer.put(end.flow_packets);
-  writer.put(end.weight);
+  write_flow_facts(writer, end);
+  writer.put(end.kind == FlowKind::point ? end.tail : 0);
   LEEWAY_ASSERT(writer.written() == kEndBytes);
   seal(out.first(kEndBytes), 0);
   return kEndBytes;
@@ -355,6 +440,7 @@ std::size_t encode_repair(const Prefix& prefix, const Repair& repair,
   writer.put(repair.attempt);
   writer.put(repair.base);
   writer.put(static_cast<std::uint32_t>(words.size()));
+  writer.put(repair.message_tag);
   for (std::uint64_t word : words) writer.put(word);
   seal(out.first(writer.written()), 0);
   return writer.written();

@@ -59,10 +59,13 @@ struct DataHeader {
   Codec codec = Codec::native;
   // 0 = first pass, k = answer to the k-th repair request of this flow
   std::uint16_t attempt = 0;
-  PacketIndex index;                // in the shard
-  PacketPosition position;          // in the sender's order of this pass
+  PacketIndex index;  // in the shard
+  // In the sender's order of this pass. Of a message only the last one travels; others read as 0.
+  PacketPosition position;
   std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
-  float weight = 1.0f;              // c_i
+  float weight = 1.0f;              // reduce half: c_i
+  std::uint32_t tail = 0;           // spread half and messages: elements of the flow's last packet
+  std::uint32_t message_tag = 0;    // messages: the caller's tag
   std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender
   std::uint32_t settled_below = 0;  // the sender wants nothing more of collectives below this
   std::uint32_t tag_digest = 0;     // digest() of the operation the sender means
@@ -84,12 +87,32 @@ struct OperationTag {
   std::uint16_t codec_settings = 0;  // codec_settings.h
   std::uint16_t spread_settings = 0;
   std::uint64_t count = 0;  // elements, as the operation's documentation defines its size
+  // Of uneven blocks: a digest of their lengths, never 0. An uneven all_to_all, whose lengths only
+  // pairs of ranks know, has kUnevenPairs; in a report see tell_pair(). 0: even blocks.
+  std::uint32_t shape = 0;
 
   friend bool operator==(const OperationTag&, const OperationTag&) = default;
 };
 
+// The shape of an uneven all_to_all.
+inline constexpr std::uint32_t kUnevenPairs = 1;
+
+// A report's entry of an uneven all_to_all says what the reporter expects of the receiver of the
+// report, in `count`, and what it sends there, in `shape` (WIRE 3.11).
+inline constexpr std::uint64_t kPairSendsMax = UINT32_MAX - 2;  // or more
+constexpr void tell_pair(std::uint64_t sends, std::uint64_t expects, OperationTag& tag) {
+  tag.count = expects;
+  tag.shape = static_cast<std::uint32_t>(sends < kPairSendsMax ? sends : kPairSendsMax) + 2;
+}
+
+// The tag of a message as far as messages have one; dtype, codec, settings and count are to be set.
+constexpr OperationTag tag_of_message(bool sends) {
+  return {.operation = sends ? OperationKind::send : OperationKind::recv};
+}
+
 // WIRE 2.5: every data packet carries it. So ranks that mean different operations notice before
-// anything is summed. Both sides of a message have the same digest.
+// anything is summed. Both sides of a message have the same digest: it covers what both must
+// choose alike (type and codec), and not the count, which is the sender's to choose.
 std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 
 // One operation that is open at the reporting rank. (round, kind space) not listed and below
@@ -97,12 +120,23 @@ std::uint32_t digest(const OperationTag& tag, bool point_to_point);
 struct OpenRound {
   std::uint32_t round = 0;
   bool point_to_point = false;
-  bool sending = false;         // (point to point) a message to you; otherwise one from you
-  bool reduce_settled = false;  // what *you* send me in this phase is settled: send no more
-  bool spread_settled = false;  // (for point to point: this one)
+  bool sending = false;           // (point to point) a message to you; otherwise one from you
+  bool reduce_settled = false;    // what *you* send me in this phase is settled: send no more
+  bool spread_settled = false;    // (for point to point: this one)
+  std::uint32_t message_tag = 0;  // (point to point) the caller's tag
+  // Of a message only operation, dtype, codec, its settings and count travel. The count of a send
+  // is exact, that of a receive the most it takes.
   OperationTag tag;
 };
-inline constexpr std::size_t kOpenRoundBytes = 26;
+inline constexpr std::size_t kOpenRoundBytes = 28;
+inline constexpr std::size_t kOpenMessageBytes = 21;
+
+// Messages of one tag from the receiver of a report to its sender: receives posted for them.
+struct OpenedStream {
+  std::uint32_t tag = 0;  // never 0: Report::point_opened_below says it of tag 0
+  std::uint32_t opened_below = 0;
+};
+inline constexpr std::size_t kOpenedStreamBytes = 8;
 
 // A report says for this many of the latest collectives whether it missed a contribution. That is
 // enough: a round is asked about once it is settled, and limits::kOpenRoundsMax can be open.
@@ -115,12 +149,14 @@ struct Report {
   std::uint32_t received = 0;          // how many of your datagrams I accepted (mod 2^32)
   std::uint32_t delay_us = 0;          // since largest_sequence arrived
   std::uint32_t opened_below = 0;
-  std::uint32_t point_opened_below = 0;  // receives I posted from you
+  std::uint32_t point_opened_below = 0;  // receives I posted from you, of tag 0
   std::uint32_t group_largest = 0;       // of your multicast datagrams that I saw; 0: none
   std::uint32_t open_count = 0;          // <= open.size()
   bool heard_goodbye = false;            // your good-bye has arrived
   std::uint32_t missed = 0;              // < 2^kMissedRounds, WIRE 3.9: see missed_round()
   std::array<OpenRound, limits::kOpenRoundsMax> open;
+  std::uint32_t stream_count = 0;  // <= limits::kReportedStreamsMax
+  std::array<OpenedStream, limits::kReportedStreamsMax> streams;
 
   // True: the reporter settled collective `number` without any packet of yours, so none can be in
   // the result. False also for rounds that are too long ago to tell.
@@ -129,7 +165,9 @@ struct Report {
     return ago < kMissedRounds && (missed >> ago & 1) != 0;
   }
 };
-inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 28;
+inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 29;
+// Of the whole datagram.
+std::size_t report_bytes(const Report& report);
 
 // WIRE 4: the sender has finished pass `attempt` of this flow.
 struct End {
@@ -137,9 +175,11 @@ struct End {
   FlowKind kind = FlowKind::reduce;
   std::uint16_t attempt = 0;
   std::uint32_t flow_packets = 0;
-  float weight = 1.0f;
+  float weight = 1.0f;            // reduce half
+  std::uint32_t tail = 0;         // spread half and messages
+  std::uint32_t message_tag = 0;  // messages
 };
-inline constexpr std::size_t kEndBytes = kPrefixBytes + 16;
+inline constexpr std::size_t kEndBytes = kPrefixBytes + 20;
 
 // WIRE 5: asks for packet base + i again for every set bit i. Words are little-endian, 64 bits.
 struct Repair {
@@ -148,9 +188,10 @@ struct Repair {
   std::uint16_t attempt = 0;  // number of this request, from 1; answers carry it
   std::uint32_t base = 0;     // multiple of 64
   std::uint32_t words = 0;
-  bool last = true;  // no further datagram belongs to this request
+  bool last = true;               // no further datagram belongs to this request
+  std::uint32_t message_tag = 0;  // messages
 };
-inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 16;
+inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 20;
 
 // Reasons to refuse a datagram. A refusal is counted by reason, and neither asserted nor answered.
 enum class Refusal : std::uint8_t {

@@ -13,7 +13,7 @@ std::vector<std::uint32_t> listed(const wire::Report& report) {
 
 std::vector<std::uint32_t> listed(const Disputes& disputes, std::uint32_t opened_below) {
   wire::Report report;
-  disputes.list(opened_below, report);
+  disputes.list(0, opened_below, report);
   return listed(report);
 }
 
@@ -21,7 +21,7 @@ TEST(Disputes, AreListedAsSettledUntilSixteenMoreWereOpened) {  // WIRE 3.5
   Disputes disputes;
   disputes.add(7, {.count = 99});
   wire::Report report;
-  disputes.list(8, report);
+  disputes.list(0, 8, report);
   ASSERT_EQ(report.open_count, 1u);
   EXPECT_EQ(report.open[0].tag.count, 99u);
   EXPECT_TRUE(report.open[0].reduce_settled && report.open[0].spread_settled);
@@ -42,12 +42,12 @@ TEST(Disputes, AreNotListedTwiceNorBeyondTheRoom) {
   disputes.add(4, {});
   wire::Report report;
   report.open[report.open_count++].round = 3;  // still open here
-  disputes.list(5, report);
+  disputes.list(0, 5, report);
   EXPECT_EQ(listed(report), (std::vector<std::uint32_t>{3, 4}));
   wire::Report full;
   full.open_count = static_cast<std::uint32_t>(full.open.size());
   for (auto& entry : full.open) entry.round = 100;
-  disputes.list(5, full);
+  disputes.list(0, 5, full);
   EXPECT_EQ(full.open_count, full.open.size());
 }
 

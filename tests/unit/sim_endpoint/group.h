@@ -69,7 +69,7 @@ class Group final : public Endpoints::Client {
 
   // Its values, where the scenario has contents, are ones.
   void submit(std::uint32_t rank, CallKind kind) {
-    specs_[rank] = plan_.spec(kind, memories_[rank], 1.0);
+    specs_[rank] = plan_.spec(kind, static_cast<Rank>(rank), memories_[rank], 1.0);
     const Call call{.kind = kind, .bytes = scenario_.operation().bytes(), .spec = &specs_[rank]};
     endpoints_->submit(now(), rank, call, *this);
   }

@@ -67,7 +67,7 @@ TEST(PacketData, SurvivesTheRoundTrip) {
     EXPECT_EQ(out.index, in.index);
     EXPECT_EQ(out.position, in.position);
     EXPECT_EQ(out.flow_packets, in.flow_packets);
-    EXPECT_EQ(out.weight, in.weight);
+    EXPECT_EQ(out.tail, in.tail);
     EXPECT_EQ(out.opened_below, in.opened_below);
     EXPECT_EQ(out.settled_below, in.settled_below);
     EXPECT_EQ(out.tag_digest, in.tag_digest);
@@ -86,10 +86,42 @@ TEST(PacketData, FieldsLieWhereWireTwoSays) {
   EXPECT_EQ(at<std::uint32_t>(datagram, 28), 17u);
   EXPECT_EQ(at<std::uint32_t>(datagram, 32), 5u);
   EXPECT_EQ(at<std::uint32_t>(datagram, 36), 20u);
-  EXPECT_EQ(at<float>(datagram, 40), 2.5f);
+  EXPECT_EQ(at<std::uint32_t>(datagram, 40), 301u);
   EXPECT_EQ(at<std::uint32_t>(datagram, 44), 70003u);
   EXPECT_EQ(at<std::uint32_t>(datagram, 48), 70000u);
   EXPECT_EQ(at<std::uint32_t>(datagram, 52), 0xABCD0123u);
+}
+
+TEST(PacketData, OfTheReduceHalfHasAWeight) {
+  DataHeader header = data_header();
+  header.kind = FlowKind::reduce;
+  header.weight = 2.5f;
+  const Datagram datagram = data_datagram(header);
+  DataHeader out;
+  ByteSpan payload;
+  ASSERT_EQ(decode_data(datagram, out, payload), Refusal::none);
+  EXPECT_EQ(out.weight, 2.5f);
+  EXPECT_EQ(out.tail, 0u);
+  EXPECT_EQ(at<float>(datagram, 40), 2.5f);
+}
+
+// Of a message's position only the last one of a pass is worth its bytes.
+TEST(PacketData, OfAMessageHasATagAndALength) {
+  for (const std::uint32_t position : {5u, 19u}) {
+    DataHeader header = data_header();
+    header.kind = FlowKind::point;
+    header.position = {position};
+    header.message_tag = 0xFEDC0001;
+    const Datagram datagram = data_datagram(header);
+    DataHeader out;
+    ByteSpan payload;
+    ASSERT_EQ(decode_data(datagram, out, payload), Refusal::none);
+    EXPECT_EQ(out.message_tag, 0xFEDC0001u);
+    EXPECT_EQ(out.tail, 301u);
+    EXPECT_EQ(out.position.value, position == 19 ? 19u : 0u);
+    EXPECT_EQ(at<std::uint32_t>(datagram, 32), position == 19 ? 0x80000000u | 301u : 301u);
+    EXPECT_EQ(at<std::uint32_t>(datagram, 40), 0xFEDC0001u);
+  }
 }
 
 TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
@@ -97,7 +129,9 @@ TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
     const Report in = report(open);
     Report out;
     const Datagram datagram = report_datagram(in);
-    EXPECT_EQ(datagram.size(), kReportFixedBytes + open * kOpenRoundBytes);
+    EXPECT_EQ(datagram.size(), report_bytes(in));
+    EXPECT_EQ(datagram.size(), kReportFixedBytes + (open + 1) / 2 * kOpenRoundBytes +
+                                   open / 2 * kOpenMessageBytes + 2 * kOpenedStreamBytes);
     ASSERT_EQ(decode_report(datagram, out), Refusal::none);
     EXPECT_EQ(out.largest_sequence, in.largest_sequence);
     EXPECT_EQ(out.received, in.received);
@@ -117,7 +151,13 @@ TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
       EXPECT_EQ(out.open[i].sending, in.open[i].sending);
       EXPECT_EQ(out.open[i].reduce_settled, in.open[i].reduce_settled);
       EXPECT_EQ(out.open[i].spread_settled, in.open[i].spread_settled);
+      EXPECT_EQ(out.open[i].message_tag, in.open[i].message_tag);
       EXPECT_EQ(out.open[i].tag, in.open[i].tag);
+    }
+    ASSERT_EQ(out.stream_count, 2u);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(out.streams[i].tag, in.streams[i].tag);
+      EXPECT_EQ(out.streams[i].opened_below, in.streams[i].opened_below);
     }
   }
 }
@@ -136,7 +176,10 @@ TEST(PacketReport, TellsOfTheLatestCollectivesWhichContributionWasMissed) {  // 
 }
 
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
-  EXPECT_LE(report_datagram(report(limits::kOpenRoundsMax)).size(), limits::kDatagramBytesMin);
+  Report full = report(limits::kOpenRoundsMax);
+  for (OpenRound& entry : full.open) entry.point_to_point = false;
+  full.stream_count = 1;  // more where entries are fewer
+  EXPECT_LE(report_datagram(full).size(), limits::kDatagramBytesMin);
 }
 
 TEST(PacketEnd, SurvivesTheRoundTrip) {
@@ -148,7 +191,8 @@ TEST(PacketEnd, SurvivesTheRoundTrip) {
   EXPECT_EQ(out.kind, FlowKind::point);
   EXPECT_EQ(out.attempt, 4);
   EXPECT_EQ(out.flow_packets, 77u);
-  EXPECT_EQ(out.weight, 0.5f);
+  EXPECT_EQ(out.tail, 33u);
+  EXPECT_EQ(out.message_tag, 0x70000002u);
 }
 
 TEST(PacketRepair, SurvivesTheRoundTrip) {
@@ -161,6 +205,7 @@ TEST(PacketRepair, SurvivesTheRoundTrip) {
   EXPECT_EQ(out.attempt, 3);
   EXPECT_EQ(out.base, 128u);
   EXPECT_EQ(out.words, 3u);
+  EXPECT_EQ(out.message_tag, 3u);
   EXPECT_FALSE(out.last);
   const std::vector<std::uint64_t> expected = {1, 0, ~std::uint64_t{0}};
   ASSERT_EQ(words.size(), 24u);
@@ -187,14 +232,17 @@ TEST(OperationTagDigest, ChangesWithEveryField) {
   add([](OperationTag& t) { ++t.codec_settings; });
   add([](OperationTag& t) { ++t.spread_settings; });
   add([](OperationTag& t) { ++t.count; });
-  EXPECT_EQ(digests.size(), 13u);
+  add([](OperationTag& t) { ++t.shape; });
+  EXPECT_EQ(digests.size(), 14u);
 }
 
 TEST(OperationTagDigest, IsTheSameOnBothSidesOfAMessage) {
   OperationTag other = tag();
   other.operation = OperationKind::gather;
   EXPECT_EQ(digest(tag(), true), digest(other, true));
-  ++other.count;
+  ++other.count;  // which is the sender's to choose
+  EXPECT_EQ(digest(tag(), true), digest(other, true));
+  other.dtype = DataType::i8;
   EXPECT_NE(digest(tag(), true), digest(other, true));
 }
 

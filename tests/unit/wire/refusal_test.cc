@@ -75,7 +75,7 @@ TEST(RefusalPrefix, NamesWhatIsWrong) {
   EXPECT_EQ(changed(2, kVersion + 1), Refusal::version);
   EXPECT_EQ(changed(2, 0), Refusal::version);
   EXPECT_EQ(changed(3, 0), Refusal::type);
-  EXPECT_EQ(changed(3, 7), Refusal::type);
+  EXPECT_EQ(changed(3, 8), Refusal::type);
   EXPECT_EQ(changed(3, 255), Refusal::type);
   EXPECT_EQ(changed(8, 0), Refusal::epoch);
   EXPECT_EQ(changed(12, 5), Refusal::misrouted) << "source outside the group";
@@ -159,23 +159,53 @@ TEST(RefusalData, FieldsOutsideTheirRangeAreRefused) {
             Refusal::none);
   EXPECT_EQ(refusal([](DataHeader& h) { h.flow_packets = limits::kFlowPacketsMax + 1; }),
             Refusal::field);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = 0.0f; }), Refusal::none);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = -1.0f; }), Refusal::field);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = std::nanf(""); }), Refusal::field);
-  EXPECT_EQ(refusal([](DataHeader& h) { h.weight = std::numeric_limits<float>::infinity(); }),
+  const auto of_weight = [&](float weight) {
+    return refusal([&](DataHeader& h) {
+      h.kind = FlowKind::reduce;
+      h.weight = weight;
+    });
+  };
+  EXPECT_EQ(of_weight(0.0f), Refusal::none);
+  EXPECT_EQ(of_weight(-1.0f), Refusal::field);
+  EXPECT_EQ(of_weight(std::nanf("")), Refusal::field);
+  EXPECT_EQ(of_weight(std::numeric_limits<float>::infinity()), Refusal::field);
+  EXPECT_EQ(refusal([](DataHeader& h) {
+              h.kind = FlowKind::point;
+              h.index = {0};
+              h.flow_packets = 0;
+            }),
             Refusal::field);
 }
 
 TEST(RefusalEnd, FieldsOutsideTheirRangeAreRefused) {
   EXPECT_EQ(decode(end_datagram({.kind = static_cast<FlowKind>(3)})), Refusal::field);
   EXPECT_EQ(decode(end_datagram({.weight = -0.5f})), Refusal::field);
+  EXPECT_EQ(decode(end_datagram({.kind = FlowKind::spread, .tail = UINT32_MAX})), Refusal::none);
   EXPECT_EQ(decode(end_datagram({.weight = std::nanf("")})), Refusal::field);
+}
+
+constexpr std::size_t kOpenCountAt = 44;
+constexpr std::size_t kStreamCountAt = 48;
+
+TEST(RefusalReport, MoreStreamsThanAllowedAreRefusedBeforeTheyAreRead) {
+  for (const int count : {limits::kReportedStreamsMax + 1, 255}) {
+    Datagram datagram = report_datagram();
+    datagram[kStreamCountAt] = static_cast<std::byte>(count);
+    reseal(datagram);
+    EXPECT_EQ(decode(datagram), Refusal::field);
+  }
+  for (const int count : {0, 1, 3}) {
+    Datagram datagram = report_datagram();
+    datagram[kStreamCountAt] = static_cast<std::byte>(count);
+    reseal(datagram);
+    EXPECT_EQ(decode(datagram), Refusal::truncated);
+  }
 }
 
 TEST(RefusalReport, MoreOpenRoundsThanAllowedAreRefusedBeforeTheyAreRead) {
   for (const std::uint32_t count : {std::uint32_t{limits::kOpenRoundsMax} + 1, 1000u, UINT32_MAX}) {
     Datagram datagram = report_datagram();
-    std::memcpy(datagram.data() + kReportFixedBytes - 4, &count, sizeof(count));
+    std::memcpy(datagram.data() + kOpenCountAt, &count, sizeof(count));
     reseal(datagram);
     EXPECT_EQ(decode(datagram), Refusal::field);
   }
@@ -184,7 +214,7 @@ TEST(RefusalReport, MoreOpenRoundsThanAllowedAreRefusedBeforeTheyAreRead) {
 TEST(RefusalReport, CountThatContradictsTheLengthIsRefused) {
   for (const std::uint32_t count : {0u, 2u, 4u}) {
     Datagram datagram = report_datagram(report(3));
-    std::memcpy(datagram.data() + kReportFixedBytes - 4, &count, sizeof(count));
+    std::memcpy(datagram.data() + kOpenCountAt, &count, sizeof(count));
     reseal(datagram);
     EXPECT_EQ(decode(datagram), Refusal::truncated);
   }
@@ -194,7 +224,8 @@ TEST(RefusalReport, CountThatContradictsTheLengthIsRefused) {
 TEST(RefusalReport, ValuesWithoutANameAreRefused) {
   const auto refusal = [](std::size_t at, int value) {
     Datagram datagram = report_datagram(report(3));
-    datagram[kReportFixedBytes + 2 * kOpenRoundBytes + at] = static_cast<std::byte>(value);
+    datagram[kReportFixedBytes + kOpenRoundBytes + kOpenMessageBytes + at] =
+        static_cast<std::byte>(value);
     reseal(datagram);
     return decode(datagram);
   };
@@ -202,15 +233,20 @@ TEST(RefusalReport, ValuesWithoutANameAreRefused) {
     std::size_t at;
     int last;
   };
-  for (const Field field :
-       {Field{5, 12}, Field{6, 7}, Field{7, 4}, Field{8, 17}, Field{9, 17}, Field{11, 5}}) {
+  for (const Field field : {Field{5, 12}, Field{7, 17}, Field{8, 17}}) {
     EXPECT_EQ(refusal(field.at, field.last), Refusal::none) << field.at;
     EXPECT_EQ(refusal(field.at, field.last + 1), Refusal::field) << field.at;
     EXPECT_EQ(refusal(field.at, 255), Refusal::field) << field.at;
   }
-  EXPECT_EQ(refusal(10, 0x22), Refusal::none);
-  EXPECT_EQ(refusal(10, 0x23), Refusal::field);
-  EXPECT_EQ(refusal(10, 0x32), Refusal::field);
+  const int dtype = static_cast<int>(DataType::u8);
+  const int op = static_cast<int>(ReduceOp::max);
+  EXPECT_EQ(refusal(6, op << 4 | dtype), Refusal::none);
+  EXPECT_EQ(refusal(6, op << 4 | 15), Refusal::field);
+  EXPECT_EQ(refusal(6, 15 << 4 | dtype), Refusal::field);
+  EXPECT_EQ(refusal(9, 5 << 4 | 2 << 2 | 2), Refusal::none);
+  EXPECT_EQ(refusal(9, 5 << 4 | 2 << 2 | 3), Refusal::field);
+  EXPECT_EQ(refusal(9, 5 << 4 | 3 << 2 | 2), Refusal::field);
+  EXPECT_EQ(refusal(9, 6 << 4 | 2 << 2 | 2), Refusal::field);
 }
 
 TEST(RefusalRepair, FieldsOutsideTheirRangeAreRefused) {

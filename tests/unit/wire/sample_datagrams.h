@@ -26,7 +26,7 @@ inline DataHeader data_header() {
   header.index = {17};
   header.position = {5};
   header.flow_packets = 20;
-  header.weight = 2.5f;
+  header.tail = 301;
   header.opened_below = 70003;
   header.settled_below = 70000;
   header.tag_digest = 0xABCD0123;
@@ -58,6 +58,7 @@ inline OperationTag tag() {
   tag.codec_settings = 0x0221;
   tag.spread_settings = 0x1A83;
   tag.count = 0x0102030405060708;
+  tag.shape = 0x0A0B0C0D;
   return tag;
 }
 
@@ -74,9 +75,20 @@ inline Report report(std::uint32_t open_count = 3) {
   for (std::uint32_t i = 0; i < open_count; ++i) {
     report.open[i] = {
         .round = 28 + i, .point_to_point = i % 2 == 1, .sending = i % 4 == 3, .tag = tag()};
+    if (i % 2 == 1) {  // a message has a tag of the caller's, and less to agree about
+      report.open[i].message_tag = 0x70000000 + i;
+      OperationTag& of_message = report.open[i].tag = tag_of_message(i % 4 == 3);
+      of_message.dtype = DataType::f16;
+      of_message.codec = Codec::fp16;
+      of_message.codec_settings = 0x0220;
+      of_message.count = 0x0102030405060708;
+    }
     report.open[i].reduce_settled = i % 2 == 0;
     report.open[i].spread_settled = i % 3 == 0;
   }
+  report.stream_count = 2;
+  report.streams[0] = {.tag = 0x70000001, .opened_below = 12};
+  report.streams[1] = {.tag = 5, .opened_below = 2};
   return report;
 }
 
@@ -86,16 +98,24 @@ inline Datagram report_datagram(const Report& value = report()) {
   return datagram;
 }
 
-inline Datagram end_datagram(const End& end = {9, FlowKind::point, 4, 77, 0.5f}) {
+inline Datagram end_datagram(const End& end = {.round = 9,
+                                               .kind = FlowKind::point,
+                                               .attempt = 4,
+                                               .flow_packets = 77,
+                                               .tail = 33,
+                                               .message_tag = 0x70000002}) {
   Datagram datagram(limits::kDatagramBytesMax);
   datagram.resize(encode_end(prefix_of(PacketType::end), end, datagram));
   return datagram;
 }
 
-inline Datagram repair_datagram(
-    const std::vector<std::uint64_t>& words = {1, 0, ~std::uint64_t{0}},
-    Repair repair = {
-        .round = 9, .kind = FlowKind::reduce, .attempt = 3, .base = 128, .last = false}) {
+inline Datagram repair_datagram(const std::vector<std::uint64_t>& words = {1, 0, ~std::uint64_t{0}},
+                                Repair repair = {.round = 9,
+                                                 .kind = FlowKind::reduce,
+                                                 .attempt = 3,
+                                                 .base = 128,
+                                                 .last = false,
+                                                 .message_tag = 3}) {
   Datagram datagram(limits::kDatagramBytesMax);
   datagram.resize(encode_repair(prefix_of(PacketType::repair), repair, words, datagram));
   return datagram;

@@ -1,0 +1,23 @@
+// Shapes of collectives beyond equal blocks in rank order.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace leeway {
+
+// Blocks of different lengths in one buffer: one for each rank of the communicator, in rank order.
+// A block may be empty. The values are copied at the call.
+struct Blocks {
+  std::span<const std::size_t> counts;  // elements of each block
+  // Where each block begins, in elements from the buffer's first. Empty: one behind the other.
+  // Blocks that are written must not overlap, and neither must those of reduce_scatter.
+  std::span<const std::size_t> displacements;
+
+  // Not an aggregate: braces without a value in a call always mean default options.
+  explicit Blocks(std::span<const std::size_t> counts_in,
+                  std::span<const std::size_t> displacements_in = {})
+      : counts(counts_in), displacements(displacements_in) {}
+};
+
+}  // namespace leeway

@@ -1,0 +1,29 @@
+// How long the blocks of uneven collectives are, drawn from the run's seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "scenario.pb.h"
+
+namespace leeway::sim {
+
+class UnevenPlan {
+ public:
+  // For tensors of `elements`. The scenario is valid.
+  UnevenPlan(const scenario::Scenario& scenario, std::uint64_t seed, std::size_t elements);
+
+  // Elements that each rank sends each in this round's call, its own block included: by sender, and
+  // by receiver within. Empty where blocks are even. Those of one rank together fit a tensor.
+  std::vector<std::size_t> lengths(std::uint32_t round) const;
+
+ private:
+  scenario::Operation::Kind kind_;
+  bool uneven_;
+  std::uint64_t seed_;
+  std::uint32_t ranks_;
+  std::size_t longest_;
+};
+
+}  // namespace leeway::sim
