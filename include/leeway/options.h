@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "leeway/codec.h"
@@ -19,16 +21,101 @@
 
 namespace leeway {
 
-// How contributions become one value, element by element.
+// How contributions become one value, element by element, in the order of the ranks. Sums and
+// products of f16, bf16, f8e4m3 and f8e5m2 are made in float32 and rounded once, after the last
+// rank. Of booleans sum and max are bor, prod and min are band; avg and premul_sum are
+// kUnsupported. Of floating types band, bor and bxor are kUnsupported.
 enum class ReduceOp : std::uint8_t {
   sum = 0,  // of all ranks; integers wrap
-  avg,      // the sum over the units of work (CollectiveOptions::weight)
-  prod,     // product
-  min,      // least; NaN if one is NaN
-  max,      // greatest; NaN if one is NaN
+  // The sum over the units of work (CollectiveOptions::weight). Of integers: their sum, which
+  // wraps, divided by the ranks and truncated towards zero.
+  avg,
+  prod,  // product; integers wrap
+  min,   // least; NaN if one is NaN
+  max,   // greatest; NaN if one is NaN
+  // The sum of each rank's contribution times its CollectiveOptions::factor. The product is rounded
+  // to the tensor's type; all else is as for sum, lossy classes and codecs included.
+  premul_sum,
+  band,  // bitwise and, of integers and booleans
+  bor,   // bitwise or
+  bxor,  // bitwise exclusive or
 };
+// Number of reductions.
+inline constexpr int kReduceOpCount = 9;
 // The name: "sum".
 LEEWAY_EXPORT std::string_view to_string(ReduceOp op);
+
+// A number that is kept exactly: a double, or an integer of up to 64 bits.
+class Scalar {
+ public:
+  // Implicit: `options.factor = 0.5` and `options.factor = 3` read as meant.
+  template <typename T>
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+      // NOLINTNEXTLINE(google-explicit-constructor)
+      constexpr Scalar(T value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      real_ = value;
+    } else {
+      integer_ = true;
+      negative_ = value < 0;
+      const auto bits = static_cast<std::uint64_t>(value);
+      magnitude_ = negative_ ? 0 - bits : bits;
+    }
+  }
+
+  // Whether the value is one of T's: any is for float and double, which round; a whole number
+  // within the range for integers.
+  template <typename T>
+  constexpr bool fits() const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return true;
+    } else {
+      if (!integer_) return fits_real<T>();
+      constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+      if (!negative_) return magnitude_ <= kMax;
+      return std::is_signed_v<T> && magnitude_ <= kMax + 1;
+    }
+  }
+  // The value as a T; where it fits.
+  template <typename T>
+  constexpr T as() const {
+    if (!integer_) return static_cast<T>(real_);
+    if constexpr (std::is_floating_point_v<T>) {
+      return negative_ ? -static_cast<T>(magnitude_) : static_cast<T>(magnitude_);
+    } else {
+      return static_cast<T>(negative_ ? 0 - magnitude_ : magnitude_);
+    }
+  }
+
+  // True if both are the same number. (NaN equals nothing.)
+  friend constexpr bool operator==(const Scalar& a, const Scalar& b) {
+    if (a.integer_ && b.integer_) return a.magnitude_ == b.magnitude_ && a.negative_ == b.negative_;
+    if (!a.integer_ && !b.integer_) return a.real_ == b.real_;
+    const Scalar& integer = a.integer_ ? a : b;
+    const Scalar& real = a.integer_ ? b : a;
+    return integer.negative_ ? real.equals<std::int64_t>(integer)
+                             : real.equals<std::uint64_t>(integer);
+  }
+
+ private:
+  template <typename T>
+  constexpr bool fits_real() const {
+    // 2^63 or 2^64 or less; max() itself may round up as a double.
+    constexpr double kBeyond = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
+    const bool in_range =
+        real_ < kBeyond && real_ >= static_cast<double>(std::numeric_limits<T>::min());
+    return in_range && static_cast<double>(static_cast<T>(real_)) == real_;
+  }
+  template <typename T>
+  constexpr bool equals(const Scalar& integer) const {
+    return fits_real<T>() && static_cast<T>(real_) == integer.as<T>();
+  }
+
+  bool integer_ = false;
+  bool negative_ = false;  // of an integer
+  std::uint64_t magnitude_ = 0;
+  double real_ = 0.0;
+};
 
 // How a lossy sum or average is formed from what arrived. Formulas, assumptions and variances:
 // src/estimate/README.md.
@@ -89,7 +176,11 @@ LEEWAY_EXPORT std::string_view to_string(Delivery::Kind kind);
 // One value per call.
 struct CollectiveOptions {
   ReduceOp op = ReduceOp::sum;  // of reductions
-  Delivery delivery{};          // of the reduce half, and of operations that have one half only
+  // premul_sum: what this rank's contribution is multiplied by; ranks may differ. A value of the
+  // tensor's type: a whole number in its range for integers, else kInvalidArgument; rounded to
+  // float32 for floating types, f64 excepted. All other reductions require 1.
+  Scalar factor = 1;
+  Delivery delivery{};  // of the reduce half, and of operations that have one half only
 
   // Class of the spread half of an all_reduce; its deadline is always the call's. Exact keeps all
   // ranks bitwise equal. Lossy spreads are for Replica, which repairs them; an all_reduce with a

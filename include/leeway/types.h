@@ -36,9 +36,14 @@ enum class DataType : std::uint8_t {
   i32,      // std::int32_t
   i64,      // std::int64_t
   u8,       // std::uint8_t
+  u32,      // std::uint32_t
+  u64,      // std::uint64_t
+  f8e4m3,   // F8E4M3
+  f8e5m2,   // F8E5M2
+  boolean,  // bool: a byte; any but 0 is true, results are 0 and 1
 };
 // Number of element types.
-inline constexpr int kDataTypeCount = 8;
+inline constexpr int kDataTypeCount = 13;
 
 // Storage of one IEEE binary16 value. Only the bits: arithmetic happens in float32.
 struct Half {
@@ -48,31 +53,46 @@ struct Half {
 struct BFloat16 {
   std::uint16_t bits;  // sign, 8 of exponent, 7 of significand
 };
+// Storage of one FP8 value of OCP OFP8 1.0, whose largest finite value is 448. No infinity.
+// Arithmetic happens in float32 and saturates.
+struct F8E4M3 {
+  std::uint8_t bits;  // sign, 4 of exponent, 3 of significand
+};
+// The same with a largest finite value of 57344, and infinities.
+struct F8E5M2 {
+  std::uint8_t bits;  // sign, 5 of exponent, 2 of significand
+};
 
 // Bytes of one element.
 constexpr std::size_t size_of(DataType type) {
   switch (type) {
     case DataType::f64:
     case DataType::i64:
+    case DataType::u64:
       return 8;
     case DataType::f32:
     case DataType::i32:
+    case DataType::u32:
       return 4;
     case DataType::f16:
     case DataType::bf16:
       return 2;
     case DataType::i8:
     case DataType::u8:
+    case DataType::f8e4m3:
+    case DataType::f8e5m2:
+    case DataType::boolean:
       return 1;
   }
   return 0;
 }
-// False for integers, which no lossy codec takes.
+// False for integers and booleans, which no lossy class takes.
 constexpr bool is_floating(DataType type) {
   return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 ||
-         type == DataType::bf16;
+         type == DataType::bf16 || type == DataType::f8e4m3 || type == DataType::f8e5m2;
 }
-// nccl-tests' spelling: "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8".
+// nccl-tests' spelling: "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8",
+// "uint32", "uint64", "f8e4m3", "f8e5m2"; and "bool".
 LEEWAY_EXPORT std::string_view to_string(DataType type);
 
 // DataTypeOf<float>::value is DataType::f32, and so on; other types have none.
@@ -111,6 +131,26 @@ struct DataTypeOf<std::int64_t> {
 template <>
 struct DataTypeOf<std::uint8_t> {
   static constexpr DataType value = DataType::u8;
+};
+template <>
+struct DataTypeOf<std::uint32_t> {
+  static constexpr DataType value = DataType::u32;
+};
+template <>
+struct DataTypeOf<std::uint64_t> {
+  static constexpr DataType value = DataType::u64;
+};
+template <>
+struct DataTypeOf<F8E4M3> {
+  static constexpr DataType value = DataType::f8e4m3;
+};
+template <>
+struct DataTypeOf<F8E5M2> {
+  static constexpr DataType value = DataType::f8e5m2;
+};
+template <>
+struct DataTypeOf<bool> {
+  static constexpr DataType value = DataType::boolean;
 };
 // NOLINTEND(readability-identifier-naming)
 

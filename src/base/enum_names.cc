@@ -17,8 +17,10 @@ using std::string_view;
 
 // In the order of the enumerators.
 constexpr std::array<string_view, kDataTypeCount> kDataTypes = {
-    "float", "double", "half", "bfloat16", "int8", "int32", "int64", "uint8"};
-constexpr std::array<string_view, 5> kReduceOps = {"sum", "avg", "prod", "min", "max"};
+    "float", "double", "half",   "bfloat16", "int8",   "int32", "int64",
+    "uint8", "uint32", "uint64", "f8e4m3",   "f8e5m2", "bool"};
+constexpr std::array<string_view, kReduceOpCount> kReduceOps = {
+    "sum", "avg", "prod", "min", "max", "premul_sum", "band", "bor", "bxor"};
 constexpr std::array<string_view, kCodecCount> kCodecs = {
     "native",     "fp32",           "fp16",           "bf16",       "fp8_e4m3",
     "fp8_e5m2",   "fp8_e4m3_block", "fp8_e5m2_block", "mxfp8_e4m3", "mxfp8_e5m2",
@@ -37,7 +39,8 @@ constexpr std::array<string_view, 10> kStatusCodes = {
     "ok",          "invalid_argument",   "mismatch",    "deadline_exceeded", "peer_lost",
     "unavailable", "resource_exhausted", "unsupported", "cancelled",         "internal"};
 
-static_assert(kReduceOps.size() == static_cast<std::size_t>(ReduceOp::max) + 1);
+static_assert(kDataTypes.size() == static_cast<std::size_t>(DataType::boolean) + 1);
+static_assert(kReduceOps.size() == static_cast<std::size_t>(ReduceOp::bxor) + 1);
 static_assert(kCodecs.size() == static_cast<std::size_t>(Codec::automatic) + 1);
 static_assert(kRoundings.size() == static_cast<std::size_t>(Rounding::stochastic) + 1);
 static_assert(kScaleRules.size() == static_cast<std::size_t>(ScaleRule::ceil) + 1);

@@ -1,8 +1,8 @@
 // Reductions of tensors of every element type, as the exact collectives define them.
 //
-// float32 and float64 compute in their own type, float16 and bfloat16 in float32 with one rounding
-// after each operation, integers wrap modulo 2^n. min and max propagate NaN. Operands may lie at
-// any address.
+// float32 and float64 compute in their own type, float16, bfloat16 and FP8 in float32 with one
+// rounding at the end, integers wrap modulo 2^n, booleans are true where their byte is not 0. min
+// and max propagate NaN. Inputs may lie at any address.
 #pragma once
 
 #include <span>
@@ -12,17 +12,26 @@
 
 namespace leeway::codec {
 
-// accumulator = accumulator op operand, element by element; avg adds (divide() is its second half).
-// Equal sizes in bytes.
-void combine(ReduceOp op, DataType dtype, MutableByteSpan accumulator, ByteSpan operand);
+// Whether the reduction is defined for elements of this type (ReduceOp names those that are not).
+bool is_defined(ReduceOp op, DataType dtype);
 
-// values = values / n, n >= 1: the second half of an exact average. Integers truncate towards zero.
-void divide(DataType dtype, MutableByteSpan values, int n);
+// out = ((x0 op x1) op x2) ..., element by element; avg is the sum divided by the number of inputs,
+// premul_sum the sum (its contributions are products by then: multiply()). At least one input, each
+// of out's size; out may be exactly the same memory as inputs. is_defined(op, dtype).
+void reduce(ReduceOp op, DataType dtype, std::span<const std::byte* const> inputs,
+            MutableByteSpan out);
+
+// Whether a tensor of this type can be multiplied by the factor (CollectiveOptions::factor).
+bool is_factor(const Scalar& factor, DataType dtype);
+
+// out = factor * in, rounded to the type once; integers wrap. Equal sizes; out may be exactly the
+// same memory as in. is_factor(factor, dtype).
+void multiply(DataType dtype, const Scalar& factor, ByteSpan in, MutableByteSpan out);
 
 // The lossy sum of tensors that travel as they are: out = ((s0*x0 + s1*x1) + ...) for floating
-// element types. float16 and bfloat16 accumulate in float32 and round once at the end; float64 in
-// float64. At most limits::kPeersMax
-// inputs; without any: zero. out may be exactly the same memory as inputs.
+// element types. float16, bfloat16 and FP8 accumulate in float32 and round once at the end; float64
+// in float64. At most limits::kPeersMax inputs; without any: zero. out may be exactly the same
+// memory as inputs.
 void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
                   std::span<const double> scales, MutableByteSpan out);
 

@@ -87,7 +87,7 @@ bool copies_input(const OperationSpec& spec, bool fetches_empty) {
 bool measures_noise(const OperationSpec& spec) {
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
   if (!spec.contents) return false;
-  if (spec.options.op != ReduceOp::sum && spec.options.op != ReduceOp::avg) return false;
+  if (!is_sum(spec.options.op)) return false;
   const auto encoded = [](const CodecOptions& options) {
     return options.codec > Codec::fp32 || options.rotate;
   };
@@ -188,7 +188,9 @@ void plan_reduction(const OperationSpec& spec, const protocol::Endpoint& endpoin
   ReductionPlan& reduction = plan.reduction;
   reduction.shards = shards_of(spec, plan);
   const schedule::Shard own = reduction.shards[plan.self];
-  reduction.op = options.op;
+  const bool premultiplied = options.op == ReduceOp::premul_sum;
+  reduction.op = premultiplied ? ReduceOp::sum : options.op;
+  if (premultiplied && options.factor != Scalar(1)) reduction.factor = options.factor;
   reduction.format = codec::format_of(options.codec, spec.input.dtype, purpose_of(spec));
   reduction.estimator = options.estimator;
   reduction.lossy = options.delivery.kind != Delivery::Kind::exact;

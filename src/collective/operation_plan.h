@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,8 @@ class NoiseMeter;
 // The reduce half: whose elements are summed where, and how.
 struct ReductionPlan {
   schedule::ShardMap shards = schedule::ShardMap::single(0, 0);
-  ReduceOp op = ReduceOp::sum;
+  ReduceOp op = ReduceOp::sum;   // premul_sum is planned as sum, with a factor
+  std::optional<Scalar> factor;  // of our contribution; none: 1
   codec::Format format;
   Estimator estimator = Estimator::ratio;
   bool lossy = false;

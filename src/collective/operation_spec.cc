@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/limits.h"
+#include "codec/reduce.h"
 
 namespace leeway::collective {
 namespace {
@@ -186,11 +187,10 @@ Status check_lossy(const OperationSpec& spec) {
         "estimated; use exact (parameters may be spread lossily by leeway::Replica)",
         to_string(spec.kind), to_string(options.delivery.kind).data());
   }
-  if (!is_floating(spec.input.dtype) ||
-      (options.op != ReduceOp::sum && options.op != ReduceOp::avg)) {
+  if (!is_floating(spec.input.dtype) || !is_sum(options.op)) {
     return Status::error(StatusCode::kUnsupported,
-                         "%s: delivery %s is defined for sum and avg of floating-point tensors "
-                         "only (got %s of %s); use exact",
+                         "%s: delivery %s is defined for sum, avg and premul_sum of floating-point "
+                         "tensors only (got %s of %s); use exact",
                          to_string(spec.kind), to_string(options.delivery.kind).data(),
                          to_string(options.op).data(), to_string(spec.input.dtype).data());
   }
@@ -201,14 +201,16 @@ Status check_lossy(const OperationSpec& spec) {
 // What has a meaning in sums of float32 only.
 Status check_reduction_only(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
-  const bool float_sum = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32 &&
-                         (options.op == ReduceOp::sum || options.op == ReduceOp::avg);
-  if (has_automatic_codec(options) && !float_sum)
+  const bool of_floats = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32;
+  const bool plain_sum = options.op == ReduceOp::sum || options.op == ReduceOp::avg;
+  if (has_automatic_codec(options) && !(of_floats && plain_sum))
     return invalid(spec, "codec automatic needs a reduction of float32 with op = sum or avg");
   if (options.residual.empty()) return Status();
-  if (!float_sum)
+  if (!of_floats || !is_sum(options.op)) {
     return invalid(spec,
-                   "a residual (error feedback) needs a reduction of float32 with op = sum or avg");
+                   "a residual (error feedback) needs a reduction of float32 with op = sum, avg or "
+                   "premul_sum");
+  }
   if (options.residual.size() != spec.input.count)
     return invalid(spec, "residual must have the input's size");
   return Status();
@@ -225,6 +227,28 @@ Status check_owner_weights(const OperationSpec& spec, int size) {
   return Status();
 }
 
+Status check_reduce_op(const OperationSpec& spec) {
+  const CollectiveOptions& options = spec.options;
+  const bool reduces = has_reduce_half(spec.kind);
+  if (options.op != ReduceOp::premul_sum || !reduces) {
+    if (!(options.factor == Scalar(1)))
+      return invalid(spec, "a factor other than 1 needs a reduction with op = premul_sum");
+  }
+  if (!reduces) return Status();
+  const DataType dtype = spec.input.dtype;
+  if (!codec::is_defined(options.op, dtype)) {
+    return Status::error(StatusCode::kUnsupported, "%s: %s is not defined for tensors of %s",
+                         to_string(spec.kind), to_string(options.op).data(),
+                         to_string(dtype).data());
+  }
+  if (options.op == ReduceOp::premul_sum && !codec::is_factor(options.factor, dtype)) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s: factor is not a value of %s, the tensor's type", to_string(spec.kind),
+                         to_string(dtype).data());
+  }
+  return Status();
+}
+
 Status check_options(const OperationSpec& spec, int size) {
   const CollectiveOptions& options = spec.options;
   const DataType dtype = spec.kind == OperationKind::recv || spec.kind == OperationKind::scatter
@@ -236,6 +260,7 @@ Status check_options(const OperationSpec& spec, int size) {
   }
   if (!is_weight(options.weight)) return invalid(spec, "weight must be 0 or lie in 2^-64 .. 2^64");
   if (Status status = check_owner_weights(spec, size); !status.ok()) return status;
+  if (Status status = check_reduce_op(spec); !status.ok()) return status;
   const bool weighted = options.weight != 1.0 || !options.owner_weights.empty();
   if (weighted && (options.op != ReduceOp::avg || !has_reduce_half(spec.kind))) {
     return invalid(spec, "a weight other than 1 needs op = avg");
@@ -249,10 +274,8 @@ Status check_options(const OperationSpec& spec, int size) {
   const bool encoded = options.codec.codec != Codec::native || spread_codec.codec != Codec::native;
   if (encoded && dtype != DataType::f32)
     return invalid(spec, "codecs other than native need float32 tensors");
-  if (encoded && has_reduce_half(spec.kind) && options.op != ReduceOp::sum &&
-      options.op != ReduceOp::avg) {
-    return invalid(spec, "codecs other than native need op = sum or avg");
-  }
+  if (encoded && has_reduce_half(spec.kind) && !is_sum(options.op))
+    return invalid(spec, "codecs other than native need op = sum or avg, or premul_sum");
   if (options.estimator == Estimator::augmented && !options.control_variate.empty() &&
       options.control_variate.size() != spec.input.count) {
     return invalid(spec, "control_variate must have the tensor's size");
@@ -288,6 +311,10 @@ bool has_reduce_half(OperationKind kind) {
 
 bool has_spread_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && !point_to_point(kind));
+}
+
+bool is_sum(ReduceOp op) {
+  return op == ReduceOp::sum || op == ReduceOp::avg || op == ReduceOp::premul_sum;
 }
 
 bool has_automatic_codec(const CollectiveOptions& options) {

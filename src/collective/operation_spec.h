@@ -43,6 +43,7 @@ struct OperationSpec {
 bool point_to_point(OperationKind kind);  // a message: send or recv
 bool has_reduce_half(OperationKind kind);
 bool has_spread_half(OperationKind kind);
+bool is_sum(ReduceOp op);  // sum, avg and premul_sum: what codecs and lossy classes are defined for
 // In either half.
 bool has_automatic_codec(const CollectiveOptions& options);
 

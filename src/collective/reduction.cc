@@ -25,10 +25,12 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   own_ = half().shards[plan.self];
   grid_ = grid_of(plan.self);
   input_ = half().input;
+  multiplies_ = half().factor.has_value();
   if (plan.contents) {
     staging_.reset(plan.size, grid_.packets(),
                    half().format.encoded_bytes(grid_.elements_per_packet()));
     take_input();
+    if (multiplies_) products_.reserve(grid_.elements_per_packet() * element_bytes_);
   }
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
   reduced_packets_.resize(grid_.packets());
@@ -69,7 +71,13 @@ void Reduction::take_input() {
   if (!half().copy_input && half().residual.empty()) return;
   const std::size_t bytes = half().shards.count() * element_bytes_;
   copied_input_.reserve(bytes);
-  if (bytes > 0) std::memcpy(copied_input_.data(), input_, bytes);
+  const MutableByteSpan copy(copied_input_.data(), bytes);
+  if (multiplies_) {
+    codec::multiply(plan_->dtype, *half().factor, {input_, bytes}, copy);
+  } else if (bytes > 0) {
+    std::memcpy(copy.data(), input_, bytes);
+  }
+  multiplies_ = false;
   input_ = copied_input_.data();
   for (Rank owner = 0; owner < plan_->size; ++owner) {
     if (pays_residual(owner)) add_residual(owner);
@@ -99,10 +107,21 @@ codec::Place Reduction::place_of(Rank source, Rank owner, const schedule::Packet
           half().shards.position(owner) + grid.packet_offset(index)};
 }
 
-ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid,
-                                    PacketIndex index) const {
+ByteSpan Reduction::input_to(Rank owner, const schedule::PacketGrid& grid,
+                             PacketIndex index) const {
   const std::size_t first = half().shards[owner].offset + grid.packet_offset(index);
   return {input_ + first * element_bytes_, grid.packet_elements(index) * element_bytes_};
+}
+
+// A packet's products are made when the packet is, in the first-level cache: a copy of the whole
+// tensor would be another pass over memory.
+ByteSpan Reduction::contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index,
+                                    std::byte* memory) const {
+  const ByteSpan source = input_to(owner, grid, index);
+  if (!multiplies_) return source;
+  const MutableByteSpan products(memory, source.size());
+  codec::multiply(plan_->dtype, *half().factor, source, products);
+  return products;
 }
 
 protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex ahead,
@@ -110,16 +129,18 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
   const schedule::PacketGrid grid = grid_of(owner);
   if (!plan_->contents)
     return {scratch.first(half().format.encoded_bytes(grid.packet_elements(index)))};
-  const ByteSpan source = contribution_to(owner, grid, index);
-  if (half().format.identity()) {
+  const bool identity = half().format.identity();
+  const ByteSpan source =
+      contribution_to(owner, grid, index, identity ? scratch.data() : products_.data());
+  if (identity) {
     if (!plan_->sum_payloads) return {source};
-    return {source, crc32c_prefetching(source, contribution_to(owner, grid, ahead))};
+    return {source, crc32c_prefetching(source, input_to(owner, grid, ahead))};
   }
   const std::span values(reinterpret_cast<const float*>(source.data()),
                          grid.packet_elements(index));
   const MutableByteSpan out = scratch.first(half().format.encoded_bytes(values.size()));
   codec::Place place = place_of(plan_->self, owner, grid, index);
-  place.ahead = reinterpret_cast<const float*>(contribution_to(owner, grid, ahead).data());
+  place.ahead = reinterpret_cast<const float*>(input_to(owner, grid, ahead).data());
   codec::encode(half().format, values, place, out);
   if (plan_->meter != nullptr && plan_->meter->samples(index.value, grid.packets())) {
     const double weight = plan_->round.weight_for(owner);
@@ -217,8 +238,8 @@ void Reduction::build_plan(std::span<const estimate::LinkTally> tallies) {
                            .step = plan_->step});
 }
 
-ByteSpan Reduction::contribution(Rank rank, PacketIndex index, const Direct& direct) const {
-  if (rank == plan_->self) return contribution_to(rank, grid_, index);
+ByteSpan Reduction::contribution(Rank rank, PacketIndex index, const Direct& direct) {
+  if (rank == plan_->self) return contribution_to(rank, grid_, index, products_.data());
   return {rank == direct.rank ? direct.data : staging_.at(rank, index), encoded_bytes(index)};
 }
 
@@ -282,7 +303,7 @@ void Reduction::sum(PacketIndex index, std::span<const float> scales, const Dire
 void Reduction::measure_own(PacketIndex index) {
   const double weight = plan_->round.weight_for(plan_->self);
   if (weight <= 0.0) return;
-  const ByteSpan own = contribution_to(plan_->self, grid_, index);
+  const ByteSpan own = contribution_to(plan_->self, grid_, index, products_.data());
   plan_->meter->add_own({reinterpret_cast<const float*>(own.data()), grid_.packet_elements(index)},
                         per_unit(weight));
 }
@@ -291,20 +312,12 @@ void Reduction::measure_own(PacketIndex index) {
 // own type.
 void Reduction::combine_exactly(PacketIndex index, const Direct& direct) {
   if (!plan_->contents) return;
-  const std::size_t bytes = grid_.packet_elements(index) * element_bytes_;
-  block_.reserve(bytes);
-  const MutableByteSpan accumulator(block_.data(), bytes);
-  for (Rank rank = 0; rank < plan_->size; ++rank) {
-    const ByteSpan operand = contribution(rank, index, direct);
-    if (rank == 0) {
-      std::memcpy(accumulator.data(), operand.data(), bytes);
-    } else {
-      codec::combine(half().op, plan_->dtype, accumulator, operand);
-    }
-  }
-  if (half().op == ReduceOp::avg) codec::divide(plan_->dtype, accumulator, plan_->size);
-  std::memcpy(half().result + grid_.packet_offset(index) * element_bytes_, accumulator.data(),
-              bytes);
+  operands_.clear();
+  for (Rank rank = 0; rank < plan_->size; ++rank)
+    operands_.push_back(contribution(rank, index, direct).data());
+  codec::reduce(half().op, plan_->dtype, operands_,
+                {half().result + grid_.packet_offset(index) * element_bytes_,
+                 grid_.packet_elements(index) * element_bytes_});
 }
 
 void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,

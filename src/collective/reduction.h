@@ -70,8 +70,11 @@ class Reduction {
   // Factors to values per unit of work: a sum's contributions are units.
   double per_unit(double weight) const { return half().op == ReduceOp::avg ? 1.0 / weight : 1.0; }
   double result_per_unit() const { return half().op == ReduceOp::avg ? 1.0 : 1.0 / plan_->size; }
-  // Our contribution to a packet of the owner's shard, as it lies in the tensor.
-  ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index) const;
+  // A packet of the owner's shard as it lies in our tensor.
+  ByteSpan input_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index) const;
+  // Our contribution to it: the same, or, under a factor, products that are written to `memory`.
+  ByteSpan contribution_to(Rank owner, const schedule::PacketGrid& grid, PacketIndex index,
+                           std::byte* memory) const;
   std::size_t encoded_bytes(PacketIndex index) const {
     return half().format.encoded_bytes(grid_.packet_elements(index));
   }
@@ -80,7 +83,7 @@ class Reduction {
     Rank rank = kNoRank;
     const std::byte* data = nullptr;
   };
-  ByteSpan contribution(Rank rank, PacketIndex index, const Direct& direct) const;
+  ByteSpan contribution(Rank rank, PacketIndex index, const Direct& direct);
   void reduce_complete(PacketIndex index, const Direct& direct, schedule::ChunkQueue& reduced);
   void reduce_partial(PacketIndex index, std::span<const protocol::ReceiveFlow> flows,
                       schedule::ChunkQueue& reduced);
@@ -108,6 +111,8 @@ class Reduction {
   Arena copied_input_;  // or the input plus the residual
   // Decoded values of one packet, for other types than float32
   Arena block_;
+  bool multiplies_ = false;  // a factor is still to be applied to what `input_` has
+  Arena products_;           // our contribution to one packet then
   // Contributions a packet of our shard still waits for
   std::vector<std::uint16_t> missing_;
   std::vector<std::uint32_t> chunk_left_;  // packets of a chunk that are not reduced
@@ -117,6 +122,7 @@ class Reduction {
   bool scale_plan_built_ = false;
   std::vector<float> scales_;
   std::vector<Term> terms_;
+  std::vector<const std::byte*> operands_;
   std::vector<std::uint64_t> mask_;
   std::vector<float> weights_;          // c_i as heard so far
   bool settles_passed_chunks_ = false;  // see note_progress()

@@ -158,8 +158,8 @@ bool read_tag(Reader& reader, OperationTag& tag) {
   bool known =
       read_enum(reader.get<std::uint8_t>(), OperationKind::replica_broadcast, tag.operation);
   const auto types = reader.get<std::uint8_t>();
-  known &= read_enum(types & 15, DataType::u8, tag.dtype);
-  known &= read_enum(types >> 4, ReduceOp::max, tag.reduce_op);
+  known &= read_enum(types & 15, DataType::boolean, tag.dtype);
+  known &= read_enum(types >> 4, ReduceOp::bxor, tag.reduce_op);
   known &= read_codec(reader, tag.codec);
   known &= read_codec(reader, tag.spread_codec);
   const auto classes = reader.get<std::uint8_t>();
@@ -176,7 +176,7 @@ bool read_tag(Reader& reader, OperationTag& tag) {
 
 bool read_message(Reader& reader, OpenRound& round) {
   round.tag = tag_of_message(round.sending);
-  bool known = read_enum(reader.get<std::uint8_t>(), DataType::u8, round.tag.dtype);
+  bool known = read_enum(reader.get<std::uint8_t>(), DataType::boolean, round.tag.dtype);
   known &= read_codec(reader, round.tag.codec);
   round.tag.codec_settings = reader.get<std::uint16_t>();
   round.message_tag = reader.get<std::uint32_t>();

@@ -10,13 +10,22 @@ int part(ReduceOp op, int ranks, int rank, std::size_t i, std::uint32_t salt) {
   return op == ReduceOp::avg ? ranks * value : value;
 }
 
+int factor_of(int rank) {
+  return 1 + rank % 2;
+}
+
 int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt) {
-  int result = part(op, ranks, 0, i, salt);
-  for (int rank = 1; rank < ranks; ++rank) {
+  const auto brought = [&](int rank) {
     const int value = part(op, ranks, rank, i, salt);
+    return op == ReduceOp::premul_sum ? factor_of(rank) * value : value;
+  };
+  int result = brought(0);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const int value = brought(rank);
     switch (op) {
       case ReduceOp::sum:
       case ReduceOp::avg:
+      case ReduceOp::premul_sum:
         result += value;
         break;
       case ReduceOp::prod:
@@ -28,6 +37,15 @@ int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt) {
       case ReduceOp::max:
         result = std::max(result, value);
         break;
+      case ReduceOp::band:
+        result &= value;
+        break;
+      case ReduceOp::bor:
+        result |= value;
+        break;
+      case ReduceOp::bxor:
+        result ^= value;
+        break;
     }
   }
   return op == ReduceOp::avg ? result / ranks : result;
@@ -37,7 +55,12 @@ void EveryOperation::run_all(DataType type, std::size_t count) {
   const auto last = static_cast<Rank>(size() - 1);
   for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max})
     all_reduce(type, count, op);
-  if (is_floating(type)) all_reduce(type, count, ReduceOp::avg);
+  if (is_floating(type)) {
+    if (size_of(type) > 1) all_reduce(type, count, ReduceOp::avg);
+  } else if (type != DataType::boolean) {
+    for (ReduceOp op : {ReduceOp::band, ReduceOp::bor, ReduceOp::bxor}) all_reduce(type, count, op);
+  }
+  if (type != DataType::boolean) all_reduce(type, count, ReduceOp::premul_sum);
   reduce_scatter(type, count);
   all_gather(type, count);
   broadcast(type, count, last);
@@ -53,7 +76,9 @@ void EveryOperation::all_reduce(DataType type, std::size_t count, ReduceOp op) {
   const std::uint32_t salt = ++salt_;
   Tensor data(type, count, [&](std::size_t i) { return part(op, size(), self(), i, salt); });
   const Tensor expected(type, count, [&](std::size_t i) { return reduced(op, size(), i, salt); });
-  const auto outcome = group_.all_reduce(data.view(), {.op = op});
+  CollectiveOptions options{.op = op};
+  if (op == ReduceOp::premul_sum) options.factor = factor_of(self());
+  const auto outcome = group_.all_reduce(data.view(), options);
   tally_.add("all_reduce " + std::string(to_string(op)), outcome, data.wrong(expected));
 }
 

@@ -42,4 +42,7 @@ int reduced(ReduceOp op, int ranks, std::size_t i, std::uint32_t salt);
 // What one rank brings to it; products need factors that stay small, averages sums that divide.
 int part(ReduceOp op, int ranks, int rank, std::size_t i, std::uint32_t salt);
 
+// What a rank's contribution is multiplied by under premul_sum.
+int factor_of(int rank);
+
 }  // namespace leeway::integration

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codec/element.h"
+#include "codec/float8.h"
 #include "leeway/types.h"
 
 namespace leeway::integration {
@@ -17,7 +18,8 @@ class Tensor {
   Tensor(DataType type, std::size_t count)
       : type_(type), count_(count), bytes_(count * size_of(type)) {}
 
-  // value_of(i) is a small whole number >= 0; results up to 127 are exact in every type.
+  // value_of(i) is a small whole number >= 0. Values up to 8 are exact in every type but boolean,
+  // results up to 127 in all but FP8, which rounds them once, as reductions do.
   template <typename ValueOf>
   Tensor(DataType type, std::size_t count, ValueOf&& value_of) : Tensor(type, count) {
     for (std::size_t i = 0; i < count; ++i) set(i, static_cast<int>(value_of(i)));
@@ -75,6 +77,16 @@ class Tensor {
         return store(i, static_cast<std::int64_t>(value));
       case DataType::u8:
         return store(i, static_cast<std::uint8_t>(value));
+      case DataType::u32:
+        return store(i, static_cast<std::uint32_t>(value));
+      case DataType::u64:
+        return store(i, static_cast<std::uint64_t>(value));
+      case DataType::f8e4m3:
+        return store(i, codec::f8e4m3_from_float(static_cast<float>(value)));
+      case DataType::f8e5m2:
+        return store(i, codec::f8e5m2_from_float(static_cast<float>(value)));
+      case DataType::boolean:
+        return store(i, static_cast<std::uint8_t>(value != 0));
     }
   }
 
@@ -95,11 +107,11 @@ class Tensor {
   std::vector<std::byte> bytes_;
 };
 
-// What rank `rank` brings at place i: 0 .. 15, different for ranks, places and salts.
+// What rank `rank` brings at place i: 0 .. 7, different for ranks, places and salts.
 inline int contribution(int rank, std::size_t i, std::uint32_t salt) {
   const std::uint64_t mixed =
       (i * 4 + static_cast<std::uint64_t>(rank) + salt * 7919ull) * 0x9E3779B97F4A7C15ull;
-  return static_cast<int>(mixed >> 60);
+  return static_cast<int>(mixed >> 61);
 }
 
 }  // namespace leeway::integration

@@ -102,12 +102,13 @@ BENCHMARK_CAPTURE(weighted_sum, unit, 1.0f)->ArgsProduct({{kChunk, kTensor}, {2,
 BENCHMARK_CAPTURE(weighted_sum, scaled, 0.25f)->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
 
 // Bytes: both operands once and the result once.
-void combine(benchmark::State& state, ReduceOp op, DataType dtype) {
+void reduce(benchmark::State& state, ReduceOp op, DataType dtype) {
   auto accumulator = floats(kChunk, 0);
   const auto operand = floats(kChunk, 1);
+  const std::array inputs = {std::as_bytes(std::span(accumulator)).data(),
+                             std::as_bytes(std::span(operand)).data()};
   for (auto _ : state) {
-    codec::combine(op, dtype, std::as_writable_bytes(std::span(accumulator)),
-                   std::as_bytes(std::span(operand)));
+    codec::reduce(op, dtype, inputs, std::as_writable_bytes(std::span(accumulator)));
     benchmark::ClobberMemory();
   }
   set_bytes(state, 3 * kChunk);
@@ -136,7 +137,7 @@ void register_all() {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
       const auto type = static_cast<DataType>(dtype);
       const std::string name = std::string(to_string(op)) + "/" + std::string(to_string(type));
-      benchmark::RegisterBenchmark(("combine/" + name).c_str(), combine, op, type);
+      benchmark::RegisterBenchmark(("reduce/" + name).c_str(), reduce, op, type);
     }
   }
 }

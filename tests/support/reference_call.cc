@@ -8,6 +8,26 @@ namespace leeway::testing {
 using collective::OperationKind;
 using collective::OperationSpec;
 
+namespace {
+
+std::uint64_t bits(double value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+// What a reduction of booleans is.
+ReduceOp of_truths(ReduceOp op, DataType dtype) {
+  if (dtype != DataType::boolean) return op;
+  if (op == ReduceOp::sum || op == ReduceOp::max) return ReduceOp::bor;
+  return op == ReduceOp::prod || op == ReduceOp::min ? ReduceOp::band : op;
+}
+
+// Of a rank under premul_sum.
+int factor_of(Rank rank) {
+  return 1 + rank % 2;
+}
+
+}  // namespace
+
 ReferenceCall::ReferenceCall(const CallShape& shape)
     : shape_(shape), inputs_(shape.size), outputs_(shape.size) {
   for (Rank rank = 0; rank < shape.size; ++rank) make_tensors(rank);
@@ -16,16 +36,27 @@ ReferenceCall::ReferenceCall(const CallShape& shape)
 // Small enough that every order of summation is exact in every type.
 double ReferenceCall::contribution(Rank rank, std::size_t i) const {
   const std::size_t mixed = i * 7 + rank * 13 + i / 64;
-  return static_cast<double>(shape_.options.op == ReduceOp::prod ? 1 + mixed % 2 : 1 + mixed % 29);
+  if (shape_.dtype == DataType::boolean) return static_cast<double>(mixed % 3 % 2);
+  if (shape_.options.op == ReduceOp::prod) return static_cast<double>(1 + mixed % 2);
+  // FP8 holds whole numbers up to 16 (E4M3) or 8 (E5M2), and sums in float32.
+  if (size_of(shape_.dtype) == 1 && is_floating(shape_.dtype))
+    return static_cast<double>(mixed % 3 == 0 ? 2 : 0);
+  return static_cast<double>(1 + mixed % (shape_.options.op == ReduceOp::premul_sum ? 15 : 29));
+}
+
+double ReferenceCall::brought(Rank rank, std::size_t i) const {
+  const double value = contribution(rank, i);
+  return shape_.options.op == ReduceOp::premul_sum ? factor_of(rank) * value : value;
 }
 
 double ReferenceCall::reduced(std::size_t i) const {
-  double value = contribution(0, i);
+  double value = brought(0, i);
   for (Rank rank = 1; rank < shape_.size; ++rank) {
-    const double next = contribution(rank, i);
-    switch (shape_.options.op) {
+    const double next = brought(rank, i);
+    switch (of_truths(shape_.options.op, shape_.dtype)) {
       case ReduceOp::sum:
       case ReduceOp::avg:
+      case ReduceOp::premul_sum:
         value += next;
         break;
       case ReduceOp::prod:
@@ -36,6 +67,15 @@ double ReferenceCall::reduced(std::size_t i) const {
         break;
       case ReduceOp::max:
         value = std::max(value, next);
+        break;
+      case ReduceOp::band:
+        value = static_cast<double>(bits(value) & bits(next));
+        break;
+      case ReduceOp::bor:
+        value = static_cast<double>(bits(value) | bits(next));
+        break;
+      case ReduceOp::bxor:
+        value = static_cast<double>(bits(value) ^ bits(next));
         break;
     }
   }
@@ -97,6 +137,7 @@ std::vector<OperationSpec> ReferenceCall::specs(Rank rank) {
     recv.peer = static_cast<Rank>((rank + size - 1) % size);
     return {send, recv};
   }
+  if (shape_.options.op == ReduceOp::premul_sum) spec.options.factor = factor_of(rank);
   if (shape_.kind == OperationKind::broadcast) spec.input = outputs_[rank].view();
   if (!shape_.in_place) return {spec};
   switch (shape_.kind) {
@@ -170,6 +211,10 @@ double ReferenceCall::tolerance(double value) const {
       return 4 * 0x1p-24 * value;
     case DataType::f16:
       return 4 * 0x1p-11 * value;
+    case DataType::f8e4m3:
+      return 0x1p-4 * value;
+    case DataType::f8e5m2:
+      return 0x1p-3 * value;
     default:
       return 4 * 0x1p-8 * value;
   }

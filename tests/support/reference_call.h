@@ -43,6 +43,8 @@ class ReferenceCall {
 
  private:
   double contribution(Rank rank, std::size_t i) const;
+  // The same times the rank's factor (premul_sum).
+  double brought(Rank rank, std::size_t i) const;
   double reduced(std::size_t i) const;
   double tolerance(double value) const;
   std::size_t input_count(Rank rank) const;

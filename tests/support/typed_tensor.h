@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codec/element.h"
+#include "codec/float8.h"
 #include "leeway/types.h"
 
 namespace leeway::testing {
@@ -40,6 +41,16 @@ class TypedTensor {
         return put(i, static_cast<std::int64_t>(value));
       case DataType::u8:
         return put(i, static_cast<std::uint8_t>(value));
+      case DataType::u32:
+        return put(i, static_cast<std::uint32_t>(value));
+      case DataType::u64:
+        return put(i, static_cast<std::uint64_t>(value));
+      case DataType::f8e4m3:
+        return put(i, codec::f8e4m3_from_float(static_cast<float>(value)));
+      case DataType::f8e5m2:
+        return put(i, codec::f8e5m2_from_float(static_cast<float>(value)));
+      case DataType::boolean:
+        return put(i, static_cast<std::uint8_t>(value));
     }
   }
 
@@ -60,6 +71,16 @@ class TypedTensor {
       case DataType::i64:
         return static_cast<double>(at<std::int64_t>(i));
       case DataType::u8:
+        return at<std::uint8_t>(i);
+      case DataType::u32:
+        return at<std::uint32_t>(i);
+      case DataType::u64:
+        return static_cast<double>(at<std::uint64_t>(i));
+      case DataType::f8e4m3:
+        return codec::float_from_f8(at<F8E4M3>(i));
+      case DataType::f8e5m2:
+        return codec::float_from_f8(at<F8E5M2>(i));
+      case DataType::boolean:
         return at<std::uint8_t>(i);
     }
     return 0.0;

@@ -43,7 +43,9 @@ void add_options(CLI::App& command, Arguments& a) {
       ->capture_default_str();
   command.add_option("--dtype", a.dtype, "Element type, e.g. float, bfloat16, int32")
       ->capture_default_str();
-  command.add_option("--redop", a.redop, "Reduction: sum, avg, prod, min, max")
+  command
+      .add_option("--redop", a.redop,
+                  "Reduction: sum, avg, prod, min, max, premul_sum, band, bor, bxor")
       ->capture_default_str();
   command.add_option("--root", a.root, "Root of rooted operations")->capture_default_str();
   command

@@ -16,6 +16,11 @@ TEST(ToString, SpellsDataTypesAsNcclTestsDo) {
   EXPECT_EQ(to_string(DataType::i32), "int32");
   EXPECT_EQ(to_string(DataType::i64), "int64");
   EXPECT_EQ(to_string(DataType::u8), "uint8");
+  EXPECT_EQ(to_string(DataType::u32), "uint32");
+  EXPECT_EQ(to_string(DataType::u64), "uint64");
+  EXPECT_EQ(to_string(DataType::f8e4m3), "f8e4m3");
+  EXPECT_EQ(to_string(DataType::f8e5m2), "f8e5m2");
+  EXPECT_EQ(to_string(DataType::boolean), "bool");
 }
 
 TEST(ToString, NamesTheOtherEnumerations) {
@@ -24,6 +29,10 @@ TEST(ToString, NamesTheOtherEnumerations) {
   EXPECT_EQ(to_string(ReduceOp::prod), "prod");
   EXPECT_EQ(to_string(ReduceOp::min), "min");
   EXPECT_EQ(to_string(ReduceOp::max), "max");
+  EXPECT_EQ(to_string(ReduceOp::premul_sum), "premul_sum");
+  EXPECT_EQ(to_string(ReduceOp::band), "band");
+  EXPECT_EQ(to_string(ReduceOp::bor), "bor");
+  EXPECT_EQ(to_string(ReduceOp::bxor), "bxor");
   EXPECT_EQ(to_string(Delivery::Kind::exact), "exact");
   EXPECT_EQ(to_string(Delivery::Kind::bounded), "bounded");
   EXPECT_EQ(to_string(Delivery::Kind::best_effort), "best_effort");
@@ -36,7 +45,7 @@ TEST(ToString, NamesTheOtherEnumerations) {
 
 // Values off the wire are cast before anything knows whether they exist.
 TEST(ToString, CallsValuesThatDoNotExistUnknown) {
-  EXPECT_EQ(to_string(static_cast<DataType>(8)), "unknown");
+  EXPECT_EQ(to_string(static_cast<DataType>(13)), "unknown");
   EXPECT_EQ(to_string(static_cast<ReduceOp>(255)), "unknown");
   EXPECT_EQ(to_string(static_cast<Estimator>(6)), "unknown");
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,21 +12,31 @@
 #include <vector>
 
 #include "codec/element.h"
+#include "codec/float8.h"
 
 namespace leeway::codec {
 namespace {
 
 template <typename T>
-std::vector<T> combined(ReduceOp op, std::vector<T> a, const std::vector<T>& b) {
-  combine(op, DataTypeOf<T>::value, std::as_writable_bytes(std::span(a)),
-          std::as_bytes(std::span(b)));
-  return a;
+std::vector<T> reduced(ReduceOp op, const std::vector<std::vector<T>>& inputs) {
+  std::vector<const std::byte*> pointers;
+  for (const auto& input : inputs) pointers.push_back(std::as_bytes(std::span(input)).data());
+  std::vector<T> out(inputs[0].size());
+  reduce(op, DataTypeOf<T>::value, pointers, std::as_writable_bytes(std::span(out)));
+  return out;
 }
 
 template <typename T>
-std::vector<T> divided(std::vector<T> values, int n) {
-  divide(DataTypeOf<T>::value, std::as_writable_bytes(std::span(values)), n);
-  return values;
+std::vector<T> combined(ReduceOp op, const std::vector<T>& a, const std::vector<T>& b) {
+  return reduced<T>(op, {a, b});
+}
+
+// The average of n ranks of which one brings the values and the others nothing.
+template <typename T>
+std::vector<T> divided(const std::vector<T>& values, int n) {
+  std::vector<std::vector<T>> inputs(n, std::vector<T>(values.size()));
+  inputs[0] = values;
+  return reduced(ReduceOp::avg, inputs);
 }
 
 std::vector<Half> halves(const std::vector<float>& values) {
@@ -51,8 +62,8 @@ std::vector<float> floats(const std::vector<BFloat16>& values) {
 
 template <typename T>
 class CombineNumbers : public testing::Test {};
-using Numbers =
-    testing::Types<float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t>;
+using Numbers = testing::Types<float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t,
+                               std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(CombineNumbers, Numbers);
 
 TYPED_TEST(CombineNumbers, FollowsTheOperation) {
@@ -60,7 +71,8 @@ TYPED_TEST(CombineNumbers, FollowsTheOperation) {
   const V a = {7, 2, 10, 0};
   const V b = {3, 5, 10, 9};
   EXPECT_EQ(combined(ReduceOp::sum, a, b), (V{10, 7, 20, 9}));
-  EXPECT_EQ(combined(ReduceOp::avg, a, b), (V{10, 7, 20, 9}));
+  EXPECT_EQ(combined(ReduceOp::premul_sum, a, b), (V{10, 7, 20, 9}));
+  EXPECT_EQ(combined(ReduceOp::avg, V{7, 2, 10, 0}, V{3, 6, 10, 8}), (V{5, 4, 10, 4}));
   EXPECT_EQ(combined(ReduceOp::prod, a, b), (V{21, 10, 100, 0}));
   EXPECT_EQ(combined(ReduceOp::min, a, b), (V{3, 2, 10, 0}));
   EXPECT_EQ(combined(ReduceOp::max, a, b), (V{7, 5, 10, 9}));
@@ -76,8 +88,10 @@ TYPED_TEST(CombineNumbers, ReadsAnUnalignedOperand) {
   std::vector<std::byte> memory(1 + 3 * sizeof(TypeParam));
   std::memcpy(&memory[1], values.data(), 3 * sizeof(TypeParam));
   std::vector<TypeParam> sum = {10, 20, 30};
-  combine(ReduceOp::sum, DataTypeOf<TypeParam>::value, std::as_writable_bytes(std::span(sum)),
-          ByteSpan(memory).subspan(1));
+  const std::array inputs = {std::as_bytes(std::span(sum)).data(),
+                             static_cast<const std::byte*>(&memory[1])};
+  reduce(ReduceOp::sum, DataTypeOf<TypeParam>::value, inputs,
+         std::as_writable_bytes(std::span(sum)));
   EXPECT_EQ(sum, (std::vector<TypeParam>{11, 22, 33}));
 }
 
@@ -120,7 +134,7 @@ TEST(Combine, PropagatesNan) {
   }
 }
 
-TEST(Combine, RoundsHalvesOnceAfterEachOperation) {
+TEST(Combine, RoundsHalvesOnce) {
   // The step of half is 2 above 2,048: 2,049 and 2,051 are ties.
   EXPECT_EQ(floats(combined(ReduceOp::sum, halves({2048, 2050}), halves({1, 1}))),
             (std::vector<float>{2048, 2052}));
@@ -130,11 +144,26 @@ TEST(Combine, RoundsHalvesOnceAfterEachOperation) {
             (std::vector<float>{-2, 2}));
 }
 
-TEST(Combine, RoundsBFloat16OnceAfterEachOperation) {
+TEST(Combine, RoundsBFloat16Once) {
   EXPECT_EQ(floats(combined(ReduceOp::sum, bfloats({256, 258}), bfloats({1, 1}))),
             (std::vector<float>{256, 260}));
   EXPECT_EQ(floats(combined(ReduceOp::max, bfloats({-2, 3}), bfloats({1, 2}))),
             (std::vector<float>{1, 3}));
+}
+
+TEST(Reduce, RoundsNarrowFloatsAfterTheLastInputOnly) {
+  // 2,048 + 1 + 1 and 256 + 1 + 1: rounding after each step would lose the ones.
+  EXPECT_EQ(floats(reduced<Half>(ReduceOp::sum, {halves({2048}), halves({1}), halves({1})})),
+            std::vector<float>{2050});
+  EXPECT_EQ(floats(reduced<BFloat16>(ReduceOp::sum, {bfloats({256}), bfloats({1}), bfloats({1})})),
+            std::vector<float>{258});
+  // (1 + 2^-7)^12; rounding after each step gives 1 + 12 x 2^-7.
+  const std::vector<std::vector<BFloat16>> steps(12, bfloats({1.0078125f}));
+  EXPECT_EQ(floats(reduced<BFloat16>(ReduceOp::prod, steps)), std::vector<float>{1.1015625f});
+  // 16 + 1 + 1 in E4M3, whose step is 2 above 16.
+  const F8E4M3 one = f8e4m3_from_float(1);
+  const auto sum = reduced<F8E4M3>(ReduceOp::sum, {{f8e4m3_from_float(16)}, {one}, {one}});
+  EXPECT_EQ(float_from_f8(sum[0]), 18);
 }
 
 TEST(Combine, WidensEveryBlockOfALongHalfTensor) {

@@ -132,6 +132,41 @@ TEST_F(Validate, Weights) {
   expect_invalid(half, {"weights", "float32"});
 }
 
+TEST_F(Validate, ReductionsThatATypeDoesNotHave) {
+  OperationSpec s = all_reduce();
+  for (const ReduceOp op : {ReduceOp::band, ReduceOp::bor, ReduceOp::bxor}) {
+    s.options.op = op;
+    s.input.dtype = s.output.dtype = DataType::bf16;
+    expect_refused(s, StatusCode::kUnsupported, {to_string(op).data(), "bfloat16"});
+    s.input.dtype = s.output.dtype = DataType::boolean;
+    EXPECT_TRUE(validate(s, 0, kSize).ok());
+  }
+  for (const ReduceOp op : {ReduceOp::avg, ReduceOp::premul_sum}) {
+    s.options.op = op;
+    expect_refused(s, StatusCode::kUnsupported, {to_string(op).data(), "bool"});
+  }
+}
+
+TEST_F(Validate, FactorsThatTheTypeDoesNotHaveOrNobodyAskedFor) {
+  OperationSpec s = all_reduce();
+  s.options.factor = 0.5;
+  expect_invalid(s, {"factor", "premul_sum"});
+  s.options.op = ReduceOp::premul_sum;
+  EXPECT_TRUE(validate(s, 0, kSize).ok());
+  s.options.weight = 2.0;
+  expect_invalid(s, {"weight", "avg"});
+  s.options.weight = 1.0;
+  s.input.dtype = s.output.dtype = DataType::i32;
+  expect_invalid(s, {"factor", "int32"});
+  s.options.factor = -1;
+  EXPECT_TRUE(validate(s, 0, kSize).ok());
+  s.input.dtype = s.output.dtype = DataType::u64;
+  expect_invalid(s, {"factor", "uint64"});
+  OperationSpec moves = spec(OperationKind::broadcast, 100, 100, 0);
+  moves.options.factor = 2;
+  expect_invalid(moves, {"factor", "reduction"});
+}
+
 TEST_F(Validate, CodecsNeedFloatsAndSums) {
   OperationSpec ints = all_reduce();
   ints.options.codec = Codec::fp16;
@@ -202,7 +237,7 @@ TEST_F(Validate, LossyReductionsOfIntegersOrProducts) {
   s.options.delivery = best_effort(1s);
   for (const ReduceOp op : {ReduceOp::prod, ReduceOp::min, ReduceOp::max}) {
     s.options.op = op;
-    expect_refused(s, StatusCode::kUnsupported, {"sum and avg", "use exact"});
+    expect_refused(s, StatusCode::kUnsupported, {"sum, avg and premul_sum", "use exact"});
   }
   s.options.op = ReduceOp::sum;
   s.input.dtype = s.output.dtype = DataType::i64;

@@ -9,8 +9,10 @@
 namespace leeway::tools::perf {
 namespace {
 
-constexpr DataType kAllTypes[] = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
-                                  DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
+constexpr DataType kAllTypes[] = {
+    DataType::f32,    DataType::f64,    DataType::f16,    DataType::bf16, DataType::i8,
+    DataType::i32,    DataType::i64,    DataType::u8,     DataType::u32,  DataType::u64,
+    DataType::f8e4m3, DataType::f8e5m2, DataType::boolean};
 
 double round_trip(DataType type, double value) {
   std::array<std::byte, 32> memory{};
@@ -32,7 +34,9 @@ double value_of(DataType type, std::uint16_t bits) {
 TEST(Element, EveryIntegerUpToTheBoundSurvives) {
   for (const DataType type : kAllTypes) {
     const double bound = std::min(3000.0, integer_max(type));
-    const double lowest = type == DataType::u8 ? 0 : -bound;
+    const bool is_signed =
+        is_floating(type) || type == DataType::i8 || type == DataType::i32 || type == DataType::i64;
+    const double lowest = is_signed ? -bound : 0;
     for (double value = lowest; value <= bound; ++value) {
       ASSERT_EQ(round_trip(type, value), value) << to_string(type);
     }
@@ -49,6 +53,8 @@ TEST(Element, TheBoundIsTightForNarrowFloats) {
             integer_max(DataType::bf16) + 1);
   EXPECT_NE(round_trip(DataType::f16, integer_max(DataType::f16) + 1),
             integer_max(DataType::f16) + 1);
+  EXPECT_EQ(round_trip(DataType::f8e4m3, 17), 16);
+  EXPECT_EQ(round_trip(DataType::f8e5m2, 9), 8);
 }
 
 TEST(Element, NeighboursAreLeftAlone) {

@@ -12,10 +12,11 @@
 namespace leeway::tools::perf {
 namespace {
 
-constexpr DataType kTypes[] = {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
-                               DataType::i8,  DataType::i32, DataType::i64, DataType::u8};
-constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod, ReduceOp::min,
-                             ReduceOp::max};
+constexpr DataType kTypes[] = {DataType::f32, DataType::f64, DataType::f16,    DataType::bf16,
+                               DataType::i8,  DataType::i32, DataType::i64,    DataType::u8,
+                               DataType::u32, DataType::u64, DataType::f8e4m3, DataType::f8e5m2};
+constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod,
+                             ReduceOp::min, ReduceOp::max, ReduceOp::premul_sum};
 
 Pattern pattern_of(ReduceOp op, DataType type, int ranks, Codec codec = Codec::native) {
   CollectiveOptions options;
@@ -58,6 +59,39 @@ TEST(Pattern, ContributionsAndResultsAreIntegers) {
 TEST(Pattern, UnsignedTypeGetsNoNegativeValue) {
   const Pattern pattern = pattern_of(ReduceOp::sum, DataType::u8, 4);
   for (std::size_t i = 0; i < 1000; ++i) ASSERT_GE(pattern.contribution(2, i), 0);
+}
+
+TEST(Pattern, BitsAreThoseOfWholeNumbers) {
+  for (const DataType type : {DataType::i8, DataType::u8, DataType::i64, DataType::boolean}) {
+    for (const ReduceOp op : {ReduceOp::band, ReduceOp::bor, ReduceOp::bxor}) {
+      const Pattern pattern = pattern_of(op, type, 2);
+      for (std::size_t i = 0; i < 100; ++i) {
+        const auto a = static_cast<std::uint64_t>(pattern.contribution(0, i));
+        const auto b = static_cast<std::uint64_t>(pattern.contribution(1, i));
+        const std::uint64_t bits = op == ReduceOp::band  ? a & b
+                                   : op == ReduceOp::bor ? a | b
+                                                         : a ^ b;
+        ASSERT_EQ(pattern.reduced(i), static_cast<double>(bits)) << to_string(type);
+      }
+    }
+  }
+}
+
+TEST(Pattern, ASumOfTruthsIsTrueWhereOneIs) {
+  const Pattern pattern = pattern_of(ReduceOp::sum, DataType::boolean, 3);
+  for (std::size_t i = 0; i < 100; ++i) {
+    const double most = std::max(
+        {pattern.contribution(0, i), pattern.contribution(1, i), pattern.contribution(2, i)});
+    ASSERT_EQ(pattern.reduced(i), most);
+  }
+}
+
+TEST(Pattern, EachRankIsMultipliedByItsFactor) {
+  const Pattern pattern = pattern_of(ReduceOp::premul_sum, DataType::f32, 2);
+  for (std::size_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(pattern.reduced(i), Pattern::factor_of(0) * pattern.contribution(0, i) +
+                                      Pattern::factor_of(1) * pattern.contribution(1, i));
+  }
 }
 
 TEST(Pattern, NarrowCodecLimitsTheSum) {

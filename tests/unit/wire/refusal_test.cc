@@ -238,11 +238,11 @@ TEST(RefusalReport, ValuesWithoutANameAreRefused) {
     EXPECT_EQ(refusal(field.at, field.last + 1), Refusal::field) << field.at;
     EXPECT_EQ(refusal(field.at, 255), Refusal::field) << field.at;
   }
-  const int dtype = static_cast<int>(DataType::u8);
-  const int op = static_cast<int>(ReduceOp::max);
+  const int dtype = static_cast<int>(DataType::boolean);
+  const int op = static_cast<int>(ReduceOp::bxor);
   EXPECT_EQ(refusal(6, op << 4 | dtype), Refusal::none);
-  EXPECT_EQ(refusal(6, op << 4 | 15), Refusal::field);
-  EXPECT_EQ(refusal(6, 15 << 4 | dtype), Refusal::field);
+  EXPECT_EQ(refusal(6, op << 4 | (dtype + 1)), Refusal::field);
+  EXPECT_EQ(refusal(6, (op + 1) << 4 | dtype), Refusal::field);
   EXPECT_EQ(refusal(9, 5 << 4 | 2 << 2 | 2), Refusal::none);
   EXPECT_EQ(refusal(9, 5 << 4 | 2 << 2 | 3), Refusal::field);
   EXPECT_EQ(refusal(9, 5 << 4 | 3 << 2 | 2), Refusal::field);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "codec/element.h"
+#include "codec/float8.h"
 
 namespace leeway::tools::perf {
 namespace {
@@ -39,7 +40,16 @@ double load_element(ConstTensorView tensor, std::size_t index) {
     case DataType::i64:
       return static_cast<double>(read<std::int64_t>(tensor, index));
     case DataType::u8:
+    case DataType::boolean:
       return read<std::uint8_t>(tensor, index);
+    case DataType::u32:
+      return read<std::uint32_t>(tensor, index);
+    case DataType::u64:
+      return static_cast<double>(read<std::uint64_t>(tensor, index));
+    case DataType::f8e4m3:
+      return codec::float_from_f8(read<F8E4M3>(tensor, index));
+    case DataType::f8e5m2:
+      return codec::float_from_f8(read<F8E5M2>(tensor, index));
   }
   return 0;
 }
@@ -61,12 +71,27 @@ void store_element(TensorView tensor, std::size_t index, double value) {
     case DataType::i64:
       return write(tensor, index, static_cast<std::int64_t>(value));
     case DataType::u8:
+    case DataType::boolean:
       return write(tensor, index, static_cast<std::uint8_t>(value));
+    case DataType::u32:
+      return write(tensor, index, static_cast<std::uint32_t>(value));
+    case DataType::u64:
+      return write(tensor, index, static_cast<std::uint64_t>(value));
+    case DataType::f8e4m3:
+      return write(tensor, index, codec::f8e4m3_from_float(static_cast<float>(value)));
+    case DataType::f8e5m2:
+      return write(tensor, index, codec::f8e5m2_from_float(static_cast<float>(value)));
   }
 }
 
 double integer_max(DataType type) {
   switch (type) {
+    case DataType::boolean:
+      return 1;
+    case DataType::f8e5m2:
+      return 8;
+    case DataType::f8e4m3:
+      return 16;
     case DataType::i8:
       return 127;
     case DataType::u8:
@@ -79,8 +104,11 @@ double integer_max(DataType type) {
       return 1 << 24;
     case DataType::i32:
       return 2147483647;
+    case DataType::u32:
+      return 4294967295;
     case DataType::f64:
     case DataType::i64:
+    case DataType::u64:
       return 9007199254740992;  // 2^53, the last integer a double steps to by one
   }
   return 0;

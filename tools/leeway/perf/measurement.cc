@@ -95,6 +95,7 @@ class Bench {
 
   Communicator& communicator_;
   const Settings& settings_;
+  CollectiveOptions options_;  // the settings', with this rank's factor
   Layout layout_;
   std::vector<std::byte> input_;
   std::vector<std::byte> output_;
@@ -107,13 +108,15 @@ class Bench {
 Bench::Bench(Communicator& communicator, const Settings& settings, const Layout& buffers)
     : communicator_(communicator),
       settings_(settings),
+      options_(settings.collective),
       layout_(buffers),
       input_(buffers.input_count * size_of(settings.dtype)),
       output_(buffers.output_count * size_of(settings.dtype)),
       expected_(output_.size()) {
   const int rank = communicator.rank();
   const int size = communicator.size();
-  const Pattern pattern(settings.collective, settings.dtype, size);
+  if (options_.op == ReduceOp::premul_sum) options_.factor = Pattern::factor_of(rank);
+  const Pattern pattern(options_, settings.dtype, size);
   fill_input(pattern, rank, view(input_, layout_.input_count, settings.dtype));
   has_expected_ =
       fill_expected(pattern, settings.operation, rank, size, settings.root, layout_.count,
@@ -142,7 +145,7 @@ std::pair<ConstTensorView, TensorView> Bench::prepare(bool in_place, bool poison
 Status Bench::check(bool in_place, Facts& facts) {
   const auto [input, output] = prepare(in_place, /*poison=*/true);
   const auto report =
-      call(communicator_, settings_.operation, input, output, settings_.root, settings_.collective);
+      call(communicator_, settings_.operation, input, output, settings_.root, options_);
   if (!report.ok()) return report.status();
   if (has_expected_)
     facts.add(compare(output, view(expected_, layout_.output_count, settings_.dtype)));
@@ -154,7 +157,7 @@ Status Bench::iterate(bool in_place, double& time_us, Facts& facts) {
   if (const auto met = communicator_.barrier(); !met.ok()) return met.status();
   const auto start = std::chrono::steady_clock::now();
   const auto report =
-      call(communicator_, settings_.operation, input, output, settings_.root, settings_.collective);
+      call(communicator_, settings_.operation, input, output, settings_.root, options_);
   const auto end = std::chrono::steady_clock::now();
   if (!report.ok()) return report.status();
   time_us = std::chrono::duration<double, std::micro>(end - start).count();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "perf/element.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 // Contributions never need to be larger; also keeps their squares exact in the sums of Comparison.
 constexpr double kSumMax = 1 << 20;
+constexpr int kFactorMax = 3;  // of premul_sum
 
 double integer_max_of(Codec codec) {
   if (codec == Codec::fp16) return integer_max(DataType::f16);
@@ -30,10 +32,17 @@ std::uint64_t mix(std::uint64_t key) {
   return key ^ (key >> 31);
 }
 
+// Bits of whole numbers >= 0.
+template <typename Op>
+double combine_bits(double a, double b, Op op) {
+  return static_cast<double>(op(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+}
+
 double combine(ReduceOp op, double a, double b) {
   switch (op) {
     case ReduceOp::sum:
     case ReduceOp::avg:
+    case ReduceOp::premul_sum:
       return a + b;
     case ReduceOp::prod:
       return a * b;
@@ -41,24 +50,49 @@ double combine(ReduceOp op, double a, double b) {
       return std::min(a, b);
     case ReduceOp::max:
       return std::max(a, b);
+    case ReduceOp::band:
+      return combine_bits(a, b, std::bit_and());
+    case ReduceOp::bor:
+      return combine_bits(a, b, std::bit_or());
+    case ReduceOp::bxor:
+      return combine_bits(a, b, std::bit_xor());
   }
   return a;
+}
+
+bool is_bitwise(ReduceOp op) {
+  return op == ReduceOp::band || op == ReduceOp::bor || op == ReduceOp::bxor;
+}
+
+bool is_unsigned(DataType type) {
+  return type == DataType::u8 || type == DataType::u32 || type == DataType::u64;
 }
 
 }  // namespace
 
 Pattern::Pattern(const CollectiveOptions& options, DataType type, int ranks)
     : op_(options.op), ranks_(ranks), contributors_(ranks) {
+  if (type == DataType::boolean) {
+    if (op_ == ReduceOp::sum) op_ = ReduceOp::bor;
+    if (op_ == ReduceOp::prod) op_ = ReduceOp::band;
+    span_ = 2;
+    return;
+  }
   double amplitude = exact_integer_max(type, options);
-  if (op_ == ReduceOp::sum || op_ == ReduceOp::avg) {
+  if (op_ == ReduceOp::sum || op_ == ReduceOp::avg || op_ == ReduceOp::premul_sum) {
     if (op_ == ReduceOp::avg) scale_ = ranks;  // the sum is then a multiple of the divisor
+    if (op_ == ReduceOp::premul_sum) amplitude /= kFactorMax;
     const double sum_max = amplitude / scale_;
     contributors_ = std::min(ranks, static_cast<int>(sum_max));
     amplitude = contributors_ == 0 ? 0 : sum_max / contributors_;
   }
   const auto bound = static_cast<std::int64_t>(amplitude);
-  low_ = type == DataType::u8 ? 0 : -bound;
+  low_ = is_unsigned(type) || is_bitwise(op_) ? 0 : -bound;
   span_ = bound - low_ + 1;
+}
+
+int Pattern::factor_of(int rank) {
+  return 1 + rank % kFactorMax;
 }
 
 double Pattern::keyed_integer(int rank, std::size_t index) const {
@@ -69,7 +103,8 @@ double Pattern::keyed_integer(int rank, std::size_t index) const {
 }
 
 double Pattern::contribution(int rank, std::size_t index) const {
-  if (op_ == ReduceOp::prod) {  // one factor of 2 .. 4, the others 1: exact in every type
+  // One factor of 2 .. 4, the others 1: exact in every type.
+  if (op_ == ReduceOp::prod) {
     const bool has_factor =
         index % static_cast<std::size_t>(ranks_) == static_cast<std::size_t>(rank);
     return has_factor ? static_cast<double>(2 + index % 3) : 1;
@@ -78,9 +113,12 @@ double Pattern::contribution(int rank, std::size_t index) const {
 }
 
 double Pattern::reduced(std::size_t index) const {
-  double result = contribution(0, index);
-  for (int rank = 1; rank < ranks_; ++rank)
-    result = combine(op_, result, contribution(rank, index));
+  const auto brought = [&](int rank) {
+    const double value = contribution(rank, index);
+    return op_ == ReduceOp::premul_sum ? factor_of(rank) * value : value;
+  };
+  double result = brought(0);
+  for (int rank = 1; rank < ranks_; ++rank) result = combine(op_, result, brought(rank));
   return op_ == ReduceOp::avg ? result / ranks_ : result;
 }
 

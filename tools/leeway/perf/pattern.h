@@ -17,6 +17,9 @@ class Pattern {
   // `options`: reduction and codecs.
   Pattern(const CollectiveOptions& options, DataType type, int ranks);
 
+  // What the rank's contribution is multiplied by under premul_sum.
+  static int factor_of(int rank);
+
   double contribution(int rank, std::size_t index) const;
   double reduced(std::size_t index) const;  // of all ranks' contributions
 

@@ -24,19 +24,27 @@ Result<DataType> parse_dtype(const std::string& name) {
        {"i8", DataType::i8},
        {"i32", DataType::i32},
        {"i64", DataType::i64},
-       {"u8", DataType::u8}}};
+       {"u8", DataType::u8},
+       {"u32", DataType::u32},
+       {"u64", DataType::u64},
+       {"f8e4m3", DataType::f8e4m3},
+       {"f8e5m2", DataType::f8e5m2},
+       {"boolean", DataType::boolean}}};
   for (const auto& [short_name, type] : kShortNames) {
     if (name == short_name || name == to_string(type)) return type;
   }
-  return unknown("type", name, "float, double, half, bfloat16, int8, int32, int64, uint8");
+  return unknown(
+      "type", name,
+      "float, double, half, bfloat16, int8, int32, int64, uint8, uint32, uint64, f8e4m3, "
+      "f8e5m2, bool");
 }
 
 Result<ReduceOp> parse_redop(const std::string& name) {
-  for (const ReduceOp op :
-       {ReduceOp::sum, ReduceOp::avg, ReduceOp::prod, ReduceOp::min, ReduceOp::max}) {
+  for (int i = 0; i < kReduceOpCount; ++i) {
+    const auto op = static_cast<ReduceOp>(i);
     if (name == to_string(op)) return op;
   }
-  return unknown("reduction", name, "sum, avg, prod, min, max");
+  return unknown("reduction", name, "sum, avg, prod, min, max, premul_sum, band, bor, bxor");
 }
 
 Duration deadline_of(const Arguments& arguments, Delivery::Kind kind) {
