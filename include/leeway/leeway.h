@@ -7,6 +7,7 @@
 #include "leeway/compute_budget.h"  // IWYU pragma: export
 #include "leeway/late_work.h"       // IWYU pragma: export
 #include "leeway/options.h"         // IWYU pragma: export
+#include "leeway/rendezvous.h"      // IWYU pragma: export
 #include "leeway/replica.h"         // IWYU pragma: export
 #include "leeway/report.h"          // IWYU pragma: export
 #include "leeway/shapes.h"          // IWYU pragma: export

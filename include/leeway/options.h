@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@
 #include "leeway/types.h"
 
 namespace leeway {
+
+class Rendezvous;
 
 // How contributions become one value, element by element, in the order of the ranks. Sums and
 // products of f16, bf16, f8e4m3 and f8e5m2 are made in float32 and rounded once, after the last
@@ -268,7 +271,7 @@ LEEWAY_EXPORT Result<TransportKind> parse_transport(std::string_view name);
 struct Options {
   std::optional<int> rank;        // LEEWAY_RANK, or the launcher's
   std::optional<int> world_size;  // LEEWAY_WORLD_SIZE, or the launcher's
-  // LEEWAY_RENDEZVOUS "host:port" of rank 0's TCP listener, "[v6]:port" for IPv6
+  // LEEWAY_RENDEZVOUS "host:port" of rank 0's TCP listener, "[v6]:port" for IPv6; see also `store`
   std::string rendezvous;
   // LEEWAY_TRANSPORT auto, udp, verbs, ucx or inproc; equal on all ranks. Not looked at by
   // create(options, transport).
@@ -294,11 +297,31 @@ struct Options {
   std::uint64_t seed = 0;
   FaultOptions faults;             // LEEWAY_FAULT
   std::string log_level = "warn";  // LEEWAY_LOG: trace debug info warn error off
+  // Groups of different names meet at the same place, also at the same time. Ranks whose names
+  // differ wait for each other in vain.
   std::string communicator_name = "world";
 
-  // Launcher variables (torchrun, Open MPI, PMI, Slurm) and LEEWAY_*; a variable that does not
-  // parse is an error that quotes it.
-  LEEWAY_EXPORT static Result<Options> from_environment();
+  // Where ranks meet, in place of rank 0's TCP listener (leeway/rendezvous.h). Then `rendezvous`
+  // only says towards which host the local address for data lies, and may be empty. With port 0 in
+  // `rendezvous`, on all ranks, they meet over TCP all the same: rank 0 listens at a port that the
+  // system chooses, and the store carries no more than the address.
+  std::shared_ptr<Rendezvous> store;
+  // TORCHELASTIC_RESTART_COUNT: part of every key, since torchrun's later attempts meet in the same
+  // store and at the same port as the earlier ones.
+  std::uint64_t restart_count = 0;
+
+  // Who knows this process's rank and the number of ranks.
+  enum class Membership : std::uint8_t {
+    // LEEWAY_RANK and LEEWAY_WORLD_SIZE, or the launcher (torchrun, Open MPI, PMI, Slurm), which
+    // may tell the rendezvous as well
+    from_environment = 0,
+    // The caller, for a group that is not the launcher's: rank and world_size stay unset, and no
+    // variable that tells them is read. LEEWAY_RENDEZVOUS is.
+    from_caller,
+  };
+  // Variables of launchers and LEEWAY_*; a variable that does not parse is an error that quotes it.
+  LEEWAY_EXPORT static Result<Options> from_environment(
+      Membership membership = Membership::from_environment);
 };
 
 }  // namespace leeway

@@ -52,8 +52,7 @@ inline constexpr std::uint32_t kEagerPackets = 4;
 // worth of eager packets; beyond that they are counted and dropped (exact flows are repaired).
 inline constexpr std::uint32_t kEarlySlotsPerPeer = 8;
 
-// Bytes of a rank's message to the rendezvous over TCP. The length prefix is checked against this
-// before anything is allocated, because a stranger may have found the port.
+// Bytes of a rank's Hello at the rendezvous. A longer one is not parsed.
 inline constexpr std::size_t kHelloBytesMax = std::size_t{64} * 1024;
 
 // A rank's address in a transport other than UDP. UCX's grow with the host's devices: 100 B to 1
@@ -63,10 +62,10 @@ inline constexpr std::size_t kTransportAddressBytesMax = 4096;
 // Transports that one rank offers beside UDP.
 inline constexpr int kTransportOffersMax = 4;
 
-// Bytes of rank 0's answer: for every rank an address in each of two transports, and 48 bytes
-// around them.
+// Bytes of rank 0's answer: for every rank an address in each of two transports, 48 bytes around
+// each of them, and two numbers of 8 bytes. No value of a rendezvous is longer.
 inline constexpr std::size_t kWelcomeBytesMax =
-    std::size_t{kPeersMax} * 2 * (kTransportAddressBytesMax + 48);
+    std::size_t{kPeersMax} * 2 * (kTransportAddressBytesMax + 48 + 16);
 
 // Timer resolution promised to callers: no call outlives its deadline by more than this.
 inline constexpr std::int64_t kTickNs = 1'000'000;

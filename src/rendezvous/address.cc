@@ -7,6 +7,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "transport/udp/address.h"
+
 namespace leeway::rendezvous {
 namespace {
 
@@ -21,23 +23,58 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   std::uint16_t port = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || stop != end || port == 0) return std::nullopt;
+  if (error != std::errc() || stop != end) return std::nullopt;
   return port;
 }
 
 }  // namespace
 
 Result<HostPort> parse_host_port(std::string_view text) {
+  auto where = parse_listen_address(text);
+  if (where.ok() && (where->host.empty() || where->port == 0)) return malformed(text);
+  return where;
+}
+
+Result<HostPort> parse_listen_address(std::string_view text) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return malformed(text);
+  if (colon == std::string_view::npos) return malformed(text);
   std::string_view host = text.substr(0, colon);
   const auto port = parse_port(text.substr(colon + 1));
   if (!port) return malformed(text);
+  if (host.empty()) return HostPort{{}, *port};
   const bool bracketed = host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   const bool has_colon = host.find(':') != std::string_view::npos;
   if (host.empty() || has_colon != bracketed) return malformed(text);
   return HostPort{std::string(host), *port};
+}
+
+bool is_any_host(std::string_view host) {
+  return host.empty() || host == "0.0.0.0" || host == "::";
+}
+
+asio::ip::address outward_address() {
+  // 203.0.113.1 is reserved for documentation.
+  const auto found = transport::local_address_towards({asio::ip::make_address("203.0.113.1"), 9});
+  if (found.ok()) return *found;
+  const auto own = transport::first_network_address();
+  return own ? *own : asio::ip::address(asio::ip::address_v4::loopback());
+}
+
+Result<asio::ip::address> address_towards(std::string_view rendezvous) {
+  if (rendezvous.empty()) return outward_address();
+  const auto where = parse_listen_address(rendezvous);
+  if (!where.ok()) return where.status();
+  if (is_any_host(where->host)) return outward_address();
+  asio::io_context io;
+  const auto resolved = resolve(io, *where);
+  if (!resolved.ok()) return resolved.status();
+  const auto& there = resolved->endpoints.front();
+  const bool is_own_name =
+      !resolved->literal && where->host != "localhost" && there.address().is_loopback();
+  if (is_own_name) return outward_address();
+  return transport::local_address_towards(
+      {there.address(), std::max<std::uint16_t>(1, there.port())});
 }
 
 Result<ResolvedHost> resolve(asio::io_context& io, const HostPort& where) {

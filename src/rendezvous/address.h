@@ -21,6 +21,20 @@ struct HostPort {
 // "host:port" or "[v6]:port"; the port is 1 .. 65535.
 Result<HostPort> parse_host_port(std::string_view text);
 
+// Where a server listens: also an empty host (all addresses) and port 0 (the system chooses).
+Result<HostPort> parse_listen_address(std::string_view text);
+// All addresses of this machine: "", "0.0.0.0" or "::".
+bool is_any_host(std::string_view host);
+
+// The address by which this host reaches other networks, else the first of an interface that is not
+// loopback, else loopback. Nothing is sent.
+asio::ip::address outward_address();
+
+// The address of this host towards the others of a group: the one by which the system would reach
+// `rendezvous`. Where that says nothing (it is empty, names no host, or is this machine's own name,
+// which Debian's /etc/hosts maps to 127.0.1.1) the outward one.
+Result<asio::ip::address> address_towards(std::string_view rendezvous);
+
 struct ResolvedHost {
   std::vector<asio::ip::tcp::endpoint> endpoints;  // never empty
   bool literal = false;                            // the host was an address, not a name

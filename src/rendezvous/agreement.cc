@@ -1,6 +1,10 @@
 #include "rendezvous/agreement.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstring>
 #include <optional>
 
@@ -18,35 +22,25 @@ ByteSpan bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-Status check_version(const control::Hello& hello, const std::string& from) {
-  if (hello.protocol_version() == wire::kVersion) return {};
-  return Status::error(StatusCode::kMismatch,
-                       "rank %u at %s speaks protocol version %u (Leeway %s), rank 0 version %u "
-                       "(Leeway %s); install the "
-                       "same Leeway everywhere",
-                       hello.rank(), from.c_str(), hello.protocol_version(),
-                       printable(hello.library_version(), 16).c_str(), unsigned{wire::kVersion},
-                       LEEWAY_VERSION_STRING);
+std::string text_of(const std::string& place) {
+  return printable(place, 60);
 }
 
-Status check_place(const control::Hello& hello, const LocalConfiguration& root,
-                   const std::string& from) {
-  const auto size = static_cast<std::uint32_t>(root.size);
-  if (hello.world_size() != size) {
-    return Status::error(StatusCode::kMismatch, "rank %u at %s expects %u ranks, rank 0 expects %u",
-                         hello.rank(), from.c_str(), hello.world_size(), size);
-  }
-  if (hello.rank() >= size) {
-    return Status::error(StatusCode::kMismatch,
-                         "the process at %s says it is rank %u, but %u ranks are 0 to %u",
-                         from.c_str(), hello.rank(), size, size - 1);
-  }
-  if (hello.rank() == 0) {
-    return Status::error(StatusCode::kMismatch,
-                         "two processes claim rank 0: the one at %s and the one at %s",
-                         root.rendezvous.c_str(), from.c_str());
-  }
-  return {};
+// Versions of the two sides of one sentence.
+Status versions_differ(std::uint32_t rank, const std::string& place, std::uint32_t version,
+                       const std::string& library, std::uint32_t root_version,
+                       const std::string& root_library) {
+  return Status::error(StatusCode::kMismatch,
+                       "rank %u at %s speaks protocol version %u (Leeway %s), rank 0 version %u "
+                       "(Leeway %s); install the same Leeway everywhere",
+                       rank, text_of(place).c_str(), version, printable(library, 16).c_str(),
+                       root_version, printable(root_library, 16).c_str());
+}
+
+Status sizes_differ(std::uint32_t rank, const std::string& place, std::uint32_t size,
+                    std::uint32_t root_size) {
+  return Status::error(StatusCode::kMismatch, "rank %u at %s expects %u ranks, rank 0 expects %u",
+                       rank, text_of(place).c_str(), size, root_size);
 }
 
 Status check_configuration(const control::Hello& hello, const LocalConfiguration& root) {
@@ -73,21 +67,6 @@ Status check_configuration(const control::Hello& hello, const LocalConfiguration
   return check_wishes(hello, root);
 }
 
-// Rank 0's own address: the one it was told to use, or one by which the others reached it, best not
-// loopback.
-asio::ip::address root_address(const LocalConfiguration& root, std::span<const Joined> others) {
-  if (const auto own = address_from_bytes(root.data_address)) return *own;
-  const auto remote = std::find_if(others.begin(), others.end(), [](const Joined& joined) {
-    return !joined.reached_at.is_loopback();
-  });
-  return (remote != others.end() ? *remote : others.front()).reached_at;
-}
-
-asio::ip::address data_address(const Joined& joined, const asio::ip::address& root) {
-  if (const auto own = address_from_bytes(bytes_of(joined.hello.data().address()))) return *own;
-  return joined.seen_from.is_loopback() ? root : joined.seen_from;
-}
-
 void put_lane(const Lane& lane, control::Lane& message) {
   message.set_transport(static_cast<std::uint32_t>(lane.kind));
   message.set_datagram_bytes(lane.datagram_bytes);
@@ -112,23 +91,99 @@ Lane lane_of(const control::Lane& message) {
 
 }  // namespace
 
-Status check_hello(const control::Hello& hello, const LocalConfiguration& root,
-                   const std::string& from) {
-  if (Status status = check_version(hello, from); !status.ok()) return status;
-  if (Status status = check_place(hello, root, from); !status.ok()) return status;
+std::string this_place() {
+  std::array<char, 65> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host[0] = '?';
+  return std::string(host.data()) + ", process " + std::to_string(::getpid());
+}
+
+control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t meeting) {
+  control::Invitation invitation;
+  invitation.set_magic(kControlMagic);
+  invitation.set_protocol_version(wire::kVersion);
+  invitation.set_library_version(LEEWAY_VERSION_STRING);
+  invitation.set_meeting(meeting);
+  invitation.set_world_size(static_cast<std::uint32_t>(root.size));
+  invitation.set_place(this_place());
+  return invitation;
+}
+
+control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience) {
+  control::Hello hello;
+  hello.set_magic(kControlMagic);
+  hello.set_protocol_version(wire::kVersion);
+  hello.set_library_version(LEEWAY_VERSION_STRING);
+  hello.set_rank(local.rank);
+  hello.set_world_size(static_cast<std::uint32_t>(local.size));
+  control::Configuration& configuration = *hello.mutable_configuration();
+  configuration.set_communicator_name(local.name);
+  configuration.set_datagram_bytes(local.datagram_bytes);
+  configuration.set_receive_buffer_bytes(local.receive_buffer_bytes);
+  configuration.set_window_bytes(local.window_bytes);
+  configuration.set_seed(local.seed);
+  configuration.set_transport(static_cast<std::uint32_t>(local.transport));
+  configuration.set_multicast(local.multicast);
+  put_offers(local.offers, hello);
+  hello.mutable_data()->set_address(local.data_address.data(), local.data_address.size());
+  hello.mutable_data()->set_port(local.data_port);
+  const auto patience_ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
+  hello.set_patience_ms(
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(patience_ms, 0, UINT32_MAX)));
+  hello.set_attempt(attempt);
+  hello.set_process(local.process);
+  hello.set_place(this_place());
+  return hello;
+}
+
+Status check_invitation(const control::Invitation& invitation, const LocalConfiguration& local) {
+  const auto size = static_cast<std::uint32_t>(local.size);
+  if (invitation.protocol_version() != wire::kVersion) {
+    return versions_differ(local.rank, this_place(), wire::kVersion, LEEWAY_VERSION_STRING,
+                           invitation.protocol_version(), invitation.library_version());
+  }
+  if (invitation.world_size() != size)
+    return sizes_differ(local.rank, this_place(), size, invitation.world_size());
+  return {};
+}
+
+Status check_hello(const control::Hello& hello, const LocalConfiguration& root, Rank rank) {
+  if (hello.protocol_version() != wire::kVersion) {
+    return versions_differ(hello.rank(), hello.place(), hello.protocol_version(),
+                           hello.library_version(), wire::kVersion, LEEWAY_VERSION_STRING);
+  }
+  const auto size = static_cast<std::uint32_t>(root.size);
+  if (hello.world_size() != size)
+    return sizes_differ(hello.rank(), hello.place(), hello.world_size(), size);
+  if (hello.rank() != rank) {
+    return Status::error(StatusCode::kMismatch,
+                         "the process at %s says it is rank %u where rank %u is awaited",
+                         text_of(hello.place()).c_str(), hello.rank(), unsigned{rank});
+  }
   return check_configuration(hello, root);
 }
 
-Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined> others,
+Status claimed_twice(std::uint32_t rank, const std::string& one_place,
+                     const std::string& other_place) {
+  return Status::error(StatusCode::kMismatch,
+                       "two processes claim rank %u: the one at %s and the one at %s", rank,
+                       text_of(one_place).c_str(), text_of(other_place).c_str());
+}
+
+Result<Group> make_group(const LocalConfiguration& root, std::span<const control::Hello> others,
                          std::uint32_t epoch) {
-  const asio::ip::address first = unmapped(root_address(root, others));
+  // Over a transport of the caller's own there is none, and no lane of UDP.
+  const auto address_of = [](ByteSpan bytes) {
+    return unmapped(address_from_bytes(bytes).value_or(asio::ip::address_v4::loopback()));
+  };
+  const asio::ip::address first = address_of(root.data_address);
   Lane udp{TransportKind::udp,
            root.datagram_bytes,
            {{to_bytes(first), root.data_port, root.receive_buffer_bytes}}};
   std::vector<std::vector<TransportOffer>> offers = {root.offers};
-  for (const Joined& joined : others) {
-    const control::Hello& hello = joined.hello;
-    const asio::ip::address address = unmapped(data_address(joined, first));
+  std::vector<std::uint64_t> attempts = {0};
+  std::vector<std::uint64_t> processes = {root.process};
+  for (const control::Hello& hello : others) {
+    const asio::ip::address address = address_of(bytes_of(hello.data().address()));
     if (address.is_v4() != first.is_v4()) {
       return Status::error(StatusCode::kMismatch,
                            "rank %u has data address %s, rank 0 has %s: one is IPv4, the other "
@@ -140,10 +195,18 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined>
     udp.members.push_back({to_bytes(address), static_cast<std::uint16_t>(hello.data().port()),
                            hello.configuration().receive_buffer_bytes()});
     offers.push_back(offers_of(hello));
+    attempts.push_back(hello.attempt());
+    processes.push_back(hello.process());
   }
   auto lanes = choose_lanes(root.transport, udp, offers);
   if (!lanes.ok()) return lanes.status();
-  Group group{epoch, root.seed, std::move(lanes->datagrams), std::move(lanes->exact), {}};
+  Group group;
+  group.epoch = epoch;
+  group.seed = root.seed;
+  group.datagrams = std::move(lanes->datagrams);
+  group.exact = std::move(lanes->exact);
+  group.attempts = std::move(attempts);
+  group.processes = std::move(processes);
   if (root.multicast && !others.empty()) group.multicast = multicast_of(epoch, first.is_v4());
   return group;
 }
@@ -161,11 +224,18 @@ control::Welcome welcome_of(const Group& group) {
     message.mutable_multicast()->set_address(address.data(), address.size());
     message.mutable_multicast()->set_port(group.multicast->port);
   }
+  message.mutable_attempts()->Add(group.attempts.begin(), group.attempts.end());
+  message.mutable_processes()->Add(group.processes.begin(), group.processes.end());
   return welcome;
 }
 
 Group group_of(const control::Group& message) {
-  Group group{message.epoch(), message.seed(), lane_of(message.datagrams()), {}, {}};
+  Group group;
+  group.epoch = message.epoch();
+  group.seed = message.seed();
+  group.datagrams = lane_of(message.datagrams());
+  group.attempts = {message.attempts().begin(), message.attempts().end()};
+  group.processes = {message.processes().begin(), message.processes().end()};
   if (message.has_exact()) group.exact = lane_of(message.exact());
   if (message.has_multicast()) {
     const ByteSpan address = bytes_of(message.multicast().address());

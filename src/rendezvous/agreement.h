@@ -1,8 +1,7 @@
-// Rank 0's judgement, free of sockets: may this rank join, who is missing, and what the group looks
-// like.
+// The judgement about who fits, free of sockets: a rank's about its invitation, rank 0's about
+// every rank, and what the group looks like.
 #pragma once
 
-#include <asio/ip/address.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,26 +13,28 @@
 
 namespace leeway::rendezvous {
 
-// A rank that said Hello, and how the two ends of its connection saw each other.
-struct Joined {
-  control::Hello hello;
-  asio::ip::address seen_from;   // the rank's address as rank 0 sees it
-  asio::ip::address reached_at;  // rank 0's address as the rank reached it
-};
+// "node-a, process 4711": where a rank runs, for people.
+std::string this_place();
 
-// Whether a Hello fits rank 0's own configuration; the error names both sides. `from` is where it
-// came from.
-Status check_hello(const control::Hello& hello, const LocalConfiguration& root,
-                   const std::string& from);
+control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t meeting);
+control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience);
+
+// Whether rank 0 speaks this rank's version and expects as many ranks; the error names both sides.
+// Ranks that differ in this do not know where rank 0 looks for their Hellos.
+Status check_invitation(const control::Invitation& invitation, const LocalConfiguration& local);
+
+// Whether a Hello that was put down for `rank` fits rank 0's own configuration; the error names
+// both sides.
+Status check_hello(const control::Hello& hello, const LocalConfiguration& root, Rank rank);
+
+// Two processes that are both alive say that they are the same rank.
+Status claimed_twice(std::uint32_t rank, const std::string& one_place,
+                     const std::string& other_place);
 
 // The table of all ranks. `others` are ranks 1 .. size-1 in order. kMismatch when the data
 // addresses are not all of one family, because then some ranks could not send to each other;
 // kUnsupported when a rank lacks the transport that all ask for.
-//
-// A rank on rank 0's machine may have come over loopback, and ranks elsewhere over the network.
-// Addresses that everyone can use are wanted, so with at least one rank elsewhere the loopback ones
-// give way to rank 0's network address.
-Result<Group> make_group(const LocalConfiguration& root, std::span<const Joined> others,
+Result<Group> make_group(const LocalConfiguration& root, std::span<const control::Hello> others,
                          std::uint32_t epoch);
 
 control::Welcome welcome_of(const Group& group);

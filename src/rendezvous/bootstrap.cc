@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <exception>
-#include <random>
 
 #include "base/limits.h"
 #include "rendezvous/address.h"
 #include "rendezvous/agreement.h"
-#include "rendezvous/client.h"
-#include "rendezvous/server.h"
+#include "rendezvous/log.h"
+#include "rendezvous/meeting.h"
+#include "rendezvous/tcp_client.h"
 
 namespace leeway::rendezvous {
 namespace {
+
+static_assert(limits::kWelcomeBytesMax <= Rendezvous::kValueBytesMax);
 
 Status check_local(const LocalConfiguration& local) {
   if (local.size < 1 || local.size > limits::kPeersMax) {
@@ -23,7 +25,7 @@ Status check_local(const LocalConfiguration& local) {
                          "rank %u is impossible in a group of %d (ranks 0 to %d)",
                          unsigned{local.rank}, local.size, local.size - 1);
   }
-  if (local.size > 1 && local.rendezvous.empty()) {
+  if (local.size > 1 && local.rendezvous.empty() && local.store == nullptr) {
     return Status::error(StatusCode::kInvalidArgument,
                          "rank %u of %d does not know where rank 0 is: launchers other than "
                          "torchrun tell no address "
@@ -42,11 +44,74 @@ Status check_local(const LocalConfiguration& local) {
 
 // A group of one: nobody to meet, and no datagram will ever be sent.
 Result<Group> alone(const LocalConfiguration& local) {
-  LocalConfiguration addressed = local;
-  if (local.data_address.empty())
-    addressed.data_address = to_bytes(asio::ip::address_v4::loopback());
-  std::random_device device;
-  return make_group(addressed, {}, std::max<std::uint32_t>(1, device()));
+  return make_group(local, {},
+                    std::max<std::uint32_t>(1, static_cast<std::uint32_t>(random_number())));
+}
+
+// Over a store of the caller's, at `name` for texts.
+Result<Group> meet(const LocalConfiguration& local, const MeetingPlace& place, Log* log,
+                   const RendezvousLimits& limits) {
+  if (local.rank == 0) return MeetingHost(local, place, limits, log).run();
+  return MeetingGuest(local, place).run();
+}
+
+// Rank 0 owns the server. Where there is a store it tells the address.
+Result<Group> meet_at_own_server(const LocalConfiguration& root, const HostPort& where, Log* log,
+                                 const RendezvousLimits& limits) {
+  auto server_log = log == nullptr ? nullptr : std::make_unique<Log>(log->level(), log->rank());
+  auto server = ServerStore::open_shared(where, limits, std::move(server_log));
+  if (!server.ok()) {
+    if (server.status().code() == StatusCode::kInvalidArgument) return server.status();
+    return Status::error(server.status().code(), "rank 0 %s", server.status().c_str());
+  }
+  const std::string published = MeetingKeys(root).address();
+  if (root.store != nullptr) {
+    const auto address = std::as_bytes(std::span((*server)->address()));
+    if (Status status = root.store->put(published, address); !status.ok()) return status;
+  }
+  const MeetingPlace place{server->get(), (*server)->address(), true, server->get()};
+  auto group = meet(root, place, log, limits);
+  if (root.store != nullptr) forget(*root.store, published);
+  if (group.ok()) group->place = (*server)->server();
+  return group;
+}
+
+// The server's address: given, or in the store, where rank 0 may replace it at any time.
+TcpClient::Find finder(const LocalConfiguration& local, const HostPort& where) {
+  if (where.port != 0) return [where] { return Result<HostPort>(where); };
+  return [store = local.store, key = MeetingKeys(local).address()]() -> Result<HostPort> {
+    const auto value = store->get(key, Duration(0));
+    if (!value.ok() || value->empty()) {
+      return Status::error(StatusCode::kUnavailable, "the store does not have rank 0's address%s%s",
+                           value.ok() ? "" : ": ", value.ok() ? "" : value.status().c_str());
+    }
+    return parse_host_port({reinterpret_cast<const char*>(value->data()), value->size()});
+  };
+}
+
+Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& where) {
+  const auto end = TcpClient::Clock::now() + local.join_timeout;
+  if (where.port == 0)
+    (void)local.store->get(MeetingKeys(local).address(), local.join_timeout);  // sleeps till then
+  TcpClient client(finder(local, where), end);
+  const std::string name = where.port == 0 ? "the address that the store tells" : to_text(where);
+  const MeetingPlace place{&client, name, true, nullptr, &client};
+  LocalConfiguration rest = local;
+  rest.join_timeout = std::max<Duration>(end - TcpClient::Clock::now(), Duration(0));
+  return MeetingGuest(rest, place).run();
+}
+
+Result<Group> meet_over(const LocalConfiguration& local, Log* log, const RendezvousLimits& limits) {
+  const auto where = local.store == nullptr     ? parse_host_port(local.rendezvous)
+                     : local.rendezvous.empty() ? Result<HostPort>(HostPort{{}, 1})
+                                                : parse_listen_address(local.rendezvous);
+  if (!where.ok()) return where.status();
+  if (local.store != nullptr && where->port != 0) {
+    const bool live = dynamic_cast<TcpRendezvous*>(local.store.get()) != nullptr;
+    return meet(local, {local.store.get(), "the store", live, nullptr}, log, limits);
+  }
+  return local.rank == 0 ? meet_at_own_server(local, *where, log, limits)
+                         : meet_at_server(local, *where);
 }
 
 }  // namespace
@@ -55,10 +120,16 @@ Result<Group> join_group(const LocalConfiguration& local, Log* log,
                          const RendezvousLimits& limits) {
   if (Status status = check_local(local); !status.ok()) return status;
   if (local.size == 1) return alone(local);
-  // Asio and Protobuf throw when memory or descriptors run out; their exceptions end here.
+  // Asio, Protobuf and stores of the caller's throw when memory or descriptors run out; their
+  // exceptions end here.
   try {
-    return local.rank == 0 ? RendezvousServer(local, limits, log).run()
-                           : RendezvousClient(local).run();
+    LocalConfiguration complete = local;
+    if (local.data_address.empty() && local.transport != TransportKind::custom) {
+      const auto address = address_towards(local.rendezvous);
+      if (!address.ok()) return address.status();
+      complete.data_address = to_bytes(unmapped(*address));
+    }
+    return meet_over(complete, log, limits);
   } catch (const std::exception& failure) {
     return Status::error(StatusCode::kResourceExhausted,
                          "rank %u could not set up the rendezvous: %s", unsigned{local.rank},

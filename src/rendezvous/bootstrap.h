@@ -1,21 +1,24 @@
-// How ranks become a group: every rank tells rank 0 what it is and where its data socket listens;
-// rank 0 checks that all agree and sends everybody the table of members. Messages:
-// proto/README.md, section 7.
+// How ranks become a group. Rank 0 invites, every rank puts down what it is and where its data
+// socket is, rank 0 checks that all agree and puts down the table of members: all in a store that
+// every rank reaches (leeway/rendezvous.h). Messages: proto/README.md, section 7.
 //
-// join_group() blocks its caller, starts no thread, and leaves nothing running: no connection
-// outlives it, so the death of rank 0 later disturbs nobody's control channel.
+// join_group() blocks its caller. Over TCP without a store of the caller's, rank 0 owns the server
+// in the background, for as long as Group::place is held; no other connection outlives the call.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "leeway/options.h"
+#include "leeway/rendezvous.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
+#include "rendezvous/rendezvous_limits.h"
 
 namespace leeway::rendezvous {
 
@@ -34,13 +37,19 @@ struct TransportOffer {
 struct LocalConfiguration {
   Rank rank = 0;
   int size = 1;
-  std::string rendezvous;  // "host:port" of rank 0, "[v6]:port" for IPv6; unused when size is 1
+  // "host:port" of rank 0, "[v6]:port" for IPv6; unused when size is 1. With a store, see
+  // Options::store.
+  std::string rendezvous;
+  std::shared_ptr<Rendezvous> store;  // null: over TCP
+  std::uint64_t restart_count = 0;    // equal on all ranks, else they wait in vain; so is the name
   std::string name = "world";
+  // Of this rank's endpoint: random, equal in all groups that share it.
+  std::uint64_t process = 0;
   std::uint32_t datagram_bytes = 0;        // largest datagram this rank can send and take over UDP
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
   std::uint32_t window_bytes = 0;          // equal on all ranks; 0 = derive
   std::uint64_t seed = 0;                  // rank 0's is used
-  // 4 or 16 bytes; empty = the address by which rank 0 and this rank talk
+  // 4 or 16 bytes; empty = the address by which this host reaches the rendezvous
   std::vector<std::byte> data_address;
   std::uint16_t data_port = 0;
   TransportKind transport = TransportKind::udp;  // asked for; equal on all ranks
@@ -72,29 +81,23 @@ struct Group {
   Lane datagrams;
   std::optional<Lane> exact;  // where exact calls may have UCX to themselves
   std::optional<Multicast> multicast;
-};
+  std::vector<std::uint64_t> attempts;   // of the calls that met, by rank; rank 0's is 0
+  std::vector<std::uint64_t> processes;  // LocalConfiguration::process, by rank
 
-// What strangers on the port may cost rank 0, and how long it stays to explain a failure. Tests
-// shorten the times.
-struct RendezvousLimits {
-  // Connections that have not said who they are. Beyond this the oldest is closed; a rank that is
-  // hit tries again.
-  std::size_t half_open_max = 64;
-  // From accepting a connection to its complete Hello, which a rank sends at once.
-  Duration hello_timeout = std::chrono::seconds(3);
-  // After a rank was rejected: how long rank 0 stays to tell the reason to ranks that have not come
-  // yet.
-  Duration linger = std::chrono::seconds(1);
+  // Not of the table: what keeps the server open that this process owns. While one group of a
+  // process holds it, later groups meet at the same address without opening it anew. Null where
+  // this process owns none.
+  std::shared_ptr<void> place;
 };
 
 // Meets the other ranks, or says within join_timeout (of the least patient rank) why that failed:
 //   kInvalidArgument  this rank's own configuration makes no sense, or the host name does not exist
 //   kUnavailable      rank 0 cannot listen, is absent, or ranks are missing; the text lists them
-//   kMismatch         ranks disagree (rank taken twice, size, version, name, window, transport,
+//   kMismatch         ranks disagree (rank taken twice, size, version, window, transport,
 //                     multicast, address family); names both sides
 //   kUnsupported      a rank cannot use the transport that all ask for; names the rank and says why
-// When rank 0 rejects one rank, all ranks fail with the same text. With size 1 no network is
-// touched. `log` may be null.
+// When one rank does not fit, all ranks fail with the same text. Ranks of another name or restart
+// count are another group. With size 1 no network is touched. `log` may be null.
 Result<Group> join_group(const LocalConfiguration& local, Log* log = nullptr,
                          const RendezvousLimits& limits = {});
 

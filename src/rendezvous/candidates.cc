@@ -4,7 +4,6 @@
 #include "base/contracts.h"
 #include "rendezvous/address.h"
 #include "rendezvous/candidate.h"
-#include "transport/udp/address.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -88,13 +87,11 @@ Result<asio::ip::address> data_address(const Options& options) {
   }
   if (options.world_size.value_or(1) == 1)
     return asio::ip::address(asio::ip::address_v4::loopback());
-  const auto where = parse_host_port(options.rendezvous);
-  if (!where.ok()) return where.status();
-  asio::io_context io;
-  const auto resolved = resolve(io, *where);
-  if (!resolved.ok()) return resolved.status();
-  const auto& rendezvous = resolved->endpoints.front();
-  return transport::local_address_towards({rendezvous.address(), rendezvous.port()});
+  if (options.store == nullptr) {
+    const auto where = parse_host_port(options.rendezvous);
+    if (!where.ok()) return where.status();
+  }
+  return address_towards(options.rendezvous);
 }
 
 LocalConfiguration local_configuration(const Options& options) {
@@ -108,6 +105,8 @@ LocalConfiguration local_configuration(const Options& options) {
   local.transport = options.transport;
   local.multicast = options.multicast;
   local.join_timeout = options.join_timeout;
+  local.store = options.store;
+  local.restart_count = options.restart_count;
   return local;
 }
 

@@ -1,7 +1,6 @@
 #include "rendezvous/control_message.h"
 
 #include <algorithm>
-#include <asio/read.hpp>
 #include <cassert>
 #include <utility>
 
@@ -12,10 +11,11 @@
 namespace leeway::rendezvous {
 namespace {
 
-std::uint32_t load_big_endian(const std::array<unsigned char, kLengthPrefixBytes>& bytes) {
-  std::uint32_t value = 0;
-  for (const unsigned char byte : bytes) value = value << 8 | byte;
-  return value;
+template <typename Message>
+bool parse(ByteSpan value, std::size_t bytes_max, Message& message) {
+  return value.size() <= bytes_max &&
+         message.ParseFromArray(value.data(), static_cast<int>(value.size())) &&
+         message.magic() == kControlMagic;
 }
 
 bool is_address(const std::string& bytes) {
@@ -68,55 +68,49 @@ bool is_multicast(const control::Endpoint& group) {
 bool is_usable(const control::Group& group, int size) {
   return group.epoch() != 0 && is_usable(group.datagrams(), size) &&
          (!group.has_exact() || is_usable(group.exact(), size)) &&
-         (!group.has_multicast() || is_multicast(group.multicast()));
+         (!group.has_multicast() || is_multicast(group.multicast())) &&
+         group.attempts_size() == size && group.processes_size() == size;
 }
 
 }  // namespace
 
-std::string frame_of(const google::protobuf::MessageLite& message) {
-  const std::string body = message.SerializeAsString();
-  assert(body.size() <= limits::kWelcomeBytesMax);
-  std::string frame;
-  frame.reserve(kLengthPrefixBytes + body.size());
-  for (int shift = 24; shift >= 0; shift -= 8)
-    frame.push_back(static_cast<char>(body.size() >> shift));
-  return frame + body;
+std::vector<std::byte> value_of(const google::protobuf::MessageLite& message) {
+  std::vector<std::byte> value(message.ByteSizeLong());
+  assert(value.size() <= limits::kWelcomeBytesMax);
+  message.SerializeToArray(value.data(), static_cast<int>(value.size()));
+  return value;
 }
 
-void async_read_frame(asio::ip::tcp::socket& socket, IncomingFrame& frame, std::size_t bytes_max,
-                      const std::function<void(FrameOutcome)>& done) {
-  const auto on_body = [done](std::error_code error, std::size_t) {
-    done(error ? FrameOutcome::closed : FrameOutcome::complete);
-  };
-  asio::async_read(socket, asio::buffer(frame.prefix),
-                   [&, bytes_max, done, on_body](std::error_code error, std::size_t) {
-                     if (error) return done(FrameOutcome::closed);
-                     const std::uint32_t bytes = load_big_endian(frame.prefix);
-                     if (bytes > bytes_max) return done(FrameOutcome::oversized);
-                     frame.body.resize(bytes);
-                     asio::async_read(socket, asio::buffer(frame.body), on_body);
-                   });
+std::optional<control::Invitation> parse_invitation(ByteSpan value) {
+  control::Invitation invitation;
+  if (!parse(value, limits::kHelloBytesMax, invitation) || invitation.meeting() == 0)
+    return std::nullopt;
+  return invitation;
 }
 
-std::optional<control::Hello> parse_hello(const std::string& body) {
+// WIRE 7.2
+std::optional<control::Hello> parse_hello(ByteSpan value) {
   control::Hello hello;
-  if (!hello.ParseFromString(body) || hello.magic() != kControlMagic) return std::nullopt;
+  if (!parse(value, limits::kHelloBytesMax, hello)) return std::nullopt;
   if (hello.protocol_version() != wire::kVersion) return hello;
-  const std::string& address = hello.data().address();
-  if (!address.empty() && !is_address(address)) return std::nullopt;
   const std::uint32_t kind = hello.configuration().transport();
   if (!is_kind(kind)) return std::nullopt;
   const bool has_udp = kind != static_cast<std::uint32_t>(TransportKind::custom);
   if (has_udp ? !is_port(hello.data().port()) : hello.data().port() != 0) return std::nullopt;
+  const std::string& address = hello.data().address();
+  if (has_udp || !address.empty()) {
+    if (!is_address(address)) return std::nullopt;
+  }
+  if (hello.attempt() == 0) return std::nullopt;
   if (hello.offers_size() > limits::kTransportOffersMax) return std::nullopt;
   const auto usable = [](const control::TransportOffer& offer) { return is_usable(offer); };
   if (!std::all_of(hello.offers().begin(), hello.offers().end(), usable)) return std::nullopt;
   return hello;
 }
 
-std::optional<control::Welcome> parse_welcome(const std::string& body, int size) {
+std::optional<control::Welcome> parse_welcome(ByteSpan value, int size) {
   control::Welcome welcome;
-  if (!welcome.ParseFromString(body) || welcome.magic() != kControlMagic) return std::nullopt;
+  if (!parse(value, limits::kWelcomeBytesMax, welcome)) return std::nullopt;
   if (welcome.has_rejected()) return welcome;
   if (!welcome.has_group() || !is_usable(welcome.group(), size)) return std::nullopt;
   return welcome;

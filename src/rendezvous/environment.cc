@@ -163,6 +163,23 @@ Result<std::string> find_rendezvous(const Reader& read, const Launcher& launcher
   return "127.0.0.1:" + std::to_string(port_of_job(job));
 }
 
+// No launcher, whatever its variables say.
+Result<Launcher> rendezvous_alone(const Reader& read) {
+  Launcher launcher;
+  auto rendezvous = find_rendezvous(read, launcher);
+  if (!rendezvous.ok()) return rendezvous.status();
+  launcher.rendezvous = *rendezvous;
+  return launcher;
+}
+
+Status read_restart_count(const Reader& read, Options& options) {
+  const auto count = read.number<std::uint64_t>("TORCHELASTIC_RESTART_COUNT", 0,
+                                                std::numeric_limits<std::uint64_t>::max());
+  if (!count.ok()) return count.status();
+  options.restart_count = count->value_or(options.restart_count);
+  return {};
+}
+
 Status read_sizes(const Reader& read, Options& options) {
   const auto datagram = read.number<std::size_t>("LEEWAY_DATAGRAM_BYTES", limits::kDatagramBytesMin,
                                                  limits::kFrameBytesMax);
@@ -275,9 +292,11 @@ Result<Launcher> detect_launcher(const EnvironmentGetter& get) {
   return launcher;
 }
 
-Result<Options> options_from_environment(const EnvironmentGetter& get) {
+Result<Options> options_from_environment(const EnvironmentGetter& get,
+                                         Options::Membership membership) {
   const Reader read(get);
-  const auto launcher = detect_launcher(get);
+  const bool from_caller = membership == Options::Membership::from_caller;
+  const auto launcher = from_caller ? rendezvous_alone(read) : detect_launcher(get);
   if (!launcher.ok()) return launcher.status();
   Options options;
   if (launcher->kind != LauncherKind::none) {
@@ -285,8 +304,8 @@ Result<Options> options_from_environment(const EnvironmentGetter& get) {
     options.world_size = launcher->size;
   }
   options.rendezvous = launcher->rendezvous;
-  for (auto* const step :
-       {read_sizes, read_join_timeout_and_seed, read_transport, read_bind, read_fault_and_log}) {
+  for (auto* const step : {read_restart_count, read_sizes, read_join_timeout_and_seed,
+                           read_transport, read_bind, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   return options;
@@ -300,8 +319,8 @@ std::span<const EnvironmentVariable> environment_variables() {
 
 namespace leeway {
 
-Result<Options> Options::from_environment() {
-  return rendezvous::options_from_environment(rendezvous::process_environment());
+Result<Options> Options::from_environment(Membership membership) {
+  return rendezvous::options_from_environment(rendezvous::process_environment(), membership);
 }
 
 }  // namespace leeway

@@ -53,7 +53,9 @@ Result<Launcher> detect_launcher(const EnvironmentGetter& get);
 // Options with every LEEWAY_* variable and the launcher's rank, size and rendezvous filled in.
 // Without a launcher rank and size stay unset. Options::from_environment() is this over the process
 // environment.
-Result<Options> options_from_environment(const EnvironmentGetter& get);
+Result<Options> options_from_environment(
+    const EnvironmentGetter& get,
+    Options::Membership membership = Options::Membership::from_environment);
 
 // One LEEWAY_* variable the library understands, for `leeway doctor` and the documentation.
 struct EnvironmentVariable {

@@ -74,7 +74,7 @@ struct Log::Sink {
   spdlog::logger logger{"leeway", std::make_shared<spdlog::sinks::stderr_sink_mt>()};
 };
 
-Log::Log(LogLevel level, Rank rank) : level_(level), sink_(std::make_unique<Sink>()) {
+Log::Log(LogLevel level, Rank rank) : level_(level), rank_(rank), sink_(std::make_unique<Sink>()) {
   std::string pattern = "[%H:%M:%S.%e] leeway";
   if (rank != kNoRank) pattern.append("[").append(std::to_string(rank)).append("]");
   sink_->logger.set_level(to_spdlog(level));

@@ -54,6 +54,8 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
+  LogLevel level() const { return level_; }
+  Rank rank() const { return rank_; }
   bool enabled(LogLevel level) const { return level >= level_ && level != LogLevel::off; }
 
   [[gnu::format(printf, 4, 5)]] void print(LogLevel level, std::string_view cause,
@@ -63,6 +65,7 @@ class Log {
   struct Sink;  // keeps spdlog out of the header
 
   const LogLevel level_;
+  const Rank rank_;
   std::unique_ptr<Sink> sink_;
   std::mutex mutex_;
   LogLimiter limiter_;

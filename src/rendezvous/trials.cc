@@ -70,10 +70,7 @@ asio::ip::address likely_address(const Options& options) {
     several.world_size = 2;
     if (const auto address = data_address(several); address.ok()) return *address;
   }
-  // 203.0.113.1 is reserved for documentation; nothing is sent.
-  const auto elsewhere =
-      transport::local_address_towards({asio::ip::make_address("203.0.113.1"), 9});
-  return elsewhere.ok() ? *elsewhere : asio::ip::address(asio::ip::address_v4::loopback());
+  return outward_address();
 }
 
 AutomaticChoice choose_automatically(const Options& options, const asio::ip::address& address) {

@@ -90,6 +90,27 @@ Result<std::size_t> path_datagram_bytes(const asio::ip::address& local) {
                        local.to_string().c_str());
 }
 
+std::optional<asio::ip::address> first_network_address() {
+  const InterfaceList interfaces = list_interfaces();
+  std::optional<asio::ip::address> v6;
+  for (const ifaddrs* one = interfaces.get(); one != nullptr; one = one->ifa_next) {
+    const bool counts = one->ifa_addr != nullptr && (one->ifa_flags & IFF_UP) != 0 &&
+                        (one->ifa_flags & IFF_LOOPBACK) == 0;
+    if (!counts) continue;
+    if (one->ifa_addr->sa_family == AF_INET) {
+      const auto& found = reinterpret_cast<const sockaddr_in&>(*one->ifa_addr);
+      return asio::ip::address_v4(ntohl(found.sin_addr.s_addr));
+    }
+    if (one->ifa_addr->sa_family != AF_INET6 || v6) continue;
+    asio::ip::address_v6::bytes_type bytes{};
+    const auto& found = reinterpret_cast<const sockaddr_in6&>(*one->ifa_addr);
+    std::memcpy(bytes.data(), &found.sin6_addr, bytes.size());
+    const asio::ip::address_v6 address(bytes);
+    if (!address.is_link_local()) v6 = address;
+  }
+  return v6;
+}
+
 Result<asio::ip::address> local_address_towards(const UdpAddress& remote) {
   asio::io_context context;
   asio::ip::udp::socket socket(context);

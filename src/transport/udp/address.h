@@ -3,6 +3,7 @@
 
 #include <asio/ip/udp.hpp>
 #include <cstddef>
+#include <optional>
 
 #include "leeway/status.h"
 
@@ -22,5 +23,10 @@ Result<std::size_t> path_datagram_bytes(const asio::ip::address& local);
 
 // The local address from which the kernel would send to `remote`. Nothing is sent.
 Result<asio::ip::address> local_address_towards(const UdpAddress& remote);
+
+// The first address of an interface that is up and not loopback, IPv4 before IPv6; none on a host
+// without a network. Link-local IPv6 addresses, which mean nothing without their interface, do not
+// count.
+std::optional<asio::ip::address> first_network_address();
 
 }  // namespace leeway::transport

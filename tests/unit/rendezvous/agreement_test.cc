@@ -1,4 +1,5 @@
-// Rank 0's judgement without sockets; bootstrap_test.cc shows that its texts reach every rank.
+// The judgement about who fits, without a store; bootstrap_refusal_test.cc shows that its texts
+// reach every rank.
 #include "rendezvous/agreement.h"
 
 #include <gmock/gmock.h>
@@ -13,6 +14,7 @@ namespace leeway::rendezvous {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 asio::ip::address address(const char* text) {
@@ -25,15 +27,18 @@ LocalConfiguration root_of(int size) {
   root.rendezvous = "node-a:4000";
   root.datagram_bytes = 8972;
   root.data_port = 7000;
+  root.data_address = to_bytes(address("10.0.0.1"));
+  root.process = 77;
   root.seed = 42;
   return root;
 }
 
-Joined joined(std::uint32_t rank, std::uint32_t size, const char* seen_from,
-              const char* reached_at) {
-  Joined one{valid_hello(rank, size), address(seen_from), address(reached_at)};
-  one.hello.mutable_data()->set_port(7000 + rank);
-  return one;
+control::Hello hello_from(std::uint32_t rank, std::uint32_t size, const char* from) {
+  control::Hello hello = valid_hello(rank, size);
+  const auto bytes = to_bytes(address(from));
+  hello.mutable_data()->set_address(bytes.data(), bytes.size());
+  hello.mutable_data()->set_port(7000 + rank);
+  return hello;
 }
 
 std::string member_text(const Group& group, std::size_t rank) {
@@ -41,26 +46,72 @@ std::string member_text(const Group& group, std::size_t rank) {
   return parsed ? parsed->to_string() : "not an address";
 }
 
+TEST(CheckInvitation, AcceptsAnotherRankOfTheSameSizeAndVersion) {
+  LocalConfiguration local = root_of(4);
+  local.rank = 3;
+  const auto invitation = parse_invitation(value_of(invitation_of(root_of(4), 5)));
+  ASSERT_TRUE(invitation.has_value());
+  EXPECT_EQ(invitation->meeting(), 5u);
+  EXPECT_TRUE(check_invitation(*invitation, local).ok());
+}
+
+TEST(CheckInvitation, ChecksTheVersionBeforeTheSizeAndNamesBothSides) {
+  LocalConfiguration local = root_of(4);
+  local.rank = 3;
+  control::Invitation invitation = invitation_of(root_of(5), 5);
+  EXPECT_THAT(check_invitation(invitation, local).c_str(),
+              AllOf(HasSubstr("rank 3 at "), HasSubstr("expects 4 ranks, rank 0 expects 5")));
+  invitation.set_protocol_version(wire::kVersion + 1u);
+  invitation.set_library_version("9.8.7");
+  EXPECT_THAT(check_invitation(invitation, local).c_str(),
+              AllOf(HasSubstr("rank 3 at "), HasSubstr("protocol version"),
+                    HasSubstr("rank 0 version " + std::to_string(wire::kVersion + 1u)),
+                    HasSubstr("9.8.7")));
+}
+
 TEST(CheckHello, AcceptsARankThatFits) {
-  EXPECT_TRUE(check_hello(valid_hello(3, 4), root_of(4), "10.0.0.2:1").ok());
+  EXPECT_TRUE(check_hello(valid_hello(3, 4), root_of(4), 3).ok());
+}
+
+TEST(CheckHello, TakesTheHelloThatIsMade) {
+  LocalConfiguration local = root_of(4);
+  local.rank = 3;
+  const auto hello = parse_hello(value_of(hello_of(local, 9, std::chrono::seconds(60))));
+  ASSERT_TRUE(hello.has_value());
+  EXPECT_TRUE(check_hello(*hello, root_of(4), 3).ok());
+  EXPECT_EQ(hello->patience_ms(), 60'000u);
+  EXPECT_EQ(hello->attempt(), 9u);
+  EXPECT_EQ(hello->process(), 77u);
 }
 
 TEST(CheckHello, ChecksTheVersionBeforeAnythingElse) {
   control::Hello hello = valid_hello(99, 7);
   hello.set_protocol_version(wire::kVersion + 1u);
-  EXPECT_THAT(check_hello(hello, root_of(4), "10.0.0.2:1").c_str(),
-              AllOf(HasSubstr("protocol version"), HasSubstr("10.0.0.2:1")));
+  EXPECT_THAT(check_hello(hello, root_of(4), 3).c_str(),
+              AllOf(HasSubstr("protocol version"), HasSubstr("node-99, process 7")));
 }
 
 TEST(CheckHello, ChecksTheWorldSizeBeforeTheRank) {
-  EXPECT_THAT(check_hello(valid_hello(5, 8), root_of(4), "10.0.0.2:1").c_str(),
-              HasSubstr("expects 8 ranks"));
+  EXPECT_THAT(check_hello(valid_hello(5, 8), root_of(4), 5).c_str(), HasSubstr("expects 8 ranks"));
+}
+
+TEST(CheckHello, TakesOnlyTheRankWhosePlaceItIs) {
+  EXPECT_THAT(check_hello(valid_hello(2, 4), root_of(4), 3).c_str(),
+              HasSubstr("says it is rank 2 where rank 3 is awaited"));
+  EXPECT_THAT(check_hello(valid_hello(0xFFFFFFFF, 4), root_of(4), 3).c_str(),
+              HasSubstr("says it is rank 4294967295"));
+}
+
+TEST(ClaimedTwice, NamesBothProcesses) {
+  EXPECT_THAT(claimed_twice(3, "node-a, process 1", "node-b, process 2").c_str(),
+              HasSubstr("two processes claim rank 3: the one at node-a, process 1 and the one at "
+                        "node-b, process 2"));
 }
 
 TEST(CheckHello, ChecksWhichTransportIsAskedFor) {
   control::Hello hello = valid_hello(1, 4);
   hello.mutable_configuration()->set_transport(static_cast<std::uint32_t>(TransportKind::verbs));
-  EXPECT_THAT(check_hello(hello, root_of(4), "10.0.0.2:1").c_str(), HasSubstr("transport verbs"));
+  EXPECT_THAT(check_hello(hello, root_of(4), 1).c_str(), HasSubstr("transport verbs"));
 }
 
 TEST(CheckHello, KeepsEveryTextWithinAStatus) {
@@ -68,13 +119,13 @@ TEST(CheckHello, KeepsEveryTextWithinAStatus) {
   hello.mutable_configuration()->set_communicator_name(std::string(10'000, 'x'));
   LocalConfiguration root = root_of(4);
   root.name = std::string(10'000, 'y');
-  const Status status = check_hello(hello, root, "10.0.0.2:1");
+  const Status status = check_hello(hello, root, 1);
   EXPECT_THAT(status.c_str(), HasSubstr("names must be equal"));
 }
 
-TEST(MakeGroup, UsesTheAddressesSeenOnTheConnections) {
-  const std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
-                                      joined(2, 3, "10.0.0.3", "10.0.0.1")};
+TEST(MakeGroup, ListsAddressesAttemptsAndProcessesByRank) {
+  const std::vector<control::Hello> others = {hello_from(1, 3, "10.0.0.2"),
+                                              hello_from(2, 3, "10.0.0.3")};
   const auto group = make_group(root_of(3), others, 9);
   ASSERT_TRUE(group.ok()) << group.status().c_str();
   EXPECT_EQ(group->epoch, 9u);
@@ -83,40 +134,19 @@ TEST(MakeGroup, UsesTheAddressesSeenOnTheConnections) {
   EXPECT_EQ(member_text(*group, 1), "10.0.0.2");
   EXPECT_EQ(member_text(*group, 2), "10.0.0.3");
   EXPECT_EQ(group->datagrams.members[2].port, 7002);
+  EXPECT_THAT(group->attempts, ElementsAre(0, 1001, 1002));
+  EXPECT_THAT(group->processes, ElementsAre(77, 2001, 2002));
 }
 
 TEST(MakeGroup, TakesTheSmallestDatagram) {
-  std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
-                                joined(2, 3, "10.0.0.3", "10.0.0.1")};
-  others[0].hello.mutable_configuration()->set_datagram_bytes(1200);
+  std::vector<control::Hello> others = {hello_from(1, 3, "10.0.0.2"), hello_from(2, 3, "10.0.0.3")};
+  others[0].mutable_configuration()->set_datagram_bytes(1200);
   EXPECT_EQ(make_group(root_of(3), others, 9)->datagrams.datagram_bytes, 1200u);
 }
 
-TEST(MakeGroup, GivesLoopbackRanksTheNetworkAddressOfTheirMachine) {
-  const std::vector<Joined> others = {joined(1, 3, "127.0.0.1", "127.0.1.1"),
-                                      joined(2, 3, "10.0.0.3", "10.0.0.1")};
-  const auto group = make_group(root_of(3), others, 9);
-  ASSERT_TRUE(group.ok());
-  EXPECT_EQ(member_text(*group, 0), "10.0.0.1");
-  EXPECT_EQ(member_text(*group, 1), "10.0.0.1");
-  EXPECT_EQ(member_text(*group, 2), "10.0.0.3");
-}
-
-TEST(MakeGroup, PrefersAddressesThatWereGiven) {
-  LocalConfiguration root = root_of(2);
-  root.data_address = to_bytes(address("192.168.0.1"));
-  std::vector<Joined> others = {joined(1, 2, "10.0.0.2", "10.0.0.1")};
-  const auto given = address("192.168.0.2").to_v4().to_bytes();
-  others[0].hello.mutable_data()->set_address(given.data(), given.size());
-  const auto group = make_group(root, others, 9);
-  ASSERT_TRUE(group.ok());
-  EXPECT_EQ(member_text(*group, 0), "192.168.0.1");
-  EXPECT_EQ(member_text(*group, 1), "192.168.0.2");
-}
-
 TEST(MakeGroup, RefusesAMixOfFamilies) {
-  const std::vector<Joined> others = {joined(1, 3, "10.0.0.2", "10.0.0.1"),
-                                      joined(2, 3, "fd00::3", "fd00::1")};
+  const std::vector<control::Hello> others = {hello_from(1, 3, "10.0.0.2"),
+                                              hello_from(2, 3, "fd00::3")};
   const auto group = make_group(root_of(3), others, 9);
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
@@ -128,11 +158,11 @@ TEST(MakeGroup, LeadsOverWhatAllRanksOffer) {
   LocalConfiguration root = root_of(2);
   root.transport = TransportKind::automatic;
   root.offers = {{TransportKind::verbs, std::vector<std::byte>(20, std::byte{1}), 4096, 7, ""}};
-  std::vector<Joined> others = {joined(1, 2, "10.0.0.2", "10.0.0.1")};
+  std::vector<control::Hello> others = {hello_from(1, 2, "10.0.0.2")};
   const Group without = *make_group(root, others, 9);
   EXPECT_EQ(without.datagrams.kind, TransportKind::udp);
   put_offers({{TransportKind::verbs, std::vector<std::byte>(21, std::byte{2}), 2048, 8, ""}},
-             others[0].hello);
+             others[0]);
   const Group group = *make_group(root, others, 9);
   EXPECT_EQ(group.datagrams.kind, TransportKind::verbs);
   EXPECT_EQ(group.datagrams.datagram_bytes, 2048u);
@@ -142,11 +172,10 @@ TEST(MakeGroup, LeadsOverWhatAllRanksOffer) {
 
 TEST(MakeGroup, NamesAMulticastGroupOnlyWhenAskedForAndForMoreThanOneRank) {
   LocalConfiguration root = root_of(2);
-  const std::vector<Joined> others = {joined(1, 2, "10.0.0.2", "10.0.0.1")};
+  const std::vector<control::Hello> others = {hello_from(1, 2, "10.0.0.2")};
   EXPECT_FALSE(make_group(root, others, 9)->multicast.has_value());
   root.multicast = true;
   EXPECT_EQ(make_group(root, others, 9)->multicast->address, multicast_of(9, true).address);
-  root.data_address = to_bytes(address("10.0.0.1"));
   EXPECT_FALSE(make_group(root, {}, 9)->multicast.has_value());
 }
 
@@ -157,7 +186,7 @@ TEST(WelcomeOf, CarriesTheGroupUnchanged) {
   const Lane ucx{TransportKind::ucx,
                  9216,
                  {{std::vector<std::byte>(100), 0, 6}, {std::vector<std::byte>(200), 0, 8}}};
-  const Group group{7, 1ull << 60, udp, ucx, multicast_of(7, true)};
+  const Group group{7, 1ull << 60, udp, ucx, multicast_of(7, true), {0, 11}, {21, 22}, nullptr};
   const Group back = group_of(welcome_of(group).group());
   EXPECT_EQ(back.epoch, group.epoch);
   EXPECT_EQ(back.seed, group.seed);
@@ -176,10 +205,13 @@ TEST(WelcomeOf, CarriesTheGroupUnchanged) {
   ASSERT_TRUE(back.multicast.has_value());
   EXPECT_EQ(back.multicast->address, group.multicast->address);
   EXPECT_EQ(back.multicast->port, group.multicast->port);
+  EXPECT_EQ(back.attempts, group.attempts);
+  EXPECT_EQ(back.processes, group.processes);
 }
 
 TEST(WelcomeOf, LeavesOutWhatTheGroupDoesNotHave) {
-  const Group back = group_of(welcome_of({7, 1, {TransportKind::udp, 1400, {}}, {}, {}}).group());
+  const Group back =
+      group_of(welcome_of({7, 1, {TransportKind::udp, 1400, {}}, {}, {}, {}, {}, nullptr}).group());
   EXPECT_FALSE(back.exact.has_value());
   EXPECT_FALSE(back.multicast.has_value());
 }
@@ -188,7 +220,9 @@ TEST(WelcomeOf, FitsTheMessageLimitWithTheMostRanks) {
   const Lane::Member widest{std::vector<std::byte>(limits::kTransportAddressBytesMax), 65535,
                             UINT64_MAX};
   const Lane lane{TransportKind::ucx, 9216, std::vector<Lane::Member>(limits::kPeersMax, widest)};
-  const Group group{UINT32_MAX, UINT64_MAX, lane, lane, multicast_of(UINT32_MAX, false)};
+  const std::vector<std::uint64_t> numbers(limits::kPeersMax, UINT64_MAX);
+  const Group group{UINT32_MAX, UINT64_MAX, lane,   lane, multicast_of(UINT32_MAX, false),
+                    numbers,    numbers,    nullptr};
   EXPECT_LE(welcome_of(group).ByteSizeLong(), limits::kWelcomeBytesMax);
 }
 

@@ -1,4 +1,4 @@
-// The rendezvous over real loopback connections, ranks as threads. What it must survive and what it
+// Ranks that meet over real loopback connections, as threads. What they must survive and what they
 // must say.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "rendezvous/meeting.h"
 #include "unit/rendezvous/loopback_ranks.h"
+#include "unit/rendezvous/plain_store.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -121,10 +123,21 @@ TEST(JoinGroup, WaitsForARankZeroThatComesLate) {
   EXPECT_TRUE(other.get().ok());
 }
 
+std::uint64_t meeting_at(Rendezvous& store, const LocalConfiguration& local) {
+  const auto invitation = parse_invitation(*store.get(MeetingKeys(local).root(), 10s));
+  return invitation->meeting();
+}
+
 TEST(JoinGroup, LetsARankThatHungUpComeAgain) {
   const std::uint16_t port = free_port();
   Joining root = join(0, 3, port);
-  LoopbackPeer(port, frame_of(valid_hello(1, 3))).hang_up();
+  {
+    const auto store = store_at(port);
+    const std::uint64_t meeting = meeting_at(*store, configuration(1, 3, port));
+    const std::string key = MeetingKeys(configuration(1, 3, port)).hello(meeting, 1);
+    ASSERT_TRUE(
+        store->put_briefly(key, value_of(valid_hello(1, 3)), {.with_this_process = true}).ok());
+  }
   Joining second = join(2, 3, port);
   Joining first = join(1, 3, port);
   const auto group = root.get();
@@ -132,6 +145,20 @@ TEST(JoinGroup, LetsARankThatHungUpComeAgain) {
   EXPECT_EQ(group->datagrams.members[1].port, 5001);
   EXPECT_TRUE(first.get().ok());
   EXPECT_TRUE(second.get().ok());
+}
+
+TEST(JoinGroup, MissesARankThatDiedAfterItsHello) {
+  const std::uint16_t port = free_port();
+  LocalConfiguration local = configuration(0, 3, port);
+  local.join_timeout = 600ms;
+  Joining root = join(local);
+  {
+    const auto store = store_at(port);
+    const std::string key = MeetingKeys(local).hello(meeting_at(*store, local), 1);
+    ASSERT_TRUE(
+        store->put_briefly(key, value_of(valid_hello(1, 3)), {.with_this_process = true}).ok());
+  }
+  EXPECT_THAT(text(root.get()), HasSubstr("missing ranks 1, 2"));
 }
 
 // ---- a wrong configuration of one's own ----
@@ -227,8 +254,8 @@ TEST(JoinGroup, NamesAddressAndTimeWhenRankZeroIsAbsent) {
 
 TEST(JoinGroup, RecognisesAnotherProgramOnThePortAtOnce) {
   for (const std::string& answer :
-       {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), raw_frame(5, "hello"),
-        raw_frame(0x7FFFFFFF, "x"), raw_frame(0, "")}) {
+       {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), std::string("hello"),
+        std::string("LWRS\0\2", 6), greeting() + std::string(16, '\xff')}) {
     const std::uint16_t port = free_port();
     LoopbackListener other_program(port);
     Joining joining = join(1, 2, port);
@@ -242,27 +269,79 @@ TEST(JoinGroup, RecognisesAnotherProgramOnThePortAtOnce) {
   }
 }
 
-Group pair_group() {
+Group pair_group(std::uint64_t attempt) {
   const Lane udp{TransportKind::udp, 1400, {{kLoopbackBytes, 5000, 1}, {kLoopbackBytes, 5001, 1}}};
-  return {7, 1, udp, {}, {}};
+  return {7, 1, udp, {}, {}, {0, attempt}, {1, 2}, nullptr};
+}
+
+// A rank 0 that tells what a test wants told, to the Hello of rank 1.
+class OddRankZero {
+ public:
+  explicit OddRankZero(Rendezvous& store) : store_(store) {
+    EXPECT_TRUE(store_.put(keys_.root(), value_of(invitation_of(root_, kMeeting))).ok());
+  }
+  control::Hello hear() { return *parse_hello(*store_.get(keys_.hello(kMeeting, 1), 10s)); }
+  void tell(ByteSpan value) { EXPECT_TRUE(store_.put(keys_.outcome(kMeeting), value).ok()); }
+
+ private:
+  static constexpr std::uint64_t kMeeting = 99;
+  const LocalConfiguration root_ = configuration(0, 2, 1);
+  const MeetingKeys keys_{root_};
+  Rendezvous& store_;
+};
+
+Joining join_over(const std::shared_ptr<Rendezvous>& store, int rank, int size) {
+  LocalConfiguration local = configuration(rank, size, 1);
+  local.store = store;
+  return join(local);
 }
 
 TEST(JoinGroup, RefusesATableThatDoesNotFit) {
-  const Group good = pair_group();
-  std::vector<Group> bad(5, good);
+  const Group good = pair_group(1);
+  std::vector<Group> bad(6, good);
   bad[0].epoch = 0;
   bad[1].datagrams.members.pop_back();
   bad[2].datagrams.members[1].address.pop_back();
   bad[3].datagrams.members[0].port = 0;
   bad[4].datagrams.datagram_bytes = 100'000;
+  bad[5].attempts.pop_back();
   for (const Group& group : bad) {
-    const std::uint16_t port = free_port();
-    LoopbackListener impostor(port);
-    Joining joining = join(1, 2, port);
-    LoopbackPeer peer = impostor.accept();
-    peer.say(frame_of(welcome_of(group)));
+    const auto store = std::make_shared<InprocRendezvous>();
+    OddRankZero impostor(*store);
+    Joining joining = join_over(store, 1, 2);
+    (void)impostor.hear();
+    impostor.tell(value_of(welcome_of(group)));
     EXPECT_EQ(joining.get().status().code(), StatusCode::kMismatch);
   }
+}
+
+TEST(JoinGroup, RefusesWhatIsNoMessageOfOurs) {
+  const auto store = std::make_shared<InprocRendezvous>();
+  const std::string junk = "junk";
+  const MeetingKeys keys(configuration(1, 2, 1));
+  ASSERT_TRUE(store->put(keys.root(), std::as_bytes(std::span(junk))).ok());
+  EXPECT_THAT(text(join_over(store, 1, 2).get()), HasSubstr("something else than Leeway's"));
+  OddRankZero impostor(*store);
+  Joining joining = join_over(store, 1, 2);
+  (void)impostor.hear();
+  impostor.tell(std::as_bytes(std::span(junk)));
+  EXPECT_EQ(joining.get().status().code(), StatusCode::kMismatch);
+}
+
+TEST(JoinGroup, TakesOnlyATableThatNamesItsOwnCall) {
+  const auto store = std::make_shared<PlainStore>();
+  Joining joining;
+  {
+    OddRankZero earlier(*store);
+    earlier.tell(value_of(welcome_of(pair_group(1))));  // as an earlier run left it
+    joining = join_over(store, 1, 2);
+    (void)earlier.hear();
+  }
+  const auto root = join_over(store, 0, 2).get();
+  ASSERT_TRUE(root.ok()) << root.status().c_str();
+  const auto group = joining.get();
+  ASSERT_TRUE(group.ok()) << group.status().c_str();
+  EXPECT_EQ(group->epoch, root->epoch);
 }
 
 TEST(JoinGroup, TriesAgainAfterATruncatedAnswer) {
@@ -270,13 +349,13 @@ TEST(JoinGroup, TriesAgainAfterATruncatedAnswer) {
   LoopbackListener dying(port);
   Joining joining = join(1, 2, port);
   LoopbackPeer first = dying.accept();
-  first.say(raw_frame(100, "only a little"));
+  first.say(greeting() + std::string(10, '\0'));
   first.hang_up();
-  LoopbackPeer second = dying.accept();
-  second.say(frame_of(welcome_of(pair_group())));
-  const auto group = joining.get();
+  dying.accept().hang_up();
+  dying.close();
+  const auto group = join_group(configuration(0, 2, port));
   ASSERT_TRUE(group.ok()) << group.status().c_str();
-  EXPECT_EQ(group->epoch, 7u);
+  EXPECT_TRUE(joining.get().ok());
 }
 
 TEST(JoinGroup, GivesUpOnARankZeroThatNeverAnswers) {
@@ -292,30 +371,17 @@ TEST(JoinGroup, GivesUpOnARankZeroThatNeverAnswers) {
 
 // ---- strangers ----
 
-std::string wrong_magic() {
-  control::Hello hello = valid_hello(1, 2);
-  hello.set_magic(1);
-  return frame_of(hello);
-}
-std::string wrong_address() {
-  control::Hello hello = valid_hello(1, 2);
-  hello.mutable_data()->set_address("12345");
-  return frame_of(hello);
-}
-std::string wrong_port(std::uint32_t port) {
-  control::Hello hello = valid_hello(1, 2);
-  hello.mutable_data()->set_port(port);
-  return frame_of(hello);
-}
-
 TEST(JoinGroup, HangsUpOnStrangersAndMeetsAllTheSame) {
   const std::uint16_t port = free_port();
   Joining root = join(0, 2, port);
   for (const std::string& bytes :
-       {std::string("GET / HTTP/1.1\r\n\r\n"), raw_frame(limits::kHelloBytesMax + 1, "x"),
-        raw_frame(0xFFFFFFFF, ""), raw_frame(0, ""),
-        raw_frame(8, "\xff\xff\xff\xff\xff\xff\xff\xff"), wrong_magic(), wrong_address(),
-        wrong_port(0), wrong_port(65536)}) {
+       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(8, '\xff'),
+        std::string("LWRS\0\2\0\0", 8), greeting() + std::string(16, '\0'),
+        greeting() + std::string(16, '\xff'),
+        greeting() + request_of(StoreOperation::look, "not a key"),
+        greeting() + request_of(StoreOperation::look, ""),
+        greeting() + request_of(StoreOperation::look, std::string(241, 'k')),
+        greeting() + request_of(StoreOperation::look, "key", "value")}) {
     LoopbackPeer stranger(port, bytes);
     EXPECT_TRUE(stranger.hangs_up());
   }
@@ -324,10 +390,10 @@ TEST(JoinGroup, HangsUpOnStrangersAndMeetsAllTheSame) {
   EXPECT_TRUE(other.get().ok());
 }
 
-TEST(JoinGroup, SurvivesATruncatedHello) {
+TEST(JoinGroup, SurvivesATruncatedRequest) {
   const std::uint16_t port = free_port();
   Joining root = join(0, 2, port);
-  const std::string whole = frame_of(valid_hello(1, 2));
+  const std::string whole = greeting() + request_of(StoreOperation::put, "key", "value");
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
     LoopbackPeer(port, whole.substr(0, bytes)).hang_up();
   }
@@ -336,11 +402,26 @@ TEST(JoinGroup, SurvivesATruncatedHello) {
   EXPECT_TRUE(other.get().ok());
 }
 
+TEST(JoinGroup, RefusesAHelloThatIsNone) {
+  const std::uint16_t port = free_port();
+  Joining root = join(0, 2, port);
+  const auto store = store_at(port);
+  const LocalConfiguration local = configuration(1, 2, port);
+  const std::string junk = "junk";
+  ASSERT_TRUE(store
+                  ->put(MeetingKeys(local).hello(meeting_at(*store, local), 1),
+                        std::as_bytes(std::span(junk)))
+                  .ok());
+  const auto group = root.get();
+  EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
+  EXPECT_THAT(text(group), HasSubstr("what rank 1 put"));
+}
+
 TEST(JoinGroup, MeetsWhileStrangersKeepSilentOrStopHalfway) {
   const std::uint16_t port = free_port();
   Joining root = join(0, 2, port);
   LoopbackPeer silent(port);
-  LoopbackPeer halfway(port, frame_of(valid_hello(1, 2)).substr(0, 10));
+  LoopbackPeer halfway(port, greeting() + std::string(1, '\1'));
   Joining other = join(1, 2, port);
   EXPECT_TRUE(root.get().ok());
   EXPECT_TRUE(other.get().ok());

@@ -28,6 +28,10 @@ control::Welcome valid_welcome(int size) {
   welcome.set_magic(kControlMagic);
   welcome.mutable_group()->set_epoch(1);
   fill(*welcome.mutable_group()->mutable_datagrams(), TransportKind::udp, size);
+  for (int rank = 0; rank < size; ++rank) {
+    welcome.mutable_group()->add_attempts(1);
+    welcome.mutable_group()->add_processes(2);
+  }
   return welcome;
 }
 
@@ -41,19 +45,25 @@ control::Welcome rich_welcome(int size) {
 }
 
 bool accepts(const control::Hello& hello) {
-  return parse_hello(hello.SerializeAsString()).has_value();
+  return parse_hello(value_of(hello)).has_value();
 }
 bool accepts(const control::Welcome& welcome) {
-  return parse_welcome(welcome.SerializeAsString(), 2).has_value();
+  return parse_welcome(value_of(welcome), 2).has_value();
 }
 
-TEST(FrameOf, PutsTheLengthFirstInNetworkOrder) {
-  control::Rejection message;
-  message.set_text(std::string(300, 'x'));
-  const std::string frame = frame_of(message);
-  const std::string body = message.SerializeAsString();
-  ASSERT_EQ(body.size(), 303u);
-  EXPECT_EQ(frame, std::string("\0\0\x01\x2f", 4) + body);
+ByteSpan bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+TEST(ParseInvitation, NeedsMagicAndMeetingAndNothingElse) {
+  control::Invitation invitation;
+  invitation.set_magic(kControlMagic);
+  EXPECT_FALSE(parse_invitation(value_of(invitation)).has_value());
+  invitation.set_meeting(1);
+  EXPECT_TRUE(parse_invitation(value_of(invitation)).has_value());
+  invitation.set_magic(1);
+  EXPECT_FALSE(parse_invitation(value_of(invitation)).has_value());
+  EXPECT_FALSE(parse_invitation({}).has_value());
 }
 
 TEST(ParseHello, RefusesWhatIsNotOurs) {
@@ -61,17 +71,17 @@ TEST(ParseHello, RefusesWhatIsNotOurs) {
   control::Hello hello = valid_hello(1, 2);
   hello.set_magic(kControlMagic + 1);
   EXPECT_FALSE(accepts(hello));
-  EXPECT_FALSE(parse_hello("").has_value());
-  EXPECT_FALSE(parse_hello("GET / HTTP/1.1").has_value());
+  EXPECT_FALSE(parse_hello({}).has_value());
+  EXPECT_FALSE(parse_hello(bytes_of("GET / HTTP/1.1")).has_value());
 }
 
 TEST(ParseHello, RefusesAddressesAndPortsThatCannotBe) {
-  for (const std::size_t bytes : {1u, 3u, 5u, 15u, 17u, 1000u}) {
+  for (const std::size_t bytes : {0u, 1u, 3u, 5u, 15u, 17u, 1000u}) {
     control::Hello hello = valid_hello(1, 2);
     hello.mutable_data()->set_address(std::string(bytes, 'x'));
     EXPECT_FALSE(accepts(hello)) << bytes;
   }
-  for (const std::size_t bytes : {0u, 4u, 16u}) {
+  for (const std::size_t bytes : {4u, 16u}) {
     control::Hello hello = valid_hello(1, 2);
     hello.mutable_data()->set_address(std::string(bytes, 'x'));
     EXPECT_TRUE(accepts(hello)) << bytes;
@@ -81,6 +91,24 @@ TEST(ParseHello, RefusesAddressesAndPortsThatCannotBe) {
     hello.mutable_data()->set_port(port);
     EXPECT_FALSE(accepts(hello)) << port;
   }
+}
+
+TEST(ParseHello, LetsACallersOwnTransportComeWithoutAnAddress) {
+  control::Hello hello = valid_hello(1, 2);
+  hello.mutable_configuration()->set_transport(static_cast<std::uint32_t>(TransportKind::custom));
+  hello.clear_data();
+  EXPECT_TRUE(accepts(hello));
+  hello.mutable_data()->set_port(5000);
+  EXPECT_FALSE(accepts(hello));
+}
+
+TEST(ParseHello, RefusesOneWithoutAnAttemptAndOneThatIsTooLong) {
+  control::Hello hello = valid_hello(1, 2);
+  hello.clear_attempt();
+  EXPECT_FALSE(accepts(hello));
+  hello = valid_hello(1, 2);
+  hello.set_place(std::string(limits::kHelloBytesMax, 'x'));
+  EXPECT_FALSE(accepts(hello));
 }
 
 TEST(ParseHello, RefusesOffersThatCannotBe) {
@@ -126,6 +154,12 @@ TEST(ParseWelcome, RefusesAnIncompleteTable) {
   EXPECT_FALSE(accepts(valid_welcome(3)));
   control::Welcome welcome = valid_welcome(2);
   welcome.mutable_group()->set_epoch(0);
+  EXPECT_FALSE(accepts(welcome));
+  welcome = valid_welcome(2);
+  welcome.mutable_group()->add_attempts(1);
+  EXPECT_FALSE(accepts(welcome));
+  welcome = valid_welcome(2);
+  welcome.mutable_group()->mutable_processes()->RemoveLast();
   EXPECT_FALSE(accepts(welcome));
 }
 
@@ -192,13 +226,13 @@ TEST(ParseHello, IsTotalOverDamagedMessages) {
     for (unsigned flips = random() % 4; flips > 0 && !damaged.empty(); --flips) {
       damaged[random() % damaged.size()] ^= static_cast<char>(1u << random() % 8);
     }
-    const auto hello = parse_hello(damaged);
+    const auto hello = parse_hello(bytes_of(damaged));
     if (!hello || hello->protocol_version() != wire::kVersion) continue;
     ++accepted;
     const std::size_t address_bytes = hello->data().address().size();
-    EXPECT_TRUE(address_bytes == 0 || address_bytes == 4 || address_bytes == 16);
     const bool has_udp =
         hello->configuration().transport() != static_cast<std::uint32_t>(TransportKind::custom);
+    EXPECT_TRUE(address_bytes == 4 || address_bytes == 16 || (address_bytes == 0 && !has_udp));
     EXPECT_GE(hello->data().port(), has_udp ? 1u : 0u);
     EXPECT_LE(hello->data().port(), 65535u);
   }

@@ -1,5 +1,5 @@
-// What the rendezvous tests need of TCP: free ports, and a peer that says whatever a test wants
-// said.
+// What the rendezvous tests need of TCP: free ports, messages to spoil, and a peer that says
+// whatever a test wants said.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,17 +8,19 @@
 #include <asio/connect.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
-#include <asio/read.hpp>
 #include <asio/write.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "leeway/options.h"
 #include "rendezvous/control_message.h"
+#include "rendezvous/store_frame.h"
 #include "wire/packet.h"
 
 namespace leeway::rendezvous {
@@ -61,14 +63,29 @@ inline control::Hello valid_hello(std::uint32_t rank, std::uint32_t size) {
   hello.mutable_configuration()->set_datagram_bytes(1400);
   hello.mutable_configuration()->set_transport(static_cast<std::uint32_t>(TransportKind::udp));
   hello.mutable_data()->set_port(5000);
+  hello.mutable_data()->set_address(std::string("\x7f\0\0\1", 4));
+  hello.set_attempt(1000 + rank);
+  hello.set_process(2000 + rank);
+  hello.set_place("node-" + std::to_string(rank) + ", process 7");
   return hello;
 }
 
-// A big-endian length prefix that may lie about the body.
-inline std::string raw_frame(std::uint32_t length, const std::string& body) {
-  std::string frame;
-  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(length >> shift));
-  return frame + body;
+// The greeting of a client.
+inline std::string greeting() {
+  return {reinterpret_cast<const char*>(kGreeting.data()), kGreeting.size()};
+}
+
+// A request as a client would send it, to be spoilt by tests.
+inline std::string request_of(StoreOperation operation, std::string_view key,
+                              std::string_view value = {}, std::uint32_t number = 1) {
+  StoreRequest request;
+  request.operation = operation;
+  request.number = number;
+  request.key = key;
+  request.value = std::as_bytes(std::span(value));
+  std::string bytes;
+  append_request(request, bytes);
+  return bytes;
 }
 
 // One TCP connection, blocking. Connecting waits for a listener.
@@ -88,18 +105,6 @@ class LoopbackPeer {
   void say(const std::string& bytes) {
     std::error_code ignored;  // the other side may have hung up, which is for the test to find out
     asio::write(socket_, asio::buffer(bytes), ignored);
-  }
-
-  // The next message's body; empty when the other side hung up.
-  std::string hear() {
-    std::array<unsigned char, kLengthPrefixBytes> prefix{};
-    std::error_code error;
-    asio::read(socket_, asio::buffer(prefix), error);
-    if (error) return {};
-    std::string body(std::size_t{prefix[0]} << 24 | prefix[1] << 16 | prefix[2] << 8 | prefix[3],
-                     '\0');
-    asio::read(socket_, asio::buffer(body), error);
-    return error ? std::string() : body;
   }
 
   // Waits for the other side to hang up; false when it says something instead.

@@ -1,4 +1,5 @@
-// Ranks as threads that meet over real loopback connections, for the tests of the rendezvous.
+// Ranks as threads that meet in a store, for the tests of the rendezvous: over real loopback
+// connections unless a test gives them another.
 #pragma once
 
 #include <chrono>
@@ -26,6 +27,7 @@ inline LocalConfiguration configuration(int rank, int size, std::uint16_t port) 
   local.datagram_bytes = 1400;
   local.receive_buffer_bytes = 1'000'000u + static_cast<unsigned>(rank);
   local.data_port = static_cast<std::uint16_t>(5000 + rank);
+  local.process = 900u + static_cast<unsigned>(rank);
   local.join_timeout = 20s;  // never reached unless a test shortens it
   return local;
 }
@@ -47,6 +49,11 @@ inline Joining join(int rank, int size, std::uint16_t port) {
 
 inline std::string text(const Result<Group>& result) {
   return result.ok() ? "" : std::string(result.status().text());
+}
+
+// The server that ranks at a port have, used from the side.
+inline std::shared_ptr<TcpRendezvous> store_at(std::uint16_t port) {
+  return *TcpRendezvous::connect(rendezvous_at(port));
 }
 
 class Stopwatch {

@@ -1,0 +1,147 @@
+// Where ranks meet: a store of keys and values that all ranks of a group can reach.
+//
+// Communicator::create() needs a place to meet only until the group stands. By default that is a
+// TCP port of rank 0 (Options::rendezvous). A program that has a store already, such as a
+// c10d::Store, gives an object of its own that derives from Rendezvous (Options::store). Here are
+// also a TCP server that any process can own, a folder of files, and the memory of one process.
+//
+// Many groups meet in one place at the same time. Keys of a group begin with
+// "leeway/<restart count>/<communicator name>/".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leeway/export.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway {
+
+// A store of keys and values, to be derived from. Only put() and get() must be written: c10d's
+// set(), and check() and wait() before its get(), are enough.
+//
+// What an implementation promises:
+//   Every process that has an object of the same store sees the same keys. After put() has
+//   returned, every get() finds the value or a later one. A value is seen whole or not at all.
+//   A second put() of a key replaces the value: the last one wins.
+//   All calls may come from several threads at once; one that waits does not hold up the others.
+//   Keys have 1 .. kKeyBytesMax bytes, of letters, digits and "._-%/". Values have 0 ..
+//   kValueBytesMax bytes. What a store cannot take is an error, never cut. (With UDP alone, values
+//   have about 200 bytes, and one has 40 bytes for each rank.)
+// What it need not do: keep a value once its group has met, be fast, or know who is alive.
+// Leeway takes every value for a stranger's and checks it before use.
+class LEEWAY_EXPORT Rendezvous {
+ public:
+  // Longest key.
+  static constexpr std::size_t kKeyBytesMax = 240;
+  // Longest value: the table of 1,024 ranks with two addresses of 4 KiB each.
+  static constexpr std::size_t kValueBytesMax = 8'519'680;
+
+  Rendezvous() = default;
+  virtual ~Rendezvous();
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  // Stores the value. Returns in bounded time, 30 s at most.
+  virtual Status put(std::string_view key, ByteSpan value) = 0;
+
+  // The value, as soon as there is one. Waits `patience` at most; with 0 or less it looks once and
+  // does not wait. kDeadlineExceeded: the key is not there. Any other error means that the store
+  // cannot be reached; Leeway asks again until its own patience ends.
+  virtual Result<std::vector<std::byte>> get(std::string_view key, Duration patience) = 0;
+
+  // When a value may be forgotten.
+  struct Lifetime {
+    bool with_this_process = false;  // once the process that put it is gone
+    std::uint32_t readers = 0;       // once it was got so many times; 0: never for that
+  };
+  // As put(), for a value that the store may forget. As it stands here it is put().
+  virtual Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime);
+
+  // Forgets a key. As it stands here it does nothing. Without it a group that meets again under
+  // the same name polls until rank 0 has put the new meeting in the old one's place.
+  virtual Status erase(std::string_view key);
+
+  // Is handed the index of a key and its value; false: enough.
+  using Taker = std::function<bool(std::size_t index, std::vector<std::byte> value)>;
+  // Gets each of the keys once, in the order in which they come, until `take` has enough, all were
+  // taken or `patience` is over; all three are success. As it stands here it gets one key after the
+  // other, and waits for one at a time only. A store with a request for many keys can do better.
+  virtual Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take);
+};
+
+// A store over TCP. One process owns the server, in the background; it need not be rank 0, nor a
+// rank. All others connect.
+//
+// The server holds 64 MiB at most and closes connections that do not speak its protocol. It is not
+// authenticated.
+class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
+ public:
+  // Owns a server at "host:port", "[v6]:port" or ":port" (all addresses of this machine), until the
+  // object is gone. Port 0: the system chooses a free one; address() says which. Within one process
+  // objects of the same address share one server.
+  static Result<std::shared_ptr<TcpRendezvous>> serve(std::string_view address);
+
+  // Talks to the server at "host:port". Connects when it is first used, and waits for a server that
+  // is not there yet. An error: the address makes no sense.
+  static Result<std::shared_ptr<TcpRendezvous>> connect(std::string_view address);
+
+  ~TcpRendezvous() override;
+
+  // "host:port" for connect(), of the server.
+  const std::string& address() const;
+
+  Status put(std::string_view key, ByteSpan value) override;
+  Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override;
+  Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) override;
+  Status erase(std::string_view key) override;
+  Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
+
+ private:
+  TcpRendezvous(std::string address, std::unique_ptr<Rendezvous> store);
+
+  const std::string address_;
+  const std::unique_ptr<Rendezvous> store_;
+};
+
+// A folder that all ranks see, such as one on NFS: a file for each key, which appears by a rename.
+// Waiting polls, 1 ms to 50 ms apart. Each meeting leaves one small file; the folder is the
+// caller's to remove.
+class LEEWAY_EXPORT FileRendezvous final : public Rendezvous {
+ public:
+  // Makes the folder if it is not there.
+  explicit FileRendezvous(std::string folder);
+
+  Status put(std::string_view key, ByteSpan value) override;
+  Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override;
+  Status erase(std::string_view key) override;
+
+ private:
+  const std::string folder_;
+};
+
+// The memory of one process, for ranks that are threads.
+class LEEWAY_EXPORT InprocRendezvous final : public Rendezvous {
+ public:
+  InprocRendezvous();
+  ~InprocRendezvous() override;
+
+  Status put(std::string_view key, ByteSpan value) override;
+  Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override;
+  Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) override;
+  Status erase(std::string_view key) override;
+  Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
+
+ private:
+  struct Memory;
+  const std::unique_ptr<Memory> memory_;
+};
+
+}  // namespace leeway

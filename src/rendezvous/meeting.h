@@ -1,0 +1,148 @@
+// One meeting of a group in a store. proto/README.md, 7.3 to 7.8, has the rules.
+//
+//   rank 0                               another rank
+//   puts the Invitation at "root"   ->   gets it, sees that version and size fit
+//   gets the Hellos, checks each    <-   puts its Hello at "<meeting>/hello/<rank>"
+//   puts the Welcome at             ->   gets it
+//     "<meeting>/outcome"
+//
+// The meeting has a random number, which is part of its keys: what an earlier meeting left behind
+// in the store is never taken for something of this one. A store has no clock and knows nobody. So
+// those who wait look around from time to time: whether the invitation is still the same, and
+// whether another process claims the same rank. Whoever finds a misfit puts the refusal down as the
+// outcome, for all.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rendezvous/agreement.h"
+#include "rendezvous/bootstrap.h"
+#include "rendezvous/control_message.h"
+#include "rendezvous/server_store.h"
+#include "rendezvous/tcp_client.h"
+
+namespace leeway::rendezvous {
+
+using MeetingClock = std::chrono::steady_clock;
+
+// Keys of a group.
+class MeetingKeys {
+ public:
+  explicit MeetingKeys(const LocalConfiguration& local);
+
+  std::string root() const { return group_ + "/root"; }
+  std::string hello(std::uint64_t meeting, Rank rank) const;
+  std::string outcome(std::uint64_t meeting) const;
+  // Where rank 0's TCP server is, if the store says no more than that.
+  std::string address() const { return group_ + "/address"; }
+  // The name of the last group that began to meet here, for the text of an error.
+  const std::string& latest() const { return latest_; }
+
+ private:
+  std::string group_;
+  std::string latest_;
+};
+
+// Where a meeting takes place.
+struct MeetingPlace {
+  Rendezvous* store = nullptr;
+  std::string name;             // "127.0.0.1:4000", "the store": for texts
+  bool has_live_keys = false;   // a Hello goes with the process that put it
+  ServerStore* own = nullptr;   // where the store is a server of this process
+  TcpClient* client = nullptr;  // where it is another's server
+};
+
+// Never 0.
+std::uint64_t random_number();
+// As a value of a store without erase().
+void forget(Rendezvous& store, const std::string& key);
+
+// Rank 0's side.
+class MeetingHost {
+ public:
+  // All must outlive the host; `log` may be null.
+  MeetingHost(const LocalConfiguration& root, const MeetingPlace& place,
+              const RendezvousLimits& limits, Log* log);
+
+  // Once per object.
+  Result<Group> run();
+
+ private:
+  using Clock = MeetingClock;
+  struct Member {
+    control::Hello hello;
+    bool here = false;
+  };
+
+  Status invite();
+  void collect(Duration patience);
+  bool admit(Rank rank, ByteSpan value);
+  bool hear_outcome(ByteSpan value);
+  void look_at_hellos();
+  void look_at_invitation();
+  void shorten_patience(std::uint32_t patience_ms);
+  Result<Group> conclude();
+  void fail(const Status& reason) {
+    if (!failure_) failure_ = reason;
+  }
+  void tell_failure();
+  void close_meeting();
+  void wait_told(Duration patience);
+  std::vector<Rank> missing_ranks() const;
+  Status too_few() const;
+
+  const LocalConfiguration& root_;
+  const MeetingPlace& place_;
+  const RendezvousLimits& limits_;
+  Log* const log_;
+  const MeetingKeys keys_;
+  const std::uint64_t meeting_ = random_number();
+
+  Clock::time_point patience_end_;
+  std::vector<Member> members_;  // by rank; [0] is this one
+  std::size_t missing_ = 0;
+  std::optional<Status> failure_;
+  bool told_by_other_ = false;  // the outcome is there already
+};
+
+// The side of ranks 1 .. size-1.
+class MeetingGuest {
+ public:
+  MeetingGuest(const LocalConfiguration& local, const MeetingPlace& place);
+
+  // Once per object.
+  Result<Group> run();
+
+ private:
+  using Clock = MeetingClock;
+  using Outcome = std::optional<Result<Group>>;  // nothing: to be tried again
+
+  Duration left() const { return end_ - Clock::now(); }
+  Outcome find_meeting();
+  Outcome attend(const control::Invitation& invitation);
+  Result<std::vector<std::byte>> say_hello_and_hear(std::uint64_t meeting, Duration patience);
+  Status say_hello(std::uint64_t meeting);
+  Outcome judge(std::uint64_t meeting, ByteSpan value);
+  enum class Seen : std::uint8_t { unchanged, meeting_is_over, other_process };
+  Seen look_around(std::uint64_t meeting);
+  Result<Group> refuse(std::uint64_t meeting, const Status& reason);
+  void pause(Duration at_most);
+  Status failure() const;
+  void note_absence();
+
+  const LocalConfiguration& local_;
+  const MeetingPlace& place_;
+  const MeetingKeys keys_;
+  const std::uint64_t attempt_ = random_number();
+  const Clock::time_point end_;
+  std::uint64_t over_ = 0;   // a meeting that is not for this rank
+  std::string other_place_;  // of a process that claims the same rank
+  Status obstacle_;          // why there is no outcome yet
+  Duration pause_;
+};
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <thread>
+
+#include "rendezvous/meeting.h"
+#include "rendezvous/printable.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+// As in meeting_host.cc.
+constexpr Duration kGuestLookFirst = std::chrono::milliseconds(100);
+constexpr Duration kGuestLookMax = std::chrono::seconds(1);
+
+// Between looks at an invitation that is not for this rank, and after a store was not reached.
+constexpr Duration kPauseFirst = std::chrono::milliseconds(2);
+constexpr Duration kPauseMax = std::chrono::milliseconds(100);
+
+// Of the whole time: when to ask why nobody invites.
+constexpr int kAbsencePart = 8;
+
+}  // namespace
+
+MeetingGuest::MeetingGuest(const LocalConfiguration& local, const MeetingPlace& place)
+    : local_(local),
+      place_(place),
+      keys_(local),
+      end_(Clock::now() + local.join_timeout),
+      pause_(kPauseFirst) {}
+
+Result<Group> MeetingGuest::run() {
+  while (left() > Duration(0)) {
+    if (auto outcome = find_meeting()) return *outcome;
+  }
+  return failure();
+}
+
+MeetingGuest::Outcome MeetingGuest::find_meeting() {
+  const Duration asking = local_.join_timeout / kAbsencePart;
+  const bool is_early = left() > asking;
+  const auto value = place_.store->get(keys_.root(), is_early ? left() - asking : left());
+  if (!value.ok()) {
+    const StatusCode code = value.status().code();
+    if (code == StatusCode::kDeadlineExceeded) {
+      if (is_early) note_absence();
+      return std::nullopt;
+    }
+    obstacle_ = value.status();
+    if (code == StatusCode::kInvalidArgument) return value.status();
+    if (code == StatusCode::kMismatch) {
+      return Status::error(StatusCode::kMismatch,
+                           "what answers at %.60s is not a Leeway rank 0 of this version; does "
+                           "another program use the port? Choose another one in LEEWAY_RENDEZVOUS",
+                           place_.name.c_str());
+    }
+    pause(kPauseMax);
+    return std::nullopt;
+  }
+  const auto invitation = parse_invitation(*value);
+  if (!invitation && !value->empty()) {
+    return Status::error(StatusCode::kMismatch,
+                         "%.60s holds something else than Leeway's invitation at \"%.100s\"",
+                         place_.name.c_str(), keys_.root().c_str());
+  }
+  if (!invitation || invitation->meeting() == over_) {
+    if (!invitation) note_absence();
+    pause(kPauseMax);
+    return std::nullopt;
+  }
+  pause_ = kPauseFirst;
+  return attend(*invitation);
+}
+
+MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation) {
+  const std::uint64_t meeting = invitation.meeting();
+  if (Status status = check_invitation(invitation, local_); !status.ok())
+    return refuse(meeting, status);
+  Status status;
+  Duration look = kGuestLookFirst;
+  for (bool is_first = true; status.ok() && left() > Duration(0); is_first = false) {
+    const Duration patience = std::min(look, left());
+    const auto value = is_first ? say_hello_and_hear(meeting, patience)
+                                : place_.store->get(keys_.outcome(meeting), patience);
+    if (value.ok()) return judge(meeting, *value);
+    status = value.status();
+    if (status.code() != StatusCode::kDeadlineExceeded) break;
+    obstacle_ = Status::error(StatusCode::kUnavailable,
+                              "connected, but no answer; other ranks may be missing");
+    look = std::min<Duration>(2 * look, kGuestLookMax);
+    const Seen seen = look_around(meeting);
+    if (seen == Seen::meeting_is_over) return std::nullopt;
+    if (seen == Seen::other_process)
+      return refuse(meeting, claimed_twice(local_.rank, other_place_, this_place()));
+    status = Status();
+  }
+  if (!status.ok()) {
+    obstacle_ = status;
+    pause(kPauseMax);
+  }
+  return std::nullopt;
+}
+
+// A Hello is in its place as long as this process is here.
+Status MeetingGuest::say_hello(std::uint64_t meeting) {
+  return place_.store->put_briefly(keys_.hello(meeting, local_.rank),
+                                   value_of(hello_of(local_, attempt_, left())),
+                                   {.with_this_process = true});
+}
+
+// In one exchange where that is possible.
+Result<std::vector<std::byte>> MeetingGuest::say_hello_and_hear(std::uint64_t meeting,
+                                                                Duration patience) {
+  if (place_.client != nullptr) {
+    return place_.client->put_and_get(keys_.hello(meeting, local_.rank),
+                                      value_of(hello_of(local_, attempt_, left())),
+                                      keys_.outcome(meeting), patience);
+  }
+  if (Status status = say_hello(meeting); !status.ok()) return status;
+  return place_.store->get(keys_.outcome(meeting), patience);
+}
+
+// A group without this process is of a meeting that is over, or took another one of the same rank.
+MeetingGuest::Outcome MeetingGuest::judge(std::uint64_t meeting, ByteSpan value) {
+  const auto welcome = parse_welcome(value, local_.size);
+  if (!welcome) {
+    return Status::error(StatusCode::kMismatch,
+                         "what rank 0 put into %.60s is not a table of this version of Leeway",
+                         place_.name.c_str());
+  }
+  if (!place_.has_live_keys) (void)place_.store->erase(keys_.hello(meeting, local_.rank));
+  if (welcome->has_rejected()) return status_of(welcome->rejected());
+  if (welcome->group().attempts(local_.rank) == attempt_) return group_of(welcome->group());
+  over_ = meeting;
+  obstacle_ = Status::error(StatusCode::kUnavailable,
+                            "another process met there as rank %u, now or in an earlier run",
+                            unsigned{local_.rank});
+  return std::nullopt;
+}
+
+MeetingGuest::Seen MeetingGuest::look_around(std::uint64_t meeting) {
+  const auto root = place_.store->get(keys_.root(), Duration(0));
+  if (root.ok()) {
+    const auto invitation = parse_invitation(*root);
+    if (invitation && invitation->meeting() != meeting) return Seen::meeting_is_over;
+  }
+  const auto value = place_.store->get(keys_.hello(meeting, local_.rank), Duration(0));
+  if (!value.ok()) {
+    if (value.status().code() == StatusCode::kDeadlineExceeded) (void)say_hello(meeting);
+    return Seen::unchanged;
+  }
+  const auto hello = parse_hello(*value);
+  if (!hello || hello->attempt() == attempt_) return Seen::unchanged;
+  other_place_ = hello->place();
+  return Seen::other_process;
+}
+
+// Unless there is an outcome already.
+Result<Group> MeetingGuest::refuse(std::uint64_t meeting, const Status& reason) {
+  const std::string key = keys_.outcome(meeting);
+  const auto outcome = place_.store->get(key, Duration(0));
+  const auto welcome = outcome.ok() ? parse_welcome(*outcome, local_.size) : std::nullopt;
+  if (welcome && welcome->has_rejected()) return status_of(welcome->rejected());
+  if (!outcome.ok()) (void)place_.store->put(key, value_of(rejection_of(reason)));
+  return reason;
+}
+
+void MeetingGuest::pause(Duration at_most) {
+  std::this_thread::sleep_for(std::min(pause_, std::max<Duration>(left(), Duration(0))));
+  pause_ = std::min(2 * pause_, at_most);
+}
+
+// The name of another group there is often this one's, misspelt.
+void MeetingGuest::note_absence() {
+  const auto latest = place_.store->get(keys_.latest(), Duration(0));
+  if (!latest.ok() && latest.status().code() != StatusCode::kDeadlineExceeded) {
+    obstacle_ = latest.status();
+    return;
+  }
+  std::string other;
+  if (latest.ok()) other.assign(reinterpret_cast<const char*>(latest->data()), latest->size());
+  const std::string own = printable(local_.name);
+  if (other.empty() || other == local_.name) {
+    obstacle_ = Status::error(StatusCode::kUnavailable,
+                              "rank 0 of communicator \"%s\" has not come there", own.c_str());
+    return;
+  }
+  obstacle_ = Status::error(StatusCode::kUnavailable,
+                            "this rank joins communicator \"%s\", and the last one that met there "
+                            "is \"%s\"; names must be equal",
+                            own.c_str(), printable(other).c_str());
+}
+
+Status MeetingGuest::failure() const {
+  return Status::error(StatusCode::kUnavailable,
+                       "rank %u could not join through rank 0 at %.60s within %.1f s: %.200s",
+                       unsigned{local_.rank}, place_.name.c_str(),
+                       std::chrono::duration<double>(local_.join_timeout).count(),
+                       obstacle_.c_str());
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <thread>
+
+#include "rendezvous/log.h"
+#include "rendezvous/meeting.h"
+#include "rendezvous/printable.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+// How often those who wait look around: soon at first, then seldom.
+constexpr Duration kLookFirst = std::chrono::milliseconds(100);
+constexpr Duration kLookMax = std::chrono::seconds(1);
+
+// For the outcome to be got by ranks that wait for it: that is how long they may look elsewhere.
+constexpr Duration kTellTime = std::chrono::milliseconds(200);
+
+// After a store was not reached.
+constexpr Duration kAgain = std::chrono::milliseconds(20);
+
+std::uint32_t random_epoch() {
+  std::uint32_t epoch = 0;
+  while (epoch == 0) epoch = static_cast<std::uint32_t>(random_number());
+  return epoch;
+}
+
+}  // namespace
+
+MeetingHost::MeetingHost(const LocalConfiguration& root, const MeetingPlace& place,
+                         const RendezvousLimits& limits, Log* log)
+    : root_(root),
+      place_(place),
+      limits_(limits),
+      log_(log),
+      keys_(root),
+      patience_end_(Clock::now() + root.join_timeout),
+      members_(static_cast<std::size_t>(root.size)),
+      missing_(members_.size() - 1) {}
+
+Result<Group> MeetingHost::run() {
+  Status invited = invite();
+  while (!invited.ok() && Clock::now() + kAgain < patience_end_) {
+    std::this_thread::sleep_for(kAgain);
+    invited = invite();
+  }
+  if (!invited.ok()) {
+    return Status::error(StatusCode::kUnavailable, "rank 0 cannot invite at %.60s: %.200s",
+                         place_.name.c_str(), invited.c_str());
+  }
+  Duration look = kLookFirst;
+  while (!failure_) {
+    const Duration left = patience_end_ - Clock::now();
+    if (left <= Duration(0)) {
+      fail(too_few());
+      break;
+    }
+    collect(std::min(look, left));
+    look = std::min<Duration>(2 * look, kLookMax);
+    if (!failure_ && place_.has_live_keys) look_at_hellos();
+    if (!failure_ && missing_ == 0) return conclude();
+    if (!failure_) look_at_invitation();
+  }
+  tell_failure();
+  return *failure_;
+}
+
+Status MeetingHost::invite() {
+  const Status status = place_.store->put(keys_.root(), value_of(invitation_of(root_, meeting_)));
+  if (!status.ok()) return status;
+  return place_.store->put(keys_.latest(), std::as_bytes(std::span(root_.name)));
+}
+
+// Takes the Hellos that come within `patience`, until all are here or one ends the meeting. The
+// outcome comes last: a store that waits for one key at a time waits for the Hellos.
+void MeetingHost::collect(Duration patience) {
+  std::vector<Rank> open = missing_ranks();
+  std::vector<std::string> keys;
+  keys.reserve(open.size() + 1);
+  for (const Rank rank : open) keys.push_back(keys_.hello(meeting_, rank));
+  keys.push_back(keys_.outcome(meeting_));
+  const auto end_before = patience_end_;
+  const Status status =
+      place_.store->get_each(keys, patience, [&](std::size_t index, std::vector<std::byte> value) {
+        const bool more = index < open.size() ? admit(open[index], value) : hear_outcome(value);
+        return more && missing_ > 0 && patience_end_ == end_before;
+      });
+  if (status.ok()) return;
+  if (log_ != nullptr) {
+    log_->print(LogLevel::warn, "rendezvous store", "rendezvous: %s; trying again", status.c_str());
+  }
+  std::this_thread::sleep_for(std::min(kAgain, patience));
+}
+
+// False: the meeting is over.
+bool MeetingHost::admit(Rank rank, ByteSpan value) {
+  auto hello = parse_hello(value);
+  if (!hello) {
+    fail(Status::error(StatusCode::kMismatch,
+                       "what rank %u put into %.60s is not a Hello of this version of Leeway",
+                       unsigned{rank}, place_.name.c_str()));
+    return false;
+  }
+  const Status verdict = check_hello(*hello, root_, rank);
+  if (!verdict.ok()) {
+    fail(verdict);
+    return false;
+  }
+  Member& member = members_[rank];
+  if (!std::exchange(member.here, true)) --missing_;
+  const std::uint32_t patience_ms = hello->patience_ms();
+  member.hello = std::move(*hello);
+  if (missing_ > 0) shorten_patience(patience_ms);
+  return true;
+}
+
+// Only a refusal is put there by others.
+bool MeetingHost::hear_outcome(ByteSpan value) {
+  const auto welcome = parse_welcome(value, root_.size);
+  told_by_other_ = true;
+  fail(welcome && welcome->has_rejected()
+           ? status_of(welcome->rejected())
+           : Status::error(StatusCode::kMismatch, "another process put an outcome into %.60s",
+                           place_.name.c_str()));
+  return false;
+}
+
+// A process that is gone took its Hello along; one that came in its place put another.
+void MeetingHost::look_at_hellos() {
+  std::vector<Rank> ranks;
+  std::vector<std::string> keys;
+  for (std::size_t rank = 1; rank < members_.size(); ++rank) {
+    if (!members_[rank].here) continue;
+    ranks.push_back(static_cast<Rank>(rank));
+    keys.push_back(keys_.hello(meeting_, ranks.back()));
+  }
+  std::vector<bool> seen(members_.size());
+  const Status status = place_.store->get_each(
+      keys, Duration(0), [&](std::size_t index, std::vector<std::byte> value) {
+        seen[ranks[index]] = true;
+        return admit(ranks[index], value);
+      });
+  if (!status.ok() || failure_) return;
+  for (const Rank rank : ranks) {
+    if (seen[rank]) continue;
+    if (log_ != nullptr) {
+      log_->print(LogLevel::warn, "rendezvous hang-up",
+                  "rendezvous: rank %u at %s hung up; waiting for it again", unsigned{rank},
+                  printable(members_[rank].hello.place(), 60).c_str());
+    }
+    members_[rank].here = false;
+    ++missing_;
+  }
+}
+
+// Another process may have put an invitation in place of ours, or the store have lost it.
+void MeetingHost::look_at_invitation() {
+  const auto value = place_.store->get(keys_.root(), Duration(0));
+  if (!value.ok()) {
+    if (value.status().code() == StatusCode::kDeadlineExceeded) (void)invite();
+    return;
+  }
+  const auto invitation = parse_invitation(*value);
+  if (invitation && invitation->meeting() == meeting_) return;
+  if (!invitation) return (void)invite();
+  fail(claimed_twice(0, this_place(), invitation->place()));
+  (void)place_.store->put(keys_.outcome(invitation->meeting()), value_of(rejection_of(*failure_)));
+}
+
+// The group cannot be complete without its least patient member, so that one's time is everyone's.
+// An eighth of it (at most 200 ms) is kept for the answer's way.
+void MeetingHost::shorten_patience(std::uint32_t patience_ms) {
+  const Duration patience = std::chrono::milliseconds(patience_ms);
+  const auto end =
+      Clock::now() + patience - std::min<Duration>(patience / 8, std::chrono::milliseconds(200));
+  patience_end_ = std::min(patience_end_, end);
+}
+
+Result<Group> MeetingHost::conclude() {
+  std::vector<control::Hello> others;
+  for (std::size_t rank = 1; rank < members_.size(); ++rank)
+    others.push_back(std::move(members_[rank].hello));
+  auto group = make_group(root_, others, random_epoch());
+  if (!group.ok()) {
+    fail(group.status());
+    tell_failure();
+    return group.status();
+  }
+  const auto readers = static_cast<std::uint32_t>(others.size());
+  const Status status = place_.store->put_briefly(
+      keys_.outcome(meeting_), value_of(welcome_of(*group)), {.readers = readers});
+  if (!status.ok()) {
+    return Status::error(StatusCode::kUnavailable, "rank 0 cannot tell the group at %.60s: %.200s",
+                         place_.name.c_str(), status.c_str());
+  }
+  forget(*place_.store, keys_.root());
+  wait_told(kTellTime);
+  return group;
+}
+
+// Ranks that come later are told as well, for a while, unless time is up for all of them.
+void MeetingHost::tell_failure() {
+  const bool out_of_time = Clock::now() >= patience_end_;
+  if (!told_by_other_)
+    (void)place_.store->put(keys_.outcome(meeting_), value_of(rejection_of(*failure_)));
+  const Duration time = out_of_time ? kTellTime : limits_.linger;
+  if (place_.own != nullptr) {
+    wait_told(time);
+  } else if (!out_of_time) {
+    std::this_thread::sleep_for(time);
+  }
+  forget(*place_.store, keys_.root());
+}
+
+// Before a server of this process may close.
+void MeetingHost::wait_told(Duration patience) {
+  if (place_.own == nullptr) return;
+  const bool out_of_time = Clock::now() >= patience_end_;
+  const std::size_t ranks = members_.size() - 1 - (out_of_time ? missing_ : 0);
+  place_.own->wait_read(keys_.outcome(meeting_), static_cast<std::uint32_t>(ranks), patience);
+}
+
+std::vector<Rank> MeetingHost::missing_ranks() const {
+  std::vector<Rank> missing;
+  for (std::size_t rank = 1; rank < members_.size(); ++rank) {
+    if (!members_[rank].here) missing.push_back(static_cast<Rank>(rank));
+  }
+  return missing;
+}
+
+Status MeetingHost::too_few() const {
+  const std::vector<Rank> missing = missing_ranks();
+  return Status::error(StatusCode::kUnavailable,
+                       "%zu of %d ranks never came to the rendezvous at %.60s: missing rank%s %s; "
+                       "are they running, with this address, name (\"%s\") and restart count, and "
+                       "is the port open to them?",
+                       missing.size(), root_.size, place_.name.c_str(),
+                       missing.size() == 1 ? "" : "s", list_ranks(missing).c_str(),
+                       printable(root_.name).c_str());
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <random>
+
+#include "rendezvous/meeting.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+// Longest part of a key that is made of a name. What is longer ends in a hash of all of it.
+constexpr std::size_t kNameBytesMax = 120;
+
+std::string hexadecimal(std::uint64_t number) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+// FNV-1a.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+// One part of a key: other letters than a key's, and '/', as '%' and two digits.
+std::string key_part(const std::string& name) {
+  std::string part;
+  for (const char c : name) {
+    const bool plain = c != '/' && c != '%' && is_key(std::string_view(&c, 1));
+    if (plain) {
+      part += c;
+      continue;
+    }
+    part += '%';
+    part += hexadecimal(static_cast<unsigned char>(c)).substr(14);
+  }
+  if (part.size() <= kNameBytesMax) return part;
+  return part.substr(0, kNameBytesMax - 17) + "%" + hexadecimal(hash_of(name));
+}
+
+}  // namespace
+
+MeetingKeys::MeetingKeys(const LocalConfiguration& local) {
+  const std::string attempt = "leeway/" + std::to_string(local.restart_count);
+  group_ = attempt + "/" + key_part(local.name);
+  latest_ = attempt + "%latest";
+}
+
+std::string MeetingKeys::hello(std::uint64_t meeting, Rank rank) const {
+  return group_ + "/" + hexadecimal(meeting) + "/hello/" + std::to_string(rank);
+}
+
+std::string MeetingKeys::outcome(std::uint64_t meeting) const {
+  return group_ + "/" + hexadecimal(meeting) + "/outcome";
+}
+
+std::uint64_t random_number() {
+  std::random_device device;
+  std::uint64_t number = 0;
+  while (number == 0) number = std::uint64_t{device()} << 32 | device();
+  return number;
+}
+
+void forget(Rendezvous& store, const std::string& key) {
+  (void)store.put(key, {});
+  (void)store.erase(key);
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,225 @@
+#include "rendezvous/store_server.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace leeway::rendezvous {
+
+void StoreServer::on_accept(Instant now, Id id) {
+  now_ = now;
+  ++counters_.accepted;
+  auto& strangers = phases_[static_cast<std::size_t>(Phase::stranger)];
+  if (strangers.size() >= limits_.half_open_max)
+    close(connections_.find(strangers.front()), "too many connections that say nothing");
+  if (connections_.size() >= limits_.connections_max) {
+    const auto& idle = in_phase(Phase::idle);
+    if (idle.empty()) {
+      closings_.push_back({id, "too many connections"});
+      ++counters_.strangers;
+      return;
+    }
+    close(connections_.find(idle.front()), "too many connections, and this one idle longest");
+  }
+  Connection& connection = connections_[id];
+  connection.place = strangers.insert(strangers.end(), id);
+  connection.since = now;
+}
+
+void StoreServer::on_bytes(Instant now, Id id, ByteSpan received) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end()) return;  // closed while the bytes were on their way
+  now_ = now;
+  Connection& connection = at->second;
+  buffered_ -= connection.reader.buffered();
+  const bool ours = connection.reader.feed_requests(
+      received, [&](const StoreRequest& request) { serve(id, connection, request); });
+  buffered_ += connection.reader.buffered();
+  if (!ours) return close(at, "not a message of ours");
+  if (connection.doomed != nullptr) return close(at, connection.doomed);
+  if (bytes() > limits_.bytes_max) return close(at, "no room for its message");
+  settle(id, connection);
+}
+
+void StoreServer::on_closed(Id id) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end()) return;
+  if (at->second.phase == Phase::stranger) ++counters_.strangers;
+  forget(at);
+}
+
+void StoreServer::on_sent(Instant now, Id id, std::size_t answers) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end()) return;
+  now_ = now;
+  Connection& connection = at->second;
+  const std::size_t sent = std::min(answers, connection.unsent);
+  connection.unsent -= sent;
+  requests_ -= sent;
+  if (connection.phase == Phase::sending && connection.unsent > 0)
+    return move_to(id, connection, Phase::sending);  // its time begins anew
+  settle(id, connection);
+}
+
+void StoreServer::on_wake(Instant now) {
+  const auto late = [&](Phase phase, const char* reason) {
+    const auto& ids = in_phase(phase);
+    while (!ids.empty()) {
+      const auto at = connections_.find(ids.front());
+      if (now - at->second.since < patience_in(phase)) return;
+      close(at, reason);
+    }
+  };
+  late(Phase::stranger, "no greeting in time");
+  late(Phase::receiving, "its message never became complete");
+  late(Phase::sending, "it does not read its answers");
+  late(Phase::idle, "idle");
+}
+
+std::optional<Instant> StoreServer::next_wake() const {
+  std::optional<Instant> first;
+  for (const Phase phase : {Phase::stranger, Phase::receiving, Phase::sending, Phase::idle}) {
+    const auto& ids = in_phase(phase);
+    if (ids.empty()) continue;
+    const Instant end = connections_.at(ids.front()).since + patience_in(phase);
+    if (!first || end < *first) first = end;
+  }
+  return first;
+}
+
+void StoreServer::wake(Instant now, const std::vector<StoreTable::Woken>& woken) {
+  now_ = now;
+  wake_all(woken);
+}
+
+std::vector<StoreServer::Answer> StoreServer::poll_answers() {
+  return std::exchange(answers_, {});
+}
+
+std::vector<StoreServer::Closing> StoreServer::poll_closings() {
+  return std::exchange(closings_, {});
+}
+
+void StoreServer::serve(Id id, Connection& connection, const StoreRequest& request) {
+  if (connection.doomed != nullptr) return;
+  if (connection.waiting.size() + connection.unsent >= limits_.requests_max ||
+      requests_ >= limits_.all_requests_max) {
+    connection.doomed = "too many requests that wait";
+    return;
+  }
+  switch (request.operation) {
+    case StoreOperation::put:
+      return put(id, connection, request);
+    case StoreOperation::get:
+    case StoreOperation::look:
+      return get(id, connection, request);
+    case StoreOperation::erase:
+      table_.erase(request.key);
+      return answer(id, connection, StoreOutcome::done, request.number);
+    case StoreOperation::cancel:
+      break;
+  }
+  const auto waiting = connection.waiting.find(request.number);
+  if (waiting == connection.waiting.end()) return;  // the answer is on its way
+  table_.cancel(waiting->second, {id, request.number});
+  connection.waiting.erase(waiting);
+  --requests_;
+}
+
+void StoreServer::put(Id id, Connection& connection, const StoreRequest& request) {
+  std::vector<StoreTable::Woken> woken;
+  const bool room = bytes() + request.value.size() <= limits_.bytes_max &&
+                    table_.put(request.key, request.value, id, request.readers, woken);
+  if (!room) ++counters_.full;
+  if (room && request.with_connection) connection.announced.emplace(request.key);
+  if (!room || !request.quiet)
+    answer(id, connection, room ? StoreOutcome::done : StoreOutcome::full, request.number);
+  wake_all(woken);
+}
+
+void StoreServer::get(Id id, Connection& connection, const StoreRequest& request) {
+  if (StoreTable::Value value = table_.read(request.key))
+    return answer(id, connection, StoreOutcome::found, request.number, std::move(value));
+  if (request.operation == StoreOperation::look)
+    return answer(id, connection, StoreOutcome::absent, request.number);
+  if (!connection.waiting.emplace(request.number, request.key).second) {
+    connection.doomed = "two requests of one number";
+    return;
+  }
+  ++requests_;
+  table_.wait(request.key, {id, request.number});
+}
+
+void StoreServer::answer(Id id, Connection& connection, StoreOutcome outcome, std::uint32_t number,
+                         StoreTable::Value value) {
+  Answer answer{id, {}, std::move(value)};
+  if (!std::exchange(connection.greeted, true))
+    answer.head.assign(kGreeting.begin(), kGreeting.end());
+  const auto header = answer_header(outcome, number, answer.value ? answer.value->size() : 0);
+  answer.head.insert(answer.head.end(), header.begin(), header.end());
+  answers_.push_back(std::move(answer));
+  ++connection.unsent;
+  ++requests_;
+}
+
+// Requests move from waiting to answered here; their number stays.
+void StoreServer::wake_all(const std::vector<StoreTable::Woken>& woken) {
+  for (const StoreTable::Woken& one : woken) {
+    const auto at = connections_.find(one.waiter.owner);
+    if (at == connections_.end() || at->second.waiting.erase(one.waiter.request) == 0) continue;
+    --requests_;
+    answer(at->first, at->second, StoreOutcome::found, one.waiter.request, one.value);
+    settle(at->first, at->second);
+  }
+}
+
+// After anything that may have changed what a connection is at. Time in a phase counts from its
+// beginning: of an incomplete message from its first byte on.
+void StoreServer::settle(Id id, Connection& connection) {
+  if (!connection.reader.is_greeted()) return;
+  const bool has_business = !connection.waiting.empty() || !connection.announced.empty();
+  Phase phase = has_business ? Phase::busy : Phase::idle;
+  if (connection.unsent > 0) phase = Phase::sending;
+  if (connection.reader.buffered() > 0) phase = Phase::receiving;
+  if (phase != connection.phase || phase == Phase::idle) move_to(id, connection, phase);
+}
+
+void StoreServer::move_to(Id id, Connection& connection, Phase phase) {
+  phases_[static_cast<std::size_t>(connection.phase)].erase(connection.place);
+  auto& ids = phases_[static_cast<std::size_t>(phase)];
+  connection.phase = phase;
+  connection.place = ids.insert(ids.end(), id);
+  connection.since = now_;
+}
+
+void StoreServer::close(Connections::iterator at, const char* reason) {
+  closings_.push_back({at->first, reason});
+  ++(at->second.phase == Phase::stranger ? counters_.strangers : counters_.refused);
+  forget(at);
+}
+
+void StoreServer::forget(Connections::iterator at) {
+  Connection& connection = at->second;
+  for (const auto& [number, key] : connection.waiting) table_.cancel(key, {at->first, number});
+  for (const std::string& key : connection.announced) table_.erase_of(key, at->first);
+  requests_ -= connection.waiting.size() + connection.unsent;
+  buffered_ -= connection.reader.buffered();
+  phases_[static_cast<std::size_t>(connection.phase)].erase(connection.place);
+  connections_.erase(at);
+}
+
+Duration StoreServer::patience_in(Phase phase) const {
+  switch (phase) {
+    case Phase::stranger:
+      return limits_.hello_timeout;
+    case Phase::receiving:
+    case Phase::sending:
+      return limits_.frame_timeout;
+    case Phase::idle:
+      return limits_.idle_timeout;
+    case Phase::busy:
+      break;
+  }
+  return Duration::max();
+}
+
+}  // namespace leeway::rendezvous

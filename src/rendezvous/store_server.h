@@ -1,0 +1,114 @@
+// The server of a TcpRendezvous without its sockets: bytes of connections go in, answers and
+// connections to close come out. Time is the caller's.
+//
+// A connection is a stranger's until its greeting is complete. Strangers, and those that greet and
+// then waste what the server has, are bounded in number, bytes and time. A connection is closed for
+// what it does alone: none can close another, but that the oldest stranger gives way to a new one,
+// and the longest idle one where there are too many.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "rendezvous/rendezvous_limits.h"
+#include "rendezvous/store_frame.h"
+#include "rendezvous/store_table.h"
+
+namespace leeway::rendezvous {
+
+class StoreServer {
+ public:
+  using Id = StoreTable::Owner;  // of a connection; never 0, never used twice
+
+  // Both must outlive the server. The table is shared with this process, which calls wake().
+  StoreServer(const RendezvousLimits& limits, StoreTable& table) : limits_(limits), table_(table) {}
+
+  void on_accept(Instant now, Id id);
+  void on_bytes(Instant now, Id id, ByteSpan received);
+  void on_closed(Id id);
+  // `answers` of those that poll_answers() gave have left.
+  void on_sent(Instant now, Id id, std::size_t answers);
+  void on_wake(Instant now);
+  std::optional<Instant> next_wake() const;
+
+  // After this process put something: answers the connections that waited for it.
+  void wake(Instant now, const std::vector<StoreTable::Woken>& woken);
+
+  struct Answer {
+    Id to = 0;
+    std::vector<std::byte> head;  // greeting, header
+    StoreTable::Value value;      // follows; may be null
+  };
+  std::vector<Answer> poll_answers();
+
+  struct Closing {
+    Id id = 0;
+    const char* reason = nullptr;
+  };
+  std::vector<Closing> poll_closings();
+
+  struct Counters {
+    std::uint64_t accepted = 0;
+    std::uint64_t strangers = 0;  // closed without a greeting
+    std::uint64_t refused = 0;    // closed after it
+    std::uint64_t full = 0;       // puts for which there was no room
+  };
+  const Counters& counters() const { return counters_; }
+  std::size_t connections() const { return connections_.size(); }
+  // Of values and of incomplete frames.
+  std::size_t bytes() const { return table_.bytes() + buffered_; }
+
+ private:
+  // What a connection is in, each with its own time limit.
+  enum class Phase : std::uint8_t { stranger = 0, receiving, sending, idle, busy };
+  static constexpr std::size_t kPhases = 5;
+
+  struct Connection {
+    FrameReader reader;
+    Phase phase = Phase::stranger;
+    std::list<Id>::iterator place;  // in phases_[phase]
+    Instant since;                  // when it came there
+    bool greeted = false;           // and told so
+    std::map<std::uint32_t, std::string> waiting;
+    std::set<std::string> announced;
+    std::size_t unsent = 0;
+    const char* doomed = nullptr;  // why it is to be closed
+  };
+  using Connections = std::map<Id, Connection>;
+
+  void serve(Id id, Connection& connection, const StoreRequest& request);
+  void put(Id id, Connection& connection, const StoreRequest& request);
+  void get(Id id, Connection& connection, const StoreRequest& request);
+  void answer(Id id, Connection& connection, StoreOutcome outcome, std::uint32_t number,
+              StoreTable::Value value = nullptr);
+  void settle(Id id, Connection& connection);
+  void move_to(Id id, Connection& connection, Phase phase);
+  void close(Connections::iterator at, const char* reason);
+  void forget(Connections::iterator at);
+  void wake_all(const std::vector<StoreTable::Woken>& woken);
+  Duration patience_in(Phase phase) const;
+  const std::list<Id>& in_phase(Phase phase) const {
+    return phases_[static_cast<std::size_t>(phase)];
+  }
+
+  const RendezvousLimits limits_;
+  StoreTable& table_;
+  Instant now_;
+  Connections connections_;
+  std::array<std::list<Id>, kPhases> phases_;  // longest there first
+  std::size_t buffered_ = 0;
+  std::size_t requests_ = 0;  // waiting or not yet sent, of all connections
+  std::vector<Answer> answers_;
+  std::vector<Closing> closings_;
+  Counters counters_;
+};
+
+}  // namespace leeway::rendezvous

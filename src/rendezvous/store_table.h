@@ -1,0 +1,91 @@
+// The keys and values of a store in memory, and who waits for which key. No sockets, no clock, no
+// lock: the owner of the table has those.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leeway/rendezvous.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway::rendezvous {
+
+// Of 1 .. kKeyBytesMax bytes, all of the alphabet that leeway/rendezvous.h promises to stores.
+bool is_key(std::string_view key);
+
+// kInvalidArgument where the key or the value is not of the sizes and letters that a store takes.
+Status check_put(std::string_view key, ByteSpan value);
+
+class StoreTable {
+ public:
+  // Counts in bytes() until the last of those who read it lets go of it, also after it was
+  // replaced.
+  using Value = std::shared_ptr<const std::vector<std::byte>>;
+  // Whoever puts and waits: 0 is this process, others are the server's connections.
+  using Owner = std::uint64_t;
+  struct Waiter {
+    Owner owner = 0;
+    std::uint32_t request = 0;
+  };
+  // Who waited for a key that has come, and what it holds.
+  struct Woken {
+    Waiter waiter;
+    Value value;
+  };
+
+  explicit StoreTable(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // False: full; nothing was changed. `woken` is added to. The key is erased after `readers`
+  // reads, 0: never.
+  bool put(std::string_view key, ByteSpan value, Owner owner, std::uint32_t readers,
+           std::vector<Woken>& woken);
+
+  // Null where there is none. Counts as a read.
+  Value read(std::string_view key);
+  bool contains(std::string_view key) const;
+  void erase(std::string_view key);
+  // Erases only what `owner` put last.
+  void erase_of(std::string_view key, Owner owner);
+
+  // For a key that is not there.
+  void wait(std::string_view key, Waiter waiter);
+  void cancel(std::string_view key, Waiter waiter);
+
+  // How often the present value of a key was read; 0 where there is none.
+  std::uint32_t reads(std::string_view key) const;
+
+  // Grow with every put and erasure, and with every read: whoever waits for one compares.
+  std::uint64_t changes() const { return changes_; }
+  std::uint64_t all_reads() const { return all_reads_; }
+
+  // Of all values that anyone still holds, with their keys.
+  std::size_t bytes() const { return *bytes_; }
+
+ private:
+  struct Entry {
+    Value value;  // null: only waited for
+    Owner owner = 0;
+    std::uint32_t readers = 0;
+    std::uint32_t reads = 0;
+    std::vector<Waiter> waiters;
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+
+  Value make_value(ByteSpan bytes, std::size_t cost);
+
+  const std::size_t bytes_max_;
+  // Shared with the values, which may outlive the table.
+  std::shared_ptr<std::atomic<std::size_t>> bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
+  Entries entries_;
+  std::uint64_t changes_ = 0;
+  std::uint64_t all_reads_ = 0;
+};
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,338 @@
+#include "rendezvous/tcp_client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/write.hpp>
+#include <thread>
+
+#include "rendezvous/memory_store.h"
+#include "rendezvous/store_frame.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+using asio::ip::tcp;
+using Clock = TcpClient::Clock;
+
+// The server usually starts within milliseconds of us, but may take a minute: from quick to
+// patient.
+constexpr Duration kRetryFirst = std::chrono::milliseconds(10);
+constexpr Duration kRetryMax = std::chrono::milliseconds(500);
+
+// One connection attempt to an address that does not even refuse.
+constexpr Duration kConnectMax = std::chrono::seconds(2);
+
+// For an answer that a server which is alive gives at once.
+constexpr Duration kAnswerMax = std::chrono::seconds(30);
+
+Status unavailable(const char* why) {
+  return Status::error(StatusCode::kUnavailable, "%s", why);
+}
+
+}  // namespace
+
+// One TCP connection. After a call that failed for another reason than time it is of no more use.
+class StoreConnection {
+ public:
+  // False: no more answers are wanted.
+  using OnAnswer = std::function<bool(const StoreAnswer&)>;
+
+  Status connect(const HostPort& where, Clock::time_point end);
+
+  // Sends `requests`, which get numbers from 0 on in their answers, and hands on what comes until
+  // `on_answer` has enough. kDeadlineExceeded: it had not when time was up.
+  Status exchange(std::vector<StoreRequest> requests, Clock::time_point end,
+                  const OnAnswer& on_answer);
+
+  // An exchange succeeded before: that the next one breaks may be because it was idle too long.
+  bool is_used() const { return is_used_; }
+
+ private:
+  Status connect_one(const tcp::endpoint& endpoint, Clock::time_point end);
+  Status send(Clock::time_point end);
+  Status receive(Clock::time_point end, const OnAnswer& on_answer, bool& wanted);
+  void cancel_waiting(const std::vector<StoreRequest>& requests);
+
+  // Runs the loop until `done` has a value, also one that says that time was up.
+  template <typename T>
+  void run_until(Clock::time_point end, const std::optional<T>& done);
+
+  asio::io_context io_{1};
+  tcp::socket socket_{io_};
+  FrameReader reader_;
+  std::string unsent_;
+  std::vector<std::byte> received_ = std::vector<std::byte>(std::size_t{8} * 1024);
+  std::uint32_t first_number_ = 1;  // of the exchange that is going on
+  std::uint32_t next_number_ = 1;
+  bool is_used_ = false;
+};
+
+Status StoreConnection::connect(const HostPort& where, Clock::time_point end) {
+  const auto resolved = resolve(io_, where);
+  if (!resolved.ok()) return resolved.status();
+  Status status = unavailable("no address to connect to");
+  for (const tcp::endpoint& endpoint : resolved->endpoints) {
+    status = connect_one(endpoint, end);
+    if (status.ok()) break;
+  }
+  return status;
+}
+
+Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_point end) {
+  std::error_code error;
+  socket_.close(error);
+  std::optional<std::error_code> done;
+  socket_.async_connect(endpoint, [&done](std::error_code outcome) { done = outcome; });
+  run_until(std::min(end, Clock::now() + kConnectMax), done);
+  if (*done) {
+    const std::string reason =
+        *done == asio::error::operation_aborted ? "no answer" : done->message();
+    return Status::error(StatusCode::kUnavailable,
+                         "%s; is rank 0 running, and its port open to this machine?",
+                         reason.c_str());
+  }
+  // A loopback connection to a port that nobody listens on can, by simultaneous open, meet itself.
+  if (socket_.local_endpoint(error) == socket_.remote_endpoint(error)) {
+    socket_.close(error);
+    return unavailable("nobody listens there; is rank 0 running?");
+  }
+  socket_.set_option(tcp::no_delay(true), error);
+  unsent_.assign(reinterpret_cast<const char*>(kGreeting.data()), kGreeting.size());
+  return {};
+}
+
+Status StoreConnection::exchange(std::vector<StoreRequest> requests, Clock::time_point end,
+                                 const OnAnswer& on_answer) {
+  first_number_ = next_number_;
+  for (StoreRequest& request : requests) {
+    request.number = next_number_++;
+    append_request(request, unsent_);
+  }
+  Status status = send(end);
+  bool wanted = true;
+  while (status.ok() && wanted) status = receive(end, on_answer, wanted);
+  if (status.ok()) is_used_ = true;
+  const bool may_wait = requests.size() > 1 || status.code() == StatusCode::kDeadlineExceeded;
+  if (may_wait) cancel_waiting(requests);
+  return status;
+}
+
+Status StoreConnection::send(Clock::time_point end) {
+  std::optional<std::error_code> done;
+  asio::async_write(socket_, asio::buffer(unsent_),
+                    [&done](std::error_code outcome, std::size_t) { done = outcome; });
+  run_until(end, done);
+  unsent_.clear();
+  return *done ? unavailable("the connection broke while it was written to") : Status();
+}
+
+Status StoreConnection::receive(Clock::time_point end, const OnAnswer& on_answer, bool& wanted) {
+  std::optional<std::error_code> done;
+  std::size_t received = 0;
+  socket_.async_read_some(asio::buffer(received_), [&](std::error_code error, std::size_t bytes) {
+    received = bytes;
+    done = error;
+  });
+  run_until(end, done);
+  if (*done == asio::error::operation_aborted)
+    return Status::error(StatusCode::kDeadlineExceeded, "no answer in time");
+  if (*done) return unavailable("the other side hung up before the group was complete");
+  const bool ours =
+      reader_.feed_answers(ByteSpan(received_).first(received), [&](const StoreAnswer& answer) {
+        const std::uint32_t index = answer.number - first_number_;
+        const bool is_old = index >= next_number_ - first_number_;
+        if (is_old || !wanted) return;
+        StoreAnswer numbered = answer;
+        numbered.number = index;
+        wanted = on_answer(numbered);
+      });
+  if (ours) return {};
+  return Status::error(StatusCode::kMismatch,
+                       "what answers there is not a Leeway rendezvous of this version");
+}
+
+// Leaves with the next request. Answers that are on their way are known by their old numbers.
+void StoreConnection::cancel_waiting(const std::vector<StoreRequest>& requests) {
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].operation != StoreOperation::get) continue;
+    StoreRequest cancel;
+    cancel.operation = StoreOperation::cancel;
+    cancel.number = first_number_ + i;
+    append_request(cancel, unsent_);
+  }
+}
+
+template <typename T>
+void StoreConnection::run_until(Clock::time_point end, const std::optional<T>& done) {
+  io_.restart();
+  io_.run_until(end);
+  if (done) return;
+  std::error_code ignored;
+  socket_.cancel(ignored);
+  io_.restart();
+  io_.run();  // the cancelled operation says so, or that it was done all the same
+}
+
+TcpClient::TcpClient(Find find, Clock::time_point end)
+    : find_(std::move(find)), end_(end), owner_(::getpid()) {}
+
+TcpClient::~TcpClient() = default;
+
+Status TcpClient::put(std::string_view key, ByteSpan value) {
+  return put_briefly(key, value, {});
+}
+
+Status TcpClient::put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) {
+  if (Status status = check_put(key, value); !status.ok()) return status;
+  StoreRequest request;
+  request.operation = StoreOperation::put;
+  request.with_connection = lifetime.with_this_process;
+  request.readers = lifetime.readers;
+  request.key = key;
+  request.value = value;
+  bool room = false;
+  const Status status = ask({request}, end_of(kAnswerMax), true, [&](const StoreAnswer& answer) {
+    room = answer.outcome == StoreOutcome::done;
+    return false;
+  });
+  if (!status.ok()) return status;
+  return room ? Status() : store_is_full(key);
+}
+
+Result<std::vector<std::byte>> TcpClient::get(std::string_view key, Duration patience) {
+  if (Status status = check_put(key, {}); !status.ok()) return status;
+  const bool waits = patience > Duration(0);
+  StoreRequest request;
+  request.operation = waits ? StoreOperation::get : StoreOperation::look;
+  request.key = key;
+  std::optional<std::vector<std::byte>> value;
+  const Status status =
+      ask({request}, end_of(waits ? patience : kAnswerMax), waits, [&](const StoreAnswer& answer) {
+        if (answer.outcome == StoreOutcome::found)
+          value.emplace(answer.value.begin(), answer.value.end());
+        return false;
+      });
+  if (!waits && status.code() == StatusCode::kDeadlineExceeded) return unavailable("no answer");
+  if (!status.ok()) return status;
+  if (!value) return key_is_absent(key, Duration(0));
+  return std::move(*value);
+}
+
+Status TcpClient::erase(std::string_view key) {
+  if (Status status = check_put(key, {}); !status.ok()) return status;
+  StoreRequest request;
+  request.operation = StoreOperation::erase;
+  request.key = key;
+  return ask({request}, end_of(kAnswerMax), true, [](const StoreAnswer&) { return false; });
+}
+
+Status TcpClient::get_each(std::span<const std::string> keys, Duration patience,
+                           const Taker& take) {
+  const bool waits = patience > Duration(0);
+  std::vector<StoreRequest> requests(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (Status status = check_put(keys[i], {}); !status.ok()) return status;
+    requests[i].operation = waits ? StoreOperation::get : StoreOperation::look;
+    requests[i].key = keys[i];
+  }
+  if (keys.empty()) return {};
+  std::size_t open = keys.size();
+  const Status status = ask(std::move(requests), end_of(waits ? patience : kAnswerMax), waits,
+                            [&](const StoreAnswer& answer) {
+                              const bool more =
+                                  answer.outcome != StoreOutcome::found ||
+                                  take(answer.number, {answer.value.begin(), answer.value.end()});
+                              return --open > 0 && more;
+                            });
+  return waits && status.code() == StatusCode::kDeadlineExceeded ? Status() : status;
+}
+
+Result<std::vector<std::byte>> TcpClient::put_and_get(std::string_view put_key, ByteSpan value,
+                                                      std::string_view get_key, Duration patience) {
+  if (Status status = check_put(put_key, value); !status.ok()) return status;
+  if (Status status = check_put(get_key, {}); !status.ok()) return status;
+  std::vector<StoreRequest> requests(2);
+  requests[0].operation = StoreOperation::put;
+  requests[0].with_connection = true;
+  requests[0].quiet = true;
+  requests[0].key = put_key;
+  requests[0].value = value;
+  requests[1].operation = StoreOperation::get;
+  requests[1].key = get_key;
+  bool room = true;
+  std::optional<std::vector<std::byte>> found;
+  const Status status =
+      ask(std::move(requests), end_of(patience), true, [&](const StoreAnswer& answer) {
+        if (answer.outcome == StoreOutcome::found)
+          found.emplace(answer.value.begin(), answer.value.end());
+        room = room && answer.outcome != StoreOutcome::full;
+        return room && !found;
+      });
+  if (!status.ok()) return status;
+  if (!room) return store_is_full(put_key);
+  return std::move(*found);
+}
+
+// One exchange, on a connection that is free or on a new one. `patient`: waits for a server that is
+// not there.
+Status TcpClient::ask(std::vector<StoreRequest> requests, Clock::time_point end, bool patient,
+                      const std::function<bool(const StoreAnswer&)>& on_answer) {
+  if (::getpid() != owner_)
+    return unavailable("a forked child cannot use its parent's connection; connect anew");
+  bool answered = false;
+  const auto note = [&](const StoreAnswer& answer) {
+    answered = true;
+    return on_answer(answer);
+  };
+  while (true) {
+    auto connection = lease(end, patient);
+    if (!connection.ok()) return connection.status();
+    const bool was_used = (*connection)->is_used();
+    const Status status = (*connection)->exchange(requests, end, note);
+    if (status.ok() || status.code() == StatusCode::kDeadlineExceeded) {
+      const std::lock_guard lock(mutex_);
+      free_.push_back(std::move(*connection));
+      return status;
+    }
+    if (!was_used || answered || status.code() != StatusCode::kUnavailable) return status;
+  }
+}
+
+Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool patient) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      ConnectionPtr connection = std::move(free_.back());
+      free_.pop_back();
+      return connection;
+    }
+  }
+  Duration pause = kRetryFirst;
+  while (true) {
+    auto connection = connect(end);
+    const bool absent = connection.status().code() == StatusCode::kUnavailable;
+    // The last attempt keeps a little time for itself, so that it can fail for its own reason.
+    const Duration left = end - Clock::now();
+    if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
+    std::this_thread::sleep_for(std::min(pause, left - kRetryFirst));
+    pause = std::min(2 * pause, kRetryMax);
+  }
+}
+
+Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end) const {
+  const auto where = find_();
+  if (!where.ok()) return where.status();
+  auto connection = std::make_unique<StoreConnection>();
+  if (Status status = connection->connect(*where, end); !status.ok()) return status;
+  return connection;
+}
+
+Clock::time_point TcpClient::end_of(Duration patience) const {
+  return std::min(end_, Clock::now() + std::min<Duration>(patience, std::chrono::hours(24)));
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,65 @@
+// The other side of a TcpRendezvous: connects to the server, again and again until it is there, and
+// asks on the calling thread. No thread of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "leeway/rendezvous.h"
+#include "rendezvous/address.h"
+#include "rendezvous/store_frame.h"
+
+namespace leeway::rendezvous {
+
+class StoreConnection;
+
+// Thread-safe: each call has a connection to itself. Connections stay open for later calls, and
+// with them the keys that go with this process.
+//
+// kUnavailable: the server was not reached in time, or hung up; the text says why. kMismatch: what
+// answers is no server of ours. kInvalidArgument: the host's name does not exist.
+class TcpClient final : public Rendezvous {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Asked before each attempt to connect. kUnavailable: not known yet.
+  using Find = std::function<Result<HostPort>()>;
+
+  // No call lasts beyond `end`.
+  explicit TcpClient(Find find, Clock::time_point end = Clock::time_point::max());
+  ~TcpClient() override;
+
+  Status put(std::string_view key, ByteSpan value) override;
+  Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override;
+  Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) override;
+  Status erase(std::string_view key) override;
+  Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
+
+  // put_briefly() with this process, then get() of another key, in one exchange. `patience` > 0.
+  Result<std::vector<std::byte>> put_and_get(std::string_view put_key, ByteSpan value,
+                                             std::string_view get_key, Duration patience);
+
+ private:
+  using ConnectionPtr = std::unique_ptr<StoreConnection>;
+
+  Clock::time_point end_of(Duration patience) const;
+  Status ask(std::vector<StoreRequest> requests, Clock::time_point end, bool patient,
+             const std::function<bool(const StoreAnswer&)>& on_answer);
+  Result<ConnectionPtr> lease(Clock::time_point end, bool patient);
+  Result<ConnectionPtr> connect(Clock::time_point end) const;
+
+  const Find find_;
+  const Clock::time_point end_;
+  const pid_t owner_;
+  std::mutex mutex_;
+  std::vector<ConnectionPtr> free_;  // the last one was used last
+};
+
+}  // namespace leeway::rendezvous

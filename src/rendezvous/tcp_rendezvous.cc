@@ -1,0 +1,61 @@
+#include <utility>
+
+#include "leeway/rendezvous.h"
+#include "rendezvous/server_store.h"
+#include "rendezvous/tcp_client.h"
+
+namespace leeway {
+
+using rendezvous::HostPort;
+using rendezvous::ServerStore;
+using rendezvous::TcpClient;
+
+TcpRendezvous::TcpRendezvous(std::string address, std::unique_ptr<Rendezvous> store)
+    : address_(std::move(address)), store_(std::move(store)) {}
+
+TcpRendezvous::~TcpRendezvous() = default;
+
+Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::serve(std::string_view address) {
+  const auto where = rendezvous::parse_listen_address(address);
+  if (!where.ok()) return where.status();
+  auto store = where->port == 0 ? ServerStore::open_own(*where, {})
+                                : ServerStore::open_shared(*where, {}, nullptr);
+  if (!store.ok()) return store.status();
+  std::string own = (*store)->address();
+  return std::shared_ptr<TcpRendezvous>(new TcpRendezvous(std::move(own), std::move(*store)));
+}
+
+Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::connect(std::string_view address) {
+  const auto where = rendezvous::parse_host_port(address);
+  if (!where.ok()) return where.status();
+  return std::shared_ptr<TcpRendezvous>(new TcpRendezvous(
+      rendezvous::to_text(*where),
+      std::make_unique<TcpClient>([at = *where] { return Result<HostPort>(at); })));
+}
+
+const std::string& TcpRendezvous::address() const {
+  return address_;
+}
+
+Status TcpRendezvous::put(std::string_view key, ByteSpan value) {
+  return store_->put(key, value);
+}
+
+Result<std::vector<std::byte>> TcpRendezvous::get(std::string_view key, Duration patience) {
+  return store_->get(key, patience);
+}
+
+Status TcpRendezvous::put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) {
+  return store_->put_briefly(key, value, lifetime);
+}
+
+Status TcpRendezvous::erase(std::string_view key) {
+  return store_->erase(key);
+}
+
+Status TcpRendezvous::get_each(std::span<const std::string> keys, Duration patience,
+                               const Taker& take) {
+  return store_->get_each(keys, patience, take);
+}
+
+}  // namespace leeway

@@ -1,0 +1,426 @@
+#include "rendezvous/tcp_server.h"
+
+#include <algorithm>
+#include <array>
+#include <asio/io_context.hpp>
+#include <asio/ip/v6_only.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/write.hpp>
+#include <cerrno>
+#include <condition_variable>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "rendezvous/store_server.h"
+
+namespace leeway::rendezvous {
+namespace {
+
+using asio::ip::tcp;
+
+// Answers to a few ranks are a few kilobytes into empty socket buffers; what does not leave in this
+// time never will. The tables of many ranks are megabytes for each of them: they have the time that
+// 100 MB/s take.
+constexpr Duration kFlushTime = std::chrono::milliseconds(500);
+constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
+
+// After a failed accept (out of descriptors, say): when to try again.
+constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
+
+constexpr std::size_t kReadBytes = 8 * 1024;
+
+Instant server_now() {
+  return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())
+              .count()};
+}
+
+// Every local address, for both families where the system allows it.
+tcp::endpoint any_address(std::uint16_t port, bool v6) {
+  return {v6 ? tcp::v6() : tcp::v4(), port};
+}
+
+Status cannot_listen(const HostPort& where, std::error_code error) {
+  const std::string text = to_text(where);
+  if (error == asio::error::address_in_use) {
+    return Status::error(StatusCode::kUnavailable,
+                         "cannot listen on %.80s: port %u is in use; choose another port in "
+                         "LEEWAY_RENDEZVOUS, or find its owner with: ss -ltnp 'sport = :%u'",
+                         text.c_str(), unsigned{where.port}, unsigned{where.port});
+  }
+  if (error.value() == EADDRNOTAVAIL) {
+    return Status::error(StatusCode::kUnavailable,
+                         "cannot listen on %.80s: not an address of this machine; "
+                         "LEEWAY_RENDEZVOUS must name the machine that runs rank 0",
+                         text.c_str());
+  }
+  return Status::error(StatusCode::kUnavailable, "cannot listen on %.80s: %s", text.c_str(),
+                       error.message().c_str());
+}
+
+// The addresses to try, the first that can be bound is listened on.
+Result<std::vector<tcp::endpoint>> endpoints_to_listen_on(asio::io_context& io,
+                                                          const HostPort& where) {
+  const std::vector<tcp::endpoint> all = {any_address(where.port, true),
+                                          any_address(where.port, false)};
+  if (where.host.empty()) return all;
+  const auto resolved = resolve(io, where);
+  if (!resolved.ok()) return resolved.status();
+  if (resolved->literal || where.host == "localhost")
+    return std::vector<tcp::endpoint>{resolved->endpoints.front()};
+  return all;
+}
+
+}  // namespace
+
+// Everything but the store itself belongs to the thread.
+class TcpServer::Loop {
+ public:
+  Loop(const RendezvousLimits& limits, std::unique_ptr<Log> log)
+      : memory_(limits.bytes_max), log_(std::move(log)) {
+    memory_.change([&](StoreTable& table) { core_.emplace(limits, table); });
+  }
+  ~Loop() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Status listen(const HostPort& where);
+  void start();
+  void close();
+  std::uint16_t port() const { return port_; }
+  MemoryStore& memory() { return memory_; }
+  Status put(std::string_view key, ByteSpan value, std::uint32_t readers);
+
+ private:
+  struct Connection {
+    explicit Connection(tcp::socket accepted) : socket(std::move(accepted)) {}
+    tcp::socket socket;
+    tcp::endpoint remote;
+    std::array<std::byte, kReadBytes> received{};
+    std::vector<StoreServer::Answer> queued;
+    std::vector<StoreServer::Answer> leaving;
+  };
+  using ConnectionPtr = std::shared_ptr<Connection>;
+  using Id = StoreServer::Id;
+
+  void run();
+  void accept_next();
+  void on_accept(std::error_code error, tcp::socket socket);
+  void read_next(Id id, const ConnectionPtr& connection);
+  void write_next(Id id, const ConnectionPtr& connection);
+  void work_on_core(const std::function<void(StoreServer&, Instant)>& work);
+  void drop(Id id, const char* reason);
+  void arm_timer(std::optional<Instant> wake);
+  void on_closing();
+  void stop_when_flushed();
+
+  MemoryStore memory_;
+  std::optional<StoreServer> core_;  // with the memory locked only
+  const std::unique_ptr<Log> log_;
+
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_{io_};
+  asio::steady_timer retry_accept_{io_};
+  asio::steady_timer timer_{io_};
+  std::uint16_t port_ = 0;
+  std::map<Id, ConnectionPtr> connections_;
+  Id last_id_ = 0;
+  std::size_t bytes_leaving_ = 0;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+Status TcpServer::Loop::listen(const HostPort& where) {
+  const auto endpoints = endpoints_to_listen_on(io_, where);
+  if (!endpoints.ok()) return endpoints.status();
+  std::error_code error;
+  for (const tcp::endpoint& endpoint : *endpoints) {
+    acceptor_.close(error);
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error && endpoint.address().is_v6() && endpoint.address().is_unspecified())
+      acceptor_.set_option(asio::ip::v6_only(false), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+    if (!error) break;
+  }
+  if (error) return cannot_listen(where, error);
+  port_ = acceptor_.local_endpoint(error).port();
+  return error ? cannot_listen(where, error) : Status();
+}
+
+void TcpServer::Loop::start() {
+  accept_next();
+  thread_ = std::thread([this] { run(); });
+}
+
+// Asio throws when memory runs out. What it was about to do is lost, the rest goes on.
+void TcpServer::Loop::run() {
+  while (!io_.stopped()) {
+    try {
+      io_.run();
+    } catch (const std::exception& failure) {
+      if (log_ != nullptr)
+        log_->print(LogLevel::error, "rendezvous server", "rendezvous: %s", failure.what());
+    }
+  }
+}
+
+void TcpServer::Loop::close() {
+  asio::post(io_, [this] { on_closing(); });
+}
+
+Status TcpServer::Loop::put(std::string_view key, ByteSpan value, std::uint32_t readers) {
+  if (Status status = check_put(key, value); !status.ok()) return status;
+  bool room = false;
+  bool has_answers = false;
+  memory_.change([&](StoreTable& table) {
+    std::vector<StoreTable::Woken> woken;
+    room = table.put(key, value, 0, readers, woken);
+    core_->wake(server_now(), woken);
+    has_answers = !woken.empty();
+  });
+  if (has_answers) {
+    asio::post(io_, [this] { work_on_core([](StoreServer&, Instant) {}); });
+  }
+  return room ? Status() : store_is_full(key);
+}
+
+void TcpServer::Loop::accept_next() {
+  acceptor_.async_accept(
+      [this](std::error_code error, tcp::socket socket) { on_accept(error, std::move(socket)); });
+}
+
+void TcpServer::Loop::on_accept(std::error_code error, tcp::socket socket) {
+  if (!acceptor_.is_open()) return;
+  if (error) {
+    retry_accept_.expires_after(kAcceptRetry);
+    retry_accept_.async_wait([this](std::error_code cancelled) {
+      if (!cancelled && acceptor_.is_open()) accept_next();
+    });
+    return;
+  }
+  accept_next();
+  const auto connection = std::make_shared<Connection>(std::move(socket));
+  connection->remote = connection->socket.remote_endpoint(error);
+  connection->socket.set_option(tcp::no_delay(true), error);
+  const Id id = ++last_id_;
+  connections_.emplace(id, connection);
+  work_on_core([id](StoreServer& core, Instant now) { core.on_accept(now, id); });
+  read_next(id, connection);
+}
+
+void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
+  connection->socket.async_read_some(
+      asio::buffer(connection->received),
+      [this, id, connection](std::error_code error, std::size_t bytes) {
+        if (!connection->socket.is_open()) return;
+        if (error) {
+          std::error_code ignored;
+          connection->socket.close(ignored);
+          connections_.erase(id);
+          work_on_core([id](StoreServer& core, Instant) { core.on_closed(id); });
+          return;
+        }
+        work_on_core([&, id](StoreServer& core, Instant now) {
+          core.on_bytes(now, id, ByteSpan(connection->received).first(bytes));
+        });
+        if (connection->socket.is_open()) read_next(id, connection);
+      });
+}
+
+// Hands the core what happened, and does what it asks for.
+void TcpServer::Loop::work_on_core(const std::function<void(StoreServer&, Instant)>& work) {
+  std::vector<StoreServer::Answer> answers;
+  std::vector<StoreServer::Closing> closings;
+  std::optional<Instant> wake;
+  memory_.change([&](StoreTable&) {
+    work(*core_, server_now());
+    answers = core_->poll_answers();
+    closings = core_->poll_closings();
+    wake = core_->next_wake();
+  });
+  for (StoreServer::Answer& answer : answers) {
+    const auto at = connections_.find(answer.to);
+    if (at != connections_.end()) at->second->queued.push_back(std::move(answer));
+  }
+  for (const StoreServer::Answer& answer : answers) {
+    const auto at = connections_.find(answer.to);
+    if (at != connections_.end()) write_next(at->first, at->second);
+  }
+  for (const StoreServer::Closing& closing : closings) drop(closing.id, closing.reason);
+  arm_timer(wake);
+}
+
+void TcpServer::Loop::write_next(Id id, const ConnectionPtr& connection) {
+  if (!connection->leaving.empty() || connection->queued.empty()) return;
+  connection->leaving = std::exchange(connection->queued, {});
+  std::vector<asio::const_buffer> buffers;
+  std::size_t bytes = 0;
+  for (const StoreServer::Answer& answer : connection->leaving) {
+    buffers.emplace_back(answer.head.data(), answer.head.size());
+    if (answer.value) buffers.emplace_back(answer.value->data(), answer.value->size());
+    bytes += answer.head.size() + (answer.value ? answer.value->size() : 0);
+  }
+  bytes_leaving_ += bytes;
+  asio::async_write(connection->socket, buffers,
+                    [this, id, connection, bytes](std::error_code error, std::size_t) {
+                      bytes_leaving_ -= bytes;
+                      const std::size_t answers = connection->leaving.size();
+                      connection->leaving.clear();
+                      if (!error) {
+                        work_on_core([id, answers](StoreServer& core, Instant now) {
+                          core.on_sent(now, id, answers);
+                        });
+                        write_next(id, connection);
+                      }
+                      if (closing_) stop_when_flushed();
+                    });
+}
+
+void TcpServer::Loop::drop(Id id, const char* reason) {
+  const auto at = connections_.find(id);
+  if (at == connections_.end()) return;
+  if (log_ != nullptr) {
+    log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection from %s dropped: %s",
+                to_text(at->second->remote).c_str(), reason);
+  }
+  std::error_code ignored;
+  at->second->socket.close(ignored);
+  connections_.erase(at);
+}
+
+void TcpServer::Loop::arm_timer(std::optional<Instant> wake) {
+  if (closing_) return;
+  if (!wake) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(std::chrono::steady_clock::time_point(Duration(wake->ns)));
+  timer_.async_wait([this](std::error_code cancelled) {
+    if (!cancelled && !closing_)
+      work_on_core([](StoreServer& core, Instant now) { core.on_wake(now); });
+  });
+}
+
+void TcpServer::Loop::on_closing() {
+  work_on_core([](StoreServer&, Instant) {});
+  closing_ = true;
+  std::error_code ignored;
+  acceptor_.close(ignored);
+  retry_accept_.cancel();
+  timer_.expires_after(kFlushTime + static_cast<std::int64_t>(bytes_leaving_) * kFlushTimePerByte);
+  timer_.async_wait([this](std::error_code cancelled) {
+    if (!cancelled) io_.stop();
+  });
+  stop_when_flushed();
+}
+
+void TcpServer::Loop::stop_when_flushed() {
+  if (bytes_leaving_ == 0) io_.stop();
+}
+
+Result<std::unique_ptr<TcpServer>> TcpServer::open(const HostPort& where,
+                                                   const RendezvousLimits& limits,
+                                                   std::unique_ptr<Log> log) {
+  auto loop = std::make_unique<Loop>(limits, std::move(log));
+  if (Status status = loop->listen(where); !status.ok()) return status;
+  loop->start();
+  return std::unique_ptr<TcpServer>(new TcpServer(std::move(loop)));
+}
+
+TcpServer::TcpServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+
+// A forked child has no thread to end, and sockets of which the parent's poller knows.
+TcpServer::~TcpServer() {
+  if (!check_process().ok()) {
+    (void)loop_.release();
+    return;
+  }
+  loop_->close();
+}
+
+std::uint16_t TcpServer::port() const {
+  return loop_->port();
+}
+
+Status TcpServer::check_process() const {
+  if (::getpid() == owner_) return {};
+  return Status::error(StatusCode::kUnavailable,
+                       "rendezvous: a forked child cannot use its parent's server; connect to it");
+}
+
+Status TcpServer::put(std::string_view key, ByteSpan value, std::uint32_t readers) {
+  if (Status status = check_process(); !status.ok()) return status;
+  return loop_->put(key, value, readers);
+}
+
+Status TcpServer::erase(std::string_view key) {
+  if (Status status = check_process(); !status.ok()) return status;
+  loop_->memory().change([key](StoreTable& table) { table.erase(key); });
+  return {};
+}
+
+Result<MemoryStore*> TcpServer::memory() {
+  if (Status status = check_process(); !status.ok()) return status;
+  return &loop_->memory();
+}
+
+namespace {
+
+// An address at which this process has a server, or is about to open or close one.
+struct SharedPlace {
+  std::mutex mutex;
+  std::condition_variable closed;
+  bool open = false;  // until the server has let go of its port
+  std::weak_ptr<TcpServer> server;
+};
+
+class SharedPlaces {
+ public:
+  std::shared_ptr<SharedPlace> at(const std::string& address) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(places_, [](const auto& one) { return one.second.expired(); });
+    std::shared_ptr<SharedPlace> place = places_[address].lock();
+    if (place == nullptr) places_[address] = place = std::make_shared<SharedPlace>();
+    return place;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<SharedPlace>> places_;
+};
+
+void close_shared(SharedPlace& place, TcpServer* server) {
+  delete server;
+  {
+    const std::lock_guard lock(place.mutex);
+    place.open = false;
+  }
+  place.closed.notify_all();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
+                                                 const RendezvousLimits& limits,
+                                                 std::unique_ptr<Log> log) {
+  static SharedPlaces places;
+  const std::shared_ptr<SharedPlace> place = places.at(to_text(where));
+  std::unique_lock lock(place->mutex);
+  while (true) {
+    if (auto server = place->server.lock()) return server;
+    if (!place->open) break;
+    place->closed.wait(lock);
+  }
+  auto opened = TcpServer::open(where, limits, std::move(log));
+  if (!opened.ok()) return opened.status();
+  std::shared_ptr<TcpServer> server((*opened).release(),
+                                    [place](TcpServer* closed) { close_shared(*place, closed); });
+  place->server = server;
+  place->open = true;
+  return server;
+}
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,51 @@
+// The server of a TcpRendezvous on a thread of its own: sockets around a StoreServer.
+#pragma once
+
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "rendezvous/address.h"
+#include "rendezvous/log.h"
+#include "rendezvous/memory_store.h"
+#include "rendezvous/rendezvous_limits.h"
+
+namespace leeway::rendezvous {
+
+class TcpServer {
+ public:
+  // Listens before it returns. At a literal address there alone. A name stands for this machine,
+  // whatever it resolves to here (Debian's /etc/hosts maps a machine's own name to 127.0.1.1): all
+  // local addresses are listened on, except that "localhost" stays inside. So they are for an empty
+  // host. Port 0: the system chooses. `log` may be null.
+  static Result<std::unique_ptr<TcpServer>> open(const HostPort& where,
+                                                 const RendezvousLimits& limits,
+                                                 std::unique_ptr<Log> log);
+  // Gives answers that are on their way half a second to leave, more if they are large. In a forked
+  // child it leaves everything as it is.
+  ~TcpServer();
+
+  std::uint16_t port() const;
+
+  // This process's own use of the store. After a fork the child's calls fail.
+  Status put(std::string_view key, ByteSpan value, std::uint32_t readers);
+  Status erase(std::string_view key);
+  Result<MemoryStore*> memory();
+
+ private:
+  class Loop;
+  explicit TcpServer(std::unique_ptr<Loop> loop);
+  Status check_process() const;
+
+  std::unique_ptr<Loop> loop_;
+  const pid_t owner_ = ::getpid();
+};
+
+// The server of this process at an address: the one that is there, or a new one. It closes when the
+// last user is gone.
+Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
+                                                 const RendezvousLimits& limits,
+                                                 std::unique_ptr<Log> log);
+
+}  // namespace leeway::rendezvous
