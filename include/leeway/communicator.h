@@ -1,7 +1,9 @@
 // The communicator: a fixed group of ranks and the collective operations between them.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,11 +20,12 @@ namespace leeway {
 
 namespace internal {
 struct WorkState;
-class Drivers;
+class Channels;
 }  // namespace internal
 
 // Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the
-// buffers must stay valid until it is done. Thread-safe for one waiter at a time.
+// buffers must stay valid until it is done. Thread-safe for one
+// waiter at a time; on_done() from any thread.
 class [[nodiscard]] LEEWAY_EXPORT Work {
  public:
   // No operation.
@@ -32,8 +35,24 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   // True once wait() would return at once. Drives nothing: a background thread does, or wait().
   bool done() const;
   // Drives progress on the calling thread until the operation is done, then returns its outcome.
-  // Repeated calls return the same outcome.
+  // Repeated calls return the same outcome. In a callback of on_done() only what is done already
+  // can be waited for; kInvalidArgument otherwise.
   Result<CollectiveReport> wait();
+  // As done(), but takes part in the work first, if no other thread is at it. Never blocks.
+  bool test();
+
+  // Calls `callback` once, when the operation is done: on whichever thread finds that out, or at
+  // once where it is done already. The callback should do no more than queue what is to happen. It
+  // may start operations and destroy communicators, which are then aborted; it must not block.
+  // Without an operation it is never called.
+  void on_done(std::function<void()> callback);
+
+  // Drives until all are done; the first error in their order, if any. Works without an operation
+  // are passed over, here and below.
+  static Status wait_all(std::span<Work> works);
+  // Drives until one is done, and returns its index: the lowest if several are. works.size() where
+  // none has an operation.
+  static std::size_t wait_any(std::span<Work> works);
 
  private:
   friend class Communicator;
@@ -57,7 +76,7 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
 
  private:
   friend class Communicator;
-  internal::Drivers* drivers_ = nullptr;
+  internal::Channels* channels_ = nullptr;
   ByteSpan memory_;
 };
 
@@ -94,6 +113,31 @@ class LEEWAY_EXPORT Communicator {
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+
+  // A new communicator of the ranks that give the same color, in the order of their keys, and of
+  // their ranks where keys are equal. All ranks of this one call it, in the order of their
+  // collectives. It shares sockets, thread and paths with this one, costs one round trip, and
+  // outlives it. Null where the color is kNoColor. Errors are those of an exact collective with the
+  // deadline options().join_timeout; kMismatch where other ranks call something else.
+  static constexpr int kNoColor = -1;
+  Result<std::unique_ptr<Communicator>> split(int color, int key);
+
+  // A new communicator without the excluded ranks, which do not call: they may be dead. All others
+  // call with the same ranks, in any order. Works after abort() too. kInvalidArgument: a rank that
+  // does not exist, this rank itself, or all. kUnavailable: not all others called with the same
+  // ranks within options().join_timeout; the text names the silent by their new numbers.
+  Result<std::unique_ptr<Communicator>> shrink(std::span<const Rank> excluded);
+
+  // At once, and waiting for nobody: everything in flight fails with kCancelled, its memory is
+  // free, and so fails what is asked for later. Peers are told once. Any thread, also one that is
+  // not in a call. Only the destructor, shrink() and the getters have a meaning afterwards.
+  void abort();
+
+  // kOk while all is well. Else why calls fail: kPeerLost (a peer is dead, or gave this rank up),
+  // kCancelled (abort()), or what the transport died of. Any thread; state() is one atomic load.
+  StatusCode state() const;
+  // The same, with its text.
+  Status status() const;
 
   Rank rank() const;                   // of this process, 0 .. size() - 1
   int size() const;                    // ranks of the group
@@ -199,9 +243,9 @@ class LEEWAY_EXPORT Communicator {
 
  private:
   friend class Replica;
-  Communicator(const Options& options, std::unique_ptr<internal::Drivers> drivers);
+  Communicator(const Options& options, std::unique_ptr<internal::Channels> channels);
   Options options_;
-  std::unique_ptr<internal::Drivers> drivers_;
+  std::unique_ptr<internal::Channels> channels_;
 };
 
 }  // namespace leeway

@@ -24,6 +24,7 @@ class Layout {
       case OperationKind::replica_broadcast:
         return own_shard_to_all();
       case OperationKind::all_gather:
+      case OperationKind::split:
         return all_gather();
       case OperationKind::broadcast:
         return broadcast();

@@ -2,8 +2,9 @@
 
 namespace leeway::collective {
 
-Engine::Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher)
-    : endpoint_(config), watcher_(watcher), history_(config.size), automatic_(config.size) {}
+Engine::Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
+               MemoryWatcher* watcher)
+    : endpoint_(config, paths), watcher_(watcher), history_(config.size), automatic_(config.size) {}
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
   const auto& config = endpoint_.config();

@@ -16,7 +16,11 @@ namespace leeway::collective {
 class Engine {
  public:
   // `watcher` hears of the memory of operations that datagrams are gathered from; or null.
-  explicit Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher = nullptr);
+  explicit Engine(const protocol::EndpointConfig& config, MemoryWatcher* watcher = nullptr)
+      : Engine(config, {}, watcher) {}
+  // Over paths that other communicators use, too (protocol/endpoint.h).
+  Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
+         MemoryWatcher* watcher);
 
   // Checks the request and starts it, or queues it behind limits::kOpenCollectivesMax open ones;
   // messages (send/recv) wait for nothing. A request that fails its checks is done at once, and
@@ -36,8 +40,10 @@ class Engine {
   }
   std::optional<Instant> next_wake() const { return endpoint_.next_wake(); }
 
+  // Something is queued until it may start.
+  bool waits() const { return !queued_.empty() || !queued_messages_.empty(); }
   // Nothing is open or queued.
-  bool idle() const { return endpoint_.idle() && queued_.empty() && queued_messages_.empty(); }
+  bool idle() const { return endpoint_.idle() && !waits(); }
   // Fails everything that is open or queued.
   void cancel_all(Instant now, const Status& status);
 

@@ -302,6 +302,7 @@ std::size_t longest_flow(const OperationSpec& spec, int size) {
     case OperationKind::gather:
     case OperationKind::send:
     case OperationKind::barrier:
+    case OperationKind::split:
       break;
   }
   return spec.input.count;

@@ -68,6 +68,7 @@ Status check_sizes(const OperationSpec& spec, Rank self, int size) {
       if (!is_multiple(in, out, n)) return invalid(spec, "input must hold size x output elements");
       break;
     case OperationKind::all_gather:
+    case OperationKind::split:
       if (!is_multiple(out, in, n)) return invalid(spec, "output must hold size x input elements");
       break;
     case OperationKind::gather:

@@ -3,55 +3,43 @@
 
 #include "base/limits.h"
 #include "collective/operation_spec.h"
-#include "communicator/drivers.h"
+#include "communicator/channels.h"
 
 namespace leeway {
 
 using collective::OperationKind;
 using collective::OperationSpec;
 
-bool Work::done() const {
-  return state_ != nullptr && state_->done.load(std::memory_order_acquire);
-}
-
-Result<CollectiveReport> Work::wait() {
-  if (state_ == nullptr)
-    return Status::error(StatusCode::kInvalidArgument,
-                         "Work::wait: no operation behind this handle");
-  if (done()) return state_->outcome();  // the communicator may be gone
-  return state_->driver->wait(*state_);
-}
-
-Communicator::Communicator(const Options& options, std::unique_ptr<internal::Drivers> drivers)
-    : options_(options), drivers_(std::move(drivers)) {}
+Communicator::Communicator(const Options& options, std::unique_ptr<internal::Channels> channels)
+    : options_(options), channels_(std::move(channels)) {}
 Communicator::~Communicator() = default;
 
 Rank Communicator::rank() const {
-  return drivers_->rank();
+  return channels_->rank();
 }
 int Communicator::size() const {
-  return drivers_->size();
+  return channels_->size();
 }
 const Options& Communicator::options() const {
   return options_;
 }
 std::size_t Communicator::datagram_bytes() const {
-  return drivers_->config().datagram_bytes;
+  return channels_->config().datagram_bytes;
 }
 TransportKind Communicator::transport() const {
-  return drivers_->datagrams().kind();
+  return channels_->datagrams().kind();
 }
 TransportKind Communicator::exact_transport() const {
-  return drivers_->exact().kind();
+  return channels_->exact().kind();
 }
 std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() const {
-  return drivers_->counters();
+  return channels_->counters();
 }
 
 Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
-  if (Status status = drivers_->register_memory(memory); !status.ok()) return status;
+  if (Status status = channels_->register_memory(memory); !status.ok()) return status;
   MemoryRegistration registration;
-  registration.drivers_ = drivers_.get();
+  registration.channels_ = channels_.get();
   registration.memory_ = memory;
   return registration;
 }
@@ -59,14 +47,14 @@ Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
 MemoryRegistration& MemoryRegistration::operator=(MemoryRegistration&& other) noexcept {
   if (this == &other) return *this;
   release();
-  drivers_ = std::exchange(other.drivers_, nullptr);
+  channels_ = std::exchange(other.channels_, nullptr);
   memory_ = other.memory_;
   return *this;
 }
 
 void MemoryRegistration::release() {
-  if (drivers_ != nullptr) drivers_->forget_memory(memory_);
-  drivers_ = nullptr;
+  if (channels_ != nullptr) channels_->forget_memory(memory_);
+  channels_ = nullptr;
 }
 
 namespace {
@@ -114,123 +102,126 @@ OperationSpec barrier_spec(Duration deadline) {
 
 Result<CollectiveReport> Communicator::all_reduce(TensorView data,
                                                   const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::all_reduce, data, data, kNoRank, options));
+  return channels_->run(spec_of(OperationKind::all_reduce, data, data, kNoRank, options));
 }
 Work Communicator::all_reduce_async(TensorView data, const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::all_reduce, data, data, kNoRank, options)));
+  return Work(channels_->start(spec_of(OperationKind::all_reduce, data, data, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::all_reduce(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
+  return channels_->run(spec_of(OperationKind::all_reduce, input, output, kNoRank, options));
 }
 Work Communicator::all_reduce_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::all_reduce, input, output, kNoRank, options)));
+  return Work(
+      channels_->start(spec_of(OperationKind::all_reduce, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::reduce_scatter(ConstTensorView input, TensorView output,
                                                       const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
+  return channels_->run(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options));
 }
 Work Communicator::reduce_scatter_async(ConstTensorView input, TensorView output,
                                         const CollectiveOptions& options) {
   return Work(
-      drivers_->start(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options)));
+      channels_->start(spec_of(OperationKind::reduce_scatter, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::reduce_scatter(ConstTensorView input, const Blocks& blocks,
                                                       TensorView output,
                                                       const CollectiveOptions& options) {
-  return drivers_->run(uneven_reduce_scatter(input, blocks, output, options));
+  return channels_->run(uneven_reduce_scatter(input, blocks, output, options));
 }
 Work Communicator::reduce_scatter_async(ConstTensorView input, const Blocks& blocks,
                                         TensorView output, const CollectiveOptions& options) {
-  return Work(drivers_->start(uneven_reduce_scatter(input, blocks, output, options)));
+  return Work(channels_->start(uneven_reduce_scatter(input, blocks, output, options)));
 }
 Result<CollectiveReport> Communicator::all_gather(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
+  return channels_->run(spec_of(OperationKind::all_gather, input, output, kNoRank, options));
 }
 Work Communicator::all_gather_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::all_gather, input, output, kNoRank, options)));
+  return Work(
+      channels_->start(spec_of(OperationKind::all_gather, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::all_gather(ConstTensorView input, TensorView output,
                                                   const Blocks& blocks,
                                                   const CollectiveOptions& options) {
-  return drivers_->run(uneven_all_gather(input, output, blocks, options));
+  return channels_->run(uneven_all_gather(input, output, blocks, options));
 }
 Work Communicator::all_gather_async(ConstTensorView input, TensorView output, const Blocks& blocks,
                                     const CollectiveOptions& options) {
-  return Work(drivers_->start(uneven_all_gather(input, output, blocks, options)));
+  return Work(channels_->start(uneven_all_gather(input, output, blocks, options)));
 }
 Result<CollectiveReport> Communicator::broadcast(TensorView data, Rank root,
                                                  const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::broadcast, data, data, root, options));
+  return channels_->run(spec_of(OperationKind::broadcast, data, data, root, options));
 }
 Work Communicator::broadcast_async(TensorView data, Rank root, const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::broadcast, data, data, root, options)));
+  return Work(channels_->start(spec_of(OperationKind::broadcast, data, data, root, options)));
 }
 Result<CollectiveReport> Communicator::reduce(ConstTensorView input, TensorView output, Rank root,
                                               const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::reduce, input, output, root, options));
+  return channels_->run(spec_of(OperationKind::reduce, input, output, root, options));
 }
 Work Communicator::reduce_async(ConstTensorView input, TensorView output, Rank root,
                                 const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::reduce, input, output, root, options)));
+  return Work(channels_->start(spec_of(OperationKind::reduce, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::gather(ConstTensorView input, TensorView output, Rank root,
                                               const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::gather, input, output, root, options));
+  return channels_->run(spec_of(OperationKind::gather, input, output, root, options));
 }
 Work Communicator::gather_async(ConstTensorView input, TensorView output, Rank root,
                                 const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::gather, input, output, root, options)));
+  return Work(channels_->start(spec_of(OperationKind::gather, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::scatter(ConstTensorView input, TensorView output, Rank root,
                                                const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::scatter, input, output, root, options));
+  return channels_->run(spec_of(OperationKind::scatter, input, output, root, options));
 }
 Work Communicator::scatter_async(ConstTensorView input, TensorView output, Rank root,
                                  const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::scatter, input, output, root, options)));
+  return Work(channels_->start(spec_of(OperationKind::scatter, input, output, root, options)));
 }
 Result<CollectiveReport> Communicator::all_to_all(ConstTensorView input, TensorView output,
                                                   const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
+  return channels_->run(spec_of(OperationKind::all_to_all, input, output, kNoRank, options));
 }
 Work Communicator::all_to_all_async(ConstTensorView input, TensorView output,
                                     const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::all_to_all, input, output, kNoRank, options)));
+  return Work(
+      channels_->start(spec_of(OperationKind::all_to_all, input, output, kNoRank, options)));
 }
 Result<CollectiveReport> Communicator::all_to_all(ConstTensorView input, const Blocks& input_blocks,
                                                   TensorView output, const Blocks& output_blocks,
                                                   const CollectiveOptions& options) {
-  return drivers_->run(uneven_all_to_all(input, input_blocks, output, output_blocks, options));
+  return channels_->run(uneven_all_to_all(input, input_blocks, output, output_blocks, options));
 }
 Work Communicator::all_to_all_async(ConstTensorView input, const Blocks& input_blocks,
                                     TensorView output, const Blocks& output_blocks,
                                     const CollectiveOptions& options) {
   return Work(
-      drivers_->start(uneven_all_to_all(input, input_blocks, output, output_blocks, options)));
+      channels_->start(uneven_all_to_all(input, input_blocks, output, output_blocks, options)));
 }
 Result<CollectiveReport> Communicator::send(ConstTensorView input, Rank peer,
                                             const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::send, input, kNoOutput, peer, options));
+  return channels_->run(spec_of(OperationKind::send, input, kNoOutput, peer, options));
 }
 Work Communicator::send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::send, input, kNoOutput, peer, options)));
+  return Work(channels_->start(spec_of(OperationKind::send, input, kNoOutput, peer, options)));
 }
 Result<CollectiveReport> Communicator::recv(TensorView output, Rank peer,
                                             const CollectiveOptions& options) {
-  return drivers_->run(spec_of(OperationKind::recv, kNoInput, output, peer, options));
+  return channels_->run(spec_of(OperationKind::recv, kNoInput, output, peer, options));
 }
 Work Communicator::recv_async(TensorView output, Rank peer, const CollectiveOptions& options) {
-  return Work(drivers_->start(spec_of(OperationKind::recv, kNoInput, output, peer, options)));
+  return Work(channels_->start(spec_of(OperationKind::recv, kNoInput, output, peer, options)));
 }
 Result<CollectiveReport> Communicator::barrier(Duration deadline) {
-  return drivers_->run(barrier_spec(deadline));
+  return channels_->run(barrier_spec(deadline));
 }
 Work Communicator::barrier_async(Duration deadline) {
-  return Work(drivers_->start(barrier_spec(deadline)));
+  return Work(channels_->start(barrier_spec(deadline)));
 }
 
 }  // namespace leeway

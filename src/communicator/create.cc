@@ -4,7 +4,7 @@
 #include <random>
 
 #include "base/limits.h"
-#include "communicator/drivers.h"
+#include "communicator/channels.h"
 #include "communicator/joining.h"
 #include "leeway/communicator.h"
 #include "protocol/train_buffer.h"
@@ -113,9 +113,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   auto candidates = rendezvous::open_candidates(options);
   if (!candidates.ok()) return candidates.status();
   log_obstacles(candidates->local.offers, log);
-  auto drivers = internal::join(options, std::move(*candidates), log);
-  if (!drivers.ok()) return drivers.status();
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*drivers)));
+  auto channels = internal::join(options, std::move(*candidates), log);
+  if (!channels.ok()) return channels.status();
+  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*channels)));
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::create(
@@ -125,10 +125,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  auto drivers =
+  auto channels =
       internal::join(options, rendezvous::candidates_over(std::move(transport), options), log);
-  if (!drivers.ok()) return drivers.status();
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*drivers)));
+  if (!channels.ok()) return channels.status();
+  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*channels)));
 }
 
 Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
@@ -152,14 +152,14 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
     config.multicast = options.multicast && transports[rank]->limits().multicast;
     checked.rank = rank;
     auto driver =
-        internal::make_driver(checked, TransportKind::inproc, config, std::move(transports[rank]));
+        internal::make_channel(checked, TransportKind::inproc, config, std::move(transports[rank]));
     if (!driver.ok()) return driver.status();
     communicators.emplace_back(
-        new Communicator(checked, std::make_unique<internal::Drivers>(std::move(*driver))));
+        new Communicator(checked, std::make_unique<internal::Channels>(std::move(*driver))));
   }
   // A rank multicasts to those that it knows to hear it.
   for (auto& communicator : communicators) {
-    if (config.multicast) (void)communicator->drivers_->datagrams().deaf_to_multicast();
+    if (config.multicast) (void)communicator->channels_->datagrams().deaf_to_multicast();
   }
   return communicators;
 }

@@ -30,7 +30,7 @@ class Joining {
         log_(log),
         end_(driving::steady_now() + options.join_timeout) {}
 
-  Result<std::unique_ptr<Drivers>> run();
+  Result<std::unique_ptr<Channels>> run();
 
  private:
   Duration time_left() const {
@@ -38,9 +38,9 @@ class Joining {
   }
   Status use_datagrams();
   Status use_exact_lane();
-  Result<std::unique_ptr<Driver>> drive(const rendezvous::Lane& lane,
-                                        rendezvous::Candidate& candidate, std::uint64_t seed,
-                                        Duration patience) const;
+  Result<std::unique_ptr<Channel>> drive(const rendezvous::Lane& lane,
+                                         rendezvous::Candidate& candidate, std::uint64_t seed,
+                                         Duration patience) const;
   void join_multicast(rendezvous::Candidate& candidate);
   void log_deaf();
   Result<bool> all_say(bool yes);
@@ -53,17 +53,17 @@ class Joining {
   rendezvous::Log& log_;
   const Instant end_;
   rendezvous::Group group_;
-  std::unique_ptr<Drivers> drivers_;
+  std::unique_ptr<Channels> channels_;
 };
 
-Result<std::unique_ptr<Drivers>> Joining::run() {
+Result<std::unique_ptr<Channels>> Joining::run() {
   auto group = rendezvous::join_group(candidates_.local, &log_);
   if (!group.ok()) return group.status();
   group_ = std::move(*group);
   if (Status status = use_datagrams(); !status.ok()) return status;
-  if (!group_.exact) return std::move(drivers_);
+  if (!group_.exact) return std::move(channels_);
   if (Status status = use_exact_lane(); !status.ok()) return status;
-  return std::move(drivers_);
+  return std::move(channels_);
 }
 
 Status Joining::use_datagrams() {
@@ -72,15 +72,15 @@ Status Joining::use_datagrams() {
   if (group_.multicast) join_multicast(**connected);
   auto driver = drive(group_.datagrams, **connected, group_.seed, time_left());
   if (!driver.ok()) return driver.status();
-  drivers_ = std::make_unique<Drivers>(std::move(*driver));
-  if (drivers_->config().multicast) log_deaf();
+  channels_ = std::make_unique<Channels>(std::move(*driver));
+  if (channels_->config().multicast) log_deaf();
   return Status();
 }
 
 // Proves that the candidate, which is connected, wakes sleepers, and that every rank is heard.
-Result<std::unique_ptr<Driver>> Joining::drive(const rendezvous::Lane& lane,
-                                               rendezvous::Candidate& candidate, std::uint64_t seed,
-                                               Duration patience) const {
+Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
+                                                rendezvous::Candidate& candidate,
+                                                std::uint64_t seed, Duration patience) const {
   if (Status status = candidate.prove_wakeups(patience); !status.ok()) return status;
   protocol::EndpointConfig config;
   config.self = candidates_.local.rank;
@@ -92,7 +92,7 @@ Result<std::unique_ptr<Driver>> Joining::drive(const rendezvous::Lane& lane,
   for (const auto& member : lane.members) {
     config.window_bytes.push_back(window_to(options_, member.receive_buffer_bytes, config.size));
   }
-  auto driver = make_driver(options_, lane.kind, config, candidate.take());
+  auto driver = make_channel(options_, lane.kind, config, candidate.take());
   if (!driver.ok()) return driver.status();
   if (Status status = (*driver)->prove_paths(patience); !status.ok()) return status;
   return driver;
@@ -108,7 +108,7 @@ void Joining::join_multicast(rendezvous::Candidate& candidate) {
 }
 
 void Joining::log_deaf() {
-  const std::vector<Rank> deaf = drivers_->datagrams().deaf_to_multicast();
+  const std::vector<Rank> deaf = channels_->datagrams().deaf_to_multicast();
   if (deaf.empty()) return;
   log_.print(LogLevel::warn, "multicast",
              "rank(s) %s do not hear our multicast and are sent everything by itself: does the "
@@ -135,7 +135,7 @@ Status Joining::use_exact_lane() {
   agreed = all_say(driver.ok());
   if (!agreed.ok() || !*agreed) return agreed.ok() ? Status() : agreed.status();
   explain(LogLevel::info, "exact calls go over UCX", way);
-  drivers_->use_for_exact(std::move(*driver));
+  channels_->use_for_exact(std::move(*driver));
   return Status();
 }
 
@@ -146,15 +146,15 @@ Result<bool> Joining::all_say(bool yes) {
                                  .input = {&vote, 1, DataType::i32},
                                  .output = {&vote, 1, DataType::i32}};
   spec.options.op = ReduceOp::min;
-  const auto report = drivers_->run(spec);
+  const auto report = channels_->run(spec);
   if (!report.ok()) return report.status();
   return vote == 1;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Drivers>> join(const Options& options, rendezvous::Candidates candidates,
-                                      rendezvous::Log& log) {
+Result<std::unique_ptr<Channels>> join(const Options& options, rendezvous::Candidates candidates,
+                                       rendezvous::Log& log) {
   return Joining(options, std::move(candidates), log).run();
 }
 

@@ -1,7 +1,7 @@
-// A rank on its way into a group: from transports that are open to drivers that have proven them.
+// A rank on its way into a group: from transports that are open to channels that have proven them.
 #pragma once
 
-#include "communicator/drivers.h"
+#include "communicator/channels.h"
 #include "rendezvous/candidate.h"
 #include "rendezvous/log.h"
 
@@ -14,7 +14,7 @@ namespace leeway::internal {
 // things hold there: every other rank is reached by more than TCP; every other rank's datagrams
 // wake this rank from its sleep; and this rank hears every other. All ranks agree by two votes over
 // the datagrams. The log says why the lane is not used; only a vote that fails is an error.
-Result<std::unique_ptr<Drivers>> join(const Options& options, rendezvous::Candidates candidates,
-                                      rendezvous::Log& log);
+Result<std::unique_ptr<Channels>> join(const Options& options, rendezvous::Candidates candidates,
+                                       rendezvous::Log& log);
 
 }  // namespace leeway::internal

@@ -7,7 +7,7 @@
 #include "codec/codec.h"
 #include "collective/operation_spec.h"
 #include "collective/replica_ledger.h"
-#include "communicator/drivers.h"
+#include "communicator/channels.h"
 #include "estimate/drift.h"
 #include "estimate/drift_meter.h"
 
@@ -24,7 +24,7 @@ constexpr std::size_t kAgeBins = collective::ReplicaLedger::kAgeBins;
 }  // namespace
 
 struct Replica::Impl {
-  internal::Drivers& drivers;
+  internal::Channels& channels;
   std::span<float> parameters;
   ReplicaOptions options;
   collective::ReplicaLedger ledger;
@@ -44,19 +44,19 @@ struct Replica::Impl {
   std::vector<float> previous;  // own samples before the last optimizer step
   std::vector<float> steps;     // and what it added to them
 
-  Impl(internal::Drivers& drivers_in, std::span<float> parameters_in,
+  Impl(internal::Channels& channels_in, std::span<float> parameters_in,
        const ReplicaOptions& options_in)
-      : drivers(drivers_in),
+      : channels(channels_in),
         parameters(parameters_in),
         options(options_in),
-        ledger({.self = drivers_in.rank(),
-                .size = drivers_in.size(),
+        ledger({.self = channels_in.rank(),
+                .size = channels_in.size(),
                 .elements = parameters_in.size(),
                 .packet_elements = collective::parameter_packet_elements(
-                    options_in.codec, drivers_in.config().datagram_bytes),
+                    options_in.codec, channels_in.config().datagram_bytes),
                 .age_max = options_in.age_max}),
         shards(ledger.shards()),
-        meter(shards[drivers_in.rank()].count > 0 ? options_in.drift_samples : 0,
+        meter(shards[channels_in.rank()].count > 0 ? options_in.drift_samples : 0,
               std::max<std::uint32_t>(2, options_in.drift_every)) {
     const auto own = own_parameters();
     if (!codec::format_of(options.codec, DataType::f32).identity())
@@ -65,7 +65,7 @@ struct Replica::Impl {
   }
 
   std::span<float> own_parameters() const {
-    const schedule::Shard own = shards[drivers.rank()];
+    const schedule::Shard own = shards[channels.rank()];
     return parameters.subspan(own.offset, own.count);
   }
 
@@ -74,11 +74,11 @@ struct Replica::Impl {
     samples.clear();
     if (options.drift_every == 0) return;
     const auto window = static_cast<std::uint32_t>(broadcasts / options.drift_every);
-    for (Rank owner = 0; owner < drivers.size(); ++owner) {
+    for (Rank owner = 0; owner < channels.size(); ++owner) {
       const schedule::Shard shard = shards[owner];
       for (std::uint32_t i = 0; i < options.drift_samples && shard.count > 0; ++i) {
         const std::uint64_t draw =
-            keyed_hash(drivers.config().seed, kSampleStream, window, owner, i);
+            keyed_hash(channels.config().seed, kSampleStream, window, owner, i);
         samples.push_back(static_cast<std::uint32_t>(shard.offset + draw % shard.count));
       }
     }
@@ -88,7 +88,7 @@ struct Replica::Impl {
 
   template <typename Visit>
   void for_own_samples(Visit&& visit) {
-    const schedule::Shard own = shards[drivers.rank()];
+    const schedule::Shard own = shards[channels.rank()];
     for (const std::uint32_t element : samples) {
       if (element >= own.offset && element < own.offset + own.count) visit(element);
     }
@@ -114,7 +114,7 @@ struct Replica::Impl {
     spec.options.spread = delivery;
     spec.options.codec = options.codec;
     spec.ledger = ledger.begin_broadcast();
-    auto report = drivers.run(spec);
+    auto report = channels.run(spec);
     if (!report.ok()) return report;
     packets_expected +=
         std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
@@ -143,15 +143,15 @@ struct Replica::Impl {
       mine[i] = parameters[samples[i]];
       mine[count + i] = static_cast<float>(ledger.age_of(samples[i]));
     }
-    std::vector<float> all(mine.size() * drivers.size());
+    std::vector<float> all(mine.size() * channels.size());
     OperationSpec spec{
         .kind = OperationKind::all_gather, .input = std::span(mine), .output = std::span(all)};
     spec.options.delivery = exact(options.deadline);
-    if (const auto report = drivers.run(spec); !report.ok()) return report.status();
-    std::vector<float> values(drivers.size());
-    std::vector<float> versions(drivers.size());
+    if (const auto report = channels.run(spec); !report.ok()) return report.status();
+    std::vector<float> values(channels.size());
+    std::vector<float> versions(channels.size());
     for (std::size_t i = 0; i < count; ++i) {
-      for (Rank rank = 0; rank < drivers.size(); ++rank) {
+      for (Rank rank = 0; rank < channels.size(); ++rank) {
         values[rank] = all[rank * mine.size() + i];
         versions[rank] = all[rank * mine.size() + count + i];
       }
@@ -165,9 +165,9 @@ struct Replica::Impl {
 
   // Pairs of which exactly one received the last broadcast.
   void add_gaps(std::span<const float> values, std::span<const float> versions, Rank owner) {
-    for (Rank fresh = 0; fresh < drivers.size(); ++fresh) {
+    for (Rank fresh = 0; fresh < channels.size(); ++fresh) {
       if (fresh == owner || versions[fresh] != 0.0f) continue;
-      for (Rank stale = 0; stale < drivers.size(); ++stale) {
+      for (Rank stale = 0; stale < channels.size(); ++stale) {
         if (stale == owner || versions[stale] == 0.0f) continue;
         const double gap = static_cast<double>(values[fresh]) - values[stale];
         meter.add_gap(gap * gap);
@@ -193,17 +193,17 @@ Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator,
     return Status::error(StatusCode::kInvalidArgument,
                          "Replica: codec automatic is for reductions; parameters need a fixed one");
   }
-  auto impl = std::make_unique<Impl>(*communicator.drivers_, parameters, options);
+  auto impl = std::make_unique<Impl>(*communicator.channels_, parameters, options);
   auto registered = communicator.register_memory(std::as_bytes(impl->own_parameters()));
   if (registered.ok()) impl->sent = std::move(*registered);
   return std::unique_ptr<Replica>(new Replica(std::move(impl)));
 }
 
 std::size_t Replica::owned_offset() const {
-  return impl_->shards[impl_->drivers.rank()].offset;
+  return impl_->shards[impl_->channels.rank()].offset;
 }
 std::size_t Replica::owned_count() const {
-  return impl_->shards[impl_->drivers.rank()].count;
+  return impl_->shards[impl_->channels.rank()].count;
 }
 std::span<float> Replica::owned() {
   return impl_->master.empty() ? impl_->own_parameters() : std::span(impl_->master);
@@ -220,7 +220,7 @@ Result<CollectiveReport> Replica::reduce_gradients(std::span<float> gradient,
                      .input = gradient,
                      .output = gradient,
                      .options = options};
-  return impl_->drivers.run(spec);
+  return impl_->channels.run(spec);
 }
 
 Result<CollectiveReport> Replica::broadcast_parameters() {

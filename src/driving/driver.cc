@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+
+#include "driving/channel.h"
+#include "driving/fork.h"
 
 namespace leeway::driving {
 namespace {
@@ -15,6 +19,11 @@ constexpr Duration kSpin = std::chrono::microseconds(50);
 
 constexpr Duration kBlockMax = std::chrono::seconds(1);
 
+thread_local int callback_depth = 0;
+
+// The driver of this very thread was destroyed in a callback.
+thread_local bool background_is_orphan = false;
+
 }  // namespace
 
 Instant steady_now() {
@@ -23,25 +32,113 @@ Instant steady_now() {
               .count()};
 }
 
-Driver::Driver(TransportKind kind, const protocol::EndpointConfig& config,
-               std::unique_ptr<DatagramTransport> transport,
+bool in_callback() {
+  return callback_depth > 0;
+}
+
+std::shared_ptr<Driver> Driver::start(TransportKind kind,
+                                      std::unique_ptr<DatagramTransport> transport,
+                                      const transport::FaultTransport* faults) {
+  const std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), faults));
+  driver->background_ = std::thread(
+      [self = driver.get(), weak = std::weak_ptr(driver)] { self->drive_in_pauses(weak); });
+  return driver;
+}
+
+Driver::Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
                const transport::FaultTransport* faults)
     : kind_(kind),
       faults_(faults),
-      engine_(config, this),
+      generation_(fork_generation()),
       transport_(std::move(transport)),
       received_(kReceiveBatch),
-      role_(*transport_),
-      background_([this] { drive_in_pauses(); }) {}
+      role_(*transport_) {}
 
 Driver::~Driver() {
-  leave();
   role_.stop();
-  background_.join();
+  if (background_.get_id() != std::this_thread::get_id()) {
+    background_.join();
+  } else {
+    background_is_orphan = true;
+    background_.detach();
+  }
+}
+
+Result<CollectiveReport> Driver::wait(WorkState& work) {
+  if (work.done.load(std::memory_order_acquire)) return work.outcome();
+  const std::shared_ptr<Driver> driver = work.driver.lock();
+  if (driver == nullptr) return work.outcome();  // it was done before its driver went
+  if (driver->generation_ != fork_generation()) return forked();
+  if (in_callback()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "wait: a callback must not wait, because the thread that calls it is the "
+                         "one that brings operations about");
+  }
+  while (driver->role_.acquire_unless(work.done)) {
+    // Operations end by their own deadlines; there is no other.
+    const auto done = [&] { return work.done.load(std::memory_order_relaxed); };
+    if (driver->drive_until(done, Instant::infinite_future())) break;
+  }
+  return work.outcome();
+}
+
+std::size_t Driver::wait_any(std::span<WorkState* const> works) {
+  const auto first_done = [&] {
+    return static_cast<std::size_t>(
+        std::find_if(works.begin(), works.end(),
+                     [](const WorkState* work) {
+                       return work != nullptr && work->done.load(std::memory_order_acquire);
+                     }) -
+        works.begin());
+  };
+  std::shared_ptr<Driver> driver;
+  for (WorkState* const work : works) {
+    if (work != nullptr && driver == nullptr) driver = work->driver.lock();
+  }
+  if (driver == nullptr || first_done() < works.size()) return first_done();
+  // Whoever brings one of them about may be another thread or another driver's.
+  const auto any = std::make_shared<std::atomic<bool>>(false);
+  for (WorkState* const work : works) {
+    if (work == nullptr) continue;
+    const auto tell = [any, weak = std::weak_ptr(driver)] {
+      *any = true;
+      if (const auto driving = weak.lock()) driving->interrupt(*any);
+    };
+    if (!work->call_when_done(tell)) *any = true;
+    if (const auto other = work->driver.lock(); other != nullptr && other != driver) other->nudge();
+  }
+  while (driver->role_.acquire_unless(*any)) {
+    const auto done = [&] { return any->load() || first_done() < works.size(); };
+    if (driver->drive_until(done, Instant::infinite_future())) break;
+  }
+  return first_done();
+}
+
+void Driver::help(WorkState& work) {
+  const std::shared_ptr<Driver> driver = work.driver.lock();
+  if (driver == nullptr || driver->generation_ != fork_generation()) return;
+  if (!driver->role_.acquire_if_free()) return;
+  driver->step(steady_now());
+  driver->release();
+}
+
+void Driver::interrupt(const std::atomic<bool>& done) {
+  role_.announce(done);
+  transport_->wake();
 }
 
 bool Driver::run_until(const std::function<bool()>& done, Instant deadline) {
-  role_.acquire();
+  bool finished = false;
+  do {
+    role_.acquire();
+    finished = drive_until(done, deadline);
+  } while (!finished && steady_now() < deadline);
+  return finished;
+}
+
+// With the role, which it gives back: when it is done, when time is up, or when another thread
+// wants the role.
+bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
   Instant last_progress = steady_now();
   bool finished = false;
   for (;;) {
@@ -51,56 +148,118 @@ bool Driver::run_until(const std::function<bool()>& done, Instant deadline) {
     if (finished || now >= deadline) break;
     if (progress) last_progress = now;
     if (role_.wanted()) {
-      role_.release();
+      release();
       sched_yield();
-      role_.acquire();
-    } else if (!progress && now - last_progress < kSpin) {
+      return false;
+    }
+    if (!callbacks_.empty()) {
+      release();
+      return false;
+    }
+    if (!progress && now - last_progress < kSpin) {
       sched_yield();
     } else if (!progress) {
       block(now, deadline);
     }
   }
-  role_.release();
+  release();
   return finished;
+}
+
+// Gives back the role, and calls those who wait for what was done meanwhile.
+void Driver::release() {
+  std::vector<Callback> callbacks;
+  callbacks.swap(callbacks_);
+  role_.release();
+  call(callbacks);
+}
+
+void Driver::call(const std::vector<Callback>& callbacks) {
+  ++callback_depth;
+  for (const Callback& callback : callbacks) callback();
+  --callback_depth;
 }
 
 bool Driver::step(Instant now) {
   if (const Status& status = transport_->status(); !status.ok()) fail(now, status);
   const bool received = receive(now);
-  engine_.on_wake(now, /*may_start=*/!trains_.any_out());
-  const bool sent = trains_.send(now, engine_, *transport_);
-  if (!trains_.any_out()) publish();
+  node_.on_wake(now, trains_.released());
+  const bool sent = trains_.send(now, node_, *transport_);
+  for (Channel* const channel : channels_) channel->publish();
   return received || sent;
 }
 
 // The transport is dead: whatever waits for it fails at once, with what the transport says.
 void Driver::fail(Instant now, const Status& status) {
-  engine_.cancel_all(now, status);
+  node_.cancel_all(now, status);
   trains_.drop_all();
+  for (Channel* const channel : channels_) channel->note(status);
 }
 
 bool Driver::receive(Instant now) {
   const std::size_t count = transport_->receive(received_);
   for (std::size_t i = 0; i < count; ++i)
-    engine_.on_datagram(now, received_[i].from, received_[i].bytes);
+    node_.on_datagram(now, received_[i].from, received_[i].bytes);
   return count > 0;
 }
 
 void Driver::block(Instant now, Instant deadline) {
   Instant until = std::min(deadline, now + kBlockMax);
-  if (const auto wake = engine_.next_wake()) until = std::min(until, *wake);
+  if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
   if (until > now) transport_->wait(until - now);
+}
+
+// Sends what the member has handed out, and waits until nobody reads it: at most `patience`.
+bool Driver::flush(const collective::Member& member, Duration patience) {
+  const Instant until = steady_now() + patience;
+  for (;;) {
+    const Instant now = steady_now();
+    (void)trains_.send(now, node_, *transport_);
+    if (member.trains_end() <= trains_.released()) return true;
+    if (now >= until) return false;
+    transport_->wait(std::min<Duration>(until - now, Duration(limits::kTickNs)));
+  }
+}
+
+// Nothing of anybody's is on its way any more, as if the network had lost it. False: a device still
+// reads.
+bool Driver::drop_trains() {
+  if (transport_->borrowed() != 0) return false;
+  trains_.drop_all();
+  return true;
+}
+
+Status Driver::register_memory(ByteSpan memory) {
+  if (generation_ != fork_generation()) return forked();
+  Session session(*this);
+  return transport_->register_memory(memory);
+}
+
+void Driver::forget_memory(ByteSpan memory) {
+  if (generation_ != fork_generation()) return;
+  Session session(*this);
+  transport_->forget_memory(memory);
 }
 
 // Serves the protocol while no caller does: stragglers' repair requests, probes, asynchronous
 // operations.
-void Driver::drive_in_pauses() {
+void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
+  std::vector<Callback> callbacks;
   while (role_.acquire_in_pause()) {
-    while (!role_.wanted()) {
+    while (!role_.recalled() && callbacks_.empty()) {
       const Instant now = steady_now();
       if (!step(now)) block(now, Instant::infinite_future());
     }
+    callbacks.swap(callbacks_);
+    if (!callbacks.empty()) role_.nudge();  // callers did not come back
     role_.release_to_callers();
+    if (callbacks.empty()) continue;
+    // A callback may give up the last communicator that this driver serves.
+    std::shared_ptr<Driver> alive = self.lock();
+    call(callbacks);
+    callbacks.clear();
+    alive.reset();
+    if (background_is_orphan) return;
   }
 }
 

@@ -1,11 +1,14 @@
-// Which thread drives: one at a time. Callers take the role when they wait or submit; a background
-// thread takes it in their pauses.
+// Which thread drives: one at a time. A caller that waits takes the role if nobody has it, and
+// sleeps otherwise until its operation is done or the role is free; a background thread takes it in
+// the callers' pauses.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <vector>
 
 #include "leeway/transport.h"
 
@@ -16,12 +19,20 @@ class DrivingRole {
   // Wakes the thread that drives from the transport's sleep when another wants the role.
   explicit DrivingRole(DatagramTransport& transport) : transport_(transport) {}
 
-  // Of a caller. Waits for the thread that drives.
+  // Of a caller that must touch what is driven. The thread that drives lets go at its next step.
   void acquire();
+  // Of a caller that waits for something which whoever drives brings about. False: `done` (any
+  // thread may ask it) before the role was free.
+  bool acquire_unless(const std::atomic<bool>& done);
+  // Of a caller that does not wait.
+  bool acquire_if_free();
   void release();
 
   // Another thread wants the role; asked by the one that has it, between steps.
   bool wanted() const { return wanting_.load(std::memory_order_relaxed) > 0; }
+
+  // Whoever sleeps until `done` is woken. By the thread that drives, after it was set.
+  void announce(const std::atomic<bool>& done);
 
   // There is asynchronous work: the background thread need not wait for a pause of the callers.
   void nudge();
@@ -29,18 +40,30 @@ class DrivingRole {
   // Of the background thread. Waits until no caller has the role or has come back for it within a
   // tick; false after stop().
   bool acquire_in_pause();
+  // A caller would rather drive itself.
+  bool recalled() const { return wanted() || recalled_.load(std::memory_order_relaxed); }
   void release_to_callers();
   void stop();
 
  private:
+  struct Sleeper {
+    const std::atomic<bool>* done;
+    std::condition_variable woken;
+  };
+  void hand_on();
+
   DatagramTransport& transport_;
   std::mutex mutex_;
-  std::condition_variable free_;   // for callers
-  std::condition_variable pause_;  // for the background thread
+  std::condition_variable free_;    // for acquire()
+  std::condition_variable pause_;   // for the background thread
+  std::vector<Sleeper*> sleepers_;  // in acquire_unless(), in the order of their coming
+  std::atomic<int> sleeping_{0};    // how many
   bool taken_ = false;
-  std::atomic<int> wanting_{0};     // threads that want the role
-  std::uint64_t acquisitions_ = 0;  // by callers
-  std::uint64_t seen_ = 0;          // of these, by the background thread
+  bool in_background_ = false;         // by the background thread
+  std::atomic<bool> recalled_{false};  // from it
+  std::atomic<int> wanting_{0};        // threads that want the role
+  std::uint64_t acquisitions_ = 0;     // by callers
+  std::uint64_t seen_ = 0;             // of these, by the background thread
   bool nudged_ = false;
   bool stopped_ = false;
 };

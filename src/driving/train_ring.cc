@@ -4,28 +4,28 @@
 
 namespace leeway::driving {
 
-bool TrainRing::send(Instant now, collective::Engine& engine, DatagramTransport& transport) {
+bool TrainRing::send(Instant now, collective::Node& node, DatagramTransport& transport) {
   released_ = taken_ - transport.borrowed();
   // Begin with memory that is still in the cache
-  if (!any_out()) drop_all();
-  prepare(now, engine, transport);
+  if (!any_out()) first_ = prepared_;
+  prepare(now, node, transport);
   if (taken_ == prepared_) return false;
-  const std::size_t first = taken_ % kSlots;
-  const std::size_t count = std::min(prepared_ - taken_, kSlots - first);
+  const std::size_t first = slot_of(taken_);
+  const std::size_t count = std::min<std::size_t>(prepared_ - taken_, kSlots - first);
   const std::size_t taken = transport.send(std::span(ready_).subspan(first, count));
   taken_ += taken;
   released_ = taken_ - transport.borrowed();
   return taken > 0;
 }
 
-void TrainRing::prepare(Instant now, collective::Engine& engine, DatagramTransport& transport) {
+void TrainRing::prepare(Instant now, collective::Node& node, DatagramTransport& transport) {
   while (prepared_ - taken_ < kPreparedMax && prepared_ - released_ < kSlots) {
-    const std::size_t slot = prepared_ % kSlots;
+    const std::size_t slot = slot_of(prepared_);
     if (trains_[slot] == nullptr) {
       trains_[slot] = std::make_unique<protocol::TrainBuffer>();
       (void)transport.register_memory(trains_[slot]->memory());  // else it copies
     }
-    if (!engine.poll_train(now, *trains_[slot])) return;
+    if (!node.poll_train(now, *trains_[slot])) return;
     ready_[slot] = trains_[slot]->train();
     ++prepared_;
   }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "collective/engine.h"
+#include "collective/node.h"
 #include "leeway/transport.h"
 
 namespace leeway::driving {
@@ -16,12 +16,14 @@ class TrainRing {
 
   // Trains are prepared, or still being read: the memory that they refer to must not change.
   bool any_out() const { return released_ != prepared_; }
+  // Of all trains that the node has handed out, how many are no longer read.
+  std::uint64_t released() const { return released_; }
 
-  // Lets the engine prepare trains, and offers them to the transport. Whether it took one.
-  bool send(Instant now, collective::Engine& engine, DatagramTransport& transport);
+  // Lets the node prepare trains, and offers them to the transport. Whether it took one.
+  bool send(Instant now, collective::Node& node, DatagramTransport& transport);
 
   // The transport is dead: nobody reads what was out.
-  void drop_all() { prepared_ = taken_ = released_ = 0; }
+  void drop_all() { taken_ = released_ = prepared_; }
 
  private:
   // Trains prepared at a time. While they are handed to the system, nothing is received: keep it
@@ -30,14 +32,16 @@ class TrainRing {
   // Trains prepared or still being read.
   static constexpr std::size_t kSlots = 16;
 
-  void prepare(Instant now, collective::Engine& engine, DatagramTransport& transport);
+  void prepare(Instant now, collective::Node& node, DatagramTransport& transport);
+  std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 
   // Slots that were never needed are null: a transport that copies needs kPreparedMax of them.
   std::vector<std::unique_ptr<protocol::TrainBuffer>> trains_;
-  std::vector<Train> ready_;  // of the trains in trains_
-  std::size_t prepared_ = 0;  // trains since the ring was last empty
-  std::size_t taken_ = 0;     // of these, by the transport
-  std::size_t released_ = 0;  // of these, no longer borrowed by it
+  std::vector<Train> ready_;    // of the trains in trains_
+  std::uint64_t prepared_ = 0;  // trains, ever
+  std::uint64_t taken_ = 0;     // of these, by the transport
+  std::uint64_t released_ = 0;  // of these, no longer borrowed by it
+  std::uint64_t first_ = 0;     // which lies in slot 0
 };
 
 }  // namespace leeway::driving

@@ -130,6 +130,8 @@ class Endpoint {
   void bury(Instant now, Rank peer);
   // Why no operation can succeed here any more: a peer gave this rank up. Else ok.
   const Status& given_up() const { return given_up_; }
+  // The first peer that was found dead; ok: none.
+  const Status& first_death() const { return first_death_; }
   // A path that other communicators had filled has credit again.
   void on_credit(Rank peer) {
     outbox_.queue_data(peer);
@@ -268,6 +270,7 @@ class Endpoint {
   Disputes disputes_;
   Departure departure_;
   bool any_gone_ = false;  // a peer has left, or is dead
+  Status first_death_;
   Status given_up_;
   EndpointCounters counters_;
 };

@@ -48,6 +48,11 @@ void Endpoint::bury(Instant now, Rank peer) {
   if (link.gone) return;
   link.gone = link.dead = any_gone_ = true;
   ++counters_.peers_given_up;
+  if (first_death_.ok()) {
+    first_death_ = Status::error(
+        StatusCode::kPeerLost, "rank %u: rank %u is dead: it gave no sign of life for %.1f s",
+        config_.self, peer, static_cast<double>(config_.peer_timeout.count()) / 1e9);
+  }
   if (departure_.serving()) timers_.arm_leave(now);
   for (Round* round : rounds_.collectives()) lose_peer(now, *round, peer);
   const PeerMessages* messages = rounds_.messages(peer);

@@ -25,6 +25,8 @@ class TrainBuffer {
     datagrams_ = 0;
     closed_ = false;
   }
+  // The finished train goes to another address.
+  void readdress(Rank to) { train_.to = to; }
   bool empty() const { return datagrams_ == 0; }
   std::size_t datagrams() const { return datagrams_; }
 

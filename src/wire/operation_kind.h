@@ -19,9 +19,10 @@ enum class OperationKind : std::uint8_t {
   barrier,
   replica_reduce,     // reduce_scatter over even shards, in place
   replica_broadcast,  // all_gather over even shards, in place; may lose
+  split,              // an all_gather of what ranks want of a new communicator
 };
-inline constexpr int kOperationKinds = 13;
-static_assert(kOperationKinds == static_cast<int>(OperationKind::replica_broadcast) + 1);
+inline constexpr int kOperationKinds = 14;
+static_assert(kOperationKinds == static_cast<int>(OperationKind::split) + 1);
 
 // The name callers know: "all_reduce", "broadcast_parameters". "unknown" for a value that is none.
 const char* to_string(OperationKind kind);

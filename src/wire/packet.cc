@@ -156,7 +156,7 @@ void write_open_round(Writer& writer, const OpenRound& round) {
 // False: a value has no name.
 bool read_tag(Reader& reader, OperationTag& tag) {
   bool known =
-      read_enum(reader.get<std::uint8_t>(), OperationKind::replica_broadcast, tag.operation);
+      read_enum(reader.get<std::uint8_t>(), OperationKind::split, tag.operation);
   const auto types = reader.get<std::uint8_t>();
   known &= read_enum(types & 15, DataType::boolean, tag.dtype);
   known &= read_enum(types >> 4, ReduceOp::bxor, tag.reduce_op);
@@ -243,6 +243,12 @@ std::uint32_t digest(const OperationTag& tag, bool point_to_point) {
   write_tag(writer, common);
   LEEWAY_ASSERT(writer.written() == kTagBytes);
   return crc32c(bytes);
+}
+
+std::optional<std::uint32_t> epoch_of(ByteSpan datagram) {
+  constexpr std::size_t kEpochOffset = 8;
+  if (datagram.size() < kPrefixBytes) return std::nullopt;
+  return Reader(datagram.subspan(kEpochOffset)).get<std::uint32_t>();
 }
 
 Refusal peek_prefix(ByteSpan datagram, Prefix& out) {

@@ -214,6 +214,9 @@ struct Expectation {
   int size = 0;
 };
 
+// The communicator that a datagram names, unverified; nothing: it is too short.
+std::optional<std::uint32_t> epoch_of(ByteSpan datagram);
+
 // Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing.
 // An observer learns from it what a datagram claims to be.
 Refusal peek_prefix(ByteSpan datagram, Prefix& out);

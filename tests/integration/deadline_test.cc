@@ -97,7 +97,7 @@ void expect_exact_errors(const std::vector<Facts>& all) {
     EXPECT_NE(text.find("rank " + std::to_string(rank) + ":"), std::string::npos) << text;
     EXPECT_NE(text.find("all_reduce"), std::string::npos) << text;
     EXPECT_NE(text.find("rank 2", 7), std::string::npos) << text;
-    EXPECT_NE(text.find("deadline of 400 ms"), std::string::npos) << text;
+    EXPECT_NE(text.find("Timed out (deadline 400 ms)"), std::string::npos) << text;
     std::printf("  %s\n", text.c_str());
   });
 }

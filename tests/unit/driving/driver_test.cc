@@ -1,6 +1,6 @@
 // The driver with a transport that reads memory when it pleases, is full when it pleases, and dies:
 // what may be reused when, and what callers are told.
-#include "driving/driver.h"
+#include "driving/channel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -108,6 +109,13 @@ protocol::EndpointConfig config_of(int size) {
   return config;
 }
 
+Channel channel_over(TransportKind kind, int size, StubbornTransport* transport) {
+  std::vector<Rank> slots(static_cast<std::size_t>(size));
+  std::iota(slots.begin(), slots.end(), Rank{0});
+  return {Driver::start(kind, std::unique_ptr<DatagramTransport>(transport)), config_of(size),
+          std::move(slots)};
+}
+
 // Rank 0 of a group whose other ranks say nothing. A probe of all makes one train for each of them.
 class DriverTest : public ::testing::Test {
  protected:
@@ -116,7 +124,7 @@ class DriverTest : public ::testing::Test {
 
   void probe_all() {
     Driver::Session session(driver_);
-    session.engine().endpoint().probe_all();
+    channel_.engine().endpoint().probe_all();
     session.pump();
   }
   // Steps the driver often enough for everything that can go to have gone.
@@ -142,8 +150,8 @@ class DriverTest : public ::testing::Test {
   }
 
   StubbornTransport* transport_ = new StubbornTransport;  // the driver's
-  Driver driver_{TransportKind::verbs, config_of(kSize),
-                 std::unique_ptr<DatagramTransport>(transport_)};
+  Channel channel_ = channel_over(TransportKind::verbs, kSize, transport_);
+  Driver& driver_ = *channel_.driver();
 };
 
 TEST_F(DriverTest, SendsEverythingThroughATransportThatCopies) {
@@ -190,7 +198,7 @@ TEST_F(DriverTest, GivesNobodyMemoryBackWhileTrainsAreBorrowed) {
   });
   probe_all();
   // Done at once, since rank 999 does not exist.
-  const auto refused = driver_.submit({.kind = collective::OperationKind::send, .peer = 999});
+  const auto refused = channel_.submit({.kind = collective::OperationKind::send, .peer = 999});
   const auto given_back = [&] {
     pump();
     return refused->done.load();
@@ -232,11 +240,11 @@ TEST_F(DriverTest, ANewOperationWaitsForTheTrainsOfFinishedOnes) {
   std::vector<float> data(8, 1.0f);
   const auto open_rounds = [&] {
     Driver::Session session(driver_);
-    return session.engine().endpoint().open_rounds();
+    return channel_.engine().endpoint().open_rounds();
   };
-  (void)driver_.submit({.kind = collective::OperationKind::all_reduce,
-                        .input = std::span<const float>(data),
-                        .output = std::span(data)});
+  (void)channel_.submit({.kind = collective::OperationKind::all_reduce,
+                         .input = std::span<const float>(data),
+                         .output = std::span(data)});
   pump();
   EXPECT_EQ(open_rounds(), 0);
   with_transport([](StubbornTransport& transport) {
@@ -258,7 +266,7 @@ class DriverOperations : public ::testing::Test {
                                    .output = std::span(data_)};
     spec.options.delivery = delivery;
     spec.options.op = ReduceOp::avg;
-    return driver_.submit(spec);
+    return channel_.submit(spec);
   }
   static void expect_death(const Result<CollectiveReport>& outcome) {
     ASSERT_FALSE(outcome.ok());
@@ -268,8 +276,7 @@ class DriverOperations : public ::testing::Test {
 
   std::vector<float> data_ = std::vector<float>(10'000, 1.0f);
   StubbornTransport* transport_ = new StubbornTransport;
-  Driver driver_{TransportKind::verbs, config_of(2),
-                 std::unique_ptr<DatagramTransport>(transport_)};
+  Channel channel_ = channel_over(TransportKind::verbs, 2, transport_);
 };
 
 TEST_F(DriverOperations, ADeadTransportFailsWhatIsOpenAndWhatComesNamingTheDevice) {
@@ -277,10 +284,10 @@ TEST_F(DriverOperations, ADeadTransportFailsWhatIsOpenAndWhatComesNamingTheDevic
   const auto queued = start(best_effort(60s));
   EXPECT_FALSE(open->done.load());
   transport_->dead = true;
-  expect_death(driver_.wait(*open));
-  expect_death(driver_.wait(*queued));
+  expect_death(Driver::wait(*open));
+  expect_death(Driver::wait(*queued));
   const auto later = start(exact(60s));
-  expect_death(driver_.wait(*later));
+  expect_death(Driver::wait(*later));
 }
 
 TEST_F(DriverOperations, ATransportThatDiesWhileItReadsGivesMemoryBack) {
@@ -289,7 +296,7 @@ TEST_F(DriverOperations, ATransportThatDiesWhileItReadsGivesMemoryBack) {
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(open->done.load()) << "its deadline is over, but its memory is still being read";
   transport_->dead = true;
-  const auto outcome = driver_.wait(*open);
+  const auto outcome = Driver::wait(*open);
   EXPECT_TRUE(open->done.load());
 }
 
@@ -301,7 +308,7 @@ TEST_F(DriverOperations, ATransportKnowsTheMemoryOfOperationsAsLongAsTheyHaveIt)
                                    .input = std::span<const float>(data_).first(elements),
                                    .output = std::span(block)};
     spec.options.delivery = best_effort(5ms);
-    EXPECT_TRUE(driver_.wait(*driver_.submit(spec)).ok());
+    EXPECT_TRUE(Driver::wait(*channel_.submit(spec)).ok());
   };
   reduce_scatter(1000);
   EXPECT_TRUE(transport_->knows(1000 * sizeof(float)));
@@ -312,9 +319,9 @@ TEST_F(DriverOperations, ATransportKnowsTheMemoryOfOperationsAsLongAsTheyHaveIt)
 
 TEST_F(DriverOperations, ATransportKnowsTheMemoryOfCallersUntilTheyTakeItBack) {
   const ByteSpan memory = std::as_bytes(std::span(data_));
-  EXPECT_TRUE(driver_.register_memory(memory).ok());
+  EXPECT_TRUE(channel_.register_memory(memory).ok());
   EXPECT_TRUE(transport_->knows(memory.size()));
-  driver_.forget_memory(memory);
+  channel_.forget_memory(memory);
   EXPECT_FALSE(transport_->knows(memory.size()));
 }
 
@@ -324,8 +331,8 @@ TEST(DriverPaths, NamesTheTransportAndWhatToLookAt) {
       {TransportKind::verbs, "4791"},
       {TransportKind::ucx, "UCX_NET_DEVICES"}};
   for (const auto& [kind, remedy] : remedies) {
-    Driver driver(kind, config_of(3), std::make_unique<StubbornTransport>());
-    const Status status = driver.prove_paths(10ms);
+    Channel channel = channel_over(kind, 3, new StubbornTransport);
+    const Status status = channel.prove_paths(10ms);
     EXPECT_EQ(status.code(), StatusCode::kUnavailable);
     EXPECT_THAT(status.c_str(),
                 HasSubstr("over " + std::string(to_string(kind)) + " from rank(s) 1, 2"));

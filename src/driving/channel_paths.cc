@@ -1,7 +1,7 @@
 // Proofs, before the first call, that datagrams pass.
 #include <algorithm>
 
-#include "driving/driver.h"
+#include "driving/channel.h"
 
 namespace leeway::driving {
 namespace {
@@ -28,49 +28,50 @@ const char* path_remedy(TransportKind kind) {
 
 }  // namespace
 
-void Driver::probe_all() {
-  Session session(*this);
-  engine_.endpoint().probe_all();
+void Channel::probe_all() {
+  Driver::Session session(*driver_);
+  endpoint().probe_all();
+  session.node().touch(*member_);
 }
 
-Status Driver::prove_paths(Duration timeout) {
-  const protocol::Endpoint& endpoint = engine_.endpoint();
+Status Channel::prove_paths(Duration timeout) {
   const Instant deadline = steady_now() + timeout;
   Duration pause = std::chrono::milliseconds(2);
   while (true) {
     probe_all();
     const Instant until = std::min(deadline, steady_now() + pause);
-    const auto heard = [&] { return endpoint.peers_heard() == config().size - 1; };
-    if (run_until(heard, until)) return Status();
+    const auto heard = [&] { return endpoint().peers_heard() == config().size - 1; };
+    if (driver_->run_until(heard, until)) return Status();
     if (steady_now() >= deadline) break;
     pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
   }
   std::string silent;
-  Session session(*this);
+  Driver::Session session(*driver_);
   for (Rank peer = 0; peer < config().size; ++peer) {
-    if (peer == config().self || endpoint.heard(peer)) continue;
+    if (peer == config().self || endpoint().heard(peer)) continue;
     silent += (silent.empty() ? "" : ", ") + std::to_string(peer);
   }
   return Status::error(
       StatusCode::kUnavailable,
       "rank %u: no datagram came over %s from rank(s) %s within %.1f s although they joined: %s",
-      config().self, std::string(to_string(kind_)).c_str(), silent.c_str(),
-      static_cast<double>(timeout.count()) / 1e9, path_remedy(kind_));
+      config().self, std::string(to_string(kind())).c_str(), silent.c_str(),
+      static_cast<double>(timeout.count()) / 1e9, path_remedy(kind()));
 }
 
-std::vector<Rank> Driver::deaf_to_multicast() {
+std::vector<Rank> Channel::deaf_to_multicast() {
   std::vector<Rank> deaf;
   const auto all_hear = [&] {
     deaf.clear();
     for (Rank peer = 0; peer < config().size; ++peer) {
-      if (peer != config().self && !engine_.endpoint().hears_multicast(peer)) deaf.push_back(peer);
+      if (peer != config().self && !endpoint().hears_multicast(peer)) deaf.push_back(peer);
     }
     return deaf.empty();
   };
   const Instant deadline = steady_now() + kMulticastProofTime;
   do {
     probe_all();
-  } while (!run_until(all_hear, steady_now() + kMulticastProbeEvery) && steady_now() < deadline);
+  } while (!driver_->run_until(all_hear, steady_now() + kMulticastProbeEvery) &&
+           steady_now() < deadline);
   return deaf;
 }
 

@@ -1,6 +1,7 @@
 #include <array>
 
-#include "driving/driver.h"
+#include "driving/channel.h"
+#include "driving/fork.h"
 
 namespace leeway::driving {
 namespace {
@@ -18,11 +19,12 @@ constexpr std::array<const char*, wire::kRefusals> kRefusalNames = {"",
 
 }  // namespace
 
-void Driver::add_counters(const std::string& prefix, Counters& rows) {
+void Channel::add_counters(const std::string& prefix, Counters& rows) {
   const std::size_t first = rows.size();
-  Session session(*this);
-  const protocol::EndpointCounters& core = engine_.endpoint().counters();
-  const TransportCounters wire = transport_->counters();
+  if (generation_ != fork_generation()) return;
+  Driver::Session session(*driver_);
+  const protocol::EndpointCounters& core = endpoint().counters();
+  const TransportCounters wire = driver_->transport_->counters();
   const Counters own = {
       {"datagrams_sent", wire.datagrams_sent},
       {"datagrams_received", wire.datagrams_received},
@@ -54,11 +56,13 @@ void Driver::add_counters(const std::string& prefix, Counters& rows) {
       {"rounds_opened", core.rounds_opened},
       {"rounds_failed", core.rounds_failed},
       {"deadline_cuts", core.deadline_cuts},
+      {"peers_given_up", core.peers_given_up},
   };
   rows.insert(rows.end(), own.begin(), own.end());
-  for (int i = 1; i < wire::kRefusals; ++i) rows.emplace_back(kRefusalNames[i], core.refused[i]);
-  if (faults_ != nullptr) {
-    for (auto& row : faults_->named_fault_counters()) rows.push_back(std::move(row));
+  for (int i = 1; i < wire::kRefusals; ++i)
+    rows.emplace_back(kRefusalNames[i], core.refused[i] + session.node().refused()[i]);
+  if (driver_->faults_ != nullptr) {
+    for (auto& row : driver_->faults_->named_fault_counters()) rows.push_back(std::move(row));
   }
   for (std::size_t i = first; i < rows.size(); ++i) rows[i].first = prefix + rows[i].first;
 }

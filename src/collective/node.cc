@@ -1,0 +1,260 @@
+#include "collective/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contracts.h"
+
+namespace leeway::collective {
+namespace {
+
+// Communicators that were left lately. Who speaks to an older one waits for its deadline.
+constexpr std::size_t kClosedMax = 256;
+
+// Answers to those who speak to closed communicators. What finds no room is asked again.
+constexpr std::size_t kAnswersMax = 64;
+
+std::vector<Rank> by_slot(std::span<const Rank> slots, Rank self) {
+  std::vector<Rank> ranks;
+  for (Rank rank = 0; rank < slots.size(); ++rank) {
+    if (rank == self) continue;
+    if (slots[rank] >= ranks.size()) ranks.resize(slots[rank] + std::size_t{1}, kNoRank);
+    ranks[slots[rank]] = rank;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+Member::Member(const protocol::EndpointConfig& config, std::vector<Rank> slots,
+               std::span<protocol::Path* const> paths, MemoryWatcher* watcher)
+    : engine_(config, paths, watcher),
+      slots_(std::move(slots)),
+      ranks_(by_slot(slots_, config.self)) {}
+
+Node::Node() {
+  answers_.reserve(kAnswersMax);
+}
+
+Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vector<Rank> slots,
+                   MemoryWatcher* watcher) {
+  LEEWAY_ASSERT(static_cast<int>(slots.size()) == config.size && !has(config.epoch));
+  std::vector<protocol::Path*> paths;
+  for (const Rank slot : slots) paths.push_back(&path_of(slot));
+  members_.push_back(std::make_unique<Member>(config, std::move(slots), paths, watcher));
+  touched_.reserve(members_.size());
+  sending_.reserve(2 * members_.size());
+  Member& member = *members_.back();
+  lobby_.take(config.epoch, [&](Rank slot, ByteSpan datagram) {
+    const Rank from = member.rank_in(slot);
+    if (from != kNoRank) member.engine_.on_datagram(now, from, datagram);
+  });
+  touch(member);
+  return member;
+}
+
+std::unique_ptr<Member> Node::part(Member& member) {
+  Closed closed{member.config().epoch, member.config().self, std::move(member.slots_)};
+  if (closed_.size() < kClosedMax) {
+    closed_.push_back(std::move(closed));
+  } else {
+    closed_[next_closed_++ % kClosedMax] = std::move(closed);
+  }
+  std::erase(touched_, &member);
+  sending_.erase(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(sending_at_));
+  sending_at_ = 0;
+  std::erase(sending_, &member);
+  if (latest_ == &member) latest_ = nullptr;
+  held_back_ -= member.held_back_;
+  const auto at = std::find_if(members_.begin(), members_.end(),
+                               [&](const auto& other) { return other.get() == &member; });
+  std::unique_ptr<Member> former = std::move(*at);
+  members_.erase(at);
+  return former;
+}
+
+Member* Node::find(std::uint32_t epoch) const {
+  if (latest_ != nullptr && latest_->config().epoch == epoch) return latest_;
+  for (const auto& member : members_) {
+    if (member->config().epoch == epoch) return latest_ = member.get();
+  }
+  return nullptr;
+}
+
+protocol::Path& Node::path_of(Rank slot) {
+  if (slot >= paths_.size()) paths_.resize(slot + std::size_t{1});
+  if (paths_[slot] == nullptr) paths_[slot] = std::make_unique<protocol::Path>();
+  return *paths_[slot];
+}
+
+void Node::touch(Member& member) {
+  if (!std::exchange(member.touched_, true)) touched_.push_back(&member);
+}
+
+void Node::queue(Member& member) {
+  if (std::exchange(member.sends_, true)) return;
+  if (sending_.size() ==
+      sending_.capacity()) {  // as many places are behind us as there are members
+    sending_.erase(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(sending_at_));
+    sending_at_ = 0;
+  }
+  sending_.push_back(&member);
+}
+
+void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram) {
+  const auto epoch = wire::epoch_of(datagram);
+  if (!epoch) return refuse(wire::Refusal::truncated);
+  Member* const member = find(*epoch);
+  if (member == nullptr) return on_stranger(now, slot, *epoch, datagram);
+  const Rank from = member->rank_in(slot);
+  if (from == kNoRank) return refuse(wire::Refusal::misrouted);
+  member->engine_.on_datagram(now, from, datagram);
+  touch(*member);
+  if (paths_[slot]->take_unblocked()) spread_credit(slot);
+}
+
+// All who have data for this process may go on.
+void Node::spread_credit(Rank slot) {
+  for (const auto& member : members_) {
+    const Rank rank = member->rank_in(slot);
+    if (rank == kNoRank) continue;
+    member->engine_.endpoint().on_credit(rank);
+    queue(*member);
+  }
+}
+
+void Node::on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan datagram) {
+  wire::Prefix prefix;
+  const wire::Refusal refusal = wire::decode_prefix(datagram, nullptr, prefix);
+  refuse(refusal == wire::Refusal::none ? wire::Refusal::epoch : refusal);
+  if (refusal != wire::Refusal::none) return;
+  const auto closed = std::find_if(closed_.begin(), closed_.end(),
+                                   [&](const Closed& one) { return one.epoch == epoch; });
+  if (closed != closed_.end()) return answer(now, *closed, slot, datagram);
+  lobby_.put(slot, epoch, datagram);
+}
+
+// WIRE 6.8: a good-bye, or, to one that says good-bye itself, that it was heard. Neither is
+// answered by another process that has closed the communicator, too.
+void Node::answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagram) {
+  const wire::Expectation expect{closed.epoch, closed.self, static_cast<int>(closed.slots.size())};
+  wire::Prefix prefix;
+  if (wire::decode_prefix(datagram, &expect, prefix) != wire::Refusal::none) return;
+  if (closed.slots[prefix.source] != slot || prefix.type == wire::PacketType::given_up) return;
+  wire::Report report;
+  if (prefix.type == wire::PacketType::report &&
+      (wire::decode_report(datagram, report) != wire::Refusal::none || report.heard_goodbye)) {
+    return;
+  }
+  path_of(slot).on_arrival(now, prefix.sequence);
+  if (answers_.size() == kAnswersMax) return;
+  const bool parting = prefix.type == wire::PacketType::goodbye;
+  answers_.push_back({{parting ? wire::PacketType::report : wire::PacketType::goodbye, closed.epoch,
+                       closed.self, prefix.source},
+                      slot});
+}
+
+void Node::on_wake(Instant now, std::uint64_t released) {
+  while (!touched_.empty()) {
+    Member& member = *touched_.back();
+    touched_.pop_back();
+    wake(now, member, released);
+  }
+  if (now < soonest_ && held_back_ == 0) return;
+  soonest_ = Instant::infinite_future();
+  for (const auto& member : members_) {
+    const auto at = member->engine_.next_wake();
+    if (member->held_back_ || (at && *at <= now)) {
+      wake(now, *member, released);
+    } else if (at) {
+      soonest_ = std::min(soonest_, *at);
+    }
+  }
+}
+
+void Node::wake(Instant now, Member& member, std::uint64_t released) {
+  member.touched_ = false;
+  const bool may_start = member.trains_end_ <= released;
+  member.engine_.on_wake(now, may_start);
+  held_back_ -= member.held_back_;
+  member.held_back_ = !may_start && member.engine_.waits();
+  held_back_ += member.held_back_;
+  spread_deaths(now, member);
+  if (const auto at = member.engine_.next_wake()) soonest_ = std::min(soonest_, *at);
+  queue(member);
+}
+
+// One communicator has found out that a process is dead: so it is to the others.
+void Node::spread_deaths(Instant now, Member& finder) {
+  const auto deaths = [](const Member& member) {
+    return member.engine_.endpoint().counters().peers_given_up;
+  };
+  if (deaths(finder) == finder.deaths_seen_) return;
+  for (Rank slot = 0; slot < paths_.size(); ++slot) {
+    if (paths_[slot] == nullptr || !paths_[slot]->dead()) continue;
+    for (const auto& member : members_) {
+      const Rank rank = member->rank_in(slot);
+      if (rank == kNoRank) continue;
+      member->engine_.endpoint().bury(now, rank);
+      member->deaths_seen_ = deaths(*member);
+      touch(*member);
+    }
+  }
+}
+
+bool Node::poll_train(Instant now, protocol::TrainBuffer& out) {
+  if (!answers_.empty()) {
+    write_answer(now, answers_.back(), out);
+    answers_.pop_back();
+    ++trains_;
+    return true;
+  }
+  while (sending_at_ < sending_.size()) {
+    Member& member = *sending_[sending_at_++];
+    member.sends_ = false;
+    const bool filled = member.engine_.poll_train(now, out);
+    if (const auto at = member.engine_.next_wake()) soonest_ = std::min(soonest_, *at);
+    if (!filled) continue;
+    queue(member);  // behind the others
+    const Rank to = out.train().to;
+    if (to != kEveryRank) out.readdress(member.slots_[to]);
+    member.trains_end_ = ++trains_;
+    return true;
+  }
+  sending_.clear();
+  sending_at_ = 0;
+  return false;
+}
+
+void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out) {
+  protocol::Path& path = path_of(answer.slot);
+  wire::Prefix prefix = answer.prefix;
+  prefix.sequence = path.take_sequence(now);
+  out.start(answer.slot);
+  const MutableByteSpan scratch = out.scratch(wire::kReportFixedBytes);
+  if (prefix.type == wire::PacketType::goodbye)
+    return out.append(wire::encode_bare(prefix, scratch), {});
+  wire::Report report;
+  report.largest_sequence = path.largest_seen();
+  report.received = path.received();
+  report.heard_goodbye = true;
+  path.on_reported();
+  out.append(wire::encode_report(prefix, report, scratch), {});
+}
+
+std::optional<Instant> Node::next_wake() const {
+  if (!touched_.empty()) return Instant{0};
+  soonest_ = Instant::infinite_future();
+  for (const auto& member : members_)
+    soonest_ = std::min(soonest_, member->engine_.next_wake().value_or(soonest_));
+  return soonest_ == Instant::infinite_future() ? std::nullopt : std::optional(soonest_);
+}
+
+void Node::cancel_all(Instant now, const Status& status) {
+  for (const auto& member : members_) {
+    member->engine_.cancel_all(now, status);
+    touch(*member);
+  }
+}
+
+}  // namespace leeway::collective

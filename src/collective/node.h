@@ -1,0 +1,126 @@
+// All communicators of one process over its paths to other processes. Sans-IO, like the engines
+// that it holds: the runtime and the simulator drive this same class.
+//
+// A transport tells processes apart by *slots*; a communicator tells them apart by ranks. Datagrams
+// name their communicator by its epoch. The conversation with the world is an Endpoint's
+// (protocol/endpoint.h), with slots in place of ranks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collective/engine.h"
+#include "collective/lobby.h"
+#include "protocol/path.h"
+
+namespace leeway::collective {
+
+// This process as a member of one communicator. Made by Node::join().
+class Member {
+ public:
+  Member(const protocol::EndpointConfig& config, std::vector<Rank> slots,
+         std::span<protocol::Path* const> paths, MemoryWatcher* watcher);
+
+  Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
+  const protocol::EndpointConfig& config() const { return engine_.endpoint().config(); }
+
+  Rank slot_of(Rank rank) const { return slots_[rank]; }
+  // kNoRank: that process is no member.
+  Rank rank_in(Rank slot) const { return slot < ranks_.size() ? ranks_[slot] : kNoRank; }
+
+  // Trains that Node::poll_train() had handed out when it handed out this member's latest: when so
+  // many are no longer read, none of this member's is.
+  std::uint64_t trains_end() const { return trains_end_; }
+
+ private:
+  friend class Node;
+
+  Engine engine_;
+  std::vector<Rank> slots_;  // by rank
+  std::vector<Rank> ranks_;  // by slot
+  std::uint64_t trains_end_ = 0;
+  bool touched_ = false;    // is to be woken, whatever the time
+  bool sends_ = false;      // is in Node::sending_
+  bool held_back_ = false;  // operations wait until its trains are no longer read
+  std::uint64_t deaths_seen_ = 0;
+};
+
+class Node {
+ public:
+  Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Becomes a member of a communicator whose ranks are these slots; what arrived for it already is
+  // handed in. No other member has its epoch.
+  Member& join(Instant now, const protocol::EndpointConfig& config, std::vector<Rank> slots,
+               MemoryWatcher* watcher = nullptr);
+  // Gives the member back, which is one no longer. Whoever still speaks to it is answered by a
+  // good-bye (WIRE 6.8).
+  std::unique_ptr<Member> part(Member& member);
+  bool has(std::uint32_t epoch) const { return find(epoch) != nullptr; }
+  std::size_t size() const { return members_.size(); }
+
+  // After the member's engine or endpoint was spoken to directly: it may have something to send.
+  void touch(Member& member);
+
+  void on_datagram(Instant now, Rank slot, ByteSpan datagram);
+  // Time passed, or members were touched. `released`: how many of the trains handed out are no
+  // longer read; members with later ones start nothing.
+  void on_wake(Instant now, std::uint64_t released = UINT64_MAX);
+  // The next train of some member, addressed to a slot; members take turns.
+  bool poll_train(Instant now, protocol::TrainBuffer& out);
+  std::uint64_t trains() const { return trains_; }
+  std::optional<Instant> next_wake() const;
+  // Fails everything of all members, as Engine::cancel_all().
+  void cancel_all(Instant now, const Status& status);
+
+  const protocol::Path& path(Rank slot) const { return *paths_[slot]; }
+  // Datagrams that reached no member, by wire::Refusal.
+  const std::array<std::uint64_t, wire::kRefusals>& refused() const { return refused_; }
+
+ private:
+  // A communicator that this process has left.
+  struct Closed {
+    std::uint32_t epoch = 0;
+    Rank self = 0;
+    std::vector<Rank> slots;
+  };
+  struct Answer {
+    wire::Prefix prefix;
+    Rank slot = 0;
+  };
+
+  Member* find(std::uint32_t epoch) const;
+  protocol::Path& path_of(Rank slot);
+  void wake(Instant now, Member& member, std::uint64_t released);
+  void queue(Member& member);
+  void spread_credit(Rank slot);
+  void spread_deaths(Instant now, Member& member);
+  void on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan datagram);
+  void answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagram);
+  void refuse(wire::Refusal reason) { ++refused_[static_cast<int>(reason)]; }
+  void write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out);
+
+  std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; null: not met yet
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<Member*> touched_;
+  std::vector<Member*> sending_;  // in turn, from sending_at_ on
+  std::size_t sending_at_ = 0;
+  mutable Member* latest_ = nullptr;  // whose datagram came last
+  // No member is to be woken before
+  mutable Instant soonest_ = Instant::infinite_future();
+  std::size_t held_back_ = 0;  // members
+  std::uint64_t trains_ = 0;
+  Lobby lobby_;
+  std::vector<Closed> closed_;  // the latest ones, in a ring
+  std::size_t next_closed_ = 0;
+  std::vector<Answer> answers_;
+  std::array<std::uint64_t, wire::kRefusals> refused_{};
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,148 @@
+#include "communicator/channels.h"
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+#include "base/philox.h"
+#include "impairment/fault_plan.h"
+#include "transport/fault/fault_transport.h"
+
+namespace leeway::internal {
+namespace {
+
+// Data in flight to one peer when nothing else limits it. Enough for 100 Gb/s over 80 us; more only
+// moves the queue from the sender to the receiver's socket buffer and out of its cache.
+constexpr std::size_t kWindowBytesDefault = 1u << 20;
+
+// In both halves, since a lossy spread needs a lossy delivery. A replica's ledger counts the
+// packets of the datagrams' driver.
+bool is_exact(const collective::OperationSpec& spec) {
+  return spec.kind != collective::OperationKind::replica_broadcast &&
+         spec.options.delivery.kind == Delivery::Kind::exact;
+}
+
+}  // namespace
+
+Channels::~Channels() {
+  std::thread closing;
+  if (exact_) closing = std::thread([this] { exact_.reset(); });
+  datagrams_.reset();
+  if (closing.joinable()) closing.join();
+}
+
+Channel& Channels::channel_of(const collective::OperationSpec& spec) {
+  return exact_ && is_exact(spec) ? *exact_ : *datagrams_;
+}
+
+std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
+  Channel& channel = channel_of(spec);
+  auto work = channel.submit(spec);
+  channel.nudge();
+  return work;
+}
+
+Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
+  if (driving::in_callback()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s: a callback must not wait; use the asynchronous twin",
+                         to_string(spec.kind));
+  }
+  const auto work = submit(spec);
+  return driving::Driver::wait(*work);
+}
+
+std::unique_ptr<Channels> Channels::derive(const Options& options, std::span<const Rank> ranks,
+                                           std::uint32_t epoch) const {
+  const auto derive = [&](const Channel& parent) {
+    protocol::EndpointConfig config = parent.config();
+    std::vector<Rank> slots;
+    config.window_bytes.clear();
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (ranks[i] == parent.config().self) config.self = static_cast<Rank>(i);
+      slots.push_back(parent.slots()[ranks[i]]);
+      config.window_bytes.push_back(parent.config().window_bytes[ranks[i]]);
+    }
+    config.size = static_cast<int>(ranks.size());
+    config.epoch = epoch;
+    config.seed = keyed_hash(parent.config().seed, epoch, 0, 0, 0);
+    // Of a part of the ranks all others would hear it, too
+    config.multicast &= config.size == parent.config().size;
+    return open_channel(options, parent.driver(), config, std::move(slots));
+  };
+  auto derived = std::make_unique<Channels>(derive(*datagrams_));
+  if (exact_) derived->use_for_exact(derive(*exact_));
+  return derived;
+}
+
+void Channels::abort() {
+  datagrams_->abort();
+  if (exact_) exact_->abort();
+}
+
+StatusCode Channels::state() const {
+  const StatusCode state = datagrams_->state();
+  return state == StatusCode::kOk && exact_ ? exact_->state() : state;
+}
+
+Status Channels::status() const {
+  const Status status = datagrams_->status();
+  return status.ok() && exact_ ? exact_->status() : status;
+}
+
+Status Channels::register_memory(ByteSpan memory) {
+  Status status = datagrams_->register_memory(memory);
+  if (!status.ok() || !exact_) return status;
+  status = exact_->register_memory(memory);
+  if (!status.ok()) datagrams_->forget_memory(memory);
+  return status;
+}
+
+void Channels::forget_memory(ByteSpan memory) {
+  datagrams_->forget_memory(memory);
+  if (exact_) exact_->forget_memory(memory);
+}
+
+Channel::Counters Channels::counters() {
+  Channel::Counters rows;
+  datagrams_->add_counters("", rows);
+  if (exact_) exact_->add_counters("exact_", rows);
+  return rows;
+}
+
+std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size) {
+  const std::size_t share = receive_buffer_bytes / std::max(1, size - 1);
+  return std::min(share, options.window_bytes != 0 ? options.window_bytes : kWindowBytesDefault);
+}
+
+Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
+                                              protocol::EndpointConfig config,
+                                              std::unique_ptr<DatagramTransport> transport) {
+  auto driver = make_driver(options, kind, config.self, std::move(transport));
+  if (!driver.ok()) return driver.status();
+  std::vector<Rank> slots(config.size);
+  std::iota(slots.begin(), slots.end(), Rank{0});
+  return open_channel(options, std::move(*driver), config, std::move(slots));
+}
+
+std::unique_ptr<Channel> open_channel(const Options& options,
+                                      std::shared_ptr<driving::Driver> driver,
+                                      protocol::EndpointConfig config, std::vector<Rank> slots) {
+  config.sum_payloads = !driver->limits().intact;
+  config.peer_timeout = options.peer_timeout == no_deadline ? Duration(0) : options.peer_timeout;
+  return std::make_unique<Channel>(std::move(driver), config, std::move(slots));
+}
+
+Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
+                                                     Rank self,
+                                                     std::unique_ptr<DatagramTransport> transport) {
+  if (!options.faults.any()) return driving::Driver::start(kind, std::move(transport));
+  auto plan = impairment::FaultPlan::create(options.faults);
+  if (!plan.ok()) return plan.status();
+  auto faulty = std::make_unique<transport::FaultTransport>(std::move(transport), self,
+                                                            std::move(*plan), driving::steady_now);
+  const transport::FaultTransport* faults = faulty.get();
+  return driving::Driver::start(kind, std::move(faulty), faults);
+}
+
+}  // namespace leeway::internal

@@ -1,0 +1,90 @@
+// What stands behind a Communicator: the channel of its datagrams and, where ranks have such a
+// lane, a second one for exact calls.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+
+#include "driving/channel.h"
+#include "leeway/communicator.h"
+
+namespace leeway::internal {
+
+using driving::Channel;
+
+class Channels {
+ public:
+  explicit Channels(std::unique_ptr<Channel> datagrams) : datagrams_(std::move(datagrams)) {}
+
+  // Closes both at the same time: each may have to wait for peers.
+  ~Channels();
+
+  // Both have the same ranks; the rest is of the datagrams.
+  const protocol::EndpointConfig& config() const { return datagrams_->config(); }
+  Rank rank() const { return config().self; }
+  int size() const { return config().size; }
+
+  Channel& datagrams() { return *datagrams_; }
+  const Channel& exact() const { return exact_ ? *exact_ : *datagrams_; }
+
+  // From now on `channel` carries calls that are exact in both halves. All ranks say so at the same
+  // place in the order of their calls, or none.
+  void use_for_exact(std::unique_ptr<Channel> channel) { exact_ = std::move(channel); }
+
+  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec) {
+    return channel_of(spec).submit(spec);
+  }
+  // submit() for a caller that does not wait: the background thread takes over at once.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  Result<CollectiveReport> run(const collective::OperationSpec& spec);
+
+  // A communicator of these ranks of this one, in this order, this process among them. `epoch`:
+  // agreed, never 0.
+  std::unique_ptr<Channels> derive(const Options& options, std::span<const Rank> ranks,
+                                   std::uint32_t epoch) const;
+
+  // How often shrink() was called: all ranks that go on together count alike.
+  std::uint32_t count_shrink() { return shrinks_++; }
+
+  void abort();
+  // The first of both that is not kOk.
+  StatusCode state() const;
+  Status status() const;
+
+  // With both channels, or neither.
+  Status register_memory(ByteSpan memory);
+  void forget_memory(ByteSpan memory);
+
+  // Names of the channel of exact calls begin with "exact_".
+  Channel::Counters counters();
+
+ private:
+  Channel& channel_of(const collective::OperationSpec& spec);
+
+  std::unique_ptr<Channel> datagrams_;
+  std::unique_ptr<Channel> exact_;  // may be null
+  std::atomic<std::uint32_t> shrinks_{0};
+};
+
+// What may be in flight to a peer whose system queues `receive_buffer_bytes` for all its senders
+// together.
+std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size);
+
+// A driver over a connected transport, with the faults of the options, if any, between them.
+// `self`: this process's slot, by which the faults know it.
+Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
+                                                     Rank self,
+                                                     std::unique_ptr<DatagramTransport> transport);
+
+// A communicator's channel on a driver whose transport knows the processes in `slots`, by rank.
+std::unique_ptr<Channel> open_channel(const Options& options,
+                                      std::shared_ptr<driving::Driver> driver,
+                                      protocol::EndpointConfig config, std::vector<Rank> slots);
+
+// The first channel on a driver of its own, whose slots are the ranks.
+Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
+                                              protocol::EndpointConfig config,
+                                              std::unique_ptr<DatagramTransport> transport);
+
+}  // namespace leeway::internal

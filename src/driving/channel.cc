@@ -1,0 +1,176 @@
+#include "driving/channel.h"
+
+#include <algorithm>
+
+#include "driving/fork.h"
+
+namespace leeway::driving {
+namespace {
+
+// A channel that is destroyed under its callers' operations lets them end for so many time-outs of
+// the slowest link.
+constexpr int kPatienceTimeouts = 64;
+
+// How long trains of an aborted operation may take to leave the transport's queue before they are
+// dropped.
+constexpr Duration kAbortPatience = std::chrono::milliseconds(50);
+
+// How long a device may read on after that.
+constexpr Duration kDevicePatience = std::chrono::seconds(1);
+
+}  // namespace
+
+Channel::Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig& config,
+                 std::vector<Rank> slots)
+    : driver_(std::move(driver)),
+      config_(config),
+      slots_(std::move(slots)),
+      generation_(fork_generation()) {
+  Driver::Session session(*driver_);
+  member_ = &session.node().join(steady_now(), config_, slots_, this);
+  driver_->channels_.push_back(this);
+}
+
+Channel::~Channel() {
+  if (generation_ != fork_generation()) {
+    // The driver's threads are the parent's, and its memory may be as one of them was changing it.
+    (void)new std::shared_ptr<Driver>(driver_);
+    return;
+  }
+  if (in_callback()) abort();
+  if (state() != StatusCode::kCancelled) leave();
+  quit();
+}
+
+collective::Engine& Channel::engine() {
+  driver_->node_.touch(*member_);
+  return member_->engine();
+}
+
+std::shared_ptr<WorkState> Channel::submit(const collective::OperationSpec& spec) {
+  return submit(std::span(&spec, 1)).front();
+}
+
+std::vector<std::shared_ptr<WorkState>> Channel::submit(
+    std::span<const collective::OperationSpec> specs) {
+  std::vector<std::shared_ptr<WorkState>> works;
+  for (const collective::OperationSpec& spec : specs) {
+    works.push_back(std::make_shared<WorkState>());
+    works.back()->request.spec = spec;
+    works.back()->driver = driver_;
+  }
+  if (generation_ != fork_generation()) {
+    for (const auto& work : works) {
+      work->request.status = forked();
+      work->done = true;
+    }
+    return works;
+  }
+  Driver::Session session(*driver_);
+  const Instant now = steady_now();
+  for (const auto& work : works) {
+    active_.push_back(work);
+    if (!failure_.ok()) {
+      work->request.status = failure_;
+      work->request.done = true;
+    } else {
+      // It waits while trains of finished operations are still being read.
+      member_->engine().submit(now, work->request,
+                               member_->trains_end() <= driver_->trains_.released());
+    }
+  }
+  session.node().touch(*member_);
+  session.pump();
+  return works;
+}
+
+void Channel::on_allocated(ByteSpan memory) {
+  (void)driver_->transport_->register_memory(memory);
+  memory_.push_back(memory);
+}
+
+void Channel::before_freed(ByteSpan memory) {
+  driver_->transport_->forget_memory(memory);
+  std::erase_if(memory_, [&](ByteSpan known) { return known.data() == memory.data(); });
+}
+
+void Channel::publish() {
+  note(endpoint().given_up());
+  if (state_.load(std::memory_order_relaxed) == StatusCode::kOk) note(endpoint().first_death());
+  if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
+  std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
+    if (!work->request.done) return false;
+    work->publish(driver_->callbacks_);
+    driver_->role_.announce(work->done);
+    return true;
+  });
+}
+
+void Channel::note(const Status& status) {
+  if (status.ok() || state_.load(std::memory_order_relaxed) != StatusCode::kOk) return;
+  why_ = status;
+  state_.store(status.code(), std::memory_order_release);
+}
+
+Status Channel::status() {
+  if (state() == StatusCode::kOk) return Status();
+  if (generation_ != fork_generation()) return forked();
+  Driver::Session session(*driver_);
+  return why_;
+}
+
+void Channel::abort() {
+  if (generation_ != fork_generation() || state() == StatusCode::kCancelled) return;
+  Driver::Session session(*driver_);
+  if (!failure_.ok()) return;
+  failure_ = why_ =
+      Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", config().self);
+  state_.store(StatusCode::kCancelled, std::memory_order_release);
+  const Instant now = steady_now();
+  member_->engine().cancel_all(now, failure_);
+  endpoint().say_goodbye(now);
+  session.node().touch(*member_);
+  session.node().on_wake(now, driver_->trains_.released());
+  if (!driver_->flush(*member_, kAbortPatience) && !driver_->drop_trains())
+    (void)driver_->flush(*member_, kDevicePatience);
+  publish();
+}
+
+void Channel::leave() {
+  const auto at_peace = [this](Duration patience) {
+    return driver_->run_until([this] { return active_.empty(); }, steady_now() + patience);
+  };
+  Duration patience{0};
+  {
+    Driver::Session session(*driver_);
+    patience = kPatienceTimeouts * endpoint().slowest_timeout();
+  }
+  const bool finished = at_peace(patience);
+  {
+    Driver::Session session(*driver_);
+    const Instant now = steady_now();
+    if (!finished) {
+      member_->engine().cancel_all(
+          now,
+          Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config().self));
+    }
+    endpoint().leave(now);
+    session.node().touch(*member_);
+  }
+  const auto left = [&] { return endpoint().left() || !driver_->transport_->status().ok(); };
+  driver_->run_until(left, Instant::infinite_future());
+}
+
+// The node and the driver forget this member, as soon as nobody reads its memory.
+void Channel::quit() {
+  Driver::Session session(*driver_);
+  const bool free = driver_->flush(*member_, Duration(limits::kTickNs)) || driver_->drop_trains() ||
+                    driver_->flush(*member_, kDevicePatience);
+  publish();
+  std::erase(driver_->channels_, this);
+  std::unique_ptr<collective::Member> member = session.node().part(*member_);
+  if (!free) return driver_->former_.push_back(std::move(member));
+  for (const ByteSpan memory : memory_) driver_->transport_->forget_memory(memory);
+}
+
+}  // namespace leeway::driving

@@ -1,0 +1,98 @@
+// One communicator on one driver: its operations in flight, its state, and its end.
+//
+// Sources: channel.cc (what callers ask for), channel_paths.cc (proofs before the first call),
+// channel_counters.cc.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driving/driver.h"
+
+namespace leeway::driving {
+
+class Channel final : private MemoryWatcher {
+ public:
+  using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
+
+  // `slots`: the processes of the ranks, as the driver's transport counts them.
+  Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig& config,
+          std::vector<Rank> slots);
+  // Lets operations end for a while, cancels the rest, and leaves (protocol/departure.h): in a few
+  // time-outs where peers answer, in two seconds where one is silent, at once where all others are
+  // known to be dead, and after abort(). In a callback it aborts.
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  TransportKind kind() const { return driver_->kind(); }
+  const protocol::EndpointConfig& config() const { return config_; }
+  const std::shared_ptr<Driver>& driver() const { return driver_; }
+  const std::vector<Rank>& slots() const { return slots_; }
+
+  // Under a Driver::Session, whose pump() then does what there is to do.
+  collective::Engine& engine();
+
+  // Hears from every peer over the data path, which also measures round trips; kUnavailable naming
+  // those it cannot hear.
+  Status prove_paths(Duration timeout);
+  // After prove_paths(), where the transport has multicast: the ranks that do not report ours,
+  // asked for up to a fifth of a second.
+  std::vector<Rank> deaf_to_multicast();
+
+  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec);
+  // All of them before anything else happens, in this order.
+  std::vector<std::shared_ptr<WorkState>> submit(std::span<const collective::OperationSpec> specs);
+  // There is asynchronous work: the background thread need not wait for a pause of the callers.
+  void nudge() { driver_->nudge(); }
+
+  // Everything in flight fails with kCancelled, now, and so does what is asked for later. Peers are
+  // told once, and nobody is waited for. Any thread.
+  void abort();
+  // kOk while all is well; else why operations fail. Any thread; a load.
+  StatusCode state() const { return state_.load(std::memory_order_acquire); }
+  // The same with its text.
+  Status status();
+
+  // As DatagramTransport's; any thread.
+  Status register_memory(ByteSpan memory) { return driver_->register_memory(memory); }
+  void forget_memory(ByteSpan memory) { driver_->forget_memory(memory); }
+
+  // One row a name, `prefix` before each.
+  void add_counters(const std::string& prefix, Counters& rows);
+
+ private:
+  friend class Driver;
+
+  // The member's memory, which the transport may have to know. What it cannot register it copies.
+  void on_allocated(ByteSpan memory) override;
+  void before_freed(ByteSpan memory) override;
+
+  protocol::Endpoint& endpoint() { return member_->engine().endpoint(); }
+  void probe_all();
+  // Gives callers back the memory of operations that are done, if no train of ours is out: it may
+  // refer to that memory. By the driving thread, after each step.
+  void publish();
+  // The first of what goes wrong is the channel's state.
+  void note(const Status& status);
+  void leave();
+  void quit();
+
+  const std::shared_ptr<Driver> driver_;
+  const protocol::EndpointConfig config_;
+  const std::vector<Rank> slots_;
+  const std::uint32_t generation_;  // of forks
+  // The driving thread alone touches these.
+  collective::Member* member_ = nullptr;
+  std::vector<std::shared_ptr<WorkState>> active_;
+  std::vector<ByteSpan> memory_;  // the member's, known to the transport
+  Status failure_;                // of operations that are asked for after abort()
+  Status why_;                    // of state_
+
+  std::atomic<StatusCode> state_{StatusCode::kOk};
+};
+
+}  // namespace leeway::driving

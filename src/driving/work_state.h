@@ -1,0 +1,52 @@
+// An operation in flight, shared by the caller's Work and, until it is done, its channel.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "collective/request.h"
+
+namespace leeway::driving {
+class Driver;
+}  // namespace leeway::driving
+
+namespace leeway::internal {
+
+using Callback = std::function<void()>;
+
+struct WorkState {
+  collective::Request request;
+  std::atomic<bool> done{false};  // published: request is final and the caller's memory is free
+  std::weak_ptr<driving::Driver> driver;  // who brings it about
+
+  // Once it is done.
+  Result<CollectiveReport> outcome() const {
+    if (!request.status.ok()) return request.status;
+    return request.report;
+  }
+
+  // Calls back when it is done: whoever finds that out first calls. False: it is done already, and
+  // the caller calls.
+  bool call_when_done(Callback callback) {
+    std::lock_guard lock(mutex_);
+    if (done.load(std::memory_order_acquire)) return false;
+    callbacks_.push_back(std::move(callback));
+    return true;
+  }
+  // Done; what is to be called goes to `ready`.
+  void publish(std::vector<Callback>& ready) {
+    std::lock_guard lock(mutex_);
+    done.store(true);
+    for (Callback& callback : callbacks_) ready.push_back(std::move(callback));
+    callbacks_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Callback> callbacks_;
+};
+
+}  // namespace leeway::internal
