@@ -72,6 +72,7 @@ std::unique_ptr<Channels> Channels::derive(const Options& options, std::span<con
   };
   auto derived = std::make_unique<Channels>(derive(*datagrams_));
   if (exact_) derived->use_for_exact(derive(*exact_));
+  derived->kept_ = kept_;
   return derived;
 }
 

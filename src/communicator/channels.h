@@ -39,6 +39,10 @@ class Channels {
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
 
+  // Goes when this communicator has gone, and with keep() all that derive from it.
+  void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }
+  void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
+
   // A communicator of these ranks of this one, in this order, this process among them. `epoch`:
   // agreed, never 0.
   std::unique_ptr<Channels> derive(const Options& options, std::span<const Rank> ranks,
@@ -62,6 +66,8 @@ class Channels {
  private:
   Channel& channel_of(const collective::OperationSpec& spec);
 
+  std::vector<std::shared_ptr<void>> kept_;
+  std::vector<std::shared_ptr<void>> kept_alone_;
   std::unique_ptr<Channel> datagrams_;
   std::unique_ptr<Channel> exact_;  // may be null
   std::atomic<std::uint32_t> shrinks_{0};

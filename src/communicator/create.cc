@@ -110,10 +110,15 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  auto candidates = rendezvous::open_candidates(options);
+  auto seat = internal::UdpEndpoint::take_seat(options);
+  if (!seat.ok()) return seat.status();
+  auto candidates = rendezvous::open_candidates(
+      options, *seat != nullptr ? (*seat)->endpoint().candidate() : nullptr);
   if (!candidates.ok()) return candidates.status();
+  candidates->local.process =
+      *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
   log_obstacles(candidates->local.offers, log);
-  auto channels = internal::join(options, std::move(*candidates), log);
+  auto channels = internal::join(options, std::move(*candidates), log, std::move(*seat));
   if (!channels.ok()) return channels.status();
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*channels)));
 }

@@ -24,9 +24,11 @@ constexpr Duration kProofTimeMin = std::chrono::seconds(1);
 
 class Joining {
  public:
-  Joining(const Options& options, rendezvous::Candidates candidates, rendezvous::Log& log)
+  Joining(const Options& options, rendezvous::Candidates candidates, rendezvous::Log& log,
+          std::unique_ptr<UdpEndpoint::Seat> seat)
       : options_(options),
         candidates_(std::move(candidates)),
+        seat_(std::move(seat)),
         log_(log),
         end_(driving::steady_now() + options.join_timeout) {}
 
@@ -41,6 +43,9 @@ class Joining {
   Result<std::unique_ptr<Channel>> drive(const rendezvous::Lane& lane,
                                          rendezvous::Candidate& candidate, std::uint64_t seed,
                                          Duration patience) const;
+  Result<std::unique_ptr<Channel>> open(const rendezvous::Lane& lane,
+                                        rendezvous::Candidate& candidate,
+                                        const protocol::EndpointConfig& config) const;
   void join_multicast(rendezvous::Candidate& candidate);
   void log_deaf();
   Result<bool> all_say(bool yes);
@@ -50,6 +55,7 @@ class Joining {
 
   const Options& options_;
   rendezvous::Candidates candidates_;
+  std::unique_ptr<UdpEndpoint::Seat> seat_;
   rendezvous::Log& log_;
   const Instant end_;
   rendezvous::Group group_;
@@ -61,8 +67,14 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   if (!group.ok()) return group.status();
   group_ = std::move(*group);
   if (Status status = use_datagrams(); !status.ok()) return status;
-  if (!group_.exact) return std::move(channels_);
-  if (Status status = use_exact_lane(); !status.ok()) return status;
+  if (group_.exact) {
+    if (Status status = use_exact_lane(); !status.ok()) return status;
+  }
+  if (seat_ != nullptr && group_.datagrams.kind == TransportKind::udp) {
+    channels_->keep(seat_->endpoint().shared_from_this());
+    channels_->keep_alone(std::move(seat_));
+  }
+  channels_->keep_alone(std::move(group_.place));
   return std::move(channels_);
 }
 
@@ -92,10 +104,20 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   for (const auto& member : lane.members) {
     config.window_bytes.push_back(window_to(options_, member.receive_buffer_bytes, config.size));
   }
-  auto driver = make_channel(options_, lane.kind, config, candidate.take());
-  if (!driver.ok()) return driver.status();
-  if (Status status = (*driver)->prove_paths(patience); !status.ok()) return status;
-  return driver;
+  auto channel = open(lane, candidate, config);
+  if (!channel.ok()) return channel.status();
+  if (Status status = (*channel)->prove_paths(patience); !status.ok()) return status;
+  return channel;
+}
+
+Result<std::unique_ptr<Channel>> Joining::open(const rendezvous::Lane& lane,
+                                               rendezvous::Candidate& candidate,
+                                               const protocol::EndpointConfig& config) const {
+  if (seat_ == nullptr || lane.kind != TransportKind::udp)
+    return make_channel(options_, lane.kind, config, candidate.take());
+  auto slots = seat_->endpoint().meet(lane, group_.processes, config.self);
+  if (!slots.ok()) return slots.status();
+  return open_channel(options_, seat_->endpoint().driver(), config, std::move(*slots));
 }
 
 // Without multicast everything goes to each rank by itself.
@@ -154,8 +176,9 @@ Result<bool> Joining::all_say(bool yes) {
 }  // namespace
 
 Result<std::unique_ptr<Channels>> join(const Options& options, rendezvous::Candidates candidates,
-                                       rendezvous::Log& log) {
-  return Joining(options, std::move(candidates), log).run();
+                                       rendezvous::Log& log,
+                                       std::unique_ptr<UdpEndpoint::Seat> seat) {
+  return Joining(options, std::move(candidates), log, std::move(seat)).run();
 }
 
 }  // namespace leeway::internal

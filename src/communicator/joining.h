@@ -2,6 +2,7 @@
 #pragma once
 
 #include "communicator/channels.h"
+#include "communicator/udp_endpoint.h"
 #include "rendezvous/candidate.h"
 #include "rendezvous/log.h"
 
@@ -14,7 +15,10 @@ namespace leeway::internal {
 // things hold there: every other rank is reached by more than TCP; every other rank's datagrams
 // wake this rank from its sleep; and this rank hears every other. All ranks agree by two votes over
 // the datagrams. The log says why the lane is not used; only a vote that fails is an error.
+//
+// `seat`: on the endpoint whose socket is among the candidates; or null.
 Result<std::unique_ptr<Channels>> join(const Options& options, rendezvous::Candidates candidates,
-                                       rendezvous::Log& log);
+                                       rendezvous::Log& log,
+                                       std::unique_ptr<UdpEndpoint::Seat> seat = nullptr);
 
 }  // namespace leeway::internal

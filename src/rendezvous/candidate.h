@@ -62,7 +62,9 @@ struct Candidates {
 // asked for by name; all where the choice is automatic, unless there is nobody to send to or packet
 // loss is to be injected, which means UDP's. That one of these cannot be opened is no error here:
 // rank 0 tells all ranks, where it matters.
-Result<Candidates> open_candidates(const Options& options);
+// `udp`: in place of a socket of its own, one that is open already.
+Result<Candidates> open_candidates(const Options& options,
+                                   std::unique_ptr<Candidate> udp = nullptr);
 
 // A connected transport of the caller's own. Ranks agree on its name alone.
 Candidates candidates_over(std::unique_ptr<DatagramTransport> transport, const Options& options);

@@ -110,19 +110,22 @@ LocalConfiguration local_configuration(const Options& options) {
   return local;
 }
 
-Result<Candidates> open_candidates(const Options& options) {
+Result<Candidates> open_candidates(const Options& options, std::unique_ptr<Candidate> udp) {
   const auto address = data_address(options);
   if (!address.ok()) return address.status();
-  auto udp = open_candidate(TransportKind::udp, options, *address);
-  if (!udp.ok()) return udp.status();
-  const Lane::Member place = (*udp)->place();
+  if (udp == nullptr) {
+    auto opened = open_candidate(TransportKind::udp, options, *address);
+    if (!opened.ok()) return opened.status();
+    udp = std::move(*opened);
+  }
+  const Lane::Member place = udp->place();
   Candidates candidates{{}, local_configuration(options)};
   LocalConfiguration& local = candidates.local;
-  local.datagram_bytes = static_cast<std::uint32_t>((*udp)->limits().datagram_bytes_max);
+  local.datagram_bytes = static_cast<std::uint32_t>(udp->limits().datagram_bytes_max);
   local.receive_buffer_bytes = place.receive_buffer_bytes;
   local.data_address = place.address;
   local.data_port = place.port;
-  candidates.open.push_back(std::move(*udp));
+  candidates.open.push_back(std::move(udp));
   for (const Known& known : kKnown) {
     if (known.kind == TransportKind::udp || !is_wanted(known.kind, options)) continue;
     auto opened = open_candidate(known.kind, options, *address);

@@ -23,6 +23,12 @@ PeerTable::Key PeerTable::key_of(const sockaddr_storage& address) {
   return key;
 }
 
+PeerTable::Key PeerTable::key_of(const UdpAddress& address) {
+  sockaddr_storage raw{};
+  std::memcpy(&raw, address.data(), address.size());
+  return key_of(raw);
+}
+
 std::size_t PeerTable::home_of(const Key& key) const {
   std::uint64_t mixed =
       key.high ^ (key.low * 0x9E3779B97F4A7C15u) ^ (std::uint64_t{key.port} << 32);
@@ -50,9 +56,7 @@ Status PeerTable::assign(std::span<const UdpAddress> by_rank) {
       return Status::error(StatusCode::kMismatch, "rank 0 and rank %zu differ in address family",
                            rank);
     }
-    sockaddr_storage raw{};
-    std::memcpy(&raw, by_rank[rank].data(), by_rank[rank].size());
-    const Key key = key_of(raw);
+    const Key key = key_of(by_rank[rank]);
     Slot& slot = fresh.slots_[fresh.probe(key)];
     if (slot.rank != kNoRank) {
       return Status::error(StatusCode::kMismatch,
@@ -61,9 +65,38 @@ Status PeerTable::assign(std::span<const UdpAddress> by_rank) {
                            unsigned{by_rank[rank].port()});
     }
     slot = {key, static_cast<Rank>(rank)};
+    ++fresh.used_;
   }
   *this = std::move(fresh);
   return {};
+}
+
+Status PeerTable::meet(Rank peer, const UdpAddress& address) {
+  if (peer >= limits::kPeersMax) {
+    return Status::error(StatusCode::kResourceExhausted,
+                         "a process has met %u others, which is the most that it can: destroy "
+                         "communicators that are over",
+                         unsigned{peer});
+  }
+  if (!addresses_.empty() && address.protocol() != addresses_[0].protocol()) {
+    return Status::error(StatusCode::kMismatch,
+                         "data address %s is not of the family of this process's own",
+                         address.address().to_string().c_str());
+  }
+  if (peer == count()) addresses_.push_back(address);
+  if (2 * (used_ + 1) > slots_.size()) grow();
+  Slot& slot = slots_[probe(key_of(address))];
+  used_ += slot.rank == kNoRank;
+  slot = {key_of(address), peer};
+  return {};
+}
+
+void PeerTable::grow() {
+  std::vector<Slot> old(std::max<std::size_t>(8, 2 * slots_.size()));
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.rank != kNoRank) slots_[probe(slot.key)] = slot;
+  }
 }
 
 Rank PeerTable::find(const sockaddr_storage& address) const {

@@ -14,13 +14,18 @@
 
 namespace leeway::transport {
 
-// Filled once, before traffic. Lookups allocate nothing; the table is at most half full, so a probe
-// is short even for addresses that a stranger chose.
+// Filled at once, before traffic, or peer by peer. Lookups allocate nothing; the table is at most
+// half full, so a probe is short even for addresses that a stranger chose.
 class PeerTable {
  public:
   // `by_rank[i]` is rank i's address. Refused when two ranks share an address, when families
   // differ, or when there are more than limits::kPeersMax.
   Status assign(std::span<const UdpAddress> by_rank);
+
+  // Adds the next peer (`peer` is count()), or says from where else one sends that is there. An
+  // address that another peer had is this one's from now on. Between send() and receive() calls.
+  Status meet(Rank peer, const UdpAddress& address);
+  Rank count() const { return static_cast<Rank>(addresses_.size()); }
 
   // Where trains to kEveryRank go.
   void set_group(const UdpAddress& group) { group_ = group; }
@@ -47,6 +52,8 @@ class PeerTable {
     Rank rank = kNoRank;
   };
   static Key key_of(const sockaddr_storage& address);
+  static Key key_of(const UdpAddress& address);
+  void grow();
   std::size_t home_of(const Key& key) const;
   // The slot that holds the key, or the empty one where it belongs.
   std::size_t probe(const Key& key) const;
@@ -54,6 +61,7 @@ class PeerTable {
   std::vector<UdpAddress> addresses_;
   UdpAddress group_;
   std::vector<Slot> slots_;  // power of two
+  std::size_t used_ = 0;     // of them
 };
 
 }  // namespace leeway::transport

@@ -46,6 +46,10 @@ class UdpTransport final : public DatagramTransport {
   // Before the first send(). `by_rank` has one address for every rank, this one included.
   Status set_peers(std::span<const UdpAddress> by_rank);
 
+  // For one that meets its peers one by one (PeerTable::meet).
+  Status meet_peer(Rank peer, const UdpAddress& address) { return peers_.meet(peer, address); }
+  Rank peers() const { return peers_.count(); }
+
   // Hears `group` and takes trains to kEveryRank from now on. `group` is an address and a port, the
   // same on all ranks; `self` is this rank. Call it before the first send(). It cannot tell whether
   // the network carries the group to any other rank. Errors name the group.

@@ -80,5 +80,41 @@ TEST(PeerTableAssign, AFailureLeavesTheTableAsItWas) {
   EXPECT_EQ(table.find(raw(peers[0])), 0);
 }
 
+TEST(PeerTableMeet, AddsPeersOneByOne) {
+  PeerTable table;
+  for (Rank peer = 0; peer < 100; ++peer) {
+    EXPECT_EQ(table.count(), peer);
+    ASSERT_TRUE(table.meet(peer, at("10.0.0.1", 1000 + peer)).ok());
+  }
+  for (Rank peer = 0; peer < 100; ++peer) {
+    EXPECT_EQ(table.find(raw(at("10.0.0.1", 1000 + peer))), peer);
+    EXPECT_EQ(table.address_of(peer).port(), 1000 + peer);
+  }
+  EXPECT_EQ(table.find(raw(at("10.0.0.1", 999))), kNoRank);
+}
+
+TEST(PeerTableMeet, APeerMaySendFromSeveralAddresses) {
+  PeerTable table;
+  ASSERT_TRUE(table.meet(0, at("10.0.0.1", 1)).ok());
+  ASSERT_TRUE(table.meet(0, at("192.168.0.1", 1)).ok());
+  EXPECT_EQ(table.find(raw(at("192.168.0.1", 1))), 0);
+  EXPECT_EQ(table.address_of(0), at("10.0.0.1", 1)) << "it is sent to where it was met";
+  EXPECT_EQ(table.count(), 1);
+}
+
+TEST(PeerTableMeet, AnAddressBelongsToTheProcessThatHasItNow) {
+  PeerTable table;
+  ASSERT_TRUE(table.meet(0, at("10.0.0.1", 1)).ok());
+  ASSERT_TRUE(table.meet(1, at("10.0.0.1", 1)).ok());
+  EXPECT_EQ(table.find(raw(at("10.0.0.1", 1))), 1);
+}
+
+TEST(PeerTableMeet, RefusesAnotherFamilyAndTooMany) {
+  PeerTable table;
+  ASSERT_TRUE(table.meet(0, at("10.0.0.1", 1)).ok());
+  EXPECT_EQ(table.meet(1, at("fd00::1", 1)).code(), StatusCode::kMismatch);
+  EXPECT_EQ(table.meet(1024, at("10.0.0.2", 1)).code(), StatusCode::kResourceExhausted);
+}
+
 }  // namespace
 }  // namespace leeway::transport

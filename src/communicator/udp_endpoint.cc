@@ -1,0 +1,136 @@
+#include "communicator/udp_endpoint.h"
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+
+#include "communicator/channels.h"
+#include "driving/fork.h"
+#include "rendezvous/address.h"
+
+namespace leeway::internal {
+namespace {
+
+// All endpoints of this process, by what they were opened for.
+std::mutex registry_mutex;
+std::multimap<std::string, std::weak_ptr<UdpEndpoint>>& registry() {
+  static auto* const endpoints = new std::multimap<std::string, std::weak_ptr<UdpEndpoint>>;
+  return *endpoints;
+}
+
+// Options under which two groups may share a socket.
+std::string key_of(const Options& options, const asio::ip::address& address) {
+  return address.to_string() + " " + std::to_string(options.datagram_bytes) + " " +
+         std::to_string(options.socket_buffer_bytes) + " " +
+         std::to_string(driving::fork_generation());
+}
+
+// A group, as all its ranks in this process name it.
+std::string name_of(const Options& options) {
+  return std::to_string(reinterpret_cast<std::uintptr_t>(options.store.get())) + " " +
+         options.rendezvous + " " + options.communicator_name;
+}
+
+class OpenSocket final : public rendezvous::Candidate {
+ public:
+  explicit OpenSocket(const transport::UdpTransport& udp) : udp_(udp) {}
+
+  TransportKind kind() const override { return TransportKind::udp; }
+  rendezvous::Lane::Member place() const override {
+    const transport::UdpAddress& local = udp_.local_address();
+    return {rendezvous::to_bytes(local.address()), local.port(),
+            udp_.limits().receive_buffer_bytes};
+  }
+  const TransportLimits& limits() const override { return udp_.limits(); }
+
+  // UdpEndpoint::meet() and driver() stand for the rest.
+  Status connect(const rendezvous::Lane&, Rank) override { return Status(); }
+  Status join_multicast(const asio::ip::address&, std::uint16_t) override {
+    return Status::error(StatusCode::kUnsupported, "a shared socket joins no multicast group");
+  }
+  std::unique_ptr<DatagramTransport> take() override { return nullptr; }
+
+ private:
+  const transport::UdpTransport& udp_;
+};
+
+}  // namespace
+
+std::uint64_t random_process() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+UdpEndpoint::Seat::~Seat() {
+  std::lock_guard lock(registry_mutex);
+  endpoint_->seats_.erase(endpoint_->seats_.find(name_));
+}
+
+UdpEndpoint::UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp)
+    : driver_(std::move(driver)), udp_(udp), process_(random_process()) {}
+
+Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(const Options& options) {
+  const bool udp =
+      options.transport == TransportKind::automatic || options.transport == TransportKind::udp;
+  if (!udp || options.faults.any() || options.multicast || options.world_size.value_or(1) == 1)
+    return std::unique_ptr<Seat>();
+  const auto address = rendezvous::data_address(options);
+  if (!address.ok()) return address.status();
+  const std::string name = name_of(options);
+  std::lock_guard lock(registry_mutex);
+  std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
+  const auto [first, last] = registry().equal_range(key_of(options, *address));
+  std::shared_ptr<UdpEndpoint> endpoint;
+  for (auto it = first; it != last && endpoint == nullptr; ++it) {
+    endpoint = it->second.lock();
+    if (endpoint != nullptr && endpoint->seats_.contains(name)) endpoint = nullptr;
+  }
+  if (endpoint == nullptr) {
+    auto opened = open(options, *address);
+    if (!opened.ok()) return opened.status();
+    endpoint = std::move(*opened);
+    registry().emplace(key_of(options, *address), endpoint);
+  }
+  endpoint->seats_.insert(name);
+  return std::make_unique<Seat>(endpoint, name);
+}
+
+Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(const Options& options,
+                                                       const asio::ip::address& address) {
+  transport::UdpOptions udp;
+  udp.bind_address = address;
+  udp.datagram_bytes = options.datagram_bytes;
+  if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
+  auto opened = transport::UdpTransport::open(udp);
+  if (!opened.ok()) return opened.status();
+  transport::UdpTransport& socket = **opened;
+  auto driver = driving::Driver::start(TransportKind::udp, std::move(*opened));
+  return std::shared_ptr<UdpEndpoint>(new UdpEndpoint(std::move(driver), socket));
+}
+
+std::unique_ptr<rendezvous::Candidate> UdpEndpoint::candidate() {
+  return std::make_unique<OpenSocket>(udp_);
+}
+
+Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Lane& lane,
+                                            std::span<const std::uint64_t> processes, Rank self) {
+  std::vector<Rank> slots;
+  driving::Driver::Session session(*driver_);
+  for (std::size_t rank = 0; rank < lane.members.size(); ++rank) {
+    const auto address = rendezvous::address_from_bytes(lane.members[rank].address);
+    if (!address)
+      return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");
+    const Rank next = udp_.peers();
+    const auto [known, is_new] = slots_.emplace(processes[rank], next);
+    slots.push_back(known->second);
+    if (rank == self && !is_new) continue;
+    const Status status = udp_.meet_peer(known->second, {*address, lane.members[rank].port});
+    if (!status.ok()) {
+      if (is_new) slots_.erase(known);
+      return status;
+    }
+  }
+  return slots;
+}
+
+}  // namespace leeway::internal

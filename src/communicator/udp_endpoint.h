@@ -1,0 +1,67 @@
+// This process's UDP socket and the driver over it, which all its communicators share: those that
+// meet at a rendezvous by themselves, too.
+//
+// Ranks of one group that are threads of one process have an endpoint each. So a group takes a
+// seat, under its name, on an endpoint that it does not sit on yet.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driving/driver.h"
+#include "leeway/options.h"
+#include "rendezvous/candidate.h"
+#include "transport/udp/udp_transport.h"
+
+namespace leeway::internal {
+
+// A name for an endpoint of this process that no other has.
+std::uint64_t random_process();
+
+class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
+ public:
+  // Gives the seat back when it goes.
+  class Seat {
+   public:
+    Seat(std::shared_ptr<UdpEndpoint> endpoint, std::string name)
+        : endpoint_(std::move(endpoint)), name_(std::move(name)) {}
+    ~Seat();
+    Seat(const Seat&) = delete;
+    Seat& operator=(const Seat&) = delete;
+    UdpEndpoint& endpoint() { return *endpoint_; }
+
+   private:
+    const std::shared_ptr<UdpEndpoint> endpoint_;
+    const std::string name_;
+  };
+
+  // A seat for the group of the options, on an endpoint that is there, or on a new one. Null where
+  // the options want a socket of their own: with injected faults, with multicast, or without UDP.
+  static Result<std::unique_ptr<Seat>> take_seat(const Options& options);
+
+  // What the other ranks are told of it.
+  std::unique_ptr<rendezvous::Candidate> candidate();
+  // Random; all groups know this process's endpoint by it.
+  std::uint64_t process() const { return process_; }
+  const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
+
+  // The slots of a group's ranks. Processes that other groups have met keep theirs.
+  Result<std::vector<Rank>> meet(const rendezvous::Lane& lane,
+                                 std::span<const std::uint64_t> processes, Rank self);
+
+ private:
+  UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp);
+  static Result<std::shared_ptr<UdpEndpoint>> open(const Options& options,
+                                                   const asio::ip::address& address);
+
+  const std::shared_ptr<driving::Driver> driver_;
+  transport::UdpTransport& udp_;  // the driver's: under a Session, but for what is constant
+  const std::uint64_t process_;
+  std::map<std::uint64_t, Rank> slots_;  // by process
+  std::multiset<std::string> seats_;     // taken
+};
+
+}  // namespace leeway::internal

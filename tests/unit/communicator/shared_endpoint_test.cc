@@ -1,0 +1,95 @@
+// Groups that meet by themselves share the sockets and threads of this process's endpoints.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "leeway/communicator.h"
+#include "leeway/rendezvous.h"
+
+namespace leeway {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+
+constexpr int kRanks = 3;
+using Group = std::vector<std::unique_ptr<Communicator>>;
+
+std::size_t threads_here() {
+  const std::filesystem::directory_iterator all("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+class SharedEndpoint : public ::testing::Test {
+ protected:
+  // Every rank on a thread of its own meets the others under this name.
+  Group meet(const std::string& name, int ranks = kRanks) {
+    Group group(static_cast<std::size_t>(ranks));
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back([&, rank] {
+        Options options;
+        options.store = store_;
+        options.communicator_name = name;
+        options.transport = TransportKind::udp;
+        options.bind_address = "127.0.0.1";
+        options.rank = rank;
+        options.world_size = ranks;
+        options.join_timeout = 20s;
+        auto made = Communicator::create(options);
+        ASSERT_TRUE(made.ok()) << made.status().c_str();
+        group[static_cast<std::size_t>(rank)] = std::move(*made);
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    return group;
+  }
+  static void reduce(Group& group) {
+    std::vector<std::thread> threads;
+    for (auto& rank : group) {
+      threads.emplace_back([&] {
+        std::vector<float> data(20'000, 1.0f);
+        const auto report = rank->all_reduce(std::span(data));
+        ASSERT_TRUE(report.ok()) << report.status().c_str();
+        EXPECT_THAT(data, Each(static_cast<float>(group.size())));
+      });
+    }
+    for (auto& thread : threads) thread.join();
+  }
+
+  std::shared_ptr<Rendezvous> store_ = std::make_shared<InprocRendezvous>();
+};
+
+TEST_F(SharedEndpoint, LaterGroupsUseTheThreadsAndSocketsOfTheFirst) {
+  Group world = meet("world");
+  const std::size_t threads = threads_here();
+  std::vector<Group> more;
+  for (int i = 0; i < 8; ++i) more.push_back(meet("group " + std::to_string(i), 2 + i % 2));
+  EXPECT_EQ(threads_here(), threads);
+  for (Group& group : more) reduce(group);
+  reduce(world);
+}
+
+TEST_F(SharedEndpoint, AGroupOutlivesTheOneThatOpenedIt) {
+  Group world = meet("world");
+  Group second = meet("second");
+  world.clear();
+  reduce(second);
+  Group third = meet("third");
+  reduce(third);
+}
+
+TEST_F(SharedEndpoint, LeavesNothingBehind) {
+  meet("first").clear();
+  const std::size_t threads = threads_here();
+  for (int i = 0; i < 20; ++i) {
+    Group group = meet("again " + std::to_string(i));
+    reduce(group);
+  }
+  EXPECT_EQ(threads_here(), threads);
+}
+
+}  // namespace
+}  // namespace leeway
