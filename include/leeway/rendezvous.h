@@ -60,7 +60,7 @@ class LEEWAY_EXPORT Rendezvous {
   // When a value may be forgotten.
   struct Lifetime {
     bool with_this_process = false;  // once the process that put it is gone
-    std::uint32_t readers = 0;       // once it was got so many times; 0: never for that
+    std::uint32_t readers = 0;       // once it was got so many times, if room is needed; 0: never
   };
   // As put(), for a value that the store may forget. As it stands here it is put().
   virtual Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime);

@@ -89,6 +89,7 @@ class MeetingHost {
   void fail(const Status& reason) {
     if (!failure_) failure_ = reason;
   }
+  Status put_outcome(const control::Welcome& welcome);
   void tell_failure();
   void close_meeting();
   void wait_told(Duration patience);

@@ -70,31 +70,32 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
   return attend(*invitation);
 }
 
+// Stays with a meeting, also through times when the store is away, until another one is invited to:
+// once the outcome is there rank 0 takes its invitation back.
 MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation) {
   const std::uint64_t meeting = invitation.meeting();
   if (Status status = check_invitation(invitation, local_); !status.ok())
     return refuse(meeting, status);
-  Status status;
   Duration look = kGuestLookFirst;
-  for (bool is_first = true; status.ok() && left() > Duration(0); is_first = false) {
+  for (bool is_first = true; left() > Duration(0); is_first = false) {
     const Duration patience = std::min(look, left());
     const auto value = is_first ? say_hello_and_hear(meeting, patience)
                                 : place_.store->get(keys_.outcome(meeting), patience);
     if (value.ok()) return judge(meeting, *value);
-    status = value.status();
-    if (status.code() != StatusCode::kDeadlineExceeded) break;
-    obstacle_ = Status::error(StatusCode::kUnavailable,
-                              "connected, but no answer; other ranks may be missing");
-    look = std::min<Duration>(2 * look, kGuestLookMax);
+    obstacle_ = value.status();
+    if (obstacle_.code() == StatusCode::kMismatch) return std::nullopt;
+    if (obstacle_.code() == StatusCode::kDeadlineExceeded) {
+      obstacle_ = Status::error(StatusCode::kUnavailable,
+                                "connected, but no answer; other ranks may be missing");
+      look = std::min<Duration>(2 * look, kGuestLookMax);
+    } else {
+      look = kGuestLookFirst;
+      pause(kPauseMax);
+    }
     const Seen seen = look_around(meeting);
     if (seen == Seen::meeting_is_over) return std::nullopt;
     if (seen == Seen::other_process)
       return refuse(meeting, claimed_twice(local_.rank, other_place_, this_place()));
-    status = Status();
-  }
-  if (!status.ok()) {
-    obstacle_ = status;
-    pause(kPauseMax);
   }
   return std::nullopt;
 }

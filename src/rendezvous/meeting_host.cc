@@ -185,9 +185,7 @@ Result<Group> MeetingHost::conclude() {
     tell_failure();
     return group.status();
   }
-  const auto readers = static_cast<std::uint32_t>(others.size());
-  const Status status = place_.store->put_briefly(
-      keys_.outcome(meeting_), value_of(welcome_of(*group)), {.readers = readers});
+  const Status status = put_outcome(welcome_of(*group));
   if (!status.ok()) {
     return Status::error(StatusCode::kUnavailable, "rank 0 cannot tell the group at %.60s: %.200s",
                          place_.name.c_str(), status.c_str());
@@ -197,11 +195,22 @@ Result<Group> MeetingHost::conclude() {
   return group;
 }
 
+// Again where the store is away, for as long as the others wait.
+Status MeetingHost::put_outcome(const control::Welcome& welcome) {
+  const auto readers = static_cast<std::uint32_t>(members_.size() - 1);
+  const auto value = value_of(welcome);
+  while (true) {
+    const Status status =
+        place_.store->put_briefly(keys_.outcome(meeting_), value, {.readers = readers});
+    if (status.ok() || Clock::now() + kAgain >= patience_end_) return status;
+    std::this_thread::sleep_for(kAgain);
+  }
+}
+
 // Ranks that come later are told as well, for a while, unless time is up for all of them.
 void MeetingHost::tell_failure() {
   const bool out_of_time = Clock::now() >= patience_end_;
-  if (!told_by_other_)
-    (void)place_.store->put(keys_.outcome(meeting_), value_of(rejection_of(*failure_)));
+  if (!told_by_other_) (void)put_outcome(rejection_of(*failure_));
   const Duration time = out_of_time ? kTellTime : limits_.linger;
   if (place_.own != nullptr) {
     wait_told(time);

@@ -127,7 +127,7 @@ void StoreServer::serve(Id id, Connection& connection, const StoreRequest& reque
 
 void StoreServer::put(Id id, Connection& connection, const StoreRequest& request) {
   std::vector<StoreTable::Woken> woken;
-  const bool room = bytes() + request.value.size() <= limits_.bytes_max &&
+  const bool room = table_.make_room(buffered_ + request.value.size()) &&
                     table_.put(request.key, request.value, id, request.readers, woken);
   if (!room) ++counters_.full;
   if (room && request.with_connection) connection.announced.emplace(request.key);

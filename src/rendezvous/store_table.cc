@@ -44,10 +44,20 @@ StoreTable::Value StoreTable::make_value(ByteSpan bytes, std::size_t cost) {
           }};
 }
 
+bool StoreTable::make_room(std::size_t more) {
+  if (bytes() + more > bytes_max_) {
+    std::erase_if(entries_, [](const auto& one) {
+      const Entry& entry = one.second;
+      return entry.value != nullptr && entry.readers != 0 && entry.reads >= entry.readers;
+    });
+  }
+  return bytes() + more <= bytes_max_;
+}
+
 bool StoreTable::put(std::string_view key, ByteSpan value, Owner owner, std::uint32_t readers,
                      std::vector<Woken>& woken) {
   const std::size_t cost = key.size() + value.size() + kEntryBytes;
-  if (bytes() + cost > bytes_max_) return false;
+  if (!make_room(cost)) return false;
   auto at = entries_.find(key);
   if (at == entries_.end()) at = entries_.emplace(std::string(key), Entry{}).first;
   ++changes_;
@@ -60,19 +70,15 @@ bool StoreTable::put(std::string_view key, ByteSpan value, Owner owner, std::uin
   entry.reads = static_cast<std::uint32_t>(entry.waiters.size());
   all_reads_ += entry.reads;
   entry.waiters.clear();
-  if (readers != 0 && entry.reads >= readers) entries_.erase(at);
   return true;
 }
 
 StoreTable::Value StoreTable::read(std::string_view key) {
   const auto at = entries_.find(key);
   if (at == entries_.end() || at->second.value == nullptr) return nullptr;
-  Entry& entry = at->second;
-  Value value = entry.value;
-  ++entry.reads;
+  ++at->second.reads;
   ++all_reads_;
-  if (entry.readers != 0 && entry.reads >= entry.readers) entries_.erase(at);
-  return value;
+  return at->second.value;
 }
 
 bool StoreTable::contains(std::string_view key) const {

@@ -42,7 +42,10 @@ class StoreTable {
 
   explicit StoreTable(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // False: full; nothing was changed. `woken` is added to. The key is erased after `readers`
+  // Whether `more` bytes have room. If need be, keys are erased that had all their readers.
+  bool make_room(std::size_t more);
+
+  // False: full; nothing was changed. `woken` is added to. The key may be erased after `readers`
   // reads, 0: never.
   bool put(std::string_view key, ByteSpan value, Owner owner, std::uint32_t readers,
            std::vector<Woken>& woken);

@@ -282,5 +282,28 @@ TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   EXPECT_EQ(asked, listed);
 }
 
+TEST(OptionsFromEnvironment, ReadsTorchrunsRestartCount) {
+  EXPECT_EQ(read(kTorchrun)->restart_count, 0u);
+  EXPECT_EQ(read(with(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "2"}}))->restart_count, 2u);
+  EXPECT_THAT(read({{"TORCHELASTIC_RESTART_COUNT", "two"}}).status().c_str(),
+              HasSubstr("TORCHELASTIC_RESTART_COUNT=\"two\""));
+}
+
+TEST(OptionsFromEnvironment, LeavesRankAndSizeToTheCallerWhoHasThem) {
+  const auto variables =
+      with(kTorchrun, {{"LEEWAY_RANK", "bad"}, {"WORLD_SIZE", "also bad"}, {"LEEWAY_SEED", "5"}});
+  const auto options =
+      options_from_environment(getter(variables), Options::Membership::from_caller);
+  ASSERT_TRUE(options.ok()) << options.status().c_str();
+  EXPECT_FALSE(options->rank.has_value());
+  EXPECT_FALSE(options->world_size.has_value());
+  EXPECT_EQ(options->rendezvous, "");
+  EXPECT_EQ(options->seed, 5u);
+  const auto told =
+      options_from_environment(getter(with(variables, {{"LEEWAY_RENDEZVOUS", "node-a:4000"}})),
+                               Options::Membership::from_caller);
+  EXPECT_EQ(told->rendezvous, "node-a:4000");
+}
+
 }  // namespace
 }  // namespace leeway::rendezvous
