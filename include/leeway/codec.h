@@ -1,4 +1,4 @@
-// Payload formats: how the elements of a float32 tensor travel.
+// Payload formats: how the elements of a float32, float16 or bfloat16 tensor travel.
 //
 // Each packet decodes alone. Element and scale formats, wire layouts and rounding rules are
 // specified in src/codec/README.md; `leeway codec list` prints bits per element and measured error
@@ -15,8 +15,9 @@
 namespace leeway {
 
 // `native` sends elements of any type as they lie in memory, bit for bit. The others re-encode
-// float32 tensors; the number is bits per element, scales included, headers of 1 to 4 bytes a
-// packet not.
+// float32, float16 and bfloat16 tensors; the number is bits per element, scales included, headers
+// of 1 to 4 bytes a packet not. The bytes are those of the same values in float32. What is decoded
+// is summed in float32 and rounded to the tensor's type once.
 enum class Codec : std::uint8_t {
   native = 0,
   fp32,            // 32
@@ -39,7 +40,9 @@ enum class Codec : std::uint8_t {
   int8,  // 8, one float32 scale a packet
   // N:M, `kept` of every `group` elements as E4M3, and a bit an element; always stochastic
   sparse,
-  automatic,  // 4.5 to 16, chosen from what the gradients look like; see CodecOptions
+  // 4.5 to 16, chosen from what the gradients look like; see CodecOptions. float32 tensors only
+  // (kUnsupported for float16 and bfloat16)
+  automatic,
 };
 // Number of codecs, automatic included.
 inline constexpr int kCodecCount = 19;
@@ -84,7 +87,7 @@ struct CodecOptions {
   Codec codec = Codec::native;                  // the format
   Rounding rounding = Rounding::automatic;      // to its values
   ScaleRule scale_rule = ScaleRule::automatic;  // MX formats
-  // Randomised Hadamard transform of 256 elements in front of any float32 codec.
+  // Randomised Hadamard transform of 256 elements in front of any codec but native.
   bool rotate = false;
   // int8: clip at ACIQ's optimum for the packet's mean magnitude (Laplace); biased.
   bool clip = false;

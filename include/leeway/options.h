@@ -211,17 +211,17 @@ struct CollectiveOptions {
   // contribution (PeerReport::missed), a round trip more; at most until the deadline.
   bool confirm_use = false;
 
-  // augmented only: a float32 guess of the result with the tensor's full count, independent of this
-  // call's loss (last step's result, say). Empty: the owner's own contribution is used. Read until
-  // the call completes.
+  // augmented only, of float32 tensors (else kUnsupported): a float32 guess of the result with the
+  // tensor's full count, independent of this call's loss (last step's result, say). Empty: the
+  // owner's own contribution is used. Read until the call completes.
   std::span<const float> control_variate{};
 
   // Error feedback: what this rank's encoding of earlier calls left out, added to its contribution
-  // before that is encoded; on return, what this call left out. float32, the input's full count,
-  // zeros before the first call, one per tensor. Makes up for the bias of nearest rounding over
-  // steps, but single results stay biased, and what packet loss took is not in it. Where the
-  // contribution to an owner has weight 0, that owner's part stays in it for a later call. Empty:
-  // off.
+  // before that is encoded; on return, what this call left out. float32, as the tensor has to be
+  // (kUnsupported for float16 and bfloat16), the input's full count, zeros before the first call,
+  // one per tensor. Makes up for the bias of nearest rounding over steps, but single results stay
+  // biased, and what packet loss took is not in it. Where the contribution to an owner has weight
+  // 0, that owner's part stays in it for a later call. Empty: off.
   std::span<float> residual{};
 };
 

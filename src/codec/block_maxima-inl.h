@@ -22,15 +22,15 @@ namespace HWY_NAMESPACE {
 
 // Blocks handled together; arrays of maxima are filled up with zeros to a multiple of it.
 inline constexpr std::size_t kBlocksAtOnce = 16;
-inline constexpr std::size_t kCacheLineFloats = 16;
+inline constexpr std::size_t kCacheLineBytes = 64;
 
 using Quarter = hn::CappedTag<std::uint32_t, 4>;
 
-template <std::size_t block>
-HWY_INLINE WordVec lane_maxima(const float* in) {
-  WordVec largest = magnitude_bits(hn::LoadU(Floats(), in));
+template <std::size_t block, typename T>
+HWY_INLINE WordVec lane_maxima(const T* in) {
+  WordVec largest = magnitude_bits(load_floats(in));
   for (std::size_t i = hn::Lanes(Floats()); i < block; i += hn::Lanes(Floats())) {
-    largest = hn::Max(largest, magnitude_bits(hn::LoadU(Floats(), in + i)));
+    largest = hn::Max(largest, magnitude_bits(load_floats(in + i)));
   }
   return largest;
 }
@@ -69,8 +69,8 @@ HWY_INLINE __m512i paired_quarters(__m512i a, __m512i b) {
 }
 
 // Four blocks: each quarter has a lane of each.
-template <std::size_t block>
-HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
+template <std::size_t block, typename T>
+HWY_INLINE __m512i maxima_of_4_blocks(const T* in) {
   const __m512i first =
       paired_words(lane_maxima<block>(in).raw, lane_maxima<block>(in + block).raw);
   const __m512i second =
@@ -80,8 +80,8 @@ HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
 
 // A tree that transposes while it takes maxima: 15 steps of two shuffles and a maximum for 16
 // vectors, nothing through memory.
-template <std::size_t block>
-HWY_INLINE void maxima_of_16_blocks(const float* in, std::uint32_t* maxima) {
+template <std::size_t block, typename T>
+HWY_INLINE void maxima_of_16_blocks(const T* in, std::uint32_t* maxima) {
   const __m512i lower =
       paired_quarters(maxima_of_4_blocks<block>(in), maxima_of_4_blocks<block>(in + 4 * block));
   const __m512i upper = paired_quarters(maxima_of_4_blocks<block>(in + 8 * block),
@@ -91,8 +91,8 @@ HWY_INLINE void maxima_of_16_blocks(const float* in, std::uint32_t* maxima) {
 
 #else
 
-template <std::size_t block>
-HWY_INLINE void maxima_of_16_blocks(const float* in, std::uint32_t* maxima) {
+template <std::size_t block, typename T>
+HWY_INLINE void maxima_of_16_blocks(const T* in, std::uint32_t* maxima) {
   alignas(64) std::uint32_t folded[4 * kBlocksAtOnce];
   for (std::size_t b = 0; b < kBlocksAtOnce; ++b) {
     hn::StoreU(folded_to_quarter(lane_maxima<block>(in + b * block)), Quarter(), folded + 4 * b);
@@ -103,8 +103,8 @@ HWY_INLINE void maxima_of_16_blocks(const float* in, std::uint32_t* maxima) {
 #endif
 
 // What is left: up to 16 blocks, the last of which may be short.
-template <std::size_t block>
-void maxima_of_last_blocks(std::span<const float> in, std::uint32_t* maxima) {
+template <std::size_t block, typename T>
+void maxima_of_last_blocks(std::span<const T> in, std::uint32_t* maxima) {
   alignas(64) std::uint32_t folded[4 * kBlocksAtOnce] = {};
   std::size_t b = 0;
   for (; (b + 1) * block <= in.size(); ++b) {
@@ -112,7 +112,7 @@ void maxima_of_last_blocks(std::span<const float> in, std::uint32_t* maxima) {
                folded + 4 * b);
   }
   if (b * block < in.size()) {
-    float padded[block] = {};
+    T padded[block] = {};
     std::copy(in.begin() + static_cast<std::ptrdiff_t>(b * block), in.end(), padded);
     hn::StoreU(folded_to_quarter(lane_maxima<block>(padded)), Quarter(), folded + 4 * b);
   }
@@ -121,13 +121,14 @@ void maxima_of_last_blocks(std::span<const float> in, std::uint32_t* maxima) {
 
 // Fetching the next packet while this one is worked on hides the memory's latency: its lines arrive
 // during the two later steps.
-HWY_INLINE void fetch(const float* ahead, std::size_t count) {
-  for (std::size_t i = 0; i < count; i += kCacheLineFloats) hwy::Prefetch(ahead + i);
+template <typename T>
+HWY_INLINE void fetch(const T* ahead, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += kCacheLineBytes / sizeof(T)) hwy::Prefetch(ahead + i);
 }
 
 // `ahead` may be null.
-template <std::size_t block>
-void block_maxima(std::span<const float> in, const float* ahead, std::uint32_t* maxima) {
+template <std::size_t block, typename T>
+void block_maxima(std::span<const T> in, const T* ahead, std::uint32_t* maxima) {
   constexpr std::size_t kStep = block * kBlocksAtOnce;
   std::size_t i = 0;
   for (; i + kStep <= in.size(); i += kStep) {
@@ -140,7 +141,8 @@ void block_maxima(std::span<const float> in, const float* ahead, std::uint32_t* 
 }
 
 // Of a whole packet.
-inline std::uint32_t largest_magnitude(std::span<const float> in, const float* ahead) {
+template <typename T>
+std::uint32_t largest_magnitude(std::span<const T> in, const T* ahead) {
   constexpr std::size_t kStep = 128;
   const Words d;
   WordVec largest = hn::Zero(d);
@@ -149,7 +151,7 @@ inline std::uint32_t largest_magnitude(std::span<const float> in, const float* a
     if (ahead != nullptr) fetch(ahead + i, kStep);
     largest = hn::Max(largest, lane_maxima<kStep>(in.data() + i));
   }
-  float padded[kStep] = {};
+  T padded[kStep] = {};
   std::copy(in.begin() + static_cast<std::ptrdiff_t>(i), in.end(), padded);
   largest = hn::Max(largest, lane_maxima<kStep>(padded));
   return hn::GetLane(hn::MaxOfLanes(d, largest));

@@ -24,6 +24,14 @@ Codec float_kernel_of(const Format& format) {
   return format.element == DataType::f16 ? Codec::fp16 : Codec::bf16;
 }
 
+// Room for the floats of a packet.
+using PacketFloats = std::array<float, kPacketElementsMax>;
+
+// The kernel of the tensor's own type.
+Codec kernel_of_element(const Format& format) {
+  return format.element == DataType::f16 ? Codec::fp16 : Codec::bf16;
+}
+
 void encode_straight(const Format& format, std::span<const float> in, const Place& place,
                      std::byte* out) {
   const Codec codec = format.options.codec;
@@ -35,6 +43,22 @@ void encode_straight(const Format& format, std::span<const float> in, const Plac
   }
   if (format.stochastic()) return encode_floats_stochastic(codec, in, place, out);
   encode_floats(float_kernel_of(format), in, out);
+}
+
+// Rotates in place.
+void encode_rotated(const Format& format, std::span<float> values, const Place& place,
+                    std::byte* out) {
+  rotate(place, values);
+  encode_straight(format, values, place, out);
+}
+
+void encode_sixteen_bits(const Format& format, const std::byte* in, std::size_t elements,
+                         const Place& place, std::byte* out) {
+  if (format.element == DataType::f16) {
+    encode_scaled(format, std::span(reinterpret_cast<const Half*>(in), elements), place, out);
+  } else {
+    encode_scaled(format, std::span(reinterpret_cast<const BFloat16*>(in), elements), place, out);
+  }
 }
 
 void assign(const Format& format, const std::byte* in, float scale, std::span<float> out) {
@@ -51,12 +75,26 @@ void encode(const Format& format, std::span<const float> in, const Place& place,
   const StandardFloatMode mode;
   if (!format.options.rotate) return encode_straight(format, in, place, out.data());
   LEEWAY_ASSERT(in.size() <= kPacketElementsMax);
-  alignas(64) std::array<float, kPacketElementsMax>
-      rotated;  // NOLINT(cppcoreguidelines-pro-type-member-init): as much as is used is written
+  alignas(64) PacketFloats rotated;  // NOLINT(cppcoreguidelines-pro-type-member-init): what is used
+                                     // is written
   std::copy(in.begin(), in.end(), rotated.begin());
-  const std::span values = std::span(rotated).first(in.size());
-  rotate(place, values);
-  encode_straight(format, values, place, out.data());
+  encode_rotated(format, std::span(rotated).first(in.size()), place, out.data());
+}
+
+void encode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out) {
+  const std::size_t elements = in.size() / size_of(format.element);
+  LEEWAY_ASSERT(is_encodable(format.element) && format.encoded_bytes(elements) == out.size());
+  if (format.element == DataType::f32)
+    return encode(format, {reinterpret_cast<const float*>(in.data()), elements}, place, out);
+  const StandardFloatMode mode;
+  const bool in_registers = is_scaled(format.options.codec) && !format.options.rotate;
+  if (in_registers) return encode_sixteen_bits(format, in.data(), elements, place, out.data());
+  LEEWAY_ASSERT(elements <= kPacketElementsMax);
+  alignas(64) PacketFloats floats;  // NOLINT(cppcoreguidelines-pro-type-member-init): as above
+  const std::span values = std::span(floats).first(elements);
+  decode_floats(kernel_of_element(format), in.data(), values);
+  format.options.rotate ? encode_rotated(format, values, place, out.data())
+                        : encode_straight(format, values, place, out.data());
 }
 
 void decode(const Format& format, ByteSpan in, const Place& place, std::span<float> out) {
@@ -71,6 +109,19 @@ void decode(const Format& format, ByteSpan in, const Place& place, std::span<flo
     assign(format, in.data(), 1.0f, out);
   }
   if (format.options.rotate) unrotate(place, out);
+}
+
+void decode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out) {
+  const std::size_t elements = out.size() / size_of(format.element);
+  if (format.element == DataType::f32)
+    return decode(format, in, place, {reinterpret_cast<float*>(out.data()), elements});
+  LEEWAY_ASSERT(is_encodable(format.element) && elements <= kPacketElementsMax);
+  alignas(64) PacketFloats floats;  // NOLINT(cppcoreguidelines-pro-type-member-init): what is used
+                                    // is written
+  const std::span values = std::span(floats).first(elements);
+  decode(format, in, place, values);
+  const StandardFloatMode mode;
+  encode_floats(kernel_of_element(format), values, out.data());
 }
 
 void accumulate(const Format& format, ByteSpan in, float scale, std::span<float> sum) {

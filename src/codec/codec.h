@@ -36,8 +36,8 @@ struct Place {
   Rank source = 0;  // of the elements; the signs of a rotation do not depend on it
   std::uint64_t first_element =
       0;  // in the tensor; a multiple of 16 where the format rounds stochastically
-  const float* ahead = nullptr;  // encode only: where the next call will read as many elements;
-                                 // fetched into the cache. Or null
+  const void* ahead = nullptr;  // encode only: where the next call will read as many elements;
+                                // fetched into the cache. Or null
 };
 
 // Decides automatic rounding: sums of many contributions take unbiased rounding, copies the least
@@ -55,8 +55,19 @@ struct Format {
   // Encoded bytes equal the tensor's memory: nothing needs to be encoded, packets may be gathered
   // from it.
   bool identity() const {
-    return header_bytes == 0 && block_elements == 1 && block_bytes == size_of(element) &&
-           !options.rotate;
+    if (options.rotate) return false;
+    switch (options.codec) {
+      case Codec::native:
+        return true;
+      case Codec::fp32:
+        return element == DataType::f32;
+      case Codec::fp16:
+        return element == DataType::f16;
+      case Codec::bf16:
+        return element == DataType::bf16;
+      default:
+        return false;
+    }
   }
   std::size_t blocks(std::size_t elements) const {
     return (elements + block_elements - 1) / block_elements;
@@ -69,14 +80,28 @@ struct Format {
   std::size_t elements_for(std::size_t bytes_max) const;
 };
 
+// Whether tensors of this type can be re-encoded: f32, f16 and bf16.
+bool is_encodable(DataType dtype);
+
 // `native` carries elements of any type as they lie in memory; for f32 that is fp32. The other
-// codecs exist for f32. The options are valid and not Codec::automatic.
+// codecs exist for encodable types. The options are valid and not Codec::automatic.
 Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose = Purpose::copy);
 
-// The functions below take formats of f32 tensors, and the native ones of f16 and bf16, whose
-// elements they convert to and from float. Encoded bytes may lie at any address and may be
-// anything; out.size() (encode) and in.size() (the others) must be format.encoded_bytes(number of
-// floats). Spans of floats that are re-encoded hold at most kPacketElementsMax.
+// The functions below take formats of encodable tensors. Encoded bytes may lie at any address and
+// may be anything; out.size() (encode) and in.size() (the others) must be
+// format.encoded_bytes(number of elements). Packets that are re-encoded hold at most
+// kPacketElementsMax elements.
+//
+// The bytes are a function of the elements' values: those of an f16 or bf16 tensor are encoded as
+// the same values in float32 are. (Except that a format that equals the tensor's type keeps
+// signalling NaN.)
+
+// Elements as they lie in a tensor of the format's type, aligned for it. What is decoded is rounded
+// to that type.
+void encode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
+void decode_elements(const Format& format, ByteSpan in, const Place& place, MutableByteSpan out);
+
+// The same from and to float32, whatever the tensor's type.
 void encode(const Format& format, std::span<const float> in, const Place& place,
             MutableByteSpan out);
 void decode(const Format& format, ByteSpan in, const Place& place, std::span<float> out);

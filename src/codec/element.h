@@ -59,4 +59,15 @@ constexpr float float_from_bfloat16(BFloat16 value) {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
 
+// Elements of tensors that codecs take, as what they are encoded from.
+constexpr float as_float(float value) {
+  return value;
+}
+constexpr float as_float(Half value) {
+  return float_from_half(value);
+}
+constexpr float as_float(BFloat16 value) {
+  return float_from_bfloat16(value);
+}
+
 }  // namespace leeway::codec

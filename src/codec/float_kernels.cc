@@ -14,15 +14,8 @@
 
 #include <hwy/highway.h>
 
+#include "codec/sixteen_bits-inl.h"
 #include "codec/unaligned-inl.h"
-
-// F16C came with AVX2; its conversions agree with element.h in every bit, NaN payloads included.
-#undef LEEWAY_HARDWARE_HALF
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-#define LEEWAY_HARDWARE_HALF 1
-#else
-#define LEEWAY_HARDWARE_HALF 0
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace leeway::codec {
@@ -50,10 +43,6 @@ HWY_INLINE hn::Vec<Floats> float_of(hn::Vec<Words> v) {
 HWY_INLINE void store_half_words(hn::Vec<Words> v, std::byte* to) {
   store_unaligned(HalfWords(), hn::DemoteTo(HalfWords(), hn::BitCast(Integers(), v)), to);
 }
-HWY_INLINE hn::Vec<Words> load_half_words(const std::byte* from) {
-  return hn::PromoteTo(Words(), load_unaligned(HalfWords(), from));
-}
-
 struct Fp32 {
   static constexpr std::size_t kBytes = 4;
   static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) {
@@ -70,23 +59,7 @@ struct Fp16 {
   static constexpr std::size_t kBytes = 2;
 
   static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) {
-#if LEEWAY_HARDWARE_HALF
-    return hn::PromoteTo(Floats(), load_unaligned(hn::Rebind<hwy::float16_t, Floats>(), from));
-#else
-    const auto bits = load_half_words(from);
-    const auto sign = hn::ShiftLeft<16>(hn::And(bits, word(0x8000)));
-    const auto magnitude = hn::And(bits, word(0x7FFF));
-    const auto shifted = hn::ShiftLeft<13>(magnitude);
-    const auto normal = hn::Add(shifted, word(0x38000000));
-    const auto subnormal =
-        bits_of(hn::Sub(float_of(hn::Add(shifted, word(0x38800000))), hn::Set(Floats(), 0x1p-14f)));
-    const auto infinite = hn::Or(shifted, word(0x7F800000));
-    const auto finite = hn::IfThenElse(hn::Lt(magnitude, word(0x0400)), subnormal, normal);
-    auto result = hn::IfThenElse(hn::Gt(magnitude, word(0x7BFF)), infinite, finite);
-    result =
-        hn::IfThenElse(hn::Gt(magnitude, word(0x7C00)), hn::Or(infinite, word(0x00400000)), result);
-    return float_of(hn::Or(sign, result));
-#endif
+    return load_half(Floats(), from);
   }
 
   static HWY_INLINE void write(hn::Vec<Floats> v, std::byte* to) {
@@ -126,7 +99,7 @@ struct Bf16 {
   static constexpr std::size_t kBytes = 2;
 
   static HWY_INLINE hn::Vec<Floats> read(const std::byte* from) {
-    return float_of(hn::ShiftLeft<16>(load_half_words(from)));
+    return load_bfloat16(Floats(), from);
   }
   // Not the bfloat16 instruction: it flushes subnormals.
   static HWY_INLINE void write(hn::Vec<Floats> v, std::byte* to) {

@@ -47,8 +47,9 @@ Sizes sizes_of(const CodecOptions& options, DataType dtype) {
       return {kFloatScale, 2, options.draws};
     case Codec::sparse:
       return sparse_sizes(options.kept, options.group);
-    case Codec::native:
     case Codec::fp32:
+      return {0, 1, sizeof(float)};
+    case Codec::native:
     case Codec::automatic:
       break;
   }
@@ -88,9 +89,13 @@ std::size_t Format::elements_for(std::size_t bytes_max) const {
   return elements / multiple * multiple;
 }
 
+bool is_encodable(DataType dtype) {
+  return dtype == DataType::f32 || dtype == DataType::f16 || dtype == DataType::bf16;
+}
+
 Format format_of(const CodecOptions& options, DataType dtype, Purpose purpose) {
   LEEWAY_ASSERT(options.codec != Codec::automatic);
-  LEEWAY_ASSERT(options.codec == Codec::native || dtype == DataType::f32);
+  LEEWAY_ASSERT(options.codec == Codec::native || is_encodable(dtype));
   const Sizes sizes = sizes_of(options, dtype);
   Format format{options, dtype, sizes.header_bytes, sizes.block_elements, sizes.block_bytes};
   if (options.codec == Codec::native && dtype == DataType::f32) format.options.codec = Codec::fp32;

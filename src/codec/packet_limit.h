@@ -10,6 +10,7 @@
 
 #include "codec/block_scale.h"
 #include "codec/codec.h"
+#include "codec/element.h"
 
 namespace leeway::codec {
 
@@ -19,23 +20,25 @@ inline constexpr double kLaplaceClip8 = 9.89675982;
 
 // The order of additions is part of the definition: element i goes to partial sum i mod 8, the
 // partial sums are added in order.
-inline double sum_of_magnitudes(std::span<const float> values) {
+template <typename T>
+double sum_of_magnitudes(std::span<const T> values) {
   std::array<double, 8> partial{};
   std::size_t i = 0;
   for (; i + partial.size() <= values.size(); i += partial.size()) {
     for (std::size_t k = 0; k < partial.size(); ++k)
-      partial[k] += std::abs(static_cast<double>(values[i + k]));
+      partial[k] += std::abs(static_cast<double>(as_float(values[i + k])));
   }
   for (std::size_t k = 0; i < values.size(); ++i, ++k)
-    partial[k] += std::abs(static_cast<double>(values[i]));
+    partial[k] += std::abs(static_cast<double>(as_float(values[i])));
   double sum = 0.0;
   for (const double part : partial) sum += part;
   return sum;
 }
 
 // `amax_bits`: the packet's largest magnitude; what is not finite stays so.
-inline std::uint32_t packet_limit(const CodecOptions& options, std::span<const float> values,
-                                  std::uint32_t amax_bits) {
+template <typename T>
+std::uint32_t packet_limit(const CodecOptions& options, std::span<const T> values,
+                           std::uint32_t amax_bits) {
   if (amax_bits >= kInfinityBits) return amax_bits;
   if (options.bound > 0.0f) return std::bit_cast<std::uint32_t>(options.bound);
   if (!options.clip || values.empty()) return amax_bits;

@@ -19,6 +19,11 @@ bool is_scaled(Codec codec);
 // Lengths are the caller's duty, as is the floating-point mode (float_mode.h).
 void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
                    std::byte* out);
+// The same bytes as of the elements converted to float32.
+void encode_scaled(const Format& format, std::span<const Half> in, const Place& place,
+                   std::byte* out);
+void encode_scaled(const Format& format, std::span<const BFloat16> in, const Place& place,
+                   std::byte* out);
 void accumulate_scaled(const Format& format, const std::byte* in, float scale,
                        std::span<float> sum);
 void assign_scaled(const Format& format, const std::byte* in, float scale,
@@ -26,6 +31,11 @@ void assign_scaled(const Format& format, const std::byte* in, float scale,
 
 namespace scalar {
 void encode_scaled(const Format& format, std::span<const float> in, const Place& place,
+                   std::byte* out);
+// The same bytes as of the elements converted to float32.
+void encode_scaled(const Format& format, std::span<const Half> in, const Place& place,
+                   std::byte* out);
+void encode_scaled(const Format& format, std::span<const BFloat16> in, const Place& place,
                    std::byte* out);
 void accumulate_scaled(const Format& format, const std::byte* in, float scale,
                        std::span<float> sum);

@@ -31,8 +31,9 @@ using BestPacker = Packer;
 
 // What one plane of codes is made from. Block b has elements [b << block_shift, (b + 1) <<
 // block_shift) and inverses[b], readable also for the blocks that fill up the last 16.
+template <typename T>
 struct CodePlane {
-  std::span<const float> in;
+  std::span<const T> in;
   const float* inverses;
   int block_shift;
   const Place* place;
@@ -45,24 +46,24 @@ HWY_INLINE std::size_t step_elements() {
 }
 
 // The codes of four vectors at `in`, element `first` of the plane.
-template <Minifloat element, bool stochastic>
-HWY_INLINE ByteVec four_vectors(const CodePlane& plane, const BestPacker& packer, const float* in,
+template <Minifloat element, bool stochastic, typename T>
+HWY_INLINE ByteVec four_vectors(const CodePlane<T>& plane, const BestPacker& packer, const T* in,
                                 std::size_t first, const std::uint8_t* random) {
   const Floats d;
   const std::size_t n = hn::Lanes(d);
   const int shift = plane.block_shift;
-  const auto v0 = hn::Mul(hn::LoadU(d, in), hn::Set(d, plane.inverses[first >> shift]));
-  const auto v1 = hn::Mul(hn::LoadU(d, in + n), hn::Set(d, plane.inverses[(first + n) >> shift]));
+  const auto v0 = hn::Mul(load_floats(in), hn::Set(d, plane.inverses[first >> shift]));
+  const auto v1 = hn::Mul(load_floats(in + n), hn::Set(d, plane.inverses[(first + n) >> shift]));
   const auto v2 =
-      hn::Mul(hn::LoadU(d, in + 2 * n), hn::Set(d, plane.inverses[(first + 2 * n) >> shift]));
+      hn::Mul(load_floats(in + 2 * n), hn::Set(d, plane.inverses[(first + 2 * n) >> shift]));
   const auto v3 =
-      hn::Mul(hn::LoadU(d, in + 3 * n), hn::Set(d, plane.inverses[(first + 3 * n) >> shift]));
+      hn::Mul(load_floats(in + 3 * n), hn::Set(d, plane.inverses[(first + 3 * n) >> shift]));
   return packer.template codes<element, stochastic>(v0, v1, v2, v3, random);
 }
 
 // Codes of `count` elements, the plane's from `first` on, which lie at `in`; whole steps.
-template <Minifloat element, bool stochastic>
-HWY_INLINE void put_steps(const CodePlane& plane, const BestPacker& packer, const float* in,
+template <Minifloat element, bool stochastic, typename T>
+HWY_INLINE void put_steps(const CodePlane<T>& plane, const BestPacker& packer, const T* in,
                           std::size_t first, std::size_t count, std::byte* out) {
   const std::size_t n = hn::Lanes(Floats());
   alignas(64) std::uint8_t random[kTile];
@@ -78,8 +79,8 @@ HWY_INLINE void put_steps(const CodePlane& plane, const BestPacker& packer, cons
   }
 }
 
-template <Minifloat element, bool stochastic>
-void put_plane(const CodePlane& plane, std::byte* out) {
+template <Minifloat element, bool stochastic, typename T>
+void put_plane(const CodePlane<T>& plane, std::byte* out) {
   const BestPacker packer;
   const std::size_t size = plane.in.size();
   std::size_t i = 0;
@@ -88,7 +89,7 @@ void put_plane(const CodePlane& plane, std::byte* out) {
                                    out + i * element.code_bits / 8);
   }
   if (i == size) return;
-  alignas(64) float padded[kTile] = {};
+  alignas(64) T padded[kTile] = {};
   alignas(64) std::byte codes[kTile];
   std::copy(plane.in.begin() + static_cast<std::ptrdiff_t>(i), plane.in.end(), padded);
   put_steps<element, stochastic>(

@@ -12,6 +12,9 @@
 
 #include <hwy/highway.h>
 
+#include "codec/sixteen_bits-inl.h"
+#include "leeway/types.h"
+
 // The kernels give way to the scalar definition on the one-lane target, which has no bytes to
 // shuffle, and where vectors have no size at compile time (SVE), for they hold vectors in classes.
 // CMakeLists.txt leaves SVE out: ARM runs the NEON kernels.
@@ -68,6 +71,17 @@ HWY_INLINE FloatVec float_of(WordVec v) {
 }
 HWY_INLINE WordVec magnitude_bits(FloatVec v) {
   return hn::And(bits_of(v), word(0x7FFFFFFF));
+}
+
+// A vector of a tensor's elements: the conversion of 16-bit elements is done in registers.
+HWY_INLINE FloatVec load_floats(const float* from) {
+  return hn::LoadU(Floats(), from);
+}
+HWY_INLINE FloatVec load_floats(const Half* from) {
+  return load_half(Floats(), reinterpret_cast<const std::byte*>(from));
+}
+HWY_INLINE FloatVec load_floats(const BFloat16* from) {
+  return load_bfloat16(Floats(), reinterpret_cast<const std::byte*>(from));
 }
 
 }  // namespace HWY_NAMESPACE

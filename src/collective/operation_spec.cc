@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/limits.h"
+#include "codec/codec.h"
 #include "codec/reduce.h"
 
 namespace leeway::collective {
@@ -204,6 +205,15 @@ Status check_reduction_only(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
   const bool of_floats = has_reduce_half(spec.kind) && spec.input.dtype == DataType::f32;
   const bool plain_sum = options.op == ReduceOp::sum || options.op == ReduceOp::avg;
+  const bool of_sixteen_bits =
+      spec.input.dtype == DataType::f16 || spec.input.dtype == DataType::bf16;
+  if (of_sixteen_bits && (has_automatic_codec(options) || !options.residual.empty())) {
+    return Status::error(
+        StatusCode::kUnsupported,
+        "%s: codec automatic and a residual (error feedback) need float32 tensors, "
+        "not %s",
+        to_string(spec.kind), to_string(spec.input.dtype).data());
+  }
   if (has_automatic_codec(options) && !(of_floats && plain_sum))
     return invalid(spec, "codec automatic needs a reduction of float32 with op = sum or avg");
   if (options.residual.empty()) return Status();
@@ -273,13 +283,18 @@ Status check_options(const OperationSpec& spec, int size) {
       return invalid(spec, status.c_str());
   }
   const bool encoded = options.codec.codec != Codec::native || spread_codec.codec != Codec::native;
-  if (encoded && dtype != DataType::f32)
-    return invalid(spec, "codecs other than native need float32 tensors");
+  if (encoded && !codec::is_encodable(dtype))
+    return invalid(spec, "codecs other than native need float32, float16 or bfloat16 tensors");
   if (encoded && has_reduce_half(spec.kind) && !is_sum(options.op))
     return invalid(spec, "codecs other than native need op = sum or avg, or premul_sum");
   if (options.estimator == Estimator::augmented && !options.control_variate.empty() &&
       options.control_variate.size() != spec.input.count) {
     return invalid(spec, "control_variate must have the tensor's size");
+  }
+  if (options.estimator == Estimator::augmented && !options.control_variate.empty() &&
+      dtype != DataType::f32) {
+    return Status::error(StatusCode::kUnsupported, "%s: a control_variate needs float32 tensors",
+                         to_string(spec.kind));
   }
   if (Status status = check_reduction_only(spec); !status.ok()) return status;
   return check_lossy(spec);

@@ -17,6 +17,11 @@ bool depends_on_packet_only(Estimator estimator) {
          estimator == Estimator::stratified;
 }
 
+// What is measured and what leaves a residual is float32.
+std::span<const float> floats_of(ByteSpan bytes) {
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
 }  // namespace
 
 void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& history) {
@@ -136,18 +141,17 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
     if (!plan_->sum_payloads) return {source};
     return {source, crc32c_prefetching(source, input_to(owner, grid, ahead))};
   }
-  const std::span values(reinterpret_cast<const float*>(source.data()),
-                         grid.packet_elements(index));
-  const MutableByteSpan out = scratch.first(half().format.encoded_bytes(values.size()));
+  const MutableByteSpan out =
+      scratch.first(half().format.encoded_bytes(grid.packet_elements(index)));
   codec::Place place = place_of(plan_->self, owner, grid, index);
-  place.ahead = reinterpret_cast<const float*>(input_to(owner, grid, ahead).data());
-  codec::encode(half().format, values, place, out);
+  place.ahead = input_to(owner, grid, ahead).data();
+  codec::encode_elements(half().format, source, place, out);
   if (plan_->meter != nullptr && plan_->meter->samples(index.value, grid.packets())) {
     const double weight = plan_->round.weight_for(owner);
     if (weight > 0.0)
-      plan_->meter->add_encoded(half().format, place, values, out, per_unit(weight));
+      plan_->meter->add_encoded(half().format, place, floats_of(source), out, per_unit(weight));
   }
-  if (pays_residual(owner)) keep_residual(values, place, out);
+  if (pays_residual(owner)) keep_residual(floats_of(source), place, out);
   return {out, plan_->sum_payloads ? crc32c(out) : 0};
 }
 
@@ -304,8 +308,7 @@ void Reduction::measure_own(PacketIndex index) {
   const double weight = plan_->round.weight_for(plan_->self);
   if (weight <= 0.0) return;
   const ByteSpan own = contribution_to(plan_->self, grid_, index, products_.data());
-  plan_->meter->add_own({reinterpret_cast<const float*>(own.data()), grid_.packet_elements(index)},
-                        per_unit(weight));
+  plan_->meter->add_own(floats_of(own), per_unit(weight));
 }
 
 // Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "base/contracts.h"
 #include "codec/reduce.h"
@@ -17,9 +16,11 @@ void add_term(const codec::Format& format, bool first, const Term& term, std::si
         : codec::accumulate(format, bytes, term.scale, sum);
 }
 
-// Whether the sum may grow in the result's own memory: no term that is still to be read lies there.
-// The first may, for it is read element by element as it is replaced.
-bool may_sum_in(MutableByteSpan result, std::span<const Term> terms, bool native_last) {
+// Whether the sum may grow in the result's own memory: that is float32, and no term that is still
+// to be read lies there. The first may, for it is read element by element as it is replaced.
+bool may_sum_in(MutableByteSpan result, DataType dtype, std::span<const Term> terms,
+                bool native_last) {
+  if (dtype != DataType::f32) return false;
   if (reinterpret_cast<std::uintptr_t>(result.data()) % alignof(float) != 0) return false;
   for (std::size_t i = native_last ? 0 : 1; i < terms.size(); ++i) {
     if (terms[i].data == result.data()) return false;
@@ -27,12 +28,12 @@ bool may_sum_in(MutableByteSpan result, std::span<const Term> terms, bool native
   return true;
 }
 
-// Encoded float32, decoded and accumulated in the result or, where that would overwrite a term, in
-// scratch.
+// Encoded terms and native ones, accumulated in float32: in the result or, where that would
+// overwrite a term or is narrower, in scratch.
 class DecodedSum {
  public:
   DecodedSum(const codec::Format& format, std::span<float> memory)
-      : format_(format), native_(codec::format_of(Codec::native, DataType::f32)), sum_(memory) {}
+      : format_(format), native_(codec::format_of(Codec::native, format.element)), sum_(memory) {}
 
   void add(const Term& term) {
     add_term(term.encoded ? format_ : native_, empty_, term, sum_.size(), sum_);
@@ -41,8 +42,11 @@ class DecodedSum {
   void restore(const codec::Place& place) {
     if (!empty_) codec::restore(format_, place, sum_);
   }
-  void finish() {
+  // Writes the tensor's type, rounding once where that is narrower.
+  void finish(MutableByteSpan result) {
     if (empty_) std::fill(sum_.begin(), sum_.end(), 0.0f);
+    const bool in_place = reinterpret_cast<std::byte*>(sum_.data()) == result.data();
+    if (!in_place) codec::encode(native_, sum_, {}, result);
   }
 
  private:
@@ -56,7 +60,7 @@ void sum_decoded(const codec::Format& format, const codec::Place& place,
                  std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
                  Arena& scratch) {
   const bool rotated = format.options.rotate;
-  const bool in_result = may_sum_in(result, terms, rotated);
+  const bool in_result = may_sum_in(result, format.element, terms, rotated);
   if (!in_result) scratch.reserve(elements * sizeof(float));
   const std::span memory(reinterpret_cast<float*>(in_result ? result.data() : scratch.data()),
                          elements);
@@ -70,8 +74,7 @@ void sum_decoded(const codec::Format& format, const codec::Place& place,
       if (!term.encoded) sum.add(term);
     }
   }
-  sum.finish();
-  if (!in_result) std::memcpy(result.data(), memory.data(), memory.size_bytes());
+  sum.finish(result);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ struct Term {
 };
 
 // Evaluates ((s0 x0 + s1 x1) + s2 x2) + ..., rounding after each step in float32 (float64 for f64
-// tensors), and writes the tensor's type. No terms: zeros. `result` may be the memory of any native
-// term. Bits depend on the terms alone.
+// tensors), and writes the tensor's type, to which narrower ones are rounded once. No terms: zeros.
+// `result` may be the memory of any native term. Bits depend on the terms alone.
 //
 // Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back
 // (`place`: of the elements) before native terms are added.

@@ -39,19 +39,22 @@ void Spread::encode_range(std::size_t first, std::size_t elements) {
       std::memcpy(out, source, count * element_bytes_);
       continue;
     }
-    encode_packet(index, {reinterpret_cast<float*>(source), count},
+    encode_packet(index, {source, count * element_bytes_},
                   {out, half().format.encoded_bytes(count)});
   }
 }
 
-void Spread::encode_packet(PacketIndex index, std::span<float> values, MutableByteSpan out) {
+void Spread::encode_packet(PacketIndex index, MutableByteSpan elements, MutableByteSpan out) {
   const codec::Place place{plan_->seed, plan_->step, plan_->self,
                            own_.position + own_grid_.packet_offset(index)};
-  codec::encode(half().format, values, place, out);
+  codec::encode_elements(half().format, elements, place, out);
   if (plan_->meter != nullptr && plan_->meter->samples(index.value, own_grid_.packets())) {
+    // Only float32 is measured.
+    const std::span values(reinterpret_cast<const float*>(elements.data()),
+                           elements.size() / sizeof(float));
     plan_->meter->add_spread(half().format, place, values, out, half().meter_factor);
   }
-  if (half().adopt) codec::decode(half().format, out, place, values);
+  if (half().adopt) codec::decode_elements(half().format, out, place, elements);
 }
 
 void Spread::on_reduced(const schedule::PacketGrid& reduced_grid,
@@ -116,10 +119,10 @@ protocol::Payload Spread::payload(Rank to, PacketIndex index, MutableByteSpan sc
   ByteSpan bytes(source, elements * element_bytes_);
   if (!half().format.identity()) {
     const MutableByteSpan out = scratch.first(half().format.encoded_bytes(elements));
-    codec::encode(half().format, std::span(reinterpret_cast<const float*>(source), elements),
-                  {plan_->seed, plan_->step, plan_->self,
-                   half().send[to].position + grid.packet_offset(index)},
-                  out);
+    codec::encode_elements(half().format, bytes,
+                           {plan_->seed, plan_->step, plan_->self,
+                            half().send[to].position + grid.packet_offset(index)},
+                           out);
     bytes = out;
   }
   return {bytes, sum(bytes)};
@@ -134,10 +137,10 @@ bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {
   if (half().format.identity()) {
     std::memcpy(place, payload.data(), payload.size());
   } else {
-    codec::decode(
+    codec::decode_elements(
         half().format, payload,
         {plan_->seed, plan_->step, from, half().receive[from].position + grid.packet_offset(index)},
-        std::span(reinterpret_cast<float*>(place), elements));
+        {place, elements * element_bytes_});
   }
   return true;
 }

@@ -51,7 +51,7 @@ class Spread {
   void sum_chunk(ChunkIndex chunk);
   protocol::Payload own_payload(PacketIndex index);
   void encode_range(std::size_t first, std::size_t elements);
-  void encode_packet(PacketIndex index, std::span<float> values, MutableByteSpan out);
+  void encode_packet(PacketIndex index, MutableByteSpan elements, MutableByteSpan out);
   std::size_t encoded_offset(PacketIndex index) const { return index.value * packet_bytes_; }
 
   const OperationPlan* plan_ = nullptr;  // of the operation under way

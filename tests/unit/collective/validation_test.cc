@@ -172,6 +172,8 @@ TEST_F(Validate, CodecsNeedFloatsAndSums) {
   ints.options.codec = Codec::fp16;
   ints.input.dtype = ints.output.dtype = DataType::i32;
   expect_invalid(ints, {"native", "float32"});
+  ints.input.dtype = ints.output.dtype = DataType::bf16;
+  EXPECT_TRUE(validate(ints, 0, kSize).ok());
   OperationSpec maximum = all_reduce();
   maximum.options.codec = Codec::bf16;
   maximum.options.op = ReduceOp::max;
@@ -214,6 +216,32 @@ TEST_F(Validate, ControlVariateOfAnotherSize) {
   s.options.estimator = Estimator::augmented;
   s.options.control_variate = std::span<const float>(buffer_).first(99);
   expect_invalid(s, {"control_variate"});
+}
+
+// It is added to the result in float32; to the memory of another type it would be written past the
+// end.
+TEST_F(Validate, ControlVariateOfAnotherTypeThanTheTensor) {
+  for (const DataType dtype : {DataType::bf16, DataType::f64}) {
+    OperationSpec s = spec(OperationKind::all_reduce, 100, 100);
+    s.input.dtype = s.output.dtype = dtype;
+    s.options.delivery = best_effort(1s);
+    s.options.estimator = Estimator::augmented;
+    s.options.control_variate = std::span<const float>(buffer_).first(100);
+    expect_refused(s, StatusCode::kUnsupported, {"control_variate", "float32"});
+  }
+}
+
+TEST_F(Validate, WhatOnlyFloat32Has) {
+  std::vector<float> residual(100);
+  for (const DataType dtype : {DataType::f16, DataType::bf16}) {
+    OperationSpec s = all_reduce();
+    s.input.dtype = s.output.dtype = dtype;
+    s.options.codec = Codec::automatic;
+    expect_refused(s, StatusCode::kUnsupported, {"automatic", "float32"});
+    s.options.codec = Codec::nvfp4;
+    s.options.residual = residual;
+    expect_refused(s, StatusCode::kUnsupported, {"residual", "float32"});
+  }
 }
 
 TEST_F(Validate, LossyClassesWhereTheyMeanNothing) {
