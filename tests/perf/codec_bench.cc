@@ -3,7 +3,9 @@
 // the engine does, from the second-level cache and from memory.
 //
 // Names: <what>/<codec>/<instruction set>/<KiB of float32>; --benchmark_filter=... picks some.
-// Bytes per second count float32.
+// Bytes per second count float32. Rows with "half" or "bfloat16" in front of the codec encode as
+// many elements of that type: their rates may be compared with float32's, best under
+// --benchmark_enable_random_interleaving=true --benchmark_repetitions=9.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -82,21 +84,29 @@ void add(benchmark::State& state) {
 // A tensor and the packets it is sent as.
 class Packets {
  public:
-  Packets(const CodecOptions& options, std::int64_t kib)
-      : format_(codec::format_of(options, DataType::f32)),
+  Packets(const CodecOptions& options, DataType dtype, std::int64_t kib)
+      : format_(codec::format_of(options, dtype)),
         tensor_(kib),
         values_(tensor_.values()),
+        narrow_(dtype == DataType::f32 ? 0 : values_.size()),
         stride_(format_.encoded_bytes(kPacketElements)),
         payload_(stride_ * (values_.size() / kPacketElements)) {
+    // The bytes of floats in the tensor's own type.
+    const std::span bytes = std::as_writable_bytes(std::span(narrow_));
+    if (!narrow_.empty()) codec::encode(codec::format_of(Codec::native, dtype), values_, {}, bytes);
     encode();
   }
 
   void encode() {
+    const ByteSpan elements =
+        narrow_.empty() ? std::as_bytes(values_) : std::as_bytes(std::span(narrow_));
+    const std::size_t packet_bytes = kPacketElements * size_of(format_.element);
     for (std::size_t first = 0; first < values_.size(); first += kPacketElements) {
+      const std::size_t at = first * size_of(format_.element);
       const bool last = first + kPacketElements == values_.size();
-      const float* ahead = last ? nullptr : values_.data() + first + kPacketElements;
-      codec::encode(format_, packet(first), {.seed = 1, .first_element = first, .ahead = ahead},
-                    payload(first));
+      const std::byte* ahead = last ? nullptr : elements.data() + at + packet_bytes;
+      codec::encode_elements(format_, elements.subspan(at, packet_bytes),
+                             {.seed = 1, .first_element = first, .ahead = ahead}, payload(first));
     }
   }
   void accumulate() {
@@ -121,16 +131,17 @@ class Packets {
   codec::Format format_;
   Tensor tensor_;
   std::span<float> values_;
+  std::vector<std::uint16_t> narrow_;  // the same in a type of 16 bits; or empty
   std::size_t stride_;
   std::vector<std::byte> payload_;
 };
 
 using Step = void (Packets::*)();
 
-void run(benchmark::State& state, const CodecOptions& options, Step step,
+void run(benchmark::State& state, const CodecOptions& options, DataType dtype, Step step,
          const codec::InstructionSet& set) {
   const codec::RunOn chosen(set);
-  Packets packets(options, state.range(0));
+  Packets packets(options, dtype, state.range(0));
   for (auto _ : state) {
     (packets.*step)();
     benchmark::ClobberMemory();
@@ -138,13 +149,23 @@ void run(benchmark::State& state, const CodecOptions& options, Step step,
   set_bytes(state);
 }
 
-void register_step(const std::string& what, const CodecOptions& options, Step step) {
+void register_step(const std::string& what, const CodecOptions& options, Step step,
+                   DataType dtype = DataType::f32) {
+  const std::string type = dtype == DataType::f32 ? "" : std::string(to_string(dtype)) + "/";
   for (const auto& set : codec::instruction_sets()) {
-    const std::string name = what + "/" + std::string(to_string(options.codec)) + "/" + set.name;
-    benchmark::RegisterBenchmark(name.c_str(), run, options, step, set)
+    const std::string name =
+        what + "/" + type + std::string(to_string(options.codec)) + "/" + set.name;
+    benchmark::RegisterBenchmark(name.c_str(), run, options, dtype, step, set)
         ->Arg(kCacheKib)
         ->Arg(kMemoryKib);
   }
+}
+
+void register_encoding(const std::string& what, const CodecOptions& options) {
+  register_step(what, options, &Packets::encode);
+  if (options.codec <= Codec::bf16) return;
+  for (const DataType dtype : {DataType::f16, DataType::bf16})
+    register_step(what, options, &Packets::encode, dtype);
 }
 
 void register_all() {
@@ -155,10 +176,10 @@ void register_all() {
     if (options.codec == Codec::automatic) continue;
     if (options.codec != Codec::luq && options.codec != Codec::sparse) {
       options.rounding = Rounding::nearest;
-      register_step("nearest", options, &Packets::encode);
+      register_encoding("nearest", options);
     }
     options.rounding = Rounding::stochastic;
-    register_step("stochastic", options, &Packets::encode);
+    register_encoding("stochastic", options);
     register_step("accumulate", options, &Packets::accumulate);
     register_step("decode", options, &Packets::decode);
   }
