@@ -9,10 +9,14 @@
 #endif
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <span>
+#include <type_traits>
 
 #include <hwy/cache_control.h>
 
+#include "codec/element.h"
 #include "codec/scaled_vectors-inl.h"
 
 #if LEEWAY_SCALED_VECTORS
@@ -26,13 +30,38 @@ inline constexpr std::size_t kCacheLineBytes = 64;
 
 using Quarter = hn::CappedTag<std::uint32_t, 4>;
 
-template <std::size_t block, typename T>
-HWY_INLINE WordVec lane_maxima(const T* in) {
+// Magnitudes of 16-bit elements are compared as they lie, twice as many a vector, and only the
+// maxima of blocks become floats: their order is that of the floats.
+template <std::size_t block>
+HWY_INLINE WordVec lane_maxima(const float* in) {
   WordVec largest = magnitude_bits(load_floats(in));
   for (std::size_t i = hn::Lanes(Floats()); i < block; i += hn::Lanes(Floats())) {
     largest = hn::Max(largest, magnitude_bits(load_floats(in + i)));
   }
   return largest;
+}
+
+template <typename T>
+HWY_INLINE hn::Vec<Shorts> short_magnitudes(const T* in) {
+  const auto bits = load_unaligned(Shorts(), reinterpret_cast<const std::byte*>(in));
+  return hn::And(bits, hn::Set(Shorts(), 0x7FFF));
+}
+template <std::size_t block, typename T>
+HWY_INLINE WordVec lane_maxima(const T* in) {
+  static_assert(sizeof(T) == 2);
+  auto largest = short_magnitudes(in);
+  for (std::size_t i = hn::Lanes(Shorts()); i < block; i += hn::Lanes(Shorts()))
+    largest = hn::Max(largest, short_magnitudes(in + i));
+  const auto pairs = hn::BitCast(Words(), largest);
+  return hn::Max(hn::And(pairs, word(0xFFFF)), hn::ShiftRight<16>(pairs));
+}
+
+// Maxima as lane_maxima() has them to the bits of floats.
+template <typename T>
+HWY_INLINE WordVec float_maxima(WordVec maxima) {
+  if constexpr (std::is_same_v<T, BFloat16>) return hn::ShiftLeft<16>(maxima);
+  if constexpr (std::is_same_v<T, Half>) return bits_of(floats_of_halves(Floats(), maxima));
+  return maxima;
 }
 
 // Four lanes that hold the vector's largest.
@@ -46,12 +75,14 @@ HWY_INLINE hn::Vec<Quarter> folded_to_quarter(V v) {
 }
 
 // The maxima of 16 blocks whose folded lanes lie one after the other.
+template <typename T>
 HWY_INLINE void finish_maxima(const std::uint32_t* folded, std::uint32_t* maxima) {
   const Words d;
   for (std::size_t b = 0; b < kBlocksAtOnce; b += hn::Lanes(d)) {
     WordVec lane0, lane1, lane2, lane3;
     hn::LoadInterleaved4(d, folded + 4 * b, lane0, lane1, lane2, lane3);
-    hn::StoreU(hn::Max(hn::Max(lane0, lane1), hn::Max(lane2, lane3)), d, maxima + b);
+    const auto largest = hn::Max(hn::Max(lane0, lane1), hn::Max(lane2, lane3));
+    hn::StoreU(float_maxima<T>(largest), d, maxima + b);
   }
 }
 
@@ -81,12 +112,58 @@ HWY_INLINE __m512i maxima_of_4_blocks(const T* in) {
 // A tree that transposes while it takes maxima: 15 steps of two shuffles and a maximum for 16
 // vectors, nothing through memory.
 template <std::size_t block, typename T>
-HWY_INLINE void maxima_of_16_blocks(const T* in, std::uint32_t* maxima) {
+HWY_INLINE void maxima_of_16_wide_blocks(const T* in, std::uint32_t* maxima) {
   const __m512i lower =
       paired_quarters(maxima_of_4_blocks<block>(in), maxima_of_4_blocks<block>(in + 4 * block));
   const __m512i upper = paired_quarters(maxima_of_4_blocks<block>(in + 8 * block),
                                         maxima_of_4_blocks<block>(in + 12 * block));
-  _mm512_storeu_si512(maxima, paired_quarters(lower, upper));
+  _mm512_storeu_si512(maxima, float_maxima<T>(WordVec{paired_quarters(lower, upper)}).raw);
+}
+
+// 16-bit lanes of two vectors side by side, the larger of each pair.
+HWY_INLINE __m512i paired_shorts(__m512i a, __m512i b) {
+  return _mm512_max_epu16(_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b));
+}
+HWY_INLINE __m512i paired_short_pairs(__m512i a, __m512i b) {
+  return _mm512_max_epu16(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+HWY_INLINE __m512i paired_short_fours(__m512i a, __m512i b) {
+  return _mm512_max_epu16(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+// Where the maximum of block b stands after these steps, as the lower half of lane b: blocks 2k in
+// the first quarter, 2k + 1 in the third.
+constexpr std::array<std::uint16_t, 32> short_maxima_places() {
+  std::array<std::uint16_t, 32> places{};
+  for (std::uint16_t b = 0; b < 16; ++b)
+    places[2 * b] = static_cast<std::uint16_t>(b / 2 + b % 2 * 16);
+  return places;
+}
+
+// Blocks of 16 elements of 16 bits, two a vector: half as many steps as for floats.
+template <typename T>
+HWY_INLINE void maxima_of_16_short_blocks(const T* in, std::uint32_t* maxima) {
+  alignas(64) static constexpr std::array<std::uint16_t, 32> kPlaces = short_maxima_places();
+  const auto four_blocks = [in](std::size_t first) HWY_ATTR {
+    return paired_shorts(short_magnitudes(in + 16 * first).raw,
+                         short_magnitudes(in + 16 * first + 32).raw);
+  };
+  const __m512i lower = paired_short_pairs(four_blocks(0), four_blocks(4));
+  const __m512i upper = paired_short_pairs(four_blocks(8), four_blocks(12));
+  const __m512i quarters = paired_short_fours(lower, upper);
+  const __m512i halves = _mm512_max_epu16(quarters, _mm512_shuffle_i32x4(quarters, quarters, 0xB1));
+  const __m512i ordered =
+      _mm512_maskz_permutexvar_epi16(0x55555555, _mm512_load_si512(kPlaces.data()), halves);
+  _mm512_storeu_si512(maxima, float_maxima<T>(WordVec{ordered}).raw);
+}
+
+template <std::size_t block, typename T>
+HWY_INLINE void maxima_of_16_blocks(const T* in, std::uint32_t* maxima) {
+  if constexpr (block == 16 && sizeof(T) == 2) {
+    maxima_of_16_short_blocks(in, maxima);
+  } else {
+    maxima_of_16_wide_blocks<block>(in, maxima);
+  }
 }
 
 #else
@@ -97,7 +174,7 @@ HWY_INLINE void maxima_of_16_blocks(const T* in, std::uint32_t* maxima) {
   for (std::size_t b = 0; b < kBlocksAtOnce; ++b) {
     hn::StoreU(folded_to_quarter(lane_maxima<block>(in + b * block)), Quarter(), folded + 4 * b);
   }
-  finish_maxima(folded, maxima);
+  finish_maxima<T>(folded, maxima);
 }
 
 #endif
@@ -106,17 +183,15 @@ HWY_INLINE void maxima_of_16_blocks(const T* in, std::uint32_t* maxima) {
 template <std::size_t block, typename T>
 void maxima_of_last_blocks(std::span<const T> in, std::uint32_t* maxima) {
   alignas(64) std::uint32_t folded[4 * kBlocksAtOnce] = {};
-  std::size_t b = 0;
-  for (; (b + 1) * block <= in.size(); ++b) {
-    hn::StoreU(folded_to_quarter(lane_maxima<block>(in.data() + b * block)), Quarter(),
-               folded + 4 * b);
+  constexpr std::size_t kVector = 64 / sizeof(T);  // elements of the longest vector
+  for (std::size_t b = 0; b * block < in.size(); ++b) {
+    const T* values = in.data() + b * block;
+    const std::size_t count = std::min(block, in.size() - b * block);
+    T padded[std::max(block, kVector)] = {};
+    if (count < block || block < kVector) values = std::copy_n(values, count, padded) - count;
+    hn::StoreU(folded_to_quarter(lane_maxima<block>(values)), Quarter(), folded + 4 * b);
   }
-  if (b * block < in.size()) {
-    T padded[block] = {};
-    std::copy(in.begin() + static_cast<std::ptrdiff_t>(b * block), in.end(), padded);
-    hn::StoreU(folded_to_quarter(lane_maxima<block>(padded)), Quarter(), folded + 4 * b);
-  }
-  finish_maxima(folded, maxima);
+  finish_maxima<T>(folded, maxima);
 }
 
 // Fetching the next packet while this one is worked on hides the memory's latency: its lines arrive
@@ -154,7 +229,7 @@ std::uint32_t largest_magnitude(std::span<const T> in, const T* ahead) {
   T padded[kStep] = {};
   std::copy(in.begin() + static_cast<std::ptrdiff_t>(i), in.end(), padded);
   largest = hn::Max(largest, lane_maxima<kStep>(padded));
-  return hn::GetLane(hn::MaxOfLanes(d, largest));
+  return hn::GetLane(float_maxima<T>(hn::MaxOfLanes(d, largest)));
 }
 
 // The largest of those that are finite.

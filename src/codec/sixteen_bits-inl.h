@@ -40,15 +40,13 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_bfloat16(D d, const std::byte* from) 
   return hn::BitCast(d, hn::ShiftLeft<16>(load_half_words(d, from)));
 }
 
+// Half floats that stand in the lower half of each lane.
 template <class D>
-HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_half(D d, const std::byte* from) {
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> floats_of_halves(
+    D d, hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::Rebind<std::uint32_t, D>> bits) {
   namespace hn = hwy::HWY_NAMESPACE;
-#if LEEWAY_HARDWARE_HALF
-  return hn::PromoteTo(d, load_unaligned(hn::Rebind<hwy::float16_t, D>(), from));
-#else
   const hn::Rebind<std::uint32_t, D> words;
   const auto word = [words](std::uint32_t value) HWY_ATTR { return hn::Set(words, value); };
-  const auto bits = load_half_words(d, from);
   const auto sign = hn::ShiftLeft<16>(hn::And(bits, word(0x8000)));
   const auto magnitude = hn::And(bits, word(0x7FFF));
   const auto shifted = hn::ShiftLeft<13>(magnitude);
@@ -61,6 +59,15 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_half(D d, const std::byte* from) {
   result =
       hn::IfThenElse(hn::Gt(magnitude, word(0x7C00)), hn::Or(infinite, word(0x00400000)), result);
   return hn::BitCast(d, hn::Or(sign, result));
+}
+
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_half(D d, const std::byte* from) {
+#if LEEWAY_HARDWARE_HALF
+  namespace hn = hwy::HWY_NAMESPACE;
+  return hn::PromoteTo(d, load_unaligned(hn::Rebind<hwy::float16_t, D>(), from));
+#else
+  return floats_of_halves(d, load_half_words(d, from));
 #endif
 }
 
