@@ -15,6 +15,11 @@
 namespace leeway {
 namespace {
 
+using namespace std::chrono_literals;
+
+// Less is what a busy machine takes to let a process run.
+constexpr Duration kPeerTimeoutMin = 100ms;
+
 Status check_membership(const Options& options) {
   if (options.rank.has_value() != options.world_size.has_value()) {
     return Status::error(StatusCode::kInvalidArgument,
@@ -33,6 +38,12 @@ Status check_membership(const Options& options) {
   if (rank < 0 || rank >= size) {
     return Status::error(StatusCode::kInvalidArgument, "create: rank %d is outside 0 .. %d", rank,
                          size - 1);
+  }
+  if (options.peer_timeout < kPeerTimeoutMin) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: peer_timeout %lld ms is less than %lld ms",
+                         static_cast<long long>(options.peer_timeout / 1ms),
+                         static_cast<long long>(kPeerTimeoutMin / 1ms));
   }
   if (options.datagram_bytes != 0 && (options.datagram_bytes < limits::kDatagramBytesMin ||
                                       options.datagram_bytes > limits::kFrameBytesMax)) {

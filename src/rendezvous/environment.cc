@@ -30,7 +30,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 14> kVariables = {{
+constexpr std::array<EnvironmentVariable, 15> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
@@ -40,6 +40,7 @@ constexpr std::array<EnvironmentVariable, 14> kVariables = {{
     {"LEEWAY_MULTICAST", "1: send once what goes to all ranks alike", "0"},
     {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
     {"LEEWAY_JOIN_TIMEOUT_MS", "patience at the rendezvous", "60000"},
+    {"LEEWAY_PEER_TIMEOUT_MS", "a silent peer is dead after this; 0: never", "3000"},
     {"LEEWAY_DATAGRAM_BYTES", "largest UDP payload, 512 to 9216", "from the path MTU"},
     {"LEEWAY_SOCKET_BUFFER_BYTES", "socket buffer per direction",
      "8 MiB, or what the kernel allows"},
@@ -209,6 +210,16 @@ Status read_join_timeout_and_seed(const Reader& read, Options& options) {
   return {};
 }
 
+Status read_peer_timeout(const Reader& read, Options& options) {
+  constexpr std::int64_t kDayMs = 24 * 3'600'000;
+  const auto timeout = read.number<std::int64_t>("LEEWAY_PEER_TIMEOUT_MS", 0, kDayMs);
+  if (!timeout.ok()) return timeout.status();
+  if (!*timeout) return {};
+  options.peer_timeout =
+      **timeout == 0 ? no_deadline : Duration(std::chrono::milliseconds(**timeout));
+  return {};
+}
+
 Status read_bind(const Reader& read, Options& options) {
   const char* const value = read.text("LEEWAY_BIND");
   if (value == nullptr) return {};
@@ -305,7 +316,7 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
   }
   options.rendezvous = launcher->rendezvous;
   for (auto* const step : {read_restart_count, read_sizes, read_join_timeout_and_seed,
-                           read_transport, read_bind, read_fault_and_log}) {
+                           read_peer_timeout, read_transport, read_bind, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   return options;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "launch.h"
 #include "leeway/communicator.h"
 #include "leeway/version.h"
+#include "perf/communicators.h"
 #include "perf/json.h"
 #include "perf/measurement.h"
 #include "perf/settings.h"
@@ -48,6 +50,8 @@ void add_options(CLI::App& command, Arguments& a) {
                   "Reduction: sum, avg, prod, min, max, premul_sum, band, bor, bxor")
       ->capture_default_str();
   command.add_option("--root", a.root, "Root of rooted operations")->capture_default_str();
+  command.add_option("--communicators", a.communicators,
+                     "Further communicators of all ranks, open meanwhile; says what they cost");
   command
       .add_option("--codec", a.codec,
                   "How float travels: native, bf16, nvfp4, nvfp4:nearest, mxfp4:floor:rotate, "
@@ -119,7 +123,15 @@ void print_preamble(const Communicator& communicator, const Settings& settings) 
               c_str(to_string(options.estimator)));
   std::printf("# injected loss %g %% in bursts of mean %g packets, seed %llu\n#\n",
               faults.loss * 100, faults.burst, static_cast<unsigned long long>(faults.seed));
-  print(format_header());
+}
+
+void print_cost(const CommunicatorCost& cost) {
+  std::printf(
+      "# %d more communicators of all ranks: all splits %.3f s; with all of them a process has at "
+      "most %lld threads, %lld sockets and %.1f MiB of Leeway's\n#\n",
+      cost.communicators, cost.split_s, static_cast<long long>(cost.process.threads),
+      static_cast<long long>(cost.process.sockets),
+      static_cast<double>(cost.process.memory_bytes) / (1 << 20));
 }
 
 // Halves of rows that went wrong and the mean bandwidth over all halves, as nccl-tests' footer
@@ -137,15 +149,17 @@ struct Totals {
 };
 
 Status conclude(const Communicator& communicator, const Settings& settings,
-                std::span<const Row> rows, const Totals& totals) {
+                std::span<const Row> rows, const std::optional<CommunicatorCost>& cost,
+                const Totals& totals) {
   print(format_footer(totals.halves_wrong, totals.busbw_sum / totals.halves,
                       to_string(settings.operation)));
   if (settings.json_path.empty()) return Status();
-  return write_text(settings.json_path,
-                    to_json(rows, settings, communicator.options().faults, communicator.size()));
+  return write_text(settings.json_path, to_json(rows, settings, communicator.options().faults,
+                                                communicator.size(), cost));
 }
 
 Result<int> run_rank(const Options& options, const Settings& settings) {
+  const Footprint before = measure_footprint();
   auto created = Communicator::create(options);
   if (!created.ok()) return created.status();
   Communicator& communicator = **created;
@@ -155,6 +169,15 @@ Result<int> run_rank(const Options& options, const Settings& settings) {
                          communicator.size());
   }
   if (is_printer) print_preamble(communicator, settings);
+  std::vector<std::unique_ptr<Communicator>> further;
+  std::optional<CommunicatorCost> cost;
+  if (settings.communicators > 0) {
+    const auto opened = open_communicators(communicator, settings.communicators, before, further);
+    if (!opened.ok()) return opened.status();
+    cost = *opened;
+    if (is_printer) print_cost(*cost);
+  }
+  if (is_printer) print(format_header());
   std::vector<Row> rows;
   Totals totals;
   for (const std::size_t bytes : settings.sizes) {
@@ -166,7 +189,7 @@ Result<int> run_rank(const Options& options, const Settings& settings) {
     if (is_printer) print(format_row(*row));
   }
   if (is_printer) {
-    if (const Status status = conclude(communicator, settings, rows, totals); !status.ok())
+    if (const Status status = conclude(communicator, settings, rows, cost, totals); !status.ok())
       return status;
   }
   return totals.halves_wrong > 0 ? kExitFailed : 0;

@@ -225,6 +225,7 @@ TEST(OptionsFromEnvironment, ReadsEveryVariable) {
                              {"LEEWAY_RENDEZVOUS", "[::1]:4000"},
                              {"LEEWAY_BIND", "10.1.2.3"},
                              {"LEEWAY_JOIN_TIMEOUT_MS", "1500"},
+                             {"LEEWAY_PEER_TIMEOUT_MS", "700"},
                              {"LEEWAY_DATAGRAM_BYTES", "8972"},
                              {"LEEWAY_SOCKET_BUFFER_BYTES", "4194304"},
                              {"LEEWAY_WINDOW_BYTES", "65536"},
@@ -237,6 +238,7 @@ TEST(OptionsFromEnvironment, ReadsEveryVariable) {
   EXPECT_EQ(options->rendezvous, "[::1]:4000");
   EXPECT_EQ(options->bind_address, "10.1.2.3");
   EXPECT_EQ(options->join_timeout, std::chrono::milliseconds(1500));
+  EXPECT_EQ(options->peer_timeout, std::chrono::milliseconds(700));
   EXPECT_EQ(options->datagram_bytes, 8972u);
   EXPECT_EQ(options->socket_buffer_bytes, 4194304u);
   EXPECT_EQ(options->window_bytes, 65536u);
@@ -254,6 +256,7 @@ TEST(OptionsFromEnvironment, TakesAnEmptyValueForUnset) {
 TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
   for (const auto& [name, bad] : Variables{{"LEEWAY_BIND", "eth0"},
                                            {"LEEWAY_JOIN_TIMEOUT_MS", "0"},
+                                           {"LEEWAY_PEER_TIMEOUT_MS", "-1"},
                                            {"LEEWAY_DATAGRAM_BYTES", "511"},
                                            {"LEEWAY_SOCKET_BUFFER_BYTES", "8M"},
                                            {"LEEWAY_WINDOW_BYTES", "4294967296"},

@@ -56,12 +56,23 @@ ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOp
   return object;
 }
 
+ordered_json cost_to_json(const CommunicatorCost& cost) {
+  return {{"count", cost.communicators},
+          {"split_s", cost.split_s},
+          {"threads", cost.process.threads},
+          {"sockets", cost.process.sockets},
+          {"memory_bytes", cost.process.memory_bytes}};
+}
+
 }  // namespace
 
 std::string to_json(std::span<const Row> rows, const Settings& settings, const FaultOptions& faults,
-                    int ranks) {
+                    int ranks, const std::optional<CommunicatorCost>& cost) {
   ordered_json array = ordered_json::array();
-  for (const Row& row : rows) array.push_back(row_to_json(row, settings, faults, ranks));
+  for (const Row& row : rows) {
+    array.push_back(row_to_json(row, settings, faults, ranks));
+    if (cost) array.back()["communicators"] = cost_to_json(*cost);
+  }
   return array.dump(2) + "\n";
 }
 

@@ -85,6 +85,10 @@ Status check_counts(const Arguments& arguments) {
   };
   if (arguments.ranks < 0) return refuse("--ranks must be 1 or more");
   if (arguments.iterations < 1) return refuse("--iters must be 1 or more");
+  if (arguments.communicators < 0 || arguments.communicators > kCommunicatorsMax) {
+    return Status::error(StatusCode::kInvalidArgument, "--communicators %d is outside 0 .. %d",
+                         arguments.communicators, kCommunicatorsMax);
+  }
   if (arguments.warmup < 0 || arguments.checks < 0)
     return refuse("--warmup and --check must be 0 or more");
   if (arguments.root < 0 || arguments.root >= kNoRank) return refuse("--root is not a rank");
@@ -160,6 +164,7 @@ Result<Settings> understand(const Arguments& arguments) {
   settings.iterations = arguments.iterations;
   settings.warmup = arguments.warmup;
   settings.checks = arguments.checks;
+  settings.communicators = arguments.communicators;
   settings.collective = *collective;
   settings.json_path = arguments.json_path;
   return settings;

@@ -25,6 +25,7 @@ struct Arguments {
   int iterations = 20;
   int warmup = 5;
   int checks = 1;
+  int communicators = 0;
   std::string dtype = "float";
   std::string redop = "sum";
   int root = 0;
@@ -44,6 +45,7 @@ struct Arguments {
 };
 
 inline constexpr int kRanksDefault = 2;
+inline constexpr int kCommunicatorsMax = 4096;
 inline constexpr Duration kExactDeadline = std::chrono::seconds(60);
 inline constexpr Duration kLossyDeadline = std::chrono::seconds(1);
 
@@ -55,6 +57,7 @@ struct Settings {
   int iterations = 0;
   int warmup = 0;
   int checks = 0;
+  int communicators = 0;  // open beside the measured one
   CollectiveOptions collective;
   std::string json_path;
 
