@@ -1,0 +1,284 @@
+// Many communicators of a process over shared paths, on a network in virtual time.
+#include "collective/node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+
+#include "protocol/train_buffer.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr Duration kDelay = 100us;
+constexpr std::size_t kWindow = 16;  // datagrams
+
+// Processes whose slots are their numbers.
+class Processes {
+ public:
+  explicit Processes(int count) : nodes_(static_cast<std::size_t>(count)) {
+    for (auto& node : nodes_) node = std::make_unique<Node>();
+  }
+
+  // A communicator of these processes, in this order, each of which joins now.
+  std::vector<Member*> join(std::uint32_t epoch, std::vector<Rank> slots) {
+    std::vector<Member*> members;
+    for (std::size_t rank = 0; rank < slots.size(); ++rank)
+      members.push_back(&join(epoch, slots, static_cast<Rank>(rank)));
+    return members;
+  }
+  Member& join(std::uint32_t epoch, const std::vector<Rank>& slots, Rank rank) {
+    protocol::EndpointConfig config;
+    config.self = rank;
+    config.size = static_cast<int>(slots.size());
+    config.epoch = epoch;
+    config.seed = epoch;
+    config.window_bytes.assign(slots.size(), kWindow * config.datagram_bytes);
+    config.rtt_initial = 2 * kDelay;
+    config.peer_timeout = 3s;
+    return nodes_[slots[rank]]->join(now_, config, slots);
+  }
+
+  Node& operator[](Rank slot) { return *nodes_[slot]; }
+  Instant now() const { return now_; }
+  std::size_t sent() const { return sent_; }
+  void stop(Rank slot) { stopped_ = slot; }
+
+  Request& all_reduce(Rank slot, Member& member, std::vector<float>& data,
+                      const Delivery& delivery = exact(no_deadline)) {
+    Request& request = requests_.emplace_back();
+    request.spec.kind = OperationKind::all_reduce;
+    request.spec.input = std::span<const float>(data);
+    request.spec.output = std::span(data);
+    request.spec.options.delivery = delivery;
+    member.engine().submit(now_, request);
+    nodes_[slot]->touch(member);
+    return request;
+  }
+
+  bool run_until(const std::function<bool()>& done, Duration limit = 10s) {
+    const Instant end = now_ + limit;
+    for (;;) {
+      pump();
+      if (done()) return true;
+      const Instant next = next_event();
+      if (next > end) break;
+      now_ = std::max(now_, next);
+      while (!flights_.empty() && flights_.begin()->first <= now_.ns) {
+        const auto flight = flights_.extract(flights_.begin());
+        const auto& [from, to, bytes] = flight.mapped();
+        if (to != stopped_) nodes_[to]->on_datagram(now_, from, bytes);
+      }
+    }
+    now_ = end;
+    return done();
+  }
+  void pass(Duration time) {
+    (void)run_until([] { return false; }, time);
+  }
+
+  std::function<void(Rank from, Rank to, ByteSpan datagram)> observer;
+
+ private:
+  struct Flight {
+    Rank from, to;
+    std::vector<std::byte> bytes;
+  };
+
+  Instant next_event() const {
+    Instant next = flights_.empty() ? Instant::infinite_future() : Instant{flights_.begin()->first};
+    for (Rank slot = 0; slot < nodes_.size(); ++slot) {
+      if (slot != stopped_) next = std::min(next, nodes_[slot]->next_wake().value_or(next));
+    }
+    return next;
+  }
+  void pump() {
+    for (Rank slot = 0; slot < nodes_.size(); ++slot) {
+      if (slot == stopped_) continue;
+      nodes_[slot]->on_wake(now_);
+      while (nodes_[slot]->poll_train(now_, *buffer_)) launch(slot, buffer_->train());
+      nodes_[slot]->on_wake(now_);
+    }
+  }
+  void launch(Rank from, const Train& train) {
+    std::vector<std::byte> bytes;
+    for (const Slice& slice : train.slices)
+      bytes.insert(bytes.end(), slice.data, slice.data + slice.bytes);
+    for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
+      const ByteSpan datagram =
+          ByteSpan(bytes).subspan(at, std::min(train.segment_bytes, bytes.size() - at));
+      ++sent_;
+      if (observer) observer(from, train.to, datagram);
+      flights_.emplace((now_ + kDelay).ns,
+                       Flight{from, train.to, {datagram.begin(), datagram.end()}});
+    }
+  }
+
+  std::vector<std::unique_ptr<Node>> nodes_;
+  Instant now_{1'000'000'000};
+  Rank stopped_ = kNoRank;
+  std::multimap<std::int64_t, Flight> flights_;
+  std::deque<Request> requests_;
+  std::size_t sent_ = 0;
+  std::unique_ptr<protocol::TrainBuffer> buffer_ = std::make_unique<protocol::TrainBuffer>();
+};
+
+TEST(Node, CommunicatorsOfDifferentRanksRunSideBySide) {
+  Processes processes(4);
+  const std::vector<Rank> low = {0, 1, 2};
+  const std::vector<Rank> high = {3, 2, 1};
+  const auto a = processes.join(7, low);
+  const auto b = processes.join(9, high);
+  std::vector<std::vector<float>> of_a(3, std::vector<float>(20'000, 1.0f));
+  std::vector<std::vector<float>> of_b(3, std::vector<float>(20'000, 2.0f));
+  std::vector<const Request*> requests;
+  for (std::size_t i = 0; i < 3; ++i) {
+    requests.push_back(&processes.all_reduce(low[i], *a[i], of_a[i]));
+    requests.push_back(&processes.all_reduce(high[i], *b[i], of_b[i]));
+  }
+  ASSERT_TRUE(processes.run_until([&] {
+    return std::all_of(requests.begin(), requests.end(), [](auto* r) { return r->done; });
+  }));
+  for (const Request* request : requests) EXPECT_TRUE(request->status.ok());
+  EXPECT_THAT(of_a, Each(Each(3.0f)));
+  EXPECT_THAT(of_b, Each(Each(6.0f)));
+}
+
+TEST(Node, CommunicatorsShareTheWindowOfAPath) {
+  Processes processes(2);
+  std::vector<std::vector<Member*>> groups;
+  for (std::uint32_t epoch = 1; epoch <= 8; ++epoch)
+    groups.push_back(processes.join(epoch, {0, 1}));
+  std::uint32_t most = 0;
+  processes.observer = [&](Rank from, Rank to, ByteSpan datagram) {
+    wire::Prefix prefix;
+    ASSERT_EQ(wire::peek_prefix(datagram, prefix), wire::Refusal::none);
+    if (prefix.type == wire::PacketType::data)
+      most = std::max(most, processes[from].path(to).in_flight());
+  };
+  std::deque<std::vector<float>> data;
+  std::vector<const Request*> requests;
+  for (const auto& members : groups) {
+    for (Rank slot = 0; slot < 2; ++slot) {
+      data.emplace_back(30'000, 1.0f);
+      requests.push_back(&processes.all_reduce(slot, *members[slot], data.back()));
+    }
+  }
+  ASSERT_TRUE(processes.run_until([&] {
+    return std::all_of(requests.begin(), requests.end(), [](auto* r) { return r->done; });
+  }));
+  EXPECT_THAT(data, Each(Each(2.0f)));
+  EXPECT_GE(most, kWindow / 2);
+  EXPECT_LE(most, kWindow + 2) << "control datagrams may go beyond, data may not";
+}
+
+TEST(Node, WhatComesBeforeAProcessHasJoinedIsKept) {
+  Processes processes(2);
+  const std::vector<Rank> slots = {0, 1};
+  Member& early = processes.join(5, slots, 0);
+  std::vector<float> one(100, 1.0f);
+  std::vector<float> two(100, 2.0f);
+  const Request& first = processes.all_reduce(0, early, one, best_effort(1s));
+  processes.pass(2 * kDelay);
+  Member& late = processes.join(5, slots, 1);
+  processes.all_reduce(1, late, two, best_effort(1s));
+  ASSERT_TRUE(processes.run_until([&] { return first.done; }, 5ms)) << "nothing was lost";
+  EXPECT_EQ(first.report.loss, 0.0);
+  EXPECT_THAT(one, Each(3.0f));
+  EXPECT_GE(processes[1].refused()[static_cast<int>(wire::Refusal::epoch)], 1u)
+      << "counted all the same";
+}
+
+TEST(Node, OneWhoSpeaksToAClosedCommunicatorIsToldSo) {  // WIRE 6.8
+  Processes processes(2);
+  const auto members = processes.join(5, {0, 1});
+  std::vector<float> data(100, 1.0f);
+  (void)processes[1].part(*members[1]);
+  const Request& request = processes.all_reduce(0, *members[0], data);
+  ASSERT_TRUE(processes.run_until([&] { return request.done; }, 1s));
+  EXPECT_EQ(request.status.code(), StatusCode::kPeerLost);
+}
+
+TEST(Node, TwoThatHaveClosedDoNotAnswerEachOther) {
+  Processes processes(2);
+  const auto members = processes.join(5, {0, 1});
+  std::vector<float> data(100, 1.0f);
+  processes.all_reduce(0, *members[0], data, best_effort(1s));
+  (void)processes[1].part(*members[1]);
+  processes.pass(50us);
+  (void)processes[0].part(*members[0]);
+  processes.pass(10ms);
+  const std::size_t sent = processes.sent();
+  processes.pass(10s);
+  EXPECT_EQ(processes.sent(), sent);
+}
+
+TEST(Node, ADeathThatOneCommunicatorFindsIsKnownToAll) {
+  Processes processes(3);
+  const auto a = processes.join(1, {0, 1, 2});
+  const auto b = processes.join(2, {2, 0});
+  std::vector<float> of_a(100, 1.0f);
+  std::vector<float> of_b(100, 1.0f);
+  processes.stop(2);
+  const Request& first = processes.all_reduce(0, *a[0], of_a);
+  processes.pass(2s);
+  const Request& second = processes.all_reduce(0, *b[1], of_b);
+  ASSERT_TRUE(processes.run_until([&] { return first.done; }, 2s));
+  ASSERT_TRUE(processes.run_until([&] { return second.done; }, 1ms)) << "although it began later";
+  EXPECT_THAT(second.status.c_str(), HasSubstr("rank 0 is dead")) << "its rank there";
+  // A new communicator knows it from the start.
+  const auto c = processes.join(3, {0, 2});
+  std::vector<float> of_c(100, 1.0f);
+  EXPECT_TRUE(processes.all_reduce(0, *c[0], of_c).done);
+}
+
+TEST(Node, JunkIsRefusedAndCountedAndNotAnswered) {
+  Processes processes(2);
+  const auto members = processes.join(5, {0, 1});
+  const std::vector<std::byte> tiny(10);
+  const std::vector<std::byte> zeros(100);
+  processes[0].on_datagram(processes.now(), 1, tiny);
+  processes[0].on_datagram(processes.now(), 1, zeros);
+  const auto& refused = processes[0].refused();
+  EXPECT_EQ(refused[static_cast<int>(wire::Refusal::truncated)], 1u);
+  EXPECT_EQ(refused[static_cast<int>(wire::Refusal::magic)], 1u);
+  processes.pass(1s);
+  EXPECT_EQ(processes.sent(), 0u);
+  EXPECT_EQ(members[0]->engine().endpoint().peers_heard(), 0);
+}
+
+TEST(Node, AMemberOfAnotherCommunicatorIsNoMemberOfThis) {
+  Processes processes(3);
+  const auto a = processes.join(5, {0, 1});
+  processes.join(6, {0, 2});
+  std::array<std::byte, wire::kPrefixBytes> probe{};
+  wire::encode_bare({wire::PacketType::probe, 5, 1, 0, 1}, probe);
+  processes[0].on_datagram(processes.now(), 2, probe);  // as if process 2 were rank 1 of a
+  EXPECT_EQ(processes[0].refused()[static_cast<int>(wire::Refusal::misrouted)], 1u);
+  EXPECT_EQ(a[0]->engine().endpoint().peers_heard(), 0);
+}
+
+TEST(Lobby, KeepsTheLatest) {
+  Lobby lobby;
+  std::vector<std::byte> datagram(1);
+  for (std::size_t i = 0; i < Lobby::kPlaces + 10; ++i) {
+    datagram[0] = static_cast<std::byte>(i);
+    lobby.put(static_cast<Rank>(i % 3), static_cast<std::uint32_t>(i % 2), datagram);
+  }
+  std::vector<int> kept;
+  lobby.take(0, [&](Rank, ByteSpan bytes) { kept.push_back(static_cast<int>(bytes[0])); });
+  EXPECT_EQ(kept.size(), Lobby::kPlaces / 2);
+  EXPECT_EQ(kept.front(), 10);
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
+  lobby.take(0, [&](Rank, ByteSpan) { FAIL() << "taken once"; });
+}
+
+}  // namespace
+}  // namespace leeway::collective
