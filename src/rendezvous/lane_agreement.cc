@@ -44,7 +44,7 @@ Result<Lane> lane_over(TransportKind kind, const std::vector<std::vector<Transpo
 
 }  // namespace
 
-// WIRE 7.3
+// WIRE 7.4
 Status check_wishes(const control::Hello& hello, const LocalConfiguration& root) {
   const control::Configuration& theirs = hello.configuration();
   const auto wanted = static_cast<TransportKind>(theirs.transport());

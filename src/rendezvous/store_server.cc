@@ -86,9 +86,10 @@ std::optional<Instant> StoreServer::next_wake() const {
   return first;
 }
 
-void StoreServer::wake(Instant now, const std::vector<StoreTable::Woken>& woken) {
+bool StoreServer::put_here(Instant now, std::string_view key, ByteSpan value,
+                           std::uint32_t readers) {
   now_ = now;
-  wake_all(woken);
+  return put_into_table(key, value, 0, readers);
 }
 
 std::vector<StoreServer::Answer> StoreServer::poll_answers() {
@@ -126,14 +127,11 @@ void StoreServer::serve(Id id, Connection& connection, const StoreRequest& reque
 }
 
 void StoreServer::put(Id id, Connection& connection, const StoreRequest& request) {
-  std::vector<StoreTable::Woken> woken;
-  const bool room = table_.make_room(buffered_ + request.value.size()) &&
-                    table_.put(request.key, request.value, id, request.readers, woken);
+  const bool room = put_into_table(request.key, request.value, id, request.readers);
   if (!room) ++counters_.full;
   if (room && request.with_connection) connection.announced.emplace(request.key);
   if (!room || !request.quiet)
     answer(id, connection, room ? StoreOutcome::done : StoreOutcome::full, request.number);
-  wake_all(woken);
 }
 
 void StoreServer::get(Id id, Connection& connection, const StoreRequest& request) {
@@ -161,8 +159,13 @@ void StoreServer::answer(Id id, Connection& connection, StoreOutcome outcome, st
   ++requests_;
 }
 
-// Requests move from waiting to answered here; their number stays.
-void StoreServer::wake_all(const std::vector<StoreTable::Woken>& woken) {
+// Answers those who waited. Their requests move from waiting to answered; their number stays.
+bool StoreServer::put_into_table(std::string_view key, ByteSpan value, Id id,
+                                 std::uint32_t readers) {
+  std::vector<StoreTable::Woken> woken;
+  if (!table_.make_room(buffered_ + StoreTable::cost_of(key, value)) ||
+      !table_.put(key, value, id, readers, woken))
+    return false;
   for (const StoreTable::Woken& one : woken) {
     const auto at = connections_.find(one.waiter.owner);
     if (at == connections_.end() || at->second.waiting.erase(one.waiter.request) == 0) continue;
@@ -170,6 +173,7 @@ void StoreServer::wake_all(const std::vector<StoreTable::Woken>& woken) {
     answer(at->first, at->second, StoreOutcome::found, one.waiter.request, one.value);
     settle(at->first, at->second);
   }
+  return true;
 }
 
 // After anything that may have changed what a connection is at. Time in a phase counts from its

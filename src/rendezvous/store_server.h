@@ -28,7 +28,8 @@ class StoreServer {
  public:
   using Id = StoreTable::Owner;  // of a connection; never 0, never used twice
 
-  // Both must outlive the server. The table is shared with this process, which calls wake().
+  // Both must outlive the server. The table is shared with this process, which reads it, and puts
+  // by put_here().
   StoreServer(const RendezvousLimits& limits, StoreTable& table) : limits_(limits), table_(table) {}
 
   void on_accept(Instant now, Id id);
@@ -39,8 +40,8 @@ class StoreServer {
   void on_wake(Instant now);
   std::optional<Instant> next_wake() const;
 
-  // After this process put something: answers the connections that waited for it.
-  void wake(Instant now, const std::vector<StoreTable::Woken>& woken);
+  // Of this process, without a connection. False: there is no room.
+  bool put_here(Instant now, std::string_view key, ByteSpan value, std::uint32_t readers);
 
   struct Answer {
     Id to = 0;
@@ -48,6 +49,7 @@ class StoreServer {
     StoreTable::Value value;      // follows; may be null
   };
   std::vector<Answer> poll_answers();
+  bool has_answers() const { return !answers_.empty(); }
 
   struct Closing {
     Id id = 0;
@@ -93,7 +95,7 @@ class StoreServer {
   void move_to(Id id, Connection& connection, Phase phase);
   void close(Connections::iterator at, const char* reason);
   void forget(Connections::iterator at);
-  void wake_all(const std::vector<StoreTable::Woken>& woken);
+  bool put_into_table(std::string_view key, ByteSpan value, Id id, std::uint32_t readers);
   Duration patience_in(Phase phase) const;
   const std::list<Id>& in_phase(Phase phase) const {
     return phases_[static_cast<std::size_t>(phase)];

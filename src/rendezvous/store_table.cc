@@ -44,6 +44,10 @@ StoreTable::Value StoreTable::make_value(ByteSpan bytes, std::size_t cost) {
           }};
 }
 
+std::size_t StoreTable::cost_of(std::string_view key, ByteSpan value) {
+  return key.size() + value.size() + kEntryBytes;
+}
+
 bool StoreTable::make_room(std::size_t more) {
   if (bytes() + more > bytes_max_) {
     std::erase_if(entries_, [](const auto& one) {
@@ -56,7 +60,7 @@ bool StoreTable::make_room(std::size_t more) {
 
 bool StoreTable::put(std::string_view key, ByteSpan value, Owner owner, std::uint32_t readers,
                      std::vector<Woken>& woken) {
-  const std::size_t cost = key.size() + value.size() + kEntryBytes;
+  const std::size_t cost = cost_of(key, value);
   if (!make_room(cost)) return false;
   auto at = entries_.find(key);
   if (at == entries_.end()) at = entries_.emplace(std::string(key), Entry{}).first;

@@ -42,6 +42,8 @@ class StoreTable {
 
   explicit StoreTable(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
+  // What a key with its value counts for in bytes().
+  static std::size_t cost_of(std::string_view key, ByteSpan value);
   // Whether `more` bytes have room. If need be, keys are erased that had all their readers.
   bool make_room(std::size_t more);
 

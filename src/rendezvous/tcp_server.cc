@@ -175,11 +175,9 @@ Status TcpServer::Loop::put(std::string_view key, ByteSpan value, std::uint32_t 
   if (Status status = check_put(key, value); !status.ok()) return status;
   bool room = false;
   bool has_answers = false;
-  memory_.change([&](StoreTable& table) {
-    std::vector<StoreTable::Woken> woken;
-    room = table.put(key, value, 0, readers, woken);
-    core_->wake(server_now(), woken);
-    has_answers = !woken.empty();
+  memory_.change([&](StoreTable&) {
+    room = core_->put_here(server_now(), key, value, readers);
+    has_answers = core_->has_answers();
   });
   if (has_answers) {
     asio::post(io_, [this] { work_on_core([](StoreServer&, Instant) {}); });

@@ -109,11 +109,7 @@ class Play {
     return bytes;
   }
 
-  void put_here() {
-    std::vector<StoreTable::Woken> woken;
-    (void)table_.put("a", {}, 0, input_.byte() % 3, woken);
-    server_.wake(now_, woken);
-  }
+  void put_here() { (void)server_.put_here(now_, "a", {}, input_.byte() % 3); }
 
   void check_server() {
     for (const StoreServer::Closing& closing : server_.poll_closings()) {

@@ -94,10 +94,8 @@ TEST_F(StoreServerTest, AnswersAGetWhenTheKeyComes) {
 TEST_F(StoreServerTest, AnswersAGetWhenThisProcessPuts) {
   greet(1);
   say(1, request_of(StoreOperation::get, "key"));
-  std::vector<StoreTable::Woken> woken;
   const std::string value = "ours";
-  ASSERT_TRUE(table_->put("key", std::as_bytes(std::span(value)), 0, 0, woken));
-  server_->wake(now_, woken);
+  ASSERT_TRUE(server_->put_here(now_, "key", std::as_bytes(std::span(value)), 0));
   EXPECT_EQ(heard(1), Heard{"found:ours"});
 }
 
@@ -272,6 +270,18 @@ TEST_F(StoreServerTest, HoldsNoMoreThanItMay) {
   say(2, request_of(StoreOperation::put, "two", kilobyte).substr(0, 900));
   EXPECT_EQ(closed(2), "no room for its message");
   EXPECT_LE(server_->bytes(), 2000u);
+}
+
+// Red before: the key and what surrounds it were counted without the messages that are incomplete.
+TEST_F(StoreServerTest, HoldsNoMoreThanItMayBesideAnIncompleteMessage) {
+  limits_.bytes_max = 2000;
+  reset(limits_);
+  greet(1);
+  greet(2);
+  say(2, request_of(StoreOperation::put, "two", std::string(1000, 'x')).substr(0, 900));
+  say(1, request_of(StoreOperation::put, "one", std::string(1000, 'x')));
+  EXPECT_LE(server_->bytes(), 2000u);
+  EXPECT_EQ(heard(1), Heard{"full:"});
 }
 
 // Values that were replaced are still there while someone is being told them.
