@@ -110,6 +110,17 @@ TEST(Measure, WithoutLossAndRoundingThereIsNoNoise) {
   EXPECT_FALSE(row.gradient_to_noise.has_value());
 }
 
+// The table cut what stood behind a longer name.
+TEST(Measure, NamesOfReductionsFitTheirColumn) {
+  for (int i = 0; i < kReduceOpCount; ++i)
+    EXPECT_LE(column_name(static_cast<ReduceOp>(i)).size(), 6u);
+  Settings settings = small_settings(Operation::all_reduce);
+  settings.collective.op = ReduceOp::premul_sum;
+  const Row row = measure_inproc(3, settings, 4096);
+  EXPECT_EQ(row.redop, "mulsum");
+  EXPECT_EQ(row.out_of_place.wrong, 0);
+}
+
 TEST(Measure, RowStatesWhatWasMeasured) {
   Settings settings = small_settings(Operation::reduce_scatter);
   settings.dtype = DataType::i32;

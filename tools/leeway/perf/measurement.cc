@@ -244,7 +244,7 @@ Result<Row> measure(Communicator& communicator, const Settings& settings, std::s
   row.bytes = std::max(buffers.input_count, buffers.output_count) * size_of(settings.dtype);
   row.count = buffers.count;
   row.type = to_string(settings.dtype);
-  row.redop = reduces(settings.operation) ? to_string(settings.collective.op) : "none";
+  row.redop = reduces(settings.operation) ? column_name(settings.collective.op) : "none";
   row.root = has_root(settings.operation) ? settings.root : -1;
   row.out_of_place = make_side(communicator, settings, *outcome, row.bytes);
   row.transport =

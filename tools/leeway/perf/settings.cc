@@ -39,10 +39,18 @@ Result<DataType> parse_dtype(const std::string& name) {
       "f8e5m2, bool");
 }
 
+}  // namespace
+
+std::string_view column_name(ReduceOp op) {
+  return op == ReduceOp::premul_sum ? "mulsum" : to_string(op);
+}
+
+namespace {
+
 Result<ReduceOp> parse_redop(const std::string& name) {
   for (int i = 0; i < kReduceOpCount; ++i) {
     const auto op = static_cast<ReduceOp>(i);
-    if (name == to_string(op)) return op;
+    if (name == to_string(op) || name == column_name(op)) return op;
   }
   return unknown("reduction", name, "sum, avg, prod, min, max, premul_sum, band, bor, bxor");
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "leeway/options.h"
@@ -68,6 +69,9 @@ struct Settings {
   // Of the spread half; where there is none, that of the only half.
   CodecOptions spread_codec() const { return collective.spread_codec.value_or(collective.codec); }
 };
+
+// The name as the table's columns have room for it: premul_sum is "mulsum", as nccl-tests calls it.
+std::string_view column_name(ReduceOp op);
 
 // Refuses, in one line, what has no meaning.
 Result<Settings> understand(const Arguments& arguments);
