@@ -47,12 +47,16 @@ HWY_INLINE hn::Vec<Shorts> short_magnitudes(const T* in) {
   return hn::And(bits, hn::Set(Shorts(), 0x7FFF));
 }
 template <std::size_t block, typename T>
-HWY_INLINE WordVec lane_maxima(const T* in) {
-  static_assert(sizeof(T) == 2);
+HWY_INLINE hn::Vec<Shorts> short_lane_maxima(const T* in) {
   auto largest = short_magnitudes(in);
   for (std::size_t i = hn::Lanes(Shorts()); i < block; i += hn::Lanes(Shorts()))
     largest = hn::Max(largest, short_magnitudes(in + i));
-  const auto pairs = hn::BitCast(Words(), largest);
+  return largest;
+}
+template <std::size_t block, typename T>
+HWY_INLINE WordVec lane_maxima(const T* in) {
+  static_assert(sizeof(T) == 2);
+  const auto pairs = hn::BitCast(Words(), short_lane_maxima<block>(in));
   return hn::Max(hn::And(pairs, word(0xFFFF)), hn::ShiftRight<16>(pairs));
 }
 
@@ -100,8 +104,8 @@ HWY_INLINE __m512i paired_quarters(__m512i a, __m512i b) {
 }
 
 // Four blocks: each quarter has a lane of each.
-template <std::size_t block, typename T>
-HWY_INLINE __m512i maxima_of_4_blocks(const T* in) {
+template <std::size_t block>
+HWY_INLINE __m512i maxima_of_4_blocks(const float* in) {
   const __m512i first =
       paired_words(lane_maxima<block>(in).raw, lane_maxima<block>(in + block).raw);
   const __m512i second =
@@ -111,13 +115,13 @@ HWY_INLINE __m512i maxima_of_4_blocks(const T* in) {
 
 // A tree that transposes while it takes maxima: 15 steps of two shuffles and a maximum for 16
 // vectors, nothing through memory.
-template <std::size_t block, typename T>
-HWY_INLINE void maxima_of_16_wide_blocks(const T* in, std::uint32_t* maxima) {
+template <std::size_t block>
+HWY_INLINE void maxima_of_16_float_blocks(const float* in, std::uint32_t* maxima) {
   const __m512i lower =
       paired_quarters(maxima_of_4_blocks<block>(in), maxima_of_4_blocks<block>(in + 4 * block));
   const __m512i upper = paired_quarters(maxima_of_4_blocks<block>(in + 8 * block),
                                         maxima_of_4_blocks<block>(in + 12 * block));
-  _mm512_storeu_si512(maxima, float_maxima<T>(WordVec{paired_quarters(lower, upper)}).raw);
+  _mm512_storeu_si512(maxima, paired_quarters(lower, upper));
 }
 
 // 16-bit lanes of two vectors side by side, the larger of each pair.
@@ -140,13 +144,23 @@ constexpr std::array<std::uint16_t, 32> short_maxima_places() {
   return places;
 }
 
-// Blocks of 16 elements of 16 bits, two a vector: half as many steps as for floats.
-template <typename T>
+// 16 lanes of a block of 16-bit elements, then 16 of the next.
+template <std::size_t block, typename T>
+HWY_INLINE __m512i maxima_of_2_short_blocks(const T* in) {
+  if constexpr (block == 16) return short_magnitudes(in).raw;
+  const __m512i first = short_lane_maxima<block>(in).raw;
+  const __m512i second = short_lane_maxima<block>(in + block).raw;
+  return _mm512_max_epu16(_mm512_shuffle_i64x2(first, second, 0x44),
+                          _mm512_shuffle_i64x2(first, second, 0xEE));
+}
+
+// Half as many steps as for floats.
+template <std::size_t block, typename T>
 HWY_INLINE void maxima_of_16_short_blocks(const T* in, std::uint32_t* maxima) {
   alignas(64) static constexpr std::array<std::uint16_t, 32> kPlaces = short_maxima_places();
   const auto four_blocks = [in](std::size_t first) HWY_ATTR {
-    return paired_shorts(short_magnitudes(in + 16 * first).raw,
-                         short_magnitudes(in + 16 * first + 32).raw);
+    return paired_shorts(maxima_of_2_short_blocks<block>(in + block * first),
+                         maxima_of_2_short_blocks<block>(in + block * (first + 2)));
   };
   const __m512i lower = paired_short_pairs(four_blocks(0), four_blocks(4));
   const __m512i upper = paired_short_pairs(four_blocks(8), four_blocks(12));
@@ -159,10 +173,10 @@ HWY_INLINE void maxima_of_16_short_blocks(const T* in, std::uint32_t* maxima) {
 
 template <std::size_t block, typename T>
 HWY_INLINE void maxima_of_16_blocks(const T* in, std::uint32_t* maxima) {
-  if constexpr (block == 16 && sizeof(T) == 2) {
-    maxima_of_16_short_blocks(in, maxima);
+  if constexpr (sizeof(T) == 2) {
+    maxima_of_16_short_blocks<block>(in, maxima);
   } else {
-    maxima_of_16_wide_blocks<block>(in, maxima);
+    maxima_of_16_float_blocks<block>(in, maxima);
   }
 }
 
