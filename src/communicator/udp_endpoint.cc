@@ -25,10 +25,10 @@ std::string key_of(const Options& options, const asio::ip::address& address) {
          std::to_string(driving::fork_generation());
 }
 
-// A group, as all its ranks in this process name it.
+// A group, as all its ranks in this process name it. They may bring a store object each, and spell
+// the rendezvous differently.
 std::string name_of(const Options& options) {
-  return std::to_string(reinterpret_cast<std::uintptr_t>(options.store.get())) + " " +
-         options.rendezvous + " " + options.communicator_name;
+  return std::to_string(options.restart_count) + " " + options.communicator_name;
 }
 
 class OpenSocket final : public rendezvous::Candidate {
