@@ -103,8 +103,9 @@ class Scalar {
  private:
   template <typename T>
   constexpr bool fits_real() const {
-    // 2^63 or 2^64 or less; max() itself may round up as a double.
-    constexpr double kBeyond = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
+    // The largest value and one, a power of two: the largest itself may round up as a double.
+    constexpr double kBeyond =
+        2.0 * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1));
     const bool in_range =
         real_ < kBeyond && real_ >= static_cast<double>(std::numeric_limits<T>::min());
     return in_range && static_cast<double>(static_cast<T>(real_)) == real_;
