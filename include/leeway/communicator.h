@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "leeway/export.h"
+#include "leeway/message.h"
 #include "leeway/options.h"
 #include "leeway/report.h"
 #include "leeway/shapes.h"
@@ -219,13 +220,26 @@ class LEEWAY_EXPORT Communicator {
   Work all_to_all_async(ConstTensorView input, const Blocks& input_blocks, TensorView output,
                         const Blocks& output_blocks, const CollectiveOptions& options = {});
 
-  // Matched per ordered pair in order of issue; counts and types must agree.
+  // Matched per ordered pair and options.tag in order of issue; types must agree. output.count is
+  // the most that a receive takes: CollectiveReport::messages says how many elements came, from
+  // whom. A longer message fails on both sides (kMismatch). A receive from kAnyRank takes the next
+  // message of its tag from any rank; receives of that tag that are issued after it wait until it
+  // has one.
   Result<CollectiveReport> send(ConstTensorView input, Rank peer,
                                 const CollectiveOptions& options = {});
   Work send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options = {});
   Result<CollectiveReport> recv(TensorView output, Rank peer,
                                 const CollectiveOptions& options = {});
   Work recv_async(TensorView output, Rank peer, const CollectiveOptions& options = {});
+
+  // Sends and receives of any number and order as one operation: done when all are. None waits for
+  // another, but those of one pair and tag are matched in the order given here. What the rank sends
+  // itself is copied; it needs a send and a receive in the same call. Fails when all messages are
+  // done or the deadline has come, with the first failure, or naming the rank that owes most. The
+  // span is copied; options.tag is not looked at.
+  Result<CollectiveReport> exchange(std::span<const Message> messages,
+                                    const CollectiveOptions& options = {});
+  Work exchange_async(std::span<const Message> messages, const CollectiveOptions& options = {});
 
   // Returns when all ranks have called it; kDeadlineExceeded names a rank that has not.
   Result<CollectiveReport> barrier(Duration deadline = std::chrono::seconds(60));

@@ -6,6 +6,7 @@
 #include "leeway/communicator.h"    // IWYU pragma: export
 #include "leeway/compute_budget.h"  // IWYU pragma: export
 #include "leeway/late_work.h"       // IWYU pragma: export
+#include "leeway/message.h"         // IWYU pragma: export
 #include "leeway/options.h"         // IWYU pragma: export
 #include "leeway/rendezvous.h"      // IWYU pragma: export
 #include "leeway/replica.h"         // IWYU pragma: export

@@ -208,6 +208,11 @@ struct CollectiveOptions {
   // everywhere. Read until the call completes.
   std::span<const double> owner_weights{};
 
+  // Of messages (send, recv): a receive takes messages of its own tag only, and messages of
+  // different tags do not wait for each other. 65,536 different ones with one peer in a
+  // communicator's life. Other operations require 0.
+  std::uint32_t tag = 0;
+
   // Lossy reductions: wait until every owner has said whether it used any of this rank's
   // contribution (PeerReport::missed), a round trip more; at most until the deadline.
   bool confirm_use = false;

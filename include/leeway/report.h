@@ -63,6 +63,14 @@ struct NoiseReport {
   double ratio = std::numeric_limits<double>::infinity();
 };
 
+// One message as this rank sent or received it.
+struct MessageReport {
+  Rank source = kNoRank;  // who sent it
+  std::uint32_t tag = 0;  // the caller's
+  std::uint64_t count =
+      0;  // elements that were sent, of a receive perhaps less than it had room for
+};
+
 // The report of one completed operation, as this rank saw it.
 struct CollectiveReport {
   std::uint64_t sequence = 0;     // number of this operation on its communicator
@@ -90,6 +98,8 @@ struct CollectiveReport {
   // was lost.
   double variance_estimate = 0.0;
   NoiseReport noise;
+  // Of send and recv one, of exchange() one each in the caller's order; else empty
+  std::vector<MessageReport> messages;
 };
 
 }  // namespace leeway

@@ -16,6 +16,8 @@ namespace leeway {
 using Rank = std::uint16_t;
 // No rank at all.
 inline constexpr Rank kNoRank = 0xFFFF;
+// As the peer of a receive: whichever rank sends next. The report says which it was.
+inline constexpr Rank kAnyRank = 0xFFFD;
 // As a destination: every other rank at once, where the transport and the network have multicast.
 inline constexpr Rank kEveryRank = 0xFFFE;
 

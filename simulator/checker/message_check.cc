@@ -23,47 +23,49 @@ bool is_exact(const OperationSpec& spec) {
 }  // namespace
 
 void MessageCheck::on_submit(Rank rank, const Call& call) {
-  std::vector<std::uint32_t>& numbers = numbers_[rank];
-  numbers.clear();
   for (const OperationSpec& spec : call.messages) {
-    Stream& stream = streams_[sends(spec) ? Pair{rank, spec.peer} : Pair{spec.peer, rank}];
-    if (!sends(spec)) {
-      numbers.push_back(stream.receives++);
-      continue;
-    }
+    if (!sends(spec)) continue;
+    Stream& stream = streams_[{rank, spec.peer, spec.options.tag}];
     const auto* const data = static_cast<const float*>(spec.input.data);
-    stream.sent[stream.sends].assign(data, data + spec.input.count);
-    numbers.push_back(stream.sends++);
+    stream.sent[stream.sends++].assign(data, data + spec.input.count);
   }
 }
 
 void MessageCheck::on_done(Instant now, Rank rank, const Call& call, const CallResult& result) {
-  const std::vector<std::uint32_t>& numbers = numbers_[rank];
-  for (std::size_t i = 0; i < result.messages.size(); ++i) {
-    const collective::Request& message = result.messages[i];
-    if (!sends(message.spec)) check_receive(now, rank, numbers[i], call, message);
+  for (const collective::Request& message : result.messages) {
+    if (!sends(message.spec) && message.message_number) check_receive(now, rank, call, message);
   }
 }
 
-void MessageCheck::check_receive(Instant now, Rank rank, std::uint32_t number, const Call& call,
+void MessageCheck::check_receive(Instant now, Rank rank, const Call& call,
                                  const collective::Request& message) {
-  Stream& stream = streams_[{message.spec.peer, rank}];
+  const OperationSpec& spec = message.spec;
+  const std::uint32_t number = *message.message_number;
+  Stream& stream = streams_[{spec.peer, rank, spec.options.tag}];
   const auto at = stream.sent.find(number);
   const auto where = [&] {
-    return format_text("round %u, rank %u, at %.6f ms: message %u from rank %u", call.round, rank,
-                       static_cast<double>(now.ns) / 1e6, number, message.spec.peer);
+    return format_text("round %u, rank %u, at %.6f ms: message %u of tag %u from rank %u",
+                       call.round, rank, static_cast<double>(now.ns) / 1e6, number,
+                       spec.options.tag, spec.peer);
   };
   if (message.status.ok()) {
-    check_.expect(at != stream.sent.end() || message.spec.output.count == 0,
-                  [&] { return where() + " arrived before it was sent"; });
+    check_.expect(at != stream.sent.end(),
+                  [&] { return where() + " arrived before it was sent, or twice"; });
+    check_.expect(stream.latest < number, [&] { return where() + " came behind a later one"; });
+    stream.latest = number;
   }
   if (at == stream.sent.end()) return;
   const std::vector<float> sent = std::move(at->second);
   stream.sent.erase(at);
-  if (!message.status.ok() || !is_exact(message.spec)) return;
-  const bool same = sent.size() == message.spec.output.count &&
-                    (sent.empty() || std::memcmp(sent.data(), message.spec.output.data,
-                                                 sent.size() * sizeof(float)) == 0);
+  if (!message.status.ok()) return;
+  const MessageReport& told = message.report.messages.at(0);
+  check_.expect(told.source == spec.peer && told.tag == spec.options.tag &&
+                    told.count == sent.size() && told.count <= spec.output.count,
+                [&] { return where() + " is not as long as it was sent, or of another rank"; });
+  if (!is_exact(spec)) return;
+  const bool same = told.count == sent.size() &&
+                    (sent.empty() ||
+                     std::memcmp(sent.data(), spec.output.data, sent.size() * sizeof(float)) == 0);
   check_.expect(same, [&] { return where() + " is not what was sent"; });
 }
 

@@ -1,11 +1,11 @@
-// I16: a message arrives as it was sent. The n-th receive of a pair of ranks holds, bit for bit,
-// what the n-th send of that pair was given.
+// I16: a message arrives as it was sent. A receive holds, bit for bit, what a send of its tag to
+// its rank was given, and as much. Of one pair of ranks and tag, later receives hold later sends.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "checker/check.h"
@@ -21,18 +21,16 @@ class MessageCheck {
   void on_done(Instant now, Rank rank, const Call& call, const CallResult& result);
 
  private:
-  using Pair = std::pair<Rank, Rank>;  // from, to
   struct Stream {
     std::uint32_t sends = 0;
-    std::uint32_t receives = 0;
+    std::int64_t latest = -1;                          // that was received
     std::map<std::uint32_t, std::vector<float>> sent;  // by number; until received
   };
-  void check_receive(Instant now, Rank rank, std::uint32_t number, const Call& call,
-                     const collective::Request& message);
+  using Key = std::tuple<Rank, Rank, std::uint32_t>;  // from, to, tag
+  void check_receive(Instant now, Rank rank, const Call& call, const collective::Request& message);
 
   Check& check_;
-  std::map<Pair, Stream> streams_;
-  std::map<Rank, std::vector<std::uint32_t>> numbers_;  // of the messages of a rank's open call
+  std::map<Key, Stream> streams_;
 };
 
 }  // namespace leeway::sim

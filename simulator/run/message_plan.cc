@@ -33,12 +33,15 @@ MessagePlan::MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
       ranks_(scenario.ranks()),
       each_max_(scenario.operation().messages_max()),
       elements_max_(static_cast<std::uint32_t>(scenario.operation().bytes() / sizeof(float))),
+      tags_(scenario.operation().tags()),
+      any_source_(scenario.operation().any_source()),
       options_(options) {}
 
 std::vector<MessagePlan::Message> MessagePlan::messages_of(std::uint32_t round) const {
   std::vector<Message> messages;
   if (ranks_ < 2) return messages;
   RandomStream random(seed_, entity_of(round, 0), Purpose::message);
+  RandomStream tags(seed_, entity_of(round, 1 + ranks_), Purpose::message);
   std::vector<std::uint32_t> each(ranks_, 0);
   for (std::uint32_t tries = kTries * ranks_ * each_max_; tries > 0; --tries) {
     const auto from = static_cast<std::uint32_t>(random.below(ranks_));
@@ -49,12 +52,20 @@ std::vector<MessagePlan::Message> MessagePlan::messages_of(std::uint32_t round) 
     if (each[from] == each_max_ || each[to] == each_max_) continue;
     ++each[from];
     ++each[to];
-    messages.push_back({static_cast<Rank>(from), static_cast<Rank>(to), empty ? 0 : elements});
+    messages.push_back({.from = static_cast<Rank>(from),
+                        .to = static_cast<Rank>(to),
+                        .elements = empty ? 0 : elements,
+                        .tag = static_cast<std::uint32_t>(tags.below(tags_))});
   }
   return messages;
 }
 
-// The rank's messages in any order, but those of one pair as both sides number them.
+// All receives of a rank's tag, or none: one from any rank may take what another one was meant for.
+bool MessagePlan::from_any(const Message& message) const {
+  return any_source_ && (message.to + message.tag) % 2 == 0;
+}
+
+// The rank's messages in any order, but those of one pair and tag as both sides number them.
 std::vector<std::uint32_t> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
                                                  const std::vector<Message>& messages) const {
   std::vector<std::uint32_t> order;
@@ -67,7 +78,8 @@ std::vector<std::uint32_t> MessagePlan::order_of(std::uint32_t rank, std::uint32
     for (std::size_t j = i + 1; j < order.size(); ++j) {
       const Message& a = messages[order[i]];
       const Message& b = messages[order[j]];
-      if (a.from == b.from && a.to == b.to && order[i] > order[j]) std::swap(order[i], order[j]);
+      if (a.from == b.from && a.to == b.to && a.tag == b.tag && order[i] > order[j])
+        std::swap(order[i], order[j]);
     }
   }
   return order;
@@ -82,13 +94,16 @@ void MessagePlan::prepare(std::uint32_t rank, std::uint32_t round, RankMemory& m
     const Message& message = messages[order[i]];
     const bool sends = message.from == rank;
     std::vector<float>& buffer = memory.message_buffers[i];
-    buffer.assign(message.elements, 0.0f);
+    const std::uint32_t spare = tags_ > 1 ? message.elements % 37 : 0;
+    const std::uint32_t room = from_any(message) ? elements_max_ : message.elements + spare;
+    buffer.assign(sends ? message.elements : room, 0.0f);
     for (std::uint32_t k = 0; sends && k < message.elements; ++k)
       buffer[k] = value_of(round, order[i], k);
     OperationSpec& spec = memory.messages[i];
     spec.kind = sends ? OperationKind::send : OperationKind::recv;
-    spec.peer = sends ? message.to : message.from;
+    spec.peer = sends ? message.to : from_any(message) ? kAnyRank : message.from;
     spec.options = options_;
+    spec.options.tag = message.tag;
     if (sends)
       spec.input = std::span<const float>(buffer);
     else

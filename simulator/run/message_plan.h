@@ -26,7 +26,9 @@ class MessagePlan {
     Rank from = 0;
     Rank to = 0;
     std::uint32_t elements = 0;
+    std::uint32_t tag = 0;
   };
+  bool from_any(const Message& message) const;
   std::vector<Message> messages_of(std::uint32_t round) const;
   std::vector<std::uint32_t> order_of(std::uint32_t rank, std::uint32_t round,
                                       const std::vector<Message>& messages) const;
@@ -35,6 +37,8 @@ class MessagePlan {
   std::uint32_t ranks_;
   std::uint32_t each_max_;
   std::uint32_t elements_max_;
+  std::uint32_t tags_;
+  bool any_source_;
   CollectiveOptions options_;
 };
 

@@ -68,6 +68,8 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
   if (operation.owner_weights())
     return places.refuse("operation.owner_weights", "needs endpoint core");
   if (operation.uneven()) return places.refuse("operation.uneven", "needs endpoint core");
+  if (operation.tags() > 1) return places.refuse("operation.tags", "needs endpoint core");
+  if (operation.any_source()) return places.refuse("operation.any_source", "needs endpoint core");
   return {};
 }
 

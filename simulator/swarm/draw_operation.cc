@@ -98,6 +98,9 @@ void draw_shapes(Dice& dice, Scenario& scenario) {
                           operation.kind() == Operation::all_gather ||
                           operation.kind() == Operation::all_to_all;
   if (has_blocks && dice.one_in(2)) operation.set_uneven(true);
+  if (operation.kind() != Operation::messages) return;
+  if (dice.one_in(2)) operation.set_tags(dice.magnitude(2, 40));
+  if (dice.one_in(3)) operation.set_any_source(true);
 }
 
 }  // namespace leeway::sim::swarm

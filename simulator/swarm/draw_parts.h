@@ -12,7 +12,8 @@ void draw_operation(Dice& dice, scenario::Scenario& scenario);
 void draw_network(Dice& dice, scenario::Scenario& scenario);
 void draw_faults(Dice& dice, scenario::Scenario& scenario);  // of processes, and partitions
 void draw_leaves(Dice& dice, scenario::Scenario& scenario);  // may take the calm away
-// Uneven blocks. Last, so that the rest of a seed's scenario stays as it was without.
+// Uneven blocks, tags of messages. Last, so that the rest of a seed's scenario stays as it was
+// without.
 void draw_shapes(Dice& dice, scenario::Scenario& scenario);
 
 // Calls last long enough for any fault that is drawn to end, and for repairs after it.

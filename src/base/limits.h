@@ -23,6 +23,16 @@ inline constexpr int kOpenCollectivesMax = kOpenRoundsMax - 2;
 // ranks, the oldest, talk at a time; the others cost nothing but memory until their turn comes.
 inline constexpr int kTalkingMessagesMax = 16;
 
+// Tags that this rank ever used with one peer. The numbers of each go on for the communicator's
+// life: some 250 bytes a tag.
+inline constexpr std::size_t kTagsPerPeerMax = std::size_t{1} << 16;
+
+// How far ahead of its receives a rank believes that a peer has sent messages of a tag.
+inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
+
+// Of these tags, so many may have posted receives listed in one report; the next one lists others.
+inline constexpr int kListedStreamsMax = 8;
+
 // Tags of messages between two ranks for which a report says how many receives have been posted,
 // the latest first.
 inline constexpr int kReportedStreamsMax = 16;

@@ -42,6 +42,7 @@ class Layout {
       case OperationKind::replica_reduce:
       case OperationKind::send:
       case OperationKind::recv:
+      case OperationKind::exchange:
         return;  // no spread half
     }
   }

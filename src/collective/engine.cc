@@ -1,16 +1,30 @@
 #include "collective/engine.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "collective/message_group.h"
+
 namespace leeway::collective {
 
 Engine::Engine(const protocol::EndpointConfig& config, std::span<protocol::Path* const> paths,
                MemoryWatcher* watcher)
-    : endpoint_(config, paths), watcher_(watcher), history_(config.size), automatic_(config.size) {}
+    : endpoint_(config, paths),
+      watcher_(watcher),
+      history_(config.size),
+      automatic_(config.size),
+      any_source_(endpoint_) {}
+
+Status Engine::check(const OperationSpec& spec) const {
+  const auto& config = endpoint_.config();
+  const Status status = validate(spec, config.self, config.size);
+  return status.ok() ? check_flow_lengths(spec, config) : status;
+}
 
 void Engine::submit(Instant now, Request& request, bool may_start) {
-  const auto& config = endpoint_.config();
+  if (request.spec.kind == OperationKind::exchange) return submit_group(now, request, may_start);
   request.status = endpoint_.given_up();
-  if (request.status.ok()) request.status = validate(request.spec, config.self, config.size);
-  if (request.status.ok()) request.status = check_flow_lengths(request.spec, config);
+  if (request.status.ok()) request.status = check(request.spec);
   if (!request.status.ok()) {
     request.done = true;
     return;
@@ -23,6 +37,28 @@ void Engine::submit(Instant now, Request& request, bool may_start) {
     }
   }
   enqueue(now, request, may_start);
+}
+
+// All of it is checked before any of it begins.
+void Engine::submit_group(Instant now, Request& request, bool may_start) {
+  request.group = std::make_shared<MessageGroup>(request.spec);
+  MessageGroup& group = *request.group;
+  const Rank self = endpoint_.config().self;
+  Status status = endpoint_.given_up();
+  if (status.ok()) status = group.pair_own(self);
+  for (std::size_t i = 0; i < group.messages().size() && status.ok(); ++i) {
+    const Status fault = check(group.messages()[i].spec);
+    if (fault.ok()) continue;
+    status = Status::error(fault.code(), "exchange: message %zu of %zu: %s", i,
+                           group.messages().size(), fault.c_str());
+  }
+  if (!status.ok()) return request.finish(status, now);
+  request.sequence = next_sequence_++;
+  request.submitted = now;
+  group.begin(now, request);
+  for (Request& message : group.messages()) {
+    if (!group.is_own(message)) enqueue(now, message, may_start);
+  }
 }
 
 void Engine::enqueue(Instant now, Request& request, bool may_start) {
@@ -63,7 +99,26 @@ bool Engine::start(Instant now, Request& request) {
   return operations_.back()->begin(now, request);
 }
 
+// A receive that may be for any rank waits until one is known.
 void Engine::start_message(Instant now, Request& request) {
+  if (!any_source_.holds(request.spec)) return post_message(now, request);
+  any_source_.push(now, request);
+  match_any_source(now);
+}
+
+void Engine::match_any_source(Instant now) {
+  any_source_.match([&](Request& receive) { post_message(now, receive); });
+}
+
+void Engine::post_message(Instant now, Request& request) {
+  const OperationSpec& spec = request.spec;
+  if (!endpoint_.has_room_for(spec.peer, spec.options.tag)) {
+    return request.finish(
+        Status::error(StatusCode::kResourceExhausted,
+                      "%s: %zu tags have been used with rank %u, which is the limit",
+                      to_string(spec.kind), limits::kTagsPerPeerMax, spec.peer),
+        now);
+  }
   if (free_messages_.empty()) {
     messages_.push_back(std::make_unique<Message>(endpoint_, watcher_, free_messages_));
     free_messages_.reserve(messages_.capacity());
@@ -79,16 +134,22 @@ void Engine::on_wake(Instant now, bool may_start) {
   while (may_start && !queued_.empty() && start(now, *queued_.front())) queued_.pop_front();
   for (; may_start && !queued_messages_.empty(); queued_messages_.pop_front())
     start_message(now, *queued_messages_.front());
+  any_source_.on_wake(now);
+  if (may_start && endpoint_.take_heard()) match_any_source(now);
+}
+
+std::optional<Instant> Engine::next_wake() const {
+  const auto endpoint = endpoint_.next_wake();
+  const auto any_source = any_source_.next_wake();
+  if (!endpoint || !any_source) return endpoint ? endpoint : any_source;
+  return std::min(*endpoint, *any_source);
 }
 
 void Engine::cancel_all(Instant now, const Status& status) {
   for (auto* queue : {&queued_, &queued_messages_}) {
-    for (Request* request : *queue) {
-      request->status = status;
-      request->done = true;
-    }
-    queue->clear();
+    for (Request* request : std::exchange(*queue, {})) request->finish(status, now);
   }
+  any_source_.cancel_all(now, status);
   endpoint_.cancel_all(now, status);
 }
 

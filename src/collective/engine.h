@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "collective/any_source.h"
 #include "collective/message.h"
 #include "collective/operation.h"
 #include "protocol/endpoint.h"
@@ -38,12 +39,15 @@ class Engine {
   bool poll_train(Instant now, protocol::TrainBuffer& out) {
     return endpoint_.poll_train(now, out);
   }
-  std::optional<Instant> next_wake() const { return endpoint_.next_wake(); }
+  std::optional<Instant> next_wake() const;
 
   // Something is queued until it may start.
-  bool waits() const { return !queued_.empty() || !queued_messages_.empty(); }
+  bool waits() const {
+    const bool matched = !any_source_.empty() && endpoint_.heard_message();
+    return !queued_.empty() || !queued_messages_.empty() || matched;
+  }
   // Nothing is open or queued.
-  bool idle() const { return endpoint_.idle() && !waits(); }
+  bool idle() const { return endpoint_.idle() && !waits() && any_source_.empty(); }
   // Fails everything that is open or queued.
   void cancel_all(Instant now, const Status& status);
 
@@ -54,6 +58,10 @@ class Engine {
   void enqueue(Instant now, Request& request, bool may_start);
   bool start(Instant now, Request& request);
   void start_message(Instant now, Request& request);
+  void post_message(Instant now, Request& request);
+  void match_any_source(Instant now);
+  Status check(const OperationSpec& spec) const;
+  void submit_group(Instant now, Request& request, bool may_start);
   bool resolve_codec(Request& request);
 
   protocol::Endpoint endpoint_;
@@ -65,6 +73,7 @@ class Engine {
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Message*> free_messages_;
   std::deque<Request*> queued_messages_;
+  AnySource any_source_;
   std::uint64_t next_sequence_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "collective/message.h"
 
+#include <utility>
+
 namespace leeway::collective {
 namespace {
 
@@ -11,18 +13,20 @@ using protocol::FlowKind;
 
 void Message::begin(Instant now, Request& request) {
   request_ = &request;
+  length_ = request.spec.input.count;
   plan_message(request, endpoint_, plan_);
   spread_.begin(plan_);
   round_ = endpoint_.open_round(now, plan_.round, *this);
+  request.message_number = round_->number;
   endpoint_.start(now, *round_);
 }
 
 schedule::PacketGrid Message::outgoing(FlowKind, Rank) const {
-  return spread_.outgoing(kOther);
+  return plan_.round.point_send ? spread_.outgoing(kOther) : schedule::PacketGrid();
 }
 
 schedule::PacketGrid Message::incoming(FlowKind, Rank) const {
-  return spread_.incoming(kOther);
+  return plan_.round.point_send ? schedule::PacketGrid() : spread_.incoming(kOther);
 }
 
 protocol::Payload Message::payload(FlowKind, Rank, PacketIndex index, PacketIndex,
@@ -33,6 +37,11 @@ protocol::Payload Message::payload(FlowKind, Rank, PacketIndex index, PacketInde
 protocol::Acceptance Message::accept(Rank, const wire::DataHeader& header, ByteSpan payload) {
   return spread_.accept(kOther, header.index, payload) ? protocol::Acceptance::accepted
                                                        : protocol::Acceptance::refused;
+}
+
+void Message::on_length(std::uint64_t elements) {
+  plan_.spread.receive[kOther].elements = elements;
+  length_ = elements;
 }
 
 void Message::on_done(const Status& status, Instant now) {
@@ -59,9 +68,11 @@ void Message::on_done(const Status& status, Instant now) {
     report.loss = static_cast<double>(in.missing()) / in.packets;
     report.loss_first_pass = report.loss + static_cast<double>(in.repaired) / in.packets;
   }
-  request_->status = status;
-  request_->done = true;
-  request_ = nullptr;
+  const bool sends = spec.kind == OperationKind::send;
+  report.messages.push_back({.source = sends ? endpoint_.config().self : spec.peer,
+                             .tag = spec.options.tag,
+                             .count = length_});
+  std::exchange(request_, nullptr)->finish(status, now);
 }
 
 void Message::on_closed() {

@@ -28,6 +28,7 @@ class Message final : public protocol::RoundClient {
   protocol::Payload payload(protocol::FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
                             MutableByteSpan scratch) override;
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) override;
+  void on_length(std::uint64_t elements) override;
   void on_settled(protocol::FlowKind, Instant) override {}
   void on_done(const Status& status, Instant now) override;
   void on_closed() override;
@@ -37,8 +38,9 @@ class Message final : public protocol::RoundClient {
   std::vector<Message*>& free_;
   Request* request_ = nullptr;
   protocol::Round* round_ = nullptr;
-  OperationPlan plan_;  // built by begin(), then only read
-  Spread spread_;       // of a group of one: the block's source or destination is its rank 0
+  OperationPlan plan_;  // built by begin(), then only read; but a receive takes the sender's length
+  std::uint64_t length_ = 0;  // elements; of a receive 0 until it is heard
+  Spread spread_;             // of a group of one: the block's source or destination is its rank 0
 };
 
 }  // namespace leeway::collective

@@ -1,5 +1,7 @@
 #include "collective/operation.h"
 
+#include <utility>
+
 #include "base/contracts.h"
 
 namespace leeway::collective {
@@ -125,9 +127,7 @@ void Operation::on_done(const Status& status, Instant now) {
     const bool promised = plan_.round.phase(FlowKind::spread).delivery == Delivery::Kind::exact;
     if (!report.agreed && promised) spread_.clear_missing(flows);
   }
-  if (!status.ok()) request_->status = status;
-  request_->done = true;
-  request_ = nullptr;
+  std::exchange(request_, nullptr)->finish(status, now);
 }
 
 void Operation::report_noise() {

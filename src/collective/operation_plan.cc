@@ -30,6 +30,8 @@ std::byte* bytes_of(const void* data) {
 
 // Element type of the tensors.
 DataType dtype_of(const OperationSpec& spec) {
+  if (spec.kind == OperationKind::send) return spec.input.dtype;
+  if (spec.kind == OperationKind::recv) return spec.output.dtype;
   return spec.input.data != nullptr ? spec.input.dtype : spec.output.dtype;
 }
 
@@ -51,6 +53,8 @@ bool same_block(OperationKind kind) {
 
 // Whether its tensors are copied, so that the caller may go on before receivers have confirmed.
 bool is_small(const OperationSpec& spec) {
+  // An exchange is over when its receivers have confirmed.
+  if (spec.grouped) return false;
   // A residual is written while packets leave: the caller must wait for them.
   return spec.options.residual.empty() &&
          std::max(spec.input.bytes(), spec.output.bytes()) <= kCopyBytesMax;
@@ -95,14 +99,18 @@ bool measures_noise(const OperationSpec& spec) {
          encoded(spread_codec_of(spec));
 }
 
-// Keys a codec's random bits by what both sides know: who sends the message to whom, and its
-// number. (Their numbers of operations differ.)
+// Keys a codec's random bits by what both sides know: who sends the message to whom, its tag and
+// its number. (Their numbers of operations differ.)
 std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSpec& spec) {
   const bool sends = spec.kind == OperationKind::send;
   const Rank self = endpoint.config().self;
-  const std::uint32_t number = endpoint.next_message(spec.peer, sends);
-  return static_cast<std::uint32_t>(keyed_hash(endpoint.config().seed, number, kMessageStream,
-                                               sends ? self : spec.peer, sends ? spec.peer : self));
+  const std::uint32_t tag = spec.options.tag;
+  const std::uint32_t number = endpoint.next_message(spec.peer, tag, sends);
+  const std::uint64_t seed =
+      tag == 0 ? endpoint.config().seed
+               : keyed_hash(endpoint.config().seed, tag, kMessageStream, kNoRank, kNoRank);
+  return static_cast<std::uint32_t>(
+      keyed_hash(seed, number, kMessageStream, sends ? self : spec.peer, sends ? spec.peer : self));
 }
 
 // Beyond a century, half of no_deadline among it, there is none.
@@ -218,7 +226,8 @@ void plan_spread(const OperationSpec& spec, OperationPlan& plan) {
                  spec.kind == OperationKind::broadcast ||
                  spec.kind == OperationKind::replica_broadcast;
   spread.copy_input = is_small(spec) && spread.same_block;
-  spread.tells_empty = spec.kind == OperationKind::all_to_all && spec.uneven();
+  spread.tells_empty =
+      point_to_point(spec.kind) || (spec.kind == OperationKind::all_to_all && spec.uneven());
   spread.meter_factor = spec.options.op == ReduceOp::avg ? 1.0 : 1.0 / plan.size;
   spread.send.assign(plan.size, {});
   spread.receive.assign(plan.size, {});
@@ -303,6 +312,7 @@ std::size_t longest_flow(const OperationSpec& spec, int size) {
     case OperationKind::send:
     case OperationKind::barrier:
     case OperationKind::split:
+    case OperationKind::exchange:
       break;
   }
   return spec.input.count;
@@ -364,6 +374,7 @@ void plan_message(const Request& request, const protocol::Endpoint& endpoint, Op
   plan_round(spec, request.submitted, plan);
   plan.round.point_peer = spec.peer;
   plan.round.point_send = sends;
+  plan.round.message_tag = spec.options.tag;
   plan_spread_phase(spec, FlowKind::point, plan);
 }
 

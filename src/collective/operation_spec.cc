@@ -86,6 +86,7 @@ Status check_sizes(const OperationSpec& spec, Rank self, int size) {
       break;
     case OperationKind::send:
     case OperationKind::recv:
+    case OperationKind::exchange:
       break;
   }
   return Status();
@@ -326,7 +327,8 @@ bool has_reduce_half(OperationKind kind) {
 }
 
 bool has_spread_half(OperationKind kind) {
-  return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && !point_to_point(kind));
+  return kind == OperationKind::all_reduce ||
+         (!has_reduce_half(kind) && !point_to_point(kind) && kind != OperationKind::exchange);
 }
 
 bool is_sum(ReduceOp op) {
@@ -349,13 +351,16 @@ std::size_t agreed_count(const OperationSpec& spec) {
 }
 
 Status validate(const OperationSpec& spec, Rank self, int size) {
-  if ((rooted(spec.kind) || point_to_point(spec.kind)) && spec.peer >= size) {
+  const bool any_peer = spec.kind == OperationKind::recv && spec.peer == kAnyRank;
+  if ((rooted(spec.kind) || point_to_point(spec.kind)) && spec.peer >= size && !any_peer) {
     return Status::error(StatusCode::kInvalidArgument,
                          "%s: rank %u does not exist; the communicator has ranks 0 .. %d",
                          to_string(spec.kind), spec.peer, size - 1);
   }
-  if (point_to_point(spec.kind) && spec.peer == self)
-    return invalid(spec, "a rank cannot send to itself");
+  if (point_to_point(spec.kind) && spec.peer == self && !spec.grouped)
+    return invalid(spec, "a rank sends itself something only within one exchange()");
+  if (spec.options.tag != 0 && !point_to_point(spec.kind))
+    return invalid(spec, "tags are for messages");
   if (Status status = check_buffers(spec, self, size); !status.ok()) return status;
   if (Status status = check_without_contents(spec); !status.ok()) return status;
   if (Status status = check_options(spec, size); !status.ok()) return status;

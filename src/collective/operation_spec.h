@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/bitmap.h"
 #include "collective/block_list.h"
+#include "leeway/message.h"
 #include "leeway/options.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
@@ -36,6 +38,9 @@ struct OperationSpec {
   // all_to_all).
   BlockList input_blocks{};
   BlockList output_blocks{};
+  bool grouped = false;  // a message of an exchange
+  // Of an exchange.
+  std::shared_ptr<const std::vector<leeway::Message>> messages{};
 
   bool uneven() const { return input_blocks.uneven() || output_blocks.uneven(); }
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "base/time.h"
@@ -9,6 +10,8 @@
 #include "leeway/report.h"
 
 namespace leeway::collective {
+
+class MessageGroup;
 
 // Owned by whoever submitted it, until done.
 struct Request {
@@ -19,6 +22,13 @@ struct Request {
   bool done = false;
   Status status;
   CollectiveReport report;
+  std::shared_ptr<MessageGroup> group;  // of an exchange: its messages
+  // Of a message that was posted: its place among those of its pair, tag and direction.
+  std::optional<std::uint32_t> message_number;
+  MessageGroup* member_of = nullptr;  // the group that this message belongs to
+
+  // The operation is over. The group hears of it.
+  void finish(const Status& outcome, Instant now);
 };
 
 }  // namespace leeway::collective

@@ -91,6 +91,12 @@ OperationSpec uneven_all_to_all(ConstTensorView input, const Blocks& input_block
 const ConstTensorView kNoInput{nullptr, 0, DataType::f32};
 const TensorView kNoOutput{nullptr, 0, DataType::f32};
 
+OperationSpec exchange_spec(std::span<const Message> messages, const CollectiveOptions& options) {
+  OperationSpec spec = spec_of(OperationKind::exchange, kNoInput, kNoOutput, kNoRank, options);
+  spec.messages = std::make_shared<std::vector<Message>>(messages.begin(), messages.end());
+  return spec;
+}
+
 OperationSpec barrier_spec(Duration deadline) {
   CollectiveOptions options;
   options.delivery = exact(deadline);
@@ -216,6 +222,14 @@ Result<CollectiveReport> Communicator::recv(TensorView output, Rank peer,
 }
 Work Communicator::recv_async(TensorView output, Rank peer, const CollectiveOptions& options) {
   return Work(channels_->start(spec_of(OperationKind::recv, kNoInput, output, peer, options)));
+}
+Result<CollectiveReport> Communicator::exchange(std::span<const Message> messages,
+                                                const CollectiveOptions& options) {
+  return channels_->run(exchange_spec(messages, options));
+}
+Work Communicator::exchange_async(std::span<const Message> messages,
+                                  const CollectiveOptions& options) {
+  return Work(channels_->start(exchange_spec(messages, options)));
 }
 Result<CollectiveReport> Communicator::barrier(Duration deadline) {
   return channels_->run(barrier_spec(deadline));

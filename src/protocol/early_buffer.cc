@@ -10,7 +10,7 @@ EarlyBuffer::EarlyBuffer(int peers, std::uint32_t slots_per_peer, std::size_t da
       slots_(static_cast<std::size_t>(peers) * slots_per_peer),
       memory_(std::make_unique_for_overwrite<std::byte[]>(slots_.size() * datagram_bytes)) {}
 
-bool EarlyBuffer::put(Rank from, std::uint64_t key, ByteSpan datagram) {
+bool EarlyBuffer::put(Rank from, const EarlyKey& key, ByteSpan datagram) {
   const std::size_t first = std::size_t{from} * slots_per_peer_;
   if (datagram.empty() || datagram.size() > datagram_bytes_ || first >= slots_.size()) return false;
   for (std::size_t i = first; i < first + slots_per_peer_; ++i) {
@@ -23,16 +23,23 @@ bool EarlyBuffer::put(Rank from, std::uint64_t key, ByteSpan datagram) {
   return false;
 }
 
-void EarlyBuffer::take(std::uint64_t key, const Use& use) {
+void EarlyBuffer::take(const EarlyKey& key, const Use& use) {
   take_slots(0, slots_.size(), key, use);
 }
 
-void EarlyBuffer::take_from(Rank peer, std::uint64_t key, const Use& use) {
+void EarlyBuffer::take_from(Rank peer, const EarlyKey& key, const Use& use) {
   const std::size_t first = std::size_t{peer} * slots_per_peer_;
   take_slots(first, first + slots_per_peer_, key, use);
 }
 
-void EarlyBuffer::take_slots(std::size_t first, std::size_t last, std::uint64_t key,
+void EarlyBuffer::for_each_key(
+    const std::function<void(Rank from, const EarlyKey& key)>& visit) const {
+  for (std::size_t i = 0; held_ > 0 && i < slots_.size(); ++i) {
+    if (slots_[i].bytes != 0) visit(static_cast<Rank>(i / slots_per_peer_), slots_[i].key);
+  }
+}
+
+void EarlyBuffer::take_slots(std::size_t first, std::size_t last, const EarlyKey& key,
                              const Use& use) {
   if (held_ == 0) return;
   for (std::size_t i = first; i < last; ++i) {

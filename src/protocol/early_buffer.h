@@ -10,6 +10,15 @@
 
 namespace leeway::protocol {
 
+// The operation that a datagram belongs to.
+struct EarlyKey {
+  std::uint32_t number = 0;
+  bool message = false;
+  std::uint32_t message_tag = 0;
+
+  friend bool operator==(const EarlyKey&, const EarlyKey&) = default;
+};
+
 // A fixed pool of datagram-sized slots shared fairly: no peer holds more than its share. Allocates
 // at construction only.
 class EarlyBuffer {
@@ -17,22 +26,25 @@ class EarlyBuffer {
   EarlyBuffer(int peers, std::uint32_t slots_per_peer, std::size_t datagram_bytes);
 
   // Keeps a copy under `key`; false when the peer's share is used up or the datagram is too long.
-  bool put(Rank from, std::uint64_t key, ByteSpan datagram);
+  bool put(Rank from, const EarlyKey& key, ByteSpan datagram);
 
   // Hands every datagram under `key`, of all peers or of one, to `use`, in no particular order, and
   // frees its slot.
   using Use = std::function<void(Rank from, ByteSpan datagram)>;
-  void take(std::uint64_t key, const Use& use);
-  void take_from(Rank peer, std::uint64_t key, const Use& use);
+  void take(const EarlyKey& key, const Use& use);
+  void take_from(Rank peer, const EarlyKey& key, const Use& use);
+
+  // The keys of all that is held.
+  void for_each_key(const std::function<void(Rank from, const EarlyKey& key)>& visit) const;
 
   std::uint32_t held() const { return held_; }
 
  private:
   struct Slot {
-    std::uint64_t key = 0;
+    EarlyKey key;
     std::uint32_t bytes = 0;  // 0: free
   };
-  void take_slots(std::size_t first, std::size_t last, std::uint64_t key, const Use& use);
+  void take_slots(std::size_t first, std::size_t last, const EarlyKey& key, const Use& use);
 
   std::uint32_t slots_per_peer_;
   std::size_t datagram_bytes_;

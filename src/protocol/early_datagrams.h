@@ -28,22 +28,28 @@ class EarlyDatagrams {
     if (ahead < 0) return Fate::closed;
     if (ahead >= limits::kOpenRoundsMax) return Fate::future;
     const bool point = header.kind == wire::FlowKind::point;
-    return buffer_.put(from, key(point, header.round), datagram) ? Fate::kept : Fate::dropped;
+    const EarlyKey key{
+        .number = header.round, .message = point, .message_tag = point ? header.message_tag : 0};
+    return buffer_.put(from, key, datagram) ? Fate::kept : Fate::dropped;
   }
 
   // The operation opens: hands over what was kept, in no particular order.
   void take_collective(std::uint32_t number, const EarlyBuffer::Use& use) {
-    buffer_.take(key(false, number), use);
+    buffer_.take({.number = number}, use);
   }
-  void take_message(Rank from, std::uint32_t number, const EarlyBuffer::Use& use) {
-    buffer_.take_from(from, key(true, number), use);
+  void take_message(Rank from, std::uint32_t tag, std::uint32_t number,
+                    const EarlyBuffer::Use& use) {
+    buffer_.take_from(from, {.number = number, .message = true, .message_tag = tag}, use);
+  }
+  // Messages of a tag of which something is held.
+  template <typename Visit>
+  void for_each_message(std::uint32_t tag, Visit&& visit) const {
+    buffer_.for_each_key([&](Rank from, const EarlyKey& key) {
+      if (key.message && key.message_tag == tag) visit(from, key.number);
+    });
   }
 
  private:
-  static std::uint64_t key(bool point, std::uint32_t number) {
-    return std::uint64_t{point} << 32 | number;
-  }
-
   EarlyBuffer buffer_;
 };
 

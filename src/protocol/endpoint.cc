@@ -58,7 +58,7 @@ Round* Endpoint::open_round(Instant now, const RoundPlan& plan, RoundClient& cli
 
 void Endpoint::start(Instant now, Round& round) {
   if (round.plan->point_to_point()) {
-    const MessageList& list = rounds_.messages(round.plan->point_peer)->list_of(round);
+    const MessageList& list = round.stream->list_of(round);
     timers_.arm_link(round.plan->point_peer, round.plan->deadline);
     if (list.size() <= limits::kTalkingMessagesMax) start_talking(now, round);
   } else {
@@ -169,6 +169,7 @@ void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
   const schedule::PacketGrid grid = round.client->incoming(kind, peer);
   flow.packets = grid.packets();
   flow.tail = grid.tail();
+  flow.sized = kind != FlowKind::point;
   flow.required = round.client->required(kind, peer);
   flow.last_arrival = round.opened_at;
   if (flow.packets == 0) return;
@@ -187,11 +188,12 @@ void Endpoint::replay_early(Instant now, Round& round) {
   if (!round.plan->point_to_point()) {
     early_.take_collective(round.number, use);
   } else if (!round.plan->point_send) {
-    early_.take_message(round.plan->point_peer, round.number, use);
+    early_.take_message(round.plan->point_peer, round.plan->message_tag, round.number, use);
   }
 }
 
 bool Endpoint::gate_open(const Round& round, Rank peer) const {
+  if (round.plan->message_tag != 0) return after(round.stream->peer_opened_below, round.number);
   return links_[peer].has_opened(round.number, round.plan->point_to_point());
 }
 
@@ -230,6 +232,7 @@ void Endpoint::finish_receive(Instant now, Round& round, FlowKind kind, Rank pee
     link.missed.note(round.number, rounds_.opened_below());
   ++link.unreported_settles;
   link.point_unreported |= kind == FlowKind::point;
+  if (kind == FlowKind::point) rounds_.messages(peer)->touch(*round.stream);
   // An owner spreads only what it has settled: its complete shard confirms our part of it
   // (acknowledgement for free).
   if (kind == FlowKind::spread && flow.complete() && round.plan->phase(FlowKind::reduce).active) {
@@ -315,8 +318,7 @@ void Endpoint::cancel_all(Instant now, const Status& status) {
   for (Rank peer = 0; peer < config_.size; ++peer) {
     const PeerMessages* messages = rounds_.messages(peer);
     if (messages == nullptr) continue;
-    for (std::size_t i = 0; i < messages->sends.size(); ++i) cancel(messages->sends[i]);
-    for (std::size_t i = 0; i < messages->receives.size(); ++i) cancel(messages->receives[i]);
+    messages->for_each_open(cancel);
   }
   reap(now);
 }

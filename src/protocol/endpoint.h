@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -100,9 +101,24 @@ class Endpoint {
   // `number`.
   std::uint64_t rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const;
   std::uint32_t next_collective() const { return rounds_.opened_below(); }
-  std::uint32_t next_message(Rank peer, bool send) const {
-    return rounds_.next_message(peer, send);
+  std::uint32_t next_message(Rank peer, std::uint32_t tag, bool send) const {
+    return rounds_.next_message(peer, tag, send);
   }
+  // False: limits::kTagsPerPeerMax other tags were used with the peer.
+  bool has_room_for(Rank peer, std::uint32_t tag) const {
+    const PeerMessages* const messages = rounds_.messages(peer);
+    return messages == nullptr || messages->streams() < limits::kTagsPerPeerMax ||
+           messages->find(tag) != nullptr;
+  }
+
+  // Receives from any rank. While a tag is watched, what arrives of its messages is noted.
+  void watch_tag(std::uint32_t tag);
+  void forget_tag(std::uint32_t tag) { std::erase(watched_tags_, tag); }
+  // A rank of which a message of a watched tag was heard that no receive was posted for, in turn.
+  std::optional<Rank> sender_of(std::uint32_t tag);
+  // Whether any was heard since it was taken last.
+  bool heard_message() const { return heard_message_; }
+  bool take_heard() { return std::exchange(heard_message_, false); }
 
   // A reduction finished this chunk: packets of the streaming phase `kind` may have become
   // available.
@@ -188,6 +204,9 @@ class Endpoint {
                    ByteSpan payload);
   template <typename Header>
   bool same_length(Instant now, Round& round, Rank from, const Header& header);
+  bool take_length(Instant now, Round& round, Rank from, std::uint32_t packets, std::uint32_t tail);
+  void touch(Rank from, std::uint32_t tag);
+  bool take_opened(Rank from, const wire::Report& report);
   void without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void on_report(Instant now, Rank from, const wire::Report& report);
   void on_end(Instant now, Rank from, const wire::End& end);
@@ -258,6 +277,8 @@ class Endpoint {
   void on_deadline(Instant now, Round& round);
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);
 
+  void note_heard(Rank from, std::uint32_t tag, std::uint32_t number);
+
   EndpointConfig config_;
   std::vector<Path> own_paths_;  // where none are shared
   std::vector<Link> links_;      // by peer
@@ -268,6 +289,9 @@ class Endpoint {
   Timers timers_;
   Instant busy_since_{0};  // when the first of the rounds that are open, or were last, was opened
   Disputes disputes_;
+  std::vector<std::uint32_t> watched_tags_;
+  bool heard_message_ = false;
+  Rank latest_sender_ = 0;  // of those that sender_of() named
   Departure departure_;
   bool any_gone_ = false;  // a peer has left, or is dead
   Status first_death_;

@@ -56,11 +56,8 @@ void Endpoint::bury(Instant now, Rank peer) {
   if (departure_.serving()) timers_.arm_leave(now);
   for (Round* round : rounds_.collectives()) lose_peer(now, *round, peer);
   const PeerMessages* messages = rounds_.messages(peer);
-  if (messages != nullptr) {
-    for (const MessageList* list : {&messages->sends, &messages->receives}) {
-      for (std::size_t i = 0; i < list->size(); ++i) lose_peer(now, (*list)[i], peer);
-    }
-  }
+  if (messages != nullptr)
+    messages->for_each_open([&](Round& message) { lose_peer(now, message, peer); });
   reap(now);
 }
 

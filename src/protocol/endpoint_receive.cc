@@ -15,6 +15,14 @@ void prefetch(const T& object) {
   for (std::size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(begin + at, 1);
 }
 
+Status too_long(const Round& round, Rank from, std::uint64_t sent, Rank to, std::uint64_t room) {
+  return Status::error(
+      StatusCode::kMismatch,
+      "%s #%u: rank %u sends %llu elements, and the receive of rank %u has room for %llu",
+      round.plan->name, round.number, from, static_cast<unsigned long long>(sent), to,
+      static_cast<unsigned long long>(room));
+}
+
 Status unequal_pair(const Round& round, Rank from, std::uint64_t sent, Rank to,
                     std::uint64_t expected) {
   return Status::error(
@@ -103,7 +111,8 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
 // the same in UcxSender::send_one(), an all-reduce over shared memory takes 0.95 of the time.
 void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   ++counters_.data_received;
-  Round* const round = rounds_.find(header.kind, header.round, from, /*as_sender=*/false);
+  Round* const round =
+      rounds_.find(header.kind, header.round, header.message_tag, from, /*as_sender=*/false);
   // WIRE 2.5: before what it says of its progress is believed, which may be progress in another
   // operation.
   if (round != nullptr && header.tag_digest != round->tag_digest) return refuse_plan(from);
@@ -114,10 +123,13 @@ void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, B
 
 void Endpoint::without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram) {
   const bool point = header.kind == FlowKind::point;
-  const std::uint32_t opened = point ? rounds_.receives_opened(from) : rounds_.opened_below();
+  const std::uint32_t opened =
+      point ? rounds_.receives_opened(from, header.message_tag) : rounds_.opened_below();
+  if (point) note_heard(from, header.message_tag, header.round);
   switch (early_.judge(from, header, opened, datagram)) {
     case EarlyDatagrams::Fate::closed:
       ++counters_.closed_round;
+      if (point) touch(from, header.message_tag);
       return queue_report(from);  // the sender does not know yet that we need nothing more
     case EarlyDatagrams::Fate::future:
       ++counters_.future_round;
@@ -144,6 +156,7 @@ void Endpoint::refuse_plan(Rank from) {
 template <typename Header>
 bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& header) {
   const ReceiveFlow& flow = round.receive(header.kind, from);
+  if (!flow.sized) return take_length(now, round, from, header.flow_packets, header.tail);
   const bool same_tail = header.kind == FlowKind::reduce || header.tail == flow.tail;
   if (header.flow_packets == flow.packets && same_tail) return true;
   if (round.plan->in_pairs() && header.flow_packets > 0) {
@@ -153,6 +166,61 @@ bool Endpoint::same_length(Instant now, Round& round, Rank from, const Header& h
                       round.plan->pair_receives[from]));
   }
   return false;
+}
+
+// The first that is heard of a message's length. False: it makes no sense, or is more than the
+// receive has room for, and then the message fails on both sides.
+bool Endpoint::take_length(Instant now, Round& round, Rank from, std::uint32_t packets,
+                           std::uint32_t tail) {
+  ReceiveFlow& flow = round.receive(FlowKind::point, from);
+  const std::uint64_t each = round.client->incoming(FlowKind::point, from).elements_per_packet();
+  if (packets == 0 || packets > limits::kFlowPacketsMax || tail > each) return false;
+  if (tail == 0 && packets > 1) return false;
+  const std::uint64_t elements = (packets - 1) * each + tail;
+  if (elements > round.plan->tag.count) {
+    doom(now, round, too_long(round, from, elements, config_.self, round.plan->tag.count));
+    return false;
+  }
+  flow.packets = packets;
+  flow.tail = tail;
+  flow.sized = true;
+  flow.arrived.resize(packets);
+  round.client->on_length(elements);
+  return true;
+}
+
+void Endpoint::touch(Rank from, std::uint32_t tag) {
+  PeerMessages* const messages = rounds_.messages(from);
+  if (messages == nullptr) return;
+  if (MessageStream* const stream = messages->find(tag)) messages->touch(*stream);
+}
+
+void Endpoint::watch_tag(std::uint32_t tag) {
+  watched_tags_.push_back(tag);
+  early_.for_each_message(tag,
+                          [&](Rank from, std::uint32_t number) { note_heard(from, tag, number); });
+}
+
+// Only of tags that somebody here watches: what a peer makes up takes no memory.
+void Endpoint::note_heard(Rank from, std::uint32_t tag, std::uint32_t number) {
+  if (std::find(watched_tags_.begin(), watched_tags_.end(), tag) == watched_tags_.end()) return;
+  if (!has_room_for(from, tag)) return;
+  MessageStream& stream = rounds_.make_messages(from).stream(tag);
+  const std::uint32_t ahead = number - stream.receives_opened;
+  if (ahead >= limits::kMessagesHeardMax) return;
+  if (after(number + 1, stream.heard_below)) stream.heard_below = number + 1;
+  heard_message_ = true;
+}
+
+std::optional<Rank> Endpoint::sender_of(std::uint32_t tag) {
+  for (int step = 1; step <= config_.size; ++step) {
+    const auto peer = static_cast<Rank>((latest_sender_ + step) % config_.size);
+    const MessageStream* const stream = rounds_.stream(peer, tag);
+    if (stream == nullptr || !stream->unmatched()) continue;
+    latest_sender_ = peer;
+    return peer;
+  }
+  return std::nullopt;
 }
 
 void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
@@ -253,8 +321,7 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   }
   // What was armed with a longer time-out may be due sooner.
   if (link.rtt().timeout() < timeout_before) timers_.arm_link(from, now + link.rtt().timeout());
-  if (after(report.point_opened_below, link.peer_point_opened_below)) {
-    link.peer_point_opened_below = report.point_opened_below;
+  if (take_opened(from, report)) {
     for (Round* round : rounds_.with(from)) {
       if (!round->plan->point_to_point() || round->gates_closed == 0 || !gate_open(*round, from))
         continue;
@@ -271,6 +338,28 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   }
   outbox_.queue_data(from);  // credit may have come back
   queue_group();
+}
+
+// Whether the peer has posted more receives than we knew of. A message of a watched tag may be
+// among what it sends.
+bool Endpoint::take_opened(Rank from, const wire::Report& report) {
+  Link& link = links_[from];
+  bool more = after(report.point_opened_below, link.peer_point_opened_below);
+  if (more) link.peer_point_opened_below = report.point_opened_below;
+  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
+    if (entry.point_to_point && entry.sending) note_heard(from, entry.message_tag, entry.round);
+  }
+  PeerMessages* const messages = rounds_.messages(from);
+  if (messages == nullptr) return more;
+  const auto said = std::span(report.streams).first(report.stream_count);
+  messages->remember(said);
+  for (const wire::OpenedStream& opened : said) {
+    MessageStream* const stream = messages->find(opened.tag);
+    if (stream == nullptr || !after(opened.opened_below, stream->peer_opened_below)) continue;
+    stream->peer_opened_below = opened.opened_below;
+    more = true;
+  }
+  return more;
 }
 
 // Whether the peer waits for packets of a collective that we have given up. Untold, it would wait
@@ -292,13 +381,15 @@ void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Re
   const auto listed = std::span(report.open).first(report.open_count);
   const auto theirs = std::find_if(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
     return entry.round == round.number && entry.point_to_point == point &&
-           (!point || entry.sending != round.plan->point_send);
+           (!point || (entry.sending != round.plan->point_send &&
+                       entry.message_tag == round.plan->message_tag));
   });
   if (theirs != listed.end()) compare_tags(now, round, from, theirs->tag);
   // Of a message's sender nothing else is learnt from a report
   if (point && !round.plan->point_send) return;
-  const std::uint32_t opened = point ? report.point_opened_below : report.opened_below;
-  if (!after(opened, round.number)) return;  // not opened there yet: nothing to learn
+  const auto opened =
+      point ? report.messages_opened_below(round.plan->message_tag) : report.opened_below;
+  if (!opened || !after(*opened, round.number)) return;  // not opened there yet: nothing to learn
   if (!point && (theirs == listed.end() || theirs->reduce_settled)) learn_use(round, from, report);
   if (theirs == listed.end()) return on_peer_left_round(now, round, from);
   if (point && theirs->spread_settled) settle_send(round, FlowKind::point, from);
@@ -340,7 +431,18 @@ void Endpoint::compare_tags(Instant now, Round& round, Rank from,
                             const wire::OperationTag& theirs) {
   // Send and receive are two operations with one tag; `operation` differs by design.
   wire::OperationTag ours = round.plan->tag;
-  if (round.plan->point_to_point()) ours.operation = theirs.operation;
+  if (round.plan->point_to_point()) {
+    const bool sends = round.plan->point_send;
+    const std::uint64_t sent = sends ? ours.count : theirs.count;
+    const std::uint64_t room = sends ? theirs.count : ours.count;
+    ours.operation = theirs.operation;
+    ours.count = theirs.count;
+    if (ours == theirs && sent > room) {
+      return doom(
+          now, round,
+          too_long(round, sends ? config_.self : from, sent, sends ? from : config_.self, room));
+    }
+  }
   if (round.plan->in_pairs()) {
     const std::uint64_t sends = round.plan->pair_sends[from];
     const std::uint64_t expects = round.plan->pair_receives[from];
@@ -359,11 +461,15 @@ void Endpoint::compare_tags(Instant now, Round& round, Rank from,
 }
 
 void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
-  Round* round = rounds_.find(end.kind, end.round, from, /*as_sender=*/false);
+  Round* round = rounds_.find(end.kind, end.round, end.message_tag, from, /*as_sender=*/false);
   if (round == nullptr) {
+    const bool point = end.kind == FlowKind::point;
     const std::uint32_t opened =
-        end.kind == FlowKind::point ? rounds_.receives_opened(from) : rounds_.opened_below();
-    if (!after(end.round + 1, opened)) queue_report(from);
+        point ? rounds_.receives_opened(from, end.message_tag) : rounds_.opened_below();
+    if (point) note_heard(from, end.message_tag, end.round);
+    if (after(end.round + 1, opened)) return;
+    if (point) touch(from, end.message_tag);
+    queue_report(from);
     return;  // not opened here yet: the sender repeats it
   }
   ReceiveFlow& flow = round->receive(end.kind, from);
@@ -376,7 +482,8 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {
   ++counters_.repair_requests;
-  Round* round = rounds_.find(repair.kind, repair.round, from, /*as_sender=*/true);
+  Round* round =
+      rounds_.find(repair.kind, repair.round, repair.message_tag, from, /*as_sender=*/true);
   if (round == nullptr) {  // perhaps it does not know that we gave up; of messages no report tells
     if (repair.kind != FlowKind::point && rounds_.may_have_given_up(repair.round))
       queue_report(from);
@@ -408,9 +515,7 @@ void Endpoint::on_goodbye(Instant now, Rank from) {
   for (Round* round : rounds_.collectives()) on_peer_left_round(now, *round, from);
   const PeerMessages* messages = rounds_.messages(from);
   if (messages == nullptr) return;
-  for (const MessageList* list : {&messages->sends, &messages->receives}) {
-    for (std::size_t i = 0; i < list->size(); ++i) on_peer_left_round(now, (*list)[i], from);
-  }
+  messages->for_each_open([&](Round& message) { on_peer_left_round(now, message, from); });
 }
 
 }  // namespace leeway::protocol

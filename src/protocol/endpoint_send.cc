@@ -68,6 +68,7 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
     // Reports replace each other: copies are worth it only for what a peer may be waiting for.
     const int copies = link.unreported_settles > 0 || link.gone ? link.copies() : 1;
     for (int copy = 0; copy < copies; ++copy) write_report(now, peer, out);
+    if (PeerMessages* const messages = rounds_.messages(peer)) messages->rotate();
     if (link.probe_due) outbox_.queue_control(peer);
     return true;
   }
@@ -85,7 +86,8 @@ void Endpoint::write_bare(Instant now, wire::PacketType type, Rank to, TrainBuff
 
 void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   Link& link = links_[peer];
-  const wire::Report report = report_contents(now, peer, link, rounds_, disputes_);
+  const wire::Report report =
+      report_contents(now, peer, link, rounds_, disputes_, config_.datagram_bytes);
   if (PeerMessages* const messages = rounds_.messages(peer)) messages->reported_at = now;
   link.report_due = false;
   link.report_at = Instant::infinite_future();
@@ -105,7 +107,7 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
   std::array<std::uint64_t, kWordsMax> words;
   const std::size_t room =
       (config_.datagram_bytes - wire::kRepairFixedBytes) / sizeof(std::uint64_t);
-  wire::Repair repair{.round = round.number, .kind = kind};
+  wire::Repair repair{.round = round.number, .kind = kind, .message_tag = round.plan->message_tag};
   ReceiveFlow& flow = round.receive(kind, peer);
   const PhasePlan& plan = round.plan->phase(kind);
   const bool all = !plan.gives_up() || (plan.fetch_empty && flow.first_pass_lost());
@@ -142,7 +144,8 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
                       .attempt = flow.pass,
                       .flow_packets = flow.packets,
                       .weight = flow.weight,
-                      .tail = flow.grid.tail()};
+                      .tail = flow.grid.tail(),
+                      .message_tag = round.plan->message_tag};
   for (int copy = 0; copy < links_[peer].copies(); ++copy) {
     out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end,
                                 out.scratch(wire::kEndBytes)),
@@ -244,6 +247,7 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   header.flow_packets = flow.packets;
   header.weight = flow.weight;
   header.tail = flow.grid.tail();
+  header.message_tag = round.plan->message_tag;
   header.opened_below = rounds_.opened_below();
   header.settled_below = rounds_.settled_below();
   header.tag_digest = round.tag_digest;

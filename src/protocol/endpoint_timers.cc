@@ -82,16 +82,13 @@ void Endpoint::expire_messages(Instant now, Rank peer) {
   if (messages == nullptr) return;
   if (now >= messages->deadline_at) {
     messages->deadline_at = Instant::infinite_future();
-    for (const MessageList* list : {&messages->sends, &messages->receives}) {
-      for (std::size_t i = 0; i < list->size(); ++i) {
-        Round& message = (*list)[i];
-        if (now >= message.plan->deadline) {
-          on_deadline(now, message);
-        } else {
-          messages->deadline_at = std::min(messages->deadline_at, message.plan->deadline);
-        }
+    messages->for_each_open([&](Round& message) {
+      if (now >= message.plan->deadline) {
+        on_deadline(now, message);
+      } else {
+        messages->deadline_at = std::min(messages->deadline_at, message.plan->deadline);
       }
-    }
+    });
   }
   timers_.arm_link(peer, messages->deadline_at);
 }

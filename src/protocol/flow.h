@@ -68,6 +68,8 @@ struct GroupPass {
 struct ReceiveFlow {
   std::uint32_t packets = 0;  // 0: nothing to receive in this phase
   std::uint32_t tail = 0;     // elements of its last packet
+  // False: a message of which nothing came. `packets` is the most that the receive has room for.
+  bool sized = true;
   Bitmap arrived;
   std::uint32_t arrived_count = 0;
   std::uint32_t repaired = 0;

@@ -1,10 +1,13 @@
 // The messages (send/recv) between this rank and one peer. Any number may be open; only the oldest
-// of each direction talk, so that what a datagram or a wake-up costs does not grow with what is
-// posted.
+// of each tag and direction talk, so that what a datagram or a wake-up costs does not grow with
+// what is posted of a tag.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/contracts.h"
@@ -66,16 +69,83 @@ class MessageList {
   std::size_t first_ = 0;  // those before it are closed
 };
 
-struct PeerMessages {
+// Messages of one tag, both directions. Numbers of a stream count by themselves.
+struct MessageStream {
+  std::uint32_t tag = 0;
   MessageList sends;
   MessageList receives;
   std::uint32_t sends_opened = 0;  // ever: the next one's number
   std::uint32_t receives_opened = 0;
+  // Receives that the peer posted for our sends, as far as it said. Of tag 0 the link knows.
+  std::uint32_t peer_opened_below = 0;
+  // The peer has sent messages below this, as far as was heard since the tag was watched.
+  std::uint32_t heard_below = 0;
+
+  bool open() const { return !sends.empty() || !receives.empty(); }
+  // A message of the peer was heard of that no receive was posted for.
+  bool unmatched() const { return after(heard_below, receives_opened); }
+  MessageList& list_of(const Round& round) { return round.plan->point_send ? sends : receives; }
+};
+
+// All streams between this rank and one peer.
+class PeerMessages {
+ public:
+  PeerMessages();
+
+  // Null: no message of this tag has been opened.
+  MessageStream* find(std::uint32_t tag) {
+    return tag == 0 ? zero_ : const_cast<MessageStream*>(find_other(tag));
+  }
+  const MessageStream* find(std::uint32_t tag) const { return tag == 0 ? zero_ : find_other(tag); }
+  // Makes it where there is none.
+  MessageStream& stream(std::uint32_t tag);
+  // How many there are: none is ever forgotten, because its numbers go on.
+  std::size_t streams() const { return streams_.size(); }
+
+  // Streams with open messages.
+  std::span<MessageStream* const> open() const { return open_; }
+  // The oldest messages of each stream and direction, oldest first. Some may have ended.
+  std::span<Round* const> talking() const { return talking_; }
+  template <typename Visit>
+  void for_each_open(Visit&& visit) const {
+    for (MessageStream* stream : open_) {
+      for (const MessageList* list : {&stream->sends, &stream->receives}) {
+        for (std::size_t i = 0; i < list->size(); ++i) visit((*list)[i]);
+      }
+    }
+  }
+
+  // A message opens. Whether it talks at once.
+  bool push(Round& round);
+  // It has ended. The message whose turn to talk has come thereby; or null.
+  Round* erase(Round& round);
+
+  // Reports to the peer say first how far the streams are that were touched last.
+  void touch(MessageStream& stream);
+  std::span<MessageStream* const> touched() const { return {touched_.data(), touched_count_}; }
+  // Where reports begin to list receives: with more than fit, each begins with another stream.
+  std::size_t report_from() const { return open_.empty() ? 0 : report_from_ % open_.size(); }
+  // The copies of a report that go out together are alike; the next one is not.
+  void rotate() { ++report_from_; }
+  // What the peer's latest report said of streams, for those that open only then.
+  void remember(std::span<const wire::OpenedStream> said);
+
   // No later than the earliest deadline of those that are open.
   Instant deadline_at = Instant::infinite_future();
   Instant reported_at{0};  // when a report last announced the receives to the peer
 
-  MessageList& list_of(const Round& round) { return round.plan->point_send ? sends : receives; }
+ private:
+  const MessageStream* find_other(std::uint32_t tag) const;
+
+  std::unordered_map<std::uint32_t, MessageStream> streams_;
+  MessageStream* zero_;
+  std::vector<MessageStream*> open_;
+  std::vector<Round*> talking_;
+  std::array<MessageStream*, limits::kReportedStreamsMax> touched_{};
+  std::size_t touched_count_ = 0;
+  std::size_t report_from_ = 0;
+  std::array<wire::OpenedStream, limits::kReportedStreamsMax> said_{};
+  std::size_t said_count_ = 0;
 };
 
 }  // namespace leeway::protocol

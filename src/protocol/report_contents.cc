@@ -1,21 +1,46 @@
 #include "protocol/report_contents.h"
 
+#include <algorithm>
+
 namespace leeway::protocol {
 namespace {
 
-bool list(const Round& round, Rank peer, wire::Report& report) {
-  if (report.open_count == report.open.size()) return false;
+// Fills a report to one peer, as far as there is room.
+class Contents {
+ public:
+  Contents(Rank peer, std::size_t room, wire::Report& report)
+      : peer_(peer), room_(room), report_(report) {}
+
+  bool list(const Round& round);
+  void list_failing(const PeerMessages& messages);
+  void list_receives(const PeerMessages& messages);
+  void list_sends(const PeerMessages& messages);
+  void list_touched(const PeerMessages& messages);
+
+ private:
+  bool fits(std::size_t bytes) const { return wire::report_bytes(report_) + bytes <= room_; }
+  bool list_stream(const MessageStream& stream, std::size_t entries_max);
+
+  const Rank peer_;
+  const std::size_t room_;
+  wire::Report& report_;
+};
+
+bool Contents::list(const Round& round) {
   const bool point = round.plan->point_to_point();
-  wire::OpenRound& entry = report.open[report.open_count++];
+  if (report_.open_count == report_.open.size()) return false;
+  if (!fits(point ? wire::kOpenMessageBytes : wire::kOpenRoundBytes)) return false;
+  wire::OpenRound& entry = report_.open[report_.open_count++];
   entry = {.round = round.number,
            .point_to_point = point,
            .sending = round.plan->point_send,
+           .message_tag = round.plan->message_tag,
            .tag = round.plan->tag};
   if (round.plan->in_pairs())
-    wire::tell_pair(round.plan->pair_sends[peer], round.plan->pair_receives[peer], entry.tag);
+    wire::tell_pair(round.plan->pair_sends[peer_], round.plan->pair_receives[peer_], entry.tag);
   const auto settled = [&](FlowKind kind) {
     if (!round.plan->phase(kind).active) return true;
-    const ReceiveFlow& flow = round.receive(kind, peer);
+    const ReceiveFlow& flow = round.receive(kind, peer_);
     // WIRE 3.4: a peer that has left is not asked to say so again.
     return !flow.open() || flow.abandoned;
   };
@@ -25,49 +50,97 @@ bool list(const Round& round, Rank peer, wire::Report& report) {
 }
 
 // Messages that are about to fail: both sides must learn it (WIRE 3.5).
-void list_failing(const MessageList& messages, Rank peer, wire::Report& report) {
-  for (std::size_t i = 0; i < messages.talking(); ++i) {
-    if (!messages[i].failure.ok()) list(messages[i], peer, report);
+void Contents::list_failing(const PeerMessages& messages) {
+  for (const Round* message : messages.talking()) {
+    if (!message->failure.ok()) list(*message);
   }
 }
 
-// Posted receives, oldest first; for one there is always room. To the peer, a receive that finds no
-// room has not been posted yet (WIRE 3.4).
-void list_receives(const MessageList& receives, Rank peer, wire::Report& report) {
+// Posted receives of a tag, oldest first. To the peer, a receive that finds no room has not been
+// posted yet (WIRE 3.4).
+bool Contents::list_stream(const MessageStream& stream, std::size_t entries_max) {
+  const MessageList& receives = stream.receives;
+  if (receives.empty()) return true;
+  wire::OpenedStream* said = nullptr;
+  if (stream.tag != 0) {
+    if (report_.stream_count == limits::kListedStreamsMax || !fits(wire::kOpenedStreamBytes))
+      return false;
+    said = &report_.streams[report_.stream_count++];
+  }
   std::size_t listed = 0;
   while (listed < receives.talking() &&
-         (!receives[listed].failure.ok() || list(receives[listed], peer, report))) {
+         (!receives[listed].failure.ok() ||
+          (report_.open_count < entries_max && list(receives[listed])))) {
     ++listed;
   }
-  if (listed < receives.size()) report.point_opened_below = receives[listed].number;
+  const std::uint32_t opened_below =
+      listed < receives.size() ? receives[listed].number : stream.receives_opened;
+  if (said == nullptr) {
+    report_.point_opened_below = opened_below;
+  } else {
+    *said = {.tag = stream.tag, .opened_below = opened_below};
+  }
+  return listed == receives.size();
+}
+
+// One tag after the other, each time beginning with another one. For one receive there is always
+// room, and for one send, of which a receive from any rank must hear.
+void Contents::list_receives(const PeerMessages& messages) {
+  const auto open = messages.open();
+  const bool sends = std::any_of(open.begin(), open.end(),
+                                 [](const MessageStream* s) { return !s->sends.empty(); });
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    (void)list_stream(*open[(messages.report_from() + i) % open.size()],
+                      report_.open.size() - (sends ? 1 : 0));
+  }
+}
+
+void Contents::list_sends(const PeerMessages& messages) {
+  for (const Round* message : messages.talking()) {
+    if (message->plan->point_send && message->failure.ok()) list(*message);
+  }
+}
+
+// Where messages ended lately, their sender may not know yet.
+void Contents::list_touched(const PeerMessages& messages) {
+  for (const MessageStream* stream : messages.touched()) {
+    const auto said = std::span(report_.streams).first(report_.stream_count);
+    if (std::any_of(said.begin(), said.end(),
+                    [&](const wire::OpenedStream& other) { return other.tag == stream->tag; }))
+      continue;
+    if (report_.stream_count == report_.streams.size() || !fits(wire::kOpenedStreamBytes)) return;
+    const std::uint32_t opened_below =
+        stream->receives.empty() ? stream->receives_opened : stream->receives[0].number;
+    report_.streams[report_.stream_count++] = {.tag = stream->tag, .opened_below = opened_below};
+  }
 }
 
 }  // namespace
 
 wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
-                             const Disputes& disputes) {
+                             const Disputes& disputes, std::size_t room) {
   wire::Report report;
   report.largest_sequence = link.path().largest_seen();
   report.received = link.path().received();
   report.delay_us = static_cast<std::uint32_t>(link.path().since_largest(now).count() / 1000);
   report.opened_below = rounds.opened_below();
-  report.point_opened_below = rounds.receives_opened(peer);
+  report.point_opened_below = rounds.receives_opened(peer, 0);
   report.group_largest = link.group.largest_seen();
   report.heard_goodbye = link.gone;
   report.missed = link.missed.bits(rounds.opened_below());
-  for (const Round* round : rounds.collectives()) list(*round, peer, report);
   const PeerMessages* messages = rounds.messages(peer);
+  const bool touched = messages != nullptr && !messages->touched().empty();
+  Contents contents(peer, room - (touched ? wire::kOpenedStreamBytes : 0), report);
+  for (const Round* round : rounds.collectives()) contents.list(*round);
   if (messages != nullptr) {
-    list_failing(messages->sends, peer, report);
-    list_failing(messages->receives, peer, report);
-    list_receives(messages->receives, peer, report);
+    contents.list_failing(*messages);
+    contents.list_receives(*messages);
   }
   disputes.list(peer, rounds.opened_below(), report);
   if (messages == nullptr) return report;
-  // Our own messages come last: the peer can do without them.
-  for (std::size_t i = 0; i < messages->sends.talking(); ++i) {
-    if (messages->sends[i].failure.ok()) list(messages->sends[i], peer, report);
-  }
+  // Our own messages come last: the peer can do without them, or ask again.
+  contents.list_sends(*messages);
+  Contents(peer, room, report).list_touched(*messages);
   return report;
 }
 

@@ -1,4 +1,5 @@
-// What a report says (WIRE 3): all there is to say to one peer, within the entries it has room for.
+// What a report says (WIRE 3): all there is to say to one peer, within `room` bytes,
+// which are limits::kDatagramBytesMin or more.
 #pragma once
 
 #include "protocol/disputes.h"
@@ -9,6 +10,6 @@
 namespace leeway::protocol {
 
 wire::Report report_contents(Instant now, Rank peer, const Link& link, const RoundTable& rounds,
-                             const Disputes& disputes);
+                             const Disputes& disputes, std::size_t room);
 
 }  // namespace leeway::protocol

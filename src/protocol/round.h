@@ -30,12 +30,15 @@ struct PhaseState {
   }
 };
 
+struct MessageStream;
+
 // Plain state with the questions that need no other state. Endpoint moves it.
 struct Round {
   std::uint32_t slot = 0;  // of a collective: its place among kOpenCollectivesMax
   std::uint32_t number = 0;
   std::uint64_t opening = 0;        // counts all rounds of this rank: the older, the less
   const RoundPlan* plan = nullptr;  // the client's, until on_closed()
+  MessageStream* stream = nullptr;  // of a message
   std::uint32_t tag_digest = 0;
   RoundClient* client = nullptr;
   Instant opened_at{0};

@@ -43,6 +43,10 @@ class RoundClient {
   // Asked at opening.
   virtual const Bitmap* required(FlowKind kind, Rank peer) const = 0;
 
+  // The length of a message has been heard, which is no more than there is room for: incoming() may
+  // say less from now on.
+  virtual void on_length(std::uint64_t) {}
+
   // Encoded payload of a packet, in the operation's memory or written to the front of
   // `scratch`. `ahead` is the packet that will probably be asked for next (index itself if
   // unknown): worth bringing into the cache.

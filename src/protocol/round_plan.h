@@ -58,6 +58,7 @@ struct RoundPlan {
   std::array<PhasePlan, wire::kFlowKinds> phases;
   Rank point_peer = kNoRank;  // send/recv: the other side
   bool point_send = false;
+  std::uint32_t message_tag = 0;
 
   bool in_pairs() const { return !pair_sends.empty(); }
   bool point_to_point() const { return point_peer != kNoRank; }

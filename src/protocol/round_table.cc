@@ -10,10 +10,16 @@ RoundTable::RoundTable(int size) : size_(size), messages_(size) {}
 
 std::uint32_t RoundTable::take_number(const RoundPlan& plan) {
   if (!plan.point_to_point()) return opened_below_++;
-  auto& messages = messages_[plan.point_peer];
+  PeerMessages& messages = make_messages(plan.point_peer);
+  messages.deadline_at = std::min(messages.deadline_at, plan.deadline);
+  MessageStream& stream = messages.stream(plan.message_tag);
+  return plan.point_send ? stream.sends_opened++ : stream.receives_opened++;
+}
+
+PeerMessages& RoundTable::make_messages(Rank peer) {
+  auto& messages = messages_[peer];
   if (messages == nullptr) messages = std::make_unique<PeerMessages>();
-  messages->deadline_at = std::min(messages->deadline_at, plan.deadline);
-  return plan.point_send ? messages->sends_opened++ : messages->receives_opened++;
+  return *messages;
 }
 
 Round* RoundTable::open(const RoundPlan& plan, RoundClient& client, Instant now) {
@@ -35,7 +41,8 @@ Round* RoundTable::open(const RoundPlan& plan, RoundClient& client, Instant now)
   round.reset(take_number(plan), plan, &client, size_, now);
   round.opening = openings_++;
   if (point) {
-    messages_[plan.point_peer]->list_of(round).push(round);
+    round.stream = stream(plan.point_peer, plan.message_tag);
+    messages_[plan.point_peer]->push(round);
     ++message_count_;
   } else {
     open_[open_count_++] = &round;
@@ -43,12 +50,13 @@ Round* RoundTable::open(const RoundPlan& plan, RoundClient& client, Instant now)
   return &round;
 }
 
-Round* RoundTable::find(FlowKind kind, std::uint32_t number, Rank peer, bool as_sender) const {
+Round* RoundTable::find(FlowKind kind, std::uint32_t number, std::uint32_t message_tag, Rank peer,
+                        bool as_sender) const {
   Round* found = nullptr;
   if (kind == FlowKind::point) {
-    const PeerMessages* messages = messages_[peer].get();
-    if (messages == nullptr) return nullptr;
-    found = (as_sender ? messages->sends : messages->receives).find(number);
+    const MessageStream* const of_tag = stream(peer, message_tag);
+    if (of_tag == nullptr) return nullptr;
+    found = (as_sender ? of_tag->sends : of_tag->receives).find(number);
   } else {
     for (Round* round : collectives()) {
       if (round->number != number) continue;
@@ -57,27 +65,6 @@ Round* RoundTable::find(FlowKind kind, std::uint32_t number, Rank peer, bool as_
     }
   }
   return found != nullptr && !found->ended ? found : nullptr;
-}
-
-void RoundTable::WithPeer::merge(const PeerMessages& messages) {
-  std::size_t collective = 0, send = 0, receive = 0, merged = 0;
-  for (;;) {
-    Round* oldest = nullptr;
-    std::size_t* taken = nullptr;
-    const auto consider = [&](Round* round, std::size_t& at) {
-      if (oldest != nullptr && oldest->opening < round->opening) return;
-      oldest = round;
-      taken = &at;
-    };
-    if (collective < count_) consider(first_[collective], collective);
-    if (send < messages.sends.talking()) consider(&messages.sends[send], send);
-    if (receive < messages.receives.talking()) consider(&messages.receives[receive], receive);
-    if (oldest == nullptr) break;
-    ++*taken;
-    merged_[merged++] = oldest;
-  }
-  first_ = merged_.data();
-  count_ = merged;
 }
 
 Round* RoundTable::in_slot(std::size_t slot) const {
@@ -108,9 +95,7 @@ RoundTable::Ended RoundTable::take_ended() {
     free_collectives_.push_back(&round);
     return taken;
   }
-  MessageList& list = messages_[round.plan->point_peer]->list_of(round);
-  constexpr std::size_t kLast = limits::kTalkingMessagesMax - 1;
-  if (list.erase(round) <= kLast && list.size() > kLast) taken.next = &list[kLast];
+  taken.next = messages_[round.plan->point_peer]->erase(round);
   --message_count_;
   free_messages_.push_back(&round);
   return taken;

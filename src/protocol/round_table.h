@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,35 +28,68 @@ class RoundTable {
   Round* open(const RoundPlan& plan, RoundClient& client, Instant now);
 
   // An open round that has not ended; null: none. Messages: with `peer`, sent or received.
-  Round* find(FlowKind kind, std::uint32_t number, Rank peer, bool as_sender) const;
+  Round* find(FlowKind kind, std::uint32_t number, std::uint32_t message_tag, Rank peer,
+              bool as_sender) const;
 
   // Oldest first. Some may have ended.
   std::span<Round* const> collectives() const { return {open_.data(), open_count_}; }
   // Null before the first message.
   PeerMessages* messages(Rank peer) const { return messages_[peer].get(); }
+  // Makes them where there are none.
+  PeerMessages& make_messages(Rank peer);
   // Collectives and the messages with this peer that talk, oldest first; some may have ended.
   // Valid until the next open() or take_ended().
   class WithPeer {
    public:
-    WithPeer(const WithPeer&) = delete;
-    WithPeer& operator=(const WithPeer&) = delete;
-    Round* const* begin() const { return first_; }
-    Round* const* end() const { return first_ + count_; }
+    class Iterator {
+     public:
+      using iterator_category = std::forward_iterator_tag;
+      using value_type = Round*;
+      using difference_type = std::ptrdiff_t;
+      using pointer = Round* const*;
+      using reference = Round*;
+
+      Round* operator*() const { return takes_message() ? *message_ : *collective_; }
+      Iterator& operator++() {
+        takes_message() ? ++message_ : ++collective_;
+        return *this;
+      }
+      friend bool operator==(const Iterator& a, const Iterator& b) {
+        return a.collective_ == b.collective_ && a.message_ == b.message_;
+      }
+
+     private:
+      friend WithPeer;
+      Iterator(const WithPeer& rounds, Round* const* collective, Round* const* message)
+          : rounds_(&rounds), collective_(collective), message_(message) {}
+      bool takes_message() const {
+        if (message_ == rounds_->messages_end_) return false;
+        return collective_ == rounds_->collectives_end_ ||
+               (*message_)->opening < (*collective_)->opening;
+      }
+      const WithPeer* rounds_;
+      Round* const* collective_;
+      Round* const* message_;
+    };
+    Iterator begin() const { return {*this, collectives_, messages_}; }
+    Iterator end() const { return {*this, collectives_end_, messages_end_}; }
 
    private:
     friend RoundTable;
-    WithPeer(const RoundTable& table, Rank peer)
-        : first_(table.open_.data()), count_(table.open_count_) {
-      if (const PeerMessages* messages = table.messages(peer)) merge(*messages);
-    }
-    void merge(const PeerMessages& messages);
-
-    Round* const* first_;
-    std::size_t count_;
-    // Collectives and messages; not used where there are no messages
-    std::array<Round*, limits::kOpenCollectivesMax + 2 * limits::kTalkingMessagesMax> merged_;
+    WithPeer(std::span<Round* const> collectives, std::span<Round* const> messages)
+        : collectives_(collectives.data()),
+          collectives_end_(collectives.data() + collectives.size()),
+          messages_(messages.data()),
+          messages_end_(messages.data() + messages.size()) {}
+    Round* const* collectives_;
+    Round* const* collectives_end_;
+    Round* const* messages_;
+    Round* const* messages_end_;
   };
-  WithPeer with(Rank peer) const { return WithPeer(*this, peer); }
+  WithPeer with(Rank peer) const {
+    const PeerMessages* const messages = this->messages(peer);
+    return {collectives(), messages == nullptr ? std::span<Round* const>() : messages->talking()};
+  }
 
   // The open collective in this slot, in 0 .. kOpenCollectivesMax - 1; null: none.
   Round* in_slot(std::size_t slot) const;
@@ -80,15 +114,19 @@ class RoundTable {
   void refresh_settled_below();
   // Whether collectives up to this one may have been closed before all had confirmed them.
   bool may_have_given_up(std::uint32_t number) const { return after(gave_up_below_, number); }
-  // Receives that were posted for this peer's messages.
-  std::uint32_t receives_opened(Rank peer) const {
-    return messages_[peer] == nullptr ? 0 : messages_[peer]->receives_opened;
+  // Receives that were posted for this peer's messages of a tag.
+  std::uint32_t receives_opened(Rank peer, std::uint32_t tag) const {
+    return next_message(peer, tag, false);
   }
   // The next message's number.
-  std::uint32_t next_message(Rank peer, bool send) const {
-    const PeerMessages* messages = messages_[peer].get();
-    if (messages == nullptr) return 0;
-    return send ? messages->sends_opened : messages->receives_opened;
+  std::uint32_t next_message(Rank peer, std::uint32_t tag, bool send) const {
+    const MessageStream* const stream = this->stream(peer, tag);
+    if (stream == nullptr) return 0;
+    return send ? stream->sends_opened : stream->receives_opened;
+  }
+  // Null: no message of the tag was opened.
+  MessageStream* stream(Rank peer, std::uint32_t tag) const {
+    return messages_[peer] == nullptr ? nullptr : messages_[peer]->find(tag);
   }
 
  private:

@@ -20,9 +20,10 @@ enum class OperationKind : std::uint8_t {
   replica_reduce,     // reduce_scatter over even shards, in place
   replica_broadcast,  // all_gather over even shards, in place; may lose
   split,              // an all_gather of what ranks want of a new communicator
+  exchange,           // sends and receives as one operation; they travel, it does not
 };
-inline constexpr int kOperationKinds = 14;
-static_assert(kOperationKinds == static_cast<int>(OperationKind::split) + 1);
+inline constexpr int kOperationKinds = 15;
+static_assert(kOperationKinds == static_cast<int>(OperationKind::exchange) + 1);
 
 // The name callers know: "all_reduce", "broadcast_parameters". "unknown" for a value that is none.
 const char* to_string(OperationKind kind);

@@ -158,6 +158,15 @@ struct Report {
   std::uint32_t stream_count = 0;  // <= limits::kReportedStreamsMax
   std::array<OpenedStream, limits::kReportedStreamsMax> streams;
 
+  // Receives posted for your messages of a tag; nothing if it does not say.
+  std::optional<std::uint32_t> messages_opened_below(std::uint32_t tag) const {
+    if (tag == 0) return point_opened_below;
+    for (std::uint32_t i = 0; i < stream_count; ++i) {
+      if (streams[i].tag == tag) return streams[i].opened_below;
+    }
+    return std::nullopt;
+  }
+
   // True: the reporter settled collective `number` without any packet of yours, so none can be in
   // the result. False also for rounds that are too long ago to tell.
   bool missed_round(std::uint32_t number) const {

@@ -41,7 +41,10 @@ struct Victim {
   std::vector<float> gradient = std::vector<float>(3000, 1.0f);
   std::vector<float> small = std::vector<float>(10, 1.0f);
   std::vector<float> inbox = std::vector<float>(500);
-  collective::Request requests[3];
+  std::vector<float> any_inbox = std::vector<float>(500);
+  std::vector<float> uneven = std::vector<float>(1000);
+  std::vector<float> uneven_result = std::vector<float>(1000);
+  collective::Request requests[5];
   std::unique_ptr<collective::Engine> engine;
   std::unique_ptr<protocol::TrainBuffer> buffer = std::make_unique<protocol::TrainBuffer>();
   Instant now{1'000'000};
@@ -67,6 +70,17 @@ struct Victim {
     requests[2].spec = {
         .kind = collective::OperationKind::recv, .output = std::span(inbox), .peer = 2};
     requests[2].spec.options.delivery = exact(std::chrono::milliseconds(60));
+    requests[3].spec = {
+        .kind = collective::OperationKind::recv, .output = std::span(any_inbox), .peer = kAnyRank};
+    requests[3].spec.options.tag = 5;
+    requests[3].spec.options.delivery = exact(std::chrono::milliseconds(60));
+    const std::vector<std::size_t> counts = {0, 100, 300, 500};
+    requests[4].spec = {.kind = collective::OperationKind::all_to_all,
+                        .input = std::span(uneven),
+                        .output = std::span(uneven_result)};
+    requests[4].spec.options.delivery = exact(std::chrono::milliseconds(70));
+    requests[4].spec.input_blocks = collective::BlockList(Blocks(counts));
+    requests[4].spec.output_blocks = collective::BlockList(Blocks(counts));
     for (auto& request : requests) engine->submit(now, request);
   }
 

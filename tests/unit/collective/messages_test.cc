@@ -198,9 +198,9 @@ TEST(Messages, AreCancelledWithTheRest) {
 TEST(Messages, OneOfManyThatIsMeantDifferentlyFailsOnBothSides) {
   EngineGroup group(network(2));
   Traffic traffic(group, 3000);
-  std::vector<float> longer(5000);
+  std::vector<float> shorter(2000);
   OperationSpec spec{.kind = OperationKind::recv, .peer = 1};
-  spec.output = std::span(longer);
+  spec.output = std::span(shorter);
   traffic.receive(0, 1, 5);
   Request& received = group.submit(0, spec);
   traffic.receive(0, 1, 30);

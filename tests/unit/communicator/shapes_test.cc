@@ -73,5 +73,34 @@ TEST(Shapes, WorkInPlace) {
   });
 }
 
+// A ring, a message to oneself, and one from whoever sends it, as one operation.
+TEST(Shapes, MessagesAreExchangedAsOneOperation) {
+  on_all(3, [](Communicator& communicator) {
+    const Rank self = communicator.rank();
+    const auto next = static_cast<Rank>((self + 1) % 3);
+    const auto last = static_cast<Rank>((self + 2) % 3);
+    const std::vector<int> mine(1 + self, self);
+    std::vector<int> from_last(10, -1), from_self(10, -1), from_any(10, -1);
+    const std::vector<Message> messages = {Message::recv(std::span(from_last), last),
+                                           Message::recv(std::span(from_self), self),
+                                           Message::recv(std::span(from_any), kAnyRank, 7),
+                                           Message::send(std::span(mine), next),
+                                           Message::send(std::span(mine), self),
+                                           Message::send(std::span(mine), last, 7)};
+    const auto report = communicator.exchange(messages);
+    ASSERT_TRUE(report.ok()) << report.status().text();
+    ASSERT_EQ(report->messages.size(), 6u);
+    EXPECT_EQ(report->messages[0].count, 1u + last);
+    EXPECT_EQ(report->messages[1].count, 1u + self);
+    EXPECT_EQ(report->messages[2].source, next);
+    EXPECT_EQ(report->messages[2].tag, 7u);
+    EXPECT_EQ(from_last[0], last);
+    EXPECT_EQ(from_self[self], self);
+    EXPECT_EQ(from_any[0], next);
+    EXPECT_EQ(from_last[1 + last], -1) << "nothing is written behind what came";
+    EXPECT_TRUE(communicator.exchange_async({}).wait().ok());
+  });
+}
+
 }  // namespace
 }  // namespace leeway

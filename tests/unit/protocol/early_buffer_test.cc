@@ -10,9 +10,9 @@ Bytes bytes_of(int value, std::size_t length = 10) {
   return Bytes(length, static_cast<std::byte>(value));
 }
 
-std::vector<std::pair<Rank, Bytes>> take(EarlyBuffer& buffer, std::uint64_t key) {
+std::vector<std::pair<Rank, Bytes>> take(EarlyBuffer& buffer, std::uint32_t key) {
   std::vector<std::pair<Rank, Bytes>> taken;
-  buffer.take(key, [&](Rank from, ByteSpan bytes) {
+  buffer.take({.number = key}, [&](Rank from, ByteSpan bytes) {
     taken.emplace_back(from, Bytes(bytes.begin(), bytes.end()));
   });
   return taken;
@@ -20,10 +20,10 @@ std::vector<std::pair<Rank, Bytes>> take(EarlyBuffer& buffer, std::uint64_t key)
 
 TEST(EarlyBufferTake, GivesEveryDatagramOfTheKeyOnce) {
   EarlyBuffer buffer(3, 4, 100);
-  EXPECT_TRUE(buffer.put(0, 7, bytes_of(1)));
-  EXPECT_TRUE(buffer.put(2, 7, bytes_of(2, 100)));
-  EXPECT_TRUE(buffer.put(0, 8, bytes_of(3)));
-  EXPECT_TRUE(buffer.put(0, 7, bytes_of(4, 1)));
+  EXPECT_TRUE(buffer.put(0, {7}, bytes_of(1)));
+  EXPECT_TRUE(buffer.put(2, {7}, bytes_of(2, 100)));
+  EXPECT_TRUE(buffer.put(0, {8}, bytes_of(3)));
+  EXPECT_TRUE(buffer.put(0, {7}, bytes_of(4, 1)));
   EXPECT_EQ(buffer.held(), 4u);
   const std::vector<std::pair<Rank, Bytes>> expected = {
       {0, bytes_of(1)}, {0, bytes_of(4, 1)}, {2, bytes_of(2, 100)}};
@@ -34,18 +34,18 @@ TEST(EarlyBufferTake, GivesEveryDatagramOfTheKeyOnce) {
 
 TEST(EarlyBufferPut, OnePeerCannotUseAnothersShare) {
   EarlyBuffer buffer(2, 3, 100);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(buffer.put(0, 1, bytes_of(i)));
-  EXPECT_FALSE(buffer.put(0, 1, bytes_of(9)));
-  EXPECT_TRUE(buffer.put(1, 1, bytes_of(5)));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(buffer.put(0, {1}, bytes_of(i)));
+  EXPECT_FALSE(buffer.put(0, {1}, bytes_of(9)));
+  EXPECT_TRUE(buffer.put(1, {1}, bytes_of(5)));
   take(buffer, 1);
-  EXPECT_TRUE(buffer.put(0, 2, bytes_of(9))) << "slots are free again";
+  EXPECT_TRUE(buffer.put(0, {2}, bytes_of(9))) << "slots are free again";
 }
 
 TEST(EarlyBufferPut, RefusesWhatDoesNotFit) {
   EarlyBuffer buffer(2, 3, 100);
-  EXPECT_FALSE(buffer.put(0, 1, bytes_of(1, 101)));
-  EXPECT_FALSE(buffer.put(0, 1, {}));
-  EXPECT_FALSE(buffer.put(2, 1, bytes_of(1))) << "a rank beyond the group";
+  EXPECT_FALSE(buffer.put(0, {1}, bytes_of(1, 101)));
+  EXPECT_FALSE(buffer.put(0, {1}, {}));
+  EXPECT_FALSE(buffer.put(2, {1}, bytes_of(1))) << "a rank beyond the group";
   EXPECT_EQ(buffer.held(), 0u);
 }
 

@@ -18,7 +18,7 @@ class Early : public ::testing::Test {
   int taken(bool message, Rank from, std::uint32_t number) {
     int count = 0;
     const auto use = [&](Rank, ByteSpan) { ++count; };
-    message ? early_.take_message(from, number, use) : early_.take_collective(number, use);
+    message ? early_.take_message(from, 0, number, use) : early_.take_collective(number, use);
     return count;
   }
 

@@ -50,21 +50,21 @@ TEST_F(Table, NumbersCountByPeerAndDirection) {
   EXPECT_EQ(message(2, true)->number, 0u);
   EXPECT_EQ(collective()->number, 1u);
   EXPECT_EQ(table_.opened_below(), 2u);
-  EXPECT_EQ(table_.receives_opened(1), 2u);
-  EXPECT_EQ(table_.next_message(1, true), 1u);
-  EXPECT_EQ(table_.next_message(3, true), 0u);
+  EXPECT_EQ(table_.receives_opened(1, 0), 2u);
+  EXPECT_EQ(table_.next_message(1, 0, true), 1u);
+  EXPECT_EQ(table_.next_message(3, 0, true), 0u);
 }
 
 TEST_F(Table, FindsWhatIsMeant) {
   Round* const reduction = collective();
   Round* const sent = message(1, true);
   Round* const received = message(1, false);
-  EXPECT_EQ(table_.find(FlowKind::reduce, 0, 3, false), reduction);
-  EXPECT_EQ(table_.find(FlowKind::spread, 0, 3, false), nullptr) << "it has no such half";
-  EXPECT_EQ(table_.find(FlowKind::reduce, 1, 3, false), nullptr);
-  EXPECT_EQ(table_.find(FlowKind::point, 0, 1, true), sent);
-  EXPECT_EQ(table_.find(FlowKind::point, 0, 1, false), received);
-  EXPECT_EQ(table_.find(FlowKind::point, 0, 2, false), nullptr);
+  EXPECT_EQ(table_.find(FlowKind::reduce, 0, 0, 3, false), reduction);
+  EXPECT_EQ(table_.find(FlowKind::spread, 0, 0, 3, false), nullptr) << "it has no such half";
+  EXPECT_EQ(table_.find(FlowKind::reduce, 1, 0, 3, false), nullptr);
+  EXPECT_EQ(table_.find(FlowKind::point, 0, 0, 1, true), sent);
+  EXPECT_EQ(table_.find(FlowKind::point, 0, 0, 1, false), received);
+  EXPECT_EQ(table_.find(FlowKind::point, 0, 0, 2, false), nullptr);
 }
 
 TEST_F(Table, WithAPeerAreCollectivesAndItsMessagesOldestFirst) {
@@ -82,7 +82,7 @@ TEST_F(Table, WhatEndedStaysUntilItIsTakenOut) {
   Round* const first = collective();
   Round* const second = collective();
   table_.end(*first);
-  EXPECT_EQ(table_.find(FlowKind::reduce, 0, 1, false), nullptr);
+  EXPECT_EQ(table_.find(FlowKind::reduce, 0, 0, 1, false), nullptr);
   EXPECT_EQ(table_.collectives().size(), 2u);
   ASSERT_TRUE(table_.any_ended());
   EXPECT_EQ(table_.take_ended().client, &client_);

@@ -1,0 +1,109 @@
+#include "collective/any_source.h"
+
+#include <algorithm>
+
+namespace leeway::collective {
+namespace {
+
+Instant deadline_of(const Request& receive) {
+  return receive.submitted + receive.spec.options.delivery.deadline;
+}
+
+Status unheard(Rank self, const Request& receive) {
+  const double deadline_ms =
+      static_cast<double>(receive.spec.options.delivery.deadline.count()) / 1e6;
+  if (receive.spec.peer == kAnyRank) {
+    return Status::error(StatusCode::kDeadlineExceeded,
+                         "rank %u: recv from any rank, tag %u: deadline of %.0f ms passed: no rank "
+                         "sent a message",
+                         self, receive.spec.options.tag, deadline_ms);
+  }
+  return Status::error(StatusCode::kDeadlineExceeded,
+                       "rank %u: recv from rank %u, tag %u: deadline of %.0f ms passed behind a "
+                       "receive from any rank, to which no rank sent a message",
+                       self, receive.spec.peer, receive.spec.options.tag, deadline_ms);
+}
+
+}  // namespace
+
+bool AnySource::holds(const OperationSpec& spec) const {
+  if (spec.kind != OperationKind::recv) return false;
+  return spec.peer == kAnyRank || queues_.contains(spec.options.tag);
+}
+
+void AnySource::push(Instant now, Request& receive) {
+  const std::uint32_t tag = receive.spec.options.tag;
+  std::deque<Request*>& queue = queues_[tag];
+  if (queue.empty()) endpoint_.watch_tag(tag);
+  queue.push_back(&receive);
+  deadline_at_ = std::min(deadline_at_, deadline_of(receive));
+  tries_ = 0;
+  ask_at_ = std::min(ask_at_, now + endpoint_.slowest_timeout());
+}
+
+void AnySource::match(const Post& post) {
+  for (auto& [tag, queue] : queues_) {
+    while (!queue.empty()) {
+      Request& first = *queue.front();
+      if (first.spec.peer == kAnyRank) {
+        const auto sender = endpoint_.sender_of(tag);
+        if (!sender) break;
+        first.spec.peer = *sender;
+      }
+      queue.pop_front();
+      post(first);
+    }
+  }
+  drop_empty();
+}
+
+void AnySource::drop_empty() {
+  std::erase_if(queues_, [&](const auto& entry) {
+    if (entry.second.empty()) endpoint_.forget_tag(entry.first);
+    return entry.second.empty();
+  });
+  if (queues_.empty()) deadline_at_ = ask_at_ = Instant::infinite_future();
+}
+
+void AnySource::on_wake(Instant now) {
+  if (now >= ask_at_) ask(now);
+  if (now < deadline_at_) return;
+  deadline_at_ = Instant::infinite_future();
+  for (auto& [tag, queue] : queues_) {
+    std::erase_if(queue, [&](Request* receive) {
+      if (now < deadline_of(*receive)) {
+        deadline_at_ = std::min(deadline_at_, deadline_of(*receive));
+        return false;
+      }
+      receive->finish(unheard(endpoint_.config().self, *receive), now);
+      return true;
+    });
+  }
+  drop_empty();
+}
+
+// What a sender sent before this rank was ready may be lost, and then only reports tell of it.
+void AnySource::ask(Instant now) {
+  endpoint_.probe_all();
+  tries_ = std::min(tries_ + 1, 6u);
+  // Where all others have left there is no time-out.
+  const Duration timeout =
+      std::max<Duration>(endpoint_.slowest_timeout(), Duration(limits::kTickNs));
+  const Duration pause = std::min<Duration>(timeout * (1 << tries_), Duration(limits::kBackOffNs));
+  ask_at_ = now + pause;
+}
+
+std::optional<Instant> AnySource::next_wake() const {
+  if (queues_.empty()) return std::nullopt;
+  return std::min(deadline_at_, ask_at_);
+}
+
+void AnySource::cancel_all(Instant now, const Status& status) {
+  for (auto& [tag, queue] : queues_) {
+    for (Request* receive : queue) receive->finish(status, now);
+    queue.clear();
+  }
+  drop_empty();
+}
+
+}  // namespace leeway::collective

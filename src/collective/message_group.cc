@@ -1,0 +1,173 @@
+#include "collective/message_group.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace leeway::collective {
+namespace {
+
+OperationSpec spec_of(const leeway::Message& message, const OperationSpec& exchange) {
+  const bool sends = message.kind == leeway::Message::Kind::send;
+  OperationSpec spec;
+  spec.kind = sends ? OperationKind::send : OperationKind::recv;
+  spec.input = message.input;
+  spec.output = message.output;
+  spec.peer = message.peer;
+  spec.options = exchange.options;
+  spec.options.tag = message.tag;
+  spec.contents = exchange.contents;
+  spec.grouped = true;
+  return spec;
+}
+
+bool sends(const Request& message) {
+  return message.spec.kind == OperationKind::send;
+}
+
+Status misfit(std::size_t at, const char* what) {
+  return Status::error(StatusCode::kInvalidArgument, "exchange: message %zu: %s", at, what);
+}
+
+}  // namespace
+
+MessageGroup::MessageGroup(const OperationSpec& exchange) : messages_(exchange.messages->size()) {
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    messages_[i].spec = spec_of((*exchange.messages)[i], exchange);
+    messages_[i].member_of = this;
+  }
+}
+
+Status MessageGroup::pair_own(Rank self) {
+  self_ = self;
+  std::map<std::uint32_t, std::pair<std::vector<std::size_t>, std::vector<std::size_t>>> by_tag;
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    if (!is_own(messages_[i])) continue;
+    auto& [sent, received] = by_tag[messages_[i].spec.options.tag];
+    (sends(messages_[i]) ? sent : received).push_back(i);
+  }
+  for (const auto& [tag, both] : by_tag) {
+    const auto& [sent, received] = both;
+    const std::size_t paired = std::min(sent.size(), received.size());
+    if (sent.size() > paired)
+      return misfit(sent[paired], "the rank's send to itself has no receive in the same group");
+    if (received.size() > paired)
+      return misfit(received[paired], "the rank's receive from itself has no send in the group");
+    for (std::size_t n = 0; n < paired; ++n) {
+      const OperationSpec& from = messages_[sent[n]].spec;
+      const OperationSpec& to = messages_[received[n]].spec;
+      if (from.input.dtype != to.output.dtype)
+        return misfit(received[n], "the rank sends itself another type than it receives");
+      if (from.input.count > to.output.count)
+        return misfit(received[n], "the rank sends itself more than the receive has room for");
+      own_.push_back({sent[n], received[n]});
+    }
+  }
+  return Status();
+}
+
+void MessageGroup::begin(Instant now, Request& outcome) {
+  outcome_ = &outcome;
+  left_ = messages_.size();
+  for (const Pair& pair : own_) {
+    Request& from = messages_[pair.send];
+    Request& to = messages_[pair.receive];
+    const ConstTensorView sent = from.spec.input;
+    if (sent.bytes() > 0 && from.spec.contents)
+      std::memmove(to.spec.output.data, sent.data, sent.bytes());
+    for (Request* message : {&from, &to}) {
+      message->report.messages.push_back(
+          {.source = self_, .tag = message->spec.options.tag, .count = sent.count});
+      message->finish(Status(), now);
+    }
+  }
+  if (messages_.empty()) complete(now);
+}
+
+void MessageGroup::on_done(const Request& message, Instant now) {
+  const StatusCode code = message.status.code();
+  if (failure_.ok() && code != StatusCode::kOk && code != StatusCode::kDeadlineExceeded) {
+    const auto place = static_cast<std::size_t>(&message - messages_.data());
+    failure_ = Status::error(code, "exchange: message %zu of %zu: %s", place, messages_.size(),
+                             message.status.c_str());
+  }
+  if (--left_ == 0) complete(now);
+}
+
+// Names the rank that owes most.
+Status MessageGroup::overdue() const {
+  struct Owed {
+    std::size_t receives = 0;
+    std::size_t sends = 0;
+  };
+  std::map<Rank, Owed> owed;
+  std::size_t late = 0;
+  for (const Request& message : messages_) {
+    if (message.status.ok()) continue;
+    ++late;
+    Owed& of_peer = owed[message.spec.peer];
+    ++(sends(message) ? of_peer.sends : of_peer.receives);
+  }
+  if (late == 0) return Status();
+  const auto most = std::max_element(owed.begin(), owed.end(), [](const auto& a, const auto& b) {
+    return a.second.receives + a.second.sends < b.second.receives + b.second.sends;
+  });
+  const double deadline_ms =
+      static_cast<double>(outcome_->spec.options.delivery.deadline.count()) / 1e6;
+  if (most->first == kAnyRank) {
+    return Status::error(StatusCode::kDeadlineExceeded,
+                         "rank %u: exchange of %zu messages: deadline of %.0f ms passed: %zu are "
+                         "not done, %zu of them receives from any rank that no rank sent",
+                         self_, messages_.size(), deadline_ms, late, most->second.receives);
+  }
+  return Status::error(StatusCode::kDeadlineExceeded,
+                       "rank %u: exchange of %zu messages: deadline of %.0f ms passed: %zu are not "
+                       "done; rank %u owes %zu messages, and has not taken %zu",
+                       self_, messages_.size(), deadline_ms, late, most->first,
+                       most->second.receives, most->second.sends);
+}
+
+void MessageGroup::complete(Instant now) {
+  fill_report(now);
+  outcome_->finish(failure_.ok() ? overdue() : failure_, now);
+}
+
+void MessageGroup::fill_report(Instant now) const {
+  CollectiveReport& report = outcome_->report;
+  report.sequence = outcome_->sequence;
+  report.estimator = outcome_->spec.options.estimator;
+  report.codec = outcome_->spec.options.codec;
+  report.times.total = report.times.spread = now - outcome_->submitted;
+  std::map<Rank, PeerReport> peers;
+  for (const Request& message : messages_) {
+    const CollectiveReport& one = message.report;
+    report.messages.insert(report.messages.end(), one.messages.begin(), one.messages.end());
+    report.bytes_sent += one.bytes_sent;
+    report.times.gate = std::max(report.times.gate, one.times.gate);
+    for (const PeerReport& row : one.peers) {
+      PeerReport& sum = peers[row.rank];
+      sum.rank = row.rank;
+      sum.expected += row.expected;
+      sum.arrived += row.arrived;
+      sum.repaired += row.repaired;
+      sum.duplicate += row.duplicate;
+      sum.late += row.late;
+      sum.sent += row.sent;
+    }
+  }
+  std::uint64_t expected = 0, arrived = 0, repaired = 0;
+  for (const auto& [rank, row] : peers) {
+    report.peers.push_back(row);
+    expected += row.expected;
+    arrived += row.arrived;
+    repaired += row.repaired;
+  }
+  if (expected == 0) return;
+  const auto missing = [&](std::uint64_t here) {
+    return 1.0 - static_cast<double>(here) / static_cast<double>(expected);
+  };
+  report.loss = missing(arrived);
+  report.loss_first_pass = missing(arrived - repaired);
+}
+
+}  // namespace leeway::collective

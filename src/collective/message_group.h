@@ -1,0 +1,50 @@
+// Sends and receives that a caller submits as one operation: done when all of them are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+#include "collective/request.h"
+#include "leeway/message.h"
+
+namespace leeway::collective {
+
+class MessageGroup {
+ public:
+  // `exchange` is of that kind. Its options are those of every message, but for the tags.
+  explicit MessageGroup(const OperationSpec& exchange);
+  MessageGroup(const MessageGroup&) = delete;
+  MessageGroup& operator=(const MessageGroup&) = delete;
+
+  // All messages, in the caller's order.
+  std::vector<Request>& messages() { return messages_; }
+
+  // Finds what the rank sends itself: the n-th send of a tag is for the n-th receive of that tag.
+  // kInvalidArgument where one lacks the other, or does not fit it.
+  Status pair_own(Rank self);
+  bool is_own(const Request& message) const { return message.spec.peer == self_; }
+  // Begins: copies what the rank sends itself. `outcome` is done when all messages are.
+  void begin(Instant now, Request& outcome);
+  // A message of the group is done.
+  void on_done(const Request& message, Instant now);
+
+ private:
+  struct Pair {
+    std::size_t send;  // places in messages_
+    std::size_t receive;
+  };
+
+  void complete(Instant now);
+  Status overdue() const;
+  void fill_report(Instant now) const;
+
+  std::vector<Request> messages_;
+  std::vector<Pair> own_;
+  Rank self_ = kNoRank;
+  Request* outcome_ = nullptr;
+  std::size_t left_ = 0;  // not done
+  Status failure_;        // the first one that is not about the deadline
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,63 @@
+#include "protocol/peer_messages.h"
+
+namespace leeway::protocol {
+
+PeerMessages::PeerMessages() : zero_(&streams_[0]) {}
+
+const MessageStream* PeerMessages::find_other(std::uint32_t tag) const {
+  const auto at = streams_.find(tag);
+  return at == streams_.end() ? nullptr : &at->second;
+}
+
+MessageStream& PeerMessages::stream(std::uint32_t tag) {
+  if (MessageStream* const known = find(tag); known != nullptr) return *known;
+  MessageStream& made = streams_[tag];
+  made.tag = tag;
+  for (const wire::OpenedStream& said : std::span(said_).first(said_count_)) {
+    if (said.tag == tag) made.peer_opened_below = said.opened_below;
+  }
+  return made;
+}
+
+bool PeerMessages::push(Round& round) {
+  MessageStream& stream = *round.stream;
+  if (!stream.open()) open_.push_back(&stream);
+  MessageList& list = stream.list_of(round);
+  list.push(round);
+  if (list.size() > limits::kTalkingMessagesMax) return false;
+  talking_.push_back(&round);  // the youngest of all
+  return true;
+}
+
+Round* PeerMessages::erase(Round& round) {
+  MessageStream& stream = *round.stream;
+  MessageList& list = stream.list_of(round);
+  constexpr std::size_t kLast = limits::kTalkingMessagesMax - 1;
+  const std::size_t place = list.erase(round);
+  if (!stream.open()) open_.erase(std::find(open_.begin(), open_.end(), &stream));
+  if (place > kLast) return nullptr;
+  talking_.erase(std::find(talking_.begin(), talking_.end(), &round));
+  if (list.size() <= kLast) return nullptr;
+  Round& next = list[kLast];
+  const auto older = [](const Round* a, const Round* b) { return a->opening < b->opening; };
+  talking_.insert(std::upper_bound(talking_.begin(), talking_.end(), &next, older), &next);
+  return &next;
+}
+
+void PeerMessages::touch(MessageStream& stream) {
+  if (stream.tag == 0) return;
+  const auto end = touched_.begin() + static_cast<std::ptrdiff_t>(touched_count_);
+  auto at = std::find(touched_.begin(), end, &stream);
+  if (at == end && touched_count_ < touched_.size()) ++touched_count_;
+  if (at == touched_.end()) --at;  // the one touched longest ago makes room
+  std::copy_backward(touched_.begin(), at, at + 1);
+  touched_.front() = &stream;
+}
+
+void PeerMessages::remember(std::span<const wire::OpenedStream> said) {
+  if (said.empty()) return;
+  said_count_ = said.size();
+  std::copy(said.begin(), said.end(), said_.begin());
+}
+
+}  // namespace leeway::protocol

@@ -1,0 +1,522 @@
+// Messages with tags, of unknown length, from any rank, and many as one operation.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/limits.h"
+#include "base/philox.h"
+#include "collective/message_group.h"
+#include "support/engine_group.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EngineGroup;
+using testing::GroupOptions;
+
+GroupOptions network(int size, double loss = 0.0, std::uint64_t seed = 1) {
+  GroupOptions options{.size = size, .seed = seed};
+  options.faults.loss = loss;
+  options.faults.reorder = loss > 0 ? 0.1 : 0.0;
+  options.faults.seed = seed;
+  return options;
+}
+
+// Requests and the memory they use.
+class Mail {
+ public:
+  explicit Mail(EngineGroup& group) : group_(group) {}
+
+  struct Received {
+    Request* request;
+    std::vector<float>* data;
+
+    const MessageReport& report() const { return request->report.messages.at(0); }
+    std::vector<float> contents() const {
+      return {data->begin(), data->begin() + static_cast<std::ptrdiff_t>(report().count)};
+    }
+  };
+
+  Request& send(Rank from, Rank to, std::vector<float> data, std::uint32_t tag = 0,
+                Duration deadline = 30s) {
+    OperationSpec spec{.kind = OperationKind::send, .peer = to};
+    spec.input = std::span(keep(std::move(data)));
+    return submit(from, spec, tag, deadline);
+  }
+  Received receive(Rank to, Rank from, std::size_t room, std::uint32_t tag = 0,
+                   Duration deadline = 30s) {
+    std::vector<float>& data = keep(std::vector<float>(room, -1.0f));
+    OperationSpec spec{.kind = OperationKind::recv, .peer = from};
+    spec.output = std::span(data);
+    return {&submit(to, spec, tag, deadline), &data};
+  }
+  void run(Duration limit = 30s) {
+    ASSERT_TRUE(group_.run(requests_, limit));
+    for (const Request* request : requests_)
+      ASSERT_TRUE(request->status.ok()) << request->status.text();
+  }
+  bool run_anyhow(Duration limit = 100s) { return group_.run(requests_, limit); }
+
+ private:
+  std::vector<float>& keep(std::vector<float> data) {
+    return *data_.emplace_back(std::make_unique<std::vector<float>>(std::move(data)));
+  }
+  Request& submit(Rank rank, OperationSpec& spec, std::uint32_t tag, Duration deadline) {
+    spec.options.tag = tag;
+    spec.options.delivery = exact(deadline);
+    requests_.push_back(&group_.submit(rank, spec));
+    return *requests_.back();
+  }
+
+  EngineGroup& group_;
+  std::vector<std::unique_ptr<std::vector<float>>> data_;
+  std::vector<Request*> requests_;
+};
+
+std::vector<float> values(std::size_t count, float first) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+// ---- length -------------------------------------------------------------------------------------
+
+TEST(MessageLength, OfAReceiveIsWhatWasSent) {
+  for (const double loss : {0.0, 0.2}) {
+    for (const std::size_t sent : {0u, 1u, 352u, 353u, 5000u}) {
+      EngineGroup group(network(2, loss));
+      Mail mail(group);
+      const auto received = mail.receive(1, 0, 5000);
+      mail.send(0, 1, values(sent, 3.0f));
+      mail.run();
+      EXPECT_EQ(received.report().count, sent);
+      EXPECT_EQ(received.report().source, 0);
+      EXPECT_EQ(received.contents(), values(sent, 3.0f));
+      if (sent < 5000) {
+        EXPECT_EQ((*received.data)[sent], -1.0f);
+      }
+      EXPECT_TRUE(group.settle());
+    }
+  }
+}
+
+TEST(MessageLength, OfEncodedMessagesIsExact) {
+  EngineGroup group(network(2));
+  std::vector<float> sent(37, 1.0f), received(100);
+  OperationSpec send{.kind = OperationKind::send, .input = std::span(sent), .peer = 1};
+  OperationSpec receive{.kind = OperationKind::recv, .output = std::span(received), .peer = 0};
+  send.options.codec = receive.options.codec = Codec::nvfp4;  // two elements a byte
+  Request& out = group.submit(0, send);
+  Request& in = group.submit(1, receive);
+  ASSERT_TRUE(group.run({&out, &in}, 1s));
+  ASSERT_TRUE(in.status.ok()) << in.status.text();
+  EXPECT_EQ(in.report.messages.at(0).count, 37u);
+}
+
+// A message without elements is matched like any other.
+TEST(MessageLength, OfNothingIsMatched) {
+  EngineGroup group(network(2));
+  Mail mail(group);
+  const auto received = mail.receive(1, 0, 0);
+  group.run_until([] { return false; }, 10ms);
+  EXPECT_FALSE(received.request->done);
+  mail.send(0, 1, {});
+  mail.run();
+  EXPECT_EQ(received.report().count, 0u);
+}
+
+// ---- tags ---------------------------------------------------------------------------------------
+
+TEST(MessageTags, DoNotWaitForEachOther) {
+  EngineGroup group(network(2));
+  Mail mail(group);
+  for (std::uint32_t i = 0; i < 40; ++i) mail.send(0, 1, values(3000, 0.0f), 1);
+  for (std::uint32_t i = 0; i < 40; ++i) mail.receive(1, 0, 3000, 2);
+  Request& sent = mail.send(0, 1, values(3000, 9.0f), 3);
+  const auto received = mail.receive(1, 0, 3000, 3);
+  ASSERT_TRUE(group.run({&sent, received.request}, 10s)) << "behind tags that nobody serves yet";
+  EXPECT_EQ(received.contents(), values(3000, 9.0f));
+  EXPECT_EQ(received.report().tag, 3u);
+  for (std::uint32_t i = 0; i < 40; ++i) mail.receive(1, 0, 3000, 1);
+  for (std::uint32_t i = 0; i < 40; ++i) mail.send(0, 1, values(3000, 0.0f), 2);
+  mail.run();
+}
+
+TEST(MessageTags, OfAnyNumberMayBeOpen) {
+  for (const double loss : {0.0, 0.1}) {
+    EngineGroup group(network(2, loss));
+    Mail mail(group);
+    constexpr std::uint32_t kTags = 200;
+    for (std::uint32_t tag = 0; tag < kTags; ++tag) mail.send(0, 1, values(2000, 1.0f + tag), tag);
+    std::vector<Mail::Received> received;
+    for (std::uint32_t tag = kTags; tag-- > 0;) received.push_back(mail.receive(1, 0, 2000, tag));
+    mail.run();
+    for (const auto& each : received)
+      EXPECT_EQ(each.contents(), values(2000, 1.0f + each.report().tag));
+    EXPECT_TRUE(group.settle());
+  }
+}
+
+TEST(MessageTags, BeyondTheLimitAreRefused) {
+  EngineGroup group(network(2));
+  Mail mail(group);
+  const Status over = Status::error(StatusCode::kCancelled, "enough");
+  for (std::uint32_t tag = 1; tag < limits::kTagsPerPeerMax; ++tag) {
+    mail.send(0, 1, {1.0f}, tag);
+    if (tag % 16 == 15) group.engine(0).cancel_all(group.now(), over);
+  }
+  Request& last = mail.send(0, 1, {1.0f}, 70'000, 1ms);
+  EXPECT_TRUE(last.done);
+  EXPECT_EQ(last.status.code(), StatusCode::kResourceExhausted) << last.status.text();
+}
+
+TEST(MessageTags, AreForMessagesOnly) {
+  OperationSpec spec{.kind = OperationKind::barrier};
+  spec.options.tag = 1;
+  EXPECT_EQ(validate(spec, 0, 2).code(), StatusCode::kInvalidArgument);
+}
+
+// Any order of tags, on both sides, with packets lost and overtaken: what is matched is the n-th of
+// a tag.
+TEST(MessageTags, MatchInOrderWhateverIsLost) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    EngineGroup group(network(2, 0.1, seed));
+    Mail mail(group);
+    auto draw = [&, next = 0u](std::uint64_t below) mutable {
+      return static_cast<std::uint32_t>(keyed_hash(seed, next++, 0, 0, 0) % below);
+    };
+    std::vector<std::uint32_t> order(60);
+    for (auto& tag : order) tag = draw(5);
+    std::map<std::uint32_t, float> sent, taken;
+    for (const std::uint32_t tag : order)
+      mail.send(0, 1, values(1 + draw(1000), 100.0f * tag + 1000.0f * sent[tag]++), tag);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw(i)]);
+    std::vector<Mail::Received> received;
+    for (const std::uint32_t tag : order) received.push_back(mail.receive(1, 0, 1000, tag));
+    mail.run();
+    for (const auto& each : received) {
+      const std::uint32_t tag = each.report().tag;
+      EXPECT_EQ((*each.data)[0], 100.0f * tag + 1000.0f * taken[tag]++);
+    }
+    EXPECT_TRUE(group.settle());
+  }
+}
+
+// ---- any source ---------------------------------------------------------------------------------
+
+TEST(AnySource, TakesWhatComes) {
+  for (const double loss : {0.0, 0.3}) {
+    EngineGroup group(network(4, loss));
+    Mail mail(group);
+    std::vector<Mail::Received> received;
+    for (int i = 0; i < 6; ++i) received.push_back(mail.receive(0, kAnyRank, 5000, 7));
+    for (Rank from = 1; from < 4; ++from) {
+      mail.send(from, 0, values(from * 1000, 10.0f * from), 7);
+      mail.send(from, 0, values(from * 1000, 10.0f * from + 1), 7);
+    }
+    mail.run();
+    std::map<Rank, float> of;
+    for (const auto& each : received) {
+      const Rank source = each.report().source;
+      EXPECT_EQ(each.contents(), values(source * 1000, 10.0f * source + of[source]++))
+          << "messages of one rank in its order";
+    }
+    EXPECT_EQ(of.size(), 3u);
+    EXPECT_TRUE(group.settle());
+  }
+}
+
+TEST(AnySource, HearsOfWhatWasSentBefore) {
+  for (const double loss : {0.0, 0.3}) {
+    EngineGroup group(network(3, loss));
+    Mail mail(group);
+    for (int i = 0; i < 12; ++i) mail.send(2, 0, values(3000, 1.0f), 5);  // beyond what is kept
+    mail.send(2, 0, values(3000, 4.0f), 6);
+    group.run_until([] { return false; }, 50ms);
+    const auto received = mail.receive(0, kAnyRank, 3000, 6);
+    ASSERT_TRUE(group.run({received.request}, 10s));
+    EXPECT_EQ(received.report().source, 2);
+    for (int i = 0; i < 12; ++i) mail.receive(0, kAnyRank, 3000, 5);
+    mail.run();
+  }
+}
+
+// The first message of the tag is the first receive's, whoever it is from; then the next one's.
+TEST(AnySource, LaterReceivesOfTheTagWaitBehindIt) {
+  EngineGroup group(network(3));
+  Mail mail(group);
+  const auto any = mail.receive(0, kAnyRank, 10, 1);
+  const auto named = mail.receive(0, 1, 10, 1);
+  const auto other = mail.receive(0, 1, 10, 2);
+  mail.send(1, 0, {5.0f}, 2);
+  ASSERT_TRUE(group.run({other.request}, 1s)) << "another tag waits for nothing";
+  mail.send(1, 0, {6.0f}, 1);
+  ASSERT_TRUE(group.run({any.request}, 1s));
+  EXPECT_FALSE(named.request->done);
+  mail.send(1, 0, {7.0f}, 1);
+  mail.run();
+  EXPECT_EQ(any.contents(), std::vector<float>{6.0f});
+  EXPECT_EQ(named.contents(), std::vector<float>{7.0f});
+}
+
+TEST(AnySource, FailsAtItsDeadlineWhereNobodySends) {
+  EngineGroup group(network(3));
+  Mail mail(group);
+  const auto any = mail.receive(0, kAnyRank, 10, 1, 100ms);
+  const auto behind = mail.receive(0, 1, 10, 1, 50ms);
+  ASSERT_TRUE(group.run({behind.request}, 51ms));
+  EXPECT_FALSE(any.request->done);
+  ASSERT_TRUE(group.run({any.request}, 51ms));
+  EXPECT_EQ(any.request->status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_NE(any.request->status.text().find("any rank, tag 1"), std::string_view::npos)
+      << any.request->status.text();
+  EXPECT_NE(behind.request->status.text().find("behind a receive"), std::string_view::npos);
+  EXPECT_TRUE(group.engine(0).idle());
+  mail.send(1, 0, {1.0f}, 1);  // none of the numbers is used up
+  const auto next = mail.receive(0, kAnyRank, 10, 1);
+  ASSERT_TRUE(group.run({next.request}, 1s));
+  EXPECT_EQ(next.contents(), std::vector<float>{1.0f});
+}
+
+TEST(AnySource, IsCancelledWithTheRest) {
+  EngineGroup group(network(2));
+  Mail mail(group);
+  const auto any = mail.receive(0, kAnyRank, 10);
+  group.engine(0).cancel_all(group.now(), Status::error(StatusCode::kCancelled, "shut down"));
+  EXPECT_TRUE(any.request->done);
+  EXPECT_EQ(any.request->status.code(), StatusCode::kCancelled);
+  EXPECT_TRUE(group.engine(0).idle());
+}
+
+// ---- groups -------------------------------------------------------------------------------------
+
+// One exchange of every rank, with the messages' memory.
+class Exchange {
+ public:
+  Exchange(EngineGroup& group, Duration deadline) : group_(group), deadline_(deadline) {
+    sides_.resize(group.size());
+  }
+
+  // In the order of the calls on each side.
+  void send(Rank from, Rank to, std::vector<float> data, std::uint32_t tag = 0) {
+    sides_[from].push_back(leeway::Message::send(std::span(keep(std::move(data))), to, tag));
+  }
+  std::vector<float>& receive(Rank to, Rank from, std::size_t room, std::uint32_t tag = 0) {
+    std::vector<float>& data = keep(std::vector<float>(room, -1.0f));
+    sides_[to].push_back(leeway::Message::recv(std::span(data), from, tag));
+    return data;
+  }
+  std::vector<leeway::Message>& side(Rank rank) { return sides_[rank]; }
+  Request& submit(Rank rank) {
+    OperationSpec spec{.kind = OperationKind::exchange};
+    spec.options.delivery = exact(deadline_);
+    spec.messages = std::make_shared<std::vector<leeway::Message>>(sides_[rank]);
+    return group_.submit(rank, spec);
+  }
+  std::vector<Request*> submit_all() {
+    std::vector<Request*> requests;
+    for (Rank rank = 0; rank < group_.size(); ++rank) requests.push_back(&submit(rank));
+    return requests;
+  }
+
+ private:
+  std::vector<float>& keep(std::vector<float> data) {
+    return *data_.emplace_back(std::make_unique<std::vector<float>>(std::move(data)));
+  }
+  EngineGroup& group_;
+  Duration deadline_;
+  std::vector<std::vector<leeway::Message>> sides_;
+  std::vector<std::unique_ptr<std::vector<float>>> data_;
+};
+
+// So many messages between ranks drawn at random, themselves included, posted in random order.
+void exchange_at_random(int size, int count, double loss, std::uint64_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  EngineGroup group(network(size, loss, seed));
+  Exchange exchange(group, 60s);
+  auto draw = [&, next = 0u](std::uint64_t below) mutable {
+    return static_cast<std::uint32_t>(keyed_hash(seed, next++, 1, 0, 0) % below);
+  };
+  struct Expected {
+    Rank from, to;
+    std::vector<float>* data;
+    std::vector<float> sent;
+  };
+  std::vector<Expected> expected;
+  std::map<std::vector<std::uint32_t>, float> numbers;
+  for (int i = 0; i < count; ++i) {
+    const auto from = static_cast<Rank>(draw(size));
+    const auto to = static_cast<Rank>(draw(size));
+    const std::uint32_t tag = draw(2) == 0 ? 0 : draw(4);
+    const std::size_t length = draw(8) == 0 ? 0 : draw(i % 50 == 0 ? 20'000 : 60);
+    const auto sent = values(length, 1000.0f * from + 100.0f * to +
+                                         numbers[std::vector<std::uint32_t>{from, to, tag}]++);
+    exchange.send(from, to, sent, tag);
+    expected.push_back({from, to, &exchange.receive(to, from, length + draw(30), tag), sent});
+  }
+  // Any order, but that of one pair and tag.
+  for (Rank rank = 0; rank < size; ++rank) {
+    auto& side = exchange.side(rank);
+    const auto original = side;
+    std::vector<std::size_t> order(side.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw(i)]);
+    std::map<std::vector<std::uint32_t>, std::vector<std::size_t>> places;
+    const auto key = [&](std::size_t i) -> std::vector<std::uint32_t> {
+      return {std::uint32_t(original[i].kind), original[i].peer, original[i].tag};
+    };
+    for (std::size_t i = 0; i < original.size(); ++i) places[key(i)].push_back(i);
+    for (auto& [which, list] : places) std::reverse(list.begin(), list.end());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      auto& list = places[key(order[i])];
+      side[i] = original[list.back()];
+      list.pop_back();
+    }
+  }
+  const auto requests = exchange.submit_all();
+  ASSERT_TRUE(group.run(requests, 60s));
+  for (const Request* request : requests)
+    ASSERT_TRUE(request->status.ok()) << request->status.text();
+  for (const Expected& each : expected) {
+    const std::vector<float> got(
+        each.data->begin(), each.data->begin() + static_cast<std::ptrdiff_t>(each.sent.size()));
+    ASSERT_EQ(got, each.sent) << each.from << " to " << each.to;
+  }
+  for (Rank rank = 0; rank < size; ++rank) {
+    const CollectiveReport& report = requests[rank]->report;
+    ASSERT_EQ(report.messages.size(), exchange.side(rank).size());
+    for (std::size_t i = 0; i < report.messages.size(); ++i) {
+      const leeway::Message& message = exchange.side(rank)[i];
+      const bool sends = message.kind == leeway::Message::Kind::send;
+      EXPECT_EQ(report.messages[i].source, sends ? rank : message.peer);
+      EXPECT_EQ(report.messages[i].tag, message.tag);
+    }
+  }
+  EXPECT_TRUE(group.settle());
+}
+
+TEST(Exchange, OfAThousandMessagesInAnyOrderIsOneOperation) {
+  exchange_at_random(2, 1024, 0.0, 1);
+  exchange_at_random(4, 1024, 0.0, 2);
+  exchange_at_random(3, 1024, 0.1, 3);
+}
+
+TEST(Exchange, OfAnythingCompletesUnderLoss) {
+  for (std::uint64_t seed = 10; seed < 60; ++seed)
+    exchange_at_random(1 + static_cast<int>(seed % 5), static_cast<int>(seed * 7 % 90), 0.1, seed);
+}
+
+// 16 messages of a tag and direction talk at a time. A report lets the next ones, and some more go
+// before they are asked for.
+TEST(Exchange, OfManySmallMessagesTakesARoundTripForSixteen) {
+  EngineGroup group(network(2));
+  Exchange exchange(group, 10s);
+  for (int i = 0; i < 1024; ++i) {
+    for (const Rank self : {0, 1}) {
+      exchange.receive(self, 1 - self, 100);
+      exchange.send(self, 1 - self, values(100, 1.0f));
+    }
+  }
+  const Instant begin = group.now();
+  ASSERT_TRUE(group.run(exchange.submit_all(), 10s));
+  const auto round_trips = static_cast<double>((group.now() - begin).count()) / 200'000.0;
+  RecordProperty("round_trips", std::to_string(round_trips));
+  EXPECT_LE(round_trips, 80.0);
+}
+
+TEST(Exchange, OfNothingIsDoneAtOnce) {
+  EngineGroup group(network(2));
+  Exchange exchange(group, 1s);
+  EXPECT_TRUE(exchange.submit(0).done);
+}
+
+TEST(Exchange, NamesTheRankThatTakesNoPart) {
+  EngineGroup group(network(4));
+  Exchange exchange(group, 200ms);
+  for (Rank rank = 0; rank < 4; ++rank) {
+    for (Rank peer = 0; peer < 4; ++peer) {
+      for (int i = 0; i < 5; ++i) exchange.send(rank, peer, values(100, 1.0f));
+      for (int i = 0; i < 7 && rank != peer; ++i) exchange.receive(rank, peer, 100);
+      for (int i = 0; i < 5 && rank == peer; ++i) exchange.receive(rank, peer, 100);
+    }
+  }
+  for (Rank rank : {0, 1, 3}) {
+    for (Rank peer : {0, 1, 3}) {
+      for (int i = 0; i < 2 && rank != peer; ++i) exchange.send(rank, peer, values(100, 1.0f));
+    }
+  }
+  std::vector<Request*> requests = {&exchange.submit(0), &exchange.submit(1), &exchange.submit(3)};
+  ASSERT_TRUE(group.run(requests, 201ms));
+  for (const Request* request : requests) {
+    EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
+    EXPECT_NE(request->status.text().find("rank 2 owes 7 messages, and has not taken 5"),
+              std::string_view::npos)
+        << request->status.text();
+  }
+}
+
+TEST(Exchange, IsCheckedAsAWholeBeforeAnythingIsSent) {
+  EngineGroup group(network(2));
+  const auto expect = [&](Exchange& exchange, const char* text) {
+    const Request& request = exchange.submit(0);
+    EXPECT_TRUE(request.done);
+    EXPECT_EQ(request.status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(request.status.text().find(text), std::string_view::npos) << request.status.text();
+    EXPECT_TRUE(group.engine(0).idle());
+  };
+  Exchange nobody(group, 1s);
+  nobody.send(0, 1, {1.0f});
+  nobody.send(0, 9, {1.0f});
+  expect(nobody, "message 1 of 2: send: rank 9 does not exist");
+  Exchange alone(group, 1s);
+  alone.send(0, 0, {1.0f});
+  expect(alone, "has no receive in the same group");
+  Exchange unsent(group, 1s);
+  unsent.receive(0, 0, 1);
+  expect(unsent, "has no send in the group");
+  Exchange small(group, 1s);
+  small.send(0, 0, {1.0f, 2.0f});
+  small.receive(0, 0, 1);
+  expect(small, "more than the receive has room for");
+}
+
+TEST(Exchange, FailsOnBothSidesWhereAMessageIsTooLong) {
+  EngineGroup group(network(2));
+  Exchange exchange(group, 500ms);
+  exchange.send(0, 1, values(11, 1.0f));
+  exchange.receive(1, 0, 10);
+  exchange.send(0, 1, values(11, 1.0f));
+  exchange.receive(1, 0, 20);
+  const auto requests = exchange.submit_all();
+  ASSERT_TRUE(group.run(requests, 501ms));
+  for (const Request* request : requests) {
+    EXPECT_EQ(request->status.code(), StatusCode::kMismatch);
+    EXPECT_NE(request->status.text().find("message 0 of 2"), std::string_view::npos)
+        << request->status.text();
+  }
+}
+
+TEST(Exchange, MayReceiveFromAnyRank) {
+  EngineGroup group(network(4, 0.1));
+  Exchange exchange(group, 10s);
+  for (Rank rank = 0; rank < 4; ++rank) {
+    for (Rank peer = 0; peer < 4; ++peer) {
+      if (rank == peer) continue;
+      exchange.send(rank, peer, values(500, rank), 3);
+      exchange.receive(rank, kAnyRank, 500, 3);
+    }
+  }
+  const auto requests = exchange.submit_all();
+  ASSERT_TRUE(group.run(requests, 10s));
+  for (Rank rank = 0; rank < 4; ++rank) {
+    ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
+    std::map<Rank, int> sources;
+    for (const MessageReport& message : requests[rank]->report.messages) ++sources[message.source];
+    EXPECT_EQ(sources.size(), 4u) << "itself three times, and each other once";
+  }
+}
+
+}  // namespace
+}  // namespace leeway::collective
