@@ -155,8 +155,7 @@ void write_open_round(Writer& writer, const OpenRound& round) {
 
 // False: a value has no name.
 bool read_tag(Reader& reader, OperationTag& tag) {
-  bool known =
-      read_enum(reader.get<std::uint8_t>(), OperationKind::split, tag.operation);
+  bool known = read_enum(reader.get<std::uint8_t>(), OperationKind::split, tag.operation);
   const auto types = reader.get<std::uint8_t>();
   known &= read_enum(types & 15, DataType::boolean, tag.dtype);
   known &= read_enum(types >> 4, ReduceOp::bxor, tag.reduce_op);
