@@ -233,7 +233,8 @@ TEST(RefusalReport, ValuesWithoutANameAreRefused) {
     std::size_t at;
     int last;
   };
-  for (const Field field : {Field{5, 12}, Field{7, 17}, Field{8, 17}}) {
+  for (const Field field :
+       {Field{5, static_cast<int>(OperationKind::split)}, Field{7, 17}, Field{8, 17}}) {
     EXPECT_EQ(refusal(field.at, field.last), Refusal::none) << field.at;
     EXPECT_EQ(refusal(field.at, field.last + 1), Refusal::field) << field.at;
     EXPECT_EQ(refusal(field.at, 255), Refusal::field) << field.at;
