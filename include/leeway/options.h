@@ -291,7 +291,7 @@ struct Options {
   Duration join_timeout = std::chrono::seconds(60);  // LEEWAY_JOIN_TIMEOUT_MS
   // LEEWAY_PEER_TIMEOUT_MS: a peer of whom something is expected and whose process is silent for so
   // long is dead. Exact calls with it fail then, and lossy ones no longer wait for it. At least 100
-  // ms; no_deadline: peers are never taken for dead
+  // ms, and eight time-outs of the path; no_deadline: peers are never taken for dead
   Duration peer_timeout = std::chrono::seconds(3);
   // LEEWAY_DATAGRAM_BYTES: largest UDP payload; default: from the path MTU
   std::size_t datagram_bytes = 0;

@@ -16,7 +16,7 @@ std::size_t packet_elements_of(const scenario::Scenario& scenario) {
   return format.elements_for(scenario.operation().datagram_bytes() - wire::kDataHeaderBytes);
 }
 
-std::array<Check, 17> make_checks() {
+std::array<Check, 18> make_checks() {
   return {
       Check("i1",
             "conservation: sent + copied = delivered + lost + under way, per kind of traffic "
@@ -58,6 +58,7 @@ std::array<Check, 17> make_checks() {
       Check("i17",
             "what is told about the use of contributions is true, and every owner is given the "
             "weight that was meant for it"),
+      Check("i18", "no process that lives is taken for dead, where nothing cuts it off for long"),
   };
 }
 
@@ -85,6 +86,11 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   checks[i9].rule_out("the run was not told of an end of its faults");
   if (!is_unbiased(scenario))
     checks[i10].rule_out("estimator, codec or losses do not promise a mean error of 0");
+  crashed.resize(scenario.ranks());
+  if (scenario.operation().peer_timeout_ms() == 0)
+    checks[i18].rule_out("nobody is ever taken for dead");
+  if (may_silence(scenario))
+    checks[i18].rule_out("a rank may be silent for as long as the peer time-out though it lives");
   const int size = book.size();
   if (size == 0) {
     rule_out_contents();
@@ -97,7 +103,7 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
 }
 
 void Checkers::State::rule_out_contents() {
-  for (const Invariant invariant : {i2, i3, i4, i5, i6, i7, i8, i9, i10, i13, i15, i16, i17})
+  for (const Invariant invariant : {i2, i3, i4, i5, i6, i7, i8, i9, i10, i13, i15, i16, i17, i18})
     checks[invariant].rule_out(kNoContents);
 }
 
@@ -123,11 +129,13 @@ void Checkers::on_resume(Instant now, std::uint32_t rank) {
 }
 
 void Checkers::on_death(std::uint32_t rank) {
+  state_->crashed[rank] = true;
   state_->deadlines.on_kill(rank);
   if (state_->book.size() > 0) state_->book.kill(static_cast<Rank>(rank));
 }
 
 void Checkers::on_leave(Instant now, std::uint32_t rank, bool at_once) {
+  state_->crashed[rank] = true;
   state_->departures.on_leave(now, static_cast<Rank>(rank), at_once);
   state_->book.kill(static_cast<Rank>(rank));
 }
@@ -173,6 +181,7 @@ std::vector<CheckRecord> Checkers::finish(Instant now, const Network& network,
   state.conservation.check_links(now, state.links, under_way);
   state.deadlines.finish(now);
   state.bias.finish();
+  state.look_for_wrongly_dead(now);
   if (endpoints_idle && all_under_way == 0 && !state.keeps_datagrams) {
     const std::size_t held = const_cast<Network&>(network).payloads().held();
     state.checks[i7].expect(held == 0, [&] {
@@ -186,6 +195,20 @@ std::vector<CheckRecord> Checkers::finish(Instant now, const Network& network,
   std::vector<CheckRecord> records;
   for (const Check& check : state.checks) records.push_back(check.record());
   return records;
+}
+
+void Checkers::State::look_for_wrongly_dead(Instant now) {
+  if (!checks[i18].on()) return;
+  for (std::size_t rank = 0; rank < setup.engines.size(); ++rank) {
+    if (crashed[rank]) continue;
+    for (Rank peer = 0; peer < setup.engines.size(); ++peer) {
+      const bool dead = setup.engines[rank]->endpoint().link(peer).dead;
+      checks[i18].expect(!dead || crashed[peer], [&] {
+        return format_text("at %.6f ms: rank %zu has given up rank %u, which lives",
+                           static_cast<double>(now.ns) / 1e6, rank, peer);
+      });
+    }
+  }
 }
 
 CheckRecord same_trace(const RunRecord& first, const RunRecord& second) {

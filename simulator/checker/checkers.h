@@ -1,4 +1,4 @@
-// The invariants I1 to I17, looked at in every run. README.md says what each one means here and
+// The invariants I1 to I18, looked at in every run. README.md says what each one means here and
 // what it cannot see.
 //
 // Fed by the core endpoints (CoreObserver), the network (packets()) and the run loop. Endpoints
@@ -60,7 +60,7 @@ class Checkers final : public CoreObserver {
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
 
-  // The records of i1 to i17, in order. `endpoints_idle`: nobody has anything open or queued.
+  // The records of i1 to i18, in order. `endpoints_idle`: nobody has anything open or queued.
   std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);
 
  private:

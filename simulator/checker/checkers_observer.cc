@@ -134,6 +134,7 @@ void Checkers::on_submit(Instant now, std::uint32_t rank, const Call& call) {
     return state.messages.on_submit(static_cast<Rank>(rank), call);
   }
   state.deadlines.on_submit(now, rank, call.spec->options.delivery.deadline);
+  state.learn_deaths(now, static_cast<Rank>(rank));
   CallLedger* const ledger = state.book.submit(now, static_cast<Rank>(rank), call);
   if (ledger != nullptr && ledger->plan.covered())
     state.agreement->on_submit(static_cast<Rank>(rank), *ledger, result_of(call));
@@ -144,6 +145,7 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   State& state = *state_;
   const auto self = static_cast<Rank>(rank);
   state.deadlines.on_done(now, rank);
+  state.learn_deaths(now, self);
   state.check_liveness(now, self, call, result);
   if (call.kind == CallKind::messages) return state.messages.on_done(now, self, call, result);
   const StatusCode code = result.status.code();
@@ -153,6 +155,16 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   if (ledger != nullptr && ledger->plan.covered() && ledger->ranks[self].submitted)
     state.check_contents(now, self, *ledger, call, result);
   state.book.close(self, result.status.ok());
+}
+
+// To the calls of a rank, a peer that it has given up has left.
+void Checkers::State::learn_deaths(Instant now, Rank rank) {
+  if (!checks[i18].on() || book.size() == 0) return;
+  const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
+  if (endpoint.counters().peers_given_up == 0) return;
+  for (Rank peer = 0; peer < setup.engines.size(); ++peer) {
+    if (peer != rank && endpoint.link(peer).dead) book.on_goodbye(now, rank, peer);
+  }
 }
 
 void Checkers::State::check_contents(Instant now, Rank rank, CallLedger& call, const Call& asked,

@@ -41,7 +41,8 @@ enum Invariant : std::uint8_t {
   i14,
   i15,
   i16,
-  i17
+  i17,
+  i18
 };
 
 struct Checkers::State final : PacketObserver {
@@ -62,9 +63,12 @@ struct Checkers::State final : PacketObserver {
                           const ReductionReference::Outcome& outcome);
   void check_liveness(Instant now, Rank rank, const Call& call, const CallResult& result);
   void rule_out_contents();
+  void learn_deaths(Instant now, Rank rank);
+  // I18
+  void look_for_wrongly_dead(Instant now);
 
   CheckerSetup setup;
-  std::array<Check, 17> checks;
+  std::array<Check, 18> checks;
   LedgerBook book;
   Conservation conservation{checks[i1]};
   Deadlines deadlines;
@@ -75,6 +79,7 @@ struct Checkers::State final : PacketObserver {
   Departures departures;
   MessageCheck messages{checks[i16]};
   UseCheck use{checks[i17], book};
+  std::vector<bool> crashed;  // by rank; or left
   Bias bias;
   bool all_reduce = false;
   bool keeps_datagrams = false;  // endpoints hold some back, or in sockets of paused ranks

@@ -44,6 +44,12 @@ bool has_outages(const Scenario& scenario) {
          std::any_of(scenario.link().begin(), scenario.link().end(), goes_down);
 }
 
+bool may_silence(const Scenario& scenario) {
+  const auto bursts = [](const scenario::Link& link) { return link.loss().has_bursts(); };
+  return has_outages(scenario) || scenario.pause_size() > 0 || may_lose_goodbyes(scenario) ||
+         std::any_of(scenario.link().begin(), scenario.link().end(), bursts);
+}
+
 bool may_lose_goodbyes(const Scenario& scenario) {
   const bool is_ring = scenario.topology().kind_case() == scenario::Topology::kRing;
   const double hops = is_ring ? std::max(1.0, scenario.ranks() / 2.0) : 1.0;

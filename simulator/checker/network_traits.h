@@ -11,6 +11,10 @@ bool keeps_order(const scenario::Scenario& scenario);
 // For a while nothing at all may pass between two ranks, but for bursts of losses.
 bool has_outages(const scenario::Scenario& scenario);
 
+// A rank may be silent to another for many time-outs though both live: it is cut off or stopped, or
+// a burst of losses, counted in packets, takes all probes.
+bool may_silence(const scenario::Scenario& scenario);
+
 // Independent losses take more than two packets of three on the longest way, so that all copies of
 // a good-bye may be lost. At two of three the 12 copies that WIRE 6.3 asks for are lost once in 130
 // good-byes; a fast path sends more of them, for two seconds.

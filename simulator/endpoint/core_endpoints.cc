@@ -32,6 +32,7 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.permute = operation.permute();
   config.multicast = scenario.has_multicast();
   config.sum_payloads = scenario.contents();
+  config.peer_timeout = Duration(static_cast<std::int64_t>(operation.peer_timeout_ms() * 1e6));
   const std::size_t share = kSocketBytes / std::max<std::size_t>(1, topology.ranks() - 1);
   const std::size_t wanted =
       operation.window_bytes() != 0 ? operation.window_bytes() : kWindowBytesDefault;

@@ -46,7 +46,7 @@ struct LinkRecord {
 
 enum class Verdict : std::uint8_t { passed = 0, failed = 1, skipped = 2, not_applicable = 3 };
 
-// Of one invariant I1 .. I17.
+// Of one invariant I1 .. I18.
 struct CheckRecord {
   std::string id;     // "i1"
   std::string title;  // "conservation: sent = delivered + lost + under way"

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "checker/network_traits.h"
 #include "swarm/draw_parts.h"
 
 namespace leeway::sim::swarm {
@@ -70,6 +71,13 @@ void draw_crash(Dice& dice, Scenario& scenario) {
   replica.set_deadline_ms(std::min(replica.deadline_ms(), kShortWaitMs));
 }
 
+// Only where nothing but a crash keeps a rank silent for so long.
+void draw_peer_timeout(Dice& dice, Scenario& scenario) {
+  const double timeout_ms = dice.decimal_magnitude(200000, 3000000);
+  if (may_silence(scenario)) return;
+  scenario.mutable_operation()->set_peer_timeout_ms(timeout_ms);
+}
+
 void draw_compute(Dice& dice, Scenario& scenario) {
   auto& compute = *scenario.add_compute();
   switch (dice.between(0, 2)) {
@@ -121,6 +129,7 @@ void draw_faults(Dice& dice, Scenario& scenario) {
     draw_pause(dice, scenario);
   if (dice.one_in(6)) draw_crash(dice, scenario);
   if (dice.one_in(8)) draw_inject(dice, scenario);
+  if (dice.one_in(3)) draw_peer_timeout(dice, scenario);
 }
 
 // All ranks leave at the end, at one time or one of them at another, or only one does; now and then

@@ -76,8 +76,8 @@ void Endpoint::start(Instant now, Round& round) {
       if (peer != config_.self) watch(now, peer);
     }
   }
-  if (any_gone_) start_without(now, round);
   replay_early(now, round);
+  if (any_gone_) start_without(now, round);
   rounds_.refresh_settled_below();
   advance(now, round);
   reap(now);

@@ -1,6 +1,7 @@
 #include "protocol/watch.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace leeway::protocol {
 namespace {
@@ -9,15 +10,20 @@ namespace {
 constexpr int kSuspectTimeouts = 4;
 constexpr Duration kSuspectMin = std::chrono::milliseconds(500);
 
-// Probes that a dead peer has not answered. A process that was stopped itself finds the peer
-// time-out over when it comes back, and must not take all others for dead.
-constexpr std::uint32_t kProbesMin = 3;
+// Probes between suspicion and death. Where half of all datagrams are lost each way, six are now and
+// then all lost.
+constexpr int kProbes = 24;
 
-// Probes between suspicion and the peer time-out.
-constexpr int kProbes = 6;
+// A dead peer has been silent for so many time-outs at least, however short the peer time-out is:
+// on a long path that loses, three probes would not have had the time to be answered.
+constexpr int kDeadTimeouts = 8;
 
-Duration suspect_after(const RoundTrip& rtt, Duration peer_timeout) {
-  return std::min(std::max(kSuspectTimeouts * rtt.timeout(), kSuspectMin), peer_timeout / 2);
+Duration suspect_after(const RoundTrip& rtt, Duration patience) {
+  return std::min(std::max(kSuspectTimeouts * rtt.timeout(), kSuspectMin), patience / 2);
+}
+
+Duration patience_of(const RoundTrip& rtt, Duration peer_timeout) {
+  return std::max(peer_timeout, kDeadTimeouts * rtt.timeout());
 }
 
 }  // namespace
@@ -25,8 +31,8 @@ Duration suspect_after(const RoundTrip& rtt, Duration peer_timeout) {
 Instant Watch::start(Instant now, const RoundTrip& rtt, Duration peer_timeout) {
   on_ = true;
   silent_since_ = now;
-  probes_ = 0;
-  return next_at_ = now + suspect_after(rtt, peer_timeout);
+  probing_ = false;
+  return next_at_ = now + suspect_after(rtt, patience_of(rtt, peer_timeout));
 }
 
 Watch::Look Watch::look(Instant now, Instant heard_at, bool expected, const RoundTrip& rtt,
@@ -34,18 +40,21 @@ Watch::Look Watch::look(Instant now, Instant heard_at, bool expected, const Roun
   if (now < next_at_) return {.again_at = next_at_};
   if (heard_at > silent_since_) {
     silent_since_ = heard_at;
-    probes_ = 0;
+    probing_ = false;
     on_ = expected;
     if (!expected) return {};
   }
-  const Duration patience = suspect_after(rtt, peer_timeout);
-  next_at_ = silent_since_ + patience;
+  const Duration patience = patience_of(rtt, peer_timeout);
+  const Duration unsuspected = suspect_after(rtt, patience);
+  next_at_ = silent_since_ + unsuspected;
   if (now < next_at_) return {.again_at = next_at_};
-  const Instant end = silent_since_ + peer_timeout;
-  if (now >= end && probes_ >= kProbesMin) return {Look::Verdict::dead};
-  ++probes_;
-  next_at_ = now + (peer_timeout - patience) / kProbes;
-  if (now < end) next_at_ = std::min(next_at_, end);
+  if (!std::exchange(probing_, true)) probing_since_ = now;
+  // A process that was stopped itself finds all others silent when it comes back. It must not take
+  // them for dead before they had the time to answer.
+  const Duration probed = patience - unsuspected;
+  const Instant end = std::max(silent_since_ + patience, probing_since_ + probed / 2);
+  if (now >= end) return {Look::Verdict::dead};
+  next_at_ = std::min(now + probed / kProbes, end);
   return {Look::Verdict::probe, next_at_};
 }
 

@@ -29,7 +29,8 @@ class Watch {
   bool on_ = false;
   Instant silent_since_{0};
   Instant next_at_{0};        // nothing is to be looked at before
-  std::uint32_t probes_ = 0;  // without an answer
+  Instant probing_since_{0};  // without an answer
+  bool probing_ = false;
 };
 
 }  // namespace leeway::protocol
