@@ -24,6 +24,9 @@ using ::testing::HasSubstr;
 using Group = std::vector<std::unique_ptr<Communicator>>;
 using Clock = std::chrono::steady_clock;
 
+// Leaving a silent peer takes two seconds at least, and its operations their deadlines.
+constexpr Duration kNobodyWaitedFor = 1s;
+
 Group make_group(int size, const Options& options = {}) {
   auto group = Communicator::create_inproc(size, options);
   EXPECT_TRUE(group.ok()) << group.status().text();
@@ -164,15 +167,15 @@ TEST(Split, OneThatWaitsForItsDeadlineDelaysNoOther) {
     std::vector<float> lonely(1000, 1.0f);
     Work waiting;
     if (world.rank() == 0)
-      waiting = (*stuck)->all_reduce_async(std::span(lonely), {.delivery = exact(2s)});
-    const auto start = Clock::now();
+      waiting = (*stuck)->all_reduce_async(std::span(lonely), {.delivery = exact(5s)});
     for (int i = 0; i < 50; ++i) {
       std::vector<float> data(1000, 1.0f);
       ASSERT_TRUE((*other)->all_reduce(std::span(data)).ok());
     }
-    EXPECT_LT(Clock::now() - start, 1500ms);
     if (world.rank() == 0) {
-      EXPECT_FALSE(waiting.done());
+      EXPECT_FALSE(waiting.done()) << "all that took less than the deadline of the other";
+    }
+    if (world.rank() == 0) {
       EXPECT_EQ(waiting.wait().status().code(), StatusCode::kDeadlineExceeded);
     }
     (void)world.barrier();
@@ -243,7 +246,7 @@ TEST(Abort, FailsWhatIsInFlightAtOnceAndWhatComesLater) {
     EXPECT_TRUE(work.done());
     EXPECT_EQ(work.wait().status().code(), StatusCode::kCancelled);
   }
-  EXPECT_LT(Clock::now() - start, 100ms);
+  EXPECT_LT(Clock::now() - start, kNobodyWaitedFor);
   data.clear();  // the memory is free
   EXPECT_EQ(group[0]->state(), StatusCode::kCancelled);
   EXPECT_THAT(group[0]->status().c_str(), HasSubstr("aborted"));
@@ -253,7 +256,7 @@ TEST(Abort, FailsWhatIsInFlightAtOnceAndWhatComesLater) {
   group[0]->abort();  // again: nothing happens
   const auto closing = Clock::now();
   group[0].reset();
-  EXPECT_LT(Clock::now() - closing, 100ms) << "nobody is waited for";
+  EXPECT_LT(Clock::now() - closing, kNobodyWaitedFor);
 }
 
 TEST(Abort, PeersLearnOfIt) {
