@@ -10,8 +10,8 @@ namespace {
 constexpr int kSuspectTimeouts = 4;
 constexpr Duration kSuspectMin = std::chrono::milliseconds(500);
 
-// Probes between suspicion and death. Where half of all datagrams are lost each way, six are now and
-// then all lost.
+// Probes between suspicion and death. Where half of all datagrams are lost each way, six are now
+// and then all lost.
 constexpr int kProbes = 24;
 
 // A dead peer has been silent for so many time-outs at least, however short the peer time-out is:
