@@ -56,8 +56,10 @@ class RandomWords {
 struct Fp16 {
   static HWY_INLINE WordVec round(WordVec magnitude, WordVec random) {
     const auto normal = hn::ShiftLeft<3>(hn::Sub(magnitude, word(0x38000000)));
+    // Cut to where it is used: elsewhere the emulated NearestInt() would have no result.
+    const auto subnormal = hn::Min(magnitude, word(0x38800000));
     const auto fixed_point =
-        hn::NearestInt(hn::Mul(float_of(magnitude), hn::Set(Floats(), 0x1p40f)));
+        hn::NearestInt(hn::Mul(float_of(subnormal), hn::Set(Floats(), 0x1p40f)));
     const auto is_normal = hn::Gt(magnitude, word(0x387FFFFF));  // 2^-14 or more
     const auto code = hn::IfThenElse(is_normal, normal, hn::BitCast(Words(), fixed_point));
     return hn::ShiftRight<16>(hn::Add(code, random));

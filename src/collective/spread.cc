@@ -132,7 +132,7 @@ bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {
   const schedule::PacketGrid grid = incoming(from);
   const std::size_t elements = grid.packet_elements(index);
   if (payload.size() != half().format.encoded_bytes(elements)) return false;
-  if (!plan_->contents) return true;
+  if (!plan_->contents || elements == 0) return true;
   std::byte* place = half().receive[from].data + grid.packet_offset(index) * element_bytes_;
   if (half().format.identity()) {
     std::memcpy(place, payload.data(), payload.size());

@@ -395,6 +395,7 @@ void close_shared(SharedPlace& place, TcpServer* server) {
   {
     const std::lock_guard lock(place.mutex);
     place.open = false;
+    place.server.reset();  // which holds this deleter, and so the place
   }
   place.closed.notify_all();
 }

@@ -40,11 +40,11 @@ class TypedTensor {
       case DataType::i64:
         return put(i, static_cast<std::int64_t>(value));
       case DataType::u8:
-        return put(i, static_cast<std::uint8_t>(value));
+        return put(i, static_cast<std::uint8_t>(static_cast<std::int64_t>(value)));
       case DataType::u32:
-        return put(i, static_cast<std::uint32_t>(value));
+        return put(i, static_cast<std::uint32_t>(static_cast<std::int64_t>(value)));
       case DataType::u64:
-        return put(i, static_cast<std::uint64_t>(value));
+        return put(i, static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
       case DataType::f8e4m3:
         return put(i, codec::f8e4m3_from_float(static_cast<float>(value)));
       case DataType::f8e5m2:

@@ -36,7 +36,8 @@ TEST_F(Watched, IsDeadAfterThePeerTimeoutWithoutAnyAnswer) {
   const Instant first = watch_.start(kStart, rtt_, kPeerTimeout);
   EXPECT_EQ(first, kStart + 500ms);
   EXPECT_EQ(dies_at(first), kStart + kPeerTimeout);
-  EXPECT_EQ(probes_, 24);
+  EXPECT_GE(probes_, 24);
+  EXPECT_LE(probes_, 25);
 }
 
 TEST_F(Watched, AnySignOfLifeBeginsTheSilenceAnew) {
