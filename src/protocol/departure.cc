@@ -51,10 +51,10 @@ void Departure::part(Instant now, int peers) {
   farewells_.resize(peers);
 }
 
-Instant Departure::owe(Instant now, Rank peer, const RoundTrip& rtt, bool was_there) {
+Instant Departure::owe(Instant now, Rank peer, const RoundTrip& rtt, bool awaited) {
   Farewell& farewell = farewells_[peer];
   farewell.due |= !farewell.said;
-  farewell.given_up = !was_there;
+  farewell.given_up = !awaited;
   farewell.again_at = now + rtt.timeout();
   return farewell.again_at;
 }

@@ -38,9 +38,9 @@ class Departure {
 
   // Starts parting, from `peers` ranks.
   void part(Instant now, int peers);
-  // Good-bye is owed to this peer, for the first time at once. A peer that was never there is told
-  // once.
-  Instant owe(Instant now, Rank peer, const RoundTrip& rtt, bool was_there);
+  // Good-bye is owed to this peer, for the first time at once. A peer that does not wait for it (it
+  // was never there, or gave this rank up) is told once.
+  Instant owe(Instant now, Rank peer, const RoundTrip& rtt, bool awaited);
   bool parted(Rank peer) const { return farewells_[peer].answered || farewells_[peer].given_up; }
 
   // Time has passed: whether to say it again, and when to look again (never: infinite future).

@@ -349,7 +349,7 @@ Duration Endpoint::slowest_timeout() const {
 void Endpoint::leave(Instant now) {
   if (!departure_.here()) return;
   departure_.serve(now, slowest_timeout());
-  wake_leave(now);
+  given_up_.ok() ? wake_leave(now) : say_goodbye(now);
 }
 
 void Endpoint::say_goodbye(Instant now) {
@@ -360,7 +360,9 @@ void Endpoint::say_goodbye(Instant now) {
     Link& link = links_[peer];
     link.report_at = link.probe_at = Instant::infinite_future();
     if (peer == config_.self || link.gone) continue;
-    timers_.arm_link(peer, departure_.owe(now, peer, link.rtt(), link.heard));
+    // Who gave this rank up waits for nothing of it.
+    const bool awaited = link.heard && given_up_.ok();
+    timers_.arm_link(peer, departure_.owe(now, peer, link.rtt(), awaited));
     outbox_.queue_control(peer);
   }
   group_.stop_probing();

@@ -109,6 +109,7 @@ void Endpoint::on_given_up(Instant now, Rank from) {
                     "for its peer time-out: leave, and join again",
                     config_.self, from);
   cancel_all(now, given_up_);
+  if (departure_.serving()) say_goodbye(now);
 }
 
 }  // namespace leeway::protocol

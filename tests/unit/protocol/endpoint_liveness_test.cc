@@ -117,6 +117,22 @@ TEST_F(Liveness, OneWhoComesBackIsToldAndAllItsCallsSayWhy) {
   EXPECT_EQ(endpoint(kVictim).counters().peers_given_up, 0u);
 }
 
+// The pause is a round trip to it, and all it knows: waits that are reckoned in those took minutes.
+TEST_F(Liveness, OneWhoWasGivenUpLeavesAtOnce) {
+  kill(kVictim);
+  FloatAllReduce call(kRanks, 5000, exact(no_deadline));
+  reduce(call);
+  FloatAllReduce own(kRanks, 5000, exact(no_deadline));
+  auto& request = own.submit(group_, kVictim);
+  group_.run_until([] { return false; }, 7s);
+  group_.thaw(kVictim);
+  ASSERT_TRUE(group_.run({&request}, 2s));
+  const Instant start = group_.now();
+  endpoint(kVictim).leave(group_.now());
+  ASSERT_TRUE(group_.run_until([&] { return endpoint(kVictim).left(); })) << "it waits still";
+  EXPECT_LE(group_.now() - start, 10ms);
+}
+
 TEST_F(Liveness, LeavingDoesNotWaitForTheDead) {
   kill(kVictim);
   FloatAllReduce call(kRanks, 5000, exact(no_deadline));
