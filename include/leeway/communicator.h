@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,9 @@
 namespace leeway {
 
 namespace internal {
-struct WorkState;
 class Channels;
+class PendingState;
+struct WorkState;
 }  // namespace internal
 
 // Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the
@@ -81,6 +83,41 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
   ByteSpan memory_;
 };
 
+class Communicator;
+
+// A communicator that is being made in the background. Movable. Thread-safe, but for the destructor
+// and moves.
+class [[nodiscard]] LEEWAY_EXPORT PendingCommunicator {
+ public:
+  // Of no call.
+  PendingCommunicator() = default;
+  PendingCommunicator(PendingCommunicator&&) noexcept = default;
+  // What this object held before is taken back.
+  PendingCommunicator& operator=(PendingCommunicator&& other) noexcept;
+  // Takes the call back if it is not done. Returns when no thread is at it any more: within two
+  // tenths of a second where the rendezvous answers.
+  ~PendingCommunicator();
+  // False for one that was default-constructed or moved from.
+  bool valid() const { return state_ != nullptr; }
+  // True once wait() would return at once; a load.
+  bool done() const;
+  // Calls `callback` once, when the call is done, on the thread that finds that out; or at once. As
+  // Work::on_done().
+  void on_done(std::function<void()> callback);
+  // What came of it. Hands the communicator over: kInvalidArgument the second time, where there is
+  // no call, and in a callback before it is done.
+  Result<std::unique_ptr<Communicator>> wait();
+  // Takes the call back: it is done now, with kCancelled. Ranks that wait for this one are told,
+  // and fail.
+  void abort();
+
+ private:
+  friend class Communicator;
+  explicit PendingCommunicator(std::shared_ptr<internal::PendingState> state)
+      : state_(std::move(state)) {}
+  std::shared_ptr<internal::PendingState> state_;
+};
+
 // Every rank must issue collectives of one communicator in the same order (send/recv: per ordered
 // pair of ranks). Calls may be made from several threads; each call is atomic. Blocking twins
 // submit and wait. Counts are elements. An operation whose arguments are wrong returns
@@ -92,6 +129,8 @@ class LEEWAY_EXPORT Communicator {
   // Joins the group: blocks until all ranks met at the rendezvous, or fails within
   // options.join_timeout naming the ranks that are missing.
   static Result<std::unique_ptr<Communicator>> create(const Options& options);
+  // The same in the background, on a thread of its own.
+  static PendingCommunicator create_async(const Options& options);
 
   // The same over a transport of the caller's own, which must be connected already (transport.h).
   // All ranks use this call. They still meet at options.rendezvous, to agree on what a group must
@@ -122,12 +161,16 @@ class LEEWAY_EXPORT Communicator {
   // deadline options().join_timeout; kMismatch where other ranks call something else.
   static constexpr int kNoColor = -1;
   Result<std::unique_ptr<Communicator>> split(int color, int key);
+  // Done when all ranks have called it, or split(). Needs no thread. May outlive this communicator.
+  PendingCommunicator split_async(int color, int key);
 
   // A new communicator without the excluded ranks, which do not call: they may be dead. All others
   // call with the same ranks, in any order. Works after abort() too. kInvalidArgument: a rank that
   // does not exist, this rank itself, or all. kUnavailable: not all others called with the same
   // ranks within options().join_timeout; the text names the silent by their new numbers.
   Result<std::unique_ptr<Communicator>> shrink(std::span<const Rank> excluded);
+  // The same in the background, on a thread of its own. May outlive this communicator.
+  PendingCommunicator shrink_async(std::span<const Rank> excluded);
 
   // At once, and waiting for nobody: everything in flight fails with kCancelled, its memory is
   // free, and so fails what is asked for later. Peers are told once. Any thread, also one that is
@@ -257,7 +300,11 @@ class LEEWAY_EXPORT Communicator {
 
  private:
   friend class Replica;
+  struct Shrinking;
   Communicator(const Options& options, std::unique_ptr<internal::Channels> channels);
+  static Result<std::unique_ptr<Communicator>> create(const Options& options, std::stop_token stop);
+  Result<Shrinking> plan_shrink(std::span<const Rank> excluded) const;
+  static Result<std::unique_ptr<Communicator>> shrink(const Shrinking& plan, std::stop_token stop);
   Options options_;
   std::unique_ptr<internal::Channels> channels_;
 };

@@ -52,26 +52,32 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
   return driving::Driver::wait(*work);
 }
 
-std::unique_ptr<Channels> Channels::derive(const Options& options, std::span<const Rank> ranks,
-                                           std::uint32_t epoch) const {
-  const auto derive = [&](const Channel& parent) {
-    protocol::EndpointConfig config = parent.config();
-    std::vector<Rank> slots;
-    config.window_bytes.clear();
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (ranks[i] == parent.config().self) config.self = static_cast<Rank>(i);
-      slots.push_back(parent.slots()[ranks[i]]);
-      config.window_bytes.push_back(parent.config().window_bytes[ranks[i]]);
-    }
-    config.size = static_cast<int>(ranks.size());
-    config.epoch = epoch;
-    config.seed = keyed_hash(parent.config().seed, epoch, 0, 0, 0);
-    // Of a part of the ranks all others would hear it, too
-    config.multicast &= config.size == parent.config().size;
-    return open_channel(options, parent.driver(), config, std::move(slots));
-  };
-  auto derived = std::make_unique<Channels>(derive(*datagrams_));
-  if (exact_) derived->use_for_exact(derive(*exact_));
+Lineage::Lineage(const Channels& parent) : datagrams_(of(*parent.datagrams_)), kept_(parent.kept_) {
+  if (parent.exact_) exact_ = of(*parent.exact_);
+}
+
+std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& options,
+                                         std::span<const Rank> ranks, std::uint32_t epoch) {
+  protocol::EndpointConfig config = parent.config;
+  std::vector<Rank> slots;
+  config.window_bytes.clear();
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == parent.config.self) config.self = static_cast<Rank>(i);
+    slots.push_back(parent.slots[ranks[i]]);
+    config.window_bytes.push_back(parent.config.window_bytes[ranks[i]]);
+  }
+  config.size = static_cast<int>(ranks.size());
+  config.epoch = epoch;
+  config.seed = keyed_hash(parent.config.seed, epoch, 0, 0, 0);
+  // Of a part of the ranks all others would hear it, too
+  config.multicast &= config.size == parent.config.size;
+  return open_channel(options, parent.driver, config, std::move(slots));
+}
+
+std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<const Rank> ranks,
+                                          std::uint32_t epoch) const {
+  auto derived = std::make_unique<Channels>(derive(datagrams_, options, ranks, epoch));
+  if (exact_) derived->use_for_exact(derive(*exact_, options, ranks, epoch));
   derived->kept_ = kept_;
   return derived;
 }

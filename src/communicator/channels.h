@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "driving/channel.h"
@@ -12,6 +13,39 @@
 namespace leeway::internal {
 
 using driving::Channel;
+
+class Channels;
+
+// What communicators of the same ranks, or of a part of them, are made from. It outlives the
+// communicator that it is of.
+class Lineage {
+ public:
+  explicit Lineage(const Channels& parent);
+
+  Rank rank() const { return datagrams_.config.self; }
+  int size() const { return datagrams_.config.size; }
+
+  // A communicator of these ranks of the parent, in this order, this process among them. `epoch`:
+  // agreed, never 0. Any thread.
+  std::unique_ptr<Channels> derive(const Options& options, std::span<const Rank> ranks,
+                                   std::uint32_t epoch) const;
+
+ private:
+  struct Parent {
+    std::shared_ptr<driving::Driver> driver;
+    protocol::EndpointConfig config;
+    std::vector<Rank> slots;
+  };
+  static Parent of(const Channel& channel) {
+    return {channel.driver(), channel.config(), channel.slots()};
+  }
+  static std::unique_ptr<Channel> derive(const Parent& parent, const Options& options,
+                                         std::span<const Rank> ranks, std::uint32_t epoch);
+
+  Parent datagrams_;
+  std::optional<Parent> exact_;
+  std::vector<std::shared_ptr<void>> kept_;
+};
 
 class Channels {
  public:
@@ -43,11 +77,6 @@ class Channels {
   void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }
   void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
 
-  // A communicator of these ranks of this one, in this order, this process among them. `epoch`:
-  // agreed, never 0.
-  std::unique_ptr<Channels> derive(const Options& options, std::span<const Rank> ranks,
-                                   std::uint32_t epoch) const;
-
   // How often shrink() was called: all ranks that go on together count alike.
   std::uint32_t count_shrink() { return shrinks_++; }
 
@@ -64,6 +93,7 @@ class Channels {
   Channel::Counters counters();
 
  private:
+  friend class Lineage;
   Channel& channel_of(const collective::OperationSpec& spec);
 
   std::vector<std::shared_ptr<void>> kept_;

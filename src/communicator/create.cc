@@ -111,6 +111,11 @@ void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendez
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const Options& options) {
+  return create(options, std::stop_token());
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::create(const Options& options,
+                                                           std::stop_token stop) {
   if (Status status = check_membership(options); !status.ok()) return status;
   if (options.transport == TransportKind::inproc) return create_alone_inproc(options);
   if (options.transport == TransportKind::custom) {
@@ -128,6 +133,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   if (!candidates.ok()) return candidates.status();
   candidates->local.process =
       *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
+  candidates->local.stop = std::move(stop);
   log_obstacles(candidates->local.offers, log);
   auto channels = internal::join(options, std::move(*candidates), log, std::move(*seat));
   if (!channels.ok()) return channels.status();

@@ -1,6 +1,7 @@
 #include "communicator/joining.h"
 
 #include <algorithm>
+#include <stop_token>
 #include <string>
 
 #include "base/philox.h"
@@ -93,7 +94,8 @@ Status Joining::use_datagrams() {
 Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
                                                 rendezvous::Candidate& candidate,
                                                 std::uint64_t seed, Duration patience) const {
-  if (Status status = candidate.prove_wakeups(patience); !status.ok()) return status;
+  const std::stop_token& stop = candidates_.local.stop;
+  if (Status status = candidate.prove_wakeups(patience, stop); !status.ok()) return status;
   protocol::EndpointConfig config;
   config.self = candidates_.local.rank;
   config.size = candidates_.local.size;
@@ -106,6 +108,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   }
   auto channel = open(lane, candidate, config);
   if (!channel.ok()) return channel.status();
+  const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
   if (Status status = (*channel)->prove_paths(patience); !status.ok()) return status;
   return channel;
 }
@@ -140,6 +143,8 @@ void Joining::log_deaf() {
 
 Status Joining::use_exact_lane() {
   constexpr const char* kNot = "no UCX for exact calls";
+  // Of the votes
+  const std::stop_callback on_stop(candidates_.local.stop, [this] { channels_->abort(); });
   std::string way;
   auto connected = candidates_.connect(*group_.exact, candidates_.local.rank);
   const bool better = connected.ok() && (*connected)->better_than_tcp(way);

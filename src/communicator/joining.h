@@ -16,7 +16,8 @@ namespace leeway::internal {
 // wake this rank from its sleep; and this rank hears every other. All ranks agree by two votes over
 // the datagrams. The log says why the lane is not used; only a vote that fails is an error.
 //
-// `seat`: on the endpoint whose socket is among the candidates; or null.
+// `seat`: on the endpoint whose socket is among the candidates; or null. kCancelled soon after the
+// caller asked through candidates.local.stop.
 Result<std::unique_ptr<Channels>> join(const Options& options, rendezvous::Candidates candidates,
                                        rendezvous::Log& log,
                                        std::unique_ptr<UdpEndpoint::Seat> seat = nullptr);

@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "communicator/channels.h"
+#include "communicator/pending.h"
 #include "leeway/communicator.h"
 
 namespace leeway {
@@ -41,31 +42,69 @@ std::vector<Rank> ranks_of(std::span<const Wish> wishes, std::int32_t color) {
   return ranks;
 }
 
+// A split on its way. The operation and its callback keep it.
+struct Splitting {
+  Wish wish;
+  std::vector<Wish> wishes;
+  Options options;  // of the parent
+  internal::Lineage lineage;
+
+  // Once the wishes are known. Null: this rank takes no part.
+  std::unique_ptr<internal::Channels> channels() {
+    if (wish[0] == Communicator::kNoColor) return nullptr;
+    const std::vector<Rank> ranks = ranks_of(wishes, wish[0]);
+    const auto nonce = static_cast<std::uint32_t>(wishes[ranks.front()][2]);
+    options = options_of(options, ranks, lineage.rank(),
+                         std::string("/").append(std::to_string(wish[0])));
+    return lineage.derive(options, ranks, never_zero(nonce));
+  }
+};
+
 }  // namespace
 
-Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key) {
+PendingCommunicator Communicator::split_async(int color, int key) {
+  auto pending = std::make_shared<internal::PendingState>();
   if (color < kNoColor) {
-    return Status::error(StatusCode::kInvalidArgument,
-                         "split: color %d is neither kNoColor nor at least 0", color);
+    pending->finish(Status::error(StatusCode::kInvalidArgument,
+                                  "split: color %d is neither kNoColor nor at least 0", color));
+    return PendingCommunicator(std::move(pending));
   }
-  const Wish wish = {color, key, static_cast<std::int32_t>(std::random_device{}())};
-  std::vector<Wish> wishes(static_cast<std::size_t>(size()));
+  const auto splitting = std::make_shared<Splitting>(
+      Splitting{.wish = {color, key, static_cast<std::int32_t>(std::random_device{}())},
+                .wishes = std::vector<Wish>(static_cast<std::size_t>(size())),
+                .options = options_,
+                .lineage = internal::Lineage(*channels_)});
   collective::OperationSpec spec{.kind = collective::OperationKind::split};
-  spec.input = {wish.data(), wish.size(), DataType::i32};
-  spec.output = {wishes.data(), wishes.size() * wish.size(), DataType::i32};
+  spec.input = {splitting->wish.data(), splitting->wish.size(), DataType::i32};
+  spec.output = {splitting->wishes.data(), splitting->wishes.size() * splitting->wish.size(),
+                 DataType::i32};
   spec.options.delivery = exact(options_.join_timeout);
-  const auto told = channels_->run(spec);
-  if (!told.ok()) return told.status();
-  if (color == kNoColor) return std::unique_ptr<Communicator>();
-  const std::vector<Rank> ranks = ranks_of(wishes, color);
-  const auto nonce = static_cast<std::uint32_t>(wishes[ranks.front()][2]);
-  const Options options =
-      options_of(options_, ranks, rank(), std::string("/").append(std::to_string(color)));
-  auto channels = channels_->derive(options, ranks, never_zero(nonce));
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(channels)));
+  pending->work = channels_->start(spec);
+  const auto conclude = [pending, splitting] {
+    const auto told = pending->work->outcome();
+    if (!told.ok()) return pending->finish(told.status());
+    auto channels = splitting->channels();
+    if (channels == nullptr) return pending->finish(std::unique_ptr<Communicator>());
+    pending->finish(
+        std::unique_ptr<Communicator>(new Communicator(splitting->options, std::move(channels))));
+  };
+  if (!pending->work->call_when_done(conclude)) conclude();
+  return PendingCommunicator(std::move(pending));
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::shrink(std::span<const Rank> excluded) {
+Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key) {
+  return split_async(color, key).wait();
+}
+
+// The ranks that go on, and all that it takes.
+struct Communicator::Shrinking {
+  std::vector<Rank> ranks;
+  std::uint32_t epoch = 0;
+  Options options;
+  internal::Lineage lineage;
+};
+
+Result<Communicator::Shrinking> Communicator::plan_shrink(std::span<const Rank> excluded) const {
   std::vector<bool> stays(static_cast<std::size_t>(size()), true);
   for (const Rank rank : excluded) {
     if (rank >= size()) {
@@ -88,10 +127,35 @@ Result<std::unique_ptr<Communicator>> Communicator::shrink(std::span<const Rank>
     if (!stays[rank]) epoch = keyed_hash(epoch, rank, kShrinkStream, 1, 0);
   }
   const Options options = options_of(options_, ranks, rank(), "/shrunk");
-  auto channels = channels_->derive(options, ranks, never_zero(epoch));
-  if (Status status = channels->datagrams().prove_paths(options_.join_timeout); !status.ok())
+  return Shrinking{std::move(ranks), never_zero(epoch), options, internal::Lineage(*channels_)};
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::shrink(const Shrinking& plan,
+                                                           std::stop_token stop) {
+  auto channels = plan.lineage.derive(plan.options, plan.ranks, plan.epoch);
+  const std::stop_callback on_stop(std::move(stop), [&] { channels->abort(); });
+  if (Status status = channels->datagrams().prove_paths(plan.options.join_timeout); !status.ok())
     return status;
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(channels)));
+  return std::unique_ptr<Communicator>(new Communicator(plan.options, std::move(channels)));
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::shrink(std::span<const Rank> excluded) {
+  const auto plan = plan_shrink(excluded);
+  if (!plan.ok()) return plan.status();
+  return shrink(*plan, {});
+}
+
+PendingCommunicator Communicator::shrink_async(std::span<const Rank> excluded) {
+  auto pending = std::make_shared<internal::PendingState>();
+  auto plan = plan_shrink(excluded);
+  if (!plan.ok()) {
+    pending->finish(plan.status());
+  } else {
+    pending->run([plan = std::make_shared<Shrinking>(std::move(*plan))](std::stop_token stop) {
+      return shrink(*plan, std::move(stop));
+    });
+  }
+  return PendingCommunicator(std::move(pending));
 }
 
 void Communicator::abort() {

@@ -37,7 +37,7 @@ class Channel final : private MemoryWatcher {
   collective::Engine& engine();
 
   // Hears from every peer over the data path, which also measures round trips; kUnavailable naming
-  // those it cannot hear.
+  // those it cannot hear; kCancelled after abort().
   Status prove_paths(Duration timeout);
   // After prove_paths(), where the transport has multicast: the ranks that do not report ours,
   // asked for up to a fifth of a second.

@@ -42,6 +42,7 @@ Status Channel::prove_paths(Duration timeout) {
     const Instant until = std::min(deadline, steady_now() + pause);
     const auto heard = [&] { return endpoint().peers_heard() == config().size - 1; };
     if (driver_->run_until(heard, until)) return Status();
+    if (state() == StatusCode::kCancelled) return status();
     if (steady_now() >= deadline) break;
     pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
   }

@@ -91,8 +91,10 @@ TcpClient::Find finder(const LocalConfiguration& local, const HostPort& where) {
 
 Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& where) {
   const auto end = TcpClient::Clock::now() + local.join_timeout;
-  if (where.port == 0)
-    (void)local.store->get(MeetingKeys(local).address(), local.join_timeout);  // sleeps till then
+  while (where.port == 0 && TcpClient::Clock::now() < end && !local.stop.stop_requested()) {
+    const Duration left = end - TcpClient::Clock::now();
+    if (local.store->get(MeetingKeys(local).address(), at_once(local, left)).ok()) break;
+  }
   TcpClient client(finder(local, where), end);
   const std::string name = where.port == 0 ? "the address that the store tells" : to_text(where);
   const MeetingPlace place{&client, name, true, nullptr, &client};

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,9 @@ struct LocalConfiguration {
   bool multicast = false;                        // equal on all ranks
   std::vector<TransportOffer> offers;
   Duration join_timeout = std::chrono::seconds(60);
+  // The caller may take his call back. It fails with kCancelled within a fifth of a second then,
+  // and the meeting with it.
+  std::stop_token stop;
 };
 
 // One transport between all ranks.

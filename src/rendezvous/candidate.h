@@ -29,9 +29,10 @@ class Candidate {
 
   // After connect(), on all ranks at the same time: that each rank is woken from its sleep by every
   // other (transport/ucx/wake_proof.h). At once where sleeping and receiving use the same
-  // descriptor. An error is every rank's, and names two ranks.
-  virtual Status prove_wakeups(Duration timeout) {
+  // descriptor. An error is every rank's, and names two ranks. Fails soon after `stop`.
+  virtual Status prove_wakeups(Duration timeout, const std::stop_token& stop) {
     (void)timeout;
+    (void)stop;
     return Status();
   }
 

@@ -27,8 +27,8 @@ class UcxCandidate final : public Candidate {
     return ucx_->set_peers(addresses, self);
   }
 
-  Status prove_wakeups(Duration timeout) override {
-    return transport::UcxWakeProof(*ucx_, self_, size_).run(timeout);
+  Status prove_wakeups(Duration timeout, const std::stop_token& stop) override {
+    return transport::UcxWakeProof(*ucx_, self_, size_).run(timeout, stop);
   }
 
   Status join_multicast(const asio::ip::address&, std::uint16_t) override {

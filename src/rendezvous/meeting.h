@@ -56,6 +56,11 @@ struct MeetingPlace {
   TcpClient* client = nullptr;  // where it is another's server
 };
 
+// How long to wait at once: less where the caller may take his call back meanwhile.
+Duration at_once(const LocalConfiguration& local, Duration patience);
+// Why a meeting failed that its caller took back.
+Status taken_back(const LocalConfiguration& local);
+
 // Never 0.
 std::uint64_t random_number();
 // As a value of a store without erase().

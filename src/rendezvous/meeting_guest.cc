@@ -28,20 +28,21 @@ MeetingGuest::MeetingGuest(const LocalConfiguration& local, const MeetingPlace& 
       pause_(kPauseFirst) {}
 
 Result<Group> MeetingGuest::run() {
-  while (left() > Duration(0)) {
+  while (left() > Duration(0) && !local_.stop.stop_requested()) {
     if (auto outcome = find_meeting()) return *outcome;
   }
-  return failure();
+  return local_.stop.stop_requested() ? taken_back(local_) : failure();
 }
 
 MeetingGuest::Outcome MeetingGuest::find_meeting() {
   const Duration asking = local_.join_timeout / kAbsencePart;
   const bool is_early = left() > asking;
-  const auto value = place_.store->get(keys_.root(), is_early ? left() - asking : left());
+  const auto value =
+      place_.store->get(keys_.root(), at_once(local_, is_early ? left() - asking : left()));
   if (!value.ok()) {
     const StatusCode code = value.status().code();
     if (code == StatusCode::kDeadlineExceeded) {
-      if (is_early) note_absence();
+      if (is_early && left() <= asking) note_absence();
       return std::nullopt;
     }
     obstacle_ = value.status();
@@ -78,7 +79,8 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
     return refuse(meeting, status);
   Duration look = kGuestLookFirst;
   for (bool is_first = true; left() > Duration(0); is_first = false) {
-    const Duration patience = std::min(look, left());
+    if (local_.stop.stop_requested()) return refuse(meeting, taken_back(local_));
+    const Duration patience = at_once(local_, std::min(look, left()));
     const auto value = is_first ? say_hello_and_hear(meeting, patience)
                                 : place_.store->get(keys_.outcome(meeting), patience);
     if (value.ok()) return judge(meeting, *value);

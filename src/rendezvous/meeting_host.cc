@@ -39,7 +39,7 @@ MeetingHost::MeetingHost(const LocalConfiguration& root, const MeetingPlace& pla
 
 Result<Group> MeetingHost::run() {
   Status invited = invite();
-  while (!invited.ok() && Clock::now() + kAgain < patience_end_) {
+  while (!invited.ok() && Clock::now() + kAgain < patience_end_ && !root_.stop.stop_requested()) {
     std::this_thread::sleep_for(kAgain);
     invited = invite();
   }
@@ -54,11 +54,12 @@ Result<Group> MeetingHost::run() {
       fail(too_few());
       break;
     }
-    collect(std::min(look, left));
+    collect(at_once(root_, std::min(look, left)));
     look = std::min<Duration>(2 * look, kLookMax);
     if (!failure_ && place_.has_live_keys) look_at_hellos();
     if (!failure_ && missing_ == 0) return conclude();
     if (!failure_) look_at_invitation();
+    if (!failure_ && root_.stop.stop_requested()) fail(taken_back(root_));
   }
   tell_failure();
   return *failure_;
@@ -209,12 +210,12 @@ Status MeetingHost::put_outcome(const control::Welcome& welcome) {
 
 // Ranks that come later are told as well, for a while, unless time is up for all of them.
 void MeetingHost::tell_failure() {
-  const bool out_of_time = Clock::now() >= patience_end_;
+  const bool in_time = Clock::now() < patience_end_ && !root_.stop.stop_requested();
   if (!told_by_other_) (void)put_outcome(rejection_of(*failure_));
-  const Duration time = out_of_time ? kTellTime : limits_.linger;
+  const Duration time = in_time ? limits_.linger : kTellTime;
   if (place_.own != nullptr) {
     wait_told(time);
-  } else if (!out_of_time) {
+  } else if (in_time) {
     std::this_thread::sleep_for(time);
   }
   forget(*place_.store, keys_.root());

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "rendezvous/meeting.h"
+#include "rendezvous/printable.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -54,6 +55,17 @@ std::string MeetingKeys::hello(std::uint64_t meeting, Rank rank) const {
 
 std::string MeetingKeys::outcome(std::uint64_t meeting) const {
   return group_ + "/" + hexadecimal(meeting) + "/outcome";
+}
+
+Duration at_once(const LocalConfiguration& local, Duration patience) {
+  constexpr Duration kStopLook = std::chrono::milliseconds(100);
+  return local.stop.stop_possible() ? std::min(patience, kStopLook) : patience;
+}
+
+Status taken_back(const LocalConfiguration& local) {
+  return Status::error(StatusCode::kCancelled,
+                       "rank %u of communicator \"%s\" was told to stop joining",
+                       unsigned{local.rank}, printable(local.name).c_str());
 }
 
 std::uint64_t random_number() {

@@ -20,6 +20,9 @@ using Clock = TcpClient::Clock;
 
 // The server usually starts within milliseconds of us, but may take a minute: from quick to
 // patient.
+// A connection to the other end of the world, and a lost datagram on the way.
+constexpr Duration kConnectMin = std::chrono::milliseconds(1500);
+
 constexpr Duration kRetryFirst = std::chrono::milliseconds(10);
 constexpr Duration kRetryMax = std::chrono::milliseconds(500);
 
@@ -327,7 +330,10 @@ Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end) const
   const auto where = find_();
   if (!where.ok()) return where.status();
   auto connection = std::make_unique<StoreConnection>();
-  if (Status status = connection->connect(*where, end); !status.ok()) return status;
+  // However briefly the caller waits at once: what is cut off here begins anew each time.
+  const auto far_end = std::min(end_, Clock::now() + kConnectMin);
+  if (Status status = connection->connect(*where, std::max(end, far_end)); !status.ok())
+    return status;
   return connection;
 }
 

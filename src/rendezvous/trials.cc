@@ -45,8 +45,8 @@ Status prove_wakeups(const Pair& pair) {
   constexpr Duration kPatience = std::chrono::seconds(1);
   Status other;
   {
-    const std::jthread beside([&] { other = pair[1]->prove_wakeups(kPatience); });
-    if (Status status = pair[0]->prove_wakeups(kPatience); !status.ok()) return status;
+    const std::jthread beside([&] { other = pair[1]->prove_wakeups(kPatience, {}); });
+    if (Status status = pair[0]->prove_wakeups(kPatience, {}); !status.ok()) return status;
   }
   return other;
 }

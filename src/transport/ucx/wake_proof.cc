@@ -212,7 +212,7 @@ bool UcxWakeProof::await(Condition condition) {
 }
 
 bool UcxWakeProof::out_of_time() const {
-  return steady_now() >= deadline_;
+  return steady_now() >= deadline_ || stop_.stop_requested();
 }
 
 }  // namespace leeway::transport

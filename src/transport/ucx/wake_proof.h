@@ -21,6 +21,8 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -38,6 +40,11 @@ class UcxWakeProof {
   // finished after `timeout`. A few milliseconds for a few ranks, about half a millisecond more for
   // each further rank.
   Status run(Duration timeout);
+  // The same, for a caller who may take his call back: it fails soon then.
+  Status run(Duration timeout, std::stop_token stop) {
+    stop_ = std::move(stop);
+    return run(timeout);
+  }
 
  private:
   enum class Kind : std::uint32_t { hello = 1, ask, answer, done, verdict };
@@ -80,6 +87,7 @@ class UcxWakeProof {
   const Rank self_;
   const Rank size_;
   Instant deadline_;
+  std::stop_token stop_;
   std::vector<Heard> heard_;  // by rank
   Rank sleeper_ = kNoRank;    // the first failure that this rank knows of
   Rank waker_ = kNoRank;

@@ -1,0 +1,125 @@
+#include "communicator/pending.h"
+
+#include <new>
+#include <system_error>
+
+#include "driving/driver.h"
+
+namespace leeway {
+namespace internal {
+
+void PendingState::run(std::function<Outcome(std::stop_token)> make) {
+  try {
+    thread_ = std::jthread(
+        [self = shared_from_this(), make = std::move(make)](const std::stop_token& stop) {
+          try {
+            self->finish(make(stop));
+          } catch (const std::bad_alloc&) {
+            self->finish(Status::error(StatusCode::kResourceExhausted, "create: out of memory"));
+          }
+        });
+  } catch (const std::system_error& failure) {
+    finish(Status::error(StatusCode::kResourceExhausted,
+                         "create: no thread can be had to join a group in the background: %s",
+                         failure.what()));
+  }
+}
+
+void PendingState::finish(Outcome outcome) {
+  std::vector<Callback> callbacks;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!done()) {
+      outcome_ = std::move(outcome);
+      callbacks.swap(callbacks_);
+      done_.store(true, std::memory_order_release);
+    } else if (outcome.ok() && *outcome != nullptr) {
+      (*outcome)->abort();
+    }
+  }
+  changed_.notify_all();
+  for (const Callback& callback : callbacks) callback();
+}
+
+void PendingState::on_done(Callback callback) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!done()) return callbacks_.push_back(std::move(callback));
+  }
+  callback();
+}
+
+PendingState::Outcome PendingState::wait() {
+  if (generation_ != driving::fork_generation()) return driving::forked();
+  if (!done() && driving::in_callback()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "PendingCommunicator::wait: a callback must not wait");
+  }
+  if (!done() && work != nullptr) (void)driving::Driver::wait(*work);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return done(); });
+  if (!outcome_) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "PendingCommunicator::wait: the communicator was handed over before");
+  }
+  Outcome outcome = std::move(*outcome_);
+  outcome_.reset();
+  return outcome;
+}
+
+void PendingState::abort() {
+  thread_.request_stop();
+  finish(Status::error(StatusCode::kCancelled, "the communicator was aborted before it was made"));
+}
+
+void PendingState::drop() {
+  if (generation_ != driving::fork_generation()) {
+    // The thread is the parent's, and may have held the lock.
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  if (!done()) abort();
+  if (!thread_.joinable()) return;
+  thread_.get_id() == std::this_thread::get_id() ? thread_.detach() : thread_.join();
+}
+
+}  // namespace internal
+
+PendingCommunicator& PendingCommunicator::operator=(PendingCommunicator&& other) noexcept {
+  if (this == &other) return *this;
+  if (state_ != nullptr) state_->drop();
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+PendingCommunicator::~PendingCommunicator() {
+  if (state_ != nullptr) state_->drop();
+}
+
+bool PendingCommunicator::done() const {
+  return state_ != nullptr && state_->done();
+}
+
+void PendingCommunicator::on_done(std::function<void()> callback) {
+  if (state_ != nullptr && callback) state_->on_done(std::move(callback));
+}
+
+Result<std::unique_ptr<Communicator>> PendingCommunicator::wait() {
+  if (state_ == nullptr) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "PendingCommunicator::wait: no call behind this handle");
+  }
+  return state_->wait();
+}
+
+void PendingCommunicator::abort() {
+  if (state_ != nullptr) state_->abort();
+}
+
+PendingCommunicator Communicator::create_async(const Options& options) {
+  auto pending = std::make_shared<internal::PendingState>();
+  pending->run([options](std::stop_token stop) { return create(options, std::move(stop)); });
+  return PendingCommunicator(std::move(pending));
+}
+
+}  // namespace leeway

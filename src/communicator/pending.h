@@ -1,0 +1,50 @@
+// A communicator that is being made, shared by the caller's PendingCommunicator and whoever makes
+// it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "driving/fork.h"
+#include "driving/work_state.h"
+#include "leeway/communicator.h"
+
+namespace leeway::internal {
+
+class PendingState : public std::enable_shared_from_this<PendingState> {
+ public:
+  using Outcome = Result<std::unique_ptr<Communicator>>;
+
+  // Makes it on a thread of its own.
+  void run(std::function<Outcome(std::stop_token)> make);
+  // The first outcome counts. A communicator that comes too late is aborted.
+  void finish(Outcome outcome);
+
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  void on_done(Callback callback);
+  Outcome wait();
+  void abort();
+  // Nobody asks any more: returns when the thread has ended, unless it is this one.
+  void drop();
+
+  // A split's, which whoever waits helps on; or null. Set before anybody waits.
+  std::shared_ptr<WorkState> work;
+
+ private:
+  const std::uint32_t generation_ = driving::fork_generation();
+  std::atomic<bool> done_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Outcome> outcome_;  // until it is handed over
+  std::vector<Callback> callbacks_;
+  std::jthread thread_;
+};
+
+}  // namespace leeway::internal
