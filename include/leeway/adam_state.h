@@ -17,6 +17,7 @@
 #include "leeway/status.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // How moments are encoded. Decoding needs none of this.
 struct AdamState8Options {
@@ -53,4 +54,5 @@ LEEWAY_EXPORT Status decode_adam_first(std::span<const std::uint8_t> codes, floa
 LEEWAY_EXPORT Status decode_adam_second(std::span<const std::uint8_t> codes, float scale,
                                         std::span<float> moment);
 
+}  // namespace v0
 }  // namespace leeway

@@ -13,6 +13,7 @@
 #include "leeway/status.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // `native` sends elements of any type as they lie in memory, bit for bit. The others re-encode
 // float32, float16 and bfloat16 tensors; the number is bits per element, scales included, headers
@@ -119,4 +120,5 @@ LEEWAY_EXPORT Result<CodecOptions> parse_codec(std::string_view text);
 // codec.
 LEEWAY_EXPORT Status validate(const CodecOptions& options);
 
+}  // namespace v0
 }  // namespace leeway

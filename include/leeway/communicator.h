@@ -26,6 +26,8 @@ class PendingState;
 struct WorkState;
 }  // namespace internal
 
+inline namespace v0 {
+
 // Handle of an operation in flight. Movable; dropping it does not cancel the operation, but the
 // buffers must stay valid until it is done. Thread-safe for one
 // waiter at a time; on_done() from any thread.
@@ -309,4 +311,5 @@ class LEEWAY_EXPORT Communicator {
   std::unique_ptr<internal::Channels> channels_;
 };
 
+}  // namespace v0
 }  // namespace leeway

@@ -31,6 +31,7 @@
 #include "leeway/types.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // no_threshold, auto_threshold, or any duration above zero.
 struct ComputeThreshold {
@@ -200,4 +201,5 @@ class LEEWAY_EXPORT ComputeBudget {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace v0
 }  // namespace leeway

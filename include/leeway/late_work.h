@@ -36,6 +36,7 @@
 #include "leeway/status.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // Since creation. A contribution to the shard of one owner counts as one.
 struct LateWorkStatistics {
@@ -75,4 +76,5 @@ class LEEWAY_EXPORT LateWork {
   LateWorkStatistics statistics_;
 };
 
+}  // namespace v0
 }  // namespace leeway

@@ -6,6 +6,7 @@
 #include "leeway/types.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // One send or receive of Communicator::exchange().
 struct Message {
@@ -29,4 +30,5 @@ struct Message {
   }
 };
 
+}  // namespace v0
 }  // namespace leeway

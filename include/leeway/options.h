@@ -21,6 +21,7 @@
 #include "leeway/types.h"
 
 namespace leeway {
+inline namespace v0 {
 
 class Rendezvous;
 
@@ -330,4 +331,5 @@ struct Options {
       Membership membership = Membership::from_environment);
 };
 
+}  // namespace v0
 }  // namespace leeway

@@ -23,6 +23,7 @@
 #include "leeway/types.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // A store of keys and values, to be derived from. Only put() and get() must be written: c10d's
 // set(), and check() and wait() before its get(), are enough.
@@ -144,4 +145,5 @@ class LEEWAY_EXPORT InprocRendezvous final : public Rendezvous {
   const std::unique_ptr<Memory> memory_;
 };
 
+}  // namespace v0
 }  // namespace leeway

@@ -21,6 +21,7 @@
 #include "leeway/export.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // How old replicas may become, and how parameters travel.
 struct ReplicaOptions {
@@ -97,4 +98,5 @@ class LEEWAY_EXPORT Replica {
   std::unique_ptr<Impl> impl_;
 };
 
+}  // namespace v0
 }  // namespace leeway

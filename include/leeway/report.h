@@ -10,6 +10,7 @@
 #include "leeway/types.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // Packets of one peer in one operation. Counts are exact and refer to distinct data packets.
 struct PeerReport {
@@ -102,4 +103,5 @@ struct CollectiveReport {
   std::vector<MessageReport> messages;
 };
 
+}  // namespace v0
 }  // namespace leeway

@@ -5,6 +5,7 @@
 #include <span>
 
 namespace leeway {
+inline namespace v0 {
 
 // Blocks of different lengths in one buffer: one for each rank of the communicator, in rank order.
 // A block may be empty. The values are copied at the call.
@@ -20,4 +21,5 @@ struct Blocks {
       : counts(counts_in), displacements(displacements_in) {}
 };
 
+}  // namespace v0
 }  // namespace leeway

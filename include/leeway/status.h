@@ -19,6 +19,7 @@
 #include "leeway/export.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // What kind of failure it is, for programs.
 enum class StatusCode : std::uint8_t {
@@ -134,4 +135,5 @@ class [[nodiscard]] Result {
   alignas(T) unsigned char storage_[sizeof(T)];
 };
 
+}  // namespace v0
 }  // namespace leeway

@@ -34,6 +34,7 @@
 #include "leeway/types.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // A piece of memory to be gathered into a train. It stays valid and unchanged until the train is no
 // longer borrowed(), and where send() copies, until send() returns.
@@ -152,4 +153,5 @@ class LEEWAY_EXPORT DatagramTransport {
   }
 };
 
+}  // namespace v0
 }  // namespace leeway

@@ -11,6 +11,7 @@
 #include "leeway/export.h"
 
 namespace leeway {
+inline namespace v0 {
 
 // Index of a process in a communicator, 0 .. size-1.
 using Rank = std::uint16_t;
@@ -201,4 +202,5 @@ struct TensorView {
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 
+}  // namespace v0
 }  // namespace leeway

@@ -10,6 +10,7 @@
 #include "leeway/codec.h"
 
 namespace leeway {
+inline namespace v0 {
 namespace {
 
 using std::string_view;
@@ -147,4 +148,5 @@ Result<CodecOptions> parse_codec(string_view text) {
   return options;
 }
 
+}  // namespace v0
 }  // namespace leeway

@@ -11,6 +11,7 @@
 #include "leeway/types.h"
 
 namespace leeway {
+inline namespace v0 {
 namespace {
 
 using std::string_view;
@@ -109,4 +110,5 @@ Result<TransportKind> parse_transport(string_view name) {
   return parse<TransportKind>("transport", name, std::span(kTransports).first(kTransportsByName));
 }
 
+}  // namespace v0
 }  // namespace leeway

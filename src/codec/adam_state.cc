@@ -12,6 +12,7 @@
 #include "codec/minifloat.h"
 
 namespace leeway {
+inline namespace v0 {
 namespace {
 
 using codec::Minifloat;
@@ -140,4 +141,5 @@ Status decode_adam_second(std::span<const std::uint8_t> codes, float scale,
   return decode(codec::kE5M2, codes, scale, moment);
 }
 
+}  // namespace v0
 }  // namespace leeway

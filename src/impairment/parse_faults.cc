@@ -12,6 +12,7 @@
 #include "leeway/options.h"
 
 namespace leeway {
+inline namespace v0 {
 namespace {
 
 constexpr const char* kKeys = "loss, burst, dup, reorder, corrupt, delay, seed, link, list";
@@ -117,4 +118,5 @@ Result<FaultOptions> parse_faults(std::string_view text) {
   return options;
 }
 
+}  // namespace v0
 }  // namespace leeway
