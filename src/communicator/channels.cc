@@ -36,10 +36,7 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
 }
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
-  Channel& channel = channel_of(spec);
-  auto work = channel.submit(spec);
-  channel.nudge();
-  return work;
+  return channel_of(spec).start(spec);
 }
 
 Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {

@@ -69,7 +69,7 @@ class Channels {
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec) {
     return channel_of(spec).submit(spec);
   }
-  // submit() for a caller that does not wait: the background thread takes over at once.
+  // For a caller that does not wait.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
 

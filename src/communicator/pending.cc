@@ -74,8 +74,8 @@ void PendingState::abort() {
 
 void PendingState::drop() {
   if (generation_ != driving::fork_generation()) {
-    // The thread is the parent's, and may have held the lock.
-    if (thread_.joinable()) thread_.detach();
+    // The thread is the parent's, and may have held the lock: nobody destroys either.
+    (void)new std::shared_ptr<PendingState>(shared_from_this());
     return;
   }
   if (!done()) abort();

@@ -47,41 +47,43 @@ collective::Engine& Channel::engine() {
   return member_->engine();
 }
 
-std::shared_ptr<WorkState> Channel::submit(const collective::OperationSpec& spec) {
-  return submit(std::span(&spec, 1)).front();
+std::shared_ptr<WorkState> Channel::work_of(const collective::OperationSpec& spec) const {
+  auto work = std::make_shared<WorkState>();
+  work->request.spec = spec;
+  work->driver = driver_;
+  if (generation_ != fork_generation()) {
+    work->request.status = forked();
+    work->done = true;
+  }
+  return work;
 }
 
-std::vector<std::shared_ptr<WorkState>> Channel::submit(
-    std::span<const collective::OperationSpec> specs) {
-  std::vector<std::shared_ptr<WorkState>> works;
-  for (const collective::OperationSpec& spec : specs) {
-    works.push_back(std::make_shared<WorkState>());
-    works.back()->request.spec = spec;
-    works.back()->driver = driver_;
-  }
-  if (generation_ != fork_generation()) {
-    for (const auto& work : works) {
-      work->request.status = forked();
-      work->done = true;
-    }
-    return works;
-  }
+std::shared_ptr<WorkState> Channel::submit(const collective::OperationSpec& spec) {
+  auto work = work_of(spec);
+  if (work->done) return work;
   Driver::Session session(*driver_);
-  const Instant now = steady_now();
-  for (const auto& work : works) {
-    active_.push_back(work);
-    if (!failure_.ok()) {
-      work->request.status = failure_;
-      work->request.done = true;
-    } else {
-      // It waits while trains of finished operations are still being read.
-      member_->engine().submit(now, work->request,
-                               member_->trains_end() <= driver_->trains_.released());
-    }
-  }
-  session.node().touch(*member_);
+  admit(steady_now(), work);
   session.pump();
-  return works;
+  return work;
+}
+
+std::shared_ptr<WorkState> Channel::start(const collective::OperationSpec& spec) {
+  auto work = work_of(spec);
+  if (!work->done) driver_->start(*this, work);
+  return work;
+}
+
+void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
+  active_.push_back(work);
+  if (!failure_.ok()) {
+    work->request.status = failure_;
+    work->request.done = true;
+    return;
+  }
+  // It waits while trains of finished operations are still being read.
+  member_->engine().submit(now, work->request,
+                           member_->trains_end() <= driver_->trains_.released());
+  driver_->node_.touch(*member_);
 }
 
 void Channel::on_allocated(ByteSpan memory) {

@@ -43,11 +43,11 @@ class Channel final : private MemoryWatcher {
   // asked for up to a fifth of a second.
   std::vector<Rank> deaf_to_multicast();
 
+  // Of a caller that waits for it next, and drives.
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec);
-  // All of them before anything else happens, in this order.
-  std::vector<std::shared_ptr<WorkState>> submit(std::span<const collective::OperationSpec> specs);
-  // There is asynchronous work: the background thread need not wait for a pause of the callers.
-  void nudge() { driver_->nudge(); }
+  // Of a caller that does something else meanwhile: another thread drives. Operations of one thread
+  // begin in the order of its calls, of either kind.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
 
   // Everything in flight fails with kCancelled, now, and so does what is asked for later. Peers are
   // told once, and nobody is waited for. Any thread.
@@ -73,6 +73,9 @@ class Channel final : private MemoryWatcher {
 
   protocol::Endpoint& endpoint() { return member_->engine().endpoint(); }
   void probe_all();
+  std::shared_ptr<WorkState> work_of(const collective::OperationSpec& spec) const;
+  // Hands it to the engine. By the driving thread.
+  void admit(Instant now, const std::shared_ptr<WorkState>& work);
   // Gives callers back the memory of operations that are done, if no train of ours is out: it may
   // refer to that memory. By the driving thread, after each step.
   void publish();

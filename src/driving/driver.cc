@@ -105,7 +105,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
       if (const auto driving = weak.lock()) driving->interrupt(*any);
     };
     if (!work->call_when_done(tell)) *any = true;
-    if (const auto other = work->driver.lock(); other != nullptr && other != driver) other->nudge();
+    if (const auto other = work->driver.lock(); other != nullptr && other != driver) other->role_.nudge();
   }
   while (driver->role_.acquire_unless(*any)) {
     const auto done = [&] { return any->load() || first_done() < works.size(); };
@@ -120,6 +120,33 @@ void Driver::help(WorkState& work) {
   if (!driver->role_.acquire_if_free()) return;
   driver->step(steady_now());
   driver->release();
+}
+
+// Whoever has the role looks for what was started in each step, and once more when it has let go.
+void Driver::start(Channel& channel, std::shared_ptr<WorkState> work) {
+  {
+    const std::lock_guard lock(started_mutex_);
+    started_.push_back({&channel, std::move(work)});
+    any_started_ = true;
+  }
+  if (role_.acquire_if_free()) {
+    step(steady_now());
+    release();
+    role_.nudge();
+  } else if (blocked_) {
+    transport_->wake();
+  }
+}
+
+void Driver::admit_started(Instant now) {
+  if (!any_started_) return;
+  std::vector<Started> started;
+  {
+    const std::lock_guard lock(started_mutex_);
+    started.swap(started_);
+    any_started_ = false;
+  }
+  for (const Started& one : started) one.channel->admit(now, one.work);
 }
 
 void Driver::interrupt(const std::atomic<bool>& done) {
@@ -171,6 +198,7 @@ void Driver::release() {
   std::vector<Callback> callbacks;
   callbacks.swap(callbacks_);
   role_.release();
+  if (any_started_) role_.nudge();
   call(callbacks);
 }
 
@@ -182,6 +210,7 @@ void Driver::call(const std::vector<Callback>& callbacks) {
 
 bool Driver::step(Instant now) {
   if (const Status& status = transport_->status(); !status.ok()) fail(now, status);
+  admit_started(now);
   const bool received = receive(now);
   node_.on_wake(now, trains_.released());
   const bool sent = trains_.send(now, node_, *transport_);
@@ -206,7 +235,10 @@ bool Driver::receive(Instant now) {
 void Driver::block(Instant now, Instant deadline) {
   Instant until = std::min(deadline, now + kBlockMax);
   if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
-  if (until > now) transport_->wait(until - now);
+  if (until <= now) return;
+  blocked_ = true;
+  if (!any_started_) transport_->wait(until - now);
+  blocked_ = false;
 }
 
 // Sends what the member has handed out, and waits until nobody reads it: at most `patience`.
@@ -246,13 +278,21 @@ void Driver::forget_memory(ByteSpan memory) {
 void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
   std::vector<Callback> callbacks;
   while (role_.acquire_in_pause()) {
+    Instant last_progress = steady_now();
     while (!role_.recalled() && callbacks_.empty()) {
       const Instant now = steady_now();
-      if (!step(now)) block(now, Instant::infinite_future());
+      if (step(now)) {
+        last_progress = now;
+      } else if (now - last_progress < kSpin) {
+        sched_yield();
+      } else {
+        block(now, Instant::infinite_future());
+      }
     }
     callbacks.swap(callbacks_);
     if (!callbacks.empty()) role_.nudge();  // callers did not come back
     role_.release_to_callers();
+    if (any_started_) role_.nudge();
     if (callbacks.empty()) continue;
     // A callback may give up the last communicator that this driver serves.
     std::shared_ptr<Driver> alive = self.lock();

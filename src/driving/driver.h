@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -57,7 +58,6 @@ class Driver final {
   static std::size_t wait_any(std::span<WorkState* const> works);
   // Takes one step, if nobody else is driving.
   static void help(WorkState& work);
-  void nudge() { role_.nudge(); }
 
   // As DatagramTransport's; any thread.
   Status register_memory(ByteSpan memory);
@@ -66,7 +66,10 @@ class Driver final {
   // Exclusive access to the node while it lives.
   class Session {
    public:
-    explicit Session(Driver& driver) : driver_(driver) { driver_.role_.acquire(); }
+    explicit Session(Driver& driver) : driver_(driver) {
+      driver_.role_.acquire();
+      driver_.admit_started(steady_now());
+    }
     ~Session() { driver_.release(); }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -84,6 +87,10 @@ class Driver final {
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const transport::FaultTransport* faults);
+
+  // Of a caller that does not wait: whoever drives takes it up, or this thread in passing.
+  void start(Channel& channel, std::shared_ptr<WorkState> work);
+  void admit_started(Instant now);
 
   // Drives until `done` (asked on the driving thread, between steps) or `deadline`. Whether it is
   // done.
@@ -111,6 +118,16 @@ class Driver final {
   std::vector<std::unique_ptr<collective::Member>> former_;  // whose memory is still being read
   std::unique_ptr<DatagramTransport> transport_;  // goes before the memory that it may be reading
   std::vector<Received> received_;
+
+  // Operations that were started and that no driving thread has seen yet.
+  struct Started {
+    Channel* channel;
+    std::shared_ptr<WorkState> work;
+  };
+  std::mutex started_mutex_;
+  std::vector<Started> started_;
+  std::atomic<bool> any_started_{false};
+  std::atomic<bool> blocked_{false};  // who drives sleeps in the transport, or is about to
 
   DrivingRole role_;
   std::thread background_;

@@ -1,5 +1,7 @@
 #include "driving/driving_role.h"
 
+#include <sched.h>
+
 #include <chrono>
 
 #include "base/limits.h"
@@ -10,6 +12,9 @@ namespace {
 // How long the background thread lets callers come back before it takes over: a tick. Back-to-back
 // blocking calls then never have to fetch the role from it.
 constexpr auto kGrace = std::chrono::nanoseconds(limits::kTickNs);
+
+// What it takes to wake the background thread from the transport's sleep, and to be woken by it.
+constexpr auto kHandOver = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -26,6 +31,12 @@ void DrivingRole::acquire() {
 }
 
 bool DrivingRole::acquire_unless(const std::atomic<bool>& done) {
+  // A short operation ends sooner than the background thread can hand it over.
+  const auto until = std::chrono::steady_clock::now() + kHandOver;
+  while (in_background_.load(std::memory_order_relaxed) && !done.load() &&
+         std::chrono::steady_clock::now() < until)
+    sched_yield();
+  if (done.load()) return false;
   std::unique_lock lock(mutex_);
   ++acquisitions_;
   if (taken_ || wanted()) {
@@ -95,13 +106,16 @@ bool DrivingRole::acquire_in_pause() {
   }
   if (stopped_) return false;
   nudged_ = false;
-  taken_ = in_background_ = true;
+  taken_ = true;
+  in_background_ = true;
   return true;
 }
 
 void DrivingRole::release_to_callers() {
   std::lock_guard lock(mutex_);
-  taken_ = in_background_ = recalled_ = false;
+  taken_ = false;
+  in_background_ = false;
+  recalled_ = false;
   hand_on();
   seen_ = acquisitions_;
 }

@@ -59,11 +59,11 @@ class DrivingRole {
   std::vector<Sleeper*> sleepers_;  // in acquire_unless(), in the order of their coming
   std::atomic<int> sleeping_{0};    // how many
   bool taken_ = false;
-  bool in_background_ = false;         // by the background thread
-  std::atomic<bool> recalled_{false};  // from it
-  std::atomic<int> wanting_{0};        // threads that want the role
-  std::uint64_t acquisitions_ = 0;     // by callers
-  std::uint64_t seen_ = 0;             // of these, by the background thread
+  std::atomic<bool> in_background_{false};  // by the background thread
+  std::atomic<bool> recalled_{false};       // from it
+  std::atomic<int> wanting_{0};             // threads that want the role
+  std::uint64_t acquisitions_ = 0;          // by callers
+  std::uint64_t seen_ = 0;                  // of these, by the background thread
   bool nudged_ = false;
   bool stopped_ = false;
 };
