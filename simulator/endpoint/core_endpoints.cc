@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <utility>
 
 #include "base/contracts.h"
 #include "base/limits.h"
@@ -77,19 +79,24 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
   }
   auto endpoints = std::unique_ptr<CoreEndpoints>(new CoreEndpoints(
       queue, network, scenario.contents(), scenario.operation().datagram_bytes()));
-  endpoints->nodes_.resize(topology.ranks());
+  endpoints->processes_.resize(topology.ranks());
   protocol::EndpointConfig config = config_of(scenario, seed, topology);
+  std::vector<Rank> all(topology.ranks());
+  std::iota(all.begin(), all.end(), Rank{0});
   for (std::uint32_t rank = 0; rank < topology.ranks(); ++rank) {
-    Node& node = endpoints->nodes_[rank];
+    Process& process = endpoints->processes_[rank];
     config.self = static_cast<Rank>(rank);
     config.rtt_initial = initial_round_trip(topology, rank);
-    node.engine = std::make_unique<collective::Engine>(config);
-    node.uplink = Uplink(topology, rank);
+    endpoints->configs_.push_back(config);
+    process.node = std::make_unique<collective::Node>();
+    process.uplink = Uplink(topology, rank);
     if (!faults) continue;
     auto plan = impairment::FaultPlan::create(*faults);
     if (!plan.ok()) return plan.status();
-    node.faults = std::move(*plan);
+    process.faults = std::move(*plan);
   }
+  endpoints->add(config.epoch, std::move(all), nullptr);
+  for (Seat& seat : endpoints->communicators_[0].seats) endpoints->join(Instant{0}, seat);
   if (Status status = endpoints->set_up_multicast(scenario); !status.ok()) return status;
   network.attach(Traffic::data, *endpoints);
   network.attach(Traffic::control, *endpoints);
@@ -104,58 +111,150 @@ Status CoreEndpoints::set_up_multicast(const scenario::Scenario& scenario) {
   const auto to = scenario::ranks_of(scenario, scenario.multicast().to());
   if (!to.ok()) return to.status();
   for (const std::uint32_t rank : *from) {
-    std::copy_if(to->begin(), to->end(), std::back_inserter(nodes_[rank].hearers),
+    std::copy_if(to->begin(), to->end(), std::back_inserter(processes_[rank].hearers),
                  [&](std::uint32_t hearer) { return hearer != rank; });
   }
-  for (std::uint32_t rank = 0; rank < nodes_.size(); ++rank) {
-    nodes_[rank].engine->endpoint().probe_all();
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    Seat& seat = communicators_[0].seats[rank];
+    seat.member->engine().endpoint().probe_all();
+    processes_[rank].node->touch(*seat.member);
     want_pump(Instant{0}, rank);
   }
   return {};
 }
 
 void CoreEndpoints::stop_multicast() {
-  for (Node& node : nodes_) node.hearers.clear();
+  for (Process& process : processes_) process.hearers.clear();
 }
 
-void CoreEndpoints::submit(Instant now, std::uint32_t rank, const Call& call, Client& client) {
-  Node& node = nodes_[rank];
-  LEEWAY_ASSERT(node.client == nullptr &&
+// ---- communicators ------------------------------------------------------------------------------
+
+std::uint32_t CoreEndpoints::add(std::uint32_t epoch, std::vector<Rank> processes,
+                                 CoreObserver* observer) {
+  const auto number = static_cast<std::uint32_t>(communicators_.size());
+  Communicator& made = communicators_.emplace_back();
+  made.epoch = epoch;
+  made.observer = observer;
+  made.seats.resize(processes.size());
+  for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
+    Seat& seat = made.seats[rank];
+    seat.process = processes[rank];
+    seat.communicator = number;
+    seat.rank = rank;
+  }
+  made.processes = std::move(processes);
+  return number;
+}
+
+void CoreEndpoints::join(Instant now, Seat& seat) {
+  const Communicator& communicator = communicators_[seat.communicator];
+  Process& process = processes_[seat.process];
+  protocol::EndpointConfig config = configs_[seat.process];
+  config.self = static_cast<Rank>(seat.rank);
+  config.size = static_cast<int>(communicator.processes.size());
+  config.epoch = communicator.epoch;
+  config.multicast = config.multicast && seat.communicator == 0;
+  config.window_bytes.resize(communicator.processes.size());
+  seat.member = &process.node->join(now, config, communicator.processes);
+  process.seats.push_back(&seat);
+}
+
+const collective::Engine& CoreEndpoints::open(Instant now, std::uint32_t communicator,
+                                              std::uint32_t rank) {
+  const Communicator& opened = communicators_[communicator];
+  Seat& seat = communicators_[communicator].seats[rank];
+  LEEWAY_ASSERT(seat.member == nullptr);
+  Process& process = processes_[seat.process];
+  join(now, seat);
+  opened.observer->on_open(rank, seat.member->engine());
+  for (std::size_t i = 0; i < process.waiting.size(); ++i) {
+    Waiting& waiting = process.waiting[(process.next_waiting + i) % process.waiting.size()];
+    if (waiting.bytes.empty() || waiting.epoch != opened.epoch) continue;
+    const Rank from = seat.member->rank_in(static_cast<Rank>(waiting.from));
+    if (from != kNoRank) opened.observer->on_datagram(now, rank, from, waiting.bytes);
+    waiting.bytes.clear();
+  }
+  want_pump(now, seat.process);
+  return seat.member->engine();
+}
+
+void CoreEndpoints::submit(Instant now, std::uint32_t communicator, std::uint32_t rank,
+                           const Call& call, Client& client) {
+  Seat& seat = communicators_[communicator].seats[rank];
+  LEEWAY_ASSERT(seat.client == nullptr && seat.member != nullptr &&
                 (call.spec != nullptr || call.kind == CallKind::messages));
-  node.call = call;
-  node.client = &client;
+  seat.call = call;
+  seat.client = &client;
   if (call.spec != nullptr) {
-    node.request = collective::Request();
-    node.request.spec = *call.spec;
+    seat.request = collective::Request();
+    seat.request.spec = *call.spec;
   }
-  node.messages = std::vector<collective::Request>(call.messages.size());
-  if (node.dead) return;
-  if (observer_ != nullptr) observer_->on_submit(now, rank, node.call);
-  if (call.spec != nullptr) node.engine->submit(now, node.request);
+  seat.messages = std::vector<collective::Request>(call.messages.size());
+  Process& process = processes_[seat.process];
+  if (process.dead) return;
+  CoreObserver* const observer = communicators_[communicator].observer;
+  if (observer != nullptr) observer->on_submit(now, rank, seat.call);
+  collective::Engine& engine = seat.member->engine();
+  if (call.spec != nullptr) engine.submit(now, seat.request);
   for (std::size_t i = 0; i < call.messages.size(); ++i) {
-    node.messages[i].spec = call.messages[i];
-    node.engine->submit(now, node.messages[i]);
+    seat.messages[i].spec = call.messages[i];
+    engine.submit(now, seat.messages[i]);
   }
-  want_pump(now, rank);
+  process.node->touch(*seat.member);
+  want_pump(now, seat.process);
 }
 
 void CoreEndpoints::leave(Instant now, std::uint32_t rank, bool at_once, Client& client) {
-  Node& node = nodes_[rank];
-  LEEWAY_ASSERT(node.client == nullptr);
-  node.leaver = &client;
-  protocol::Endpoint& endpoint = node.engine->endpoint();
+  Seat& seat = communicators_[0].seats[rank];
+  LEEWAY_ASSERT(seat.client == nullptr);
+  seat.leaver = &client;
+  protocol::Endpoint& endpoint = seat.member->engine().endpoint();
   at_once ? endpoint.say_goodbye(now) : endpoint.leave(now);
+  processes_[rank].node->touch(*seat.member);
   want_pump(now, rank);
+}
+
+void CoreEndpoints::close(Instant now, std::uint32_t communicator, std::uint32_t rank,
+                          Client& client) {
+  Seat& seat = communicators_[communicator].seats[rank];
+  LEEWAY_ASSERT(seat.client == nullptr && seat.former == nullptr);
+  seat.leaver = &client;
+  seat.member->engine().endpoint().leave(now);
+  processes_[seat.process].node->touch(*seat.member);
+  want_pump(now, seat.process);
+}
+
+// What the library does (src/driving/channel.cc), but for the wait until nobody reads the call's
+// buffers: datagrams are copied when they leave.
+void CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t rank) {
+  Seat& seat = communicators_[communicator].seats[rank];
+  Process& process = processes_[seat.process];
+  LEEWAY_ASSERT(seat.former == nullptr && !process.dead && !process.paused);
+  seat.aborted = true;
+  seat.member->engine().cancel_all(
+      now, Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", rank));
+  seat.member->engine().endpoint().say_goodbye(now);
+  process.node->touch(*seat.member);
+  process.node->on_wake(now);
+  if (seat.client != nullptr && is_done(seat)) finish_call(now, seat);
+  want_pump(now, seat.process);
+}
+
+// The node answers from now on for the member, which stays for those who still look at it.
+void CoreEndpoints::part(Seat& seat) {
+  Process& process = processes_[seat.process];
+  seat.former = process.node->part(*seat.member);
+  std::erase(process.seats, &seat);
 }
 
 // ---- what comes in ------------------------------------------------------------------------------
 
 void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payload) {
-  Node& node = nodes_[packet.to];
-  if (node.dead) return;
+  const Process& process = processes_[packet.to];
+  if (process.dead) return;
   const Datagram datagram{packet.from, payload, length_of(packet),
                           packet.corrupt ? kNoPayload : packet.payload};
-  if (node.faults) {
+  if (process.faults) {
     pass_faults(now, packet.to, datagram);
   } else {
     hand_in(now, packet.to, datagram);
@@ -165,13 +264,13 @@ void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payloa
 // Only ever called in networks of hundreds of links.
 void CoreEndpoints::expect(const Packet& packet) const {
   network_.payloads().prefetch(packet.payload);
-  nodes_[packet.to].engine->endpoint().expect(static_cast<Rank>(packet.from));
+  engine(packet.to).endpoint().expect(static_cast<Rank>(packet.from));
 }
 
 void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagram) {
   impairment::PacketAddress address;
   if (!impairment::read_address(datagram.bytes, rank, address)) return hand_in(now, rank, datagram);
-  const impairment::Fate fate = nodes_[rank].faults->fate(address);
+  const impairment::Fate fate = processes_[rank].faults->fate(address);
   if (fate.lost) {
     ++injected_losses_;
     return;
@@ -209,19 +308,68 @@ CoreEndpoints::Kept CoreEndpoints::keep(const Datagram& datagram) {
 }
 
 void CoreEndpoints::hand_in_kept(Instant now, std::uint32_t rank, const Kept& kept) {
-  if (!nodes_[rank].dead)
+  if (!processes_[rank].dead)
     hand_in(now, rank,
             {kept.from, network_.payloads().get(kept.payload), kept.length, kept.payload});
   network_.payloads().release(kept.payload);
 }
 
 void CoreEndpoints::hand_in(Instant now, std::uint32_t rank, const Datagram& datagram) {
-  Node& node = nodes_[rank];
-  if (node.paused) return keep_in_socket(node, datagram);
+  Process& process = processes_[rank];
+  if (process.paused) return keep_in_socket(process, datagram);
   const ByteSpan bytes = whole(datagram);
-  if (observer_ != nullptr) observer_->on_datagram(now, rank, datagram.from, bytes);
-  node.engine->on_datagram(now, static_cast<Rank>(datagram.from), bytes);
+  if (communicators_[0].observer != nullptr) tell_datagram(now, rank, datagram, bytes);
+  process.node->on_datagram(now, static_cast<Rank>(datagram.from), bytes);
   want_pump(now, rank);
+}
+
+// By the epoch that it names, as the node finds its member.
+void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, const Datagram& datagram,
+                                  ByteSpan bytes) {
+  const std::uint32_t epoch = wire::epoch_of(bytes).value_or(0);
+  for (const Seat* seat : processes_[process].seats) {
+    if (communicators_[seat->communicator].epoch != epoch) continue;
+    const Rank from = seat->member->rank_in(static_cast<Rank>(datagram.from));
+    if (from == kNoRank) break;
+    return communicators_[seat->communicator].observer->on_datagram(now, seat->rank, from, bytes);
+  }
+  tell_stray(now, process, datagram.from, epoch, bytes);
+}
+
+// One that reaches no member. Nothing but a member that joins later may ever see it, and of those
+// that wait the node keeps the latest.
+void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t from,
+                               std::uint32_t epoch, ByteSpan bytes) {
+  communicators_[0].observer->on_stray(now, process);
+  wire::Prefix prefix;
+  if (wire::decode_prefix(bytes, nullptr, prefix) != wire::Refusal::none) {
+    for (const Communicator& any : communicators_) tell_loss(process, from, any.epoch);
+    return;
+  }
+  for (const Communicator& any : communicators_) {
+    const auto seat = std::find_if(any.seats.begin(), any.seats.end(),
+                                   [&](const Seat& one) { return one.process == process; });
+    if (any.epoch == epoch && seat != any.seats.end() && seat->member != nullptr) return;  // closed
+  }
+  Process& here = processes_[process];
+  here.waiting.resize(collective::Lobby::kPlaces);
+  Waiting& place = here.waiting[here.next_waiting];
+  here.next_waiting = (here.next_waiting + 1) % here.waiting.size();
+  if (!place.bytes.empty()) tell_loss(process, place.from, place.epoch);
+  place = {epoch, from, {bytes.begin(), bytes.end()}};
+}
+
+void CoreEndpoints::tell_loss(std::uint32_t process, std::uint32_t from, std::uint32_t epoch) {
+  for (const Communicator& any : communicators_) {
+    if (any.epoch != epoch) continue;
+    const auto rank_of = [&](std::uint32_t of) {
+      return static_cast<Rank>(std::find(any.processes.begin(), any.processes.end(), of) -
+                               any.processes.begin());
+    };
+    const Rank to = rank_of(process);
+    const Rank sender = rank_of(from);
+    if (to < any.seats.size() && sender < any.seats.size()) any.observer->on_lost(to, sender);
+  }
 }
 
 ByteSpan CoreEndpoints::whole(const Datagram& datagram) {
@@ -230,20 +378,20 @@ ByteSpan CoreEndpoints::whole(const Datagram& datagram) {
   return ByteSpan(arrived_).first(datagram.length);
 }
 
-void CoreEndpoints::keep_in_socket(Node& node, const Datagram& datagram) {
-  if (node.socket_bytes + datagram.length > kSocketBytes) {
+void CoreEndpoints::keep_in_socket(Process& process, const Datagram& datagram) {
+  if (process.socket_bytes + datagram.length > kSocketBytes) {
     ++socket_losses_;
     return;
   }
-  node.socket_bytes += datagram.length;
-  node.socket.push_back(keep(datagram));
+  process.socket_bytes += datagram.length;
+  process.socket.push_back(keep(datagram));
 }
 
 // ---- what goes out ------------------------------------------------------------------------------
 
 void CoreEndpoints::on_event(const Event& event) {
   const Instant now{event.time_ns};
-  Node& node = nodes_[event.target];
+  Process& process = processes_[event.target];
   switch (static_cast<Step>(event.argument & 0xFF)) {
     case Step::pump:
       return pump(now, event.target);
@@ -253,8 +401,8 @@ void CoreEndpoints::on_event(const Event& event) {
       return hand_in_kept(now, event.target, held_[index]);
     }
     case Step::wake:
-      if (node.wake_at != now) return;  // re-armed since
-      node.wake_at = Instant::infinite_future();
+      if (process.wake_at != now) return;  // re-armed since
+      process.wake_at = Instant::infinite_future();
       return pump(now, event.target);
   }
 }
@@ -262,32 +410,44 @@ void CoreEndpoints::on_event(const Event& event) {
 // After everything else of this instant: datagrams that arrive together are answered together, as
 // by a receiver that empties its socket first.
 void CoreEndpoints::want_pump(Instant now, std::uint32_t rank) {
-  Node& node = nodes_[rank];
-  if (node.pump_due || node.paused || node.dead) return;
-  node.pump_due = true;
+  Process& process = processes_[rank];
+  if (process.pump_due || process.paused || process.dead) return;
+  process.pump_due = true;
   queue_.push(now, rank, static_cast<std::uint32_t>(EventKind::endpoint),
               static_cast<std::uint64_t>(Step::pump));
 }
 
 void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
-  Node& node = nodes_[rank];
-  node.pump_due = false;
-  if (node.paused || node.dead) return;
-  node.engine->on_wake(now);
-  while (node.uplink.has_room(now, network_) && node.engine->poll_train(now, buffer_))
+  Process& process = processes_[rank];
+  process.pump_due = false;
+  if (process.paused || process.dead) return;
+  process.node->on_wake(now);
+  while (process.uplink.has_room(now, network_) && process.node->poll_train(now, buffer_))
     launch(now, rank, buffer_.train());
-  if (observer_ != nullptr) observer_->on_pumped(now, rank, *node.engine);
-  if (node.client != nullptr && is_done(node)) finish_call(now, rank);
-  if (node.leaver != nullptr && node.engine->endpoint().left()) {
-    kill(now, rank);
-    return node.leaver->on_left(now, rank);
+  for (const Seat* seat : process.seats) {
+    CoreObserver* const observer = communicators_[seat->communicator].observer;
+    if (observer != nullptr) observer->on_pumped(now, seat->rank, seat->member->engine());
   }
-  arm(now, rank);
+  // Clients join and leave communicators from here.
+  for (std::size_t i = process.seats.size(); i-- > 0 && !process.dead;) {
+    if (i < process.seats.size()) settle(now, *process.seats[i]);
+  }
+  if (!process.dead && !process.pump_due) arm(now, rank);
 }
 
-bool CoreEndpoints::is_done(const Node& node) {
-  if (node.call.spec != nullptr) return node.request.done;
-  return std::all_of(node.messages.begin(), node.messages.end(),
+// Tells who waits for it that a call is over, or that a rank has left.
+void CoreEndpoints::settle(Instant now, Seat& seat) {
+  if (seat.client != nullptr && is_done(seat)) finish_call(now, seat);
+  if (seat.aborted) return part(seat);
+  if (seat.leaver == nullptr || !seat.member->engine().endpoint().left()) return;
+  Client* const leaver = std::exchange(seat.leaver, nullptr);
+  seat.communicator == 0 ? kill(now, seat.process) : part(seat);
+  leaver->on_left(now, seat.rank);
+}
+
+bool CoreEndpoints::is_done(const Seat& seat) {
+  if (seat.call.spec != nullptr) return seat.request.done;
+  return std::all_of(seat.messages.begin(), seat.messages.end(),
                      [](const collective::Request& message) { return message.done; });
 }
 
@@ -296,7 +456,7 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
   for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
     const ByteSpan datagram = bytes.subspan(at, std::min(train.segment_bytes, bytes.size() - at));
     const bool shared = train.to == kEveryRank;
-    const auto& hearers = nodes_[rank].hearers;
+    const auto& hearers = processes_[rank].hearers;
     if (shared && hearers.empty()) continue;  // the first switch drops it
     const Traffic traffic = traffic_of(datagram);
     const bool header_alone = !contents_ && traffic == Traffic::data;
@@ -320,32 +480,30 @@ ByteSpan CoreEndpoints::in_a_row(const Train& train) {
 
 // The engine's own timer, or the time at which the uplink takes more and the engine is asked again.
 void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
-  Node& node = nodes_[rank];
-  std::optional<Instant> wake = node.engine->next_wake();
-  const Instant writable = node.uplink.writable_at();
+  Process& process = processes_[rank];
+  std::optional<Instant> wake = process.node->next_wake();
+  const Instant writable = process.uplink.writable_at();
   if (writable > now && (!wake || writable < *wake)) wake = writable;
   if (!wake) return;
   const Instant at = std::max(*wake, now + Duration(1));
-  if (at >= node.wake_at) return;  // an earlier one is armed already and will look again
-  node.wake_at = at;
+  if (at >= process.wake_at) return;  // an earlier one is armed already and will look again
+  process.wake_at = at;
   queue_.push(at, rank, static_cast<std::uint32_t>(EventKind::endpoint),
               static_cast<std::uint64_t>(Step::wake));
 }
 
-void CoreEndpoints::finish_call(Instant now, std::uint32_t rank) {
-  Node& node = nodes_[rank];
-  const CallResult result = result_of(now, node);
-  if (observer_ != nullptr) observer_->on_done(now, rank, node.call, result);
-  Client* const client = node.client;
-  node.client = nullptr;
-  client->on_done(now, rank, result);
+void CoreEndpoints::finish_call(Instant now, Seat& seat) {
+  const CallResult result = result_of(now, seat);
+  CoreObserver* const observer = communicators_[seat.communicator].observer;
+  if (observer != nullptr) observer->on_done(now, seat.rank, seat.call, result);
+  std::exchange(seat.client, nullptr)->on_done(now, seat.rank, result);
 }
 
-CallResult CoreEndpoints::result_of(Instant now, const Node& node) {
-  const bool messages = node.call.spec == nullptr;
+CallResult CoreEndpoints::result_of(Instant now, const Seat& seat) {
+  const bool messages = seat.call.spec == nullptr;
   const std::span<const collective::Request> requests =
-      messages ? std::span<const collective::Request>(node.messages)
-               : std::span<const collective::Request>(&node.request, 1);
+      messages ? std::span<const collective::Request>(seat.messages)
+               : std::span<const collective::Request>(&seat.request, 1);
   CallResult result;
   result.submitted_ns = messages && requests.empty() ? now.ns : requests[0].submitted.ns;
   result.done_ns = now.ns;
@@ -363,42 +521,45 @@ CallResult CoreEndpoints::result_of(Instant now, const Node& node) {
     result.messages = requests;
     return result;
   }
-  result.contributors_mean = node.request.report.contributors.mean;
-  result.contributors_min = node.request.report.contributors.min;
-  result.report = &node.request.report;
+  result.contributors_mean = seat.request.report.contributors.mean;
+  result.contributors_min = seat.request.report.contributors.min;
+  result.report = &seat.request.report;
   return result;
 }
 
 void CoreEndpoints::set_calm() {
-  for (Node& node : nodes_) node.faults.reset();
+  for (Process& process : processes_) process.faults.reset();
 }
 
 // ---- faults of a process ------------------------------------------------------------------------
 
 void CoreEndpoints::pause(Instant, std::uint32_t rank) {
-  nodes_[rank].paused = true;
+  processes_[rank].paused = true;
 }
 
 void CoreEndpoints::resume(Instant now, std::uint32_t rank) {
-  Node& node = nodes_[rank];
-  if (!node.paused) return;
-  node.paused = false;
-  for (const Kept& kept : node.socket) hand_in_kept(now, rank, kept);
-  node.socket.clear();
-  node.socket_bytes = 0;
+  Process& process = processes_[rank];
+  if (!process.paused) return;
+  process.paused = false;
+  for (const Kept& kept : process.socket) hand_in_kept(now, rank, kept);
+  process.socket.clear();
+  process.socket_bytes = 0;
   want_pump(now, rank);
 }
 
 void CoreEndpoints::kill(Instant, std::uint32_t rank) {
-  Node& node = nodes_[rank];
-  node.dead = true;
-  for (const Kept& kept : node.socket) network_.payloads().release(kept.payload);
-  node.socket.clear();
+  Process& process = processes_[rank];
+  process.dead = true;
+  for (const Kept& kept : process.socket) network_.payloads().release(kept.payload);
+  process.socket.clear();
 }
 
 bool CoreEndpoints::idle() const {
-  return std::all_of(nodes_.begin(), nodes_.end(),
-                     [](const Node& node) { return node.dead || node.engine->idle(); });
+  return std::all_of(processes_.begin(), processes_.end(), [](const Process& process) {
+    return process.dead ||
+           std::all_of(process.seats.begin(), process.seats.end(),
+                       [](const Seat* seat) { return seat->member->engine().idle(); });
+  });
 }
 
 }  // namespace leeway::sim

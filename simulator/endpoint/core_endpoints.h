@@ -1,5 +1,8 @@
-// The shipping protocol core at every rank: a collective::Engine each, in virtual time, over the
-// simulated network.
+// The shipping protocol core at every rank: a collective::Node for each process, in virtual time,
+// over the simulated network.
+//
+// The first communicator is that of all processes, whose ranks are their numbers. Further ones are
+// made of some of the processes, and each process joins, aborts and leaves them at its own time.
 //
 // What a machine adds to the core is modelled here, and nothing of the protocol: a socket that
 // makes the sender wait while its uplink is full, a process that can be stopped (what arrives waits
@@ -11,11 +14,12 @@
 // payload that it hands out is never read, and zeros stand for it where the header arrives.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "collective/engine.h"
+#include "collective/node.h"
 #include "endpoint/core_observer.h"
 #include "endpoint/endpoints.h"
 #include "endpoint/uplink.h"
@@ -39,24 +43,46 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
                                                      std::uint64_t seed, const Topology& topology,
                                                      EventQueue& queue, Network& network);
 
-  void observe(CoreObserver* observer) { observer_ = observer; }
+  // Of the first communicator.
+  void observe(CoreObserver* observer) { communicators_[0].observer = observer; }
 
   // Operation.inject is over.
   void set_calm();
   // From now on the network carries no multicast.
   void stop_multicast();
 
-  void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) override;
+  void submit(Instant now, std::uint32_t rank, const Call& call, Client& client) override {
+    submit(now, 0, rank, call, client);
+  }
   void on_event(const Event& event) override;
   void pause(Instant now, std::uint32_t rank) override;
   void resume(Instant now, std::uint32_t rank) override;
   void kill(Instant now, std::uint32_t rank) override;
 
-  // The rank leaves the group, by serving its peers until they are quiet or at once. `client` hears
-  // when it has left. No call of it is open, and none follows.
+  // The rank leaves the first communicator, by serving its peers until they are quiet or at once,
+  // and its process ends. `client` hears when it has left. No call of it is open, none follows, and
+  // its process is no member of another communicator.
   void leave(Instant now, std::uint32_t rank, bool at_once, Client& client);
 
-  const collective::Engine& engine(std::uint32_t rank) const { return *nodes_[rank].engine; }
+  // ---- further communicators; `communicator` 0 is the first one ----
+
+  // Nobody is a member yet. `processes`: by rank. No other communicator has the epoch. Gives its
+  // number.
+  std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer);
+  // The rank becomes a member. What its process kept of those that are members already is told to
+  // the observer first, as datagrams of this time.
+  const collective::Engine& open(Instant now, std::uint32_t communicator, std::uint32_t rank);
+  void submit(Instant now, std::uint32_t communicator, std::uint32_t rank, const Call& call,
+              Client& client);
+  // As Communicator::abort(): the open call fails before this returns, and its client is told.
+  void abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
+  // As leave(), but the process goes on.
+  void close(Instant now, std::uint32_t communicator, std::uint32_t rank, Client& client);
+
+  const collective::Engine& engine(std::uint32_t rank) const {
+    return communicators_[0].seats[rank].member->engine();
+  }
+  const collective::Node& node(std::uint32_t process) const { return *processes_[process].node; }
   // No live rank has anything open, confirmations included.
   bool idle() const;
   // Datagrams that Operation.inject lost.
@@ -82,14 +108,36 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
   };
-  struct Node {
-    std::unique_ptr<collective::Engine> engine;
-    std::optional<impairment::FaultPlan> faults;  // of what arrives here
+  // A process' part in a communicator.
+  struct Seat {
+    std::uint32_t process = 0;
+    std::uint32_t communicator = 0;
+    std::uint32_t rank = 0;
+    collective::Member* member = nullptr;  // null: not opened yet
+    std::unique_ptr<collective::Member> former;
     collective::Request request;
     std::vector<collective::Request> messages;  // of the open call
     Call call;
     Client* client = nullptr;  // of the open call
     Client* leaver = nullptr;  // to be told that the rank has left
+    bool aborted = false;
+  };
+  struct Communicator {
+    std::uint32_t epoch = 0;
+    std::vector<Rank> processes;  // by rank
+    std::vector<Seat> seats;      // by rank
+    CoreObserver* observer = nullptr;
+  };
+  // What a process' node keeps for communicators that it may become a member of.
+  struct Waiting {
+    std::uint32_t epoch = 0;
+    std::uint32_t from = 0;
+    std::vector<std::byte> bytes;  // empty: a free place
+  };
+  struct Process {
+    std::unique_ptr<collective::Node> node;
+    std::optional<impairment::FaultPlan> faults;  // of what arrives here
+    std::vector<Seat*> seats;                     // whose member is one of the node's
     Instant wake_at =
         Instant::infinite_future();  // the armed wake-up; an event of another time is void
     Uplink uplink;
@@ -99,6 +147,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::vector<Kept> socket;  // of a paused process
     std::size_t socket_bytes = 0;
     std::vector<std::uint32_t> hearers;  // of its multicast
+    std::vector<Waiting> waiting;        // a ring
+    std::size_t next_waiting = 0;
   };
 
   CoreEndpoints(EventQueue& queue, Network& network, bool contents, std::size_t datagram_bytes)
@@ -115,21 +165,29 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   Kept keep(const Datagram& datagram);
   void hand_in_kept(Instant now, std::uint32_t rank, const Kept& kept);
   void hand_in(Instant now, std::uint32_t rank, const Datagram& datagram);
-  void keep_in_socket(Node& node, const Datagram& datagram);
+  void keep_in_socket(Process& process, const Datagram& datagram);
   void want_pump(Instant now, std::uint32_t rank);
   void pump(Instant now, std::uint32_t rank);
   void launch(Instant now, std::uint32_t rank, const Train& train);
   ByteSpan in_a_row(const Train& train);
   ByteSpan whole(const Datagram& datagram);
   void arm(Instant now, std::uint32_t rank);
-  void finish_call(Instant now, std::uint32_t rank);
-  static bool is_done(const Node& node);
-  static CallResult result_of(Instant now, const Node& node);
+  void finish_call(Instant now, Seat& seat);
+  void tell_datagram(Instant now, std::uint32_t process, const Datagram& datagram, ByteSpan bytes);
+  void tell_stray(Instant now, std::uint32_t process, std::uint32_t from, std::uint32_t epoch,
+                  ByteSpan bytes);
+  void tell_loss(std::uint32_t process, std::uint32_t from, std::uint32_t epoch);
+  void join(Instant now, Seat& seat);
+  void part(Seat& seat);
+  void settle(Instant now, Seat& seat);
+  static bool is_done(const Seat& seat);
+  static CallResult result_of(Instant now, const Seat& seat);
 
   EventQueue& queue_;
   Network& network_;
-  CoreObserver* observer_ = nullptr;
-  std::vector<Node> nodes_;
+  std::vector<protocol::EndpointConfig> configs_;  // by process, of the first communicator
+  std::vector<Process> processes_;
+  std::deque<Communicator> communicators_;
   std::vector<Kept> held_;  // by Operation.inject's delay, reordering and duplication
   std::vector<std::uint32_t> free_held_;
   protocol::TrainBuffer buffer_;

@@ -1,5 +1,5 @@
-// Whoever wants to watch the core endpoints from outside: checkers. All calls are in the order of
-// events.
+// Whoever wants to watch the core endpoints from outside: checkers, one for each communicator.
+// Ranks are those of the communicator. All calls are in the order of events.
 #pragma once
 
 #include "base/time.h"
@@ -15,6 +15,15 @@ namespace leeway::sim {
 class CoreObserver {
  public:
   virtual ~CoreObserver() = default;
+
+  // The rank has become a member; told of communicators that are not there from the start.
+  virtual void on_open(std::uint32_t, const collective::Engine&) {}
+
+  // A datagram that reaches no member of any communicator here: told to the first communicator's.
+  virtual void on_stray(Instant, std::uint32_t /*process*/) {}
+
+  // A datagram of `from`, which may have been one of this communicator's, never reaches `rank`.
+  virtual void on_lost(std::uint32_t /*rank*/, std::uint32_t /*from*/) {}
 
   // `call.spec` and the buffers it names are as the caller gave them: before the engine sees them.
   virtual void on_submit(Instant now, std::uint32_t rank, const Call& call) = 0;
