@@ -39,7 +39,7 @@ target_compile_features(leeway_settings INTERFACE cxx_std_20)
 # -ffp-contract=off: a reduction must give the same bits on every machine, with or without fused multiply-add.
 target_compile_options(leeway_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -ffp-contract=off
-  -fvisibility=hidden -fvisibility-inlines-hidden)
+  -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
 # Ice Lake's and Zen 4's byte permutations, which Highway compiles for on demand only.
 target_compile_definitions(leeway_settings INTERFACE HWY_WANT_AVX3_DL)
 foreach(sanitizer IN LISTS LEEWAY_SANITIZE)

@@ -1,0 +1,87 @@
+// C: how the elements of a tensor travel. The formats: src/codec/README.md.
+#ifndef LEEWAY_C_CODEC_H
+#define LEEWAY_C_CODEC_H
+
+#include "leeway/c/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A payload format.
+typedef int32_t leeway_codec;
+// Values of leeway_codec. The number behind is bits per element, scales included.
+enum {
+  LEEWAY_CODEC_NATIVE = 0,          // as the elements lie in memory
+  LEEWAY_CODEC_FP32 = 1,            // 32
+  LEEWAY_CODEC_FP16 = 2,            // 16
+  LEEWAY_CODEC_BF16 = 3,            // 16
+  LEEWAY_CODEC_FP8_E4M3 = 4,        // 8, one scale a packet
+  LEEWAY_CODEC_FP8_E5M2 = 5,        // 8, one scale a packet
+  LEEWAY_CODEC_FP8_E4M3_BLOCK = 6,  // 8.25
+  LEEWAY_CODEC_FP8_E5M2_BLOCK = 7,  // 8.25
+  LEEWAY_CODEC_MXFP8_E4M3 = 8,      // 8.25
+  LEEWAY_CODEC_MXFP8_E5M2 = 9,      // 8.25
+  LEEWAY_CODEC_MXFP6_E2M3 = 10,     // 6.25
+  LEEWAY_CODEC_MXFP6_E3M2 = 11,     // 6.25
+  LEEWAY_CODEC_MXFP4 = 12,          // 4.25
+  LEEWAY_CODEC_NVFP4 = 13,          // 4.5
+  LEEWAY_CODEC_NVFP4_TE = 14,       // 4.5, in the order of operations of TransformerEngine
+  LEEWAY_CODEC_LUQ = 15,            // 4 for each draw
+  LEEWAY_CODEC_INT8 = 16,           // 8
+  LEEWAY_CODEC_SPARSE = 17,         // kept of every group elements as E4M3, and a bit an element
+  LEEWAY_CODEC_AUTOMATIC = 18       // 4.5 to 16, chosen from what gradients look like
+};
+
+// Which of the two neighbours of a value is sent.
+typedef int32_t leeway_rounding;
+// Values of leeway_rounding.
+enum {
+  LEEWAY_ROUNDING_AUTOMATIC = 0,  // stochastic in reductions below 16 bits, nearest elsewhere
+  LEEWAY_ROUNDING_NEAREST = 1,    // ties to even
+  LEEWAY_ROUNDING_STOCHASTIC = 2  // unbiased
+};
+
+// The power-of-two scales of MX formats under nearest rounding.
+typedef int32_t leeway_scale_rule;
+// Values of leeway_scale_rule.
+enum {
+  LEEWAY_SCALE_RULE_AUTOMATIC = 0,  // the least error of each format
+  LEEWAY_SCALE_RULE_FLOOR = 1,      // as the example of the OCP specification; clips
+  LEEWAY_SCALE_RULE_EVEN = 2,       // floor of the rounded maximum
+  LEEWAY_SCALE_RULE_CEIL = 3        // the smallest that does not clip
+};
+
+// A codec and how to use it, as leeway::CodecOptions. Values out of range are refused by the call
+// that uses them.
+typedef struct leeway_codec_options {
+  size_t size;                   // of this struct
+  leeway_codec codec;            // the format
+  leeway_rounding rounding;      // to its values
+  leeway_scale_rule scale_rule;  // MX formats
+  int32_t rotate;                // flag: randomised Hadamard transform in front of the codec
+  int32_t clip;                  // int8, flag: clip at ACIQ's optimum
+  int32_t draws;                 // luq: independent draws, 1 .. 4
+  int32_t kept;                  // sparse: elements sent of each group, 1 .. group - 1
+  int32_t group;                 // sparse: 2, 4, 8, 16, 32 or 256
+  double bound;                  // > 0: |x| <= bound is known; 0: measured. Kept as a float
+} leeway_codec_options;
+// Elements travel as they are.
+#define LEEWAY_CODEC_OPTIONS_INIT \
+  { sizeof(leeway_codec_options), 0, 0, 0, 0, 0, 1, 2, 4, 0.0 }
+
+// Reads "nvfp4", "luq:draws=2", "sparse:1/2" and so on into `options`, whose size must be set.
+// LEEWAY_INVALID_ARGUMENT quotes what does not parse.
+LEEWAY_C_EXPORT leeway_status leeway_codec_parse(const char* text, leeway_codec_options* options);
+// Writes the text form and a 0 to `text`, of `text_bytes` bytes; 64 are always enough.
+// LEEWAY_INVALID_ARGUMENT: they are too few, or a setting is out of range.
+LEEWAY_C_EXPORT leeway_status leeway_codec_format(const leeway_codec_options* options, char* text,
+                                                  size_t text_bytes);
+// LEEWAY_INVALID_ARGUMENT with the setting's name if it is out of range or not one of the codec's.
+LEEWAY_C_EXPORT leeway_status leeway_codec_validate(const leeway_codec_options* options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

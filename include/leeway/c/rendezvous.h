@@ -1,0 +1,77 @@
+// C: where ranks meet: a store of keys and values that all ranks of a group can reach.
+#ifndef LEEWAY_C_RENDEZVOUS_H
+#define LEEWAY_C_RENDEZVOUS_H
+
+#include "leeway/c/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A store, for leeway_options.store. Its functions may be called from several threads. A
+// communicator keeps what it needs of it: the handle may be freed at any time.
+typedef struct leeway_rendezvous leeway_rendezvous;
+
+// Takes the value that a get callback found.
+typedef struct leeway_value leeway_value;
+// Copies the value. The last one of a callback counts.
+LEEWAY_C_EXPORT leeway_status leeway_value_set(leeway_value* value, const void* data, size_t bytes);
+
+// A store of the caller's, with the promises of leeway::Rendezvous (leeway/rendezvous.h). Callbacks
+// may come from several threads at once, also after leeway_rendezvous_free() while a communicator
+// is being made. They return LEEWAY_OK, or the code of an error, with leeway_fail() if there is a
+// text. Keys are at most 240 bytes.
+typedef struct leeway_store_callbacks {
+  size_t size;  // of this struct
+  void* user;   // first argument of each callback
+  // Stores the value, in 30 s at most. A second put of a key replaces the value.
+  leeway_status (*put)(void* user, const char* key, const void* data, size_t bytes);
+  // Hands the value to leeway_value_set(), as soon as there is one. Waits `patience_ns` at most; 0
+  // or less: looks once. LEEWAY_DEADLINE_EXCEEDED: the key is not there.
+  leeway_status (*get)(void* user, const char* key, int64_t patience_ns, leeway_value* value);
+  // Forgets a key. NULL: keys stay.
+  leeway_status (*erase)(void* user, const char* key);
+  // Called once, when the store is used no more. May be NULL.
+  void (*destroy)(void* user);
+} leeway_store_callbacks;
+// Without callbacks: put and get must be given.
+#define LEEWAY_STORE_CALLBACKS_INIT \
+  { sizeof(leeway_store_callbacks), NULL, NULL, NULL, NULL, NULL }
+
+// A store of callbacks. LEEWAY_INVALID_ARGUMENT: no put or no get; destroy is not called then.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_create(const leeway_store_callbacks* callbacks,
+                                                       leeway_rendezvous** store);
+// A TCP server at "host:port", "[v6]:port" or ":port", until the handle is freed and no
+// communicator needs it. Port 0: the system chooses one.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp(const char* address,
+                                                          leeway_rendezvous** store);
+// Talks to the server at "host:port", which need not be there yet.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp(const char* address,
+                                                            leeway_rendezvous** store);
+// A folder that all ranks see.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_folder(const char* folder,
+                                                          leeway_rendezvous** store);
+// The memory of this process, for ranks that are threads.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_process(leeway_rendezvous** store);
+
+// Of a TCP store: "host:port" to connect to. Empty for others. Valid until the handle is freed.
+LEEWAY_C_EXPORT const char* leeway_rendezvous_address(const leeway_rendezvous* store);
+// Stores a value.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_put(leeway_rendezvous* store, const char* key,
+                                                    const void* data, size_t bytes);
+// Copies the value into `data`, of `capacity` bytes, and says how long it is. Waits as the get
+// callback. LEEWAY_RESOURCE_EXHAUSTED: it is longer; `bytes` says how long, and `data` is
+// untouched.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_get(leeway_rendezvous* store, const char* key,
+                                                    int64_t patience_ns, void* data,
+                                                    size_t capacity, size_t* bytes);
+// Forgets a key.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_erase(leeway_rendezvous* store, const char* key);
+// Ends the handle.
+LEEWAY_C_EXPORT void leeway_rendezvous_free(leeway_rendezvous* store);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

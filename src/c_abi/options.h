@@ -1,0 +1,31 @@
+// C structs of options into their C++ twins, and back.
+#pragma once
+
+#include "leeway/c/options.h"
+#include "leeway/options.h"
+
+namespace leeway::c_abi {
+
+// A number that names one of `count` values of an enum class that counts from 0.
+template <typename Enum>
+Result<Enum> enum_of(const char* what, std::int32_t number, int count) {
+  if (number >= 0 && number < count) return static_cast<Enum>(number);
+  return Status::error(StatusCode::kInvalidArgument, "%s %d is none of 0 .. %d", what, number,
+                       count - 1);
+}
+
+Result<Delivery::Kind> delivery_of(const char* what, leeway_delivery number);
+Result<DataType> data_type_of(leeway_data_type number);
+
+// Times: LEEWAY_NO_DEADLINE and no_deadline are the same number.
+inline Duration duration_of(std::int64_t ns) {
+  return Duration(ns);
+}
+
+// Null: the defaults.
+Result<CodecOptions> codec_of(const leeway_codec_options* given);
+leeway_codec_options codec_struct(const CodecOptions& options);
+Result<Options> options_of(const leeway_options* given);
+Result<CollectiveOptions> collective_options_of(const leeway_collective_options* given);
+
+}  // namespace leeway::c_abi

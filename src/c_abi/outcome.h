@@ -1,0 +1,51 @@
+// From C++ outcomes to status codes and the text of leeway_last_error().
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "leeway/c/status.h"
+#include "leeway/status.h"
+
+namespace leeway::c_abi {
+
+// Remembers the text of a failure for this thread, and returns its code.
+leeway_status settle(const Status& status);
+
+// The other way: what a callback of the program's returned, with the text it left.
+Status status_of(leeway_status code, const char* callback);
+
+// Runs the body of a C function, which takes the function's name and returns a Status. No exception
+// gets past it.
+template <typename Body>
+leeway_status guarded(const char* function, Body&& body) noexcept {
+  try {
+    return settle(body(function));
+  } catch (const std::bad_alloc&) {
+    return settle(Status::error(StatusCode::kResourceExhausted, "%s: no memory is left", function));
+  } catch (const std::exception& exception) {
+    return settle(Status::error(StatusCode::kInternal, "%s: %s", function, exception.what()));
+  } catch (...) {
+    return settle(Status::error(StatusCode::kInternal, "%s: an unknown exception", function));
+  }
+}
+
+// kInvalidArgument that names the argument, if it is null.
+inline Status must_be_there(const char* function, const char* name, const void* argument) {
+  if (argument != nullptr) return Status();
+  return Status::error(StatusCode::kInvalidArgument, "%s: %s is NULL", function, name);
+}
+
+// The same for a span: null is well where there are no elements.
+inline Status must_be_there(const char* function, const char* name, const void* data,
+                            std::size_t count) {
+  return count == 0 ? Status() : must_be_there(function, name, data);
+}
+
+}  // namespace leeway::c_abi
+
+// Leaves a body with the first Status that is not ok.
+#define LEEWAY_C_TRY(...)                                        \
+  do {                                                           \
+    if (Status tried = (__VA_ARGS__); !tried.ok()) return tried; \
+  } while (false)

@@ -1,0 +1,169 @@
+// Stores where ranks meet: Leeway's, and those of callbacks.
+#include "leeway/c/rendezvous.h"
+
+#include "c_abi/handles.h"
+#include "c_abi/outcome.h"
+#include "c_abi/sized.h"
+
+using namespace leeway;
+using namespace leeway::c_abi;
+
+namespace {
+
+constexpr leeway_store_callbacks kDefaults = LEEWAY_STORE_CALLBACKS_INIT;
+
+// A store of the program's.
+class CallbackRendezvous final : public Rendezvous {
+ public:
+  explicit CallbackRendezvous(const leeway_store_callbacks& callbacks) : callbacks_(callbacks) {}
+  ~CallbackRendezvous() override {
+    if (callbacks_.destroy != nullptr) callbacks_.destroy(callbacks_.user);
+  }
+
+  Status put(std::string_view key, ByteSpan value) override {
+    leeway_fail(LEEWAY_OK, "");
+    return status_of(
+        callbacks_.put(callbacks_.user, std::string(key).c_str(), value.data(), value.size()),
+        "put");
+  }
+
+  Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override {
+    leeway_value value;
+    leeway_fail(LEEWAY_OK, "");
+    LEEWAY_C_TRY(status_of(
+        callbacks_.get(callbacks_.user, std::string(key).c_str(), patience.count(), &value),
+        "get"));
+    if (value.set) return std::move(value.bytes);
+    return Status::error(StatusCode::kInternal,
+                         "the callback get returned LEEWAY_OK without leeway_value_set()");
+  }
+
+  Status erase(std::string_view key) override {
+    if (callbacks_.erase == nullptr) return Status();
+    leeway_fail(LEEWAY_OK, "");
+    return status_of(callbacks_.erase(callbacks_.user, std::string(key).c_str()), "erase");
+  }
+
+ private:
+  const leeway_store_callbacks callbacks_;
+};
+
+template <typename Store>
+Status hand_out(std::shared_ptr<Store> made, leeway_rendezvous** store) {
+  auto handle = std::make_unique<leeway_rendezvous>();
+  if constexpr (std::is_same_v<Store, TcpRendezvous>) handle->address = made->address();
+  handle->value = std::move(made);
+  *store = handle.release();
+  return Status();
+}
+
+Status clear(const char* function, leeway_rendezvous** store) {
+  LEEWAY_C_TRY(must_be_there(function, "store", store));
+  *store = nullptr;
+  return Status();
+}
+
+}  // namespace
+
+leeway_status leeway_value_set(leeway_value* value, const void* data, std::size_t bytes) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(must_be_there(name, "value", value));
+    LEEWAY_C_TRY(must_be_there(name, "data", data, bytes));
+    const auto* first = static_cast<const std::byte*>(data);
+    value->bytes.assign(first, first + bytes);
+    value->set = true;
+    return Status();
+  });
+}
+
+leeway_status leeway_rendezvous_create(const leeway_store_callbacks* callbacks,
+                                       leeway_rendezvous** store) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(clear(name, store));
+    const auto read = read_sized("leeway_store_callbacks", callbacks, kDefaults);
+    if (!read.ok()) return read.status();
+    LEEWAY_C_TRY(must_be_there(name, "put", reinterpret_cast<const void*>(read->put)));
+    LEEWAY_C_TRY(must_be_there(name, "get", reinterpret_cast<const void*>(read->get)));
+    return hand_out(std::make_shared<CallbackRendezvous>(*read), store);
+  });
+}
+
+leeway_status leeway_rendezvous_serve_tcp(const char* address, leeway_rendezvous** store) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(must_be_there(name, "address", address));
+    auto made = TcpRendezvous::serve(address);
+    return made.ok() ? hand_out(std::move(*made), store) : made.status();
+  });
+}
+
+leeway_status leeway_rendezvous_connect_tcp(const char* address, leeway_rendezvous** store) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(must_be_there(name, "address", address));
+    auto made = TcpRendezvous::connect(address);
+    return made.ok() ? hand_out(std::move(*made), store) : made.status();
+  });
+}
+
+leeway_status leeway_rendezvous_in_folder(const char* folder, leeway_rendezvous** store) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(must_be_there(name, "folder", folder));
+    return hand_out(std::make_shared<FileRendezvous>(folder), store);
+  });
+}
+
+leeway_status leeway_rendezvous_in_process(leeway_rendezvous** store) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(clear(name, store));
+    return hand_out(std::make_shared<InprocRendezvous>(), store);
+  });
+}
+
+const char* leeway_rendezvous_address(const leeway_rendezvous* store) {
+  return store != nullptr ? store->address.c_str() : "";
+}
+
+leeway_status leeway_rendezvous_put(leeway_rendezvous* store, const char* key, const void* data,
+                                    std::size_t bytes) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(must_be_there(name, "store", store));
+    LEEWAY_C_TRY(must_be_there(name, "key", key));
+    LEEWAY_C_TRY(must_be_there(name, "data", data, bytes));
+    return store->value->put(key, {static_cast<const std::byte*>(data), bytes});
+  });
+}
+
+leeway_status leeway_rendezvous_get(leeway_rendezvous* store, const char* key,
+                                    std::int64_t patience_ns, void* data, std::size_t capacity,
+                                    std::size_t* bytes) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(must_be_there(name, "store", store));
+    LEEWAY_C_TRY(must_be_there(name, "key", key));
+    LEEWAY_C_TRY(must_be_there(name, "data", data, capacity));
+    LEEWAY_C_TRY(must_be_there(name, "bytes", bytes));
+    const auto value = store->value->get(key, Duration(patience_ns));
+    if (!value.ok()) return value.status();
+    *bytes = value->size();
+    if (value->size() > capacity) {
+      return Status::error(StatusCode::kResourceExhausted,
+                           "leeway_rendezvous_get: the value has %zu bytes, there is room for %zu",
+                           value->size(), capacity);
+    }
+    if (!value->empty()) std::memcpy(data, value->data(), value->size());
+    return Status();
+  });
+}
+
+leeway_status leeway_rendezvous_erase(leeway_rendezvous* store, const char* key) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(must_be_there(name, "store", store));
+    LEEWAY_C_TRY(must_be_there(name, "key", key));
+    return store->value->erase(key);
+  });
+}
+
+void leeway_rendezvous_free(leeway_rendezvous* store) {
+  delete store;
+}
