@@ -296,6 +296,11 @@ class LEEWAY_EXPORT Communicator {
   // all the same. Any number of spans of any size. Thread-safe.
   Result<MemoryRegistration> register_memory(ByteSpan memory);
 
+  // A payload source has encoded a chunk, or a sink has used one (leeway/payload.h): whoever drives
+  // this communicator asks them. Any thread, at most as long as this object lives; takes a
+  // microsecond or so, and may be called as often as one likes.
+  void notify_payload();
+
   // Counters since creation, one row a name: datagrams refused by reason, rounds, repairs, ...
   // Thread-safe.
   std::vector<std::pair<std::string, std::uint64_t>> counters() const;

@@ -8,6 +8,7 @@
 #include "leeway/late_work.h"       // IWYU pragma: export
 #include "leeway/message.h"         // IWYU pragma: export
 #include "leeway/options.h"         // IWYU pragma: export
+#include "leeway/payload.h"         // IWYU pragma: export
 #include "leeway/rendezvous.h"      // IWYU pragma: export
 #include "leeway/replica.h"         // IWYU pragma: export
 #include "leeway/report.h"          // IWYU pragma: export

@@ -23,6 +23,8 @@
 namespace leeway {
 inline namespace v0 {
 
+class PayloadSink;
+class PayloadSource;
 class Rendezvous;
 
 // How contributions become one value, element by element, in the order of the ranks. Sums and
@@ -230,6 +232,11 @@ struct CollectiveOptions {
   // biased, and what packet loss took is not in it. Where the contribution to an owner has weight
   // 0, that owner's part stays in it for a later call. Empty: off.
   std::span<float> residual{};
+
+  // Both or neither: who encodes, sums and decodes in the library's place (leeway/payload.h says
+  // for which calls). The tensors then have a size and a type, and their memory is not touched.
+  PayloadSource* source = nullptr;
+  PayloadSink* sink = nullptr;
 };
 
 // Loss and other faults injected on the receiving side of any transport, decided by a keyed hash of

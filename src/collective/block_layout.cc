@@ -15,8 +15,8 @@ class Layout {
         barrier_(barrier),
         in_(static_cast<std::byte*>(const_cast<void*>(spec.input.data))),
         out_(static_cast<std::byte*>(spec.output.data)),
-        // Without contents all blocks lie at one place, which is none.
-        element_(spec.contents ? size_of(plan.dtype) : 0) {}
+        // Without contents, or with those elsewhere, all blocks lie at one place, which is none.
+        element_(spec.contents && !spec.elsewhere() ? size_of(plan.dtype) : 0) {}
 
   void place() {
     switch (spec_.kind) {
@@ -49,15 +49,17 @@ class Layout {
 
  private:
   Block nth(std::byte* base, Rank rank, std::size_t block) const {
-    return {.data = base + rank * block * element_, .elements = block};
+    return {.data = base + rank * block * element_, .elements = block, .offset = rank * block};
   }
 
   Block uneven(std::byte* base, const BlockList& blocks, Rank rank) const {
-    return {.data = base + blocks.offset(rank) * element_, .elements = blocks.count(rank)};
+    return {.data = base + blocks.offset(rank) * element_,
+            .elements = blocks.count(rank),
+            .offset = blocks.offset(rank)};
   }
 
   void copy(Block to, Block from) const {
-    if (from.elements > 0 && to.data != from.data)
+    if (element_ > 0 && from.elements > 0 && to.data != from.data)
       std::memcpy(to.data, from.data, from.elements * element_);
   }
 
@@ -80,7 +82,8 @@ class Layout {
   void own_shard_to_all() {
     const auto shards = schedule::ShardMap::even(spec_.output.count, plan_.size);
     const auto shard = [&](Rank rank) {
-      return Block{out_ + shards[rank].offset * element_, shards[rank].count, shards[rank].offset};
+      return Block{out_ + shards[rank].offset * element_, shards[rank].count, shards[rank].offset,
+                   shards[rank].offset};
     };
     exchange(shard(plan_.self), shard);
   }
@@ -106,7 +109,8 @@ class Layout {
   void gather() {
     const std::size_t block = spec_.input.count;
     if (plan_.self != spec_.peer) {
-      plan_.spread.send[spec_.peer] = {.data = in_, .elements = block};
+      plan_.spread.send[spec_.peer] = {
+          .data = in_, .elements = block, .offset = plan_.self * block};
       return;
     }
     copy(nth(out_, plan_.self, block), {.data = in_, .elements = block});

@@ -62,8 +62,13 @@ void Engine::submit_group(Instant now, Request& request, bool may_start) {
 }
 
 void Engine::enqueue(Instant now, Request& request, bool may_start) {
-  request.sequence = next_sequence_++;
+  request.sequence = next_sequence_;
   request.submitted = now;
+  if (request.spec.elsewhere()) {
+    if (const Status status = agree_on_payload(request); !status.ok())
+      return request.finish(status, now);
+  }
+  ++next_sequence_;
   if (point_to_point(request.spec.kind)) {
     if (may_start && queued_messages_.empty()) return start_message(now, request);
     queued_messages_.push_back(&request);
@@ -90,6 +95,12 @@ bool Engine::start(Instant now, Request& request) {
   if (endpoint_.open_collectives() == limits::kOpenCollectivesMax || !resolve_codec(request))
     return false;
   automatic_.on_start(request);
+  if (!begin(now, request)) return false;
+  payloads_open_ += request.payload != nullptr;
+  return true;
+}
+
+bool Engine::begin(Instant now, Request& request) {
   // The operation that became free last is the one whose memory is still in the cache: the list is
   // searched from the front, and only as many are made as were ever open together.
   for (auto& operation : operations_) {
@@ -97,6 +108,41 @@ bool Engine::start(Instant now, Request& request) {
   }
   operations_.push_back(std::make_unique<Operation>(endpoint_, history_, automatic_, watcher_));
   return operations_.back()->begin(now, request);
+}
+
+// Source and sink hear how the operation is cut, in the call that asks for it. Its number is its
+// place in the order of submission.
+Status Engine::agree_on_payload(Request& request) {
+  const CollectiveOptions& options = request.spec.options;
+  OperationPlan plan;
+  NoiseMeter meter;
+  const schedule::ChunkQueue chunks;
+  plan_collective(request, endpoint_,
+                  {.meter = meter, .own_chunks = chunks, .barrier = nullptr, .payload = nullptr},
+                  plan);
+  const auto number = endpoint_.next_collective() + static_cast<std::uint32_t>(queued_.size());
+  auto agreement = std::make_shared<PayloadAgreement>();
+  *agreement = {options.source, options.sink, layout_of(plan, endpoint_, number), {}};
+  if (Status status = options.source->begin(agreement->layout); !status.ok()) return status;
+  const Result<MutableByteSpan> landing = options.sink->landing(agreement->layout);
+  if (!landing.ok()) return landing.status();
+  if (landing->size() < agreement->layout.landing_bytes()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s: the payload sink gave %zu bytes to land in; %zu are needed",
+                         to_string(request.spec.kind), landing->size(),
+                         agreement->layout.landing_bytes());
+  }
+  agreement->landing = *landing;
+  request.payload = std::move(agreement);
+  return Status();
+}
+
+void Engine::ask_payloads(Instant now) {
+  payloads_open_ = 0;
+  for (const auto& operation : operations_) {
+    operation->ask_payload(now);
+    payloads_open_ += operation->exchanges();
+  }
 }
 
 // A receive that may be for any rank waits until one is known.
@@ -134,12 +180,19 @@ void Engine::on_wake(Instant now, bool may_start) {
   while (may_start && !queued_.empty() && start(now, *queued_.front())) queued_.pop_front();
   for (; may_start && !queued_messages_.empty(); queued_messages_.pop_front())
     start_message(now, *queued_messages_.front());
+  if (payloads_open_ != 0) ask_payloads(now);
   any_source_.on_wake(now);
   if (may_start && endpoint_.take_heard()) match_any_source(now);
 }
 
 std::optional<Instant> Engine::next_wake() const {
-  const auto endpoint = endpoint_.next_wake();
+  auto endpoint = endpoint_.next_wake();
+  if (payloads_open_ != 0) {
+    for (const auto& operation : operations_) {
+      const Instant at = operation->ask_payload_at();
+      if (at != Instant::infinite_future()) endpoint = std::min(endpoint.value_or(at), at);
+    }
+  }
   const auto any_source = any_source_.next_wake();
   if (!endpoint || !any_source) return endpoint ? endpoint : any_source;
   return std::min(*endpoint, *any_source);
@@ -151,6 +204,8 @@ void Engine::cancel_all(Instant now, const Status& status) {
   }
   any_source_.cancel_all(now, status);
   endpoint_.cancel_all(now, status);
+  if (payloads_open_ == 0) return;
+  for (const auto& operation : operations_) operation->cancel_payload(now, status);
 }
 
 }  // namespace leeway::collective

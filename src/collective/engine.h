@@ -47,7 +47,9 @@ class Engine {
     return !queued_.empty() || !queued_messages_.empty() || matched;
   }
   // Nothing is open or queued.
-  bool idle() const { return endpoint_.idle() && !waits() && any_source_.empty(); }
+  bool idle() const {
+    return endpoint_.idle() && !waits() && any_source_.empty() && payloads_open_ == 0;
+  }
   // Fails everything that is open or queued.
   void cancel_all(Instant now, const Status& status);
 
@@ -57,6 +59,9 @@ class Engine {
  private:
   void enqueue(Instant now, Request& request, bool may_start);
   bool start(Instant now, Request& request);
+  bool begin(Instant now, Request& request);
+  Status agree_on_payload(Request& request);
+  void ask_payloads(Instant now);
   void start_message(Instant now, Request& request);
   void post_message(Instant now, Request& request);
   void match_any_source(Instant now);
@@ -75,6 +80,7 @@ class Engine {
   std::deque<Request*> queued_messages_;
   AnySource any_source_;
   std::uint64_t next_sequence_ = 0;
+  std::size_t payloads_open_ = 0;  // operations whose elements are encoded elsewhere
 };
 
 }  // namespace leeway::collective

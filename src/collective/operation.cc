@@ -1,5 +1,7 @@
 #include "collective/operation.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/contracts.h"
@@ -20,17 +22,28 @@ bool Operation::begin(Instant now, Request& request) {
   LEEWAY_ASSERT(free());
   request_ = &request;
   submitted_ = reduce_settled_ = request.submitted;
+  outcome_known_ = false;
+  ask_at_ = Instant::infinite_future();
+  if (exchanges()) payload_.begin(*request.payload, to_string(request.spec.kind));
   plan_collective(request, endpoint_,
-                  {.meter = meter_, .own_chunks = spread_.available(), .barrier = barrier_bytes_},
+                  {.meter = meter_,
+                   .own_chunks = spread_.available(),
+                   .barrier = barrier_bytes_,
+                   .payload = &payload_},
                   plan_);
   if (plan_.round.phase(FlowKind::reduce).active) {
     meter_.reset();
     reduction_.begin(plan_, history_);
     reduced_.reset(reduction_.grid().chunks());
+    reduced_taken_ = 0;
   }
   if (plan_.round.phase(FlowKind::spread).active) spread_.begin(plan_);
   round_ = endpoint_.open_round(now, plan_.round, *this);
-  if (round_ == nullptr) return false;
+  if (round_ == nullptr) {
+    request_ = nullptr;
+    return false;
+  }
+  if (exchanges()) ask_at_ = now;
   // Without units the input says nothing
   const OperationSpec& spec = request.spec;
   if (request.automatic_number && spec.options.weight > 0.0) {
@@ -63,6 +76,7 @@ protocol::Acceptance Operation::accept(Rank from, const wire::DataHeader& header
                                        ByteSpan payload) {
   if (header.kind != FlowKind::reduce) {
     if (!spread_.accept(from, header.index, payload)) return protocol::Acceptance::refused;
+    if (exchanges()) payload_.note_spread(from, header.index);
     if (request_->spec.ledger != nullptr)
       request_->spec.ledger->arrived[from].set(header.index.value);
     return protocol::Acceptance::accepted;
@@ -75,12 +89,17 @@ protocol::Acceptance Operation::accept(Rank from, const wire::DataHeader& header
 }
 
 void Operation::release_reduced() {
+  if (exchanges()) {
+    for (; reduced_taken_ < reduced_.size(); ++reduced_taken_)
+      payload_.hand_over_reduced(reduced_[reduced_taken_]);
+  }
   if (!plan_.round.phase(FlowKind::spread).active) return;
   spread_.on_reduced(reduction_.grid(), reduced_);
   endpoint_.release_chunks(*round_, FlowKind::spread);
 }
 
 void Operation::on_settled(FlowKind kind, Instant now) {
+  if (kind == FlowKind::spread && exchanges()) payload_.settle_spread();
   if (kind != FlowKind::reduce) return;
   reduce_settled_ = now;
   learn_from_links();
@@ -127,7 +146,60 @@ void Operation::on_done(const Status& status, Instant now) {
     const bool promised = plan_.round.phase(FlowKind::spread).delivery == Delivery::Kind::exact;
     if (!report.agreed && promised) spread_.clear_missing(flows);
   }
+  outcome_known_ = exchanges() && status.ok();
+  if (!outcome_known_) return finish(now, with_awaited_payload(status));
+  ask_at_ = now;
+}
+
+// Where we kept peers waiting, they are not to be blamed.
+Status Operation::with_awaited_payload(const Status& status) const {
+  if (!exchanges() || status.code() != StatusCode::kDeadlineExceeded) return status;
+  const std::string awaited = payload_.awaited();
+  if (awaited.empty()) return status;
+  return Status::error(StatusCode::kDeadlineExceeded, "rank %u: %s #%u: Timed out: %s", plan_.self,
+                       plan_.round.name, round_->number, awaited.c_str());
+}
+
+void Operation::finish(Instant now, const Status& status) {
+  outcome_known_ = false;
+  ask_at_ = Instant::infinite_future();
   std::exchange(request_, nullptr)->finish(status, now);
+}
+
+void Operation::ask_payload(Instant now) {
+  if (!exchanges()) return;
+  const Duration every = payload_.poll_every();
+  ask_at_ = every > Duration{0} ? now + every : Instant::infinite_future();
+  const PayloadExchange::Progress progress = payload_.ask(now, spread_.available());
+  if (!outcome_known_) {
+    if (!progress.fault.ok()) return endpoint_.fail(now, *round_, progress.fault);
+    if (progress.contributions) endpoint_.release_chunks(*round_, FlowKind::reduce);
+    if (progress.spread) endpoint_.release_chunks(*round_, FlowKind::spread);
+    return;
+  }
+  if (!progress.fault.ok()) return finish(now, progress.fault);
+  if (payload_.over()) {
+    request_->report.times.total = now - submitted_;
+    return finish(now, Status());
+  }
+  const Instant deadline = payload_deadline();
+  if (now < deadline) {
+    ask_at_ = std::min(ask_at_, deadline);
+    return;
+  }
+  finish(now, Status::error(StatusCode::kDeadlineExceeded, "rank %u: %s: Timed out: %s", plan_.self,
+                            plan_.round.name, payload_.awaited().c_str()));
+}
+
+// The sink, which hears of the last packets as late as the deadline, has as long again.
+Instant Operation::payload_deadline() const {
+  const Instant deadline = plan_.round.deadline;
+  if (deadline == Instant::infinite_future() || payload_.all_used()) return deadline;
+  return std::max(deadline, payload_.handed_at() + plan_.round.deadline_length);
+}
+
+void Operation::cancel_payload(Instant now, const Status& status) {
+  if (awaits_payload()) finish(now, status);
 }
 
 void Operation::report_noise() {
@@ -182,7 +254,7 @@ void Operation::fill_peer_reports() {
 
 void Operation::on_closed() {
   round_ = nullptr;
-  request_ = nullptr;
+  if (!outcome_known_) request_ = nullptr;
 }
 
 }  // namespace leeway::collective

@@ -10,6 +10,7 @@
 #include "collective/automatic_codec.h"
 #include "collective/noise_meter.h"
 #include "collective/operation_plan.h"
+#include "collective/payload_exchange.h"
 #include "collective/reduction.h"
 #include "collective/request.h"
 #include "collective/spread.h"
@@ -26,7 +27,17 @@ class Operation final : public protocol::RoundClient {
 
   // False when the protocol has no room for another open round. The request was validated.
   bool begin(Instant now, Request& request);
-  bool free() const { return round_ == nullptr; }
+  bool free() const { return round_ == nullptr && request_ == nullptr; }
+
+  // Of an operation whose elements are encoded and decoded elsewhere; nothing for others.
+  bool exchanges() const { return request_ != nullptr && request_->payload != nullptr; }
+  // Its packets are through, and its source or sink is not.
+  bool awaits_payload() const { return exchanges() && outcome_known_; }
+  // Asks source and sink what is ready.
+  void ask_payload(Instant now);
+  Instant ask_payload_at() const { return ask_at_; }
+  // It fails although its packets are through.
+  void cancel_payload(Instant now, const Status& status);
 
   // RoundClient
   schedule::PacketGrid outgoing(protocol::FlowKind kind, Rank peer) const override;
@@ -41,6 +52,9 @@ class Operation final : public protocol::RoundClient {
 
  private:
   void release_reduced();
+  void finish(Instant now, const Status& status);
+  Instant payload_deadline() const;
+  Status with_awaited_payload(const Status& status) const;
   void fill_peer_reports();
   void learn_from_links();
   void report_noise();
@@ -54,6 +68,10 @@ class Operation final : public protocol::RoundClient {
   NoiseMeter meter_;
   Reduction reduction_;
   Spread spread_;
+  PayloadExchange payload_;
+  bool outcome_known_ = false;       // on_done() was called, and all was well
+  std::uint32_t reduced_taken_ = 0;  // of `reduced_`, handed to the sink
+  Instant ask_at_ = Instant::infinite_future();
   schedule::ChunkQueue reduced_;
   Instant submitted_{0};
   Instant reduce_settled_{0};

@@ -4,6 +4,7 @@
 
 #include "base/philox.h"
 #include "collective/block_layout.h"
+#include "collective/payload_exchange.h"
 #include "estimate/link_history.h"
 #include "protocol/endpoint.h"
 #include "wire/codec_settings.h"
@@ -32,7 +33,7 @@ std::byte* bytes_of(const void* data) {
 DataType dtype_of(const OperationSpec& spec) {
   if (spec.kind == OperationKind::send) return spec.input.dtype;
   if (spec.kind == OperationKind::recv) return spec.output.dtype;
-  return spec.input.data != nullptr ? spec.input.dtype : spec.output.dtype;
+  return spec.input.data != nullptr || spec.elsewhere() ? spec.input.dtype : spec.output.dtype;
 }
 
 // Of what is spread, or moved as it is.
@@ -90,7 +91,7 @@ bool copies_input(const OperationSpec& spec, bool fetches_empty) {
 // Where there is noise: something may be lost or is re-encoded.
 bool measures_noise(const OperationSpec& spec) {
   if (!has_reduce_half(spec.kind) || spec.input.dtype != DataType::f32) return false;
-  if (!spec.contents) return false;
+  if (!spec.contents || spec.elsewhere()) return false;
   if (!is_sum(spec.options.op)) return false;
   const auto encoded = [](const CodecOptions& options) {
     return options.codec > Codec::fp32 || options.rotate;
@@ -209,23 +210,25 @@ void plan_reduction(const OperationSpec& spec, const protocol::Endpoint& endpoin
   reduction.result = bytes_of(spec.output.data);
   const bool in_place =
       spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::replica_reduce;
-  if (in_place && spec.contents) reduction.result += own.offset * size_of(plan.dtype);
+  if (in_place && spec.contents && !spec.elsewhere())
+    reduction.result += own.offset * size_of(plan.dtype);
   if (!options.control_variate.empty())
     reduction.control = options.control_variate.subspan(own.offset, own.count);
   reduction.residual = options.residual;
   reduction.fetch_empty = fetches_empty(plan);
-  reduction.copy_input = copies_input(spec, reduction.fetch_empty);
+  reduction.copy_input = !spec.elsewhere() && copies_input(spec, reduction.fetch_empty);
 }
 
 void plan_spread(const OperationSpec& spec, OperationPlan& plan) {
   SpreadPlan& spread = plan.spread;
   spread.format = codec::format_of(spread_codec_of(spec), plan.dtype, purpose_of(spec));
   spread.same_block = same_block(spec.kind);
-  spread.streaming = has_reduce_half(spec.kind);
+  spread.elsewhere = spec.elsewhere();
+  spread.streaming = has_reduce_half(spec.kind) || spread.elsewhere;
   spread.adopt = spec.kind == OperationKind::all_reduce || spec.kind == OperationKind::all_gather ||
                  spec.kind == OperationKind::broadcast ||
                  spec.kind == OperationKind::replica_broadcast;
-  spread.copy_input = is_small(spec) && spread.same_block;
+  spread.copy_input = is_small(spec) && spread.same_block && !spread.elsewhere;
   spread.tells_empty =
       point_to_point(spec.kind) || (spec.kind == OperationKind::all_to_all && spec.uneven());
   spread.meter_factor = spec.options.op == ReduceOp::avg ? 1.0 : 1.0 / plan.size;
@@ -247,6 +250,7 @@ void plan_reduce_phase(const OperationSpec& spec, Instant submitted, OperationPl
   phase.fetch_empty = plan.reduction.fetch_empty;
   phase.repairable = delivery.kind != Delivery::Kind::best_effort || phase.fetch_empty;
   phase.payload_retained = plan.reduction.copy_input;
+  if (plan.payload != nullptr) phase.ready = plan.payload->ready();
 }
 
 void plan_spread_phase(const OperationSpec& spec, FlowKind kind, OperationPlan& plan) {
@@ -347,6 +351,7 @@ void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
   plan.size = endpoint.config().size;
   plan.step = static_cast<std::uint32_t>(request.sequence);
   plan.meter = measures_noise(spec) ? &references.meter : nullptr;
+  plan.payload = spec.elsewhere() ? references.payload : nullptr;
   plan_pairs(spec, plan);
   plan_round(spec, request.submitted, plan);
   if (has_reduce_half(spec.kind)) {
@@ -365,6 +370,7 @@ void plan_message(const Request& request, const protocol::Endpoint& endpoint, Op
   const bool sends = spec.kind == OperationKind::send;
   plan_common(request, endpoint.config(), plan);
   plan.step = message_step(endpoint, spec);
+  plan.payload = nullptr;
   plan_spread(spec, plan);
   if (sends) {
     plan.spread.send[0] = {.data = bytes_of(spec.input.data), .elements = spec.input.count};

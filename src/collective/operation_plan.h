@@ -23,6 +23,7 @@ struct EndpointConfig;
 namespace leeway::collective {
 
 class NoiseMeter;
+class PayloadExchange;
 
 // The reduce half: whose elements are summed where, and how.
 struct ReductionPlan {
@@ -49,6 +50,7 @@ struct Block {
   std::byte* data = nullptr;
   std::size_t elements = 0;
   std::size_t position = 0;  // in the tensor, for keyed draws; the same at sender and receivers
+  std::size_t offset = 0;    // elements from the tensor's first; of a gather, the root's
 };
 
 // The spread half, and every operation that only moves data.
@@ -60,12 +62,16 @@ struct SpreadPlan {
   bool copy_input = false;  // small block: keep a copy, so that the caller's memory is soon free
   // A block without elements travels as an empty packet, so that its receiver hears of it.
   bool tells_empty = false;
+  // Elements are encoded and decoded elsewhere (PayloadExchange): `data` of blocks is not followed.
+  bool elsewhere = false;
   double meter_factor = 1.0;   // to values per unit of work
   std::vector<Block> send;     // by receiver; no elements: nothing
   std::vector<Block> receive;  // by sender
 
   // Whether the one block is sent from memory of ours.
-  bool sends_own_copy() const { return same_block && (!format.identity() || copy_input); }
+  bool sends_own_copy() const {
+    return same_block && !elsewhere && (!format.identity() || copy_input);
+  }
 };
 
 struct OperationPlan {
@@ -84,6 +90,9 @@ struct OperationPlan {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   NoiseMeter* meter = nullptr;  // null: nothing is measured
+  // Who has the payload where elements are encoded and decoded elsewhere; null: this room does
+  // both.
+  PayloadExchange* payload = nullptr;
   std::vector<double> owner_weights;
   // Uneven blocks of a reduction, by owner, and their places for keyed draws.
   std::vector<schedule::Shard> uneven_shards;
@@ -107,6 +116,7 @@ struct PlanReferences {
   NoiseMeter& meter;
   const schedule::ChunkQueue& own_chunks;  // chunks of our block that may be sent
   std::byte* barrier;                      // two bytes: what a barrier sends and receives
+  PayloadExchange* payload;                // where the request has a source and a sink
 };
 
 // kResourceExhausted where a rank sends another more than limits::kFlowPacketsMax packets. The

@@ -147,7 +147,8 @@ InPlace in_place_of(const OperationSpec& spec, Rank self) {
 
 // Input and output are the same memory where the operation says so, or have none in common.
 Status check_overlap(const OperationSpec& spec, Rank self, int size) {
-  if (!spec.contents || !uses_input(spec, self) || !uses_output(spec, self)) return Status();
+  if (!spec.contents || spec.elsewhere() || !uses_input(spec, self) || !uses_output(spec, self))
+    return Status();
   if (spec.input.bytes() == 0 || spec.output.bytes() == 0) return Status();
   const auto in = reinterpret_cast<std::uintptr_t>(spec.input.data);
   const auto out = reinterpret_cast<std::uintptr_t>(spec.output.data);
@@ -166,9 +167,10 @@ Status check_buffers(const OperationSpec& spec, Rank self, int size) {
       (out && !has_size(spec.output.count, spec.output.dtype))) {
     return invalid(spec, "there is no memory of so many elements");
   }
-  if (spec.contents && in && spec.input.count > 0 && spec.input.data == nullptr)
+  const bool touches = spec.contents && !spec.elsewhere();
+  if (touches && in && spec.input.count > 0 && spec.input.data == nullptr)
     return invalid(spec, "input is null");
-  if (spec.contents && out && spec.output.count > 0 && spec.output.data == nullptr)
+  if (touches && out && spec.output.count > 0 && spec.output.data == nullptr)
     return invalid(spec, "output is null");
   if (in && out && spec.input.dtype != spec.output.dtype)
     return invalid(spec, "input and output differ in type");
@@ -301,6 +303,30 @@ Status check_options(const OperationSpec& spec, int size) {
   return check_lossy(spec);
 }
 
+// What a source and a sink stand in for.
+Status check_elsewhere(const OperationSpec& spec) {
+  const CollectiveOptions& options = spec.options;
+  if (options.source == nullptr && options.sink == nullptr) return Status();
+  if (options.source == nullptr || options.sink == nullptr)
+    return invalid(spec, "a payload source needs a payload sink, and the other way round");
+  const bool moves_one_block = spec.kind == OperationKind::all_gather ||
+                               spec.kind == OperationKind::broadcast ||
+                               spec.kind == OperationKind::gather;
+  const bool reduces = has_reduce_half(spec.kind) && spec.kind != OperationKind::replica_reduce;
+  if (!moves_one_block && !reduces) {
+    return Status::error(StatusCode::kUnsupported, "%s: payload sources and sinks are not for it",
+                         to_string(spec.kind));
+  }
+  if (has_automatic_codec(options) || !options.residual.empty() ||
+      !options.control_variate.empty()) {
+    return Status::error(StatusCode::kUnsupported,
+                         "%s with a payload source: codec automatic, a residual and a control "
+                         "variate need values",
+                         to_string(spec.kind));
+  }
+  return Status();
+}
+
 // What reads or writes values has no meaning without them.
 Status check_without_contents(const OperationSpec& spec) {
   const CollectiveOptions& options = spec.options;
@@ -361,6 +387,7 @@ Status validate(const OperationSpec& spec, Rank self, int size) {
     return invalid(spec, "a rank sends itself something only within one exchange()");
   if (spec.options.tag != 0 && !point_to_point(spec.kind))
     return invalid(spec, "tags are for messages");
+  if (Status status = check_elsewhere(spec); !status.ok()) return status;
   if (Status status = check_buffers(spec, self, size); !status.ok()) return status;
   if (Status status = check_without_contents(spec); !status.ok()) return status;
   if (Status status = check_options(spec, size); !status.ok()) return status;

@@ -42,6 +42,8 @@ struct OperationSpec {
   // Of an exchange.
   std::shared_ptr<const std::vector<leeway::Message>> messages{};
 
+  // Its elements are encoded and decoded by a source and a sink of the caller's.
+  bool elsewhere() const { return options.source != nullptr; }
   bool uneven() const { return input_blocks.uneven() || output_blocks.uneven(); }
 };
 

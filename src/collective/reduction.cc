@@ -6,6 +6,7 @@
 #include "base/contracts.h"
 #include "base/crc32c.h"
 #include "codec/reduce.h"
+#include "collective/payload_exchange.h"
 
 namespace leeway::collective {
 namespace {
@@ -31,7 +32,7 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   grid_ = grid_of(plan.self);
   input_ = half().input;
   multiplies_ = half().factor.has_value();
-  if (plan.contents) {
+  if (plan.contents && plan.payload == nullptr) {
     staging_.reset(plan.size, grid_.packets(),
                    half().format.encoded_bytes(grid_.elements_per_packet()));
     take_input();
@@ -134,6 +135,7 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
   const schedule::PacketGrid grid = grid_of(owner);
   if (!plan_->contents)
     return {scratch.first(half().format.encoded_bytes(grid.packet_elements(index)))};
+  if (plan_->payload != nullptr) return encoded_elsewhere(owner, index);
   const bool identity = half().format.identity();
   const ByteSpan source =
       contribution_to(owner, grid, index, identity ? scratch.data() : products_.data());
@@ -155,6 +157,11 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
   return {out, plan_->sum_payloads ? crc32c(out) : 0};
 }
 
+protocol::Payload Reduction::encoded_elsewhere(Rank owner, PacketIndex index) const {
+  const ByteSpan bytes = plan_->payload->packet(PayloadHalf::reduce, owner, index);
+  return {bytes, plan_->sum_payloads ? crc32c(bytes) : 0};
+}
+
 // What receivers will not get of these values. A resent packet has the same bytes, so that this may
 // happen twice.
 void Reduction::keep_residual(std::span<const float> values, const codec::Place& place,
@@ -174,9 +181,13 @@ protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header
   if (reduced_packets_.test(index.value)) return protocol::Acceptance::late;
   weights_[from] = flows[from].weight;
   const bool last = --missing_[index.value] == 0;
+  if (plan_->payload != nullptr && plan_->contents) {
+    std::memcpy(plan_->payload->place(PayloadHalf::reduce, from, index), payload.data(),
+                payload.size());
+  }
   if (last && (!half().lossy || depends_on_packet_only(half().estimator))) {
     reduce_complete(index, {from, payload.data()}, reduced);
-  } else if (plan_->contents) {
+  } else if (stages()) {
     std::memcpy(staging_.lend(from, index), payload.data(), payload.size());
   }
   if (settles_passed_chunks_) note_progress(from, header.position, flows, reduced);
@@ -280,13 +291,14 @@ void Reduction::on_reduced(PacketIndex index, std::uint32_t contributors,
                            schedule::ChunkQueue& reduced) {
   ++contributors_.histogram[contributors];
   reduced_packets_.set(index.value);
-  if (plan_->contents) staging_.give_back(index);
+  if (stages()) staging_.give_back(index);
   const ChunkIndex chunk = grid_.chunk_of(index);
   if (--chunk_left_[chunk.value] == 0) reduced.push(chunk);
 }
 
 // result = sum of scale_i x_i in rank order. A zero scale means absent.
 void Reduction::sum(PacketIndex index, std::span<const float> scales, const Direct& direct) {
+  if (plan_->payload != nullptr) return plan_->payload->set_scales(index, scales);
   if (!plan_->contents) return;
   const std::size_t elements = grid_.packet_elements(index);
   const bool measured =
@@ -314,6 +326,8 @@ void Reduction::measure_own(PacketIndex index) {
 // Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's
 // own type.
 void Reduction::combine_exactly(PacketIndex index, const Direct& direct) {
+  // All factors are 1.
+  if (plan_->payload != nullptr) return plan_->payload->set_scales(index, scales_);
   if (!plan_->contents) return;
   operands_.clear();
   for (Rank rank = 0; rank < plan_->size; ++rank)

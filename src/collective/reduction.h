@@ -59,6 +59,9 @@ class Reduction {
  private:
   const ReductionPlan& half() const { return plan_->reduction; }
   void take_input();
+  // Contributions wait in memory of ours.
+  bool stages() const { return plan_->contents && plan_->payload == nullptr; }
+  protocol::Payload encoded_elsewhere(Rank owner, PacketIndex index) const;
   bool pays_residual(Rank owner) const;
   void add_residual(Rank owner);
   codec::Place place_of(Rank source, Rank owner, const schedule::PacketGrid& grid,

@@ -12,6 +12,7 @@
 namespace leeway::collective {
 
 class MessageGroup;
+struct PayloadAgreement;
 
 // Owned by whoever submitted it, until done.
 struct Request {
@@ -22,7 +23,8 @@ struct Request {
   bool done = false;
   Status status;
   CollectiveReport report;
-  std::shared_ptr<MessageGroup> group;  // of an exchange: its messages
+  std::shared_ptr<PayloadAgreement> payload;  // where elements are encoded elsewhere
+  std::shared_ptr<MessageGroup> group;        // of an exchange: its messages
   // Of a message that was posted: its place among those of its pair, tag and direction.
   std::optional<std::uint32_t> message_number;
   MessageGroup* member_of = nullptr;  // the group that this message belongs to

@@ -5,6 +5,7 @@
 
 #include "base/contracts.h"
 #include "base/crc32c.h"
+#include "collective/payload_exchange.h"
 
 namespace leeway::collective {
 
@@ -22,6 +23,10 @@ void Spread::begin(const OperationPlan& plan) {
   available_.reset(own_grid_.chunks());
   reduced_taken_ = 0;
   chunk_waits_.clear();
+  if (half().elsewhere && !plan.round.phase(protocol::FlowKind::reduce).active) {
+    for (ChunkIndex chunk; chunk.value < own_grid_.chunks(); ++chunk.value)
+      plan.payload->expect_spread(chunk);
+  }
   if (half().sends_own_copy() && plan_->contents) {
     arena_.reserve(own_grid_.packets() * packet_bytes_);
     if (!half().streaming) encode_range(0, own_.elements);
@@ -79,6 +84,10 @@ void Spread::on_reduced(const schedule::PacketGrid& reduced_grid,
     for (std::size_t c = begin / our_span; c <= (end - 1) / our_span; ++c) {
       if (--chunk_waits_[c] > 0) continue;
       const std::size_t chunk_begin = c * our_span;
+      if (half().elsewhere) {
+        plan_->payload->expect_spread({static_cast<std::uint32_t>(c)});
+        continue;
+      }
       if (half().sends_own_copy() && plan_->contents)
         encode_range(chunk_begin, std::min(our_span, own_.elements - chunk_begin));
       if (plan_->sum_payloads && plan_->contents) sum_chunk({static_cast<std::uint32_t>(c)});
@@ -101,7 +110,8 @@ void Spread::sum_chunk(ChunkIndex chunk) {
 protocol::Payload Spread::own_payload(PacketIndex index) {
   const std::size_t elements = own_grid_.packet_elements(index);
   const ByteSpan bytes =
-      half().sends_own_copy()
+      half().elsewhere ? plan_->payload->packet(PayloadHalf::spread, plan_->self, index)
+      : half().sends_own_copy()
           ? ByteSpan(arena_.data() + encoded_offset(index), half().format.encoded_bytes(elements))
           : ByteSpan(own_.data + own_grid_.packet_offset(index) * element_bytes_,
                      elements * element_bytes_);
@@ -133,6 +143,11 @@ bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {
   const std::size_t elements = grid.packet_elements(index);
   if (payload.size() != half().format.encoded_bytes(elements)) return false;
   if (!plan_->contents || elements == 0) return true;
+  if (half().elsewhere) {
+    std::memcpy(plan_->payload->place(PayloadHalf::spread, from, index), payload.data(),
+                payload.size());
+    return true;
+  }
   std::byte* place = half().receive[from].data + grid.packet_offset(index) * element_bytes_;
   if (half().format.identity()) {
     std::memcpy(place, payload.data(), payload.size());
@@ -160,7 +175,7 @@ std::uint64_t Spread::missing_elements(std::span<const protocol::ReceiveFlow> fl
 }
 
 void Spread::clear_missing(std::span<const protocol::ReceiveFlow> flows) {
-  if (!plan_->contents) return;
+  if (!plan_->contents || half().elsewhere) return;
   for (Rank peer = 0; peer < plan_->size; ++peer) {
     const protocol::ReceiveFlow& flow = flows[peer];
     if (flow.packets == 0 || flow.complete()) continue;

@@ -32,6 +32,7 @@ class Spread {
   void on_reduced(const schedule::PacketGrid& reduced_grid, const schedule::ChunkQueue& reduced);
   // Streaming: chunks of our block that are whole, in the order in which they became so.
   const schedule::ChunkQueue& available() const { return available_; }
+  schedule::ChunkQueue& available() { return available_; }
 
   protocol::Payload payload(Rank to, PacketIndex index, MutableByteSpan scratch);
   bool accept(Rank from, PacketIndex index, ByteSpan payload);

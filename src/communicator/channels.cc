@@ -94,6 +94,11 @@ Status Channels::status() const {
   return status.ok() && exact_ ? exact_->status() : status;
 }
 
+void Channels::ring() {
+  datagrams_->ring();
+  if (exact_) exact_->ring();
+}
+
 Status Channels::register_memory(ByteSpan memory) {
   Status status = datagrams_->register_memory(memory);
   if (!status.ok() || !exact_) return status;

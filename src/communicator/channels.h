@@ -80,6 +80,9 @@ class Channels {
   // How often shrink() was called: all ranks that go on together count alike.
   std::uint32_t count_shrink() { return shrinks_++; }
 
+  // As Communicator::notify_payload().
+  void ring();
+
   void abort();
   // The first of both that is not kOk.
   StatusCode state() const;

@@ -44,6 +44,10 @@ Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
   return registration;
 }
 
+void Communicator::notify_payload() {
+  channels_->ring();
+}
+
 MemoryRegistration& MemoryRegistration::operator=(MemoryRegistration&& other) noexcept {
   if (this == &other) return *this;
   release();

@@ -68,6 +68,11 @@ std::shared_ptr<WorkState> Channel::submit(const collective::OperationSpec& spec
 }
 
 std::shared_ptr<WorkState> Channel::start(const collective::OperationSpec& spec) {
+  if (spec.elsewhere()) {  // its source and sink begin within this call
+    auto work = submit(spec);
+    ring();
+    return work;
+  }
   auto work = work_of(spec);
   if (!work->done) driver_->start(*this, work);
   return work;
@@ -84,6 +89,10 @@ void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
   member_->engine().submit(now, work->request,
                            member_->trains_end() <= driver_->trains_.released());
   driver_->node_.touch(*member_);
+}
+
+void Channel::ring() {
+  if (generation_ == fork_generation()) driver_->ring();
 }
 
 void Channel::on_allocated(ByteSpan memory) {

@@ -48,6 +48,8 @@ class Channel final : private MemoryWatcher {
   // Of a caller that does something else meanwhile: another thread drives. Operations of one thread
   // begin in the order of its calls, of either kind.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  // A payload source or sink has come on. Any thread.
+  void ring();
 
   // Everything in flight fails with kCancelled, now, and so does what is asked for later. Peers are
   // told once, and nobody is waited for. Any thread.

@@ -105,7 +105,8 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
       if (const auto driving = weak.lock()) driving->interrupt(*any);
     };
     if (!work->call_when_done(tell)) *any = true;
-    if (const auto other = work->driver.lock(); other != nullptr && other != driver) other->role_.nudge();
+    if (const auto other = work->driver.lock(); other != nullptr && other != driver)
+      other->role_.nudge();
   }
   while (driver->role_.acquire_unless(*any)) {
     const auto done = [&] { return any->load() || first_done() < works.size(); };
@@ -208,14 +209,24 @@ void Driver::call(const std::vector<Callback>& callbacks) {
   --callback_depth;
 }
 
+void Driver::ring() {
+  rung_ = true;
+  role_.nudge();
+  if (blocked_) transport_->wake();
+}
+
 bool Driver::step(Instant now) {
   if (const Status& status = transport_->status(); !status.ok()) fail(now, status);
   admit_started(now);
   const bool received = receive(now);
+  const bool rung = rung_.load(std::memory_order_relaxed) && rung_.exchange(false);
+  if (rung) {
+    for (Channel* const channel : channels_) node_.touch(*channel->member_);
+  }
   node_.on_wake(now, trains_.released());
   const bool sent = trains_.send(now, node_, *transport_);
   for (Channel* const channel : channels_) channel->publish();
-  return received || sent;
+  return received || sent || rung;
 }
 
 // The transport is dead: whatever waits for it fails at once, with what the transport says.
@@ -237,7 +248,7 @@ void Driver::block(Instant now, Instant deadline) {
   if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
   if (until <= now) return;
   blocked_ = true;
-  if (!any_started_) transport_->wait(until - now);
+  if (!any_started_ && !rung_) transport_->wait(until - now);
   blocked_ = false;
 }
 

@@ -58,6 +58,9 @@ class Driver final {
   static std::size_t wait_any(std::span<WorkState* const> works);
   // Takes one step, if nobody else is driving.
   static void help(WorkState& work);
+  // Something that operations wait for is there: whoever drives looks at all of them. Any thread;
+  // never blocks for long.
+  void ring();
 
   // As DatagramTransport's; any thread.
   Status register_memory(ByteSpan memory);
@@ -128,6 +131,7 @@ class Driver final {
   std::vector<Started> started_;
   std::atomic<bool> any_started_{false};
   std::atomic<bool> blocked_{false};  // who drives sleeps in the transport, or is about to
+  std::atomic<bool> rung_{false};
 
   DrivingRole role_;
   std::thread background_;

@@ -152,7 +152,9 @@ schedule::PacketCursor Endpoint::make_cursor(const Round& round, FlowKind kind, 
       config_.permute
           ? keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, to)
           : schedule::PacketCursor::kInOrder};
-  return schedule::PacketCursor(grid, keys, round.plan->phase(kind).queue);
+  const PhasePlan& phase = round.plan->phase(kind);
+  return schedule::PacketCursor(grid, keys, phase.queue,
+                                phase.ready.empty() ? nullptr : &phase.ready[to]);
 }
 
 std::uint64_t Endpoint::rotation_key(std::uint32_t number, FlowKind kind, Rank owner) const {
@@ -203,6 +205,11 @@ void Endpoint::release_chunks(Round& round, FlowKind kind) {
     if (round.send(kind, peer).open()) outbox_.queue_data(peer);
   }
   queue_group();
+}
+
+void Endpoint::fail(Instant now, Round& round, const Status& status) {
+  if (!round.ended) finish(now, round, status);
+  reap(now);
 }
 
 void Endpoint::settle_send(Round& round, FlowKind kind, Rank peer) {

@@ -120,9 +120,11 @@ class Endpoint {
   bool heard_message() const { return heard_message_; }
   bool take_heard() { return std::exchange(heard_message_, false); }
 
-  // A reduction finished this chunk: packets of the streaming phase `kind` may have become
-  // available.
+  // Packets of the phase `kind` may have become available: a reduction finished a chunk of it, or
+  // somebody encoded one.
   void release_chunks(Round& round, FlowKind kind);
+  // The operation cannot go on here. Peers hear of it. Not within a call of its client.
+  void fail(Instant now, Round& round, const Status& status);
 
   void on_datagram(Instant now, Rank from, ByteSpan datagram);
   // One comes soon: fetches into the cache what it will touch. Of use where one thread plays many

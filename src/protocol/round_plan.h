@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/bitmap.h"
 #include "base/time.h"
 #include "leeway/options.h"
 #include "leeway/types.h"
@@ -25,6 +26,9 @@ struct PhasePlan {
   Codec codec = Codec::native;
   // Order in which outgoing chunks become available; null: all at once, permuted.
   const schedule::ChunkQueue* queue = nullptr;
+  // By peer: chunks that may be sent, where they become so by and by, and their order is the
+  // flow's. Empty: all.
+  std::span<const Bitmap> ready;
   // Receivers may ask for packets again: always when not best-effort, else for Replica's age cap
   // and for fetch_empty.
   bool repairable = true;

@@ -6,8 +6,9 @@
 
 namespace leeway::schedule {
 
-PacketCursor::PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue)
-    : grid_(grid), keys_(keys), queue_(queue), packets_(grid.packets()) {
+PacketCursor::PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue,
+                           const Bitmap* ready)
+    : grid_(grid), keys_(keys), queue_(queue), ready_(ready), packets_(grid.packets()) {
   if (queue_ == nullptr) start_ = start_of(grid, keys.rotation);
 }
 
@@ -30,7 +31,8 @@ void PacketCursor::enter_chunk(ChunkIndex chunk) {
 
 bool PacketCursor::available() const {
   if (exhausted()) return false;
-  return queue_ == nullptr || chunk_at_ < chunk_size_ || queue_at_ < queue_->size();
+  if (queue_ != nullptr) return chunk_at_ < chunk_size_ || queue_at_ < queue_->size();
+  return ready_ == nullptr || ready_->test(grid_.chunk_of(cyclic()).value);
 }
 
 std::optional<PacketIndex> PacketCursor::next() {
@@ -43,10 +45,10 @@ std::optional<PacketIndex> PacketCursor::next() {
   } else {
     // Cyclic order: the chunk of the starting packet is visited twice, its two parts making one
     // whole.
-    const PacketIndex cyclic{(start_.value + position_) % packets_};
-    const ChunkIndex chunk = grid_.chunk_of(cyclic);
+    const PacketIndex at = cyclic();
+    const ChunkIndex chunk = grid_.chunk_of(at);
     if (chunk_size_ == 0 || chunk != chunk_) enter_chunk(chunk);
-    chunk_at_ = cyclic.value - grid_.chunk_begin(chunk).value;
+    chunk_at_ = at.value - grid_.chunk_begin(chunk).value;
   }
   ++position_;
   return grid_.packet_in(chunk_, permuted(chunk_at_++));

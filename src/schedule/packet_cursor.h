@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/bitmap.h"
 #include "schedule/packet_grid.h"
 
 namespace leeway::schedule {
@@ -49,7 +50,9 @@ class PacketCursor {
   PacketCursor() = default;
   // Without a queue all packets are available from the start; with one, those of its chunks (it
   // must outlive this).
-  PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue);
+  // Without one, `ready` says which chunks may be handed out by now, or null: all.
+  PacketCursor(const PacketGrid& grid, Keys keys, const ChunkQueue* queue,
+               const Bitmap* ready = nullptr);
 
   // The packet with which a flow without a queue starts.
   static PacketIndex start_of(const PacketGrid& grid, std::uint64_t rotation_key);
@@ -67,12 +70,15 @@ class PacketCursor {
   bool exhausted() const { return position_ == packets_; }
 
  private:
+  // Without a queue: the packet that is next as long as nothing is permuted.
+  PacketIndex cyclic() const { return {(start_.value + position_) % packets_}; }
   void enter_chunk(ChunkIndex chunk);
   std::uint32_t permuted(std::uint32_t i) const { return (multiplier_ * i + shift_) % chunk_size_; }
 
   PacketGrid grid_;
   Keys keys_;
   const ChunkQueue* queue_ = nullptr;
+  const Bitmap* ready_ = nullptr;
   std::uint32_t packets_ = 0;
   std::uint32_t position_ = 0;
   PacketIndex start_;           // of the cyclic order

@@ -52,6 +52,27 @@ TEST(PacketCursorOrder, DependsOnItsKeysAlone) {
   EXPECT_NE(walk(PacketCursor(grid, {2, 2}, nullptr)), order);
 }
 
+// The order is the same whenever chunks become ready: the cursor waits for the next one.
+TEST(PacketCursorOrder, StopsAtAChunkThatIsNotReadyAndKeepsItsOrder) {
+  const PacketGrid grid = grid_of(300);
+  const auto order = walk(PacketCursor(grid, {1, 2}, nullptr));
+  Bitmap ready(grid.chunks());
+  PacketCursor cursor(grid, {1, 2}, nullptr, &ready);
+  std::vector<std::uint32_t> walked;
+  const auto walk_on = [&] {
+    while (const auto index = cursor.next()) walked.push_back(index->value);
+  };
+  for (std::uint32_t chunk = grid.chunks(); chunk-- > 0;) {
+    ready.set(chunk);
+    walk_on();
+    for (const std::uint32_t index : walked) EXPECT_TRUE(ready.test(grid.chunk_of({index}).value));
+    EXPECT_TRUE(std::equal(walked.begin(), walked.end(), order.begin()));
+    EXPECT_EQ(cursor.available(), false);
+  }
+  EXPECT_EQ(walked, order);
+  EXPECT_TRUE(cursor.exhausted());
+}
+
 TEST(PacketCursorOrder, WithoutKeysPacketsGoByRisingIndex) {
   const PacketGrid grid = grid_of(1000);
   EXPECT_EQ(walk(PacketCursor(grid, {}, nullptr)), upto(1000));

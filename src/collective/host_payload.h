@@ -1,0 +1,89 @@
+// A payload source and sink on the host: the definition of what those on a device have to compute,
+// bit for bit. The simulator and tests run operations with it.
+//
+// It does nothing by itself. Whoever holds it calls encode() and use() when and on which thread he
+// likes, also two threads at a time, one of which encodes while the other uses.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "codec/codec.h"
+#include "leeway/payload.h"
+
+namespace leeway::collective {
+
+struct HostTensors {
+  ConstTensorView input;
+  TensorView output;
+  Scalar factor = 1;
+  // This rank's block of the spread half: read, and replaced by what others decode where `adopt`.
+  // In an all_reduce it is made by the reduce half, in the output.
+  std::byte* own_block = nullptr;
+  bool adopt = true;
+  Duration poll_every{0};  // as PayloadSource's
+};
+
+class HostPayload final : public PayloadSource, public PayloadSink {
+ public:
+  explicit HostPayload(const HostTensors& tensors) : tensors_(tensors) {}
+
+  // Chunks that are to be encoded by this rank before anything arrives, in the order in which they
+  // leave, block by block in turn. After begin().
+  std::vector<PayloadChunk> chunks() const;
+  // Encodes it: the source has it from now on.
+  void encode(const PayloadChunk& chunk);
+
+  // Uses the first chunk that was handed over and has not been used: sums or decodes it, and
+  // encodes what became whole of the own block. False: there is none.
+  bool use();
+  // Chunks that were handed over and not used.
+  std::size_t unused();
+
+  const PayloadLayout& layout() const { return layout_; }
+
+  Status begin(const PayloadLayout& layout) override;
+  EncodedChunk encoded(const PayloadChunk& chunk) override;
+  Duration poll_every() const override { return tensors_.poll_every; }
+  Result<MutableByteSpan> landing(const PayloadLayout& layout) override;
+  void take(const PayloadChunk& chunk, std::span<const PayloadContribution> contributions) override;
+  bool used(const PayloadChunk& chunk) override;
+
+ private:
+  struct Task {
+    PayloadChunk chunk;
+    std::vector<PayloadContribution> contributions;
+    std::vector<float> scales;  // by contribution, then by packet
+  };
+  struct Encoded {
+    std::vector<std::byte> bytes;
+    std::vector<std::size_t> at;  // by chunk
+    std::vector<bool> ready;      // under the lock
+  };
+  Encoded& encoded_of(const PayloadChunk& chunk);
+  void set_up(PayloadHalf half, Rank owner, Encoded& encoded);
+  std::byte* element_of(const PayloadChunk& chunk) const;
+  void sum(const Task& task);
+  void decode(const Task& task);
+  void encode_whole(const PayloadChunk& reduced);
+  std::optional<Task> next_task();
+
+  HostTensors tensors_;
+  PayloadLayout layout_;
+  codec::Format reduce_format_;
+  codec::Format spread_format_;
+  std::vector<Encoded> contributions_;  // by owner
+  Encoded spread_;
+  std::vector<std::byte> landing_;
+  std::vector<bool> reduced_;  // chunks of our block
+
+  std::mutex mutex_;  // of what follows, and of what is ready
+  std::deque<Task> tasks_;
+  std::size_t handed_ = 0;
+  std::size_t used_ = 0;
+  std::size_t asked_ = 0;  // chunks that the library knows to be used
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,508 @@
+// Operations whose elements are encoded, summed and decoded by a source and a sink, chunk by chunk
+// and late: all bits are those of the same operation that does it by itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/philox.h"
+#include "collective/host_payload.h"
+#include "support/engine_group.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EngineGroup;
+using testing::GroupOptions;
+using ::testing::HasSubstr;
+
+constexpr Duration kStep = 50us;
+
+struct PayloadCase {
+  std::string name;
+  OperationKind kind = OperationKind::all_reduce;
+  DataType dtype = DataType::f32;
+  int size = 3;
+  std::size_t count = 300'001;  // of a block, or of the whole tensor
+  CollectiveOptions options;
+  double loss = 0.0;
+  bool multicast = false;
+};
+
+CollectiveOptions with(const char* codec, Delivery delivery = exact(10s)) {
+  CollectiveOptions options;
+  options.codec = parse_codec(codec).value();
+  options.delivery = delivery;
+  return options;
+}
+
+GroupOptions network_of(const PayloadCase& example) {
+  GroupOptions options{.size = example.size};
+  options.multicast = example.multicast;
+  options.faults.loss = example.loss;
+  options.faults.seed = 5;
+  return options;
+}
+
+// The tensors of one rank, of any type: patterns of 16 bits that are small floats in all of them.
+struct Tensors {
+  std::vector<std::byte> input;
+  std::vector<std::byte> output;
+};
+
+class PayloadCall {
+ public:
+  explicit PayloadCall(const PayloadCase& example)
+      : case_(example), group_(network_of(example)), tensors_(example.size) {
+    const std::size_t element = size_of(example.dtype);
+    for (Rank rank = 0; rank < example.size; ++rank) {
+      tensors_[rank].input.resize(input_count() * element);
+      tensors_[rank].output.assign(output_count() * element, std::byte{0});
+      fill(rank);
+      place_own(rank);
+    }
+  }
+
+  std::size_t input_count() const {
+    return case_.kind == OperationKind::reduce_scatter ? case_.count * case_.size : case_.count;
+  }
+  std::size_t output_count() const {
+    const bool gathers =
+        case_.kind == OperationKind::all_gather || case_.kind == OperationKind::gather;
+    return gathers ? case_.count * case_.size : case_.count;
+  }
+
+  OperationSpec spec_of(Rank rank) {
+    OperationSpec spec{.kind = case_.kind};
+    spec.peer = 1;
+    spec.input = {tensors_[rank].input.data(), input_count(), case_.dtype};
+    spec.output = {tensors_[rank].output.data(), output_count(), case_.dtype};
+    if (case_.kind == OperationKind::broadcast) spec.input = spec.output;
+    spec.options = case_.options;
+    return spec;
+  }
+
+  // The memory of both is none.
+  OperationSpec spec_elsewhere(Rank rank, HostPayload& payload) {
+    OperationSpec spec = spec_of(rank);
+    spec.input.data = nullptr;
+    spec.output.data = nullptr;
+    spec.options.source = &payload;
+    spec.options.sink = &payload;
+    return spec;
+  }
+
+  HostTensors host_tensors(Rank rank) {
+    Tensors& own = tensors_[rank];
+    HostTensors tensors{.input = {own.input.data(), input_count(), case_.dtype},
+                        .output = {own.output.data(), output_count(), case_.dtype},
+                        .factor = case_.options.factor,
+                        .poll_every = kStep};
+    const std::size_t element = size_of(case_.dtype);
+    switch (case_.kind) {
+      case OperationKind::all_reduce: {
+        const auto shards = schedule::ShardMap::even(case_.count, case_.size);
+        tensors.own_block = own.output.data() + shards[rank].offset * element;
+        break;
+      }
+      case OperationKind::all_gather:
+        tensors.own_block = own.output.data() + rank * case_.count * element;
+        break;
+      case OperationKind::gather:
+        tensors.own_block = own.input.data();
+        tensors.adopt = false;
+        break;
+      default:
+        tensors.own_block = own.output.data();
+    }
+    return tensors;
+  }
+
+  void run() {
+    const auto requests = group_.submit_all([&](Rank rank) { return spec_of(rank); });
+    ASSERT_TRUE(group_.run(requests));
+    for (const Request* request : requests) ASSERT_TRUE(request->status.ok());
+  }
+
+  // Ranks from `first` on encode elsewhere: at each step one chunk more, and use one.
+  void run_elsewhere(Rank first = 0) {
+    std::vector<std::unique_ptr<HostPayload>> payloads;
+    std::vector<std::deque<PayloadChunk>> to_encode(case_.size);
+    std::vector<Request*> requests;
+    for (Rank rank = 0; rank < case_.size; ++rank) {
+      payloads.push_back(std::make_unique<HostPayload>(host_tensors(rank)));
+      const bool elsewhere = rank >= first;
+      requests.push_back(
+          &group_.submit(rank, elsewhere ? spec_elsewhere(rank, *payloads[rank]) : spec_of(rank)));
+      ASSERT_TRUE(requests.back()->status.ok()) << requests.back()->status.text();
+      if (!elsewhere) continue;
+      const auto chunks = payloads[rank]->chunks();
+      to_encode[rank].assign(chunks.begin(), chunks.end());
+    }
+    for (int step = 0; step < 100'000; ++step) {
+      if (group_.run(requests, kStep)) break;
+      for (Rank rank = first; rank < case_.size; ++rank) {
+        if (!to_encode[rank].empty()) {
+          payloads[rank]->encode(to_encode[rank].front());
+          to_encode[rank].pop_front();
+        }
+        payloads[rank]->use();
+      }
+    }
+    for (const Request* request : requests) {
+      ASSERT_TRUE(request->done);
+      ASSERT_TRUE(request->status.ok()) << request->status.text();
+    }
+    for (const auto& payload : payloads) EXPECT_EQ(payload->unused(), 0u);
+    EXPECT_TRUE(group_.settle());
+  }
+
+  EngineGroup& group() { return group_; }
+  const Tensors& tensors(Rank rank) const { return tensors_[rank]; }
+
+ private:
+  void fill(Rank rank) {
+    auto& bytes = tensors_[rank].input;
+    const std::size_t element = size_of(case_.dtype);
+    for (std::size_t i = 0; i < input_count(); ++i) {
+      const auto draw = keyed_hash(3, static_cast<std::uint32_t>(i), rank, 0, 0);
+      std::byte* at = bytes.data() + i * element;
+      std::memcpy(at, &draw, element);
+      // No NaN, no infinity, and near 1.
+      if (case_.dtype == DataType::f32) {
+        const float value = static_cast<float>(to_unit(draw) - 0.3);
+        std::memcpy(at, &value, element);
+      } else if (case_.dtype == DataType::f64) {
+        const double value = to_unit(draw) - 0.3;
+        std::memcpy(at, &value, element);
+      } else if (is_floating(case_.dtype)) {
+        const auto bits = static_cast<std::uint16_t>((draw & 0x83FF) | 0x3800);
+        std::memcpy(at, &bits, element);
+      }
+    }
+  }
+
+  // What an operation copies to its place by itself, and leaves to whoever encodes elsewhere.
+  void place_own(Rank rank) {
+    Tensors& own = tensors_[rank];
+    const std::size_t bytes = own.input.size();
+    if (case_.kind == OperationKind::all_gather)
+      std::memcpy(own.output.data() + rank * bytes, own.input.data(), bytes);
+    if (case_.kind == OperationKind::gather && rank == 1)
+      std::memcpy(own.output.data() + rank * bytes, own.input.data(), bytes);
+    if (case_.kind == OperationKind::broadcast && rank == 1)
+      std::memcpy(own.output.data(), own.input.data(), bytes);
+  }
+
+  PayloadCase case_;
+  EngineGroup group_;
+  std::vector<Tensors> tensors_;
+};
+
+class PayloadEverywhere : public ::testing::TestWithParam<PayloadCase> {};
+
+void expect_equal(const PayloadCall& a, const PayloadCall& b, int size) {
+  for (Rank rank = 0; rank < size; ++rank)
+    EXPECT_TRUE(a.tensors(rank).output == b.tensors(rank).output) << "rank " << rank;
+}
+
+TEST_P(PayloadEverywhere, BitsAreThoseOfThePlainCall) {
+  PayloadCall plain(GetParam());
+  plain.run();
+  PayloadCall elsewhere(GetParam());
+  elsewhere.run_elsewhere();
+  if (!HasFailure()) expect_equal(plain, elsewhere, GetParam().size);
+}
+
+// Rank 0 does it by itself.
+TEST_P(PayloadEverywhere, RanksWithAndWithoutTakePartInOneCall) {
+  PayloadCall plain(GetParam());
+  plain.run();
+  PayloadCall mixed(GetParam());
+  mixed.run_elsewhere(1);
+  if (!HasFailure()) expect_equal(plain, mixed, GetParam().size);
+}
+
+std::vector<PayloadCase> payload_cases() {
+  std::vector<PayloadCase> cases;
+  for (const char* codec :
+       {"native", "bf16", "fp8_e4m3", "fp8_e5m2_block", "mxfp8_e4m3", "mxfp6_e2m3", "mxfp4",
+        "nvfp4", "nvfp4:rotate", "nvfp4_te", "luq:draws=2", "int8", "sparse:1/2"}) {
+    std::string name = codec;
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+    cases.push_back({.name = "all_reduce_" + name, .options = with(codec)});
+    cases.push_back(
+        {.name = "lossy_" + name, .options = with(codec, best_effort(10s)), .loss = 0.1});
+  }
+  cases.push_back({.name = "one_rank", .size = 1, .options = with("nvfp4")});
+  cases.push_back({.name = "few_elements", .count = 5, .options = with("nvfp4")});
+  cases.push_back({.name = "no_elements", .count = 0, .options = with("nvfp4")});
+  cases.push_back({.name = "multicast", .options = with("nvfp4"), .multicast = true});
+  cases.push_back({.name = "exact_under_loss", .options = with("nvfp4"), .loss = 0.2});
+  {
+    PayloadCase other{.name = "two_codecs", .options = with("nvfp4")};
+    other.options.spread_codec = Codec::bf16;
+    cases.push_back(other);
+    other.name = "average_two_codecs_under_loss";
+    other.options = with("native", best_effort(10s));
+    other.options.spread_codec = parse_codec("mxfp4").value();
+    other.options.op = ReduceOp::avg;
+    other.loss = 0.3;
+    cases.push_back(other);
+  }
+  for (const Estimator estimator :
+       {Estimator::zero_fill, Estimator::ratio, Estimator::horvitz_thompson, Estimator::augmented,
+        Estimator::stratified}) {
+    PayloadCase other{.name = "estimator_" + std::string(to_string(estimator)),
+                      .options = with("fp8_e4m3_block", best_effort(10s)),
+                      .loss = 0.2};
+    other.options.estimator = estimator;
+    other.options.op = ReduceOp::avg;
+    cases.push_back(other);
+  }
+  PayloadCase bounded{.name = "bounded_loss", .options = with("nvfp4", Delivery{}), .loss = 0.1};
+  bounded.options.delivery = {Delivery::Kind::bounded, 0.0, 10s};
+  cases.push_back(bounded);
+  for (const ReduceOp op : {ReduceOp::max, ReduceOp::prod, ReduceOp::avg}) {
+    PayloadCase other{.name = "int64_" + std::string(to_string(op)),
+                      .dtype = DataType::i64,
+                      .options = with("native")};
+    other.options.op = op;
+    cases.push_back(other);
+    other.dtype = DataType::f64;
+    other.name = "float64_" + std::string(to_string(op));
+    cases.push_back(other);
+  }
+  PayloadCase product{.name = "premultiplied", .options = with("nvfp4")};
+  product.options.op = ReduceOp::premul_sum;
+  product.options.factor = Scalar(0.37);
+  cases.push_back(product);
+  for (const DataType dtype : {DataType::bf16, DataType::f16}) {
+    cases.push_back({.name = "all_reduce_" + std::string(to_string(dtype)),
+                     .dtype = dtype,
+                     .options = with("nvfp4")});
+    cases.push_back({.name = "native_" + std::string(to_string(dtype)),
+                     .dtype = dtype,
+                     .options = with("native", best_effort(10s)),
+                     .loss = 0.1});
+  }
+  for (const OperationKind kind :
+       {OperationKind::reduce_scatter, OperationKind::reduce, OperationKind::all_gather,
+        OperationKind::broadcast, OperationKind::gather}) {
+    for (const char* codec : {"native", "nvfp4"}) {
+      cases.push_back({.name = std::string(wire::to_string(kind)) + "_" + codec,
+                       .kind = kind,
+                       .options = with(codec),
+                       .loss = 0.05});
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, PayloadEverywhere, ::testing::ValuesIn(payload_cases()),
+                         [](const auto& example) { return example.param.name; });
+
+// ---- what goes wrong ----------------------------------------------------------------------------
+
+// A source and a sink that do one thing wrong.
+class Faulty final : public PayloadSource, public PayloadSink {
+ public:
+  explicit Faulty(HostPayload& good) : good_(good) {}
+
+  std::size_t bytes_missing = 0;    // of every encoded chunk
+  std::size_t landing_missing = 0;  // of the landing memory
+  bool uses = true;                 // whether the sink ever says that it does
+  bool refuses = false;             // the source does not begin
+  bool withholds_spread = false;    // never encodes the own block
+
+  Status begin(const PayloadLayout& layout) override {
+    if (refuses) return Status::error(StatusCode::kUnavailable, "no such device");
+    return good_.begin(layout);
+  }
+  EncodedChunk encoded(const PayloadChunk& chunk) override {
+    if (withholds_spread && chunk.half == PayloadHalf::spread) return {};
+    EncodedChunk encoded = good_.encoded(chunk);
+    if (encoded.data != nullptr) encoded.bytes -= bytes_missing;
+    return encoded;
+  }
+  Duration poll_every() const override { return kStep; }
+  Result<MutableByteSpan> landing(const PayloadLayout& layout) override {
+    const Result<MutableByteSpan> memory = good_.landing(layout);
+    return memory->first(memory->size() - landing_missing);
+  }
+  void take(const PayloadChunk& chunk,
+            std::span<const PayloadContribution> contributions) override {
+    good_.take(chunk, contributions);
+  }
+  bool used(const PayloadChunk& chunk) override { return uses && good_.used(chunk); }
+
+ private:
+  HostPayload& good_;
+};
+
+// An all_reduce of three ranks, of which rank 0 encodes elsewhere.
+class PayloadFault : public ::testing::Test {
+ protected:
+  void start(Delivery delivery = exact(1s)) {
+    options_ = with("nvfp4", delivery);
+    for (Rank rank = 0; rank < example_.size; ++rank) submit(rank);
+  }
+  void submit(Rank rank) {
+    OperationSpec spec = rank == 0 ? call_.spec_elsewhere(0, host_) : call_.spec_of(rank);
+    spec.options.delivery = options_.delivery;
+    if (rank == 0) {
+      spec.options.source = &faulty_;
+      spec.options.sink = &faulty_;
+    }
+    requests_.push_back(&call_.group().submit(rank, spec));
+  }
+  // Encodes all but the last `withheld` chunks, and uses whatever comes, until rank 0 is done.
+  void run(std::size_t withheld = 0) {
+    const auto chunks = host_.chunks();
+    for (std::size_t i = 0; i + withheld < chunks.size(); ++i) host_.encode(chunks[i]);
+    for (int step = 0; step < 200'000 && !requests_[0]->done; ++step) {
+      call_.group().run({requests_[0]}, kStep);
+      while (host_.use()) {
+      }
+    }
+    ASSERT_TRUE(requests_[0]->done);
+  }
+  const Status& status(Rank rank = 0) const { return requests_[rank]->status; }
+  std::string text(Rank rank = 0) const { return std::string(status(rank).text()); }
+
+  PayloadCase example_{.name = "fault", .options = with("nvfp4")};
+  CollectiveOptions options_;
+  PayloadCall call_{example_};
+  HostPayload host_{call_.host_tensors(0)};
+  Faulty faulty_{host_};
+  std::vector<Request*> requests_;
+};
+
+TEST_F(PayloadFault, NoneIsNone) {
+  start();
+  run();
+  EXPECT_TRUE(status().ok()) << text();
+}
+
+TEST_F(PayloadFault, AChunkThatIsNeverEncodedIsNamedAtTheDeadline) {
+  start();
+  run(1);
+  EXPECT_EQ(status().code(), StatusCode::kDeadlineExceeded);
+  const PayloadChunk last = host_.chunks().back();
+  EXPECT_THAT(text(),
+              HasSubstr("payload source has not encoded chunk " + std::to_string(last.index) +
+                        " of the contribution to rank " + std::to_string(last.owner)));
+  // The others blame the rank that kept them waiting.
+  ASSERT_TRUE(call_.group().run(requests_));
+  EXPECT_THAT(text(last.owner), HasSubstr("rank 0"));
+}
+
+TEST_F(PayloadFault, UnderALossyClassPeersDoWithoutIt) {
+  start(best_effort(1s));
+  run(1);
+  EXPECT_EQ(status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(text(), HasSubstr("has not encoded chunk"));
+  ASSERT_TRUE(call_.group().run(requests_));
+  EXPECT_TRUE(status(1).ok()) << text(1);
+  EXPECT_TRUE(status(2).ok()) << text(2);
+}
+
+TEST_F(PayloadFault, AReducedChunkThatIsNeverEncodedIsNamed) {
+  faulty_.withholds_spread = true;
+  start();
+  run();
+  EXPECT_EQ(status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(text(), HasSubstr("has not encoded chunk"));
+  EXPECT_THAT(text(), HasSubstr("of the block of rank 0"));
+}
+
+TEST_F(PayloadFault, ASinkThatNeverUsesAChunkIsNamed) {
+  faulty_.uses = false;
+  start();
+  run();
+  EXPECT_EQ(status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(text(), HasSubstr("the payload sink has not used chunk"));
+  ASSERT_TRUE(call_.group().run(requests_));
+  EXPECT_TRUE(status(1).ok()) << text(1);
+}
+
+TEST_F(PayloadFault, AChunkOfAWrongSizeFailsAtOnce) {
+  faulty_.bytes_missing = 1;
+  start();
+  run();
+  EXPECT_EQ(status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(text(), HasSubstr("the payload source gave"));
+  EXPECT_THAT(text(), HasSubstr("of the contribution to rank 1"));
+  ASSERT_TRUE(call_.group().run(requests_));
+  EXPECT_FALSE(status(1).ok());
+}
+
+TEST_F(PayloadFault, ASourceThatRefusesFailsTheCallBeforeAnythingIsSent) {
+  faulty_.refuses = true;
+  submit(0);
+  EXPECT_TRUE(requests_[0]->done);
+  EXPECT_EQ(text(), "no such device");
+  EXPECT_EQ(call_.group().engine(0).endpoint().counters().data_sent, 0u);
+}
+
+TEST_F(PayloadFault, LandingMemoryThatIsTooShortIsRefused) {
+  faulty_.landing_missing = 1;
+  submit(0);
+  EXPECT_EQ(status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(text(), HasSubstr("to land in"));
+}
+
+TEST_F(PayloadFault, CancellingEndsACallThatWaitsForItsSink) {
+  faulty_.uses = false;
+  start(exact(no_deadline));
+  for (const PayloadChunk& chunk : host_.chunks()) host_.encode(chunk);
+  const std::vector<Request*> others(requests_.begin() + 1, requests_.end());
+  for (int step = 0; step < 2000 && !(others[0]->done && others[1]->done); ++step) {
+    call_.group().run(others, kStep);
+    while (host_.use()) {
+    }
+  }
+  ASSERT_TRUE(others[0]->done && others[1]->done);
+  EXPECT_FALSE(requests_[0]->done);
+  EXPECT_FALSE(call_.group().engine(0).idle());
+  call_.group().engine(0).cancel_all(call_.group().now(),
+                                     Status::error(StatusCode::kCancelled, "enough"));
+  EXPECT_EQ(status().code(), StatusCode::kCancelled);
+  EXPECT_TRUE(call_.group().settle());
+}
+
+TEST(PayloadValidation, WhatASourceCannotDoIsRefused) {
+  const PayloadCase example{.name = "refused", .options = with("nvfp4")};
+  PayloadCall call(example);
+  HostPayload host(call.host_tensors(0));
+  const auto code_of = [&](auto&& change) {
+    OperationSpec spec = call.spec_elsewhere(0, host);
+    change(spec);
+    return validate(spec, 0, example.size).code();
+  };
+  std::vector<float> floats(example.count);
+  EXPECT_EQ(code_of([](OperationSpec&) {}), StatusCode::kOk);
+  EXPECT_EQ(code_of([](OperationSpec& spec) { spec.options.sink = nullptr; }),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](OperationSpec& spec) { spec.options.source = nullptr; }),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of([](OperationSpec& spec) { spec.kind = OperationKind::send; }),
+            StatusCode::kUnsupported);
+  EXPECT_EQ(code_of([](OperationSpec& spec) { spec.kind = OperationKind::all_to_all; }),
+            StatusCode::kUnsupported);
+  EXPECT_EQ(code_of([](OperationSpec& spec) { spec.options.codec = Codec::automatic; }),
+            StatusCode::kUnsupported);
+  EXPECT_EQ(code_of([&](OperationSpec& spec) { spec.options.residual = floats; }),
+            StatusCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace leeway::collective
