@@ -34,6 +34,9 @@ struct PayloadCase {
   CollectiveOptions options;
   double loss = 0.0;
   bool multicast = false;
+  // Other than 0: chunks are encoded and used at drawn times, and calls of a lossless class are
+  // repaired over a network that also doubles, damages and overtakes.
+  std::uint64_t seed = 0;
 };
 
 CollectiveOptions with(const char* codec, Delivery delivery = exact(10s)) {
@@ -47,7 +50,11 @@ GroupOptions network_of(const PayloadCase& example) {
   GroupOptions options{.size = example.size};
   options.multicast = example.multicast;
   options.faults.loss = example.loss;
-  options.faults.seed = 5;
+  options.faults.seed = 5 + example.seed;
+  if (example.seed == 0 || example.options.delivery.kind == Delivery::Kind::best_effort)
+    return options;
+  options.faults.duplicate = options.faults.reorder = 0.05;
+  options.faults.corrupt = 0.02;
   return options;
 }
 
@@ -149,11 +156,11 @@ class PayloadCall {
     for (int step = 0; step < 100'000; ++step) {
       if (group_.run(requests, kStep)) break;
       for (Rank rank = first; rank < case_.size; ++rank) {
-        if (!to_encode[rank].empty()) {
+        if (!to_encode[rank].empty() && is_time(step, rank, 0)) {
           payloads[rank]->encode(to_encode[rank].front());
           to_encode[rank].pop_front();
         }
-        payloads[rank]->use();
+        if (is_time(step, rank, 1)) payloads[rank]->use();
       }
     }
     for (const Request* request : requests) {
@@ -168,6 +175,14 @@ class PayloadCall {
   const Tensors& tensors(Rank rank) const { return tensors_[rank]; }
 
  private:
+  // Of a rank that encodes (0) or uses (1) a chunk: at each step, or, drawn, at every 1st to 64th.
+  bool is_time(int step, Rank rank, std::uint32_t what) const {
+    if (case_.seed == 0) return true;
+    const auto pace = keyed_hash(case_.seed, 0, 1, rank, what) % 7;
+    const auto draw = keyed_hash(case_.seed, static_cast<std::uint32_t>(step), 2, rank, what);
+    return draw % (std::uint64_t{1} << pace) == 0;
+  }
+
   void fill(Rank rank) {
     auto& bytes = tensors_[rank].input;
     const std::size_t element = size_of(case_.dtype);
@@ -309,6 +324,47 @@ std::vector<PayloadCase> payload_cases() {
 
 INSTANTIATE_TEST_SUITE_P(Cases, PayloadEverywhere, ::testing::ValuesIn(payload_cases()),
                          [](const auto& example) { return example.param.name; });
+
+// Calls of any kind, with sources and sinks at any pace, on any of the ranks.
+PayloadCase drawn_case(std::uint64_t seed) {
+  const auto draw = [&](std::uint32_t what, std::uint64_t below) {
+    return keyed_hash(seed, what, 0, 0, 0) % below;
+  };
+  constexpr OperationKind kKinds[] = {OperationKind::all_reduce,     OperationKind::all_reduce,
+                                      OperationKind::reduce_scatter, OperationKind::reduce,
+                                      OperationKind::all_gather,     OperationKind::broadcast,
+                                      OperationKind::gather};
+  constexpr const char* kCodecs[] = {"native", "bf16", "nvfp4", "mxfp4:rotate", "int8"};
+  constexpr Estimator kEstimators[] = {Estimator::zero_fill, Estimator::ratio,
+                                       Estimator::horvitz_thompson, Estimator::augmented,
+                                       Estimator::stratified};
+  PayloadCase drawn{.name = "drawn", .seed = seed};
+  drawn.kind = kKinds[draw(0, std::size(kKinds))];
+  drawn.size = 2 + static_cast<int>(draw(1, 4));
+  drawn.count = draw(2, 3) == 0 ? draw(3, 200) : draw(3, 150'000);
+  const bool lossy = has_reduce_half(drawn.kind) && draw(4, 3) == 0;
+  drawn.options = with(kCodecs[draw(5, std::size(kCodecs))], lossy ? best_effort(10s) : exact(10s));
+  drawn.options.estimator = kEstimators[draw(6, std::size(kEstimators))];
+  if (has_reduce_half(drawn.kind) && draw(7, 2) == 0) drawn.options.op = ReduceOp::avg;
+  if (drawn.kind == OperationKind::all_reduce && draw(8, 2) == 0)
+    drawn.options.spread_codec = parse_codec(kCodecs[draw(9, std::size(kCodecs))]).value();
+  drawn.loss = 0.05 * static_cast<double>(draw(10, 5));
+  drawn.multicast = draw(11, 4) == 0;
+  return drawn;
+}
+
+TEST(PayloadDrawn, BitsAreThoseOfThePlainCallAtAnyPace) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const PayloadCase drawn = drawn_case(seed);
+    PayloadCall plain(drawn);
+    plain.run();
+    PayloadCall elsewhere(drawn);
+    elsewhere.run_elsewhere(static_cast<Rank>(seed % drawn.size));
+    if (HasFatalFailure()) return;
+    expect_equal(plain, elsewhere, drawn.size);
+  }
+}
 
 // ---- what goes wrong ----------------------------------------------------------------------------
 
