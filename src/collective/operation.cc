@@ -151,13 +151,13 @@ void Operation::on_done(const Status& status, Instant now) {
   ask_at_ = now;
 }
 
-// Where we kept peers waiting, they are not to be blamed.
+// Peers may be silent because we kept them waiting: the text says both.
 Status Operation::with_awaited_payload(const Status& status) const {
   if (!exchanges() || status.code() != StatusCode::kDeadlineExceeded) return status;
   const std::string awaited = payload_.awaited();
   if (awaited.empty()) return status;
-  return Status::error(StatusCode::kDeadlineExceeded, "rank %u: %s #%u: Timed out: %s", plan_.self,
-                       plan_.round.name, round_->number, awaited.c_str());
+  return Status::error(StatusCode::kDeadlineExceeded, "%s; and here %s", status.c_str(),
+                       awaited.c_str());
 }
 
 void Operation::finish(Instant now, const Status& status) {
