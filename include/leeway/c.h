@@ -40,6 +40,7 @@
 #include "leeway/c/compute_budget.h"  // IWYU pragma: export
 #include "leeway/c/late_work.h"       // IWYU pragma: export
 #include "leeway/c/options.h"         // IWYU pragma: export
+#include "leeway/c/payload.h"         // IWYU pragma: export
 #include "leeway/c/rendezvous.h"      // IWYU pragma: export
 #include "leeway/c/replica.h"         // IWYU pragma: export
 #include "leeway/c/report.h"          // IWYU pragma: export

@@ -35,13 +35,20 @@ Result<Blocks> view_of(const leeway_blocks& blocks, const Communicator& communic
   return Blocks({blocks.counts, size}, displacements);
 }
 
+// Whether the library reads and writes tensors itself. Where a payload source and sink do, their
+// pointers are not followed.
+bool touches_tensors(const CollectiveOptions& how) {
+  return how.source == nullptr && how.sink == nullptr;
+}
+
 // Calls `start` with both views, or says what is wrong with one.
 template <typename Start>
-Result<Work> with_views(const leeway_const_tensor& input, const leeway_tensor& output,
-                        Start&& start, bool input_used = true, bool output_used = true) {
-  const auto from = view_of<ConstTensorView>("input", input, input_used);
+Result<Work> with_views(const CollectiveOptions& how, const leeway_const_tensor& input,
+                        const leeway_tensor& output, Start&& start, bool input_used = true,
+                        bool output_used = true) {
+  const auto from = view_of<ConstTensorView>("input", input, input_used && touches_tensors(how));
   if (!from.ok()) return from.status();
-  const auto to = view_of<TensorView>("output", output, output_used);
+  const auto to = view_of<TensorView>("output", output, output_used && touches_tensors(how));
   if (!to.ok()) return to.status();
   return start(*from, *to);
 }
@@ -51,9 +58,13 @@ template <typename Start>
 Result<Work> started(const char* name, leeway_communicator* communicator,
                      const leeway_collective_options* options, Start&& start) {
   LEEWAY_C_TRY(must_be_there(name, "communicator", communicator));
-  const auto read = collective_options_of(options);
+  auto read = call_of(options);
   if (!read.ok()) return read.status();
-  return start(*communicator->value, *read);
+  const CollectiveOptions& how = read->options;
+  Result<Work> work = start(*communicator->value, how);
+  if (work.ok() && (read->source != nullptr || read->sink != nullptr))
+    work->on_done([source = std::move(read->source), sink = std::move(read->sink)] {});
+  return work;
 }
 
 template <typename Start>
@@ -87,14 +98,14 @@ leeway_status run_async(const char* function, leeway_communicator* communicator,
 
 Result<Work> start_all_reduce(Communicator& on, const CollectiveOptions& how,
                               const leeway_const_tensor& input, const leeway_tensor& output) {
-  return with_views(input, output, [&](ConstTensorView from, TensorView to) {
+  return with_views(how, input, output, [&](ConstTensorView from, TensorView to) {
     return on.all_reduce_async(from, to, how);
   });
 }
 
 Result<Work> start_reduce_scatter(Communicator& on, const CollectiveOptions& how,
                                   const leeway_const_tensor& input, const leeway_tensor& output) {
-  return with_views(input, output, [&](ConstTensorView from, TensorView to) {
+  return with_views(how, input, output, [&](ConstTensorView from, TensorView to) {
     return on.reduce_scatter_async(from, to, how);
   });
 }
@@ -104,14 +115,14 @@ Result<Work> start_reduce_scatter_uneven(Communicator& on, const CollectiveOptio
                                          const leeway_blocks& blocks, const leeway_tensor& output) {
   const auto cut = view_of(blocks, on);
   if (!cut.ok()) return cut.status();
-  return with_views(input, output, [&](ConstTensorView from, TensorView to) {
+  return with_views(how, input, output, [&](ConstTensorView from, TensorView to) {
     return on.reduce_scatter_async(from, *cut, to, how);
   });
 }
 
 Result<Work> start_all_gather(Communicator& on, const CollectiveOptions& how,
                               const leeway_const_tensor& input, const leeway_tensor& output) {
-  return with_views(input, output, [&](ConstTensorView from, TensorView to) {
+  return with_views(how, input, output, [&](ConstTensorView from, TensorView to) {
     return on.all_gather_async(from, to, how);
   });
 }
@@ -121,14 +132,14 @@ Result<Work> start_all_gather_uneven(Communicator& on, const CollectiveOptions& 
                                      const leeway_blocks& blocks) {
   const auto cut = view_of(blocks, on);
   if (!cut.ok()) return cut.status();
-  return with_views(input, output, [&](ConstTensorView from, TensorView to) {
+  return with_views(how, input, output, [&](ConstTensorView from, TensorView to) {
     return on.all_gather_async(from, to, *cut, how);
   });
 }
 
 Result<Work> start_broadcast(Communicator& on, const CollectiveOptions& how,
                              const leeway_tensor& data, leeway_rank root) {
-  const auto view = view_of<TensorView>("data", data);
+  const auto view = view_of<TensorView>("data", data, touches_tensors(how));
   if (!view.ok()) return view.status();
   return on.broadcast_async(*view, root, how);
 }
@@ -137,7 +148,7 @@ Result<Work> start_reduce(Communicator& on, const CollectiveOptions& how,
                           const leeway_const_tensor& input, const leeway_tensor& output,
                           leeway_rank root) {
   return with_views(
-      input, output,
+      how, input, output,
       [&](ConstTensorView from, TensorView to) { return on.reduce_async(from, to, root, how); },
       true, on.rank() == root);
 }
@@ -146,7 +157,7 @@ Result<Work> start_gather(Communicator& on, const CollectiveOptions& how,
                           const leeway_const_tensor& input, const leeway_tensor& output,
                           leeway_rank root) {
   return with_views(
-      input, output,
+      how, input, output,
       [&](ConstTensorView from, TensorView to) { return on.gather_async(from, to, root, how); },
       true, on.rank() == root);
 }
@@ -155,14 +166,14 @@ Result<Work> start_scatter(Communicator& on, const CollectiveOptions& how,
                            const leeway_const_tensor& input, const leeway_tensor& output,
                            leeway_rank root) {
   return with_views(
-      input, output,
+      how, input, output,
       [&](ConstTensorView from, TensorView to) { return on.scatter_async(from, to, root, how); },
       on.rank() == root, true);
 }
 
 Result<Work> start_all_to_all(Communicator& on, const CollectiveOptions& how,
                               const leeway_const_tensor& input, const leeway_tensor& output) {
-  return with_views(input, output, [&](ConstTensorView from, TensorView to) {
+  return with_views(how, input, output, [&](ConstTensorView from, TensorView to) {
     return on.all_to_all_async(from, to, how);
   });
 }
@@ -175,7 +186,7 @@ Result<Work> start_all_to_all_uneven(Communicator& on, const CollectiveOptions& 
   if (!sent.ok()) return sent.status();
   const auto received = view_of(output_blocks, on);
   if (!received.ok()) return received.status();
-  return with_views(input, output, [&](ConstTensorView from, TensorView to) {
+  return with_views(how, input, output, [&](ConstTensorView from, TensorView to) {
     return on.all_to_all_async(from, *sent, to, *received, how);
   });
 }

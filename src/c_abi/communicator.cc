@@ -205,6 +205,14 @@ void leeway_registration_free(leeway_registration* registration) {
   delete registration;
 }
 
+leeway_status leeway_notify_payload(leeway_communicator* communicator) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(must_be_there(name, "communicator", communicator));
+    communicator->value->notify_payload();
+    return Status();
+  });
+}
+
 leeway_status leeway_counters(const leeway_communicator* communicator,
                               leeway_counter_callback callback, void* user) {
   return guarded(__func__, [&](const char* name) -> Status {

@@ -48,13 +48,13 @@ leeway_status leeway_late_work_add_to(leeway_late_work* late, float* gradient, s
     LEEWAY_C_TRY(must_be_there(name, "late", late));
     LEEWAY_C_TRY(must_be_there(name, "gradient", gradient, count));
     LEEWAY_C_TRY(must_be_there(name, "options", options));
-    auto read = collective_options_of(options);
+    auto read = call_of(options);
     if (!read.ok()) return read.status();
     LEEWAY_C_TRY(check_members(*options));
-    LEEWAY_C_TRY(late->value.add_to({gradient, count}, *read));
-    options->owner_weights = read->owner_weights.data();
-    options->owner_weight_count = read->owner_weights.size();
-    options->confirm_use = read->confirm_use;
+    LEEWAY_C_TRY(late->value.add_to({gradient, count}, read->options));
+    options->owner_weights = read->options.owner_weights.data();
+    options->owner_weight_count = read->options.owner_weights.size();
+    options->confirm_use = read->options.confirm_use;
     return Status();
   });
 }

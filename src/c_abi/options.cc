@@ -5,6 +5,7 @@
 
 #include "c_abi/handles.h"
 #include "c_abi/outcome.h"
+#include "c_abi/payload.h"
 #include "c_abi/sized.h"
 
 namespace leeway::c_abi {
@@ -166,7 +167,7 @@ Result<Options> options_of(const leeway_options* given) {
   return options;
 }
 
-Result<CollectiveOptions> collective_options_of(const leeway_collective_options* given) {
+Result<Call> call_of(const leeway_collective_options* given) {
   const auto read = read_sized("leeway_collective_options", given, kCallDefaults);
   if (!read.ok()) return read.status();
   const auto op = enum_of<ReduceOp>("op", read->op, kReduceOpCount);
@@ -183,7 +184,12 @@ Result<CollectiveOptions> collective_options_of(const leeway_collective_options*
   if (!spread_codec.ok()) return spread_codec.status();
   const auto factor = scalar_of(read->factor);
   if (!factor.ok()) return factor.status();
-  CollectiveOptions options;
+  auto source = source_of(read->source);
+  if (!source.ok()) return source.status();
+  auto sink = sink_of(read->sink);
+  if (!sink.ok()) return sink.status();
+  Call call;
+  CollectiveOptions& options = call.options;
   options.op = *op;
   options.factor = *factor;
   // best_effort() has a loss_max of 1, which a program need not say again.
@@ -197,7 +203,11 @@ Result<CollectiveOptions> collective_options_of(const leeway_collective_options*
   options.tag = read->tag;
   options.confirm_use = read->confirm_use != 0;
   LEEWAY_C_TRY(take_arrays(*read, options));
-  return options;
+  call.source = std::move(*source);
+  call.sink = std::move(*sink);
+  options.source = call.source.get();
+  options.sink = call.sink.get();
+  return call;
 }
 
 }  // namespace leeway::c_abi

@@ -1,6 +1,8 @@
 // C structs of options into their C++ twins, and back.
 #pragma once
 
+#include <memory>
+
 #include "leeway/c/options.h"
 #include "leeway/options.h"
 
@@ -26,6 +28,13 @@ inline Duration duration_of(std::int64_t ns) {
 Result<CodecOptions> codec_of(const leeway_codec_options* given);
 leeway_codec_options codec_struct(const CodecOptions& options);
 Result<Options> options_of(const leeway_options* given);
-Result<CollectiveOptions> collective_options_of(const leeway_collective_options* given);
+
+// Options of a call, with what must stay until it is done.
+struct Call {
+  CollectiveOptions options;
+  std::shared_ptr<PayloadSource> source;  // null, as sink
+  std::shared_ptr<PayloadSink> sink;
+};
+Result<Call> call_of(const leeway_collective_options* given);
 
 }  // namespace leeway::c_abi

@@ -100,9 +100,9 @@ leeway_status leeway_replica_reduce_gradients(leeway_replica* replica, float* gr
   return guarded(__func__, [&](const char* name) -> Status {
     LEEWAY_C_TRY(must_be_there(name, "replica", replica));
     LEEWAY_C_TRY(must_be_there(name, "gradient", gradient, count));
-    const auto read = collective_options_of(options);
+    const auto read = call_of(options);
     if (!read.ok()) return read.status();
-    return keep(replica->value->reduce_gradients({gradient, count}, *read), report);
+    return keep(replica->value->reduce_gradients({gradient, count}, read->options), report);
   });
 }
 

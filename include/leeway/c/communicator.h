@@ -92,6 +92,10 @@ LEEWAY_C_EXPORT leeway_status leeway_register_memory(leeway_communicator* commun
 // Ends the registration: before the memory's end and the communicator's.
 LEEWAY_C_EXPORT void leeway_registration_free(leeway_registration* registration);
 
+// A payload source has encoded a chunk, or a sink has used one. Any thread, while the communicator
+// is there.
+LEEWAY_C_EXPORT leeway_status leeway_notify_payload(leeway_communicator* communicator);
+
 // Takes one counter: its name, valid during the call, and its value.
 typedef void (*leeway_counter_callback)(void* user, const char* name, uint64_t value);
 // Calls `callback` for each counter since creation, on this thread. Thread-safe.

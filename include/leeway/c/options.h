@@ -4,6 +4,7 @@
 #define LEEWAY_C_OPTIONS_H
 
 #include "leeway/c/codec.h"
+#include "leeway/c/payload.h"
 #include "leeway/c/rendezvous.h"
 #include "leeway/c/types.h"
 
@@ -138,12 +139,14 @@ typedef struct leeway_collective_options {
   size_t control_variate_count;              // of control_variate
   float* residual;                           // error feedback; NULL: off
   size_t residual_count;                     // of residual
+  const leeway_payload_source* source;       // who encodes in the library's place; NULL: nobody
+  const leeway_payload_sink* sink;  // who decodes; both or neither. Copied, not their users
 } leeway_collective_options;
 // The defaults: an exact sum within 60 s.
 #define LEEWAY_COLLECTIVE_OPTIONS_INIT                                                           \
   {                                                                                              \
     sizeof(leeway_collective_options), LEEWAY_SUM, LEEWAY_EXACT, 60000000000, 0.0, LEEWAY_EXACT, \
-        LEEWAY_RATIO, NULL, NULL, NULL, 1.0, NULL, 0, 0, 0, NULL, 0, NULL, 0                     \
+        LEEWAY_RATIO, NULL, NULL, NULL, 1.0, NULL, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL         \
   }
 
 #ifdef __cplusplus

@@ -49,6 +49,16 @@ int c99_initialisers_compile(void) {
   const leeway_compute_statistics statistics = LEEWAY_COMPUTE_STATISTICS_INIT;
   const leeway_late_work_statistics late = LEEWAY_LATE_WORK_STATISTICS_INIT;
   const leeway_adam_state_options adam = LEEWAY_ADAM_STATE_OPTIONS_INIT;
+  const leeway_payload_chunk chunk = LEEWAY_PAYLOAD_CHUNK_INIT;
+  const leeway_payload_contribution contribution = LEEWAY_PAYLOAD_CONTRIBUTION_INIT;
+  const leeway_payload_source source = LEEWAY_PAYLOAD_SOURCE_INIT;
+  const leeway_payload_sink sink = LEEWAY_PAYLOAD_SINK_INIT;
+  const leeway_payload_half_info half = LEEWAY_PAYLOAD_HALF_INFO_INIT;
+  const leeway_payload_block block = LEEWAY_PAYLOAD_BLOCK_INIT;
+  if (chunk.size != sizeof chunk || contribution.size != sizeof contribution ||
+      source.size != sizeof source || sink.size != sizeof sink || half.size != sizeof half ||
+      block.size != sizeof block)
+    return 0;
   return codec.size == sizeof codec && store.size == sizeof store &&
          summary.size == sizeof summary && peer.size == sizeof peer &&
          received.size == sizeof received && message.size == sizeof message &&

@@ -40,8 +40,9 @@ TEST(COptions, TheInitialiserIsTheDefaultOfCpp) {
 
 TEST(COptions, TheInitialiserOfACallIsTheDefaultOfCpp) {
   const leeway_collective_options init = LEEWAY_COLLECTIVE_OPTIONS_INIT;
-  const auto read = collective_options_of(&init);
-  ASSERT_TRUE(read.ok());
+  const auto call_read = call_of(&init);
+  ASSERT_TRUE(call_read.ok()) << call_read.status().text();
+  const CollectiveOptions* const read = &call_read->options;
   const CollectiveOptions expected;
   EXPECT_EQ(read->op, expected.op);
   EXPECT_EQ(read->factor, expected.factor);
@@ -78,8 +79,9 @@ TEST(COptions, EveryMemberArrives) {
   call.residual_count = 3;
   call.tag = 9;
   call.confirm_use = 1;
-  const auto read = collective_options_of(&call);
-  ASSERT_TRUE(read.ok()) << read.status().text();
+  const auto call_read = call_of(&call);
+  ASSERT_TRUE(call_read.ok()) << call_read.status().text();
+  const CollectiveOptions* const read = &call_read->options;
   EXPECT_EQ(read->delivery.kind, Delivery::Kind::bounded);
   EXPECT_EQ(read->delivery.loss_max, 0.25);
   EXPECT_EQ(read->delivery.deadline, no_deadline);

@@ -27,11 +27,11 @@ TEST(SizedStruct, AShorterOneHasDefaultsForWhatItLacks) {
   old.weight = 0.25;                                       // beyond the end
   old.owner_weight_count = 7;                              // beyond the end
   old.size = offsetof(leeway_collective_options, weight);  // ends here
-  const auto read = collective_options_of(&old);
+  const auto read = call_of(&old);
   ASSERT_TRUE(read.ok()) << read.status().text();
-  EXPECT_EQ(read->op, ReduceOp::max);
-  EXPECT_EQ(read->weight, 1.0);
-  EXPECT_TRUE(read->owner_weights.empty());
+  EXPECT_EQ(read->options.op, ReduceOp::max);
+  EXPECT_EQ(read->options.weight, 1.0);
+  EXPECT_TRUE(read->options.owner_weights.empty());
 }
 
 TEST(SizedStruct, ANewerOneIsTakenIfItSaysNothingNew) {

@@ -1,0 +1,15 @@
+// Sources and sinks of callbacks.
+#pragma once
+
+#include <memory>
+
+#include "leeway/c/payload.h"
+#include "leeway/payload.h"
+
+namespace leeway::c_abi {
+
+// Null for null. The callbacks are copied; kInvalidArgument: one is missing.
+Result<std::shared_ptr<PayloadSource>> source_of(const leeway_payload_source* given);
+Result<std::shared_ptr<PayloadSink>> sink_of(const leeway_payload_sink* given);
+
+}  // namespace leeway::c_abi
