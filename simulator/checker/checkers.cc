@@ -1,5 +1,6 @@
 #include "checker/checkers.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <utility>
 
@@ -11,12 +12,16 @@ namespace {
 
 constexpr const char* kNoContents = "endpoints without contents";
 
+const scenario::Scenario& network_of(const scenario::Scenario& own, const CheckerSetup& setup) {
+  return setup.network == nullptr ? own : *setup.network;
+}
+
 std::size_t packet_elements_of(const scenario::Scenario& scenario) {
   const auto format = codec::format_of(Codec::fp32, DataType::f32, codec::Purpose::sum);
   return format.elements_for(scenario.operation().datagram_bytes() - wire::kDataHeaderBytes);
 }
 
-std::array<Check, 18> make_checks() {
+std::array<Check, 19> make_checks() {
   return {
       Check("i1",
             "conservation: sent + copied = delivered + lost + under way, per kind of traffic "
@@ -59,6 +64,9 @@ std::array<Check, 18> make_checks() {
             "what is told about the use of contributions is true, and every owner is given the "
             "weight that was meant for it"),
       Check("i18", "no process that lives is taken for dead, where nothing cuts it off for long"),
+      Check("i19",
+            "abort: what is open fails at once with kCancelled, and nobody touches its buffers "
+            "any more"),
   };
 }
 
@@ -72,12 +80,14 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
       checks(make_checks()),
       book(setup.engines),
       deadlines(checks[i4], scenario.ranks()),
-      departures(checks[i15], book, scenario.pause_size() > 0,
-                 has_outages(scenario) || may_lose_goodbyes(scenario)),
+      departures(checks[i15], book, network_of(scenario, setup).pause_size() > 0,
+                 has_outages(network_of(scenario, setup)) ||
+                     may_lose_goodbyes(network_of(scenario, setup))),
       bias(checks[i10], packet_elements_of(scenario)),
       all_reduce(scenario.operation().kind() == scenario::Operation::all_reduce),
       keeps_datagrams(scenario.operation().has_inject() || scenario.pause_size() > 0),
-      refusable(setup.engines.size()) {
+      refusable(setup.engines.size()),
+      strays(setup.nodes.size()) {
   for (const std::string& name : scenario.checkers().skip())
     checks[std::stoul(name.substr(1)) - 1].skip();
   checks[i11].rule_out("the core has no address validation yet");
@@ -89,21 +99,26 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   crashed.resize(scenario.ranks());
   if (scenario.operation().peer_timeout_ms() == 0)
     checks[i18].rule_out("nobody is ever taken for dead");
-  if (may_silence(scenario))
+  if (may_silence(network_of(scenario, setup)))
     checks[i18].rule_out("a rank may be silent for as long as the peer time-out though it lives");
   const int size = book.size();
   if (size == 0) {
     rule_out_contents();
     return;
   }
-  reports.emplace(checks[i3], book, keeps_order(scenario));
+  reports.emplace(checks[i3], book, keeps_order(network_of(scenario, setup)));
   reference.emplace(size, seed);
   agreement.emplace(checks[i6], size, seed, scenario.operation().replica().age_max());
-  credit.emplace(checks[i8], setup.engines);
+  if (is_first()) own_credit.emplace(checks[i8], setup.engines);
+  credit = is_first() ? &*own_credit : setup.credit;
+  if (is_first()) return;
+  for (const Invariant invariant : {i1, i7, i8})
+    checks[invariant].rule_out("the first communicator's checkers look at it for all");
 }
 
 void Checkers::State::rule_out_contents() {
-  for (const Invariant invariant : {i2, i3, i4, i5, i6, i7, i8, i9, i10, i13, i15, i16, i17, i18})
+  for (const Invariant invariant :
+       {i2, i3, i4, i5, i6, i7, i8, i9, i10, i13, i15, i16, i17, i18, i19})
     checks[invariant].rule_out(kNoContents);
 }
 
@@ -114,6 +129,30 @@ Checkers::~Checkers() = default;
 
 PacketObserver* Checkers::packets() {
   return state_.get();
+}
+
+std::optional<Rank> Checkers::State::rank_of(std::uint32_t process) const {
+  if (is_first()) return static_cast<Rank>(process);
+  const auto at = std::find(setup.processes.begin(), setup.processes.end(), process);
+  if (at == setup.processes.end()) return std::nullopt;
+  return static_cast<Rank>(at - setup.processes.begin());
+}
+
+Credit* Checkers::credit() {
+  return state_->credit;
+}
+
+void Checkers::on_open(std::uint32_t rank, const collective::Engine& engine) {
+  state_->setup.engines[rank] = &engine;
+  state_->book.set_engine(static_cast<Rank>(rank), engine);
+}
+
+void Checkers::on_stray(Instant, std::uint32_t process) {
+  if (!state_->strays.empty()) ++state_->strays[process];
+}
+
+void Checkers::on_lost(std::uint32_t rank, std::uint32_t from) {
+  state_->reports->on_damaged(static_cast<Rank>(from), static_cast<Rank>(rank));
 }
 
 // ---- the run ------------------------------------------------------------------------------------
@@ -144,13 +183,34 @@ void Checkers::on_left(Instant now, std::uint32_t rank) {
   state_->departures.on_left(now, static_cast<Rank>(rank));
 }
 
+void Checkers::on_abort(Instant now, std::uint32_t rank, bool failed) {
+  state_->checks[i19].expect(failed, [&] {
+    return format_text("rank %u, at %.6f ms: its open call has not failed with kCancelled", rank,
+                       static_cast<double>(now.ns) / 1e6);
+  });
+  on_leave(now, rank, true);
+  state_->deadlines.on_kill(rank);
+}
+
+void Checkers::on_aborted_buffers(std::uint32_t rank, bool untouched) {
+  state_->checks[i19].expect(
+      untouched, [&] { return format_text("rank %u: a buffer changed after the abort", rank); });
+}
+
+void Checkers::on_split(Instant now, std::uint32_t rank, bool good) {
+  state_->checks[i6].expect(good, [&] {
+    return format_text("rank %u, at %.6f ms: was told other colors or keys than were given", rank,
+                       static_cast<double>(now.ns) / 1e6);
+  });
+}
+
 void Checkers::on_faults_over(std::uint32_t first_round) {
   state_->fault_free_round = first_round;
   state_->checks[i9].rule_in();
 }
 
 void Checkers::on_round_end(Instant now, std::uint32_t, const Network& network) {
-  if (!state_->checks[i1].on()) return;
+  if (!state_->checks[i1].on() || !state_->is_first()) return;
   Conservation::Counts under_way{};
   for (std::size_t kind = 0; kind < kTrafficKinds; ++kind)
     under_way[kind] = network.under_way(static_cast<Traffic>(kind));
@@ -178,7 +238,7 @@ std::vector<CheckRecord> Checkers::finish(Instant now, const Network& network,
   }
   for (std::size_t link = 0; link < state.setup.links; ++link)
     state.links.push_back(network.link_counters(static_cast<LinkId>(link)));
-  state.conservation.check_links(now, state.links, under_way);
+  if (state.is_first()) state.conservation.check_links(now, state.links, under_way);
   state.deadlines.finish(now);
   state.bias.finish();
   state.look_for_wrongly_dead(now);
@@ -200,7 +260,7 @@ std::vector<CheckRecord> Checkers::finish(Instant now, const Network& network,
 void Checkers::State::look_for_wrongly_dead(Instant now) {
   if (!checks[i18].on()) return;
   for (std::size_t rank = 0; rank < setup.engines.size(); ++rank) {
-    if (crashed[rank]) continue;
+    if (crashed[rank] || setup.engines[rank] == nullptr) continue;
     for (Rank peer = 0; peer < setup.engines.size(); ++peer) {
       const bool dead = setup.engines[rank]->endpoint().link(peer).dead;
       checks[i18].expect(!dead || crashed[peer], [&] {
@@ -208,6 +268,24 @@ void Checkers::State::look_for_wrongly_dead(Instant now) {
                            static_cast<double>(now.ns) / 1e6, rank, peer);
       });
     }
+  }
+}
+
+void merge(std::vector<CheckRecord>& into, const std::vector<CheckRecord>& further,
+           const std::string& name) {
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    CheckRecord& record = into[i];
+    const CheckRecord& more = further[i];
+    const bool looked = record.verdict == Verdict::passed || record.verdict == Verdict::failed;
+    if (more.verdict == Verdict::failed && record.verdict != Verdict::failed) {
+      record.first_failure = name + ": " + more.first_failure;
+      record.verdict = Verdict::failed;
+    } else if (more.verdict == Verdict::passed && !looked) {
+      record.first_failure.clear();
+      record.verdict = Verdict::passed;
+    }
+    record.checked += more.checked;
+    record.failures += more.failures;
   }
 }
 

@@ -1,5 +1,8 @@
-// The invariants I1 to I18, looked at in every run. README.md says what each one means here and
-// what it cannot see.
+// The invariants I1 to I19 of one communicator, looked at in every run. README.md says what each
+// one means here and what it cannot see.
+//
+// The first communicator's checkers also look at what all share: the network (I1), places for
+// datagrams (I7), credit (I8), and datagrams that reach no member (I13).
 //
 // Fed by the core endpoints (CoreObserver), the network (packets()) and the run loop. Endpoints
 // without contents are given no engines: then only the network's own invariants are looked at.
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "checker/check.h"
+#include "collective/node.h"
 #include "endpoint/core_observer.h"
 #include "network/network.h"
 #include "run/run_record.h"
@@ -19,10 +23,21 @@
 
 namespace leeway::sim {
 
+class Credit;
+
 struct CheckerSetup {
-  // By rank; empty for endpoints without contents. They outlive the checkers.
+  // By rank; empty for endpoints without contents. They outlive the checkers. Null: on_open()
+  // tells.
   std::vector<const collective::Engine*> engines;
-  std::size_t links = 0;  // of the topology
+  std::size_t links = 0;                       // of the topology
+  std::vector<const collective::Node*> nodes;  // by process; empty: I13 is not told of strays
+
+  // Of a further communicator: whose ranks these are, by rank, and what the first one's checkers
+  // know of credit, which all share.
+  std::vector<Rank> processes;
+  std::uint32_t epoch = 1;
+  Credit* credit = nullptr;
+  const scenario::Scenario* network = nullptr;  // that says what the network does; null: the own
 };
 
 class Checkers final : public CoreObserver {
@@ -33,7 +48,12 @@ class Checkers final : public CoreObserver {
 
   // Null if nothing needs it.
   PacketObserver* packets();
+  // Of the first communicator; null without contents.
+  Credit* credit();
 
+  void on_open(std::uint32_t rank, const collective::Engine& engine) override;
+  void on_stray(Instant now, std::uint32_t process) override;
+  void on_lost(std::uint32_t rank, std::uint32_t from) override;
   void on_submit(Instant now, std::uint32_t rank, const Call& call) override;
   void on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, ByteSpan datagram) override;
   void on_done(Instant now, std::uint32_t rank, const Call& call,
@@ -49,6 +69,15 @@ class Checkers final : public CoreObserver {
   void on_leave(Instant now, std::uint32_t rank, bool at_once);
   void on_left(Instant now, std::uint32_t rank);
 
+  // The rank has aborted the communicator. `failed`: no call was open, or it failed with kCancelled
+  // before abort() returned.
+  void on_abort(Instant now, std::uint32_t rank, bool failed);
+  // Whether the buffers of an aborted call are at the end of the run as its caller left them.
+  void on_aborted_buffers(std::uint32_t rank, bool untouched);
+
+  // The rank was told of a split what it must be told.
+  void on_split(Instant now, std::uint32_t rank, bool good);
+
   // The last fault is over: from this round on nothing is lost and nobody pauses. Rounds from the
   // third on must be complete (I9).
   void on_faults_over(std::uint32_t first_round);
@@ -60,13 +89,17 @@ class Checkers final : public CoreObserver {
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
 
-  // The records of i1 to i18, in order. `endpoints_idle`: nobody has anything open or queued.
+  // The records of i1 to i19, in order. `endpoints_idle`: nobody has anything open or queued.
   std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Adds what a further communicator's checkers found. `name` begins the text of its failures.
+void merge(std::vector<CheckRecord>& into, const std::vector<CheckRecord>& further,
+           const std::string& name);
 
 // I12: whether two runs of the same scenario and seed did the same, in words if not.
 CheckRecord same_trace(const RunRecord& first, const RunRecord& second);

@@ -27,7 +27,7 @@ std::span<const float> result_of(const Call& call) {
 
 void Checkers::State::on_packet(Instant now, PacketStep step, LinkId, const Packet& packet,
                                 ByteSpan payload) {
-  conservation.on_packet(step, packet);
+  if (is_first()) conservation.on_packet(step, packet);
   if (packet.traffic == Traffic::data && book.size() > 0)
     on_data_packet(now, step, packet, payload);
 }
@@ -35,21 +35,35 @@ void Checkers::State::on_packet(Instant now, PacketStep step, LinkId, const Pack
 void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet& packet,
                                      ByteSpan payload) {
   if (step == PacketStep::delivered) {
-    if (packet.corrupt || packet.trimmed)
-      reports->on_damaged(static_cast<Rank>(packet.from), static_cast<Rank>(packet.to));
+    if (packet.corrupt || packet.trimmed) on_damaged(packet.from, packet.to);
     return;
   }
   if (step != PacketStep::sent && !is_loss(step)) return;
   if (packet.trimmed)  // and then lost: it does not say any more what it was
-    return reports->on_damaged(static_cast<Rank>(packet.from), static_cast<Rank>(packet.to));
+    return on_damaged(packet.from, packet.to);
   wire::Prefix prefix;
   if (wire::peek_prefix(payload, prefix) != wire::Refusal::none) return;
-  if (step == PacketStep::sent)
-    return credit->on_data_sent(now, prefix.source, prefix.destination, prefix.sequence);
+  if (step == PacketStep::sent) {
+    if (is_first())
+      credit->on_data_sent(
+          now, static_cast<Rank>(packet.from),
+          prefix.destination == kEveryRank ? kEveryRank : static_cast<Rank>(packet.to),
+          prefix.sequence);
+    return;
+  }
+  const auto to = rank_of(packet.to);
+  if (prefix.epoch != setup.epoch || !to) return;
   wire::DataHeader header;
   ByteSpan contents;
   if (wire::decode_data(payload, header, contents) == wire::Refusal::none)
-    book.on_lost(prefix.source, static_cast<Rank>(packet.to), header);
+    book.on_lost(prefix.source, *to, header);
+}
+
+// What it was, and whose, cannot be told.
+void Checkers::State::on_damaged(std::uint32_t from, std::uint32_t to) {
+  const auto sender = rank_of(from);
+  const auto receiver = rank_of(to);
+  if (sender && receiver) reports->on_damaged(*sender, *receiver);
 }
 
 void Checkers::on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, ByteSpan datagram) {
@@ -71,7 +85,7 @@ void Checkers::on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, 
     wire::Report report;
     refusal = wire::decode_report(datagram, report);
     if (refusal == wire::Refusal::none) {
-      state.credit->on_report(self, peer, report);
+      state.credit->on_report(state.process_of(self), state.process_of(peer), report);
       return state.book.on_report(now, self, peer, report);
     }
   } else if (refusal == wire::Refusal::none && prefix.type == wire::PacketType::end) {
@@ -161,9 +175,10 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
 void Checkers::State::learn_deaths(Instant now, Rank rank) {
   if (!checks[i18].on() || book.size() == 0) return;
   const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
-  if (endpoint.counters().peers_given_up == 0) return;
   for (Rank peer = 0; peer < setup.engines.size(); ++peer) {
-    if (peer != rank && endpoint.link(peer).dead) book.on_goodbye(now, rank, peer);
+    if (peer == rank || !endpoint.link(peer).dead) continue;
+    departures.on_goodbye(now, rank, peer);
+    book.on_goodbye(now, rank, peer);
   }
 }
 
@@ -226,6 +241,7 @@ void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
                                      const CallResult& result) {
   if (fault_free_round == UINT32_MAX || call.round < fault_free_round + kRecoveryRounds) return;
   const bool complete = result.status.ok() && result.arrived == result.expected;
+  if (result.status.code() == StatusCode::kCancelled) return;            // by its own rank
   if (!complete && departures.may_have_cut(now, result.status)) return;  // I15's
   checks[i9].expect(complete, [&] {
     return format_text("round %u, rank %u, at %.6f ms: %" PRIu64 " of %" PRIu64
@@ -249,6 +265,14 @@ void Checkers::on_pumped(Instant now, std::uint32_t rank, const collective::Engi
                        " that contradict the call, but %" PRIu64 " were wrong",
                        rank, static_cast<double>(now.ns) / 1e6, refused, counters.refused_plan,
                        state.refusable[rank]);
+  });
+  if (state.strays.empty()) return;
+  const auto& unheard = state.setup.nodes[rank]->refused();
+  const std::uint64_t unread = std::accumulate(unheard.begin(), unheard.end(), std::uint64_t{0});
+  state.checks[i13].expect(unread == state.strays[rank], [&] {
+    return format_text("process %u, at %.6f ms: %" PRIu64 " datagrams reached no member; %" PRIu64
+                       " name none",
+                       rank, static_cast<double>(now.ns) / 1e6, unread, state.strays[rank]);
   });
 }
 

@@ -42,7 +42,8 @@ enum Invariant : std::uint8_t {
   i15,
   i16,
   i17,
-  i18
+  i18,
+  i19
 };
 
 struct Checkers::State final : PacketObserver {
@@ -64,18 +65,23 @@ struct Checkers::State final : PacketObserver {
   void check_liveness(Instant now, Rank rank, const Call& call, const CallResult& result);
   void rule_out_contents();
   void learn_deaths(Instant now, Rank rank);
+  bool is_first() const { return setup.processes.empty(); }
+  Rank process_of(Rank rank) const { return is_first() ? rank : setup.processes[rank]; }
+  std::optional<Rank> rank_of(std::uint32_t process) const;
+  void on_damaged(std::uint32_t from, std::uint32_t to);
   // I18
   void look_for_wrongly_dead(Instant now);
 
   CheckerSetup setup;
-  std::array<Check, 18> checks;
+  std::array<Check, 19> checks;
   LedgerBook book;
   Conservation conservation{checks[i1]};
   Deadlines deadlines;
   std::optional<ReportCheck> reports;
   std::optional<ReductionReference> reference;
   std::optional<Agreement> agreement;
-  std::optional<Credit> credit;
+  std::optional<Credit> own_credit;  // of the first communicator
+  Credit* credit = nullptr;          // that, or the first one's
   Departures departures;
   MessageCheck messages{checks[i16]};
   UseCheck use{checks[i17], book};
@@ -86,6 +92,7 @@ struct Checkers::State final : PacketObserver {
   std::uint32_t reduced_round = UINT32_MAX;  // the last one that I10 took a result of
   std::uint32_t fault_free_round = UINT32_MAX;
   std::vector<std::uint64_t> refusable;  // by rank: datagrams that must be refused
+  std::vector<std::uint64_t> strays;     // by process: datagrams that must reach no member
   std::vector<float> values;
   std::vector<std::byte> encoded;
   std::vector<LinkCounters> links;

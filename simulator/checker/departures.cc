@@ -90,7 +90,8 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
   for (Rank peer = 0; peer < book_.size(); ++peer) {
     const RankState& state = ranks_[peer];
     const Instant heard = ranks_[rank].heard_at[peer];
-    if (peer == rank || heard.ns == 0 || state.at_once || !call.ranks[peer].succeeded) continue;
+    const bool left = state.leaving && !state.at_once;  // and is not dead
+    if (peer == rank || heard.ns == 0 || !left || !call.ranks[peer].succeeded) continue;
     const Duration served = heard - state.leave_at;
     bool missing = false;
     for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread})

@@ -31,7 +31,7 @@ class Departures {
 
   void on_leave(Instant now, Rank rank, bool at_once);
   void on_left(Instant now, Rank rank);
-  // The rank's engine reads a good-bye of `from`.
+  // The rank's engine reads a good-bye of `from`, or is found to have taken `from` for dead.
   void on_goodbye(Instant now, Rank rank, Rank from);
   void on_pumped(Rank rank);
   void on_pause(Instant now, Rank rank);

@@ -26,6 +26,8 @@ class LedgerBook {
 
   int size() const { return static_cast<int>(engines_.size()); }
   const collective::Engine& engine(Rank rank) const { return *engines_[rank]; }
+  // Of a rank that had none yet.
+  void set_engine(Rank rank, const collective::Engine& engine) { engines_[rank] = &engine; }
 
   // A rank's next call begins. Null if it is not the operation that the others submitted.
   CallLedger* submit(Instant now, Rank rank, const Call& call);

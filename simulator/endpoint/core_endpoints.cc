@@ -226,10 +226,11 @@ void CoreEndpoints::close(Instant now, std::uint32_t communicator, std::uint32_t
 
 // What the library does (src/driving/channel.cc), but for the wait until nobody reads the call's
 // buffers: datagrams are copied when they leave.
-void CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t rank) {
+bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t rank) {
   Seat& seat = communicators_[communicator].seats[rank];
   Process& process = processes_[seat.process];
   LEEWAY_ASSERT(seat.former == nullptr && !process.dead && !process.paused);
+  const bool open = seat.client != nullptr && !is_done(seat);
   seat.aborted = true;
   seat.member->engine().cancel_all(
       now, Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", rank));
@@ -238,6 +239,7 @@ void CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t
   process.node->on_wake(now);
   if (seat.client != nullptr && is_done(seat)) finish_call(now, seat);
   want_pump(now, seat.process);
+  return open;
 }
 
 // The node answers from now on for the member, which stays for those who still look at it.

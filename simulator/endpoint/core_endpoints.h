@@ -75,7 +75,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void submit(Instant now, std::uint32_t communicator, std::uint32_t rank, const Call& call,
               Client& client);
   // As Communicator::abort(): the open call fails before this returns, and its client is told.
-  void abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
+  // Whether the rank had a call open that was not over.
+  bool abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
   // As leave(), but the process goes on.
   void close(Instant now, std::uint32_t communicator, std::uint32_t rank, Client& client);
 

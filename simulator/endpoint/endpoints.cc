@@ -28,6 +28,8 @@ const char* to_string(CallKind kind) {
       return "barrier";
     case CallKind::messages:
       return "messages";
+    case CallKind::split:
+      return "split";
   }
   return "";
 }

@@ -31,6 +31,7 @@ enum class CallKind : std::uint8_t {
   reduce = 9,
   barrier = 10,
   messages = 11,  // several sends and receives at once
+  split = 12,     // all ranks tell all how they want to be divided into further communicators
 };
 const char* to_string(CallKind kind);
 

@@ -37,6 +37,7 @@ enum class Purpose : std::uint8_t {
   clock = 11,    // skew and jumps
   route = 12,    // which of several equal paths
   message = 13,  // which messages the ranks send each other
+  member = 14,   // when processes join, use and leave further communicators
 };
 
 class RandomStream {

@@ -34,6 +34,7 @@ enum class EventKind : std::uint32_t {
   rank = 2,      // run/: a rank's compute time is over
   fault = 3,     // run/: a fault begins or ends
   traffic = 4,   // cross traffic
+  member = 5,    // run/: a member of a further communicator has something to do
 };
 
 // Whoever wants to watch: traces and checkers. `link` is kArrived where none is concerned.

@@ -219,6 +219,7 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
       spec.options.spread_codec.reset();
       break;
     case CallKind::messages:
+    case CallKind::split:
       break;
     case CallKind::replica_reduce:
       spec.kind = OperationKind::replica_reduce;

@@ -9,6 +9,20 @@
 namespace leeway::sim {
 namespace {
 
+std::vector<Measure> communicator_measures(
+    const std::vector<std::unique_ptr<FurtherCommunicator>>& communicators) {
+  std::vector<Measure> measures;
+  for (std::size_t number = 0; number < communicators.size(); ++number) {
+    const FurtherCommunicator::Counts& counts = communicators[number]->counts();
+    const std::string name = "communicator[" + std::to_string(number) + "].";
+    measures.push_back({name + "opened", static_cast<double>(counts.opened)});
+    measures.push_back({name + "calls", static_cast<double>(counts.calls)});
+    measures.push_back({name + "failed", static_cast<double>(counts.failed)});
+    measures.push_back({name + "aborted", static_cast<double>(counts.aborted)});
+  }
+  return measures;
+}
+
 // How often a run looks whether it was told to stop.
 constexpr std::uint64_t kStopCheckEvents = 1 << 14;
 
@@ -64,6 +78,9 @@ bool World::step() {
     case EventKind::traffic:
       cross_->on_event(event);
       break;
+    case EventKind::member:
+      communicators_[event.target]->on_event(event);
+      break;
   }
   return true;
 }
@@ -86,17 +103,27 @@ void World::stop_running(std::uint32_t rank) {
   if (std::exchange(ranks_[rank].running, false)) --running_;
 }
 
-// A rank that leaves keeps the run going until it has left.
+// A rank that leaves keeps the run going until it has left, and one that is a member of other
+// communicators until it has left these.
 void World::end_rounds(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
-  if (state.leave == nullptr) return stop_running(rank);
+  state.rounds_over = true;
+  const bool busy =
+      std::any_of(communicators_.begin(), communicators_.end(),
+                  [&](const auto& communicator) { return communicator->is_busy(rank); });
+  if (state.leave == nullptr) return busy ? void() : stop_running(rank);
   if (state.round < scenario_.rounds()) {  // the others' next rounds do not wait for it
     book_.on_death(rank);
     close_rounds(now);
   }
+  if (busy) return;
   const Duration after(std::llround(state.leave->after_ms() * 1e6));
   queue_.push(now + after, rank, static_cast<std::uint32_t>(EventKind::rank),
               static_cast<std::uint64_t>(RankEvent::leaves));
+}
+
+void World::on_member_finished(Instant now, std::uint32_t rank) {
+  if (ranks_[rank].rounds_over && !ranks_[rank].dead) end_rounds(now, rank);
 }
 
 void World::leave(Instant now, std::uint32_t rank) {
@@ -129,6 +156,10 @@ void World::on_computed(Instant now, std::uint32_t rank) {
     core_->stop_multicast();
   }
   faults_->on_submit(now, rank, state.round, queue_);
+  for (const auto& communicator : communicators_) {
+    const scenario::Communicator& entry = communicator->entry();
+    if (!entry.split() && entry.from_round() == state.round) communicator->begin(now, rank);
+  }
   submit_call(now, rank);
 }
 
@@ -141,9 +172,45 @@ void World::fill_contribution(std::uint32_t rank) {
   book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
 }
 
+std::vector<FurtherCommunicator*> World::splits_of(std::uint32_t round) const {
+  std::vector<FurtherCommunicator*> splits;
+  for (const auto& communicator : communicators_) {
+    const scenario::Communicator& entry = communicator->entry();
+    if (entry.split() && entry.from_round() == round) splits.push_back(communicator.get());
+  }
+  return splits;
+}
+
+void World::submit_split(Instant now, std::uint32_t rank, const FurtherCommunicator& wanted) {
+  RankState& state = ranks_[rank];
+  state.wish = wanted.wish_of(rank);
+  state.wishes.assign(ranks_.size(), Wish{});
+  state.spec = collective::OperationSpec{.kind = collective::OperationKind::split};
+  state.spec.input = {state.wish.data(), state.wish.size(), DataType::i32};
+  state.spec.output = {state.wishes.data(), state.wishes.size() * state.wish.size(), DataType::i32};
+  state.spec.options.delivery =
+      exact(Duration(std::llround(wanted.entry().split_deadline_ms() * 1e6)));
+  const Call call{.kind = CallKind::split,
+                  .round = state.round,
+                  .bytes = state.wishes.size() * sizeof(Wish),
+                  .spec = &state.spec};
+  endpoints_->submit(now, rank, call, *this);
+}
+
+void World::absorb_split(Instant now, std::uint32_t rank, FurtherCommunicator& wanted) {
+  const std::vector<Wish>& wishes = ranks_[rank].wishes;
+  bool good = true;
+  for (std::uint32_t other = 0; other < wishes.size(); ++other)
+    good = good && wishes[other] == wanted.wish_of(other);
+  checkers_->on_split(now, rank, good);
+  wanted.begin(now, rank);
+}
+
 void World::submit_call(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
-  Call call{.kind = plan_->calls()[state.call],
+  const auto splits = splits_of(state.round);
+  if (state.call < splits.size()) return submit_split(now, rank, *splits[state.call]);
+  Call call{.kind = plan_->calls()[state.call - splits.size()],
             .round = state.round,
             .bytes = plan_->elements() * sizeof(float)};
   if (core_ != nullptr) {
@@ -178,10 +245,15 @@ void World::draw_owner_weights(std::uint32_t rank) {
 void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
   RankState& state = ranks_[rank];
   book_.on_call(rank, state.round, result);
-  if (has_contents()) absorb(rank, plan_->calls()[state.call], result);
+  const auto splits = splits_of(state.round);
+  if (state.call < splits.size()) {
+    if (result.status.ok()) absorb_split(now, rank, *splits[state.call]);
+  } else if (has_contents()) {
+    absorb(rank, plan_->calls()[state.call - splits.size()], result);
+  }
   // A failed call does not end the round: the ranks number their calls alike, and others may not
   // have failed.
-  if (++state.call < plan_->calls().size()) return submit_call(now, rank);
+  if (++state.call < splits.size() + plan_->calls().size()) return submit_call(now, rank);
   book_.on_finish(now, rank, state.round);
   ++state.round;
   close_rounds(now);
@@ -285,18 +357,21 @@ void World::become_calm(Instant now) {
     all_live = all_live && !rank.dead;
   }
   if (all_live) checkers_->on_faults_over(first_round);
+  for (const auto& communicator : communicators_) communicator->on_faults_over();
 }
 
 void World::on_pause(Instant now, std::uint32_t rank) {
   if (ranks_[rank].dead || ++ranks_[rank].pauses > 1) return;
   endpoints_->pause(now, rank);
   checkers_->on_pause(now, rank);
+  for (const auto& communicator : communicators_) communicator->on_pause(now, rank);
 }
 
 void World::on_resume(Instant now, std::uint32_t rank) {
   RankState& state = ranks_[rank];
   if (state.dead || --state.pauses > 0) return;
   checkers_->on_resume(now, rank);
+  for (const auto& communicator : communicators_) communicator->on_resume(now, rank);
   endpoints_->resume(now, rank);
   if (std::exchange(state.submit_due, false)) on_computed(now, rank);
   if (std::exchange(state.leave_due, false)) leave(now, rank);
@@ -308,6 +383,7 @@ void World::on_death(Instant now, std::uint32_t rank) {
   stop_running(rank);
   endpoints_->kill(now, rank);
   checkers_->on_death(rank);
+  for (const auto& communicator : communicators_) communicator->on_death(rank);
   book_.on_death(rank);
   close_rounds(now);
 }
@@ -334,6 +410,9 @@ RunRecord World::make_record() {
   if (drift_) append(record.measures, drift_->measures());
   if (!replicas_.empty()) append(record.measures, age_measures(replicas_));
   record.checks = checkers_->finish(queue_.now(), *network_, core_ == nullptr || core_->idle());
+  append(record.measures, communicator_measures(communicators_));
+  for (const auto& communicator : communicators_)
+    communicator->finish(queue_.now(), *network_, record.checks);
   record.trace_hash = network_->trace().value();
   return record;
 }

@@ -15,6 +15,7 @@
 #include "run/compute_book.h"
 #include "run/drift_probe.h"
 #include "run/fault_schedule.h"
+#include "run/further_communicator.h"
 #include "run/message_plan.h"
 #include "run/operation_plan.h"
 #include "run/replica_rank.h"
@@ -40,7 +41,9 @@ class World final : private Endpoints::Client {
  private:
   struct RankState {
     std::uint32_t round = 0;
-    std::size_t call = 0;  // of the round's calls
+    std::size_t call = 0;  // of the round's splits, and then of its other calls
+    Wish wish{};           // of the open split
+    std::vector<Wish> wishes;
     MicroBatches micro_batches;
     double weight = 1;
     collective::OperationSpec spec;  // of the open call
@@ -50,6 +53,7 @@ class World final : private Endpoints::Client {
     bool running = true;  // the run goes on for it
     const scenario::Leave* leave = nullptr;
     bool leave_due = false;  // its time came during a pause
+    bool rounds_over = false;
   };
   // What an EventKind::rank says, in its argument.
   enum class RankEvent : std::uint64_t { computed = 0, leaves = 1 };
@@ -67,6 +71,7 @@ class World final : private Endpoints::Client {
   Status set_up_replicas();
   Status set_up_checkers();
   Status set_up_leaves();
+  Status set_up_communicators();
   bool has_contents() const { return core_ != nullptr && scenario_.contents(); }
 
   bool step();
@@ -77,6 +82,10 @@ class World final : private Endpoints::Client {
   void on_left(Instant now, std::uint32_t rank) override;
   void on_computed(Instant now, std::uint32_t rank);
   void submit_call(Instant now, std::uint32_t rank);
+  std::vector<FurtherCommunicator*> splits_of(std::uint32_t round) const;
+  void submit_split(Instant now, std::uint32_t rank, const FurtherCommunicator& wanted);
+  void absorb_split(Instant now, std::uint32_t rank, FurtherCommunicator& wanted);
+  void on_member_finished(Instant now, std::uint32_t rank);
   void fill_contribution(std::uint32_t rank);
   void draw_owner_weights(std::uint32_t rank);
   void on_done(Instant now, std::uint32_t rank, const CallResult& result) override;
@@ -113,6 +122,7 @@ class World final : private Endpoints::Client {
   std::unique_ptr<DriftProbe> drift_;
   std::unique_ptr<Checkers> checkers_;
   Watchers watchers_;
+  std::vector<std::unique_ptr<FurtherCommunicator>> communicators_;
 
   std::vector<RankState> ranks_;
   RoundBook book_;

@@ -27,8 +27,9 @@ Status take(Result<std::unique_ptr<T>> made, std::unique_ptr<Base>& into) {
 Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, std::uint64_t seed,
                                            const RunOptions& options) {
   auto world = std::unique_ptr<World>(new World(scenario, seed, options));
-  for (const auto part : {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents,
-                          &World::set_up_checkers, &World::set_up_leaves}) {
+  for (const auto part :
+       {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents,
+        &World::set_up_checkers, &World::set_up_leaves, &World::set_up_communicators}) {
     if (Status status = ((*world).*part)(); !status.ok()) return status;
   }
   return world;
@@ -121,12 +122,26 @@ Status World::set_up_checkers() {
   CheckerSetup setup{.links = topology_->links()};
   for (std::uint32_t rank = 0; has_contents() && rank < scenario_.ranks(); ++rank) {
     setup.engines.push_back(&core_->engine(rank));
+    setup.nodes.push_back(&core_->node(rank));
   }
   checkers_ = std::make_unique<Checkers>(scenario_, seed_, std::move(setup));
   if (has_contents()) core_->observe(checkers_.get());
   watchers_.add(checkers_->packets());
   watchers_.add(options_.packets);
   network_->observe(watchers_.observer());
+  return {};
+}
+
+Status World::set_up_communicators() {
+  for (int number = 0; number < scenario_.communicator_size(); ++number) {
+    auto made = FurtherCommunicator::make(
+        scenario_, seed_, number,
+        {queue_, *core_, checkers_->credit(), watchers_,
+         [this](Instant now, std::uint32_t rank) { on_member_finished(now, rank); }});
+    if (!made.ok()) return made.status();
+    communicators_.push_back(std::move(*made));
+  }
+  if (!communicators_.empty()) network_->observe(watchers_.observer());
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "scenario/validate.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/limits.h"
@@ -150,6 +151,37 @@ Status check_multicast(const Scenario& scenario, const Places& places) {
   return s.ok() ? check_selector(scenario, "multicast.to", multicast.to(), places) : s;
 }
 
+Status check_communicators(const Scenario& scenario, const Places& places) {
+  for (int i = 0; i < scenario.communicator_size(); ++i) {
+    const Communicator& communicator = scenario.communicator(i);
+    const std::string path = entry("communicator", i);
+    if (scenario.endpoint() != Scenario::core)
+      return places.refuse(path, "belongs to endpoint core only");
+    if (!scenario.contents()) return places.refuse(path, "needs values; contents is false");
+    const auto ranks = ranks_of(scenario, communicator.ranks());
+    if (!ranks.ok())
+      return places.refuse(path + ".ranks", "is wrong: " + std::string(ranks.status().text()));
+    const Operation& operation = communicator.operation();
+    if (operation.kind() == Operation::replica_step)
+      return places.refuse(path + ".operation.kind", "cannot be replica_step");
+    if (operation.owner_weights())
+      return places.refuse(path + ".operation.owner_weights", "belongs to the first one only");
+    Scenario alone;
+    alone.set_ranks(static_cast<std::uint32_t>(ranks->size()));
+    *alone.mutable_operation() = operation;
+    *alone.mutable_checkers() = communicator.checkers();
+    if (const Status s = check_operation(alone, Places()); !s.ok())
+      return places.refuse(path, "has an operation that is wrong: " + std::string(s.text()));
+    for (int j = 0; j < communicator.abort_size(); ++j) {
+      const auto rank = communicator.abort(j).rank();
+      if (std::find(ranks->begin(), ranks->end(), rank) != ranks->end()) continue;
+      return places.refuse(path + "." + entry("abort", j) + ".rank",
+                           "is " + std::to_string(rank) + ", which is no member");
+    }
+  }
+  return {};
+}
+
 // Nothing may be asked for that the calm would undo before it begins.
 template <typename Faults>
 Status check_before_calm(const Scenario& scenario, const char* list, const Faults& faults,
@@ -190,9 +222,9 @@ Status check_group_size(const Scenario& scenario, const Places& places) {
 Status validate(const Scenario& scenario, const Places& places) {
   if (const Status s = check_limits(scenario, places); !s.ok()) return s;
   constexpr Status (*kRules[])(const Scenario&, const Places&) = {
-      check_group_size, check_groups,    check_operation,     check_links,
-      check_directions, check_compute,   check_cross_traffic, check_faults,
-      check_calm,       check_multicast, check_leaves,        check_sweeps,
+      check_group_size, check_groups,        check_operation, check_links, check_directions,
+      check_compute,    check_cross_traffic, check_faults,    check_calm,  check_multicast,
+      check_leaves,     check_communicators, check_sweeps,
   };
   for (const auto rule : kRules) {
     if (const Status s = rule(scenario, places); !s.ok()) return s;

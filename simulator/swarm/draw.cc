@@ -84,8 +84,13 @@ bool fits_deadline(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   if (!operation.has_window_bytes()) return true;
   const double messages = operation.kind() == Operation::messages ? operation.messages_max() : 1.0;
-  const double windows =
-      messages * static_cast<double>(operation.bytes()) / operation.window_bytes();
+  double bytes = messages * static_cast<double>(operation.bytes());
+  for (const scenario::Communicator& further : scenario.communicator()) {
+    const Operation& own = further.operation();
+    bytes += static_cast<double>(own.bytes()) *
+             (own.kind() == Operation::messages ? own.messages_max() : 1.0);
+  }
+  const double windows = bytes / operation.window_bytes();
   return windows * round_trip_ms(scenario) <= kPatientMs / 2;
 }
 
@@ -120,6 +125,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_faults(dice, scenario);
   draw_leaves(dice, scenario);
   draw_shapes(dice, scenario);
+  draw_communicators(dice, scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;

@@ -15,6 +15,8 @@ void draw_leaves(Dice& dice, scenario::Scenario& scenario);  // may take the cal
 // Uneven blocks, tags of messages. Last, so that the rest of a seed's scenario stays as it was
 // without.
 void draw_shapes(Dice& dice, scenario::Scenario& scenario);
+// Further communicators, aborts. Behind all the others, for the same reason.
+void draw_communicators(Dice& dice, scenario::Scenario& scenario);
 
 // Calls last long enough for any fault that is drawn to end, and for repairs after it.
 inline constexpr double kPatientMs = 60000;

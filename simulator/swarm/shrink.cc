@@ -31,7 +31,8 @@ bool is_kept(const FieldDescriptor& field) {
 
 // Left out as a whole it would have its default size.
 bool has_size(const FieldDescriptor& field) {
-  return field.full_name() == "leeway.sim.scenario.Scenario.operation";
+  return field.full_name() == "leeway.sim.scenario.Scenario.operation" ||
+         field.full_name() == "leeway.sim.scenario.Communicator.operation";
 }
 
 bool leave_out_inside(Message& message, int& place);
@@ -85,6 +86,7 @@ class Shrinking {
       less_of(&Scenario::ranks, &Scenario::set_ranks);
       less_of(&Scenario::rounds, &Scenario::set_rounds);
       fewer_bytes();
+      less_of_communicators();
       fewer_settings();
     } while (changed_ && tries_ > 0);
     return best_;
@@ -119,6 +121,22 @@ class Shrinking {
       Scenario candidate = best_;
       candidate.mutable_operation()->set_bytes(best_.operation().bytes() / 8 * 4);
       if (!keep(std::move(candidate))) return;
+    }
+  }
+
+  void less_of_communicators() {
+    for (int i = 0; i < best_.communicator_size(); ++i) {
+      while (best_.communicator(i).rounds() > 1) {
+        Scenario candidate = best_;
+        candidate.mutable_communicator(i)->set_rounds(best_.communicator(i).rounds() / 2);
+        if (!keep(std::move(candidate))) break;
+      }
+      while (best_.communicator(i).operation().bytes() >= 8) {
+        Scenario candidate = best_;
+        auto& operation = *candidate.mutable_communicator(i)->mutable_operation();
+        operation.set_bytes(operation.bytes() / 8 * 4);
+        if (!keep(std::move(candidate))) break;
+      }
     }
   }
 

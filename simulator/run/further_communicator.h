@@ -1,0 +1,134 @@
+// A communicator of some processes beside the first one of all (scenario.communicator). Its members
+// join, call, abort and leave at their own times, each a process' part of its own.
+//
+// It may be made several times: a member that has left or aborted joins it anew under the next
+// epoch. Each of these lives has checkers of its own; ranks are those within the communicator.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "checker/checkers.h"
+#include "endpoint/core_endpoints.h"
+#include "run/message_plan.h"
+#include "run/operation_plan.h"
+#include "run/uneven_plan.h"
+#include "run/watchers.h"
+#include "workload/workload.h"
+
+namespace leeway::sim {
+
+// What a rank tells all others in a split: color, key, and a number that may become the epoch.
+using Wish = std::array<std::int32_t, 3>;
+
+class FurtherCommunicator final : private Endpoints::Client {
+ public:
+  struct Place {
+    EventQueue& queue;
+    CoreEndpoints& core;
+    Credit* credit;      // of the first communicator's checkers
+    Watchers& watchers;  // its checkers are added
+    // A member has nothing left to do.
+    std::function<void(Instant now, std::uint32_t process)> on_finished;
+  };
+
+  // The `number`-th of the scenario, which is valid. Everything referred to outlives it.
+  static Result<std::unique_ptr<FurtherCommunicator>> make(const scenario::Scenario& scenario,
+                                                           std::uint64_t seed, int number,
+                                                           Place place);
+
+  const scenario::Communicator& entry() const { return entry_; }
+  // Its rank there; kNoRank: no member.
+  Rank rank_of(std::uint32_t process) const;
+  // What the process asks for in the split that makes it.
+  Wish wish_of(std::uint32_t process) const;
+
+  // The process may join from now on.
+  void begin(Instant now, std::uint32_t process);
+  // It has begun, and has something left to do.
+  bool is_busy(std::uint32_t process) const;
+  // An event of EventKind::member.
+  void on_event(const Event& event);
+  void on_pause(Instant now, std::uint32_t process);
+  void on_resume(Instant now, std::uint32_t process);
+  void on_death(std::uint32_t process);
+  void on_faults_over();
+
+  // Adds what its checkers found.
+  void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
+  struct Counts {
+    std::uint64_t opened = 0;  // members
+    std::uint64_t calls = 0;   // that returned
+    std::uint64_t failed = 0;
+    std::uint64_t aborted = 0;  // members
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  enum class Step : std::uint32_t { open = 0, submit = 1, abort = 2, close = 3 };
+  struct Life {
+    std::uint32_t communicator = 0;  // of the endpoints
+    std::unique_ptr<Checkers> checkers;
+    bool orderly = true;  // nobody has aborted it or died
+  };
+  struct Member {
+    bool begun = false;
+    bool finished = false;
+    bool dead = false;
+    bool paused = false;
+    bool open = false;
+    bool leaving = false;
+    std::uint32_t life = 0;
+    std::uint32_t round = 0;
+    std::uint32_t failures = 0;  // of this life
+    bool calling = false;
+    StatusCode latest = StatusCode::kOk;  // of the call that returned last
+    std::unique_ptr<RankMemory> memory;
+    collective::OperationSpec spec;
+  };
+  // Buffers of a call that an abort ended: nobody touches them any more.
+  struct Aborted {
+    Rank rank = 0;
+    std::uint32_t life = 0;
+    std::unique_ptr<RankMemory> memory;
+    std::uint32_t digest = 0;
+  };
+
+  FurtherCommunicator(const scenario::Scenario& scenario, std::uint64_t seed, int number,
+                      Place place);
+  Status set_up(const std::vector<std::uint32_t>& processes);
+  std::uint32_t epoch_of(std::uint32_t life) const;
+  std::unique_ptr<RankMemory> new_memory() const;
+  void push(Instant at, Rank rank, Step step);
+  Duration draw(Rank rank, double up_to_ms);
+  void open(Instant now, Rank rank);
+  void submit(Instant now, Rank rank);
+  void abort(Instant now, Rank rank);
+  void close(Instant now, Rank rank);
+  void end_life(Instant now, Rank rank);
+  void finish_member(Instant now, Rank rank);
+  void arm_aborts(Instant now, Rank rank);
+  void on_done(Instant now, std::uint32_t rank, const CallResult& result) override;
+  void on_left(Instant now, std::uint32_t rank) override;
+
+  const scenario::Scenario& whole_;
+  const scenario::Communicator& entry_;
+  const std::uint64_t seed_;
+  const int number_;
+  Place place_;
+  scenario::Scenario scenario_;  // as if it were alone
+  std::vector<Rank> processes_;  // by rank
+  std::optional<OperationPlan> plan_;
+  std::optional<MessagePlan> messages_;
+  std::optional<UnevenPlan> uneven_;
+  std::vector<Life> lives_;
+  std::vector<Member> members_;
+  std::vector<RandomStream> random_;  // by rank
+  std::vector<Aborted> aborted_;
+  Counts counts_;
+};
+
+}  // namespace leeway::sim
