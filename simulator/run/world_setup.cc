@@ -67,8 +67,11 @@ Status World::set_up_endpoints() {
 // What the calls carry. Without contents they move numbers of bytes only.
 Status World::set_up_contents() {
   memory_.resize(scenario_.ranks());
-  if (!has_contents())
-    return take(OperationPlan::make(scenario_, scenario_.operation().bytes() / 4), plan_);
+  if (!has_contents()) {
+    const std::size_t elements = scenario_.operation().bytes() / sizeof(float);
+    uneven_.emplace(scenario_, seed_, elements);
+    return take(OperationPlan::make(scenario_, elements), plan_);
+  }
   if (Status status = take(options_.workload(scenario_, seed_), workload_); !status.ok())
     return status;
   if (Status status = take(OperationPlan::make(scenario_, workload_->elements()), plan_);

@@ -93,11 +93,6 @@ void AnySource::ask(Instant now) {
   ask_at_ = now + pause;
 }
 
-std::optional<Instant> AnySource::next_wake() const {
-  if (queues_.empty()) return std::nullopt;
-  return std::min(deadline_at_, ask_at_);
-}
-
 void AnySource::cancel_all(Instant now, const Status& status) {
   for (auto& [tag, queue] : queues_) {
     for (Request* receive : queue) receive->finish(status, now);

@@ -2,6 +2,7 @@
 // and is then posted for the rank that sent it. Later receives of the same tag wait behind it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -28,7 +29,10 @@ class AnySource {
   void match(const Post& post);
   // Fails receives whose deadline has come, and asks ranks now and then what they send.
   void on_wake(Instant now);
-  std::optional<Instant> next_wake() const;
+  // When on_wake() is due; never: infinite future.
+  Instant wake_at() const {
+    return empty() ? Instant::infinite_future() : std::min(deadline_at_, ask_at_);
+  }
   void cancel_all(Instant now, const Status& status);
 
  private:

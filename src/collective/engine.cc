@@ -181,21 +181,20 @@ void Engine::on_wake(Instant now, bool may_start) {
   for (; may_start && !queued_messages_.empty(); queued_messages_.pop_front())
     start_message(now, *queued_messages_.front());
   if (payloads_open_ != 0) ask_payloads(now);
-  any_source_.on_wake(now);
+  if (!any_source_.empty()) any_source_.on_wake(now);
   if (may_start && endpoint_.take_heard()) match_any_source(now);
 }
 
 std::optional<Instant> Engine::next_wake() const {
-  auto endpoint = endpoint_.next_wake();
-  if (payloads_open_ != 0) {
-    for (const auto& operation : operations_) {
-      const Instant at = operation->ask_payload_at();
-      if (at != Instant::infinite_future()) endpoint = std::min(endpoint.value_or(at), at);
-    }
-  }
-  const auto any_source = any_source_.next_wake();
-  if (!endpoint || !any_source) return endpoint ? endpoint : any_source;
-  return std::min(*endpoint, *any_source);
+  const Instant at = wake_at();
+  if (at == Instant::infinite_future()) return std::nullopt;
+  return at;
+}
+
+Instant Engine::payloads_at() const {
+  Instant at = Instant::infinite_future();
+  for (const auto& operation : operations_) at = std::min(at, operation->ask_payload_at());
+  return at;
 }
 
 void Engine::cancel_all(Instant now, const Status& status) {

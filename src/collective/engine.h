@@ -40,6 +40,11 @@ class Engine {
     return endpoint_.poll_train(now, out);
   }
   std::optional<Instant> next_wake() const;
+  // The same; never: infinite future.
+  Instant wake_at() const {
+    const Instant at = std::min(endpoint_.wake_at(), any_source_.wake_at());
+    return payloads_open_ == 0 ? at : std::min(at, payloads_at());
+  }
 
   // Something is queued until it may start.
   bool waits() const {
@@ -62,6 +67,7 @@ class Engine {
   bool begin(Instant now, Request& request);
   Status agree_on_payload(Request& request);
   void ask_payloads(Instant now);
+  Instant payloads_at() const;
   void start_message(Instant now, Request& request);
   void post_message(Instant now, Request& request);
   void match_any_source(Instant now);

@@ -163,11 +163,11 @@ void Node::on_wake(Instant now, std::uint64_t released) {
   if (now < soonest_ && held_back_ == 0) return;
   soonest_ = Instant::infinite_future();
   for (const auto& member : members_) {
-    const auto at = member->engine_.next_wake();
-    if (member->held_back_ || (at && *at <= now)) {
+    const Instant at = member->engine_.wake_at();
+    if (member->held_back_ || at <= now) {
       wake(now, *member, released);
-    } else if (at) {
-      soonest_ = std::min(soonest_, *at);
+    } else {
+      soonest_ = std::min(soonest_, at);
     }
   }
 }
@@ -180,7 +180,7 @@ void Node::wake(Instant now, Member& member, std::uint64_t released) {
   member.held_back_ = !may_start && member.engine_.waits();
   held_back_ += member.held_back_;
   spread_deaths(now, member);
-  if (const auto at = member.engine_.next_wake()) soonest_ = std::min(soonest_, *at);
+  soonest_ = std::min(soonest_, member.engine_.wake_at());
   queue(member);
 }
 
@@ -213,7 +213,7 @@ bool Node::poll_train(Instant now, protocol::TrainBuffer& out) {
     Member& member = *sending_[sending_at_++];
     member.sends_ = false;
     const bool filled = member.engine_.poll_train(now, out);
-    if (const auto at = member.engine_.next_wake()) soonest_ = std::min(soonest_, *at);
+    soonest_ = std::min(soonest_, member.engine_.wake_at());
     if (!filled) continue;
     queue(member);  // behind the others
     const Rank to = out.train().to;
@@ -245,8 +245,7 @@ void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer
 std::optional<Instant> Node::next_wake() const {
   if (!touched_.empty()) return Instant{0};
   soonest_ = Instant::infinite_future();
-  for (const auto& member : members_)
-    soonest_ = std::min(soonest_, member->engine_.next_wake().value_or(soonest_));
+  for (const auto& member : members_) soonest_ = std::min(soonest_, member->engine_.wake_at());
   return soonest_ == Instant::infinite_future() ? std::nullopt : std::optional(soonest_);
 }
 

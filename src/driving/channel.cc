@@ -48,8 +48,7 @@ collective::Engine& Channel::engine() {
 }
 
 std::shared_ptr<WorkState> Channel::work_of(const collective::OperationSpec& spec) const {
-  auto work = std::make_shared<WorkState>();
-  work->request.spec = spec;
+  auto work = std::make_shared<WorkState>(spec);
   work->driver = driver_;
   if (generation_ != fork_generation()) {
     work->request.status = forked();
@@ -71,6 +70,12 @@ std::shared_ptr<WorkState> Channel::start(const collective::OperationSpec& spec)
   if (spec.elsewhere()) {  // its source and sink begin within this call
     auto work = submit(spec);
     ring();
+    return work;
+  }
+  if (spec.elsewhere()) {
+    // Source and sink hear of the operation in the call that asks for it.
+    auto work = submit(spec);
+    driver_->role_.nudge();
     return work;
   }
   auto work = work_of(spec);
@@ -106,8 +111,9 @@ void Channel::before_freed(ByteSpan memory) {
 }
 
 void Channel::publish() {
-  note(endpoint().given_up());
-  if (state_.load(std::memory_order_relaxed) == StatusCode::kOk) note(endpoint().first_death());
+  const protocol::Endpoint& endpoint = this->endpoint();
+  if (!endpoint.given_up().ok()) note(endpoint.given_up());
+  if (!endpoint.first_death().ok()) note(endpoint.first_death());
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;

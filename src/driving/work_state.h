@@ -18,6 +18,8 @@ namespace leeway::internal {
 using Callback = std::function<void()>;
 
 struct WorkState {
+  explicit WorkState(const collective::OperationSpec& spec) : request{.spec = spec} {}
+
   collective::Request request;
   std::atomic<bool> done{false};  // published: request is final and the caller's memory is free
   std::weak_ptr<driving::Driver> driver;  // who brings it about

@@ -133,6 +133,8 @@ class Endpoint {
   void on_wake(Instant now);
   bool poll_train(Instant now, TrainBuffer& out);
   std::optional<Instant> next_wake() const;
+  // The same; never: infinite future.
+  Instant wake_at() const { return timers_.next(); }
 
   // Leaves the group so that nobody waits for this rank in vain (departure.h): serves peers until
   // they are quiet, then says good-bye. No round may be opened any more.
