@@ -40,6 +40,7 @@ Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vec
                    MemoryWatcher* watcher) {
   LEEWAY_ASSERT(static_cast<int>(slots.size()) == config.size && !has(config.epoch));
   std::vector<protocol::Path*> paths;
+  paths.reserve(slots.size());
   for (const Rank slot : slots) paths.push_back(&path_of(slot));
   members_.push_back(std::make_unique<Member>(config, std::move(slots), paths, watcher));
   touched_.reserve(members_.size());

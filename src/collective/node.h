@@ -100,7 +100,7 @@ class Node {
   void wake(Instant now, Member& member, std::uint64_t released);
   void queue(Member& member);
   void spread_credit(Rank slot);
-  void spread_deaths(Instant now, Member& member);
+  void spread_deaths(Instant now, Member& finder);
   void on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan datagram);
   void answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagram);
   void refuse(wire::Refusal reason) { ++refused_[static_cast<int>(reason)]; }

@@ -57,7 +57,7 @@ class PayloadExchange {
   // Factor of a contribution to a packet of our block, once it is known.
   void set_scales(PacketIndex index, std::span<const float> scales);
   // A chunk of our block of which all factors are set.
-  void hand_over_reduced(ChunkIndex chunk);
+  void hand_over_reduced(ChunkIndex index);
   // A packet of another rank's block has landed.
   void note_spread(Rank owner, PacketIndex index);
   // Nothing more will come of other ranks' blocks: hands over what is incomplete.
@@ -82,7 +82,7 @@ class PayloadExchange {
   PayloadChunk next_contribution(Rank owner) const;
   bool take_encoded(const PayloadChunk& chunk, Encoded& block, Status& fault);
   void hand_over(const PayloadChunk& chunk);
-  void hand_over_spread(Rank owner, std::uint32_t chunk);
+  void hand_over_spread(Rank owner, std::uint32_t index);
   bool contributes_to(Rank owner) const;
 
   const PayloadAgreement* agreement_ = nullptr;

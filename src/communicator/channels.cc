@@ -125,7 +125,7 @@ std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, 
 }
 
 Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
-                                              protocol::EndpointConfig config,
+                                              const protocol::EndpointConfig& config,
                                               std::unique_ptr<DatagramTransport> transport) {
   auto driver = make_driver(options, kind, config.self, std::move(transport));
   if (!driver.ok()) return driver.status();

@@ -123,7 +123,7 @@ std::unique_ptr<Channel> open_channel(const Options& options,
 
 // The first channel on a driver of its own, whose slots are the ranks.
 Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
-                                              protocol::EndpointConfig config,
+                                              const protocol::EndpointConfig& config,
                                               std::unique_ptr<DatagramTransport> transport);
 
 }  // namespace leeway::internal

@@ -92,11 +92,11 @@ OperationSpec uneven_all_to_all(ConstTensorView input, const Blocks& input_block
 }
 
 // Of operations that have one side only.
-const ConstTensorView kNoInput{nullptr, 0, DataType::f32};
-const TensorView kNoOutput{nullptr, 0, DataType::f32};
+const ConstTensorView no_input{nullptr, 0, DataType::f32};
+const TensorView no_output{nullptr, 0, DataType::f32};
 
 OperationSpec exchange_spec(std::span<const Message> messages, const CollectiveOptions& options) {
-  OperationSpec spec = spec_of(OperationKind::exchange, kNoInput, kNoOutput, kNoRank, options);
+  OperationSpec spec = spec_of(OperationKind::exchange, no_input, no_output, kNoRank, options);
   spec.messages = std::make_shared<std::vector<Message>>(messages.begin(), messages.end());
   return spec;
 }
@@ -215,17 +215,17 @@ Work Communicator::all_to_all_async(ConstTensorView input, const Blocks& input_b
 }
 Result<CollectiveReport> Communicator::send(ConstTensorView input, Rank peer,
                                             const CollectiveOptions& options) {
-  return channels_->run(spec_of(OperationKind::send, input, kNoOutput, peer, options));
+  return channels_->run(spec_of(OperationKind::send, input, no_output, peer, options));
 }
 Work Communicator::send_async(ConstTensorView input, Rank peer, const CollectiveOptions& options) {
-  return Work(channels_->start(spec_of(OperationKind::send, input, kNoOutput, peer, options)));
+  return Work(channels_->start(spec_of(OperationKind::send, input, no_output, peer, options)));
 }
 Result<CollectiveReport> Communicator::recv(TensorView output, Rank peer,
                                             const CollectiveOptions& options) {
-  return channels_->run(spec_of(OperationKind::recv, kNoInput, output, peer, options));
+  return channels_->run(spec_of(OperationKind::recv, no_input, output, peer, options));
 }
 Work Communicator::recv_async(TensorView output, Rank peer, const CollectiveOptions& options) {
-  return Work(channels_->start(spec_of(OperationKind::recv, kNoInput, output, peer, options)));
+  return Work(channels_->start(spec_of(OperationKind::recv, no_input, output, peer, options)));
 }
 Result<CollectiveReport> Communicator::exchange(std::span<const Message> messages,
                                                 const CollectiveOptions& options) {

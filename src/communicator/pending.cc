@@ -2,6 +2,7 @@
 
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "driving/driver.h"
 
@@ -72,28 +73,29 @@ void PendingState::abort() {
   finish(Status::error(StatusCode::kCancelled, "the communicator was aborted before it was made"));
 }
 
-void PendingState::drop() {
-  if (generation_ != driving::fork_generation()) {
+void PendingState::drop(std::shared_ptr<PendingState> state) {
+  if (state == nullptr) return;
+  if (state->generation_ != driving::fork_generation()) {
     // The thread is the parent's, and may have held the lock: nobody destroys either.
-    (void)new std::shared_ptr<PendingState>(shared_from_this());
-    return;
+    (void)new (std::nothrow) std::shared_ptr<PendingState>(std::move(state));
+    return;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
   }
-  if (!done()) abort();
-  if (!thread_.joinable()) return;
-  thread_.get_id() == std::this_thread::get_id() ? thread_.detach() : thread_.join();
+  if (!state->done()) state->abort();
+  std::jthread& thread = state->thread_;
+  if (!thread.joinable()) return;
+  thread.get_id() == std::this_thread::get_id() ? thread.detach() : thread.join();
 }
 
 }  // namespace internal
 
 PendingCommunicator& PendingCommunicator::operator=(PendingCommunicator&& other) noexcept {
   if (this == &other) return *this;
-  if (state_ != nullptr) state_->drop();
-  state_ = std::move(other.state_);
+  internal::PendingState::drop(std::exchange(state_, std::move(other.state_)));
   return *this;
 }
 
 PendingCommunicator::~PendingCommunicator() {
-  if (state_ != nullptr) state_->drop();
+  internal::PendingState::drop(std::move(state_));
 }
 
 bool PendingCommunicator::done() const {

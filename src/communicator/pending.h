@@ -32,7 +32,7 @@ class PendingState : public std::enable_shared_from_this<PendingState> {
   Outcome wait();
   void abort();
   // Nobody asks any more: returns when the thread has ended, unless it is this one.
-  void drop();
+  static void drop(std::shared_ptr<PendingState> state);
 
   // A split's, which whoever waits helps on; or null. Set before anybody waits.
   std::shared_ptr<WorkState> work;

@@ -1,6 +1,7 @@
 #include "driving/channel.h"
 
 #include <algorithm>
+#include <new>
 
 #include "driving/fork.h"
 
@@ -34,7 +35,7 @@ Channel::Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig&
 Channel::~Channel() {
   if (generation_ != fork_generation()) {
     // The driver's threads are the parent's, and its memory may be as one of them was changing it.
-    (void)new std::shared_ptr<Driver>(driver_);
+    (void)new (std::nothrow) std::shared_ptr<Driver>(driver_);
     return;
   }
   if (in_callback()) abort();

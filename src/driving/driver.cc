@@ -39,7 +39,7 @@ bool in_callback() {
 std::shared_ptr<Driver> Driver::start(TransportKind kind,
                                       std::unique_ptr<DatagramTransport> transport,
                                       const transport::FaultTransport* faults) {
-  const std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), faults));
+  std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), faults));
   driver->background_ = std::thread(
       [self = driver.get(), weak = std::weak_ptr(driver)] { self->drive_in_pauses(weak); });
   return driver;

@@ -45,7 +45,8 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
       if (is_early && left() <= asking) note_absence();
       return std::nullopt;
     }
-    obstacle_ = value.status();
+    // At the very end an attempt is cut off, and says less than those before.
+    if (obstacle_.ok() || left() > Duration(0)) obstacle_ = value.status();
     if (code == StatusCode::kInvalidArgument) return value.status();
     if (code == StatusCode::kMismatch) {
       return Status::error(StatusCode::kMismatch,

@@ -244,13 +244,12 @@ Status TcpClient::get_each(std::span<const std::string> keys, Duration patience,
   }
   if (keys.empty()) return {};
   std::size_t open = keys.size();
-  const Status status = ask(std::move(requests), end_of(waits ? patience : kAnswerMax), waits,
-                            [&](const StoreAnswer& answer) {
-                              const bool more =
-                                  answer.outcome != StoreOutcome::found ||
-                                  take(answer.number, {answer.value.begin(), answer.value.end()});
-                              return --open > 0 && more;
-                            });
+  const Status status =
+      ask(requests, end_of(waits ? patience : kAnswerMax), waits, [&](const StoreAnswer& answer) {
+        const bool more = answer.outcome != StoreOutcome::found ||
+                          take(answer.number, {answer.value.begin(), answer.value.end()});
+        return --open > 0 && more;
+      });
   return waits && status.code() == StatusCode::kDeadlineExceeded ? Status() : status;
 }
 
@@ -268,13 +267,12 @@ Result<std::vector<std::byte>> TcpClient::put_and_get(std::string_view put_key, 
   requests[1].key = get_key;
   bool room = true;
   std::optional<std::vector<std::byte>> found;
-  const Status status =
-      ask(std::move(requests), end_of(patience), true, [&](const StoreAnswer& answer) {
-        if (answer.outcome == StoreOutcome::found)
-          found.emplace(answer.value.begin(), answer.value.end());
-        room = room && answer.outcome != StoreOutcome::full;
-        return room && !found;
-      });
+  const Status status = ask(requests, end_of(patience), true, [&](const StoreAnswer& answer) {
+    if (answer.outcome == StoreOutcome::found)
+      found.emplace(answer.value.begin(), answer.value.end());
+    room = room && answer.outcome != StoreOutcome::full;
+    return room && !found;
+  });
   if (!status.ok()) return status;
   if (!room) return store_is_full(put_key);
   return std::move(*found);
@@ -282,8 +280,8 @@ Result<std::vector<std::byte>> TcpClient::put_and_get(std::string_view put_key, 
 
 // One exchange, on a connection that is free or on a new one. `patient`: waits for a server that is
 // not there.
-Status TcpClient::ask(std::vector<StoreRequest> requests, Clock::time_point end, bool patient,
-                      const std::function<bool(const StoreAnswer&)>& on_answer) {
+Status TcpClient::ask(const std::vector<StoreRequest>& requests, Clock::time_point end,
+                      bool patient, const std::function<bool(const StoreAnswer&)>& on_answer) {
   if (::getpid() != owner_)
     return unavailable("a forked child cannot use its parent's connection; connect anew");
   bool answered = false;
@@ -315,12 +313,16 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     }
   }
   Duration pause = kRetryFirst;
+  Status before;
   while (true) {
     auto connection = connect(end);
     const bool absent = connection.status().code() == StatusCode::kUnavailable;
     // The last attempt keeps a little time for itself, so that it can fail for its own reason.
     const Duration left = end - Clock::now();
+    // What an attempt says that time cut off is less than what the one before said.
+    if (absent && left <= Duration(0) && !before.ok()) return before;
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
+    before = connection.status();
     std::this_thread::sleep_for(std::min(pause, left - kRetryFirst));
     pause = std::min(2 * pause, kRetryMax);
   }

@@ -50,7 +50,7 @@ class TcpClient final : public Rendezvous {
   using ConnectionPtr = std::unique_ptr<StoreConnection>;
 
   Clock::time_point end_of(Duration patience) const;
-  Status ask(std::vector<StoreRequest> requests, Clock::time_point end, bool patient,
+  Status ask(const std::vector<StoreRequest>& requests, Clock::time_point end, bool patient,
              const std::function<bool(const StoreAnswer&)>& on_answer);
   Result<ConnectionPtr> lease(Clock::time_point end, bool patient);
   Result<ConnectionPtr> connect(Clock::time_point end) const;
