@@ -28,16 +28,17 @@ void PendingState::run(std::function<Outcome(std::stop_token)> make) {
 
 void PendingState::finish(Outcome outcome) {
   std::vector<Callback> callbacks;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!done()) {
-      outcome_ = std::move(outcome);
-      callbacks.swap(callbacks_);
-      done_.store(true, std::memory_order_release);
-    } else if (outcome.ok() && *outcome != nullptr) {
-      (*outcome)->abort();
-    }
+  std::unique_lock lock(mutex_);
+  if (done()) {
+    lock.unlock();
+    // Without the lock: callbacks of other operations may come with it.
+    if (outcome.ok() && *outcome != nullptr) (*outcome)->abort();
+    return;
   }
+  outcome_ = std::move(outcome);
+  callbacks.swap(callbacks_);
+  done_.store(true, std::memory_order_release);
+  lock.unlock();
   changed_.notify_all();
   for (const Callback& callback : callbacks) callback();
 }

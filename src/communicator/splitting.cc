@@ -93,6 +93,10 @@ PendingCommunicator Communicator::split_async(int color, int key) {
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key) {
+  if (driving::in_callback()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "split: a callback must not wait; use split_async()");
+  }
   return split_async(color, key).wait();
 }
 

@@ -73,12 +73,6 @@ std::shared_ptr<WorkState> Channel::start(const collective::OperationSpec& spec)
     ring();
     return work;
   }
-  if (spec.elsewhere()) {
-    // Source and sink hear of the operation in the call that asks for it.
-    auto work = submit(spec);
-    driver_->role_.nudge();
-    return work;
-  }
   auto work = work_of(spec);
   if (!work->done) driver_->start(*this, work);
   return work;

@@ -219,6 +219,26 @@ TEST(PendingSplit, WhoTakesItBackTellsThoseWhoAreInIt) {
   EXPECT_NE(report.status().code(), StatusCode::kDeadlineExceeded) << report.status().c_str();
 }
 
+TEST(PendingSplit, ABlockingOneInACallbackTakesNoPart) {
+  Group world = make_group(2);
+  std::vector<std::vector<float>> data(2, std::vector<float>(100, 1.0f));
+  std::latch called(1);
+  Status refused;
+  Work first = world[0]->all_reduce_async(std::span(data[0]));
+  first.on_done([&] {
+    refused = world[0]->split(1, 0).status();
+    called.count_down();
+  });
+  Work second = world[1]->all_reduce_async(std::span(data[1]));
+  called.wait();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused.c_str();
+  EXPECT_TRUE(second.wait().ok());
+  std::vector<PendingCommunicator> pending;
+  for (auto& rank : world) pending.push_back(rank->split_async(0, 0));
+  Group both = all_of(pending);
+  EXPECT_EQ(both[0]->size(), 2) << "the refused call was no split";
+}
+
 TEST(PendingSplit, WrongColor) {
   Group world = make_group(1);
   EXPECT_EQ(world[0]->split_async(-2, 0).wait().status().code(), StatusCode::kInvalidArgument);
