@@ -18,19 +18,44 @@ EventQueue::EventQueue(std::size_t expected) {
 }
 
 // Moves now() to the next event. The lowest level in use has the earliest ones, because all digits
-// above it are those of now. Digits below the slot's are cleared, which puts now at its start.
+// above it are those of now.
 void EventQueue::advance() {
+  advance_until(INT64_MAX);
+}
+
+// The same up to a limit: a slot that begins after it stays as it is. False if nothing is due.
+bool EventQueue::advance_until(std::int64_t limit_ns) {
   while (due_.first == kNone) {
     const auto level = static_cast<std::size_t>(std::countr_zero(levels_in_use_));
-    const List list = take_list(level, first_occupied(levels_[level]));
-    const auto time_ns = static_cast<std::uint64_t>(events_[list.first].time_ns);
-    now_ns_ = time_ns >> level * kDigitBits << level * kDigitBits;
+    const std::size_t slot = first_occupied(levels_[level]);
+    const std::int64_t begin_ns = begin_of(level, levels_[level].slots[slot]);
+    if (begin_ns > limit_ns) return false;
+    const List list = take_list(level, slot);
+    now_ns_ = static_cast<std::uint64_t>(begin_ns);
     if (level == 0) {
       due_ = list;
     } else {
       spread(list);
     }
   }
+  return true;
+}
+
+Instant EventQueue::next_not_before() const {
+  if (size_ == 0) return Instant::infinite_future();
+  if (due_.first != kNone) return now();
+  const auto level = static_cast<std::size_t>(std::countr_zero(levels_in_use_));
+  return {begin_of(level, levels_[level].slots[first_occupied(levels_[level])])};
+}
+
+// The time of a slot's first event if the slot holds few, else the start of the slot: the time with
+// the digits below the slot's cleared.
+std::int64_t EventQueue::begin_of(std::size_t level_number, const List& list) const {
+  const std::int64_t time_ns = events_[list.first].time_ns;
+  if (level_number == 0) return time_ns;
+  const std::int64_t first_ns = first_of_short(list);
+  if (first_ns != INT64_MAX) return first_ns;
+  return time_ns >> level_number * kDigitBits << level_number * kDigitBits;
 }
 
 EventQueue::List EventQueue::take_list(std::size_t level_number, std::size_t slot) {
@@ -46,7 +71,6 @@ EventQueue::List EventQueue::take_list(std::size_t level_number, std::size_t slo
 
 // Hangs the events of a reached slot into the levels below, those of this instant into `due_`.
 void EventQueue::spread(const List& list) {
-  look_for_first(list);
   for (std::uint32_t index = list.first; index != kNone;) {
     const std::uint32_t next = next_[index];
     const auto time_ns = static_cast<std::uint64_t>(events_[index].time_ns);
@@ -59,14 +83,14 @@ void EventQueue::spread(const List& list) {
   }
 }
 
-// Moves now() to the first event of a list, if that is short.
-void EventQueue::look_for_first(const List& list) {
+// The time of the first event of a list, if that is short; otherwise INT64_MAX.
+std::int64_t EventQueue::first_of_short(const List& list) const {
   std::int64_t first_ns = INT64_MAX;
   std::uint32_t index = list.first;
   for (int seen = 0; seen < kShortList && index != kNone; ++seen, index = next_[index]) {
     first_ns = std::min(first_ns, events_[index].time_ns);
   }
-  if (index == kNone) now_ns_ = static_cast<std::uint64_t>(first_ns);
+  return index == kNone ? first_ns : INT64_MAX;
 }
 
 }  // namespace leeway::sim

@@ -50,6 +50,14 @@ class EventQueue {
   // is pending.
   bool pop(Event& event);
 
+  // The same for who follows a real clock: takes out only what is due by `limit`, and never moves
+  // now() beyond it, so that events of the time between can still be pushed.
+  bool pop_until(Instant limit, Event& event);
+
+  // No event is due before this; exact where few events are pending. Instant::infinite_future() of
+  // an empty queue.
+  Instant next_not_before() const;
+
   // The next events, at most as many as asked for, nearest first; good until the next push or pop.
   // For who wants to fetch into the cache what they will touch. It looks a few hundred
   // nanoseconds ahead at most, and what is pushed in between may come before them.
@@ -83,10 +91,13 @@ class EventQueue {
   void append(List& list, std::uint32_t index);
   void file(std::uint32_t index, std::uint64_t time_ns);
   void advance();
+  bool advance_until(std::int64_t limit_ns);
+  std::int64_t begin_of(std::size_t level_number, const List& list) const;
+  std::int64_t first_of_short(const List& list) const;
   static std::size_t first_occupied(const Level& level) { return next_occupied(level, 0); }
   static std::size_t next_occupied(const Level& level, std::size_t from);
   List take_list(std::size_t level_number, std::size_t slot);
-  void look_for_first(const List& list);
+  void take_first_due(Event& event);
   void spread(const List& list);
 
   // Every event of the wheels is later than this, and one of level L agrees with it in all digits
@@ -162,13 +173,24 @@ inline void EventQueue::push(Instant time, std::uint32_t target, std::uint32_t k
 inline bool EventQueue::pop(Event& event) {
   if (size_ == 0) return false;
   if (due_.first == kNone) advance();
+  take_first_due(event);
+  return true;
+}
+
+inline bool EventQueue::pop_until(Instant limit, Event& event) {
+  if (size_ == 0 || now() > limit) return false;
+  if (due_.first == kNone && !advance_until(limit.ns)) return false;
+  take_first_due(event);
+  return true;
+}
+
+inline void EventQueue::take_first_due(Event& event) {
   --size_;
   const std::uint32_t index = due_.first;
   event = events_[index];
   due_.first = next_[index];
   next_[index] = free_;
   free_ = index;
-  return true;
 }
 
 template <typename Visitor>

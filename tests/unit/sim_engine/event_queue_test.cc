@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -177,6 +178,45 @@ TEST(EventQueuePop, LeavesEverythingAloneWhenNothingIsPending) {
   EXPECT_EQ(event.time_ns, 7);
   EXPECT_EQ(event.argument, 11u);
   EXPECT_EQ(queue.now(), Instant{0});
+}
+
+// A real clock looks in now and then, and pushes events that come before those that are pending.
+TEST(EventQueuePopUntil, GivesWhatIsDueAndLeavesTheTimeBetweenOpen) {
+  EventQueue queue;
+  RandomStream random(12, 0, Purpose::workload);
+  std::multimap<std::int64_t, std::uint64_t> expected;
+  std::int64_t now_ns = 0;
+  for (int look = 0; look < 20'000; ++look) {
+    for (std::uint64_t i = random.below(4); i > 0; --i) {
+      const std::int64_t time_ns = now_ns + (std::int64_t{1} << random.below(34));
+      expected.emplace(time_ns, random.u64());
+      queue.push({time_ns}, 0, 0, std::prev(expected.upper_bound(time_ns))->second);
+    }
+    now_ns += static_cast<std::int64_t>(random.below(1u << random.below(30)));
+    for (Event event; queue.pop_until({now_ns}, event); expected.erase(expected.begin())) {
+      ASSERT_FALSE(expected.empty());
+      ASSERT_EQ(event.time_ns, expected.begin()->first);
+      ASSERT_EQ(event.argument, expected.begin()->second);
+    }
+    ASSERT_TRUE(expected.empty() || expected.begin()->first > now_ns);
+    ASSERT_LE(queue.now(), Instant{now_ns});
+    ASSERT_GT(queue.next_not_before(), Instant{now_ns} - Duration{1});
+  }
+}
+
+TEST(EventQueuePopUntil, TellsWhenALoneEventIsDue) {
+  EventQueue queue;
+  EXPECT_EQ(queue.next_not_before(), Instant::infinite_future());
+  queue.push({25'000'000}, 0, 0, 0);
+  EXPECT_EQ(queue.next_not_before(), Instant{25'000'000});
+  Event event;
+  EXPECT_FALSE(queue.pop_until({24'999'999}, event));
+  queue.push({7}, 0, 0, 0);
+  EXPECT_EQ(queue.next_not_before(), Instant{7});
+  EXPECT_TRUE(queue.pop_until({25'000'000}, event));
+  EXPECT_EQ(event.time_ns, 7);
+  EXPECT_TRUE(queue.pop_until({25'000'000}, event));
+  EXPECT_FALSE(queue.pop_until({25'000'000}, event));
 }
 
 TEST(EventQueuePush, NumbersEventsInTheOrderOfThePushes) {
