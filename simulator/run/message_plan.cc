@@ -65,6 +65,13 @@ bool MessagePlan::from_any(const Message& message) const {
   return any_source_ && (message.to + message.tag) % 2 == 0;
 }
 
+// A receive from any rank must not take what a rank that is ahead sends for a later round: its own
+// message would wait for that round's receive, and two ranks of which this is so for each other
+// would wait for ever. So tags that are received from any rank serve one round.
+std::uint32_t MessagePlan::tag_of(const Message& message, std::uint32_t round) const {
+  return from_any(message) ? message.tag + round * tags_ : message.tag;
+}
+
 // The rank's messages in any order, but those of one pair and tag as both sides number them.
 std::vector<std::uint32_t> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
                                                  const std::vector<Message>& messages) const {
@@ -103,7 +110,7 @@ void MessagePlan::prepare(std::uint32_t rank, std::uint32_t round, RankMemory& m
     spec.kind = sends ? OperationKind::send : OperationKind::recv;
     spec.peer = sends ? message.to : from_any(message) ? kAnyRank : message.from;
     spec.options = options_;
-    spec.options.tag = message.tag;
+    spec.options.tag = tag_of(message, round);
     if (sends)
       spec.input = std::span<const float>(buffer);
     else

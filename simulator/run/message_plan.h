@@ -29,6 +29,7 @@ class MessagePlan {
     std::uint32_t tag = 0;
   };
   bool from_any(const Message& message) const;
+  std::uint32_t tag_of(const Message& message, std::uint32_t round) const;
   std::vector<Message> messages_of(std::uint32_t round) const;
   std::vector<std::uint32_t> order_of(std::uint32_t rank, std::uint32_t round,
                                       const std::vector<Message>& messages) const;

@@ -1,0 +1,53 @@
+#include "run/message_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "unit/sim_run/record_of.h"
+
+namespace leeway::sim {
+namespace {
+
+using collective::OperationKind;
+
+TEST(MessagePlan, ATagReceivedFromAnyRankServesOneRound) {
+  const auto scenario = scenario_of(
+      "ranks: 5 operation { kind: messages bytes: 64 messages_max: 20 tags: 3 any_source: true }");
+  const MessagePlan plan(scenario, 1, {});
+  for (std::uint32_t rank = 0; rank < scenario.ranks(); ++rank) {
+    std::map<std::uint32_t, std::uint32_t> round_of;
+    for (std::uint32_t round = 0; round < 4; ++round) {
+      RankMemory memory;
+      plan.prepare(rank, round, memory);
+      for (const auto& spec : memory.messages) {
+        if (spec.kind != OperationKind::recv || spec.peer != kAnyRank) continue;
+        const auto known = round_of.emplace(spec.options.tag, round).first;
+        EXPECT_EQ(known->second, round) << "tag " << spec.options.tag << " of rank " << rank;
+      }
+    }
+    EXPECT_FALSE(round_of.empty());
+  }
+}
+
+TEST(MessagePlan, BothSidesMeanTheSameMessages) {
+  const auto scenario = scenario_of(
+      "ranks: 4 operation { kind: messages bytes: 64 messages_max: 20 tags: 3 any_source: true }");
+  const MessagePlan plan(scenario, 1, {});
+  for (std::uint32_t round = 0; round < 3; ++round) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, int> owed;  // by receiver and tag
+    for (std::uint32_t rank = 0; rank < scenario.ranks(); ++rank) {
+      RankMemory memory;
+      plan.prepare(rank, round, memory);
+      for (const auto& spec : memory.messages) {
+        const bool sends = spec.kind == OperationKind::send;
+        owed[{sends ? spec.peer : rank, spec.options.tag}] += sends ? 1 : -1;
+      }
+    }
+    for (const auto& [which, count] : owed)
+      EXPECT_EQ(count, 0) << "rank " << which.first << ", tag " << which.second;
+  }
+}
+
+}  // namespace
+}  // namespace leeway::sim
