@@ -70,7 +70,7 @@ void Endpoint::lose_peer(Instant now, Round& round, Rank peer) {
   end_abandoned(now, round, peer);
 }
 
-// A round that opens after a peer has left: nothing of it is waited for.
+// A round that opens after a peer has left: nothing more of it is waited for.
 void Endpoint::start_without(Instant now, Round& round) {
   const bool exact = round.plan->tag.delivery == Delivery::Kind::exact;
   for (Rank peer = round.first_peer(); peer < round.end_peer(config_.size); ++peer) {
@@ -79,6 +79,8 @@ void Endpoint::start_without(Instant now, Round& round) {
     if (peer == config_.self || !link.gone) continue;
     if (link.dead && exact)
       return finish(now, round, died(config_.self, round, peer, config_.peer_timeout));
+    // What it sent before it left may still be on its way
+    if (exact) timers_.arm_link(peer, now + link.quiet_time(/*gives_up=*/false));
     if (!exact) end_abandoned(now, round, peer);
   }
 }

@@ -197,6 +197,18 @@ TEST_F(Pair, APacketAfterALongSilenceEndsTheBackOff) {
   EXPECT_TRUE(b.done()) << b.accepted.size();
 }
 
+TEST_F(Pair, AnExactOperationThatOpensAfterThePeerLeftWaitsForNoTimeOut) {
+  pair_[1].say_goodbye(pair_.now());
+  FakeClient a(4, 4);
+  pair_.pass(5s);
+  const Instant opened = pair_.now();
+  pair_.open(0, pair_.collective(), a);
+  pair_.pass(pair_[0].link(1).rtt().timeout() / 2);
+  ASSERT_TRUE(a.done()) << "a time-out is " << pair_[0].link(1).rtt().timeout().count() << " ns";
+  EXPECT_EQ(a.status.code(), StatusCode::kPeerLost) << a.status.c_str();
+  EXPECT_LE(a.done_at, opened + pair_[0].link(1).quiet_time(false));
+}
+
 // A small window makes reports frequent, and loss makes three copies of those to a rank that
 // leaves.
 TEST(PairWithASmallWindow, RanksThatHaveBothLeftDoNotAnswerEachOther) {  // WIRE 6.5
