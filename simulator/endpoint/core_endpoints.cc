@@ -230,16 +230,22 @@ bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t
   Seat& seat = communicators_[communicator].seats[rank];
   Process& process = processes_[seat.process];
   LEEWAY_ASSERT(seat.former == nullptr && !process.dead && !process.paused);
-  const bool open = seat.client != nullptr && !is_done(seat);
+  std::vector<const collective::Request*> open;
+  for (const collective::Request& request : requests_of(seat)) {
+    if (seat.client != nullptr && !request.done) open.push_back(&request);
+  }
   seat.aborted = true;
   seat.member->engine().cancel_all(
       now, Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", rank));
+  const bool cancelled = std::all_of(open.begin(), open.end(), [](const auto* request) {
+    return request->done && request->status.code() == StatusCode::kCancelled;
+  });
   seat.member->engine().endpoint().say_goodbye(now);
   process.node->touch(*seat.member);
   process.node->on_wake(now);
   if (seat.client != nullptr && is_done(seat)) finish_call(now, seat);
   want_pump(now, seat.process);
-  return open;
+  return cancelled && seat.client == nullptr;
 }
 
 // The node answers from now on for the member, which stays for those who still look at it.
@@ -447,10 +453,15 @@ void CoreEndpoints::settle(Instant now, Seat& seat) {
   leaver->on_left(now, seat.rank);
 }
 
+std::span<const collective::Request> CoreEndpoints::requests_of(const Seat& seat) {
+  if (seat.call.spec != nullptr) return {&seat.request, 1};
+  return seat.messages;
+}
+
 bool CoreEndpoints::is_done(const Seat& seat) {
-  if (seat.call.spec != nullptr) return seat.request.done;
-  return std::all_of(seat.messages.begin(), seat.messages.end(),
-                     [](const collective::Request& message) { return message.done; });
+  const auto requests = requests_of(seat);
+  return std::all_of(requests.begin(), requests.end(),
+                     [](const collective::Request& request) { return request.done; });
 }
 
 void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) {
@@ -503,9 +514,7 @@ void CoreEndpoints::finish_call(Instant now, Seat& seat) {
 
 CallResult CoreEndpoints::result_of(Instant now, const Seat& seat) {
   const bool messages = seat.call.spec == nullptr;
-  const std::span<const collective::Request> requests =
-      messages ? std::span<const collective::Request>(seat.messages)
-               : std::span<const collective::Request>(&seat.request, 1);
+  const std::span<const collective::Request> requests = requests_of(seat);
   CallResult result;
   result.submitted_ns = messages && requests.empty() ? now.ns : requests[0].submitted.ns;
   result.done_ns = now.ns;

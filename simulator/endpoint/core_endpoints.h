@@ -17,6 +17,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "collective/node.h"
@@ -75,7 +76,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void submit(Instant now, std::uint32_t communicator, std::uint32_t rank, const Call& call,
               Client& client);
   // As Communicator::abort(): the open call fails before this returns, and its client is told.
-  // Whether the rank had a call open that was not over.
+  // Whether everything of it that was open has failed with kCancelled.
   bool abort(Instant now, std::uint32_t communicator, std::uint32_t rank);
   // As leave(), but the process goes on.
   void close(Instant now, std::uint32_t communicator, std::uint32_t rank, Client& client);
@@ -181,6 +182,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void join(Instant now, Seat& seat);
   void part(Seat& seat);
   void settle(Instant now, Seat& seat);
+  static std::span<const collective::Request> requests_of(const Seat& seat);
   static bool is_done(const Seat& seat);
   static CallResult result_of(Instant now, const Seat& seat);
 

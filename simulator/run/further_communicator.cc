@@ -235,11 +235,10 @@ void FurtherCommunicator::arm_aborts(Instant now, Rank rank) {
 void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
   Member& member = members_[rank];
   member.calling = false;
-  member.latest = result.status.code();
   ++counts_.calls;
   counts_.failed += !result.status.ok();
   member.failures += !result.status.ok();
-  if (result.status.code() == StatusCode::kCancelled) return;  // abort() goes on
+  if (member.aborting) return;  // abort() goes on
   if (result.status.ok() && !member.memory->previous.empty())
     member.memory->previous = member.memory->result;
   ++member.round;
@@ -256,9 +255,10 @@ void FurtherCommunicator::abort(Instant now, Rank rank) {
   Member& member = members_[rank];
   if (!member.open || member.leaving) return;
   Life& life = lives_[member.life];
-  const bool open = place_.core.abort(now, life.communicator, rank);
-  const bool failed = !member.calling && (!open || member.latest == StatusCode::kCancelled);
-  life.checkers->on_abort(now, rank, failed);
+  member.aborting = true;
+  const bool failed = place_.core.abort(now, life.communicator, rank);
+  member.aborting = false;
+  life.checkers->on_abort(now, rank, failed && !member.calling);
   life.orderly = false;
   ++counts_.aborted;
   for_each_buffer(*member.memory, [](std::vector<float>& buffer) { fill(buffer, -7.25e9f); });

@@ -85,7 +85,7 @@ class FurtherCommunicator final : private Endpoints::Client {
     std::uint32_t round = 0;
     std::uint32_t failures = 0;  // of this life
     bool calling = false;
-    StatusCode latest = StatusCode::kOk;  // of the call that returned last
+    bool aborting = false;
     std::unique_ptr<RankMemory> memory;
     collective::OperationSpec spec;
   };

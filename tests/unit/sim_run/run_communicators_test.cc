@@ -40,6 +40,18 @@ TEST(RunCommunicators, AnAbortEndsItForTheRankAndNothingElsewhere) {
   for (const RoundRecord& round : record.rounds) EXPECT_EQ(round.failed_calls, 0u);
 }
 
+// Messages with the first one that aborts fail with kPeerLost; the rest of the call is still open.
+TEST(RunCommunicators, AnAbortCancelsWhatAnotherOnesAbortHasLeftOpen) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const RunRecord record = record_of(
+        "ranks: 4 rounds: 1 operation { bytes: 4 } communicator { idle_ms: 0.1 rounds: 6 operation "
+        "{ kind: messages bytes: 4 messages_max: 16 tags: 4 any_source: true } abort { rank: 1 "
+        "from_round: 1 after_ms: 0.05 } abort { rank: 2 after_ms: 0.5 } }",
+        seed);
+    EXPECT_EQ(measure(record, "communicator[0].aborted"), 4) << seed;
+  }
+}
+
 TEST(RunCommunicators, ADeadProcessIsDeadToAllOfThem) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 6 operation { bytes: 16384 delivery { deadline_ms: 20000 } spread: "
