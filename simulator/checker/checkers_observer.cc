@@ -71,11 +71,13 @@ void Checkers::on_datagram(Instant now, std::uint32_t rank, std::uint32_t from, 
   const auto self = static_cast<Rank>(rank);
   const auto peer = static_cast<Rank>(from);
   state.book.begin_datagram(self);
-  const auto& config = state.book.engine(self).endpoint().config();
+  const protocol::Endpoint& endpoint = state.book.engine(self).endpoint();
+  const auto& config = endpoint.config();
   const wire::Expectation expect{config.epoch, self, config.size};
   wire::Prefix prefix;
   wire::Refusal refusal = wire::decode_prefix(datagram, &expect, prefix);
   if (refusal == wire::Refusal::none && prefix.source != from) refusal = wire::Refusal::misrouted;
+  if (refusal == wire::Refusal::none && endpoint.link(peer).dead) return;  // WIRE 6.7: not used
   if (refusal == wire::Refusal::none && prefix.type == wire::PacketType::data) {
     wire::DataHeader header;
     ByteSpan payload;
@@ -173,7 +175,7 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
 
 // To the calls of a rank, a peer that it has given up has left.
 void Checkers::State::learn_deaths(Instant now, Rank rank) {
-  if (!checks[i18].on() || book.size() == 0) return;
+  if (book.size() == 0) return;
   const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
   for (Rank peer = 0; peer < setup.engines.size(); ++peer) {
     if (peer == rank || !endpoint.link(peer).dead) continue;
@@ -185,6 +187,7 @@ void Checkers::State::learn_deaths(Instant now, Rank rank) {
 void Checkers::State::check_contents(Instant now, Rank rank, CallLedger& call, const Call& asked,
                                      const CallResult& result) {
   reports->on_done(now, rank, call, result);
+  if (!call.ranks[rank].opened) return agreement->forget(rank);
   departures.on_done(now, rank, call, result);
   if (call.plan.reduces())
     use.on_done(now, rank, call, result, asked.spec->options.confirm_use && !call.plan.exact());

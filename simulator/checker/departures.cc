@@ -87,6 +87,7 @@ void Departures::on_done(Instant now, Rank rank, const CallLedger& call, const C
 void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
                                const CallResult& result) {
   if (result.status.code() != StatusCode::kPeerLost) return;
+  if (!book_.engine(rank).endpoint().given_up().ok()) return;  // for which I18 looks
   for (Rank peer = 0; peer < book_.size(); ++peer) {
     const RankState& state = ranks_[peer];
     const Instant heard = ranks_[rank].heard_at[peer];

@@ -124,8 +124,9 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
     const auto part = control.subspan(own.source, own.grid.elements());
     side.control.assign(part.begin(), part.end());
   }
-  // With that many operations open, the engine lets it wait.
-  if (engine(rank).endpoint().open_collectives() < limits::kOpenCollectivesMax)
+  // With that many operations open, the engine lets it wait. One that was given up opens none.
+  const protocol::Endpoint& endpoint = engine(rank).endpoint();
+  if (endpoint.given_up().ok() && endpoint.open_collectives() < limits::kOpenCollectivesMax)
     open(now, rank, *ledger);
   return ledger;
 }

@@ -45,7 +45,10 @@ bool has_outages(const Scenario& scenario) {
 }
 
 bool may_silence(const Scenario& scenario) {
-  const auto bursts = [](const scenario::Link& link) { return link.loss().has_bursts(); };
+  const auto bursts = [](const scenario::Link& link) {
+    const scenario::Loss& loss = link.loss();
+    return loss.has_bursts() || loss.has_gilbert_elliott() || loss.has_four_state();
+  };
   return has_outages(scenario) || scenario.pause_size() > 0 || may_lose_goodbyes(scenario) ||
          std::any_of(scenario.link().begin(), scenario.link().end(), bursts);
 }

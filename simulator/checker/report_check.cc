@@ -48,6 +48,7 @@ void ReportCheck::on_damaged(Rank from, Rank to) {
 
 void ReportCheck::on_done(Instant now, Rank rank, const CallLedger& call,
                           const CallResult& result) {
+  if (!call.ranks[rank].opened) return check_unopened(now, rank, call, result);
   take_back_unread(rank, call, *result.report);
   for (const PeerReport& row : result.report->peers) check_row(now, rank, call, row);
   check_sums(now, rank, call, result);
@@ -59,6 +60,20 @@ void ReportCheck::on_done(Instant now, Rank rank, const CallLedger& call,
       if (is_active(call.plan, kind)) check_reason(now, rank, call, kind, row.rank, result);
     }
   }
+}
+
+void ReportCheck::check_unopened(Instant now, Rank rank, const CallLedger& call,
+                                 const CallResult& result) {
+  const StatusCode code = result.status.code();
+  const bool given_up = !book_.engine(rank).endpoint().given_up().ok();
+  const bool excused =
+      code == StatusCode::kCancelled || (code == StatusCode::kPeerLost && given_up);
+  check_.expect(excused && result.report->peers.empty() && result.bytes_sent == 0, [&] {
+    return where(now, rank, call) +
+           format_text(": never opened, and says something of %zu peers; status ",
+                       result.report->peers.size()) +
+           (result.status.ok() ? "ok" : result.status.c_str());
+  });
 }
 
 // Datagrams that the engine read together may go on behind the one that ended the call: as many

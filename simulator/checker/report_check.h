@@ -8,6 +8,9 @@
 // And a half is settled without packets only for a reason: its deadline, its delivery class once
 // the sender has ended, or a sender that has left. On a network that keeps the order, only packets
 // that the network lost may then be missing.
+//
+// A call that never opened has failed and has an empty report: its rank had been told that it was
+// given up, or the call waited behind others when its rank left them.
 #pragma once
 
 #include "checker/check.h"
@@ -30,6 +33,7 @@ class ReportCheck {
 
  private:
   void take_back_unread(Rank rank, const CallLedger& call, const CollectiveReport& report);
+  void check_unopened(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
   void check_row(Instant now, Rank rank, const CallLedger& call, const PeerReport& row);
   void check_sums(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
   void check_missing(Instant now, Rank rank, const CallLedger& call, const CallResult& result);

@@ -372,6 +372,18 @@ TEST(NetworkTraits, KnowWhereAllGoodbyesMayBeLost) {
   EXPECT_FALSE(loses("ranks: 16 topology { ring {} }"));
 }
 
+// Seed 38275 of the swarm: a burst took 43 datagrams in a row, all probes among them.
+TEST(NetworkTraits, KnowWhatMaySilenceARank) {
+  const auto silences = [](const std::string& text) {
+    return may_silence(scenario_of("ranks: 3 " + text));
+  };
+  EXPECT_TRUE(silences("link { loss { gilbert_elliott { p: 0.036 r: 0.068 } } }"));
+  EXPECT_TRUE(silences("link { loss { four_state { p13: 0.046 p31: 0.182 } } }"));
+  EXPECT_TRUE(silences("link { loss { bursts { p: 0.1 burst: 20 } } }"));
+  EXPECT_TRUE(silences("pause { rank: 1 for_ms: 100 }"));
+  EXPECT_FALSE(silences("link { loss { random { p: 0.1 } } } crash { rank: 1 }"));
+}
+
 TEST(NetworkTraits, KnowWhatIsUnbiased) {
   const auto fits = [](const std::string& operation, const std::string& link) {
     return is_unbiased(scenario_of("operation { " + operation + " } link { " + link + " }"));

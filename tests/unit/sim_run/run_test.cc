@@ -56,6 +56,25 @@ TEST(Run, AStragglerIsWaitedForAndTimeIsCounted) {
   EXPECT_GE(measure(record, "round_ms.p50"), 8) << "from the first submission to the last return";
 }
 
+TEST(Run, ARankThatWasGivenUpHasItsCallsRefused) {
+  const RunRecord record = record_of(
+      "ranks: 3 rounds: 8 operation { bytes: 4096 delivery { deadline_ms: 20000 } peer_timeout_ms: "
+      "300 } link { delay_ms { fixed: 0.2 } } pause { rank: 1 from_round: 2 for_ms: 2000 }");
+  ASSERT_EQ(record.rounds.size(), 8u);
+  EXPECT_EQ(record.rounds[1].failed_calls, 0u);
+  for (std::size_t round = 3; round < 8; ++round)
+    EXPECT_GE(record.rounds[round].failed_calls, 1u) << "round " << round;
+}
+
+// Rank 0 gives up rank 1, which is stopped, while it waits for rank 2, which computes.
+TEST(Run, WhatARankSendsThatWasGivenUpIsNotUsed) {
+  const RunRecord record = record_of(
+      "ranks: 3 rounds: 1 operation { bytes: 65536 delivery { kind: best_effort deadline_ms: 20000 "
+      "} peer_timeout_ms: 300 } link { delay_ms { fixed: 0.2 } } compute { constant_ms: 1 } slow { "
+      "rank: 2 factor: 3000 } pause { rank: 1 for_ms: 1000 }");
+  EXPECT_EQ(record.rounds.at(0).failed_calls, 1u) << "that of rank 1";
+}
+
 TEST(Run, ADeadRankIsMissingFromThenOn) {
   const RunRecord record = record_of(
       "ranks: 3 rounds: 4 operation { bytes: 4096 delivery { deadline_ms: 50 } } "
