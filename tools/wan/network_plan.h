@@ -1,0 +1,55 @@
+// From what a person says about the network to a scenario of the simulator, whose links the
+// laboratory runs. The same text runs in `leeway sim`.
+//
+//   sites of one rank:      rank - uplink - (star) - downlink - rank
+//   sites of several ranks: ranks of a site meet without delay; line of the site, up and down
+//
+// A line has a rate, a queue in front of it, losses and half of the one-way delay.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "leeway/status.h"
+#include "scenario.pb.h"
+
+namespace leeway::lab {
+
+// As given on the command line; empty: not given.
+struct NetworkArguments {
+  int ranks = 4;
+  int sites = 0;  // 0: a site for each rank
+  std::string rate;
+  std::string downlink;  // default: the rate
+  std::string rtt;
+  std::string jitter;
+  bool reorder = false;
+  std::string queue = "50ms";
+  std::string ecn;
+  std::string loss;
+  double burst = 1;
+  std::string gilbert;  // "p,r,1-h,1-k", as netem's gemodel
+  std::vector<std::string> links;
+  std::string scenario_path;
+};
+
+inline constexpr int kRanksMax = 250;  // the last byte of their addresses
+
+// The scenario's text. Refuses a wrong argument by its name.
+Result<std::string> scenario_text(const NetworkArguments& arguments);
+
+// The scenario that the lab runs: of the arguments, or of the file that they name.
+Result<sim::scenario::Scenario> plan_network(const NetworkArguments& arguments);
+
+// A packet of more bytes than this is dropped on its way: "1300"; "1300@5s": from 5 s on;
+// "2:1300@5s": on the ways from and to rank 2.
+struct PathMtu {
+  std::uint32_t bytes = 0;
+  std::int64_t from_ns = 0;
+  std::optional<std::uint32_t> rank;
+};
+Result<PathMtu> parse_path_mtu(const std::string& text);
+
+}  // namespace leeway::lab

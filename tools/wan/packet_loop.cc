@@ -1,0 +1,112 @@
+#include "packet_loop.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+
+namespace leeway::lab {
+namespace {
+
+// A device's turn: long enough to amortise the look at the others, short enough that what is due
+// meanwhile waits for less than 0.1 ms.
+constexpr int kBatchPackets = 32;
+
+double processor_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// The kernel counts for how long a thread could run and was not let to.
+double waited_seconds() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  double ran_ns = 0, waited_ns = 0;
+  file >> ran_ns >> waited_ns;
+  return waited_ns * 1e-9;
+}
+
+// Other work on the cores would delay packets by its time slices, some ms each (README.md:
+// measured). False where the system does not permit it.
+bool go_ahead_of_others() {
+  const sched_param priority{.sched_priority = 1};
+  return ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
+}
+
+}  // namespace
+
+PacketLoop::PacketLoop(const std::vector<int>& devices, Duration grain) : grain_(grain) {
+  for (const int device : devices) watched_.push_back({device, POLLIN, 0});
+}
+
+Instant PacketLoop::now() const {
+  return Instant{} +
+         std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - start_);
+}
+
+bool PacketLoop::run(Wan& wan, int control) {
+  ::prctl(PR_SET_TIMERSLACK, 1);  // ns
+  precision_.ahead_of_others = go_ahead_of_others();
+  watched_.push_back({control, POLLIN, 0});
+  start_ = std::chrono::steady_clock::now();
+  while (watched_.back().revents == 0) {
+    wan.run_until(now());
+    take_all(wan) ? rest() : sleep(wan.next_due());
+  }
+  precision_.seconds = std::chrono::duration<double>(now() - Instant{}).count();
+  precision_.processor_s = processor_seconds();
+  precision_.waited_s = waited_seconds();
+  char byte = 0;
+  return ::read(control, &byte, 1) == 1;
+}
+
+// False if no device had anything.
+bool PacketLoop::take_all(Wan& wan) {
+  const Instant begin = now();
+  bool any = false;
+  for (std::uint32_t rank = 0; rank + 1 < watched_.size(); ++rank) {
+    if (!take_batch(wan, rank)) continue;
+    any = true;
+    wan.run_until(now());
+  }
+  if (any) precision_.pass.add((now() - begin).count());
+  return any;
+}
+
+bool PacketLoop::take_batch(Wan& wan, std::uint32_t rank) {
+  for (int taken = 0; taken < kBatchPackets; ++taken) {
+    const ssize_t bytes = ::read(watched_[rank].fd, buffer_.data(), buffer_.size());
+    if (bytes <= 0) return taken > 0;
+    wan.take(now(), rank, ByteSpan(buffer_).first(static_cast<std::size_t>(bytes)));
+  }
+  return true;
+}
+
+// While packets come: more of them a pass, and fewer wake-ups.
+void PacketLoop::rest() const {
+  if (grain_.count() == 0) return;
+  const timespec time{.tv_sec = 0, .tv_nsec = grain_.count()};
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+void PacketLoop::sleep(Instant until) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t ns = std::clamp<std::int64_t>((until - now()).count(), 0, kSecond);
+  const timespec time{.tv_sec = ns / kSecond, .tv_nsec = ns % kSecond};
+  ::ppoll(watched_.data(), watched_.size(), &time, nullptr);
+}
+
+void PacketLoop::deliver(Instant due, std::uint32_t rank, ByteSpan packet) {
+  precision_.late.add((now() - due).count());
+  // A device that is gone, or a rank that has taken it down, loses the packet as a real host would.
+  [[maybe_unused]] const ssize_t written = ::write(watched_[rank].fd, packet.data(), packet.size());
+}
+
+}  // namespace leeway::lab

@@ -1,0 +1,48 @@
+// One thread that carries packets between the devices and the network, as time goes by.
+//
+// A pass delivers what is due, then takes what the devices have, a batch of one after a batch of
+// the next. Then it sleeps until a device has something or a packet is due. A packet costs one
+// system call at either end; nothing is allocated for it.
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "namespaces.h"
+#include "precision.h"
+#include "wan.h"
+
+namespace leeway::lab {
+
+class PacketLoop : public PacketSink {
+ public:
+  // `devices` are the ranks' descriptors. Packets come in and go out up to a grain (below 1 s)
+  // late, which spares wake-ups: most of what a packet costs.
+  PacketLoop(const std::vector<int>& devices, Duration grain);
+
+  // Until a byte can be read from `control`, or its other end is closed. True: a byte came. Ahead
+  // of all other work of the machine, where that is permitted.
+  bool run(Wan& wan, int control);
+
+  const Precision& precision() const { return precision_; }
+
+  void deliver(Instant due, std::uint32_t rank, ByteSpan packet) override;
+
+ private:
+  Instant now() const;
+  bool take_batch(Wan& wan, std::uint32_t rank);
+  bool take_all(Wan& wan);
+  void rest() const;
+  void sleep(Instant until);
+
+  Duration grain_;
+  std::chrono::steady_clock::time_point start_;
+  std::vector<pollfd> watched_;  // the devices, then the control descriptor
+  std::array<std::byte, kPacketBytesMax> buffer_{};
+  Precision precision_;
+};
+
+}  // namespace leeway::lab
