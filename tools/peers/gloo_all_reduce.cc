@@ -1,5 +1,5 @@
-// Gloo's ring all-reduce over TCP on loopback. Starts its own ranks as processes, which meet
-// through a file store.
+// Gloo's ring all-reduce over TCP. Starts its own ranks as processes on loopback, which meet
+// through a file store; with --rank it is one rank of a group that another program starts.
 
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -21,10 +21,11 @@ namespace {
 
 class GlooAllReducer : public peers::AllReducer {
  public:
-  GlooAllReducer(int rank, int size, const std::string& store_folder) {
-    auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
+  GlooAllReducer(int rank, const peers::Arguments& arguments, const std::string& store_folder) {
+    auto context = std::make_shared<gloo::rendezvous::Context>(rank, arguments.ranks);
     gloo::rendezvous::FileStore store(store_folder);
-    auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr("127.0.0.1"));
+    const gloo::transport::tcp::attr attributes(arguments.address.c_str());
+    auto device = gloo::transport::tcp::CreateDevice(attributes);
     context->connectFullMesh(store, device);
     context_ = std::move(context);
   }
@@ -64,7 +65,7 @@ class GlooAllReducer : public peers::AllReducer {
 };
 
 int run_rank(int rank, const peers::Arguments& arguments, const std::string& store_folder) try {
-  GlooAllReducer reducer(rank, arguments.ranks, store_folder);
+  GlooAllReducer reducer(rank, arguments, store_folder);
   const bool right = peers::measure(reducer, "gloo", arguments);
   reducer.barrier();  // nobody closes its sockets while another still reads
   return right ? 0 : 1;
@@ -77,6 +78,7 @@ int run_rank(int rank, const peers::Arguments& arguments, const std::string& sto
 
 int main(int argc, char** argv) {
   const peers::Arguments arguments = peers::parse_arguments(argc, argv);
+  if (arguments.rank >= 0) return run_rank(arguments.rank, arguments, arguments.store);
   char store_folder[] = "/tmp/leeway_gloo_XXXXXX";
   if (mkdtemp(store_folder) == nullptr) {
     std::perror("mkdtemp");

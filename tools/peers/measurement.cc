@@ -15,11 +15,15 @@ namespace {
   std::exit(2);
 }
 
-long parse_positive(const char* text) {
+long parse_number(const char* text, long least) {
   char* end = nullptr;
   const long value = std::strtol(text, &end, 10);
-  if (end == text || *end != '\0' || value <= 0) refuse("not a positive number:", text);
+  if (end == text || *end != '\0' || value < least) refuse("not a number that can be:", text);
   return value;
+}
+
+long parse_positive(const char* text) {
+  return parse_number(text, 1);
 }
 
 std::vector<std::size_t> parse_sizes(const char* text) {
@@ -108,9 +112,17 @@ Arguments parse_arguments(int argc, char** argv) {
       arguments.warmup = static_cast<int>(parse_positive(argv[i + 1]));
     else if (name == "--sizes")
       arguments.sizes = parse_sizes(argv[i + 1]);
+    else if (name == "--rank")
+      arguments.rank = static_cast<int>(parse_number(argv[i + 1], 0));
+    else if (name == "--address")
+      arguments.address = argv[i + 1];
+    else if (name == "--store")
+      arguments.store = argv[i + 1];
     else
       refuse("unknown option", argv[i]);
   }
+  if (arguments.rank >= arguments.ranks) refuse("no such", "--rank");
+  if (arguments.rank >= 0 && arguments.store.empty()) refuse("--rank needs", "--store");
   return arguments;
 }
 

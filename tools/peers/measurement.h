@@ -29,10 +29,16 @@ struct Arguments {
   int iterations = 20;
   int warmup = 5;
   std::vector<std::size_t> sizes = {4096, 262144, 2097152, 16777216};
+
+  // Only for drivers that start their own processes: this process is one rank of several hosts', at
+  // this address, and the ranks meet in a folder that all of them see.
+  int rank = -1;
+  std::string address = "127.0.0.1";
+  std::string store;
 };
 
-// --ranks N --iters N --warmup N --sizes BYTES,BYTES,... Exits with status 2 and one line on
-// anything else.
+// --ranks N --iters N --warmup N --sizes BYTES,BYTES,... --rank R --address A --store FOLDER. Exits
+// with status 2 and one line on anything else.
 Arguments parse_arguments(int argc, char** argv);
 
 // Measures every size; rank 0 prints one JSON object a line. False if any rank's result was wrong.
