@@ -106,6 +106,11 @@ bool may_be_multicast(PacketType type) {
   return type == PacketType::data || type == PacketType::probe;
 }
 
+// Nothing follows the prefix.
+bool is_bare(PacketType type) {
+  return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up;
+}
+
 std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
   return type == PacketType::data ? kDataHeaderBytes : datagram_bytes;
 }
@@ -268,6 +273,7 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   out.source = reader.get<std::uint16_t>();
   out.destination = reader.get<std::uint16_t>();
   out.sequence = reader.get<std::uint32_t>();
+  if (is_bare(out.type) && datagram.size() != kPrefixBytes) return Refusal::truncated;  // WIRE 1.3
   return datagram.size() < header_bytes_of(out.type, datagram.size()) ? Refusal::truncated
                                                                       : Refusal::none;
 }

@@ -37,10 +37,12 @@ TEST(RefusalTruncated, EveryLengthIsRefusedEvenWithAFittingChecksum) {
 }
 
 TEST(RefusalTruncated, TrailingBytesAreRefusedEvenWithAFittingChecksum) {
-  for (Datagram datagram : {report_datagram(), end_datagram(), repair_datagram()}) {
+  for (Datagram datagram : one_of_each()) {
+    // Of data any payload length is well-formed; the plan decides
+    if (datagram[3] == std::byte{1}) continue;
     datagram.push_back(std::byte{0});
     reseal(datagram);
-    EXPECT_EQ(decode(datagram), Refusal::truncated);
+    EXPECT_EQ(decode(datagram), Refusal::truncated) << "type " << static_cast<int>(datagram[3]);
   }
 }
 
