@@ -354,6 +354,7 @@ void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t
     for (const Communicator& any : communicators_) tell_loss(process, from, any.epoch);
     return;
   }
+  if (prefix.type == wire::PacketType::alive) return;  // the node keeps none
   for (const Communicator& any : communicators_) {
     const auto seat = std::find_if(any.seats.begin(), any.seats.end(),
                                    [&](const Seat& one) { return one.process == process; });

@@ -74,6 +74,13 @@ bool promises_whole_rounds(const Scenario& scenario, const Communicator& communi
          scenario.partition_size() == 0;
 }
 
+// Peers of a rank that joins late call it meanwhile, for longer than the peer time-out: it lives.
+void draw_late_join(Dice& dice, Scenario& scenario) {
+  if (!scenario.operation().has_peer_timeout_ms() || dice.one_in(2)) return;
+  const double late_ms = 4 * scenario.operation().peer_timeout_ms();
+  scenario.mutable_communicator(0)->set_open_ms(std::min(late_ms, kWaitMs / 2));
+}
+
 }  // namespace
 
 void draw_communicators(Dice& dice, Scenario& scenario) {
@@ -94,6 +101,7 @@ void draw_communicators(Dice& dice, Scenario& scenario) {
     if (!promises_whole_rounds(scenario, communicator))
       communicator.mutable_checkers()->add_skip("i9");
   }
+  draw_late_join(dice, scenario);
 }
 
 }  // namespace leeway::sim::swarm

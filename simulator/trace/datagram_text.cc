@@ -80,6 +80,8 @@ std::string datagram_text(ByteSpan first_bytes) {
       return text("goodbye no. %u", prefix.sequence);
     case wire::PacketType::given_up:
       return text("given up no. %u", prefix.sequence);
+    case wire::PacketType::alive:
+      return text("alive, answers no. %u", prefix.sequence);
   }
   return "not Leeway's";
 }

@@ -11,7 +11,8 @@ namespace {
 // Communicators that were left lately. Who speaks to an older one waits for its deadline.
 constexpr std::size_t kClosedMax = 256;
 
-// Answers to those who speak to closed communicators. What finds no room is asked again.
+// Answers to those who speak to communicators that are closed, or not joined yet. What finds no
+// room is asked again.
 constexpr std::size_t kAnswersMax = 64;
 
 std::vector<Rank> by_slot(std::span<const Rank> slots, Rank self) {
@@ -132,7 +133,19 @@ void Node::on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan dat
   const auto closed = std::find_if(closed_.begin(), closed_.end(),
                                    [&](const Closed& one) { return one.epoch == epoch; });
   if (closed != closed_.end()) return answer(now, *closed, slot, datagram);
+  if (prefix.type == wire::PacketType::alive) return;
+  if (prefix.type == wire::PacketType::probe) answer_probe(prefix, slot);
   lobby_.put(slot, epoch, datagram);
+}
+
+// WIRE 6.9: this process lives, and has not joined the communicator yet. That its rank is the one
+// that the probe names is not known here: the prober refuses the answer of another one.
+void Node::answer_probe(const wire::Prefix& probe, Rank slot) {
+  const bool met = slot < paths_.size() && paths_[slot] != nullptr;
+  if (!met || probe.destination == kEveryRank || answers_.size() == kAnswersMax) return;
+  const auto type =
+      paths_[slot]->dead() ? wire::PacketType::given_up : wire::PacketType::alive;  // WIRE 6.7
+  answers_.push_back({{type, probe.epoch, probe.destination, probe.source, probe.sequence}, slot});
 }
 
 // WIRE 6.8: a good-bye, or, to one that says good-bye itself, that it was heard. Neither is
@@ -141,7 +154,9 @@ void Node::answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagra
   const wire::Expectation expect{closed.epoch, closed.self, static_cast<int>(closed.slots.size())};
   wire::Prefix prefix;
   if (wire::decode_prefix(datagram, &expect, prefix) != wire::Refusal::none) return;
-  if (closed.slots[prefix.source] != slot || prefix.type == wire::PacketType::given_up) return;
+  const bool told =  // by an answer, which is never answered
+      prefix.type == wire::PacketType::given_up || prefix.type == wire::PacketType::alive;
+  if (closed.slots[prefix.source] != slot || told) return;
   wire::Report report;
   if (prefix.type == wire::PacketType::report &&
       (wire::decode_report(datagram, report) != wire::Refusal::none || report.heard_goodbye)) {
@@ -230,10 +245,10 @@ bool Node::poll_train(Instant now, protocol::TrainBuffer& out) {
 void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out) {
   protocol::Path& path = path_of(answer.slot);
   wire::Prefix prefix = answer.prefix;
-  prefix.sequence = path.take_sequence(now);
+  if (prefix.type != wire::PacketType::alive) prefix.sequence = path.take_sequence(now);
   out.start(answer.slot);
   const MutableByteSpan scratch = out.scratch(wire::kReportFixedBytes);
-  if (prefix.type == wire::PacketType::goodbye)
+  if (prefix.type != wire::PacketType::report)
     return out.append(wire::encode_bare(prefix, scratch), {});
   wire::Report report;
   report.largest_sequence = path.largest_seen();

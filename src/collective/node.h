@@ -103,6 +103,7 @@ class Node {
   void spread_deaths(Instant now, Member& finder);
   void on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan datagram);
   void answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagram);
+  void answer_probe(const wire::Prefix& probe, Rank slot);
   void refuse(wire::Refusal reason) { ++refused_[static_cast<int>(reason)]; }
   void write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out);
 

@@ -58,7 +58,7 @@ struct EndpointCounters {
   std::array<std::uint64_t, wire::kRefusals> refused{};  // by wire::Refusal
   // well-formed, but not what the plan says (index, length, codec, size)
   std::uint64_t refused_plan = 0;
-  std::uint64_t refused_report = 0;  // reports that claim more than was sent
+  std::uint64_t refused_report = 0;  // reports and answers that claim more than was sent
   std::uint64_t closed_round = 0;    // data of an operation that is over
   std::uint64_t future_round = 0;    // data of an operation too far ahead
   std::uint64_t early_kept = 0;

@@ -53,6 +53,11 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
     ++counters_.refused[static_cast<int>(refusal)];
     return;
   }
+  if (prefix.type == wire::PacketType::alive) {
+    // WIRE 6.9: the rank has not spoken, only its process.
+    counters_.refused_report += !links_[from].path().on_alive(now, prefix.sequence);
+    return;
+  }
   links_[from].path().on_life(now);
   links_[from].gap.pause_until(busy_since_);
   if (prefix.destination == kEveryRank) {
@@ -97,6 +102,8 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
     case wire::PacketType::given_up:
       on_given_up(now, from);
+      break;
+    case wire::PacketType::alive:  // heard above
       break;
   }
   if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];

@@ -59,6 +59,12 @@ bool Path::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t 
   return true;
 }
 
+bool Path::on_alive(Instant now, std::uint32_t answered) {
+  if (!after(next_sequence_, answered)) return false;
+  on_life(now);
+  return true;
+}
+
 void Path::on_arrival(Instant now, std::uint32_t sequence) {
   ++received_;
   if (largest_seen_ != 0 && !after(sequence, largest_seen_)) return;

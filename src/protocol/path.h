@@ -68,6 +68,9 @@ class Path {
   void on_arrival(Instant now, std::uint32_t sequence);
   // Anything valid came, numbered on this path or multicast.
   void on_life(Instant now) { heard_at_ = now; }
+  // WIRE 6.9: the process answered the datagram of that number, and belongs to no communicator that
+  // could have received it. False: none of that number was sent (then nothing changes).
+  bool on_alive(Instant now, std::uint32_t answered);
   // By numbers and not by arrivals: copies that a network makes of reports would be answered by
   // ever more reports.
   bool report_wanted() const { return largest_seen_ - largest_reported_ >= report_every_; }

@@ -108,7 +108,8 @@ bool may_be_multicast(PacketType type) {
 
 // Nothing follows the prefix.
 bool is_bare(PacketType type) {
-  return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up;
+  return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up ||
+         type == PacketType::alive;
 }
 
 std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
@@ -264,8 +265,7 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   const auto type_byte = reader.get<std::uint8_t>();
   out.payload_summed = (type_byte & kPayloadNotSummed) == 0;
   const std::uint8_t raw_type = type_byte & ~kPayloadNotSummed;
-  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::given_up))
-    return Refusal::type;
+  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::alive)) return Refusal::type;
   out.type = static_cast<PacketType>(raw_type);
   if (!out.payload_summed && out.type != PacketType::data) return Refusal::type;
   reader.get<std::uint32_t>();  // checksum

@@ -30,7 +30,8 @@ enum class PacketType : std::uint8_t {
   end = 4,
   repair = 5,
   goodbye = 6,
-  given_up = 7
+  given_up = 7,
+  alive = 8
 };
 
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header
@@ -41,7 +42,8 @@ struct Prefix {
   std::uint32_t epoch = 0;  // nonce of this incarnation of the communicator
   Rank source = kNoRank;
   Rank destination = kNoRank;  // data and probes: kEveryRank where they are multicast
-  // Counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1
+  // Counts the datagrams of this link (ordered pair), or its source's multicast ones, from 1. Of
+  // `alive`: the number of the probe that it answers.
   std::uint32_t sequence = 0;
   bool payload_summed = true;  // data: the checksum covers the payload too
 };
@@ -250,6 +252,6 @@ std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);
 std::size_t encode_end(const Prefix&, const End&, MutableByteSpan out);
 std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uint64_t> words,
                           MutableByteSpan out);
-std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // probe, goodbye, given_up
+std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // probe, goodbye, given_up, alive
 
 }  // namespace leeway::wire

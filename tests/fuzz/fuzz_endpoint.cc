@@ -1,6 +1,7 @@
 // A keyed but hostile peer: the input is a script of datagrams with valid prefix and checksum and
-// arbitrary fields, thrown at an engine in the middle of its operations. It must neither crash nor
-// read out of bounds, and must finish by deadline.
+// arbitrary fields, thrown at a process in the middle of its operations. Some name a communicator
+// that it has closed, or does not know. It must neither crash nor read out of bounds, must finish
+// by deadline, and sends at most one datagram for one that reaches no member.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -8,22 +9,35 @@
 
 #include "base/contracts.h"
 #include "base/crc32c.h"
-#include "collective/engine.h"
+#include "collective/node.h"
 #include "wire/packet.h"
 
 using namespace leeway;
 
 namespace {
 
+constexpr std::uint32_t kOpen = 7;
+constexpr std::uint32_t kClosed = 8;
+constexpr std::uint32_t kUnknown = 9;
+
+std::uint32_t epoch_of(std::byte choice) {
+  return choice == std::byte{0xFF} ? kUnknown : choice == std::byte{0xFE} ? kClosed : kOpen;
+}
+
+bool is_bare(wire::PacketType type) {
+  return type == wire::PacketType::probe || type >= wire::PacketType::goodbye;
+}
+
 // Makes what the fuzzer wrote authentic: magic, version, epoch, routing and checksum are put right,
 // the rest is its own.
 void authenticate(std::vector<std::byte>& datagram, Rank source) {
   const std::uint16_t magic = wire::kMagic;
-  const std::uint32_t epoch = 7;
+  const std::uint32_t epoch = epoch_of(datagram[17]);
   const Rank to = datagram[14] == std::byte{0xFE} ? kEveryRank : Rank{1};
   std::memcpy(datagram.data(), &magic, sizeof(magic));
   datagram[2] = std::byte{wire::kVersion};
-  datagram[3] = std::byte(1 + static_cast<int>(datagram[3]) % 6);
+  datagram[3] = std::byte(1 + (static_cast<int>(datagram[3]) + 7) % 8);
+  if (is_bare(static_cast<wire::PacketType>(datagram[3]))) datagram.resize(wire::kPrefixBytes);
   std::memcpy(datagram.data() + 8, &epoch, sizeof(epoch));
   std::memcpy(datagram.data() + 12, &source, sizeof(source));
   std::memcpy(datagram.data() + 14, &to, sizeof(to));
@@ -45,7 +59,10 @@ struct Victim {
   std::vector<float> uneven = std::vector<float>(1000);
   std::vector<float> uneven_result = std::vector<float>(1000);
   collective::Request requests[5];
-  std::unique_ptr<collective::Engine> engine;
+  collective::Node node;
+  collective::Member* member = nullptr;
+  int strange_in = 0;  // datagrams that reach no member
+  int strange_out = 0;
   std::unique_ptr<protocol::TrainBuffer> buffer = std::make_unique<protocol::TrainBuffer>();
   Instant now{1'000'000};
 
@@ -53,12 +70,14 @@ struct Victim {
     protocol::EndpointConfig config;
     config.self = 1;
     config.size = 4;
-    config.epoch = 7;
+    config.epoch = kOpen;
     config.datagram_bytes = 600;
     config.multicast = true;
     config.window_bytes.assign(4, 64 * 1024);
-    engine = std::make_unique<collective::Engine>(config);
-    engine->endpoint().probe_all();  // whose multicast the peers may claim to have heard
+    member = &node.join(now, config, {0, 1, 2, 3});
+    config.epoch = kClosed;
+    (void)node.part(node.join(now, config, {0, 1, 2, 3}));
+    member->engine().endpoint().probe_all();  // whose multicast the peers may claim to have heard
     requests[0].spec = {.kind = collective::OperationKind::all_reduce,
                         .input = std::span(gradient),
                         .output = std::span(gradient)};
@@ -81,13 +100,18 @@ struct Victim {
     requests[4].spec.options.delivery = exact(std::chrono::milliseconds(70));
     requests[4].spec.input_blocks = collective::BlockList(Blocks(counts));
     requests[4].spec.output_blocks = collective::BlockList(Blocks(counts));
-    for (auto& request : requests) engine->submit(now, request);
+    for (auto& request : requests) member->engine().submit(now, request);
+    node.touch(*member);
   }
 
   void pump(Duration step) {
     now += step;
-    engine->on_wake(now);
-    while (engine->poll_train(now, *buffer)) (void)buffer->train();
+    node.on_wake(now);
+    while (node.poll_train(now, *buffer)) {
+      const Slice first = buffer->train().slices[0];
+      strange_out += wire::epoch_of({first.data, first.bytes}) != kOpen;
+    }
+    LEEWAY_ASSERT(strange_out <= strange_in);
   }
 };
 
@@ -101,7 +125,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::memcpy(datagram.data(), data + 2, length);
     const Rank source = static_cast<Rank>(datagram[16]) % 2 == 0 ? 2 : 3;
     authenticate(datagram, source);
-    victim.engine->on_datagram(victim.now, source, datagram);
+    victim.strange_in += wire::epoch_of(datagram) != kOpen;
+    victim.node.on_datagram(victim.now, source, datagram);
     victim.pump(std::chrono::microseconds(100));
     data += 2 + length;
     size -= 2 + length;

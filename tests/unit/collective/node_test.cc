@@ -196,6 +196,151 @@ TEST(Node, WhatComesBeforeAProcessHasJoinedIsKept) {
       << "counted all the same";
 }
 
+// WIRE 6.9
+TEST(Node, AProcessThatJoinsLateIsNotTakenForDead) {
+  Processes processes(2);
+  const std::vector<Rank> slots = {0, 1};
+  processes.join(1, slots);
+  Member& early = processes.join(5, slots, 0);
+  std::vector<float> one(100, 1.0f);
+  std::vector<float> two(100, 2.0f);
+  const Request& first = processes.all_reduce(0, early, one);
+  processes.pass(60s);
+  ASSERT_FALSE(first.done) << first.status.text();
+  EXPECT_EQ(early.engine().endpoint().peers_heard(), 0)
+      << "its process lives, the rank is not there";
+  Member& late = processes.join(5, slots, 1);
+  const Request& second = processes.all_reduce(1, late, two);
+  ASSERT_TRUE(processes.run_until([&] { return first.done && second.done; }, 1s));
+  EXPECT_TRUE(first.status.ok()) << first.status.text();
+  EXPECT_TRUE(second.status.ok()) << second.status.text();
+  EXPECT_THAT(one, Each(3.0f));
+}
+
+TEST(Node, ACallThatWaitsForOneWhoNeverJoinsEndsByItsDeadline) {
+  Processes processes(2);
+  processes.join(1, {0, 1});
+  Member& early = processes.join(5, {0, 1}, 0);
+  std::vector<float> data(100, 1.0f);
+  const Request& request = processes.all_reduce(0, early, data, exact(20s));
+  ASSERT_TRUE(processes.run_until([&] { return request.done; }, 21s));
+  EXPECT_EQ(request.status.code(), StatusCode::kDeadlineExceeded) << request.status.text();
+}
+
+TEST(Node, AProcessThatDiesBeforeItJoinsIsFoundDead) {
+  Processes processes(2);
+  processes.join(1, {0, 1});
+  Member& early = processes.join(5, {0, 1}, 0);
+  std::vector<float> data(100, 1.0f);
+  const Request& request = processes.all_reduce(0, early, data);
+  processes.pass(10s);
+  ASSERT_FALSE(request.done) << request.status.text();
+  processes.stop(1);
+  ASSERT_TRUE(processes.run_until([&] { return request.done; }, 3'500ms));
+  EXPECT_EQ(request.status.code(), StatusCode::kPeerLost);
+}
+
+// What a process answers to a datagram of a communicator that it does not know.
+class Answers : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kUnknown = 77;
+  static constexpr std::uint32_t kSequence = 1234;
+
+  Answers() {
+    processes_.join(1, {0, 1});
+    processes_.observer = [this](Rank, Rank, ByteSpan datagram) {
+      answers_.emplace_back(datagram.begin(), datagram.end());
+    };
+  }
+  // To process 1, as if from `slot`.
+  std::vector<wire::Prefix> answers_to(wire::PacketType type, Rank slot = 0, Rank destination = 4) {
+    std::array<std::byte, wire::kPrefixBytes> datagram{};
+    wire::encode_bare({type, kUnknown, 2, destination, kSequence}, datagram);
+    answers_.clear();
+    processes_[1].on_datagram(processes_.now(), slot, datagram);
+    processes_.pass(1s);
+    std::vector<wire::Prefix> prefixes;
+    for (const auto& answer : answers_) {
+      EXPECT_LE(answer.size(), datagram.size());
+      EXPECT_EQ(wire::decode_prefix(answer, nullptr, prefixes.emplace_back()), wire::Refusal::none);
+    }
+    return prefixes;
+  }
+
+  Processes processes_{3};
+  std::vector<std::vector<std::byte>> answers_;
+};
+
+TEST_F(Answers, AProbeIsAnsweredOnceInTheNameOfTheRankThatItIsFor) {
+  const std::uint32_t sent = processes_[1].path(0).last_sequence();
+  const auto answers = answers_to(wire::PacketType::probe);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].type, wire::PacketType::alive);
+  EXPECT_EQ(answers[0].epoch, kUnknown);
+  EXPECT_EQ(answers[0].source, 4);
+  EXPECT_EQ(answers[0].destination, 2);
+  EXPECT_EQ(answers[0].sequence, kSequence) << "the probe's";
+  EXPECT_EQ(processes_[1].path(0).last_sequence(), sent) << "the answer takes no credit";
+}
+
+TEST_F(Answers, NothingElseIsAnswered) {
+  for (const auto type : {wire::PacketType::goodbye, wire::PacketType::given_up,
+                          wire::PacketType::alive, wire::PacketType::end}) {
+    EXPECT_TRUE(answers_to(type).empty()) << static_cast<int>(type);
+  }
+  EXPECT_TRUE(answers_to(wire::PacketType::probe, 0, kEveryRank).empty()) << "whose rank?";
+}
+
+TEST_F(Answers, AProcessThatWasNeverMetGetsNone) {
+  EXPECT_TRUE(answers_to(wire::PacketType::probe, 2).empty());
+  EXPECT_TRUE(answers_to(wire::PacketType::probe, 2000).empty());
+}
+
+TEST_F(Answers, AFloodOfProbesIsAnsweredInPart) {
+  std::array<std::byte, wire::kPrefixBytes> datagram{};
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    wire::encode_bare({wire::PacketType::probe, kUnknown + i, 2, 4, i}, datagram);
+    processes_[1].on_datagram(processes_.now(), 0, datagram);
+  }
+  processes_.pass(1s);
+  EXPECT_EQ(answers_.size(), 64u);
+}
+
+TEST_F(Answers, AProcessThatIsHeldForDeadIsToldSo) {  // WIRE 6.7
+  std::vector<float> data(100, 1.0f);
+  Member& member = processes_.join(2, {0, 1}, 1);
+  processes_.stop(0);
+  const Request& request = processes_.all_reduce(1, member, data);
+  ASSERT_TRUE(processes_.run_until([&] { return request.done; }));
+  const auto answers = answers_to(wire::PacketType::probe);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].type, wire::PacketType::given_up);
+  EXPECT_EQ(answers[0].sequence, processes_[1].path(0).last_sequence()) << "numbered by the path";
+}
+
+TEST(Node, AnAnswerIsHeardOnlyByThePath) {
+  Processes processes(2);
+  const auto members = processes.join(5, {0, 1});
+  std::vector<float> data(100, 1.0f);
+  processes.all_reduce(0, *members[0], data);
+  processes.pass(kDelay / 2);
+  const std::uint32_t sent = processes[0].path(1).last_sequence();
+  const auto tell = [&](std::uint32_t sequence) {
+    std::array<std::byte, wire::kPrefixBytes> alive{};
+    wire::encode_bare({wire::PacketType::alive, 5, 1, 0, sequence}, alive);
+    processes[0].on_datagram(processes.now(), 1, alive);
+  };
+  const auto& endpoint = members[0]->engine().endpoint();
+  tell(sent + 1);
+  EXPECT_EQ(processes[0].path(1).heard_at(), Instant{0}) << "no such datagram was sent";
+  EXPECT_EQ(endpoint.counters().refused_report, 1u);
+  tell(sent);
+  EXPECT_EQ(processes[0].path(1).heard_at(), processes.now());
+  EXPECT_EQ(endpoint.counters().refused_report, 1u);
+  EXPECT_EQ(endpoint.peers_heard(), 0);
+  EXPECT_EQ(processes[0].path(1).received(), 0u);
+}
+
 TEST(Node, OneWhoSpeaksToAClosedCommunicatorIsToldSo) {  // WIRE 6.8
   Processes processes(2);
   const auto members = processes.join(5, {0, 1});

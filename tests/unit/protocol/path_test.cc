@@ -154,5 +154,25 @@ TEST(SerialNumber, AfterComparesAcrossTheWrap) {
   static_assert(after(0x7FFFFFFF, 0) && !after(0x80000001, 0));
 }
 
+// WIRE 6.9
+TEST(PathAlive, IsASignOfLifeAndNothingElse) {
+  Path path = path_of(8);
+  for (int i = 0; i < 3; ++i) path.take_sequence(at(i));
+  EXPECT_TRUE(path.on_alive(at(100), 2));
+  EXPECT_EQ(path.heard_at(), at(100));
+  EXPECT_EQ(path.in_flight(), 3u);
+  EXPECT_EQ(path.received(), 0u);
+  EXPECT_EQ(path.largest_seen(), 0u);
+}
+
+TEST(PathAlive, AnAnswerToWhatWasNeverSentIsNone) {
+  Path path = path_of(8);
+  for (int i = 0; i < 3; ++i) path.take_sequence(at(i));
+  EXPECT_FALSE(path.on_alive(at(100), 4));
+  EXPECT_FALSE(path.on_alive(at(100), 0x7FFFFFFF));
+  EXPECT_EQ(path.heard_at(), Instant{0});
+  EXPECT_TRUE(path.on_alive(at(100), 3));
+}
+
 }  // namespace
 }  // namespace leeway::protocol

@@ -131,5 +131,17 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
 
+// Later than their peers wait for a sign of life, and in time for a call that waits for them.
+TEST(Draw, ProcessesJoinLate) {
+  int late = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Scenario drawn = draw_scenario(seed);
+    if (drawn.communicator_size() == 0 || !drawn.operation().has_peer_timeout_ms()) continue;
+    EXPECT_LE(drawn.communicator(0).open_ms(), 2500.0);
+    late += drawn.communicator(0).open_ms() > drawn.operation().peer_timeout_ms();
+  }
+  EXPECT_GE(late, 10);
+}
+
 }  // namespace
 }  // namespace leeway::sim::swarm

@@ -55,6 +55,10 @@ TEST(DatagramText, EndsReportsAndBareDatagrams) {
   datagram.resize(limits::kDatagramBytesMax);
   datagram.resize(wire::encode_bare({.type = wire::PacketType::goodbye, .sequence = 2}, datagram));
   EXPECT_EQ(datagram_text(datagram), "goodbye no. 2");
+
+  datagram.resize(limits::kDatagramBytesMax);
+  datagram.resize(wire::encode_bare({.type = wire::PacketType::alive, .sequence = 9}, datagram));
+  EXPECT_EQ(datagram_text(datagram), "alive, answers no. 9");
 }
 
 TEST(DatagramText, AnythingElseIsNotOurs) {

@@ -77,7 +77,7 @@ TEST(RefusalPrefix, NamesWhatIsWrong) {
   EXPECT_EQ(changed(2, kVersion + 1), Refusal::version);
   EXPECT_EQ(changed(2, 0), Refusal::version);
   EXPECT_EQ(changed(3, 0), Refusal::type);
-  EXPECT_EQ(changed(3, 8), Refusal::type);
+  EXPECT_EQ(changed(3, 9), Refusal::type);
   EXPECT_EQ(changed(3, 255), Refusal::type);
   EXPECT_EQ(changed(8, 0), Refusal::epoch);
   EXPECT_EQ(changed(12, 5), Refusal::misrouted) << "source outside the group";

@@ -134,7 +134,8 @@ inline std::vector<Datagram> one_of_each() {
           repair_datagram(),
           bare_datagram(PacketType::probe),
           bare_datagram(PacketType::goodbye),
-          bare_datagram(PacketType::given_up)};
+          bare_datagram(PacketType::given_up),
+          bare_datagram(PacketType::alive)};
 }
 
 // Everything the receiver does before it believes a datagram.
@@ -159,6 +160,7 @@ inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectati
     case PacketType::probe:
     case PacketType::goodbye:
     case PacketType::given_up:
+    case PacketType::alive:
       return Refusal::none;
   }
   return Refusal::type;
