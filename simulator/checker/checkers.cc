@@ -271,6 +271,21 @@ void Checkers::State::look_for_wrongly_dead(Instant now) {
   }
 }
 
+// What one communicator of a process has found out, all know.
+void Checkers::State::look_for_untold_deaths(Instant now, Rank rank,
+                                             const protocol::Endpoint& endpoint) {
+  if (!checks[i18].on()) return;
+  for (Rank peer = 0; peer < endpoint.config().size; ++peer) {
+    if (peer == rank) continue;
+    const protocol::Link& link = endpoint.link(peer);
+    checks[i18].expect(!link.path().dead() || link.gone, [&] {
+      return format_text(
+          "at %.6f ms: to another communicator rank %u is dead, and rank %u waits for it",
+          static_cast<double>(now.ns) / 1e6, peer, rank);
+    });
+  }
+}
+
 void merge(std::vector<CheckRecord>& into, const std::vector<CheckRecord>& further,
            const std::string& name) {
   for (std::size_t i = 0; i < into.size(); ++i) {

@@ -259,6 +259,7 @@ void Checkers::on_pumped(Instant now, std::uint32_t rank, const collective::Engi
   State& state = *state_;
   state.book.pumped(static_cast<Rank>(rank));
   state.departures.on_pumped(static_cast<Rank>(rank));
+  state.look_for_untold_deaths(now, static_cast<Rank>(rank), engine.endpoint());
   const auto& counters = engine.endpoint().counters();
   const std::uint64_t refused =
       std::accumulate(counters.refused.begin(), counters.refused.end(), std::uint64_t{0});

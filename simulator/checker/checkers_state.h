@@ -71,6 +71,7 @@ struct Checkers::State final : PacketObserver {
   void on_damaged(std::uint32_t from, std::uint32_t to);
   // I18
   void look_for_wrongly_dead(Instant now);
+  void look_for_untold_deaths(Instant now, Rank rank, const protocol::Endpoint& endpoint);
 
   CheckerSetup setup;
   std::array<Check, 19> checks;
