@@ -1,0 +1,81 @@
+// How fast a rank may send: the question that every controller answers, and what it is told.
+//
+// A controller is pure: time comes in with each sample, nothing is allocated after it was made. It
+// sees one rank's uplink as a whole (uplink_bundle.h); N - 1 controllers would take N - 1 shares.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/time.h"
+
+namespace leeway::congestion {
+
+// Assumed where a packet's size matters: windows, floors.
+inline constexpr double kPacketBytes = 1500;
+
+// What one report of one peer says about the uplink.
+struct Sample {
+  Instant now;
+  // Of the newest datagram that the report covers; without the time the receiver held it back.
+  Duration rtt{0};
+  // The least that this link showed lately.
+  Duration rtt_min{0};
+  // One-way delay above the link's least: time spent in queues.
+  Duration queueing{0};
+  // `delivered_bytes` arrived at all peers within `interval`; 0: unknown.
+  Duration interval{0};
+  std::uint64_t delivered_bytes = 0;
+  // Arrived at this peer since its last report
+  std::uint64_t newly_delivered_bytes = 0;
+  // Datagrams that this report decides about, and those of them that did not arrive. Datagrams
+  // that were overtaken count as lost, and as delivered later: `lost` may be negative then.
+  std::uint32_t covered = 0;
+  std::int32_t lost = 0;
+  // Bytes under way to all peers after it
+  std::uint64_t in_flight_bytes = 0;
+  // Pace::phase when the datagrams were sent; kNoPhase: of several.
+  std::uint32_t phase = 0;
+  // The application or a peer's window, not the controller, limited what was sent.
+  bool limited = false;
+};
+
+inline constexpr std::uint32_t kNoPhase = UINT32_MAX;
+
+struct Pace {
+  double bits_per_second = 0;
+  // At most so much under way to all peers together
+  std::uint64_t in_flight_bytes = UINT64_MAX;
+  // Marks what is sent from now on, so that its loss is attributed to this gain.
+  std::uint32_t phase = 0;
+};
+
+class Controller {
+ public:
+  Controller() = default;
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
+  virtual ~Controller() = default;
+
+  virtual void on_sample(const Sample& sample) = 0;
+  virtual Pace pace() const = 0;
+  // The part of losses that this controller takes for the network's own
+  virtual double noise() const { return 0; }
+};
+
+enum class Kind : std::uint8_t {
+  none,       // as fast as windows and sockets allow
+  fixed,      // at a given rate
+  scavenger,  // only what others leave
+  wan,        // lines that others use, and that lose packets by themselves
+};
+
+struct Settings {
+  Kind kind = Kind::none;
+  double rate_bits_per_second = 0;  // of `fixed`
+};
+
+// Null for `none`.
+std::unique_ptr<Controller> make_controller(const Settings& settings);
+
+}  // namespace leeway::congestion

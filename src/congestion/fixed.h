@@ -1,0 +1,19 @@
+// A rate that the user names, whatever the path says.
+#pragma once
+
+#include "congestion/controller.h"
+
+namespace leeway::congestion {
+
+class Fixed final : public Controller {
+ public:
+  explicit Fixed(double bits_per_second) : pace_{.bits_per_second = bits_per_second} {}
+
+  void on_sample(const Sample&) override {}
+  Pace pace() const override { return pace_; }
+
+ private:
+  Pace pace_;
+};
+
+}  // namespace leeway::congestion

@@ -1,0 +1,33 @@
+// The least of some delays in the last one to two minutes: paths change, and clocks drift. Shorter
+// windows take a queue that stood for so long for an empty one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace leeway::congestion {
+
+class LeastDelay {
+ public:
+  void add(Instant now, std::int64_t ns) {
+    if (now - window_began_ >= kWindow) {
+      previous_ = window_began_.ns == 0 ? kNone : current_;
+      current_ = kNone;
+      window_began_ = now;
+    }
+    current_ = std::min(current_, ns);
+  }
+  std::int64_t value() const { return std::min(current_, previous_); }
+
+ private:
+  static constexpr Duration kWindow = std::chrono::seconds(60);
+  static constexpr std::int64_t kNone = INT64_MAX;
+
+  std::int64_t current_ = kNone;
+  std::int64_t previous_ = kNone;
+  Instant window_began_{0};
+};
+
+}  // namespace leeway::congestion

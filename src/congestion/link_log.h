@@ -1,0 +1,65 @@
+// What left towards one peer, as long as reports may still speak of it.
+//
+// A report names the newest datagram that arrived and how much arrived in all. What the uplink had
+// delivered when that datagram left stands here: the difference is what it delivers in a round
+// trip. No datagram is looked at by itself, so that a report costs the same whatever it covers.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace leeway::congestion {
+
+struct Departure {
+  Instant at;
+  // The uplink at that time: what it had delivered, when it had heard of that, and when the
+  // datagram had left that it had heard of.
+  std::uint64_t delivered = 0;
+  Instant delivered_at;
+  Instant delivered_left;
+  // Of this link, up to and with this datagram
+  std::uint64_t bytes = 0;
+  std::uint32_t phase = 0;
+  bool limited = false;
+};
+
+class LinkLog {
+ public:
+  // At most so many datagrams are unreported at a time; of older ones nothing is known.
+  void make_room(std::size_t datagrams) {
+    if (departures_.size() < datagrams) departures_.assign(std::bit_ceil(datagrams), Departure{});
+  }
+
+  void on_sent(std::uint32_t sequence, Departure departure, std::uint32_t bytes) {
+    sent_bytes_ += bytes;
+    departure.bytes = sent_bytes_;
+    departures_[sequence & (departures_.size() - 1)] = departure;
+    latest_ = sequence;
+  }
+
+  // Null: it left too long ago.
+  const Departure* find(std::uint32_t sequence) const {
+    if (latest_ - sequence >= departures_.size()) return nullptr;
+    return &departures_[sequence & (departures_.size() - 1)];
+  }
+
+  // Everything up to the datagram was reported; gives what that was.
+  std::uint64_t cover(const Departure& departure) {
+    const std::uint64_t before = covered_bytes_;
+    if (departure.bytes > before) covered_bytes_ = departure.bytes;
+    return covered_bytes_ - before;
+  }
+  // Nobody will report what is under way.
+  void write_off() { covered_bytes_ = sent_bytes_; }
+
+ private:
+  std::vector<Departure> departures_;
+  std::uint32_t latest_ = 0;
+  std::uint64_t sent_bytes_ = 0;
+  std::uint64_t covered_bytes_ = 0;
+};
+
+}  // namespace leeway::congestion

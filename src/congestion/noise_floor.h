@@ -1,0 +1,63 @@
+// Loss that is the network's own, and whether other loss is more than that.
+//
+// The floor is the share of losses among packets that nobody's queue lost. Later losses count as
+// *excess* when they exceed the floor by more than chance explains: three standard deviations of
+// the packets seen, with twice the variance of independent losses, because losses come in bursts.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace leeway::congestion {
+
+class NoiseFloor {
+ public:
+  // More is never taken for noise: beyond it, losses are somebody's queue.
+  static constexpr double kMax = 0.25;
+
+  // Packets of a time at which we did not load the path.
+  void teach(double sent, double lost) {
+    sent_ += sent;
+    lost_ += std::max(lost, 0.0);
+    // A network changes: older packets count less once there are enough.
+    if (sent_ > kMemoryPackets) {
+      lost_ *= kMemoryPackets / sent_;
+      sent_ = kMemoryPackets;
+    }
+  }
+  // What was taught is doubted: it counts less from now on.
+  void doubt() {
+    sent_ /= 2;
+    lost_ /= 2;
+  }
+
+  double mean() const { return sent_ <= 0 ? 0 : std::min(lost_ / sent_, kMax); }
+  // What is safe to rely on: the floor is at least so high.
+  double value() const {
+    if (sent_ <= 0) return 0;
+    const double deviation = std::sqrt(mean() * (1 - mean()) / sent_);
+    return std::max(mean() - kDoubtSigmas * deviation, 0.0);
+  }
+
+  // Lost packets beyond the floor, of `sent`; 0 where chance explains them, or where they are fewer
+  // than `margin` of all.
+  double excess(double sent, double lost, double margin) const {
+    const double expected = sent * mean();
+    const double spread =
+        kBurst * mean() * (1 - mean()) * sent * (1 + (sent_ > 0 ? sent / sent_ : 0));
+    const double chance = kSigmas * std::sqrt(spread + 1);
+    const double more = lost - expected;
+    return more > std::max(chance, margin * sent) ? more : 0;
+  }
+
+ private:
+  static constexpr double kMemoryPackets = 20'000;
+  static constexpr double kBurst = 2;
+  static constexpr double kSigmas = 3;
+  static constexpr double kDoubtSigmas = 1.5;
+
+  double sent_ = 0;
+  double lost_ = 0;
+};
+
+}  // namespace leeway::congestion

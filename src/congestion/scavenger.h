@@ -1,0 +1,45 @@
+// Takes what others leave: LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus) on one-way delay.
+//
+// The window holds a queue of 60 ms at most, so that anyone else who fills the queue pushes it
+// away. Slow start ends at three quarters of that. Every now and then it goes down to two packets
+// for two round trips, to see the path without its own queue; nine times as long as such a
+// slowdown took, it does not. Where queues are too short to delay, loss beyond the noise floor
+// halves the window.
+#pragma once
+
+#include "congestion/controller.h"
+#include "congestion/noise_floor.h"
+
+namespace leeway::congestion {
+
+class Scavenger final : public Controller {
+ public:
+  void on_sample(const Sample& sample) override;
+  Pace pace() const override;
+  double noise() const override { return floor_.value(); }
+
+ private:
+  enum class State : std::uint8_t { slow_start, steady, pause, recovery };
+  static constexpr double kNothing = 1e18;
+
+  static double gain(const Sample& sample);
+  bool grows_fast() const { return state_ == State::slow_start || state_ == State::recovery; }
+  void settle(const Sample& sample);
+  void on_round(const Sample& sample);
+  void follow_delay(const Sample& sample);
+
+  State state_ = State::slow_start;
+  double window_ = 10 * kPacketBytes;
+  double threshold_ = kNothing;  // slow start ends there
+  Duration rtt_{0};
+  double round_queue_ns_ = kNothing;  // least of this round
+  Instant round_began_{0};
+  Instant pause_began_{0};
+  Instant pause_at_ = Instant::infinite_future();
+  std::uint32_t phase_ = 0;
+  double covered_ = 0;  // in this round
+  double lost_ = 0;
+  NoiseFloor floor_;
+};
+
+}  // namespace leeway::congestion

@@ -1,0 +1,113 @@
+// One rank's uplink: all links that share it, one controller, one pacer.
+//
+// Datagrams to all peers go through it. It turns what their reports say into samples for the
+// controller, keeps the controller's pace, and asks peers for reports often enough. Links take
+// turns in the protocol's outbox, a train each; a train is never longer than the pacer's quantum,
+// so turns are shares.
+//
+// Silence is never permission: when nobody answers, the pace is halved every time-out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "congestion/controller.h"
+#include "congestion/least_delay.h"
+#include "congestion/link_log.h"
+
+namespace leeway::congestion {
+
+// What a peer's report says of our datagrams.
+struct Arrivals {
+  std::uint32_t largest = 0;         // number of the newest that arrived
+  std::uint32_t received = 0;        // all that arrived
+  std::uint32_t received_bytes = 0;  // of those, modulo 2^32
+  std::uint32_t arrived_us = 0;      // the peer's clock when the newest arrived, modulo 2^32
+  Duration held_back{0};             // since then, when the report left
+};
+
+// A train that was handed out.
+struct Sent {
+  std::uint32_t last = 0;  // number of its last datagram
+  std::uint32_t datagrams = 0;
+  std::size_t segment_bytes = 0;  // of each but the last
+  std::size_t total_bytes = 0;
+};
+
+class UplinkBundle {
+ public:
+  // A link's round trip before it is measured.
+  UplinkBundle(std::unique_ptr<Controller> controller, Duration rtt_initial);
+
+  // Before anything is sent to the peer: at most so many datagrams are unreported at a time.
+  void make_link(std::size_t link, std::size_t datagrams);
+
+  // Whether data may leave now. If not, on_wake() at next_wake() or a report may change that.
+  bool open(Instant now) const { return now >= free_at_ && !full(); }
+  // At most so long is the next train.
+  std::size_t quantum_bytes() const { return quantum_bytes_; }
+  // There was data, and it was not open.
+  void note_held_back() { held_back_ = true; }
+  // It was open, and there was nothing to send.
+  void note_idle() { limited_until_ = delivered_ + std::max<std::uint64_t>(in_flight_, 1); }
+
+  void on_sent(Instant now, std::size_t link, const Sent& sent);
+  // One train for many peers; nobody reports it.
+  void on_group_sent(Instant now, std::size_t bytes) { spend(now, bytes); }
+  // The next datagram to the peer is to ask for a report: often enough, and before the window is
+  // full, when nothing else would bring one.
+  bool asks(Instant now, std::size_t link) const;
+  void on_asked(Instant now, std::size_t link);
+  // Not overtaken by a later one.
+  void on_report(Instant now, std::size_t link, const Arrivals& arrivals);
+
+  void on_wake(Instant now);
+  // Infinite future: only a report changes anything.
+  Instant next_wake() const;
+
+  const Controller& controller() const { return *controller_; }
+  Pace pace() const;
+  std::uint64_t in_flight_bytes() const { return in_flight_; }
+  Duration rtt() const { return rtt_; }
+
+ private:
+  struct Link {
+    LinkLog log;
+    LeastDelay rtt;
+    LeastDelay one_way;
+    std::uint32_t largest = 0;
+    std::uint32_t received = 0;
+    std::uint32_t received_bytes = 0;
+    Instant asked_at{0};
+    bool asked = false;
+  };
+
+  bool full() const { return in_flight_ >= pace_.in_flight_bytes; }
+  bool waits() const { return asks_ >= kAsksMax || (held_back_ && full()); }
+  Duration patience() const;
+  void spend(Instant now, std::size_t bytes);
+  void take_pace();
+
+  // Unanswered ones that mean silence; fewer may be lost.
+  static constexpr int kAsksMax = 3;
+
+  std::unique_ptr<Controller> controller_;
+  std::vector<Link> links_;
+  Pace pace_;
+  std::size_t quantum_bytes_ = 0;
+  double trust_ = 1;  // halved by silence
+  Instant free_at_{0};
+  Duration rtt_;
+  std::uint64_t in_flight_ = 0;
+  std::uint64_t delivered_ = 0;
+  Instant delivered_at_{0};
+  Instant delivered_left_{0};
+  std::uint64_t limited_until_ = 0;  // what is sent before so much was delivered
+  bool held_back_ = false;
+  int asks_ = 0;
+  Instant heard_at_{0};
+};
+
+}  // namespace leeway::congestion

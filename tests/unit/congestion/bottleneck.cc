@@ -1,0 +1,148 @@
+#include "unit/congestion/bottleneck.h"
+
+#include <algorithm>
+
+namespace leeway::congestion::testing {
+namespace {
+
+Duration of_seconds(double seconds) {
+  return Duration(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+}  // namespace
+
+Bottleneck::Bottleneck(const Line& line) : line_(line), random_(line.seed) {}
+
+std::size_t Bottleneck::add(const FlowOptions& options) {
+  Flow flow;
+  flow.bundle = std::make_unique<UplinkBundle>(
+      make_controller({.kind = options.kind, .rate_bits_per_second = options.rate_bits_per_second}),
+      std::chrono::milliseconds(10));
+  flow.links.resize(options.links);
+  for (std::size_t link = 0; link < options.links; ++link) flow.bundle->make_link(link, 1 << 15);
+  flows_.push_back(std::move(flow));
+  push({.at = Instant{1'000'000'000} + of_seconds(options.start_seconds),
+        .what = Event::wake,
+        .flow = flows_.size() - 1});
+  return flows_.size() - 1;
+}
+
+void Bottleneck::push(Event event) {
+  event.number = pushed_++;
+  events_.push(event);
+}
+
+void Bottleneck::run_until(double seconds) {
+  const Instant end = Instant{1'000'000'000} + of_seconds(seconds);
+  while (!events_.empty() && events_.top().at <= end) {
+    const Event event = events_.top();
+    events_.pop();
+    now_ = event.at;
+    switch (event.what) {
+      case Event::wake:
+        flows_[event.flow].wake_at = Instant::infinite_future();
+        flows_[event.flow].bundle->on_wake(now_);
+        pump(event.flow);
+        break;
+      case Event::arrival:
+        on_arrival(event);
+        break;
+      case Event::report:
+        if (flows_[event.flow].muted) break;
+        flows_[event.flow].bundle->on_report(now_, event.link, event.arrivals);
+        pump(event.flow);
+        break;
+    }
+  }
+  now_ = end;
+}
+
+void Bottleneck::pump(std::size_t number) {
+  Flow& flow = flows_[number];
+  UplinkBundle& bundle = *flow.bundle;
+  while (bundle.open(now_)) {
+    const std::size_t to = flow.turn++ % flow.links.size();
+    Link& link = flow.links[to];
+    const auto packets =
+        static_cast<std::uint32_t>(std::max<std::size_t>(bundle.quantum_bytes() / kPacket, 1));
+    for (std::uint32_t i = 0; i < packets; ++i) {
+      const bool asks = bundle.asks(now_, to);
+      if (asks) bundle.on_asked(now_, to);
+      transmit(number, to, ++link.sequence, asks);
+    }
+    bundle.on_sent(now_, to, {link.sequence, packets, kPacket, packets * kPacket});
+    if (on_train) on_train(number, now_, packets * kPacket);
+  }
+  bundle.note_held_back();
+  const Instant wake_at = bundle.next_wake();
+  if (wake_at >= flow.wake_at) return;
+  flow.wake_at = wake_at;
+  push({.at = std::max(wake_at, now_), .what = Event::wake, .flow = number});
+}
+
+void Bottleneck::transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks) {
+  FlowCounts& counts = flows_[flow].counts;
+  ++counts.sent;
+  line_free_at_ = std::max(line_free_at_, now_);
+  const double waiting = static_cast<double>((line_free_at_ - now_).count()) / 1e9;
+  if (waiting * line_.bits_per_second / 8 + kPacket >
+      std::max(line_.queue_bdp * line_.bdp_bytes(), 2.0 * kPacket)) {
+    ++counts.overflowed;
+    return;
+  }
+  waits_.push_back(waiting);
+  line_free_at_ += of_seconds(kPacket * 8 / line_.bits_per_second);
+  if (static_cast<double>(random_() >> 11) * 0x1p-53 < line_.loss) return;
+  push({.at = line_free_at_ + of_seconds(line_.rtt_seconds / 2),
+        .what = Event::arrival,
+        .flow = flow,
+        .link = link,
+        .sequence = sequence,
+        .asks = asks});
+}
+
+void Bottleneck::on_arrival(const Event& event) {
+  Flow& flow = flows_[event.flow];
+  Arrivals& arrivals = flow.links[event.link].arrivals;
+  flow.counts.arrived_bytes += kPacket;
+  ++arrivals.received;
+  arrivals.received_bytes += kPacket;
+  arrivals.largest = event.sequence;
+  // The peer's clock is ahead by an hour.
+  arrivals.arrived_us = static_cast<std::uint32_t>(now_.ns / 1000 + 3'600'000'000);
+  if (!event.asks) return;
+  push({.at = now_ + of_seconds(line_.rtt_seconds / 2),
+        .what = Event::report,
+        .flow = event.flow,
+        .link = event.link,
+        .arrivals = arrivals});
+}
+
+void Bottleneck::reset() {
+  reset_at_ = now_;
+  waits_.clear();
+  for (Flow& flow : flows_) flow.counts = {};
+}
+
+double Bottleneck::share(std::size_t flow) const {
+  const double elapsed = static_cast<double>((now_ - reset_at_).count()) / 1e9;
+  return static_cast<double>(flows_[flow].counts.arrived_bytes) * 8 / elapsed /
+         line_.bits_per_second;
+}
+
+double Bottleneck::overflow_share(std::size_t flow) const {
+  const FlowCounts& counts = flows_[flow].counts;
+  return counts.sent == 0
+             ? 0
+             : static_cast<double>(counts.overflowed) / static_cast<double>(counts.sent);
+}
+
+double Bottleneck::queueing(double p) const {
+  std::vector<double> sorted = waits_;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.empty()
+             ? 0
+             : sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1))];
+}
+
+}  // namespace leeway::congestion::testing

@@ -1,0 +1,107 @@
+// Endless flows over one bottleneck with a hand clock: a rate, a queue, a round trip, random loss.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <random>
+#include <vector>
+
+#include "congestion/uplink_bundle.h"
+
+namespace leeway::congestion::testing {
+
+struct Line {
+  double bits_per_second = 100e6;
+  double rtt_seconds = 0.02;
+  double queue_bdp = 1;  // of bits_per_second x rtt_seconds
+  double loss = 0;       // random, behind the queue
+  std::uint64_t seed = 1;
+
+  double bdp_bytes() const { return bits_per_second * rtt_seconds / 8; }
+};
+
+struct FlowOptions {
+  Kind kind = Kind::wan;
+  double rate_bits_per_second = 0;
+  std::size_t links = 1;  // peers behind the bottleneck
+  double start_seconds = 0;
+};
+
+// Since the last reset().
+struct FlowCounts {
+  std::uint64_t sent = 0;  // packets
+  std::uint64_t overflowed = 0;
+  std::uint64_t arrived_bytes = 0;
+};
+
+class Bottleneck {
+ public:
+  static constexpr std::size_t kPacket = 1500;
+
+  explicit Bottleneck(const Line& line);
+
+  std::size_t add(const FlowOptions& options);
+  void run_until(double seconds);
+  void reset();
+  void set_rate(double bits_per_second) { line_.bits_per_second = bits_per_second; }
+
+  const FlowCounts& counts(std::size_t flow) const { return flows_[flow].counts; }
+  const UplinkBundle& bundle(std::size_t flow) const { return *flows_[flow].bundle; }
+  // Since reset(): bits per second that arrived, over those of the line
+  double share(std::size_t flow) const;
+  double overflow_share(std::size_t flow) const;
+  // The p-th part of packets waited less, in seconds.
+  double queueing(double p) const;
+  double seconds() const { return static_cast<double>(now_.ns) / 1e9; }
+  // No report of the flow arrives any more.
+  void mute(std::size_t flow) { flows_[flow].muted = true; }
+  // Every train that leaves.
+  std::function<void(std::size_t flow, Instant at, std::size_t bytes)> on_train;
+
+ private:
+  struct Link {
+    std::uint32_t sequence = 0;
+    Arrivals arrivals;
+  };
+  struct Flow {
+    std::unique_ptr<UplinkBundle> bundle;
+    std::vector<Link> links;
+    std::size_t turn = 0;
+    Instant wake_at = Instant::infinite_future();
+    bool muted = false;
+    FlowCounts counts;
+  };
+  struct Event {
+    Instant at;
+    std::uint64_t number = 0;
+    enum { wake, arrival, report } what;
+    std::size_t flow = 0;
+    std::size_t link = 0;
+    std::uint32_t sequence = 0;
+    bool asks = false;
+    Arrivals arrivals{};
+
+    bool operator<(const Event& other) const {
+      return at != other.at ? at > other.at : number > other.number;
+    }
+  };
+
+  void push(Event event);
+  void pump(std::size_t flow);
+  void transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks);
+  void on_arrival(const Event& event);
+
+  Line line_;
+  std::vector<Flow> flows_;
+  std::priority_queue<Event> events_;
+  std::uint64_t pushed_ = 0;
+  std::mt19937_64 random_;
+  Instant now_{1'000'000'000};
+  Instant reset_at_{1'000'000'000};
+  Instant line_free_at_{0};
+  std::vector<double> waits_;
+};
+
+}  // namespace leeway::congestion::testing

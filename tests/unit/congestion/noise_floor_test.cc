@@ -1,0 +1,69 @@
+#include "congestion/noise_floor.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace leeway::congestion {
+namespace {
+
+constexpr double kMargin = 0.02;
+
+TEST(NoiseFloor, WithoutTeachingAnyLossBeyondTheMarginIsExcess) {
+  const NoiseFloor floor;
+  EXPECT_EQ(floor.excess(1000, 19, kMargin), 0);
+  EXPECT_EQ(floor.excess(1000, 30, kMargin), 30);
+}
+
+TEST(NoiseFloor, FewLossesOfASmallWindowAreChance) {
+  const NoiseFloor floor;
+  EXPECT_EQ(floor.excess(20, 3, kMargin), 0);
+  EXPECT_EQ(floor.excess(20, 4, kMargin), 4);
+}
+
+TEST(NoiseFloor, IsRelativeToWhatWasTaught) {
+  NoiseFloor floor;
+  floor.teach(10'000, 1000);
+  EXPECT_NEAR(floor.mean(), 0.1, 1e-12);
+  EXPECT_EQ(floor.excess(1000, 130, kMargin), 0);
+  EXPECT_GT(floor.excess(1000, 160, kMargin), 55);
+}
+
+TEST(NoiseFloor, CountsOnLessThanItsMean) {
+  NoiseFloor floor;
+  floor.teach(100, 10);
+  EXPECT_NEAR(floor.value(), 0.1 - 1.5 * 0.03, 1e-9);
+  floor.teach(9900, 990);
+  EXPECT_NEAR(floor.value(), 0.1 - 1.5 * 0.003, 1e-9);
+}
+
+TEST(NoiseFloor, NeverTakesMoreThanItsLimitForNoise) {
+  NoiseFloor floor;
+  floor.teach(10'000, 6000);
+  EXPECT_EQ(floor.mean(), NoiseFloor::kMax);
+}
+
+TEST(NoiseFloor, ForgetsWhatIsOld) {
+  NoiseFloor floor;
+  floor.teach(20'000, 4000);
+  for (int i = 0; i < 10; ++i) floor.teach(10'000, 0);
+  EXPECT_LT(floor.mean(), 0.005);
+}
+
+// Three standard deviations at twice the variance: 4.2 of independent losses. Of 20,000 windows
+// less than one is expected to be wrong.
+TEST(NoiseFloor, IndependentLossesAreNotExcess) {
+  std::mt19937_64 random(7);
+  NoiseFloor floor;
+  floor.teach(10'000, 1000);
+  int excesses = 0;
+  for (int window = 0; window < 20'000; ++window) {
+    int lost = 0;
+    for (int i = 0; i < 200; ++i) lost += random() % 10 == 0;
+    excesses += floor.excess(200, lost, 0) > 0;
+  }
+  EXPECT_LE(excesses, 6);
+}
+
+}  // namespace
+}  // namespace leeway::congestion

@@ -1,0 +1,161 @@
+#include "congestion/uplink_bundle.h"
+
+#include <deque>
+
+#include <gtest/gtest.h>
+
+#include "unit/congestion/bottleneck.h"
+
+namespace leeway::congestion {
+namespace {
+
+using testing::Bottleneck;
+using testing::FlowOptions;
+
+constexpr Instant kStart{1'000'000'000};
+
+// A controller that only listens.
+class Listener final : public Controller {
+ public:
+  explicit Listener(std::vector<Sample>& samples) : samples_(samples) {}
+  void on_sample(const Sample& sample) override { samples_.push_back(sample); }
+  Pace pace() const override { return {.bits_per_second = 120e6, .in_flight_bytes = 30'000}; }
+
+ private:
+  std::vector<Sample>& samples_;
+};
+
+class UplinkBundleTest : public ::testing::Test {
+ protected:
+  UplinkBundleTest() { bundle_.make_link(0, 64); }
+
+  void send(Instant now, std::uint32_t datagrams) {
+    sequence_ += datagrams;
+    bundle_.on_sent(now, 0, {sequence_, datagrams, 1500, datagrams * std::size_t{1500}});
+  }
+
+  std::vector<Sample> samples_;
+  UplinkBundle bundle_{std::make_unique<Listener>(samples_), std::chrono::milliseconds(10)};
+  std::uint32_t sequence_ = 0;
+};
+
+TEST_F(UplinkBundleTest, ASampleSaysWhatAReportCovers) {
+  send(kStart, 4);
+  const Instant later = kStart + std::chrono::milliseconds(20);
+  bundle_.on_report(later, 0, {.largest = 3, .received = 2, .received_bytes = 3000});
+  ASSERT_EQ(samples_.size(), 1u);
+  EXPECT_EQ(samples_[0].covered, 3u);
+  EXPECT_EQ(samples_[0].lost, 1);
+  EXPECT_EQ(samples_[0].newly_delivered_bytes, 3000u);
+  EXPECT_EQ(samples_[0].rtt, std::chrono::milliseconds(20));
+  EXPECT_EQ(samples_[0].interval, std::chrono::milliseconds(20));
+  EXPECT_EQ(samples_[0].in_flight_bytes, 1500u);
+}
+
+TEST_F(UplinkBundleTest, TheTimeThatAReceiverHeldBackIsNoRoundTrip) {
+  send(kStart, 1);
+  bundle_.on_report(kStart + std::chrono::milliseconds(20), 0,
+                    {.largest = 1,
+                     .received = 1,
+                     .received_bytes = 1500,
+                     .held_back = std::chrono::milliseconds(5)});
+  EXPECT_EQ(samples_.at(0).rtt, std::chrono::milliseconds(15));
+}
+
+TEST_F(UplinkBundleTest, QueueingIsOneWayDelayAboveItsLeastWhateverTheClocks) {
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const Instant now = kStart + i * std::chrono::milliseconds(30);
+    send(now, 1);
+    const std::uint32_t extra_us = i == 2 ? 7000 : 0;
+    const auto arrived_us = static_cast<std::uint32_t>(now.ns / 1000) + 10'000 + extra_us;
+    bundle_.on_report(now + std::chrono::milliseconds(20), 0,
+                      {.largest = sequence_,
+                       .received = sequence_,
+                       .received_bytes = sequence_ * 1500,
+                       .arrived_us = arrived_us + 3'000'000'000u});
+  }
+  EXPECT_EQ(samples_.at(1).queueing, Duration(0));
+  EXPECT_EQ(samples_.at(2).queueing, std::chrono::milliseconds(7));
+}
+
+TEST_F(UplinkBundleTest, AFullWindowClosesAndAReportOpens) {
+  send(kStart, 20);
+  const Instant later = kStart + std::chrono::milliseconds(20);
+  EXPECT_FALSE(bundle_.open(later));
+  bundle_.on_report(later, 0, {.largest = 10, .received = 10, .received_bytes = 15'000});
+  EXPECT_TRUE(bundle_.open(later));
+}
+
+TEST_F(UplinkBundleTest, AsksEveryQuarterRoundTripAndBeforeTheWindowIsFull) {
+  EXPECT_TRUE(bundle_.asks(kStart, 0));
+  bundle_.on_asked(kStart, 0);
+  EXPECT_FALSE(bundle_.asks(kStart + std::chrono::milliseconds(2), 0));
+  EXPECT_TRUE(bundle_.asks(kStart + std::chrono::microseconds(2500), 0));
+  send(kStart, 19);
+  EXPECT_TRUE(bundle_.asks(kStart, 0));
+}
+
+// What may be lost is written off, so that something can ask again.
+TEST_F(UplinkBundleTest, SilenceWithAFullWindowLetsItSendAgain) {
+  bundle_.on_asked(kStart, 0);
+  send(kStart, 20);
+  bundle_.note_held_back();
+  const Instant wake = bundle_.next_wake();
+  EXPECT_EQ(wake, kStart + std::chrono::milliseconds(30));
+  bundle_.on_wake(wake);
+  EXPECT_TRUE(bundle_.open(wake));
+  EXPECT_EQ(bundle_.pace().bits_per_second, 120e6);
+}
+
+TEST_F(UplinkBundleTest, SilenceAfterThreeQuestionsHalvesThePace) {
+  for (int i = 0; i < 3; ++i) bundle_.on_asked(kStart, 0);
+  Instant wake = bundle_.next_wake();
+  bundle_.on_wake(wake);
+  EXPECT_EQ(bundle_.pace().bits_per_second, 60e6);
+  wake = bundle_.next_wake();
+  bundle_.on_wake(wake);
+  EXPECT_EQ(bundle_.pace().bits_per_second, 30e6);
+  send(wake, 1);
+  bundle_.on_report(wake, 0, {.largest = 1, .received = 1, .received_bytes = 1500});
+  EXPECT_EQ(bundle_.pace().bits_per_second, 120e6);
+}
+
+// W-6: bytes in any millisecond <= rate x 1 ms x 1.05 + a quantum. What was not used in time is
+// caught up by half a quantum at most.
+TEST(UplinkBundlePacing, NoMillisecondHoldsMoreThanItsRateAndAQuantum) {
+  for (const double rate : {10e6, 100e6, 1e9, 10e9}) {
+    Bottleneck line({.bits_per_second = 20e9, .rtt_seconds = 0.001});
+    const std::size_t flow =
+        line.add(FlowOptions{.kind = Kind::fixed, .rate_bits_per_second = rate, .links = 3});
+    const auto quantum = static_cast<double>(line.bundle(flow).quantum_bytes());
+    std::deque<std::pair<Instant, std::size_t>> last;
+    double bytes = 0;
+    double most = 0;
+    line.on_train = [&](std::size_t, Instant at, std::size_t train) {
+      last.emplace_back(at, train);
+      bytes += static_cast<double>(train);
+      for (; at - last.front().first >= std::chrono::milliseconds(1); last.pop_front()) {
+        bytes -= static_cast<double>(last.front().second);
+      }
+      most = std::max(most, bytes);
+    };
+    line.run_until(0.2);
+    EXPECT_LE(most, rate / 8e3 * 1.05 + 1.5 * quantum) << rate;
+    EXPECT_NEAR(line.share(flow) * 20e9, rate, rate * 0.01) << rate;
+  }
+}
+
+TEST(UplinkBundlePacing, WhenFeedbackDiesAlmostNothingIsSentAfterASecond) {
+  Bottleneck line({.bits_per_second = 100e6, .rtt_seconds = 0.02});
+  const std::size_t flow =
+      line.add(FlowOptions{.kind = Kind::fixed, .rate_bits_per_second = 50e6, .links = 3});
+  line.run_until(2);
+  line.mute(flow);
+  line.run_until(3);
+  line.reset();
+  line.run_until(4);
+  EXPECT_LT(line.share(flow), 0.01);
+}
+
+}  // namespace
+}  // namespace leeway::congestion

@@ -1,0 +1,73 @@
+// A flow alone on its line. What others' flows do to it is the simulator's to show.
+#include "congestion/wan.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/congestion/bottleneck.h"
+
+namespace leeway::congestion {
+namespace {
+
+using testing::Bottleneck;
+using testing::FlowOptions;
+using testing::Line;
+
+struct Outcome {
+  double share = 0;  // of what can arrive
+  double overflow = 0;
+};
+
+Outcome outcome_of(const Line& line, double from_seconds, double to_seconds) {
+  Bottleneck bottleneck(line);
+  bottleneck.add(FlowOptions{.kind = Kind::wan, .links = 7});
+  bottleneck.run_until(from_seconds);
+  bottleneck.reset();
+  bottleneck.run_until(to_seconds);
+  return {bottleneck.share(0) / (1 - line.loss), bottleneck.overflow_share(0)};
+}
+
+TEST(Wan, FillsALineWhateverItLoses) {
+  for (const double loss : {0.0, 0.01, 0.1, 0.2}) {
+    const Outcome outcome = outcome_of({.queue_bdp = 1, .loss = loss}, 4, 12);
+    EXPECT_GT(outcome.share, 0.95) << loss;
+    EXPECT_LT(outcome.overflow, 0.02) << loss;
+  }
+}
+
+TEST(Wan, DoesNotTakeTheOverflowOfAShortQueueForNoise) {
+  for (const double queue : {0.02, 0.2}) {
+    for (const double loss : {0.0, 0.1}) {
+      const Outcome outcome = outcome_of({.queue_bdp = queue, .loss = loss}, 4, 12);
+      EXPECT_GT(outcome.share, 0.75) << queue << " " << loss;
+      EXPECT_LT(outcome.overflow, 0.025) << queue << " " << loss;
+    }
+  }
+}
+
+// CC-5. The noise that startup taught is no excuse.
+TEST(Wan, FollowsALineThatBecomesATenth) {
+  for (const double loss : {0.0, 0.1}) {
+    Bottleneck line({.queue_bdp = 0.2, .loss = loss});
+    line.add(FlowOptions{.kind = Kind::wan, .links = 7});
+    line.run_until(10);
+    line.set_rate(10e6);
+    line.run_until(10.5);
+    line.reset();
+    line.run_until(12);
+    EXPECT_LT(line.overflow_share(0), 0.2) << loss;
+  }
+}
+
+TEST(Wan, TakesALineThatBecomesWide) {
+  Bottleneck line({.bits_per_second = 10e6, .queue_bdp = 1});
+  line.add(FlowOptions{.kind = Kind::wan, .links = 7});
+  line.run_until(5);
+  line.set_rate(50e6);
+  line.run_until(25);
+  line.reset();
+  line.run_until(30);
+  EXPECT_GT(line.share(0), 0.9);
+}
+
+}  // namespace
+}  // namespace leeway::congestion
