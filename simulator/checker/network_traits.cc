@@ -22,6 +22,11 @@ bool is_random(const scenario::Loss& loss) {
   return !other && loss.random().correlation() == 0;
 }
 
+bool loses_in_bursts(const scenario::Link& link) {
+  const scenario::Loss& loss = link.loss();
+  return loss.has_bursts() || loss.has_gilbert_elliott() || loss.has_four_state();
+}
+
 bool is_for_all(const scenario::Link& link) {
   return !link.has_between() && link.from() == "*" && link.to() == "*" &&
          link.tier() == scenario::Link::path;
@@ -45,15 +50,11 @@ bool has_outages(const Scenario& scenario) {
 }
 
 bool may_silence(const Scenario& scenario) {
-  const auto bursts = [](const scenario::Link& link) {
-    const scenario::Loss& loss = link.loss();
-    return loss.has_bursts() || loss.has_gilbert_elliott() || loss.has_four_state();
-  };
-  return has_outages(scenario) || scenario.pause_size() > 0 || may_lose_goodbyes(scenario) ||
-         std::any_of(scenario.link().begin(), scenario.link().end(), bursts);
+  return has_outages(scenario) || scenario.pause_size() > 0 || may_lose_goodbyes(scenario);
 }
 
 bool may_lose_goodbyes(const Scenario& scenario) {
+  if (std::any_of(scenario.link().begin(), scenario.link().end(), loses_in_bursts)) return true;
   const bool is_ring = scenario.topology().kind_case() == scenario::Topology::kRing;
   const double hops = is_ring ? std::max(1.0, scenario.ranks() / 2.0) : 1.0;
   double arrives = 1.0;

@@ -12,12 +12,13 @@ bool keeps_order(const scenario::Scenario& scenario);
 bool has_outages(const scenario::Scenario& scenario);
 
 // A rank may be silent to another for many time-outs though both live: it is cut off or stopped, or
-// a burst of losses, counted in packets, takes all probes.
+// all probes may be lost.
 bool may_silence(const scenario::Scenario& scenario);
 
-// Independent losses take more than two packets of three on the longest way, so that all copies of
-// a good-bye may be lost. At two of three the 12 copies that WIRE 6.3 asks for are lost once in 130
-// good-byes; a fast path sends more of them, for two seconds.
+// All copies of a good-bye may be lost: losses come in bursts, which are counted in packets, or
+// independent ones take more than two packets of three on the longest way. At two of three the 12
+// copies that WIRE 6.3 asks for are lost once in 130 good-byes; a fast path sends more of them, for
+// two seconds.
 bool may_lose_goodbyes(const scenario::Scenario& scenario);
 
 // The operation's estimator has mean error zero under this network's losses, and nothing else puts

@@ -370,6 +370,8 @@ TEST(NetworkTraits, KnowWhereAllGoodbyesMayBeLost) {
   EXPECT_FALSE(loses("ranks: 4 topology { ring {} } " + link));
   EXPECT_FALSE(loses("ranks: 16 topology { mesh {} } " + link));
   EXPECT_FALSE(loses("ranks: 16 topology { ring {} }"));
+  // Seed 37216: 93 good-byes and all answers for a minute
+  EXPECT_TRUE(loses("ranks: 4 link { loss { bursts { p: 0.209 burst: 27 } } }"));
 }
 
 // Seed 38275 of the swarm: a burst took 43 datagrams in a row, all probes among them.
