@@ -1,6 +1,7 @@
 #include "checker/message_check.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstring>
 
 #include "codec/codec.h"
@@ -20,11 +21,36 @@ bool is_exact(const OperationSpec& spec) {
   return codec::format_of(spec.options.codec, DataType::f32, codec::Purpose::copy).identity();
 }
 
+bool is_exchange(const Call& call) {
+  return call.spec != nullptr;
+}
+
+std::string where(Instant now, Rank rank, const Call& call) {
+  return format_text("round %u, rank %u, at %.6f ms: exchange", call.round, rank,
+                     static_cast<double>(now.ns) / 1e6);
+}
+
+// Of all messages and senders.
+struct Packets {
+  std::uint64_t expected = 0;
+  std::uint64_t arrived = 0;
+  std::uint64_t sent = 0;
+  bool operator==(const Packets&) const = default;
+};
+
+void add(const CollectiveReport& report, Packets& sum) {
+  for (const PeerReport& row : report.peers) {
+    sum.expected += row.expected;
+    sum.arrived += row.arrived;
+    sum.sent += row.sent;
+  }
+}
+
 }  // namespace
 
 void MessageCheck::on_submit(Rank rank, const Call& call) {
   for (const OperationSpec& spec : call.messages) {
-    if (!sends(spec)) continue;
+    if (!sends(spec) || spec.peer == rank) continue;
     Stream& stream = streams_[{rank, spec.peer, spec.options.tag}];
     const auto* const data = static_cast<const float*>(spec.input.data);
     stream.sent[stream.sends++].assign(data, data + spec.input.count);
@@ -34,6 +60,73 @@ void MessageCheck::on_submit(Rank rank, const Call& call) {
 void MessageCheck::on_done(Instant now, Rank rank, const Call& call, const CallResult& result) {
   for (const collective::Request& message : result.messages) {
     if (!sends(message.spec) && message.message_number) check_receive(now, rank, call, message);
+  }
+  if (is_exchange(call)) check_exchange(now, rank, call, result);
+}
+
+// One that was refused as a whole has begun none of its messages.
+void MessageCheck::check_exchange(Instant now, Rank rank, const Call& call,
+                                  const CallResult& result) {
+  std::size_t done = 0;
+  std::size_t good = 0;
+  bool alike = result.messages.size() == call.messages.size();
+  const std::vector<MessageReport>& told = result.report->messages;
+  Packets sum;
+  Packets whole;
+  add(*result.report, whole);
+  for (std::size_t i = 0; i < result.messages.size(); ++i) {
+    const collective::Request& message = result.messages[i];
+    const OperationSpec& asked = call.messages[std::min(i, call.messages.size() - 1)];
+    done += message.done;
+    good += message.done && message.status.ok();
+    add(message.report, sum);
+    alike =
+        alike && message.spec.kind == asked.kind && message.spec.options.tag == asked.options.tag;
+    if (!result.status.ok()) continue;
+    alike =
+        alike && i < told.size() && told[i].tag == asked.options.tag &&
+        told[i].source == (sends(asked) ? rank : message.spec.peer) &&
+        (sends(asked) ? told[i].count == asked.input.count : told[i].count <= asked.output.count);
+  }
+  const std::size_t all = call.messages.size();
+  const bool ended = done == all || (done == 0 && !result.status.ok());
+  check_.expect(ended && (good == all) == result.status.ok() && alike, [&] {
+    return where(now, rank, call) +
+           format_text(
+               " of %zu messages: %zu are done and %zu succeeded, and %zu are told of in "
+               "this order; status ",
+               all, done, good, told.size()) +
+           (result.status.ok() ? "ok" : result.status.c_str());
+  });
+  check_.expect(whole == sum, [&] {
+    return where(now, rank, call) +
+           format_text(": %" PRIu64 " of %" PRIu64 " packets arrived, and of its messages %" PRIu64
+                       " of %" PRIu64,
+                       whole.arrived, whole.expected, sum.arrived, sum.expected);
+  });
+  if (done == all) check_own(now, rank, call);
+}
+
+// Also where others of the exchange failed: they were there when it began.
+void MessageCheck::check_own(Instant now, Rank rank, const Call& call) {
+  std::map<std::uint32_t, std::vector<const OperationSpec*>> sent;  // by tag
+  std::map<std::uint32_t, std::size_t> received;
+  for (const OperationSpec& spec : call.messages) {
+    if (sends(spec) && spec.peer == rank) sent[spec.options.tag].push_back(&spec);
+  }
+  for (const OperationSpec& spec : call.messages) {
+    if (sends(spec) || spec.peer != rank) continue;
+    const std::size_t number = received[spec.options.tag]++;
+    const auto& of_tag = sent[spec.options.tag];
+    const ConstTensorView from = number < of_tag.size() ? of_tag[number]->input : spec.input;
+    const bool same =
+        number < of_tag.size() &&
+        (from.bytes() == 0 || std::memcmp(from.data, spec.output.data, from.bytes()) == 0);
+    check_.expect(same, [&] {
+      return where(now, rank, call) +
+             format_text(": what the rank sent itself under tag %u as no. %zu is not there",
+                         spec.options.tag, number);
+    });
   }
 }
 

@@ -1,5 +1,9 @@
 // I16: a message arrives as it was sent. A receive holds, bit for bit, what a send of its tag to
 // its rank was given, and as much. Of one pair of ranks and tag, later receives hold later sends.
+//
+// Messages that are one operation: it is done when all of them are, it has succeeded if and only if
+// all of them have, and its report is theirs, in the caller's order. What a rank sends itself is
+// there too: the n-th send of a tag in its n-th receive.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +32,8 @@ class MessageCheck {
   };
   using Key = std::tuple<Rank, Rank, std::uint32_t>;  // from, to, tag
   void check_receive(Instant now, Rank rank, const Call& call, const collective::Request& message);
+  void check_exchange(Instant now, Rank rank, const Call& call, const CallResult& result);
+  void check_own(Instant now, Rank rank, const Call& call);
 
   Check& check_;
   std::map<Key, Stream> streams_;

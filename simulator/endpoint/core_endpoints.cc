@@ -7,6 +7,7 @@
 
 #include "base/contracts.h"
 #include "base/limits.h"
+#include "collective/message_group.h"
 #include "scenario/rank_set.h"
 
 namespace leeway::sim {
@@ -189,14 +190,14 @@ void CoreEndpoints::submit(Instant now, std::uint32_t communicator, std::uint32_
     seat.request = collective::Request();
     seat.request.spec = *call.spec;
   }
-  seat.messages = std::vector<collective::Request>(call.messages.size());
+  seat.messages = std::vector<collective::Request>(call.spec == nullptr ? call.messages.size() : 0);
   Process& process = processes_[seat.process];
   if (process.dead) return;
   CoreObserver* const observer = communicators_[communicator].observer;
   if (observer != nullptr) observer->on_submit(now, rank, seat.call);
   collective::Engine& engine = seat.member->engine();
   if (call.spec != nullptr) engine.submit(now, seat.request);
-  for (std::size_t i = 0; i < call.messages.size(); ++i) {
+  for (std::size_t i = 0; i < seat.messages.size(); ++i) {
     seat.messages[i].spec = call.messages[i];
     engine.submit(now, seat.messages[i]);
   }
@@ -231,7 +232,7 @@ bool CoreEndpoints::abort(Instant now, std::uint32_t communicator, std::uint32_t
   Process& process = processes_[seat.process];
   LEEWAY_ASSERT(seat.former == nullptr && !process.dead && !process.paused);
   std::vector<const collective::Request*> open;
-  for (const collective::Request& request : requests_of(seat)) {
+  for (const collective::Request& request : parts_of(seat)) {
     if (seat.client != nullptr && !request.done) open.push_back(&request);
   }
   seat.aborted = true;
@@ -454,9 +455,17 @@ void CoreEndpoints::settle(Instant now, Seat& seat) {
   leaver->on_left(now, seat.rank);
 }
 
+// What the rank asked the core for.
 std::span<const collective::Request> CoreEndpoints::requests_of(const Seat& seat) {
   if (seat.call.spec != nullptr) return {&seat.request, 1};
   return seat.messages;
+}
+
+// What it consists of.
+std::span<const collective::Request> CoreEndpoints::parts_of(const Seat& seat) {
+  if (seat.call.spec != nullptr && seat.request.group != nullptr)
+    return seat.request.group->messages();
+  return requests_of(seat);
 }
 
 bool CoreEndpoints::is_done(const Seat& seat) {
@@ -514,10 +523,9 @@ void CoreEndpoints::finish_call(Instant now, Seat& seat) {
 }
 
 CallResult CoreEndpoints::result_of(Instant now, const Seat& seat) {
-  const bool messages = seat.call.spec == nullptr;
   const std::span<const collective::Request> requests = requests_of(seat);
   CallResult result;
-  result.submitted_ns = messages && requests.empty() ? now.ns : requests[0].submitted.ns;
+  result.submitted_ns = requests.empty() ? now.ns : requests[0].submitted.ns;
   result.done_ns = now.ns;
   for (const collective::Request& request : requests) {
     if (result.status.ok()) result.status = request.status;
@@ -529,10 +537,8 @@ CallResult CoreEndpoints::result_of(Instant now, const Seat& seat) {
     result.bytes_sent += request.report.bytes_sent;
     result.deadline_cut |= request.report.deadline_cut;
   }
-  if (messages) {
-    result.messages = requests;
-    return result;
-  }
+  if (seat.call.kind == CallKind::messages) result.messages = parts_of(seat);
+  if (seat.call.spec == nullptr) return result;
   result.contributors_mean = seat.request.report.contributors.mean;
   result.contributors_min = seat.request.report.contributors.min;
   result.report = &seat.request.report;

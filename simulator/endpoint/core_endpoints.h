@@ -183,6 +183,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void part(Seat& seat);
   void settle(Instant now, Seat& seat);
   static std::span<const collective::Request> requests_of(const Seat& seat);
+  static std::span<const collective::Request> parts_of(const Seat& seat);
   static bool is_done(const Seat& seat);
   static CallResult result_of(Instant now, const Seat& seat);
 

@@ -39,12 +39,13 @@ struct Call {
   CallKind kind = CallKind::all_reduce;
   std::uint32_t round = 0;
   std::uint64_t bytes = 0;  // of the whole float32 tensor
-  // What the core is asked to do; null for a ring, which only counts. Valid until done.
+  // What the core is asked to do; null for a ring, which only counts, and for messages that are
+  // operations of their own. Valid until done.
   const collective::OperationSpec* spec = nullptr;
   // Uneven blocks: elements that each rank sends each, by sender and by receiver within. Empty:
   // even.
   std::span<const std::size_t> lengths;
-  // In place of `spec`, for kind messages: all at once, in this order.
+  // For kind messages: all at once, in this order; of an exchange what `spec` consists of.
   std::span<const collective::OperationSpec> messages;
 };
 
@@ -61,7 +62,8 @@ struct CallResult {
       0;  // over the packets of the rank's shard, its own contribution included; 0: no reduce half
   std::uint32_t contributors_min = 0;
   bool deadline_cut = false;
-  const CollectiveReport* report = nullptr;       // the core's, valid during on_done only
+  // The core's, valid during on_done only; of messages only that of an exchange
+  const CollectiveReport* report = nullptr;
   std::span<const collective::Request> messages;  // of kind messages; valid during on_done only
 };
 

@@ -212,6 +212,7 @@ void FurtherCommunicator::submit(Instant now, Rank rank) {
   if (call.kind == CallKind::messages) {
     messages_->prepare(rank, round, memory);
     call.messages = memory.messages;
+    if (messages_->exchanges()) call.spec = &memory.exchange;
   } else {
     memory.lengths = uneven_->lengths(round);
     call.lengths = memory.lengths;

@@ -1,8 +1,10 @@
 #include "run/message_plan.h"
 
+#include <memory>
 #include <utility>
 
 #include "engine/random_stream.h"
+#include "leeway/message.h"
 
 namespace leeway::sim {
 namespace {
@@ -12,6 +14,9 @@ using collective::OperationSpec;
 
 // Every so many messages has no elements.
 constexpr std::uint32_t kEmptyEvery = 16;
+
+// Of an exchange a rank sends itself so many at most.
+constexpr std::uint32_t kOwnMax = 3;
 
 // Pairs that are drawn for each message that a rank may have; of ranks that are full nothing comes.
 constexpr std::uint32_t kTries = 2;
@@ -25,6 +30,21 @@ float value_of(std::uint32_t round, std::uint32_t message, std::uint32_t element
   return static_cast<float>((round * 40503u + message * 9973u + element * 31u) & 0xFFFFFFu);
 }
 
+OperationSpec exchange_of(const std::vector<OperationSpec>& messages,
+                          const CollectiveOptions& options) {
+  std::vector<Message> all;
+  for (const OperationSpec& one : messages) {
+    all.push_back(one.kind == OperationKind::send
+                      ? Message::send(one.input, one.peer, one.options.tag)
+                      : Message::recv(one.output, one.peer, one.options.tag));
+  }
+  OperationSpec spec;
+  spec.kind = OperationKind::exchange;
+  spec.options = options;
+  spec.messages = std::make_shared<const std::vector<Message>>(std::move(all));
+  return spec;
+}
+
 }  // namespace
 
 MessagePlan::MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
@@ -35,6 +55,7 @@ MessagePlan::MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
       elements_max_(static_cast<std::uint32_t>(scenario.operation().bytes() / sizeof(float))),
       tags_(scenario.operation().tags()),
       any_source_(scenario.operation().any_source()),
+      exchanges_(scenario.operation().exchange()),
       options_(options) {}
 
 std::vector<MessagePlan::Message> MessagePlan::messages_of(std::uint32_t round) const {
@@ -57,12 +78,27 @@ std::vector<MessagePlan::Message> MessagePlan::messages_of(std::uint32_t round) 
                         .elements = empty ? 0 : elements,
                         .tag = static_cast<std::uint32_t>(tags.below(tags_))});
   }
+  if (exchanges_) add_own(round, messages);
   return messages;
 }
 
+void MessagePlan::add_own(std::uint32_t round, std::vector<Message>& messages) const {
+  RandomStream random(seed_, entity_of(round, 2 + ranks_), Purpose::message);
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    for (auto left = random.below(kOwnMax + 1); left > 0; --left) {
+      const auto self = static_cast<Rank>(rank);
+      messages.push_back({.from = self,
+                          .to = self,
+                          .elements = static_cast<std::uint32_t>(random.below(elements_max_ + 1)),
+                          .tag = static_cast<std::uint32_t>(random.below(tags_))});
+    }
+  }
+}
+
 // All receives of a rank's tag, or none: one from any rank may take what another one was meant for.
+// What a rank sends itself is received from itself.
 bool MessagePlan::from_any(const Message& message) const {
-  return any_source_ && (message.to + message.tag) % 2 == 0;
+  return any_source_ && message.from != message.to && (message.to + message.tag) % 2 == 0;
 }
 
 // A receive from any rank must not take what a rank that is ahead sends for a later round: its own
@@ -73,19 +109,21 @@ std::uint32_t MessagePlan::tag_of(const Message& message, std::uint32_t round) c
 }
 
 // The rank's messages in any order, but those of one pair and tag as both sides number them.
-std::vector<std::uint32_t> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
-                                                 const std::vector<Message>& messages) const {
-  std::vector<std::uint32_t> order;
+std::vector<MessagePlan::End> MessagePlan::order_of(std::uint32_t rank, std::uint32_t round,
+                                                    const std::vector<Message>& messages) const {
+  std::vector<End> order;
   for (std::uint32_t i = 0; i < messages.size(); ++i) {
-    if (messages[i].from == rank || messages[i].to == rank) order.push_back(i);
+    if (messages[i].from == rank) order.push_back({i, true});
+    if (messages[i].to == rank) order.push_back({i, false});
   }
   RandomStream random(seed_, entity_of(round, 1 + rank), Purpose::message);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (std::size_t j = i + 1; j < order.size(); ++j) {
-      const Message& a = messages[order[i]];
-      const Message& b = messages[order[j]];
-      if (a.from == b.from && a.to == b.to && a.tag == b.tag && order[i] > order[j])
+      const Message& a = messages[order[i].message];
+      const Message& b = messages[order[j].message];
+      const bool same = a.from == b.from && a.to == b.to && a.tag == b.tag;
+      if (same && order[i].sends == order[j].sends && order[i].message > order[j].message)
         std::swap(order[i], order[j]);
     }
   }
@@ -94,18 +132,18 @@ std::vector<std::uint32_t> MessagePlan::order_of(std::uint32_t rank, std::uint32
 
 void MessagePlan::prepare(std::uint32_t rank, std::uint32_t round, RankMemory& memory) const {
   const std::vector<Message> messages = messages_of(round);
-  const std::vector<std::uint32_t> order = order_of(rank, round, messages);
+  const std::vector<End> order = order_of(rank, round, messages);
   memory.message_buffers.resize(order.size());
   memory.messages.assign(order.size(), OperationSpec());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const Message& message = messages[order[i]];
-    const bool sends = message.from == rank;
+    const auto [number, sends] = order[i];
+    const Message& message = messages[number];
     std::vector<float>& buffer = memory.message_buffers[i];
     const std::uint32_t spare = tags_ > 1 ? message.elements % 37 : 0;
     const std::uint32_t room = from_any(message) ? elements_max_ : message.elements + spare;
     buffer.assign(sends ? message.elements : room, 0.0f);
     for (std::uint32_t k = 0; sends && k < message.elements; ++k)
-      buffer[k] = value_of(round, order[i], k);
+      buffer[k] = value_of(round, number, k);
     OperationSpec& spec = memory.messages[i];
     spec.kind = sends ? OperationKind::send : OperationKind::recv;
     spec.peer = sends ? message.to : from_any(message) ? kAnyRank : message.from;
@@ -116,6 +154,7 @@ void MessagePlan::prepare(std::uint32_t rank, std::uint32_t round, RankMemory& m
     else
       spec.output = std::span<float>(buffer);
   }
+  if (exchanges_) memory.exchange = exchange_of(memory.messages, options_);
 }
 
 }  // namespace leeway::sim

@@ -1,5 +1,5 @@
 // Which messages the ranks send each other in a round: pairs, sizes and each rank's order of
-// posting, drawn from the run's seed.
+// posting, drawn from the run's seed. Those that are one operation may be for the rank itself.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,11 @@ class MessagePlan {
   MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
               const CollectiveOptions& options);
 
+  // Whether a rank's messages of a round are one operation.
+  bool exchanges() const { return exchanges_; }
   // Fills memory.messages with the rank's sends and receives of this round in the order in which it
-  // posts them, and memory.message_buffers with what they read and write.
+  // posts them, memory.message_buffers with what they read and write, and memory.exchange with the
+  // operation that they make, if any.
   void prepare(std::uint32_t rank, std::uint32_t round, RankMemory& memory) const;
 
  private:
@@ -28,11 +31,17 @@ class MessagePlan {
     std::uint32_t elements = 0;
     std::uint32_t tag = 0;
   };
+  // One end of a message.
+  struct End {
+    std::uint32_t message = 0;  // which of the round
+    bool sends = false;
+  };
+  void add_own(std::uint32_t round, std::vector<Message>& messages) const;
   bool from_any(const Message& message) const;
   std::uint32_t tag_of(const Message& message, std::uint32_t round) const;
   std::vector<Message> messages_of(std::uint32_t round) const;
-  std::vector<std::uint32_t> order_of(std::uint32_t rank, std::uint32_t round,
-                                      const std::vector<Message>& messages) const;
+  std::vector<End> order_of(std::uint32_t rank, std::uint32_t round,
+                            const std::vector<Message>& messages) const;
 
   std::uint64_t seed_;
   std::uint32_t ranks_;
@@ -40,6 +49,7 @@ class MessagePlan {
   std::uint32_t elements_max_;
   std::uint32_t tags_;
   bool any_source_;
+  bool exchanges_;
   CollectiveOptions options_;
 };
 

@@ -18,6 +18,7 @@ struct RankMemory {
   std::vector<std::size_t> lengths;   // of this round's uneven blocks (UnevenPlan); or empty
   std::vector<std::vector<float>> message_buffers;
   std::vector<collective::OperationSpec> messages;  // of this round
+  collective::OperationSpec exchange;               // of all of them, where they are one operation
   collective::BroadcastLedger* ledger = nullptr;    // of a replica's broadcasts
 };
 

@@ -219,6 +219,7 @@ void World::submit_call(Instant now, std::uint32_t rank) {
     if (call.kind == CallKind::messages) {
       messages_->prepare(rank, state.round, memory_[rank]);
       call.messages = memory_[rank].messages;
+      if (messages_->exchanges()) call.spec = &memory_[rank].exchange;
     } else {
       if (scenario_.operation().owner_weights()) draw_owner_weights(rank);
       memory_[rank].lengths = uneven_->lengths(state.round);

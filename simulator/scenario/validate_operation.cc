@@ -70,6 +70,7 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
   if (operation.uneven()) return places.refuse("operation.uneven", "needs endpoint core");
   if (operation.tags() > 1) return places.refuse("operation.tags", "needs endpoint core");
   if (operation.any_source()) return places.refuse("operation.any_source", "needs endpoint core");
+  if (operation.exchange()) return places.refuse("operation.exchange", "needs endpoint core");
   return {};
 }
 

@@ -46,6 +46,7 @@ void draw_own_operation(Dice& dice, Operation& operation) {
     operation.set_messages_max(dice.magnitude(1, 16));
     if (dice.one_in(2)) operation.set_tags(dice.magnitude(2, 10));
     if (dice.one_in(3)) operation.set_any_source(true);
+    if (dice.one_in(3)) operation.set_exchange(true);
   }
 }
 

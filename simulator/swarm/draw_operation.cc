@@ -101,6 +101,7 @@ void draw_shapes(Dice& dice, Scenario& scenario) {
   if (operation.kind() != Operation::messages) return;
   if (dice.one_in(2)) operation.set_tags(dice.magnitude(2, 40));
   if (dice.one_in(3)) operation.set_any_source(true);
+  if (dice.one_in(3)) operation.set_exchange(true);
 }
 
 }  // namespace leeway::sim::swarm

@@ -49,5 +49,36 @@ TEST(MessagePlan, BothSidesMeanTheSameMessages) {
   }
 }
 
+TEST(MessagePlan, AnExchangeHoldsMessagesForTheRankItselfInPairs) {
+  const auto scenario = scenario_of(
+      "ranks: 4 operation { kind: messages bytes: 64 tags: 3 any_source: true exchange: true }");
+  const MessagePlan plan(scenario, 1, {});
+  ASSERT_TRUE(plan.exchanges());
+  std::size_t own = 0;
+  for (std::uint32_t rank = 0; rank < scenario.ranks(); ++rank) {
+    RankMemory memory;
+    plan.prepare(rank, 0, memory);
+    EXPECT_EQ(memory.exchange.messages->size(), memory.messages.size());
+    std::map<std::uint32_t, int> unpaired;  // by tag
+    for (const auto& spec : memory.messages) {
+      if (spec.peer != rank) continue;
+      ++own;
+      unpaired[spec.options.tag] += spec.kind == OperationKind::send ? 1 : -1;
+    }
+    for (const auto& [tag, count] : unpaired) EXPECT_EQ(count, 0) << "tag " << tag;
+  }
+  EXPECT_GT(own, 0u);
+}
+
+TEST(MessagePlan, ExchangesAreOneCallAndReportAllTheirMessages) {
+  const RunRecord record = record_of(
+      "ranks: 4 rounds: 5 operation { kind: messages bytes: 8192 messages_max: 20 tags: 4 "
+      "any_source: true exchange: true delivery { deadline_ms: 20000 } } link { delay_ms { fixed: "
+      "0.2 } loss { random { p: 0.1 } } }");
+  EXPECT_EQ(measure(record, "failed_calls"), 0);
+  EXPECT_EQ(measure(record, "loss"), 0);
+  EXPECT_GT(measure(record, "loss_first_pass"), 0.03);
+}
+
 }  // namespace
 }  // namespace leeway::sim

@@ -96,6 +96,7 @@ void count_operation(const Operation& operation, std::map<std::string, int>& see
   seen["uneven"] += operation.uneven();
   seen["tags"] += operation.tags() > 1;
   seen["any_source"] += operation.any_source();
+  seen["exchange"] += operation.exchange();
   seen["many messages"] += operation.messages_max() > 16;
   seen["short deadline"] += operation.delivery().deadline_ms() < 1000;
 }
@@ -126,7 +127,7 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
     }
     seen["liveness"] += drawn.checkers().skip(0) != "i9";
   }
-  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 15 + 5 + 7 + 9);
+  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 16 + 5 + 7 + 9);
   for (const auto& [name, count] : seen) EXPECT_GE(count, 3) << name;
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
