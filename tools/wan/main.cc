@@ -252,6 +252,8 @@ int run(const Arguments& arguments, const Lab& lab) {
 
 int run(const Arguments& arguments) {
   if (arguments.print_scenario) {
+    const auto scenario = plan_network(arguments.network);
+    if (!scenario.ok()) return tools::complain(scenario.status(), tools::kExitUsage);
     const auto text = scenario_text(arguments.network);
     if (!text.ok()) return tools::complain(text.status());
     std::fputs(text->c_str(), stdout);

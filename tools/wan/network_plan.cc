@@ -8,6 +8,7 @@
 
 #include "quantity.h"
 #include "scenario/parse.h"
+#include "topology/topology.h"
 
 namespace leeway::lab {
 namespace {
@@ -245,6 +246,10 @@ Result<Scenario> plan_network(const NetworkArguments& arguments) {
                          "--link goes with --rate and its like; the scenario's file has links");
   }
   if (const Status status = check_possible(*scenario); !status.ok()) return status;
+  // Reads the files that rules name, so that a missing one is known before anything is started.
+  if (const auto topology = sim::Topology::make(*scenario); !topology.ok()) {
+    return topology.status();
+  }
   return scenario;
 }
 

@@ -120,6 +120,8 @@ TEST(NetworkPlan, RefusesByTheNameOfTheArgument) {
             std::string::npos);
   EXPECT_NE(with([](auto& a) { a.links = {"queue { trim {} } rate_mbps: 1"}; }).find("trims"),
             std::string::npos);
+  EXPECT_NE(with([](auto& a) { a.links = {"deliveries: \"/nonexistent\""}; }).find("/nonexistent"),
+            std::string::npos);
   EXPECT_NE(with([](auto& a) { a.scenario_path = "/nonexistent.txtpb"; }).find("/nonexistent"),
             std::string::npos);
 }
