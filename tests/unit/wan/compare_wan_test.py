@@ -19,6 +19,7 @@ LOADER.exec_module(compare_wan)
 import contenders
 import lines
 import picture
+import promises
 import table
 
 JOB = contenders.Job(ranks=4, size=4 * 1024 * 1024, iterations=3, limit_s=60)
@@ -116,6 +117,24 @@ class WhatIsWorthRunning(unittest.TestCase):
         self.assertFalse(compare_wan.is_hopeless(RESULTS, cubic, lines.Line(500, 20, 50, 0.1)))
         self.assertFalse(compare_wan.is_hopeless(RESULTS, cubic, SHALLOW))
         self.assertFalse(compare_wan.is_hopeless(RESULTS, BY_NAME["exact"], LOSSY))
+
+
+class Promises(unittest.TestCase):
+    def test_are_judged_by_line_and_delivery(self):
+        judged = {promise.text: promise for promise in promises.all_of(RESULTS, contenders.ALL, JOB)}
+        shallow = judged["Leeway exact, 100 Mb/s, 50 ms, queue 10 ms, no loss: time / (wire + 2 round trips)"]
+        self.assertAlmostEqual(shallow.value, 1800 / 603.3, places=3)
+        self.assertFalse(shallow.kept)
+        self.assertFalse(judged["Leeway exact, 100 Mb/s, 50 ms, queue 10 ms, no loss: share dropped by full queues"].kept)
+        self.assertTrue(judged["Leeway exact, 500 Mb/s, 20 ms, queue 50 ms, 1 % loss: ms"].kept)
+        self.assertEqual(len(judged), 3)  # Gloo promises nothing
+
+    def test_speak_of_one_tensor_only(self):
+        self.assertEqual(list(promises.all_of(RESULTS, contenders.ALL, contenders.Job(8, JOB.size, 3, 60))), [])
+
+    def test_are_broken_by_a_run_that_does_not_end(self):
+        results = {SHALLOW: {"exact": [{"over_limit": True}]}}
+        self.assertFalse(next(promises.all_of(results, contenders.ALL, JOB)).kept)
 
 
 class EarlierRuns(unittest.TestCase):

@@ -30,6 +30,7 @@ class Contender:
     title: str
     kind: str  # gloo, leeway or iperf3
     control: str = ""  # of TCP
+    delivery: str = ""  # of leeway: which promises it is judged by
     arguments: list = field(default_factory=list)  # of leeway perf
     environment: dict = field(default_factory=dict)
 
@@ -38,16 +39,17 @@ class Contender:
         return self.kind != "iperf3"
 
 
-def leeway(name, title, *arguments, **environment):
-    words = [*arguments, "--deadline-ms", "60000"]
-    return Contender(name, title, "leeway", arguments=words, environment={"LEEWAY_TRANSPORT": "udp", **environment})
+def leeway(name, title, delivery, *arguments, **environment):
+    words = ["--delivery", delivery, "--deadline-ms", "60000", *arguments]
+    return Contender(name, title, "leeway", delivery=delivery, arguments=words,
+                     environment={"LEEWAY_TRANSPORT": "udp", **environment})
 
 
 ALL = [
     Contender("gloo_cubic", "Gloo, TCP CUBIC", "gloo", "cubic"),
     Contender("gloo_bbr", "Gloo, TCP BBR", "gloo", "bbr"),
-    leeway("exact", "Leeway exact", "--delivery", "exact"),
-    leeway("best_effort", "Leeway best_effort", "--delivery", "best_effort"),
+    leeway("exact", "Leeway exact", "exact"),
+    leeway("best_effort", "Leeway best_effort", "best_effort"),
     # Sealed packets and congestion classes come here, a line each: their arguments of `leeway perf`, or their variables.
     Contender("iperf3_cubic", "one TCP flow, CUBIC", "iperf3", "cubic"),
     Contender("iperf3_bbr", "one TCP flow, BBR", "iperf3", "bbr"),
