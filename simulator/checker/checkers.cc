@@ -10,6 +10,16 @@
 namespace leeway::sim {
 namespace {
 
+// A call that lasts so long after another rank gave its rank up has been told of it: control
+// datagrams that are not answered are repeated every second.
+constexpr Duration kToldWithin = std::chrono::seconds(10);
+
+bool is_among_all(CallKind kind) {
+  return kind == CallKind::all_reduce || kind == CallKind::reduce_scatter ||
+         kind == CallKind::all_gather || kind == CallKind::all_to_all ||
+         kind == CallKind::barrier || kind == CallKind::split;
+}
+
 constexpr const char* kNoContents = "endpoints without contents";
 
 const scenario::Scenario& network_of(const scenario::Scenario& own, const CheckerSetup& setup) {
@@ -97,6 +107,9 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   if (!is_unbiased(scenario))
     checks[i10].rule_out("estimator, codec or losses do not promise a mean error of 0");
   crashed.resize(scenario.ranks());
+  stops.resize(scenario.ranks());
+  given_up_from.assign(std::size_t{scenario.ranks()} * scenario.ranks(),
+                       Instant::infinite_future());
   if (scenario.operation().peer_timeout_ms() == 0)
     checks[i18].rule_out("nobody is ever taken for dead");
   if (may_silence(network_of(scenario, setup)))
@@ -158,11 +171,15 @@ void Checkers::on_lost(std::uint32_t rank, std::uint32_t from) {
 // ---- the run ------------------------------------------------------------------------------------
 
 void Checkers::on_pause(Instant now, std::uint32_t rank) {
+  if (!state_->stops[rank].since) state_->stops[rank].since = now;
   state_->deadlines.on_pause(now, rank);
   if (state_->book.size() > 0) state_->departures.on_pause(now, static_cast<Rank>(rank));
 }
 
 void Checkers::on_resume(Instant now, std::uint32_t rank) {
+  State::Stop& stop = state_->stops[rank];
+  if (stop.since) stop.longest = std::max(stop.longest, now - *stop.since);
+  stop.since.reset();
   state_->deadlines.on_resume(now, rank);
   if (state_->book.size() > 0) state_->departures.on_resume(now, static_cast<Rank>(rank));
 }
@@ -262,12 +279,40 @@ void Checkers::State::look_for_wrongly_dead(Instant now) {
   for (std::size_t rank = 0; rank < setup.engines.size(); ++rank) {
     if (crashed[rank] || setup.engines[rank] == nullptr) continue;
     for (Rank peer = 0; peer < setup.engines.size(); ++peer) {
-      const bool dead = setup.engines[rank]->endpoint().link(peer).dead;
-      checks[i18].expect(!dead || crashed[peer], [&] {
+      const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
+      const bool excused =
+          crashed[peer] || was_stopped_long(now, peer, endpoint.config().peer_timeout);
+      checks[i18].expect(!endpoint.link(peer).dead || excused, [&] {
         return format_text("at %.6f ms: rank %zu has given up rank %u, which lives",
                            static_cast<double>(now.ns) / 1e6, rank, peer);
       });
     }
+  }
+}
+
+// For as long as it takes at least that a silent peer is probed and given up
+// (src/protocol/watch.cc: half of the time that probes have, which is half of the patience).
+bool Checkers::State::was_stopped_long(Instant now, Rank rank, Duration peer_timeout) const {
+  const Stop& stop = stops[rank];
+  const Duration longest = stop.since ? std::max(stop.longest, now - *stop.since) : stop.longest;
+  return 4 * longest >= peer_timeout;
+}
+
+// A rank that runs after it was given up is told, and waits for no deadline (WIRE 6.7).
+void Checkers::State::look_whether_told(Instant now, Rank rank, const Call& call,
+                                        const CallResult& result) {
+  if (!checks[i18].on() || !is_among_all(call.kind)) return;
+  if (result.status.code() != StatusCode::kDeadlineExceeded) return;
+  for (Rank peer = 0; peer < book.size(); ++peer) {
+    const Stop& stop = stops[peer];
+    const bool runs = !crashed[peer] && !stop.since && stop.longest == Duration(0);
+    if (peer == rank || !runs) continue;
+    const Instant from = std::max(given_up_from[std::size_t{peer} * book.size() + rank],
+                                  Instant{result.submitted_ns});
+    checks[i18].expect(now - from < kToldWithin, [&] {
+      return format_text("at %.6f ms: rank %u waited for its deadline; rank %u had given it up",
+                         static_cast<double>(now.ns) / 1e6, rank, peer);
+    });
   }
 }
 

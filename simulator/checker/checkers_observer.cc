@@ -163,6 +163,7 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   state.deadlines.on_done(now, rank);
   state.learn_deaths(now, self);
   state.check_liveness(now, self, call, result);
+  state.look_whether_told(now, self, call, result);
   if (call.kind == CallKind::messages) return state.messages.on_done(now, self, call, result);
   const StatusCode code = result.status.code();
   if (code == StatusCode::kInvalidArgument || code == StatusCode::kUnsupported)
@@ -179,6 +180,8 @@ void Checkers::State::learn_deaths(Instant now, Rank rank) {
   const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
   for (Rank peer = 0; peer < setup.engines.size(); ++peer) {
     if (peer == rank || !endpoint.link(peer).dead) continue;
+    Instant& from = given_up_from[std::size_t{rank} * setup.engines.size() + peer];
+    from = std::min(from, now);
     departures.on_goodbye(now, rank, peer);
     book.on_goodbye(now, rank, peer);
   }

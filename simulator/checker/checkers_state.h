@@ -71,6 +71,8 @@ struct Checkers::State final : PacketObserver {
   void on_damaged(std::uint32_t from, std::uint32_t to);
   // I18
   void look_for_wrongly_dead(Instant now);
+  void look_whether_told(Instant now, Rank rank, const Call& call, const CallResult& result);
+  bool was_stopped_long(Instant now, Rank rank, Duration peer_timeout) const;
   void look_for_untold_deaths(Instant now, Rank rank, const protocol::Endpoint& endpoint);
 
   CheckerSetup setup;
@@ -87,6 +89,12 @@ struct Checkers::State final : PacketObserver {
   MessageCheck messages{checks[i16]};
   UseCheck use{checks[i17], book};
   std::vector<bool> crashed;  // by rank; or left
+  struct Stop {
+    std::optional<Instant> since;
+    Duration longest{0};
+  };
+  std::vector<Stop> stops;             // by rank
+  std::vector<Instant> given_up_from;  // by rank and peer: when it was found to have given it up
   Bias bias;
   bool all_reduce = false;
   bool keeps_datagrams = false;  // endpoints hold some back, or in sockets of paused ranks

@@ -50,7 +50,7 @@ bool has_outages(const Scenario& scenario) {
 }
 
 bool may_silence(const Scenario& scenario) {
-  return has_outages(scenario) || scenario.pause_size() > 0 || may_lose_goodbyes(scenario);
+  return has_outages(scenario) || may_lose_goodbyes(scenario);
 }
 
 bool may_lose_goodbyes(const Scenario& scenario) {

@@ -11,7 +11,7 @@ bool keeps_order(const scenario::Scenario& scenario);
 // For a while nothing at all may pass between two ranks, but for bursts of losses.
 bool has_outages(const scenario::Scenario& scenario);
 
-// A rank may be silent to another for many time-outs though both live: it is cut off or stopped, or
+// A rank may be silent to another for many time-outs though both live and run: it is cut off, or
 // all probes may be lost.
 bool may_silence(const scenario::Scenario& scenario);
 

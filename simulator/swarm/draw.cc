@@ -96,8 +96,16 @@ bool fits_deadline(const Scenario& scenario) {
 
 }  // namespace
 
+bool may_be_given_up(const Scenario& scenario) {
+  double stopped_ms = 0.0;
+  for (const scenario::Pause& pause : scenario.pause()) stopped_ms += pause.for_ms();
+  const double patience_ms = scenario.operation().peer_timeout_ms();
+  return patience_ms > 0 && 4 * stopped_ms >= patience_ms;
+}
+
 bool promises_recovery(const Scenario& scenario) {
   if (scenario.crash_size() > 0 || !is_patient(scenario.operation())) return false;
+  if (may_be_given_up(scenario)) return false;
   if (!scenario.has_calm_from_round() || leaves_early(scenario)) return false;
   // A rank that only sends does not wait: one that was cut off for deadlines finds that its peer
   // has given up later rounds.

@@ -71,7 +71,7 @@ void draw_crash(Dice& dice, Scenario& scenario) {
   replica.set_deadline_ms(std::min(replica.deadline_ms(), kShortWaitMs));
 }
 
-// Only where nothing but a crash keeps a rank silent for so long.
+// Only where nothing but a crash or a pause keeps a rank silent for so long.
 void draw_peer_timeout(Dice& dice, Scenario& scenario) {
   const double timeout_ms = dice.decimal_magnitude(200000, 3000000);
   if (may_silence(scenario)) return;

@@ -18,6 +18,9 @@ void draw_shapes(Dice& dice, scenario::Scenario& scenario);
 // Further communicators, aborts. Behind all the others, for the same reason.
 void draw_communicators(Dice& dice, scenario::Scenario& scenario);
 
+// Whether a rank is stopped for so long that others may take it for dead.
+bool may_be_given_up(const scenario::Scenario& scenario);
+
 // Calls last long enough for any fault that is drawn to end, and for repairs after it.
 inline constexpr double kPatientMs = 60000;
 

@@ -382,7 +382,7 @@ TEST(NetworkTraits, KnowWhatMaySilenceARank) {
   EXPECT_TRUE(silences("link { loss { gilbert_elliott { p: 0.036 r: 0.068 } } }"));
   EXPECT_TRUE(silences("link { loss { four_state { p13: 0.046 p31: 0.182 } } }"));
   EXPECT_TRUE(silences("link { loss { bursts { p: 0.1 burst: 20 } } }"));
-  EXPECT_TRUE(silences("pause { rank: 1 for_ms: 100 }"));
+  EXPECT_FALSE(silences("pause { rank: 1 for_ms: 100 }")) << "I18 knows who was stopped";
   EXPECT_FALSE(silences("link { loss { random { p: 0.1 } } } crash { rank: 1 }"));
 }
 

@@ -9,6 +9,7 @@
 
 #include "scenario/parse.h"
 #include "scenario/validate.h"
+#include "swarm/draw_parts.h"
 
 namespace leeway::sim::swarm {
 namespace {
@@ -112,6 +113,7 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
     seen["partition both ways"] += drawn.partition_size() > 0 && drawn.partition(0).has_between();
     seen["partition one way"] += drawn.partition_size() > 0 && !drawn.partition(0).has_between();
     seen["pause"] += drawn.pause_size() > 0;
+    seen["given up"] += may_be_given_up(drawn);
     seen["crash"] += drawn.crash_size() > 0;
     seen["slow"] += drawn.slow_size() > 0;
     seen["multicast"] += drawn.has_multicast();
@@ -127,7 +129,7 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
     }
     seen["liveness"] += drawn.checkers().skip(0) != "i9";
   }
-  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 16 + 5 + 7 + 9);
+  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 16 + 5 + 7 + 10);
   for (const auto& [name, count] : seen) EXPECT_GE(count, 3) << name;
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
