@@ -33,6 +33,7 @@ float value_of(std::uint32_t round, std::uint32_t message, std::uint32_t element
 OperationSpec exchange_of(const std::vector<OperationSpec>& messages,
                           const CollectiveOptions& options) {
   std::vector<Message> all;
+  all.reserve(messages.size());
   for (const OperationSpec& one : messages) {
     all.push_back(one.kind == OperationKind::send
                       ? Message::send(one.input, one.peer, one.options.tag)
