@@ -112,6 +112,20 @@ run "$lab" --ranks 2 --congctl nosuch -- true
 run "$lab" --ranks 2
 [ $code = 2 ] || fail "no program: exit status $code, not 2"
 
+echo "It ends with its ranks, also while something that they left behind still sends."
+cat >"$scratch/stream.py" <<'PY'
+import os, socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(17, 103, 1000)  # UDP_SEGMENT
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    s.sendto(bytes(50_000), (os.environ["WAN_LAB_ADDRESSES"].split(",")[1], 9))
+PY
+SECONDS=0
+run "$lab" --ranks 2 --quiet -- sh -c "$(pair "python3 $scratch/stream.py & sleep 0.5" "sleep 0.5")"
+[ $code = 0 ] || fail "exit status $code"
+[ $SECONDS -lt 10 ] || fail "it took $SECONDS s"
+
 echo "Nothing is left behind, however it ends."
 mark=$((100000 + $$))
 sleeping() { pgrep -fc "^sleep $mark" || true; }

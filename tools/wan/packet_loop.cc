@@ -54,11 +54,14 @@ Instant PacketLoop::now() const {
 bool PacketLoop::run(Wan& wan, int control) {
   ::prctl(PR_SET_TIMERSLACK, 1);  // ns
   precision_.ahead_of_others = go_ahead_of_others();
+  empty_.assign(watched_.size(), Instant{});
   watched_.push_back({control, POLLIN, 0});
   start_ = std::chrono::steady_clock::now();
   while (watched_.back().revents == 0) {
     wan.run_until(now());
-    take_all(wan) ? rest() : sleep(wan.next_due());
+    const Found found = take_all(wan);
+    found == Found::nothing ? sleep(wan.next_due())
+                            : rest(found == Found::some ? grain_ : Duration{});
   }
   precision_.seconds = std::chrono::duration<double>(now() - Instant{}).count();
   precision_.processor_s = processor_seconds();
@@ -67,33 +70,37 @@ bool PacketLoop::run(Wan& wan, int control) {
   return ::read(control, &byte, 1) == 1;
 }
 
-// False if no device had anything.
-bool PacketLoop::take_all(Wan& wan) {
+PacketLoop::Found PacketLoop::take_all(Wan& wan) {
   const Instant begin = now();
-  bool any = false;
+  Found found = Found::nothing;
   for (std::uint32_t rank = 0; rank + 1 < watched_.size(); ++rank) {
-    if (!take_batch(wan, rank)) continue;
-    any = true;
+    const Found here = take_batch(wan, rank);
+    if (here == Found::nothing) continue;
+    found = std::max(found, here);
     wan.run_until(now());
   }
-  if (any) precision_.pass.add((now() - begin).count());
-  return any;
+  if (found != Found::nothing) precision_.pass.add((now() - begin).count());
+  return found;
 }
 
-bool PacketLoop::take_batch(Wan& wan, std::uint32_t rank) {
+PacketLoop::Found PacketLoop::take_batch(Wan& wan, std::uint32_t rank) {
   for (int taken = 0; taken < kBatchPackets; ++taken) {
     const ssize_t bytes = ::read(watched_[rank].fd, buffer_.data(), buffer_.size());
-    if (bytes <= 0) return taken > 0;
-    wan.take(now(), rank, ByteSpan(buffer_).first(static_cast<std::size_t>(bytes)));
+    const Instant came = now();
+    if (bytes <= 0) {
+      empty_[rank] = came;
+      return taken > 0 ? Found::some : Found::nothing;
+    }
+    precision_.intake.add((came - empty_[rank]).count());
+    wan.take(came, rank, ByteSpan(buffer_).first(static_cast<std::size_t>(bytes)));
   }
-  return true;
+  return Found::more;
 }
 
-// While packets come: more of them a pass, and fewer wake-ups.
-void PacketLoop::rest() const {
-  if (grain_.count() == 0) return;
-  const timespec time{.tv_sec = 0, .tv_nsec = grain_.count()};
-  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+// While packets come: more of them a pass, and fewer wake-ups. Only the end cuts it short.
+void PacketLoop::rest(Duration time) {
+  const timespec timeout{.tv_sec = 0, .tv_nsec = time.count()};
+  ::ppoll(&watched_.back(), 1, &timeout, nullptr);
 }
 
 void PacketLoop::sleep(Instant until) {
@@ -101,6 +108,7 @@ void PacketLoop::sleep(Instant until) {
   const std::int64_t ns = std::clamp<std::int64_t>((until - now()).count(), 0, kSecond);
   const timespec time{.tv_sec = ns / kSecond, .tv_nsec = ns % kSecond};
   ::ppoll(watched_.data(), watched_.size(), &time, nullptr);
+  empty_.assign(empty_.size(), now());  // the first packet ended the sleep
 }
 
 void PacketLoop::deliver(Instant due, std::uint32_t rank, ByteSpan packet) {

@@ -1,8 +1,9 @@
 // One thread that carries packets between the devices and the network, as time goes by.
 //
 // A pass delivers what is due, then takes what the devices have, a batch of one after a batch of
-// the next. Then it sleeps until a device has something or a packet is due. A packet costs one
-// system call at either end; nothing is allocated for it.
+// the next. If all are empty then, it rests for a grain of time; if they had nothing to begin with,
+// it sleeps until one has something or a packet is due. A packet costs one system call at either
+// end; nothing is allocated for it.
 #pragma once
 
 #include <poll.h>
@@ -33,14 +34,17 @@ class PacketLoop : public PacketSink {
 
  private:
   Instant now() const;
-  bool take_batch(Wan& wan, std::uint32_t rank);
-  bool take_all(Wan& wan);
-  void rest() const;
+  // What the devices had: nothing; packets, of which none is left; more than a batch.
+  enum class Found : std::uint8_t { nothing, some, more };
+  Found take_batch(Wan& wan, std::uint32_t rank);
+  Found take_all(Wan& wan);
+  void rest(Duration time);
   void sleep(Instant until);
 
   Duration grain_;
   std::chrono::steady_clock::time_point start_;
   std::vector<pollfd> watched_;  // the devices, then the control descriptor
+  std::vector<Instant> empty_;   // when each device was last known to have no packet
   std::array<std::byte, kPacketBytesMax> buffer_{};
   Precision precision_;
 };

@@ -29,9 +29,17 @@ std::uint64_t TimeHistogram::count_from(std::int64_t ns) const {
   return count;
 }
 
+namespace {
+
+double share_of_late(const TimeHistogram& times) {
+  if (times.total() == 0) return 0;
+  return static_cast<double>(times.count_from(kLateNs)) / static_cast<double>(times.total());
+}
+
+}  // namespace
+
 double Precision::late_share() const {
-  if (late.total() == 0) return 0;
-  return static_cast<double>(late.count_from(kLateNs)) / static_cast<double>(late.total());
+  return std::max(share_of_late(intake), share_of_late(late));
 }
 
 }  // namespace leeway::lab

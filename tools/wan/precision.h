@@ -41,14 +41,15 @@ class TimeHistogram {
   std::int64_t max_ns_ = 0;
 };
 
-// A packet that is delivered so much after its time is late. TCP's timers and Leeway's have a grain
-// of a millisecond.
+// A packet that came in or went out so much after its time is late. TCP's timers and Leeway's have
+// a grain of a millisecond.
 inline constexpr std::int64_t kLateNs = 1'000'000;
 // More late packets than this share, and a measurement is one of this machine, not of the network.
 inline constexpr double kLateShareMax = 0.01;
 
 struct Precision {
   double seconds = 0;
+  TimeHistogram intake;            // may have waited so long in its device: since that was empty
   TimeHistogram late;              // delivered so much after its time
   TimeHistogram pass;              // from one look at all devices to the next, while packets come
   double processor_s = 0;          // of the laboratory's thread
@@ -56,6 +57,7 @@ struct Precision {
   bool ahead_of_others = false;    // it ran with a real-time priority
   std::uint64_t device_drops = 0;  // packets that its own devices lost, because it did not come
 
+  // Of packets that came in late, or of those that went out late, whichever is more.
   double late_share() const;
   // False: it fell behind its own clock, and figures measured with it are not the network's.
   bool kept_up() const { return late_share() <= kLateShareMax && device_drops == 0; }

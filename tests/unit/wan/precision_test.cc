@@ -40,6 +40,16 @@ TEST(Precision, KeepsUpUntilOnePacketInAHundredIsLate) {
   EXPECT_FALSE(precision.kept_up());
 }
 
+// Packets pile up before the laboratory, which delivers those that it has taken in time.
+TEST(Precision, DoesNotKeepUpWhenPacketsComeInLate) {
+  Precision precision;
+  for (int i = 0; i < 100; ++i) precision.late.add(20'000);
+  for (int i = 0; i < 50; ++i) precision.intake.add(20'000);
+  for (int i = 0; i < 50; ++i) precision.intake.add(100 * kLateNs);
+  EXPECT_DOUBLE_EQ(precision.late_share(), 0.5);
+  EXPECT_FALSE(precision.kept_up());
+}
+
 TEST(Precision, DoesNotKeepUpWhenItsDevicesLose) {
   Precision precision;
   precision.device_drops = 1;
