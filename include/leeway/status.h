@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -47,7 +48,15 @@ class [[nodiscard]] Status {
   static constexpr std::size_t kTextMax = 316;
 
   // Success.
-  Status() = default;
+  Status() { text_[0] = '\0'; }
+  Status(const Status& other) : code_(other.code_) { copy_text(other); }
+  Status& operator=(const Status& other) {
+    if (this == &other) return *this;
+    code_ = other.code_;
+    copy_text(other);
+    return *this;
+  }
+  ~Status() = default;
 
   // printf-style; text beyond kTextMax characters is cut.
   [[gnu::format(printf, 2, 3)]] static Status error(StatusCode code, const char* format, ...) {
@@ -69,8 +78,15 @@ class [[nodiscard]] Status {
   const char* c_str() const { return text_.data(); }
 
  private:
+  // A success has no text: it is made and copied on the datapath, and costs two stores there.
+  void copy_text(const Status& other) {
+    text_[0] = '\0';
+    if (!other.ok())
+      std::char_traits<char>::copy(text_.data(), other.c_str(), other.text().size() + 1);
+  }
+
   StatusCode code_ = StatusCode::kOk;
-  std::array<char, kTextMax + 1> text_{};
+  std::array<char, kTextMax + 1> text_;  // up to its zero; the rest is never read
 };
 
 // Either a value or the Status that explains its absence. Accessing the absent side aborts.

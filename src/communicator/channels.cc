@@ -45,8 +45,7 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
                          "%s: a callback must not wait; use the asynchronous twin",
                          to_string(spec.kind));
   }
-  const auto work = submit(spec);
-  return driving::Driver::wait(*work);
+  return channel_of(spec).run(spec);
 }
 
 Lineage::Lineage(const Channels& parent) : datagrams_(of(*parent.datagrams_)), kept_(parent.kept_) {

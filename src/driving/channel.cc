@@ -58,6 +58,14 @@ std::shared_ptr<WorkState> Channel::work_of(const collective::OperationSpec& spe
   return work;
 }
 
+Result<CollectiveReport> Channel::run(const collective::OperationSpec& spec) {
+  const auto work = work_of(spec);
+  if (!work->done) {
+    if (const Status status = driver_->run(*this, work); !status.ok()) return status;
+  }
+  return std::move(*work).outcome();
+}
+
 std::shared_ptr<WorkState> Channel::submit(const collective::OperationSpec& spec) {
   auto work = work_of(spec);
   if (work->done) return work;

@@ -43,6 +43,8 @@ class Channel final : private MemoryWatcher {
   // asked for up to a fifth of a second.
   std::vector<Rank> deaf_to_multicast();
 
+  // Of a caller that waits: begins the operation, and drives until it is done.
+  Result<CollectiveReport> run(const collective::OperationSpec& spec);
   // Of a caller that waits for it next, and drives.
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec);
   // Of a caller that does something else meanwhile: another thread drives. Operations of one thread

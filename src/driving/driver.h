@@ -91,6 +91,10 @@ class Driver final {
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const transport::FaultTransport* faults);
 
+  // As wait(); not ok: this thread must not wait for it.
+  static Status await(WorkState& work);
+  // Of a caller that waits: begins the operation and drives until it is done.
+  Status run(Channel& channel, const std::shared_ptr<WorkState>& work);
   // Of a caller that does not wait: whoever drives takes it up, or this thread in passing.
   void start(Channel& channel, std::shared_ptr<WorkState> work);
   void admit_started(Instant now);
@@ -99,9 +103,11 @@ class Driver final {
   // done.
   bool run_until(const std::function<bool()>& done, Instant deadline);
   bool drive_until(const std::function<bool()>& done, Instant deadline);
+  bool drive_until(const WorkState& work);
   void release();
   static void call(const std::vector<Callback>& callbacks);
   bool step(Instant now);
+  bool send(Instant now);
   bool receive(Instant now);
   void fail(Instant now, const Status& status);
   void block(Instant now, Instant deadline);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "collective/request.h"
@@ -25,9 +26,13 @@ struct WorkState {
   std::weak_ptr<driving::Driver> driver;  // who brings it about
 
   // Once it is done.
-  Result<CollectiveReport> outcome() const {
+  Result<CollectiveReport> outcome() const& {
     if (!request.status.ok()) return request.status;
     return request.report;
+  }
+  Result<CollectiveReport> outcome() && {
+    if (!request.status.ok()) return request.status;
+    return std::move(request.report);
   }
 
   // Calls back when it is done: whoever finds that out first calls. False: it is done already, and
