@@ -91,7 +91,7 @@ PacketLoop::Found PacketLoop::take_batch(Wan& wan, std::uint32_t rank) {
       empty_[rank] = came;
       return taken > 0 ? Found::some : Found::nothing;
     }
-    precision_.intake.add((came - empty_[rank]).count());
+    precision_.intake.add(wan.line_is_busy(came, rank) ? 0 : (came - empty_[rank]).count());
     wan.take(came, rank, ByteSpan(buffer_).first(static_cast<std::size_t>(bytes)));
   }
   return Found::more;

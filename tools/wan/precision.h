@@ -49,7 +49,9 @@ inline constexpr double kLateShareMax = 0.01;
 
 struct Precision {
   double seconds = 0;
-  TimeHistogram intake;            // may have waited so long in its device: since that was empty
+  // May have waited so long in its device: since that was empty. 0 if the line was busy: a packet
+  // that had come earlier would have left at the same time.
+  TimeHistogram intake;
   TimeHistogram late;              // delivered so much after its time
   TimeHistogram pass;              // from one look at all devices to the next, while packets come
   double processor_s = 0;          // of the laboratory's thread

@@ -66,6 +66,13 @@ class Wan : private sim::PacketReceiver {
 
   std::uint32_t ranks() const { return topology_.ranks(); }
 
+  // Whether a packet that comes now would wait for the rank's line up anyway. Its departure then
+  // does not depend on when it came. False where ways out have no line in common.
+  bool line_is_busy(Instant now, std::uint32_t rank) {
+    const sim::LinkId line = topology_.uplink(rank);
+    return line != sim::kArrived && network_->waiting_bytes(now, line) > 0;
+  }
+
   // A packet came out of a rank's device.
   void take(Instant now, std::uint32_t rank, ByteSpan packet);
 

@@ -88,6 +88,15 @@ TEST(Wan, KeepsItsOwnTimesWhenTheCallerIsLate) {
   EXPECT_EQ(lab.arrivals[1].ns, 30 * kMs);
 }
 
+TEST(Wan, TellsWhetherALineIsBusy) {
+  Lab lab(network("12Mb", "0ms", "10ms"));
+  EXPECT_FALSE(lab.wan->line_is_busy({0}, 0));
+  lab.send(0, 0, 1, 1500);  // 1 ms on the line
+  EXPECT_TRUE(lab.wan->line_is_busy({kMs - 1}, 0));
+  EXPECT_FALSE(lab.wan->line_is_busy({kMs - 1}, 1));
+  EXPECT_FALSE(lab.wan->line_is_busy({kMs}, 0));
+}
+
 TEST(Wan, DropsAndCountsWhatTheQueueCannotHold) {
   Lab lab(network("12Mb", "0ms", "10ms"));  // ten packets
   for (int i = 0; i < 30; ++i) lab.send(0, 0, 1, 1500);
