@@ -17,6 +17,15 @@ namespace leeway::sim {
 
 enum class SegmentState : std::uint8_t { flying, lost, arrived };
 
+// What was delivered when a segment was sent, for a rate of delivery (draft-cheng-iccrg-delivery-
+// rate-estimation).
+struct SendContext {
+  std::uint64_t delivered = 0;     // segments
+  std::int64_t delivered_ns = 0;   // when that was heard of
+  std::int64_t first_sent_ns = 0;  // when the segment had left that it was heard of
+  bool limited = false;            // the writer was the limit
+};
+
 struct SentSegment {
   std::int64_t sent_ns = 0;  // last
   std::uint64_t before = 0;  // neighbours in the order of sending; of flying ones only
@@ -24,6 +33,7 @@ struct SentSegment {
   std::uint32_t bytes = 0;
   SegmentState state = SegmentState::flying;
   bool repeated = false;  // sent more than once
+  SendContext context;    // of the last time
 };
 
 class Scoreboard {
@@ -44,6 +54,9 @@ class Scoreboard {
   std::uint64_t send_new(std::int64_t now_ns, std::uint32_t bytes);
   // Sent again; lost ones are flying afterwards.
   void send_again(std::int64_t now_ns, std::uint64_t number);
+  void note(std::uint64_t number, const SendContext& context) {
+    segments_[number].context = context;
+  }
   void mark_lost(std::uint64_t number);
 
   std::uint64_t lowest_lost();  // there is one

@@ -5,7 +5,11 @@
 
 namespace leeway::sim {
 
+enum class TcpCongestion : std::uint8_t { cubic, bbr };
+
 struct TcpOptions {
+  TcpCongestion congestion = TcpCongestion::cubic;
+
   // 1500 bytes a packet: 20 of IPv4, 20 of TCP, 12 of its timestamps, the rest are data.
   std::uint32_t segment_bytes = 1448;
   std::uint32_t header_bytes = 52;

@@ -7,7 +7,10 @@
 namespace leeway::sim {
 
 TcpSender::TcpSender(const TcpOptions& options)
-    : options_(options), cubic_(options.initial_window), rtt_(options) {}
+    : options_(options), cubic_(options.initial_window), rtt_(options) {
+  if (options.congestion == TcpCongestion::bbr)
+    bbr_.emplace(options.initial_window, options.segment_bytes);
+}
 
 void TcpSender::on_ack(Instant now, const TcpAck& ack) {
   const std::uint64_t first_before = board_.first();
@@ -25,6 +28,7 @@ void TcpSender::on_ack(Instant now, const TcpAck& ack) {
     cubic_.on_ack(now.ns, arrivals.count, rtt_.smoothed_ns());
   }
   const auto look_again_ns = find_losses(now, arrivals.count, advanced);
+  if (bbr_) take_rate(now, arrivals);
   arm_probe_or_timeout(now);
   if (look_again_ns) arm(Timer::reordering, *look_again_ns);
 }
@@ -38,6 +42,10 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
     const std::int64_t took_ns = now.ns - segment.sent_ns;
     arrivals.longest_ns = std::max(arrivals.longest_ns, took_ns);
     arrivals.shortest_ns = std::min(arrivals.shortest_ns, took_ns);
+    if (segment.sent_ns >= arrivals.newest_sent_ns) {
+      arrivals.newest_sent_ns = segment.sent_ns;
+      arrivals.newest = segment.context;
+    }
   });
   // With a repeated segment among them even the others may have been there long before.
   if (arrivals.count > 0 && !arrivals.repeated) {
@@ -45,6 +53,30 @@ TcpSender::Arrivals TcpSender::take_in(Instant now, const TcpAck& ack) {
   }
   if (ack.duplicate) rack_.on_duplicate();
   return arrivals;
+}
+
+// The rate at which segments arrived since the newest of these was sent.
+void TcpSender::take_rate(Instant now, const Arrivals& arrivals) {
+  delivered_ += arrivals.count;
+  delivered_ns_ = now.ns;
+  first_sent_ns_ = arrivals.newest_sent_ns;
+  const std::int64_t sending_ns = arrivals.newest_sent_ns - arrivals.newest.first_sent_ns;
+  bbr_->on_ack({.now_ns = now.ns,
+                .delivered = delivered_,
+                .prior_delivered = arrivals.newest.delivered,
+                .interval_ns = std::max(now.ns - arrivals.newest.delivered_ns, sending_ns),
+                .rtt_ns = arrivals.repeated ? 0 : arrivals.shortest_ns,
+                .arrived = arrivals.count,
+                .flying = board_.flying(),
+                .limited = arrivals.newest.limited});
+}
+
+// A segment leaves.
+void TcpSender::note_context(Instant now, std::uint64_t number, std::uint32_t bytes) {
+  if (!bbr_) return;
+  if (board_.flying() <= 1) delivered_ns_ = first_sent_ns_ = now.ns;
+  board_.note(number, {delivered_, delivered_ns_, first_sent_ns_, delivered_ < limited_until_});
+  free_ns_ = std::max(free_ns_, now.ns) + bbr_->gap_ns(bytes + options_.header_bytes);
 }
 
 // A repeated segment that did not arrive twice, as seen once later ones arrived, repaired a loss
@@ -82,6 +114,7 @@ void TcpSender::begin_reduction(State state) {
     const std::uint32_t before = cubic_.window();
     cubic_.on_congestion();
     reduction_.begin(before, cubic_.threshold());
+    if (bbr_) bbr_->on_recovery(board_.flying());
     ++counters_.reductions;
   }
   state_ = state;
@@ -91,10 +124,11 @@ void TcpSender::begin_reduction(State state) {
 void TcpSender::end_reduction() {
   if (state_ != State::timed_out) cubic_.set_window(cubic_.threshold());
   state_ = State::open;
+  if (bbr_) bbr_->on_recovery_end();
 }
 
 void TcpSender::on_timer(Instant now) {
-  if (now < next_wake()) return;
+  if (timer_ == Timer::none || now.ns < timer_ns_) return;
   const Timer timer = timer_;
   timer_ = Timer::none;
   switch (timer) {
@@ -115,6 +149,7 @@ void TcpSender::on_timer(Instant now) {
 void TcpSender::on_timeout(Instant now) {
   ++counters_.timeouts;
   if (state_ == State::open) cubic_.on_timeout();
+  if (bbr_) bbr_->on_timeout();
   state_ = State::timed_out;
   recovery_point_ = board_.next();
   probe_point_ = kNoPoint;
@@ -151,14 +186,20 @@ std::optional<TcpSegment> TcpSender::poll(Instant now) {
       return segment;
     }
   }
-  if (board_.lost() > 0 && board_.flying() < cubic_.window()) {
+  const bool repairs = board_.lost() > 0 && board_.flying() < window();
+  paced_ = now.ns < free_ns_ && (repairs || unsent_bytes_ > 0) && board_.flying() < window();
+  if (paced_) return std::nullopt;
+  if (repairs) {
     const std::uint64_t number = board_.lowest_lost();
     if (number == board_.first()) arm_timeout(now);
     return send_again(now, number);
   }
-  const bool held_back = unsent_bytes_ > 0 && board_.flying() >= cubic_.window();
+  const bool held_back = unsent_bytes_ > 0 && board_.flying() >= window();
   if (unsent_bytes_ > 0 && !held_back && board_.outstanding() < options_.receive_window) {
     return send_new(now);
+  }
+  if (unsent_bytes_ == 0) {
+    limited_until_ = delivered_ + std::max<std::uint64_t>(board_.flying(), 1);
   }
   note_use(held_back);
   return std::nullopt;
@@ -173,6 +214,7 @@ TcpSegment TcpSender::send_new(Instant now) {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(unsent_bytes_, options_.segment_bytes));
   unsent_bytes_ -= bytes;
   const std::uint64_t number = board_.send_new(now.ns, bytes);
+  note_context(now, number, bytes);
   ++counters_.segments;
   sent_ns_ = now.ns;
   reduction_.on_sent();
@@ -184,6 +226,7 @@ TcpSegment TcpSender::send_new(Instant now) {
 
 TcpSegment TcpSender::send_again(Instant now, std::uint64_t number) {
   board_.send_again(now.ns, number);
+  note_context(now, number, board_[number].bytes);
   ++counters_.segments;
   ++counters_.repeated;
   sent_ns_ = now.ns;

@@ -5,10 +5,12 @@
 // proportionally. README.md tells what is left out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
 #include "base/time.h"
+#include "tcp/bbr.h"
 #include "tcp/cubic.h"
 #include "tcp/proportional_reduction.h"
 #include "tcp/recent_acknowledgement.h"
@@ -48,9 +50,11 @@ class TcpSender {
   std::optional<TcpSegment> poll(Instant now);
   // It is not asked because the sender's own line is full: no use of the window.
   void hold() { note_use(false); }
-  Instant next_wake() const { return {timer_ == Timer::none ? kNeverNs : timer_ns_}; }
+  Instant next_wake() const {
+    return {std::min(timer_ == Timer::none ? kNeverNs : timer_ns_, paced_ ? free_ns_ : kNeverNs)};
+  }
 
-  std::uint32_t window() const { return cubic_.window(); }
+  std::uint32_t window() const { return bbr_ ? bbr_->window() : cubic_.window(); }
   std::uint64_t unsent_bytes() const { return unsent_bytes_; }
   std::uint32_t outstanding() const { return board_.outstanding(); }
   const RttEstimator& rtt() const { return rtt_; }
@@ -74,9 +78,13 @@ class TcpSender {
     bool repeated = false;        // one of them at least
     std::int64_t longest_ns = 0;  // since they were sent
     std::int64_t shortest_ns = INT64_MAX;
+    SendContext newest;  // of the one that was sent last
+    std::int64_t newest_sent_ns = -1;
   };
 
   Arrivals take_in(Instant now, const TcpAck& ack);
+  void take_rate(Instant now, const Arrivals& arrivals);
+  void note_context(Instant now, std::uint64_t number, std::uint32_t bytes);
   void settle_probe(const TcpAck& ack, bool news);
   // When to look again, if nothing comes before.
   std::optional<std::int64_t> find_losses(Instant now, std::uint32_t arrived, bool advanced);
@@ -96,6 +104,7 @@ class TcpSender {
 
   TcpOptions options_;
   Cubic cubic_;
+  std::optional<Bbr> bbr_;  // in its place
   RttEstimator rtt_;
   Scoreboard board_;
   RecentAcknowledgement rack_;
@@ -104,6 +113,14 @@ class TcpSender {
   std::uint64_t recovery_point_ = 0;  // the state ends when all before this arrived
   std::uint64_t unsent_bytes_ = 0;
   std::int64_t sent_ns_ = -1;  // last segment of all
+
+  // BBR: what is delivered, and when the next segment may leave.
+  std::uint64_t delivered_ = 0;
+  std::int64_t delivered_ns_ = 0;
+  std::int64_t first_sent_ns_ = 0;
+  std::uint64_t limited_until_ = 0;
+  std::int64_t free_ns_ = 0;
+  bool paced_ = false;  // something waits for it
 
   Timer timer_ = Timer::none;
   std::int64_t timer_ns_ = 0;

@@ -1,0 +1,86 @@
+// BBR's rate and window (version 1: draft-cardwell-iccrg-bbr-congestion-control-00, with the
+// constants of Linux) in integers.
+//
+// The model is the largest rate of delivery of the last ten round trips and the smallest round trip
+// of the last ten seconds. Losses mean nothing to it, but for one round trip after the first.
+//
+// Left out: the long-term sampling that looks for policers, and the allowance for aggregated
+// acknowledgements, which came later.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace leeway::sim {
+
+class Bbr {
+ public:
+  Bbr(std::uint32_t initial_window, std::uint32_t segment_bytes)
+      : segment_bytes_(segment_bytes), initial_window_(initial_window), window_(initial_window) {}
+
+  // What one acknowledgement says.
+  struct Sample {
+    std::int64_t now_ns = 0;
+    std::uint64_t delivered = 0;  // segments, up to now
+    // When the newest of the acknowledged segments was sent: segments delivered by then
+    std::uint64_t prior_delivered = 0;
+    std::int64_t interval_ns = 0;  // since then, or as long as sending took
+    std::int64_t rtt_ns = 0;
+    std::uint32_t arrived = 0;  // segments
+    std::uint32_t flying = 0;   // after it
+    bool limited = false;       // by the writer
+  };
+  void on_ack(const Sample& sample);
+  // Losses were found, and none before: what arrives is what is sent, for a round trip.
+  void on_recovery(std::uint32_t flying);
+  void on_recovery_end();
+  void on_timeout();
+
+  std::uint32_t window() const;
+  // How long after a packet of so many bytes the next one may leave.
+  std::int64_t gap_ns(std::uint32_t bytes) const;
+
+ private:
+  enum class State : std::uint8_t { startup, drain, probe_rate, probe_rtt };
+  static constexpr std::uint64_t kUnit = 256;  // gains
+  static constexpr std::uint64_t kHighGain = 739;
+  static constexpr std::uint64_t kDrainGain = 88;
+  static constexpr std::uint64_t kWindowGain = 512;
+  static constexpr std::array<std::uint64_t, 8> kCycle = {320, 192, 256, 256, 256, 256, 256, 256};
+  static constexpr std::uint32_t kWindowMin = 4;
+  static constexpr std::size_t kRateRounds = 10;
+  static constexpr std::int64_t kRttWindowNs = 10'000'000'000;
+  static constexpr std::int64_t kProbeRttNs = 200'000'000;
+
+  std::uint64_t rate() const { return *std::max_element(rates_.begin(), rates_.end()); }
+  std::uint64_t target(std::uint64_t gain) const;  // segments
+  void update_rate(const Sample& sample);
+  void check_full(const Sample& sample);
+  void advance_cycle(const Sample& sample);
+  void update_rtt(const Sample& sample);
+  void update_window(const Sample& sample);
+  std::uint64_t pacing_gain() const;
+
+  std::uint32_t segment_bytes_;
+  std::uint32_t initial_window_;
+  State state_ = State::startup;
+  std::uint64_t window_;
+  std::array<std::uint64_t, kRateRounds> rates_{};  // bytes per second, by round modulo the size
+  std::uint64_t round_ = 0;
+  std::uint64_t round_end_ = 0;  // the round is over when what was sent then is acknowledged
+  bool round_start_ = false;
+  std::int64_t rtt_ns_ = -1;  // least
+  std::int64_t rtt_at_ns_ = 0;
+  std::int64_t probe_rtt_until_ns_ = -1;
+  std::uint64_t full_rate_ = 0;
+  int full_rounds_ = 0;
+  bool full_ = false;
+  std::size_t cycle_ = 0;
+  std::int64_t cycle_at_ns_ = 0;
+  bool conserving_ = false;
+  std::uint64_t conserve_until_ = 0;  // delivered
+  std::uint64_t delivered_ = 0;
+};
+
+}  // namespace leeway::sim
