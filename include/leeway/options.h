@@ -281,6 +281,18 @@ enum class TransportKind : std::uint8_t {
 LEEWAY_EXPORT std::string_view to_string(TransportKind kind);
 LEEWAY_EXPORT Result<TransportKind> parse_transport(std::string_view name);
 
+// What paces all that a process sends. Of the process: communicators with different settings do not
+// share a socket.
+enum class CongestionControl : std::uint8_t {
+  none = 0,   // as fast as credit and sockets allow: a machine or a network of one's own
+  fixed,      // at Options::rate_bits_per_second
+  scavenger,  // only what other traffic leaves (LEDBAT++)
+  wan,        // lines that lose packets by themselves and that others use. Experimental
+};
+// The name as parse_congestion_control() reads it: "wan". An unknown name is kInvalidArgument.
+LEEWAY_EXPORT std::string_view to_string(CongestionControl control);
+LEEWAY_EXPORT Result<CongestionControl> parse_congestion_control(std::string_view name);
+
 // One value per communicator. Zero and empty mean "derive it".
 struct Options {
   std::optional<int> rank;        // LEEWAY_RANK, or the launcher's
@@ -307,6 +319,11 @@ struct Options {
   std::size_t socket_buffer_bytes = 0;
   // LEEWAY_WINDOW_BYTES: data in flight to one peer; default: peers' receive buffers
   std::size_t window_bytes = 0;
+  // LEEWAY_CONGESTION none, fixed, scavenger or wan
+  CongestionControl congestion = CongestionControl::none;
+  // LEEWAY_RATE: of CongestionControl::fixed, all peers together. From the environment it asks for
+  // that, where LEEWAY_CONGESTION is not set.
+  std::uint64_t rate_bits_per_second = 0;
   // LEEWAY_SEED: permutations, stochastic rounding, virtual losses; rank 0's value is used by all
   std::uint64_t seed = 0;
   FaultOptions faults;             // LEEWAY_FAULT

@@ -56,6 +56,13 @@ void flip_bit(std::vector<std::byte>& bytes, std::uint64_t bit) {
   bytes[at / 8] ^= static_cast<std::byte>(1u << at % 8);
 }
 
+congestion::Settings congestion_of(const scenario::Scenario& scenario) {
+  static_assert(static_cast<int>(CongestionControl::wan) == scenario::Congestion::wan);
+  const scenario::Congestion& given = scenario.congestion();
+  return {.control = static_cast<CongestionControl>(given.control()),
+          .rate_bits_per_second = static_cast<std::uint64_t>(given.rate_mbps() * 1e6)};
+}
+
 Traffic traffic_of(ByteSpan datagram) {
   wire::Prefix prefix;
   LEEWAY_ASSERT(wire::peek_prefix(datagram, prefix) == wire::Refusal::none);  // the core made it
@@ -89,7 +96,7 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
     config.self = static_cast<Rank>(rank);
     config.rtt_initial = initial_round_trip(topology, rank);
     endpoints->configs_.push_back(config);
-    process.node = std::make_unique<collective::Node>();
+    process.node = std::make_unique<collective::Node>(congestion_of(scenario));
     process.uplink = Uplink(topology, rank);
     if (!faults) continue;
     auto plan = impairment::FaultPlan::create(*faults);

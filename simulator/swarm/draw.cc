@@ -134,6 +134,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_leaves(dice, scenario);
   draw_shapes(dice, scenario);
   draw_communicators(dice, scenario);
+  draw_congestion(dice, scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;

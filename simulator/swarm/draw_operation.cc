@@ -104,4 +104,14 @@ void draw_shapes(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) operation.set_exchange(true);
 }
 
+// A fixed rate gets a round's data through well before patience ends.
+void draw_congestion(Dice& dice, Scenario& scenario) {
+  if (!dice.one_in(3)) return;
+  scenario::Congestion& congestion = *scenario.mutable_congestion();
+  congestion.set_control(dice.pick({scenario::Congestion::fixed, scenario::Congestion::scavenger,
+                                    scenario::Congestion::wan, scenario::Congestion::wan}));
+  if (congestion.control() == scenario::Congestion::fixed)
+    congestion.set_rate_mbps(dice.decimal_magnitude(50'000, 10'000'000));
+}
+
 }  // namespace leeway::sim::swarm

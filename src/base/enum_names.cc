@@ -36,6 +36,7 @@ constexpr std::array<string_view, 6> kTransports = {"auto", "udp",    "verbs",
                                                     "ucx",  "inproc", "custom"};
 // A caller's own transport cannot be asked for by name.
 constexpr std::size_t kTransportsByName = 5;
+constexpr std::array<string_view, 4> kCongestionControls = {"none", "fixed", "scavenger", "wan"};
 constexpr std::array<string_view, 10> kStatusCodes = {
     "ok",          "invalid_argument",   "mismatch",    "deadline_exceeded", "peer_lost",
     "unavailable", "resource_exhausted", "unsupported", "cancelled",         "internal"};
@@ -48,6 +49,7 @@ static_assert(kScaleRules.size() == static_cast<std::size_t>(ScaleRule::ceil) + 
 static_assert(kEstimators.size() == static_cast<std::size_t>(Estimator::augmented) + 1);
 static_assert(kDeliveries.size() == static_cast<std::size_t>(Delivery::Kind::best_effort) + 1);
 static_assert(kTransports.size() == static_cast<std::size_t>(TransportKind::custom) + 1);
+static_assert(kCongestionControls.size() == static_cast<std::size_t>(CongestionControl::wan) + 1);
 static_assert(kStatusCodes.size() == static_cast<std::size_t>(StatusCode::kInternal) + 1);
 
 template <typename Enum>
@@ -96,6 +98,9 @@ string_view to_string(Delivery::Kind kind) {
 string_view to_string(TransportKind kind) {
   return name_of(kind, kTransports);
 }
+string_view to_string(CongestionControl control) {
+  return name_of(control, kCongestionControls);
+}
 string_view to_string(StatusCode code) {
   return name_of(code, kStatusCodes);
 }
@@ -108,6 +113,9 @@ Result<Estimator> parse_estimator(string_view name) {
 }
 Result<TransportKind> parse_transport(string_view name) {
   return parse<TransportKind>("transport", name, std::span(kTransports).first(kTransportsByName));
+}
+Result<CongestionControl> parse_congestion_control(string_view name) {
+  return parse<CongestionControl>("congestion control", name, kCongestionControls);
 }
 
 }  // namespace v0

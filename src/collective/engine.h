@@ -36,8 +36,9 @@ class Engine {
     if (!queued_.empty() && !endpoint_.given_up().ok()) cancel_all(now, endpoint_.given_up());
   }
   void on_wake(Instant now, bool may_start = true);
-  bool poll_train(Instant now, protocol::TrainBuffer& out) {
-    return endpoint_.poll_train(now, out);
+  using Poll = protocol::Endpoint::Poll;
+  bool poll_train(Instant now, protocol::TrainBuffer& out, Poll what = Poll::all) {
+    return endpoint_.poll_train(now, out, what);
   }
   std::optional<Instant> next_wake() const;
   // The same; never: infinite future.

@@ -33,8 +33,11 @@ Member::Member(const protocol::EndpointConfig& config, std::vector<Rank> slots,
       slots_(std::move(slots)),
       ranks_(by_slot(slots_, config.self)) {}
 
-Node::Node() {
+Node::Node(const congestion::Settings& congestion) {
   answers_.reserve(kAnswersMax);
+  if (auto controller = congestion::make_controller(congestion)) {
+    bundle_ = std::make_unique<congestion::UplinkBundle>(std::move(controller));
+  }
 }
 
 Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vector<Rank> slots,
@@ -44,6 +47,14 @@ Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vec
   paths.reserve(slots.size());
   for (const Rank slot : slots) paths.push_back(&path_of(slot));
   members_.push_back(std::make_unique<Member>(config, std::move(slots), paths, watcher));
+  if (bundle_ != nullptr) {
+    for (const Rank slot : members_.back()->slots_) {
+      protocol::Path& path = *paths_[slot];
+      if (path.window() == 0) continue;  // this process itself
+      bundle_->make_link(slot, std::size_t{2} * path.window());
+      path.ask();
+    }
+  }
   touched_.reserve(members_.size());
   sending_.reserve(2 * members_.size());
   Member& member = *members_.back();
@@ -110,9 +121,27 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram) {
   if (member == nullptr) return on_stranger(now, slot, *epoch, datagram);
   const Rank from = member->rank_in(slot);
   if (from == kNoRank) return refuse(wire::Refusal::misrouted);
-  member->engine_.on_datagram(now, from, datagram);
+  if (bundle_ == nullptr) {
+    member->engine_.on_datagram(now, from, datagram);
+  } else {
+    const std::uint32_t reported = paths_[slot]->reported().largest_sequence;
+    member->engine_.on_datagram(now, from, datagram);
+    if (paths_[slot]->reported().largest_sequence != reported) note_report(now, slot);
+  }
   touch(*member);
   if (paths_[slot]->take_unblocked()) spread_credit(slot);
+}
+
+void Node::note_report(Instant now, Rank slot) {
+  protocol::Path& path = *paths_[slot];
+  const protocol::PathReport& report = path.reported();
+  bundle_->on_report(now, slot,
+                     {.largest = report.largest_sequence,
+                      .received = report.received,
+                      .received_bytes = report.received_bytes,
+                      .arrived_us = report.arrived_us,
+                      .held_back = report.delay});
+  if (bundle_->asks(now, slot)) path.ask();
 }
 
 // All who have data for this process may go on.
@@ -162,7 +191,7 @@ void Node::answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagra
       (wire::decode_report(datagram, report) != wire::Refusal::none || report.heard_goodbye)) {
     return;
   }
-  path_of(slot).on_arrival(now, prefix.sequence);
+  path_of(slot).on_arrival(now, prefix.sequence, datagram.size());
   if (answers_.size() == kAnswersMax) return;
   const bool parting = prefix.type == wire::PacketType::goodbye;
   answers_.push_back({{parting ? wire::PacketType::report : wire::PacketType::goodbye, closed.epoch,
@@ -176,6 +205,7 @@ void Node::on_wake(Instant now, std::uint64_t released) {
     touched_.pop_back();
     wake(now, member, released);
   }
+  if (bundle_ != nullptr) bundle_->on_wake(now);
   if (now < soonest_ && held_back_ == 0) return;
   soonest_ = Instant::infinite_future();
   for (const auto& member : members_) {
@@ -221,25 +251,74 @@ void Node::spread_deaths(Instant now, Member& finder) {
 bool Node::poll_train(Instant now, protocol::TrainBuffer& out) {
   if (!answers_.empty()) {
     write_answer(now, answers_.back(), out);
+    const bool numbered = answers_.back().prefix.type != wire::PacketType::alive;
     answers_.pop_back();
+    if (bundle_ != nullptr && numbered) note_paced(now, out);
     ++trains_;
     return true;
   }
+  if (bundle_ != nullptr) return poll_paced(now, out);
   while (sending_at_ < sending_.size()) {
-    Member& member = *sending_[sending_at_++];
-    member.sends_ = false;
-    const bool filled = member.engine_.poll_train(now, out);
-    soonest_ = std::min(soonest_, member.engine_.wake_at());
-    if (!filled) continue;
-    queue(member);  // behind the others
-    const Rank to = out.train().to;
-    if (to != kEveryRank) out.readdress(member.slots_[to]);
-    member.trains_end_ = ++trains_;
-    return true;
+    if (hand_out(now, *sending_[sending_at_++], out)) return true;
   }
   sending_.clear();
   sending_at_ = 0;
   return false;
+}
+
+// The next train of a member that is no longer in sending_.
+bool Node::hand_out(Instant now, Member& member, protocol::TrainBuffer& out) {
+  member.sends_ = false;
+  const bool filled = member.engine_.poll_train(now, out);
+  soonest_ = std::min(soonest_, member.engine_.wake_at());
+  if (!filled) return false;
+  queue(member);  // behind the others
+  const Rank to = out.to();
+  if (to != kEveryRank) out.readdress(member.slots_[to]);
+  member.trains_end_ = ++trains_;
+  return true;
+}
+
+// Control datagrams go at once and are counted; data go when the uplink is open.
+bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
+  out.limit(bundle_->quantum_bytes());
+  const bool open = bundle_->open(now);
+  while (open && sending_at_ < sending_.size()) {
+    if (!hand_out(now, *sending_[sending_at_++], out)) continue;
+    note_paced(now, out);
+    return true;
+  }
+  for (std::size_t i = sending_at_; i < sending_.size(); ++i) {
+    Member& member = *sending_[i];
+    if (!member.engine_.poll_train(now, out, Engine::Poll::control)) continue;
+    soonest_ = std::min(soonest_, member.engine_.wake_at());
+    const Rank to = out.to();
+    if (to != kEveryRank) out.readdress(member.slots_[to]);
+    member.trains_end_ = ++trains_;
+    note_paced(now, out);
+    return true;
+  }
+  if (sending_at_ < sending_.size()) {
+    bundle_->note_held_back();
+  } else {
+    sending_.clear();
+    sending_at_ = 0;
+    bundle_->note_idle();
+  }
+  return false;
+}
+
+void Node::note_paced(Instant now, const protocol::TrainBuffer& out) {
+  if (out.to() == kEveryRank) return bundle_->on_group_sent(now, out.total_bytes());
+  protocol::Path& path = *paths_[out.to()];
+  if (path.window() == 0) return;  // no member of ours knows it
+  bundle_->on_sent(now, out.to(),
+                   {.last = path.last_sequence(),
+                    .datagrams = static_cast<std::uint32_t>(out.datagrams()),
+                    .segment_bytes = out.segment_bytes(),
+                    .total_bytes = out.total_bytes()});
+  if (path.take_asked()) bundle_->on_asked(now, out.to());
+  if (bundle_->asks(now, out.to())) path.ask();
 }
 
 void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out) {
@@ -253,6 +332,8 @@ void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer
   wire::Report report;
   report.largest_sequence = path.largest_seen();
   report.received = path.received();
+  report.received_bytes = path.received_bytes();
+  report.arrived_us = wire::arrived_us(path.largest_arrived_at());
   report.heard_goodbye = true;
   path.on_reported();
   out.append(wire::encode_report(prefix, report, scratch), {});
@@ -262,7 +343,8 @@ std::optional<Instant> Node::next_wake() const {
   if (!touched_.empty()) return Instant{0};
   soonest_ = Instant::infinite_future();
   for (const auto& member : members_) soonest_ = std::min(soonest_, member->engine_.wake_at());
-  return soonest_ == Instant::infinite_future() ? std::nullopt : std::optional(soonest_);
+  const Instant at = bundle_ == nullptr ? soonest_ : std::min(soonest_, bundle_->next_wake());
+  return at == Instant::infinite_future() ? std::nullopt : std::optional(at);
 }
 
 void Node::cancel_all(Instant now, const Status& status) {

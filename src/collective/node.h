@@ -14,6 +14,7 @@
 
 #include "collective/engine.h"
 #include "collective/lobby.h"
+#include "congestion/uplink_bundle.h"
 #include "protocol/path.h"
 
 namespace leeway::collective {
@@ -51,7 +52,8 @@ class Member {
 
 class Node {
  public:
-  Node();
+  // `congestion`: what paces all that this process sends.
+  explicit Node(const congestion::Settings& congestion = {});
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -80,6 +82,8 @@ class Node {
   void cancel_all(Instant now, const Status& status);
 
   const protocol::Path& path(Rank slot) const { return *paths_[slot]; }
+  // Null: nothing paces.
+  const congestion::UplinkBundle* uplink() const { return bundle_.get(); }
   // Datagrams that reached no member, by wire::Refusal.
   const std::array<std::uint64_t, wire::kRefusals>& refused() const { return refused_; }
 
@@ -105,9 +109,14 @@ class Node {
   void answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagram);
   void answer_probe(const wire::Prefix& probe, Rank slot);
   void refuse(wire::Refusal reason) { ++refused_[static_cast<int>(reason)]; }
+  bool poll_paced(Instant now, protocol::TrainBuffer& out);
+  bool hand_out(Instant now, Member& member, protocol::TrainBuffer& out);
+  void note_paced(Instant now, const protocol::TrainBuffer& out);
+  void note_report(Instant now, Rank slot);
   void write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out);
 
   std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; null: not met yet
+  std::unique_ptr<congestion::UplinkBundle> bundle_;    // its links are slots; null: not paced
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<Member*> touched_;
   std::vector<Member*> sending_;  // in turn, from sending_at_ on

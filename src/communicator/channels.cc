@@ -144,13 +144,15 @@ std::unique_ptr<Channel> open_channel(const Options& options,
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport) {
-  if (!options.faults.any()) return driving::Driver::start(kind, std::move(transport));
+  const congestion::Settings congestion = {.control = options.congestion,
+                                           .rate_bits_per_second = options.rate_bits_per_second};
+  if (!options.faults.any()) return driving::Driver::start(kind, std::move(transport), congestion);
   auto plan = impairment::FaultPlan::create(options.faults);
   if (!plan.ok()) return plan.status();
   auto faulty = std::make_unique<transport::FaultTransport>(std::move(transport), self,
                                                             std::move(*plan), driving::steady_now);
   const transport::FaultTransport* faults = faulty.get();
-  return driving::Driver::start(kind, std::move(faulty), faults);
+  return driving::Driver::start(kind, std::move(faulty), congestion, faults);
 }
 
 }  // namespace leeway::internal

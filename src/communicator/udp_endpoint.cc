@@ -22,6 +22,8 @@ std::multimap<std::string, std::weak_ptr<UdpEndpoint>>& registry() {
 std::string key_of(const Options& options, const asio::ip::address& address) {
   return address.to_string() + " " + std::to_string(options.datagram_bytes) + " " +
          std::to_string(options.socket_buffer_bytes) + " " +
+         std::string(to_string(options.congestion)) + " " +
+         std::to_string(options.rate_bits_per_second) + " " +
          std::to_string(driving::fork_generation());
 }
 
@@ -104,7 +106,9 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(const Options& options,
   auto opened = transport::UdpTransport::open(udp);
   if (!opened.ok()) return opened.status();
   transport::UdpTransport& socket = **opened;
-  auto driver = driving::Driver::start(TransportKind::udp, std::move(*opened));
+  auto driver = driving::Driver::start(
+      TransportKind::udp, std::move(*opened),
+      {.control = options.congestion, .rate_bits_per_second = options.rate_bits_per_second});
   return std::shared_ptr<UdpEndpoint>(new UdpEndpoint(std::move(driver), socket));
 }
 

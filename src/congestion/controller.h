@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/time.h"
+#include "leeway/options.h"
 
 namespace leeway::congestion {
 
@@ -63,16 +64,9 @@ class Controller {
   virtual double noise() const { return 0; }
 };
 
-enum class Kind : std::uint8_t {
-  none,       // as fast as windows and sockets allow
-  fixed,      // at a given rate
-  scavenger,  // only what others leave
-  wan,        // lines that others use, and that lose packets by themselves
-};
-
 struct Settings {
-  Kind kind = Kind::none;
-  double rate_bits_per_second = 0;  // of `fixed`
+  CongestionControl control = CongestionControl::none;
+  std::uint64_t rate_bits_per_second = 0;  // of `fixed`, not 0
 };
 
 // Null for `none`.

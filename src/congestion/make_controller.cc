@@ -6,14 +6,14 @@
 namespace leeway::congestion {
 
 std::unique_ptr<Controller> make_controller(const Settings& settings) {
-  switch (settings.kind) {
-    case Kind::none:
+  switch (settings.control) {
+    case CongestionControl::none:
       return nullptr;
-    case Kind::fixed:
-      return std::make_unique<Fixed>(settings.rate_bits_per_second);
-    case Kind::scavenger:
+    case CongestionControl::fixed:
+      return std::make_unique<Fixed>(static_cast<double>(settings.rate_bits_per_second));
+    case CongestionControl::scavenger:
       return std::make_unique<Scavenger>();
-    case Kind::wan:
+    case CongestionControl::wan:
       return std::make_unique<Wan>();
   }
   return nullptr;

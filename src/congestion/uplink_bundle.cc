@@ -17,8 +17,8 @@ constexpr double kTrustMin = 1.0 / 1024;
 
 }  // namespace
 
-UplinkBundle::UplinkBundle(std::unique_ptr<Controller> controller, Duration rtt_initial)
-    : controller_(std::move(controller)), rtt_(rtt_initial) {
+UplinkBundle::UplinkBundle(std::unique_ptr<Controller> controller)
+    : controller_(std::move(controller)) {
   take_pace();
 }
 
@@ -105,9 +105,13 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   sample.rtt_min = Duration(at.rtt.value());
   // Clocks differ by an unknown constant, which the least delay holds as well.
   const auto left_us = static_cast<std::uint32_t>(departure->at.ns / 1000);
-  const auto one_way_us = static_cast<std::int32_t>(arrivals.arrived_us - left_us);
-  at.one_way.add(now, std::int64_t{one_way_us} * 1000);
-  sample.queueing = Duration(std::int64_t{one_way_us} * 1000 - at.one_way.value());
+  const std::uint32_t raw_us = arrivals.arrived_us - left_us;
+  if (!at.one_way_us) at.one_way_us = raw_us;
+  // Of 24 bits, with their sign
+  const auto since_first_us = static_cast<std::int32_t>((raw_us - *at.one_way_us) << 8) >> 8;
+  const std::int64_t one_way_ns = std::int64_t{since_first_us} * 1000;
+  at.one_way.add(now, one_way_ns);
+  sample.queueing = Duration(one_way_ns - at.one_way.value());
   sample.interval =
       std::max(now - departure->delivered_at, departure->at - departure->delivered_left);
   sample.delivered_bytes = delivered_ - departure->delivered;
@@ -128,6 +132,7 @@ Duration UplinkBundle::patience() const {
 }
 
 void UplinkBundle::on_wake(Instant now) {
+  if (open(now)) held_back_ = false;
   if (!waits() || now - heard_at_ < patience()) return;
   if (asks_ >= kAsksMax) trust_ = std::max(trust_ / 2, kTrustMin);
   for (Link& link : links_) link.log.write_off();

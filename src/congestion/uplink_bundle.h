@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "congestion/controller.h"
@@ -24,7 +25,7 @@ struct Arrivals {
   std::uint32_t largest = 0;         // number of the newest that arrived
   std::uint32_t received = 0;        // all that arrived
   std::uint32_t received_bytes = 0;  // of those, modulo 2^32
-  std::uint32_t arrived_us = 0;      // the peer's clock when the newest arrived, modulo 2^32
+  std::uint32_t arrived_us = 0;      // the peer's clock when the newest arrived, 24 bits of it
   Duration held_back{0};             // since then, when the report left
 };
 
@@ -38,8 +39,7 @@ struct Sent {
 
 class UplinkBundle {
  public:
-  // A link's round trip before it is measured.
-  UplinkBundle(std::unique_ptr<Controller> controller, Duration rtt_initial);
+  explicit UplinkBundle(std::unique_ptr<Controller> controller);
 
   // Before anything is sent to the peer: at most so many datagrams are unreported at a time.
   void make_link(std::size_t link, std::size_t datagrams);
@@ -51,7 +51,10 @@ class UplinkBundle {
   // There was data, and it was not open.
   void note_held_back() { held_back_ = true; }
   // It was open, and there was nothing to send.
-  void note_idle() { limited_until_ = delivered_ + std::max<std::uint64_t>(in_flight_, 1); }
+  void note_idle() {
+    held_back_ = false;
+    limited_until_ = delivered_ + std::max<std::uint64_t>(in_flight_, 1);
+  }
 
   void on_sent(Instant now, std::size_t link, const Sent& sent);
   // One train for many peers; nobody reports it.
@@ -77,6 +80,7 @@ class UplinkBundle {
     LinkLog log;
     LeastDelay rtt;
     LeastDelay one_way;
+    std::optional<std::uint32_t> one_way_us;  // the first one, whatever the clocks differ by
     std::uint32_t largest = 0;
     std::uint32_t received = 0;
     std::uint32_t received_bytes = 0;
@@ -99,7 +103,7 @@ class UplinkBundle {
   std::size_t quantum_bytes_ = 0;
   double trust_ = 1;  // halved by silence
   Instant free_at_{0};
-  Duration rtt_;
+  Duration rtt_ = std::chrono::milliseconds(10);  // until it is measured
   std::uint64_t in_flight_ = 0;
   std::uint64_t delivered_ = 0;
   Instant delivered_at_{0};

@@ -38,18 +38,20 @@ bool in_callback() {
 
 std::shared_ptr<Driver> Driver::start(TransportKind kind,
                                       std::unique_ptr<DatagramTransport> transport,
+                                      const congestion::Settings& congestion,
                                       const transport::FaultTransport* faults) {
-  std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), faults));
+  std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), congestion, faults));
   driver->background_ = std::thread(
       [self = driver.get(), weak = std::weak_ptr(driver)] { self->drive_in_pauses(weak); });
   return driver;
 }
 
 Driver::Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
-               const transport::FaultTransport* faults)
+               const congestion::Settings& congestion, const transport::FaultTransport* faults)
     : kind_(kind),
       faults_(faults),
       generation_(fork_generation()),
+      node_(congestion),
       transport_(std::move(transport)),
       received_(kReceiveBatch),
       role_(*transport_) {}

@@ -42,6 +42,7 @@ class Driver final {
   // `faults` is `transport` seen as what it is, or null.
   static std::shared_ptr<Driver> start(TransportKind kind,
                                        std::unique_ptr<DatagramTransport> transport,
+                                       const congestion::Settings& congestion = {},
                                        const transport::FaultTransport* faults = nullptr);
   // All its channels are gone.
   ~Driver();
@@ -89,7 +90,7 @@ class Driver final {
   static constexpr std::size_t kReceiveBatch = 64;
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
-         const transport::FaultTransport* faults);
+         const congestion::Settings& congestion, const transport::FaultTransport* faults);
 
   // As wait(); not ok: this thread must not wait for it.
   static Status await(WorkState& work);

@@ -131,7 +131,9 @@ class Endpoint {
   // ranks (simulator): of a thousand ranks' links and flows little is there.
   void expect(Rank from) const;
   void on_wake(Instant now);
-  bool poll_train(Instant now, TrainBuffer& out);
+  // Of data nothing is handed out with Poll::control.
+  enum class Poll : std::uint8_t { all, control };
+  bool poll_train(Instant now, TrainBuffer& out, Poll what = Poll::all);
   std::optional<Instant> next_wake() const;
   // The same; never: infinite future.
   Instant wake_at() const { return timers_.next(); }

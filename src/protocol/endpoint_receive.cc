@@ -63,7 +63,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
   if (prefix.destination == kEveryRank) {
     links_[from].on_group_arrival(now, prefix.sequence);
   } else {
-    links_[from].on_arrival(now, prefix.sequence);
+    links_[from].on_arrival(now, prefix.sequence, datagram.size());
   }
   links_[from].heard = true;
   if (links_[from].dead) return answer_dead(from, prefix.type);
@@ -109,7 +109,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
   if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];
   // WIRE 6.5: a peer that has left needs no credit. Where both have, reports in three copies would
   // answer each other for ever.
-  if (!links_[from].gone && links_[from].report_wanted()) queue_report(from);
+  if (!links_[from].gone && (prefix.asks || links_[from].report_wanted())) queue_report(from);
   reap(now);
 }
 
@@ -321,8 +321,11 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
   const Duration timeout_before = link.rtt().timeout();
   if (!link.group.on_report(group_.sent(), report.group_largest) ||
-      !link.on_report(now, report.largest_sequence, report.received,
-                      std::chrono::microseconds(report.delay_us))) {
+      !link.on_report(now, {.largest_sequence = report.largest_sequence,
+                            .received = report.received,
+                            .received_bytes = report.received_bytes,
+                            .arrived_us = report.arrived_us,
+                            .delay = std::chrono::microseconds(report.delay_us)})) {
     ++counters_.refused_report;
     return;
   }

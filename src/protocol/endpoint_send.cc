@@ -20,8 +20,8 @@ void Endpoint::queue_report(Rank peer) {
   outbox_.queue_control(peer);
 }
 
-bool Endpoint::poll_train(Instant now, TrainBuffer& out) {
-  return poll_control(now, out) || poll_data(now, out);
+bool Endpoint::poll_train(Instant now, TrainBuffer& out, Poll what) {
+  return poll_control(now, out) || (what == Poll::all && poll_data(now, out));
 }
 
 bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
@@ -253,6 +253,7 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   header.tag_digest = round.tag_digest;
   wire::Prefix in_front = prefix(wire::PacketType::data, to, now);
   in_front.payload_summed = config_.sum_payloads;
+  in_front.asks = to != kEveryRank && links_[to].path().take_question();
   wire::encode_data(in_front, header, payload.crc, scratch);
   out.append(wire::kDataHeaderBytes, payload.bytes);
   if (flow.grid.packet_elements(place.index) < flow.grid.elements_per_packet()) out.close();

@@ -10,10 +10,9 @@ void ArrivalGap::on_arrival(Instant now) {
   last_ = now;
 }
 
-bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
-                     Duration delay) {
+bool Link::on_report(Instant now, const PathReport& report) {
   const std::uint32_t in_flight = path_->in_flight();
-  if (!path_->on_report(now, largest_sequence, received, delay)) return false;
+  if (!path_->on_report(now, report)) return false;
   if (path_->in_flight() == in_flight) return true;  // nothing new, or overtaken by a later report
   // While there is still no credit, what is sent to get some must not grow with the answers.
   if (path_->credit() > 0) probe_tries = 0;
@@ -21,8 +20,8 @@ bool Link::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t 
   return true;
 }
 
-void Link::on_arrival(Instant now, std::uint32_t sequence) {
-  path_->on_arrival(now, sequence);
+void Link::on_arrival(Instant now, std::uint32_t sequence, std::size_t bytes) {
+  path_->on_arrival(now, sequence, bytes);
   if (largest_seen_ == 0 || after(sequence, largest_seen_)) {
     largest_seen_ = sequence;
     latest_at_ = now;

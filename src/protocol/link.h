@@ -43,9 +43,8 @@ class Link {
   int copies() const { return path_->copies(); }
 
   // A report of the peer; false if it claims more than was sent (then nothing changes).
-  bool on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
-                 Duration delay);
-  void on_arrival(Instant now, std::uint32_t sequence);
+  bool on_report(Instant now, const PathReport& report);
+  void on_arrival(Instant now, std::uint32_t sequence, std::size_t bytes);
   void on_group_arrival(Instant now, std::uint32_t sequence);
   bool report_wanted() const {
     return path_->report_wanted() || group.unreported() >= path_->report_every();

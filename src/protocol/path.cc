@@ -41,20 +41,19 @@ std::uint32_t Path::take_sequence(Instant now) {
   return next_sequence_++;
 }
 
-bool Path::on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
-                     Duration delay) {
-  if (!after(next_sequence_, largest_sequence)) return false;
+bool Path::on_report(Instant now, const PathReport& report) {
+  const std::uint32_t largest = report.largest_sequence;
+  if (!after(next_sequence_, largest)) return false;
   // Nothing new, or overtaken by a later report
-  if (!after(largest_sequence, acknowledged_)) return true;
-  const std::uint32_t covered = largest_sequence - acknowledged_;
-  const std::uint32_t arrived = std::min(received - received_by_peer_, covered);
+  if (!after(largest, reported_.largest_sequence)) return true;
+  const std::uint32_t covered = largest - reported_.largest_sequence;
+  const std::uint32_t arrived = std::min(report.received - reported_.received, covered);
   // Smoothed over about one window of datagrams.
   const double share = static_cast<double>(covered) / (covered + window_);
   delivered_ += share * (static_cast<double>(arrived) / covered - delivered_);
-  acknowledged_ = largest_sequence;
-  received_by_peer_ = received;
-  if (next_sequence_ - largest_sequence <= sent_at_.size()) {
-    rtt.on_sample(now - sent_at_[largest_sequence & (sent_at_.size() - 1)] - delay);
+  reported_ = report;
+  if (next_sequence_ - largest <= sent_at_.size()) {
+    rtt.on_sample(now - sent_at_[largest & (sent_at_.size() - 1)] - report.delay);
   }
   return true;
 }
@@ -65,8 +64,9 @@ bool Path::on_alive(Instant now, std::uint32_t answered) {
   return true;
 }
 
-void Path::on_arrival(Instant now, std::uint32_t sequence) {
+void Path::on_arrival(Instant now, std::uint32_t sequence, std::size_t bytes) {
   ++received_;
+  received_bytes_ += static_cast<std::uint32_t>(bytes);
   if (largest_seen_ != 0 && !after(sequence, largest_seen_)) return;
   largest_seen_ = sequence;
   largest_at_ = now;

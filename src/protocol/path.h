@@ -8,7 +8,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
@@ -36,6 +38,15 @@ class RoundTrip {
   std::uint64_t samples_ = 0;
 };
 
+// What a report of the other process says of our datagrams.
+struct PathReport {
+  std::uint32_t largest_sequence = 0;
+  std::uint32_t received = 0;
+  std::uint32_t received_bytes = 0;
+  std::uint32_t arrived_us = 0;  // its clock when the largest arrived
+  Duration delay{0};             // since then
+};
+
 class Path {
  public:
   // Several communicators may configure one path: the smallest window counts.
@@ -44,12 +55,22 @@ class Path {
   // Sending side.
   std::uint32_t take_sequence(Instant now);
   std::uint32_t last_sequence() const { return next_sequence_ - 1; }
-  std::uint32_t in_flight() const { return next_sequence_ - 1 - acknowledged_; }
+  std::uint32_t in_flight() const { return next_sequence_ - 1 - reported_.largest_sequence; }
   std::uint32_t credit() const { return in_flight() >= window_ ? 0 : window_ - in_flight(); }
   std::uint32_t window() const { return window_; }
   // A report of the peer; false if it claims more than was sent (then nothing changes).
-  bool on_report(Instant now, std::uint32_t largest_sequence, std::uint32_t received,
-                 Duration delay);
+  bool on_report(Instant now, const PathReport& report);
+  // The newest of them, as it was.
+  const PathReport& reported() const { return reported_; }
+  // The next data datagram is to ask for a report.
+  void ask() { asks_ = true; }
+  bool take_question() {
+    if (!asks_) return false;
+    asks_ = false;
+    return asked_ = true;
+  }
+  // Whether one did since this was asked last.
+  bool take_asked() { return std::exchange(asked_, false); }
   // Smoothed share of our datagrams that arrived
   double delivered_fraction() const { return delivered_; }
   // How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes:
@@ -65,7 +86,7 @@ class Path {
   }
 
   // Receiving side.
-  void on_arrival(Instant now, std::uint32_t sequence);
+  void on_arrival(Instant now, std::uint32_t sequence, std::size_t bytes);
   // Anything valid came, numbered on this path or multicast.
   void on_life(Instant now) { heard_at_ = now; }
   // WIRE 6.9: the process answered the datagram of that number, and belongs to no communicator that
@@ -78,6 +99,8 @@ class Path {
   std::uint32_t report_every() const { return report_every_; }
   std::uint32_t largest_seen() const { return largest_seen_; }
   std::uint32_t received() const { return received_; }
+  std::uint32_t received_bytes() const { return received_bytes_; }
+  Instant largest_arrived_at() const { return largest_at_; }
   Duration since_largest(Instant now) const {
     return largest_seen_ == 0 ? Duration(0) : now - largest_at_;
   }
@@ -94,16 +117,18 @@ class Path {
   std::uint32_t window_ = 0;  // not configured
   std::uint32_t report_every_ = 16;
   std::uint32_t next_sequence_ = 1;
-  std::uint32_t acknowledged_ = 0;
-  std::uint32_t received_by_peer_ = 0;
+  PathReport reported_;
   double delivered_ = 1.0;
   bool blocked_ = false;
   bool dead_ = false;
+  bool asks_ = false;
+  bool asked_ = false;
   // When each of the last datagrams was sent, by sequence modulo the size. A round trip is measured
   // only for the very datagram that a report names: its delay field is about that one.
   std::vector<Instant> sent_at_;  // made by configure(): a power of two
   std::uint32_t largest_seen_ = 0;
   std::uint32_t received_ = 0;
+  std::uint32_t received_bytes_ = 0;
   std::uint32_t largest_reported_ = 0;
   Instant largest_at_{0};
   Instant heard_at_{0};

@@ -2,6 +2,7 @@
 // that gather them together with payload that lies in the operation's memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -25,6 +26,8 @@ class TrainBuffer {
     datagrams_ = 0;
     closed_ = false;
   }
+  // Trains are no longer than so from now on, but for one of a single datagram.
+  void limit(std::size_t bytes) { bytes_max_ = std::min(bytes, kTrainBytesMax); }
   // The finished train goes to another address.
   void readdress(Rank to) { train_.to = to; }
   bool empty() const { return datagrams_ == 0; }
@@ -34,7 +37,7 @@ class TrainBuffer {
   // close() after it.
   bool has_room() const {
     return datagrams_ == 0 || (!closed_ && datagrams_ < kTrainDatagramsMax &&
-                               train_.total_bytes + train_.segment_bytes <= kTrainBytesMax);
+                               train_.total_bytes + train_.segment_bytes <= bytes_max_);
   }
   bool fits(std::size_t bytes) const {
     return has_room() && (datagrams_ == 0 || bytes <= train_.segment_bytes);
@@ -66,6 +69,10 @@ class TrainBuffer {
   // Where headers and freshly encoded payloads lie.
   ByteSpan memory() const { return memory_; }
 
+  Rank to() const { return train_.to; }
+  std::size_t segment_bytes() const { return train_.segment_bytes; }
+  std::size_t total_bytes() const { return train_.total_bytes; }
+
   // The finished train; valid until start().
   const Train& train() {
     train_.slices = std::span(slices_.data(), slice_count_);
@@ -88,6 +95,7 @@ class TrainBuffer {
   Train train_;
   std::size_t slice_count_ = 0;
   std::size_t used_ = 0;
+  std::size_t bytes_max_ = kTrainBytesMax;
   std::size_t datagrams_ = 0;
   bool closed_ = false;  // a short datagram was appended: it must stay the last
   std::array<Slice, 2 * kTrainDatagramsMax> slices_;

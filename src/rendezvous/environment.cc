@@ -30,7 +30,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 15> kVariables = {{
+constexpr std::array<EnvironmentVariable, 17> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
@@ -46,6 +46,9 @@ constexpr std::array<EnvironmentVariable, 15> kVariables = {{
      "8 MiB, or what the kernel allows"},
     {"LEEWAY_WINDOW_BYTES", "data in flight to one peer; equal on all ranks",
      "the peers' receive buffers"},
+    {"LEEWAY_CONGESTION", "none, fixed, scavenger or wan: what paces all that is sent",
+     "none; fixed where LEEWAY_RATE is set"},
+    {"LEEWAY_RATE", "bits per second for all peers together, of LEEWAY_CONGESTION=fixed", "none"},
     {"LEEWAY_SEED", "permutations and stochastic rounding; rank 0's counts", "0"},
     {"LEEWAY_FAULT", "injected faults, e.g. loss=0.1,burst=8,delay=5ms", "none"},
     {"LEEWAY_LOG", "trace, debug, info, warn, error or off", "warn"},
@@ -220,6 +223,28 @@ Status read_peer_timeout(const Reader& read, Options& options) {
   return {};
 }
 
+Status read_congestion(const Reader& read, Options& options) {
+  constexpr std::uint64_t kRateMin = 10'000;
+  constexpr std::uint64_t kRateMax = 1'000'000'000'000;
+  const auto rate = read.number<std::uint64_t>("LEEWAY_RATE", kRateMin, kRateMax);
+  if (!rate.ok()) return rate.status();
+  if (*rate) {
+    options.rate_bits_per_second = **rate;
+    options.congestion = CongestionControl::fixed;
+  }
+  if (const char* const value = read.text("LEEWAY_CONGESTION")) {
+    const auto control = parse_congestion_control(value);
+    if (!control.ok())
+      return Status::error(control.status().code(), "LEEWAY_CONGESTION: %s",
+                           control.status().c_str());
+    options.congestion = *control;
+  }
+  if (options.congestion == CongestionControl::fixed && options.rate_bits_per_second == 0)
+    return Status::error(StatusCode::kInvalidArgument,
+                         "LEEWAY_CONGESTION=fixed needs LEEWAY_RATE, in bits per second");
+  return {};
+}
+
 Status read_bind(const Reader& read, Options& options) {
   const char* const value = read.text("LEEWAY_BIND");
   if (value == nullptr) return {};
@@ -315,8 +340,9 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
     options.world_size = launcher->size;
   }
   options.rendezvous = launcher->rendezvous;
-  for (auto* const step : {read_restart_count, read_sizes, read_join_timeout_and_seed,
-                           read_peer_timeout, read_transport, read_bind, read_fault_and_log}) {
+  for (auto* const step :
+       {read_restart_count, read_sizes, read_join_timeout_and_seed, read_peer_timeout,
+        read_congestion, read_transport, read_bind, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   return options;

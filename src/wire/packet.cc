@@ -15,7 +15,9 @@ static_assert(std::endian::native == std::endian::little,
               "put() and get()");
 
 constexpr std::size_t kChecksumOffset = 4;
-constexpr std::uint8_t kPayloadNotSummed = 0x80;  // in the byte of the type
+// In the byte of the type
+constexpr std::uint8_t kPayloadNotSummed = 0x80;
+constexpr std::uint8_t kAsks = 0x40;
 
 // Sequential little-endian writer into a buffer whose size the caller has checked.
 class Writer {
@@ -68,7 +70,8 @@ void write_prefix(Writer& writer, const Prefix& prefix) {
   writer.put(kMagic);
   writer.put(kVersion);
   writer.put(static_cast<std::uint8_t>(static_cast<std::uint8_t>(prefix.type) |
-                                       (prefix.payload_summed ? 0 : kPayloadNotSummed)));
+                                       (prefix.payload_summed ? 0 : kPayloadNotSummed) |
+                                       (prefix.asks ? kAsks : 0)));
   writer.put(std::uint32_t{0});  // checksum, filled in by seal()
   writer.put(prefix.epoch);
   writer.put(prefix.source);
@@ -264,10 +267,11 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   if (reader.get<std::uint8_t>() != kVersion) return Refusal::version;
   const auto type_byte = reader.get<std::uint8_t>();
   out.payload_summed = (type_byte & kPayloadNotSummed) == 0;
-  const std::uint8_t raw_type = type_byte & ~kPayloadNotSummed;
+  out.asks = (type_byte & kAsks) != 0;
+  const std::uint8_t raw_type = type_byte & ~(kPayloadNotSummed | kAsks);
   if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::alive)) return Refusal::type;
   out.type = static_cast<PacketType>(raw_type);
-  if (!out.payload_summed && out.type != PacketType::data) return Refusal::type;
+  if ((!out.payload_summed || out.asks) && out.type != PacketType::data) return Refusal::type;
   reader.get<std::uint32_t>();  // checksum
   out.epoch = reader.get<std::uint32_t>();
   out.source = reader.get<std::uint16_t>();
@@ -329,7 +333,10 @@ Refusal decode_report(ByteSpan datagram, Report& out) {
   out.open_count = counts & 0x7F;
   out.heard_goodbye = (counts & kHeardGoodbye) != 0;
   out.missed = counts >> 8;
-  out.stream_count = reader.get<std::uint8_t>();
+  const auto streams = reader.get<std::uint32_t>();
+  out.stream_count = streams & 0xFF;
+  out.arrived_us = streams >> 8;
+  out.received_bytes = reader.get<std::uint32_t>();
   if (out.open_count > out.open.size() || out.stream_count > out.streams.size())
     return Refusal::field;
   bool known = true;
@@ -405,7 +412,8 @@ std::size_t report_bytes(const Report& report) {
 
 std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByteSpan out) {
   LEEWAY_ASSERT(report.open_count <= report.open.size() && report.missed >> kMissedRounds == 0);
-  LEEWAY_ASSERT(report.stream_count <= report.streams.size());
+  LEEWAY_ASSERT(report.stream_count <= report.streams.size() &&
+                report.arrived_us >> kArrivedBits == 0);
   Writer writer(out);
   write_prefix(writer, prefix);
   writer.put(report.largest_sequence);
@@ -415,7 +423,8 @@ std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByt
   writer.put(report.point_opened_below);
   writer.put(report.group_largest);
   writer.put(report.open_count | (report.heard_goodbye ? kHeardGoodbye : 0) | report.missed << 8);
-  writer.put(static_cast<std::uint8_t>(report.stream_count));
+  writer.put(report.stream_count | report.arrived_us << 8);
+  writer.put(report.received_bytes);
   for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
   for (const OpenedStream& stream : std::span(report.streams).first(report.stream_count)) {
     writer.put(stream.tag);

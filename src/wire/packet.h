@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/packet_index.h"
+#include "base/time.h"
 #include "leeway/codec.h"
 #include "leeway/options.h"
 #include "leeway/types.h"
@@ -46,6 +47,7 @@ struct Prefix {
   // `alive`: the number of the probe that it answers.
   std::uint32_t sequence = 0;
   bool payload_summed = true;  // data: the checksum covers the payload too
+  bool asks = false;           // data: the sender wants a report at once (WIRE 3.12)
 };
 inline constexpr std::size_t kPrefixBytes = 20;
 
@@ -144,12 +146,20 @@ inline constexpr std::size_t kOpenedStreamBytes = 8;
 // enough: a round is asked about once it is settled, and limits::kOpenRoundsMax can be open.
 inline constexpr std::uint32_t kMissedRounds = 24;
 
+// Times on the reporter's clock wrap after 16.7 s: only differences of a queue's length matter.
+inline constexpr std::uint32_t kArrivedBits = 24;
+constexpr std::uint32_t arrived_us(Instant at) {
+  return static_cast<std::uint32_t>(at.ns / 1000) & ((std::uint32_t{1} << kArrivedBits) - 1);
+}
+
 // WIRE 3: reports are cumulative and idempotent. Any report replaces all earlier ones, so the next
 // one makes up for a lost one.
 struct Report {
   std::uint32_t largest_sequence = 0;  // of your datagrams that I saw
   std::uint32_t received = 0;          // how many of your datagrams I accepted (mod 2^32)
+  std::uint32_t received_bytes = 0;    // of those (mod 2^32)
   std::uint32_t delay_us = 0;          // since largest_sequence arrived
+  std::uint32_t arrived_us = 0;        // my clock when it arrived, < 2^kArrivedBits
   std::uint32_t opened_below = 0;
   std::uint32_t point_opened_below = 0;  // receives I posted from you, of tag 0
   std::uint32_t group_largest = 0;       // of your multicast datagrams that I saw; 0: none
@@ -176,7 +186,7 @@ struct Report {
     return ago < kMissedRounds && (missed >> ago & 1) != 0;
   }
 };
-inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 29;
+inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 36;
 // Of the whole datagram.
 std::size_t report_bytes(const Report& report);
 

@@ -23,8 +23,9 @@ constexpr std::size_t kWindow = 16;  // datagrams
 // Processes whose slots are their numbers.
 class Processes {
  public:
-  explicit Processes(int count) : nodes_(static_cast<std::size_t>(count)) {
-    for (auto& node : nodes_) node = std::make_unique<Node>();
+  explicit Processes(int count, const congestion::Settings& congestion = {})
+      : nodes_(static_cast<std::size_t>(count)) {
+    for (auto& node : nodes_) node = std::make_unique<Node>(congestion);
   }
 
   // A communicator of these processes, in this order, each of which joins now.
@@ -85,6 +86,7 @@ class Processes {
   }
 
   std::function<void(Rank from, Rank to, ByteSpan datagram)> observer;
+  std::function<bool(ByteSpan datagram)> loses;
 
  private:
   struct Flight {
@@ -116,6 +118,7 @@ class Processes {
           ByteSpan(bytes).subspan(at, std::min(train.segment_bytes, bytes.size() - at));
       ++sent_;
       if (observer) observer(from, train.to, datagram);
+      if (loses && loses(datagram)) continue;
       flights_.emplace((now_ + kDelay).ns,
                        Flight{from, train.to, {datagram.begin(), datagram.end()}});
     }
@@ -423,6 +426,101 @@ TEST(Lobby, KeepsTheLatest) {
   EXPECT_EQ(kept.front(), 10);
   EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
   lobby.take(0, [&](Rank, ByteSpan) { FAIL() << "taken once"; });
+}
+
+// Of two processes in one all_reduce of 400 KB.
+struct Paced {
+  explicit Paced(const congestion::Settings& congestion) : processes(2, congestion) {
+    const std::vector<Member*> members = processes.join(7, {0, 1});
+    data.assign(2, std::vector<float>(100'000, 1.0f));
+    for (Rank rank = 0; rank < 2; ++rank)
+      requests.push_back(&processes.all_reduce(rank, *members[rank], data[rank]));
+  }
+  bool run(Duration limit = 10s) {
+    return processes.run_until([&] { return requests[0]->done && requests[1]->done; }, limit);
+  }
+  bool right() const {
+    return std::all_of(data.begin(), data.end(), [](const std::vector<float>& result) {
+      return std::all_of(result.begin(), result.end(), [](float value) { return value == 2.0f; });
+    });
+  }
+
+  Processes processes;
+  std::vector<std::vector<float>> data;
+  std::vector<Request*> requests;
+};
+
+TEST(NodePacing, AFixedRateIsKeptInEveryMillisecond) {
+  constexpr std::uint64_t kRate = 50'000'000;
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = kRate});
+  std::deque<std::pair<Instant, std::size_t>> last;
+  std::size_t bytes = 0;
+  std::size_t most = 0;
+  paced.processes.observer = [&](Rank from, Rank, ByteSpan datagram) {
+    if (from != 0) return;
+    const Instant now = paced.processes.now();
+    last.emplace_back(now, datagram.size());
+    bytes += datagram.size();
+    for (; now - last.front().first >= 1ms; last.pop_front()) bytes -= last.front().second;
+    most = std::max(most, bytes);
+  };
+  const Instant start = paced.processes.now();
+  ASSERT_TRUE(paced.run());
+  EXPECT_TRUE(paced.right());
+  // Half of the tensor each way in each half: 416 KB from each, 67 ms. One of the two sends results
+  // first, so that the other has nothing to send for a while.
+  EXPECT_GT(paced.processes.now() - start, 66ms);
+  EXPECT_LT(paced.processes.now() - start, 95ms);
+  // A train of two datagrams, and what a late wake-up may catch up; control datagrams do not wait.
+  EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 500);
+}
+
+TEST(NodePacing, TrainsAreAsLongAsAQuantum) {
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
+  std::size_t in_a_row = 0;
+  Instant before{0};
+  std::size_t longest = 0;
+  paced.processes.observer = [&](Rank from, Rank, ByteSpan) {
+    if (from != 0) return;
+    in_a_row = paced.processes.now() == before ? in_a_row + 1 : 1;
+    before = paced.processes.now();
+    longest = std::max(longest, in_a_row);
+  };
+  ASSERT_TRUE(paced.run());
+  EXPECT_LE(longest, 6u);
+}
+
+TEST(NodePacing, EndsWhereDatagramsAndReportsAreLost) {
+  for (const auto control :
+       {CongestionControl::fixed, CongestionControl::scavenger, CongestionControl::wan}) {
+    Paced paced({.control = control, .rate_bits_per_second = 50'000'000});
+    int number = 0;
+    paced.processes.loses = [&](ByteSpan) { return ++number % 7 == 0; };
+    ASSERT_TRUE(paced.run()) << to_string(control);
+    EXPECT_TRUE(paced.right()) << to_string(control);
+  }
+}
+
+TEST(NodePacing, GoesOnAfterAllReportsOfASecondWereLost) {
+  Paced paced({.control = CongestionControl::wan});
+  const Instant from = paced.processes.now() + 2ms;
+  paced.processes.loses = [&](ByteSpan) {
+    return paced.processes.now() >= from && paced.processes.now() < from + 1s;
+  };
+  ASSERT_TRUE(paced.run());
+  EXPECT_TRUE(paced.right());
+}
+
+TEST(NodePacing, WithoutAControllerNothingAsksForReports) {
+  Paced paced({});
+  bool asks = false;
+  paced.processes.observer = [&](Rank, Rank, ByteSpan datagram) {
+    wire::Prefix prefix;
+    ASSERT_EQ(wire::peek_prefix(datagram, prefix), wire::Refusal::none);
+    asks |= prefix.asks;
+  };
+  ASSERT_TRUE(paced.run());
+  EXPECT_FALSE(asks);
 }
 
 }  // namespace

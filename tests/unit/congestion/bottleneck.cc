@@ -15,9 +15,8 @@ Bottleneck::Bottleneck(const Line& line) : line_(line), random_(line.seed) {}
 
 std::size_t Bottleneck::add(const FlowOptions& options) {
   Flow flow;
-  flow.bundle = std::make_unique<UplinkBundle>(
-      make_controller({.kind = options.kind, .rate_bits_per_second = options.rate_bits_per_second}),
-      std::chrono::milliseconds(10));
+  flow.bundle = std::make_unique<UplinkBundle>(make_controller(
+      {.control = options.control, .rate_bits_per_second = options.rate_bits_per_second}));
   flow.links.resize(options.links);
   for (std::size_t link = 0; link < options.links; ++link) flow.bundle->make_link(link, 1 << 15);
   flows_.push_back(std::move(flow));
@@ -109,7 +108,7 @@ void Bottleneck::on_arrival(const Event& event) {
   arrivals.received_bytes += kPacket;
   arrivals.largest = event.sequence;
   // The peer's clock is ahead by an hour.
-  arrivals.arrived_us = static_cast<std::uint32_t>(now_.ns / 1000 + 3'600'000'000);
+  arrivals.arrived_us = static_cast<std::uint32_t>(now_.ns / 1000 + 3'600'000'000) & 0xFFFFFF;
   if (!event.asks) return;
   push({.at = now_ + of_seconds(line_.rtt_seconds / 2),
         .what = Event::report,

@@ -23,8 +23,8 @@ struct Line {
 };
 
 struct FlowOptions {
-  Kind kind = Kind::wan;
-  double rate_bits_per_second = 0;
+  CongestionControl control = CongestionControl::wan;
+  std::uint64_t rate_bits_per_second = 0;
   std::size_t links = 1;  // peers behind the bottleneck
   double start_seconds = 0;
 };

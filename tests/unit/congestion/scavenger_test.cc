@@ -12,7 +12,7 @@ using testing::FlowOptions;
 
 TEST(Scavenger, AloneItTakesTheLineWithAQueueOfAtMostItsTarget) {
   Bottleneck line({.bits_per_second = 100e6, .rtt_seconds = 0.02, .queue_bdp = 10});
-  line.add(FlowOptions{.kind = Kind::scavenger, .links = 3});
+  line.add(FlowOptions{.control = CongestionControl::scavenger, .links = 3});
   line.run_until(10);
   line.reset();
   line.run_until(40);
@@ -23,9 +23,11 @@ TEST(Scavenger, AloneItTakesTheLineWithAQueueOfAtMostItsTarget) {
 
 TEST(Scavenger, MakesRoomForAFlowThatFillsTheQueue) {
   Bottleneck line({.bits_per_second = 100e6, .rtt_seconds = 0.02, .queue_bdp = 10});
-  line.add(FlowOptions{.kind = Kind::scavenger, .links = 3});
-  line.add(FlowOptions{
-      .kind = Kind::fixed, .rate_bits_per_second = 95e6, .links = 3, .start_seconds = 10});
+  line.add(FlowOptions{.control = CongestionControl::scavenger, .links = 3});
+  line.add(FlowOptions{.control = CongestionControl::fixed,
+                       .rate_bits_per_second = 95'000'000,
+                       .links = 3,
+                       .start_seconds = 10});
   line.run_until(20);
   line.reset();
   line.run_until(40);

@@ -19,7 +19,7 @@ struct Outcome {
 
 Outcome outcome_of(const Line& line, double from_seconds, double to_seconds) {
   Bottleneck bottleneck(line);
-  bottleneck.add(FlowOptions{.kind = Kind::wan, .links = 7});
+  bottleneck.add(FlowOptions{.control = CongestionControl::wan, .links = 7});
   bottleneck.run_until(from_seconds);
   bottleneck.reset();
   bottleneck.run_until(to_seconds);
@@ -48,7 +48,7 @@ TEST(Wan, DoesNotTakeTheOverflowOfAShortQueueForNoise) {
 TEST(Wan, FollowsALineThatBecomesATenth) {
   for (const double loss : {0.0, 0.1}) {
     Bottleneck line({.queue_bdp = 0.2, .loss = loss});
-    line.add(FlowOptions{.kind = Kind::wan, .links = 7});
+    line.add(FlowOptions{.control = CongestionControl::wan, .links = 7});
     line.run_until(10);
     line.set_rate(10e6);
     line.run_until(10.5);
@@ -60,7 +60,7 @@ TEST(Wan, FollowsALineThatBecomesATenth) {
 
 TEST(Wan, TakesALineThatBecomesWide) {
   Bottleneck line({.bits_per_second = 10e6, .queue_bdp = 1});
-  line.add(FlowOptions{.kind = Kind::wan, .links = 7});
+  line.add(FlowOptions{.control = CongestionControl::wan, .links = 7});
   line.run_until(5);
   line.set_rate(50e6);
   line.run_until(25);

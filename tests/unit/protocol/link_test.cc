@@ -18,10 +18,10 @@ TEST(LinkReport, ProbesGrowRarerUntilThereIsCredit) {
   link.attach(path);
   for (int i = 0; i < 20; ++i) path.take_sequence(at(0));
   link.probe_tries = 3;
-  EXPECT_TRUE(link.on_report(at(1), 10, 10, 0us));
+  EXPECT_TRUE(link.on_report(at(1), {.largest_sequence = 10, .received = 10, .delay = 0us}));
   EXPECT_EQ(path.credit(), 0u);
   EXPECT_EQ(link.probe_tries, 3u);
-  EXPECT_TRUE(link.on_report(at(2), 18, 18, 0us));
+  EXPECT_TRUE(link.on_report(at(2), {.largest_sequence = 18, .received = 18, .delay = 0us}));
   EXPECT_EQ(path.credit(), 2u);
   EXPECT_EQ(link.probe_tries, 0u);
 }
@@ -33,8 +33,8 @@ TEST(LinkArrival, AReportIsWantedForWhatOtherCommunicatorsBrought) {
   Link other;
   one.attach(path);
   other.attach(path);
-  one.on_arrival(at(1), 1);
-  other.on_arrival(at(2), 2);
+  one.on_arrival(at(1), 1, 100);
+  other.on_arrival(at(2), 2, 100);
   EXPECT_TRUE(one.report_wanted() && other.report_wanted());
   one.on_reported();
   EXPECT_FALSE(other.report_wanted()) << "one report tells of the path as a whole";

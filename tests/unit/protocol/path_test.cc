@@ -35,7 +35,7 @@ TEST(PathCredit, OfATinyWindowIsTwo) {
 TEST(PathReport, GivesBackCreditAndWritesOffWhatWasLost) {
   Path path = path_of(8);
   for (int i = 0; i < 8; ++i) path.take_sequence(at(i));
-  EXPECT_TRUE(path.on_report(at(100), 5, 3, 0us));
+  EXPECT_TRUE(path.on_report(at(100), {.largest_sequence = 5, .received = 3, .delay = 0us}));
   EXPECT_EQ(path.in_flight(), 3u) << "1 .. 5 are settled, though two of them were lost";
   EXPECT_EQ(path.credit(), 5u);
 }
@@ -43,20 +43,21 @@ TEST(PathReport, GivesBackCreditAndWritesOffWhatWasLost) {
 TEST(PathReport, ClaimOfMoreThanWasSentChangesNothing) {
   Path path = path_of(8);
   for (int i = 0; i < 3; ++i) path.take_sequence(at(i));
-  EXPECT_FALSE(path.on_report(at(100), 4, 4, 0us));
-  EXPECT_FALSE(path.on_report(at(100), 0x7FFFFFFF, 4, 0us));
+  EXPECT_FALSE(path.on_report(at(100), {.largest_sequence = 4, .received = 4, .delay = 0us}));
+  EXPECT_FALSE(
+      path.on_report(at(100), {.largest_sequence = 0x7FFFFFFF, .received = 4, .delay = 0us}));
   EXPECT_EQ(path.in_flight(), 3u);
   EXPECT_FALSE(path.rtt.measured());
-  EXPECT_TRUE(path.on_report(at(100), 3, 3, 0us));
+  EXPECT_TRUE(path.on_report(at(100), {.largest_sequence = 3, .received = 3, .delay = 0us}));
 }
 
 TEST(PathReport, RepeatedOrOvertakenOnesChangeNothing) {
   Path path = path_of(8);
   for (int i = 0; i < 6; ++i) path.take_sequence(at(0));
-  EXPECT_TRUE(path.on_report(at(100), 5, 5, 0us));
+  EXPECT_TRUE(path.on_report(at(100), {.largest_sequence = 5, .received = 5, .delay = 0us}));
   const Duration measured = path.rtt.smoothed();
-  EXPECT_TRUE(path.on_report(at(500), 5, 5, 0us));
-  EXPECT_TRUE(path.on_report(at(500), 2, 2, 0us));
+  EXPECT_TRUE(path.on_report(at(500), {.largest_sequence = 5, .received = 5, .delay = 0us}));
+  EXPECT_TRUE(path.on_report(at(500), {.largest_sequence = 2, .received = 2, .delay = 0us}));
   EXPECT_EQ(path.in_flight(), 1u);
   EXPECT_EQ(path.rtt.smoothed(), measured);
 }
@@ -66,7 +67,7 @@ TEST(PathReport, RoundTripIsThatOfTheNamedDatagramLessThePeersDelay) {
   path.take_sequence(at(0));
   path.take_sequence(at(300));
   path.take_sequence(at(900));
-  EXPECT_TRUE(path.on_report(at(1000), 2, 2, 500us));
+  EXPECT_TRUE(path.on_report(at(1000), {.largest_sequence = 2, .received = 2, .delay = 500us}));
   EXPECT_EQ(path.rtt.smoothed(), 200us);
 }
 
@@ -77,7 +78,8 @@ TEST(PathReport, DeliveredFractionFollowsTheLoss) {
   for (std::uint32_t round = 1; round <= 100; ++round) {
     for (int i = 0; i < 10; ++i) path.take_sequence(at(round));
     received += 8;
-    ASSERT_TRUE(path.on_report(at(round), round * 10, received, 0us));
+    ASSERT_TRUE(path.on_report(
+        at(round), {.largest_sequence = round * 10, .received = received, .delay = 0us}));
   }
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.001);
 }
@@ -85,17 +87,18 @@ TEST(PathReport, DeliveredFractionFollowsTheLoss) {
 TEST(PathReport, MoreReceivedThanCoveredCannotExceedOne) {
   Path path = path_of(8);
   for (int i = 0; i < 4; ++i) path.take_sequence(at(0));
-  EXPECT_TRUE(path.on_report(at(1), 4, 4000, 0us));  // duplicates, or a lie
+  EXPECT_TRUE(path.on_report(
+      at(1), {.largest_sequence = 4, .received = 4000, .delay = 0us}));  // duplicates, or a lie
   EXPECT_LE(path.delivered_fraction(), 1.0);
 }
 
 TEST(PathArrival, AsksForAReportEveryQuarterWindow) {
   Path path = path_of(32);
   for (std::uint32_t i = 1; i < 8; ++i) {
-    path.on_arrival(at(i), i);
+    path.on_arrival(at(i), i, 100);
     EXPECT_FALSE(path.report_wanted());
   }
-  path.on_arrival(at(8), 8);
+  path.on_arrival(at(8), 8, 100);
   EXPECT_TRUE(path.report_wanted());
   path.on_reported();
   EXPECT_FALSE(path.report_wanted());
@@ -107,7 +110,7 @@ TEST(PathCredit, ComesBackToAllWhoFoundNone) {
   EXPECT_FALSE(path.take_unblocked());
   path.note_blocked();
   EXPECT_FALSE(path.take_unblocked()) << "there is none yet";
-  EXPECT_TRUE(path.on_report(at(9), 2, 2, 0us));
+  EXPECT_TRUE(path.on_report(at(9), {.largest_sequence = 2, .received = 2, .delay = 0us}));
   EXPECT_TRUE(path.take_unblocked());
   EXPECT_FALSE(path.take_unblocked()) << "told once";
 }
@@ -122,17 +125,17 @@ TEST(PathConfigure, TheSmallestWindowOfAllCommunicatorsCounts) {
 
 TEST(PathArrival, CopiesAskForNoReport) {
   Path path = path_of(32);
-  for (int i = 0; i < 100; ++i) path.on_arrival(at(i), 7);
+  for (int i = 0; i < 100; ++i) path.on_arrival(at(i), 7, 100);
   EXPECT_FALSE(path.report_wanted());
-  path.on_arrival(at(100), 8);
+  path.on_arrival(at(100), 8, 100);
   EXPECT_TRUE(path.report_wanted());
 }
 
 TEST(PathArrival, RemembersTheLargestWhateverTheOrder) {
   Path path = path_of(32);
-  path.on_arrival(at(1), 3);
-  path.on_arrival(at(2), 5);
-  path.on_arrival(at(7), 4);
+  path.on_arrival(at(1), 3, 100);
+  path.on_arrival(at(2), 5, 100);
+  path.on_arrival(at(7), 4, 100);
   EXPECT_EQ(path.largest_seen(), 5u);
   EXPECT_EQ(path.received(), 3u);
   EXPECT_EQ(path.since_largest(at(12)), 10us);
@@ -140,11 +143,11 @@ TEST(PathArrival, RemembersTheLargestWhateverTheOrder) {
 
 TEST(PathArrival, NumbersMayWrap) {
   Path path = path_of(32);
-  path.on_arrival(at(1), 0xFFFFFFFE);
-  path.on_arrival(at(2), 0xFFFFFFFF);
-  path.on_arrival(at(3), 1);
+  path.on_arrival(at(1), 0xFFFFFFFE, 100);
+  path.on_arrival(at(2), 0xFFFFFFFF, 100);
+  path.on_arrival(at(3), 1, 100);
   EXPECT_EQ(path.largest_seen(), 1u);
-  path.on_arrival(at(4), 0xFFFFFFFD);
+  path.on_arrival(at(4), 0xFFFFFFFD, 100);
   EXPECT_EQ(path.largest_seen(), 1u);
 }
 
@@ -172,6 +175,26 @@ TEST(PathAlive, AnAnswerToWhatWasNeverSentIsNone) {
   EXPECT_FALSE(path.on_alive(at(100), 0x7FFFFFFF));
   EXPECT_EQ(path.heard_at(), Instant{0});
   EXPECT_TRUE(path.on_alive(at(100), 3));
+}
+
+TEST(Path, AQuestionIsTakenOnce) {
+  Path path;
+  path.configure(16, 1ms);
+  EXPECT_FALSE(path.take_question());
+  path.ask();
+  EXPECT_TRUE(path.take_question());
+  EXPECT_FALSE(path.take_question());
+  EXPECT_TRUE(path.take_asked());
+  EXPECT_FALSE(path.take_asked());
+}
+
+TEST(Path, CountsBytesAndKeepsTheTimeOfTheLargest) {
+  Path path;
+  path.configure(16, 1ms);
+  path.on_arrival(at(3), 2, 1000);
+  path.on_arrival(at(5), 1, 500);
+  EXPECT_EQ(path.received_bytes(), 1500u);
+  EXPECT_EQ(path.largest_arrived_at(), at(3));
 }
 
 }  // namespace

@@ -260,6 +260,7 @@ TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
                                            {"LEEWAY_DATAGRAM_BYTES", "511"},
                                            {"LEEWAY_SOCKET_BUFFER_BYTES", "8M"},
                                            {"LEEWAY_WINDOW_BYTES", "4294967296"},
+                                           {"LEEWAY_RATE", "100M"},
                                            {"LEEWAY_SEED", "0x10"},
                                            {"LEEWAY_FAULT", "lots"},
                                            {"LEEWAY_LOG", "loud"}}) {
@@ -268,6 +269,23 @@ TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
     EXPECT_EQ(options.status().code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(options.status().c_str(), AllOf(HasSubstr(name), HasSubstr("\"" + bad + "\"")));
   }
+}
+
+TEST(OptionsFromEnvironment, ARateAsksForAFixedOne) {
+  const auto options = read({{"LEEWAY_RATE", "100000000"}});
+  ASSERT_TRUE(options.ok()) << options.status().c_str();
+  EXPECT_EQ(options->congestion, CongestionControl::fixed);
+  EXPECT_EQ(options->rate_bits_per_second, 100'000'000u);
+}
+
+TEST(OptionsFromEnvironment, NamesTheCongestionControl) {
+  EXPECT_EQ(read({})->congestion, CongestionControl::none);
+  EXPECT_EQ(read({{"LEEWAY_CONGESTION", "wan"}})->congestion, CongestionControl::wan);
+  EXPECT_EQ(read({{"LEEWAY_CONGESTION", "none"}, {"LEEWAY_RATE", "100000"}})->congestion,
+            CongestionControl::none);
+  EXPECT_THAT(read({{"LEEWAY_CONGESTION", "fixed"}}).status().c_str(), HasSubstr("LEEWAY_RATE"));
+  EXPECT_THAT(read({{"LEEWAY_CONGESTION", "bbr"}}).status().c_str(),
+              HasSubstr("LEEWAY_CONGESTION"));
 }
 
 TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {

@@ -136,6 +136,10 @@ TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
     EXPECT_EQ(out.largest_sequence, in.largest_sequence);
     EXPECT_EQ(out.received, in.received);
     EXPECT_EQ(out.delay_us, in.delay_us);
+    EXPECT_EQ(out.received_bytes, in.received_bytes);
+    EXPECT_EQ(out.arrived_us, in.arrived_us);
+    EXPECT_EQ(at<std::uint32_t>(datagram, 48) >> 8, in.arrived_us);
+    EXPECT_EQ(at<std::uint32_t>(datagram, 52), in.received_bytes);
     EXPECT_EQ(out.opened_below, in.opened_below);
     EXPECT_EQ(out.point_opened_below, in.point_opened_below);
     EXPECT_EQ(out.group_largest, in.group_largest);

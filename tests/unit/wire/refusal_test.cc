@@ -96,6 +96,23 @@ TEST(RefusalPrefix, OnlyDataMayLeaveItsPayloadOutOfTheChecksum) {
   }
 }
 
+TEST(RefusalPrefix, OnlyDataAsksForAReport) {
+  for (Datagram datagram : one_of_each()) {
+    datagram[3] |= std::byte{0x40};
+    const bool data = static_cast<PacketType>(datagram[3] & std::byte{0x3F}) == PacketType::data;
+    EXPECT_EQ(decode(datagram), data ? Refusal::checksum : Refusal::type);
+  }
+}
+
+TEST(RefusalPrefix, AQuestionSurvivesTheRoundTrip) {
+  Prefix prefix = prefix_of(PacketType::data);
+  prefix.asks = true;
+  Prefix read;
+  ASSERT_EQ(decode_prefix(data_datagram(data_header(), 40, prefix), nullptr, read), Refusal::none);
+  EXPECT_TRUE(read.asks);
+  EXPECT_TRUE(read.payload_summed);
+}
+
 TEST(RefusalPrefix, APayloadLeftOutMayChangeAndItsHeaderMayNot) {
   Prefix prefix = prefix_of(PacketType::data);
   prefix.payload_summed = false;
