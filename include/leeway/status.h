@@ -98,7 +98,7 @@ class [[nodiscard]] Result {
   Result(T value) : has_value_(true) { new (&storage_) T(std::move(value)); }
   // Aborts if `status` is ok: a success without a value.
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Result(Status status) : status_(status) {
+  Result(const Status& status) : status_(status) {
     if (status_.ok()) std::abort();
   }
   // Copied and moved as its value is.
@@ -148,6 +148,7 @@ class [[nodiscard]] Result {
 
   Status status_;
   bool has_value_ = false;
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
   alignas(T) unsigned char storage_[sizeof(T)];
 };
 

@@ -202,7 +202,7 @@ Status read_sizes(const Reader& read, Options& options) {
 }
 
 Status read_join_timeout_and_seed(const Reader& read, Options& options) {
-  constexpr std::int64_t kDayMs = 24 * 3'600'000;
+  constexpr std::int64_t kDayMs = 86'400'000;
   const auto timeout = read.number<std::int64_t>("LEEWAY_JOIN_TIMEOUT_MS", 1, kDayMs);
   if (!timeout.ok()) return timeout.status();
   const auto seed =
@@ -214,7 +214,7 @@ Status read_join_timeout_and_seed(const Reader& read, Options& options) {
 }
 
 Status read_peer_timeout(const Reader& read, Options& options) {
-  constexpr std::int64_t kDayMs = 24 * 3'600'000;
+  constexpr std::int64_t kDayMs = 86'400'000;
   const auto timeout = read.number<std::int64_t>("LEEWAY_PEER_TIMEOUT_MS", 0, kDayMs);
   if (!timeout.ok()) return timeout.status();
   if (!*timeout) return {};

@@ -29,7 +29,7 @@ constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
 // After a failed accept (out of descriptors, say): when to try again.
 constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 
-constexpr std::size_t kReadBytes = 8 * 1024;
+constexpr std::size_t kReadBytes = std::size_t{8} * 1024;
 
 Instant server_now() {
   return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())
