@@ -14,7 +14,7 @@ endfunction()
 function(build_with_cmake)
   run(${CMAKE_COMMAND} -G ${generator} -S ${consumer_dir} -B ${work_dir}/build -DCMAKE_PREFIX_PATH=${prefix}
       -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_CXX_FLAGS=${flags} -DCONSUMER_LIBRARY=${library}
-      -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON -DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON
+      -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON -DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON
       -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON)
   run(${CMAKE_COMMAND} --build ${work_dir}/build)
 endfunction()
@@ -28,7 +28,7 @@ function(build_with_pkgconfig)
     separate_arguments(link_flags UNIX_COMMAND "-Wl,--as-needed -L${prefix}/${libdir} -l:libleeway.a ${run_output}")
   else()
     run(pkg-config --libs leeway)
-    if(run_output MATCHES "protobuf|spdlog|fmt|hwy|ibverbs|ucx?p")
+    if(run_output MATCHES "protobuf|spdlog|ssl|crypto|fmt|hwy|ibverbs|ucx?p")
       message(FATAL_ERROR "pkg-config --libs names a dependency of Leeway's own: ${run_output}")
     endif()
     separate_arguments(link_flags UNIX_COMMAND "${run_output} -Wl,-rpath,${prefix}/${libdir}")

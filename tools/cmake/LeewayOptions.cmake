@@ -31,6 +31,7 @@ find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(PkgConfig REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
 find_path(LEEWAY_ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 
