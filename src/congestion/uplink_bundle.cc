@@ -81,8 +81,8 @@ void UplinkBundle::on_asked(Instant now, std::size_t link) {
 void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arrivals) {
   Link& at = links_[link];
   const std::uint32_t covered = arrivals.largest - at.largest;
-  const std::uint32_t received = arrivals.received - at.received;
-  const std::uint32_t bytes = arrivals.received_bytes - at.received_bytes;
+  const std::uint32_t received_more = arrivals.received - at.received;
+  const std::uint32_t bytes_more = arrivals.received_bytes - at.received_bytes;
   at.largest = arrivals.largest;
   at.received = arrivals.received;
   at.received_bytes = arrivals.received_bytes;
@@ -93,6 +93,13 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   const Departure* const departure = at.log.find(arrivals.largest);
   if (departure == nullptr) return take_pace();
 
+  // A peer that reports more than it was sent makes its line no faster.
+  at.covered += covered;
+  const std::uint64_t received = std::min<std::uint64_t>(received_more, at.covered - at.counted);
+  at.counted += received;
+  const std::uint64_t bytes =
+      std::min<std::uint64_t>(bytes_more, departure->bytes - at.counted_bytes);
+  at.counted_bytes += bytes;
   in_flight_ -= std::min(in_flight_, at.log.cover(*departure));
   delivered_ += bytes;
   delivered_at_ = now;
@@ -117,7 +124,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   sample.delivered_bytes = delivered_ - departure->delivered;
   sample.newly_delivered_bytes = bytes;
   sample.covered = covered;
-  sample.lost = static_cast<std::int32_t>(covered - received);
+  sample.lost = static_cast<std::int32_t>(covered) - static_cast<std::int32_t>(received);
   sample.in_flight_bytes = in_flight_;
   const Departure* const oldest = at.log.find(arrivals.largest - covered + 1);
   sample.phase =

@@ -84,6 +84,9 @@ class UplinkBundle {
     std::uint32_t largest = 0;
     std::uint32_t received = 0;
     std::uint32_t received_bytes = 0;
+    std::uint64_t covered = 0;        // datagrams up to the newest reported one
+    std::uint64_t counted = 0;        // of those: believed to have arrived
+    std::uint64_t counted_bytes = 0;  // likewise
     Instant asked_at{0};
     bool asked = false;
   };

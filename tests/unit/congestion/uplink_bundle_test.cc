@@ -52,6 +52,30 @@ TEST_F(UplinkBundleTest, ASampleSaysWhatAReportCovers) {
   EXPECT_EQ(samples_[0].in_flight_bytes, 1500u);
 }
 
+TEST_F(UplinkBundleTest, APeerCannotReportMoreThanItWasSent) {
+  send(kStart, 4);
+  Instant now = kStart + std::chrono::milliseconds(20);
+  bundle_.on_report(now, 0, {.largest = 2, .received = 1'000'000, .received_bytes = 1u << 31});
+  EXPECT_EQ(samples_.at(0).newly_delivered_bytes, 3000u);
+  EXPECT_EQ(samples_.at(0).lost, 0);
+  now = now + std::chrono::milliseconds(1);
+  bundle_.on_report(now, 0, {.largest = 4, .received = 5, .received_bytes = 100});
+  EXPECT_EQ(samples_.at(1).newly_delivered_bytes, 3000u);
+  EXPECT_EQ(samples_.at(1).lost, 0);
+}
+
+// What comes late was counted as lost before.
+TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
+  send(kStart, 4);
+  Instant now = kStart + std::chrono::milliseconds(20);
+  bundle_.on_report(now, 0, {.largest = 3, .received = 1, .received_bytes = 1500});
+  EXPECT_EQ(samples_.at(0).lost, 2);
+  now = now + std::chrono::milliseconds(1);
+  bundle_.on_report(now, 0, {.largest = 4, .received = 4, .received_bytes = 6000});
+  EXPECT_EQ(samples_.at(1).lost, -2);
+  EXPECT_EQ(samples_.at(1).newly_delivered_bytes, 4500u);
+}
+
 TEST_F(UplinkBundleTest, TheTimeThatAReceiverHeldBackIsNoRoundTrip) {
   send(kStart, 1);
   bundle_.on_report(kStart + std::chrono::milliseconds(20), 0,
