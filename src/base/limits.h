@@ -55,6 +55,10 @@ inline constexpr std::size_t kFrameBytesMax = 9216;
 // Smallest datagram a path must carry; IPv6's guarantee less headers.
 inline constexpr std::size_t kDatagramBytesMin = 512;
 
+// Bits per second that CongestionControl::fixed may be asked for: 10 kbit/s to 1 Tbit/s.
+inline constexpr std::uint64_t kRateMin = 10'000;
+inline constexpr std::uint64_t kRateMax = 1'000'000'000'000;
+
 // Packets of a flow that a sender may send before the peer said that it opened the operation.
 inline constexpr std::uint32_t kEagerPackets = 4;
 

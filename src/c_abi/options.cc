@@ -14,6 +14,9 @@ namespace {
 constexpr leeway_options kDefaults = LEEWAY_OPTIONS_INIT;
 constexpr leeway_collective_options kCallDefaults = LEEWAY_COLLECTIVE_OPTIONS_INIT;
 constexpr int kTransportCount = LEEWAY_TRANSPORT_CUSTOM + 1;
+constexpr int kCongestionControlCount = LEEWAY_CONGESTION_WAN + 1;
+static_assert(LEEWAY_CONGESTION_FIXED == static_cast<int>(CongestionControl::fixed));
+static_assert(LEEWAY_CONGESTION_WAN == static_cast<int>(CongestionControl::wan));
 static_assert(LEEWAY_TRANSPORT_CUSTOM == static_cast<int>(TransportKind::custom));
 static_assert(LEEWAY_TRANSPORT_INPROC == static_cast<int>(TransportKind::inproc));
 static_assert(LEEWAY_TRANSPORT_UCX == static_cast<int>(TransportKind::ucx));
@@ -122,6 +125,8 @@ leeway_options struct_of(const EnvironmentTexts& read) {
   out.log_level = options.log_level.c_str();
   out.communicator_name = options.communicator_name.c_str();
   out.restart_count = options.restart_count;
+  out.congestion = static_cast<leeway_congestion_control>(options.congestion);
+  out.rate_bits_per_second = options.rate_bits_per_second;
   return out;
 }
 
@@ -144,6 +149,9 @@ Result<Options> options_of(const leeway_options* given) {
   if (!world_size.ok()) return world_size.status();
   const auto transport = enum_of<TransportKind>("transport", read->transport, kTransportCount);
   if (!transport.ok()) return transport.status();
+  const auto congestion =
+      enum_of<CongestionControl>("congestion", read->congestion, kCongestionControlCount);
+  if (!congestion.ok()) return congestion.status();
   auto faults = parse_faults(text_of(read->faults));
   if (!faults.ok()) return faults.status();
   Options options;
@@ -164,6 +172,8 @@ Result<Options> options_of(const leeway_options* given) {
   options.communicator_name = text_of(read->communicator_name, "world");
   if (read->store != nullptr) options.store = read->store->value;
   options.restart_count = read->restart_count;
+  options.congestion = *congestion;
+  options.rate_bits_per_second = read->rate_bits_per_second;
   return options;
 }
 
@@ -237,6 +247,11 @@ std::size_t leeway_data_type_bytes(leeway_data_type type) {
 
 const char* leeway_data_type_name(leeway_data_type type) {
   const auto known = data_type_of(type);
+  return known.ok() ? to_string(*known).data() : "unknown";
+}
+
+const char* leeway_congestion_control_name(leeway_congestion_control control) {
+  const auto known = enum_of<CongestionControl>("congestion", control, kCongestionControlCount);
   return known.ok() ? to_string(*known).data() : "unknown";
 }
 

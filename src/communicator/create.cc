@@ -45,6 +45,16 @@ Status check_membership(const Options& options) {
                          static_cast<long long>(options.peer_timeout / 1ms),
                          static_cast<long long>(kPeerTimeoutMin / 1ms));
   }
+  if (options.congestion == CongestionControl::fixed &&
+      (options.rate_bits_per_second < limits::kRateMin ||
+       options.rate_bits_per_second > limits::kRateMax)) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: congestion fixed needs a rate_bits_per_second (LEEWAY_RATE) of "
+                         "%llu .. %llu, not %llu",
+                         static_cast<unsigned long long>(limits::kRateMin),
+                         static_cast<unsigned long long>(limits::kRateMax),
+                         static_cast<unsigned long long>(options.rate_bits_per_second));
+  }
   if (options.datagram_bytes != 0 && (options.datagram_bytes < limits::kDatagramBytesMin ||
                                       options.datagram_bytes > limits::kFrameBytesMax)) {
     return Status::error(StatusCode::kInvalidArgument,

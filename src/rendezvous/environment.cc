@@ -224,9 +224,7 @@ Status read_peer_timeout(const Reader& read, Options& options) {
 }
 
 Status read_congestion(const Reader& read, Options& options) {
-  constexpr std::uint64_t kRateMin = 10'000;
-  constexpr std::uint64_t kRateMax = 1'000'000'000'000;
-  const auto rate = read.number<std::uint64_t>("LEEWAY_RATE", kRateMin, kRateMax);
+  const auto rate = read.number<std::uint64_t>("LEEWAY_RATE", limits::kRateMin, limits::kRateMax);
   if (!rate.ok()) return rate.status();
   if (*rate) {
     options.rate_bits_per_second = **rate;

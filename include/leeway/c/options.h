@@ -27,6 +27,19 @@ enum {
 // The name: "udp"; "unknown" for another number. Never NULL, valid for ever.
 LEEWAY_C_EXPORT const char* leeway_transport_name(leeway_transport transport);
 
+// What paces all that a process sends.
+typedef int32_t leeway_congestion_control;
+// Values of leeway_congestion_control.
+enum {
+  LEEWAY_CONGESTION_NONE = 0,       // as fast as credit and sockets allow
+  LEEWAY_CONGESTION_FIXED = 1,      // at rate_bits_per_second
+  LEEWAY_CONGESTION_SCAVENGER = 2,  // only what other traffic leaves
+  LEEWAY_CONGESTION_WAN = 3         // lossy lines that others use; experimental
+};
+
+// The name: "wan"; "unknown" for another number. Never NULL, valid for ever.
+LEEWAY_C_EXPORT const char* leeway_congestion_control_name(leeway_congestion_control control);
+
 // One value per communicator. Strings are copied at the call; NULL is the empty one.
 typedef struct leeway_options {
   size_t size;                 // of this struct
@@ -47,12 +60,14 @@ typedef struct leeway_options {
   const char* communicator_name;  // groups of different names meet at the same place; empty: world
   leeway_rendezvous* store;       // where ranks meet in place of rank 0's listener; may be NULL
   uint64_t restart_count;         // of the launcher; part of every key
+  leeway_congestion_control congestion;  // of the whole process
+  uint64_t rate_bits_per_second;         // LEEWAY_CONGESTION_FIXED: all peers together
 } leeway_options;
 // The defaults: alone, join_timeout 60 s, peer_timeout 3 s.
 #define LEEWAY_OPTIONS_INIT                                                                 \
   {                                                                                         \
     sizeof(leeway_options), -1, -1, NULL, LEEWAY_TRANSPORT_AUTOMATIC, 0, NULL, 60000000000, \
-        3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0                                   \
+        3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, LEEWAY_CONGESTION_NONE, 0        \
   }
 
 // Who knows this process's rank and the number of ranks.

@@ -35,7 +35,23 @@ TEST(COptions, TheInitialiserIsTheDefaultOfCpp) {
     EXPECT_EQ(read->communicator_name, expected.communicator_name);
     EXPECT_EQ(read->store, nullptr);
     EXPECT_EQ(read->restart_count, expected.restart_count);
+    EXPECT_EQ(read->congestion, expected.congestion);
+    EXPECT_EQ(read->rate_bits_per_second, expected.rate_bits_per_second);
   }
+}
+
+TEST(COptions, CongestionControlArrives) {
+  leeway_options options = LEEWAY_OPTIONS_INIT;
+  options.congestion = LEEWAY_CONGESTION_FIXED;
+  options.rate_bits_per_second = 90'000'000;
+  const auto read = options_of(&options);
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(read->congestion, CongestionControl::fixed);
+  EXPECT_EQ(read->rate_bits_per_second, 90'000'000u);
+  options.congestion = LEEWAY_CONGESTION_WAN + 1;
+  const auto refused = options_of(&options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().text(), HasSubstr("congestion"));
 }
 
 TEST(COptions, TheInitialiserOfACallIsTheDefaultOfCpp) {
@@ -111,11 +127,14 @@ TEST(COptions, TheEnvironmentIsReadAsInCpp) {
   ::setenv("LEEWAY_WORLD_SIZE", "3", 1);
   ::setenv("LEEWAY_FAULT", "loss=0.125,delay=5ms,link=0,0.5,0,list=0>1/*/0/3,1>2/*/0/4", 1);
   ::setenv("LEEWAY_PEER_TIMEOUT_MS", "0", 1);
+  ::setenv("LEEWAY_RATE", "50000000", 1);
   leeway_options options = LEEWAY_OPTIONS_INIT;
   EXPECT_DONE(leeway_options_from_environment(&options, LEEWAY_MEMBERSHIP_FROM_ENVIRONMENT));
   EXPECT_EQ(options.rank, 1);
   EXPECT_EQ(options.world_size, 3);
   EXPECT_EQ(options.peer_timeout_ns, LEEWAY_NO_DEADLINE);
+  EXPECT_EQ(options.congestion, LEEWAY_CONGESTION_FIXED);
+  EXPECT_EQ(options.rate_bits_per_second, 50'000'000u);
   const auto read = options_of(&options);
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(read->faults.loss, 0.125);
@@ -127,8 +146,8 @@ TEST(COptions, TheEnvironmentIsReadAsInCpp) {
   ::setenv("LEEWAY_RANK", "x", 1);
   EXPECT_FAILS(leeway_options_from_environment(&options, LEEWAY_MEMBERSHIP_FROM_ENVIRONMENT),
                LEEWAY_INVALID_ARGUMENT, "LEEWAY_RANK");
-  for (const char* name :
-       {"LEEWAY_RANK", "LEEWAY_WORLD_SIZE", "LEEWAY_FAULT", "LEEWAY_PEER_TIMEOUT_MS"})
+  for (const char* name : {"LEEWAY_RANK", "LEEWAY_WORLD_SIZE", "LEEWAY_FAULT",
+                           "LEEWAY_PEER_TIMEOUT_MS", "LEEWAY_RATE"})
     ::unsetenv(name);
 }
 
@@ -155,6 +174,8 @@ TEST(CTypes, NamesAndBytes) {
   EXPECT_STREQ(leeway_data_type_name(-1), "unknown");
   EXPECT_STREQ(leeway_transport_name(LEEWAY_TRANSPORT_UDP), "udp");
   EXPECT_STREQ(leeway_transport_name(77), "unknown");
+  EXPECT_STREQ(leeway_congestion_control_name(LEEWAY_CONGESTION_WAN), "wan");
+  EXPECT_STREQ(leeway_congestion_control_name(9), "unknown");
 }
 
 }  // namespace

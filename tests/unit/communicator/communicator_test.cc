@@ -54,6 +54,15 @@ TEST(CommunicatorInproc, FaultsOutOfRangeAreRefused) {
   EXPECT_EQ(group.status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(CommunicatorInproc, AFixedPaceWithoutARateIsRefused) {
+  Options options;
+  options.congestion = CongestionControl::fixed;
+  const auto group = Communicator::create_inproc(2, options);
+  ASSERT_FALSE(group.ok());
+  EXPECT_EQ(group.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(group.status().text(), ::testing::HasSubstr("LEEWAY_RATE"));
+}
+
 TEST(CommunicatorBlocking, AllReduceSumsOnEveryRank) {
   Group group = make_group(4);
   on_all(group, [](Communicator& communicator) {
