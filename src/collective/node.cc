@@ -273,10 +273,15 @@ bool Node::hand_out(Instant now, Member& member, protocol::TrainBuffer& out) {
   soonest_ = std::min(soonest_, member.engine_.wake_at());
   if (!filled) return false;
   queue(member);  // behind the others
+  address(member, out);
+  return true;
+}
+
+// From a rank of the member's to a slot.
+void Node::address(Member& member, protocol::TrainBuffer& out) {
   const Rank to = out.to();
   if (to != kEveryRank) out.readdress(member.slots_[to]);
   member.trains_end_ = ++trains_;
-  return true;
 }
 
 // Control datagrams go at once and are counted; data go when the uplink is open.
@@ -292,9 +297,7 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
     Member& member = *sending_[i];
     if (!member.engine_.poll_train(now, out, Engine::Poll::control)) continue;
     soonest_ = std::min(soonest_, member.engine_.wake_at());
-    const Rank to = out.to();
-    if (to != kEveryRank) out.readdress(member.slots_[to]);
-    member.trains_end_ = ++trains_;
+    address(member, out);
     note_paced(now, out);
     return true;
   }

@@ -47,7 +47,7 @@ struct Prefix {
   // `alive`: the number of the probe that it answers.
   std::uint32_t sequence = 0;
   bool payload_summed = true;  // data: the checksum covers the payload too
-  bool asks = false;           // data: the sender wants a report at once (WIRE 3.12)
+  bool asks = false;           // data: the sender wants a report at once (WIRE 3.14)
 };
 inline constexpr std::size_t kPrefixBytes = 20;
 
