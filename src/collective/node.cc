@@ -46,7 +46,9 @@ Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vec
   std::vector<protocol::Path*> paths;
   paths.reserve(slots.size());
   for (const Rank slot : slots) paths.push_back(&path_of(slot));
-  members_.push_back(std::make_unique<Member>(config, std::move(slots), paths, watcher));
+  protocol::EndpointConfig own = config;
+  own.paced = bundle_ != nullptr;
+  members_.push_back(std::make_unique<Member>(own, std::move(slots), paths, watcher));
   if (bundle_ != nullptr) {
     for (const Rank slot : members_.back()->slots_) {
       protocol::Path& path = *paths_[slot];

@@ -48,6 +48,8 @@ struct EndpointConfig {
   bool sum_payloads = true;
   // Packets travel in permuted order; off only to measure what that is good for
   bool permute = true;
+  // A congestion controller paces what this rank sends; collective::Node knows
+  bool paced = false;
   std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
   Duration rtt_initial = std::chrono::milliseconds(10);
   // How long a peer may be silent that something is expected of; 0: for ever

@@ -165,11 +165,15 @@ bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
   return false;
 }
 
+// Without pacing spread goes before reduce: its packets were just summed and are in the cache. On a
+// slow uplink reduce goes first: every rank waits for the rank whose contributions come last, while
+// nobody but the owner waits for what the owner spreads (README, Measured).
 bool Endpoint::fill_from_link(Instant now, Rank peer, TrainBuffer& out) {
+  constexpr int kLast = wire::kFlowKinds - 1;
   for (Round* round : rounds_.with(peer)) {
-    for (int k = wire::kFlowKinds; k-- > 0;) {
-      const auto kind = static_cast<FlowKind>(k);
-      if (round->phases[k].sends_open == 0 || !round->send(kind, peer).open()) continue;
+    for (int k = 0; k < wire::kFlowKinds; ++k) {
+      const auto kind = static_cast<FlowKind>(config_.paced ? k : kLast - k);
+      if (round->phase(kind).sends_open == 0 || !round->send(kind, peer).open()) continue;
       if (fill_from_flow(now, peer, *round, kind, out)) return true;
     }
   }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::Each;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 
 constexpr Duration kDelay = 100us;
@@ -467,12 +469,31 @@ TEST(NodePacing, AFixedRateIsKeptInEveryMillisecond) {
   const Instant start = paced.processes.now();
   ASSERT_TRUE(paced.run());
   EXPECT_TRUE(paced.right());
-  // Half of the tensor each way in each half: 416 KB from each, 67 ms. One of the two sends results
-  // first, so that the other has nothing to send for a while.
+  // Half of the tensor each way in each half: 416 KB from each, 67 ms.
   EXPECT_GT(paced.processes.now() - start, 66ms);
   EXPECT_LT(paced.processes.now() - start, 95ms);
   // A train of two datagrams, and what a late wake-up may catch up; control datagrams do not wait.
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 500);
+}
+
+// Else one rank gets ahead with results while everyone waits for its contributions.
+TEST(NodePacing, ContributionsGoBeforeResults) {
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
+  std::array<int, 2> results{};
+  std::array<int, 2> overtaken{};
+  paced.processes.observer = [&](Rank from, Rank, ByteSpan datagram) {
+    wire::Prefix prefix;
+    wire::DataHeader header;
+    ByteSpan payload;
+    ASSERT_EQ(wire::peek_prefix(datagram, prefix), wire::Refusal::none);
+    if (prefix.type != wire::PacketType::data) return;
+    ASSERT_EQ(wire::decode_data(datagram, header, payload), wire::Refusal::none);
+    if (header.kind == wire::FlowKind::spread) ++results[from];
+    if (header.kind == wire::FlowKind::reduce && results[from] > 0) ++overtaken[from];
+  };
+  ASSERT_TRUE(paced.run());
+  EXPECT_THAT(results, Each(Gt(0)));
+  EXPECT_THAT(overtaken, Each(0));
 }
 
 TEST(NodePacing, TrainsAreAsLongAsAQuantum) {
