@@ -308,6 +308,14 @@ struct Options {
   bool multicast = false;
   // LEEWAY_BIND: local address for data; default: the route to rank 0
   std::string bind_address;
+  // LEEWAY_PORT: the UDP port, for firewalls; 0: the system chooses. One process of a host has it.
+  std::uint16_t port = 0;
+  // LEEWAY_SECRET_FILE: of `leeway keygen`, readable by its owner alone; it must hold a secret that
+  // all ranks have. Whoever does not know it takes no part and ends nothing (ThreatModel.md).
+  // Empty: no secret, and then create() fails where an address is neither loopback nor private.
+  std::string secret_file;
+  // LEEWAY_INSECURE: public addresses without a secret all the same, for laboratories.
+  bool insecure = false;
   Duration join_timeout = std::chrono::seconds(60);  // LEEWAY_JOIN_TIMEOUT_MS
   // LEEWAY_PEER_TIMEOUT_MS: a peer of whom something is expected and whose process is silent for so
   // long is dead. Exact calls with it fail then, and lossy ones no longer wait for it. At least 100

@@ -43,7 +43,7 @@ class LEEWAY_EXPORT Rendezvous {
   // Longest key.
   static constexpr std::size_t kKeyBytesMax = 240;
   // Longest value: the table of 1,024 ranks with two addresses of 4 KiB each.
-  static constexpr std::size_t kValueBytesMax = 8'519'680;
+  static constexpr std::size_t kValueBytesMax = 8'650'752;
 
   Rendezvous() = default;
   virtual ~Rendezvous();

@@ -77,9 +77,10 @@ inline constexpr std::size_t kTransportAddressBytesMax = 4096;
 inline constexpr int kTransportOffersMax = 4;
 
 // Bytes of rank 0's answer: for every rank an address in each of two transports, 48 bytes around
-// each of them, and two numbers of 8 bytes. No value of a rendezvous is longer.
+// each of them, two numbers of 8 bytes, and its public key with the names of its secrets. No value
+// of a rendezvous is longer.
 inline constexpr std::size_t kWelcomeBytesMax =
-    std::size_t{kPeersMax} * 2 * (kTransportAddressBytesMax + 48 + 16);
+    std::size_t{kPeersMax} * 2 * (kTransportAddressBytesMax + 48 + 16 + 64);
 
 // Timer resolution promised to callers: no call outlives its deadline by more than this.
 inline constexpr std::int64_t kTickNs = 1'000'000;

@@ -127,6 +127,9 @@ leeway_options struct_of(const EnvironmentTexts& read) {
   out.restart_count = options.restart_count;
   out.congestion = static_cast<leeway_congestion_control>(options.congestion);
   out.rate_bits_per_second = options.rate_bits_per_second;
+  out.secret_file = options.secret_file.c_str();
+  out.insecure = options.insecure;
+  out.port = options.port;
   return out;
 }
 
@@ -174,6 +177,9 @@ Result<Options> options_of(const leeway_options* given) {
   options.restart_count = read->restart_count;
   options.congestion = *congestion;
   options.rate_bits_per_second = read->rate_bits_per_second;
+  options.secret_file = text_of(read->secret_file);
+  options.insecure = read->insecure != 0;
+  options.port = read->port;
   return options;
 }
 

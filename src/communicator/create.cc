@@ -110,6 +110,22 @@ Result<std::unique_ptr<Communicator>> create_alone_inproc(const Options& options
   return std::move(alone->front());
 }
 
+// Null where none is asked for.
+Result<std::shared_ptr<const keys::Secrets>> read_secrets(const Options& options) {
+  if (options.secret_file.empty()) return std::shared_ptr<const keys::Secrets>();
+  auto secrets = keys::Secrets::read(options.secret_file);
+  if (!secrets.ok()) return secrets.status();
+  return std::shared_ptr<const keys::Secrets>(std::make_shared<keys::Secrets>(std::move(*secrets)));
+}
+
+// The shared endpoint's, or one for this communicator alone. Null without a secret.
+Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
+    internal::UdpEndpoint::Seat* seat, const std::shared_ptr<const keys::Secrets>& secrets) {
+  if (seat != nullptr) return seat->endpoint().identity();
+  if (secrets == nullptr) return std::shared_ptr<const keys::OwnIdentity>();
+  return keys::OwnIdentity::make(secrets);
+}
+
 void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendezvous::Log& log) {
   for (const rendezvous::TransportOffer& offer : offers) {
     if (offer.obstacle.empty()) continue;
@@ -136,13 +152,18 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  auto seat = internal::UdpEndpoint::take_seat(options);
+  auto secrets = read_secrets(options);
+  if (!secrets.ok()) return secrets.status();
+  auto seat = internal::UdpEndpoint::take_seat(options, *secrets);
   if (!seat.ok()) return seat.status();
   auto candidates = rendezvous::open_candidates(
       options, *seat != nullptr ? (*seat)->endpoint().candidate() : nullptr);
   if (!candidates.ok()) return candidates.status();
   candidates->local.process =
       *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
+  auto identity = identity_of(seat->get(), *secrets);
+  if (!identity.ok()) return identity.status();
+  candidates->local.identity = std::move(*identity);
   candidates->local.stop = std::move(stop);
   log_obstacles(candidates->local.offers, log);
   auto channels = internal::join(options, std::move(*candidates), log, std::move(*seat));
@@ -157,8 +178,13 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  auto channels =
-      internal::join(options, rendezvous::candidates_over(std::move(transport), options), log);
+  const auto secrets = read_secrets(options);
+  if (!secrets.ok()) return secrets.status();
+  auto identity = identity_of(nullptr, *secrets);
+  if (!identity.ok()) return identity.status();
+  auto candidates = rendezvous::candidates_over(std::move(transport), options);
+  candidates.local.identity = std::move(*identity);
+  auto channels = internal::join(options, std::move(candidates), log);
   if (!channels.ok()) return channels.status();
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*channels)));
 }

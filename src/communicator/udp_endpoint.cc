@@ -19,12 +19,17 @@ std::multimap<std::string, std::weak_ptr<UdpEndpoint>>& registry() {
 }
 
 // Options under which two groups may share a socket.
-std::string key_of(const Options& options, const asio::ip::address& address) {
+std::string key_of(const Options& options, const asio::ip::address& address,
+                   const keys::Secrets* secrets) {
+  std::string held;
+  if (secrets != nullptr) {
+    for (const std::uint64_t id : secrets->ids()) held.append(" ").append(std::to_string(id));
+  }
   return address.to_string() + " " + std::to_string(options.datagram_bytes) + " " +
          std::to_string(options.socket_buffer_bytes) + " " +
          std::string(to_string(options.congestion)) + " " +
-         std::to_string(options.rate_bits_per_second) + " " +
-         std::to_string(driving::fork_generation());
+         std::to_string(options.rate_bits_per_second) + " " + std::to_string(options.port) + " " +
+         std::to_string(driving::fork_generation()) + held;
 }
 
 // A group, as all its ranks in this process name it. They may bring a store object each, and spell
@@ -68,10 +73,15 @@ UdpEndpoint::Seat::~Seat() {
   endpoint_->seats_.erase(endpoint_->seats_.find(name_));
 }
 
-UdpEndpoint::UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp)
-    : driver_(std::move(driver)), udp_(udp), process_(random_process()) {}
+UdpEndpoint::UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,
+                         std::shared_ptr<const keys::OwnIdentity> identity)
+    : driver_(std::move(driver)),
+      udp_(udp),
+      process_(random_process()),
+      identity_(std::move(identity)) {}
 
-Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(const Options& options) {
+Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
+    const Options& options, std::shared_ptr<const keys::Secrets> secrets) {
   const bool udp =
       options.transport == TransportKind::automatic || options.transport == TransportKind::udp;
   if (!udp || options.faults.any() || options.multicast || options.world_size.value_or(1) == 1)
@@ -79,28 +89,37 @@ Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(const Options&
   const auto address = rendezvous::data_address(options);
   if (!address.ok()) return address.status();
   const std::string name = name_of(options);
+  const std::string key = key_of(options, *address, secrets.get());
   std::lock_guard lock(registry_mutex);
   std::erase_if(registry(), [](const auto& entry) { return entry.second.expired(); });
-  const auto [first, last] = registry().equal_range(key_of(options, *address));
+  const auto [first, last] = registry().equal_range(key);
   std::shared_ptr<UdpEndpoint> endpoint;
   for (auto it = first; it != last && endpoint == nullptr; ++it) {
     endpoint = it->second.lock();
     if (endpoint != nullptr && endpoint->seats_.contains(name)) endpoint = nullptr;
   }
   if (endpoint == nullptr) {
-    auto opened = open(options, *address);
+    auto opened = open(options, *address, std::move(secrets));
     if (!opened.ok()) return opened.status();
     endpoint = std::move(*opened);
-    registry().emplace(key_of(options, *address), endpoint);
+    registry().emplace(key, endpoint);
   }
   endpoint->seats_.insert(name);
   return std::make_unique<Seat>(endpoint, name);
 }
 
-Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(const Options& options,
-                                                       const asio::ip::address& address) {
+Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
+    const Options& options, const asio::ip::address& address,
+    std::shared_ptr<const keys::Secrets> secrets) {
+  std::shared_ptr<const keys::OwnIdentity> identity;
+  if (secrets != nullptr) {
+    auto made = keys::OwnIdentity::make(std::move(secrets));
+    if (!made.ok()) return made.status();
+    identity = std::move(*made);
+  }
   transport::UdpOptions udp;
   udp.bind_address = address;
+  udp.port = options.port;
   udp.datagram_bytes = options.datagram_bytes;
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   auto opened = transport::UdpTransport::open(udp);
@@ -109,7 +128,8 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(const Options& options,
   auto driver = driving::Driver::start(
       TransportKind::udp, std::move(*opened),
       {.control = options.congestion, .rate_bits_per_second = options.rate_bits_per_second});
-  return std::shared_ptr<UdpEndpoint>(new UdpEndpoint(std::move(driver), socket));
+  return std::shared_ptr<UdpEndpoint>(
+      new UdpEndpoint(std::move(driver), socket, std::move(identity)));
 }
 
 std::unique_ptr<rendezvous::Candidate> UdpEndpoint::candidate() {

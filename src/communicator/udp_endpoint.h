@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "driving/driver.h"
+#include "keys/joined_keys.h"
 #include "leeway/options.h"
 #include "rendezvous/candidate.h"
 #include "transport/udp/udp_transport.h"
@@ -40,12 +41,16 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
 
   // A seat for the group of the options, on an endpoint that is there, or on a new one. Null where
   // the options want a socket of their own: with injected faults, with multicast, or without UDP.
-  static Result<std::unique_ptr<Seat>> take_seat(const Options& options);
+  // `secrets`: null where there are none. Groups with different ones do not share an endpoint.
+  static Result<std::unique_ptr<Seat>> take_seat(const Options& options,
+                                                 std::shared_ptr<const keys::Secrets> secrets);
 
   // What the other ranks are told of it.
   std::unique_ptr<rendezvous::Candidate> candidate();
   // Random; all groups know this process's endpoint by it.
   std::uint64_t process() const { return process_; }
+  // Null without a secret.
+  const std::shared_ptr<const keys::OwnIdentity>& identity() const { return identity_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
 
   // The slots of a group's ranks. Processes that other groups have met keep theirs.
@@ -53,13 +58,16 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
                                  std::span<const std::uint64_t> processes, Rank self);
 
  private:
-  UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp);
+  UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,
+              std::shared_ptr<const keys::OwnIdentity> identity);
   static Result<std::shared_ptr<UdpEndpoint>> open(const Options& options,
-                                                   const asio::ip::address& address);
+                                                   const asio::ip::address& address,
+                                                   std::shared_ptr<const keys::Secrets> secrets);
 
   const std::shared_ptr<driving::Driver> driver_;
   transport::UdpTransport& udp_;  // the driver's: under a Session, but for what is constant
   const std::uint64_t process_;
+  const std::shared_ptr<const keys::OwnIdentity> identity_;
   std::map<std::uint64_t, Rank> slots_;  // by process
   std::multiset<std::string> seats_;     // taken
 };

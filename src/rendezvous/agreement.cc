@@ -43,6 +43,60 @@ Status sizes_differ(std::uint32_t rank, const std::string& place, std::uint32_t 
                        rank, text_of(place).c_str(), size, root_size);
 }
 
+void put_identity(const keys::Identity& identity, control::Identity& message) {
+  message.set_public_key(identity.public_key.data(), identity.public_key.size());
+  message.set_tag(identity.tag);
+  message.mutable_secrets()->Add(identity.secrets.begin(), identity.secrets.end());
+}
+
+// Of a message that was checked.
+keys::Key key_of(const std::string& bytes) {
+  keys::Key key;
+  std::memcpy(key.data(), bytes.data(), key.size());
+  return key;
+}
+
+keys::Identity identity_of(const control::Identity& message) {
+  return {key_of(message.public_key()),
+          message.tag(),
+          {message.secrets().begin(), message.secrets().end()}};
+}
+
+Status secrets_differ(std::uint32_t rank, const std::string& place) {
+  return Status::error(StatusCode::kMismatch,
+                       "rank %u at %s and rank 0 share no secret; LEEWAY_SECRET_FILE must hold one "
+                       "that all ranks have",
+                       rank, text_of(place).c_str());
+}
+
+Status check_identity(const control::Hello& hello, const LocalConfiguration& root) {
+  if (hello.has_identity() != (root.identity != nullptr)) {
+    return Status::error(StatusCode::kMismatch,
+                         "%s has a secret (LEEWAY_SECRET_FILE) and %s none; all ranks need the "
+                         "same, or none may have one",
+                         root.identity != nullptr ? "rank 0" : "a rank",
+                         root.identity != nullptr ? "another rank" : "rank 0");
+  }
+  if (!hello.has_identity()) return {};
+  const keys::Identity theirs = identity_of(hello.identity());
+  if (keys::shared_secret(root.identity->told.secrets, theirs.secrets) != 0) return {};
+  return secrets_differ(hello.rank(), hello.place());
+}
+
+// WIRE 7.15. One secret of rank 0's that all ranks have.
+Status check_secrets(const std::vector<keys::Identity>& members) {
+  const auto everyone_has = [&](std::uint64_t id) {
+    return std::all_of(members.begin(), members.end(), [id](const keys::Identity& member) {
+      return std::find(member.secrets.begin(), member.secrets.end(), id) != member.secrets.end();
+    });
+  };
+  const std::vector<std::uint64_t>& own = members.front().secrets;
+  if (std::any_of(own.begin(), own.end(), everyone_has)) return {};
+  return Status::error(StatusCode::kMismatch,
+                       "each rank shares a secret with rank 0, but no secret is known to all; "
+                       "LEEWAY_SECRET_FILE must hold one that all ranks have");
+}
+
 Status check_configuration(const control::Hello& hello, const LocalConfiguration& root) {
   const control::Configuration& theirs = hello.configuration();
   if (theirs.communicator_name() != root.name) {
@@ -64,6 +118,7 @@ Status check_configuration(const control::Hello& hello, const LocalConfiguration
                          "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
                          hello.rank(), datagram, limits::kDatagramBytesMin, limits::kFrameBytesMax);
   }
+  if (Status status = check_identity(hello, root); !status.ok()) return status;
   return check_wishes(hello, root);
 }
 
@@ -132,6 +187,7 @@ control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, 
   hello.set_attempt(attempt);
   hello.set_process(local.process);
   hello.set_place(this_place());
+  if (local.identity != nullptr) put_identity(local.identity->told, *hello.mutable_identity());
   return hello;
 }
 
@@ -182,6 +238,8 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
   std::vector<std::vector<TransportOffer>> offers = {root.offers};
   std::vector<std::uint64_t> attempts = {0};
   std::vector<std::uint64_t> processes = {root.process};
+  std::vector<keys::Identity> identities;
+  if (root.identity != nullptr) identities.push_back(root.identity->told);
   for (const control::Hello& hello : others) {
     const asio::ip::address address = address_of(bytes_of(hello.data().address()));
     if (address.is_v4() != first.is_v4()) {
@@ -197,6 +255,10 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
     offers.push_back(offers_of(hello));
     attempts.push_back(hello.attempt());
     processes.push_back(hello.process());
+    if (root.identity != nullptr) identities.push_back(identity_of(hello.identity()));
+  }
+  if (root.identity != nullptr) {
+    if (Status status = check_secrets(identities); !status.ok()) return status;
   }
   auto lanes = choose_lanes(root.transport, udp, offers);
   if (!lanes.ok()) return lanes.status();
@@ -208,6 +270,11 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
   group.attempts = std::move(attempts);
   group.processes = std::move(processes);
   if (root.multicast && !others.empty()) group.multicast = multicast_of(epoch, first.is_v4());
+  if (root.identity != nullptr) {
+    group.identities.emplace();
+    keys::fill_randomly(group.identities->nonce);
+    group.identities->members = std::move(identities);
+  }
   return group;
 }
 
@@ -226,6 +293,12 @@ control::Welcome welcome_of(const Group& group) {
   }
   message.mutable_attempts()->Add(group.attempts.begin(), group.attempts.end());
   message.mutable_processes()->Add(group.processes.begin(), group.processes.end());
+  if (group.identities) {
+    const keys::Key& nonce = group.identities->nonce;
+    message.set_nonce(nonce.data(), nonce.size());
+    for (const keys::Identity& one : group.identities->members)
+      put_identity(one, *message.add_identities());
+  }
   return welcome;
 }
 
@@ -241,6 +314,12 @@ Group group_of(const control::Group& message) {
     const ByteSpan address = bytes_of(message.multicast().address());
     group.multicast = {{address.begin(), address.end()},
                        static_cast<std::uint16_t>(message.multicast().port())};
+  }
+  if (!message.identities().empty()) {
+    group.identities.emplace();
+    group.identities->nonce = key_of(message.nonce());
+    for (const control::Identity& one : message.identities())
+      group.identities->members.push_back(identity_of(one));
   }
   return group;
 }

@@ -116,6 +116,24 @@ Result<Group> meet_over(const LocalConfiguration& local, Log* log, const Rendezv
                          : meet_at_server(local, *where);
 }
 
+// What this process makes of the table's identities. A table that leaves them out, or gives this
+// rank another's, is not of its group, whoever put it into a store.
+Status take_keys(const LocalConfiguration& local, Group& group) {
+  if (local.identity == nullptr) return {};
+  const bool is_in_it = group.identities && local.rank < group.identities->members.size() &&
+                        group.identities->members[local.rank] == local.identity->told;
+  if (!is_in_it) {
+    return Status::error(StatusCode::kMismatch,
+                         "the table of members does not have rank %u's key; does rank 0 have the "
+                         "secret (LEEWAY_SECRET_FILE)?",
+                         unsigned{local.rank});
+  }
+  auto keys = keys::join_keys(local.identity, group.identities->nonce, group.identities->members);
+  if (!keys.ok()) return keys.status();
+  group.keys = std::move(*keys);
+  return {};
+}
+
 }  // namespace
 
 Result<Group> join_group(const LocalConfiguration& local, Log* log,
@@ -131,7 +149,10 @@ Result<Group> join_group(const LocalConfiguration& local, Log* log,
       if (!address.ok()) return address.status();
       complete.data_address = to_bytes(unmapped(*address));
     }
-    return meet_over(complete, log, limits);
+    auto group = meet_over(complete, log, limits);
+    if (!group.ok()) return group.status();
+    if (Status status = take_keys(complete, *group); !status.ok()) return status;
+    return group;
   } catch (const std::exception& failure) {
     return Status::error(StatusCode::kResourceExhausted,
                          "rank %u could not set up the rendezvous: %s", unsigned{local.rank},

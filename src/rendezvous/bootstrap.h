@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "keys/joined_keys.h"
 #include "leeway/options.h"
 #include "leeway/rendezvous.h"
 #include "leeway/status.h"
@@ -46,6 +47,8 @@ struct LocalConfiguration {
   std::string name = "world";
   // Of this rank's endpoint: random, equal in all groups that share it.
   std::uint64_t process = 0;
+  // Of the same endpoint; null: this rank has no secret, and no rank may have one.
+  std::shared_ptr<const keys::OwnIdentity> identity;
   std::uint32_t datagram_bytes = 0;        // largest datagram this rank can send and take over UDP
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
   std::uint32_t window_bytes = 0;          // equal on all ranks; 0 = derive
@@ -87,18 +90,27 @@ struct Group {
   std::optional<Multicast> multicast;
   std::vector<std::uint64_t> attempts;   // of the calls that met, by rank; rank 0's is 0
   std::vector<std::uint64_t> processes;  // LocalConfiguration::process, by rank
-
   // Not of the table: what keeps the server open that this process owns. While one group of a
   // process holds it, later groups meet at the same address without opening it anew. Null where
   // this process owns none.
   std::shared_ptr<void> place;
+
+  // Where ranks have a secret.
+  struct Identities {
+    keys::Key nonce{};                    // of the meeting, random
+    std::vector<keys::Identity> members;  // by rank
+  };
+  std::optional<Identities> identities = std::nullopt;
+
+  // Not of the table: what this process makes of the identities. Null without a secret.
+  std::shared_ptr<const keys::JoinedKeys> keys = nullptr;
 };
 
 // Meets the other ranks, or says within join_timeout (of the least patient rank) why that failed:
 //   kInvalidArgument  this rank's own configuration makes no sense, or the host name does not exist
 //   kUnavailable      rank 0 cannot listen, is absent, or ranks are missing; the text lists them
 //   kMismatch         ranks disagree (rank taken twice, size, version, window, transport,
-//                     multicast, address family); names both sides
+//                     multicast, address family, secret); names both sides
 //   kUnsupported      a rank cannot use the transport that all ask for; names the rank and says why
 // When one rank does not fit, all ranks fail with the same text. Ranks of another name or restart
 // count are another group. With size 1 no network is touched. `log` may be null.

@@ -47,6 +47,7 @@ Result<std::unique_ptr<Candidate>> open_udp(const Options& options,
                                             const asio::ip::address& address) {
   transport::UdpOptions udp;
   udp.bind_address = address;
+  udp.port = options.port;
   udp.datagram_bytes = options.datagram_bytes;
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   auto opened = transport::UdpTransport::open(udp);

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "keys/joined_keys.h"
 #include "leeway/options.h"
 #include "rendezvous/printable.h"
 #include "wire/packet.h"
@@ -65,11 +66,26 @@ bool is_multicast(const control::Endpoint& group) {
   return group.address().size() == 4 ? first >> 4 == 0xE : first == 0xFF;
 }
 
+// WIRE 7.15
+bool is_usable(const control::Identity& identity) {
+  return identity.public_key().size() == sizeof(keys::Key) && identity.secrets_size() >= 1 &&
+         identity.secrets_size() <= static_cast<int>(keys::kSecretsMax);
+}
+
+// All or none.
+bool has_usable_identities(const control::Group& group, int size) {
+  if (group.identities().empty()) return group.nonce().empty();
+  return group.nonce().size() == sizeof(keys::Key) && group.identities_size() == size &&
+         std::all_of(group.identities().begin(), group.identities().end(),
+                     [](const control::Identity& identity) { return is_usable(identity); });
+}
+
 bool is_usable(const control::Group& group, int size) {
   return group.epoch() != 0 && is_usable(group.datagrams(), size) &&
          (!group.has_exact() || is_usable(group.exact(), size)) &&
          (!group.has_multicast() || is_multicast(group.multicast())) &&
-         group.attempts_size() == size && group.processes_size() == size;
+         group.attempts_size() == size && group.processes_size() == size &&
+         has_usable_identities(group, size);
 }
 
 }  // namespace
@@ -102,6 +118,7 @@ std::optional<control::Hello> parse_hello(ByteSpan value) {
     if (!is_address(address)) return std::nullopt;
   }
   if (hello.attempt() == 0) return std::nullopt;
+  if (hello.has_identity() && !is_usable(hello.identity())) return std::nullopt;
   if (hello.offers_size() > limits::kTransportOffersMax) return std::nullopt;
   const auto usable = [](const control::TransportOffer& offer) { return is_usable(offer); };
   if (!std::all_of(hello.offers().begin(), hello.offers().end(), usable)) return std::nullopt;

@@ -30,7 +30,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 17> kVariables = {{
+constexpr std::array<EnvironmentVariable, 20> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
@@ -39,6 +39,9 @@ constexpr std::array<EnvironmentVariable, 17> kVariables = {{
     {"LEEWAY_TRANSPORT", "auto, udp, verbs, ucx or inproc; equal on all ranks", "auto"},
     {"LEEWAY_MULTICAST", "1: send once what goes to all ranks alike", "0"},
     {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
+    {"LEEWAY_PORT", "UDP port, for firewalls", "the system's choice"},
+    {"LEEWAY_SECRET_FILE", "file of leeway keygen; equal on all ranks", "none: private networks"},
+    {"LEEWAY_INSECURE", "1: public addresses without a secret, for laboratories", "0"},
     {"LEEWAY_JOIN_TIMEOUT_MS", "patience at the rendezvous", "60000"},
     {"LEEWAY_PEER_TIMEOUT_MS", "a silent peer is dead after this; 0: never", "3000"},
     {"LEEWAY_DATAGRAM_BYTES", "largest UDP payload, 512 to 9216", "from the path MTU"},
@@ -257,6 +260,17 @@ Status read_bind(const Reader& read, Options& options) {
   return {};
 }
 
+Status read_security(const Reader& read, Options& options) {
+  const auto port = read.number<std::uint16_t>("LEEWAY_PORT", 1, 65535);
+  if (!port.ok()) return port.status();
+  const auto insecure = read.number<int>("LEEWAY_INSECURE", 0, 1);
+  if (!insecure.ok()) return insecure.status();
+  options.port = port->value_or(options.port);
+  options.insecure = insecure->value_or(options.insecure ? 1 : 0) == 1;
+  if (const char* const path = read.text("LEEWAY_SECRET_FILE")) options.secret_file = path;
+  return {};
+}
+
 Status read_transport(const Reader& read, Options& options) {
   if (const char* const value = read.text("LEEWAY_TRANSPORT")) {
     const auto kind = parse_transport(value);
@@ -340,7 +354,7 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
   options.rendezvous = launcher->rendezvous;
   for (auto* const step :
        {read_restart_count, read_sizes, read_join_timeout_and_seed, read_peer_timeout,
-        read_congestion, read_transport, read_bind, read_fault_and_log}) {
+        read_congestion, read_transport, read_bind, read_security, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   return options;

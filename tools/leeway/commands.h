@@ -26,4 +26,7 @@ void register_sim(CLI::App& app, int& exit_code);
 // Say what this machine lacks, and the command that mends it.
 void register_doctor(CLI::App& app, int& exit_code);
 
+// Print a new secret for a job.
+void register_keygen(CLI::App& app, int& exit_code);
+
 }  // namespace leeway::tools

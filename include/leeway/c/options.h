@@ -62,12 +62,15 @@ typedef struct leeway_options {
   uint64_t restart_count;         // of the launcher; part of every key
   leeway_congestion_control congestion;  // of the whole process
   uint64_t rate_bits_per_second;         // LEEWAY_CONGESTION_FIXED: all peers together
+  const char* secret_file;  // of `leeway keygen`; empty: none, and private addresses only
+  int32_t insecure;         // flag: public addresses without a secret, for laboratories
+  uint16_t port;            // UDP port; 0: the system chooses
 } leeway_options;
 // The defaults: alone, join_timeout 60 s, peer_timeout 3 s.
-#define LEEWAY_OPTIONS_INIT                                                                 \
-  {                                                                                         \
-    sizeof(leeway_options), -1, -1, NULL, LEEWAY_TRANSPORT_AUTOMATIC, 0, NULL, 60000000000, \
-        3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, LEEWAY_CONGESTION_NONE, 0        \
+#define LEEWAY_OPTIONS_INIT                                                                      \
+  {                                                                                              \
+    sizeof(leeway_options), -1, -1, NULL, LEEWAY_TRANSPORT_AUTOMATIC, 0, NULL, 60000000000,      \
+        3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, LEEWAY_CONGESTION_NONE, 0, NULL, 0, 0 \
   }
 
 // Who knows this process's rank and the number of ranks.

@@ -128,6 +128,9 @@ TEST(COptions, TheEnvironmentIsReadAsInCpp) {
   ::setenv("LEEWAY_FAULT", "loss=0.125,delay=5ms,link=0,0.5,0,list=0>1/*/0/3,1>2/*/0/4", 1);
   ::setenv("LEEWAY_PEER_TIMEOUT_MS", "0", 1);
   ::setenv("LEEWAY_RATE", "50000000", 1);
+  ::setenv("LEEWAY_SECRET_FILE", "/etc/leeway/cluster.key", 1);
+  ::setenv("LEEWAY_INSECURE", "1", 1);
+  ::setenv("LEEWAY_PORT", "7001", 1);
   leeway_options options = LEEWAY_OPTIONS_INIT;
   EXPECT_DONE(leeway_options_from_environment(&options, LEEWAY_MEMBERSHIP_FROM_ENVIRONMENT));
   EXPECT_EQ(options.rank, 1);
@@ -135,8 +138,13 @@ TEST(COptions, TheEnvironmentIsReadAsInCpp) {
   EXPECT_EQ(options.peer_timeout_ns, LEEWAY_NO_DEADLINE);
   EXPECT_EQ(options.congestion, LEEWAY_CONGESTION_FIXED);
   EXPECT_EQ(options.rate_bits_per_second, 50'000'000u);
+  EXPECT_EQ(options.insecure, 1);
+  EXPECT_EQ(options.port, 7001);
   const auto read = options_of(&options);
   ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(read->secret_file, "/etc/leeway/cluster.key");
+  EXPECT_TRUE(read->insecure);
+  EXPECT_EQ(read->port, 7001);
   EXPECT_EQ(read->faults.loss, 0.125);
   EXPECT_EQ(read->faults.delay, std::chrono::milliseconds(5));
   EXPECT_EQ(read->faults.link_loss, (std::vector<double>{0.0, 0.5, 0.0}));

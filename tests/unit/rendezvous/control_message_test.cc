@@ -6,6 +6,7 @@
 #include <functional>
 #include <random>
 
+#include "keys/secret.h"
 #include "leeway/options.h"
 #include "rendezvous/printable.h"
 #include "unit/rendezvous/loopback_peer.h"
@@ -258,6 +259,21 @@ TEST(Printable, KeepsTerminalsSafe) {
   EXPECT_EQ(printable("plain text"), "plain text");
   EXPECT_EQ(printable("\x1b[2J\n\x7f\xc3\xa9"), "?[2J????");
   EXPECT_EQ(printable(std::string(100, 'x'), 5), "xxxxx");
+}
+
+TEST(ParseHello, RefusesAnIdentityThatCannotBeUsed) {
+  control::Hello hello = valid_hello(1, 2);
+  control::Identity& identity = *hello.mutable_identity();
+  identity.set_public_key(std::string(32, 'k'));
+  identity.add_secrets(5);
+  EXPECT_TRUE(parse_hello(value_of(hello)).has_value());
+  identity.set_public_key(std::string(31, 'k'));
+  EXPECT_FALSE(parse_hello(value_of(hello)).has_value());
+  identity.set_public_key(std::string(32, 'k'));
+  for (std::size_t i = 0; i < keys::kSecretsMax; ++i) identity.add_secrets(6);
+  EXPECT_FALSE(parse_hello(value_of(hello)).has_value());
+  identity.clear_secrets();
+  EXPECT_FALSE(parse_hello(value_of(hello)).has_value());
 }
 
 }  // namespace

@@ -288,6 +288,22 @@ TEST(OptionsFromEnvironment, NamesTheCongestionControl) {
               HasSubstr("LEEWAY_CONGESTION"));
 }
 
+TEST(OptionsFromEnvironment, ReadsSecretFilePortAndInsecure) {
+  const auto plain = read({});
+  EXPECT_EQ(plain->secret_file, "");
+  EXPECT_EQ(plain->port, 0);
+  EXPECT_FALSE(plain->insecure);
+  const auto options = read({{"LEEWAY_SECRET_FILE", "/etc/leeway/cluster.key"},
+                             {"LEEWAY_PORT", "7001"},
+                             {"LEEWAY_INSECURE", "1"}});
+  ASSERT_TRUE(options.ok()) << options.status().c_str();
+  EXPECT_EQ(options->secret_file, "/etc/leeway/cluster.key");
+  EXPECT_EQ(options->port, 7001);
+  EXPECT_TRUE(options->insecure);
+  EXPECT_THAT(read({{"LEEWAY_PORT", "70000"}}).status().c_str(), HasSubstr("LEEWAY_PORT"));
+  EXPECT_THAT(read({{"LEEWAY_INSECURE", "yes"}}).status().c_str(), HasSubstr("LEEWAY_INSECURE"));
+}
+
 TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   std::set<std::string> asked;
   const auto recorder = [&asked](const char* name) -> const char* {

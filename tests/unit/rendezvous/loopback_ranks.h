@@ -32,6 +32,14 @@ inline LocalConfiguration configuration(int rank, int size, std::uint16_t port) 
   return local;
 }
 
+// What a process has whose secret file has these lines, each of one digit.
+inline std::shared_ptr<const keys::OwnIdentity> identity_with(std::string_view digits) {
+  std::string lines;
+  for (const char digit : digits) lines.append(64, digit).append("\n");
+  const auto secrets = keys::Secrets::parse(lines, "test");
+  return *keys::OwnIdentity::make(std::make_shared<keys::Secrets>(*secrets));
+}
+
 inline RendezvousLimits short_limits() {
   RendezvousLimits limits;
   limits.linger = 500ms;  // for ranks whose threads a busy machine starts late

@@ -1,0 +1,73 @@
+#include "keys/derive.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "base/contracts.h"
+
+namespace leeway::keys {
+namespace {
+
+const unsigned char* raw(ByteSpan bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+Key hmac(ByteSpan key, ByteSpan text) {
+  Key mac;
+  unsigned int bytes = 0;
+  const auto* const done =
+      ::HMAC(EVP_sha256(), raw(key), static_cast<int>(key.size()), raw(text), text.size(),
+             reinterpret_cast<unsigned char*>(mac.data()), &bytes);
+  LEEWAY_ASSERT(done != nullptr && bytes == mac.size());
+  return mac;
+}
+
+}  // namespace
+
+Key extract(ByteSpan salt, ByteSpan input) {
+  static constexpr Key kNoSalt{};
+  return hmac(salt.empty() ? ByteSpan(kNoSalt) : salt, input);
+}
+
+void expand(const Key& key, std::string_view label, MutableByteSpan out) {
+  LEEWAY_ASSERT(out.size() <= 255 * sizeof(Key));
+  const ByteSpan info = std::as_bytes(std::span(label));
+  std::vector<std::byte> block;  // T(n-1) | info | n
+  Key last{};
+  for (unsigned count = 1; !out.empty(); ++count) {
+    if (count > 1) block.assign(last.begin(), last.end());
+    block.insert(block.end(), info.begin(), info.end());
+    block.push_back(static_cast<std::byte>(count));
+    last = hmac(key, block);
+    const std::size_t bytes = std::min(out.size(), last.size());
+    std::copy_n(last.begin(), bytes, out.begin());
+    out = out.subspan(bytes);
+    wipe(block);
+    block.clear();
+  }
+  wipe(last);
+}
+
+Key expand(const Key& key, std::string_view label) {
+  Key out;
+  expand(key, label, out);
+  return out;
+}
+
+void fill_randomly(MutableByteSpan out) {
+  const int done =
+      ::RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size()));
+  LEEWAY_ASSERT(done == 1);
+}
+
+void wipe(MutableByteSpan secret) {
+  ::OPENSSL_cleanse(secret.data(), secret.size());
+}
+
+}  // namespace leeway::keys

@@ -1,0 +1,41 @@
+#include "keys/joined_keys.h"
+
+#include <span>
+#include <utility>
+
+namespace leeway::keys {
+
+Result<std::shared_ptr<const OwnIdentity>> OwnIdentity::make(
+    std::shared_ptr<const Secrets> secrets) {
+  auto key = ProcessKey::make();
+  if (!key.ok()) return key.status();
+  auto own = std::make_shared<OwnIdentity>();
+  own->told.public_key = (*key)->public_half();
+  own->told.secrets = secrets->ids();
+  fill_randomly(std::as_writable_bytes(std::span(&own->told.tag, 1)));
+  own->key = std::move(*key);
+  own->secrets = std::move(secrets);
+  return std::shared_ptr<const OwnIdentity>(std::move(own));
+}
+
+Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIdentity> own,
+                                                    const Key& nonce,
+                                                    const std::vector<Identity>& members) {
+  auto joined = std::make_shared<JoinedKeys>();
+  joined->nonce = nonce;
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    const Identity& one = members[rank];
+    const Secret* const shared = own->secrets->find(shared_secret(own->told.secrets, one.secrets));
+    if (shared == nullptr) {
+      return Status::error(StatusCode::kMismatch,
+                           "rank %zu shares no secret with this process; LEEWAY_SECRET_FILE must "
+                           "hold one that all ranks have",
+                           rank);
+    }
+    joined->members.push_back({one.public_key, one.tag, shared->key_for("pair")});
+  }
+  joined->own = std::move(own);
+  return std::shared_ptr<const JoinedKeys>(std::move(joined));
+}
+
+}  // namespace leeway::keys

@@ -1,0 +1,48 @@
+// What a process knows about keys when it has joined: all that packets are sealed with is derived
+// from this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "keys/process_key.h"
+#include "keys/secret.h"
+
+namespace leeway::keys {
+
+// What others are told of a process. Equal in all groups of one endpoint, and new with each.
+struct Identity {
+  Key public_key{};
+  std::uint32_t tag = 0;               // random: the base of the tags that its senders use
+  std::vector<std::uint64_t> secrets;  // ids of those that it holds
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+// A process's own.
+struct OwnIdentity {
+  std::shared_ptr<const Secrets> secrets;
+  std::shared_ptr<const ProcessKey> key;
+  Identity told;
+
+  static Result<std::shared_ptr<const OwnIdentity>> make(std::shared_ptr<const Secrets> secrets);
+};
+
+// Of a group that has a secret.
+struct JoinedKeys {
+  struct Member {
+    Key public_key{};
+    std::uint32_t tag = 0;
+    Key pair{};  // of the secret that this process and the member share, for the purpose "pair"
+  };
+  std::shared_ptr<const OwnIdentity> own;
+  Key nonce{};                  // of the meeting; random, by rank 0
+  std::vector<Member> members;  // by rank, this process among them
+};
+
+// kMismatch: a member shares no secret with this process.
+Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIdentity> own,
+                                                    const Key& nonce,
+                                                    const std::vector<Identity>& members);
+
+}  // namespace leeway::keys

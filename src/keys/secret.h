@@ -1,0 +1,65 @@
+// The secrets of a job: what its processes prove to each other that they hold, and what strangers
+// do not. They come from a file that `leeway keygen` makes.
+//
+// Nothing here is ever printed: texts of errors name the file and the line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keys/derive.h"
+#include "leeway/status.h"
+
+namespace leeway::keys {
+
+// 32 random bytes that are used for nothing but to derive keys.
+class Secret {
+ public:
+  explicit Secret(const Key& bytes);
+  ~Secret() { wipe(key_); }
+  Secret(const Secret&) = default;
+  Secret& operator=(const Secret&) = default;
+
+  // The key for one purpose.
+  Key key_for(std::string_view purpose) const { return expand(key_, purpose); }
+  // Tells secrets apart, and tells nothing about them. Never 0.
+  std::uint64_t id() const { return id_; }
+
+ private:
+  Key key_;
+  std::uint64_t id_;
+};
+
+// Most secrets of one file.
+inline constexpr std::size_t kSecretsMax = 8;
+
+class Secrets {
+ public:
+  // A file of lines of 64 hexadecimal digits: the secret, and older ones that are accepted still.
+  // Empty lines, and those that begin with '#', are skipped. kInvalidArgument where it cannot be
+  // read, or others than its owner can read it; the text says what to do.
+  static Result<Secrets> read(const std::string& path);
+  // The same of a file's text; `name` is for errors.
+  static Result<Secrets> parse(std::string_view text, const std::string& name);
+
+  // What this process proves. The others it takes from those that have not changed theirs yet.
+  const Secret& first() const { return all_.front(); }
+  const Secret* find(std::uint64_t id) const;
+  // In the order of the file.
+  std::vector<std::uint64_t> ids() const;
+
+ private:
+  std::vector<Secret> all_;  // never empty
+};
+
+// A new secret as a line of such a file.
+std::string new_secret_line();
+
+// The id that both lists have and that stands first in them, taken together; 0: they share none.
+// Whoever compares two lists finds the same, in either order.
+std::uint64_t shared_secret(const std::vector<std::uint64_t>& one,
+                            const std::vector<std::uint64_t>& other);
+
+}  // namespace leeway::keys

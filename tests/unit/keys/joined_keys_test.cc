@@ -1,0 +1,61 @@
+#include "keys/joined_keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/keys/bytes.h"
+
+namespace leeway::keys {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::shared_ptr<const OwnIdentity> identity(const std::string& secret_lines) {
+  return *OwnIdentity::make(std::make_shared<Secrets>(*Secrets::parse(secret_lines, "test")));
+}
+
+TEST(OwnIdentity, IsNewEachTime) {
+  const auto one = identity(line_of('1'));
+  const auto other = identity(line_of('1'));
+  EXPECT_NE(one->told.public_key, other->told.public_key);
+  EXPECT_EQ(one->told.public_key, one->key->public_half());
+  EXPECT_EQ(one->told.secrets, other->told.secrets);
+}
+
+TEST(JoinKeys, GivesBothSidesOfAPairOneSecret) {
+  const auto one = identity(line_of('1'));
+  const auto other = identity(line_of('1'));
+  const std::vector<Identity> members = {one->told, other->told};
+  const auto here = *join_keys(one, Key{}, members);
+  const auto there = *join_keys(other, Key{}, members);
+  ASSERT_EQ(here->members.size(), 2u);
+  EXPECT_EQ(here->members[1].pair, there->members[0].pair);
+  EXPECT_EQ(here->members[1].public_key, other->told.public_key);
+  EXPECT_EQ(here->members[1].tag, other->told.tag);
+}
+
+// While a secret is replaced some have it first, some second, and some not yet.
+TEST(JoinKeys, FindsTheSecretThatAPairShares) {
+  const auto fresh = identity(line_of('2') + line_of('1'));
+  const auto stale = identity(line_of('1'));
+  const auto prepared = identity(line_of('1') + line_of('2'));
+  const std::vector<Identity> members = {fresh->told, stale->told, prepared->told};
+  const auto of_fresh = *join_keys(fresh, Key{}, members);
+  const auto of_stale = *join_keys(stale, Key{}, members);
+  const auto of_prepared = *join_keys(prepared, Key{}, members);
+  EXPECT_EQ(of_fresh->members[1].pair, of_stale->members[0].pair);
+  EXPECT_EQ(of_fresh->members[2].pair, of_prepared->members[0].pair);
+  EXPECT_EQ(of_stale->members[2].pair, of_prepared->members[1].pair);
+}
+
+TEST(JoinKeys, RefusesAMemberWithoutASharedSecret) {
+  const auto one = identity(line_of('1'));
+  const auto other = identity(line_of('2'));
+  const auto joined = join_keys(one, Key{}, {one->told, other->told});
+  ASSERT_FALSE(joined.ok());
+  EXPECT_EQ(joined.status().code(), StatusCode::kMismatch);
+  EXPECT_THAT(joined.status().c_str(), HasSubstr("rank 1 shares no secret"));
+}
+
+}  // namespace
+}  // namespace leeway::keys

@@ -1,0 +1,108 @@
+#include "keys/secret.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "unit/keys/bytes.h"
+
+namespace leeway::keys {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A file that is gone with the object.
+class SecretFile {
+ public:
+  explicit SecretFile(const std::string& text, mode_t mode = 0600)
+      : path_(::testing::TempDir() + "leeway_secret_" + std::to_string(::getpid())) {
+    std::ofstream(path_) << text;
+    ::chmod(path_.c_str(), mode);
+  }
+  ~SecretFile() { std::filesystem::remove(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+std::string refusal_of(const Result<Secrets>& read) {
+  return read.ok() ? "taken" : std::string(read.status().text());
+}
+
+TEST(Secrets, AreReadFromWhatKeygenPrints) {
+  const std::string line = new_secret_line();
+  EXPECT_EQ(line.size(), 65u);
+  EXPECT_NE(line, new_secret_line());
+  const SecretFile file(line);
+  const auto secrets = Secrets::read(file.path());
+  ASSERT_TRUE(secrets.ok()) << secrets.status().c_str();
+  EXPECT_EQ(secrets->ids().size(), 1u);
+}
+
+TEST(Secrets, HaveTheFirstLineFirstAndKeepTheOlderOnes) {
+  const auto both = *Secrets::parse("# of May\n" + line_of('a') + "\n  " + line_of('B'), "test");
+  const auto first = *Secrets::parse(line_of('A'), "test");
+  const auto second = *Secrets::parse(line_of('b'), "test");
+  EXPECT_EQ(both.ids().size(), 2u);
+  EXPECT_EQ(both.first().id(), first.first().id());
+  ASSERT_NE(both.find(second.first().id()), nullptr);
+  EXPECT_EQ(both.find(second.first().id())->key_for("join"), second.first().key_for("join"));
+  EXPECT_EQ(first.find(second.first().id()), nullptr);
+}
+
+TEST(Secrets, GiveOtherKeysForOtherPurposesAndSecrets) {
+  const auto one = *Secrets::parse(line_of('1'), "test");
+  const auto other = *Secrets::parse(line_of('2'), "test");
+  EXPECT_NE(one.first().key_for("join"), one.first().key_for("pair"));
+  EXPECT_NE(one.first().key_for("join"), other.first().key_for("join"));
+}
+
+TEST(Secrets, RefuseAFileThatOthersMayReadOrWrite) {
+  for (const mode_t mode : {0640, 0604, 0620, 0602, 0644}) {
+    const SecretFile file(line_of('7'), mode);
+    EXPECT_THAT(refusal_of(Secrets::read(file.path())),
+                AllOf(HasSubstr(file.path()), HasSubstr("chmod 600"), Not(HasSubstr("777"))));
+  }
+}
+
+TEST(Secrets, RefuseWhatIsShorterOrNoSecretAndDoNotPrintIt) {
+  for (const std::string& text : {std::string(63, '7'), std::string(66, '7'),
+                                  std::string(63, '7') + "g", std::string("correct horse")}) {
+    const std::string refusal = refusal_of(Secrets::parse(line_of('7') + text, "cluster.key"));
+    EXPECT_THAT(refusal, AllOf(HasSubstr("cluster.key: line 2"), HasSubstr("leeway keygen"),
+                               Not(HasSubstr("777")), Not(HasSubstr("horse"))));
+  }
+}
+
+TEST(Secrets, RefuseAnEmptyFileAFolderAndNoFile) {
+  EXPECT_THAT(refusal_of(Secrets::parse("\n#\n", "cluster.key")), HasSubstr("leeway keygen"));
+  EXPECT_THAT(refusal_of(Secrets::read("/")), HasSubstr("not a plain file"));
+  EXPECT_THAT(refusal_of(Secrets::read("/nowhere/cluster.key")),
+              HasSubstr("/nowhere/cluster.key: No such file"));
+}
+
+TEST(Secrets, RefuseMoreThanAFewAndAFileWithoutEnd) {
+  std::string text;
+  for (int i = 0; i < 9; ++i) text += line_of(static_cast<char>('0' + i));
+  EXPECT_THAT(refusal_of(Secrets::parse(text, "cluster.key")), HasSubstr("more than 8"));
+  const SecretFile file(std::string(5000, '\n') + line_of('1'));
+  EXPECT_THAT(refusal_of(Secrets::read(file.path())), HasSubstr("too long"));
+}
+
+TEST(SharedSecret, IsTheSameFromBothSidesAndPrefersEarlierOnes) {
+  EXPECT_EQ(shared_secret({1, 3}, {3, 1}), shared_secret({3, 1}, {1, 3}));
+  EXPECT_EQ(shared_secret({5, 3, 1}, {5, 1}), 5u);
+  EXPECT_EQ(shared_secret({5, 3}, {3}), 3u);
+  EXPECT_EQ(shared_secret({5, 3}, {7}), 0u);
+  EXPECT_EQ(shared_secret({}, {7}), 0u);
+}
+
+}  // namespace
+}  // namespace leeway::keys

@@ -1,0 +1,53 @@
+// leeway keygen: a new secret for a job, as a line of its secret file.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "exit_code.h"
+#include "keys/secret.h"
+
+namespace leeway::tools {
+namespace {
+
+bool write_whole(int file, const std::string& line) {
+  return ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+}
+
+// `leeway keygen > cluster.key` has the shell make the file, for all to read: taken back here,
+// since Leeway refuses a secret that others can read.
+int print_secret() {
+  struct stat facts {};
+  const bool is_file = ::fstat(STDOUT_FILENO, &facts) == 0 && S_ISREG(facts.st_mode);
+  if (is_file && ::fchmod(STDOUT_FILENO, S_IRUSR | S_IWUSR) != 0) {
+    std::fprintf(stderr, "error: others may read this file: %s\n", std::strerror(errno));
+    return kExitUsage;
+  }
+  if (write_whole(STDOUT_FILENO, keys::new_secret_line())) return 0;
+  std::fprintf(stderr, "error: cannot write the secret: %s\n", std::strerror(errno));
+  return kExitUsage;
+}
+
+}  // namespace
+
+void register_keygen(CLI::App& app, int& exit_code) {
+  CLI::App* const command = app.add_subcommand(
+      "keygen", "Print a new secret for LEEWAY_SECRET_FILE: leeway keygen > cluster.key");
+  command->footer(
+      "Every host of a job needs the same file, readable by its owner alone. Its first line is "
+      "the\n"
+      "secret; older ones on the lines after it are still accepted.");
+  command->callback([&exit_code] { exit_code = print_secret(); });
+}
+
+}  // namespace leeway::tools
