@@ -14,6 +14,8 @@ constexpr double kQuantumMax = 64 * 1024;
 constexpr double kCatchUp = 0.5;
 constexpr Duration kAskMin = std::chrono::milliseconds(1);
 constexpr double kTrustMin = 1.0 / 1024;
+// Also without an answer two packets a second may ask: who is heard again is found out at once.
+constexpr double kSilentRate = 2 * 8 * kPacketBytes;
 
 }  // namespace
 
@@ -29,18 +31,19 @@ void UplinkBundle::make_link(std::size_t link, std::size_t datagrams) {
 
 Pace UplinkBundle::pace() const {
   Pace pace = pace_;
-  pace.bits_per_second *= trust_;
+  const double least = std::min(kSilentRate, pace.bits_per_second);
+  pace.bits_per_second = std::max(pace.bits_per_second * trust_, least);
   return pace;
 }
 
 void UplinkBundle::take_pace() {
   pace_ = controller_->pace();
-  const double quantum = pace_.bits_per_second * trust_ / 8 * kQuantumSeconds;
+  const double quantum = pace().bits_per_second / 8 * kQuantumSeconds;
   quantum_bytes_ = static_cast<std::size_t>(std::clamp(quantum, kQuantumMin, kQuantumMax));
 }
 
 void UplinkBundle::spend(Instant now, std::size_t bytes) {
-  const double ns_per_byte = 8e9 / (pace_.bits_per_second * trust_);
+  const double ns_per_byte = 8e9 / pace().bits_per_second;
   const Duration behind(
       static_cast<std::int64_t>(kCatchUp * static_cast<double>(quantum_bytes_) * ns_per_byte));
   free_at_ = std::max(free_at_, now - behind) +
@@ -89,6 +92,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   asks_ = 0;
   heard_at_ = now;
   held_back_ = false;
+  if (trust_ < 1) free_at_ = std::min(free_at_, now);  // what silence put off
   trust_ = 1;
   const Departure* const departure = at.log.find(arrivals.largest);
   if (departure == nullptr) return take_pace();

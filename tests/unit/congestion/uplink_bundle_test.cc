@@ -144,6 +144,38 @@ TEST_F(UplinkBundleTest, SilenceAfterThreeQuestionsHalvesThePace) {
   EXPECT_EQ(bundle_.pace().bits_per_second, 120e6);
 }
 
+// A packet at a thousandth of the pace took minutes, and what it had put off went on after the
+// first answer.
+TEST_F(UplinkBundleTest, SilenceIsOverAtTheFirstAnswer) {
+  for (int i = 0; i < 3; ++i) bundle_.on_asked(kStart, 0);
+  Instant now = kStart;
+  for (int i = 0; i < 40; ++i) {
+    now = bundle_.next_wake();
+    bundle_.on_wake(now);
+  }
+  EXPECT_EQ(bundle_.pace().bits_per_second, 120e6 / 1024);
+  send(now, 4);
+  EXPECT_FALSE(bundle_.open(now));
+  const Instant heard = now + std::chrono::milliseconds(20);
+  bundle_.on_report(heard, 0, {.largest = 4, .received = 4, .received_bytes = 6000});
+  EXPECT_TRUE(bundle_.open(heard));
+}
+
+TEST(UplinkBundleSilence, ASlowPaceStillAsksTwiceASecond) {
+  UplinkBundle bundle(
+      make_controller({.control = CongestionControl::fixed, .rate_bits_per_second = 1'000'000}));
+  bundle.make_link(0, 64);
+  for (int i = 0; i < 3; ++i) bundle.on_asked(kStart, 0);
+  Instant now = kStart;
+  for (int i = 0; i < 40; ++i) {
+    now = bundle.next_wake();
+    bundle.on_wake(now);
+  }
+  bundle.on_sent(now, 0, {.last = 2, .datagrams = 2, .segment_bytes = 1500, .total_bytes = 3000});
+  EXPECT_FALSE(bundle.open(now + std::chrono::milliseconds(400)));
+  EXPECT_TRUE(bundle.open(now + std::chrono::milliseconds(500)));
+}
+
 // W-6: bytes in any millisecond <= rate x 1 ms x 1.05 + a quantum. What was not used in time is
 // caught up by half a quantum at most.
 TEST(UplinkBundlePacing, NoMillisecondHoldsMoreThanItsRateAndAQuantum) {
