@@ -74,9 +74,16 @@ void Departures::on_goodbye(Instant now, Rank rank, Rank from) {
 
 bool Departures::may_have_cut(Instant now, const Status& status) const {
   if (!status.ok() && status.code() != StatusCode::kPeerLost) return false;
-  return std::any_of(ranks_.begin(), ranks_.end(), [&](const RankState& state) {
-    return state.leaving && (state.at_once || now - state.leave_at >= kServeMin);
-  });
+  for (Rank rank = 0; rank < book_.size(); ++rank) {
+    const RankState& state = ranks_[rank];
+    if (state.leaving && (now - state.leave_at >= kServeMin || at_once(rank))) return true;
+  }
+  return false;
+}
+
+// It serves nobody: so its caller wants it, or the others gave it up and told it (WIRE 6.7).
+bool Departures::at_once(Rank rank) const {
+  return ranks_[rank].at_once || !book_.engine(rank).endpoint().given_up().ok();
 }
 
 void Departures::on_done(Instant now, Rank rank, const CallLedger& call, const CallResult& result) {
@@ -91,7 +98,7 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
   for (Rank peer = 0; peer < book_.size(); ++peer) {
     const RankState& state = ranks_[peer];
     const Instant heard = ranks_[rank].heard_at[peer];
-    const bool left = state.leaving && !state.at_once;  // and is not dead
+    const bool left = state.leaving && !at_once(peer);  // and is not dead
     if (peer == rank || heard.ns == 0 || !left || !call.ranks[peer].succeeded) continue;
     if (book_.engine(rank).endpoint().link(peer).dead) continue;  // for which I18 looks, too
     const Duration served = heard - state.leave_at;

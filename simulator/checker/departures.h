@@ -57,6 +57,7 @@ class Departures {
     std::vector<Instant> heard_at;  // by peer: when its good-bye was read; 0: never
   };
   Duration timeout(Rank rank, Rank peer) const;
+  bool at_once(Rank rank) const;
   bool left_early(Instant opened, Instant limit, Rank rank, Rank peer) const;
   void check_failure(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
   void check_wait(Instant now, Rank rank, const CallLedger& call, const CallResult& result);
