@@ -1,0 +1,119 @@
+#include "seal/associations.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+#include "base/limits.h"
+
+namespace leeway::seal {
+namespace {
+
+// A train has two slices for each datagram at most (protocol/train_buffer.h), so a datagram has as
+// many pieces at most as a train has slices.
+constexpr std::size_t kPiecesMax = 256;
+
+std::size_t datagrams_of(const Train& train) {
+  return (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
+}
+
+// The slices of a train, cut at the ends of its datagrams.
+class Pieces {
+ public:
+  explicit Pieces(std::span<const Slice> slices) : next_(slices.data()) {}
+
+  std::span<const Slice> take(std::size_t bytes) {
+    std::size_t count = 0;
+    while (bytes > 0) {
+      const std::size_t part = std::min(bytes, next_->bytes - offset_);
+      if (part > 0) {
+        LEEWAY_ASSERT(count < kPiecesMax);
+        pieces_[count++] = {next_->data + offset_, part};
+      }
+      bytes -= part;
+      offset_ += part;
+      if (offset_ < next_->bytes) continue;
+      ++next_;
+      offset_ = 0;
+    }
+    return std::span(pieces_).first(count);
+  }
+
+ private:
+  const Slice* next_;
+  std::size_t offset_ = 0;
+  std::array<Slice, kPiecesMax> pieces_;
+};
+
+}  // namespace
+
+void Associations::meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker) {
+  LEEWAY_ASSERT(!knows(slot));
+  if (slot >= by_slot_.size()) by_slot_.resize(slot + std::size_t{1});
+  by_slot_[slot] = std::make_unique<Association>(now, keys, maker, lane_, rotation_);
+  if (by_tag_.size() < 2 * (entries_ + 1)) grow();
+  insert({by_slot_[slot]->inbound_tag(), slot});
+  ++entries_;
+}
+
+void Associations::grow() {
+  std::vector<Entry> entries(std::max<std::size_t>(16, 2 * by_tag_.size()));
+  entries.swap(by_tag_);
+  for (const Entry& entry : entries) {
+    if (entry.slot != kNoRank) insert(entry);
+  }
+}
+
+void Associations::insert(Entry entry) {
+  std::size_t at = entry.tag % by_tag_.size();
+  while (by_tag_[at].slot != kNoRank) at = (at + 1) % by_tag_.size();
+  by_tag_[at] = entry;
+}
+
+// Nothing but the tag says whose a datagram is. That it comes from another address than the
+// peer's is not believed yet, even if its proof should be right.
+Refusal Associations::find(const Header& header, Rank slot) const {
+  Refusal refusal = Refusal::unknown_tag;
+  if (by_tag_.empty()) return refusal;
+  for (std::size_t at = header.tag % by_tag_.size(); by_tag_[at].slot != kNoRank;
+       at = (at + 1) % by_tag_.size()) {
+    if (by_tag_[at].tag != header.tag) continue;
+    if (by_tag_[at].slot == slot) return Refusal::none;
+    refusal = Refusal::wrong_address;
+  }
+  return refusal;
+}
+
+std::size_t Associations::sealed_bytes(const Train& train) {
+  return train.total_bytes + datagrams_of(train) * kOverheadBytes;
+}
+
+std::size_t Associations::seal(Instant now, const Train& train, MutableByteSpan out) {
+  LEEWAY_ASSERT(knows(train.to) && sealed_bytes(train) <= out.size());
+  Association& association = *by_slot_[train.to];
+  association.on_train(now);
+  Pieces pieces(train.slices);
+  std::size_t used = 0;
+  for (std::size_t at = 0; at < train.total_bytes; at += train.segment_bytes) {
+    const std::size_t bytes = std::min(train.segment_bytes, train.total_bytes - at);
+    association.seal(pieces.take(bytes), out.subspan(used, bytes + kOverheadBytes));
+    used += bytes + kOverheadBytes;
+    ++counters_.sealed;
+  }
+  return used;
+}
+
+MutableByteSpan Associations::open(Instant now, Rank slot, MutableByteSpan datagram) {
+  Refusal refusal = Refusal::none;
+  const auto header = decode_header(datagram, refusal);
+  if (refusal == Refusal::none && header->lane != lane_) refusal = Refusal::form;
+  if (refusal == Refusal::none) refusal = find(*header, slot);
+  if (refusal == Refusal::none) refusal = by_slot_[slot]->open(now, *header, datagram);
+  if (refusal != Refusal::none) {
+    ++counters_.refused[static_cast<std::size_t>(refusal)];
+    return {};
+  }
+  ++counters_.opened;
+  return datagram.subspan(kHeaderBytes, datagram.size() - kOverheadBytes);
+}
+
+}  // namespace leeway::seal

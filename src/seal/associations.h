@@ -1,0 +1,67 @@
+// All peers of one transport: seals what goes to a slot, and opens what comes from one.
+//
+// Sans-IO: no socket, no clock, no thread. Nothing is allocated but by meet(). A transport and the
+// simulator drive this same class.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "seal/association.h"
+
+namespace leeway::seal {
+
+struct Counters {
+  std::uint64_t sealed = 0;  // datagrams
+  std::uint64_t opened = 0;
+  std::array<std::uint64_t, kRefusals> refused{};  // by Refusal
+
+  std::uint64_t refused_for(Refusal reason) const {
+    return refused[static_cast<std::size_t>(reason)];
+  }
+};
+
+class Associations {
+ public:
+  explicit Associations(std::uint8_t lane = 0, const Rotation& rotation = {})
+      : lane_(lane), rotation_(rotation) {}
+
+  // The process in this slot, for good. The slot has none yet.
+  void meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker);
+  bool knows(Rank slot) const { return slot < by_slot_.size() && by_slot_[slot] != nullptr; }
+
+  // Seals a train for its receiver, which is known: datagrams of segment_bytes + kOverheadBytes,
+  // one behind another. Gives how many bytes of `out` they take: sealed_bytes(train).
+  std::size_t seal(Instant now, const Train& train, MutableByteSpan out);
+  static std::size_t sealed_bytes(const Train& train);
+
+  // Opens a datagram that came from this slot's address, in place. Refused and counted: empty.
+  MutableByteSpan open(Instant now, Rank slot, MutableByteSpan datagram);
+
+  const Counters& counters() const { return counters_; }
+  // Null: not met.
+  const Association* at(Rank slot) const { return knows(slot) ? by_slot_[slot].get() : nullptr; }
+
+ private:
+  struct Entry {
+    std::uint32_t tag = 0;
+    Rank slot = kNoRank;
+  };
+
+  Refusal find(const Header& header, Rank slot) const;
+  void insert(Entry entry);
+  void grow();
+
+  const std::uint8_t lane_;
+  const Rotation rotation_;
+  std::vector<std::unique_ptr<Association>> by_slot_;
+  // By tag, open addressing, at most half full. Two peers may have the same tag.
+  std::vector<Entry> by_tag_;
+  std::size_t entries_ = 0;
+  Counters counters_;
+};
+
+}  // namespace leeway::seal

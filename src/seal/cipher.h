@@ -1,0 +1,46 @@
+// What seals and opens datagrams under one key. The library has AES-128-GCM and ChaCha20-Poly1305
+// (aead.h). The simulator and its swarm bring a cipher that does not encrypt.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "leeway/transport.h"
+#include "leeway/types.h"
+#include "seal/packet.h"
+
+namespace leeway::seal {
+
+// As many bytes as the longest key has. A cipher with shorter keys uses the first ones.
+using CipherKey = std::array<std::byte, 32>;
+
+// The nonce of datagram n is the vector with n, big-endian, added to its last 8 bytes without
+// carry (exclusive or).
+using NonceVector = std::array<std::byte, 12>;
+
+class Cipher {
+ public:
+  Cipher() = default;
+  Cipher(const Cipher&) = delete;
+  Cipher& operator=(const Cipher&) = delete;
+  virtual ~Cipher() = default;
+
+  // The object is used for sealing alone or for opening alone.
+  virtual void set_key(const CipherKey& key, const NonceVector& vector) = 0;
+
+  // `out` is a whole datagram: its header, which is there already, as many bytes as the pieces
+  // have, and the proof. Allocates nothing. A number is used once for each key.
+  virtual void seal(std::uint64_t number, std::span<const Slice> pieces, MutableByteSpan out) = 0;
+
+  // In place: the bytes behind the header, without the proof. False: the proof is wrong, and these
+  // bytes are of no use any more.
+  virtual bool open(std::uint64_t number, MutableByteSpan datagram) = 0;
+};
+
+using CipherMaker = std::function<std::unique_ptr<Cipher>(bool seals)>;
+
+}  // namespace leeway::seal

@@ -1,0 +1,186 @@
+#include "seal/associations.h"
+
+#include <gtest/gtest.h>
+#include <openssl/crypto.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "unit/seal/pair.h"
+
+namespace leeway::seal {
+namespace {
+
+// What OpenSSL allocates is counted from the first allocation of this process on.
+std::atomic<std::uint64_t> openssl_allocations{0};
+const int counts_allocations = CRYPTO_set_mem_functions(
+    [](std::size_t bytes, const char*, int) {
+      ++openssl_allocations;
+      return std::malloc(bytes);
+    },
+    [](void* memory, std::size_t bytes, const char*, int) {
+      ++openssl_allocations;
+      return std::realloc(memory, bytes);
+    },
+    [](void* memory, const char*, int) { std::free(memory); });
+
+TEST(AssociationsSeal, CutsATrainIntoDatagramsOfTheirOwn) {
+  PairOfTwo pair;
+  const Bytes plain = pattern(3 * 100 + 40);
+  const Slice slices[] = {{plain.data(), 30}, {plain.data() + 30, 0}, {plain.data() + 30, 310}};
+  const Train train{1, 100, plain.size(), slices};
+  Bytes out(Associations::sealed_bytes(train));
+  EXPECT_EQ(out.size(), plain.size() + 4 * kOverheadBytes);
+  ASSERT_EQ(pair.ends[0].seal(pair.now, train, out), out.size());
+  Bytes all;
+  for (std::size_t at = 0; at < out.size(); at += 132) {
+    const Bytes part = pair.open(
+        1, Bytes(out.begin() + static_cast<std::ptrdiff_t>(at),
+                 out.begin() + static_cast<std::ptrdiff_t>(std::min(at + 132, out.size()))));
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(all, plain);
+}
+
+TEST(AssociationsSeal, AllocatesNothingForADatagram) {
+  ASSERT_EQ(counts_allocations, 1);
+  PairOfTwo pair;
+  ASSERT_TRUE(pair.pass(0));
+  const Bytes plain = pattern(1440);
+  const Slice slice{plain.data(), plain.size()};
+  const Train train{1, plain.size(), plain.size(), {&slice, 1}};
+  Bytes out(Associations::sealed_bytes(train));
+  const std::uint64_t before = openssl_allocations;
+  for (int i = 0; i < 100; ++i) {
+    pair.ends[0].seal(pair.now, train, out);
+    ASSERT_FALSE(pair.ends[1].open(pair.now, 0, out).empty());
+  }
+  EXPECT_EQ(openssl_allocations - before, 0u);
+}
+
+TEST(AssociationsOpen, ACopyIsRefused) {
+  PairOfTwo pair;
+  const Bytes datagram = pair.seal(0, bytes_of("once"));
+  EXPECT_EQ(pair.open(1, datagram), bytes_of("once"));
+  EXPECT_TRUE(pair.open(1, datagram).empty());
+  EXPECT_EQ(pair.refused(1, Refusal::replayed), 1u);
+}
+
+TEST(AssociationsOpen, WhatTheWindowHasPassedIsRefused) {
+  PairOfTwo pair;
+  const Bytes datagram = pair.seal(0, bytes_of("old"));
+  for (std::uint64_t i = 0; i < ReplayWindow::kNumbers; ++i) (void)pair.seal(0, bytes_of("x"));
+  EXPECT_TRUE(pair.pass(0));
+  EXPECT_TRUE(pair.open(1, datagram).empty());
+  EXPECT_EQ(pair.refused(1, Refusal::too_old), 1u);
+}
+
+TEST(AssociationsOpen, EveryFlippedBitIsRefusedAndChangesNothing) {
+  PairOfTwo pair;
+  for (int i = 0; i < 2; ++i) (void)pair.seal(0, bytes_of("lost"));  // no bit of 3 makes it 0
+  const Bytes datagram = pair.seal(0, bytes_of("a datagram of some length"));
+  for (std::size_t bit = 0; bit < 8 * datagram.size(); ++bit) {
+    Bytes damaged = datagram;
+    damaged[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    EXPECT_TRUE(pair.open(1, damaged).empty()) << bit;
+  }
+  const Counters& counters = pair.ends[1].counters();
+  EXPECT_EQ(counters.opened, 0u);
+  EXPECT_EQ(counters.refused_for(Refusal::replayed) + counters.refused_for(Refusal::too_old), 0u);
+  EXPECT_GT(counters.refused_for(Refusal::forged), 0u);
+  EXPECT_EQ(pair.open(1, datagram), bytes_of("a datagram of some length"));
+}
+
+// A forger who knows a tag must not move the window: what the peer sends later would be too old.
+TEST(AssociationsOpen, AForgedNumberFarAheadChangesNothing) {
+  PairOfTwo pair;
+  Bytes forged = pair.seal(0, bytes_of("forged"));
+  for (std::size_t i = 8; i < kHeaderBytes; ++i) forged[i] = std::byte{0xFF};
+  EXPECT_TRUE(pair.open(1, forged).empty());
+  EXPECT_EQ(pair.refused(1, Refusal::forged), 1u);
+  EXPECT_TRUE(pair.pass(0));
+}
+
+TEST(AssociationsOpen, EveryTruncationIsRefused) {
+  PairOfTwo pair;
+  const Bytes datagram = pair.seal(0, pattern(100));
+  for (std::size_t bytes = 0; bytes < datagram.size(); ++bytes) {
+    const auto end = datagram.begin() + static_cast<std::ptrdiff_t>(bytes);
+    EXPECT_TRUE(pair.open(1, Bytes(datagram.begin(), end)).empty()) << bytes;
+  }
+  EXPECT_EQ(pair.refused(1, Refusal::truncated), kOverheadBytes + 1);
+  EXPECT_EQ(pair.open(1, datagram), pattern(100));
+}
+
+TEST(AssociationsOpen, AnotherTagIsUnknown) {
+  PairOfTwo pair;
+  Bytes datagram = pair.seal(0, bytes_of("x"));
+  datagram[4] ^= std::byte{1};
+  EXPECT_TRUE(pair.open(1, datagram).empty());
+  EXPECT_EQ(pair.refused(1, Refusal::unknown_tag), 1u);
+}
+
+TEST(AssociationsOpen, NobodyIsKnownAtFirst) {
+  PairOfTwo pair;
+  Associations stranger;
+  Bytes datagram = pair.seal(0, bytes_of("x"));
+  EXPECT_TRUE(stranger.open(pair.now, 0, datagram).empty());
+  EXPECT_EQ(stranger.counters().refused_for(Refusal::unknown_tag), 1u);
+}
+
+TEST(AssociationsOpen, WhatIsNotSealedIsRefused) {
+  PairOfTwo pair;
+  EXPECT_TRUE(pair.open(1, bytes_of("LW and so on, longer than what surrounds")).empty());
+  EXPECT_EQ(pair.refused(1, Refusal::form), 1u);
+}
+
+TEST(AssociationsOpen, AnotherLaneIsRefused) {
+  PairOfTwo pair;
+  Bytes datagram = pair.seal(0, bytes_of("x"));
+  datagram[1] = std::byte{1};
+  EXPECT_TRUE(pair.open(1, datagram).empty());
+  EXPECT_EQ(pair.refused(1, Refusal::form), 1u);
+}
+
+// What one process sealed for another is worth nothing elsewhere, nor back at the sender.
+TEST(AssociationsOpen, ADatagramIsForOneReceiverAlone) {
+  PairOfTwo pair;
+  const Bytes datagram = pair.seal(0, bytes_of("for 1"));
+  EXPECT_TRUE(pair.open(0, datagram).empty());
+  EXPECT_EQ(pair.refused(0, Refusal::unknown_tag), 1u);
+}
+
+TEST(AssociationsOpen, AMembersDatagramFromAnothersAddressIsRefused) {
+  PairOfTwo pair;
+  pair.ends[1].meet(pair.now, 7, keys_of(2, false), aead_maker(AeadKind::aes_128_gcm));
+  Bytes datagram = pair.seal(0, bytes_of("x"));
+  const Bytes kept = datagram;
+  EXPECT_TRUE(pair.ends[1].open(pair.now, 7, datagram).empty());
+  EXPECT_EQ(pair.refused(1, Refusal::wrong_address), 1u);
+  EXPECT_EQ(pair.open(1, kept), bytes_of("x"));
+}
+
+TEST(AssociationsOpen, ManyPeersAreToldApartEvenWhereTagsAreEqual) {
+  constexpr Rank kPeers = 200;
+  Associations hub;
+  std::vector<Associations> peers(kPeers);
+  for (Rank i = 0; i < kPeers; ++i) {
+    PairKeys here = keys_of(i, true);
+    PairKeys there = keys_of(i, false);
+    here.inbound.tag = there.outbound.tag = 0x11110000 + i % 50;
+    hub.meet(Instant{0}, i, here, aead_maker(AeadKind::aes_128_gcm));
+    peers[i].meet(Instant{0}, 0, there, aead_maker(AeadKind::aes_128_gcm));
+  }
+  for (Rank i = 0; i < kPeers; ++i) {
+    const Bytes plain = pattern(20, i + 1);
+    const Slice slice{plain.data(), plain.size()};
+    const Train train{0, plain.size(), plain.size(), {&slice, 1}};
+    Bytes out(Associations::sealed_bytes(train));
+    peers[i].seal(Instant{0}, train, out);
+    const ByteSpan opened = hub.open(Instant{0}, i, out);
+    EXPECT_EQ(Bytes(opened.begin(), opened.end()), plain) << i;
+  }
+}
+
+}  // namespace
+}  // namespace leeway::seal
