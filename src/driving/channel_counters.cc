@@ -61,6 +61,9 @@ void Channel::add_counters(const std::string& prefix, Counters& rows) {
   rows.insert(rows.end(), own.begin(), own.end());
   for (int i = 1; i < wire::kRefusals; ++i)
     rows.emplace_back(kRefusalNames[i], core.refused[i] + session.node().refused()[i]);
+  if (driver_->sealed_ != nullptr) {
+    for (auto& row : driver_->sealed_->named_seal_counters()) rows.push_back(std::move(row));
+  }
   if (driver_->faults_ != nullptr) {
     for (auto& row : driver_->faults_->named_fault_counters()) rows.push_back(std::move(row));
   }

@@ -39,17 +39,21 @@ bool in_callback() {
 std::shared_ptr<Driver> Driver::start(TransportKind kind,
                                       std::unique_ptr<DatagramTransport> transport,
                                       const congestion::Settings& congestion,
-                                      const transport::FaultTransport* faults) {
-  std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), congestion, faults));
+                                      const transport::FaultTransport* faults,
+                                      transport::SealedTransport* sealed) {
+  std::shared_ptr<Driver> driver(
+      new Driver(kind, std::move(transport), congestion, faults, sealed));
   driver->background_ = std::thread(
       [self = driver.get(), weak = std::weak_ptr(driver)] { self->drive_in_pauses(weak); });
   return driver;
 }
 
 Driver::Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
-               const congestion::Settings& congestion, const transport::FaultTransport* faults)
+               const congestion::Settings& congestion, const transport::FaultTransport* faults,
+               transport::SealedTransport* sealed)
     : kind_(kind),
       faults_(faults),
+      sealed_(sealed),
       generation_(fork_generation()),
       node_(congestion),
       transport_(std::move(transport)),

@@ -24,6 +24,7 @@
 #include "leeway/options.h"
 #include "leeway/transport.h"
 #include "transport/fault/fault_transport.h"
+#include "transport/sealed/sealed_transport.h"
 
 namespace leeway::driving {
 
@@ -39,11 +40,12 @@ bool in_callback();
 
 class Driver final {
  public:
-  // `faults` is `transport` seen as what it is, or null.
+  // `faults` and `sealed` are layers of `transport` seen as what they are, or null.
   static std::shared_ptr<Driver> start(TransportKind kind,
                                        std::unique_ptr<DatagramTransport> transport,
                                        const congestion::Settings& congestion = {},
-                                       const transport::FaultTransport* faults = nullptr);
+                                       const transport::FaultTransport* faults = nullptr,
+                                       transport::SealedTransport* sealed = nullptr);
   // All its channels are gone.
   ~Driver();
   Driver(const Driver&) = delete;
@@ -78,6 +80,8 @@ class Driver final {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     collective::Node& node() { return driver_.node_; }
+    // Null: nothing is sealed.
+    transport::SealedTransport* sealed() { return driver_.sealed_; }
     // Hands datagrams in and out once, without blocking.
     void pump() { driver_.step(steady_now()); }
 
@@ -90,7 +94,8 @@ class Driver final {
   static constexpr std::size_t kReceiveBatch = 64;
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
-         const congestion::Settings& congestion, const transport::FaultTransport* faults);
+         const congestion::Settings& congestion, const transport::FaultTransport* faults,
+         transport::SealedTransport* sealed);
 
   // As wait(); not ok: this thread must not wait for it.
   static Status await(WorkState& work);
@@ -119,6 +124,7 @@ class Driver final {
 
   const TransportKind kind_;
   const transport::FaultTransport* const faults_;
+  transport::SealedTransport* const sealed_;
   const std::uint32_t generation_;  // of forks
   // The driving thread alone touches these.
   std::vector<Channel*> channels_;

@@ -22,7 +22,7 @@ void TrainRing::prepare(Instant now, collective::Node& node, DatagramTransport& 
   while (prepared_ - taken_ < kPreparedMax && prepared_ - released_ < kSlots) {
     const std::size_t slot = slot_of(prepared_);
     if (trains_[slot] == nullptr) {
-      trains_[slot] = std::make_unique<protocol::TrainBuffer>();
+      trains_[slot] = std::make_unique<protocol::TrainBuffer>(transport.limits().train_bytes_max);
       (void)transport.register_memory(trains_[slot]->memory());  // else it copies
     }
     if (!node.poll_train(now, *trains_[slot])) return;

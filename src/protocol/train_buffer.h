@@ -19,6 +19,10 @@ class TrainBuffer {
   static constexpr std::size_t kTrainBytesMax = 65'000;
   static constexpr std::size_t kTrainDatagramsMax = 64;
 
+  // `bytes_max`: of no train are there more. A transport may take less than others.
+  explicit TrainBuffer(std::size_t bytes_max = kTrainBytesMax)
+      : most_(std::min(bytes_max, kTrainBytesMax)), bytes_max_(most_) {}
+
   void start(Rank to) {
     train_ = Train{.to = to};
     slice_count_ = 0;
@@ -27,7 +31,7 @@ class TrainBuffer {
     closed_ = false;
   }
   // Trains are no longer than so from now on, but for one of a single datagram.
-  void limit(std::size_t bytes) { bytes_max_ = std::min(bytes, kTrainBytesMax); }
+  void limit(std::size_t bytes) { bytes_max_ = std::min(bytes, most_); }
   // The finished train goes to another address.
   void readdress(Rank to) { train_.to = to; }
   bool empty() const { return datagrams_ == 0; }
@@ -95,7 +99,8 @@ class TrainBuffer {
   Train train_;
   std::size_t slice_count_ = 0;
   std::size_t used_ = 0;
-  std::size_t bytes_max_ = kTrainBytesMax;
+  std::size_t most_;
+  std::size_t bytes_max_;
   std::size_t datagrams_ = 0;
   bool closed_ = false;  // a short datagram was appended: it must stay the last
   std::array<Slice, 2 * kTrainDatagramsMax> slices_;

@@ -1,0 +1,75 @@
+// Seals what leaves by any transport, and opens what arrives (src/seal).
+//
+// Sealing copies: slices go sealed into trains of this class, which the inner transport sends and
+// may read for a while. The caller's memory is never borrowed. A train that the inner transport has
+// no room for stays here, counts as taken, and goes out with the next call.
+//
+// Peers are met one by one. Before that, trains to them are lost and counted, and what they send is
+// refused. There is no multicast.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "leeway/transport.h"
+#include "seal/associations.h"
+
+namespace leeway::transport {
+
+class SealedTransport final : public DatagramTransport {
+ public:
+  using ClockFunction = std::function<Instant()>;
+
+  SealedTransport(std::unique_ptr<DatagramTransport> inner, ClockFunction clock,
+                  const seal::Rotation& rotation = {});
+
+  // What is sealed for this peer and opened of it from now on. Between send() and receive() calls.
+  // Once a slot.
+  void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker);
+  bool knows(Rank slot) const { return seals_.knows(slot); }
+
+  std::string_view name() const override { return name_; }
+  const TransportLimits& limits() const override { return limits_; }
+  std::size_t send(std::span<const Train> trains) override;
+  std::size_t receive(std::span<Received> out) override;
+  void wait(Duration timeout) override;
+  void wake() override { inner_->wake(); }
+  TransportCounters counters() const override;
+  const Status& status() const override { return inner_->status(); }
+
+  const seal::Counters& seal_counters() const { return seals_.counters(); }
+  // The same as rows: "sealed", "opened", "refused_forged", ...
+  std::vector<std::pair<std::string, std::uint64_t>> named_seal_counters() const;
+
+ private:
+  // Sealed trains that the inner transport has not taken, or still reads.
+  static constexpr std::size_t kSlots = 16;
+
+  struct SealedTrain {
+    std::vector<std::byte> memory;
+    Slice slice;
+  };
+
+  void prepare(Instant now, const Train& train);
+  void flush();
+  std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
+
+  const std::unique_ptr<DatagramTransport> inner_;
+  const ClockFunction clock_;
+  const std::string name_;
+  TransportLimits limits_;
+  seal::Associations seals_;
+  std::vector<SealedTrain> trains_;  // slots that were never needed have no memory
+  std::vector<Train> ready_;         // of the trains in trains_
+  std::uint64_t sealed_ = 0;         // trains, ever
+  std::uint64_t taken_ = 0;          // of these, by the inner transport
+  std::uint64_t released_ = 0;       // of these, no longer borrowed by it
+  std::uint64_t first_ = 0;          // which lies in slot 0
+  std::uint64_t to_strangers_ = 0;   // trains that were dropped
+};
+
+}  // namespace leeway::transport
