@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "checker/checkers_state.h"
+#include "sealing/null_cipher.h"
 
 namespace leeway::sim {
 namespace {
@@ -33,7 +34,7 @@ void Checkers::State::on_packet(Instant now, PacketStep step, LinkId, const Pack
 }
 
 void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet& packet,
-                                     ByteSpan payload) {
+                                     ByteSpan datagram) {
   if (step == PacketStep::delivered) {
     if (packet.corrupt || packet.trimmed) on_damaged(packet.from, packet.to);
     return;
@@ -41,6 +42,7 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
   if (step != PacketStep::sent && !is_loss(step)) return;
   if (packet.trimmed)  // and then lost: it does not say any more what it was
     return on_damaged(packet.from, packet.to);
+  const ByteSpan payload = contents_of(datagram);
   wire::Prefix prefix;
   if (wire::peek_prefix(payload, prefix) != wire::Refusal::none) return;
   if (step == PacketStep::sent) {

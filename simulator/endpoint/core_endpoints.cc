@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "collective/message_group.h"
 #include "scenario/rank_set.h"
+#include "sealing/null_cipher.h"
 
 namespace leeway::sim {
 namespace {
@@ -34,7 +35,7 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.datagram_bytes = operation.datagram_bytes();
   config.permute = operation.permute();
   config.multicast = scenario.has_multicast();
-  config.sum_payloads = scenario.contents();
+  config.sum_payloads = scenario.contents() && !scenario.has_sealing();
   config.peer_timeout = Duration(static_cast<std::int64_t>(operation.peer_timeout_ms() * 1e6));
   const std::size_t share = kSocketBytes / std::max<std::size_t>(1, topology.ranks() - 1);
   const std::size_t wanted =
@@ -51,7 +52,7 @@ Duration initial_round_trip(const Topology& topology, std::uint32_t self) {
   return Duration(longest);
 }
 
-void flip_bit(std::vector<std::byte>& bytes, std::uint64_t bit) {
+void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
   const std::uint64_t at = bit % (bytes.size() * 8);
   bytes[at / 8] ^= static_cast<std::byte>(1u << at % 8);
 }
@@ -105,10 +106,26 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
   }
   endpoints->add(config.epoch, std::move(all), nullptr);
   for (Seat& seat : endpoints->communicators_[0].seats) endpoints->join(Instant{0}, seat);
+  endpoints->set_up_sealing(scenario);
   if (Status status = endpoints->set_up_multicast(scenario); !status.ok()) return status;
   network.attach(Traffic::data, *endpoints);
   network.attach(Traffic::control, *endpoints);
   return endpoints;
+}
+
+// As all processes have met at a rendezvous.
+void CoreEndpoints::set_up_sealing(const scenario::Scenario& scenario) {
+  if (!scenario.has_sealing()) return;
+  const seal::Rotation rotation{
+      .datagrams = scenario.sealing().phase_datagrams(),
+      .time = Duration(static_cast<std::int64_t>(scenario.sealing().phase_ms() * 1e6))};
+  for (Rank self = 0; self < processes_.size(); ++self) {
+    processes_[self].seals = std::make_unique<seal::Associations>(std::uint8_t{0}, rotation);
+    for (Rank peer = 0; peer < processes_.size(); ++peer) {
+      if (peer == self) continue;
+      processes_[self].seals->meet(Instant{0}, peer, null_keys(self, peer), null_cipher());
+    }
+  }
 }
 
 // Ranks find out who hears them as those of a new Communicator do: by probes before the first call.
@@ -268,13 +285,23 @@ void CoreEndpoints::part(Seat& seat) {
 void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payload) {
   const Process& process = processes_[packet.to];
   if (process.dead) return;
-  const Datagram datagram{packet.from, payload, length_of(packet),
-                          packet.corrupt ? kNoPayload : packet.payload};
+  Datagram datagram{packet.from, payload, length_of(packet),
+                    packet.corrupt ? kNoPayload : packet.payload};
+  if (process.seals != nullptr && !unseal(now, packet.to, datagram)) return;
   if (process.faults) {
     pass_faults(now, packet.to, datagram);
   } else {
     hand_in(now, packet.to, datagram);
   }
+}
+
+// Before injected faults, as in the library.
+bool CoreEndpoints::unseal(Instant now, std::uint32_t process, Datagram& datagram) {
+  unsealed_.assign(datagram.bytes.begin(), datagram.bytes.end());
+  const ByteSpan plain =
+      processes_[process].seals->open(now, static_cast<Rank>(datagram.from), unsealed_);
+  datagram = {datagram.from, plain, plain.size(), kNoPayload};
+  return !plain.empty();
 }
 
 // Only ever called in networks of hundreds of links.
@@ -293,7 +320,9 @@ void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagr
   }
   if (fate.corrupt) {
     corrupted_.assign(datagram.bytes.begin(), datagram.bytes.end());
-    flip_bit(corrupted_, fate.corrupt_bit);
+    // Nothing proves the payload of what was opened: the library's own damage spares it, too
+    const MutableByteSpan all = corrupted_;
+    flip_bit(address.payload_summed ? all : all.first(wire::kDataHeaderBytes), fate.corrupt_bit);
     datagram.bytes = corrupted_;
     datagram.payload = kNoPayload;
   }
@@ -482,13 +511,15 @@ bool CoreEndpoints::is_done(const Seat& seat) {
 }
 
 void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) {
-  const ByteSpan bytes = in_a_row(train);
-  for (std::size_t at = 0; at < bytes.size(); at += train.segment_bytes) {
-    const ByteSpan datagram = bytes.subspan(at, std::min(train.segment_bytes, bytes.size() - at));
+  const bool seals = processes_[rank].seals != nullptr;
+  const ByteSpan bytes = seals ? seal_train(now, rank, train) : in_a_row(train);
+  const std::size_t segment_bytes = train.segment_bytes + (seals ? seal::kOverheadBytes : 0);
+  for (std::size_t at = 0; at < bytes.size(); at += segment_bytes) {
+    const ByteSpan datagram = bytes.subspan(at, std::min(segment_bytes, bytes.size() - at));
     const bool shared = train.to == kEveryRank;
     const auto& hearers = processes_[rank].hearers;
     if (shared && hearers.empty()) continue;  // the first switch drops it
-    const Traffic traffic = traffic_of(datagram);
+    const Traffic traffic = traffic_of(contents_of(datagram));
     const bool header_alone = !contents_ && traffic == Traffic::data;
     const Packet packet{.from = rank,
                         .to = train.to,
@@ -498,6 +529,12 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
                         .traffic = traffic};
     shared ? network_.send_shared(now, packet, hearers) : network_.send(now, packet);
   }
+}
+
+ByteSpan CoreEndpoints::seal_train(Instant now, std::uint32_t rank, const Train& train) {
+  sealed_.resize(seal::Associations::sealed_bytes(train));
+  (void)processes_[rank].seals->seal(now, train, sealed_);
+  return sealed_;
 }
 
 ByteSpan CoreEndpoints::in_a_row(const Train& train) {

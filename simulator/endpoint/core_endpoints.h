@@ -27,6 +27,7 @@
 #include "impairment/fault_plan.h"
 #include "network/network.h"
 #include "scenario.pb.h"
+#include "seal/associations.h"
 #include "topology/topology.h"
 
 namespace leeway::sim {
@@ -87,6 +88,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   const collective::Node& node(std::uint32_t process) const { return *processes_[process].node; }
   // No live rank has anything open, confirmations included.
   bool idle() const;
+  // Null: nothing is sealed.
+  const seal::Associations* seals(std::uint32_t process) const {
+    return processes_[process].seals.get();
+  }
   // Datagrams that Operation.inject lost.
   std::uint64_t injected_losses() const { return injected_losses_; }
   // Datagrams that found a paused rank's socket full.
@@ -138,6 +143,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   };
   struct Process {
     std::unique_ptr<collective::Node> node;
+    std::unique_ptr<seal::Associations> seals;    // null: nothing is sealed
     std::optional<impairment::FaultPlan> faults;  // of what arrives here
     std::vector<Seat*> seats;                     // whose member is one of the node's
     Instant wake_at =
@@ -160,8 +166,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
         arrived_(contents ? 0 : datagram_bytes, std::byte{0}) {}
 
   Status set_up_multicast(const scenario::Scenario& scenario);
+  void set_up_sealing(const scenario::Scenario& scenario);
   void on_packet(Instant now, const Packet& packet, ByteSpan payload) override;
   void expect(const Packet& packet) const override;
+  bool unseal(Instant now, std::uint32_t process, Datagram& datagram);
   void pass_faults(Instant now, std::uint32_t rank, Datagram datagram);
   void hold_back(Instant until, std::uint32_t rank, const Datagram& datagram);
   Kept keep(const Datagram& datagram);
@@ -171,6 +179,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void want_pump(Instant now, std::uint32_t rank);
   void pump(Instant now, std::uint32_t rank);
   void launch(Instant now, std::uint32_t rank, const Train& train);
+  ByteSpan seal_train(Instant now, std::uint32_t rank, const Train& train);
   ByteSpan in_a_row(const Train& train);
   ByteSpan whole(const Datagram& datagram);
   void arm(Instant now, std::uint32_t rank);
@@ -196,6 +205,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   std::vector<std::uint32_t> free_held_;
   protocol::TrainBuffer buffer_;
   std::vector<std::byte> train_bytes_;  // in a row
+  std::vector<std::byte> sealed_;       // the same, sealed
+  std::vector<std::byte> unsealed_;     // a datagram that arrived sealed
   std::vector<std::byte> corrupted_;    // a datagram that Operation.inject damaged
   bool contents_ = true;
   std::vector<std::byte> arrived_;  // without contents: a header, and zeros behind it

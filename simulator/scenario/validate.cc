@@ -147,6 +147,15 @@ Status check_congestion(const Scenario& scenario, const Places& places) {
   return places.refuse("congestion", "belongs to endpoint core only");
 }
 
+Status check_sealing(const Scenario& scenario, const Places& places) {
+  if (!scenario.has_sealing()) return {};
+  if (scenario.endpoint() != Scenario::core)
+    return places.refuse("sealing", "belongs to endpoint core only");
+  if (!scenario.contents()) return places.refuse("sealing", "needs values; contents is false");
+  if (scenario.has_multicast()) return places.refuse("sealing", "knows no multicast");
+  return {};
+}
+
 Status check_multicast(const Scenario& scenario, const Places& places) {
   if (!scenario.has_multicast()) return {};
   if (scenario.endpoint() != Scenario::core)
@@ -227,9 +236,9 @@ Status check_group_size(const Scenario& scenario, const Places& places) {
 Status validate(const Scenario& scenario, const Places& places) {
   if (const Status s = check_limits(scenario, places); !s.ok()) return s;
   constexpr Status (*kRules[])(const Scenario&, const Places&) = {
-      check_group_size, check_groups,        check_operation,     check_links,  check_directions,
-      check_compute,    check_cross_traffic, check_faults,        check_calm,   check_congestion,
-      check_multicast,  check_leaves,        check_communicators, check_sweeps,
+      check_group_size, check_groups,        check_operation, check_links,         check_directions,
+      check_compute,    check_cross_traffic, check_faults,    check_calm,          check_congestion,
+      check_sealing,    check_multicast,     check_leaves,    check_communicators, check_sweeps,
   };
   for (const auto rule : kRules) {
     if (const Status s = rule(scenario, places); !s.ok()) return s;

@@ -135,6 +135,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_shapes(dice, scenario);
   draw_communicators(dice, scenario);
   draw_congestion(dice, scenario);
+  draw_sealing(dice, scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;

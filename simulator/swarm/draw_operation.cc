@@ -114,4 +114,12 @@ void draw_congestion(Dice& dice, Scenario& scenario) {
     congestion.set_rate_mbps(dice.decimal_magnitude(50'000, 10'000'000));
 }
 
+// Short phases, so that keys change while datagrams of the phase before are on their way.
+void draw_sealing(Dice& dice, Scenario& scenario) {
+  if (scenario.has_multicast() || !dice.one_in(3)) return;
+  scenario::Sealing& sealing = *scenario.mutable_sealing();
+  sealing.set_phase_datagrams(dice.magnitude(16, 100'000));
+  if (dice.one_in(3)) sealing.set_phase_ms(dice.magnitude(100, 100'000));
+}
+
 }  // namespace leeway::sim::swarm

@@ -17,8 +17,10 @@ void draw_leaves(Dice& dice, scenario::Scenario& scenario);  // may take the cal
 void draw_shapes(Dice& dice, scenario::Scenario& scenario);
 // Further communicators, aborts. Behind all the others, for the same reason.
 void draw_communicators(Dice& dice, scenario::Scenario& scenario);
-// What paces; last of all.
+// What paces.
 void draw_congestion(Dice& dice, scenario::Scenario& scenario);
+// What is sealed; last of all.
+void draw_sealing(Dice& dice, scenario::Scenario& scenario);
 
 // Whether a rank is stopped for so long that others may take it for dead.
 bool may_be_given_up(const scenario::Scenario& scenario);

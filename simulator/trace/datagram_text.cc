@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "seal/packet.h"
 #include "wire/packet.h"
 
 namespace leeway::sim::trace {
@@ -63,6 +64,9 @@ std::string repair_text(ByteSpan datagram) {
 }  // namespace
 
 std::string datagram_text(ByteSpan first_bytes) {
+  seal::Refusal refusal{};
+  if (const auto sealed = seal::decode_header(first_bytes, refusal))
+    return text("sealed no. %llu", static_cast<unsigned long long>(sealed->counter));
   wire::Prefix prefix;
   if (wire::peek_prefix(first_bytes, prefix) != wire::Refusal::none) return "not Leeway's";
   switch (prefix.type) {
