@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/philox.h"
+#include "communicator/sealing.h"
 #include "impairment/fault_plan.h"
 #include "transport/fault/fault_transport.h"
 
@@ -125,8 +126,9 @@ std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, 
 
 Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
                                               const protocol::EndpointConfig& config,
-                                              std::unique_ptr<DatagramTransport> transport) {
-  auto driver = make_driver(options, kind, config.self, std::move(transport));
+                                              std::unique_ptr<DatagramTransport> transport,
+                                              const keys::JoinedKeys* keys) {
+  auto driver = make_driver(options, kind, config.self, std::move(transport), keys);
   if (!driver.ok()) return driver.status();
   std::vector<Rank> slots(config.size);
   std::iota(slots.begin(), slots.end(), Rank{0});
@@ -143,16 +145,28 @@ std::unique_ptr<Channel> open_channel(const Options& options,
 
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
-                                                     std::unique_ptr<DatagramTransport> transport) {
+                                                     std::unique_ptr<DatagramTransport> transport,
+                                                     const keys::JoinedKeys* keys) {
+  transport::SealedTransport* sealed = nullptr;
+  if (keys != nullptr) {
+    std::vector<Rank> slots(keys->members.size());
+    std::iota(slots.begin(), slots.end(), Rank{0});
+    auto sealing = seal_transport(std::move(transport));
+    if (Status status = introduce(*keys, self, slots, *sealing); !status.ok()) return status;
+    sealed = sealing.get();
+    transport = std::move(sealing);
+  }
   const congestion::Settings congestion = {.control = options.congestion,
                                            .rate_bits_per_second = options.rate_bits_per_second};
-  if (!options.faults.any()) return driving::Driver::start(kind, std::move(transport), congestion);
+  if (!options.faults.any()) {
+    return driving::Driver::start(kind, std::move(transport), congestion, nullptr, sealed);
+  }
   auto plan = impairment::FaultPlan::create(options.faults);
   if (!plan.ok()) return plan.status();
   auto faulty = std::make_unique<transport::FaultTransport>(std::move(transport), self,
                                                             std::move(*plan), driving::steady_now);
   const transport::FaultTransport* faults = faulty.get();
-  return driving::Driver::start(kind, std::move(faulty), congestion, faults);
+  return driving::Driver::start(kind, std::move(faulty), congestion, faults, sealed);
 }
 
 }  // namespace leeway::internal

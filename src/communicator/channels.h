@@ -8,6 +8,7 @@
 #include <span>
 
 #include "driving/channel.h"
+#include "keys/joined_keys.h"
 #include "leeway/communicator.h"
 
 namespace leeway::internal {
@@ -111,10 +112,12 @@ class Channels {
 std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size);
 
 // A driver over a connected transport, with the faults of the options, if any, between them.
-// `self`: this process's slot, by which the faults know it.
+// `self`: this process's slot, by which the faults know it. `keys`: with which it seals for the
+// ranks, which are the slots; null: nothing is sealed.
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
-                                                     std::unique_ptr<DatagramTransport> transport);
+                                                     std::unique_ptr<DatagramTransport> transport,
+                                                     const keys::JoinedKeys* keys);
 
 // A communicator's channel on a driver whose transport knows the processes in `slots`, by rank.
 std::unique_ptr<Channel> open_channel(const Options& options,
@@ -124,6 +127,7 @@ std::unique_ptr<Channel> open_channel(const Options& options,
 // The first channel on a driver of its own, whose slots are the ranks.
 Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
                                               const protocol::EndpointConfig& config,
-                                              std::unique_ptr<DatagramTransport> transport);
+                                              std::unique_ptr<DatagramTransport> transport,
+                                              const keys::JoinedKeys* keys = nullptr);
 
 }  // namespace leeway::internal

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "communicator/channels.h"
 #include "communicator/joining.h"
+#include "communicator/sealing.h"
 #include "leeway/communicator.h"
 #include "protocol/train_buffer.h"
 #include "rendezvous/candidate.h"
@@ -149,6 +150,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
                          "create: a transport of the caller's own is given to "
                          "create(options, transport), not named in the options");
   }
+  if (Status status = internal::check_sealing(options); !status.ok()) return status;
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
@@ -175,6 +177,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
     const Options& options, std::unique_ptr<DatagramTransport> transport) {
   if (Status status = check_membership(options); !status.ok()) return status;
   if (Status status = check_transport(transport.get()); !status.ok()) return status;
+  if (Status status = internal::check_sealing(options); !status.ok()) return status;
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));

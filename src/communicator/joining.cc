@@ -4,6 +4,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/limits.h"
 #include "base/philox.h"
 #include "rendezvous/address.h"
 #include "rendezvous/printable.h"
@@ -68,7 +69,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   if (!group.ok()) return group.status();
   group_ = std::move(*group);
   if (Status status = use_datagrams(); !status.ok()) return status;
-  if (group_.exact) {
+  if (group_.exact && group_.keys == nullptr) {  // what goes over UCX is not sealed
     if (Status status = use_exact_lane(); !status.ok()) return status;
   }
   if (seat_ != nullptr && group_.datagrams.kind == TransportKind::udp) {
@@ -102,6 +103,14 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   config.epoch = group_.epoch;
   config.seed = seed;
   config.datagram_bytes = lane.datagram_bytes;
+  if (group_.keys != nullptr) {
+    if (lane.datagram_bytes < limits::kDatagramBytesMin + seal::kOverheadBytes) {
+      return Status::error(StatusCode::kUnsupported,
+                           "create: a rank can take datagrams of %u bytes only, too few to seal",
+                           static_cast<unsigned>(lane.datagram_bytes));
+    }
+    config.datagram_bytes -= seal::kOverheadBytes;
+  }
   config.multicast = options_.multicast && candidate.limits().multicast;
   for (const auto& member : lane.members) {
     config.window_bytes.push_back(window_to(options_, member.receive_buffer_bytes, config.size));
@@ -117,8 +126,8 @@ Result<std::unique_ptr<Channel>> Joining::open(const rendezvous::Lane& lane,
                                                rendezvous::Candidate& candidate,
                                                const protocol::EndpointConfig& config) const {
   if (seat_ == nullptr || lane.kind != TransportKind::udp)
-    return make_channel(options_, lane.kind, config, candidate.take());
-  auto slots = seat_->endpoint().meet(lane, group_.processes, config.self);
+    return make_channel(options_, lane.kind, config, candidate.take(), group_.keys.get());
+  auto slots = seat_->endpoint().meet(lane, group_.processes, config.self, group_.keys.get());
   if (!slots.ok()) return slots.status();
   return open_channel(options_, seat_->endpoint().driver(), config, std::move(*slots));
 }

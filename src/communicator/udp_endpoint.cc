@@ -5,6 +5,7 @@
 #include <random>
 
 #include "communicator/channels.h"
+#include "communicator/sealing.h"
 #include "driving/fork.h"
 #include "rendezvous/address.h"
 
@@ -125,9 +126,17 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   auto opened = transport::UdpTransport::open(udp);
   if (!opened.ok()) return opened.status();
   transport::UdpTransport& socket = **opened;
+  std::unique_ptr<DatagramTransport> transport = std::move(*opened);
+  transport::SealedTransport* sealed = nullptr;
+  if (identity != nullptr) {
+    auto sealing = seal_transport(std::move(transport));
+    sealed = sealing.get();
+    transport = std::move(sealing);
+  }
   auto driver = driving::Driver::start(
-      TransportKind::udp, std::move(*opened),
-      {.control = options.congestion, .rate_bits_per_second = options.rate_bits_per_second});
+      TransportKind::udp, std::move(transport),
+      {.control = options.congestion, .rate_bits_per_second = options.rate_bits_per_second},
+      nullptr, sealed);
   return std::shared_ptr<UdpEndpoint>(
       new UdpEndpoint(std::move(driver), socket, std::move(identity)));
 }
@@ -137,7 +146,8 @@ std::unique_ptr<rendezvous::Candidate> UdpEndpoint::candidate() {
 }
 
 Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Lane& lane,
-                                            std::span<const std::uint64_t> processes, Rank self) {
+                                            std::span<const std::uint64_t> processes, Rank self,
+                                            const keys::JoinedKeys* keys) {
   std::vector<Rank> slots;
   driving::Driver::Session session(*driver_);
   for (std::size_t rank = 0; rank < lane.members.size(); ++rank) {
@@ -153,6 +163,10 @@ Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Lane& lane,
       if (is_new) slots_.erase(known);
       return status;
     }
+  }
+  if (keys != nullptr) {
+    if (Status status = introduce(*keys, self, slots, *session.sealed()); !status.ok())
+      return status;
   }
   return slots;
 }

@@ -53,9 +53,11 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   const std::shared_ptr<const keys::OwnIdentity>& identity() const { return identity_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
 
-  // The slots of a group's ranks. Processes that other groups have met keep theirs.
+  // The slots of a group's ranks. Processes that other groups have met keep theirs. `keys`: null
+  // without a secret.
   Result<std::vector<Rank>> meet(const rendezvous::Lane& lane,
-                                 std::span<const std::uint64_t> processes, Rank self);
+                                 std::span<const std::uint64_t> processes, Rank self,
+                                 const keys::JoinedKeys* keys);
 
  private:
   UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,

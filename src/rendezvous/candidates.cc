@@ -45,6 +45,7 @@ const Known* find(TransportKind kind) {
 
 bool is_wanted(TransportKind kind, const Options& options) {
   if (options.transport != TransportKind::automatic) return options.transport == kind;
+  if (kind == TransportKind::ucx && !options.secret_file.empty()) return false;  // not sealed
   return options.world_size.value_or(1) > 1 && !options.faults.any();
 }
 

@@ -1,0 +1,57 @@
+#include "communicator/sealing.h"
+
+#include "base/limits.h"
+#include "driving/driver.h"
+#include "seal/aead.h"
+
+namespace leeway::internal {
+
+Status check_sealing(const Options& options) {
+  constexpr std::size_t kDatagramLeast = limits::kDatagramBytesMin + seal::kOverheadBytes;
+  if (options.secret_file.empty()) return Status();
+  if (options.multicast) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: multicast is not sealed: leave out multicast (LEEWAY_MULTICAST) "
+                         "or secret_file (LEEWAY_SECRET_FILE)");
+  }
+  if (options.transport == TransportKind::ucx) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: transport ucx is not sealed: choose another (LEEWAY_TRANSPORT) "
+                         "or leave out secret_file (LEEWAY_SECRET_FILE)");
+  }
+  if (options.datagram_bytes != 0 && options.datagram_bytes < kDatagramLeast) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: datagram_bytes %zu is less than %zu, which a sealed datagram has "
+                         "at least",
+                         options.datagram_bytes, kDatagramLeast);
+  }
+  return Status();
+}
+
+std::unique_ptr<transport::SealedTransport> seal_transport(
+    std::unique_ptr<DatagramTransport> transport) {
+  return std::make_unique<transport::SealedTransport>(std::move(transport), driving::steady_now);
+}
+
+Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
+                 transport::SealedTransport& sealed) {
+  constexpr std::uint8_t kLane = 0;
+  constexpr auto kAead = seal::AeadKind::aes_128_gcm;
+  const keys::JoinedKeys::Member& own = keys.members[self];
+  for (Rank rank = 0; rank < slots.size(); ++rank) {
+    if (rank == self || sealed.knows(slots[rank])) continue;
+    const keys::JoinedKeys::Member& peer = keys.members[rank];
+    auto agreed = keys.own->key->agree(peer.public_key);
+    if (!agreed.ok()) return agreed.status();
+    seal::PairKeys pair =
+        seal::derive_pair(*agreed, peer.pair, {own.public_key, own.tag},
+                          {peer.public_key, peer.tag}, kLane, static_cast<std::uint8_t>(kAead));
+    sealed.meet(slots[rank], pair, seal::aead_maker(kAead));
+    keys::wipe(*agreed);
+    keys::wipe(pair.outbound.secret);
+    keys::wipe(pair.inbound.secret);
+  }
+  return Status();
+}
+
+}  // namespace leeway::internal
