@@ -1,0 +1,121 @@
+// Nothing that a forger sends is opened, and it changes nothing: whatever came before, the peer's
+// own datagrams are opened. The input says what is sent, step by step.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/contracts.h"
+#include "seal/aead.h"
+#include "seal/associations.h"
+
+using namespace leeway;
+
+namespace {
+
+class Input {
+ public:
+  explicit Input(ByteSpan rest) : rest_(rest) {}
+  bool empty() const { return rest_.empty(); }
+  std::uint8_t byte() {
+    const auto bytes = take(1);
+    return bytes.empty() ? 0 : std::to_integer<std::uint8_t>(bytes[0]);
+  }
+  ByteSpan take(std::size_t count) {
+    const ByteSpan taken = rest_.first(std::min(count, rest_.size()));
+    rest_ = rest_.subspan(taken.size());
+    return taken;
+  }
+
+ private:
+  ByteSpan rest_;
+};
+
+// Two processes and the forger between them. Phases change every few datagrams.
+class Scene {
+ public:
+  Scene() {
+    for (Rank self = 0; self < 2; ++self) {
+      const seal::Party parties[2] = {{.public_key = {}, .tag_base = 0x10000},
+                                      {.public_key = {std::byte{1}}, .tag_base = 0x20000}};
+      keys_[self] = seal::derive_pair({}, {}, parties[self], parties[1 - self], 0, 0);
+      ends_[self].meet(Instant{0}, static_cast<Rank>(1 - self), keys_[self],
+                       seal::aead_maker(seal::AeadKind::aes_128_gcm));
+    }
+  }
+
+  std::vector<std::byte> seal(Rank from, std::size_t bytes) {
+    const std::vector<std::byte> plain(bytes + 1, std::byte{7});
+    const Slice slice{plain.data(), plain.size()};
+    const Train train{static_cast<Rank>(1 - from), plain.size(), plain.size(), {&slice, 1}};
+    std::vector<std::byte> out(seal::Associations::sealed_bytes(train));
+    ends_[from].seal(Instant{0}, train, out);
+    return out;
+  }
+  bool opens(Rank at, MutableByteSpan datagram) {
+    return !ends_[at].open(Instant{0}, static_cast<Rank>(1 - at), datagram).empty();
+  }
+  void pass(Rank from, std::size_t bytes) {
+    std::vector<std::byte> datagram = seal(from, bytes);
+    std::vector<std::byte> copy = datagram;
+    const auto to = static_cast<Rank>(1 - from);
+    LEEWAY_ASSERT(opens(to, datagram));
+    LEEWAY_ASSERT(!opens(to, copy));
+  }
+  std::uint32_t tag_at(Rank receiver) const { return keys_[receiver].inbound.tag; }
+
+ private:
+  static constexpr seal::Rotation kQuick{.datagrams = 6};
+  std::array<seal::PairKeys, 2> keys_;
+  std::array<seal::Associations, 2> ends_{seal::Associations(0, kQuick),
+                                          seal::Associations(0, kQuick)};
+};
+
+void step(Input& input, Scene& scene) {
+  const std::uint8_t choice = input.byte();
+  const Rank from = choice >> 2 & 1;
+  const auto to = static_cast<Rank>(1 - from);
+  const std::size_t bytes = input.byte();
+  switch (choice & 3) {
+    case 0:
+      return scene.pass(from, bytes);
+    case 1: {  // a damaged one
+      std::vector<std::byte> datagram = scene.seal(from, bytes);
+      const std::size_t at = input.byte() % datagram.size();
+      const std::byte damage{input.byte()};
+      datagram[at] ^= damage;
+      LEEWAY_ASSERT(scene.opens(to, datagram) == (damage == std::byte{0}));
+      return;
+    }
+    case 2: {  // anything
+      const ByteSpan taken = input.take(bytes);
+      std::vector<std::byte> datagram(taken.begin(), taken.end());
+      LEEWAY_ASSERT(!scene.opens(to, datagram));
+      return;
+    }
+    default: {  // anything, by one who knows the tag
+      std::vector<std::byte> datagram(seal::kHeaderBytes);
+      std::uint64_t counter = 0;
+      for (int i = 0; i < 8; ++i) counter = counter << 8 | input.byte();
+      seal::encode_header({.phase = input.byte(), .tag = scene.tag_at(to), .counter = counter},
+                          datagram);
+      const ByteSpan taken = input.take(bytes);
+      datagram.insert(datagram.end(), taken.begin(), taken.end());
+      LEEWAY_ASSERT(!scene.opens(to, datagram));
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Input input(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
+  Scene scene;
+  while (!input.empty()) step(input, scene);
+  for (int i = 0; i < 20; ++i) {
+    scene.pass(0, 10);
+    scene.pass(1, 10);
+  }
+  return 0;
+}
