@@ -11,6 +11,7 @@
 #include "protocol/train_buffer.h"
 #include "rendezvous/candidate.h"
 #include "rendezvous/log.h"
+#include "seal/aead.h"
 #include "transport/inproc/inproc_transport.h"
 
 namespace leeway {
@@ -124,7 +125,7 @@ Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
     internal::UdpEndpoint::Seat* seat, const std::shared_ptr<const keys::Secrets>& secrets) {
   if (seat != nullptr) return seat->endpoint().identity();
   if (secrets == nullptr) return std::shared_ptr<const keys::OwnIdentity>();
-  return keys::OwnIdentity::make(secrets);
+  return keys::OwnIdentity::make(secrets, seal::prefers_chacha());
 }
 
 void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendezvous::Log& log) {

@@ -36,17 +36,17 @@ std::unique_ptr<transport::SealedTransport> seal_transport(
 Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
                  transport::SealedTransport& sealed) {
   constexpr std::uint8_t kLane = 0;
-  constexpr auto kAead = seal::AeadKind::aes_128_gcm;
   const keys::JoinedKeys::Member& own = keys.members[self];
   for (Rank rank = 0; rank < slots.size(); ++rank) {
     if (rank == self || sealed.knows(slots[rank])) continue;
     const keys::JoinedKeys::Member& peer = keys.members[rank];
     auto agreed = keys.own->key->agree(peer.public_key);
     if (!agreed.ok()) return agreed.status();
+    const auto suite = static_cast<seal::AeadKind>((own.tag | peer.tag) & 1);  // WIRE 8.3
     seal::PairKeys pair =
         seal::derive_pair(*agreed, peer.pair, {own.public_key, own.tag},
-                          {peer.public_key, peer.tag}, kLane, static_cast<std::uint8_t>(kAead));
-    sealed.meet(slots[rank], pair, seal::aead_maker(kAead));
+                          {peer.public_key, peer.tag}, kLane, static_cast<std::uint8_t>(suite));
+    sealed.meet(slots[rank], pair, seal::aead_maker(suite));
     keys::wipe(*agreed);
     keys::wipe(pair.outbound.secret);
     keys::wipe(pair.inbound.secret);

@@ -8,6 +8,7 @@
 #include "communicator/sealing.h"
 #include "driving/fork.h"
 #include "rendezvous/address.h"
+#include "seal/aead.h"
 
 namespace leeway::internal {
 namespace {
@@ -114,7 +115,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
     std::shared_ptr<const keys::Secrets> secrets) {
   std::shared_ptr<const keys::OwnIdentity> identity;
   if (secrets != nullptr) {
-    auto made = keys::OwnIdentity::make(std::move(secrets));
+    auto made = keys::OwnIdentity::make(std::move(secrets), seal::prefers_chacha());
     if (!made.ok()) return made.status();
     identity = std::move(*made);
   }

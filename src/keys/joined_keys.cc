@@ -5,14 +5,15 @@
 
 namespace leeway::keys {
 
-Result<std::shared_ptr<const OwnIdentity>> OwnIdentity::make(
-    std::shared_ptr<const Secrets> secrets) {
+Result<std::shared_ptr<const OwnIdentity>> OwnIdentity::make(std::shared_ptr<const Secrets> secrets,
+                                                             bool prefers_chacha) {
   auto key = ProcessKey::make();
   if (!key.ok()) return key.status();
   auto own = std::make_shared<OwnIdentity>();
   own->told.public_key = (*key)->public_half();
   own->told.secrets = secrets->ids();
   fill_randomly(std::as_writable_bytes(std::span(&own->told.tag, 1)));
+  own->told.tag = (own->told.tag & ~1u) | (prefers_chacha ? 1u : 0u);
   own->key = std::move(*key);
   own->secrets = std::move(secrets);
   return std::shared_ptr<const OwnIdentity>(std::move(own));

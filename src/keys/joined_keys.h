@@ -14,7 +14,9 @@ namespace leeway::keys {
 // What others are told of a process. Equal in all groups of one endpoint, and new with each.
 struct Identity {
   Key public_key{};
-  std::uint32_t tag = 0;               // random: the base of the tags that its senders use
+  // The base of the tags that its senders use: random, but for the lowest bit, which says that the
+  // processor is without instructions for AES.
+  std::uint32_t tag = 0;
   std::vector<std::uint64_t> secrets;  // ids of those that it holds
   friend bool operator==(const Identity&, const Identity&) = default;
 };
@@ -25,7 +27,8 @@ struct OwnIdentity {
   std::shared_ptr<const ProcessKey> key;
   Identity told;
 
-  static Result<std::shared_ptr<const OwnIdentity>> make(std::shared_ptr<const Secrets> secrets);
+  static Result<std::shared_ptr<const OwnIdentity>> make(std::shared_ptr<const Secrets> secrets,
+                                                         bool prefers_chacha = false);
 };
 
 // Of a group that has a secret.

@@ -101,6 +101,11 @@ TEST(Validate, SettingsThatWouldDoNothingAreRefused) {
             "a.txtpb:1:12: checkers.skip[0] is \"i20\"; allowed are i1 to i19");
   EXPECT_EQ(error_of("endpoint: tcp_ring multicast {}"),
             "a.txtpb:1:20: multicast belongs to endpoint core only");
+  EXPECT_EQ(error_of("endpoint: tcp_ring sealing {}"),
+            "a.txtpb:1:20: sealing belongs to endpoint core only");
+  EXPECT_EQ(error_of("sealing {} multicast {}"), "a.txtpb:1:1: sealing knows no multicast");
+  EXPECT_EQ(error_of("contents: false sealing {}"),
+            "a.txtpb:1:17: sealing needs values; contents is false");
   EXPECT_EQ(error_of("endpoint: tcp_ring operation { kind: barrier }"),
             "a.txtpb:1:32: operation.kind needs endpoint core");
   EXPECT_EQ(error_of("link { tier: uplink }"),

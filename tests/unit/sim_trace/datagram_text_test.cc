@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "seal/packet.h"
 #include "written_trace.h"
 
 namespace leeway::sim::trace {
@@ -59,6 +60,12 @@ TEST(DatagramText, EndsReportsAndBareDatagrams) {
   datagram.resize(limits::kDatagramBytesMax);
   datagram.resize(wire::encode_bare({.type = wire::PacketType::alive, .sequence = 9}, datagram));
   EXPECT_EQ(datagram_text(datagram), "alive, answers no. 9");
+}
+
+TEST(DatagramText, OfSealedOnesTheNumberIsSaid) {
+  std::vector<std::byte> datagram(100);
+  seal::encode_header({.tag = 5, .counter = 77}, datagram);
+  EXPECT_EQ(datagram_text(datagram), "sealed no. 77");
 }
 
 TEST(DatagramText, AnythingElseIsNotOurs) {
