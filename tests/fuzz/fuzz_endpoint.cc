@@ -1,7 +1,8 @@
 // A keyed but hostile peer: the input is a script of datagrams with valid prefix and checksum and
 // arbitrary fields, thrown at a process in the middle of its operations. Some name a communicator
 // that it has closed, or does not know. It must neither crash nor read out of bounds, must finish
-// by deadline, and sends at most one datagram for one that reaches no member.
+// by deadline, and sends at most one datagram for one that reaches no member. The script is played
+// twice: to a process that is not paced, and to one whose pace the peer's reports decide.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -66,7 +67,8 @@ struct Victim {
   std::unique_ptr<protocol::TrainBuffer> buffer = std::make_unique<protocol::TrainBuffer>();
   Instant now{1'000'000};
 
-  Victim() {
+  explicit Victim(CongestionControl control)
+      : node({.control = control, .rate_bits_per_second = 50'000'000}) {
     protocol::EndpointConfig config;
     config.self = 1;
     config.size = 4;
@@ -112,13 +114,14 @@ struct Victim {
       strange_out += wire::epoch_of({first.data, first.bytes}) != kOpen;
     }
     LEEWAY_ASSERT(strange_out <= strange_in);
+    if (node.uplink() == nullptr) return;
+    const double pace = node.uplink()->pace().bits_per_second;
+    LEEWAY_ASSERT(pace > 0 && pace <= 1e12);
   }
 };
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Victim victim;
+void play(CongestionControl control, const std::uint8_t* data, std::size_t size) {
+  Victim victim(control);
   while (size >= 2) {  // length, then that many bytes
     const std::size_t length = std::min<std::size_t>(size - 2, (data[0] | data[1] << 8) % 700);
     std::vector<std::byte> datagram(std::max(length, wire::kPrefixBytes));
@@ -133,5 +136,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (int i = 0; i < 200; ++i) victim.pump(std::chrono::milliseconds(1));
   for (const auto& request : victim.requests) LEEWAY_ASSERT(request.done);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr CongestionControl kControls[] = {CongestionControl::fixed, CongestionControl::scavenger,
+                                             CongestionControl::wan};
+  play(CongestionControl::none, data, size);
+  play(kControls[size % std::size(kControls)], data, size);
   return 0;
 }
