@@ -208,6 +208,22 @@ TEST(LossFreeTwin, RidesWhatTheLossyRunRides) {
   EXPECT_EQ(twin(TransportKind::automatic), TransportKind::automatic);
 }
 
+TEST(LossFreeTwin, IsExactWhereTheNetworkLoses) {
+  const auto injected = understand_with([](Arguments& a) { a.loss = 0.2; });
+  ASSERT_TRUE(injected.ok());
+  EXPECT_EQ(loss_free_twin(*injected).reduce.delivery.kind, Delivery::Kind::best_effort);
+  const auto network = understand_with([](Arguments& a) {
+    a.loss = 0;
+    a.deadline_ms = 700;
+  });
+  ASSERT_TRUE(network.ok());
+  const Settings twin = loss_free_twin(*network);
+  EXPECT_EQ(twin.reduce.delivery.kind, Delivery::Kind::exact);
+  EXPECT_EQ(twin.reduce.delivery.deadline, std::chrono::milliseconds(700));
+  EXPECT_EQ(twin.reduce.spread, Delivery::Kind::exact);
+  EXPECT_EQ(twin.replica.delivery, Delivery::Kind::exact);
+}
+
 TEST(LossFreeTwin, SendsEveryFloatAsItIs) {
   const auto replica = understand_with([](Arguments& a) {
     a.codec = "nvfp4";

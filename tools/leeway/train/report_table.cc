@@ -137,6 +137,7 @@ std::string title_of(const TrainReport& report, Column column) {
   if (column == Column::no_threshold) return "no threshold";
   if (column == Column::twin) return report.outcomes.front().twin ? "loss-free twin" : "(no twin)";
   const FaultOptions& faults = report.settings.communicator.faults;
+  if (!faults.any()) return "network's loss";
   std::string title = format("%g %% loss", 100.0 * faults.loss);
   if (faults.burst > 1) title += format(", burst %g", faults.burst);
   return title;

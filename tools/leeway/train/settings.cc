@@ -216,6 +216,12 @@ Settings loss_free_twin(const Settings& settings) {
   if (settings.communicator.faults.any() &&
       settings.communicator.transport == TransportKind::automatic)
     twin.communicator.transport = TransportKind::udp;
+  // What no fault loses the network does: only exact calls are free of that.
+  if (!settings.communicator.faults.any()) {
+    twin.reduce.delivery = exact(settings.reduce.delivery.deadline);
+    twin.reduce.spread = Delivery::Kind::exact;
+    twin.replica.delivery = Delivery::Kind::exact;
+  }
   twin.communicator.faults = FaultOptions{};
   twin.communicator.communicator_name = "twin";
   twin.reduce.codec = Codec::native;
