@@ -291,8 +291,9 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
   out.limit(bundle_->quantum_bytes());
   const bool open = bundle_->open(now);
   while (open && sending_at_ < sending_.size()) {
-    if (!hand_out(now, *sending_[sending_at_++], out)) continue;
-    note_paced(now, out);
+    Member& member = *sending_[sending_at_++];
+    if (!hand_out(now, member, out)) continue;
+    note_paced(now, out, member.engine_.endpoint().ready_share());
     return true;
   }
   for (std::size_t i = sending_at_; i < sending_.size(); ++i) {
@@ -313,7 +314,7 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
   return false;
 }
 
-void Node::note_paced(Instant now, const protocol::TrainBuffer& out) {
+void Node::note_paced(Instant now, const protocol::TrainBuffer& out, double share) {
   if (out.to() == kEveryRank) return bundle_->on_group_sent(now, out.total_bytes());
   protocol::Path& path = *paths_[out.to()];
   if (path.window() == 0) return;  // no member of ours knows it
@@ -321,7 +322,8 @@ void Node::note_paced(Instant now, const protocol::TrainBuffer& out) {
                    {.last = path.last_sequence(),
                     .datagrams = static_cast<std::uint32_t>(out.datagrams()),
                     .segment_bytes = out.segment_bytes(),
-                    .total_bytes = out.total_bytes()});
+                    .total_bytes = out.total_bytes()},
+                   share);
   if (path.take_asked()) bundle_->on_asked(now, out.to());
   if (bundle_->asks(now, out.to())) path.ask();
 }

@@ -112,7 +112,7 @@ class Node {
   bool poll_paced(Instant now, protocol::TrainBuffer& out);
   bool hand_out(Instant now, Member& member, protocol::TrainBuffer& out);
   void address(Member& member, protocol::TrainBuffer& out);
-  void note_paced(Instant now, const protocol::TrainBuffer& out);
+  void note_paced(Instant now, const protocol::TrainBuffer& out, double share = 1);
   void note_report(Instant now, Rank slot);
   void write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out);
 

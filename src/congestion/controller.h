@@ -62,6 +62,8 @@ class Controller {
   virtual Pace pace() const = 0;
   // The part of losses that this controller takes for the network's own
   virtual double noise() const { return 0; }
+  // Peers in the same house are not paced. False: everything keeps the rate.
+  virtual bool spares_near() const { return true; }
 };
 
 struct Settings {

@@ -11,6 +11,7 @@ class Fixed final : public Controller {
 
   void on_sample(const Sample&) override {}
   Pace pace() const override { return pace_; }
+  bool spares_near() const override { return false; }
 
  private:
   Pace pace_;

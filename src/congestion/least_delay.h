@@ -19,6 +19,7 @@ class LeastDelay {
     }
     current_ = std::min(current_, ns);
   }
+  bool known() const { return value() != kNone; }
   std::int64_t value() const { return std::min(current_, previous_); }
 
  private:

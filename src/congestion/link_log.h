@@ -15,11 +15,12 @@ namespace leeway::congestion {
 
 struct Departure {
   Instant at;
-  // The uplink at that time: what it had delivered, when it had heard of that, and when the
-  // datagram had left that it had heard of.
+  // The uplink at that time: what had left in all, this train included; what reports had covered,
+  // and what of that had arrived; when it had heard of that.
+  std::uint64_t sent = 0;
+  std::uint64_t covered = 0;
   std::uint64_t delivered = 0;
   Instant delivered_at;
-  Instant delivered_left;
   // Of this link, up to and with this datagram
   std::uint64_t bytes = 0;
   std::uint32_t phase = 0;
@@ -52,6 +53,8 @@ class LinkLog {
     if (departure.bytes > before) covered_bytes_ = departure.bytes;
     return covered_bytes_ - before;
   }
+  bool empty() const { return sent_bytes_ == 0; }
+  std::uint64_t under_way() const { return sent_bytes_ - covered_bytes_; }
   // Nobody will report what is under way.
   void write_off() { covered_bytes_ = sent_bytes_; }
 

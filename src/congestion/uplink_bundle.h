@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -53,10 +54,11 @@ class UplinkBundle {
   // It was open, and there was nothing to send.
   void note_idle() {
     held_back_ = false;
-    limited_until_ = delivered_ + std::max<std::uint64_t>(in_flight_, 1);
+    note_limited();
   }
 
-  void on_sent(Instant now, std::size_t link, const Sent& sent);
+  // Of the links that want to send, only this share may: nobody else gets the others' turns.
+  void on_sent(Instant now, std::size_t link, const Sent& sent, double share = 1);
   // One train for many peers; nobody reports it.
   void on_group_sent(Instant now, std::size_t bytes) { spend(now, bytes); }
   // The next datagram to the peer is to ask for a report: often enough, and before the window is
@@ -76,11 +78,23 @@ class UplinkBundle {
   Duration rtt() const { return rtt_; }
 
  private:
+  // A datagram that a report named
+  struct Mark {
+    Departure departure;
+    std::uint32_t arrived_us = 0;
+    std::uint32_t received_bytes = 0;
+  };
   struct Link {
     LinkLog log;
+    std::array<Mark, 16> marks;  // the latest, an eighth of a round trip apart at least
+    std::size_t marks_made = 0;
     LeastDelay rtt;
     LeastDelay one_way;
     std::optional<std::uint32_t> one_way_us;  // the first one, whatever the clocks differ by
+    Instant first_sent_at{0};
+    bool near = false;     // does not pass the line; once and for all
+    Duration queueing{0};  // that the latest report showed
+    Instant reported_at{0};
     std::uint32_t largest = 0;
     std::uint32_t received = 0;
     std::uint32_t received_bytes = 0;
@@ -91,6 +105,11 @@ class UplinkBundle {
     bool asked = false;
   };
 
+  void measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals, Sample& sample);
+  Duration queueing(Instant now, const Link& at) const;
+  void judge_nearness(Link& at);
+  bool awaits_first_report(Instant now) const;
+  void note_limited() { limited_until_ = delivered_ + std::max<std::uint64_t>(in_flight_, 1); }
   bool full() const { return in_flight_ >= pace_.in_flight_bytes; }
   bool waits() const { return asks_ >= kAsksMax || (held_back_ && full()); }
   Duration patience() const;
@@ -108,9 +127,10 @@ class UplinkBundle {
   Instant free_at_{0};
   Duration rtt_ = std::chrono::milliseconds(10);  // until it is measured
   std::uint64_t in_flight_ = 0;
+  std::uint64_t sent_ = 0;
+  std::uint64_t covered_ = 0;
   std::uint64_t delivered_ = 0;
   Instant delivered_at_{0};
-  Instant delivered_left_{0};
   std::uint64_t limited_until_ = 0;  // what is sent before so much was delivered
   bool held_back_ = false;
   int asks_ = 0;

@@ -5,14 +5,17 @@
 namespace leeway::congestion {
 namespace {
 
-// BBRv3's gains (draft-ietf-ccwg-bbr), indexed by State.
-constexpr double kGain[] = {2.77, 0.5, 1.0, 1.25, 0.9, 0.5};
+// BBRv3's gains (draft-ietf-ccwg-bbr), indexed by State. Cruising a little below the rate lets a
+// queue go that stands for nothing: the rate is a maximum.
+constexpr double kGain[] = {2.77, 0.5, 0.98, 1.25, 0.9, 0.5};
 constexpr double kInFlightGain = 2;
 constexpr double kHeadroom = 0.85;
 constexpr double kGrowing = 1.25;  // a round of startup that grows less is flat
 constexpr double kTeaches = 1.4;   // one that grows as much teaches the noise floor
 constexpr int kFlatRounds = 3;
-constexpr int kFlatLossyRounds = 2;  // with loss beyond the floor
+constexpr int kFlatLossyRounds = 2;     // with loss beyond the floor
+constexpr double kTellingPackets = 40;  // a round of fewer says nothing of growth
+constexpr int kQueuedSamples = 3;       // in a row; others' bursts are shorter
 constexpr int kUpRounds = 2;
 constexpr int kDrainRounds = 4;
 constexpr int kProbeRounds = 63;
@@ -39,8 +42,9 @@ double seconds(Duration duration) {
 // Whether the queue did not get empty in this round: then it is full, or nearly.
 bool Wan::queue_stood() const {
   const auto least = static_cast<double>(round_queue_.count());
+  const double train = 2 * kPacketBytes * 8e9 / std::max(rate(), 1.0);  // passes the line in ns
   return round_queue_ > std::max(kQueueMin, rtt_min_ / 4) ||
-         least > std::max(kQueueSeen, queue_max_.value() / 2);
+         least > std::max(kQueueSeen + train, queue_max_.value() / 2);
 }
 
 void Wan::enter(State state) {
@@ -59,9 +63,12 @@ void Wan::on_sample(const Sample& sample) {
     if (!sample.limited || rate > rate_.value()) rate_.add(rate);
     round_rate_ = std::max(round_rate_, rate);
   }
-  for (Tally* tally : {&round_, &cycle_}) {
-    tally->covered += sample.covered;
-    tally->lost += sample.lost;
+  // What startup's overshoot lost is known from its end on, and says nothing of what came later.
+  if (state_ == State::startup || sample.now - sample.rtt - rtt_ / 2 >= startup_left_) {
+    for (Tally* tally : {&round_, &cycle_}) {
+      tally->covered += sample.covered;
+      tally->lost += sample.lost;
+    }
   }
   if (sample.phase == pace_.phase) {
     phase_tally_.covered += sample.covered;
@@ -77,9 +84,8 @@ void Wan::on_sample(const Sample& sample) {
     queue_window_began_ = sample.now;
     queue_max_.next_window();
   }
-  if (state_ == State::startup && sample.queueing > std::max(kQueueMin, rtt_min_ / 8)) {
-    leave_startup(sample);
-  }
+  queued_ = sample.queueing > std::max(kQueueMin, rtt_min_ / 8) ? queued_ + 1 : 0;
+  if (state_ == State::startup && queued_ >= kQueuedSamples) leave_startup(sample);
   if (sample.now - sample.rtt >= round_began_) on_round(sample);
   if (state_ == State::down &&
       static_cast<double>(sample.in_flight_bytes) <= kHeadroom * bdp_bytes()) {
@@ -95,9 +101,9 @@ void Wan::on_round(const Sample& sample) {
   ceiling_.on_round(sample.now, rtt_, round_used_,
                     2 * bdp_bytes() / (1 - floor_.value()) / kPacketBytes + kPacketsMin);
   if (state_ == State::startup) {
-    on_startup_round(sample);
+      on_startup_round(sample);
   } else if (state_ != State::drain) {
-    judge_loss(sample);
+      judge_loss(sample);
   }
   leave_state(sample);
   round_ = {};
@@ -156,6 +162,7 @@ void Wan::on_startup_round(const Sample& sample) {
     flat_rounds_ = 0;
     if (!queue_stood()) return;
   }
+  if (round_.covered < kTellingPackets && !queue_stood()) return;
   ++flat_rounds_;
   const bool lossy = floor_.excess(round_.covered, round_.lost, kLossMargin) > 0;
   if (flat_rounds_ >= (lossy ? kFlatLossyRounds : kFlatRounds) || queue_stood())
@@ -163,7 +170,7 @@ void Wan::on_startup_round(const Sample& sample) {
 }
 
 void Wan::leave_startup(const Sample& sample) {
-  probed_ = sample.now;
+  probed_ = startup_left_ = sample.now;
   enter(State::drain);
 }
 

@@ -59,6 +59,7 @@ class Wan final : public Controller {
   double startup_rate_ = 0;
   double startup_window_ = 10 * kPacketBytes;  // grows by what arrives, as TCP's slow start
   int flat_rounds_ = 0;
+  int queued_ = 0;  // samples in a row that found a queue
   int state_rounds_ = 0;
   bool round_used_ = false;  // this round, we limited what was sent
   Duration round_queue_{0};  // the least of this round
@@ -75,6 +76,7 @@ class Wan final : public Controller {
   Instant relieved_{0};
   Instant probed_{0};
   Instant cut_{0};
+  Instant startup_left_{0};
   NoiseFloor floor_;
   CubicCeiling ceiling_;
   // Loss that a relief window is to explain, and the ceiling before it was cut for that.

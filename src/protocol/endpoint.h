@@ -51,6 +51,9 @@ struct EndpointConfig {
   // A congestion controller paces what this rank sends; collective::Node knows
   bool paced = false;
   std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
+  // What peers may have in flight to this rank at least, which sets how often it reports; 0: as
+  // much as it may have to them
+  std::size_t peers_window_bytes = 0;
   Duration rtt_initial = std::chrono::milliseconds(10);
   // How long a peer may be silent that something is expected of; 0: for ever
   Duration peer_timeout{0};
@@ -156,6 +159,10 @@ class Endpoint {
   const Status& given_up() const { return given_up_; }
   // The first peer that was found dead; ok: none.
   const Status& first_death() const { return first_death_; }
+  // Of the peers that the oldest collective still sends to, the share that has opened it. While
+  // some have not, the others' links are not to get their turns: all ranks would send to them at
+  // once.
+  double ready_share() const;
   // A path that other communicators had filled has credit again.
   void on_credit(Rank peer) {
     outbox_.queue_data(peer);

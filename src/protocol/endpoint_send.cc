@@ -153,6 +153,17 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
   }
 }
 
+double Endpoint::ready_share() const {
+  for (const Round* round : rounds_.collectives()) {
+    const auto sends = [](const PhaseState& phase) { return phase.passes_open > 0; };
+    if (round->ended || std::none_of(round->phases.begin(), round->phases.end(), sends)) continue;
+    const auto peers = static_cast<std::uint32_t>(config_.size - 1);
+    const std::uint32_t closed = std::min(round->gates_closed, peers - 1);
+    return static_cast<double>(peers - closed) / peers;
+  }
+  return 1;
+}
+
 bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
   while (const auto next = outbox_.next_data()) {
     out.start(*next);

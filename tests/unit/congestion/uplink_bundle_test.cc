@@ -76,6 +76,62 @@ TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   EXPECT_EQ(samples_.at(1).newly_delivered_bytes, 4500u);
 }
 
+// Two links, whose reports come by turns: the rate is that of both, without the steps of either.
+TEST_F(UplinkBundleTest, TheRateIsThatOfAllLinksBetweenTwoDatagrams) {
+  bundle_.make_link(1, 64);
+  Instant now = kStart;
+  for (std::uint32_t i = 1; i <= 60; ++i) {  // a datagram each ms, by turns: 12 Mb/s
+    now = now + std::chrono::milliseconds(1);
+    bundle_.on_sent(now, i % 2, {(i + 1) / 2, 1, 1500, 1500});
+    if (i < 20 || i % 4 > 1) continue;
+    // A report of link i % 2 says that all arrived that was sent to it until 10 ms ago.
+    const std::uint32_t largest = (i - 10 + 1) / 2;
+    const auto arrived_us = static_cast<std::uint32_t>((now.ns / 1000 - 5'000) & 0xFFFFFF);
+    bundle_.on_report(now, i % 2,
+                      {.largest = largest,
+                       .received = largest,
+                       .received_bytes = 1500 * largest,
+                       .arrived_us = arrived_us});
+  }
+  ASSERT_GT(samples_.size(), 8u);
+  for (std::size_t i = 8; i < samples_.size(); ++i) {
+    const double rate = 8e3 * static_cast<double>(samples_[i].delivered_bytes) /
+                        static_cast<double>(samples_[i].interval.count());
+    EXPECT_NEAR(rate, 12, 0.1) << i;
+  }
+}
+
+// In the same house as another peer is not: the line is not between them, and costs nothing.
+TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
+  bundle_.make_link(1, 64);
+  Instant now = kStart;
+  send(now, 1);
+  bundle_.on_sent(now, 1, {1, 1, 1500, 1500});
+  now = now + std::chrono::microseconds(200);
+  bundle_.on_report(now, 1, {.largest = 1, .received = 1, .received_bytes = 1500});
+  EXPECT_EQ(samples_.size(), 0u) << "the far peer has not answered yet";
+  now = kStart + std::chrono::milliseconds(50);
+  bundle_.on_report(now, 0, {.largest = 1, .received = 1, .received_bytes = 1500});
+  EXPECT_EQ(samples_.size(), 1u);
+  bundle_.on_sent(now, 1, {2, 1, 1500, 1500});
+  bundle_.on_report(now + std::chrono::microseconds(200), 1,
+                    {.largest = 2, .received = 2, .received_bytes = 3000});
+  EXPECT_EQ(samples_.size(), 1u);
+  for (std::uint32_t i = 3; i < 40; ++i) bundle_.on_sent(now, 1, {i, 1, 1500, 1500});
+  EXPECT_TRUE(bundle_.open(now));
+  EXPECT_EQ(bundle_.in_flight_bytes(), 0u);
+}
+
+TEST_F(UplinkBundleTest, LinksThatMayNotSendYetKeepTheirTurns) {
+  send(kStart, 1);
+  bundle_.on_report(kStart + std::chrono::milliseconds(20), 0,
+                    {.largest = 1, .received = 1, .received_bytes = 1500});
+  Instant now = kStart + std::chrono::milliseconds(30);
+  bundle_.on_sent(now, 0, {2, 2, 1500, 3000}, 1.0 / 3);  // 0.2 ms at 120 Mb/s
+  EXPECT_FALSE(bundle_.open(now + std::chrono::microseconds(400)));
+  EXPECT_TRUE(bundle_.open(now + std::chrono::microseconds(600)));
+}
+
 TEST_F(UplinkBundleTest, TheTimeThatAReceiverHeldBackIsNoRoundTrip) {
   send(kStart, 1);
   bundle_.on_report(kStart + std::chrono::milliseconds(20), 0,
