@@ -17,6 +17,7 @@ namespace {
 // The library's default window, and the share of the receiver's buffer that bounds it
 // (src/communicator/create.cc).
 constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
+constexpr std::size_t kPacedWindowsBytes = std::size_t{16} << 20;
 
 // An injected "overtaken by n later datagrams" as time: the transport that ships holds at most a
 // millisecond for 8.
@@ -37,7 +38,12 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.multicast = scenario.has_multicast();
   config.sum_payloads = scenario.contents() && !scenario.has_sealing();
   config.peer_timeout = Duration(static_cast<std::int64_t>(operation.peer_timeout_ms() * 1e6));
-  const std::size_t share = kSocketBytes / std::max<std::size_t>(1, topology.ranks() - 1);
+  const std::size_t peers = std::max<std::size_t>(1, topology.ranks() - 1);
+  std::size_t share = kSocketBytes / peers;
+  if (scenario.congestion().control() != scenario::Congestion::none) {
+    config.peers_window_bytes = std::min(share, kWindowBytesDefault);
+    share = std::max(share, std::min(kWindowBytesDefault, kPacedWindowsBytes / peers));
+  }
   const std::size_t wanted =
       operation.window_bytes() != 0 ? operation.window_bytes() : kWindowBytesDefault;
   config.window_bytes.assign(topology.ranks(), std::min(share, wanted));

@@ -108,7 +108,7 @@ class Channels {
 };
 
 // What may be in flight to a peer whose system queues `receive_buffer_bytes` for all its senders
-// together.
+// together; more where this process is paced.
 std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size);
 
 // A driver over a connected transport, with the faults of the options, if any, between them.

@@ -115,6 +115,12 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   for (const auto& member : lane.members) {
     config.window_bytes.push_back(window_to(options_, member.receive_buffer_bytes, config.size));
   }
+  if (options_.congestion != CongestionControl::none) {  // peers may do without
+    Options unpaced;
+    unpaced.window_bytes = options_.window_bytes;
+    config.peers_window_bytes =
+        window_to(unpaced, lane.members[config.self].receive_buffer_bytes, config.size);
+  }
   auto channel = open(lane, candidate, config);
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });

@@ -34,7 +34,9 @@ Endpoint::Endpoint(const EndpointConfig& config, std::span<Path* const> paths)
   for (Rank peer = 0; peer < config.size; ++peer) {
     Path& path = paths.empty() ? own_paths_[peer] : *paths[peer];
     const std::size_t window = config.window_bytes[peer] / config.datagram_bytes;
-    path.configure(static_cast<std::uint32_t>(window), config.rtt_initial);
+    const std::size_t peers_window = config.peers_window_bytes / config.datagram_bytes;
+    path.configure(static_cast<std::uint32_t>(window), config.rtt_initial,
+                   static_cast<std::uint32_t>(peers_window));
     links_[peer].attach(path);
     if (peer == config.self || !path.dead()) continue;
     links_[peer].gone = links_[peer].dead = any_gone_ = true;

@@ -23,14 +23,16 @@ Duration RoundTrip::timeout(std::uint32_t tries) const {
       std::min(base << std::min<std::uint32_t>(tries, 6), std::max(2 * base, limits::kBackOffNs)));
 }
 
-void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt) {
+void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
+                     std::uint32_t peers_window) {
   const std::uint32_t window = std::max<std::uint32_t>(window_datagrams, 2);
   if (window_ != 0 && window_ <= window) return;
   if (window_ == 0) rtt = RoundTrip(initial_rtt);
   window_ = window;
   // Never after every single datagram: reports are datagrams too and would answer each other for
   // ever.
-  report_every_ = std::max<std::uint32_t>(window_ / 4, 2);
+  const std::uint32_t reported = peers_window == 0 ? window_ : std::min(window_, peers_window);
+  report_every_ = std::max<std::uint32_t>(reported / 4, 2);
   // Control datagrams are sent beyond the window; twice its size covers what may be unreported. A
   // larger memory from before serves a smaller window, too.
   if (sent_at_.empty()) sent_at_.assign(std::bit_ceil(std::size_t{2} * window_), Instant{0});

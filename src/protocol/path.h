@@ -50,7 +50,10 @@ struct PathReport {
 class Path {
  public:
   // Several communicators may configure one path: the smallest window counts.
-  void configure(std::uint32_t window_datagrams, Duration initial_rtt);
+  // `peers_window`: that of the other process to this one at least, which sets how often reports
+  // are due; 0: the same.
+  void configure(std::uint32_t window_datagrams, Duration initial_rtt,
+                 std::uint32_t peers_window = 0);
 
   // Sending side.
   std::uint32_t take_sequence(Instant now);

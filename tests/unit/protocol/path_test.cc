@@ -115,6 +115,14 @@ TEST(PathCredit, ComesBackToAllWhoFoundNone) {
   EXPECT_FALSE(path.take_unblocked()) << "told once";
 }
 
+// A paced process has a large window, while its peers may have small ones and wait for reports.
+TEST(PathConfigure, ReportsAreDueByThePeersWindow) {
+  Path path;
+  path.configure(64, 10ms, 8);
+  EXPECT_EQ(path.window(), 64u);
+  EXPECT_EQ(path.report_every(), 2u);
+}
+
 TEST(PathConfigure, TheSmallestWindowOfAllCommunicatorsCounts) {
   Path path = path_of(8);
   path.configure(64, 10ms);
