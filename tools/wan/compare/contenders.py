@@ -33,15 +33,16 @@ class Contender:
     delivery: str = ""  # of leeway: which promises it is judged by
     arguments: list = field(default_factory=list)  # of leeway perf
     environment: dict = field(default_factory=dict)
+    rate_share: float = 0.0  # of the line's rate, as LEEWAY_RATE; 0: none is named
 
     @property
     def is_all_reduce(self):
         return self.kind != "iperf3"
 
 
-def leeway(name, title, delivery, *arguments, **environment):
+def leeway(name, title, delivery, *arguments, rate_share=0.0, **environment):
     words = ["--delivery", delivery, "--deadline-ms", "60000", *arguments]
-    return Contender(name, title, "leeway", delivery=delivery, arguments=words,
+    return Contender(name, title, "leeway", delivery=delivery, arguments=words, rate_share=rate_share,
                      environment={"LEEWAY_TRANSPORT": "udp", **environment})
 
 
@@ -50,7 +51,11 @@ ALL = [
     Contender("gloo_bbr", "Gloo, TCP BBR", "gloo", "bbr"),
     leeway("exact", "Leeway exact", "exact"),
     leeway("best_effort", "Leeway best_effort", "best_effort"),
-    # Sealed packets and congestion classes come here, a line each: their arguments of `leeway perf`, or their variables.
+    leeway("exact_fixed", "Leeway exact, fixed", "exact", rate_share=0.95),
+    leeway("exact_wan", "Leeway exact, wan", "exact", LEEWAY_CONGESTION="wan"),
+    leeway("best_effort_fixed", "Leeway best_effort, fixed", "best_effort", rate_share=0.95),
+    leeway("best_effort_wan", "Leeway best_effort, wan", "best_effort", LEEWAY_CONGESTION="wan"),
+    # Sealed packets come here, a line each: their arguments of `leeway perf`, or their variables.
     Contender("iperf3_cubic", "one TCP flow, CUBIC", "iperf3", "cubic"),
     Contender("iperf3_bbr", "one TCP flow, BBR", "iperf3", "bbr"),
 ]
@@ -104,7 +109,7 @@ def run(contender, line, job, seed):
         (Path(folder) / "store").mkdir()
         words = [str(word) for word in lab_words(contender, line, job, folder, seed)]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   env=environment_of(contender))
+                                   env=environment_of(contender, line))
         try:
             output = process.communicate(timeout=job.limit_s)[0]
         except subprocess.TimeoutExpired:
@@ -121,5 +126,6 @@ def run(contender, line, job, seed):
                 read_lab((Path(folder) / "lab.json").read_text()))
 
 
-def environment_of(contender):
-    return {**os.environ, **contender.environment}
+def environment_of(contender, line):
+    rate = {"LEEWAY_RATE": str(round(contender.rate_share * line.rate_mbps * 1e6))} if contender.rate_share else {}
+    return {**os.environ, **contender.environment, **rate}
