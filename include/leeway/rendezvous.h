@@ -81,17 +81,30 @@ class LEEWAY_EXPORT Rendezvous {
 // A store over TCP. One process owns the server, in the background; it need not be rank 0, nor a
 // rank. All others connect.
 //
-// The server holds 64 MiB at most and closes connections that do not speak its protocol. It is not
-// authenticated.
+// The server holds 64 MiB at most and closes connections that do not speak its protocol. With a
+// secret, connections are encrypted (TLS 1.3), and the server listens to nobody who does not know
+// it. Without one everybody may write, and public addresses are refused.
 class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
  public:
+  // Who may connect.
+  struct Security {
+    std::string secret_file;  // as Options::secret_file, of both sides; empty: none
+    bool insecure = false;    // as Options::insecure
+  };
+
   // Owns a server at "host:port", "[v6]:port" or ":port" (all addresses of this machine), until the
   // object is gone. Port 0: the system chooses a free one; address() says which. Within one process
   // objects of the same address share one server.
+  static Result<std::shared_ptr<TcpRendezvous>> serve(std::string_view address,
+                                                      const Security& security);
+  // The same without a secret.
   static Result<std::shared_ptr<TcpRendezvous>> serve(std::string_view address);
 
   // Talks to the server at "host:port". Connects when it is first used, and waits for a server that
   // is not there yet. An error: the address makes no sense.
+  static Result<std::shared_ptr<TcpRendezvous>> connect(std::string_view address,
+                                                        const Security& security);
+  // The same without a secret.
   static Result<std::shared_ptr<TcpRendezvous>> connect(std::string_view address);
 
   ~TcpRendezvous() override;

@@ -103,6 +103,44 @@ asio::ip::address unmapped(const asio::ip::address& address) {
   return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
 }
 
+bool is_private(const asio::ip::address& address) {
+  const asio::ip::address plain = unmapped(address);
+  if (plain.is_loopback() || plain.is_unspecified()) return true;
+  if (plain.is_v6()) {
+    const auto bytes = plain.to_v6().to_bytes();
+    const bool is_documentation =
+        bytes[0] == 0x20 && bytes[1] == 0x01 && bytes[2] == 0x0D && bytes[3] == 0xB8;
+    return plain.to_v6().is_link_local() || (bytes[0] & 0xFE) == 0xFC || is_documentation;
+  }
+  struct Network {
+    std::uint32_t first;
+    int bits;
+  };
+  static constexpr std::array<Network, 9> kPrivate = {{{0x0A000000, 8},     // RFC 1918
+                                                       {0xAC100000, 12},    // RFC 1918
+                                                       {0xC0A80000, 16},    // RFC 1918
+                                                       {0xA9FE0000, 16},    // link-local
+                                                       {0x64400000, 10},    // CGNAT
+                                                       {0xC6120000, 15},    // benchmarks
+                                                       {0xC0000200, 24},    // documentation
+                                                       {0xC6336400, 24},    // documentation
+                                                       {0xCB007100, 24}}};  // documentation
+  const std::uint32_t v4 = plain.to_v4().to_uint();
+  return std::any_of(kPrivate.begin(), kPrivate.end(), [v4](const Network& network) {
+    return (v4 ^ network.first) >> (32 - network.bits) == 0;
+  });
+}
+
+std::uint64_t network_of(const asio::ip::address& address) {
+  const asio::ip::address plain = unmapped(address);
+  if (plain.is_loopback()) return 0;
+  if (plain.is_v4()) return std::uint64_t{1} << 48 | plain.to_v4().to_uint() >> 8;
+  std::uint64_t network = 2;
+  const auto bytes = plain.to_v6().to_bytes();
+  for (std::size_t i = 0; i < 6; ++i) network = network << 8 | bytes[i];
+  return network;
+}
+
 std::vector<std::byte> to_bytes(const asio::ip::address& address) {
   const auto copy = [](const auto& raw) {
     std::vector<std::byte> bytes(raw.size());

@@ -42,6 +42,11 @@ Status check_local(const LocalConfiguration& local) {
   return {};
 }
 
+Result<TcpSecurity> security_of(const LocalConfiguration& local) {
+  return make_tcp_security(local.identity == nullptr ? nullptr : local.identity->secrets,
+                           local.insecure);
+}
+
 // A group of one: nobody to meet, and no datagram will ever be sent.
 Result<Group> alone(const LocalConfiguration& local) {
   return make_group(local, {},
@@ -59,7 +64,9 @@ Result<Group> meet(const LocalConfiguration& local, const MeetingPlace& place, L
 Result<Group> meet_at_own_server(const LocalConfiguration& root, const HostPort& where, Log* log,
                                  const RendezvousLimits& limits) {
   auto server_log = log == nullptr ? nullptr : std::make_unique<Log>(log->level(), log->rank());
-  auto server = ServerStore::open_shared(where, limits, std::move(server_log));
+  const auto security = security_of(root);
+  if (!security.ok()) return security.status();
+  auto server = ServerStore::open_shared(where, limits, *security, std::move(server_log));
   if (!server.ok()) {
     if (server.status().code() == StatusCode::kInvalidArgument) return server.status();
     return Status::error(server.status().code(), "rank 0 %s", server.status().c_str());
@@ -95,7 +102,9 @@ Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& wh
     const Duration left = end - TcpClient::Clock::now();
     if (local.store->get(MeetingKeys(local).address(), at_once(local, left)).ok()) break;
   }
-  TcpClient client(finder(local, where), end);
+  const auto security = security_of(local);
+  if (!security.ok()) return security.status();
+  TcpClient client(finder(local, where), *security, end);
   const std::string name = where.port == 0 ? "the address that the store tells" : to_text(where);
   const MeetingPlace place{&client, name, true, nullptr, &client};
   LocalConfiguration rest = local;
@@ -114,6 +123,13 @@ Result<Group> meet_over(const LocalConfiguration& local, Log* log, const Rendezv
   }
   return local.rank == 0 ? meet_at_own_server(local, *where, log, limits)
                          : meet_at_server(local, *where);
+}
+
+// Without a secret anyone who reaches the address takes part in the group.
+Status check_data_address(const LocalConfiguration& local) {
+  if (local.identity != nullptr || local.insecure) return {};
+  const auto address = address_from_bytes(local.data_address);
+  return !address || is_private(*address) ? Status() : public_address_refused(*address);
 }
 
 // What this process makes of the table's identities. A table that leaves them out, or gives this
@@ -149,6 +165,7 @@ Result<Group> join_group(const LocalConfiguration& local, Log* log,
       if (!address.ok()) return address.status();
       complete.data_address = to_bytes(unmapped(*address));
     }
+    if (Status status = check_data_address(complete); !status.ok()) return status;
     auto group = meet_over(complete, log, limits);
     if (!group.ok()) return group.status();
     if (Status status = take_keys(complete, *group); !status.ok()) return status;

@@ -49,6 +49,7 @@ struct LocalConfiguration {
   std::uint64_t process = 0;
   // Of the same endpoint; null: this rank has no secret, and no rank may have one.
   std::shared_ptr<const keys::OwnIdentity> identity;
+  bool insecure = false;                   // public addresses without a secret
   std::uint32_t datagram_bytes = 0;        // largest datagram this rank can send and take over UDP
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
   std::uint32_t window_bytes = 0;          // equal on all ranks; 0 = derive

@@ -108,6 +108,7 @@ LocalConfiguration local_configuration(const Options& options) {
   local.join_timeout = options.join_timeout;
   local.store = options.store;
   local.restart_count = options.restart_count;
+  local.insecure = options.insecure;
   return local;
 }
 

@@ -10,9 +10,11 @@ namespace leeway::rendezvous {
 
 // Tests shorten the times.
 struct RendezvousLimits {
-  // Connections that have not greeted. Beyond this the oldest is closed; a rank that is hit tries
-  // again.
+  // Connections that have not greeted. Beyond this one is closed, at random: so a flood cannot push
+  // out all ranks that are on their way. A rank that is hit tries again.
   std::size_t half_open_max = 64;
+  // The same of one network (/24, /48 of IPv6), loopback excepted.
+  std::size_t half_open_network_max = 16;
   // From accepting a connection to its complete greeting, which a rank sends at once.
   Duration hello_timeout = std::chrono::seconds(3);
   // For one message to come or to leave, whole.

@@ -15,15 +15,17 @@ std::unique_ptr<ServerStore> store_over(const std::shared_ptr<TcpServer>& server
 
 Result<std::unique_ptr<ServerStore>> ServerStore::open_shared(const HostPort& where,
                                                               const RendezvousLimits& limits,
+                                                              const TcpSecurity& security,
                                                               std::unique_ptr<Log> log) {
-  auto server = shared_server(where, limits, std::move(log));
+  auto server = shared_server(where, limits, security, std::move(log));
   if (!server.ok()) return server.status();
   return store_over(*server, where);
 }
 
 Result<std::unique_ptr<ServerStore>> ServerStore::open_own(const HostPort& where,
-                                                           const RendezvousLimits& limits) {
-  auto server = TcpServer::open(where, limits, nullptr);
+                                                           const RendezvousLimits& limits,
+                                                           const TcpSecurity& security) {
+  auto server = TcpServer::open(where, limits, security, nullptr);
   if (!server.ok()) return server.status();
   return store_over(std::shared_ptr<TcpServer>(std::move(*server)), where);
 }

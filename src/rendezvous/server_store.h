@@ -14,10 +14,12 @@ class ServerStore final : public Rendezvous {
   // The server that this process shares at the address, opened if need be. `log` may be null.
   static Result<std::unique_ptr<ServerStore>> open_shared(const HostPort& where,
                                                           const RendezvousLimits& limits,
+                                                          const TcpSecurity& security,
                                                           std::unique_ptr<Log> log);
   // A server of its own.
   static Result<std::unique_ptr<ServerStore>> open_own(const HostPort& where,
-                                                       const RendezvousLimits& limits);
+                                                       const RendezvousLimits& limits,
+                                                       const TcpSecurity& security);
 
   ServerStore(std::shared_ptr<TcpServer> server, std::string address)
       : server_(std::move(server)), address_(std::move(address)) {}

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/philox.h"
+
 namespace leeway::rendezvous {
 
-void StoreServer::on_accept(Instant now, Id id) {
+void StoreServer::on_accept(Instant now, Id id, std::uint64_t network) {
   now_ = now;
   ++counters_.accepted;
+  make_room_for_stranger(network);
   auto& strangers = phases_[static_cast<std::size_t>(Phase::stranger)];
-  if (strangers.size() >= limits_.half_open_max)
-    close(connections_.find(strangers.front()), "too many connections that say nothing");
   if (connections_.size() >= limits_.connections_max) {
     const auto& idle = in_phase(Phase::idle);
     if (idle.empty()) {
@@ -23,6 +24,27 @@ void StoreServer::on_accept(Instant now, Id id) {
   Connection& connection = connections_[id];
   connection.place = strangers.insert(strangers.end(), id);
   connection.since = now;
+  connection.network = network;
+}
+
+void StoreServer::make_room_for_stranger(std::uint64_t network) {
+  const auto& strangers = in_phase(Phase::stranger);
+  if (network != 0 && strangers.size() >= limits_.half_open_network_max) {
+    std::vector<Id> neighbours;
+    for (const Id id : strangers) {
+      if (connections_.at(id).network == network) neighbours.push_back(id);
+    }
+    if (neighbours.size() >= limits_.half_open_network_max)
+      close_one_of(neighbours, "too many connections of its network that say nothing");
+  }
+  if (strangers.size() >= limits_.half_open_max)
+    close_one_of({strangers.begin(), strangers.end()}, "too many connections that say nothing");
+}
+
+void StoreServer::close_one_of(const std::vector<Id>& strangers, const char* reason) {
+  const auto draw = static_cast<std::uint32_t>(counters_.accepted);
+  const std::uint64_t drawn = keyed_hash(seed_, draw, 0, 0, 0);
+  close(connections_.find(strangers[drawn % strangers.size()]), reason);
 }
 
 void StoreServer::on_bytes(Instant now, Id id, ByteSpan received) {

@@ -3,8 +3,8 @@
 //
 // A connection is a stranger's until its greeting is complete. Strangers, and those that greet and
 // then waste what the server has, are bounded in number, bytes and time. A connection is closed for
-// what it does alone: none can close another, but that the oldest stranger gives way to a new one,
-// and the longest idle one where there are too many.
+// what it does alone: none can close another, but that some stranger gives way to a new one, and
+// the longest idle one where there are too many.
 #pragma once
 
 #include <array>
@@ -29,10 +29,12 @@ class StoreServer {
   using Id = StoreTable::Owner;  // of a connection; never 0, never used twice
 
   // Both must outlive the server. The table is shared with this process, which reads it, and puts
-  // by put_here().
-  StoreServer(const RendezvousLimits& limits, StoreTable& table) : limits_(limits), table_(table) {}
+  // by put_here(). `seed`: of the choice which stranger gives way.
+  StoreServer(const RendezvousLimits& limits, StoreTable& table, std::uint64_t seed = 0)
+      : limits_(limits), table_(table), seed_(seed) {}
 
-  void on_accept(Instant now, Id id);
+  // `network`: network_of() its address; those of 0 count together only.
+  void on_accept(Instant now, Id id, std::uint64_t network = 0);
   void on_bytes(Instant now, Id id, ByteSpan received);
   void on_closed(Id id);
   // `answers` of those that poll_answers() gave have left.
@@ -78,7 +80,8 @@ class StoreServer {
     Phase phase = Phase::stranger;
     std::list<Id>::iterator place;  // in phases_[phase]
     Instant since;                  // when it came there
-    bool greeted = false;           // and told so
+    std::uint64_t network = 0;
+    bool greeted = false;  // and told so
     std::map<std::uint32_t, std::string> waiting;
     std::set<std::string> announced;
     std::size_t unsent = 0;
@@ -94,6 +97,8 @@ class StoreServer {
   void settle(Id id, Connection& connection);
   void move_to(Id id, Connection& connection, Phase phase);
   void close(Connections::iterator at, const char* reason);
+  void make_room_for_stranger(std::uint64_t network);
+  void close_one_of(const std::vector<Id>& strangers, const char* reason);
   void forget(Connections::iterator at);
   bool put_into_table(std::string_view key, ByteSpan value, Id id, std::uint32_t readers);
   Duration patience_in(Phase phase) const;
@@ -103,6 +108,7 @@ class StoreServer {
 
   const RendezvousLimits limits_;
   StoreTable& table_;
+  const std::uint64_t seed_;
   Instant now_;
   Connections connections_;
   std::array<std::list<Id>, kPhases> phases_;  // longest there first

@@ -8,6 +8,7 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/write.hpp>
 #include <thread>
+#include <utility>
 
 #include "rendezvous/memory_store.h"
 #include "rendezvous/store_frame.h"
@@ -32,6 +33,9 @@ constexpr Duration kConnectMax = std::chrono::seconds(2);
 // For an answer that a server which is alive gives at once.
 constexpr Duration kAnswerMax = std::chrono::seconds(30);
 
+// The first byte of the record with which a server of TLS refuses what is none.
+constexpr std::byte kTlsAlert{21};
+
 Status unavailable(const char* why) {
   return Status::error(StatusCode::kUnavailable, "%s", why);
 }
@@ -43,6 +47,8 @@ class StoreConnection {
  public:
   // False: no more answers are wanted.
   using OnAnswer = std::function<bool(const StoreAnswer&)>;
+
+  explicit StoreConnection(const TcpSecurity& security) : security_(security) {}
 
   Status connect(const HostPort& where, Clock::time_point end);
 
@@ -56,16 +62,21 @@ class StoreConnection {
 
  private:
   Status connect_one(const tcp::endpoint& endpoint, Clock::time_point end);
+  Status prove_secret(Clock::time_point end);
   Status send(Clock::time_point end);
+  Status write(ByteSpan bytes, Clock::time_point end);
   Status receive(Clock::time_point end, const OnAnswer& on_answer, bool& wanted);
+  Status read(Clock::time_point end, ByteSpan& bytes);
   void cancel_waiting(const std::vector<StoreRequest>& requests);
 
   // Runs the loop until `done` has a value, also one that says that time was up.
   template <typename T>
   void run_until(Clock::time_point end, const std::optional<T>& done);
 
+  const TcpSecurity& security_;
   asio::io_context io_{1};
   tcp::socket socket_{io_};
+  std::optional<keys::TlsSession> tls_;
   FrameReader reader_;
   std::string unsent_;
   std::vector<std::byte> received_ = std::vector<std::byte>(std::size_t{8} * 1024);
@@ -79,6 +90,7 @@ Status StoreConnection::connect(const HostPort& where, Clock::time_point end) {
   if (!resolved.ok()) return resolved.status();
   Status status = unavailable("no address to connect to");
   for (const tcp::endpoint& endpoint : resolved->endpoints) {
+    if (!security_.allows(endpoint.address())) return public_address_refused(endpoint.address());
     status = connect_one(endpoint, end);
     if (status.ok()) break;
   }
@@ -105,7 +117,26 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
   }
   socket_.set_option(tcp::no_delay(true), error);
   unsent_.assign(reinterpret_cast<const char*>(kGreeting.data()), kGreeting.size());
-  return {};
+  return security_.tls != nullptr ? prove_secret(end) : Status();
+}
+
+// What was not closed in this time is a stranger's.
+Status StoreConnection::prove_secret(Clock::time_point end) {
+  tls_.emplace(security_.tls, keys::TlsSession::Side::client);
+  end = std::min(end, Clock::now() + kConnectMax);
+  std::vector<std::byte> plain;
+  Status status = write(tls_->take_output(), end);
+  while (status.ok() && !tls_->is_open()) {
+    ByteSpan bytes;
+    status = read(end, bytes);
+    if (status.ok() && !tls_->receive(bytes, plain)) status = unavailable("refused");
+  }
+  if (status.ok()) return status;
+  std::error_code ignored;
+  socket_.close(ignored);
+  return unavailable(
+      "what answers there did not prove this process's secret; has rank 0 the same one "
+      "(LEEWAY_SECRET_FILE)?");
 }
 
 Status StoreConnection::exchange(std::vector<StoreRequest> requests, Clock::time_point end,
@@ -125,35 +156,59 @@ Status StoreConnection::exchange(std::vector<StoreRequest> requests, Clock::time
 }
 
 Status StoreConnection::send(Clock::time_point end) {
+  const std::string text = std::exchange(unsent_, {});
+  const ByteSpan plain = std::as_bytes(std::span(text));
+  if (!tls_) return write(plain, end);
+  tls_->say(plain);
+  return write(tls_->take_output(), end);
+}
+
+Status StoreConnection::write(ByteSpan bytes, Clock::time_point end) {
   std::optional<std::error_code> done;
-  asio::async_write(socket_, asio::buffer(unsent_),
+  asio::async_write(socket_, asio::buffer(bytes.data(), bytes.size()),
                     [&done](std::error_code outcome, std::size_t) { done = outcome; });
   run_until(end, done);
-  unsent_.clear();
   return *done ? unavailable("the connection broke while it was written to") : Status();
 }
 
-Status StoreConnection::receive(Clock::time_point end, const OnAnswer& on_answer, bool& wanted) {
+Status StoreConnection::read(Clock::time_point end, ByteSpan& bytes) {
   std::optional<std::error_code> done;
   std::size_t received = 0;
-  socket_.async_read_some(asio::buffer(received_), [&](std::error_code error, std::size_t bytes) {
-    received = bytes;
+  socket_.async_read_some(asio::buffer(received_), [&](std::error_code error, std::size_t count) {
+    received = count;
     done = error;
   });
   run_until(end, done);
   if (*done == asio::error::operation_aborted)
     return Status::error(StatusCode::kDeadlineExceeded, "no answer in time");
   if (*done) return unavailable("the other side hung up before the group was complete");
-  const bool ours =
-      reader_.feed_answers(ByteSpan(received_).first(received), [&](const StoreAnswer& answer) {
-        const std::uint32_t index = answer.number - first_number_;
-        const bool is_old = index >= next_number_ - first_number_;
-        if (is_old || !wanted) return;
-        StoreAnswer numbered = answer;
-        numbered.number = index;
-        wanted = on_answer(numbered);
-      });
+  bytes = ByteSpan(received_).first(received);
+  return {};
+}
+
+Status StoreConnection::receive(Clock::time_point end, const OnAnswer& on_answer, bool& wanted) {
+  ByteSpan bytes;
+  if (Status status = read(end, bytes); !status.ok()) return status;
+  std::vector<std::byte> plain;
+  if (tls_) {
+    if (!tls_->receive(bytes, plain)) return unavailable("the connection was tampered with");
+    bytes = plain;
+  }
+  const bool is_alert = !tls_ && !bytes.empty() && bytes.front() == kTlsAlert;
+  const bool ours = reader_.feed_answers(bytes, [&](const StoreAnswer& answer) {
+    const std::uint32_t index = answer.number - first_number_;
+    const bool is_old = index >= next_number_ - first_number_;
+    if (is_old || !wanted) return;
+    StoreAnswer numbered = answer;
+    numbered.number = index;
+    wanted = on_answer(numbered);
+  });
   if (ours) return {};
+  if (is_alert) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "what answers there wants a secret, and this process has none; set "
+                         "LEEWAY_SECRET_FILE to the file that rank 0 has");
+  }
   return Status::error(StatusCode::kMismatch,
                        "what answers there is not a Leeway rendezvous of this version");
 }
@@ -180,8 +235,8 @@ void StoreConnection::run_until(Clock::time_point end, const std::optional<T>& d
   io_.run();  // the cancelled operation says so, or that it was done all the same
 }
 
-TcpClient::TcpClient(Find find, Clock::time_point end)
-    : find_(std::move(find)), end_(end), owner_(::getpid()) {}
+TcpClient::TcpClient(Find find, TcpSecurity security, Clock::time_point end)
+    : find_(std::move(find)), security_(std::move(security)), end_(end), owner_(::getpid()) {}
 
 TcpClient::~TcpClient() = default;
 
@@ -331,7 +386,7 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
 Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end) const {
   const auto where = find_();
   if (!where.ok()) return where.status();
-  auto connection = std::make_unique<StoreConnection>();
+  auto connection = std::make_unique<StoreConnection>(security_);
   // However briefly the caller waits at once: what is cut off here begins anew each time.
   const auto far_end = std::min(end_, Clock::now() + kConnectMin);
   if (Status status = connection->connect(*where, std::max(end, far_end)); !status.ok())

@@ -15,6 +15,7 @@
 #include "leeway/rendezvous.h"
 #include "rendezvous/address.h"
 #include "rendezvous/store_frame.h"
+#include "rendezvous/tcp_security.h"
 
 namespace leeway::rendezvous {
 
@@ -23,8 +24,10 @@ class StoreConnection;
 // Thread-safe: each call has a connection to itself. Connections stay open for later calls, and
 // with them the keys that go with this process.
 //
-// kUnavailable: the server was not reached in time, or hung up; the text says why. kMismatch: what
-// answers is no server of ours. kInvalidArgument: the host's name does not exist.
+// kUnavailable: the server was not reached in time, hung up, or does not know our secret (which may
+// be a stranger in its place); the text says why. kMismatch: what answers is no server of ours.
+// kInvalidArgument: the host's name does not exist, its address is public and there is no secret,
+// or the server wants one.
 class TcpClient final : public Rendezvous {
  public:
   using Clock = std::chrono::steady_clock;
@@ -33,7 +36,7 @@ class TcpClient final : public Rendezvous {
   using Find = std::function<Result<HostPort>()>;
 
   // No call lasts beyond `end`.
-  explicit TcpClient(Find find, Clock::time_point end = Clock::time_point::max());
+  TcpClient(Find find, TcpSecurity security, Clock::time_point end = Clock::time_point::max());
   ~TcpClient() override;
 
   Status put(std::string_view key, ByteSpan value) override;
@@ -56,6 +59,7 @@ class TcpClient final : public Rendezvous {
   Result<ConnectionPtr> connect(Clock::time_point end) const;
 
   const Find find_;
+  const TcpSecurity security_;
   const Clock::time_point end_;
   const pid_t owner_;
   std::mutex mutex_;

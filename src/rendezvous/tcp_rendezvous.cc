@@ -15,22 +15,49 @@ TcpRendezvous::TcpRendezvous(std::string address, std::unique_ptr<Rendezvous> st
 
 TcpRendezvous::~TcpRendezvous() = default;
 
+namespace {
+
+Result<rendezvous::TcpSecurity> understood(const TcpRendezvous::Security& security) {
+  if (security.secret_file.empty())
+    return rendezvous::make_tcp_security(nullptr, security.insecure);
+  auto secrets = keys::Secrets::read(security.secret_file);
+  if (!secrets.ok()) return secrets.status();
+  return rendezvous::make_tcp_security(std::make_shared<keys::Secrets>(std::move(*secrets)),
+                                       security.insecure);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::serve(std::string_view address) {
+  return serve(address, {});
+}
+
+Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::connect(std::string_view address) {
+  return connect(address, {});
+}
+
+Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::serve(std::string_view address,
+                                                            const Security& security) {
+  const auto protection = understood(security);
+  if (!protection.ok()) return protection.status();
   const auto where = rendezvous::parse_listen_address(address);
   if (!where.ok()) return where.status();
-  auto store = where->port == 0 ? ServerStore::open_own(*where, {})
-                                : ServerStore::open_shared(*where, {}, nullptr);
+  auto store = where->port == 0 ? ServerStore::open_own(*where, {}, *protection)
+                                : ServerStore::open_shared(*where, {}, *protection, nullptr);
   if (!store.ok()) return store.status();
   std::string own = (*store)->address();
   return std::shared_ptr<TcpRendezvous>(new TcpRendezvous(std::move(own), std::move(*store)));
 }
 
-Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::connect(std::string_view address) {
+Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::connect(std::string_view address,
+                                                              const Security& security) {
+  const auto protection = understood(security);
+  if (!protection.ok()) return protection.status();
   const auto where = rendezvous::parse_host_port(address);
   if (!where.ok()) return where.status();
   return std::shared_ptr<TcpRendezvous>(new TcpRendezvous(
       rendezvous::to_text(*where),
-      std::make_unique<TcpClient>([at = *where] { return Result<HostPort>(at); })));
+      std::make_unique<TcpClient>([at = *where] { return Result<HostPort>(at); }, *protection)));
 }
 
 const std::string& TcpRendezvous::address() const {

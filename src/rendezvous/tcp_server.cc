@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "rendezvous/store_server.h"
+#include "rendezvous/tls_channel.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -77,9 +78,11 @@ Result<std::vector<tcp::endpoint>> endpoints_to_listen_on(asio::io_context& io,
 // Everything but the store itself belongs to the thread.
 class TcpServer::Loop {
  public:
-  Loop(const RendezvousLimits& limits, std::unique_ptr<Log> log)
-      : memory_(limits.bytes_max), log_(std::move(log)) {
-    memory_.change([&](StoreTable& table) { core_.emplace(limits, table); });
+  Loop(const RendezvousLimits& limits, const TcpSecurity& security, std::unique_ptr<Log> log)
+      : memory_(limits.bytes_max), security_(security), log_(std::move(log)) {
+    std::uint64_t seed = 0;
+    keys::fill_randomly(std::as_writable_bytes(std::span(&seed, 1)));
+    memory_.change([&](StoreTable& table) { core_.emplace(limits, table, seed); });
   }
   ~Loop() {
     if (thread_.joinable()) thread_.join();
@@ -100,6 +103,7 @@ class TcpServer::Loop {
     std::array<std::byte, kReadBytes> received{};
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
+    std::optional<TlsChannel> tls;  // then it has the answers
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
   using Id = StoreServer::Id;
@@ -108,7 +112,10 @@ class TcpServer::Loop {
   void accept_next();
   void on_accept(std::error_code error, tcp::socket socket);
   void read_next(Id id, const ConnectionPtr& connection);
+  void take(Id id, const ConnectionPtr& connection, ByteSpan received);
+  void refuse(Id id, const ConnectionPtr& connection);
   void write_next(Id id, const ConnectionPtr& connection);
+  void write_tls(Id id, const ConnectionPtr& connection);
   void work_on_core(const std::function<void(StoreServer&, Instant)>& work);
   void drop(Id id, const char* reason);
   void arm_timer(std::optional<Instant> wake);
@@ -117,6 +124,7 @@ class TcpServer::Loop {
 
   MemoryStore memory_;
   std::optional<StoreServer> core_;  // with the memory locked only
+  const TcpSecurity security_;
   const std::unique_ptr<Log> log_;
 
   asio::io_context io_{1};
@@ -136,6 +144,7 @@ Status TcpServer::Loop::listen(const HostPort& where) {
   if (!endpoints.ok()) return endpoints.status();
   std::error_code error;
   for (const tcp::endpoint& endpoint : *endpoints) {
+    if (!security_.allows(endpoint.address())) return public_address_refused(endpoint.address());
     acceptor_.close(error);
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
@@ -202,10 +211,19 @@ void TcpServer::Loop::on_accept(std::error_code error, tcp::socket socket) {
   accept_next();
   const auto connection = std::make_shared<Connection>(std::move(socket));
   connection->remote = connection->socket.remote_endpoint(error);
+  if (!security_.allows(connection->remote.address())) {
+    if (log_ != nullptr) {
+      log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection dropped: %s",
+                  public_address_refused(connection->remote.address()).c_str());
+    }
+    return;
+  }
+  if (security_.tls != nullptr) connection->tls.emplace(security_.tls);
   connection->socket.set_option(tcp::no_delay(true), error);
   const Id id = ++last_id_;
   connections_.emplace(id, connection);
-  work_on_core([id](StoreServer& core, Instant now) { core.on_accept(now, id); });
+  const std::uint64_t network = network_of(connection->remote.address());
+  work_on_core([id, network](StoreServer& core, Instant now) { core.on_accept(now, id, network); });
   read_next(id, connection);
 }
 
@@ -221,11 +239,56 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
           work_on_core([id](StoreServer& core, Instant) { core.on_closed(id); });
           return;
         }
-        work_on_core([&, id](StoreServer& core, Instant now) {
-          core.on_bytes(now, id, ByteSpan(connection->received).first(bytes));
-        });
+        take(id, connection, ByteSpan(connection->received).first(bytes));
         if (connection->socket.is_open()) read_next(id, connection);
       });
+}
+
+// The core hears nothing of a connection before TLS says that it knows the secret.
+void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, ByteSpan received) {
+  std::vector<std::byte> plain;
+  if (connection->tls) {
+    if (!connection->tls->receive(received, plain)) return refuse(id, connection);
+    write_tls(id, connection);
+    if (plain.empty()) return;
+    received = plain;
+  }
+  work_on_core([&, id](StoreServer& core, Instant now) { core.on_bytes(now, id, received); });
+}
+
+// The alert that tells the other side so leaves if it can at once. OpenSSL has none for what is no
+// TLS at all, as of a process without a secret.
+void TcpServer::Loop::refuse(Id id, const ConnectionPtr& connection) {
+  static constexpr std::array<std::byte, 7> kHandshakeFailure = {
+      std::byte{21}, std::byte{3}, std::byte{3}, std::byte{0},
+      std::byte{2},  std::byte{2}, std::byte{40}};
+  ByteSpan alert = connection->tls->begin_write();
+  if (alert.empty()) alert = kHandshakeFailure;
+  std::error_code ignored;
+  connection->socket.non_blocking(true, ignored);
+  connection->socket.write_some(asio::buffer(alert.data(), alert.size()), ignored);
+  drop(id, "it does not know the secret of this job");
+  work_on_core([id](StoreServer& core, Instant) { core.on_closed(id); });
+}
+
+void TcpServer::Loop::write_tls(Id id, const ConnectionPtr& connection) {
+  const ByteSpan bytes = connection->tls->begin_write();
+  if (bytes.empty()) return;
+  asio::async_write(connection->socket, asio::buffer(bytes.data(), bytes.size()),
+                    [this, id, connection](std::error_code error, std::size_t) {
+                      const std::size_t before = connection->tls->bytes_left();
+                      const TlsChannel::Written written = connection->tls->end_write();
+                      bytes_leaving_ -= error ? before : written.bytes;
+                      if (!error) {
+                        if (written.answers > 0) {
+                          work_on_core([id, written](StoreServer& core, Instant now) {
+                            core.on_sent(now, id, written.answers);
+                          });
+                        }
+                        write_tls(id, connection);
+                      }
+                      if (closing_) stop_when_flushed();
+                    });
 }
 
 // Hands the core what happened, and does what it asks for.
@@ -241,11 +304,19 @@ void TcpServer::Loop::work_on_core(const std::function<void(StoreServer&, Instan
   });
   for (StoreServer::Answer& answer : answers) {
     const auto at = connections_.find(answer.to);
-    if (at != connections_.end()) at->second->queued.push_back(std::move(answer));
+    if (at == connections_.end()) continue;
+    if (!at->second->tls) {
+      at->second->queued.push_back(std::move(answer));
+      continue;
+    }
+    const std::size_t before = at->second->tls->bytes_left();
+    at->second->tls->queue(std::move(answer));
+    bytes_leaving_ += at->second->tls->bytes_left() - before;
   }
   for (const StoreServer::Answer& answer : answers) {
     const auto at = connections_.find(answer.to);
-    if (at != connections_.end()) write_next(at->first, at->second);
+    if (at == connections_.end()) continue;
+    at->second->tls ? write_tls(at->first, at->second) : write_next(at->first, at->second);
   }
   for (const StoreServer::Closing& closing : closings) drop(closing.id, closing.reason);
   arm_timer(wake);
@@ -321,8 +392,9 @@ void TcpServer::Loop::stop_when_flushed() {
 
 Result<std::unique_ptr<TcpServer>> TcpServer::open(const HostPort& where,
                                                    const RendezvousLimits& limits,
+                                                   const TcpSecurity& security,
                                                    std::unique_ptr<Log> log) {
-  auto loop = std::make_unique<Loop>(limits, std::move(log));
+  auto loop = std::make_unique<Loop>(limits, security, std::move(log));
   if (Status status = loop->listen(where); !status.ok()) return status;
   loop->start();
   return std::unique_ptr<TcpServer>(new TcpServer(std::move(loop)));
@@ -404,16 +476,19 @@ void close_shared(SharedPlace& place, TcpServer* server) {
 
 Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
+                                                 const TcpSecurity& security,
                                                  std::unique_ptr<Log> log) {
   static SharedPlaces places;
-  const std::shared_ptr<SharedPlace> place = places.at(to_text(where));
+  const std::string name = to_text(where) + (security.insecure ? " insecure" : "") +
+                           (security.tls != nullptr ? security.tls->name() : "");
+  const std::shared_ptr<SharedPlace> place = places.at(name);
   std::unique_lock lock(place->mutex);
   while (true) {
     if (auto server = place->server.lock()) return server;
     if (!place->open) break;
     place->closed.wait(lock);
   }
-  auto opened = TcpServer::open(where, limits, std::move(log));
+  auto opened = TcpServer::open(where, limits, security, std::move(log));
   if (!opened.ok()) return opened.status();
   std::shared_ptr<TcpServer> server((*opened).release(),
                                     [place](TcpServer* closed) { close_shared(*place, closed); });

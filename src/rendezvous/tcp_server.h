@@ -10,6 +10,7 @@
 #include "rendezvous/log.h"
 #include "rendezvous/memory_store.h"
 #include "rendezvous/rendezvous_limits.h"
+#include "rendezvous/tcp_security.h"
 
 namespace leeway::rendezvous {
 
@@ -18,9 +19,11 @@ class TcpServer {
   // Listens before it returns. At a literal address there alone. A name stands for this machine,
   // whatever it resolves to here (Debian's /etc/hosts maps a machine's own name to 127.0.1.1): all
   // local addresses are listened on, except that "localhost" stays inside. So they are for an empty
-  // host. Port 0: the system chooses. `log` may be null.
+  // host. Port 0: the system chooses. `log` may be null. Without a secret, connections from public
+  // addresses are closed, and a public `where` is an error.
   static Result<std::unique_ptr<TcpServer>> open(const HostPort& where,
                                                  const RendezvousLimits& limits,
+                                                 const TcpSecurity& security,
                                                  std::unique_ptr<Log> log);
   // Gives answers that are on their way half a second to leave, more if they are large. In a forked
   // child it leaves everything as it is.
@@ -42,10 +45,12 @@ class TcpServer {
   const pid_t owner_ = ::getpid();
 };
 
-// The server of this process at an address: the one that is there, or a new one. It closes when the
+// The server of this process at an address, with a secret or without: the one that is there, or a
+// new one. It closes when the
 // last user is gone.
 Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
+                                                 const TcpSecurity& security,
                                                  std::unique_ptr<Log> log);
 
 }  // namespace leeway::rendezvous

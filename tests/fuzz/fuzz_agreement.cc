@@ -31,6 +31,11 @@ LocalConfiguration root_of(std::uint8_t wish) {
     root.offers.push_back({kind, std::vector<std::byte>(20, std::byte{1}), 4096, 1, ""});
   }
   if (root.transport == TransportKind::custom) root.data_port = 0;
+  if ((wish & 0x40) != 0) {
+    const auto identity = std::make_shared<keys::OwnIdentity>();
+    identity->told.secrets = {5, 6};
+    root.identity = identity;
+  }
   return root;
 }
 

@@ -40,6 +40,7 @@ class Play {
   static RendezvousLimits small_limits() {
     RendezvousLimits limits;
     limits.half_open_max = 2;
+    limits.half_open_network_max = 1;
     limits.connections_max = 3;
     limits.bytes_max = 4096;
     limits.requests_max = 8;
@@ -52,7 +53,7 @@ class Play {
     Client& client = clients_[what & 3];
     switch (what >> 2 & 7) {
       case 0:
-        return connect(client);
+        return connect(client, what >> 5);
       case 1:
         return say(client, raw());
       case 2:
@@ -71,11 +72,11 @@ class Play {
     }
   }
 
-  void connect(Client& client) {
+  void connect(Client& client, std::uint64_t network) {
     if (client.id != 0) server_.on_closed(client.id);
     client = {};
     client.id = ++last_id_;
-    server_.on_accept(now_, client.id);
+    server_.on_accept(now_, client.id, network);
   }
 
   void say(Client& client, const std::string& bytes) {

@@ -74,5 +74,51 @@ TEST(ToText, PutsIPv6InBrackets) {
   EXPECT_EQ(to_text({asio::ip::make_address("::ffff:10.0.0.1"), 80}), "10.0.0.1:80");
 }
 
+TEST(IsPrivate, KnowsTheNetworksThatNobodyRoutes) {
+  for (const char* const text : {"127.0.0.1",
+                                 "127.8.8.8",
+                                 "10.0.0.1",
+                                 "10.255.255.255",
+                                 "172.16.0.1",
+                                 "172.31.255.255",
+                                 "192.168.0.1",
+                                 "169.254.1.1",
+                                 "100.64.0.1",
+                                 "100.127.255.255",
+                                 "0.0.0.0",
+                                 "::1",
+                                 "::",
+                                 "fe80::1",
+                                 "fc00::1",
+                                 "fdff::1",
+                                 "::ffff:10.1.1.1",
+                                 "2001:db8::1",
+                                 "192.0.2.2",
+                                 "198.51.100.9",
+                                 "203.0.113.1",
+                                 "198.18.0.1",
+                                 "198.19.255.255"}) {
+    EXPECT_TRUE(is_private(asio::ip::make_address(text))) << text;
+  }
+  for (const char* const text :
+       {"1.1.1.1", "9.255.255.255", "11.0.0.0", "172.15.255.255", "172.32.0.0", "192.167.255.255",
+        "192.169.0.0", "169.253.0.1", "100.63.255.255", "100.128.0.0", "203.0.114.1", "2001:db9::1",
+        "198.20.0.0", "fec0::1", "fe00::1", "::ffff:1.1.1.1"}) {
+    EXPECT_FALSE(is_private(asio::ip::make_address(text))) << text;
+  }
+}
+
+TEST(NetworkOf, CountsNeighboursAlike) {
+  const auto network = [](const char* text) { return network_of(asio::ip::make_address(text)); };
+  EXPECT_EQ(network("203.0.113.1"), network("203.0.113.254"));
+  EXPECT_EQ(network("203.0.113.1"), network("::ffff:203.0.113.9"));
+  EXPECT_NE(network("203.0.113.1"), network("203.0.112.1"));
+  EXPECT_EQ(network("2001:db8:1::1"), network("2001:db8:1:ffff::2"));
+  EXPECT_NE(network("2001:db8:1::1"), network("2001:db8:2::1"));
+  EXPECT_NE(network("0.0.0.1"), network("::2"));
+  EXPECT_EQ(network("127.0.0.1"), 0u);
+  EXPECT_EQ(network("::1"), 0u);
+}
+
 }  // namespace
 }  // namespace leeway::rendezvous

@@ -91,10 +91,10 @@ TEST(JoinGroup, NamesBothWindows) {
 TEST(JoinGroup, NamesAMixOfAddressFamilies) {
   const std::uint16_t port = free_port();
   LocalConfiguration other = configuration(1, 3, port);
-  other.data_address.assign(16, std::byte{1});
+  other.data_address.assign(16, std::byte{0xFD});
   EXPECT_THAT(
       text_of_common_failure(port, join(other)),
-      AllOf(HasSubstr("rank 1 has data address 101:101"), HasSubstr("rank 0 has 127.0.0.1")));
+      AllOf(HasSubstr("rank 1 has data address fdfd:fdfd"), HasSubstr("rank 0 has 127.0.0.1")));
 }
 
 TEST(JoinGroup, NamesBothProcessesThatClaimOneRank) {

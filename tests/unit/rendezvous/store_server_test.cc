@@ -195,15 +195,32 @@ TEST_F(StoreServerTest, ClosesAStrangerThatKeepsSilentTooLong) {
   EXPECT_FALSE(server_->next_wake().has_value());
 }
 
-TEST_F(StoreServerTest, ClosesTheOldestOfTooManyStrangers) {
-  limits_.half_open_max = 2;
+TEST_F(StoreServerTest, ClosesAStrangerAtRandomWhereThereAreTooMany) {
+  limits_.half_open_max = 8;
   reset(limits_);
   greet(1);
-  accept(2);
-  accept(3);
-  accept(4);
-  EXPECT_EQ(closed(2), "too many connections that say nothing");
-  EXPECT_EQ(closed(1) + closed(3) + closed(4), "");
+  for (StoreServer::Id id = 2; id < 100; ++id) accept(id);
+  EXPECT_EQ(server_->connections(), 9u);
+  EXPECT_EQ(closed(1), "");
+  int early_ones_left = 0;
+  for (StoreServer::Id id = 2; id < 90; ++id) early_ones_left += closed(id).empty();
+  EXPECT_GT(early_ones_left, 0);  // which the oldest's going first would have closed
+  EXPECT_EQ(closed(99), "");
+}
+
+TEST_F(StoreServerTest, LetsNoNetworkHaveMoreThanItsShareOfStrangers) {
+  limits_.half_open_max = 8;
+  limits_.half_open_network_max = 2;
+  reset(limits_);
+  constexpr std::uint64_t kFlood = 77;
+  server_->on_accept(now_, 1, 5);
+  for (StoreServer::Id id = 2; id < 50; ++id) server_->on_accept(now_, id, kFlood);
+  EXPECT_EQ(server_->connections(), 3u);
+  EXPECT_EQ(closed(1), "");
+  EXPECT_EQ(server_->counters().strangers, 46u);
+  // Those of this machine have no share, only all together.
+  for (StoreServer::Id id = 50; id < 55; ++id) server_->on_accept(now_, id, 0);
+  EXPECT_EQ(server_->connections(), 8u);
 }
 
 TEST_F(StoreServerTest, ClosesAMessageThatDripsFromItsFirstByteOn) {

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "doctor/probes.h"
+#include "keys/secret.h"
 #include "leeway/options.h"
 
 namespace leeway::tools::doctor {
@@ -46,6 +47,19 @@ Finding variable_finding(const rendezvous::EnvironmentVariable& variable,
           {}};
 }
 
+Finding secret(const Options& options) {
+  const auto read = keys::Secrets::read(options.secret_file);
+  if (!read.ok()) {
+    return {kLaunchSection, "secret", Verdict::missing, std::string(read.status().text()),
+            "leeway keygen > FILE, on all hosts the same"};
+  }
+  return {kLaunchSection,
+          "secret",
+          Verdict::ok,
+          std::to_string(read->ids().size()) + " in " + options.secret_file,
+          {}};
+}
+
 }  // namespace
 
 void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& get) {
@@ -59,6 +73,7 @@ void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& 
     findings.push_back({kLaunchSection, "variables", Verdict::missing,
                         std::string(options.status().text()), "correct or unset the variable"});
   }
+  if (options.ok() && !options->secret_file.empty()) findings.push_back(secret(*options));
   for (const rendezvous::EnvironmentVariable& variable : rendezvous::environment_variables()) {
     findings.push_back(variable_finding(variable, get));
   }

@@ -1,0 +1,220 @@
+#include "keys/tls_session.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "base/contracts.h"
+
+namespace leeway::keys {
+namespace {
+
+// Before any of it is believed. A ClientHello of ours has 300 bytes.
+constexpr std::size_t kHandshakeBytesMax = std::size_t{16} * 1024;
+
+constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
+
+constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
+
+struct Free {
+  void operator()(SSL* ssl) const { ::SSL_free(ssl); }
+  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
+  void operator()(SSL_SESSION* session) const { ::SSL_SESSION_free(session); }
+};
+
+// The id in 16 hexadecimal digits.
+std::array<char, 16> identity_of(std::uint64_t id) {
+  std::array<char, 16> text{};
+  for (std::size_t i = 0; i < text.size(); ++i)
+    text[i] = "0123456789abcdef"[id >> (60 - 4 * i) & 15];
+  return text;
+}
+
+// A session that stands for the secret. Null where OpenSSL has no memory.
+SSL_SESSION* session_of(SSL* ssl, const Secret& secret) {
+  static constexpr std::array<unsigned char, 2> kAes128GcmSha256 = {0x13, 0x01};
+  const SSL_CIPHER* const cipher = ::SSL_CIPHER_find(ssl, kAes128GcmSha256.data());
+  std::unique_ptr<SSL_SESSION, Free> session(::SSL_SESSION_new());
+  Key key = secret.key_for("join");
+  const bool made =
+      cipher != nullptr && session != nullptr &&
+      ::SSL_SESSION_set1_master_key(session.get(), reinterpret_cast<unsigned char*>(key.data()),
+                                    key.size()) == 1 &&
+      ::SSL_SESSION_set_cipher(session.get(), cipher) == 1 &&
+      ::SSL_SESSION_set_protocol_version(session.get(), TLS1_3_VERSION) == 1;
+  wipe(key);
+  return made ? session.release() : nullptr;
+}
+
+const Secrets& secrets_of(SSL* ssl) {
+  return *static_cast<const Secrets*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(ssl)));
+}
+
+int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* id_bytes,
+               SSL_SESSION** session) {
+  const Secret& secret = secrets_of(ssl).first();
+  thread_local std::array<char, 16> identity;
+  identity = identity_of(secret.id());
+  *id = reinterpret_cast<const unsigned char*>(identity.data());
+  *id_bytes = identity.size();
+  *session = session_of(ssl, secret);
+  return *session != nullptr ? 1 : 0;
+}
+
+// An identity that nobody here has is no error yet: without a session there is no handshake.
+int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_SESSION** session) {
+  *session = nullptr;
+  std::uint64_t id = 0;
+  const char* const text = reinterpret_cast<const char*>(identity);
+  const auto [end, error] = std::from_chars(text, text + bytes, id, 16);
+  if (bytes != sizeof(identity_of(id)) || error != std::errc() || end != text + bytes) return 1;
+  if (const Secret* const secret = secrets_of(ssl).find(id)) *session = session_of(ssl, *secret);
+  return 1;
+}
+
+}  // namespace
+
+struct TlsContext::Parts {
+  std::shared_ptr<const Secrets> secrets;
+  std::unique_ptr<SSL_CTX, Free> context;
+};
+
+struct TlsSession::Parts {
+  std::shared_ptr<const TlsContext> context;
+  std::unique_ptr<SSL, Free> ssl;
+  BIO* in = nullptr;   // the session's
+  BIO* out = nullptr;  // the session's
+  std::size_t received = 0;
+};
+
+TlsContext::TlsContext(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+TlsContext::~TlsContext() = default;
+
+std::string TlsContext::name() const {
+  std::string name;
+  for (const std::uint64_t id : parts_->secrets->ids()) name.append(" ").append(std::to_string(id));
+  return name;
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::make(std::shared_ptr<const Secrets> secrets) {
+  auto parts = std::make_unique<Parts>();
+  parts->secrets = std::move(secrets);
+  parts->context.reset(::SSL_CTX_new(::TLS_method()));
+  SSL_CTX* const context = parts->context.get();
+  const bool made = context != nullptr &&
+                    ::SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+                    ::SSL_CTX_set_ciphersuites(context, kCiphers) == 1 &&
+                    ::SSL_CTX_set1_groups_list(context, "X25519") == 1 &&
+                    ::SSL_CTX_set_num_tickets(context, 0) == 1;
+  if (!made) {
+    return Status::error(StatusCode::kUnsupported,
+                         "this machine's OpenSSL lacks TLS 1.3 with X25519, which a secret needs");
+  }
+  ::SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  ::SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  ::SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_app_data(context, const_cast<Secrets*>(parts->secrets.get()));
+  ::SSL_CTX_set_psk_use_session_callback(context, use_secret);
+  ::SSL_CTX_set_psk_find_session_callback(context, find_secret);
+  return std::shared_ptr<const TlsContext>(new TlsContext(std::move(parts)));
+}
+
+TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side)
+    : parts_(std::make_unique<Parts>()) {
+  parts_->context = std::move(context);
+  parts_->ssl.reset(::SSL_new(parts_->context->parts_->context.get()));
+  parts_->in = ::BIO_new(::BIO_s_mem());
+  parts_->out = ::BIO_new(::BIO_s_mem());
+  LEEWAY_ASSERT(parts_->ssl != nullptr && parts_->in != nullptr && parts_->out != nullptr);
+  SSL* const ssl = parts_->ssl.get();
+  ::SSL_set_bio(ssl, parts_->in, parts_->out);
+  if (side == Side::server) {
+    ::SSL_set_accept_state(ssl);
+    return;
+  }
+  // A server that shows a certificate in place of the secret is refused: none is trusted.
+  ::SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
+  ::SSL_set_connect_state(ssl);
+  shake_hands();
+}
+
+TlsSession::~TlsSession() = default;
+TlsSession::TlsSession(TlsSession&&) noexcept = default;
+
+bool TlsSession::is_open() const {
+  return !failed_ && ::SSL_is_init_finished(parts_->ssl.get()) == 1;
+}
+
+bool TlsSession::receive(ByteSpan bytes, std::vector<std::byte>& plain) {
+  if (failed_) return false;
+  parts_->received += bytes.size();
+  if (!bytes.empty() && !failed_) {
+    const int taken = ::BIO_write(parts_->in, bytes.data(), static_cast<int>(bytes.size()));
+    failed_ = taken != static_cast<int>(bytes.size());
+  }
+  if (!failed_) go_on(plain);
+  if (!is_open() && parts_->received > kHandshakeBytesMax) failed_ = true;
+  return !failed_;
+}
+
+void TlsSession::go_on(std::vector<std::byte>& plain) {
+  if (!is_open()) shake_hands();
+  if (!is_open()) return;
+  send_waiting();
+  std::array<std::byte, kRecordBytes> record;  // NOLINT: written by SSL_read
+  while (true) {
+    ::ERR_clear_error();
+    const int got = ::SSL_read(parts_->ssl.get(), record.data(), static_cast<int>(record.size()));
+    if (got > 0) {
+      plain.insert(plain.end(), record.begin(), record.begin() + got);
+      continue;
+    }
+    // The end of the other side's stream is no failure: its connection closes.
+    const int why = ::SSL_get_error(parts_->ssl.get(), got);
+    failed_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_ZERO_RETURN;
+    return;
+  }
+}
+
+void TlsSession::shake_hands() {
+  ::ERR_clear_error();
+  const int done = ::SSL_do_handshake(parts_->ssl.get());
+  if (done == 1) {
+    // Without the pre-shared key nobody has proved anything.
+    failed_ = ::SSL_session_reused(parts_->ssl.get()) != 1;
+    return;
+  }
+  failed_ = ::SSL_get_error(parts_->ssl.get(), done) != SSL_ERROR_WANT_READ;
+}
+
+void TlsSession::say(ByteSpan plain) {
+  waiting_.insert(waiting_.end(), plain.begin(), plain.end());
+  if (is_open()) send_waiting();
+}
+
+void TlsSession::send_waiting() {
+  ByteSpan rest = waiting_;
+  while (!rest.empty() && !failed_) {
+    const ByteSpan record = rest.first(std::min(rest.size(), kRecordBytes));
+    ::ERR_clear_error();
+    const int said = ::SSL_write(parts_->ssl.get(), record.data(), static_cast<int>(record.size()));
+    failed_ = said <= 0;
+    if (!failed_) rest = rest.subspan(static_cast<std::size_t>(said));
+  }
+  waiting_ = {};
+}
+
+std::vector<std::byte> TlsSession::take_output() {
+  std::vector<std::byte> bytes(::BIO_ctrl_pending(parts_->out));
+  if (bytes.empty()) return bytes;
+  const int got = ::BIO_read(parts_->out, bytes.data(), static_cast<int>(bytes.size()));
+  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return bytes;
+}
+
+}  // namespace leeway::keys

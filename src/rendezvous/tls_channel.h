@@ -1,0 +1,49 @@
+// What the server says over a connection with a secret: answers become records of TLS, a part at a
+// time, so that the tables of many ranks do not all lie here encrypted at once.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "keys/tls_session.h"
+#include "rendezvous/store_server.h"
+
+namespace leeway::rendezvous {
+
+class TlsChannel {
+ public:
+  explicit TlsChannel(std::shared_ptr<const keys::TlsContext> context)
+      : session_(std::move(context), keys::TlsSession::Side::server) {}
+
+  // As TlsSession::receive().
+  bool receive(ByteSpan bytes, std::vector<std::byte>& plain) {
+    return session_.receive(bytes, plain);
+  }
+
+  void queue(StoreServer::Answer answer);
+
+  // What to write next; empty: nothing, or what was given last is not written yet.
+  ByteSpan begin_write();
+  struct Written {
+    std::size_t answers = 0;  // that have left whole
+    std::size_t bytes = 0;    // of answers
+  };
+  Written end_write();
+
+  // Of answers that have not left.
+  std::size_t bytes_left() const { return bytes_left_; }
+
+ private:
+  void say_more();
+
+  keys::TlsSession session_;
+  std::deque<StoreServer::Answer> answers_;
+  std::size_t said_ = 0;  // bytes of the first answer
+  std::size_t bytes_left_ = 0;
+  std::vector<std::byte> writing_;
+  Written written_;
+};
+
+}  // namespace leeway::rendezvous

@@ -1,0 +1,293 @@
+// Strangers while ranks with a secret meet: nothing that they send ends the job, or takes part.
+// Each test is one attack; the job of four ranks must start beside it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+
+#include "attack/strangers.h"
+#include "keys/tls_session.h"
+#include "rendezvous/meeting.h"
+
+namespace leeway::attack {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace rendezvous;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 4;
+constexpr std::uint64_t kFloodConnections = 500;
+
+LocalConfiguration member(int rank, std::uint16_t port, std::string_view secrets = "1") {
+  LocalConfiguration local = configuration(rank, kRanks, port);
+  local.identity = identity_with(secrets);
+  return local;
+}
+
+// A job that has begun to meet, but whose last rank comes when the test says so.
+class Job {
+ public:
+  explicit Job(std::uint16_t port) : port_(port) {
+    for (int rank = 0; rank + 1 < kRanks; ++rank) joining_.push_back(join(member(rank, port)));
+  }
+
+  // The last rank comes; all must be in one group.
+  void expect_start() {
+    joining_.push_back(join(member(kRanks - 1, port_)));
+    std::vector<Group> groups;
+    for (Joining& one : joining_) {
+      const auto group = one.get();
+      ASSERT_TRUE(group.ok()) << group.status().c_str();
+      groups.push_back(*group);
+    }
+    for (const Group& group : groups) expect_equal(group, groups[0]);
+  }
+
+ private:
+  const std::uint16_t port_;
+  std::vector<Joining> joining_;
+};
+
+// What a client sends first, of a process that holds this secret.
+std::string client_hello(std::string_view secrets) {
+  const auto context = *keys::TlsContext::make(identity_with(secrets)->secrets);
+  keys::TlsSession session(context, keys::TlsSession::Side::client);
+  const auto bytes = session.take_output();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A request for which the server of a job without a secret would end the meeting.
+std::string misfit() {
+  const MeetingKeys keys(configuration(1, kRanks, 1));
+  return greeting() + request_of(StoreOperation::put, keys.root(), "not an invitation");
+}
+
+// A folder's file with one secret line, gone with the object.
+class KeyFile {
+ public:
+  explicit KeyFile(char digit)
+      : path_(::testing::TempDir() + "leeway_attack_" + std::to_string(::getpid()) + digit) {
+    std::ofstream(path_) << std::string(64, digit) << "\n";
+    ::chmod(path_.c_str(), 0600);
+  }
+  ~KeyFile() { std::filesystem::remove(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+TEST(JoinAttack, JobStartsBesideAFloodOfHellosThatDoNotFit) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  const Flood flood(port, saying(misfit()));
+  flood.await(kFloodConnections);
+  job.expect_start();
+}
+
+TEST(JoinAttack, JobStartsBesideAFloodOfJunk) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  std::string junk(600, '\0');
+  for (std::size_t i = 0; i < junk.size(); ++i) junk[i] = static_cast<char>(i * i * 31 + i / 7);
+  const Flood flood(port, saying(junk));
+  flood.await(kFloodConnections);
+  job.expect_start();
+}
+
+TEST(JoinAttack, JobStartsBesideAFloodOfHandshakesThatAreNeverFinished) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  const Flood flood(port, saying(client_hello("1")));  // recorded: the first message is no secret
+  flood.await(kFloodConnections);
+  job.expect_start();
+}
+
+TEST(JoinAttack, JobStartsBesideProcessesThatHoldAnotherSecret) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  const Flood flood(port, saying(client_hello("7")));
+  flood.await(kFloodConnections);
+  job.expect_start();
+}
+
+TEST(JoinAttack, JobStartsBesideConnectionsThatAreHeldAndSayNothing) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  const Held silent(port, 300, "");
+  job.expect_start();
+}
+
+// Slow-loris: each began a record of TLS and never ends it.
+TEST(JoinAttack, JobStartsBesideConnectionsThatDrip) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  const Held dripping(port, 300, client_hello("1").substr(0, 100));
+  job.expect_start();
+}
+
+// Whoever was let in once under another secret is no member of this job.
+TEST(JoinAttack, ProcessOfAnotherJobCannotPutOrGetAnything) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  const KeyFile other_jobs('7');
+  const auto store =
+      *TcpRendezvous::connect(rendezvous_at(port), {.secret_file = other_jobs.path()});
+  const MeetingKeys keys(configuration(1, kRanks, 1));
+  const auto got = store->get(keys.root(), 1s);
+  EXPECT_EQ(got.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(got.status().c_str(), HasSubstr("did not prove this process's secret"));
+  job.expect_start();
+}
+
+TEST(JoinAttack, ProcessWithoutASecretIsToldWhatItLacks) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  LocalConfiguration plain = configuration(1, kRanks, port);
+  const auto refused = join_group(plain);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(text(refused), AllOf(HasSubstr("wants a secret"), HasSubstr("LEEWAY_SECRET_FILE")));
+  job.expect_start();
+}
+
+// All that one rank said, said again on another connection: it would claim a rank twice.
+TEST(JoinAttack, ReplayedConversationIsNotHeard) {
+  const std::uint16_t port = free_port();
+  Job job(port);
+  // A forwarder that writes down what the last rank says.
+  const std::uint16_t tapped = free_port();
+  asio::io_context io;
+  tcp::acceptor acceptor(io, loopback(tapped));
+  std::string said;
+  std::thread tap([&] {
+    tcp::socket rank = acceptor.accept();
+    tcp::socket server(io);
+    std::error_code absent;
+    do {
+      server = tcp::socket(io);
+      server.connect(loopback(port), absent);
+    } while (absent);
+    std::thread back([&] {
+      std::array<char, 4096> bytes{};
+      std::error_code error;
+      while (true) {
+        const std::size_t got = server.read_some(asio::buffer(bytes), error);
+        if (got == 0) break;
+        asio::write(rank, asio::buffer(bytes.data(), got), error);
+      }
+      rank.shutdown(tcp::socket::shutdown_both, error);
+    });
+    std::array<char, 4096> bytes{};
+    std::error_code error;
+    while (true) {
+      const std::size_t got = rank.read_some(asio::buffer(bytes), error);
+      if (got == 0) break;
+      said.append(bytes.data(), got);
+      asio::write(server, asio::buffer(bytes.data(), got), error);
+    }
+    server.shutdown(tcp::socket::shutdown_both, error);
+    back.join();
+  });
+  LocalConfiguration last = member(kRanks - 1, tapped);
+  last.join_timeout = 2s;
+  // It looks for an invitation to another name, so that the job waits on.
+  last.name = "nobody";
+  EXPECT_FALSE(join_group(last).ok());
+  tap.join();
+  ASSERT_GT(said.size(), 200u);
+  for (int i = 0; i < 20; ++i) {
+    LoopbackPeer replay(port, said);
+    while (!replay.hangs_up()) continue;  // the handshake's answer, an alert
+  }
+  job.expect_start();
+}
+
+// Whoever has rank 0's port first, and is gone when rank 0 comes.
+TEST(JoinAttack, ImpostorInRankZerosPlaceIsWaitedOut) {
+  const std::uint16_t port = free_port();
+  std::vector<Joining> guests;
+  {
+    LoopbackListener impostor(port);
+    for (int rank = 1; rank < kRanks; ++rank) guests.push_back(join(member(rank, port)));
+    for (int i = 0; i < 6; ++i) {
+      LoopbackPeer victim = impostor.accept();
+      victim.say(i % 2 == 0 ? std::string("HTTP/1.1 400 Bad Request\r\n\r\n")
+                            : std::string("\x15\x03\x03\0\2\2\x28", 7));
+      victim.hang_up();
+    }
+  }
+  const auto root = join_group(member(0, port));
+  EXPECT_TRUE(root.ok()) << root.status().c_str();
+  for (Joining& guest : guests) {
+    const auto group = guest.get();
+    EXPECT_TRUE(group.ok()) << group.status().c_str();
+  }
+}
+
+// A member is another matter: it may end the meeting, and all are told why.
+TEST(JoinAttack, MisfitThatKnowsTheSecretEndsTheMeetingForAll) {
+  const std::uint16_t port = free_port();
+  std::vector<Joining> joining;
+  for (int rank = 0; rank + 1 < kRanks; ++rank) joining.push_back(join(member(rank, port)));
+  LocalConfiguration misfit = member(kRanks - 1, port);
+  misfit.window_bytes = 4096;
+  joining.push_back(join(misfit));
+  for (Joining& one : joining) {
+    const auto group = one.get();
+    EXPECT_EQ(group.status().code(), StatusCode::kMismatch);
+    EXPECT_THAT(text(group), HasSubstr("LEEWAY_WINDOW_BYTES"));
+  }
+}
+
+TEST(JoinAttack, OlderSecretIsTakenStill) {
+  const std::uint16_t port = free_port();
+  std::vector<Joining> joining;
+  joining.push_back(join(member(0, port, "21")));
+  joining.push_back(join(member(1, port, "12")));
+  joining.push_back(join(member(2, port, "21")));
+  joining.push_back(join(member(3, port, "1")));
+  for (Joining& one : joining) {
+    const auto group = one.get();
+    EXPECT_TRUE(group.ok()) << group.status().c_str();
+  }
+}
+
+TEST(PublicAddress, IsRefusedWithoutASecret) {
+  LocalConfiguration local = configuration(1, 2, 1);
+  local.data_address = {std::byte{9}, std::byte{9}, std::byte{9}, std::byte{9}};
+  const auto refused = join_group(local);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(text(refused),
+              AllOf(HasSubstr("9.9.9.9"), HasSubstr("leeway keygen"),
+                    HasSubstr("LEEWAY_SECRET_FILE"), HasSubstr("LEEWAY_INSECURE=1")));
+}
+
+TEST(PublicAddress, IsRefusedAsTheRendezvousToo) {
+  const auto served = TcpRendezvous::serve("9.9.9.9:4000");
+  EXPECT_EQ(served.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(served.status().c_str(), HasSubstr("leeway keygen"));
+  const auto store = *TcpRendezvous::connect("9.9.9.9:4000");
+  const auto got = store->get("key", 1s);
+  EXPECT_EQ(got.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(got.status().c_str(), HasSubstr("leeway keygen"));
+}
+
+TEST(PublicAddress, IsTakenInALaboratory) {
+  const std::uint16_t port = free_port();
+  LocalConfiguration local = configuration(1, 2, port);
+  local.data_address = {std::byte{9}, std::byte{9}, std::byte{9}, std::byte{9}};
+  local.insecure = true;
+  Joining other = join(local);
+  const auto group = join_group(configuration(0, 2, port));
+  EXPECT_TRUE(group.ok()) << group.status().c_str();
+  EXPECT_TRUE(other.get().ok());
+}
+
+}  // namespace
+}  // namespace leeway::attack

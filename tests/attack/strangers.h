@@ -1,0 +1,86 @@
+// Strangers of a rendezvous: connections over loopback that say what a test wants said, again and
+// again or never, on threads of their own.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "unit/rendezvous/loopback_ranks.h"
+
+namespace leeway::attack {
+
+using asio::ip::tcp;
+using rendezvous::loopback;
+
+// Connects to a port over and over, also while nobody listens, until the object is gone.
+class Flood {
+ public:
+  // `say` is called with each connection, which is closed after it.
+  Flood(std::uint16_t port, std::function<void(tcp::socket&)> say)
+      : thread_([this, port, say = std::move(say)] { run(port, say); }) {}
+  ~Flood() {
+    stop_ = true;
+    thread_.join();
+  }
+  std::uint64_t connections() const { return connections_; }
+  // Until so many connections were made.
+  void await(std::uint64_t connections) const {
+    while (connections_ < connections) std::this_thread::yield();
+  }
+
+ private:
+  void run(std::uint16_t port, const std::function<void(tcp::socket&)>& say) {
+    asio::io_context io;
+    while (!stop_) {
+      tcp::socket socket(io);
+      std::error_code error;
+      socket.connect(loopback(port), error);
+      if (error) {
+        std::this_thread::yield();
+        continue;
+      }
+      say(socket);
+      // A reset in place of a port that waits for a minute.
+      socket.set_option(asio::socket_base::linger(true, 0), error);
+      ++connections_;
+    }
+  }
+
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> connections_{0};
+  std::thread thread_;
+};
+
+// Says these bytes.
+inline std::function<void(tcp::socket&)> saying(std::string bytes) {
+  return [bytes = std::move(bytes)](tcp::socket& socket) {
+    std::error_code ignored;
+    asio::write(socket, asio::buffer(bytes), ignored);
+  };
+}
+
+// Connections that stay open and say these bytes at their beginning and nothing more.
+class Held {
+ public:
+  Held(std::uint16_t port, int count, const std::string& bytes) {
+    for (int i = 0; i < count; ++i) {
+      sockets_.emplace_back(io_);
+      std::error_code error;
+      do {
+        sockets_.back() = tcp::socket(io_);
+        sockets_.back().connect(loopback(port), error);
+        if (error) std::this_thread::yield();
+      } while (error);
+      asio::write(sockets_.back(), asio::buffer(bytes), error);
+    }
+  }
+
+ private:
+  asio::io_context io_;
+  std::vector<tcp::socket> sockets_;
+};
+
+}  // namespace leeway::attack
