@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
+#include <deque>
+#include <mutex>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "base/contracts.h"
@@ -35,6 +39,34 @@ std::array<char, 16> identity_of(std::uint64_t id) {
   return text;
 }
 
+// The random numbers of the latest first messages. What someone recorded and says again is refused
+// before it costs an X25519 exchange: a stranger cannot make a first message of his own that would.
+class LatestHellos {
+ public:
+  // False: it came before.
+  bool add(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    if (!numbers_.insert(number).second) return false;
+    order_.push_back(number);
+    if (order_.size() <= kMax) return true;
+    numbers_.erase(order_.front());
+    order_.pop_front();
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMax = 8192;
+  std::mutex mutex_;
+  std::unordered_set<std::uint64_t> numbers_;
+  std::deque<std::uint64_t> order_;
+};
+
+// What a context has for its callbacks.
+struct Known {
+  std::shared_ptr<const Secrets> secrets;
+  LatestHellos hellos;
+};
+
 // A session that stands for the secret. Null where OpenSSL has no memory.
 SSL_SESSION* session_of(SSL* ssl, const Secret& secret) {
   static constexpr std::array<unsigned char, 2> kAes128GcmSha256 = {0x13, 0x01};
@@ -51,13 +83,22 @@ SSL_SESSION* session_of(SSL* ssl, const Secret& secret) {
   return made ? session.release() : nullptr;
 }
 
-const Secrets& secrets_of(SSL* ssl) {
-  return *static_cast<const Secrets*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(ssl)));
+Known& known_to(SSL* ssl) {
+  return *static_cast<Known*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(ssl)));
+}
+
+// The first bytes of the client's random number.
+std::uint64_t number_of_hello(const SSL* ssl) {
+  std::array<unsigned char, 32> random{};
+  std::uint64_t number = 0;
+  if (::SSL_get_client_random(ssl, random.data(), random.size()) == random.size())
+    std::memcpy(&number, random.data(), sizeof number);
+  return number;
 }
 
 int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* id_bytes,
                SSL_SESSION** session) {
-  const Secret& secret = secrets_of(ssl).first();
+  const Secret& secret = known_to(ssl).secrets->first();
   thread_local std::array<char, 16> identity;
   identity = identity_of(secret.id());
   *id = reinterpret_cast<const unsigned char*>(identity.data());
@@ -73,14 +114,17 @@ int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_
   const char* const text = reinterpret_cast<const char*>(identity);
   const auto [end, error] = std::from_chars(text, text + bytes, id, 16);
   if (bytes != sizeof(identity_of(id)) || error != std::errc() || end != text + bytes) return 1;
-  if (const Secret* const secret = secrets_of(ssl).find(id)) *session = session_of(ssl, *secret);
+  Known& known = known_to(ssl);
+  const Secret* const secret = known.secrets->find(id);
+  if (secret != nullptr && known.hellos.add(number_of_hello(ssl)))
+    *session = session_of(ssl, *secret);
   return 1;
 }
 
 }  // namespace
 
 struct TlsContext::Parts {
-  std::shared_ptr<const Secrets> secrets;
+  Known known;
   std::unique_ptr<SSL_CTX, Free> context;
 };
 
@@ -97,13 +141,14 @@ TlsContext::~TlsContext() = default;
 
 std::string TlsContext::name() const {
   std::string name;
-  for (const std::uint64_t id : parts_->secrets->ids()) name.append(" ").append(std::to_string(id));
+  for (const std::uint64_t id : parts_->known.secrets->ids())
+    name.append(" ").append(std::to_string(id));
   return name;
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::make(std::shared_ptr<const Secrets> secrets) {
   auto parts = std::make_unique<Parts>();
-  parts->secrets = std::move(secrets);
+  parts->known.secrets = std::move(secrets);
   parts->context.reset(::SSL_CTX_new(::TLS_method()));
   SSL_CTX* const context = parts->context.get();
   const bool made = context != nullptr &&
@@ -118,7 +163,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(std::shared_ptr<const
   ::SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   ::SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   ::SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
-  SSL_CTX_set_app_data(context, const_cast<Secrets*>(parts->secrets.get()));
+  SSL_CTX_set_app_data(context, &parts->known);
   ::SSL_CTX_set_psk_use_session_callback(context, use_secret);
   ::SSL_CTX_set_psk_find_session_callback(context, find_secret);
   return std::shared_ptr<const TlsContext>(new TlsContext(std::move(parts)));

@@ -26,6 +26,8 @@ constexpr Duration kConnectMin = std::chrono::milliseconds(1500);
 
 constexpr Duration kRetryFirst = std::chrono::milliseconds(10);
 constexpr Duration kRetryMax = std::chrono::milliseconds(500);
+// A server that is there dropped us among strangers, or has another secret.
+constexpr Duration kRetryDropped = std::chrono::milliseconds(50);
 
 // One connection attempt to an address that does not even refuse.
 constexpr Duration kConnectMax = std::chrono::seconds(2);
@@ -59,6 +61,7 @@ class StoreConnection {
 
   // An exchange succeeded before: that the next one breaks may be because it was idle too long.
   bool is_used() const { return is_used_; }
+  bool is_reached() const { return is_reached_; }
 
  private:
   Status connect_one(const tcp::endpoint& endpoint, Clock::time_point end);
@@ -83,6 +86,7 @@ class StoreConnection {
   std::uint32_t first_number_ = 1;  // of the exchange that is going on
   std::uint32_t next_number_ = 1;
   bool is_used_ = false;
+  bool is_reached_ = false;
 };
 
 Status StoreConnection::connect(const HostPort& where, Clock::time_point end) {
@@ -115,6 +119,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
     socket_.close(error);
     return unavailable("nobody listens there; is rank 0 running?");
   }
+  is_reached_ = true;
   socket_.set_option(tcp::no_delay(true), error);
   unsent_.assign(reinterpret_cast<const char*>(kGreeting.data()), kGreeting.size());
   return security_.tls != nullptr ? prove_secret(end) : Status();
@@ -370,7 +375,8 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
   Duration pause = kRetryFirst;
   Status before;
   while (true) {
-    auto connection = connect(end);
+    bool reached = false;
+    auto connection = connect(end, reached);
     const bool absent = connection.status().code() == StatusCode::kUnavailable;
     // The last attempt keeps a little time for itself, so that it can fail for its own reason.
     const Duration left = end - Clock::now();
@@ -379,18 +385,19 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
     before = connection.status();
     std::this_thread::sleep_for(std::min(pause, left - kRetryFirst));
-    pause = std::min(2 * pause, kRetryMax);
+    pause = std::min(2 * pause, reached ? kRetryDropped : kRetryMax);
   }
 }
 
-Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end) const {
+Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end, bool& reached) const {
   const auto where = find_();
   if (!where.ok()) return where.status();
   auto connection = std::make_unique<StoreConnection>(security_);
   // However briefly the caller waits at once: what is cut off here begins anew each time.
   const auto far_end = std::min(end_, Clock::now() + kConnectMin);
-  if (Status status = connection->connect(*where, std::max(end, far_end)); !status.ok())
-    return status;
+  const Status status = connection->connect(*where, std::max(end, far_end));
+  reached = connection->is_reached();
+  if (!status.ok()) return status;
   return connection;
 }
 

@@ -56,7 +56,8 @@ class TcpClient final : public Rendezvous {
   Status ask(const std::vector<StoreRequest>& requests, Clock::time_point end, bool patient,
              const std::function<bool(const StoreAnswer&)>& on_answer);
   Result<ConnectionPtr> lease(Clock::time_point end, bool patient);
-  Result<ConnectionPtr> connect(Clock::time_point end) const;
+  // `reached`: someone accepted the connection.
+  Result<ConnectionPtr> connect(Clock::time_point end, bool& reached) const;
 
   const Find find_;
   const TcpSecurity security_;

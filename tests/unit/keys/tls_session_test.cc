@@ -117,6 +117,17 @@ TEST(TlsSession, HearsNothingFromAReplayedConversation) {
   EXPECT_FALSE(server.is_open());
 }
 
+// It would cost the server an X25519 exchange each time.
+TEST(TlsSession, RefusesAFirstMessageThatItHeardBefore) {
+  const auto same = context("1");
+  const Bytes hello = TlsSession(same, Side::client).take_output();
+  Bytes heard;
+  TlsSession first(same, Side::server);
+  TlsSession second(same, Side::server);
+  EXPECT_TRUE(first.receive(hello, heard));
+  EXPECT_FALSE(second.receive(hello, heard));
+}
+
 TEST(TlsSession, RefusesJunk) {
   for (const std::string& junk : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100, '\0'),
                                   std::string("LWRS\0\1\0\0", 8)}) {
