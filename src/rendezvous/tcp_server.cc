@@ -30,6 +30,9 @@ constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
 // After a failed accept (out of descriptors, say): when to try again.
 constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 
+// The first byte of a connection that begins TLS. Of others no session is made.
+constexpr std::byte kTlsHandshake{22};
+
 constexpr std::size_t kReadBytes = std::size_t{8} * 1024;
 
 Instant server_now() {
@@ -103,7 +106,7 @@ class TcpServer::Loop {
     std::array<std::byte, kReadBytes> received{};
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
-    std::optional<TlsChannel> tls;  // then it has the answers
+    std::optional<TlsChannel> tls;  // from the first bytes on; then it has the answers
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
   using Id = StoreServer::Id;
@@ -218,7 +221,6 @@ void TcpServer::Loop::on_accept(std::error_code error, tcp::socket socket) {
     }
     return;
   }
-  if (security_.tls != nullptr) connection->tls.emplace(security_.tls);
   connection->socket.set_option(tcp::no_delay(true), error);
   const Id id = ++last_id_;
   connections_.emplace(id, connection);
@@ -247,7 +249,11 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
 // The core hears nothing of a connection before TLS says that it knows the secret.
 void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, ByteSpan received) {
   std::vector<std::byte> plain;
-  if (connection->tls) {
+  if (security_.tls != nullptr) {
+    if (!connection->tls) {
+      if (received.front() != kTlsHandshake) return refuse(id, connection);
+      connection->tls.emplace(security_.tls);
+    }
     if (!connection->tls->receive(received, plain)) return refuse(id, connection);
     write_tls(id, connection);
     if (plain.empty()) return;
@@ -262,7 +268,8 @@ void TcpServer::Loop::refuse(Id id, const ConnectionPtr& connection) {
   static constexpr std::array<std::byte, 7> kHandshakeFailure = {
       std::byte{21}, std::byte{3}, std::byte{3}, std::byte{0},
       std::byte{2},  std::byte{2}, std::byte{40}};
-  ByteSpan alert = connection->tls->begin_write();
+  ByteSpan alert;
+  if (connection->tls) alert = connection->tls->begin_write();
   if (alert.empty()) alert = kHandshakeFailure;
   std::error_code ignored;
   connection->socket.non_blocking(true, ignored);
