@@ -15,8 +15,10 @@ constexpr double kTeaches = 1.4;   // one that grows as much teaches the noise f
 constexpr int kFlatRounds = 3;
 constexpr int kFlatLossyRounds = 2;     // with loss beyond the floor
 constexpr double kTellingPackets = 40;  // a round of fewer says nothing of growth
-constexpr int kQueuedSamples = 3;       // in a row; others' bursts are shorter
+constexpr int kQueuedSamples = 6;       // in a row; others' bursts are shorter, and hosts' delays
 constexpr int kUpRounds = 2;
+constexpr double kFound = 1.15;  // a probe that finds so much more is followed by another
+constexpr int kFirstProbeRounds = 16;
 constexpr int kDrainRounds = 4;
 constexpr int kProbeRounds = 63;
 constexpr Duration kProbeAfter = std::chrono::seconds(2);
@@ -101,9 +103,9 @@ void Wan::on_round(const Sample& sample) {
   ceiling_.on_round(sample.now, rtt_, round_used_,
                     2 * bdp_bytes() / (1 - floor_.value()) / kPacketBytes + kPacketsMin);
   if (state_ == State::startup) {
-      on_startup_round(sample);
+    on_startup_round(sample);
   } else if (state_ != State::drain) {
-      judge_loss(sample);
+    judge_loss(sample);
   }
   leave_state(sample);
   round_ = {};
@@ -119,14 +121,24 @@ void Wan::leave_state(const Sample& sample) {
       if (floor_.value() > 0 && may_relieve(sample.now)) {
         enter(State::relief);
       } else if (round_used_ &&
-                 (sample.now - probed_ >= kProbeAfter || state_rounds_ >= kProbeRounds)) {
+                 (sample.now - probed_ >= kProbeAfter || state_rounds_ >= kProbeRounds ||
+                  (probed_rate_ == 0 && state_rounds_ >= kFirstProbeRounds))) {
         probed_ = sample.now;
+        probed_rate_ = rate();
         rate_.next_window();
         enter(State::up);
       }
       break;
     case State::up:
-      if (state_rounds_ >= kUpRounds) enter(State::down);
+      if (state_rounds_ < kUpRounds) break;
+      // What the probe added arrived, and no queue came of it: startup had ended too early.
+      if (rate() >= kFound * probed_rate_ && !stood_ && round_queue_ < kQueueMin) {
+        ceiling_.begin(sample.now, bdp_bytes() / (1 - floor_.value()) / kPacketBytes);
+        probed_rate_ = rate();
+        enter(State::up);
+      } else {
+        enter(State::down);
+      }
       break;
     case State::drain:
       // Two round trips at least: what startup's last packets delivered is the line's rate.

@@ -59,7 +59,8 @@ class Wan final : public Controller {
   double startup_rate_ = 0;
   double startup_window_ = 10 * kPacketBytes;  // grows by what arrives, as TCP's slow start
   int flat_rounds_ = 0;
-  int queued_ = 0;  // samples in a row that found a queue
+  int queued_ = 0;          // samples in a row that found a queue
+  double probed_rate_ = 0;  // before the last probe; 0: there was none
   int state_rounds_ = 0;
   bool round_used_ = false;  // this round, we limited what was sent
   Duration round_queue_{0};  // the least of this round

@@ -58,6 +58,17 @@ TEST(Wan, FollowsALineThatBecomesATenth) {
   }
 }
 
+TEST(Wan, AProbeThatFindsMoreIsFollowedByAnother) {
+  Bottleneck line({.bits_per_second = 10e6, .queue_bdp = 1});
+  line.add(FlowOptions{.control = CongestionControl::wan, .links = 7});
+  line.run_until(5);
+  line.set_rate(50e6);
+  line.run_until(9);
+  line.reset();
+  line.run_until(10);
+  EXPECT_GT(line.share(0), 0.8);
+}
+
 TEST(Wan, TakesALineThatBecomesWide) {
   Bottleneck line({.bits_per_second = 10e6, .queue_bdp = 1});
   line.add(FlowOptions{.control = CongestionControl::wan, .links = 7});
