@@ -37,8 +37,8 @@ Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, s
 
 Status World::set_up_network() {
   if (Status status = take(Topology::make(scenario_), topology_); !status.ok()) return status;
-  const std::size_t payload_bytes_max = scenario_.operation().datagram_bytes() +
-                                        (scenario_.has_sealing() ? seal::kOverheadBytes : 0);
+  const std::size_t payload_bytes_max =
+      scenario_.operation().datagram_bytes() + (scenario_.has_sealing() ? seal::kOverheadBytes : 0);
   if (Status status = take(Network::make(*topology_, seed_, queue_, payload_bytes_max), network_);
       !status.ok()) {
     return status;

@@ -78,6 +78,12 @@ struct Lane {
   std::vector<Member> members;              // by rank
 };
 
+// What ranks that have a secret tell each other.
+struct Identities {
+  keys::Key nonce{};                    // of the meeting, random
+  std::vector<keys::Identity> members;  // by rank
+};
+
 // What all agreed on; the same bits on every rank.
 struct Group {
   struct Multicast {
@@ -97,10 +103,6 @@ struct Group {
   std::shared_ptr<void> place;
 
   // Where ranks have a secret.
-  struct Identities {
-    keys::Key nonce{};                    // of the meeting, random
-    std::vector<keys::Identity> members;  // by rank
-  };
   std::optional<Identities> identities = std::nullopt;
 
   // Not of the table: what this process makes of the identities. Null without a secret.
