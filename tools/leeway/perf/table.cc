@@ -76,10 +76,10 @@ std::string format_row(const Row& row) {
   return text;
 }
 
-std::string format_footer(int rows_wrong, double busbw_GBps_mean, std::string_view operation) {
+std::string format_footer(int rows_wrong, double bandwidth_mean, std::string_view operation) {
   std::string text = format("# %-20s : %d %s\n", "Out of bounds values", rows_wrong,
                             rows_wrong != 0 ? "FAILED" : "OK");
-  text += format("# %-20s : %g %s\n", "Avg bus bandwidth", busbw_GBps_mean, "");
+  text += format("# %-20s : %g %s\n", "Avg bus bandwidth", bandwidth_mean, "");
   text += "#\n";
   text += format("# Collective test concluded: %.*s_perf\n", static_cast<int>(operation.size()),
                  operation.data());

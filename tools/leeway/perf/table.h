@@ -45,7 +45,7 @@ struct Row {
 std::string format_header();
 std::string format_row(const Row& row);
 // `rows_wrong` counts the halves of rows with wrong elements, as nccl-tests does.
-std::string format_footer(int rows_wrong, double busbw_GBps_mean, std::string_view operation);
+std::string format_footer(int rows_wrong, double bandwidth_mean, std::string_view operation);
 
 // nccl-tests' getFloatStr: as many decimals (2, 1, 0) as fit into `width`, then an exponent.
 std::string format_float(double value, int width);
