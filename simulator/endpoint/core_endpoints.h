@@ -12,6 +12,9 @@
 // Without contents (scenario.contents) tensors have a size and no memory, and the network carries a
 // data packet's header alone. The core is the same, and so is every datagram's length and time: the
 // payload that it hands out is never read, and zeros stand for it where the header arrives.
+//
+// core_endpoints.cc makes it all and has what happens to processes, core_calls.cc serves clients,
+// core_arrivals.cc and core_departures.cc stand between the core and the network.
 #pragma once
 
 #include <deque>

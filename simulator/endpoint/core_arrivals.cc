@@ -1,0 +1,180 @@
+// A datagram's way from the network to the core, and what observers are told of it.
+#include "endpoint/core_endpoints.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contracts.h"
+#include "impairment/fault_plan.h"
+#include "wire/packet.h"
+
+namespace leeway::sim {
+namespace {
+
+// An injected "overtaken by n later datagrams" as time: the transport that ships holds at most a
+// millisecond for 8.
+constexpr Duration kOvertakenBy = std::chrono::microseconds(125);
+
+void flip_bit(MutableByteSpan bytes, std::uint64_t bit) {
+  const std::uint64_t at = bit % (bytes.size() * 8);
+  bytes[at / 8] ^= static_cast<std::byte>(1u << at % 8);
+}
+
+std::uint32_t length_of(const Packet& packet) {
+  return packet.payload == kNoPayload ? 0 : packet.bytes - kHeaderBytes;  // a trimmed one has none
+}
+
+}  // namespace
+
+void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payload) {
+  const Process& process = processes_[packet.to];
+  if (process.dead) return;
+  Datagram datagram{packet.from, payload, length_of(packet),
+                    packet.corrupt ? kNoPayload : packet.payload};
+  if (process.seals != nullptr && !unseal(now, packet.to, datagram)) return;
+  if (process.faults) {
+    pass_faults(now, packet.to, datagram);
+  } else {
+    hand_in(now, packet.to, datagram);
+  }
+}
+
+// Before injected faults, as in the library.
+bool CoreEndpoints::unseal(Instant now, std::uint32_t process, Datagram& datagram) {
+  unsealed_.assign(datagram.bytes.begin(), datagram.bytes.end());
+  const ByteSpan plain =
+      processes_[process].seals->open(now, static_cast<Rank>(datagram.from), unsealed_);
+  datagram = {datagram.from, plain, plain.size(), kNoPayload};
+  return !plain.empty();
+}
+
+// Only ever called in networks of hundreds of links.
+void CoreEndpoints::expect(const Packet& packet) const {
+  network_.payloads().prefetch(packet.payload);
+  engine(packet.to).endpoint().expect(static_cast<Rank>(packet.from));
+}
+
+void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagram) {
+  impairment::PacketAddress address;
+  if (!impairment::read_address(datagram.bytes, rank, address)) return hand_in(now, rank, datagram);
+  const impairment::Fate fate = processes_[rank].faults->fate(address);
+  if (fate.lost) {
+    ++injected_losses_;
+    return;
+  }
+  if (fate.corrupt) {
+    corrupted_.assign(datagram.bytes.begin(), datagram.bytes.end());
+    // Nothing proves the payload of what was opened: the library's own damage spares it, too
+    const MutableByteSpan all = corrupted_;
+    flip_bit(address.payload_summed ? all : all.first(wire::kDataHeaderBytes), fate.corrupt_bit);
+    datagram.bytes = corrupted_;
+    datagram.payload = kNoPayload;
+  }
+  const Instant due = now + fate.delay + fate.reorder * kOvertakenBy;
+  if (fate.duplicate) hold_back(due, rank, datagram);
+  if (due > now) return hold_back(due, rank, datagram);
+  hand_in(now, rank, datagram);
+}
+
+void CoreEndpoints::hold_back(Instant until, std::uint32_t rank, const Datagram& datagram) {
+  if (free_held_.empty()) {
+    free_held_.push_back(static_cast<std::uint32_t>(held_.size()));
+    held_.emplace_back();
+  }
+  const std::uint32_t index = free_held_.back();
+  free_held_.pop_back();
+  held_[index] = keep(datagram);
+  queue_.push(until, rank, static_cast<std::uint32_t>(EventKind::endpoint),
+              static_cast<std::uint64_t>(Step::arrive) | std::uint64_t{index} << 8);
+}
+
+CoreEndpoints::Kept CoreEndpoints::keep(const Datagram& datagram) {
+  const auto length = static_cast<std::uint32_t>(datagram.length);
+  if (datagram.payload == kNoPayload)
+    return {datagram.from, network_.payloads().put(datagram.bytes), length};
+  network_.payloads().hold(datagram.payload);
+  return {datagram.from, datagram.payload, length};
+}
+
+void CoreEndpoints::hand_in_kept(Instant now, std::uint32_t rank, const Kept& kept) {
+  if (!processes_[rank].dead)
+    hand_in(now, rank,
+            {kept.from, network_.payloads().get(kept.payload), kept.length, kept.payload});
+  network_.payloads().release(kept.payload);
+}
+
+void CoreEndpoints::hand_in(Instant now, std::uint32_t rank, const Datagram& datagram) {
+  Process& process = processes_[rank];
+  if (process.paused) return keep_in_socket(process, datagram);
+  const ByteSpan bytes = whole(datagram);
+  if (communicators_[0].observer != nullptr) tell_datagram(now, rank, datagram, bytes);
+  process.node->on_datagram(now, static_cast<Rank>(datagram.from), bytes);
+  want_pump(now, rank);
+}
+
+ByteSpan CoreEndpoints::whole(const Datagram& datagram) {
+  if (datagram.bytes.size() == datagram.length) return datagram.bytes;
+  std::copy(datagram.bytes.begin(), datagram.bytes.end(), arrived_.begin());
+  return ByteSpan(arrived_).first(datagram.length);
+}
+
+void CoreEndpoints::keep_in_socket(Process& process, const Datagram& datagram) {
+  if (process.socket_bytes + datagram.length > kSocketBytes) {
+    ++socket_losses_;
+    return;
+  }
+  process.socket_bytes += datagram.length;
+  process.socket.push_back(keep(datagram));
+}
+
+// By the epoch that it names, as the node finds its member.
+void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, const Datagram& datagram,
+                                  ByteSpan bytes) {
+  const std::uint32_t epoch = wire::epoch_of(bytes).value_or(0);
+  for (const Seat* seat : processes_[process].seats) {
+    if (communicators_[seat->communicator].epoch != epoch) continue;
+    const Rank from = seat->member->rank_in(static_cast<Rank>(datagram.from));
+    if (from == kNoRank) break;
+    return communicators_[seat->communicator].observer->on_datagram(now, seat->rank, from, bytes);
+  }
+  tell_stray(now, process, datagram.from, epoch, bytes);
+}
+
+// One that reaches no member. Nothing but a member that joins later may ever see it, and of those
+// that wait the node keeps the latest.
+void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t from,
+                               std::uint32_t epoch, ByteSpan bytes) {
+  communicators_[0].observer->on_stray(now, process);
+  wire::Prefix prefix;
+  if (wire::decode_prefix(bytes, nullptr, prefix) != wire::Refusal::none) {
+    for (const Communicator& any : communicators_) tell_loss(process, from, any.epoch);
+    return;
+  }
+  if (prefix.type == wire::PacketType::alive) return;  // the node keeps none
+  for (const Communicator& any : communicators_) {
+    const auto seat = std::find_if(any.seats.begin(), any.seats.end(),
+                                   [&](const Seat& one) { return one.process == process; });
+    if (any.epoch == epoch && seat != any.seats.end() && seat->member != nullptr) return;  // closed
+  }
+  Process& here = processes_[process];
+  here.waiting.resize(collective::Lobby::kPlaces);
+  Waiting& place = here.waiting[here.next_waiting];
+  here.next_waiting = (here.next_waiting + 1) % here.waiting.size();
+  if (!place.bytes.empty()) tell_loss(process, place.from, place.epoch);
+  place = {epoch, from, {bytes.begin(), bytes.end()}};
+}
+
+void CoreEndpoints::tell_loss(std::uint32_t process, std::uint32_t from, std::uint32_t epoch) {
+  for (const Communicator& any : communicators_) {
+    if (any.epoch != epoch) continue;
+    const auto rank_of = [&](std::uint32_t of) {
+      return static_cast<Rank>(std::find(any.processes.begin(), any.processes.end(), of) -
+                               any.processes.begin());
+    };
+    const Rank to = rank_of(process);
+    const Rank sender = rank_of(from);
+    if (to < any.seats.size() && sender < any.seats.size()) any.observer->on_lost(to, sender);
+  }
+}
+
+}  // namespace leeway::sim

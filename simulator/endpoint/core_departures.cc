@@ -1,0 +1,99 @@
+// A train's way from the core to the network.
+#include "endpoint/core_endpoints.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contracts.h"
+#include "sealing/null_cipher.h"
+#include "wire/packet.h"
+
+namespace leeway::sim {
+namespace {
+
+Traffic traffic_of(ByteSpan datagram) {
+  wire::Prefix prefix;
+  LEEWAY_ASSERT(wire::peek_prefix(datagram, prefix) == wire::Refusal::none);  // the core made it
+  return prefix.type == wire::PacketType::data ? Traffic::data : Traffic::control;
+}
+
+}  // namespace
+
+// After everything else of this instant: datagrams that arrive together are answered together, as
+// by a receiver that empties its socket first.
+void CoreEndpoints::want_pump(Instant now, std::uint32_t rank) {
+  Process& process = processes_[rank];
+  if (process.pump_due || process.paused || process.dead) return;
+  process.pump_due = true;
+  queue_.push(now, rank, static_cast<std::uint32_t>(EventKind::endpoint),
+              static_cast<std::uint64_t>(Step::pump));
+}
+
+void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
+  Process& process = processes_[rank];
+  process.pump_due = false;
+  if (process.paused || process.dead) return;
+  process.node->on_wake(now);
+  while (process.uplink.has_room(now, network_) && process.node->poll_train(now, buffer_))
+    launch(now, rank, buffer_.train());
+  for (const Seat* seat : process.seats) {
+    CoreObserver* const observer = communicators_[seat->communicator].observer;
+    if (observer != nullptr) observer->on_pumped(now, seat->rank, seat->member->engine());
+  }
+  // Clients join and leave communicators from here.
+  for (std::size_t i = process.seats.size(); i-- > 0 && !process.dead;) {
+    if (i < process.seats.size()) settle(now, *process.seats[i]);
+  }
+  if (!process.dead && !process.pump_due) arm(now, rank);
+}
+
+void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) {
+  const bool seals = processes_[rank].seals != nullptr;
+  const ByteSpan bytes = seals ? seal_train(now, rank, train) : in_a_row(train);
+  const std::size_t segment_bytes = train.segment_bytes + (seals ? seal::kOverheadBytes : 0);
+  for (std::size_t at = 0; at < bytes.size(); at += segment_bytes) {
+    const ByteSpan datagram = bytes.subspan(at, std::min(segment_bytes, bytes.size() - at));
+    const bool shared = train.to == kEveryRank;
+    const auto& hearers = processes_[rank].hearers;
+    if (shared && hearers.empty()) continue;  // the first switch drops it
+    const Traffic traffic = traffic_of(contents_of(datagram));
+    const bool header_alone = !contents_ && traffic == Traffic::data;
+    const Packet packet{.from = rank,
+                        .to = train.to,
+                        .bytes = static_cast<std::uint32_t>(datagram.size()) + kHeaderBytes,
+                        .payload = network_.payloads().put(
+                            header_alone ? datagram.first(wire::kDataHeaderBytes) : datagram),
+                        .traffic = traffic};
+    shared ? network_.send_shared(now, packet, hearers) : network_.send(now, packet);
+  }
+}
+
+ByteSpan CoreEndpoints::seal_train(Instant now, std::uint32_t rank, const Train& train) {
+  sealed_.resize(seal::Associations::sealed_bytes(train));
+  (void)processes_[rank].seals->seal(now, train, sealed_);
+  return sealed_;
+}
+
+ByteSpan CoreEndpoints::in_a_row(const Train& train) {
+  if (train.slices.size() == 1) return {train.slices[0].data, train.slices[0].bytes};
+  train_bytes_.clear();
+  for (const Slice& slice : train.slices)
+    train_bytes_.insert(train_bytes_.end(), slice.data, slice.data + slice.bytes);
+  return train_bytes_;
+}
+
+// The engine's own timer, or the time at which the uplink takes more and the engine is asked again.
+void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
+  Process& process = processes_[rank];
+  std::optional<Instant> wake = process.node->next_wake();
+  const Instant writable = process.uplink.writable_at();
+  if (writable > now && (!wake || writable < *wake)) wake = writable;
+  if (!wake) return;
+  const Instant at = std::max(*wake, now + Duration(1));
+  if (at >= process.wake_at) return;  // an earlier one is armed already and will look again
+  process.wake_at = at;
+  queue_.push(at, rank, static_cast<std::uint32_t>(EventKind::endpoint),
+              static_cast<std::uint64_t>(Step::wake));
+}
+
+}  // namespace leeway::sim
