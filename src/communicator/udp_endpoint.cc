@@ -124,6 +124,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   udp.port = options.port;
   udp.datagram_bytes = options.datagram_bytes;
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
+  if (identity != nullptr) udp.sealed_tag_base = identity->told.tag;
   auto opened = transport::UdpTransport::open(udp);
   if (!opened.ok()) return opened.status();
   transport::UdpTransport& socket = **opened;

@@ -1,8 +1,5 @@
 #include "transport/udp/udp_transport.h"
 
-#include <linux/sock_diag.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,13 +9,8 @@
 namespace leeway::transport {
 namespace {
 
-// Datagrams that the kernel dropped because the socket's buffer was full. Asked for when somebody
-// wants to know; SO_RXQ_OVFL would attach the same number to every message received.
-std::uint64_t queue_drops(int socket) {
-  std::uint32_t memory[SK_MEMINFO_VARS] = {};
-  socklen_t bytes = sizeof(memory);
-  if (getsockopt(socket, SOL_SOCKET, SO_MEMINFO, memory, &bytes) != 0) return 0;
-  return memory[SK_MEMINFO_DROPS];
+bool filter(int socket, const UdpOptions& options) {
+  return options.sealed_tag_base && keep_sealed_only(socket, *options.sealed_tag_base);
 }
 
 TransportLimits limits_of(const UdpSocketGrant& grant, std::size_t datagram_bytes) {
@@ -80,7 +72,9 @@ UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& opt
       local_(opened_->local),
       limits_(limits_of(grant_, datagram_bytes)),
       sender_(opened_->socket.native_handle(), grant_.segmentation, peers_),
-      receiver_(opened_->socket.native_handle(), grant_.coalescing, datagram_bytes, peers_) {}
+      receiver_(opened_->socket.native_handle(), grant_.coalescing, datagram_bytes, peers_),
+      filtered_(filter(opened_->socket.native_handle(), options)),
+      drops_(opened_->socket.native_handle(), local_.address().is_v6(), filtered_) {}
 
 UdpTransport::~UdpTransport() = default;
 
@@ -125,10 +119,11 @@ TransportCounters UdpTransport::counters() const {
   TransportCounters counters;
   sender_.add_to(counters);
   receiver_.add_to(counters);
-  counters.kernel_drops = queue_drops(opened_->socket.native_handle());
+  counters.kernel_drops = drops_.count().overflows;
   if (group_receiver_ != nullptr) {
     group_receiver_->add_to(counters);
-    counters.kernel_drops += queue_drops(opened_->group.native_handle());
+    counters.kernel_drops +=
+        ReceiveDrops(opened_->group.native_handle(), false, false).count().overflows;
   }
   return counters;
 }

@@ -10,11 +10,13 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/udp.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "leeway/transport.h"
 #include "transport/udp/address.h"
+#include "transport/udp/filter.h"
 #include "transport/udp/peer_table.h"
 #include "transport/udp/receiver.h"
 #include "transport/udp/sender.h"
@@ -31,6 +33,8 @@ struct UdpOptions {
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
   bool use_gso = true;                         // UDP_SEGMENT on the way out
   bool use_gro = true;                         // UDP_GRO on the way in
+  // Only sealed datagrams come here, with tags of this base (filter.h)
+  std::optional<std::uint32_t> sealed_tag_base;
 };
 
 class UdpTransport final : public DatagramTransport {
@@ -58,6 +62,10 @@ class UdpTransport final : public DatagramTransport {
   // Whether trains still go out as one message; false after a device refused.
   bool segmentation() const { return sender_.segmentation(); }
   bool coalescing() const { return receiver_.coalescing(); }
+  // Junk dies in the kernel.
+  bool filtered() const { return filtered_; }
+  // Datagrams that did.
+  std::uint64_t junk() const { return drops_.count().filtered; }
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
@@ -80,6 +88,8 @@ class UdpTransport final : public DatagramTransport {
   PeerTable peers_;
   UdpSender sender_;
   UdpReceiver receiver_;
+  const bool filtered_;
+  mutable ReceiveDrops drops_;
   std::unique_ptr<UdpReceiver> group_receiver_;  // where a multicast group was joined
   bool group_first_ = false;                     // at the next receive()
   Waiter waiter_;

@@ -1,0 +1,139 @@
+#include "transport/udp/filter.h"
+
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/sock_diag.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace leeway::transport {
+namespace {
+
+// WIRE 8.1, behind the UDP header of 8 bytes. The tag is little-endian, BPF reads big-endian.
+constexpr std::uint32_t kFormAt = 8;
+constexpr std::uint32_t kTagHighAt = 8 + 6;
+constexpr std::uint32_t kVersionBits = 0xF0;
+constexpr std::uint32_t kVersion = 0x40;
+
+// /proc/net/snmp has 2 KiB, snmp6 of one namespace 4 KiB.
+constexpr std::size_t kTableBytesMax = std::size_t{16} * 1024;
+
+std::uint64_t drops_at(int socket) {
+  std::uint32_t memory[SK_MEMINFO_VARS] = {};
+  socklen_t bytes = sizeof(memory);
+  if (getsockopt(socket, SOL_SOCKET, SO_MEMINFO, memory, &bytes) != 0) return 0;
+  return memory[SK_MEMINFO_DROPS];
+}
+
+// The next word of a line; empty: the line is over.
+std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  const std::string_view word = line.substr(0, line.find_first_of(" \t\n"));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+std::uint64_t number_of(std::string_view word) {
+  std::uint64_t value = 0;
+  std::from_chars(word.data(), word.data() + word.size(), value);
+  return value;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
+}
+
+}  // namespace
+
+bool keep_sealed_only(int socket, std::uint32_t tag_base) {
+  const std::uint32_t half = (tag_base >> 16 & 0xFF) << 8 | tag_base >> 24;
+  std::array<sock_filter, 7> program = {{
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFormAt),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kVersionBits),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kVersion, 0, 3),
+      BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kTagHighAt),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, half, 0, 1), BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+      BPF_STMT(BPF_RET | BPF_K, 0),  // as for what is too short to have these fields
+  }};
+  const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
+  return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0;
+}
+
+std::uint64_t snmp_value(std::string_view table, std::string_view row, std::string_view column) {
+  while (!table.empty()) {
+    std::string_view names = take_line(table);
+    if (take_word(names) != row) continue;
+    std::string_view values = take_line(table);
+    (void)take_word(values);
+    for (auto name = take_word(names); !name.empty(); name = take_word(names)) {
+      const std::string_view value = take_word(values);
+      if (name == column) return number_of(value);
+    }
+  }
+  return 0;
+}
+
+std::uint64_t snmp6_value(std::string_view table, std::string_view name) {
+  while (!table.empty()) {
+    std::string_view line = take_line(table);
+    if (take_word(line) == name) return number_of(take_word(line));
+  }
+  return 0;
+}
+
+ReceiveDrops::ReceiveDrops(int socket, bool v6, bool filtered) : socket_(socket), v6_(v6) {
+  if (!filtered) return;
+  const char* const path = v6 ? "/proc/thread-self/net/snmp6" : "/proc/thread-self/net/snmp";
+  table_ = ::open(path, O_RDONLY | O_CLOEXEC);
+  overflows_seen_ = overflows_of_all();
+}
+
+ReceiveDrops::~ReceiveDrops() {
+  if (table_ >= 0) ::close(table_);
+}
+
+// The table of all sockets is read only after this one dropped something.
+ReceiveDrops::Counted ReceiveDrops::count() {
+  // The kernel's counter has 32 bits
+  const auto more =
+      static_cast<std::uint32_t>(drops_at(socket_) - static_cast<std::uint32_t>(drops_seen_));
+  if (more == 0) return counted_;
+  drops_seen_ += more;
+  if (table_ < 0) {
+    counted_.overflows += more;
+    return counted_;
+  }
+  const std::uint64_t overflows = overflows_of_all();
+  const Counted part = split(more, overflows - overflows_seen_);
+  overflows_seen_ = overflows;
+  counted_.overflows += part.overflows;
+  counted_.filtered += part.filtered;
+  return counted_;
+}
+
+ReceiveDrops::Counted ReceiveDrops::split(std::uint64_t drops, std::uint64_t overflows) {
+  const std::uint64_t own = std::min(drops, overflows);
+  return {own, drops - own};
+}
+
+std::uint64_t ReceiveDrops::overflows_of_all() const {
+  if (table_ < 0) return 0;
+  std::array<char, kTableBytesMax> text;  // NOLINT: written by pread
+  std::size_t bytes = 0;
+  while (bytes < text.size()) {
+    const ssize_t got =
+        ::pread(table_, text.data() + bytes, text.size() - bytes, static_cast<off_t>(bytes));
+    if (got <= 0) break;
+    bytes += static_cast<std::size_t>(got);
+  }
+  const std::string_view table(text.data(), bytes);
+  return v6_ ? snmp6_value(table, "Udp6RcvbufErrors") : snmp_value(table, "Udp:", "RcvbufErrors");
+}
+
+}  // namespace leeway::transport

@@ -1,0 +1,56 @@
+// A filter in the kernel for a socket that hears sealed datagrams only (WIRE 8.7). What a stranger
+// sends dies before it takes room in the receive buffer and before this process is woken.
+//
+// The kernel counts what its filter drops together with what found the buffer full.
+// ReceiveDrops tells the two apart.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace leeway::transport {
+
+// From now on the kernel keeps a datagram only if it has the form of a sealed one and the high half
+// of its tag is that of `tag_base`. No right is needed for this. False: this kernel cannot.
+bool keep_sealed_only(int socket, std::uint32_t tag_base);
+
+// The value of a column in a table as /proc/net/snmp has it: a row of names, and a row of numbers,
+// both after `row`. 0: not there.
+std::uint64_t snmp_value(std::string_view table, std::string_view row, std::string_view column);
+// The same of /proc/net/snmp6: a name and a number on each line.
+std::uint64_t snmp6_value(std::string_view table, std::string_view name);
+
+// Datagrams that the kernel dropped at a socket.
+class ReceiveDrops {
+ public:
+  struct Counted {
+    std::uint64_t overflows = 0;  // the receive buffer was full
+    std::uint64_t filtered = 0;   // the filter did not want them
+  };
+
+  // `filtered`: the socket has a filter.
+  ReceiveDrops(int socket, bool v6, bool filtered);
+  ~ReceiveDrops();
+  ReceiveDrops(const ReceiveDrops&) = delete;
+  ReceiveDrops& operator=(const ReceiveDrops&) = delete;
+
+  Counted count();
+
+  // Of `drops` more at this socket while all sockets of the network namespace overflowed
+  // `overflows` times more: so many at most found this socket's buffer full.
+  static Counted split(std::uint64_t drops, std::uint64_t overflows);
+
+ private:
+  std::uint64_t overflows_of_all() const;
+
+  const int socket_;
+  const bool v6_;
+  int table_ = -1;  // -1: no filter, or no such table
+  std::uint64_t drops_seen_ = 0;
+  std::uint64_t overflows_seen_ = 0;
+  Counted counted_;
+};
+
+}  // namespace leeway::transport
