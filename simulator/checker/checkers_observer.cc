@@ -181,9 +181,10 @@ void Checkers::State::learn_deaths(Instant now, Rank rank) {
   if (book.size() == 0) return;
   const protocol::Endpoint& endpoint = setup.engines[rank]->endpoint();
   for (Rank peer = 0; peer < setup.engines.size(); ++peer) {
-    if (peer == rank || !endpoint.link(peer).dead) continue;
+    const protocol::Link& link = endpoint.link(peer);
+    if (peer == rank || (!link.dead && !link.gave_us_up)) continue;
     Instant& from = given_up_from[std::size_t{rank} * setup.engines.size() + peer];
-    from = std::min(from, now);
+    if (link.dead) from = std::min(from, now);
     departures.on_goodbye(now, rank, peer);
     book.on_goodbye(now, rank, peer);
   }

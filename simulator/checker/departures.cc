@@ -100,7 +100,8 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
     const Instant heard = ranks_[rank].heard_at[peer];
     const bool left = state.leaving && !at_once(peer);  // and is not dead
     if (peer == rank || heard.ns == 0 || !left || !call.ranks[peer].succeeded) continue;
-    if (book_.engine(rank).endpoint().link(peer).dead) continue;  // for which I18 looks, too
+    const protocol::Link& link = book_.engine(rank).endpoint().link(peer);
+    if (link.dead || link.gave_us_up) continue;  // for which I18 looks, too
     const Duration served = heard - state.leave_at;
     bool missing = false;
     for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread})

@@ -155,7 +155,7 @@ class Endpoint {
   // The peer's process is dead, as another communicator found out: exact operations with it fail,
   // now and later, and lossy ones do without it.
   void bury(Instant now, Rank peer);
-  // Why no operation can succeed here any more: a peer gave this rank up. Else ok.
+  // Why no operation can succeed here any more: most peers gave this rank up. Else ok.
   const Status& given_up() const { return given_up_; }
   // The first peer that was found dead; ok: none.
   const Status& first_death() const { return first_death_; }
@@ -276,6 +276,10 @@ class Endpoint {
   void start_without(Instant now, Round& round);
   void end_abandoned(Instant now, Round& round, Rank peer);
   void on_given_up(Instant now, Rank from);
+  void lose_group_member(Instant now, Rank from);
+  void lose_in_all_rounds(Instant now, Rank peer);
+  Status gave_up_by(Rank peer) const;
+  Status loss_of(const Round& round, Rank peer) const;
   void answer_dead(Rank from, wire::PacketType type);
 
   // endpoint_timers.cc
@@ -311,6 +315,7 @@ class Endpoint {
   bool any_gone_ = false;  // a peer has left, or is dead
   Status first_death_;
   Status given_up_;
+  int gave_us_up_ = 0;  // peers
   EndpointCounters counters_;
 };
 

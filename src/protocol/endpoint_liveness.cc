@@ -54,18 +54,27 @@ void Endpoint::bury(Instant now, Rank peer) {
         config_.self, peer, static_cast<double>(config_.peer_timeout.count()) / 1e9);
   }
   if (departure_.serving()) timers_.arm_leave(now);
+  lose_in_all_rounds(now, peer);
+  reap(now);
+}
+
+void Endpoint::lose_in_all_rounds(Instant now, Rank peer) {
   for (Round* round : rounds_.collectives()) lose_peer(now, *round, peer);
   const PeerMessages* messages = rounds_.messages(peer);
   if (messages != nullptr)
     messages->for_each_open([&](Round& message) { lose_peer(now, message, peer); });
-  reap(now);
+}
+
+Status Endpoint::loss_of(const Round& round, Rank peer) const {
+  return links_[peer].gave_us_up ? gave_up_by(peer)
+                                 : died(config_.self, round, peer, config_.peer_timeout);
 }
 
 // What is exact can no longer be complete; what is lossy goes on without the peer.
 void Endpoint::lose_peer(Instant now, Round& round, Rank peer) {
   if (round.ended) return;
   if (!round.done && round.plan->tag.delivery == Delivery::Kind::exact)
-    return finish(now, round, died(config_.self, round, peer, config_.peer_timeout));
+    return finish(now, round, loss_of(round, peer));
   on_peer_left_round(now, round, peer);
   end_abandoned(now, round, peer);
 }
@@ -77,8 +86,7 @@ void Endpoint::start_without(Instant now, Round& round) {
     if (round.ended) return;
     const Link& link = links_[peer];
     if (peer == config_.self || !link.gone) continue;
-    if (link.dead && exact)
-      return finish(now, round, died(config_.self, round, peer, config_.peer_timeout));
+    if ((link.dead || link.gave_us_up) && exact) return finish(now, round, loss_of(round, peer));
     // What it sent before it left may still be on its way
     if (exact) timers_.arm_link(peer, now + link.quiet_time(/*gives_up=*/false));
     if (!exact) end_abandoned(now, round, peer);
@@ -102,16 +110,30 @@ void Endpoint::answer_dead(Rank from, wire::PacketType type) {
   outbox_.queue_control(from);
 }
 
-// The peer went on without us: what is open here, and what would open later, has no group.
+// The peer went on without us. Once most others have, what is open here, and what would open later,
+// has no group. Before that the peer alone has left: one faulty member ends nobody's calls.
 void Endpoint::on_given_up(Instant now, Rank from) {
-  if (!given_up_.ok() || departure_.parting()) return;
-  given_up_ =
-      Status::error(StatusCode::kPeerLost,
-                    "rank %u: rank %u gave this rank up as dead, having heard nothing of it "
-                    "for its peer time-out: leave, and join again",
-                    config_.self, from);
+  Link& link = links_[from];
+  if (link.gave_us_up || !given_up_.ok() || departure_.parting()) return;
+  link.gave_us_up = true;
+  const int others = config_.size - 1;
+  if (2 * ++gave_us_up_ <= others) return lose_group_member(now, from);
+  given_up_ = gave_up_by(from);
   cancel_all(now, given_up_);
   if (departure_.serving()) say_goodbye(now);
+}
+
+void Endpoint::lose_group_member(Instant now, Rank from) {
+  links_[from].gone = any_gone_ = true;
+  if (departure_.serving()) timers_.arm_leave(now);
+  lose_in_all_rounds(now, from);
+}
+
+Status Endpoint::gave_up_by(Rank peer) const {
+  return Status::error(StatusCode::kPeerLost,
+                       "rank %u: rank %u gave this rank up as dead, having heard nothing of it "
+                       "for its peer time-out: leave, and join again",
+                       config_.self, peer);
 }
 
 }  // namespace leeway::protocol

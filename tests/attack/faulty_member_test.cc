@@ -1,0 +1,234 @@
+// A member with the right keys that does not as it should. The others end each call with loss by
+// its deadline and a tick, their results are finite, and what they send it is bounded. In virtual
+// time.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "attack/forgeries.h"
+
+namespace leeway::attack {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kMembers = 4;
+constexpr Rank kFaulty = 3;
+constexpr std::size_t kElements = 30'000;
+constexpr Duration kDeadline = 60ms;
+constexpr Duration kTick = 1ms;
+
+// Three members and the faulty one, which takes part in one call with loss after the other.
+class FaultyMember : public ::testing::Test {
+ protected:
+  // One call. Of the honest members, checks what is promised.
+  void expect_call(Delivery delivery = best_effort(kDeadline)) {
+    sums_.push_back(std::make_unique<Sums>(kMembers, kElements, delivery));
+    Sums& sums = *sums_.back();
+    if (spoil) spoil(sums.contribution(kFaulty));
+    std::vector<collective::Request*> requests;
+    const Instant began = job.now();
+    for (Rank rank = 0; rank < kMembers; ++rank) {
+      collective::Request& request = sums.submit(job, rank);
+      if (rank != kFaulty) requests.push_back(&request);
+    }
+    const bool done = job.run_until(
+        [&] {
+          return std::all_of(requests.begin(), requests.end(), [](auto* one) { return one->done; });
+        },
+        kDeadline + kTick);
+    ASSERT_TRUE(done) << "later than the deadline and a tick";
+    took = job.now() - began;
+    for (Rank rank = 0; rank < kFaulty; ++rank) {
+      EXPECT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.c_str();
+      const auto& result = sums.result(rank);
+      const bool finite =
+          std::all_of(result.begin(), result.end(), [](float x) { return std::isfinite(x); });
+      EXPECT_TRUE(finite) << "rank " << rank;
+    }
+    job.pass(20ms);
+  }
+  void expect_calls(int count) {
+    for (int i = 0; i < count; ++i) expect_call();
+  }
+
+  // What the faulty member says beside what it should, for each datagram of its own.
+  void says(std::function<Bytes(Rank to, const Bytes& plain)> also) {
+    job.betrayal = [also = std::move(also)](Rank from, Rank to, const Bytes& plain) {
+      std::vector<Bytes> all = {plain};
+      if (from == kFaulty) all.insert(all.begin(), also(to, plain));
+      return all;
+    };
+  }
+  // And in place of it.
+  void says_instead(std::function<Bytes(Rank to, Bytes plain)> instead) {
+    job.betrayal = [instead = std::move(instead)](Rank from, Rank to, const Bytes& plain) {
+      if (from != kFaulty) return std::vector<Bytes>{plain};
+      Bytes said = instead(to, plain);
+      return said.empty() ? std::vector<Bytes>{} : std::vector<Bytes>{std::move(said)};
+    };
+  }
+
+  SealedJob job{{.size = kMembers}};
+  std::function<void(std::vector<float>&)> spoil;
+  Duration took{0};
+
+ private:
+  std::vector<std::unique_ptr<Sums>> sums_;  // read until confirmed
+};
+
+// The header of a data datagram of its own; nothing: it is another one.
+std::optional<wire::DataHeader> header_of(const Bytes& plain, wire::Prefix& prefix) {
+  wire::DataHeader header;
+  ByteSpan payload;
+  if (wire::decode_prefix(plain, nullptr, prefix) != wire::Refusal::none ||
+      prefix.type != wire::PacketType::data ||
+      wire::decode_data(plain, header, payload) != wire::Refusal::none)
+    return std::nullopt;
+  return header;
+}
+
+// Changes the header of data; other datagrams stay.
+Bytes with_header(Bytes plain, const std::function<void(wire::DataHeader&)>& change) {
+  wire::Prefix prefix;
+  auto header = header_of(plain, prefix);
+  if (!header) return plain;
+  change(*header);
+  wire::encode_data(prefix, *header, 0, MutableByteSpan(plain).first(wire::kDataHeaderBytes));
+  return plain;
+}
+
+// Numbers
+// ------------------------------------------------------------------------------------------
+
+// Each is finite; their sum is not.
+TEST_F(FaultyMember, LargestNumbersReachNoResultAsInfinity) {
+  spoil = [](std::vector<float>& mine) {
+    std::fill(mine.begin(), mine.end(), std::numeric_limits<float>::max());
+  };
+  expect_calls(3);
+}
+
+class FaultyWeight : public FaultyMember, public ::testing::WithParamInterface<float> {};
+
+TEST_P(FaultyWeight, DoesNoHarm) {
+  says_instead([](Rank, Bytes plain) {
+    return with_header(std::move(plain),
+                       [](wire::DataHeader& header) { header.weight = GetParam(); });
+  });
+  expect_calls(3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, FaultyWeight,
+                         ::testing::Values(0.0f, -1.0f, 3e38f, 1e-38f, 1e-45f, INFINITY,
+                                           std::numeric_limits<float>::quiet_NaN()));
+
+// What its datagrams claim
+// ---------------------------------------------------------------------------
+
+class FaultyClaim : public FaultyMember, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(FaultyClaim, EndsNobodysCalls) {
+  std::uint32_t round = 0;
+  says([&round](Rank to, const Bytes&) {
+    return forgeries(77, kFaulty, to, round)[GetParam()].plain;
+  });
+  for (; round < 4; ++round) expect_call();
+}
+
+// Numbers must go on after it, too: what it said may not be what all later calls are measured by.
+TEST_P(FaultyClaim, DoesNotOutliveIt) {
+  says([](Rank to, const Bytes&) { return forgeries(77, kFaulty, to, 0)[GetParam()].plain; });
+  expect_call();
+  job.betrayal = nullptr;
+  expect_calls(3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, FaultyClaim,
+                         ::testing::Range<std::size_t>(0, forgeries(77, 0, 1, 0).size()));
+
+TEST_F(FaultyMember, RandomDatagramsEndNobodysCalls) {
+  std::mt19937 random(23);
+  says([&random](Rank to, const Bytes& plain) {
+    Bytes junk = plain;
+    for (int i = 0; i < 6; ++i)
+      junk[random() % std::min<std::size_t>(junk.size(), 70)] = std::byte(random());
+    (void)to;
+    return junk;
+  });
+  expect_calls(6);
+}
+
+// The checksum under the seal is right here: all fields are read.
+TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
+  std::mt19937 random(29);
+  says_instead([&random](Rank, Bytes plain) {
+    return with_header(std::move(plain), [&](wire::DataHeader& header) {
+      switch (random() % 6) {
+        case 0:
+          header.round = random();
+          break;
+        case 1:
+          header.flow_packets = 1 + random() % 4'000'000;
+          break;
+        case 2:
+          header.index = {static_cast<std::uint32_t>(random() % 100)};
+          break;
+        case 3:
+          header.opened_below = random();
+          break;
+        case 4:
+          header.settled_below = random();
+          break;
+        default:
+          header.attempt = static_cast<std::uint16_t>(random());
+          break;
+      }
+      header.flow_packets = std::max(header.flow_packets, header.index.value + 1);
+    });
+  });
+  expect_calls(6);
+}
+
+// Silence
+// --------------------------------------------------------------------------------------------
+
+TEST_F(FaultyMember, SilenceCostsTheDeadline) {
+  says_instead([](Rank, const Bytes&) { return Bytes(); });
+  expect_calls(3);
+}
+
+TEST_F(FaultyMember, SilenceToOneMemberOnlyCostsTheDeadline) {
+  says_instead([](Rank to, Bytes plain) { return to == 0 ? Bytes() : plain; });
+  expect_calls(3);
+}
+
+// A process that is alive, takes part, and gives no data.
+TEST_F(FaultyMember, DataHeldBackCostTheDeadline) {
+  says_instead([](Rank, Bytes plain) {
+    wire::Prefix prefix;
+    return header_of(plain, prefix) ? Bytes() : plain;
+  });
+  expect_calls(3);
+}
+
+// Dead to the others after the peer time-out: exact calls end, and name it.
+TEST_F(FaultyMember, SilenceEndsExactCallsByThePeerTimeout) {
+  says_instead([](Rank, const Bytes&) { return Bytes(); });
+  Sums sums(kMembers, kElements, exact());
+  std::vector<collective::Request*> requests;
+  for (Rank rank = 0; rank < kMembers; ++rank) requests.push_back(&sums.submit(job, rank));
+  requests.pop_back();
+  ASSERT_TRUE(job.run_until(
+      [&] {
+        return std::all_of(requests.begin(), requests.end(), [](auto* one) { return one->done; });
+      },
+      3500ms));
+  for (auto* request : requests) EXPECT_FALSE(request->status.ok());
+  job.pass(5s);
+}
+
+}  // namespace
+}  // namespace leeway::attack
