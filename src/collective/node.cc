@@ -134,6 +134,12 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram) {
   if (paths_[slot]->take_unblocked()) spread_credit(slot);
 }
 
+void Node::on_new_path(Instant now, Rank slot) {
+  if (slot >= paths_.size() || paths_[slot] == nullptr) return;
+  paths_[slot]->begin_anew();
+  if (bundle_ != nullptr) bundle_->begin_anew(now, slot);
+}
+
 void Node::note_report(Instant now, Rank slot) {
   protocol::Path& path = *paths_[slot];
   const protocol::PathReport& report = path.reported();

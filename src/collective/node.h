@@ -71,6 +71,9 @@ class Node {
   void touch(Member& member);
 
   void on_datagram(Instant now, Rank slot, ByteSpan datagram);
+  // The process in the slot has moved to another host (a transport proved it): what was measured of
+  // the path to it is forgotten.
+  void on_new_path(Instant now, Rank slot);
   // Time passed, or members were touched. `released`: how many of the trains handed out are no
   // longer read; members with later ones start nothing.
   void on_wake(Instant now, std::uint64_t released = UINT64_MAX);

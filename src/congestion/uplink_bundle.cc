@@ -160,6 +160,21 @@ Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   return least;
 }
 
+void UplinkBundle::begin_anew(Instant now, std::size_t link) {
+  if (link >= links_.size()) return;
+  Link& at = links_[link];
+  if (!at.near) in_flight_ -= std::min(in_flight_, at.log.under_way());
+  at.log.write_off();
+  at.marks_made = 0;
+  at.rtt = {};
+  at.one_way = {};
+  at.one_way_us.reset();
+  at.queueing = Duration(0);
+  at.first_sent_at = now;
+  at.near = false;
+  at.asked = false;
+}
+
 void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arrivals) {
   Link& at = links_[link];
   const std::uint32_t covered = arrivals.largest - at.largest;

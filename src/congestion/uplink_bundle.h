@@ -68,6 +68,10 @@ class UplinkBundle {
   // Not overtaken by a later one.
   void on_report(Instant now, std::size_t link, const Arrivals& arrivals);
 
+  // The peer is elsewhere: nothing that was measured of its link holds, and nothing that is under
+  // way is waited for.
+  void begin_anew(Instant now, std::size_t link);
+
   void on_wake(Instant now);
   // Infinite future: only a report changes anything.
   Instant next_wake() const;

@@ -269,6 +269,9 @@ bool Driver::send(Instant now) {
 
 bool Driver::receive(Instant now) {
   const std::size_t count = transport_->receive(received_);
+  while (const auto move = sealed_ == nullptr ? std::nullopt : sealed_->poll_move()) {
+    if (!move->same_host) node_.on_new_path(now, move->slot);
+  }
   for (std::size_t i = 0; i < count; ++i)
     node_.on_datagram(now, received_[i].from, received_[i].bytes);
   return count > 0;

@@ -27,7 +27,10 @@ void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
                      std::uint32_t peers_window) {
   const std::uint32_t window = std::max<std::uint32_t>(window_datagrams, 2);
   if (window_ != 0 && window_ <= window) return;
-  if (window_ == 0) rtt = RoundTrip(initial_rtt);
+  if (window_ == 0) {
+    initial_rtt_ = initial_rtt;
+    rtt = RoundTrip(initial_rtt);
+  }
   window_ = window;
   // Never after every single datagram: reports are datagrams too and would answer each other for
   // ever.

@@ -55,6 +55,13 @@ class Path {
   void configure(std::uint32_t window_datagrams, Duration initial_rtt,
                  std::uint32_t peers_window = 0);
 
+  // The other process is elsewhere: its round trip and its losses are to be learnt anew. Numbers go
+  // on.
+  void begin_anew() {
+    rtt = RoundTrip(initial_rtt_);
+    delivered_ = 1.0;
+  }
+
   // Sending side.
   std::uint32_t take_sequence(Instant now);
   std::uint32_t last_sequence() const { return next_sequence_ - 1; }
@@ -117,6 +124,7 @@ class Path {
   RoundTrip rtt;
 
  private:
+  Duration initial_rtt_ = std::chrono::milliseconds(10);
   std::uint32_t window_ = 0;  // not configured
   std::uint32_t report_every_ = 16;
   std::uint32_t next_sequence_ = 1;

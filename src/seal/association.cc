@@ -55,9 +55,10 @@ void Association::begin_sending_phase(Instant now) {
   phase_began_ = now;
 }
 
-void Association::seal(std::span<const Slice> pieces, MutableByteSpan out) {
+void Association::seal(std::span<const Slice> pieces, MutableByteSpan out, bool path_message) {
   const std::uint64_t number = next_number_++;
-  encode_header({.phase = static_cast<std::uint8_t>(bits_of(sending_phase_)),
+  encode_header({.path_message = path_message,
+                 .phase = static_cast<std::uint8_t>(bits_of(sending_phase_)),
                  .lane = lane_,
                  .tag = outbound_tag_,
                  .counter = number},

@@ -38,7 +38,7 @@ class Association {
   // Once before the datagrams of a train: the leader may begin a phase.
   void on_train(Instant now);
   // `out` is kOverheadBytes longer than the pieces.
-  void seal(std::span<const Slice> pieces, MutableByteSpan out);
+  void seal(std::span<const Slice> pieces, MutableByteSpan out, bool path_message = false);
 
   // A datagram whose header names this association. In place: Refusal::none if the bytes between
   // header and proof are the peer's. Unless it is, nothing has changed but these bytes.
@@ -46,6 +46,8 @@ class Association {
 
   std::uint64_t sending_phase() const { return sending_phase_; }
   std::uint64_t receiving_phase() const { return receiving_phase_; }
+  // Of all that was opened.
+  std::uint64_t newest_opened() const { return window_.largest(); }
   std::uint64_t sealed() const { return next_number_ - 1; }
 
  private:

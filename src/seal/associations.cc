@@ -46,10 +46,21 @@ class Pieces {
 
 }  // namespace
 
+template <typename Visitor>
+void Associations::for_each_with(std::uint32_t tag, const Visitor& visit) const {
+  if (by_tag_.empty()) return;
+  for (std::size_t at = tag % by_tag_.size(); by_tag_[at].slot != kNoRank;
+       at = (at + 1) % by_tag_.size()) {
+    if (by_tag_[at].tag == tag) visit(by_tag_[at].slot);
+  }
+}
+
 void Associations::meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker) {
   LEEWAY_ASSERT(!knows(slot));
   if (slot >= by_slot_.size()) by_slot_.resize(slot + std::size_t{1});
   by_slot_[slot] = std::make_unique<Association>(now, keys, maker, lane_, rotation_);
+  for_each_with(by_slot_[slot]->inbound_tag(),
+                [this](Rank) { copy_.reserve(limits::kDatagramBytesMax + kOverheadBytes); });
   if (by_tag_.size() < 2 * (entries_ + 1)) grow();
   insert({by_slot_[slot]->inbound_tag(), slot});
   ++entries_;
@@ -69,18 +80,19 @@ void Associations::insert(Entry entry) {
   by_tag_[at] = entry;
 }
 
-// Nothing but the tag says whose a datagram is. That it comes from another address than the
-// peer's is not believed yet, even if its proof should be right.
+// Where addresses do not change, the tag must be that of the process whose address it is.
 Refusal Associations::find(const Header& header, Rank slot) const {
   Refusal refusal = Refusal::unknown_tag;
-  if (by_tag_.empty()) return refusal;
-  for (std::size_t at = header.tag % by_tag_.size(); by_tag_[at].slot != kNoRank;
-       at = (at + 1) % by_tag_.size()) {
-    if (by_tag_[at].tag != header.tag) continue;
-    if (by_tag_[at].slot == slot) return Refusal::none;
-    refusal = Refusal::wrong_address;
-  }
+  for_each_with(header.tag, [&](Rank known) {
+    if (refusal != Refusal::none) refusal = known == slot ? Refusal::none : Refusal::wrong_address;
+  });
   return refusal;
+}
+
+Refusal Associations::decode(ByteSpan datagram, Header& header) const {
+  Refusal refusal = Refusal::none;
+  if (const auto decoded = decode_header(datagram, refusal)) header = *decoded;
+  return refusal == Refusal::none && header.lane != lane_ ? Refusal::form : refusal;
 }
 
 std::size_t Associations::sealed_bytes(const Train& train) {
@@ -102,18 +114,68 @@ std::size_t Associations::seal(Instant now, const Train& train, MutableByteSpan 
   return used;
 }
 
+std::size_t Associations::seal_path_message(Instant now, Rank slot, ByteSpan message,
+                                            MutableByteSpan out) {
+  LEEWAY_ASSERT(knows(slot) && out.size() >= message.size() + kOverheadBytes);
+  const Slice piece{message.data(), message.size()};
+  Association& association = *by_slot_[slot];
+  association.on_train(now);
+  association.seal({&piece, 1}, out.first(message.size() + kOverheadBytes), /*path_message=*/true);
+  ++counters_.sealed;
+  return message.size() + kOverheadBytes;
+}
+
 MutableByteSpan Associations::open(Instant now, Rank slot, MutableByteSpan datagram) {
-  Refusal refusal = Refusal::none;
-  const auto header = decode_header(datagram, refusal);
-  if (refusal == Refusal::none && header->lane != lane_) refusal = Refusal::form;
-  if (refusal == Refusal::none) refusal = find(*header, slot);
-  if (refusal == Refusal::none) refusal = by_slot_[slot]->open(now, *header, datagram);
+  Header header;
+  Refusal refusal = decode(datagram, header);
+  if (refusal == Refusal::none && header.path_message) refusal = Refusal::form;
+  if (refusal == Refusal::none) refusal = find(header, slot);
+  if (refusal == Refusal::none) refusal = by_slot_[slot]->open(now, header, datagram);
   if (refusal != Refusal::none) {
     ++counters_.refused[static_cast<std::size_t>(refusal)];
     return {};
   }
   ++counters_.opened;
   return datagram.subspan(kHeaderBytes, datagram.size() - kOverheadBytes);
+}
+
+// Opening spoils the bytes if the key is wrong. So where several peers have the tag, all but the
+// peer at that address try a copy.
+Associations::Opened Associations::open_from_anywhere(Instant now, Rank hint,
+                                                      MutableByteSpan datagram) {
+  Header header;
+  Refusal refusal = decode(datagram, header);
+  Rank from = kNoRank;
+  bool newest = false;
+  if (refusal == Refusal::none) {
+    std::size_t owners = 0;
+    bool hinted = false;
+    for_each_with(header.tag, [&](Rank slot) {
+      ++owners;
+      hinted |= slot == hint;
+    });
+    refusal = Refusal::unknown_tag;
+    if (owners > 1) copy_.assign(datagram.begin(), datagram.end());
+    const auto attempt = [&](Rank slot) {
+      const std::uint64_t before = by_slot_[slot]->newest_opened();
+      if (refusal != Refusal::unknown_tag) std::copy(copy_.begin(), copy_.end(), datagram.begin());
+      refusal = by_slot_[slot]->open(now, header, datagram);
+      if (refusal != Refusal::none) return;
+      from = slot;
+      newest = header.counter > before;
+    };
+    if (hinted) attempt(hint);
+    for_each_with(header.tag, [&](Rank slot) {
+      if (from == kNoRank && slot != hint) attempt(slot);
+    });
+  }
+  if (from == kNoRank) {
+    ++counters_.refused[static_cast<std::size_t>(refusal)];
+    return {};
+  }
+  ++counters_.opened;
+  return {from, datagram.subspan(kHeaderBytes, datagram.size() - kOverheadBytes),
+          header.path_message, newest};
 }
 
 }  // namespace leeway::seal

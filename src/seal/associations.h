@@ -38,8 +38,23 @@ class Associations {
   std::size_t seal(Instant now, const Train& train, MutableByteSpan out);
   static std::size_t sealed_bytes(const Train& train);
 
-  // Opens a datagram that came from this slot's address, in place. Refused and counted: empty.
+  // A path message for a peer that is known. Gives how many bytes of `out` it takes:
+  // kOverheadBytes more than `message`.
+  std::size_t seal_path_message(Instant now, Rank slot, ByteSpan message, MutableByteSpan out);
+
+  // Opens a datagram of the core that came from this slot's address, in place. Refused and counted:
+  // empty.
   MutableByteSpan open(Instant now, Rank slot, MutableByteSpan datagram);
+
+  struct Opened {
+    Rank from = kNoRank;    // whose it is; kNoRank: refused and counted
+    MutableByteSpan bytes;  // what was sealed
+    bool path_message = false;
+    bool newest = false;  // no later one was opened before
+  };
+  // The same, where addresses of peers may change: the tag alone says whose a datagram is. `hint`:
+  // whose address it came from; kNoRank: nobody's. Path messages are opened, too.
+  Opened open_from_anywhere(Instant now, Rank hint, MutableByteSpan datagram);
 
   const Counters& counters() const { return counters_; }
   // Null: not met.
@@ -52,6 +67,9 @@ class Associations {
   };
 
   Refusal find(const Header& header, Rank slot) const;
+  Refusal decode(ByteSpan datagram, Header& header) const;
+  template <typename Visitor>
+  void for_each_with(std::uint32_t tag, const Visitor& visit) const;
   void insert(Entry entry);
   void grow();
 
@@ -61,6 +79,7 @@ class Associations {
   // By tag, open addressing, at most half full. Two peers may have the same tag.
   std::vector<Entry> by_tag_;
   std::size_t entries_ = 0;
+  std::vector<std::byte> copy_;  // of a datagram that may be one of several peers'
   Counters counters_;
 };
 

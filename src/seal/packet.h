@@ -19,7 +19,8 @@ inline constexpr std::size_t kOverheadBytes = kHeaderBytes + kProofBytes;
 inline constexpr std::uint64_t kPhases = 4;
 
 struct Header {
-  std::uint8_t phase = 0;  // of the key, modulo kPhases
+  bool path_message = false;  // and not a datagram of the core
+  std::uint8_t phase = 0;     // of the key, modulo kPhases
   std::uint8_t lane = 0;
   std::uint16_t view = 0;  // a hint; 0 as long as groups do not change
   std::uint32_t tag = 0;   // the receiver's name for this sender

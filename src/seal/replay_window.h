@@ -36,7 +36,11 @@ class ReplayWindow {
       newest_ = word;
     }
     words_[word % kWords] |= std::uint64_t{1} << number % kBits;
+    largest_ = std::max(largest_, number);
   }
+
+  // Of all that were committed; 0: none.
+  std::uint64_t largest() const { return largest_; }
 
  private:
   static constexpr std::uint64_t kBits = 64;
@@ -44,6 +48,7 @@ class ReplayWindow {
 
   std::array<std::uint64_t, kWords> words_{};
   std::uint64_t newest_ = 0;  // the word of the largest number
+  std::uint64_t largest_ = 0;
 };
 
 }  // namespace leeway::seal

@@ -9,6 +9,7 @@
 #include "base/contracts.h"
 #include "seal/aead.h"
 #include "seal/associations.h"
+#include "seal/path_message.h"
 
 using namespace leeway;
 
@@ -54,7 +55,7 @@ class Scene {
     return out;
   }
   bool opens(Rank at, MutableByteSpan datagram) {
-    return !ends_[at].open(Instant{0}, static_cast<Rank>(1 - at), datagram).empty();
+    return ends_[at].open_from_anywhere(Instant{0}, kNoRank, datagram).from == 1 - at;
   }
   void pass(Rank from, std::size_t bytes) {
     std::vector<std::byte> datagram = seal(from, bytes);
@@ -91,6 +92,11 @@ void step(Input& input, Scene& scene) {
     case 2: {  // anything
       const ByteSpan taken = input.take(bytes);
       std::vector<std::byte> datagram(taken.begin(), taken.end());
+      if (const auto message = seal::decode_path_message(taken)) {
+        std::array<std::byte, seal::kPathMessageBytesMax> again;
+        const std::size_t used = seal::encode_path_message(*message, again);
+        LEEWAY_ASSERT(std::equal(taken.begin(), taken.end(), again.begin(), again.begin() + used));
+      }
       LEEWAY_ASSERT(!scene.opens(to, datagram));
       return;
     }
@@ -98,7 +104,10 @@ void step(Input& input, Scene& scene) {
       std::vector<std::byte> datagram(seal::kHeaderBytes);
       std::uint64_t counter = 0;
       for (int i = 0; i < 8; ++i) counter = counter << 8 | input.byte();
-      seal::encode_header({.phase = input.byte(), .tag = scene.tag_at(to), .counter = counter},
+      seal::encode_header({.path_message = (choice & 8) != 0,
+                           .phase = input.byte(),
+                           .tag = scene.tag_at(to),
+                           .counter = counter},
                           datagram);
       const ByteSpan taken = input.take(bytes);
       datagram.insert(datagram.end(), taken.begin(), taken.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 
 namespace leeway::transport {
 namespace {
@@ -31,20 +32,34 @@ TransportLimits sealed_limits(TransportLimits limits) {
   return limits;
 }
 
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
 }  // namespace
 
 SealedTransport::SealedTransport(std::unique_ptr<DatagramTransport> inner, ClockFunction clock,
                                  const seal::Rotation& rotation)
     : inner_(std::move(inner)),
+      where_(dynamic_cast<Whereabouts*>(inner_.get())),
       clock_(std::move(clock)),
       name_(inner_->name()),
       limits_(sealed_limits(inner_->limits())),
       seals_(0, rotation),
+      roaming_(random_seed()),
       trains_(kSlots),
-      ready_(kSlots) {}
+      ready_(kSlots) {
+  if (where_ != nullptr) where_->show_strangers();
+}
 
 void SealedTransport::meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker) {
-  seals_.meet(clock_(), slot, keys, maker);
+  const Instant now = clock_();
+  seals_.meet(now, slot, keys, maker);
+  if (where_ == nullptr) return;
+  const NetworkAddress address = where_->address_of(slot);
+  roaming_.meet(now, slot, {&address, 1});
+  moves_.reserve(std::size_t{2} * (slot + 1));
 }
 
 std::size_t SealedTransport::send(std::span<const Train> trains) {
@@ -74,6 +89,7 @@ void SealedTransport::prepare(Instant now, const Train& train) {
     (void)inner_->register_memory(out.memory);  // else it copies
   }
   seals_.seal(now, train, out.memory);
+  if (where_ != nullptr) roaming_.on_sent(now, train.to);
   out.slice = {out.memory.data(), bytes};
   ready_[slot] = {train.to, train.segment_bytes + seal::kOverheadBytes, bytes,
                   std::span(&out.slice, 1)};
@@ -95,17 +111,71 @@ void SealedTransport::flush() {
 std::size_t SealedTransport::receive(std::span<Received> out) {
   if (taken_ < sealed_) flush();
   const std::size_t count = inner_->receive(out);
-  if (count == 0) return 0;
+  if (count == 0 && where_ == nullptr) return 0;
   const Instant now = clock_();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const MutableByteSpan plain = seals_.open(now, out[i].from, out[i].bytes);
-    if (!plain.empty()) out[kept++] = {out[i].from, plain};
+    Received datagram = out[i];
+    if (where_ != nullptr) {
+      if (open_from_anywhere(now, datagram)) out[kept++] = datagram;
+      continue;
+    }
+    datagram.bytes = seals_.open(now, datagram.from, datagram.bytes);
+    if (!datagram.bytes.empty()) out[kept++] = datagram;
   }
+  if (where_ != nullptr) serve(now);
   return kept;
 }
 
+// Whether it is the core's. Of the peer's own address only its messages about the path matter.
+bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
+  const seal::Associations::Opened opened =
+      seals_.open_from_anywhere(now, datagram.from, datagram.bytes);
+  if (opened.from == kNoRank) {
+    from_strangers_ += datagram.from == kNoRank;
+    return false;
+  }
+  if (opened.from != datagram.from || opened.path_message) {
+    const NetworkAddress source = where_->source_of(datagram);
+    roaming_.on_opened(now, opened.from, source, datagram.bytes.size(), opened.newest);
+    if (opened.path_message) {
+      if (const auto message = seal::decode_path_message(opened.bytes))
+        roaming_.on_message(now, opened.from, source, *message);
+      return false;
+    }
+  }
+  datagram = {opened.from, opened.bytes};
+  return true;
+}
+
+void SealedTransport::serve(Instant now) {
+  roaming_.on_wake(now);
+  while (const auto outgoing = roaming_.poll()) {
+    std::array<std::byte, seal::kPathMessageBytesMax> message;
+    std::array<std::byte, seal::kPathMessageBytesMax + seal::kOverheadBytes> sealed;
+    const std::size_t bytes = seal::encode_path_message(outgoing->message, message);
+    const std::size_t used =
+        seals_.seal_path_message(now, outgoing->slot, ByteSpan(message).first(bytes), sealed);
+    (void)where_->send_to(outgoing->to, ByteSpan(sealed).first(used));  // or it is lost
+  }
+  while (const auto move = roaming_.poll_move()) {
+    if (where_->move(move->slot, move->to)) moves_.push_back(*move);
+  }
+}
+
+std::optional<seal::Roaming::Move> SealedTransport::poll_move() {
+  if (moves_.empty()) return std::nullopt;
+  const seal::Roaming::Move move = moves_.back();
+  moves_.pop_back();
+  return move;
+}
+
 void SealedTransport::wait(Duration timeout) {
+  if (where_ != nullptr) {
+    const Instant now = clock_();
+    serve(now);
+    timeout = std::min<Duration>(timeout, std::max<Duration>(roaming_.next_wake() - now, {}));
+  }
   inner_->wait(timeout);
   if (taken_ < sealed_) flush();
 }
@@ -113,6 +183,7 @@ void SealedTransport::wait(Duration timeout) {
 TransportCounters SealedTransport::counters() const {
   TransportCounters counters = inner_->counters();
   counters.send_errors += to_strangers_;
+  counters.from_strangers += from_strangers_;
   return counters;
 }
 
@@ -122,6 +193,12 @@ std::vector<std::pair<std::string, std::uint64_t>> SealedTransport::named_seal_c
                                                              {"opened", counted.opened}};
   for (int i = 1; i < seal::kRefusals; ++i)
     rows.emplace_back(kSealRefusalNames[i], counted.refused[i]);
+  const seal::Roaming::Counters& roaming = roaming_.counters();
+  rows.emplace_back("path_challenges", roaming.challenges);
+  rows.emplace_back("path_moves", roaming.moves);
+  rows.emplace_back("path_returns", roaming.returns);
+  rows.emplace_back("path_trials_refused", roaming.refused);
+  rows.emplace_back("keep_alives", roaming.keep_alives);
   return rows;
 }
 

@@ -6,10 +6,14 @@
 //
 // Peers are met one by one. Before that, trains to them are lost and counted, and what they send is
 // refused. There is no multicast.
+//
+// Over a transport with addresses a peer is named by its tag alone, and may move (seal/roaming.h):
+// challenges and keep-alives leave in receive() and wait().
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +21,8 @@
 #include "base/time.h"
 #include "leeway/transport.h"
 #include "seal/associations.h"
+#include "seal/roaming.h"
+#include "transport/whereabouts.h"
 
 namespace leeway::transport {
 
@@ -41,6 +47,9 @@ class SealedTransport final : public DatagramTransport {
   TransportCounters counters() const override;
   const Status& status() const override { return inner_->status(); }
 
+  // Traffic to a peer goes elsewhere since the call before; nothing: no more.
+  std::optional<seal::Roaming::Move> poll_move();
+
   const seal::Counters& seal_counters() const { return seals_.counters(); }
   // The same as rows: "sealed", "opened", "refused_forged", ...
   std::vector<std::pair<std::string, std::uint64_t>> named_seal_counters() const;
@@ -56,20 +65,26 @@ class SealedTransport final : public DatagramTransport {
 
   void prepare(Instant now, const Train& train);
   void flush();
+  bool open_from_anywhere(Instant now, Received& datagram);
+  void serve(Instant now);
   std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 
   const std::unique_ptr<DatagramTransport> inner_;
+  Whereabouts* const where_;  // the same, if it has addresses; or null
   const ClockFunction clock_;
   const std::string name_;
   TransportLimits limits_;
   seal::Associations seals_;
-  std::vector<SealedTrain> trains_;  // slots that were never needed have no memory
-  std::vector<Train> ready_;         // of the trains in trains_
-  std::uint64_t sealed_ = 0;         // trains, ever
-  std::uint64_t taken_ = 0;          // of these, by the inner transport
-  std::uint64_t released_ = 0;       // of these, no longer borrowed by it
-  std::uint64_t first_ = 0;          // which lies in slot 0
-  std::uint64_t to_strangers_ = 0;   // trains that were dropped
+  seal::Roaming roaming_;
+  std::vector<seal::Roaming::Move> moves_;
+  std::vector<SealedTrain> trains_;   // slots that were never needed have no memory
+  std::vector<Train> ready_;          // of the trains in trains_
+  std::uint64_t sealed_ = 0;          // trains, ever
+  std::uint64_t taken_ = 0;           // of these, by the inner transport
+  std::uint64_t released_ = 0;        // of these, no longer borrowed by it
+  std::uint64_t first_ = 0;           // which lies in slot 0
+  std::uint64_t to_strangers_ = 0;    // trains that were dropped
+  std::uint64_t from_strangers_ = 0;  // datagrams of unknown addresses that nobody had sealed
 };
 
 }  // namespace leeway::transport

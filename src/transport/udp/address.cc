@@ -72,6 +72,39 @@ std::size_t payload_of(std::size_t mtu, const asio::ip::address& address) {
 
 }  // namespace
 
+NetworkAddress network_address(const UdpAddress& address) {
+  NetworkAddress out;
+  out.port = address.port();
+  out.ip =
+      address.address().is_v6()
+          ? address.address().to_v6().to_bytes()
+          : asio::ip::make_address_v6(asio::ip::v4_mapped, address.address().to_v4()).to_bytes();
+  return out;
+}
+
+NetworkAddress network_address(const sockaddr_storage& address) {
+  NetworkAddress out;
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    out.ip[10] = out.ip[11] = 0xFF;
+    std::memcpy(out.ip.data() + 12, &v4.sin_addr, 4);
+    out.port = ntohs(v4.sin_port);
+  } else if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    std::memcpy(out.ip.data(), &v6.sin6_addr, out.ip.size());
+    out.port = ntohs(v6.sin6_port);
+  }
+  return out;
+}
+
+std::optional<UdpAddress> udp_address(const NetworkAddress& address,
+                                      const asio::ip::udp& protocol) {
+  const asio::ip::address_v6 v6(address.ip);
+  if (v6.is_v4_mapped() != (protocol == asio::ip::udp::v4())) return std::nullopt;
+  if (!v6.is_v4_mapped()) return UdpAddress(v6, address.port);
+  return UdpAddress(asio::ip::make_address_v4(asio::ip::v4_mapped, v6), address.port);
+}
+
 std::size_t header_bytes(const asio::ip::address& address) {
   return address.is_v4() ? 20 + 8 : 40 + 8;
 }

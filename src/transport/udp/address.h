@@ -1,15 +1,24 @@
 // UDP addresses, and what the local host knows about the way to them.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <asio/ip/udp.hpp>
 #include <cstddef>
 #include <optional>
 
+#include "base/network_address.h"
 #include "leeway/status.h"
 
 namespace leeway::transport {
 
 using UdpAddress = asio::ip::udp::endpoint;
+
+// The same address for rooms without sockets, and back. Nothing: a socket of that protocol cannot
+// send there.
+NetworkAddress network_address(const UdpAddress& address);
+NetworkAddress network_address(const sockaddr_storage& address);
+std::optional<UdpAddress> udp_address(const NetworkAddress& address, const asio::ip::udp& protocol);
 
 // Bytes of IP and UDP headers in front of a payload, without options or extension headers.
 std::size_t header_bytes(const asio::ip::address& address);

@@ -85,10 +85,22 @@ Status PeerTable::meet(Rank peer, const UdpAddress& address) {
   }
   if (peer == count()) addresses_.push_back(address);
   if (2 * (used_ + 1) > slots_.size()) grow();
+  insert(peer, address);
+  return {};
+}
+
+void PeerTable::insert(Rank peer, const UdpAddress& address) {
   Slot& slot = slots_[probe(key_of(address))];
   used_ += slot.rank == kNoRank;
   slot = {key_of(address), peer};
-  return {};
+}
+
+// Rare: the table is filled anew, so that no address of old stays in it.
+void PeerTable::move(Rank peer, const UdpAddress& address) {
+  addresses_[peer] = address;
+  std::fill(slots_.begin(), slots_.end(), Slot{});
+  used_ = 0;
+  for (Rank rank = 0; rank < count(); ++rank) insert(rank, addresses_[rank]);
 }
 
 void PeerTable::grow() {

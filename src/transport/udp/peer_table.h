@@ -27,6 +27,9 @@ class PeerTable {
   Status meet(Rank peer, const UdpAddress& address);
   Rank count() const { return static_cast<Rank>(addresses_.size()); }
 
+  // A peer that is there is at this address from now on, and at no other.
+  void move(Rank peer, const UdpAddress& address);
+
   // Where trains to kEveryRank go.
   void set_group(const UdpAddress& group) { group_ = group; }
 
@@ -54,6 +57,7 @@ class PeerTable {
   static Key key_of(const sockaddr_storage& address);
   static Key key_of(const UdpAddress& address);
   void grow();
+  void insert(Rank peer, const UdpAddress& address);
   std::size_t home_of(const Key& key) const;
   // The slot that holds the key, or the empty one where it belongs.
   std::size_t probe(const Key& key) const;

@@ -114,11 +114,11 @@ bool UdpReceiver::open_message() {
   const std::size_t datagrams =
       std::max<std::size_t>((message.msg_len + segment_ - 1) / segment_, 1);
   from_ = peers_.find(names_[current_]);
-  if (from_ == kNoRank) {
+  if (from_ == kNoRank && !shows_strangers_) {
     from_strangers_ += datagrams;
     return false;
   }
-  if (from_ == own_) return false;
+  if (from_ == own_ && own_ != kNoRank) return false;
   if ((message.msg_hdr.msg_flags & MSG_TRUNC) != 0 ||
       std::min<std::size_t>(segment_, message.msg_len) > datagram_bytes_) {
     oversized_ += datagrams;

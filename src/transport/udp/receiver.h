@@ -28,6 +28,14 @@ class UdpReceiver {
   UdpReceiver(int socket, bool coalescing, std::size_t datagram_bytes, const PeerTable& peers,
               ReceiveCall receive_call = &::recvmmsg, Rank own = kNoRank);
 
+  // From now on datagrams of unknown addresses are handed out, as those of kNoRank.
+  void show_strangers() { shows_strangers_ = true; }
+  // The address that a datagram came from. Of the latest receive() call.
+  const sockaddr_storage& source_of(const Received& received) const {
+    const auto at = static_cast<std::size_t>(received.bytes.data() - arena_.data());
+    return names_[at / buffer_bytes_];
+  }
+
   // As DatagramTransport::receive(); one system call at most while strangers keep away.
   std::size_t receive(std::span<Received> out);
 
@@ -52,6 +60,7 @@ class UdpReceiver {
   const ReceiveCall receive_call_;
   const Rank own_;
   const bool coalescing_;
+  bool shows_strangers_ = false;
   const std::size_t datagram_bytes_;
   const std::size_t buffer_bytes_;
   const std::size_t buffers_;

@@ -82,6 +82,27 @@ Status UdpTransport::set_peers(std::span<const UdpAddress> by_rank) {
   return peers_.assign(by_rank);
 }
 
+NetworkAddress UdpTransport::address_of(Rank peer) const {
+  return network_address(peers_.address_of(peer));
+}
+
+NetworkAddress UdpTransport::source_of(const Received& received) const {
+  return network_address(receiver_.source_of(received));
+}
+
+bool UdpTransport::move(Rank peer, const NetworkAddress& to) {
+  const auto address = udp_address(to, local_.protocol());
+  if (address) peers_.move(peer, *address);
+  return address.has_value();
+}
+
+bool UdpTransport::send_to(const NetworkAddress& to, ByteSpan datagram) {
+  const auto address = udp_address(to, local_.protocol());
+  return address &&
+         ::sendto(opened_->socket.native_handle(), datagram.data(), datagram.size(), MSG_DONTWAIT,
+                  address->data(), static_cast<socklen_t>(address->size())) >= 0;
+}
+
 Status UdpTransport::join_multicast(const UdpAddress& group, Rank self) {
   UdpSocketRequest like;
   like.buffer_bytes = options_.socket_buffer_bytes;

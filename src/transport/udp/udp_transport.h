@@ -22,6 +22,7 @@
 #include "transport/udp/sender.h"
 #include "transport/udp/socket.h"
 #include "transport/waiter.h"
+#include "transport/whereabouts.h"
 
 namespace leeway::transport {
 
@@ -37,7 +38,7 @@ struct UdpOptions {
   std::optional<std::uint32_t> sealed_tag_base;
 };
 
-class UdpTransport final : public DatagramTransport {
+class UdpTransport final : public DatagramTransport, public Whereabouts {
  public:
   static Result<std::unique_ptr<UdpTransport>> open(const UdpOptions& options);
 
@@ -53,6 +54,13 @@ class UdpTransport final : public DatagramTransport {
   // For one that meets its peers one by one (PeerTable::meet).
   Status meet_peer(Rank peer, const UdpAddress& address) { return peers_.meet(peer, address); }
   Rank peers() const { return peers_.count(); }
+
+  // Whereabouts
+  void show_strangers() override { receiver_.show_strangers(); }
+  NetworkAddress address_of(Rank peer) const override;
+  NetworkAddress source_of(const Received& received) const override;
+  bool move(Rank peer, const NetworkAddress& to) override;
+  bool send_to(const NetworkAddress& to, ByteSpan datagram) override;
 
   // Hears `group` and takes trains to kEveryRank from now on. `group` is an address and a port, the
   // same on all ranks; `self` is this rank. Call it before the first send(). It cannot tell whether

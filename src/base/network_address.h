@@ -1,0 +1,18 @@
+// Where a process is in an IP network, as far as rooms without sockets need to know.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace leeway {
+
+// An IP address and a UDP port. IPv4 is kept v4-mapped (::ffff:a.b.c.d).
+struct NetworkAddress {
+  std::array<std::uint8_t, 16> ip{};
+  std::uint16_t port = 0;  // 0: no address
+
+  bool known() const { return port != 0; }
+  friend bool operator==(const NetworkAddress&, const NetworkAddress&) = default;
+};
+
+}  // namespace leeway

@@ -1,0 +1,54 @@
+#include "seal/path_message.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/contracts.h"
+#include "seal/little_endian.h"
+
+namespace leeway::seal {
+namespace {
+
+// WIRE 9.1: kind, 0, port, token, address.
+constexpr std::size_t kPortAt = 2;
+constexpr std::size_t kTokenAt = 4;
+constexpr std::size_t kAddressAt = 12;
+constexpr std::size_t kKeepAliveBytes = 1;
+
+}  // namespace
+
+std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out) {
+  LEEWAY_ASSERT(out.size() >= kPathMessageBytesMax);
+  out[0] = static_cast<std::byte>(message.kind);
+  if (message.kind == PathMessage::Kind::keep_alive) return kKeepAliveBytes;
+  out[1] = std::byte{0};
+  put(message.seen.port, out.subspan(kPortAt));
+  put(message.token, out.subspan(kTokenAt));
+  std::memcpy(out.data() + kAddressAt, message.seen.ip.data(), message.seen.ip.size());
+  return kPathMessageBytesMax;
+}
+
+std::optional<PathMessage> decode_path_message(ByteSpan bytes) {
+  if (bytes.empty()) return std::nullopt;
+  PathMessage message;
+  switch (std::to_integer<unsigned>(bytes[0])) {
+    case static_cast<unsigned>(PathMessage::Kind::challenge):
+      message.kind = PathMessage::Kind::challenge;
+      break;
+    case static_cast<unsigned>(PathMessage::Kind::answer):
+      message.kind = PathMessage::Kind::answer;
+      break;
+    case static_cast<unsigned>(PathMessage::Kind::keep_alive):
+      if (bytes.size() != kKeepAliveBytes) return std::nullopt;
+      return message;
+    default:
+      return std::nullopt;
+  }
+  if (bytes.size() != kPathMessageBytesMax || bytes[1] != std::byte{0}) return std::nullopt;
+  message.seen.port = take<std::uint16_t>(bytes.subspan(kPortAt));
+  message.token = take<std::uint64_t>(bytes.subspan(kTokenAt));
+  std::memcpy(message.seen.ip.data(), bytes.data() + kAddressAt, message.seen.ip.size());
+  return message;
+}
+
+}  // namespace leeway::seal

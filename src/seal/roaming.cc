@@ -1,0 +1,392 @@
+#include "seal/roaming.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+#include "base/philox.h"
+
+namespace leeway::seal {
+namespace {
+
+using namespace std::chrono_literals;
+
+// So often is the present address asked before its silence counts: at 10 % loss both ways one in
+// four thousand trials finds a living address silent.
+constexpr std::uint64_t kAsksOfPresent = 5;
+// An address on trial is given up after so long.
+constexpr Duration kTrialFor = 3s;
+constexpr Duration kPauseMin = 2ms;
+constexpr Duration kPauseMax = 1s;
+constexpr Duration kFirstPause = 10ms;  // of an address whose round trip nobody knows
+constexpr Duration kRoundTripMin = 5ms;
+// Where a candidate answers later than the first one did, it wins by a quarter less round trip.
+constexpr Duration kComparing = 200ms;
+// An address that was tried in vain is not tried again for so long.
+constexpr Duration kRefusedFor = 1s;
+// New addresses of one peer are tried so far apart, when there is no free place for them.
+constexpr Duration kTrialsApart = 100ms;
+// The former address may come back so long.
+constexpr Duration kFormerFor = 30s;
+// Candidates are asked so often at first, and then every kSlowly.
+constexpr std::uint64_t kAsksOfCandidate = 30;
+constexpr Duration kSlowly = 30s;
+
+constexpr std::size_t kOutgoingMax = 1024;
+constexpr std::uint64_t kCandidateAllowance = UINT64_MAX / 2;
+// A sealed challenge, and the headers of IP and UDP not counted.
+constexpr std::uint64_t kChallengeBytes = kPathMessageBytesMax + 32;
+
+// Loopback's addresses do not change, and nothing translates them.
+bool is_loopback(const NetworkAddress& address) {
+  constexpr std::array<std::uint8_t, 13> kV4Loopback = {0, 0, 0, 0,    0,    0,  0,
+                                                        0, 0, 0, 0xFF, 0xFF, 127};
+  if (std::equal(kV4Loopback.begin(), kV4Loopback.end(), address.ip.begin())) return true;
+  return std::all_of(address.ip.begin(), address.ip.end() - 1, [](auto b) { return b == 0; }) &&
+         address.ip.back() == 1;
+}
+
+Duration pause_after(std::uint64_t asked) {
+  if (asked >= kAsksOfCandidate) return kSlowly;
+  return std::min<Duration>(kFirstPause * (1 << std::min<std::uint64_t>(asked, 7)), kPauseMax);
+}
+
+}  // namespace
+
+Roaming::Place Roaming::place(Instant now, const NetworkAddress& address, std::uint64_t allowance) {
+  Place at;
+  at.address = address;
+  at.token = keyed_hash(seed_, 0x50415448, static_cast<std::uint32_t>(places_),
+                        static_cast<std::uint32_t>(places_ >> 32), 0) &
+             ~std::uint64_t{0xFF};
+  ++places_;
+  at.began = at.next_at = now;
+  at.allowance = allowance;
+  return at;
+}
+
+void Roaming::meet(Instant now, Rank slot, std::span<const NetworkAddress> candidates) {
+  LEEWAY_ASSERT(!candidates.empty() && candidates[0].known());
+  if (slot >= peers_.size()) peers_.resize(slot + std::size_t{1});
+  if (out_.empty()) out_.resize(kOutgoingMax);
+  active_.reserve(peers_.size());
+  moves_.reserve(2 * peers_.size());
+  Peer& peer = peers_[slot];
+  LEEWAY_ASSERT(!peer.current.known());
+  peer.current = candidates[0];
+  peer.sent_at = now;
+  peer.present = place(now, peer.current, kCandidateAllowance);
+  peer.present.told = true;
+  std::size_t used = 0;
+  for (const NetworkAddress& candidate : candidates.subspan(1)) {
+    if (used == kTrialsMax || !candidate.known()) break;
+    if (candidate == peer.current || trial_at(peer, candidate) != nullptr) continue;
+    peer.trials[used] = place(now, candidate, kCandidateAllowance);
+    peer.trials[used++].told = true;
+  }
+  activate(now, slot);
+  if (is_loopback(peer.current)) return;
+  keep_alive_at_ = std::min(keep_alive_at_, now + kKeepAlive);
+  wake_by(keep_alive_at_);
+}
+
+Roaming::Place* Roaming::trial_at(Peer& peer, const NetworkAddress& address) {
+  for (Place& trial : peer.trials) {
+    if (trial.known() && trial.address == address) return &trial;
+  }
+  return nullptr;
+}
+
+void Roaming::activate(Instant now, Rank slot) {
+  wake_by(now);
+  if (peers_[slot].active) return;
+  peers_[slot].active = true;
+  active_.push_back(slot);
+}
+
+void Roaming::on_opened(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes,
+                        bool newest) {
+  Peer& peer = peers_[slot];
+  if (source == peer.current) return;
+  if (Place* const trial = trial_at(peer, source)) {
+    trial->allowance = std::min(trial->allowance + 3 * bytes, kCandidateAllowance);
+    wake_by(trial->next_at);
+    return;
+  }
+  if (newest) begin_trial(now, slot, source, bytes);
+}
+
+void Roaming::begin_trial(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes) {
+  Peer& peer = peers_[slot];
+  if (source == peer.refused && now < peer.refused_until) return;
+  Place* room = nullptr;
+  for (Place& trial : peer.trials) {
+    if (!trial.known()) {
+      room = &trial;
+      break;
+    }
+    if (!trial.answered && (room == nullptr || trial.began < room->began)) room = &trial;
+  }
+  if (room == nullptr || (room->known() && now - peer.trial_began < kTrialsApart)) return;
+  *room = place(now, source, 3 * bytes);
+  room->until = now + kTrialFor;
+  peer.trial_began = now;
+  if (!peer.present.known()) peer.present = place(now, peer.current, kCandidateAllowance);
+  activate(now, slot);
+}
+
+void Roaming::on_message(Instant now, Rank slot, const NetworkAddress& source,
+                         const PathMessage& message) {
+  switch (message.kind) {
+    case PathMessage::Kind::challenge:
+      seen_at_ = message.seen;
+      put_out({slot, source, {PathMessage::Kind::answer, message.token, source}});
+      break;
+    case PathMessage::Kind::answer:
+      seen_at_ = message.seen;
+      on_answer(now, slot, source, message.token);
+      break;
+    case PathMessage::Kind::keep_alive:
+      break;
+  }
+}
+
+// The answer of the present or the former address counts wherever it came from: it says that what
+// is sent there reaches the peer.
+void Roaming::on_answer(Instant now, Rank slot, const NetworkAddress& source, std::uint64_t token) {
+  Peer& peer = peers_[slot];
+  const auto answers = [&](Place& at) {
+    constexpr std::uint64_t kPlace = ~std::uint64_t{0xFF};
+    if (!at.known() || at.asked() == 0 || (at.token & kPlace) != (token & kPlace)) return false;
+    const Instant asked = at.token == token ? at.asked_at : at.began;
+    at.answered = true;
+    at.rtt = std::max<Duration>(now - asked, Duration(1));
+    return true;
+  };
+  if (answers(peer.present)) {
+    peer.rtt = peer.present.rtt;
+    if (!peer.settled) return settle(now, slot, peer.present);
+    return refuse_trials(now, peer);
+  }
+  if (answers(peer.former)) {
+    ++counters_.returns;
+    peer.refused = peer.current;
+    peer.refused_until = now + kRefusedFor;
+    const Place back = peer.former;
+    move(now, slot, back);
+    peer.former = {};
+    return;
+  }
+  Place* const trial = trial_at(peer, source);
+  if (trial == nullptr || trial->answered || !answers(*trial)) return;
+  trial->allowance = kCandidateAllowance;
+  if (!peer.settled && trial->told) return settle(now, slot, *trial);
+  try_to_move(now, slot);
+}
+
+// The first candidate that answers. Others have a little time to be better.
+void Roaming::settle(Instant now, Rank slot, Place& at) {
+  Peer& peer = peers_[slot];
+  const Place winner = at;
+  peer.settled = true;
+  peer.rtt = winner.rtt;
+  if (&at != &peer.present) {
+    at = {};
+    const auto others = peer.trials;
+    move(now, slot, winner);
+    peer.trials = others;
+    if (winner.told) peer.former = {};
+  }
+  peer.present = {};
+  for (Place& trial : peer.trials) {
+    if (trial.known()) trial.until = now + kComparing;
+  }
+  activate(now, slot);
+}
+
+// The present address lives.
+void Roaming::refuse_trials(Instant now, Peer& peer) {
+  for (Place& trial : peer.trials) {
+    if (!trial.known()) continue;
+    peer.refused = trial.address;
+    peer.refused_until = now + kRefusedFor;
+    ++counters_.refused;
+    trial = {};
+  }
+  peer.present = {};
+}
+
+void Roaming::try_to_move(Instant now, Rank slot) {
+  Peer& peer = peers_[slot];
+  Place* best = nullptr;
+  for (Place& trial : peer.trials) {
+    if (trial.known() && trial.answered && (best == nullptr || trial.rtt < best->rtt))
+      best = &trial;
+  }
+  if (best == nullptr) return;
+  if (!peer.settled) {  // nobody told us of this address
+    if (peer.present.asked() >= kAsksOfPresent) settle(now, slot, *best);
+    return;
+  }
+  if (!peer.present.known()) {  // a candidate that was slower to answer
+    if (4 * best->rtt < 3 * peer.rtt) {
+      const Place winner = *best;
+      move(now, slot, winner);
+      peer.former = {};
+    } else {
+      *best = {};
+    }
+    return;
+  }
+  if (!peer.present.silent) return;
+  const Place winner = *best;
+  move(now, slot, winner);
+}
+
+void Roaming::move(Instant now, Rank slot, const Place& to) {
+  Peer& peer = peers_[slot];
+  const bool same_host = peer.current.ip == to.address.ip;
+  peer.former = place(now, peer.current, kCandidateAllowance);
+  peer.current = to.address;
+  peer.rtt = to.rtt;
+  peer.present = {};
+  peer.trials = {};
+  ++counters_.moves;
+  std::erase_if(moves_, [slot](const Move& earlier) { return earlier.slot == slot; });
+  moves_.push_back({slot, to.address, same_host});
+  peer.former.next_at = now + round_trip(peer);
+  activate(now, slot);
+}
+
+Duration Roaming::round_trip(const Peer& peer) {
+  Duration longest = std::max<Duration>(peer.rtt, kRoundTripMin);
+  for (const Place& trial : peer.trials) {
+    if (trial.known() && trial.answered) longest = std::max(longest, trial.rtt);
+  }
+  return std::min<Duration>(longest, 500ms);
+}
+
+void Roaming::ask(Instant now, Rank slot, Place& at, Duration pause) {
+  at.next_at = now + std::clamp<Duration>(pause, kPauseMin, kSlowly);
+  if (at.allowance < kChallengeBytes) return;
+  if (at.allowance < kCandidateAllowance) at.allowance -= kChallengeBytes;
+  if (at.asked() < 0xFF) ++at.token;
+  at.asked_at = now;
+  ++counters_.challenges;
+  put_out({slot, at.address, {PathMessage::Kind::challenge, at.token, at.address}});
+}
+
+void Roaming::wake_present(Instant now, Rank slot) {
+  Peer& peer = peers_[slot];
+  Place& at = peer.present;
+  if (!at.known() || at.silent || now < at.next_at) return;
+  if (!peer.settled) {
+    ask(now, slot, at, pause_after(at.asked()));
+    if (at.asked() > kAsksOfPresent) try_to_move(now, slot);
+    return;
+  }
+  if (at.asked() < kAsksOfPresent) {
+    const bool last = at.asked() + 1 == kAsksOfPresent;
+    return ask(now, slot, at, last ? round_trip(peer) : round_trip(peer) / 2);
+  }
+  at.silent = true;
+  try_to_move(now, slot);
+}
+
+void Roaming::wake_trials(Instant now, Rank slot) {
+  Peer& peer = peers_[slot];
+  bool any = false;
+  for (Place& at : peer.trials) {
+    if (!at.known()) continue;
+    if (now >= at.until) {
+      at = {};
+      continue;
+    }
+    if (!at.answered && now >= at.next_at) ask(now, slot, at, pause_after(at.asked()));
+    any = true;
+  }
+  // The trial was in vain; nothing is known of the present address, either, and it stays
+  if (!any && peer.settled) peer.present = {};
+}
+
+void Roaming::wake_former(Instant now, Rank slot) {
+  Peer& peer = peers_[slot];
+  Place& at = peer.former;
+  if (!at.known() || now < at.next_at) return;
+  if (now - at.began >= kFormerFor) {
+    at = {};
+    return;
+  }
+  ask(now, slot, at, std::max<Duration>(now - at.began, round_trip(peer)));
+}
+
+// Whether anything is still to be done.
+bool Roaming::wake_peer(Instant now, Rank slot) {
+  wake_present(now, slot);
+  wake_trials(now, slot);
+  wake_former(now, slot);
+  const Peer& peer = peers_[slot];
+  bool active = false;
+  const auto await = [&](const Place& at) {
+    if (!at.known()) return;
+    active = true;
+    const Instant next = at.answered || at.silent ? at.until : std::min(at.next_at, at.until);
+    wake_by(std::max(next, now + Duration(1)));
+  };
+  await(peer.present);
+  for (const Place& trial : peer.trials) await(trial);
+  await(peer.former);
+  return active;
+}
+
+void Roaming::on_wake(Instant now) {
+  if (now < wake_at_) return;
+  wake_at_ = Instant::infinite_future();
+  for (std::size_t i = 0; i < active_.size();) {
+    const Rank slot = active_[i];
+    if (wake_peer(now, slot)) {
+      ++i;
+    } else {
+      peers_[slot].active = false;
+      active_[i] = active_.back();
+      active_.pop_back();
+    }
+  }
+  if (now >= keep_alive_at_) keep_alive(now);
+  wake_by(keep_alive_at_);
+}
+
+void Roaming::keep_alive(Instant now) {
+  keep_alive_at_ = Instant::infinite_future();
+  for (Rank slot = 0; slot < peers_.size(); ++slot) {
+    Peer& peer = peers_[slot];
+    if (!peer.current.known() || is_loopback(peer.current)) continue;
+    if (now - peer.sent_at >= kKeepAlive) {
+      peer.sent_at = now;
+      ++counters_.keep_alives;
+      put_out({slot, peer.current, {}});
+    }
+    keep_alive_at_ = std::min(keep_alive_at_, peer.sent_at + kKeepAlive);
+  }
+}
+
+void Roaming::put_out(const Outgoing& outgoing) {
+  if (out_count_ == out_.size()) return;  // asked again later
+  out_[(out_first_ + out_count_++) % out_.size()] = outgoing;
+}
+
+std::optional<Roaming::Outgoing> Roaming::poll() {
+  if (out_count_ == 0) return std::nullopt;
+  const Outgoing outgoing = out_[out_first_];
+  out_first_ = (out_first_ + 1) % out_.size();
+  --out_count_;
+  return outgoing;
+}
+
+std::optional<Roaming::Move> Roaming::poll_move() {
+  if (moves_.empty()) return std::nullopt;
+  const Move move = moves_.back();
+  moves_.pop_back();
+  return move;
+}
+
+}  // namespace leeway::seal

@@ -1,0 +1,29 @@
+// What a transport adds whose peers have network addresses that may change. Whoever proves where
+// they are (transport/sealed) uses it.
+#pragma once
+
+#include "base/network_address.h"
+#include "leeway/transport.h"
+
+namespace leeway::transport {
+
+class Whereabouts {
+ public:
+  Whereabouts() = default;
+  Whereabouts(const Whereabouts&) = delete;
+  Whereabouts& operator=(const Whereabouts&) = delete;
+  virtual ~Whereabouts() = default;
+
+  // From now on receive() shows datagrams of unknown addresses as well, as those of kNoRank.
+  virtual void show_strangers() = 0;
+  // Where trains to the peer go, who is known.
+  virtual NetworkAddress address_of(Rank peer) const = 0;
+  // Where a datagram of the latest receive() came from.
+  virtual NetworkAddress source_of(const Received& received) const = 0;
+  // Trains to the peer go there from now on. False: no socket for such addresses.
+  virtual bool move(Rank peer, const NetworkAddress& to) = 0;
+  // One datagram, at once or never. Whether the system took it.
+  virtual bool send_to(const NetworkAddress& to, ByteSpan datagram) = 0;
+};
+
+}  // namespace leeway::transport

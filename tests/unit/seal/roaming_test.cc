@@ -1,0 +1,257 @@
+#include "seal/roaming.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace leeway::seal {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = PathMessage::Kind;
+
+constexpr Duration kHalfTrip = 10ms;
+
+NetworkAddress at(std::uint8_t host, std::uint16_t port = 7000) {
+  NetworkAddress address;
+  address.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 0, 2, host};
+  address.port = port;
+  return address;
+}
+
+// One process, whose peer answers challenges at the addresses where it lives, a round trip later.
+class RoamingTest : public ::testing::Test {
+ protected:
+  void meet(std::vector<NetworkAddress> candidates) { roaming_.meet(now_, 0, candidates); }
+
+  // A datagram of the peer.
+  void hear(const NetworkAddress& source, bool newest = true, std::size_t bytes = 100) {
+    roaming_.on_opened(now_, 0, source, bytes, newest);
+  }
+
+  void pump() {
+    roaming_.on_wake(now_);
+    while (const auto out = roaming_.poll()) {
+      ++sent_[{out->to.ip[15], out->to.port}];
+      bytes_[{out->to.ip[15], out->to.port}] += kPathMessageBytesMax + 32;
+      if (out->message.kind != Kind::challenge) continue;
+      for (const NetworkAddress& home : homes_) {
+        if (home == out->to) answers_.push_back({now_ + 2 * kHalfTrip, reply_from(home), *out});
+      }
+    }
+    while (const auto move = roaming_.poll_move()) moves_.push_back(*move);
+  }
+  // Where the peer's answer to a challenge at that address comes from.
+  virtual NetworkAddress reply_from(const NetworkAddress& home) { return home; }
+
+  void run(Duration time) {
+    const Instant end = now_ + time;
+    while (true) {
+      pump();
+      Instant next = std::min(end, roaming_.next_wake());
+      for (const Answer& answer : answers_) next = std::min(next, answer.at);
+      if (next >= end) break;
+      now_ = std::max(now_, next);
+      const auto answers = std::exchange(answers_, {});
+      for (const Answer& answer : answers) {
+        if (answer.at > now_) {
+          answers_.push_back(answer);
+          continue;
+        }
+        const PathMessage message{Kind::answer, answer.to.message.token, at(99)};
+        roaming_.on_opened(now_, 0, answer.from, 60, true);
+        roaming_.on_message(now_, 0, answer.from, message);
+      }
+    }
+    now_ = end;
+  }
+  int sent(const NetworkAddress& to) { return sent_[{to.ip[15], to.port}]; }
+
+  struct Answer {
+    Instant at;
+    NetworkAddress from;
+    Roaming::Outgoing to;
+  };
+  Instant now_{1'000'000'000};
+  Roaming roaming_{7};
+  std::vector<NetworkAddress> homes_;  // where the peer lives
+  std::vector<Answer> answers_;
+  std::vector<Roaming::Move> moves_;
+  std::map<std::pair<int, int>, int> sent_;
+  std::map<std::pair<int, int>, std::size_t> bytes_;
+};
+
+TEST_F(RoamingTest, APeerThatAnswersWhereItIsStays) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(5s);
+  EXPECT_TRUE(roaming_.settled(0));
+  EXPECT_EQ(sent(at(1)), 2);  // a round trip is longer than the first pause
+  EXPECT_TRUE(moves_.empty());
+  EXPECT_EQ(roaming_.seen_at(), at(99));
+}
+
+TEST_F(RoamingTest, APeerThatMovedIsFollowedWithinFourRoundTrips) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(5s);
+  homes_ = {at(2)};
+  const Instant moved = now_;
+  hear(at(2));
+  run(80ms);
+  ASSERT_EQ(moves_.size(), 1u);
+  EXPECT_EQ(moves_[0].to, at(2));
+  EXPECT_FALSE(moves_[0].same_host);
+  EXPECT_EQ(roaming_.address_of(0), at(2));
+  EXPECT_EQ(now_ - moved, 80ms);
+}
+
+TEST_F(RoamingTest, AnotherPortIsTheSameHost) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(1s);
+  homes_ = {at(1, 8000)};
+  hear(at(1, 8000));
+  run(100ms);
+  ASSERT_EQ(moves_.size(), 1u);
+  EXPECT_TRUE(moves_[0].same_host);
+}
+
+TEST_F(RoamingTest, WhatIsOvertakenStartsNothing) {
+  homes_ = {at(1), at(2)};
+  meet({at(1)});
+  run(1s);
+  hear(at(2), /*newest=*/false);
+  run(1s);
+  EXPECT_EQ(sent(at(2)), 0);
+  EXPECT_TRUE(moves_.empty());
+}
+
+// Somebody copies each datagram and is quicker than the network. He also passes on the challenges
+// that he gets, and the answers to them.
+TEST_F(RoamingTest, WhoeverCopiesDatagramsTakesNoTrafficAway) {
+  homes_ = {at(1), at(66)};  // what goes to 66 reaches the peer, too
+  meet({at(1)});
+  run(1s);
+  for (int i = 0; i < 1000; ++i) {
+    hear(at(66));
+    run(10ms);
+  }
+  EXPECT_TRUE(moves_.empty());
+  EXPECT_EQ(roaming_.address_of(0), at(1));
+  EXPECT_GE(roaming_.counters().refused, 5u);
+  EXPECT_LE(roaming_.counters().refused, 12u);  // once a second
+}
+
+// The network was deaf when the present address was asked: traffic goes away, and comes back.
+TEST_F(RoamingTest, TrafficGoesBackWhenTheFormerAddressAnswers) {
+  homes_ = {at(1), at(66)};
+  meet({at(1)});
+  run(1s);
+  homes_ = {at(66)};
+  hear(at(66));
+  run(100ms);
+  ASSERT_EQ(roaming_.address_of(0), at(66));
+  homes_ = {at(1), at(66)};
+  run(200ms);
+  EXPECT_EQ(roaming_.address_of(0), at(1));
+  EXPECT_EQ(roaming_.counters().returns, 1u);
+  for (int i = 0; i < 100; ++i) {
+    hear(at(66));
+    run(10ms);
+  }
+  EXPECT_EQ(roaming_.address_of(0), at(1));
+}
+
+TEST_F(RoamingTest, AnAddressThatDoesNotAnswerGetsThreeTimesWhatItSent) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(1s);
+  homes_ = {};
+  hear(at(2), true, 50);
+  run(10s);
+  EXPECT_LE((bytes_[{2, 7000}]), 150u);
+  EXPECT_GE((bytes_[{2, 7000}]), 60u);
+  EXPECT_TRUE(moves_.empty());
+}
+
+// The answer must come from where the challenge went: else who sees the challenge elsewhere could
+// prove an address of another.
+class ElsewhereTest : public RoamingTest {
+  NetworkAddress reply_from(const NetworkAddress& home) override {
+    return home == at(2) ? at(3) : home;
+  }
+};
+
+TEST_F(ElsewhereTest, AnAnswerFromElsewhereProvesNothing) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(1s);
+  homes_ = {at(2)};
+  hear(at(2));
+  run(5s);
+  EXPECT_EQ(roaming_.address_of(0), at(1));
+}
+
+TEST_F(RoamingTest, OfCandidatesTheOneThatAnswersIsTaken) {
+  homes_ = {at(3)};
+  meet({at(1), at(2), at(3)});
+  run(25ms);
+  EXPECT_EQ(roaming_.address_of(0), at(3));
+  EXPECT_TRUE(roaming_.settled(0));
+  run(10s);
+  EXPECT_LE(sent(at(1)), 8);
+  EXPECT_LE(sent(at(2)), 8);
+}
+
+// Before anything has answered. The copier's answers are the first ones.
+TEST_F(RoamingTest, WhoeverCopiesFromTheStartTakesNoTrafficAway) {
+  homes_ = {at(66)};
+  meet({at(1), at(2)});
+  hear(at(66));
+  run(15ms);
+  homes_ = {at(2), at(66)};
+  run(1s);
+  EXPECT_EQ(roaming_.address_of(0), at(2));
+  EXPECT_EQ(moves_.size(), 1u);
+}
+
+TEST_F(RoamingTest, WhereNoCandidateAnswersTheAddressThatWasSeenIsTaken) {
+  homes_ = {at(66)};
+  meet({at(1)});
+  hear(at(66));
+  run(1s);
+  EXPECT_EQ(roaming_.address_of(0), at(66));
+}
+
+TEST_F(RoamingTest, FloodsOfNewAddressesAreTriedATimeApart) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(1s);
+  homes_ = {};
+  const auto before = roaming_.counters().challenges;
+  for (int i = 0; i < 1000; ++i) {
+    hear(at(static_cast<std::uint8_t>(2 + i % 200), static_cast<std::uint16_t>(1000 + i)), true,
+         1440);
+    run(1ms);
+  }
+  EXPECT_LE(roaming_.counters().challenges - before, 150u);
+}
+
+TEST_F(RoamingTest, SilenceIsBrokenEveryFifteenSeconds) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(1s);
+  const int before = sent(at(1));
+  run(60s);
+  EXPECT_EQ(sent(at(1)) - before, 4);
+  for (int i = 0; i < 60; ++i) {
+    roaming_.on_sent(now_, 0);
+    run(1s);
+  }
+  EXPECT_LE(sent(at(1)) - before, 5);
+}
+
+}  // namespace
+}  // namespace leeway::seal
