@@ -336,6 +336,15 @@ struct Options {
   std::uint64_t seed = 0;
   FaultOptions faults;             // LEEWAY_FAULT
   std::string log_level = "warn";  // LEEWAY_LOG: trace debug info warn error off
+  // LEEWAY_METRICS "host:port": where this process answers Prometheus, and `leeway top`, with what
+  // its communicators do. Port 0: a free one, which the log tells. Loopback and private addresses;
+  // others with "public:" before them, since whoever reaches the port may read. Empty: nowhere. All
+  // communicators of a process that name one address share it.
+  std::string metrics;
+  // LEEWAY_TRACE: a qlog of every datagram (JSON-SEQ, for qvis) goes to this file, until it has 64
+  // MiB. With more than one rank, the rank stands before the ending: "run.sqlog" is "run.3.sqlog"
+  // of rank 3. Empty: none.
+  std::string trace;
   // Groups of different names meet at the same place, also at the same time. Ranks whose names
   // differ wait for each other in vain.
   std::string communicator_name = "world";

@@ -129,6 +129,8 @@ leeway_options struct_of(const EnvironmentTexts& read) {
   out.rate_bits_per_second = options.rate_bits_per_second;
   out.secret_file = options.secret_file.c_str();
   out.insecure = options.insecure;
+  out.metrics = options.metrics.c_str();
+  out.trace = options.trace.c_str();
   out.port = options.port;
   return out;
 }
@@ -179,6 +181,8 @@ Result<Options> options_of(const leeway_options* given) {
   options.rate_bits_per_second = read->rate_bits_per_second;
   options.secret_file = text_of(read->secret_file);
   options.insecure = read->insecure != 0;
+  options.metrics = text_of(read->metrics);
+  options.trace = text_of(read->trace);
   options.port = read->port;
   return options;
 }

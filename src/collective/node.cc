@@ -288,7 +288,10 @@ bool Node::hand_out(Instant now, Member& member, protocol::TrainBuffer& out) {
 // From a rank of the member's to a slot.
 void Node::address(Member& member, protocol::TrainBuffer& out) {
   const Rank to = out.to();
-  if (to != kEveryRank) out.readdress(member.slots_[to]);
+  if (to != kEveryRank) {
+    out.readdress(member.slots_[to]);
+    paths_[member.slots_[to]]->note_sent(out.total_bytes());
+  }
   member.trains_end_ = ++trains_;
 }
 

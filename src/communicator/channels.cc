@@ -148,7 +148,8 @@ std::unique_ptr<Channel> open_channel(const Options& options,
                                       protocol::EndpointConfig config, std::vector<Rank> slots) {
   config.sum_payloads = !driver->limits().intact;
   config.peer_timeout = options.peer_timeout == no_deadline ? Duration(0) : options.peer_timeout;
-  return std::make_unique<Channel>(std::move(driver), config, std::move(slots));
+  return std::make_unique<Channel>(std::move(driver), config, std::move(slots),
+                                   options.communicator_name);
 }
 
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/philox.h"
+#include "observe/watch.h"
 #include "rendezvous/address.h"
 #include "rendezvous/printable.h"
 
@@ -131,10 +132,14 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
 Result<std::unique_ptr<Channel>> Joining::open(const rendezvous::Lane& lane,
                                                rendezvous::Candidate& candidate,
                                                const protocol::EndpointConfig& config) const {
-  if (seat_ == nullptr || lane.kind != TransportKind::udp)
-    return make_channel(options_, lane.kind, config, candidate.take(), group_.keys.get());
+  if (seat_ == nullptr || lane.kind != TransportKind::udp) {
+    auto channel = make_channel(options_, lane.kind, config, candidate.take(), group_.keys.get());
+    if (channel.ok()) observe::watch(*(*channel)->driver(), options_, log_);
+    return channel;
+  }
   auto slots = seat_->endpoint().meet(lane, group_.processes, config.self, group_.keys.get());
   if (!slots.ok()) return slots.status();
+  observe::watch(*seat_->endpoint().driver(), options_, log_);
   return open_channel(options_, seat_->endpoint().driver(), config, std::move(*slots));
 }
 

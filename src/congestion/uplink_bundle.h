@@ -38,6 +38,12 @@ struct Sent {
   std::size_t total_bytes = 0;
 };
 
+// How long datagrams to one peer take, as its reports say; 0: not known.
+struct LinkDelay {
+  Duration rtt_min{0};
+  Duration queueing{0};  // that the latest report showed
+};
+
 class UplinkBundle {
  public:
   explicit UplinkBundle(std::unique_ptr<Controller> controller);
@@ -80,6 +86,10 @@ class UplinkBundle {
   Pace pace() const;
   std::uint64_t in_flight_bytes() const { return in_flight_; }
   Duration rtt() const { return rtt_; }
+  LinkDelay delay(std::size_t link) const {
+    if (link >= links_.size() || !links_[link].rtt.known()) return {};
+    return {.rtt_min = Duration(links_[link].rtt.value()), .queueing = links_[link].queueing};
+  }
 
  private:
   // A datagram that a report named

@@ -22,10 +22,11 @@ constexpr Duration kDevicePatience = std::chrono::seconds(1);
 }  // namespace
 
 Channel::Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig& config,
-                 std::vector<Rank> slots)
+                 std::vector<Rank> slots, std::string name)
     : driver_(std::move(driver)),
       config_(config),
       slots_(std::move(slots)),
+      name_(std::move(name)),
       generation_(fork_generation()) {
   Driver::Session session(*driver_);
   member_ = &session.node().join(steady_now(), config_, slots_, this);
@@ -120,6 +121,7 @@ void Channel::publish() {
   if (active_.empty() || member_->trains_end() > driver_->trains_.released()) return;
   std::erase_if(active_, [this](const std::shared_ptr<WorkState>& work) {
     if (!work->request.done) return false;
+    if (driver_->observer_ != nullptr) driver_->observer_->on_done(name_, work->request);
     work->publish(driver_->callbacks_);
     driver_->role_.announce(work->done);
     return true;

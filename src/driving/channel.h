@@ -18,9 +18,9 @@ class Channel final : private MemoryWatcher {
  public:
   using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
 
-  // `slots`: the processes of the ranks, as the driver's transport counts them.
+  // `slots`: the processes of the ranks, as the driver's transport counts them. `name`: for people.
   Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig& config,
-          std::vector<Rank> slots);
+          std::vector<Rank> slots, std::string name = {});
   // Lets operations end for a while, cancels the rest, and leaves (protocol/departure.h): in a few
   // time-outs where peers answer, in two seconds where one is silent, at once where all others are
   // known to be dead, and after abort(). In a callback it aborts.
@@ -85,12 +85,16 @@ class Channel final : private MemoryWatcher {
   void publish();
   // The first of what goes wrong is the channel's state.
   void note(const Status& status);
+  // For people who look; `since`: so long ago they did last.
+  void look(Duration since, ChannelView& view);
+  void look_at_peer(Duration since, bool cut, PeerView& view);
   void leave();
   void quit();
 
   const std::shared_ptr<Driver> driver_;
   const protocol::EndpointConfig config_;
   const std::vector<Rank> slots_;
+  const std::string name_;
   const std::uint32_t generation_;  // of forks
   // The driving thread alone touches these.
   collective::Member* member_ = nullptr;
@@ -98,6 +102,8 @@ class Channel final : private MemoryWatcher {
   std::vector<ByteSpan> memory_;  // the member's, known to the transport
   Status failure_;                // of operations that are asked for after abort()
   Status why_;                    // of state_
+  std::vector<PeerView> views_;   // of the peers, when they were looked at last
+  std::uint64_t deadline_cuts_seen_ = 0;
 
   std::atomic<StatusCode> state_{StatusCode::kOk};
 };

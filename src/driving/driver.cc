@@ -252,6 +252,11 @@ bool Driver::step(Instant now) {
   }
   const bool sent = send(now);
   for (Channel* const channel : channels_) channel->publish();
+  if (now >= look_at_) [[unlikely]] {
+    look(now);
+  } else {
+    unseen_ |= received || sent;
+  }
   return received || sent || rung;
 }
 
@@ -280,6 +285,7 @@ bool Driver::receive(Instant now) {
 void Driver::block(Instant now, Instant deadline) {
   Instant until = std::min(deadline, now + kBlockMax);
   if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
+  if (unseen_) until = std::min(until, look_at_);
   if (until <= now) return;
   blocked_ = true;
   if (!any_started_ && !rung_) transport_->wait(until - now);

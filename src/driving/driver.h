@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "collective/node.h"
 #include "driving/driving_role.h"
+#include "driving/snapshot.h"
 #include "driving/train_ring.h"
 #include "driving/work_state.h"
 #include "leeway/options.h"
@@ -64,6 +65,10 @@ class Driver final {
   // Something that operations wait for is there: whoever drives looks at all of them. Any thread;
   // never blocks for long.
   void ring();
+
+  // Who hears of this driver from now on; null: nobody. Any thread.
+  void observe(std::shared_ptr<Observer> observer);
+  bool observed();
 
   // As DatagramTransport's; any thread.
   Status register_memory(ByteSpan memory);
@@ -113,6 +118,7 @@ class Driver final {
   void release();
   static void call(const std::vector<Callback>& callbacks);
   bool step(Instant now);
+  void look(Instant now);
   bool send(Instant now);
   bool receive(Instant now);
   void fail(Instant now, const Status& status);
@@ -134,6 +140,10 @@ class Driver final {
   std::vector<std::unique_ptr<collective::Member>> former_;  // whose memory is still being read
   std::unique_ptr<DatagramTransport> transport_;  // goes before the memory that it may be reading
   std::vector<Received> received_;
+  std::shared_ptr<Observer> observer_;  // null: nobody looks
+  Snapshot snapshot_;                   // the latest
+  Instant look_at_ = Instant::infinite_future();
+  bool unseen_ = false;  // something happened since
 
   // Operations that were started and that no driving thread has seen yet.
   struct Started {

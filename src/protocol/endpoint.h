@@ -163,6 +163,15 @@ class Endpoint {
   // some have not, the others' links are not to get their turns: all ranks would send to them at
   // once.
   double ready_share() const;
+  // What this rank's flows with the peer wait for, for people who look.
+  enum class Hold : std::uint8_t {
+    nothing,  // no flow is open
+    gate,     // data is there, and the peer has not opened the operation
+    credit,   // data is there, and as much is under way as the peer has room for
+    turn,     // data is there and may leave
+    answer,   // all has left, or none is there yet: for what the peer sends or says
+  };
+  Hold hold(Rank peer) const;
   // A path that other communicators had filled has credit again.
   void on_credit(Rank peer) {
     outbox_.queue_data(peer);

@@ -24,6 +24,27 @@ bool Endpoint::expects(Rank peer) const {
   return false;
 }
 
+Endpoint::Hold Endpoint::hold(Rank peer) const {
+  Hold found = Hold::nothing;
+  for (const Round* round : rounds_.with(peer)) {
+    if (round->ended) continue;
+    for (int k = 0; k < wire::kFlowKinds; ++k) {
+      if (!round->plan->phases[k].active) continue;
+      const auto kind = static_cast<FlowKind>(k);
+      const SendFlow& send = round->send(kind, peer);
+      const bool before = kind == FlowKind::spread &&
+                          round->plan->phases[static_cast<int>(FlowKind::reduce)].active &&
+                          !round->phase(FlowKind::reduce).settled;
+      if (send.open() && !send.pass_over && !before) {
+        if (!gate_open(*round, peer)) return Hold::gate;
+        return links_[peer].path().credit() == 0 ? Hold::credit : Hold::turn;
+      }
+      if (send.open() || round->receive(kind, peer).open()) found = Hold::answer;
+    }
+  }
+  return found;
+}
+
 void Endpoint::wake_watch(Instant now, Rank peer) {
   Link& link = links_[peer];
   if (!link.watch.on() || link.gone) return;

@@ -95,6 +95,10 @@ class Path {
     return unblocked;
   }
 
+  // Of trains that were handed out to it.
+  void note_sent(std::size_t bytes) { sent_bytes_ += bytes; }
+  std::uint64_t sent_bytes() const { return sent_bytes_; }
+
   // Receiving side.
   void on_arrival(Instant now, std::uint32_t sequence, std::size_t bytes);
   // Anything valid came, numbered on this path or multicast.
@@ -128,6 +132,7 @@ class Path {
   std::uint32_t window_ = 0;  // not configured
   std::uint32_t report_every_ = 16;
   std::uint32_t next_sequence_ = 1;
+  std::uint64_t sent_bytes_ = 0;
   PathReport reported_;
   double delivered_ = 1.0;
   bool blocked_ = false;

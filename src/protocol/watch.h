@@ -12,6 +12,8 @@ namespace leeway::protocol {
 class Watch {
  public:
   bool on() const { return on_; }
+  // It was silent for so long that it is asked whether it lives.
+  bool suspects() const { return on_ && probing_; }
   // Something is expected from `now` on. When to look first.
   Instant start(Instant now, const RoundTrip& rtt, Duration peer_timeout);
 

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "rendezvous/address.h"
 #include "rendezvous/log.h"
+#include "rendezvous/metrics_address.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -30,7 +31,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 20> kVariables = {{
+constexpr std::array<EnvironmentVariable, 22> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
@@ -55,6 +56,11 @@ constexpr std::array<EnvironmentVariable, 20> kVariables = {{
     {"LEEWAY_SEED", "permutations and stochastic rounding; rank 0's counts", "0"},
     {"LEEWAY_FAULT", "injected faults, e.g. loss=0.1,burst=8,delay=5ms", "none"},
     {"LEEWAY_LOG", "trace, debug, info, warn, error or off", "warn"},
+    {"LEEWAY_METRICS",
+     "host:port for Prometheus and leeway top; local rank r takes port + r; port 0: a free one",
+     "none"},
+    {"LEEWAY_TRACE", "file for a qlog of every datagram, 64 MiB at most; run.sqlog: run.RANK.sqlog",
+     "none"},
 }};
 
 // Typed access to the getter.
@@ -302,6 +308,19 @@ Status read_fault_and_log(const Reader& read, Options& options) {
   return {};
 }
 
+// Ranks of one host have a port each.
+Status read_watching(const Reader& read, const Launcher& launcher, Options& options) {
+  if (const char* const value = read.text("LEEWAY_METRICS")) {
+    auto address = parse_metrics_address(value);
+    if (address.ok()) address = shifted(*address, launcher.local_rank.value_or(0));
+    if (!address.ok())
+      return Status::error(address.status().code(), "LEEWAY_METRICS: %s", address.status().c_str());
+    options.metrics = to_text(*address);
+  }
+  if (const char* const path = read.text("LEEWAY_TRACE")) options.trace = path;
+  return {};
+}
+
 }  // namespace
 
 EnvironmentGetter process_environment() {
@@ -357,6 +376,7 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
         read_congestion, read_transport, read_bind, read_security, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
+  if (Status status = read_watching(read, *launcher, options); !status.ok()) return status;
   return options;
 }
 

@@ -28,3 +28,4 @@ endfunction()
 
 leeway_optional(VERBS "InfiniBand and RoCE" "libibverbs-dev and librdmacm-dev" libibverbs librdmacm)
 leeway_optional(UCX "UCX" "libucx-dev" ucx ucx-ucs)
+leeway_optional(METRICS "Prometheus" "prometheus-cpp-dev" prometheus-cpp-core)

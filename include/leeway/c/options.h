@@ -65,6 +65,8 @@ typedef struct leeway_options {
   const char* secret_file;  // of `leeway keygen`; empty: none, and private addresses only
   int32_t insecure;         // flag: public addresses without a secret, for laboratories
   uint16_t port;            // UDP port; 0: the system chooses
+  const char* metrics;      // "host:port" that answers Prometheus and `leeway top`; empty: nowhere
+  const char* trace;        // file for a qlog of every datagram; empty: none
 } leeway_options;
 // The defaults: alone, join_timeout 60 s, peer_timeout 3 s.
 #define LEEWAY_OPTIONS_INIT                                                                      \

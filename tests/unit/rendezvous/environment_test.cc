@@ -304,6 +304,32 @@ TEST(OptionsFromEnvironment, ReadsSecretFilePortAndInsecure) {
   EXPECT_THAT(read({{"LEEWAY_INSECURE", "yes"}}).status().c_str(), HasSubstr("LEEWAY_INSECURE"));
 }
 
+TEST(OptionsFromEnvironment, RanksOfAHostHaveAMetricsPortEach) {
+  const auto metrics = [](const char* value, const char* local_rank) {
+    return read({{"LEEWAY_RANK", "5"},
+                 {"LEEWAY_WORLD_SIZE", "8"},
+                 {"LEEWAY_LOCAL_RANK", local_rank},
+                 {"LEEWAY_METRICS", value}});
+  };
+  EXPECT_EQ(metrics("127.0.0.1:9464", "0")->metrics, "127.0.0.1:9464");
+  EXPECT_EQ(metrics("127.0.0.1:9464", "3")->metrics, "127.0.0.1:9467");
+  EXPECT_EQ(metrics("localhost:0", "3")->metrics, "127.0.0.1:0");
+  EXPECT_EQ(metrics("[::1]:9464", "1")->metrics, "[::1]:9465");
+  EXPECT_FALSE(metrics("127.0.0.1:65535", "1").ok());
+}
+
+TEST(OptionsFromEnvironment, StrangersReadMetricsOnlyWhereThatIsAskedFor) {
+  const auto metrics = [](const char* value) { return read({{"LEEWAY_METRICS", value}}); };
+  EXPECT_TRUE(metrics("10.1.2.3:9464").ok());
+  for (const char* const address : {"8.8.8.8:9464", "0.0.0.0:9464", "[::]:9464"}) {
+    EXPECT_THAT(metrics(address).status().c_str(),
+                AllOf(HasSubstr("LEEWAY_METRICS"), HasSubstr(std::string("public:") + address)));
+    EXPECT_TRUE(metrics((std::string("public:") + address).c_str()).ok());
+  }
+  EXPECT_THAT(metrics("node-a:9464").status().c_str(), HasSubstr("names no address"));
+  EXPECT_FALSE(metrics("9464").ok());
+}
+
 TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   std::set<std::string> asked;
   const auto recorder = [&asked](const char* name) -> const char* {

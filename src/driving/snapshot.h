@@ -1,0 +1,108 @@
+// What a driver shows of itself to people who look: numbers since it began, and how things are now.
+//
+// Whoever drives fills one in when it is due (Driver::observe()) and hands it to the Observer.
+// Between two of them nobody reads the core, so no lock lies on the data path.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "collective/request.h"
+#include "leeway/options.h"
+#include "leeway/transport.h"
+#include "protocol/endpoint.h"
+#include "seal/associations.h"
+
+namespace leeway::driving {
+
+// Of a peer, as this rank sees it.
+enum class PeerState : std::uint8_t {
+  joining = 0,  // nothing was heard of it
+  alive,
+  suspect,  // it is silent while something is expected of it
+  dead,     // it was given up
+  gone,     // it left
+};
+inline constexpr int kPeerStates = 5;
+const char* to_string(PeerState state);
+
+// What a link's data waited for.
+enum class Limit : std::uint8_t {
+  application = 0,  // nothing was to be sent or received
+  uplink,           // this host: its pace, or its processor
+  grant,            // as much was under way as the peer has room for
+  peer,             // the peer was late: it had not begun, or not sent or answered
+  deadline,         // operations ended by their deadline
+};
+inline constexpr int kLimits = 5;
+const char* to_string(Limit limit);
+
+struct PeerView {
+  Rank rank = kNoRank;
+  PeerState state = PeerState::joining;
+  bool rtt_measured = false;
+  Duration rtt{0};
+  Duration rtt_min{0};   // 0: nothing is paced, so nobody remembers it
+  Duration queueing{0};  // likewise
+  double loss = 0;       // smoothed share of our datagrams that did not arrive
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_delivered = 0;  // of these, as the peer reported
+  std::uint64_t bytes_received = 0;
+  std::uint64_t datagrams_sent = 0;
+  std::uint64_t datagrams_lost = 0;  // of those that the peer's reports decide about
+  std::uint64_t datagrams_received = 0;
+  std::uint32_t datagrams_in_flight = 0;
+  std::uint32_t window_datagrams = 0;
+  std::array<Duration, kLimits> limited{};  // how long it was limited by what
+};
+
+struct ChannelView {
+  std::string name;
+  Rank self = 0;
+  int size = 0;
+  std::size_t datagram_bytes = 0;
+  int rounds_open = 0;
+  protocol::EndpointCounters counters;
+  std::vector<PeerView> peers;  // by rank, without `self`
+};
+
+struct UplinkView {
+  bool paced = false;
+  double bits_per_second = 0;
+  std::uint64_t in_flight_bytes = 0;
+  std::uint64_t in_flight_bytes_max = 0;
+  double noise = 0;  // share of losses that are taken for the network's own
+};
+
+struct Snapshot {
+  Instant at;
+  TransportKind kind = TransportKind::udp;
+  bool sealed = false;
+  TransportCounters wire;
+  seal::Counters seal;                                   // where it is sealed
+  std::array<std::uint64_t, wire::kRefusals> refused{};  // of no communicator
+  UplinkView uplink;
+  std::vector<ChannelView> channels;
+};
+
+// Hears of a driver. All calls come from the thread that drives, which waits for them.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+
+  // While something happens, ten times a second.
+  virtual void on_snapshot(const Snapshot& snapshot) = 0;
+  // An operation of that channel ended.
+  virtual void on_done(const std::string& channel, const collective::Request& request) = 0;
+};
+
+// How often.
+inline constexpr Duration kSnapshotEvery = std::chrono::milliseconds(100);
+
+}  // namespace leeway::driving

@@ -1,0 +1,38 @@
+// The latest of a driver, put up by the thread that drives and read by others.
+//
+// The driving thread never waits: while somebody reads, it leaves what hangs there, and comes with
+// the next one a tenth of a second later.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "driving/snapshot.h"
+#include "observe/call_book.h"
+
+namespace leeway::observe {
+
+class Board {
+ public:
+  struct Sheet {
+    driving::Snapshot snapshot;
+    std::vector<Calls> calls;
+  };
+
+  void put(const driving::Snapshot& snapshot, const std::vector<Calls>& calls) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    sheet_.snapshot = snapshot;
+    sheet_.calls = calls;
+  }
+  Sheet read() const {
+    const std::lock_guard lock(mutex_);
+    return sheet_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Sheet sheet_;
+};
+
+}  // namespace leeway::observe

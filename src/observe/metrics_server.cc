@@ -1,0 +1,192 @@
+#include "observe/metrics_server.h"
+
+#include <prometheus/text_serializer.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read_until.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/streambuf.hpp>
+#include <asio/write.hpp>
+#include <istream>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "observe/exposition.h"
+
+namespace leeway::observe {
+namespace {
+
+using asio::ip::tcp;
+
+// Whoever connects and says nothing is hung up on.
+constexpr auto kPatience = std::chrono::seconds(2);
+constexpr auto kPause = std::chrono::milliseconds(100);
+constexpr std::size_t kRequestBytesMax = 8192;
+constexpr std::size_t kVisitorsMax = 16;
+
+// All servers of this process, by what they were asked for.
+std::mutex servers_mutex;
+std::map<std::string, std::weak_ptr<MetricsServer>>& servers() {
+  static auto* const by_address = new std::map<std::string, std::weak_ptr<MetricsServer>>;
+  return *by_address;
+}
+
+class Boards {
+ public:
+  void show(std::weak_ptr<const Board> board) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(boards_, [](const auto& known) { return known.expired(); });
+    boards_.push_back(std::move(board));
+  }
+  std::string text() const {
+    std::vector<Board::Sheet> sheets;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& known : boards_) {
+        if (const auto board = known.lock()) sheets.push_back(board->read());
+      }
+    }
+    std::ostringstream out;
+    prometheus::TextSerializer().Serialize(out, exposition(sheets));
+    return out.str();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::weak_ptr<const Board>> boards_;
+};
+
+std::string answer(const char* status, const std::string& body) {
+  return std::string("HTTP/1.1 ") + status +
+         "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: " +
+         std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
+}
+
+// One request, one answer.
+class Visitor : public std::enable_shared_from_this<Visitor> {
+ public:
+  Visitor(tcp::socket socket, const Boards& boards)
+      : socket_(std::move(socket)), timer_(socket_.get_executor()), boards_(boards) {}
+
+  void serve() {
+    timer_.expires_after(kPatience);
+    timer_.async_wait([self = weak_from_this()](std::error_code error) {
+      const auto alive = self.lock();
+      if (!error && alive != nullptr) alive->hang_up();
+    });
+    asio::async_read_until(socket_, request_, "\r\n\r\n",
+                           [self = shared_from_this()](std::error_code error, std::size_t) {
+                             if (!error) self->reply();
+                           });
+  }
+  void hang_up() {
+    std::error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  void reply() {
+    std::istream line(&request_);
+    std::string method;
+    std::string path;
+    line >> method >> path;
+    const bool known = path == "/metrics" || path == "/";
+    if (method != "GET") {
+      reply_ = answer("405 Method Not Allowed", "GET only\n");
+    } else {
+      reply_ = known ? answer("200 OK", boards_.text()) : answer("404 Not Found", "see /metrics\n");
+    }
+    asio::async_write(socket_, asio::buffer(reply_),
+                      [self = shared_from_this()](std::error_code, std::size_t) {
+                        std::error_code ignored;
+                        self->socket_.shutdown(tcp::socket::shutdown_both, ignored);
+                        self->timer_.cancel();
+                      });
+  }
+
+  tcp::socket socket_;
+  asio::steady_timer timer_;
+  const Boards& boards_;
+  asio::streambuf request_{kRequestBytesMax};
+  std::string reply_;
+};
+
+// Written anew and not prometheus-cpp-pull's: the threads of its HTTP library have stacks of 100
+// KiB, which do not start in a program whose libraries have as much thread-local memory (libtorch),
+// and it has the whole process ignore SIGPIPE.
+class HttpServer final : public MetricsServer {
+ public:
+  HttpServer() : acceptor_(io_), paused_(io_) {}
+  ~HttpServer() override {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Status listen(const rendezvous::HostPort& where) {
+    std::error_code error;
+    const tcp::endpoint wanted(asio::ip::make_address(where.host, error), where.port);
+    if (!error) acceptor_.open(wanted.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(wanted, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) {
+      return Status::error(StatusCode::kUnavailable, "cannot listen at %s: %s",
+                           rendezvous::to_text(where).c_str(), error.message().c_str());
+    }
+    address_ = rendezvous::to_text(acceptor_.local_endpoint(error));
+    accept();
+    thread_ = std::thread([this] { io_.run(); });
+    return Status();
+  }
+
+  std::string address() const override { return address_; }
+  void show(std::weak_ptr<const Board> board) override { boards_.show(std::move(board)); }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](std::error_code error, tcp::socket socket) {
+      std::erase_if(visitors_, [](const auto& visitor) { return visitor.expired(); });
+      if (error) return pause();  // no descriptor is free, say
+      if (visitors_.size() < kVisitorsMax) {
+        const auto visitor = std::make_shared<Visitor>(std::move(socket), boards_);
+        visitors_.push_back(visitor);
+        visitor->serve();
+      }
+      accept();
+    });
+  }
+
+  void pause() {
+    paused_.expires_after(kPause);
+    paused_.async_wait([this](std::error_code) { accept(); });
+  }
+
+  Boards boards_;  // goes after those who read it
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_;
+  asio::steady_timer paused_;
+  std::vector<std::weak_ptr<Visitor>> visitors_;
+  std::string address_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<MetricsServer>> MetricsServer::at(
+    const rendezvous::MetricsAddress& address) {
+  const std::string name = rendezvous::to_text(address);
+  const std::lock_guard lock(servers_mutex);
+  if (auto known = servers()[name].lock()) return known;
+  const auto server = std::make_shared<HttpServer>();
+  if (const Status status = server->listen(address.where); !status.ok()) return status;
+  servers()[name] = server;
+  return std::shared_ptr<MetricsServer>(server);
+}
+
+}  // namespace leeway::observe
