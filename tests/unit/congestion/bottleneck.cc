@@ -51,6 +51,12 @@ void Bottleneck::run_until(double seconds) {
         flows_[event.flow].bundle->on_report(now_, event.link, event.arrivals);
         pump(event.flow);
         break;
+      case Event::call: {
+        const auto what = std::move(calls_[event.flow]);
+        free_calls_.push_back(event.flow);
+        what(now_);
+        break;
+      }
     }
   }
   now_ = end;
@@ -59,6 +65,7 @@ void Bottleneck::run_until(double seconds) {
 void Bottleneck::pump(std::size_t number) {
   Flow& flow = flows_[number];
   UplinkBundle& bundle = *flow.bundle;
+  if (now_ < flow.paused_until) return bundle.note_idle();
   while (bundle.open(now_)) {
     const std::size_t to = flow.turn++ % flow.links.size();
     Link& link = flow.links[to];
@@ -82,22 +89,48 @@ void Bottleneck::pump(std::size_t number) {
 void Bottleneck::transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks) {
   FlowCounts& counts = flows_[flow].counts;
   ++counts.sent;
-  line_free_at_ = std::max(line_free_at_, now_);
-  const double waiting = static_cast<double>((line_free_at_ - now_).count()) / 1e9;
-  if (waiting * line_.bits_per_second / 8 + kPacket >
-      std::max(line_.queue_bdp * line_.bdp_bytes(), 2.0 * kPacket)) {
+  const auto passed_at = pass(kPacket);
+  if (!passed_at) {
     ++counts.overflowed;
     return;
   }
-  waits_.push_back(waiting);
-  line_free_at_ += of_seconds(kPacket * 8 / line_.bits_per_second);
-  if (static_cast<double>(random_() >> 11) * 0x1p-53 < line_.loss) return;
-  push({.at = line_free_at_ + of_seconds(line_.rtt_seconds / 2),
+  const double loss = std::max(line_.loss, flows_[flow].own_loss);
+  if (static_cast<double>(random_() >> 11) * 0x1p-53 < loss) return;
+  push({.at = *passed_at + of_seconds(line_.rtt_seconds / 2),
         .what = Event::arrival,
         .flow = flow,
         .link = link,
         .sequence = sequence,
         .asks = asks});
+}
+
+std::optional<Instant> Bottleneck::pass(std::size_t bytes) {
+  line_free_at_ = std::max(line_free_at_, now_);
+  const double waiting = static_cast<double>((line_free_at_ - now_).count()) / 1e9;
+  if (waiting * line_.bits_per_second / 8 + static_cast<double>(bytes) >
+      std::max(line_.queue_bdp * line_.bdp_bytes(), 2.0 * kPacket)) {
+    return std::nullopt;
+  }
+  waits_.push_back(waiting);
+  line_free_at_ += of_seconds(static_cast<double>(bytes) * 8 / line_.bits_per_second);
+  return line_free_at_;
+}
+
+void Bottleneck::at(Instant at, std::function<void(Instant)> what) {
+  std::size_t place = calls_.size();
+  if (free_calls_.empty()) {
+    calls_.push_back(std::move(what));
+  } else {
+    place = free_calls_.back();
+    free_calls_.pop_back();
+    calls_[place] = std::move(what);
+  }
+  push({.at = at, .what = Event::call, .flow = place});
+}
+
+void Bottleneck::pause(std::size_t flow, double until_seconds) {
+  flows_[flow].paused_until = Instant{1'000'000'000} + of_seconds(until_seconds);
+  push({.at = flows_[flow].paused_until, .what = Event::wake, .flow = flow});
 }
 
 void Bottleneck::on_arrival(const Event& event) {

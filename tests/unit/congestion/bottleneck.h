@@ -1,9 +1,11 @@
 // Endless flows over one bottleneck with a hand clock: a rate, a queue, a round trip, random loss.
+// Others' packets may pass the same line: pass() and at().
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <random>
 #include <vector>
@@ -57,6 +59,16 @@ class Bottleneck {
   double seconds() const { return static_cast<double>(now_.ns) / 1e9; }
   // No report of the flow arrives any more.
   void mute(std::size_t flow) { flows_[flow].muted = true; }
+  // Packets lost at random on their own way behind the line, as of `line.loss` all are
+  void set_own_loss(std::size_t flow, double loss) { flows_[flow].own_loss = loss; }
+  // The flow has nothing to send until then.
+  void pause(std::size_t flow, double until_seconds);
+
+  // A packet of somebody else's: when it has passed the line; nothing if the queue is full.
+  std::optional<Instant> pass(std::size_t bytes);
+  void at(Instant at, std::function<void(Instant)> what);
+  Instant now() const { return now_; }
+
   // Every train that leaves.
   std::function<void(std::size_t flow, Instant at, std::size_t bytes)> on_train;
 
@@ -71,12 +83,14 @@ class Bottleneck {
     std::size_t turn = 0;
     Instant wake_at = Instant::infinite_future();
     bool muted = false;
+    double own_loss = 0;
+    Instant paused_until{0};
     FlowCounts counts;
   };
   struct Event {
     Instant at;
     std::uint64_t number = 0;
-    enum { wake, arrival, report } what;
+    enum { wake, arrival, report, call } what;
     std::size_t flow = 0;
     std::size_t link = 0;
     std::uint32_t sequence = 0;
@@ -96,6 +110,8 @@ class Bottleneck {
   Line line_;
   std::vector<Flow> flows_;
   std::priority_queue<Event> events_;
+  std::vector<std::function<void(Instant)>> calls_;
+  std::vector<std::size_t> free_calls_;
   std::uint64_t pushed_ = 0;
   std::mt19937_64 random_;
   Instant now_{1'000'000'000};

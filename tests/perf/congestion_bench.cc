@@ -1,0 +1,473 @@
+// How controllers of src/congestion do, in virtual time: one table for each bar of congestion
+// control. A minute or two of one core. Times are simulated, so any machine prints the same.
+//
+//   congestion_bench [--control=wan] [TABLE...]     tables: see kTables at the end
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/run.h"
+#include "scenario/parse.h"
+#include "tcp/tcp_flow.h"
+#include "unit/congestion/bottleneck.h"
+
+namespace leeway {
+namespace {
+
+using congestion::testing::Bottleneck;
+using congestion::testing::FlowOptions;
+using congestion::testing::Line;
+
+CongestionControl studied = CongestionControl::wan;
+std::string studied_name = "wan";
+
+// --- all-reduces: the shipping core over the simulator's network -------------------------------
+
+struct Call {
+  double ms = 0;        // median, the first one left out
+  double overflow = 0;  // part of all packets, the first call included
+};
+
+struct Place {
+  std::string topology;
+  int ranks = 4;
+  double mib = 4;
+  double line_mbps = 100;
+  double rtt_ms = 50;
+  double queue_ms = 10;
+  double loss = 0;
+  int rounds = 8;
+};
+
+// A line of its own for every rank, or one between two sites.
+std::string links_of(const Place& place) {
+  char text[1024];
+  const double one_way_ms = place.rtt_ms / 2;
+  const auto queue_bytes = static_cast<long>(place.queue_ms * place.line_mbps * 125);
+  const char* const form =
+      place.topology == "sites"
+          ? "group { name: \"a\" ranks: \"0-%d\" } group { name: \"b\" ranks: \"%d-\" }\n"
+            "topology { regions { names: [\"a\", \"b\"] rtt_ms: [0.2, %g, %g, 0.2] } }\n"
+          : "topology { leaf_spine { hosts_per_leaf: 1 spines: 1 } }\n";
+  char head[256];
+  std::snprintf(head, sizeof head, form, place.ranks / 2 - 1, place.ranks / 2, place.rtt_ms,
+                place.rtt_ms);
+  const bool sites = place.topology == "sites";
+  std::snprintf(text, sizeof text,
+                "%slink { tier: uplink rate_mbps: %g queue { bytes: 4000000 } }\n"
+                "link { tier: downlink rate_mbps: %g queue { bytes: 4000000 } }\n"
+                "link { tier: fabric %s rate_mbps: %g queue { bytes: %ld } %s%s }\n",
+                head, std::max(1000.0, 2 * place.line_mbps), std::max(1000.0, 2 * place.line_mbps),
+                sites ? "between: \"a\" and: \"b\"" : "", place.line_mbps, queue_bytes,
+                sites ? "" : ("delay_ms { fixed: " + std::to_string(one_way_ms / 2) + " }").c_str(),
+                "");
+  return text;
+}
+
+Call all_reduce(const Place& place, std::string_view delivery, std::string_view control) {
+  char text[4096];
+  std::snprintf(
+      text, sizeof text,
+      "ranks: %d rounds: %d contents: false\n"
+      "operation { kind: all_reduce bytes: %ld delivery { kind: %s deadline_ms: 60000 } spread: %s }\n"
+      "%s congestion { control: %s rate_mbps: %g }\n",
+      place.ranks, place.rounds, static_cast<long>(place.mib * 1048576),
+      std::string(delivery).c_str(), std::string(delivery).c_str(), links_of(place).c_str(),
+      std::string(control).c_str(), 0.95 * place.line_mbps);
+  std::string scenario_text = text;
+  if (place.loss > 0) {
+    char loss[128];
+    const char* const where =
+        place.topology == "sites" ? "tier: fabric between: \"a\" and: \"b\"" : "tier: uplink";
+    std::snprintf(loss, sizeof loss, "link { %s loss { random { p: %g } } }\n", where, place.loss);
+    scenario_text += loss;
+  }
+  auto scenario = sim::scenario::parse_text(scenario_text, "bench");
+  if (!scenario.ok()) {
+    std::fprintf(stderr, "%s\n%s\n", std::string(scenario.status().text()).c_str(), text);
+    std::exit(1);
+  }
+  auto record = sim::run(scenario.value(), 1);
+  if (!record.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(record.status().text()).c_str());
+    std::exit(1);
+  }
+  std::vector<double> ms(record.value().round_ms.begin() + 1, record.value().round_ms.end());
+  std::sort(ms.begin(), ms.end());
+  double full = 0;
+  double sent = 0;
+  for (const sim::LinkRecord& link : record.value().links) {
+    full += static_cast<double>(link.counters.queue_full);
+  }
+  for (const auto count : record.value().network.sent) sent += static_cast<double>(count);
+  return {ms[ms.size() / 2], full / sent};
+}
+
+void print_all_reduce(const Place& place, const char* title, std::string_view delivery) {
+  std::printf("| %s, %.*s |", title, static_cast<int>(delivery.size()), delivery.data());
+  for (const std::string& control : {std::string("none"), std::string("fixed"), studied_name}) {
+    const Call call = all_reduce(place, delivery, control);
+    std::printf(" %.0f; %.1f %% |", call.ms, 100 * call.overflow);
+    std::fflush(stdout);
+  }
+  std::printf("\n");
+}
+
+void heads(const char* title) {
+  std::printf("\n%s\n\n| case | none | fixed, 95 %% | %s |\n|---|---|---|---|\n", title,
+              studied_name.c_str());
+}
+
+void print_fast_lines() {
+  heads("W-1: 4 ranks, 4 MiB, 500 Mb/s, 20 ms; ms and own overflow");
+  for (const double queue_ms : {50.0, 20.0, 2.0}) {
+    for (const double loss : {0.0, 0.001, 0.01, 0.05, 0.1}) {
+      char title[64];
+      std::snprintf(title, sizeof title, "queue %g ms, loss %g %%", queue_ms, 100 * loss);
+      print_all_reduce({.line_mbps = 500, .rtt_ms = 20, .queue_ms = queue_ms, .loss = loss}, title,
+                       "exact");
+      if (queue_ms == 50)
+        print_all_reduce({.line_mbps = 500, .rtt_ms = 20, .queue_ms = queue_ms, .loss = loss},
+                         title, "best_effort");
+    }
+  }
+}
+
+void print_slow_lines() {
+  heads("4 ranks, 4 MiB, 100 Mb/s, 50 ms");
+  for (const double queue_ms : {10.0, 100.0}) {
+    for (const double loss : {0.0, 0.02}) {
+      for (const char* delivery : {"exact", "best_effort"}) {
+        char title[64];
+        std::snprintf(title, sizeof title, "queue %g ms, loss %g %%", queue_ms, 100 * loss);
+        print_all_reduce({.queue_ms = queue_ms, .loss = loss}, title, delivery);
+      }
+    }
+  }
+}
+
+void print_sites() {
+  heads("two sites of 2 ranks, one line of 100 Mb/s, 50 ms; 4 MiB");
+  for (const double queue_ms : {10.0, 50.0}) {
+    for (const double loss : {0.0, 0.01, 0.1}) {
+      char title[64];
+      std::snprintf(title, sizeof title, "queue %g ms, loss %g %%", queue_ms, 100 * loss);
+      print_all_reduce({.topology = "sites", .queue_ms = queue_ms, .loss = loss}, title, "exact");
+    }
+  }
+}
+
+void print_wide() {
+  heads("8 ranks, 100 Mb/s, 100 ms, queue 50 ms");
+  for (const double mib : {8.0, 32.0}) {
+    for (const double loss : {0.0, 0.001}) {
+      char title[64];
+      std::snprintf(title, sizeof title, "%g MiB, loss %g %%", mib, 100 * loss);
+      print_all_reduce(
+          {.ranks = 8, .mib = mib, .rtt_ms = 100, .queue_ms = 50, .loss = loss, .rounds = 6}, title,
+          "exact");
+    }
+  }
+}
+
+// --- endless flows over one line ---------------------------------------------------------------
+
+// TCP flows on the bottleneck of the unit tests.
+class TcpBeside final : public sim::TcpHost {
+ public:
+  TcpBeside(Bottleneck& line, double rtt_seconds) : line_(line), rtt_seconds_(rtt_seconds) {}
+
+  void add(sim::TcpCongestion congestion, double start_seconds) {
+    sim::TcpOptions options;
+    options.congestion = congestion;
+    const auto number = static_cast<std::uint32_t>(flows_.size());
+    counts_.push_back({});
+    flows_.push_back(
+        std::make_unique<sim::TcpFlow>(sim::TcpFlow::Place{number, 0, 1}, options, *this));
+    sim::TcpFlow& flow = *flows_.back();
+    line_.at(Instant{1'000'000'000} + Duration(static_cast<std::int64_t>(start_seconds * 1e9)),
+             [&flow](Instant now) { flow.send(now, sim::TcpFlow::kEndless); });
+  }
+
+  void reset() {
+    for (Counts& counts : counts_) counts = {};
+    reset_at_ = line_.now();
+  }
+  std::size_t size() const { return flows_.size(); }
+  double bits_per_second(std::size_t flow) const {
+    return static_cast<double>(counts_[flow].arrived) * 8e9 /
+           static_cast<double>((line_.now() - reset_at_).count());
+  }
+  double bits_per_second() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < size(); ++i) sum += bits_per_second(i);
+    return sum;
+  }
+  double overflow() const {
+    double sent = 0;
+    double full = 0;
+    for (const Counts& counts : counts_) {
+      sent += static_cast<double>(counts.sent);
+      full += static_cast<double>(counts.full);
+    }
+    return sent > 0 ? full / sent : 0;
+  }
+
+  void send_packet(Instant now, const sim::Packet& packet) override {
+    const Duration half(static_cast<std::int64_t>(rtt_seconds_ * 5e8));
+    Instant arrives = now + half;
+    if (packet.traffic != sim::Traffic::control) {
+      Counts& counts = counts_[sim::TcpFlow::flow_of(packet)];
+      ++counts.sent;
+      const auto passed = line_.pass(packet.bytes);
+      if (!passed) {
+        ++counts.full;
+        return;
+      }
+      counts.arrived += packet.bytes;
+      arrives = *passed + half;
+    }
+    line_.at(arrives, [this, packet](Instant at) {
+      flows_[sim::TcpFlow::flow_of(packet)]->on_packet(at, packet);
+    });
+  }
+  void wake_at(Instant at, std::uint32_t flow, sim::TcpEnd end) override {
+    line_.at(at, [this, flow, end](Instant now) { flows_[flow]->on_wake(now, end); });
+  }
+  void on_delivered(Instant, std::uint32_t, std::uint64_t) override {}
+
+ private:
+  struct Counts {
+    std::uint64_t sent = 0;
+    std::uint64_t full = 0;
+    std::uint64_t arrived = 0;
+  };
+
+  Bottleneck& line_;
+  double rtt_seconds_;
+  std::vector<std::unique_ptr<sim::TcpFlow>> flows_;
+  std::vector<Counts> counts_;
+  Instant reset_at_{1'000'000'000};
+};
+
+double jain(const std::vector<double>& shares) {
+  double sum = 0;
+  double squares = 0;
+  for (const double share : shares) {
+    sum += share;
+    squares += share * share;
+  }
+  return sum * sum / (static_cast<double>(shares.size()) * squares);
+}
+
+FlowOptions bundle(double start_seconds = 0) {
+  return {.control = studied, .links = 7, .start_seconds = start_seconds};
+}
+
+void print_alone() {
+  std::printf(
+      "\nalone, 7 peers, 5 s to 25 s: share of (1 - p) C, own overflow, p95 of the queue in ms\n\n"
+      "| line, queue in BDP | p = 0 | 1 %% | 10 %% | 20 %% |\n|---|---|---|---|---|\n");
+  const auto row = [](const char* title, Line line) {
+    std::printf("| %s, %g |", title, line.queue_bdp);
+    for (const double loss : {0.0, 0.01, 0.1, 0.2}) {
+      line.loss = loss;
+      Bottleneck bottleneck(line);
+      bottleneck.add(bundle());
+      bottleneck.run_until(5);
+      bottleneck.reset();
+      bottleneck.run_until(25);
+      std::printf(" %.2f, %.1f %%, %.1f |", bottleneck.share(0) / (1 - loss),
+                  100 * bottleneck.overflow_share(0), 1e3 * bottleneck.queueing(0.95));
+      std::fflush(stdout);
+    }
+    std::printf("\n");
+  };
+  for (const double queue : {0.02, 0.1, 0.2, 1.0, 5.0})
+    row("100 Mb/s, 20 ms", {.queue_bdp = queue});
+  for (const double queue : {0.1, 1.0})
+    row("500 Mb/s, 100 ms", {.bits_per_second = 500e6, .rtt_seconds = 0.1, .queue_bdp = queue});
+  row("1 Gb/s, 200 ms", {.bits_per_second = 1e9, .rtt_seconds = 0.2, .queue_bdp = 0.5});
+}
+
+void print_many() {
+  std::printf(
+      "\nn bundles on 100 Mb/s, each 0.5 s after the one before; 20 s from then on: Jain, all of (1 - p) C, own "
+      "overflow\n\n"
+      "| n, round trip, queue in BDP | p = 0 | p = 10 %% |\n|---|---|---|\n");
+  for (const std::size_t count : {std::size_t{2}, std::size_t{8}, std::size_t{16}}) {
+    for (const double rtt : {0.02, 0.05}) {
+      for (const double queue : {0.1, 1.0}) {
+        std::printf("| %zu, %g ms, %g |", count, rtt * 1e3, queue);
+        for (const double loss : {0.0, 0.1}) {
+          Bottleneck bottleneck({.rtt_seconds = rtt, .queue_bdp = queue, .loss = loss});
+          for (std::size_t i = 0; i < count; ++i) {
+            bottleneck.add(bundle(0.5 * static_cast<double>(i)));
+          }
+          const double from = 0.5 * static_cast<double>(count);
+          bottleneck.run_until(from);
+          bottleneck.reset();
+          bottleneck.run_until(from + 20);
+          std::vector<double> shares;
+          double sum = 0;
+          double sent = 0;
+          double full = 0;
+          for (std::size_t i = 0; i < count; ++i) {
+            shares.push_back(bottleneck.share(i));
+            sum += shares.back();
+            sent += static_cast<double>(bottleneck.counts(i).sent);
+            full += static_cast<double>(bottleneck.counts(i).overflowed);
+          }
+          std::printf(" %.2f, %.2f, %.1f %% |", jain(shares), sum / (1 - loss), 100 * full / sent);
+          std::fflush(stdout);
+        }
+        std::printf("\n");
+      }
+    }
+  }
+}
+
+struct Beside {
+  double ours = 0;        // of a fair share each
+  double theirs = 0;      // likewise
+  double total = 0;       // of the line
+  double their_loss = 0;  // overflow of TCP's packets
+  double our_loss = 0;
+};
+
+Beside beside(const Line& line, std::size_t bundles, std::size_t flows,
+              sim::TcpCongestion congestion, double own_loss, CongestionControl control) {
+  Bottleneck bottleneck(line);
+  TcpBeside tcp(bottleneck, line.rtt_seconds);
+  for (std::size_t i = 0; i < bundles; ++i) {
+    FlowOptions options = bundle(3 + 0.1 * static_cast<double>(i));
+    options.control = control;
+    bottleneck.set_own_loss(bottleneck.add(options), own_loss);
+  }
+  for (std::size_t i = 0; i < flows; ++i) tcp.add(congestion, 0.1 * static_cast<double>(i));
+  bottleneck.run_until(10);
+  bottleneck.reset();
+  tcp.reset();
+  bottleneck.run_until(40);
+  Beside result;
+  const double fair = 1.0 / static_cast<double>(bundles + flows);
+  double sent = 0;
+  double full = 0;
+  for (std::size_t i = 0; i < bundles; ++i) {
+    result.ours += bottleneck.share(i);
+    sent += static_cast<double>(bottleneck.counts(i).sent);
+    full += static_cast<double>(bottleneck.counts(i).overflowed);
+  }
+  const double theirs = tcp.bits_per_second() / line.bits_per_second;
+  result.total = result.ours + theirs;
+  result.ours /= fair * static_cast<double>(std::max<std::size_t>(bundles, 1));
+  result.theirs = theirs / (fair * static_cast<double>(flows));
+  result.their_loss = tcp.overflow();
+  result.our_loss = sent > 0 ? full / sent : 0;
+  return result;
+}
+
+void print_beside() {
+  std::printf(
+      "\nbeside TCP on 100 Mb/s, 20 ms; 10 s to 40 s: ours and theirs of a fair share, overflow of theirs (of theirs "
+      "alone), of ours\n\n"
+      "| bundles, flows, own loss, queue in BDP | ours | theirs | all | their loss | ours |\n|---|---|---|---|---|---|\n");
+  struct Case {
+    std::size_t bundles;
+    std::size_t flows;
+    sim::TcpCongestion congestion;
+    double own_loss;
+  };
+  for (const Case& one : {Case{1, 4, sim::TcpCongestion::cubic, 0},
+                          Case{8, 4, sim::TcpCongestion::cubic, 0},
+                          Case{1, 1, sim::TcpCongestion::cubic, 0},
+                          Case{1, 4, sim::TcpCongestion::cubic, 0.01},
+                          Case{1, 4, sim::TcpCongestion::cubic, 0.1},
+                          Case{1, 1, sim::TcpCongestion::bbr, 0},
+                          Case{1, 4, sim::TcpCongestion::bbr, 0}}) {
+    for (const double queue : {0.2, 1.0}) {
+      const Line line{.queue_bdp = queue};
+      const Beside alone = beside(line, 0, one.flows, one.congestion, 0, studied);
+      const Beside with = beside(line, one.bundles, one.flows, one.congestion, one.own_loss,
+                                 studied);
+      std::printf("| %zu, %zu %s, %g %%, %g | %.2f | %.2f | %.2f | %.2f %% (%.2f) | %.2f %% |\n",
+                  one.bundles, one.flows,
+                  one.congestion == sim::TcpCongestion::cubic ? "CUBIC" : "BBR",
+                  100 * one.own_loss, queue, with.ours, with.theirs, with.total,
+                  100 * with.their_loss, 100 * alone.their_loss, 100 * with.our_loss);
+      std::fflush(stdout);
+    }
+  }
+  std::printf("\nscavenger beside 1 CUBIC: part of the line, CUBIC's over what it has alone\n\n");
+  for (const double queue : {0.2, 1.0, 5.0}) {
+    const Line line{.queue_bdp = queue};
+    const Beside alone = beside(line, 0, 1, sim::TcpCongestion::cubic, 0, studied);
+    const Beside with = beside(line, 1, 1, sim::TcpCongestion::cubic, 0,
+                               CongestionControl::scavenger);
+    std::printf("queue %g BDP: %.2f, %.2f\n", queue, with.ours / 2,
+                with.theirs / 2 / alone.theirs);
+  }
+}
+
+void print_changes() {
+  std::printf("\nW-6: 100 Mb/s, 20 ms, queue 1 BDP\n\n");
+  for (const double loss : {0.0, 0.1}) {
+    Bottleneck line({.queue_bdp = 1, .loss = loss});
+    line.add(bundle());
+    line.run_until(10);
+    line.set_rate(10e6);
+    double sent_at = -1;
+    for (double at = 10; at < 13 && sent_at < 0; at += 0.005) {
+      line.run_until(at);
+      if (line.bundle(0).pace().bits_per_second * (1 - loss) < 10.5e6) sent_at = at - 10;
+    }
+    std::printf("a tenth of the capacity, loss %g %%: pace below it after %.0f ms\n", 100 * loss,
+                1e3 * sent_at);
+  }
+  for (const double idle : {1.0, 60.0}) {
+    Bottleneck line({.queue_bdp = 0.5, .loss = 0});
+    line.add(bundle());
+    line.run_until(10);
+    line.reset();
+    line.run_until(10.2);
+    const double usual = line.share(0);
+    line.pause(0, 10.2 + idle);
+    line.run_until(10.2 + idle);
+    line.reset();
+    line.run_until(10.4 + idle);
+    std::printf("idle for %g s: the next 200 ms move %.2f of what 200 ms moved before, overflow %.1f %%\n",
+                idle, line.share(0) / usual, 100 * line.overflow_share(0));
+  }
+}
+
+struct Table {
+  const char* name;
+  void (*print)();
+};
+constexpr Table kTables[] = {{"alone", print_alone},   {"many", print_many},
+                             {"beside", print_beside}, {"changes", print_changes},
+                             {"fast", print_fast_lines}, {"slow", print_slow_lines},
+                             {"sites", print_sites},   {"wide", print_wide}};
+
+}  // namespace
+}  // namespace leeway
+
+int main(int argc, char** argv) {
+  std::vector<std::string_view> chosen;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--control=scavenger") {
+      leeway::studied = leeway::CongestionControl::scavenger;
+      leeway::studied_name = "scavenger";
+    } else if (word != "--control=wan") {
+      chosen.push_back(word);
+    }
+  }
+  for (const leeway::Table& table : leeway::kTables) {
+    if (chosen.empty() || std::count(chosen.begin(), chosen.end(), table.name) > 0) table.print();
+  }
+}
