@@ -12,6 +12,8 @@ namespace leeway::congestion {
 
 class CubicCeiling {
  public:
+  static constexpr double kBeta = 0.7;
+
   // From now on there is a window: so many packets.
   void begin(Instant now, double packets) {
     window_ = maximum_ = std::max(packets, kWindowMin);
@@ -21,12 +23,12 @@ class CubicCeiling {
   bool any() const { return any_; }
 
   // Loss or mark. `packets`: what was really under way, if that was less.
-  void cut(Instant now, double packets) {
+  void cut(Instant now, double packets, double keep = kBeta) {
     if (!any_) begin(now, packets);
     window_ = std::clamp(packets, kWindowMin, window_);
     // Fast convergence: who loses below its last maximum makes room.
     maximum_ = window_ < maximum_ ? window_ * (1 + kBeta) / 2 : window_;
-    window_ = std::max(window_ * kBeta, kWindowMin);
+    window_ = std::max(window_ * keep, kWindowMin);
     start_epoch(now);
   }
 
@@ -49,7 +51,6 @@ class CubicCeiling {
   double packets() const { return window_; }
 
  private:
-  static constexpr double kBeta = 0.7;
   static constexpr double kGrowth = 0.4;                          // packets per cubed second
   static constexpr double kReno = 3 * (1 - kBeta) / (1 + kBeta);  // packets a round trip
   static constexpr double kWindowMin = 4;

@@ -25,11 +25,8 @@ class NoiseFloor {
       sent_ = kMemoryPackets;
     }
   }
-  // What was taught is doubted: it counts less from now on.
-  void doubt() {
-    sent_ /= 2;
-    lost_ /= 2;
-  }
+  // Nothing confirmed it for a while.
+  void decay() { lost_ *= 0.7; }
 
   double mean() const { return sent_ <= 0 ? 0 : std::min(lost_ / sent_, kMax); }
   // What is safe to rely on: the floor is at least so high.
@@ -45,13 +42,20 @@ class NoiseFloor {
     const double expected = sent * mean();
     const double spread =
         kBurst * mean() * (1 - mean()) * sent * (1 + (sent_ > 0 ? sent / sent_ : 0));
-    const double chance = kSigmas * std::sqrt(spread + 1);
+    const double chance = kSigmas * std::sqrt(spread + (sent_ < kKnownPackets ? 1 : 1.0 / 9));
     const double more = lost - expected;
     return more > std::max(chance, margin * sent) ? more : 0;
   }
 
+  // Whether more were lost than the floor explains, with two standard deviations: where no loss is
+  // the network's own, any.
+  bool more(double sent, double lost) const {
+    return lost > sent * mean() + 2 * std::sqrt(kBurst * mean() * (1 - mean()) * sent);
+  }
+
  private:
   static constexpr double kMemoryPackets = 20'000;
+  static constexpr double kKnownPackets = 2000;
   static constexpr double kBurst = 2;
   static constexpr double kSigmas = 3;
   static constexpr double kDoubtSigmas = 1.5;

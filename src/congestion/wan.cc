@@ -1,39 +1,45 @@
 #include "congestion/wan.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace leeway::congestion {
 namespace {
 
-// BBRv3's gains (draft-ietf-ccwg-bbr), indexed by State. Cruising a little below the rate lets a
-// queue go that stands for nothing: the rate is a maximum.
-constexpr double kGain[] = {2.77, 0.5, 0.98, 1.25, 0.9, 0.5};
+constexpr double kStartupGain = 2.77;
 constexpr double kInFlightGain = 2;
-constexpr double kHeadroom = 0.85;
+constexpr double kCarefulGain = 1.25;
 constexpr double kGrowing = 1.25;  // a round of startup that grows less is flat
 constexpr double kTeaches = 1.4;   // one that grows as much teaches the noise floor
 constexpr int kFlatRounds = 3;
 constexpr int kFlatLossyRounds = 2;     // with loss beyond the floor
 constexpr double kTellingPackets = 40;  // a round of fewer says nothing of growth
 constexpr int kQueuedSamples = 6;       // in a row; others' bursts are shorter, and hosts' delays
-constexpr int kUpRounds = 2;
-constexpr double kFound = 1.15;  // a probe that finds so much more is followed by another
-constexpr int kFirstProbeRounds = 16;
-constexpr int kDrainRounds = 4;
-constexpr int kProbeRounds = 63;
-constexpr Duration kProbeAfter = std::chrono::seconds(2);
-constexpr int kReliefRounds = 4;
-constexpr int kReliefEvery = 64;
-constexpr Duration kReliefAfter = std::chrono::seconds(5);
-constexpr double kLossMargin = 0.02;   // BBRv3's threshold, above the floor
-constexpr double kOverloaded = 0.2;    // so much excess: capacity has fallen
-constexpr double kCeilingRoom = 1.15;  // CUBIC's queue lets its window pass what the line carries
-constexpr double kPacketsMin = 4;
-
-constexpr double kQueueSeen = 100e3;  // ns; less is what hosts do
-constexpr Duration kQueueWindow = std::chrono::seconds(10);
-constexpr int kJudgedRounds = 8;
 constexpr Duration kQueueMin = std::chrono::milliseconds(5);
+
+constexpr double kKeep = 0.94;          // of the share, after a sign
+constexpr double kLossKeepMin = 0.85;   // one lossy round trip costs no more
+constexpr double kCarried = 0.9;        // of what we send: it arrives
+constexpr double kStillStands = 0.99;   // of the rate, when a queue outlasts the first giving way
+constexpr double kDrainMin = 0.5;       // of the rate, while a queue is let go
+constexpr int kQuietRounds = 2;         // beyond the share: then the step doubles
+constexpr double kBeyond = 1.02;        // of the share
+constexpr double kStepMin = 1.0 / 256;  // of the packets under way
+constexpr double kStepMax = 1.0 / 12;
+constexpr double kPeak = 0.9;  // of the longest queue: it overflows
+constexpr int kDoubtRounds = 64;
+constexpr double kPeakKeep = 0.9;
+constexpr double kNoisy = 0.003;
+constexpr int kStandingRounds = 10;
+constexpr double kBeforeMost = 1.25;  // of what arrives now: the line may have become slow
+constexpr double kTargetNs = 15e6;    // over the square root of the packets under way
+constexpr double kTargetMinNs = 1e6;
+constexpr double kTargetMost = 1.0 / 16;  // of the round trip
+constexpr double kOverflowPart = 0.5;
+constexpr int kJudgedRounds = 8;
+constexpr double kLossMargin = 0.02;
+constexpr double kPacketsMin = 4;
+constexpr Duration kQueueWindow = std::chrono::seconds(3);
 
 double seconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e9;
@@ -41,18 +47,23 @@ double seconds(Duration duration) {
 
 }  // namespace
 
-// Whether the queue did not get empty in this round: then it is full, or nearly.
-bool Wan::queue_stood() const {
-  const auto least = static_cast<double>(round_queue_.count());
-  const double train = 2 * kPacketBytes * 8e9 / std::max(rate(), 1.0);  // passes the line in ns
-  return round_queue_ > std::max(kQueueMin, rtt_min_ / 4) ||
-         least > std::max(kQueueSeen + train, queue_max_.value() / 2);
+double Wan::packet_rate() const {
+  return kPacketBytes * 8 / std::max(seconds(rtt_), 1e-6);
+}
+
+double Wan::packets() const {
+  return std::max(rate_ / packet_rate(), kPacketsMin);
+}
+
+Duration Wan::target() const {
+  const double most = static_cast<double>(rtt_min_.count()) * kTargetMost;
+  double ns = std::max(std::min(kTargetNs / std::sqrt(packets()), most), kTargetMinNs);
+  if (overflow_queue_ > 0) ns = std::min(ns, kOverflowPart * overflow_queue_);
+  return Duration(static_cast<std::int64_t>(ns));
 }
 
 void Wan::enter(State state) {
   state_ = state;
-  state_rounds_ = 0;
-  phase_tally_ = {};
   ++pace_.phase;
 }
 
@@ -62,194 +73,198 @@ void Wan::on_sample(const Sample& sample) {
   if (sample.interval.count() > 0) {
     const double rate = 8e9 * static_cast<double>(sample.delivered_bytes) /
                         static_cast<double>(sample.interval.count());
-    if (!sample.limited || rate > rate_.value()) rate_.add(rate);
-    round_rate_ = std::max(round_rate_, rate);
+    round_.rate = std::max(round_.rate, rate);
   }
   // What startup's overshoot lost is known from its end on, and says nothing of what came later.
-  if (state_ == State::startup || sample.now - sample.rtt - rtt_ / 2 >= startup_left_) {
-    for (Tally* tally : {&round_, &cycle_}) {
-      tally->covered += sample.covered;
-      tally->lost += sample.lost;
-    }
+  if (sample.phase != 0 && sample.phase != kNoPhase) startup_reported_ = true;
+  if (state_ == State::startup || startup_reported_) {
+    round_.loss.covered += sample.covered;
+    round_.loss.lost += sample.lost;
   }
-  if (sample.phase == pace_.phase) {
-    phase_tally_.covered += sample.covered;
-    phase_tally_.lost += sample.lost;
-  }
-  if (state_ == State::startup) {
-    startup_window_ += static_cast<double>(sample.newly_delivered_bytes);
-  }
-  round_used_ |= !sample.limited;
-  round_queue_ = std::min(round_queue_, sample.queueing);
+  round_.used |= !sample.limited;
+  round_.queue_least = std::min(round_.queue_least, sample.queueing);
+  round_.queue_most = std::max(round_.queue_most, sample.queueing);
   queue_max_.add(static_cast<double>(sample.queueing.count()));
   if (sample.now - queue_window_began_ >= kQueueWindow) {
     queue_window_began_ = sample.now;
     queue_max_.next_window();
   }
-  queued_ = sample.queueing > std::max(kQueueMin, rtt_min_ / 8) ? queued_ + 1 : 0;
-  if (state_ == State::startup && queued_ >= kQueuedSamples) leave_startup(sample);
-  if (sample.now - sample.rtt >= round_began_) on_round(sample);
-  if (state_ == State::down &&
-      static_cast<double>(sample.in_flight_bytes) <= kHeadroom * bdp_bytes()) {
-    enter(State::cruise);
+  if (state_ == State::startup) {
+    window_ += static_cast<double>(sample.newly_delivered_bytes);
+    // Reports of few packets may say more than was under way.
+    const double most = window_ * 8 / std::max(seconds(rtt_min_), 1e-6);
+    rate_ = std::min(std::max(rate_, round_.rate), most);
+    queued_ = sample.queueing > std::max(kQueueMin, rtt_min_ / 8) ? queued_ + 1 : 0;
+    if (queued_ >= kQueuedSamples) leave_startup(sample.now);
   }
+  if (sample.now - sample.rtt >= round_began_) on_round(sample);
   update_pace();
 }
 
 void Wan::on_round(const Sample& sample) {
-  stood_ = queue_stood();
-  ++state_rounds_;
-  ++cycle_rounds_;
-  ceiling_.on_round(sample.now, rtt_, round_used_,
-                    2 * bdp_bytes() / (1 - floor_.value()) / kPacketBytes + kPacketsMin);
-  if (state_ == State::startup) {
-    on_startup_round(sample);
-  } else if (state_ != State::drain) {
-    judge_loss(sample);
+  ceiling_.on_round(sample.now, rtt_, round_.used, 1e9);
+  switch (state_) {
+    case State::startup:
+      on_startup_round();
+      if (flat_rounds_ >= kFlatRounds) leave_startup(sample.now);
+      break;
+    case State::yield:
+      enter(State::seek);
+      break;
+    case State::seek:
+      on_seek_round(sample.now);
+      break;
+    case State::compete:
+      on_compete_round(sample.now);
+      break;
   }
-  leave_state(sample);
   round_ = {};
-  round_rate_ = 0;
-  round_used_ = false;
-  round_queue_ = std::chrono::hours(1);
   round_began_ = sample.now;
 }
 
-void Wan::leave_state(const Sample& sample) {
-  switch (state_) {
-    case State::cruise:
-      if (floor_.value() > 0 && may_relieve(sample.now)) {
-        enter(State::relief);
-      } else if (round_used_ &&
-                 (sample.now - probed_ >= kProbeAfter || state_rounds_ >= kProbeRounds ||
-                  (probed_rate_ == 0 && state_rounds_ >= kFirstProbeRounds))) {
-        probed_ = sample.now;
-        probed_rate_ = rate();
-        rate_.next_window();
-        enter(State::up);
-      }
-      break;
-    case State::up:
-      if (state_rounds_ < kUpRounds) break;
-      // What the probe added arrived, and no queue came of it: startup had ended too early.
-      if (rate() >= kFound * probed_rate_ && !stood_ && round_queue_ < kQueueMin) {
-        ceiling_.begin(sample.now, bdp_bytes() / (1 - floor_.value()) / kPacketBytes);
-        probed_rate_ = rate();
-        enter(State::up);
-      } else {
-        enter(State::down);
-      }
-      break;
-    case State::drain:
-      // Two round trips at least: what startup's last packets delivered is the line's rate.
-      if (state_rounds_ < 2) break;
-      if (static_cast<double>(sample.in_flight_bytes) > bdp_bytes() &&
-          state_rounds_ < kDrainRounds) {
-        break;
-      }
-      cycle_ = {};
-      cycle_rounds_ = 0;
-      ceiling_.begin(sample.now, bdp_bytes() / (1 - floor_.value()) / kPacketBytes);
-      enter(State::cruise);
-      break;
-    case State::down:
-      if (state_rounds_ >= kDrainRounds) enter(State::cruise);
-      break;
-    case State::relief:
-      if (state_rounds_ > kReliefRounds) end_relief(sample);
-      break;
-    case State::startup:
-      break;
+void Wan::on_startup_round() {
+  const bool lossy = excess();
+  // So much is nobody's noise.
+  const bool flooded = lossy && round_.loss.lost > NoiseFloor::kMax * round_.loss.covered;
+  // A short call says nothing of growth, but what it lost in a queue is lost.
+  if (flooded || (lossy && !round_.used && round_.queue_most > target())) {
+    flat_rounds_ = kFlatRounds;
   }
-}
-
-void Wan::on_startup_round(const Sample& sample) {
-  if (!round_used_) return;
-  const double grown = startup_rate_ > 0 ? rate() / startup_rate_ : kTeaches;
+  if (!round_.used) return;
+  // A queue begins: the next round trip goes on by less.
+  const bool begins = round_.queue_most > 2 * target();
+  gain_ = begins ? kCarefulGain : kStartupGain;
+  const double grown = startup_rate_ > 0 ? rate_ / startup_rate_ : kTeaches;
+  const bool queued = round_.queue_least > target();
   // Of two growing rounds the first: in the second, the line may have been full already.
-  if (grown >= kTeaches && !queue_stood()) floor_.teach(growing_.covered, growing_.lost);
-  growing_ = grown >= kTeaches ? round_ : Tally{};
+  if (grown >= kTeaches && round_.queue_most < target() / 2)
+    floor_.teach(growing_.covered, growing_.lost);
+  growing_ = grown >= kTeaches ? round_.loss : Tally{};
   if (grown >= kGrowing) {
-    startup_rate_ = rate();
+    startup_rate_ = rate_;
+    if (flooded) return;
     flat_rounds_ = 0;
-    if (!queue_stood()) return;
+    if (!queued) return;
   }
-  if (round_.covered < kTellingPackets && !queue_stood()) return;
-  ++flat_rounds_;
-  const bool lossy = floor_.excess(round_.covered, round_.lost, kLossMargin) > 0;
-  if (flat_rounds_ >= (lossy ? kFlatLossyRounds : kFlatRounds) || queue_stood())
-    leave_startup(sample);
+  if (round_.loss.covered < kTellingPackets && !queued) return;
+  flat_rounds_ += queued ? kFlatRounds : 1;
+  if (lossy && (begins || flat_rounds_ >= kFlatLossyRounds)) flat_rounds_ = kFlatRounds;
 }
 
-void Wan::leave_startup(const Sample& sample) {
-  probed_ = startup_left_ = sample.now;
-  enter(State::drain);
+void Wan::leave_startup(Instant now) {
+  gave_way_ = now;
+  share_ = rate_;
+  drain_ = kDrainMin;
+  enter(State::yield);
 }
 
-void Wan::judge_loss(const Sample& sample) {
-  // One event a round trip, as TCP: what was sent before a cut says nothing of it.
-  if (sample.now - rtt_ < cut_ + sample.rtt / 4) return;
-  // A small flow's rounds are too short to tell chance from congestion: several together may.
-  judged_.covered += round_.covered;
-  judged_.lost += round_.lost;
-  const Tally judged = judged_;
-  const double excess = floor_.excess(judged.covered, judged.lost, kLossMargin);
-  if (++judged_rounds_ >= kJudgedRounds || excess > 0) {
+// Whether loss is beyond the floor. A small flow's rounds are too short to tell chance from
+// congestion: several together may.
+bool Wan::excess() {
+  judged_.covered += round_.loss.covered;
+  judged_.lost += round_.loss.lost;
+  const bool is = floor_.excess(judged_.covered, judged_.lost, kLossMargin) > 0;
+  if (++judged_rounds_ >= kJudgedRounds || is) {
     judged_ = {};
     judged_rounds_ = 0;
   }
-  if (excess <= 0) return;
-  // A probe found the line's end: the rate before it stays.
-  if (state_ == State::up) return enter(State::down);
-  if (excess > kOverloaded * judged.covered) rate_.bound(round_rate_);
-  if (may_relieve(sample.now)) suspect_ = {judged.covered, judged.lost, ceiling_};
-  cut(sample);
-  if (suspect_.covered > 0) enter(State::relief);
+  return is;
 }
 
-bool Wan::may_relieve(Instant now) const {
-  if (state_ == State::relief || !round_used_) return false;
-  return relieved_.ns == 0 || (cycle_rounds_ >= kReliefEvery && now - relieved_ >= kReliefAfter);
-}
-
-void Wan::cut(const Sample& sample) {
-  cut_ = sample.now;
-  const double under_way = rate() / (1 - floor_.value()) / 8 * seconds(rtt_) / kPacketBytes;
-  ceiling_.cut(sample.now, under_way);
-}
-
-void Wan::end_relief(const Sample& sample) {
-  if (!queue_stood()) {
-    floor_.doubt();
-    floor_.teach(phase_tally_.covered, phase_tally_.lost);
+void Wan::on_seek_round(Instant now) {
+  // What was sent before we gave way says nothing.
+  if (now - rtt_ < gave_way_ + rtt_ / 4) return;
+  const bool lossy = excess();
+  const bool stands = round_.queue_least > target();
+  if (lossy) overflow_queue_ = queue_max_.value();
+  lossy_rounds_ = lossy ? lossy_rounds_ + 1 : 0;
+  if (stands) {
+    if (standing_rounds_++ == 0) before_ = rate_;
+    if (standing_rounds_ >= kStandingRounds) {
+      standing_rounds_ = compete_rounds_ = 0;
+      const double begin = std::min(before_, kBeforeMost * round_.rate);
+      ceiling_.begin(now, begin / (1 - floor_.value()) / packet_rate());
+      return enter(State::compete);
+    }
+  } else if (round_.queue_least < target() / 2) {
+    standing_rounds_ = 0;
   }
-  if (suspect_.covered > 0 && floor_.excess(suspect_.covered, suspect_.lost, kLossMargin) <= 0) {
-    ceiling_ = suspect_.ceiling;  // the network's own loss, as half the rate shows
+  if (lossy || stands) return give_way(now, !stands);
+  drain_ = 1;
+  learn();
+  if (round_.used) grow();
+}
+
+void Wan::give_way(Instant now, bool by_loss) {
+  double share = round_.used ? std::min(rate_, round_.rate) : rate_ * kKeep;
+  // The line carries what we send, and a queue of before drains: the share is not less for that.
+  if (drain_ < 1 && round_.rate > kCarried * drain_ * rate_) share = kStillStands * rate_ / kKeep;
+  if (by_loss && lossy_rounds_ < 2) share = std::max(share, kLossKeepMin * rate_);
+  share_ = share;
+  const double drain = static_cast<double>(round_.queue_least.count()) /
+                       std::max(static_cast<double>(rtt_.count()), 1.0);
+  rate_ = kKeep * share_;
+  drain_ = std::max(1 - drain, kDrainMin);
+  step_ = 1;
+  quiet_rounds_ = 0;
+  gave_way_ = now;
+}
+
+void Wan::grow() {
+  if (rate_ < kKeep * share_) {
+    rate_ = kKeep * share_;
+    return;
   }
-  suspect_ = {};
-  // What no single round could show: normal times lost more than relief did.
-  if (floor_.excess(cycle_.covered, cycle_.lost, kLossMargin / 2) > 0) cut(sample);
-  cycle_ = {};
-  cycle_rounds_ = 0;
-  relieved_ = sample.now;
-  enter(State::cruise);
+  if (rate_ > kBeyond * share_ && ++quiet_rounds_ % kQuietRounds == 0) step_ *= 2;
+  step_ =
+      std::clamp(step_, std::max(1.0, kStepMin * packets()), std::max(1.0, kStepMax * packets()));
+  rate_ += step_ * packet_rate();
+}
+
+// Round trips below our share, whose queue was never half the target: their loss is the network's.
+void Wan::learn() {
+  if (rate_ < share_ && round_.queue_most < target()) {
+    floor_.teach(round_.loss.covered, round_.loss.lost);
+  }
+}
+
+void Wan::on_compete_round(Instant now) {
+  rate_ = ceiling_.packets() * packet_rate() * (1 - floor_.value());
+  if (round_.queue_least < target() / 2) {
+    share_ = rate_;
+    step_ = 1;
+    quiet_rounds_ = 0;
+    return enter(State::seek);
+  }
+  // A floor that was learnt beside others who lost, too, is no right for ever.
+  if (++compete_rounds_ % kDoubtRounds == 0) floor_.decay();
+  if (now - rtt_ < gave_way_ + rtt_ / 4) return;
+  judged_.covered += round_.loss.covered;
+  judged_.lost += round_.loss.lost;
+  const bool lossy = floor_.more(judged_.covered, judged_.lost);
+  const bool peak = floor_.mean() > kNoisy &&
+                    static_cast<double>(round_.queue_most.count()) > kPeak * queue_max_.value();
+  if (!lossy && !peak) {
+    if (++judged_rounds_ >= kJudgedRounds) judged_ = {}, judged_rounds_ = 0;
+    return;
+  }
+  judged_ = {};
+  judged_rounds_ = 0;
+  gave_way_ = now;
+  ceiling_.cut(now, ceiling_.packets(), lossy ? CubicCeiling::kBeta : kPeakKeep);
 }
 
 void Wan::update_pace() {
-  if (rate() <= 0) return;
-  // Where the queue stands, nothing more is needed to keep the line busy.
-  const double open = stood_ ? 1 : 1 - floor_.value();
-  const double rtt_seconds = std::max(seconds(rtt_), 1e-6);
-  double bits = kGain[static_cast<int>(state_)] * rate() / open;
-  if (state_ == State::startup) bits = std::max(bits, 10 * kPacketBytes * 8 / rtt_seconds);
-  double window = kInFlightGain * bdp_bytes() / open;
-  window =
-      std::max(window, state_ == State::startup ? startup_window_ : kPacketsMin * kPacketBytes);
-  if (ceiling_.any()) {
-    bits = std::min(bits, kCeilingRoom * ceiling_.packets() * kPacketBytes * 8 / rtt_seconds);
-  }
-  pace_.bits_per_second = std::max(bits, kPacketsMin * kPacketBytes * 8 / rtt_seconds);
-  pace_.in_flight_bytes = static_cast<std::uint64_t>(window);
+  if (rate_ <= 0) return;
+  const double open = 1 - floor_.value();
+  double bits = (state_ == State::startup ? gain_ : drain_) * rate_ / open;
+  if (state_ == State::startup) bits = std::max(bits, 10 * packet_rate());
+  const double share = std::max(rate_, share_);
+  double window = kInFlightGain * share / open / 8 * seconds(rtt_min_);
+  if (state_ == State::startup) window = std::max(window, window_);
+  if (state_ == State::compete) window = std::max(window, 1.5 * ceiling_.packets() * kPacketBytes);
+  pace_.bits_per_second = std::max(bits, kPacketsMin * packet_rate());
+  pace_.in_flight_bytes = static_cast<std::uint64_t>(std::max(window, kPacketsMin * kPacketBytes));
 }
 
 }  // namespace leeway::congestion

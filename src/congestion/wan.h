@@ -1,18 +1,20 @@
-// For lines that others use and that lose packets by themselves: BBR's model of the path, with loss
-// judged by what is more than the network's own.
+// For lines that others use and that lose packets by themselves: delay where the queue can be seen,
+// loss beyond the network's own where it cannot, and CUBIC's window beside those who fill queues.
 //
-// The model is a rate (the windowed maximum of what arrives) and a round trip (its minimum). It is
-// probed as in BBRv3: startup, drain, then cruising with a probe up and down every 63 round trips
-// or 2 s. What differs:
+// The model is `share_`: what arrives of ours when the line is full. It is measured in every round
+// trip that shows a *sign*: a queue that stands above the target all the round, or excess loss.
 //
-// 1. Loss counts when it exceeds a noise floor (noise_floor.h). Startup teaches the floor: in a
-//    round after which delivery still grew, losses were not ours. Later *relief windows* do, four
-//    round trips at half rate: what is lost in them is not ours either. They come regularly, and
-//    at once when loss is first seen. A cut that they explain is taken back.
-// 2. Pace = gain x delivery / (1 - floor), never / (1 - loss), which would push without end; and
-//    delivery alone where the queue stands, that is, does not get empty within a round trip.
-// 3. A ceiling: what CUBIC would send which meets the same congestion (cubic_ceiling.h). What a
-//    probe loses by itself does not lower it.
+// 1. **After a sign** the rate is a little less than the share that was measured in it, and the
+//    queue is let go first. From there it returns to the share at once, and beyond it by a packet a
+//    round trip, then by two, four, eight: a line that has become free is taken in a few round
+//    trips. All who share a line add alike and give way in proportion, so shares become equal.
+// 2. **The target** is less for who sends more (1 / sqrt(window), as Swift's), and at most half of
+//    the longest queue that was seen when packets overflowed.
+// 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). Startup teaches it, and later
+//    round trips in which we sent less than our share and the queue was never half the target.
+// 4. **Others who fill the queue.** Where it never falls below the target though we gave way for
+// some
+//    round trips, we send what CUBIC would (cubic_ceiling.h) until the queue is empty once.
 #pragma once
 
 #include "congestion/controller.h"
@@ -29,65 +31,69 @@ class Wan final : public Controller {
   double noise() const override { return floor_.value(); }
 
  private:
-  enum class State : std::uint8_t { startup, drain, cruise, up, down, relief };
+  enum class State : std::uint8_t { startup, yield, seek, compete };
   struct Tally {
     double covered = 0;
     double lost = 0;
   };
+  // What one round trip showed
+  struct Round {
+    Tally loss;
+    double rate = 0;  // the largest that was measured
+    Duration queue_least{std::chrono::hours(1)};
+    Duration queue_most{0};
+    bool used = false;  // we limited what was sent
+  };
 
   void enter(State state);
   void on_round(const Sample& sample);
-  void leave_state(const Sample& sample);
-  void on_startup_round(const Sample& sample);
-  void judge_loss(const Sample& sample);
-  bool may_relieve(Instant now) const;
-  void end_relief(const Sample& sample);
-  void leave_startup(const Sample& sample);
-  void cut(const Sample& sample);
+  void on_startup_round();
+  void leave_startup(Instant now);
+  void on_seek_round(Instant now);
+  void on_compete_round(Instant now);
+  void give_way(Instant now, bool by_loss);
+  void grow();
+  void learn();
+  bool excess();
   void update_pace();
 
-  double rate() const { return rate_.value(); }
-  double bdp_bytes() const { return rate() / 8e9 * static_cast<double>(rtt_min_.count()); }
-  bool queue_stood() const;
+  Duration target() const;
+  double packets() const;  // under way at the present rate
+  double packet_rate() const;
 
   State state_ = State::startup;
-  Instant round_began_{0};
-  Duration rtt_{0};      // smoothed
-  Duration rtt_min_{0};  // of all links, smoothed by use
-  WindowedMax rate_;     // bits per second that arrive
-  double round_rate_ = 0;
-  double startup_rate_ = 0;
-  double startup_window_ = 10 * kPacketBytes;  // grows by what arrives, as TCP's slow start
-  int flat_rounds_ = 0;
-  int queued_ = 0;          // samples in a row that found a queue
-  double probed_rate_ = 0;  // before the last probe; 0: there was none
-  int state_rounds_ = 0;
-  bool round_used_ = false;  // this round, we limited what was sent
-  Duration round_queue_{0};  // the least of this round
-  WindowedMax queue_max_;    // nanoseconds
-  Instant queue_window_began_{0};
-  bool stood_ = false;  // the last round's queue
-  Tally round_;
-  Tally judged_;  // some rounds
-  int judged_rounds_ = 0;
-  Tally growing_;      // the round before, if startup grew in it
-  Tally phase_tally_;  // since the state began
-  Tally cycle_;        // since the last relief window
-  int cycle_rounds_ = 0;
-  Instant relieved_{0};
-  Instant probed_{0};
-  Instant cut_{0};
-  Instant startup_left_{0};
-  NoiseFloor floor_;
-  CubicCeiling ceiling_;
-  // Loss that a relief window is to explain, and the ceiling before it was cut for that.
-  struct {
-    double covered = 0;
-    double lost = 0;
-    CubicCeiling ceiling;
-  } suspect_;
   Pace pace_{.bits_per_second = 10 * kPacketBytes * 8 / 1e-3,
              .in_flight_bytes = static_cast<std::uint64_t>(10 * kPacketBytes)};
+  Duration rtt_{0};      // smoothed
+  Duration rtt_min_{0};  // of all links, smoothed by use
+  double rate_ = 0;      // bits per second that are to arrive
+  double share_ = 0;     // that arrived when the line was last full
+  double drain_ = 1;     // of the rate, for the round trip in which a queue is let go
+  double step_ = 1;      // packets a round trip
+  int quiet_rounds_ = 0;
+  int standing_rounds_ = 0;  // the queue did not fall below the target
+  double before_ = 0;        // the rate when it began to stand
+  int lossy_rounds_ = 0;
+  int compete_rounds_ = 0;
+  Instant gave_way_{0};
+  Instant round_began_{0};
+  Round round_;
+  Tally judged_;  // some rounds
+  int judged_rounds_ = 0;
+  // The longest queue, while packets overflowed; ns
+  WindowedMax queue_max_;
+  Instant queue_window_began_{0};
+  double overflow_queue_ = 0;
+  NoiseFloor floor_;
+  CubicCeiling ceiling_;
+  // Of startup
+  double window_ = 10 * kPacketBytes;  // grows by what arrives, as TCP's slow start
+  double startup_rate_ = 0;
+  int flat_rounds_ = 0;
+  int queued_ = 0;  // samples in a row that found a queue
+  Tally growing_;   // the round before, if startup grew in it
+  double gain_ = 2.77;
+  bool startup_reported_ = false;
 };
 
 }  // namespace leeway::congestion

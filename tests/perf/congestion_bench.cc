@@ -70,14 +70,14 @@ std::string links_of(const Place& place) {
 
 Call all_reduce(const Place& place, std::string_view delivery, std::string_view control) {
   char text[4096];
-  std::snprintf(
-      text, sizeof text,
-      "ranks: %d rounds: %d contents: false\n"
-      "operation { kind: all_reduce bytes: %ld delivery { kind: %s deadline_ms: 60000 } spread: %s }\n"
-      "%s congestion { control: %s rate_mbps: %g }\n",
-      place.ranks, place.rounds, static_cast<long>(place.mib * 1048576),
-      std::string(delivery).c_str(), std::string(delivery).c_str(), links_of(place).c_str(),
-      std::string(control).c_str(), 0.95 * place.line_mbps);
+  std::snprintf(text, sizeof text,
+                "ranks: %d rounds: %d contents: false\n"
+                "operation { kind: all_reduce bytes: %ld delivery { kind: %s deadline_ms: 60000 } "
+                "spread: %s }\n"
+                "%s congestion { control: %s rate_mbps: %g }\n",
+                place.ranks, place.rounds, static_cast<long>(place.mib * 1048576),
+                std::string(delivery).c_str(), std::string(delivery).c_str(),
+                links_of(place).c_str(), std::string(control).c_str(), 0.95 * place.line_mbps);
   std::string scenario_text = text;
   if (place.loss > 0) {
     char loss[128];
@@ -296,7 +296,8 @@ void print_alone() {
 
 void print_many() {
   std::printf(
-      "\nn bundles on 100 Mb/s, each 0.5 s after the one before; 20 s from then on: Jain, all of (1 - p) C, own "
+      "\nn bundles on 100 Mb/s, each 0.5 s after the one before; 20 s from then on: Jain, all of "
+      "(1 - p) C, own "
       "overflow\n\n"
       "| n, round trip, queue in BDP | p = 0 | p = 10 %% |\n|---|---|---|\n");
   for (const std::size_t count : {std::size_t{2}, std::size_t{8}, std::size_t{16}}) {
@@ -373,32 +374,32 @@ Beside beside(const Line& line, std::size_t bundles, std::size_t flows,
 
 void print_beside() {
   std::printf(
-      "\nbeside TCP on 100 Mb/s, 20 ms; 10 s to 40 s: ours and theirs of a fair share, overflow of theirs (of theirs "
+      "\nbeside TCP on 100 Mb/s, 20 ms; 10 s to 40 s: ours and theirs of a fair share, overflow of "
+      "theirs (of theirs "
       "alone), of ours\n\n"
-      "| bundles, flows, own loss, queue in BDP | ours | theirs | all | their loss | ours |\n|---|---|---|---|---|---|\n");
+      "| bundles, flows, own loss, queue in BDP | ours | theirs | all | their loss | ours "
+      "|\n|---|---|---|---|---|---|\n");
   struct Case {
     std::size_t bundles;
     std::size_t flows;
     sim::TcpCongestion congestion;
     double own_loss;
   };
-  for (const Case& one : {Case{1, 4, sim::TcpCongestion::cubic, 0},
-                          Case{8, 4, sim::TcpCongestion::cubic, 0},
-                          Case{1, 1, sim::TcpCongestion::cubic, 0},
-                          Case{1, 4, sim::TcpCongestion::cubic, 0.01},
-                          Case{1, 4, sim::TcpCongestion::cubic, 0.1},
-                          Case{1, 1, sim::TcpCongestion::bbr, 0},
-                          Case{1, 4, sim::TcpCongestion::bbr, 0}}) {
+  for (const Case& one :
+       {Case{1, 4, sim::TcpCongestion::cubic, 0}, Case{8, 4, sim::TcpCongestion::cubic, 0},
+        Case{1, 1, sim::TcpCongestion::cubic, 0}, Case{1, 4, sim::TcpCongestion::cubic, 0.01},
+        Case{1, 4, sim::TcpCongestion::cubic, 0.1}, Case{1, 1, sim::TcpCongestion::bbr, 0},
+        Case{1, 4, sim::TcpCongestion::bbr, 0}}) {
     for (const double queue : {0.2, 1.0}) {
       const Line line{.queue_bdp = queue};
       const Beside alone = beside(line, 0, one.flows, one.congestion, 0, studied);
-      const Beside with = beside(line, one.bundles, one.flows, one.congestion, one.own_loss,
-                                 studied);
+      const Beside with =
+          beside(line, one.bundles, one.flows, one.congestion, one.own_loss, studied);
       std::printf("| %zu, %zu %s, %g %%, %g | %.2f | %.2f | %.2f | %.2f %% (%.2f) | %.2f %% |\n",
                   one.bundles, one.flows,
-                  one.congestion == sim::TcpCongestion::cubic ? "CUBIC" : "BBR",
-                  100 * one.own_loss, queue, with.ours, with.theirs, with.total,
-                  100 * with.their_loss, 100 * alone.their_loss, 100 * with.our_loss);
+                  one.congestion == sim::TcpCongestion::cubic ? "CUBIC" : "BBR", 100 * one.own_loss,
+                  queue, with.ours, with.theirs, with.total, 100 * with.their_loss,
+                  100 * alone.their_loss, 100 * with.our_loss);
       std::fflush(stdout);
     }
   }
@@ -406,10 +407,9 @@ void print_beside() {
   for (const double queue : {0.2, 1.0, 5.0}) {
     const Line line{.queue_bdp = queue};
     const Beside alone = beside(line, 0, 1, sim::TcpCongestion::cubic, 0, studied);
-    const Beside with = beside(line, 1, 1, sim::TcpCongestion::cubic, 0,
-                               CongestionControl::scavenger);
-    std::printf("queue %g BDP: %.2f, %.2f\n", queue, with.ours / 2,
-                with.theirs / 2 / alone.theirs);
+    const Beside with =
+        beside(line, 1, 1, sim::TcpCongestion::cubic, 0, CongestionControl::scavenger);
+    std::printf("queue %g BDP: %.2f, %.2f\n", queue, with.ours / 2, with.theirs / 2 / alone.theirs);
   }
 }
 
@@ -439,8 +439,9 @@ void print_changes() {
     line.run_until(10.2 + idle);
     line.reset();
     line.run_until(10.4 + idle);
-    std::printf("idle for %g s: the next 200 ms move %.2f of what 200 ms moved before, overflow %.1f %%\n",
-                idle, line.share(0) / usual, 100 * line.overflow_share(0));
+    std::printf(
+        "idle for %g s: the next 200 ms move %.2f of what 200 ms moved before, overflow %.1f %%\n",
+        idle, line.share(0) / usual, 100 * line.overflow_share(0));
   }
 }
 
@@ -448,10 +449,10 @@ struct Table {
   const char* name;
   void (*print)();
 };
-constexpr Table kTables[] = {{"alone", print_alone},   {"many", print_many},
-                             {"beside", print_beside}, {"changes", print_changes},
+constexpr Table kTables[] = {{"alone", print_alone},     {"many", print_many},
+                             {"beside", print_beside},   {"changes", print_changes},
                              {"fast", print_fast_lines}, {"slow", print_slow_lines},
-                             {"sites", print_sites},   {"wide", print_wide}};
+                             {"sites", print_sites},     {"wide", print_wide}};
 
 }  // namespace
 }  // namespace leeway
