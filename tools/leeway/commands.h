@@ -26,6 +26,9 @@ void register_sim(CLI::App& app, int& exit_code);
 // Say what this machine lacks, and the command that mends it.
 void register_doctor(CLI::App& app, int& exit_code);
 
+// Show what running ranks do, from their metrics.
+void register_top(CLI::App& app, int& exit_code);
+
 // Print a new secret for a job.
 void register_keygen(CLI::App& app, int& exit_code);
 

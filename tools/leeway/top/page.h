@@ -1,0 +1,55 @@
+// What `leeway top` shows: a row for each peer of each process, from two looks at its metrics.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "top/samples.h"
+
+namespace leeway::tools::top {
+
+struct Row {
+  std::string peer;   // rank, or "others"
+  std::string state;  // as leeway_peer_state has it
+  double rtt_seconds = 0;
+  double loss = 0;            // of the datagrams between the two looks
+  double out_per_second = 0;  // bytes
+  double in_per_second = 0;   // likewise
+  double queue_seconds = -1;  // negative: not known
+  std::string limit;          // what data waited for most of the time
+  double limit_share = 0;     // of the time
+};
+
+// A communicator of a process on one of its sockets.
+struct Group {
+  std::string communicator;
+  std::string transport;
+  std::string rank;
+  std::string size;
+  std::string datagram_bytes;
+  bool sealed = false;
+  double pace_per_second = -1;  // bytes; negative: nothing paces
+  double noise = -1;            // the noise floor; negative: not known
+  double calls_per_second = 0;
+  double call_seconds = 0;  // mean of these
+  double missing = 0;       // share of their packets
+  double refused = 0;       // datagrams between the two looks, for any reason
+  std::vector<Row> rows;
+};
+
+struct Process {
+  std::string address;
+  std::string error;  // empty: it answered
+  std::vector<Group> groups;
+};
+
+// `seconds` apart. Counters of a process that was not seen before count since its start, as if all
+// of it had happened within these seconds.
+Process compare(const std::string& address, const Samples& before, const Samples& now,
+                double seconds);
+
+// A table, about 110 columns wide.
+std::string to_text(const std::vector<Process>& processes);
+std::string to_json(const std::vector<Process>& processes);
+
+}  // namespace leeway::tools::top

@@ -1,0 +1,34 @@
+// The text that a process with LEEWAY_METRICS answers, taken apart.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leeway::tools::top {
+
+using Labels = std::map<std::string, std::string, std::less<>>;
+
+struct Series {
+  Labels labels;
+  double value = 0;
+};
+
+class Samples {
+ public:
+  // Lines of Prometheus' text format 0.0.4; what is none is passed over.
+  static Samples parse(std::string_view text);
+
+  // Empty: there is no such name.
+  const std::vector<Series>& of(std::string_view name) const;
+  // Of the series that has these labels, whatever others it has.
+  std::optional<double> value(std::string_view name, const Labels& labels) const;
+  bool empty() const { return by_name_.empty(); }
+
+ private:
+  std::map<std::string, std::vector<Series>, std::less<>> by_name_;
+};
+
+}  // namespace leeway::tools::top
