@@ -6,20 +6,24 @@
 namespace leeway::congestion {
 namespace {
 
-constexpr double kTargetNs = 60e6;
+constexpr double kTargetMostNs = 60e6;
+// Of the longest queue while packets overflowed: who fills a short queue must be heard before.
+constexpr double kTargetPart = 0.25;
+constexpr double kTargetLeastNs = 0.5e6;
 constexpr double kSlowStartEnd = 0.75;  // of the target
 constexpr double kGainsMax = 16;
 constexpr double kDecrease = 1;  // LEDBAT++'s constant: how hard delay above the target counts
 constexpr double kWindowMin = 2 * kPacketBytes;
 constexpr double kLossMargin = 0.01;
 constexpr int kPauseRounds = 2;
-constexpr int kBetweenPauses = 9;  // times the length of the last one
+constexpr int kBetweenPauses =
+    15;  // times the length of the last one; the draft has 9, which costs a tenth
 
 }  // namespace
 
 double Scavenger::gain(const Sample& sample) {
   const double base = std::max(static_cast<double>(sample.rtt_min.count()), 1e6);
-  return 1 / std::min(kGainsMax, std::ceil(2 * kTargetNs / base));
+  return 1 / std::min(kGainsMax, std::ceil(2 * kTargetMostNs / base));
 }
 
 // Slow start, or the way back from a slowdown, is over: when the next slowdown is due.
@@ -37,21 +41,23 @@ void Scavenger::on_sample(const Sample& sample) {
   lost_ += sample.lost;
   const auto queue = static_cast<double>(sample.queueing.count());
   round_queue_ns_ = std::min(round_queue_ns_, queue);
+  queue_most_ns_ = std::max(queue_most_ns_, queue);
   if (grows_fast()) {
     if (!sample.limited) {
       window_ += gain(sample) * static_cast<double>(sample.newly_delivered_bytes);
     }
-    if (queue > kSlowStartEnd * kTargetNs || window_ >= threshold_) settle(sample);
+    if (queue > kSlowStartEnd * target_ns_ || window_ >= threshold_) settle(sample);
   }
   if (sample.now - sample.rtt >= round_began_) on_round(sample);
 }
 
 void Scavenger::on_round(const Sample& sample) {
-  if (state_ == State::slow_start && round_queue_ns_ < kTargetNs / 16) {
+  if (state_ == State::slow_start && round_queue_ns_ < target_ns_ / 16) {
     floor_.teach(covered_, lost_);
   }
   if (state_ != State::pause && floor_.excess(covered_, lost_, kLossMargin) > 0) {
     window_ = std::max(window_ / 2, kWindowMin);
+    target_ns_ = std::clamp(kTargetPart * queue_most_ns_, kTargetLeastNs, kTargetMostNs);
     if (grows_fast()) settle(sample);
   } else if (state_ == State::steady) {
     follow_delay(sample);
@@ -72,7 +78,7 @@ void Scavenger::on_round(const Sample& sample) {
 }
 
 void Scavenger::follow_delay(const Sample& sample) {
-  const double above = round_queue_ns_ / kTargetNs - 1;
+  const double above = round_queue_ns_ / target_ns_ - 1;
   const double step = gain(sample) * kPacketBytes;
   if (above > 0) {
     window_ += std::max(step - kDecrease * window_ * above, -window_ / 2);

@@ -1,10 +1,10 @@
 // Takes what others leave: LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus) on one-way delay.
 //
 // The window holds a queue of 60 ms at most, so that anyone else who fills the queue pushes it
-// away. Slow start ends at three quarters of that. Every now and then it goes down to two packets
-// for two round trips, to see the path without its own queue; nine times as long as such a
-// slowdown took, it does not. Where queues are too short to delay, loss beyond the noise floor
-// halves the window.
+// away; in a shorter queue, a quarter of what it held when packets overflowed. Slow start ends at
+// three quarters of that. Every now and then it goes down to two packets for two round trips, to
+// see the path without its own queue; fifteen times as long as such a slowdown took, it does not.
+// Loss beyond the noise floor halves the window.
 #pragma once
 
 #include "congestion/controller.h"
@@ -33,6 +33,8 @@ class Scavenger final : public Controller {
   double threshold_ = kNothing;  // slow start ends there
   Duration rtt_{0};
   double round_queue_ns_ = kNothing;  // least of this round
+  double queue_most_ns_ = 0;
+  double target_ns_ = 60e6;
   Instant round_began_{0};
   Instant pause_began_{0};
   Instant pause_at_ = Instant::infinite_future();

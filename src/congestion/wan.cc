@@ -26,7 +26,8 @@ constexpr int kQuietRounds = 2;         // beyond the share: then the step doubl
 constexpr double kBeyond = 1.02;        // of the share
 constexpr double kStepMin = 1.0 / 256;  // of the packets under way
 constexpr double kStepMax = 1.0 / 12;
-constexpr double kPeak = 0.9;  // of the longest queue: it overflows
+constexpr double kFirstStep = 1.0 / 24;  // until the first sign
+constexpr double kPeak = 0.9;            // of the longest queue: it overflows
 constexpr int kDoubtRounds = 64;
 constexpr double kPeakKeep = 0.9;
 constexpr double kNoisy = 0.003;
@@ -155,6 +156,8 @@ void Wan::leave_startup(Instant now) {
   gave_way_ = now;
   share_ = rate_;
   drain_ = kDrainMin;
+  // Startup may have ended too early, by a busy host's delays.
+  step_ = kFirstStep * packets();
   enter(State::yield);
 }
 

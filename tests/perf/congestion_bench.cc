@@ -366,7 +366,7 @@ Beside beside(const Line& line, std::size_t bundles, std::size_t flows,
   const double theirs = tcp.bits_per_second() / line.bits_per_second;
   result.total = result.ours + theirs;
   result.ours /= fair * static_cast<double>(std::max<std::size_t>(bundles, 1));
-  result.theirs = theirs / (fair * static_cast<double>(flows));
+  result.theirs = theirs / (fair * static_cast<double>(std::max<std::size_t>(flows, 1)));
   result.their_loss = tcp.overflow();
   result.our_loss = sent > 0 ? full / sent : 0;
   return result;
@@ -403,13 +403,18 @@ void print_beside() {
       std::fflush(stdout);
     }
   }
-  std::printf("\nscavenger beside 1 CUBIC: part of the line, CUBIC's over what it has alone\n\n");
+  std::printf(
+      "\nscavenger beside 1 CUBIC: part of the line, CUBIC's over what it has alone; scavenger "
+      "alone\n\n");
   for (const double queue : {0.2, 1.0, 5.0}) {
     const Line line{.queue_bdp = queue};
     const Beside alone = beside(line, 0, 1, sim::TcpCongestion::cubic, 0, studied);
     const Beside with =
         beside(line, 1, 1, sim::TcpCongestion::cubic, 0, CongestionControl::scavenger);
-    std::printf("queue %g BDP: %.2f, %.2f\n", queue, with.ours / 2, with.theirs / 2 / alone.theirs);
+    const Beside own =
+        beside(line, 1, 0, sim::TcpCongestion::cubic, 0, CongestionControl::scavenger);
+    std::printf("queue %g BDP: %.2f, %.2f; %.2f\n", queue, with.ours / 2,
+                with.theirs / 2 / alone.theirs, own.ours);
   }
 }
 
