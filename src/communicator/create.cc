@@ -136,6 +136,27 @@ void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendez
   }
 }
 
+// Over this host's transports.
+Result<std::unique_ptr<internal::Channels>> join_over_host(const Options& options,
+                                                           std::stop_token stop,
+                                                           rendezvous::Log& log) {
+  auto secrets = read_secrets(options);
+  if (!secrets.ok()) return secrets.status();
+  auto seat = internal::UdpEndpoint::take_seat(options, *secrets);
+  if (!seat.ok()) return seat.status();
+  auto candidates = rendezvous::open_candidates(
+      options, *seat != nullptr ? (*seat)->endpoint().candidate() : nullptr);
+  if (!candidates.ok()) return candidates.status();
+  candidates->local.process =
+      *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
+  auto identity = identity_of(seat->get(), *secrets);
+  if (!identity.ok()) return identity.status();
+  candidates->local.identity = std::move(*identity);
+  candidates->local.stop = std::move(stop);
+  log_obstacles(candidates->local.offers, log);
+  return internal::join(options, std::move(*candidates), log, std::move(*seat));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const Options& options) {
@@ -155,22 +176,13 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  auto secrets = read_secrets(options);
-  if (!secrets.ok()) return secrets.status();
-  auto seat = internal::UdpEndpoint::take_seat(options, *secrets);
-  if (!seat.ok()) return seat.status();
-  auto candidates = rendezvous::open_candidates(
-      options, *seat != nullptr ? (*seat)->endpoint().candidate() : nullptr);
-  if (!candidates.ok()) return candidates.status();
-  candidates->local.process =
-      *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
-  auto identity = identity_of(seat->get(), *secrets);
-  if (!identity.ok()) return identity.status();
-  candidates->local.identity = std::move(*identity);
-  candidates->local.stop = std::move(stop);
-  log_obstacles(candidates->local.offers, log);
-  auto channels = internal::join(options, std::move(*candidates), log, std::move(*seat));
-  if (!channels.ok()) return channels.status();
+  auto channels = join_over_host(options, std::move(stop), log);
+  if (!channels.ok()) {
+    // The caller has the error, too: this line is for a program that keeps it to itself.
+    log.print(rendezvous::LogLevel::info, "not joined", "not joined \"%s\": %s",
+              options.communicator_name.c_str(), channels.status().c_str());
+    return channels.status();
+  }
   return std::unique_ptr<Communicator>(new Communicator(options, std::move(*channels)));
 }
 

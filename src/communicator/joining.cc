@@ -88,6 +88,7 @@ Status Joining::use_datagrams() {
   auto driver = drive(group_.datagrams, **connected, group_.seed, time_left());
   if (!driver.ok()) return driver.status();
   channels_ = std::make_unique<Channels>(std::move(*driver));
+  observe::log_joined(channels_->datagrams(), options_, group_.keys != nullptr, log_);
   if (channels_->config().multicast) log_deaf();
   return Status();
 }
@@ -139,7 +140,7 @@ Result<std::unique_ptr<Channel>> Joining::open(const rendezvous::Lane& lane,
   }
   auto slots = seat_->endpoint().meet(lane, group_.processes, config.self, group_.keys.get());
   if (!slots.ok()) return slots.status();
-  observe::watch(*seat_->endpoint().driver(), options_, log_);
+  observe::watch(*seat_->endpoint().driver(), options_, log_, seat_->endpoint().segmentation());
   return open_channel(options_, seat_->endpoint().driver(), config, std::move(*slots));
 }
 

@@ -5,6 +5,7 @@
 // seat, under its name, on an endpoint that it does not sit on yet.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -52,6 +53,10 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   // Null without a secret.
   const std::shared_ptr<const keys::OwnIdentity>& identity() const { return identity_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
+  // Whether trains leave as one message, for the thread that drives.
+  std::function<bool()> segmentation() const {
+    return [&udp = udp_] { return udp.segmentation(); };
+  }
 
   // The slots of a group's ranks. Processes that other groups have met keep theirs. `keys`: null
   // without a secret.

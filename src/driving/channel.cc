@@ -131,6 +131,7 @@ void Channel::publish() {
 void Channel::note(const Status& status) {
   if (status.ok() || state_.load(std::memory_order_relaxed) != StatusCode::kOk) return;
   why_ = status;
+  if (driver_->observer_ != nullptr) driver_->look_at_ = {0};  // the caller may end the process
   state_.store(status.code(), std::memory_order_release);
 }
 

@@ -87,6 +87,7 @@ void Driver::look(Instant now) {
 void Channel::look(Duration since, ChannelView& view) {
   const protocol::Endpoint& endpoint = this->endpoint();
   view.name = name_;
+  view.epoch = config_.epoch;
   view.self = config_.self;
   view.size = config_.size;
   view.datagram_bytes = config_.datagram_bytes;

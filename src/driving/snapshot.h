@@ -61,6 +61,7 @@ struct PeerView {
 
 struct ChannelView {
   std::string name;
+  std::uint32_t epoch = 0;  // tells communicators of one name apart
   Rank self = 0;
   int size = 0;
   std::size_t datagram_bytes = 0;

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "driving/channel.h"
 #include "observe/board.h"
 #include "observe/metrics_server.h"
+#include "observe/operator_log.h"
 
 namespace leeway::observe {
 namespace {
@@ -11,23 +13,44 @@ namespace {
 using rendezvous::Log;
 using rendezvous::LogLevel;
 
+// What sockets ask for unless told otherwise (transport/udp).
+constexpr std::size_t kSocketBufferBytes = 8u << 20;
+
 class Watcher final : public driving::Observer {
  public:
-  explicit Watcher(std::shared_ptr<MetricsServer> server)
-      : server_(std::move(server)), board_(std::make_shared<Board>()) {
+  Watcher(const Options& options, const Log& log, std::function<bool()> segmentation)
+      : log_(log.level(), log.rank()),
+        lines_(log_, {.injected_losses = options.faults.any(),
+                      .buffer_bytes = options.socket_buffer_bytes != 0 ? options.socket_buffer_bytes
+                                                                       : kSocketBufferBytes}),
+        segmentation_(std::move(segmentation)),
+        segmented_(segmentation_ && segmentation_()) {}
+
+  void serve(std::shared_ptr<MetricsServer> server) {
+    server_ = std::move(server);
+    board_ = std::make_shared<Board>();
     server_->show(board_);
   }
 
   void on_snapshot(const driving::Snapshot& snapshot) override {
-    board_->put(snapshot, book_.calls());
+    lines_.look(snapshot);
+    if (segmented_ && !segmentation_()) {
+      segmented_ = false;
+      lines_.lost_segmentation();
+    }
+    if (board_ != nullptr) board_->put(snapshot, book_.calls());
   }
   void on_done(const std::string& channel, const collective::Request& request) override {
-    book_.add(channel, request);
+    if (board_ != nullptr) book_.add(channel, request);
   }
 
  private:
-  const std::shared_ptr<MetricsServer> server_;
-  const std::shared_ptr<Board> board_;
+  Log log_;
+  OperatorLog lines_;
+  const std::function<bool()> segmentation_;
+  bool segmented_;
+  std::shared_ptr<MetricsServer> server_;  // null: nobody asks
+  std::shared_ptr<Board> board_;
   CallBook book_;
 };
 
@@ -39,16 +62,34 @@ Result<std::shared_ptr<MetricsServer>> open_server(const Options& options) {
 
 }  // namespace
 
-void watch(driving::Driver& driver, const Options& options, Log& log) {
-  if (options.metrics.empty() || driver.observed()) return;
-  auto server = open_server(options);
-  if (!server.ok()) {
-    log.print(LogLevel::warn, "metrics", "no metrics: %s", server.status().c_str());
-    return;
+void watch(driving::Driver& driver, const Options& options, Log& log,
+           std::function<bool()> segmentation) {
+  if ((options.metrics.empty() && !log.enabled(LogLevel::error)) || driver.observed()) return;
+  auto watcher = std::make_shared<Watcher>(options, log, std::move(segmentation));
+  if (!options.metrics.empty()) {
+    auto server = open_server(options);
+    if (server.ok()) {
+      log.print(LogLevel::info, "metrics", "metrics at http://%s/metrics",
+                (*server)->address().c_str());
+      watcher->serve(std::move(*server));
+    } else {
+      log.print(LogLevel::warn, "no metrics", "no metrics: %s", server.status().c_str());
+    }
   }
-  log.print(LogLevel::info, "metrics", "metrics at http://%s/metrics",
-            (*server)->address().c_str());
-  driver.observe(std::make_shared<Watcher>(std::move(*server)));
+  driver.observe(std::move(watcher));
+}
+
+void log_joined(const driving::Channel& channel, const Options& options, bool sealed, Log& log) {
+  const protocol::EndpointConfig& config = channel.config();
+  std::string control(to_string(options.congestion));
+  if (options.rate_bits_per_second != 0)
+    control += " at " + std::to_string(options.rate_bits_per_second) + " b/s";
+  log.print(LogLevel::info, "joined",
+            "joined \"%s\": rank %u of %d over %s, %s, datagrams of %zu bytes, congestion control "
+            "%s",
+            options.communicator_name.c_str(), config.self, config.size,
+            std::string(to_string(channel.kind())).c_str(), sealed ? "sealed" : "not sealed",
+            config.datagram_bytes, control.c_str());
 }
 
 }  // namespace leeway::observe

@@ -1,7 +1,7 @@
-// What an operator sees of a driver: metrics where they are asked for.
+// What an operator sees of a driver: lines of the log, and metrics where they are asked for.
 #pragma once
 
-#include <memory>
+#include <functional>
 
 #include "driving/driver.h"
 #include "leeway/options.h"
@@ -9,8 +9,14 @@
 
 namespace leeway::observe {
 
-// Has the driver observed as the options say. That metrics cannot be had is a line of the log: no
-// job ends for it.
-void watch(driving::Driver& driver, const Options& options, rendezvous::Log& log);
+// Has the driver observed as the options say; one that is observed stays so. That metrics cannot be
+// had is a line of the log: no job ends for it. `segmentation`: whether trains leave as one
+// message, asked by the thread that drives; empty: nobody knows.
+void watch(driving::Driver& driver, const Options& options, rendezvous::Log& log,
+           std::function<bool()> segmentation = {});
+
+// The line that says who met, and how.
+void log_joined(const driving::Channel& channel, const Options& options, bool sealed,
+                rendezvous::Log& log);
 
 }  // namespace leeway::observe

@@ -1,0 +1,128 @@
+#include "observe/operator_log.h"
+
+#include <algorithm>
+
+namespace leeway::observe {
+namespace {
+
+using driving::PeerState;
+using rendezvous::LogLevel;
+using seal::Refusal;
+
+// Losses are judged over so long, so that a line comes at most as often.
+constexpr Duration kJudgeEvery = std::chrono::seconds(10);
+// So many datagrams say something about losses.
+constexpr std::uint64_t kDatagramsMin = 1000;
+// More than the network's own by so much is worth a line.
+constexpr double kLossMore = 0.05;
+
+unsigned long long count(std::uint64_t value) {
+  return value;
+}
+
+}  // namespace
+
+OperatorLog::Sums OperatorLog::sums_of(const driving::Snapshot& snapshot) {
+  Sums sums;
+  sums.at = snapshot.at;
+  sums.host_dropped = snapshot.wire.kernel_drops;
+  sums.send_errors = snapshot.wire.send_errors;
+  sums.forged = snapshot.seal.refused_for(Refusal::forged);
+  sums.replayed = snapshot.seal.refused_for(Refusal::replayed);
+  sums.unknown = snapshot.seal.refused_for(Refusal::unknown_tag);
+  // Paths belong to processes: communicators of the same ranks show the same ones.
+  for (const driving::ChannelView& channel : snapshot.channels) {
+    std::uint64_t sent = 0;
+    std::uint64_t lost = 0;
+    for (const driving::PeerView& peer : channel.peers) {
+      sent += peer.datagrams_sent;
+      lost += peer.datagrams_lost;
+    }
+    if (sent <= sums.sent) continue;
+    sums.sent = sent;
+    sums.lost = lost;
+  }
+  return sums;
+}
+
+void OperatorLog::look(const driving::Snapshot& snapshot) {
+  for (const driving::ChannelView& channel : snapshot.channels)
+    tell_states(channel, states_[channel.epoch]);
+  if (states_.size() > snapshot.channels.size()) {
+    std::erase_if(states_, [&](const auto& entry) {
+      return std::none_of(snapshot.channels.begin(), snapshot.channels.end(),
+                          [&](const auto& channel) { return channel.epoch == entry.first; });
+    });
+  }
+  if (began_ && snapshot.at - since_.at < kJudgeEvery) return;
+  const Sums now = sums_of(snapshot);
+  if (began_) judge(snapshot, now);
+  began_ = true;
+  since_ = now;
+}
+
+void OperatorLog::tell_states(const driving::ChannelView& channel, std::vector<PeerState>& known) {
+  known.resize(channel.peers.size(), PeerState::joining);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const PeerState before = known[i];
+    const PeerState now = known[i] = channel.peers[i].state;
+    if (now == before) continue;
+    const char* const name = channel.name.c_str();
+    const unsigned peer = channel.peers[i].rank;
+    if (now == PeerState::suspect) {
+      log_.print(LogLevel::warn, "peer suspect",
+                 "\"%s\": rank %u is silent, although something is expected of it", name, peer);
+    } else if (now == PeerState::dead) {
+      log_.print(LogLevel::error, "peer dead",
+                 "\"%s\": rank %u is given up: exact calls with it fail, lossy ones go on without "
+                 "it",
+                 name, peer);
+    } else if (now == PeerState::gone) {
+      log_.print(LogLevel::info, "peer left", "\"%s\": rank %u left", name, peer);
+    } else if (before == PeerState::suspect && now == PeerState::alive) {
+      log_.print(LogLevel::warn, "peer back", "\"%s\": rank %u is heard again", name, peer);
+    }
+  }
+}
+
+void OperatorLog::judge(const driving::Snapshot& snapshot, const Sums& now) {
+  const std::uint64_t sent = now.sent - std::min(now.sent, since_.sent);
+  const std::uint64_t lost = now.lost - std::min(now.lost, since_.lost);
+  const double share = sent == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(sent);
+  if (!facts_.injected_losses && sent >= kDatagramsMin &&
+      share > snapshot.uplink.noise + kLossMore) {
+    log_.print(LogLevel::warn, "overload",
+               "%.0f %% of the last %llu datagrams were lost on the way: unless the line loses so "
+               "many by itself, lower LEEWAY_RATE, or set it",
+               share * 100, count(sent));
+  }
+  if (now.host_dropped > since_.host_dropped) {
+    log_.print(LogLevel::warn, "host drops",
+               "this host dropped %llu datagrams for want of receive buffer: sysctl -w "
+               "net.core.rmem_max=%zu, then start again",
+               count(now.host_dropped - since_.host_dropped), facts_.buffer_bytes);
+  }
+  if (now.send_errors > since_.send_errors) {
+    log_.print(LogLevel::warn, "send errors",
+               "the system refused to send %llu trains: is the path's MTU smaller than the "
+               "interface's (LEEWAY_DATAGRAM_BYTES=1200), or a firewall in the way?",
+               count(now.send_errors - since_.send_errors));
+  }
+  const std::uint64_t forged = now.forged - since_.forged;
+  const std::uint64_t replayed = now.replayed - since_.replayed;
+  const std::uint64_t unknown = now.unknown - since_.unknown;
+  if (forged + replayed + unknown > 0) {
+    log_.print(LogLevel::warn, "refused",
+               "refused datagrams that no member sealed just now: %llu forged or damaged, %llu "
+               "replayed, %llu of unknown senders",
+               count(forged), count(replayed), count(unknown));
+  }
+}
+
+void OperatorLog::lost_segmentation() {
+  log_.print(LogLevel::warn, "segmentation",
+             "segmentation offload is off: a device or route refused it, and sending costs more of "
+             "the processor");
+}
+
+}  // namespace leeway::observe

@@ -1,0 +1,54 @@
+// One line of the log for each thing that an operator must know of a running driver: peers that
+// fall silent, die or come back, and packets that are lost for want of something he can mend.
+//
+// docs/wide-area.md lists all lines, and a test compares the list with the code.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "driving/snapshot.h"
+#include "rendezvous/log.h"
+
+namespace leeway::observe {
+
+class OperatorLog {
+ public:
+  struct Facts {
+    bool injected_losses = false;  // losses are asked for: nothing to warn of
+    std::size_t buffer_bytes = 0;  // what the socket buffer was to have
+  };
+
+  // The log outlives it.
+  OperatorLog(rendezvous::Log& log, const Facts& facts) : log_(log), facts_(facts) {}
+
+  // Compares with what was shown before.
+  void look(const driving::Snapshot& snapshot);
+  // Segmentation offload was there, and is no more.
+  void lost_segmentation();
+
+ private:
+  // Counters when the time began over which they are judged.
+  struct Sums {
+    Instant at;
+    std::uint64_t sent = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t host_dropped = 0;
+    std::uint64_t send_errors = 0;
+    std::uint64_t forged = 0;
+    std::uint64_t replayed = 0;
+    std::uint64_t unknown = 0;
+  };
+  static Sums sums_of(const driving::Snapshot& snapshot);
+  void judge(const driving::Snapshot& snapshot, const Sums& now);
+  void tell_states(const driving::ChannelView& channel, std::vector<driving::PeerState>& known);
+
+  rendezvous::Log& log_;
+  const Facts facts_;
+  // By epoch, then by place in ChannelView::peers
+  std::map<std::uint32_t, std::vector<driving::PeerState>> states_;
+  Sums since_;
+  bool began_ = false;
+};
+
+}  // namespace leeway::observe

@@ -1,0 +1,99 @@
+#include "observe/operator_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace leeway::observe {
+namespace {
+
+using namespace std::chrono_literals;
+using driving::PeerState;
+using ::testing::HasSubstr;
+
+class OperatorLogLines : public ::testing::Test {
+ protected:
+  OperatorLogLines() {
+    driving::ChannelView& channel = snapshot_.channels.emplace_back();
+    channel.name = "world";
+    channel.epoch = 1;
+    channel.peers.resize(2);
+    channel.peers[1].rank = 2;
+    snapshot_.at = {1'000'000'000};
+  }
+  driving::PeerView& peer() { return snapshot_.channels[0].peers[1]; }
+  std::string look(Duration later = 100ms) {
+    snapshot_.at += later;
+    ::testing::internal::CaptureStderr();
+    lines_.look(snapshot_);
+    return ::testing::internal::GetCapturedStderr();
+  }
+
+  rendezvous::Log log_{rendezvous::LogLevel::info, 0};
+  OperatorLog lines_{log_, {.injected_losses = false, .buffer_bytes = 8u << 20}};
+  driving::Snapshot snapshot_;
+};
+
+TEST_F(OperatorLogLines, APeersWayFromSilenceToDeath) {
+  peer().state = PeerState::alive;
+  EXPECT_EQ(look(), "");
+  peer().state = PeerState::suspect;
+  EXPECT_THAT(look(), HasSubstr("\"world\": rank 2 is silent"));
+  EXPECT_EQ(look(), "");
+  peer().state = PeerState::alive;
+  EXPECT_THAT(look(), HasSubstr("rank 2 is heard again"));
+  peer().state = PeerState::dead;
+  EXPECT_THAT(look(), HasSubstr("rank 2 is given up"));
+}
+
+TEST_F(OperatorLogLines, CommunicatorsOfOneNameAreToldApart) {
+  peer().state = PeerState::alive;
+  snapshot_.channels.push_back(snapshot_.channels[0]);
+  snapshot_.channels[1].epoch = 2;
+  look();
+  peer().state = PeerState::gone;  // of the first alone
+  EXPECT_THAT(look(), HasSubstr("rank 2 left"));
+  EXPECT_EQ(look(), "");
+}
+
+TEST_F(OperatorLogLines, LossesAreJudgedOverTenSeconds) {
+  look();
+  peer().datagrams_sent = 10'000;
+  peer().datagrams_lost = 3'000;
+  EXPECT_EQ(look(5s), "");
+  EXPECT_THAT(look(5s), HasSubstr("30 % of the last 10000 datagrams were lost"));
+  peer().datagrams_sent = 20'000;
+  EXPECT_EQ(look(10s), "");
+}
+
+TEST_F(OperatorLogLines, LossesThatTheNetworkIsKnownForAreNoOverload) {
+  snapshot_.uplink = {.paced = true, .noise = 0.1};
+  look();
+  peer().datagrams_sent = 10'000;
+  peer().datagrams_lost = 1'200;
+  EXPECT_EQ(look(10s), "");
+}
+
+TEST_F(OperatorLogLines, DropsOfThisHostNameTheCommand) {
+  look();
+  snapshot_.wire.kernel_drops = 17;
+  EXPECT_THAT(look(10s), HasSubstr("dropped 17 datagrams for want of receive buffer: sysctl -w "
+                                   "net.core.rmem_max=8388608"));
+}
+
+TEST_F(OperatorLogLines, WhatNoMemberSealedIsToldByReason) {
+  look();
+  snapshot_.seal.refused[static_cast<std::size_t>(seal::Refusal::replayed)] = 5;
+  EXPECT_THAT(look(10s), HasSubstr("0 forged or damaged, 5 replayed, 0 of unknown senders"));
+}
+
+TEST_F(OperatorLogLines, WhatTheSystemRefusesIsTold) {
+  look();
+  snapshot_.wire.send_errors = 3;
+  EXPECT_THAT(look(10s), HasSubstr("refused to send 3 trains"));
+  ::testing::internal::CaptureStderr();
+  lines_.lost_segmentation();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("segmentation offload is off"));
+}
+
+}  // namespace
+}  // namespace leeway::observe
