@@ -7,6 +7,7 @@
 #include "base/philox.h"
 #include "communicator/sealing.h"
 #include "impairment/fault_plan.h"
+#include "observe/trace.h"
 #include "transport/fault/fault_transport.h"
 
 namespace leeway::internal {
@@ -168,14 +169,16 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
   const congestion::Settings congestion = {.control = options.congestion,
                                            .rate_bits_per_second = options.rate_bits_per_second};
   if (!options.faults.any()) {
-    return driving::Driver::start(kind, std::move(transport), congestion, nullptr, sealed);
+    return driving::Driver::start(kind, observe::traced(std::move(transport), options), congestion,
+                                  nullptr, sealed);
   }
   auto plan = impairment::FaultPlan::create(options.faults);
   if (!plan.ok()) return plan.status();
   auto faulty = std::make_unique<transport::FaultTransport>(std::move(transport), self,
                                                             std::move(*plan), driving::steady_now);
   const transport::FaultTransport* faults = faulty.get();
-  return driving::Driver::start(kind, std::move(faulty), congestion, faults, sealed);
+  return driving::Driver::start(kind, observe::traced(std::move(faulty), options), congestion,
+                                faults, sealed);
 }
 
 }  // namespace leeway::internal

@@ -7,6 +7,7 @@
 #include "communicator/channels.h"
 #include "communicator/sealing.h"
 #include "driving/fork.h"
+#include "observe/trace.h"
 #include "rendezvous/address.h"
 #include "seal/aead.h"
 
@@ -136,7 +137,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
     transport = std::move(sealing);
   }
   auto driver = driving::Driver::start(
-      TransportKind::udp, std::move(transport),
+      TransportKind::udp, observe::traced(std::move(transport), options),
       {.control = options.congestion, .rate_bits_per_second = options.rate_bits_per_second},
       nullptr, sealed);
   return std::shared_ptr<UdpEndpoint>(

@@ -12,10 +12,14 @@ void advance(std::uint64_t& total, std::uint32_t now) {
   total += static_cast<std::uint32_t>(now - static_cast<std::uint32_t>(total));
 }
 
-PeerState state_of(const protocol::Link& link) {
+// A peer that computes longer than others is silent, too, and answers as soon as it is asked.
+constexpr Duration kSuspectAfter = std::chrono::milliseconds(250);
+
+PeerState state_of(Instant now, const protocol::Link& link) {
   if (link.dead) return PeerState::dead;
   if (link.gone) return PeerState::gone;
-  if (link.watch.suspects()) return PeerState::suspect;
+  const Duration patience = std::max(kSuspectAfter, 2 * link.rtt().timeout());
+  if (link.watch.unanswered(now) > patience) return PeerState::suspect;
   return link.heard ? PeerState::alive : PeerState::joining;
 }
 
@@ -107,7 +111,7 @@ void Channel::look(Duration since, ChannelView& view) {
 void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
   const protocol::Link& link = endpoint().link(view.rank);
   const protocol::Path& path = link.path();
-  view.state = state_of(link);
+  view.state = state_of(driver_->snapshot_.at, link);
   view.rtt_measured = path.rtt.measured();
   view.rtt = path.rtt.smoothed();
   view.loss = std::max(0.0, 1 - path.delivered_fraction());

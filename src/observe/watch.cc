@@ -6,6 +6,7 @@
 #include "observe/board.h"
 #include "observe/metrics_server.h"
 #include "observe/operator_log.h"
+#include "observe/trace.h"
 
 namespace leeway::observe {
 namespace {
@@ -24,7 +25,8 @@ class Watcher final : public driving::Observer {
                       .buffer_bytes = options.socket_buffer_bytes != 0 ? options.socket_buffer_bytes
                                                                        : kSocketBufferBytes}),
         segmentation_(std::move(segmentation)),
-        segmented_(segmentation_ && segmentation_()) {}
+        segmented_(segmentation_ && segmentation_()),
+        trace_(Trace::of(options)) {}
 
   void serve(std::shared_ptr<MetricsServer> server) {
     server_ = std::move(server);
@@ -39,9 +41,11 @@ class Watcher final : public driving::Observer {
       lines_.lost_segmentation();
     }
     if (board_ != nullptr) board_->put(snapshot, book_.calls());
+    if (trace_ != nullptr) trace_->look(snapshot);
   }
   void on_done(const std::string& channel, const collective::Request& request) override {
     if (board_ != nullptr) book_.add(channel, request);
+    if (trace_ != nullptr) trace_->done(driving::steady_now(), request);
   }
 
  private:
@@ -49,6 +53,7 @@ class Watcher final : public driving::Observer {
   OperatorLog lines_;
   const std::function<bool()> segmentation_;
   bool segmented_;
+  const std::shared_ptr<Trace> trace_;     // null: none
   std::shared_ptr<MetricsServer> server_;  // null: nobody asks
   std::shared_ptr<Board> board_;
   CallBook book_;
@@ -64,7 +69,9 @@ Result<std::shared_ptr<MetricsServer>> open_server(const Options& options) {
 
 void watch(driving::Driver& driver, const Options& options, Log& log,
            std::function<bool()> segmentation) {
-  if ((options.metrics.empty() && !log.enabled(LogLevel::error)) || driver.observed()) return;
+  if ((options.metrics.empty() && options.trace.empty() && !log.enabled(LogLevel::error)) ||
+      driver.observed())
+    return;
   auto watcher = std::make_shared<Watcher>(options, log, std::move(segmentation));
   if (!options.metrics.empty()) {
     auto server = open_server(options);

@@ -12,8 +12,10 @@ namespace leeway::protocol {
 class Watch {
  public:
   bool on() const { return on_; }
-  // It was silent for so long that it is asked whether it lives.
-  bool suspects() const { return on_ && probing_; }
+  // How long it has been asked in vain whether it lives. One that only is late answers at once.
+  Duration unanswered(Instant now) const {
+    return on_ && probing_ ? now - probing_since_ : Duration(0);
+  }
   // Something is expected from `now` on. When to look first.
   Instant start(Instant now, const RoundTrip& rtt, Duration peer_timeout);
 

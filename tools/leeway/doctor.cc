@@ -12,9 +12,12 @@
 #include <string>
 
 #include "commands.h"
+#include "doctor/paths.h"
 #include "doctor/probes.h"
 #include "doctor/report.h"
 #include "exit_code.h"
+#include "launch.h"
+#include "leeway/communicator.h"
 #include "leeway/version.h"
 #include "rendezvous/environment.h"
 
@@ -48,6 +51,49 @@ int examine(const std::string& json_path) {
   return doctor::exit_code_of(findings);
 }
 
+struct PathsArguments {
+  bool wanted = false;
+  int ranks = 0;
+  std::string json_path;
+};
+
+Status show_paths(const doctor::PathsReport& report, const std::string& json_path) {
+  if (json_path == "-") {
+    std::fputs(doctor::to_json(report).c_str(), stdout);
+    return Status();
+  }
+  std::fputs(doctor::to_text(report).c_str(), stdout);
+  if (json_path.empty() || write_json(json_path, doctor::to_json(report))) return Status();
+  return Status::error(StatusCode::kInvalidArgument, "cannot write %s", json_path.c_str());
+}
+
+// A rank of those that measure together.
+Status examine_paths_as_rank(const Options& options, const std::string& json_path) {
+  auto communicator = Communicator::create(options);
+  if (!communicator.ok()) return communicator.status();
+  const auto report = doctor::measure_paths(**communicator);
+  if (!report.ok()) return report.status();
+  return (*communicator)->rank() == 0 ? show_paths(*report, json_path) : Status();
+}
+
+int examine_paths(const PathsArguments& arguments) {
+  auto options = Options::from_environment();
+  if (!options.ok()) return complain(options.status());
+  const bool alone = arguments.ranks == 0 && !options->world_size;
+  if (alone) {
+    return complain(Status::error(StatusCode::kInvalidArgument,
+                                  "--paths is run by all ranks: start it as the job is started "
+                                  "(LEEWAY_RANK, LEEWAY_WORLD_SIZE, LEEWAY_RENDEZVOUS, or a "
+                                  "launcher), or try it here with --ranks 2"));
+  }
+  const auto launched = launch_local_ranks(arguments.ranks);
+  if (!launched.ok()) return complain(launched.status());
+  if (!launched->is_worker) return launched->exit_code;
+  options->transport = TransportKind::udp;  // exact calls, too: they are what is measured
+  const Status status = examine_paths_as_rank(*options, arguments.json_path);
+  return status.ok() ? 0 : complain(status);
+}
+
 }  // namespace
 
 void register_doctor(CLI::App& app, int& exit_code) {
@@ -56,7 +102,14 @@ void register_doctor(CLI::App& app, int& exit_code) {
   const auto json_path = std::make_shared<std::string>();
   command->add_option("--json", *json_path,
                       "Also write the findings to this file (- for standard output only)");
-  command->callback([json_path, &exit_code] { exit_code = examine(*json_path); });
+  const auto paths = std::make_shared<PathsArguments>();
+  command->add_flag("--paths", paths->wanted,
+                    "Measure what lies between all ranks, in 10 s: run it as a job is run");
+  command->add_option("--ranks", paths->ranks, "With --paths: start so many processes here");
+  command->callback([json_path, paths, &exit_code] {
+    paths->json_path = *json_path;
+    exit_code = paths->wanted ? examine_paths(*paths) : examine(*json_path);
+  });
 }
 
 }  // namespace leeway::tools

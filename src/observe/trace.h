@@ -1,0 +1,95 @@
+// A qlog of what a process sends and receives, in a file that qvis opens (JSON-SEQ, qlog 0.3).
+//
+// Whoever has something to note leaves it in a bounded buffer and never waits; a thread of the
+// trace's own makes text of it. What finds no room is counted, and the file says so. At 64 MiB the
+// file ends, and says that, too.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/time.h"
+#include "driving/snapshot.h"
+#include "leeway/options.h"
+#include "rendezvous/log.h"
+#include "wire/packet.h"
+
+namespace leeway::observe {
+
+class Trace {
+ public:
+  static constexpr std::size_t kFileBytesMax = 64u << 20;
+  static constexpr std::size_t kNotesMax = 1u << 16;
+
+  // Of this process; all its sockets share it. Null where the options ask for none, or where it
+  // cannot be had, which is a line of the log.
+  static std::shared_ptr<Trace> of(const Options& options);
+  // Where rank `rank` of `size` writes: "run.sqlog" is "run.3.sqlog".
+  static std::string path_of(const std::string& path, int rank, int size);
+
+  Trace(std::FILE* file, const Options& options, const rendezvous::Log& log,
+        std::size_t bytes_max = kFileBytesMax);
+  // Writes what is left.
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  // Any thread; never blocks. `peer`: a slot of the transport.
+  void sent(Instant now, Rank peer, wire::PacketType type, std::uint32_t number, std::size_t bytes);
+  void received(Instant now, Rank peer, wire::PacketType type, std::uint32_t number,
+                std::size_t bytes);
+  void look(const driving::Snapshot& snapshot);
+  void done(Instant now, const collective::Request& request);
+
+ private:
+  enum class What : std::uint8_t { sent, received, lost, metrics, done };
+  struct Note {
+    Instant at;
+    What what = What::sent;
+    std::uint8_t type = 0;  // of the packet, or of the operation
+    bool flag = false;      // the operation failed
+    Rank peer = 0;
+    std::uint32_t number = 0;
+    std::uint64_t bytes = 0;
+    Duration rtt{0};  // or how long the operation took
+    Duration rtt_min{0};
+    std::uint64_t window_bytes = 0;
+    double bits_per_second = 0;
+    double loss = 0;
+  };
+
+  void leave(const Note& note);
+  void write_all();
+  void write(const Note& note);
+  void write_record(const char* text, int length);
+
+  std::FILE* const file_;
+  const std::size_t bytes_max_;
+  rendezvous::Log log_;
+  const Instant began_;
+  std::mutex mutex_;
+  std::vector<Note> notes_;
+  bool stop_ = false;
+  std::condition_variable stopping_;
+  std::atomic<std::uint64_t> dropped_{0};
+  std::vector<std::uint64_t> lost_seen_;  // by peer; of the thread that drives
+  // The writer's
+  std::vector<Note> taken_;
+  std::size_t bytes_ = 0;
+  bool full_ = false;
+  std::uint64_t dropped_told_ = 0;
+  std::thread writer_;
+};
+
+// The same transport, whose datagrams are noted where the options ask for it.
+std::unique_ptr<DatagramTransport> traced(std::unique_ptr<DatagramTransport> transport,
+                                          const Options& options);
+
+}  // namespace leeway::observe

@@ -1,0 +1,43 @@
+// `leeway doctor --paths`: what lies between each two ranks, measured by all of them together.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "leeway/communicator.h"
+
+namespace leeway::tools::doctor {
+
+// From one rank to another.
+struct PathFinding {
+  int from = 0;
+  int to = 0;
+  double rtt_seconds = 0;  // least of some round trips of 4 bytes
+  double rtt_median_seconds = 0;
+  double bits_per_second = 0;  // of payload
+  double loss = 0;             // share of packets that had to be sent again
+};
+
+struct PathsReport {
+  std::vector<std::string> addresses;  // by rank, of the data
+  std::vector<PathFinding> paths;
+  std::size_t datagram_bytes = 0;
+  bool sealed = false;
+  std::string transport;
+  int udp_port = 0;        // 0: the system chooses
+  std::string rendezvous;  // empty: not known
+};
+
+// All ranks call it; rank 0 gets the report, the others an empty one. Takes 8 s at most, whatever
+// the lines carry, unless a packet is repaired for longer.
+Result<PathsReport> measure_paths(Communicator& communicator);
+
+// A table, and below it what firewalls must let through.
+std::string to_text(const PathsReport& report);
+std::string to_json(const PathsReport& report);
+
+// Who talks to `rank` in this round of size - 1 (size even) or size (odd): all pairs meet once.
+// -1: nobody.
+int partner_of(int rank, int round, int size);
+
+}  // namespace leeway::tools::doctor
