@@ -316,6 +316,13 @@ struct Options {
   std::string secret_file;
   // LEEWAY_INSECURE: public addresses without a secret all the same, for laboratories.
   bool insecure = false;
+  // LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY: PEM files, in place of a secret file or besides
+  // it. Ranks then prove at the rendezvous that an authority has named them members of one job:
+  // each certificate has the alternative name URI:urn:leeway:JOB. docs/wide-area.md makes them in
+  // five lines. Ranks meet over TCP then, or need a secret file besides.
+  std::string tls_ca;
+  std::string tls_certificate;
+  std::string tls_key;                               // readable by its owner alone
   Duration join_timeout = std::chrono::seconds(60);  // LEEWAY_JOIN_TIMEOUT_MS
   // LEEWAY_PEER_TIMEOUT_MS: a peer of whom something is expected and whose process is silent for so
   // long is dead. Exact calls with it fail then, and lossy ones no longer wait for it. At least 100

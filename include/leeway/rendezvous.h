@@ -90,6 +90,10 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
   struct Security {
     std::string secret_file;  // as Options::secret_file, of both sides; empty: none
     bool insecure = false;    // as Options::insecure
+    // As in Options, of both sides; empty: none
+    std::string tls_ca;
+    std::string tls_certificate;
+    std::string tls_key;
   };
 
   // Owns a server at "host:port", "[v6]:port" or ":port" (all addresses of this machine), until the

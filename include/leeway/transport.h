@@ -92,6 +92,7 @@ struct TransportCounters {
   // Laid together in memory of the transport's own before the device could have them
   std::uint64_t datagrams_copied = 0;
   std::uint64_t kernel_drops = 0;  // receive-queue overflows where the system tells (SO_MEMINFO)
+  std::uint64_t junk = 0;  // datagrams that a filter in the kernel dropped, before any queue
 };
 
 // The interface; the head of this file says what an implementation promises.

@@ -132,6 +132,9 @@ leeway_options struct_of(const EnvironmentTexts& read) {
   out.metrics = options.metrics.c_str();
   out.trace = options.trace.c_str();
   out.port = options.port;
+  out.tls_ca = options.tls_ca.c_str();
+  out.tls_certificate = options.tls_certificate.c_str();
+  out.tls_key = options.tls_key.c_str();
   return out;
 }
 
@@ -184,6 +187,9 @@ Result<Options> options_of(const leeway_options* given) {
   options.metrics = text_of(read->metrics);
   options.trace = text_of(read->trace);
   options.port = read->port;
+  options.tls_ca = text_of(read->tls_ca);
+  options.tls_certificate = text_of(read->tls_certificate);
+  options.tls_key = text_of(read->tls_key);
   return options;
 }
 

@@ -48,6 +48,20 @@ class CallbackRendezvous final : public Rendezvous {
   const leeway_store_callbacks callbacks_;
 };
 
+Result<TcpRendezvous::Security> security_of(const leeway_tcp_security* given) {
+  constexpr leeway_tcp_security kPlain = LEEWAY_TCP_SECURITY_INIT;
+  const auto read = read_sized("leeway_tcp_security", given, kPlain);
+  if (!read.ok()) return read.status();
+  const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+  TcpRendezvous::Security security;
+  security.secret_file = text(read->secret_file);
+  security.insecure = read->insecure != 0;
+  security.tls_ca = text(read->tls_ca);
+  security.tls_certificate = text(read->tls_certificate);
+  security.tls_key = text(read->tls_key);
+  return security;
+}
+
 template <typename Store>
 Status hand_out(std::shared_ptr<Store> made, leeway_rendezvous** store) {
   auto handle = std::make_unique<leeway_rendezvous>();
@@ -102,6 +116,32 @@ leeway_status leeway_rendezvous_connect_tcp(const char* address, leeway_rendezvo
     LEEWAY_C_TRY(clear(name, store));
     LEEWAY_C_TRY(must_be_there(name, "address", address));
     auto made = TcpRendezvous::connect(address);
+    return made.ok() ? hand_out(std::move(*made), store) : made.status();
+  });
+}
+
+leeway_status leeway_rendezvous_serve_tcp_secure(const char* address,
+                                                 const leeway_tcp_security* security,
+                                                 leeway_rendezvous** store) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(must_be_there(name, "address", address));
+    const auto read = security_of(security);
+    if (!read.ok()) return read.status();
+    auto made = TcpRendezvous::serve(address, *read);
+    return made.ok() ? hand_out(std::move(*made), store) : made.status();
+  });
+}
+
+leeway_status leeway_rendezvous_connect_tcp_secure(const char* address,
+                                                   const leeway_tcp_security* security,
+                                                   leeway_rendezvous** store) {
+  return guarded(__func__, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(must_be_there(name, "address", address));
+    const auto read = security_of(security);
+    if (!read.ok()) return read.status();
+    auto made = TcpRendezvous::connect(address, *read);
     return made.ok() ? hand_out(std::move(*made), store) : made.status();
   });
 }

@@ -11,6 +11,7 @@
 #include "protocol/train_buffer.h"
 #include "rendezvous/candidate.h"
 #include "rendezvous/log.h"
+#include "rendezvous/tcp_security.h"
 #include "seal/aead.h"
 #include "transport/inproc/inproc_transport.h"
 
@@ -114,10 +115,7 @@ Result<std::unique_ptr<Communicator>> create_alone_inproc(const Options& options
 
 // Null where none is asked for.
 Result<std::shared_ptr<const keys::Secrets>> read_secrets(const Options& options) {
-  if (options.secret_file.empty()) return std::shared_ptr<const keys::Secrets>();
-  auto secrets = keys::Secrets::read(options.secret_file);
-  if (!secrets.ok()) return secrets.status();
-  return std::shared_ptr<const keys::Secrets>(std::make_shared<keys::Secrets>(std::move(*secrets)));
+  return keys::read_credentials(rendezvous::credentials_of(options));
 }
 
 // The shared endpoint's, or one for this communicator alone. Null without a secret.

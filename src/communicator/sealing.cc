@@ -2,22 +2,24 @@
 
 #include "base/limits.h"
 #include "driving/driver.h"
+#include "rendezvous/tcp_security.h"
 #include "seal/aead.h"
 
 namespace leeway::internal {
 
 Status check_sealing(const Options& options) {
   constexpr std::size_t kDatagramLeast = limits::kDatagramBytesMin + seal::kOverheadBytes;
-  if (options.secret_file.empty()) return Status();
+  if (!rendezvous::credentials_of(options).any()) return Status();
   if (options.multicast) {
     return Status::error(StatusCode::kInvalidArgument,
                          "create: multicast is not sealed: leave out multicast (LEEWAY_MULTICAST) "
-                         "or secret_file (LEEWAY_SECRET_FILE)");
+                         "or secret_file (LEEWAY_SECRET_FILE) and certificates (LEEWAY_TLS_...)");
   }
   if (options.transport == TransportKind::ucx) {
     return Status::error(StatusCode::kInvalidArgument,
                          "create: transport ucx is not sealed: choose another (LEEWAY_TRANSPORT) "
-                         "or leave out secret_file (LEEWAY_SECRET_FILE)");
+                         "or leave out secret_file (LEEWAY_SECRET_FILE) and certificates "
+                         "(LEEWAY_TLS_...)");
   }
   if (options.datagram_bytes != 0 && options.datagram_bytes < kDatagramLeast) {
     return Status::error(StatusCode::kInvalidArgument,

@@ -37,6 +37,7 @@ void Channel::add_counters(const std::string& prefix, Counters& rows) {
       {"send_errors", wire.send_errors},
       {"datagrams_copied", wire.datagrams_copied},
       {"kernel_drops", wire.kernel_drops},
+      {"refused_junk", wire.junk},
       {"data_sent", core.data_sent},
       {"group_sent", core.group_sent},
       {"group_left", core.group_left},

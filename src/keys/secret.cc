@@ -10,6 +10,8 @@
 #include <cstring>
 #include <optional>
 
+#include "keys/certificates.h"
+
 namespace leeway::keys {
 namespace {
 
@@ -121,6 +123,16 @@ Result<Secrets> Secrets::parse(std::string_view text, const std::string& name) {
     wipe(*key);
   }
   if (secrets.all_.empty()) return refused(name, "no secret in it; make it with `leeway keygen`");
+  return secrets;
+}
+
+Secrets Secrets::of_job(std::shared_ptr<const Certificates> certificates) {
+  constexpr std::string_view kLabel = "leeway certificates ";
+  Secrets secrets;
+  const std::string name = std::string(kLabel) + certificates->job();
+  secrets.all_.emplace_back(extract({}, std::as_bytes(std::span(name))));
+  secrets.certificates_ = std::move(certificates);
+  secrets.are_secret_ = false;
   return secrets;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ class Secret {
   std::uint64_t id_;
 };
 
+class Certificates;
+
 // Most secrets of one file.
 inline constexpr std::size_t kSecretsMax = 8;
 
@@ -43,6 +46,19 @@ class Secrets {
   static Result<Secrets> read(const std::string& path);
   // The same of a file's text; `name` is for errors.
   static Result<Secrets> parse(std::string_view text, const std::string& name);
+  // What a process has that is a member by its certificate alone: one secret that is none, made of
+  // the job's name, so that all that compares secrets compares jobs.
+  static Secrets of_job(std::shared_ptr<const Certificates> certificates);
+
+  // From now on certificates, and not the first secret, prove at the rendezvous that a process is a
+  // member.
+  void use(std::shared_ptr<const Certificates> certificates) {
+    certificates_ = std::move(certificates);
+  }
+  // Null: secrets do.
+  const Certificates* certificates() const { return certificates_.get(); }
+  // False: of_job() made them.
+  bool are_secret() const { return are_secret_; }
 
   // What this process proves. The others it takes from those that have not changed theirs yet.
   const Secret& first() const { return all_.front(); }
@@ -52,6 +68,8 @@ class Secrets {
 
  private:
   std::vector<Secret> all_;  // never empty
+  std::shared_ptr<const Certificates> certificates_;
+  bool are_secret_ = true;
 };
 
 // A new secret as a line of such a file.

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/contracts.h"
+#include "keys/certificate_parts.h"
 
 namespace leeway::keys {
 namespace {
@@ -24,12 +25,6 @@ constexpr std::size_t kHandshakeBytesMax = std::size_t{16} * 1024;
 constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;
 
 constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
-
-struct Free {
-  void operator()(SSL* ssl) const { ::SSL_free(ssl); }
-  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
-  void operator()(SSL_SESSION* session) const { ::SSL_SESSION_free(session); }
-};
 
 // The id in 16 hexadecimal digits.
 std::array<char, 16> identity_of(std::uint64_t id) {
@@ -44,6 +39,10 @@ std::array<char, 16> identity_of(std::uint64_t id) {
 class LatestHellos {
  public:
   // False: it came before.
+  bool has(std::uint64_t number) const {
+    const std::lock_guard lock(mutex_);
+    return numbers_.contains(number);
+  }
   bool add(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     if (!numbers_.insert(number).second) return false;
@@ -56,7 +55,7 @@ class LatestHellos {
 
  private:
   static constexpr std::size_t kMax = 8192;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_set<std::uint64_t> numbers_;
   std::deque<std::uint64_t> order_;
 };
@@ -71,7 +70,7 @@ struct Known {
 SSL_SESSION* session_of(SSL* ssl, const Secret& secret) {
   static constexpr std::array<unsigned char, 2> kAes128GcmSha256 = {0x13, 0x01};
   const SSL_CIPHER* const cipher = ::SSL_CIPHER_find(ssl, kAes128GcmSha256.data());
-  std::unique_ptr<SSL_SESSION, Free> session(::SSL_SESSION_new());
+  TlsPtr<SSL_SESSION> session(::SSL_SESSION_new());
   Key key = secret.key_for("join");
   const bool made =
       cipher != nullptr && session != nullptr &&
@@ -94,6 +93,13 @@ std::uint64_t number_of_hello(const SSL* ssl) {
   if (::SSL_get_client_random(ssl, random.data(), random.size()) == random.size())
     std::memcpy(&number, random.data(), sizeof number);
   return number;
+}
+
+// A stranger chose these bytes.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 80)) out += c >= ' ' && c <= '~' ? c : '?';
+  return out;
 }
 
 int use_secret(SSL* ssl, const EVP_MD*, const unsigned char** id, std::size_t* id_bytes,
@@ -121,16 +127,48 @@ int find_secret(SSL* ssl, const unsigned char* identity, std::size_t bytes, SSL_
   return 1;
 }
 
+// Authorities sign for several jobs; the name says for which.
+int check_job(int good, X509_STORE_CTX* context) {
+  const int index = ::SSL_get_ex_data_X509_STORE_CTX_idx();
+  auto* const ssl = static_cast<SSL*>(::X509_STORE_CTX_get_ex_data(context, index));
+  auto& objection = *static_cast<std::string*>(SSL_get_app_data(ssl));
+  if (good != 1) {
+    objection = ::X509_verify_cert_error_string(::X509_STORE_CTX_get_error(context));
+    return 0;
+  }
+  if (::X509_STORE_CTX_get_error_depth(context) > 0) return 1;
+  const auto job = job_of(::X509_STORE_CTX_get_current_cert(context));
+  const std::string& own = known_to(ssl).secrets->certificates()->job();
+  if (job == own) return 1;
+  objection = job ? "it is of job \"" + printable(*job) + "\", and this process of \"" + own + "\""
+                  : "it names no job";
+  ::X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION);
+  return 0;
+}
+
+bool use_certificates(SSL_CTX* context, const Certificates& certificates) {
+  const Certificates::Parts& parts = certificates.parts();
+  bool made = ::SSL_CTX_use_certificate(context, parts.chain.front().get()) == 1 &&
+              ::SSL_CTX_use_PrivateKey(context, parts.key.get()) == 1 &&
+              ::SSL_CTX_set_purpose(context, X509_PURPOSE_ANY) == 1;
+  for (std::size_t i = 1; i < parts.chain.size(); ++i)
+    made = made && SSL_CTX_add1_chain_cert(context, parts.chain[i].get()) == 1;
+  SSL_CTX_set1_cert_store(context, parts.authority.get());
+  ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, check_job);
+  return made;
+}
+
 }  // namespace
 
 struct TlsContext::Parts {
   Known known;
-  std::unique_ptr<SSL_CTX, Free> context;
+  TlsPtr<SSL_CTX> context;
 };
 
 struct TlsSession::Parts {
   std::shared_ptr<const TlsContext> context;
-  std::unique_ptr<SSL, Free> ssl;
+  TlsPtr<SSL> ssl;
+  std::string objection;
   BIO* in = nullptr;   // the session's
   BIO* out = nullptr;  // the session's
   std::size_t received = 0;
@@ -143,7 +181,33 @@ std::string TlsContext::name() const {
   std::string name;
   for (const std::uint64_t id : parts_->known.secrets->ids())
     name.append(" ").append(std::to_string(id));
+  if (has_certificates()) name += parts_->known.secrets->certificates()->fingerprint();
   return name;
+}
+
+// What is not a whole record yet is OpenSSL's to judge.
+bool TlsContext::may_be_members(ByteSpan first) const {
+  constexpr std::size_t kRecordHeader = 5;
+  constexpr std::size_t kRandomAt = kRecordHeader + 4 + 2;  // message, version
+  if (first.size() < kRandomAt + sizeof(std::uint64_t)) return true;
+  const auto length =
+      std::to_integer<std::size_t>(first[3]) << 8 | std::to_integer<std::size_t>(first[4]);
+  if (first.size() < kRecordHeader + length) return true;
+  std::uint64_t number = 0;
+  std::memcpy(&number, first.data() + kRandomAt, sizeof number);
+  // Without a secret anybody makes a new first message; one that was recorded costs nothing.
+  if (has_certificates()) return parts_->known.hellos.add(number);
+  if (parts_->known.hellos.has(number)) return false;
+  const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
+  const auto ids = parts_->known.secrets->ids();
+  return std::any_of(ids.begin(), ids.end(), [&](std::uint64_t id) {
+    const auto identity = identity_of(id);
+    return text.find(std::string_view(identity.data(), identity.size())) != std::string_view::npos;
+  });
+}
+
+bool TlsContext::has_certificates() const {
+  return parts_->known.secrets->certificates() != nullptr;
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::make(std::shared_ptr<const Secrets> secrets) {
@@ -164,8 +228,17 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(std::shared_ptr<const
   ::SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   ::SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_app_data(context, &parts->known);
-  ::SSL_CTX_set_psk_use_session_callback(context, use_secret);
-  ::SSL_CTX_set_psk_find_session_callback(context, find_secret);
+  if (const Certificates* const certificates = parts->known.secrets->certificates()) {
+    if (!use_certificates(context, *certificates)) {
+      ::ERR_clear_error();
+      return Status::error(StatusCode::kUnsupported,
+                           "this machine's OpenSSL does not take the certificate in "
+                           "LEEWAY_TLS_CERT: is its key long enough?");
+    }
+  } else {
+    ::SSL_CTX_set_psk_use_session_callback(context, use_secret);
+    ::SSL_CTX_set_psk_find_session_callback(context, find_secret);
+  }
   return std::shared_ptr<const TlsContext>(new TlsContext(std::move(parts)));
 }
 
@@ -178,12 +251,13 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Side side)
   LEEWAY_ASSERT(parts_->ssl != nullptr && parts_->in != nullptr && parts_->out != nullptr);
   SSL* const ssl = parts_->ssl.get();
   ::SSL_set_bio(ssl, parts_->in, parts_->out);
+  SSL_set_app_data(ssl, &parts_->objection);
   if (side == Side::server) {
     ::SSL_set_accept_state(ssl);
     return;
   }
   // A server that shows a certificate in place of the secret is refused: none is trusted.
-  ::SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
+  if (!parts_->context->has_certificates()) ::SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   ::SSL_set_connect_state(ssl);
   shake_hands();
 }
@@ -222,16 +296,34 @@ void TlsSession::go_on(std::vector<std::byte>& plain) {
     // The end of the other side's stream is no failure: its connection closes.
     const int why = ::SSL_get_error(parts_->ssl.get(), got);
     failed_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_ZERO_RETURN;
+    if (failed_ && parts_->context->has_certificates()) note_refusal();
     return;
   }
+}
+
+const std::string& TlsSession::objection() const {
+  return parts_->objection;
+}
+
+// The alert came over the session: from a server that has proved who it is.
+void TlsSession::note_refusal() {
+  const char* const words = ::ERR_reason_error_string(::ERR_peek_error());
+  if (words != nullptr && std::strstr(words, "alert") != nullptr) refusal_ = words;
+  ::ERR_clear_error();
+}
+
+bool TlsSession::is_proved() const {
+  if (!parts_->context->has_certificates()) return ::SSL_session_reused(parts_->ssl.get()) == 1;
+  return ::SSL_session_reused(parts_->ssl.get()) == 0 &&
+         ::SSL_get0_peer_certificate(parts_->ssl.get()) != nullptr &&
+         ::SSL_get_verify_result(parts_->ssl.get()) == X509_V_OK;
 }
 
 void TlsSession::shake_hands() {
   ::ERR_clear_error();
   const int done = ::SSL_do_handshake(parts_->ssl.get());
   if (done == 1) {
-    // Without the pre-shared key nobody has proved anything.
-    failed_ = ::SSL_session_reused(parts_->ssl.get()) != 1;
+    failed_ = !is_proved();
     return;
   }
   failed_ = ::SSL_get_error(parts_->ssl.get(), done) != SSL_ERROR_WANT_READ;

@@ -1,12 +1,15 @@
 // TLS 1.3 between two processes that hold a secret, without its sockets: bytes of the connection go
 // in, bytes to send come out. Time and sockets are the caller's.
 //
-// The secret is an external pre-shared key, always with an X25519 exchange (psk_dhe_ke), so that
-// who learns the secret later reads nothing of earlier sessions. There are no certificates, no
-// tickets and no early data. The identity in the first message is the secret's id.
+// With certificates both sides show one of the same job (certificates.h), and no secret is used.
+// Else the secret is an external pre-shared key, always with an X25519 exchange (psk_dhe_ke), so
+// that who learns the secret later reads nothing of earlier sessions. There are no tickets and no
+// early data. The identity in the first message is the secret's id.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "keys/secret.h"
@@ -19,8 +22,13 @@ class TlsContext {
   static Result<std::shared_ptr<const TlsContext>> make(std::shared_ptr<const Secrets> secrets);
   ~TlsContext();
 
-  // Equal for equal secrets: their ids.
+  // Equal for equal secrets and certificates.
   std::string name() const;
+  // Whether the first bytes of a connection may lead to a member: a stranger's whole first message
+  // names no secret of ours, or came before. No cryptography. Once for a connection.
+  bool may_be_members(ByteSpan first) const;
+  // Certificates prove who speaks, not a secret.
+  bool has_certificates() const;
 
  private:
   friend class TlsSession;
@@ -52,15 +60,23 @@ class TlsSession {
   bool is_open() const;
   bool has_failed() const { return failed_; }
 
+  // With certificates, of a session that failed: why this side did not take the other's.
+  const std::string& objection() const;
+  // The other side, whose certificate was good, has refused this side's: with these words.
+  std::optional<std::string> refusal() const { return refusal_; }
+
  private:
   struct Parts;
   void go_on(std::vector<std::byte>& plain);
   void shake_hands();
+  bool is_proved() const;
+  void note_refusal();
   void send_waiting();
 
   std::unique_ptr<Parts> parts_;
   std::vector<std::byte> waiting_;  // said before the handshake was done
   bool failed_ = false;
+  std::optional<std::string> refusal_;
 };
 
 }  // namespace leeway::keys

@@ -53,6 +53,15 @@ Result<Group> alone(const LocalConfiguration& local) {
                     std::max<std::uint32_t>(1, static_cast<std::uint32_t>(random_number())));
 }
 
+// A caller's store shows no certificates: who writes to it could give each member keys of his own.
+Status check_store(const LocalConfiguration& local) {
+  if (local.identity == nullptr || local.identity->secrets->are_secret()) return {};
+  return Status::error(StatusCode::kInvalidArgument,
+                       "certificates alone do not protect a meeting in a store of the program's "
+                       "own: leave the store out (LEEWAY_RENDEZVOUS=host:port), give it with port "
+                       "0, or add a secret (LEEWAY_SECRET_FILE)");
+}
+
 // Over a store of the caller's, at `name` for texts.
 Result<Group> meet(const LocalConfiguration& local, const MeetingPlace& place, Log* log,
                    const RendezvousLimits& limits) {
@@ -96,7 +105,7 @@ TcpClient::Find finder(const LocalConfiguration& local, const HostPort& where) {
   };
 }
 
-Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& where) {
+Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& where, Log* log) {
   const auto end = TcpClient::Clock::now() + local.join_timeout;
   while (where.port == 0 && TcpClient::Clock::now() < end && !local.stop.stop_requested()) {
     const Duration left = end - TcpClient::Clock::now();
@@ -105,6 +114,14 @@ Result<Group> meet_at_server(const LocalConfiguration& local, const HostPort& wh
   const auto security = security_of(local);
   if (!security.ok()) return security.status();
   TcpClient client(finder(local, where), *security, end);
+  // A stranger in rank 0's place cannot end this rank's call, so it goes on; the operator hears of
+  // a wrong secret at once.
+  if (log != nullptr) {
+    client.on_refusal([log](const Status& why) {
+      log->print(LogLevel::warn, "rendezvous refusal",
+                 "rendezvous: %s; trying again until the join timeout", why.c_str());
+    });
+  }
   const std::string name = where.port == 0 ? "the address that the store tells" : to_text(where);
   const MeetingPlace place{&client, name, true, nullptr, &client};
   LocalConfiguration rest = local;
@@ -118,11 +135,12 @@ Result<Group> meet_over(const LocalConfiguration& local, Log* log, const Rendezv
                                                 : parse_listen_address(local.rendezvous);
   if (!where.ok()) return where.status();
   if (local.store != nullptr && where->port != 0) {
+    if (Status status = check_store(local); !status.ok()) return status;
     const bool live = dynamic_cast<TcpRendezvous*>(local.store.get()) != nullptr;
     return meet(local, {local.store.get(), "the store", live, nullptr}, log, limits);
   }
   return local.rank == 0 ? meet_at_own_server(local, *where, log, limits)
-                         : meet_at_server(local, *where);
+                         : meet_at_server(local, *where, log);
 }
 
 // Without a secret anyone who reaches the address takes part in the group.

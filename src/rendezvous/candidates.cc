@@ -4,6 +4,7 @@
 #include "base/contracts.h"
 #include "rendezvous/address.h"
 #include "rendezvous/candidate.h"
+#include "rendezvous/tcp_security.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -45,7 +46,7 @@ const Known* find(TransportKind kind) {
 
 bool is_wanted(TransportKind kind, const Options& options) {
   if (options.transport != TransportKind::automatic) return options.transport == kind;
-  if (kind == TransportKind::ucx && !options.secret_file.empty()) return false;  // not sealed
+  if (kind == TransportKind::ucx && credentials_of(options).any()) return false;  // not sealed
   return options.world_size.value_or(1) > 1 && !options.faults.any();
 }
 

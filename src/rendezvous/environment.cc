@@ -31,7 +31,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 22> kVariables = {{
+constexpr std::array<EnvironmentVariable, 25> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
@@ -42,6 +42,9 @@ constexpr std::array<EnvironmentVariable, 22> kVariables = {{
     {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
     {"LEEWAY_PORT", "UDP port, for firewalls", "the system's choice"},
     {"LEEWAY_SECRET_FILE", "file of leeway keygen; equal on all ranks", "none: private networks"},
+    {"LEEWAY_TLS_CA", "PEM file of who signs certificates, in place of a secret", "none"},
+    {"LEEWAY_TLS_CERT", "PEM file: this process's certificate, for URI:urn:leeway:JOB", "none"},
+    {"LEEWAY_TLS_KEY", "PEM file: its private key", "none"},
     {"LEEWAY_INSECURE", "1: public addresses without a secret, for laboratories", "0"},
     {"LEEWAY_JOIN_TIMEOUT_MS", "patience at the rendezvous", "60000"},
     {"LEEWAY_PEER_TIMEOUT_MS", "a silent peer is dead after this; 0: never", "3000"},
@@ -274,6 +277,9 @@ Status read_security(const Reader& read, Options& options) {
   options.port = port->value_or(options.port);
   options.insecure = insecure->value_or(options.insecure ? 1 : 0) == 1;
   if (const char* const path = read.text("LEEWAY_SECRET_FILE")) options.secret_file = path;
+  if (const char* const path = read.text("LEEWAY_TLS_CA")) options.tls_ca = path;
+  if (const char* const path = read.text("LEEWAY_TLS_CERT")) options.tls_certificate = path;
+  if (const char* const path = read.text("LEEWAY_TLS_KEY")) options.tls_key = path;
   return {};
 }
 

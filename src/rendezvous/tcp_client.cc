@@ -70,6 +70,7 @@ class StoreConnection {
   Status write(ByteSpan bytes, Clock::time_point end);
   Status receive(Clock::time_point end, const OnAnswer& on_answer, bool& wanted);
   Status read(Clock::time_point end, ByteSpan& bytes);
+  Status broken() const;
   void cancel_waiting(const std::vector<StoreRequest>& requests);
 
   // Runs the loop until `done` has a value, also one that says that time was up.
@@ -139,6 +140,12 @@ Status StoreConnection::prove_secret(Clock::time_point end) {
   if (status.ok()) return status;
   std::error_code ignored;
   socket_.close(ignored);
+  if (security_.tls->has_certificates()) {
+    const std::string& why = tls_->objection();
+    return Status::error(StatusCode::kUnavailable,
+                         "what answers there did not prove that it is of this job: %s",
+                         why.empty() ? "it took no TLS handshake" : why.c_str());
+  }
   return unavailable(
       "what answers there did not prove this process's secret; has rank 0 the same one "
       "(LEEWAY_SECRET_FILE)?");
@@ -196,7 +203,7 @@ Status StoreConnection::receive(Clock::time_point end, const OnAnswer& on_answer
   if (Status status = read(end, bytes); !status.ok()) return status;
   std::vector<std::byte> plain;
   if (tls_) {
-    if (!tls_->receive(bytes, plain)) return unavailable("the connection was tampered with");
+    if (!tls_->receive(bytes, plain)) return broken();
     bytes = plain;
   }
   const bool is_alert = !tls_ && !bytes.empty() && bytes.front() == kTlsAlert;
@@ -216,6 +223,17 @@ Status StoreConnection::receive(Clock::time_point end, const OnAnswer& on_answer
   }
   return Status::error(StatusCode::kMismatch,
                        "what answers there is not a Leeway rendezvous of this version");
+}
+
+// With certificates a server can have proved who it is, and then refuse this process: that is
+// final.
+Status StoreConnection::broken() const {
+  if (const auto refusal = tls_->refusal()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "rank 0 does not take this process's certificate (LEEWAY_TLS_CERT): %s",
+                         refusal->c_str());
+  }
+  return unavailable("the connection was tampered with");
 }
 
 // Leaves with the next request. Answers that are on their way are known by their old numbers.
@@ -384,6 +402,8 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
     if (absent && left <= Duration(0) && !before.ok()) return before;
     if (connection.ok() || !absent || !patient || left <= kRetryFirst) return connection;
     before = connection.status();
+    if (reached && security_.tls != nullptr && tell_refusal_)
+      std::exchange(tell_refusal_, nullptr)(before);
     std::this_thread::sleep_for(std::min(pause, left - kRetryFirst));
     pause = std::min(2 * pause, reached ? kRetryDropped : kRetryMax);
   }

@@ -37,6 +37,10 @@ class TcpClient final : public Rendezvous {
 
   // No call lasts beyond `end`.
   TcpClient(Find find, TcpSecurity security, Clock::time_point end = Clock::time_point::max());
+
+  // Called once, with why: what answers does not prove that it is of this job. It may be a stranger
+  // in the server's place, so the call goes on; or this process has another secret.
+  void on_refusal(std::function<void(const Status&)> tell) { tell_refusal_ = std::move(tell); }
   ~TcpClient() override;
 
   Status put(std::string_view key, ByteSpan value) override;
@@ -63,6 +67,7 @@ class TcpClient final : public Rendezvous {
   const TcpSecurity security_;
   const Clock::time_point end_;
   const pid_t owner_;
+  std::function<void(const Status&)> tell_refusal_;
   std::mutex mutex_;
   std::vector<ConnectionPtr> free_;  // the last one was used last
 };

@@ -18,12 +18,10 @@ TcpRendezvous::~TcpRendezvous() = default;
 namespace {
 
 Result<rendezvous::TcpSecurity> understood(const TcpRendezvous::Security& security) {
-  if (security.secret_file.empty())
-    return rendezvous::make_tcp_security(nullptr, security.insecure);
-  auto secrets = keys::Secrets::read(security.secret_file);
+  auto secrets = keys::read_credentials(
+      {security.secret_file, {security.tls_ca, security.tls_certificate, security.tls_key}});
   if (!secrets.ok()) return secrets.status();
-  return rendezvous::make_tcp_security(std::make_shared<keys::Secrets>(std::move(*secrets)),
-                                       security.insecure);
+  return rendezvous::make_tcp_security(std::move(*secrets), security.insecure);
 }
 
 }  // namespace

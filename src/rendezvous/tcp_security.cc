@@ -15,6 +15,10 @@ Result<TcpSecurity> make_tcp_security(std::shared_ptr<const keys::Secrets> secre
   return TcpSecurity{std::move(*tls), insecure};
 }
 
+keys::CredentialFiles credentials_of(const Options& options) {
+  return {options.secret_file, {options.tls_ca, options.tls_certificate, options.tls_key}};
+}
+
 Status public_address_refused(const asio::ip::address& address) {
   return Status::error(StatusCode::kInvalidArgument,
                        "%s is a public address, and this job has no secret: anyone could take part "

@@ -4,7 +4,9 @@
 #include <asio/ip/address.hpp>
 #include <memory>
 
+#include "keys/certificates.h"
 #include "keys/tls_session.h"
+#include "leeway/options.h"
 #include "leeway/rendezvous.h"
 
 namespace leeway::rendezvous {
@@ -20,6 +22,9 @@ struct TcpSecurity {
 // A connection may be made for everyone who holds one of the secrets; null: for everyone whose
 // address is private.
 Result<TcpSecurity> make_tcp_security(std::shared_ptr<const keys::Secrets> secrets, bool insecure);
+
+// What the options name. any(): nothing leaves this process plain.
+keys::CredentialFiles credentials_of(const Options& options);
 
 // kInvalidArgument: `address` is public and there is no secret.
 Status public_address_refused(const asio::ip::address& address);

@@ -33,6 +33,15 @@ constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 // The first byte of a connection that begins TLS. Of others no session is made.
 constexpr std::byte kTlsHandshake{22};
 
+// An alert of TLS.
+constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte{3}, std::byte{3},
+                                                        std::byte{0},  std::byte{2}, std::byte{2},
+                                                        std::byte{40}};
+constexpr const char* kUnknownSecret = "it does not know the secret of this job";
+
+// Connections that are looked at before anything else is done.
+constexpr int kAcceptBatch = 64;
+
 constexpr std::size_t kReadBytes = std::size_t{8} * 1024;
 
 Instant server_now() {
@@ -106,6 +115,7 @@ class TcpServer::Loop {
     std::array<std::byte, kReadBytes> received{};
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
+    bool looked_at = false;         // its first bytes
     std::optional<TlsChannel> tls;  // from the first bytes on; then it has the answers
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
@@ -114,6 +124,9 @@ class TcpServer::Loop {
   void run();
   void accept_next();
   void on_accept(std::error_code error, tcp::socket socket);
+  void admit(tcp::socket socket);
+  bool may_be_members(ByteSpan first) const;
+  void refuse_at_once(Connection& connection);
   void read_next(Id id, const ConnectionPtr& connection);
   void take(Id id, const ConnectionPtr& connection, ByteSpan received);
   void refuse(Id id, const ConnectionPtr& connection);
@@ -155,6 +168,7 @@ Status TcpServer::Loop::listen(const HostPort& where) {
       acceptor_.set_option(asio::ip::v6_only(false), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+    if (!error) acceptor_.non_blocking(true, error);
     if (!error) break;
   }
   if (error) return cannot_listen(where, error);
@@ -211,7 +225,21 @@ void TcpServer::Loop::on_accept(std::error_code error, tcp::socket socket) {
     });
     return;
   }
-  accept_next();
+  admit(std::move(socket));
+  // Whoever waits behind a flood waits no longer than it takes to look at the flood.
+  for (int i = 1; i < kAcceptBatch && acceptor_.is_open(); ++i) {
+    tcp::socket next(io_);
+    acceptor_.accept(next, error);
+    if (error) break;
+    admit(std::move(next));
+  }
+  if (acceptor_.is_open()) accept_next();
+}
+
+// What a connection has said already is looked at before it costs a place among those that are on
+// their way.
+void TcpServer::Loop::admit(tcp::socket socket) {
+  std::error_code error;
   const auto connection = std::make_shared<Connection>(std::move(socket));
   connection->remote = connection->socket.remote_endpoint(error);
   if (!security_.allows(connection->remote.address())) {
@@ -222,11 +250,19 @@ void TcpServer::Loop::on_accept(std::error_code error, tcp::socket socket) {
     return;
   }
   connection->socket.set_option(tcp::no_delay(true), error);
+  connection->socket.non_blocking(true, error);
+  const std::size_t got = connection->socket.read_some(asio::buffer(connection->received), error);
+  const bool is_silent = error == asio::error::would_block || error == asio::error::try_again;
+  if (error && !is_silent) return;
+  const ByteSpan said = ByteSpan(connection->received).first(got);
+  connection->looked_at = got > 0;
+  if (got > 0 && !may_be_members(said)) return refuse_at_once(*connection);
   const Id id = ++last_id_;
   connections_.emplace(id, connection);
   const std::uint64_t network = network_of(connection->remote.address());
   work_on_core([id, network](StoreServer& core, Instant now) { core.on_accept(now, id, network); });
-  read_next(id, connection);
+  if (got > 0 && connection->socket.is_open()) take(id, connection, said);
+  if (connection->socket.is_open()) read_next(id, connection);
 }
 
 void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
@@ -251,7 +287,7 @@ void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, ByteSpan rece
   std::vector<std::byte> plain;
   if (security_.tls != nullptr) {
     if (!connection->tls) {
-      if (received.front() != kTlsHandshake) return refuse(id, connection);
+      if (!connection->looked_at && !may_be_members(received)) return refuse(id, connection);
       connection->tls.emplace(security_.tls);
     }
     if (!connection->tls->receive(received, plain)) return refuse(id, connection);
@@ -262,19 +298,37 @@ void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, ByteSpan rece
   work_on_core([&, id](StoreServer& core, Instant now) { core.on_bytes(now, id, received); });
 }
 
+bool TcpServer::Loop::may_be_members(ByteSpan first) const {
+  if (security_.tls == nullptr) return true;
+  return first.front() == kTlsHandshake && security_.tls->may_be_members(first);
+}
+
+void TcpServer::Loop::refuse_at_once(Connection& connection) {
+  if (log_ != nullptr) {
+    log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection from %s dropped: %s",
+                to_text(connection.remote).c_str(), kUnknownSecret);
+  }
+  std::error_code ignored;
+  connection.socket.write_some(asio::buffer(kHandshakeFailure), ignored);
+  connection.socket.close(ignored);
+}
+
 // The alert that tells the other side so leaves if it can at once. OpenSSL has none for what is no
 // TLS at all, as of a process without a secret.
 void TcpServer::Loop::refuse(Id id, const ConnectionPtr& connection) {
-  static constexpr std::array<std::byte, 7> kHandshakeFailure = {
-      std::byte{21}, std::byte{3}, std::byte{3}, std::byte{0},
-      std::byte{2},  std::byte{2}, std::byte{40}};
   ByteSpan alert;
   if (connection->tls) alert = connection->tls->begin_write();
   if (alert.empty()) alert = kHandshakeFailure;
   std::error_code ignored;
   connection->socket.non_blocking(true, ignored);
   connection->socket.write_some(asio::buffer(alert.data(), alert.size()), ignored);
-  drop(id, "it does not know the secret of this job");
+  std::string why = kUnknownSecret;
+  if (security_.tls->has_certificates()) {
+    why = "it did not prove that it is of this job";
+    if (connection->tls && !connection->tls->objection().empty())
+      why += ": " + connection->tls->objection();
+  }
+  drop(id, why.c_str());
   work_on_core([id](StoreServer& core, Instant) { core.on_closed(id); });
 }
 

@@ -22,6 +22,9 @@ class TlsChannel {
     return session_.receive(bytes, plain);
   }
 
+  // As TlsSession::objection().
+  const std::string& objection() const { return session_.objection(); }
+
   void queue(StoreServer::Answer answer);
 
   // What to write next; empty: nothing, or what was given last is not written yet.

@@ -2,6 +2,7 @@
 // Each test is one attack; the job of four ranks must start beside it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,8 +11,10 @@
 #include <future>
 
 #include "attack/strangers.h"
+#include "keys/certificates.h"
 #include "keys/tls_session.h"
 #include "rendezvous/meeting.h"
+#include "unit/keys/authority.h"
 
 namespace leeway::attack {
 namespace {
@@ -256,6 +259,96 @@ TEST(JoinAttack, OlderSecretIsTakenStill) {
     const auto group = one.get();
     EXPECT_TRUE(group.ok()) << group.status().c_str();
   }
+}
+
+// Certificates ------------------------------------------------------------------------------------
+
+LocalConfiguration with_certificates(int rank, std::uint16_t port,
+                                     const keys::CertificateFiles& files) {
+  LocalConfiguration local = configuration(rank, kRanks, port);
+  local.identity = *keys::OwnIdentity::make(*keys::read_credentials({.certificates = files}));
+  return local;
+}
+
+// Shows its certificate, and takes the server's whatever it says.
+void try_to_enter(std::uint16_t port, const keys::CertificateFiles& files) {
+  SSL_CTX* const context = ::SSL_CTX_new(::TLS_client_method());
+  ::SSL_CTX_use_certificate_file(context, files.certificate.c_str(), SSL_FILETYPE_PEM);
+  ::SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM);
+  asio::io_context io;
+  tcp::socket socket(io);
+  socket.connect(loopback(port));
+  SSL* const ssl = ::SSL_new(context);
+  ::SSL_set_fd(ssl, socket.native_handle());
+  EXPECT_EQ(::SSL_connect(ssl), 1);  // to this side the handshake is over
+  const std::string request = misfit();
+  (void)::SSL_write(ssl, request.data(), static_cast<int>(request.size()));
+  char answer = 0;
+  EXPECT_LE(::SSL_read(ssl, &answer, 1), 0) << "an answer to a stranger";
+  ::SSL_free(ssl);
+  ::SSL_CTX_free(context);
+}
+
+class CertificateAttack : public ::testing::Test {
+ protected:
+  CertificateAttack() {
+    for (int rank = 0; rank + 1 < kRanks; ++rank)
+      joining_.push_back(join(with_certificates(rank, port_, authority_.member_of("a"))));
+    LoopbackPeer(port_, "");  // once the server is there
+  }
+  void expect_start() {
+    joining_.push_back(join(with_certificates(kRanks - 1, port_, authority_.member_of("a"))));
+    for (Joining& one : joining_) {
+      const auto group = one.get();
+      ASSERT_TRUE(group.ok()) << group.status().c_str();
+      EXPECT_NE(group->keys, nullptr);
+    }
+  }
+
+  keys::Authority authority_;
+  const std::uint16_t port_ = free_port();
+  std::vector<Joining> joining_;
+};
+
+TEST_F(CertificateAttack, CertificateOfAnotherJobDoesNotEnter) {
+  try_to_enter(port_, authority_.member_of("b"));
+  expect_start();
+}
+
+TEST_F(CertificateAttack, ExpiredCertificateDoesNotEnter) {
+  try_to_enter(port_, authority_.issue("URI:urn:leeway:a", -7200, -3600));
+  expect_start();
+}
+
+TEST_F(CertificateAttack, StrangersAuthorityDoesNotEnter) {
+  keys::Authority stranger("stranger");
+  try_to_enter(port_, stranger.member_of("a"));
+  expect_start();
+}
+
+TEST_F(CertificateAttack, FloodsOfJunkAndUnfinishedHandshakesDoNotPreventTheStart) {
+  const auto context =
+      *keys::TlsContext::make(*keys::read_credentials({.certificates = authority_.member_of("a")}));
+  keys::TlsSession session(context, keys::TlsSession::Side::client);
+  const auto hello = session.take_output();
+  const Flood unfinished(port_,
+                         saying({reinterpret_cast<const char*>(hello.data()), hello.size()}));
+  const Flood junk(port_, saying(std::string(600, '\x5a')));
+  unfinished.await(200);
+  expect_start();
+}
+
+// A guest that a proven rank 0 does not take is told why, and waits for no time-out.
+TEST_F(CertificateAttack, GuestThatIsNotTakenIsToldAtOnce) {
+  keys::Authority second("second");
+  keys::CertificateFiles files = second.member_of("a");
+  std::ofstream(files.authority, std::ios::app) << std::ifstream(authority_.path("ca.pem")).rdbuf();
+  const Stopwatch watch;
+  const auto refused = join_group(with_certificates(kRanks - 1, port_, files));
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(text(refused), HasSubstr("does not take this process's certificate"));
+  EXPECT_LT(watch.elapsed(), 10s);
+  expect_start();
 }
 
 TEST(PublicAddress, IsRefusedWithoutASecret) {

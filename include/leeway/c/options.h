@@ -67,12 +67,16 @@ typedef struct leeway_options {
   uint16_t port;            // UDP port; 0: the system chooses
   const char* metrics;      // "host:port" that answers Prometheus and `leeway top`; empty: nowhere
   const char* trace;        // file for a qlog of every datagram; empty: none
+  const char* tls_ca;       // PEM files, in place of a secret file or besides it
+  const char* tls_certificate;  // of this process; names urn:leeway:JOB
+  const char* tls_key;          // readable by its owner alone
 } leeway_options;
 // The defaults: alone, join_timeout 60 s, peer_timeout 3 s.
-#define LEEWAY_OPTIONS_INIT                                                                      \
-  {                                                                                              \
-    sizeof(leeway_options), -1, -1, NULL, LEEWAY_TRANSPORT_AUTOMATIC, 0, NULL, 60000000000,      \
-        3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, LEEWAY_CONGESTION_NONE, 0, NULL, 0, 0 \
+#define LEEWAY_OPTIONS_INIT                                                                       \
+  {                                                                                               \
+    sizeof(leeway_options), -1, -1, NULL, LEEWAY_TRANSPORT_AUTOMATIC, 0, NULL, 60000000000,       \
+        3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, LEEWAY_CONGESTION_NONE, 0, NULL, 0, 0, \
+        NULL, NULL, NULL, NULL, NULL                                                              \
   }
 
 // Who knows this process's rank and the number of ranks.

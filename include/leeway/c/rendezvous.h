@@ -48,6 +48,26 @@ LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp(const char* address,
 // Talks to the server at "host:port", which need not be there yet.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp(const char* address,
                                                             leeway_rendezvous** store);
+// Who may connect to a TCP server, the same on both sides. Strings are copied at the call; NULL is
+// the empty one: none.
+typedef struct leeway_tcp_security {
+  size_t size;              // of this struct
+  const char* secret_file;  // of `leeway keygen`
+  const char* tls_ca;       // PEM files, as in leeway_options
+  const char* tls_certificate;
+  const char* tls_key;
+  int32_t insecure;  // flag: public addresses without a secret, for laboratories
+} leeway_tcp_security;
+// Everybody whose address is private.
+#define LEEWAY_TCP_SECURITY_INIT \
+  { sizeof(leeway_tcp_security), NULL, NULL, NULL, NULL, 0 }
+
+// leeway_rendezvous_serve_tcp() for those who prove that they are members.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_serve_tcp_secure(
+    const char* address, const leeway_tcp_security* security, leeway_rendezvous** store);
+// leeway_rendezvous_connect_tcp() to such a server.
+LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp_secure(
+    const char* address, const leeway_tcp_security* security, leeway_rendezvous** store);
 // A folder that all ranks see.
 LEEWAY_C_EXPORT leeway_status leeway_rendezvous_in_folder(const char* folder,
                                                           leeway_rendezvous** store);

@@ -140,7 +140,9 @@ TransportCounters UdpTransport::counters() const {
   TransportCounters counters;
   sender_.add_to(counters);
   receiver_.add_to(counters);
-  counters.kernel_drops = drops_.count().overflows;
+  const ReceiveDrops::Counted drops = drops_.count();
+  counters.kernel_drops = drops.overflows;
+  counters.junk = drops.filtered;
   if (group_receiver_ != nullptr) {
     group_receiver_->add_to(counters);
     counters.kernel_drops +=

@@ -72,8 +72,6 @@ class UdpTransport final : public DatagramTransport, public Whereabouts {
   bool coalescing() const { return receiver_.coalescing(); }
   // Junk dies in the kernel.
   bool filtered() const { return filtered_; }
-  // Datagrams that did.
-  std::uint64_t junk() const { return drops_.count().filtered; }
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }

@@ -129,6 +129,7 @@ TEST(COptions, TheEnvironmentIsReadAsInCpp) {
   ::setenv("LEEWAY_PEER_TIMEOUT_MS", "0", 1);
   ::setenv("LEEWAY_RATE", "50000000", 1);
   ::setenv("LEEWAY_SECRET_FILE", "/etc/leeway/cluster.key", 1);
+  ::setenv("LEEWAY_TLS_KEY", "/etc/rank.key", 1);
   ::setenv("LEEWAY_INSECURE", "1", 1);
   ::setenv("LEEWAY_PORT", "7001", 1);
   leeway_options options = LEEWAY_OPTIONS_INIT;
@@ -143,6 +144,7 @@ TEST(COptions, TheEnvironmentIsReadAsInCpp) {
   const auto read = options_of(&options);
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(read->secret_file, "/etc/leeway/cluster.key");
+  EXPECT_EQ(read->tls_key, "/etc/rank.key");
   EXPECT_TRUE(read->insecure);
   EXPECT_EQ(read->port, 7001);
   EXPECT_EQ(read->faults.loss, 0.125);

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <string>
@@ -94,6 +95,31 @@ TEST(CRendezvous, RanksMeetAtATcpServer) {
   meet_in(client, "tcp");
   leeway_rendezvous_free(client);
   leeway_rendezvous_free(server);
+}
+
+TEST(CRendezvous, TcpServerWithASecretHearsItsHoldersAlone) {
+  const std::string file = ::testing::TempDir() + "c_abi_secret";
+  std::ofstream(file) << std::string(64, '5') << "\n";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  leeway_tcp_security security = LEEWAY_TCP_SECURITY_INIT;
+  security.secret_file = file.c_str();
+  leeway_rendezvous *server = nullptr, *member = nullptr, *stranger = nullptr;
+  ASSERT_DONE(leeway_rendezvous_serve_tcp_secure("127.0.0.1:0", &security, &server));
+  const char* const address = leeway_rendezvous_address(server);
+  ASSERT_DONE(leeway_rendezvous_connect_tcp_secure(address, &security, &member));
+  ASSERT_DONE(leeway_rendezvous_connect_tcp(address, &stranger));
+  EXPECT_DONE(leeway_rendezvous_put(member, "key", "value", 5));
+  char data[8] = {};
+  std::size_t bytes = 0;
+  EXPECT_FAILS(leeway_rendezvous_get(stranger, "key", 100'000'000, data, sizeof data, &bytes),
+               LEEWAY_INVALID_ARGUMENT, "secret");
+  EXPECT_DONE(leeway_rendezvous_get(server, "key", 0, data, sizeof data, &bytes));
+  security.secret_file = "/nowhere";
+  EXPECT_FAILS(leeway_rendezvous_serve_tcp_secure("127.0.0.1:0", &security, &stranger),
+               LEEWAY_INVALID_ARGUMENT, "/nowhere");
+  leeway_rendezvous_free(member);
+  leeway_rendezvous_free(server);
+  std::filesystem::remove(file);
 }
 
 TEST(CRendezvous, ValuesArePutGotAndErased) {

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <random>
@@ -164,6 +168,36 @@ TEST(CustomTransport, CarriesExactAndLossyCallsWhereItLosesDatagrams) {
     EXPECT_GT(counters.front().second, 100u);
   });
   EXPECT_EQ(QueueTransport::destroyed, before + kSize);
+}
+
+// What passes through the caller's transport is sealed: its payloads are nowhere to be seen.
+TEST(CustomTransport, CarriesSealedDatagramsWhereThereIsASecret) {
+  constexpr int kSize = 3;
+  const auto queues = queues_of(kSize);
+  const std::string file = ::testing::TempDir() + "custom_secret_" + std::to_string(getpid());
+  std::ofstream(file) << std::string(64, '4') << "\n";
+  chmod(file.c_str(), 0600);
+  const Make make = [&](Rank rank) {
+    return std::make_unique<QueueTransport>(queues, rank, /*loss=*/0.02);
+  };
+  const auto body = [&](Created created) {
+    ASSERT_TRUE(created.ok()) << created.status().c_str();
+    Communicator& communicator = **created;
+    EXPECT_EQ(communicator.datagram_bytes(), 4096u - 32u);
+    std::vector<float> data(100'000, static_cast<float>(communicator.rank() + 1));
+    const auto exact = communicator.all_reduce(std::span(data));
+    ASSERT_TRUE(exact.ok()) << exact.status().c_str();
+    EXPECT_THAT(data, Each(6.0f));
+    for (const auto& [name, value] : communicator.counters()) {
+      if (name == "sealed" || name == "opened") {
+        EXPECT_GT(value, 50u) << name;
+      } else if (name == "refused_forged" || name == "refused_unsealed") {
+        EXPECT_EQ(value, 0u) << name;
+      }
+    }
+  };
+  on_ranks(kSize, make, body, [&](Rank, Options& options) { options.secret_file = file; });
+  std::remove(file.c_str());
 }
 
 TEST(CustomTransport, IsDestroyedAndExplainedWhereItsLimitsAreTooSmall) {

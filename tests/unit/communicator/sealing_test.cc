@@ -11,6 +11,8 @@
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
 #include "seal/packet.h"
+#include "unit/keys/authority.h"
+#include "unit/rendezvous/loopback_ranks.h"
 
 namespace leeway {
 namespace {
@@ -71,6 +73,12 @@ class SealedGroup : public ::testing::Test {
     }
     for (auto& thread : threads) thread.join();
   }
+  static void use(const keys::CertificateFiles& files, Options& options) {
+    options.secret_file.clear();
+    options.tls_ca = files.authority;
+    options.tls_certificate = files.certificate;
+    options.tls_key = files.key;
+  }
   static std::uint64_t count(const Communicator& rank, std::string_view name) {
     for (const auto& [row, value] : rank.counters()) {
       if (row == name) return value;
@@ -98,6 +106,49 @@ TEST_F(SealedGroup, TwoAndFourRanksReduceOverSealedDatagrams) {
     reduce(group);
     expect_sealed(group);
   }
+}
+
+// Certificates in place of the secret, over rank 0's TCP listener.
+TEST_F(SealedGroup, RanksWithCertificatesOfOneJobReduceOverSealedDatagrams) {
+  keys::Authority authority;
+  const std::string place = "127.0.0.1:" + std::to_string(rendezvous::free_port());
+  const Group group = meet(3, [&](Options& options) {
+    const auto files = authority.member_of("a");
+    use(files, options);
+    options.store = nullptr;
+    options.rendezvous = place;
+  });
+  reduce(group);
+  expect_sealed(group);
+}
+
+TEST_F(SealedGroup, CertificatesAndASecretGoTogetherOverAStoreToo) {
+  keys::Authority authority;
+  const Group group = meet(2, [&](Options& options) {
+    const std::string secret = options.secret_file;
+    use(authority.member_of("a"), options);
+    options.secret_file = secret;
+  });
+  reduce(group);
+  expect_sealed(group);
+}
+
+TEST_F(SealedGroup, CertificatesAloneAreRefusedOverAStore) {
+  keys::Authority authority;
+  Options options = options_of(0, 2);
+  use(authority.member_of("a"), options);
+  const auto refused = Communicator::create(options);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.status().c_str(), HasSubstr("leave the store out"));
+}
+
+TEST_F(SealedGroup, CertificateThatCannotBeUsedIsAnErrorAtOnce) {
+  keys::Authority authority;
+  Options options = options_of(0, 2);
+  use(authority.issue("URI:urn:leeway:a", -100, -10), options);
+  const auto refused = Communicator::create(options);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.status().c_str(), HasSubstr("has expired"));
 }
 
 // Faults have a socket of their own. They hit datagrams that were opened.

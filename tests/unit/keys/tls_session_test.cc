@@ -58,6 +58,36 @@ TEST(TlsSession, CarriesWhatBothSidesSay) {
   EXPECT_EQ(pair.client_heard, bytes_of("done"));
 }
 
+Bytes hello_of(const std::string& digits) {
+  TlsSession client(context(digits), Side::client);
+  return client.take_output();
+}
+
+TEST(TlsContextMayBeMembers, TakesAFirstMessageThatNamesOneOfItsSecrets) {
+  const auto own = context("12");
+  EXPECT_TRUE(own->may_be_members(hello_of("1")));
+  EXPECT_TRUE(own->may_be_members(hello_of("2")));
+  EXPECT_FALSE(own->may_be_members(hello_of("7")));
+}
+
+TEST(TlsContextMayBeMembers, LeavesWhatIsNotWholeToTls) {
+  const auto own = context("1");
+  const Bytes hello = hello_of("7");
+  EXPECT_TRUE(own->may_be_members(ByteSpan(hello).first(hello.size() - 1)));
+  EXPECT_TRUE(own->may_be_members(ByteSpan(hello).first(1)));
+  EXPECT_FALSE(own->may_be_members(Bytes(100, std::byte{0})));
+}
+
+TEST(TlsContextMayBeMembers, RefusesAFirstMessageThatCameBefore) {
+  const auto own = context("1");
+  const Bytes hello = hello_of("1");
+  TlsSession server(own, Side::server);
+  Bytes plain;
+  EXPECT_TRUE(own->may_be_members(hello));
+  EXPECT_TRUE(server.receive(hello, plain));
+  EXPECT_FALSE(own->may_be_members(hello));
+}
+
 TEST(TlsSession, CarriesMoreThanARecordInPieces) {
   Pair pair("1", "1");
   const Bytes large(100'000, std::byte{7});

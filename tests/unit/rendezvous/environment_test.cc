@@ -330,6 +330,16 @@ TEST(OptionsFromEnvironment, StrangersReadMetricsOnlyWhereThatIsAskedFor) {
   EXPECT_FALSE(metrics("9464").ok());
 }
 
+TEST(OptionsFromEnvironment, ReadsCertificates) {
+  const auto options = read({{"LEEWAY_TLS_CA", "/etc/ca.pem"},
+                             {"LEEWAY_TLS_CERT", "/etc/rank.pem"},
+                             {"LEEWAY_TLS_KEY", "/etc/rank.key"}});
+  ASSERT_TRUE(options.ok()) << options.status().c_str();
+  EXPECT_EQ(options->tls_ca, "/etc/ca.pem");
+  EXPECT_EQ(options->tls_certificate, "/etc/rank.pem");
+  EXPECT_EQ(options->tls_key, "/etc/rank.key");
+}
+
 TEST(EnvironmentVariables, ListsExactlyTheLeewayVariablesThatAreRead) {
   std::set<std::string> asked;
   const auto recorder = [&asked](const char* name) -> const char* {

@@ -1,8 +1,10 @@
 #include <string>
 
 #include "doctor/probes.h"
+#include "keys/certificates.h"
 #include "keys/secret.h"
 #include "leeway/options.h"
+#include "rendezvous/tcp_security.h"
 
 namespace leeway::tools::doctor {
 namespace {
@@ -60,6 +62,20 @@ Finding secret(const Options& options) {
           {}};
 }
 
+Finding certificates(const Options& options) {
+  const auto read =
+      keys::Certificates::read({options.tls_ca, options.tls_certificate, options.tls_key});
+  if (!read.ok()) {
+    return {kLaunchSection, "certificates", Verdict::missing, std::string(read.status().text()),
+            "docs/wide-area.md makes them in five lines"};
+  }
+  return {kLaunchSection,
+          "certificates",
+          Verdict::ok,
+          "of job \"" + (*read)->job() + "\", valid until " + (*read)->valid_until(),
+          {}};
+}
+
 }  // namespace
 
 void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& get) {
@@ -74,6 +90,8 @@ void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& 
                         std::string(options.status().text()), "correct or unset the variable"});
   }
   if (options.ok() && !options->secret_file.empty()) findings.push_back(secret(*options));
+  if (options.ok() && rendezvous::credentials_of(*options).certificates.any())
+    findings.push_back(certificates(*options));
   for (const rendezvous::EnvironmentVariable& variable : rendezvous::environment_variables()) {
     findings.push_back(variable_finding(variable, get));
   }

@@ -1,0 +1,40 @@
+// What Certificates hold of OpenSSL, for TLS contexts.
+#pragma once
+
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keys/certificates.h"
+
+namespace leeway::keys {
+
+struct FreeTls {
+  void operator()(SSL* ssl) const { ::SSL_free(ssl); }
+  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
+  void operator()(SSL_SESSION* session) const { ::SSL_SESSION_free(session); }
+  void operator()(BIO* bio) const { ::BIO_free(bio); }
+  void operator()(X509* certificate) const { ::X509_free(certificate); }
+  void operator()(X509_STORE* store) const { ::X509_STORE_free(store); }
+  void operator()(X509_STORE_CTX* context) const { ::X509_STORE_CTX_free(context); }
+  void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
+};
+template <typename T>
+using TlsPtr = std::unique_ptr<T, FreeTls>;
+
+struct Certificates::Parts {
+  TlsPtr<X509_STORE> authority;
+  std::vector<TlsPtr<X509>> chain;  // this process's first
+  TlsPtr<EVP_PKEY> key;
+};
+
+// JOB of the only urn:leeway:JOB among the certificate's names; nothing: there is none, or there
+// are several.
+std::optional<std::string> job_of(X509* certificate);
+
+}  // namespace leeway::keys
