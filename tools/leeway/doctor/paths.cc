@@ -62,12 +62,12 @@ class Pair {
   Status round_trips(bool first) {
     std::array<float, 1> token{};
     std::array<double, kRoundTrips> times{};
-    for (double& time : times) {
+    for (int i = -1; i < kRoundTrips; ++i) {  // both begin at one time only after the first
       const auto start = Clock::now();
       Status status = first ? send(token) : receive(token);
       if (status.ok()) status = first ? receive(token) : send(token);
       if (!status.ok()) return status;
-      time = seconds_since(start);
+      if (i >= 0) times[static_cast<std::size_t>(i)] = seconds_since(start);
     }
     std::sort(times.begin(), times.end());
     measured_.rtt = times.front();
@@ -83,7 +83,9 @@ class Pair {
     Status status = send(values);
     if (status.ok()) status = receive(count);
     if (!status.ok()) return status;
-    const double rate = static_cast<double>(kFirstFloats) / std::max(seconds_since(start), 1e-6);
+    const double took = seconds_since(start);  // the answer's way included
+    const double moved = std::max({took - measured_.rtt_median, took / 8, 1e-6});
+    const double rate = static_cast<double>(kFirstFloats) / moved;
     const double floats = std::clamp(rate * seconds_ / 2, 1.0 * kFirstFloats, 1.0 * kFloatsMax);
     values.assign(static_cast<std::size_t>(floats), 1.0F);
     count[0] = static_cast<float>(values.size());
@@ -189,6 +191,7 @@ Result<PathsReport> measure_paths(Communicator& communicator) {
   report.datagram_bytes = communicator.datagram_bytes();
   report.sealed = !communicator.options().secret_file.empty();
   report.transport = std::string(to_string(communicator.transport()));
+  report.congestion = std::string(to_string(communicator.options().congestion));
   report.udp_port = communicator.options().port;
   report.rendezvous = communicator.options().rendezvous;
   return report;

@@ -23,6 +23,7 @@ struct PathsReport {
   std::vector<PathFinding> paths;
   std::size_t datagram_bytes = 0;
   bool sealed = false;
+  std::string congestion;  // what paced: "none", "wan", ...
   std::string transport;
   int udp_port = 0;        // 0: the system chooses
   std::string rendezvous;  // empty: not known

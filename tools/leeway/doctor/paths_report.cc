@@ -51,6 +51,11 @@ std::string to_text(const PathsReport& report) {
                        path.rtt_seconds * 1e3, path.rtt_median_seconds * 1e3,
                        path.bits_per_second / 1e6, path.loss * 100);
   }
+  if (report.congestion == "none") {
+    out +=
+        "\nNothing paced this: what is lost may be our own overflow of a queue. Set LEEWAY_RATE to "
+        "a line's rate.\n";
+  }
   return out + "\n" + firewall_text(report);
 }
 
@@ -67,6 +72,7 @@ std::string to_json(const PathsReport& report) {
   return nlohmann::json({{"addresses", report.addresses},
                          {"transport", report.transport},
                          {"sealed", report.sealed},
+                         {"congestion", report.congestion},
                          {"datagram_bytes", report.datagram_bytes},
                          {"udp_port", report.udp_port},
                          {"rendezvous", report.rendezvous},
