@@ -189,7 +189,8 @@ Result<PathsReport> measure_paths(Communicator& communicator) {
     return std::pair(a.from, a.to) < std::pair(b.from, b.to);
   });
   report.datagram_bytes = communicator.datagram_bytes();
-  report.sealed = !communicator.options().secret_file.empty();
+  report.sealed =
+      !communicator.options().secret_file.empty() || !communicator.options().tls_ca.empty();
   report.transport = std::string(to_string(communicator.transport()));
   report.congestion = std::string(to_string(communicator.options().congestion));
   report.udp_port = communicator.options().port;
