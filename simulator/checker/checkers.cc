@@ -100,7 +100,7 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
       strays(setup.nodes.size()) {
   for (const std::string& name : scenario.checkers().skip())
     checks[std::stoul(name.substr(1)) - 1].skip();
-  checks[i11].rule_out("the core has no address validation yet");
+  if (!scenario.has_sealing()) checks[i11].rule_out("nothing is sealed: addresses do not change");
   checks[i12].rule_out("a single run cannot tell; same_trace() compares two");
   checks[i14].rule_out("the core does not encrypt yet");
   checks[i9].rule_out("the run was not told of an end of its faults");
@@ -241,6 +241,13 @@ void Checkers::on_reduced(std::uint32_t round, std::uint32_t, std::span<const do
   // All ranks of an all_reduce hold the same result: the first one speaks for them.
   if (state.all_reduce && std::exchange(state.reduced_round, round) == round) return;
   state.bias.on_reduced(reference, result);
+}
+
+void Checkers::on_addresses(Instant now, std::uint64_t overdrawn) {
+  state_->checks[i11].expect(overdrawn == 0, [&] {
+    return format_text("at %.6f ms: %" PRIu64 " datagrams went to addresses that had not answered",
+                       static_cast<double>(now.ns) / 1e6, overdrawn);
+  });
 }
 
 std::vector<CheckRecord> Checkers::finish(Instant now, const Network& network,

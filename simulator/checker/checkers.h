@@ -90,6 +90,8 @@ class Checkers final : public CoreObserver {
                   std::span<const float> result);
 
   // The records of i1 to i19, in order. `endpoints_idle`: nobody has anything open or queued.
+  // Datagrams that went to addresses that had not answered, beyond what is allowed.
+  void on_addresses(Instant now, std::uint64_t overdrawn);
   std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);
 
  private:

@@ -45,7 +45,8 @@ bool keeps_order(const Scenario& scenario) {
 
 bool has_outages(const Scenario& scenario) {
   const auto goes_down = [](const scenario::Link& link) { return link.loss().window_size() > 0; };
-  return scenario.partition_size() > 0 || scenario.operation().has_inject() ||
+  return scenario.partition_size() > 0 || scenario.address_change_size() > 0 ||
+         scenario.translator_size() > 0 || scenario.operation().has_inject() ||
          std::any_of(scenario.link().begin(), scenario.link().end(), goes_down);
 }
 

@@ -31,7 +31,7 @@ void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payloa
   if (process.dead) return;
   Datagram datagram{packet.from, payload, length_of(packet),
                     packet.corrupt ? kNoPayload : packet.payload};
-  if (process.seals != nullptr && !unseal(now, packet.to, datagram)) return;
+  if (process.seals != nullptr && !unseal(now, packet.to, packet.word, datagram)) return;
   if (process.faults) {
     pass_faults(now, packet.to, datagram);
   } else {
@@ -39,13 +39,37 @@ void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payloa
   }
 }
 
-// Before injected faults, as in the library.
-bool CoreEndpoints::unseal(Instant now, std::uint32_t process, Datagram& datagram) {
+// Before injected faults, as in the library (transport/sealed).
+bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t word,
+                           Datagram& datagram) {
+  Process& here = processes_[process];
+  const NetworkAddress source = Addresses::source_of(word);
+  const auto from = static_cast<Rank>(datagram.from);
+  if (!addresses_->admits(now, process, Addresses::target_of(word))) {
+    addresses_->note_astray();
+    for (const Communicator& any : communicators_) tell_loss(process, datagram.from, any.epoch);
+    return false;
+  }
   unsealed_.assign(datagram.bytes.begin(), datagram.bytes.end());
-  const ByteSpan plain =
-      processes_[process].seals->open(now, static_cast<Rank>(datagram.from), unsealed_);
-  datagram = {datagram.from, plain, plain.size(), kNoPayload};
-  return !plain.empty();
+  const Rank hint = here.roaming->address_of(from) == source ? from : kNoRank;
+  const seal::Associations::Opened opened = here.seals->open_from_anywhere(now, hint, unsealed_);
+  if (opened.from == kNoRank) return false;
+  here.roaming->on_opened(now, opened.from, source, datagram.length, opened.newest);
+  if (opened.path_message) {
+    const auto message = seal::decode_path_message(opened.bytes);
+    LEEWAY_ASSERT(message);  // the peer made it
+    addresses_->on_received(process, source, datagram.length,
+                            message->kind == seal::PathMessage::Kind::answer);
+    if (message->kind == seal::PathMessage::Kind::whereabouts)
+      addresses_->on_told(process, message->seen);
+    here.roaming->on_message(now, opened.from, source, *message);
+    want_pump(now, process);
+    return false;
+  }
+  addresses_->on_received(process, source, datagram.length, false);
+  if (opened.from != hint) want_pump(now, process);
+  datagram = {datagram.from, opened.bytes, opened.bytes.size(), kNoPayload};
+  return true;
 }
 
 // Only ever called in networks of hundreds of links.

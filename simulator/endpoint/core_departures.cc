@@ -2,6 +2,7 @@
 #include "endpoint/core_endpoints.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/contracts.h"
@@ -33,6 +34,7 @@ void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.pump_due = false;
   if (process.paused || process.dead) return;
+  if (process.roaming != nullptr) roam(now, rank);
   process.node->on_wake(now);
   while (process.uplink.has_room(now, network_) && process.node->poll_train(now, buffer_))
     launch(now, rank, buffer_.train());
@@ -58,19 +60,56 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
     if (shared && hearers.empty()) continue;  // the first switch drops it
     const Traffic traffic = traffic_of(contents_of(datagram));
     const bool header_alone = !contents_ && traffic == Traffic::data;
+    const std::uint64_t word =
+        seals ? note_sent(now, rank, processes_[rank].roaming->address_of(train.to),
+                          datagram.size(), /*path_message=*/false)
+              : 0;
     const Packet packet{.from = rank,
                         .to = train.to,
                         .bytes = static_cast<std::uint32_t>(datagram.size()) + kHeaderBytes,
                         .payload = network_.payloads().put(
                             header_alone ? datagram.first(wire::kDataHeaderBytes) : datagram),
+                        .word = word,
                         .traffic = traffic};
     shared ? network_.send_shared(now, packet, hearers) : network_.send(now, packet);
   }
 }
 
+// What the library's transport does for the paths (transport/sealed).
+void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
+  Process& process = processes_[rank];
+  process.roaming->set_busy(now, process.node->busy());
+  process.roaming->on_wake(now);
+  while (const auto outgoing = process.roaming->poll()) {
+    std::array<std::byte, seal::kPathMessageBytesMax> message;
+    const std::size_t bytes = seal::encode_path_message(outgoing->message, message);
+    sealed_.resize(bytes + seal::kOverheadBytes);
+    (void)process.seals->seal_path_message(now, outgoing->slot, ByteSpan(message).first(bytes),
+                                           sealed_);
+    const std::uint64_t word =
+        note_sent(now, rank, outgoing->to, sealed_.size(), /*path_message=*/true);
+    network_.send(now, {.from = rank,
+                        .to = outgoing->slot,
+                        .bytes = static_cast<std::uint32_t>(sealed_.size()) + kHeaderBytes,
+                        .payload = network_.payloads().put(sealed_),
+                        .word = word,
+                        .traffic = Traffic::control});
+  }
+  while (const auto move = process.roaming->poll_move()) {
+    if (!move->same_host) process.node->on_new_path(now, move->slot);
+  }
+}
+
+std::uint64_t CoreEndpoints::note_sent(Instant now, std::uint32_t rank, const NetworkAddress& to,
+                                       std::size_t bytes, bool path_message) {
+  addresses_->on_sent(rank, to, bytes, path_message);
+  return Addresses::pack(addresses_->outbound(now, rank), to);
+}
+
 ByteSpan CoreEndpoints::seal_train(Instant now, std::uint32_t rank, const Train& train) {
   sealed_.resize(seal::Associations::sealed_bytes(train));
   (void)processes_[rank].seals->seal(now, train, sealed_);
+  processes_[rank].roaming->on_sent(now, train.to);
   return sealed_;
 }
 
@@ -88,6 +127,10 @@ void CoreEndpoints::arm(Instant now, std::uint32_t rank) {
   std::optional<Instant> wake = process.node->next_wake();
   const Instant writable = process.uplink.writable_at();
   if (writable > now && (!wake || writable < *wake)) wake = writable;
+  if (process.roaming != nullptr) {
+    const Instant roams = process.roaming->next_wake();
+    if (!wake || roams < *wake) wake = roams;
+  }
   if (!wake) return;
   const Instant at = std::max(*wake, now + Duration(1));
   if (at >= process.wake_at) return;  // an earlier one is armed already and will look again

@@ -105,12 +105,24 @@ void CoreEndpoints::set_up_sealing(const scenario::Scenario& scenario) {
   const seal::Rotation rotation{
       .datagrams = scenario.sealing().phase_datagrams(),
       .time = Duration(static_cast<std::int64_t>(scenario.sealing().phase_ms() * 1e6))};
+  addresses_.emplace(static_cast<std::uint32_t>(processes_.size()));
+  for (const auto& translator : scenario.translator()) {
+    const auto ranks = scenario::ranks_of(scenario, translator.ranks());
+    LEEWAY_ASSERT(ranks.ok());  // the scenario is valid
+    for (const std::uint32_t rank : *ranks)
+      addresses_->translate(rank, Duration(static_cast<std::int64_t>(translator.idle_ms() * 1e6)));
+  }
+  const Duration keep_alive(static_cast<std::int64_t>(scenario.sealing().keep_alive_ms() * 1e6));
   for (Rank self = 0; self < processes_.size(); ++self) {
+    processes_[self].roaming = std::make_unique<seal::Roaming>(self, keep_alive);
     processes_[self].seals = std::make_unique<seal::Associations>(std::uint8_t{0}, rotation);
     for (Rank peer = 0; peer < processes_.size(); ++peer) {
       if (peer == self) continue;
       processes_[self].seals->meet(Instant{0}, peer, null_keys(self, peer), null_cipher());
+      const NetworkAddress told = addresses_->told(peer);
+      processes_[self].roaming->meet(Instant{0}, peer, {&told, 1}, peer + 1u);
     }
+    want_pump(Instant{0}, self);
   }
 }
 
@@ -232,6 +244,10 @@ void CoreEndpoints::kill(Instant, std::uint32_t rank) {
   process.dead = true;
   for (const Kept& kept : process.socket) network_.payloads().release(kept.payload);
   process.socket.clear();
+}
+
+void CoreEndpoints::change_address(std::uint32_t rank, bool port_only) {
+  port_only ? addresses_->rebind(rank) : addresses_->move(rank);
 }
 
 bool CoreEndpoints::idle() const {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "collective/node.h"
+#include "endpoint/addresses.h"
 #include "endpoint/core_observer.h"
 #include "endpoint/endpoints.h"
 #include "endpoint/uplink.h"
@@ -31,6 +32,7 @@
 #include "network/network.h"
 #include "scenario.pb.h"
 #include "seal/associations.h"
+#include "seal/roaming.h"
 #include "topology/topology.h"
 
 namespace leeway::sim {
@@ -63,6 +65,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void pause(Instant now, std::uint32_t rank) override;
   void resume(Instant now, std::uint32_t rank) override;
   void kill(Instant now, std::uint32_t rank) override;
+  // The process is somewhere else from now on, or at another port only. Something is sealed.
+  void change_address(std::uint32_t rank, bool port_only);
 
   // The rank leaves the first communicator, by serving its peers until they are quiet or at once,
   // and its process ends. `client` hears when it has left. No call of it is open, none follows, and
@@ -94,6 +98,12 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   // Null: nothing is sealed.
   const seal::Associations* seals(std::uint32_t process) const {
     return processes_[process].seals.get();
+  }
+  // Null: nothing is sealed, and addresses do not matter.
+  const Addresses* addresses() const { return addresses_ ? &*addresses_ : nullptr; }
+  // Null: nothing is sealed.
+  const seal::Roaming* roaming(std::uint32_t process) const {
+    return processes_[process].roaming.get();
   }
   // Datagrams that Operation.inject lost.
   std::uint64_t injected_losses() const { return injected_losses_; }
@@ -147,6 +157,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   struct Process {
     std::unique_ptr<collective::Node> node;
     std::unique_ptr<seal::Associations> seals;    // null: nothing is sealed
+    std::unique_ptr<seal::Roaming> roaming;       // likewise
     std::optional<impairment::FaultPlan> faults;  // of what arrives here
     std::vector<Seat*> seats;                     // whose member is one of the node's
     Instant wake_at =
@@ -172,7 +183,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void set_up_sealing(const scenario::Scenario& scenario);
   void on_packet(Instant now, const Packet& packet, ByteSpan payload) override;
   void expect(const Packet& packet) const override;
-  bool unseal(Instant now, std::uint32_t process, Datagram& datagram);
+  bool unseal(Instant now, std::uint32_t process, std::uint64_t word, Datagram& datagram);
+  void roam(Instant now, std::uint32_t rank);
+  std::uint64_t note_sent(Instant now, std::uint32_t rank, const NetworkAddress& to,
+                          std::size_t bytes, bool path_message);
   void pass_faults(Instant now, std::uint32_t rank, Datagram datagram);
   void hold_back(Instant until, std::uint32_t rank, const Datagram& datagram);
   Kept keep(const Datagram& datagram);
@@ -203,6 +217,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   Network& network_;
   std::vector<protocol::EndpointConfig> configs_;  // by process, of the first communicator
   std::vector<Process> processes_;
+  std::optional<Addresses> addresses_;  // where something is sealed
   std::deque<Communicator> communicators_;
   std::vector<Kept> held_;  // by Operation.inject's delay, reordering and duplication
   std::vector<std::uint32_t> free_held_;

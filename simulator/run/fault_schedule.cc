@@ -54,6 +54,13 @@ Result<FaultSchedule> FaultSchedule::make(const scenario::Scenario& scenario) {
                                 .from_round = crash.from_round(),
                                 .after_ns = nanoseconds(crash.after_ms())});
   }
+  for (const auto& change : scenario.address_change()) {
+    schedule.faults_.push_back(
+        {.kind = change.port_only() ? Fault::Kind::rebind : Fault::Kind::move,
+         .rank = change.rank(),
+         .from_round = change.from_round(),
+         .after_ns = nanoseconds(change.after_ms())});
+  }
   for (const auto& partition : scenario.partition()) {
     auto fault = partition_of(scenario, partition);
     if (!fault.ok()) return fault.status();

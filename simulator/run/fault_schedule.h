@@ -15,7 +15,7 @@
 namespace leeway::sim {
 
 struct Fault {
-  enum class Kind : std::uint8_t { pause, crash, partition };
+  enum class Kind : std::uint8_t { pause, crash, partition, move, rebind };
   Kind kind = Kind::pause;
   std::uint32_t rank =
       0;  // whose submission it waits for: rank 0's for a partition; whom it befalls otherwise

@@ -334,6 +334,8 @@ void World::on_fault(Instant now, std::uint32_t number, bool begins) {
   }
   const Fault& fault = faults_->fault(number);
   if (fault.kind == Fault::Kind::crash) return on_death(now, fault.rank);
+  if (fault.kind == Fault::Kind::move || fault.kind == Fault::Kind::rebind)
+    return core_->change_address(fault.rank, fault.kind == Fault::Kind::rebind);
   open_faults_.push_back(number);
   if (fault.kind == Fault::Kind::pause) return on_pause(now, fault.rank);
   for (const auto& [from, to] : fault.directions) network_->block(from, to);
@@ -410,6 +412,8 @@ RunRecord World::make_record() {
   if (workload_) append(record.measures, workload_->measures());
   if (drift_) append(record.measures, drift_->measures());
   if (!replicas_.empty()) append(record.measures, age_measures(replicas_));
+  if (core_ != nullptr && core_->addresses() != nullptr)
+    checkers_->on_addresses(queue_.now(), core_->addresses()->overdrawn());
   record.checks = checkers_->finish(queue_.now(), *network_, core_ == nullptr || core_->idle());
   append(record.measures, communicator_measures(communicators_));
   for (const auto& communicator : communicators_)

@@ -127,7 +127,10 @@ Status check_faults(const Scenario& scenario, const Places& places) {
                              std::to_string(slow.from_round()) + ", and above");
   }
   const Status s = check_fault_ranks(scenario, "pause", scenario.pause(), places);
-  return s.ok() ? check_fault_ranks(scenario, "crash", scenario.crash(), places) : s;
+  if (!s.ok()) return s;
+  const Status moves =
+      check_fault_ranks(scenario, "address_change", scenario.address_change(), places);
+  return moves.ok() ? check_fault_ranks(scenario, "crash", scenario.crash(), places) : moves;
 }
 
 Status check_leaves(const Scenario& scenario, const Places& places) {
@@ -148,7 +151,16 @@ Status check_congestion(const Scenario& scenario, const Places& places) {
 }
 
 Status check_sealing(const Scenario& scenario, const Places& places) {
-  if (!scenario.has_sealing()) return {};
+  if (!scenario.has_sealing()) {
+    if (scenario.translator_size() > 0) return places.refuse("translator", "needs sealing");
+    if (scenario.address_change_size() > 0) return places.refuse("address_change", "needs sealing");
+    return {};
+  }
+  for (int i = 0; i < scenario.translator_size(); ++i) {
+    const Status s = check_selector(scenario, entry("translator", i) + ".ranks",
+                                    scenario.translator(i).ranks(), places);
+    if (!s.ok()) return s;
+  }
   if (scenario.endpoint() != Scenario::core)
     return places.refuse("sealing", "belongs to endpoint core only");
   if (!scenario.contents()) return places.refuse("sealing", "needs values; contents is false");
@@ -221,6 +233,7 @@ Status check_calm(const Scenario& scenario, const Places& places) {
   Status s = check_before_calm(scenario, "pause", scenario.pause(), places);
   if (s.ok()) s = check_before_calm(scenario, "crash", scenario.crash(), places);
   if (s.ok()) s = check_before_calm(scenario, "partition", scenario.partition(), places);
+  if (s.ok()) s = check_before_calm(scenario, "address_change", scenario.address_change(), places);
   return s;
 }
 

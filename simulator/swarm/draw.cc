@@ -109,7 +109,9 @@ bool promises_recovery(const Scenario& scenario) {
   if (!scenario.has_calm_from_round() || leaves_early(scenario)) return false;
   // A rank that only sends does not wait: one that was cut off for deadlines finds that its peer
   // has given up later rounds.
-  if (has_senders_only(scenario.operation().kind()) && scenario.partition_size() > 0) return false;
+  const bool cuts_off = scenario.partition_size() > 0 || scenario.address_change_size() > 0 ||
+                        scenario.translator_size() > 0;
+  if (has_senders_only(scenario.operation().kind()) && cuts_off) return false;
   if (!fits_deadline(scenario)) return false;
   if (!is_lossy(scenario.operation())) return true;
   // First passes that are multicast in vain are noticed only when their window is full.
@@ -136,6 +138,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_communicators(dice, scenario);
   draw_congestion(dice, scenario);
   draw_sealing(dice, scenario);
+  draw_addresses(dice, scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;

@@ -72,7 +72,8 @@ bool promises_whole_rounds(const Scenario& scenario, const Communicator& communi
   const bool exact =
       operation.delivery().kind() == Delivery::exact && operation.spread() == Delivery::exact;
   return exact && communicator.abort_size() == 0 && operation.delivery().deadline_ms() >= kWaitMs &&
-         scenario.partition_size() == 0 && !may_be_given_up(scenario);
+         scenario.partition_size() == 0 && scenario.address_change_size() == 0 &&
+         !may_be_given_up(scenario);
 }
 
 // Peers of a rank that joins late call it meanwhile, for longer than the peer time-out: it lives.

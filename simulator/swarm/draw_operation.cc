@@ -122,4 +122,26 @@ void draw_sealing(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) sealing.set_phase_ms(dice.magnitude(100, 100'000));
 }
 
+// A rank is elsewhere now and then, and what translates its address forgets it. A keep-alive comes
+// in time unless the rank is stopped. Whoever moves is silent to its peers for a while. One rank
+// only: two that move at once do not find each other without a third.
+void draw_addresses(Dice& dice, Scenario& scenario) {
+  if (!scenario.has_sealing() || !scenario.has_calm_from_round() ||
+      scenario.operation().has_peer_timeout_ms() || dice.one_in(2))
+    return;
+  const std::uint32_t rank = dice.between(0, scenario.ranks() - 1);
+  for (std::uint32_t left = dice.between(0, 3); left > 0; --left) {
+    auto& change = *scenario.add_address_change();
+    change.set_rank(rank);
+    change.set_from_round(dice.between(0, scenario.calm_from_round() - 1));
+    if (dice.one_in(2)) change.set_after_ms(dice.decimal_magnitude(1, 200'000));
+    if (dice.one_in(2)) change.set_port_only(true);
+  }
+  if (!dice.one_in(3)) return;
+  auto& translator = *scenario.add_translator();
+  translator.set_ranks(std::to_string(rank));
+  translator.set_idle_ms(dice.magnitude(400, 60'000));
+  scenario.mutable_sealing()->set_keep_alive_ms(translator.idle_ms() / 2);
+}
+
 }  // namespace leeway::sim::swarm

@@ -19,8 +19,10 @@ void draw_shapes(Dice& dice, scenario::Scenario& scenario);
 void draw_communicators(Dice& dice, scenario::Scenario& scenario);
 // What paces.
 void draw_congestion(Dice& dice, scenario::Scenario& scenario);
-// What is sealed; last of all.
+// What is sealed.
 void draw_sealing(Dice& dice, scenario::Scenario& scenario);
+// Where ranks are, in scenarios that seal; last of all.
+void draw_addresses(Dice& dice, scenario::Scenario& scenario);
 
 // Whether a rank is stopped for so long that others may take it for dead.
 bool may_be_given_up(const scenario::Scenario& scenario);

@@ -134,6 +134,11 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram) {
   if (paths_[slot]->take_unblocked()) spread_credit(slot);
 }
 
+bool Node::busy() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const auto& member) { return !member->engine_.idle(); });
+}
+
 void Node::on_new_path(Instant now, Rank slot) {
   if (slot >= paths_.size() || paths_[slot] == nullptr) return;
   paths_[slot]->begin_anew();

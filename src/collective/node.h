@@ -84,6 +84,9 @@ class Node {
   // Fails everything of all members, as Engine::cancel_all().
   void cancel_all(Instant now, const Status& status);
 
+  // Whether any operation is open: peers may owe something.
+  bool busy() const;
+
   const protocol::Path& path(Rank slot) const { return *paths_[slot]; }
   // Null: nothing paces.
   const congestion::UplinkBundle* uplink() const { return bundle_.get(); }

@@ -1,5 +1,7 @@
 #include "communicator/sealing.h"
 
+#include <cstring>
+
 #include "base/limits.h"
 #include "driving/driver.h"
 #include "rendezvous/tcp_security.h"
@@ -48,7 +50,9 @@ Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> 
     seal::PairKeys pair =
         seal::derive_pair(*agreed, peer.pair, {own.public_key, own.tag},
                           {peer.public_key, peer.tag}, kLane, static_cast<std::uint8_t>(suite));
-    sealed.meet(slots[rank], pair, seal::aead_maker(suite));
+    std::uint64_t name = 0;  // the first bytes of its public half (WIRE 9.7)
+    std::memcpy(&name, peer.public_key.data(), sizeof name);
+    sealed.meet(slots[rank], pair, seal::aead_maker(suite), name);
     keys::wipe(*agreed);
     keys::wipe(pair.outbound.secret);
     keys::wipe(pair.inbound.secret);

@@ -287,6 +287,7 @@ void Driver::block(Instant now, Instant deadline) {
   if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
   if (unseen_) until = std::min(until, look_at_);
   if (until <= now) return;
+  if (sealed_ != nullptr) sealed_->set_busy(node_.busy());
   blocked_ = true;
   if (!any_started_ && !rung_) transport_->wait(until - now);
   blocked_ = false;

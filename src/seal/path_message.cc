@@ -38,6 +38,9 @@ std::optional<PathMessage> decode_path_message(ByteSpan bytes) {
     case static_cast<unsigned>(PathMessage::Kind::answer):
       message.kind = PathMessage::Kind::answer;
       break;
+    case static_cast<unsigned>(PathMessage::Kind::whereabouts):
+      message.kind = PathMessage::Kind::whereabouts;
+      break;
     case static_cast<unsigned>(PathMessage::Kind::keep_alive):
       if (bytes.size() != kKeepAliveBytes) return std::nullopt;
       return message;

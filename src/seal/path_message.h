@@ -13,9 +13,10 @@ namespace leeway::seal {
 
 struct PathMessage {
   enum class Kind : std::uint8_t {
-    challenge = 1,   // is the receiver at this address? It answers to where this came from
-    answer = 2,      // with the challenge's token
-    keep_alive = 3,  // nothing but a sign of life, for what translates addresses between the two
+    challenge = 1,    // is the receiver at this address? It answers to where this came from
+    answer = 2,       // with the challenge's token
+    whereabouts = 4,  // of another process: `token` is its name, `seen` where it was found
+    keep_alive = 3,   // nothing but a sign of life, for what translates addresses between the two
   };
 
   Kind kind = Kind::keep_alive;

@@ -13,6 +13,12 @@ using namespace std::chrono_literals;
 // So often is the present address asked before its silence counts: at 10 % loss both ways one in
 // four thousand trials finds a living address silent.
 constexpr std::uint64_t kAsksOfPresent = 5;
+// Challenges to an address that another peer told.
+constexpr std::uint64_t kAsksOfWhereabouts = 8;
+// The others are told so often where a peer is found, so many at a time.
+constexpr int kTells = 3;
+constexpr Duration kTellAgain = 250ms;
+constexpr std::size_t kToldMax = 64;
 // An address on trial is given up after so long.
 constexpr Duration kTrialFor = 3s;
 constexpr Duration kPauseMin = 2ms;
@@ -64,7 +70,8 @@ Roaming::Place Roaming::place(Instant now, const NetworkAddress& address, std::u
   return at;
 }
 
-void Roaming::meet(Instant now, Rank slot, std::span<const NetworkAddress> candidates) {
+void Roaming::meet(Instant now, Rank slot, std::span<const NetworkAddress> candidates,
+                   std::uint64_t name) {
   LEEWAY_ASSERT(!candidates.empty() && candidates[0].known());
   if (slot >= peers_.size()) peers_.resize(slot + std::size_t{1});
   if (out_.empty()) out_.resize(kOutgoingMax);
@@ -73,6 +80,7 @@ void Roaming::meet(Instant now, Rank slot, std::span<const NetworkAddress> candi
   Peer& peer = peers_[slot];
   LEEWAY_ASSERT(!peer.current.known());
   peer.current = candidates[0];
+  peer.name = name;
   peer.sent_at = now;
   peer.present = place(now, peer.current, kCandidateAllowance);
   peer.present.told = true;
@@ -85,7 +93,7 @@ void Roaming::meet(Instant now, Rank slot, std::span<const NetworkAddress> candi
   }
   activate(now, slot);
   if (is_loopback(peer.current)) return;
-  keep_alive_at_ = std::min(keep_alive_at_, now + kKeepAlive);
+  keep_alive_at_ = std::min(keep_alive_at_, now + pause());
   wake_by(keep_alive_at_);
 }
 
@@ -112,10 +120,11 @@ void Roaming::on_opened(Instant now, Rank slot, const NetworkAddress& source, st
     wake_by(trial->next_at);
     return;
   }
-  if (newest) begin_trial(now, slot, source, bytes);
+  if (newest) begin_trial(now, slot, source, 3 * bytes);
 }
 
-void Roaming::begin_trial(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes) {
+void Roaming::begin_trial(Instant now, Rank slot, const NetworkAddress& source,
+                          std::uint64_t allowance) {
   Peer& peer = peers_[slot];
   if (source == peer.refused && now < peer.refused_until) return;
   Place* room = nullptr;
@@ -127,7 +136,7 @@ void Roaming::begin_trial(Instant now, Rank slot, const NetworkAddress& source, 
     if (!trial.answered && (room == nullptr || trial.began < room->began)) room = &trial;
   }
   if (room == nullptr || (room->known() && now - peer.trial_began < kTrialsApart)) return;
-  *room = place(now, source, 3 * bytes);
+  *room = place(now, source, allowance);
   room->until = now + kTrialFor;
   peer.trial_began = now;
   if (!peer.present.known()) peer.present = place(now, peer.current, kCandidateAllowance);
@@ -139,6 +148,8 @@ void Roaming::on_message(Instant now, Rank slot, const NetworkAddress& source,
   switch (message.kind) {
     case PathMessage::Kind::challenge:
       seen_at_ = message.seen;
+      if (Place* const trial = trial_at(peers_[slot], source); trial != nullptr && !trial->answered)
+        trial->allowance -= std::min(trial->allowance, kChallengeBytes);
       put_out({slot, source, {PathMessage::Kind::answer, message.token, source}});
       break;
     case PathMessage::Kind::answer:
@@ -147,6 +158,20 @@ void Roaming::on_message(Instant now, Rank slot, const NetworkAddress& source,
       break;
     case PathMessage::Kind::keep_alive:
       break;
+    case PathMessage::Kind::whereabouts:
+      on_whereabouts(now, message);
+      break;
+  }
+}
+
+// What another peer says is worth a trial. The address must answer like any other.
+void Roaming::on_whereabouts(Instant now, const PathMessage& message) {
+  if (message.token == 0 || !message.seen.known()) return;
+  for (Rank slot = 0; slot < peers_.size(); ++slot) {
+    Peer& peer = peers_[slot];
+    if (peer.name != message.token || peer.current == message.seen) continue;
+    if (trial_at(peer, message.seen) == nullptr)
+      begin_trial(now, slot, message.seen, kAsksOfWhereabouts * kChallengeBytes);
   }
 }
 
@@ -254,6 +279,8 @@ void Roaming::move(Instant now, Rank slot, const Place& to) {
   std::erase_if(moves_, [slot](const Move& earlier) { return earlier.slot == slot; });
   moves_.push_back({slot, to.address, same_host});
   peer.former.next_at = now + round_trip(peer);
+  peer.tells_left = peer.name == 0 ? 0 : kTells;
+  peer.tell_at = now;
   activate(now, slot);
 }
 
@@ -319,13 +346,30 @@ void Roaming::wake_former(Instant now, Rank slot) {
   ask(now, slot, at, std::max<Duration>(now - at.began, round_trip(peer)));
 }
 
+// Of many peers others are told by others: each tells those behind it.
+void Roaming::wake_tells(Instant now, Rank slot) {
+  Peer& peer = peers_[slot];
+  if (peer.tells_left == 0 || now < peer.tell_at) return;
+  --peer.tells_left;
+  peer.tell_at = now + kTellAgain;
+  for (std::size_t i = 1; i < std::min(peers_.size(), kToldMax); ++i) {
+    const Rank other = static_cast<Rank>((slot + i) % peers_.size());
+    if (!peers_[other].current.known()) continue;
+    ++counters_.told;
+    put_out(
+        {other, peers_[other].current, {PathMessage::Kind::whereabouts, peer.name, peer.current}});
+  }
+}
+
 // Whether anything is still to be done.
 bool Roaming::wake_peer(Instant now, Rank slot) {
   wake_present(now, slot);
   wake_trials(now, slot);
   wake_former(now, slot);
+  wake_tells(now, slot);
   const Peer& peer = peers_[slot];
-  bool active = false;
+  bool active = peer.tells_left > 0;
+  if (active) wake_by(peer.tell_at);
   const auto await = [&](const Place& at) {
     if (!at.known()) return;
     active = true;
@@ -336,6 +380,14 @@ bool Roaming::wake_peer(Instant now, Rank slot) {
   for (const Place& trial : peer.trials) await(trial);
   await(peer.former);
   return active;
+}
+
+void Roaming::set_busy(Instant now, bool busy) {
+  if (busy == busy_) return;
+  busy_ = busy;
+  if (!busy || keep_alive_at_ == Instant::infinite_future()) return;
+  keep_alive_at_ = std::min(keep_alive_at_, now + pause());
+  wake_by(keep_alive_at_);
 }
 
 void Roaming::on_wake(Instant now) {
@@ -360,12 +412,12 @@ void Roaming::keep_alive(Instant now) {
   for (Rank slot = 0; slot < peers_.size(); ++slot) {
     Peer& peer = peers_[slot];
     if (!peer.current.known() || is_loopback(peer.current)) continue;
-    if (now - peer.sent_at >= kKeepAlive) {
+    if (now - peer.sent_at >= pause()) {
       peer.sent_at = now;
       ++counters_.keep_alives;
       put_out({slot, peer.current, {}});
     }
-    keep_alive_at_ = std::min(keep_alive_at_, peer.sent_at + kKeepAlive);
+    keep_alive_at_ = std::min(keep_alive_at_, peer.sent_at + pause());
   }
 }
 

@@ -12,6 +12,9 @@
 //   * After a move the former address is challenged for a while. If it answers, traffic goes back.
 //   * To an address that has not answered go at most three times the bytes that came from it.
 //
+// Where a peer is found at an address that nobody was told, the others are told: two processes
+// behind translators learn of each other's addresses by one that both reach.
+//
 // Addresses that a peer may have from the start (candidates) are challenged together; the one with
 // the shortest round trip wins.
 #pragma once
@@ -36,6 +39,9 @@ class Roaming {
   // A peer hears something so often at least, or what translates addresses may forget it. Mappings
   // of 30 s exist.
   static constexpr Duration kKeepAlive = std::chrono::seconds(15);
+  // The same while operations are open: a peer that only waits must be heard if its address
+  // changes.
+  static constexpr Duration kKeepAliveBusy = std::chrono::seconds(1);
 
   struct Outgoing {
     Rank slot = kNoRank;
@@ -53,14 +59,18 @@ class Roaming {
     std::uint64_t returns = 0;  // of these, to the former address
     std::uint64_t refused = 0;  // addresses on trial while the present one answered
     std::uint64_t keep_alives = 0;
+    std::uint64_t told = 0;  // messages to peers about where others are
   };
 
   // `seed` makes the challenges of two processes differ.
-  explicit Roaming(std::uint64_t seed) : seed_(seed) {}
+  explicit Roaming(std::uint64_t seed, Duration keep_alive = kKeepAlive)
+      : seed_(seed), idle_pause_(keep_alive) {}
 
   // The peer is at the first of these until another has answered. At least one; kTrialsMax + 1 are
   // looked at.
-  void meet(Instant now, Rank slot, std::span<const NetworkAddress> candidates);
+  // `name`: all who know the peer know it by this.
+  void meet(Instant now, Rank slot, std::span<const NetworkAddress> candidates,
+            std::uint64_t name = 0);
   bool knows(Rank slot) const { return slot < peers_.size() && peers_[slot].current.known(); }
   const NetworkAddress& address_of(Rank slot) const { return peers_[slot].current; }
   // Whether the present address of the peer has ever answered.
@@ -73,6 +83,9 @@ class Roaming {
   void on_message(Instant now, Rank slot, const NetworkAddress& source, const PathMessage& message);
   // Anything was sealed for the peer.
   void on_sent(Instant now, Rank slot) { peers_[slot].sent_at = now; }
+
+  // Operations are open from now on, or none is any more.
+  void set_busy(Instant now, bool busy);
 
   void on_wake(Instant now);
   Instant next_wake() const { return wake_at_; }
@@ -115,18 +128,23 @@ class Roaming {
     NetworkAddress refused;  // the latest one that was on trial in vain
     Instant refused_until;
     Instant trial_began;
+    std::uint64_t name = 0;
+    int tells_left = 0;  // how often others are still to be told where it is
+    Instant tell_at;
     Instant sent_at;
   };
 
   Place place(Instant now, const NetworkAddress& address, std::uint64_t allowance);
   Place* trial_at(Peer& peer, const NetworkAddress& address);
-  void begin_trial(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes);
+  void begin_trial(Instant now, Rank slot, const NetworkAddress& source, std::uint64_t allowance);
   void activate(Instant now, Rank slot);
   void ask(Instant now, Rank slot, Place& at, Duration pause);
   bool wake_peer(Instant now, Rank slot);
   void wake_present(Instant now, Rank slot);
   void wake_trials(Instant now, Rank slot);
   void wake_former(Instant now, Rank slot);
+  void wake_tells(Instant now, Rank slot);
+  void on_whereabouts(Instant now, const PathMessage& message);
   void on_answer(Instant now, Rank slot, const NetworkAddress& source, std::uint64_t token);
   void settle(Instant now, Rank slot, Place& at);
   void try_to_move(Instant now, Rank slot);
@@ -137,7 +155,11 @@ class Roaming {
   void put_out(const Outgoing& outgoing);
   void wake_by(Instant at) { wake_at_ = std::min(wake_at_, at); }
 
+  Duration pause() const { return busy_ ? std::min(idle_pause_, kKeepAliveBusy) : idle_pause_; }
+
   const std::uint64_t seed_;
+  const Duration idle_pause_;
+  bool busy_ = false;
   std::uint64_t places_ = 0;  // ever
   std::vector<Peer> peers_;   // by slot
   std::vector<Rank> active_;

@@ -53,12 +53,13 @@ SealedTransport::SealedTransport(std::unique_ptr<DatagramTransport> inner, Clock
   if (where_ != nullptr) where_->show_strangers();
 }
 
-void SealedTransport::meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker) {
+void SealedTransport::meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
+                           std::uint64_t name) {
   const Instant now = clock_();
   seals_.meet(now, slot, keys, maker);
   if (where_ == nullptr) return;
   const NetworkAddress address = where_->address_of(slot);
-  roaming_.meet(now, slot, {&address, 1});
+  roaming_.meet(now, slot, {&address, 1}, name);
   moves_.reserve(std::size_t{2} * (slot + 1));
 }
 
@@ -199,6 +200,7 @@ std::vector<std::pair<std::string, std::uint64_t>> SealedTransport::named_seal_c
   rows.emplace_back("path_returns", roaming.returns);
   rows.emplace_back("path_trials_refused", roaming.refused);
   rows.emplace_back("keep_alives", roaming.keep_alives);
+  rows.emplace_back("whereabouts_told", roaming.told);
   return rows;
 }
 

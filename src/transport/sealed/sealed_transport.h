@@ -34,8 +34,9 @@ class SealedTransport final : public DatagramTransport {
                   const seal::Rotation& rotation = {});
 
   // What is sealed for this peer and opened of it from now on. Between send() and receive() calls.
-  // Once a slot.
-  void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker);
+  // Once a slot. `name`: by which its other peers know it; 0: they do not.
+  void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
+            std::uint64_t name = 0);
   bool knows(Rank slot) const { return seals_.knows(slot); }
 
   std::string_view name() const override { return name_; }
@@ -47,6 +48,10 @@ class SealedTransport final : public DatagramTransport {
   TransportCounters counters() const override;
   const Status& status() const override { return inner_->status(); }
 
+  // Whether operations are open: peers hear of this process more often then.
+  void set_busy(bool busy) {
+    if (where_ != nullptr) roaming_.set_busy(clock_(), busy);
+  }
   // Traffic to a peer goes elsewhere since the call before; nothing: no more.
   std::optional<seal::Roaming::Move> poll_move();
 

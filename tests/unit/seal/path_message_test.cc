@@ -32,6 +32,8 @@ TEST(PathMessage, ComesBackAsItWas) {
   EXPECT_EQ(decode_path_message(encoded(message)), message);
   message.kind = PathMessage::Kind::answer;
   EXPECT_EQ(decode_path_message(encoded(message)), message);
+  message.kind = PathMessage::Kind::whereabouts;
+  EXPECT_EQ(decode_path_message(encoded(message)), message);
   EXPECT_EQ(decode_path_message(encoded({})), PathMessage{});
 }
 

@@ -35,6 +35,7 @@ class RoamingTest : public ::testing::Test {
     while (const auto out = roaming_.poll()) {
       ++sent_[{out->to.ip[15], out->to.port}];
       bytes_[{out->to.ip[15], out->to.port}] += kPathMessageBytesMax + 32;
+      if (out->message.kind == Kind::whereabouts) told_.push_back(*out);
       if (out->message.kind != Kind::challenge) continue;
       for (const NetworkAddress& home : homes_) {
         if (home == out->to) answers_.push_back({now_ + 2 * kHalfTrip, reply_from(home), *out});
@@ -78,6 +79,7 @@ class RoamingTest : public ::testing::Test {
   std::vector<NetworkAddress> homes_;  // where the peer lives
   std::vector<Answer> answers_;
   std::vector<Roaming::Move> moves_;
+  std::vector<Roaming::Outgoing> told_;
   std::map<std::pair<int, int>, int> sent_;
   std::map<std::pair<int, int>, std::size_t> bytes_;
 };
@@ -176,6 +178,18 @@ TEST_F(RoamingTest, AnAddressThatDoesNotAnswerGetsThreeTimesWhatItSent) {
   EXPECT_TRUE(moves_.empty());
 }
 
+// Answers count, too.
+TEST_F(RoamingTest, AnAddressThatOnlyAsksGetsThreeTimesWhatItSent) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(1s);
+  homes_ = {};
+  hear(at(2), true, 60);
+  roaming_.on_message(now_, 0, at(2), {Kind::challenge, 5, at(99)});
+  run(10s);
+  EXPECT_EQ((bytes_[{2, 7000}]), 180u);
+}
+
 // The answer must come from where the challenge went: else who sees the challenge elsewhere could
 // prove an address of another.
 class ElsewhereTest : public RoamingTest {
@@ -237,6 +251,54 @@ TEST_F(RoamingTest, FloodsOfNewAddressesAreTriedATimeApart) {
     run(1ms);
   }
   EXPECT_LE(roaming_.counters().challenges - before, 150u);
+}
+
+TEST_F(RoamingTest, OthersAreToldWhereAPeerWasFound) {
+  homes_ = {at(1)};
+  const NetworkAddress others[] = {at(10), at(11)};
+  roaming_.meet(now_, 0, std::array{at(1)}, 0xAA);
+  roaming_.meet(now_, 1, {&others[0], 1}, 0xBB);
+  roaming_.meet(now_, 2, {&others[1], 1}, 0xCC);
+  run(1s);
+  EXPECT_TRUE(told_.empty());
+  homes_ = {at(2)};
+  hear(at(2));
+  run(2s);
+  ASSERT_EQ(told_.size(), 6u);  // three times two
+  for (const auto& told : told_) {
+    EXPECT_EQ(told.message, (PathMessage{Kind::whereabouts, 0xAA, at(2)}));
+    EXPECT_TRUE(told.slot == 1 || told.slot == 2);
+  }
+}
+
+// The peer's translator lets nothing in that did not go out: we must speak first.
+TEST_F(RoamingTest, AnAddressThatAnotherPeerToldIsTriedAndMustAnswer) {
+  homes_ = {at(2)};
+  roaming_.meet(now_, 0, std::array{at(1)}, 0xAA);
+  run(400ms);
+  roaming_.on_message(now_, 0, at(1), {Kind::whereabouts, 0xAA, at(3)});
+  roaming_.on_message(now_, 0, at(1), {Kind::whereabouts, 0xDD, at(4)});
+  run(4s);
+  EXPECT_EQ(roaming_.address_of(0), at(1));
+  EXPECT_EQ(sent(at(3)), 8);
+  EXPECT_EQ(sent(at(4)), 0);
+  roaming_.on_message(now_, 0, at(1), {Kind::whereabouts, 0xAA, at(2)});
+  run(50ms);
+  EXPECT_EQ(roaming_.address_of(0), at(2));
+}
+
+TEST_F(RoamingTest, OneSecondOfSilenceIsBrokenWhileOperationsAreOpen) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(1s);
+  const int before = sent(at(1));
+  roaming_.set_busy(now_, true);
+  run(5s);
+  EXPECT_GE(sent(at(1)) - before, 4);
+  EXPECT_LE(sent(at(1)) - before, 6);
+  roaming_.set_busy(now_, false);
+  run(10s);
+  EXPECT_LE(sent(at(1)) - before, 7);
 }
 
 TEST_F(RoamingTest, SilenceIsBrokenEveryFifteenSeconds) {

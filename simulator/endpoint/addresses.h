@@ -1,0 +1,87 @@
+// Where processes are in the simulated network, and what translates their addresses on the way.
+//
+// The network carries packets from process to process. An address says which of them: a host, which
+// is one process', and a port of it. A packet is admitted if its address is still that of the
+// process when it arrives.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/network_address.h"
+#include "base/time.h"
+#include "seal/packet.h"
+#include "seal/path_message.h"
+
+namespace leeway::sim {
+
+class Addresses {
+ public:
+  // A sealed one.
+  static constexpr std::size_t kChallengeBytes = seal::kPathMessageBytesMax + seal::kOverheadBytes;
+
+  explicit Addresses(std::uint32_t processes);
+
+  // A translator stands before the process: it forgets a port over which nothing left for so long,
+  // and takes another one then.
+  void translate(std::uint32_t process, Duration idle);
+  // The process is elsewhere; or what translates its address takes another port.
+  void move(std::uint32_t process);
+  void rebind(std::uint32_t process) { places_[process].port = next_port(); }
+
+  // Where the others are told that it is, before anything else.
+  NetworkAddress told(std::uint32_t process) const;
+
+  // Something leaves the process: from where the others see it come.
+  NetworkAddress outbound(Instant now, std::uint32_t process);
+  // Whether what was sent to the address still reaches the process.
+  bool admits(Instant now, std::uint32_t process, const NetworkAddress& to) const;
+
+  // One word of a packet for two addresses, and back.
+  static std::uint64_t pack(const NetworkAddress& source, const NetworkAddress& to);
+  static NetworkAddress source_of(std::uint64_t word) { return unpack(word >> 32); }
+  static NetworkAddress target_of(std::uint64_t word) { return unpack(word & 0xFFFFFFFF); }
+
+  // ---- what may go to an address (I11) ----
+
+  void on_sent(std::uint32_t from, const NetworkAddress& to, std::size_t bytes, bool path_message);
+  void on_received(std::uint32_t by, const NetworkAddress& source, std::size_t bytes, bool answer);
+  // Another process told where a third one is: that is worth 8 challenges (WIRE 9.7).
+  void on_told(std::uint32_t process, const NetworkAddress& address) {
+    account(process, address).allowed += 8 * kChallengeBytes;
+  }
+  // Datagrams of the core that went to an address that had never answered, and path messages beyond
+  // three times what came from there.
+  std::uint64_t overdrawn() const { return overdrawn_; }
+  // Datagrams that found nobody at their address.
+  std::uint64_t astray() const { return astray_; }
+  void note_astray() { ++astray_; }
+
+ private:
+  struct Place {
+    std::uint16_t host = 0;
+    std::uint16_t port = 0;
+    Duration idle = Duration::max();
+    Instant used;
+  };
+  // What one process knows of an address.
+  struct Account {
+    std::uint64_t sent = 0;
+    std::uint64_t allowed = 0;
+    bool proven = false;
+  };
+
+  static NetworkAddress unpack(std::uint64_t half);
+  Account& account(std::uint32_t process, const NetworkAddress& address);
+  std::uint16_t next_port() { return ++ports_; }
+
+  std::vector<Place> places_;  // by process
+  std::uint16_t hosts_ = 0;
+  std::uint16_t ports_ = 7000;
+  std::vector<std::map<std::uint32_t, Account>> accounts_;  // by process, of those not told
+  std::uint64_t overdrawn_ = 0;
+  std::uint64_t astray_ = 0;
+};
+
+}  // namespace leeway::sim
