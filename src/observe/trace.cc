@@ -181,6 +181,7 @@ void Trace::write_all() {
       taken_.swap(notes_);
     }
     for (const Note& note : taken_) write(note);
+    if (!taken_.empty()) std::fflush(file_);  // of a process that is killed the file has the rest
     taken_.clear();
     const std::uint64_t dropped = dropped_;
     if (dropped == dropped_told_) continue;
