@@ -17,6 +17,7 @@ LOADER = importlib.machinery.SourceFileLoader("compare_wan", str(ROOT / "tools" 
 compare_wan = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare_wan", LOADER))
 LOADER.exec_module(compare_wan)
 import contenders
+import fairness
 import lines
 import picture
 import promises
@@ -137,13 +138,43 @@ class Promises(unittest.TestCase):
         self.assertFalse(next(promises.all_of(results, contenders.ALL, JOB)).kept)
 
 
+SHARES = {"case": fairness.Case("wan", "cubic", 4, 20), "alone": [{"leeway_mbps": 0, "mbps": 96, "loss": 0.001, "kept_up": True}],
+          "beside": [{"leeway_mbps": 8, "mbps": 80, "loss": 0.02, "kept_up": True}]}
+
+
+class Fairness(unittest.TestCase):
+    def test_a_share_is_over_that_of_one_flow(self):
+        value = fairness.cell(SHARES)
+        self.assertAlmostEqual(value["leeway"], 0.4)
+        self.assertAlmostEqual(value["tcp"], 1.0)
+        self.assertAlmostEqual(value["tcp_kept"], 80 / 96)
+
+    def test_promises_both_ends_and_what_tcp_loses(self):
+        kept = [promise.kept for promise in promises.of_fairness(SHARES, fairness.cell(SHARES))]
+        self.assertEqual(kept, [False, True, False])
+
+    def test_has_its_table_and_its_picture(self):
+        self.assertIn("| 0.40", fairness.text_of([SHARES]))
+        ElementTree.fromstring(picture.svg_of({}, [], JOB, "made up", [SHARES]))
+
+    def test_loses_packets_between_members_only(self):
+        words = fairness.lab_words(fairness.Case("wan", "cubic", 4, 20, 10), "/folder", 1, True)
+        self.assertIn('tier: path from: "0" to: "1-7" loss { random { p: 0.1 } }', words)
+
+
 class EarlierRuns(unittest.TestCase):
     def test_are_read_back_as_they_were_written(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "wan.json"
             path.write_text(compare_wan.json_of(RESULTS, contenders.ALL, JOB, (1.0, 2.0)))
-            results, job, loads = compare_wan.read_earlier([path])
-        self.assertEqual((results, job, loads), (RESULTS, JOB, (1.0, 2.0)))
+            results, job, loads, shares = compare_wan.read_earlier([path])
+        self.assertEqual((results, job, loads, shares), (RESULTS, JOB, (1.0, 2.0), []))
+
+    def test_of_shares_are_read_back_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "shares.json"
+            path.write_text(compare_wan.json_of({}, [], JOB, (1.0, 2.0), [SHARES]))
+            self.assertEqual(compare_wan.read_earlier([path])[3], [SHARES])
 
     def test_must_be_of_the_same_job(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -34,15 +34,16 @@ class Contender:
     arguments: list = field(default_factory=list)  # of leeway perf
     environment: dict = field(default_factory=dict)
     rate_share: float = 0.0  # of the line's rate, as LEEWAY_RATE; 0: none is named
+    sealed: bool = False  # with a secret of the run's own
 
     @property
     def is_all_reduce(self):
         return self.kind != "iperf3"
 
 
-def leeway(name, title, delivery, *arguments, rate_share=0.0, **environment):
+def leeway(name, title, delivery, *arguments, rate_share=0.0, sealed=False, **environment):
     words = ["--delivery", delivery, "--deadline-ms", "60000", *arguments]
-    return Contender(name, title, "leeway", delivery=delivery, arguments=words, rate_share=rate_share,
+    return Contender(name, title, "leeway", delivery=delivery, arguments=words, rate_share=rate_share, sealed=sealed,
                      environment={"LEEWAY_TRANSPORT": "udp", **environment})
 
 
@@ -55,7 +56,9 @@ ALL = [
     leeway("exact_wan", "Leeway exact, wan", "exact", LEEWAY_CONGESTION="wan"),
     leeway("best_effort_fixed", "Leeway best_effort, fixed", "best_effort", rate_share=0.95),
     leeway("best_effort_wan", "Leeway best_effort, wan", "best_effort", LEEWAY_CONGESTION="wan"),
-    # Sealed packets come here, a line each: their arguments of `leeway perf`, or their variables.
+    leeway("exact_fixed_sealed", "Leeway exact, fixed, sealed", "exact", rate_share=0.95, sealed=True),
+    leeway("exact_wan_sealed", "Leeway exact, wan, sealed", "exact", sealed=True, LEEWAY_CONGESTION="wan"),
+    leeway("best_effort_wan_sealed", "Leeway best_effort, wan, sealed", "best_effort", sealed=True, LEEWAY_CONGESTION="wan"),
     Contender("iperf3_cubic", "one TCP flow, CUBIC", "iperf3", "cubic"),
     Contender("iperf3_bbr", "one TCP flow, BBR", "iperf3", "bbr"),
 ]
@@ -107,9 +110,10 @@ def run(contender, line, job, seed):
     """One run; {"over_limit": True} if it was ended for its time. RuntimeError, with its words, if it failed."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "store").mkdir()
+        secret = write_secret(Path(folder)) if contender.sealed else {}
         words = [str(word) for word in lab_words(contender, line, job, folder, seed)]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   env=environment_of(contender, line))
+                                   env=environment_of(contender, line) | secret)
         try:
             output = process.communicate(timeout=job.limit_s)[0]
         except subprocess.TimeoutExpired:
@@ -124,6 +128,14 @@ def run(contender, line, job, seed):
             raise RuntimeError(f"{contender.name} on {line.name}: exit status {process.returncode}\n{output.strip()}")
         return (read_result(contender, (Path(folder) / "result.json").read_text()) |
                 read_lab((Path(folder) / "lab.json").read_text()))
+
+
+def write_secret(folder):
+    """A secret as `leeway keygen` makes them, readable by its owner alone; the variable that names it."""
+    path = folder / "cluster.key"
+    path.touch(mode=0o600)
+    path.write_text(subprocess.run([str(LEEWAY), "keygen"], capture_output=True, text=True, check=True).stdout)
+    return {"LEEWAY_SECRET_FILE": str(path)}
 
 
 def environment_of(contender, line):

@@ -3,6 +3,7 @@
 import math
 from xml.sax.saxutils import escape
 
+from fairness import cell as fairness_cell
 from table import cell, share_text
 
 WIDTH, LEFT, RIGHT = 980, 190, 190
@@ -70,7 +71,27 @@ def groups(results, contenders):
             yield line, present
 
 
-def svg_of(results, contenders, job, subtitle):
+def shares_of(fairness, y):
+    """Bars of each case's shares of rank 0's line: Leeway's, and that of TCP's flows together."""
+    parts = [text(12, y + 16, "Shares of one line, beside TCP (red: a fair share of Leeway's)", font_weight="bold", fill="#26313d")]
+    y += HEAD - 6
+    span = WIDTH - 2 * LEFT - RIGHT
+    for result in fairness:
+        case, value = result["case"], fairness_cell(result)
+        ours, theirs = value["leeway_part"], value["tcp"] * case.flows / (case.flows + 1)
+        parts.append(text(12, y + BAR - 4, case.name, fill="#26313d"))
+        left = 2 * LEFT
+        for share, colour in ((ours, COLOURS["exact"]), (theirs, COLOURS["gloo_cubic"])):
+            parts.append(f'<rect x="{left:.1f}" y="{y:.1f}" width="{span * min(share, 1):.1f}" height="{BAR}" fill="{colour}"/>')
+            left += span * min(share, 1)
+        x = 2 * LEFT + span / (case.flows + 1)
+        parts.append(f'<line x1="{x:.1f}" y1="{y - 1:.1f}" x2="{x:.1f}" y2="{y + BAR + 1:.1f}" stroke="#b3261e"/>')
+        parts.append(text(left + 6, y + BAR - 4, f"{100 * ours:.0f} % and {100 * theirs:.0f} %", fill="#26313d"))
+        y += BAR + GAP
+    return parts, y + 8
+
+
+def svg_of(results, contenders, job, subtitle, fairness=()):
     drawn = list(groups(results, contenders))
     ratios = [value["ms"] / line.limit_ms(job.ranks, job.size)
               for line, cells in drawn for _, value in cells if value != "over"]
@@ -85,6 +106,10 @@ def svg_of(results, contenders, job, subtitle):
             parts += bar(axis, contender, contenders, line, value, y, job)
             y += BAR + GAP
         y += 8
+    axis_end = y
+    if fairness:
+        shares, y = shares_of(fairness, y)
+        parts += shares
     height = y + BOTTOM
     foot = ("Red line: what physics allows, time on the wire and one round trip. Percent: packets that the lines' full queues "
             "dropped.")
@@ -96,6 +121,6 @@ def svg_of(results, contenders, job, subtitle):
         f'<rect width="{WIDTH}" height="{height:.0f}" fill="white"/>',
         text(12, 22, title, font_size=15, font_weight="bold", fill="#26313d"),
         text(12, 42, subtitle, fill="#5f6b7a"),
-        *axis.drawn(y - 4), *parts,
+        *axis.drawn(axis_end - 4), *parts,
         text(12, height - 16, foot, fill="#5f6b7a"),
         "</svg>", ""])
