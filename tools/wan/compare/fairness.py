@@ -66,9 +66,10 @@ def script(case, folder, with_leeway):
 
 def lab_words(case, folder, seed, with_leeway):
     line = Line(case.rate_mbps, case.rtt_ms, case.queue_ms)
-    words = [LAB, "--ranks", MEMBERS + 1, *line.lab_options, "--seed", seed, "--quiet", "--json", f"{folder}/lab.json"]
+    words = [LAB, "--ranks", MEMBERS + 1]
     if case.own_loss_percent:
         words += ["--link", f'tier: path from: "0" to: "1-{MEMBERS - 1}" loss {{ random {{ p: {case.own_loss_percent / 100:g} }} }}']
+    words += [*line.lab_options, "--seed", seed, "--quiet", "--json", f"{folder}/lab.json"]
     return [str(word) for word in [*words, "--", "sh", "-c", script(case, folder, with_leeway)]]
 
 
