@@ -185,14 +185,15 @@ void Wan::on_seek_round(Instant now) {
     if (standing_rounds_++ == 0) before_ = rate_;
     if (standing_rounds_ >= kStandingRounds) {
       standing_rounds_ = compete_rounds_ = 0;
-      const double begin = std::min(before_, kBeforeMost * round_.rate);
+      const double begin = round_.used ? std::min(before_, kBeforeMost * round_.rate) : before_;
       ceiling_.begin(now, begin / (1 - floor_.value()) / packet_rate());
       return enter(State::compete);
     }
   } else if (round_.queue_least < target() / 2) {
     standing_rounds_ = 0;
   }
-  if (lossy || stands) return give_way(now, !stands);
+  // A queue that stands while we have little to send is not ours.
+  if (lossy || (stands && (round_.used || round_.rate > rate_ / 2))) return give_way(now, !stands);
   drain_ = 1;
   learn();
   if (round_.used) grow();

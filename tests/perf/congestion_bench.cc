@@ -30,6 +30,7 @@ std::string studied_name = "wan";
 struct Call {
   double ms = 0;        // median, the first one left out
   double overflow = 0;  // part of all packets, the first call included
+  double cross_mbps = 0;
 };
 
 struct Place {
@@ -41,6 +42,8 @@ struct Place {
   double queue_ms = 10;
   double loss = 0;
   int rounds = 8;
+  std::string more;  // of the scenario
+  double fixed_mbps = 0;
 };
 
 // A line of its own for every rank, or one between two sites.
@@ -77,8 +80,9 @@ Call all_reduce(const Place& place, std::string_view delivery, std::string_view 
                 "%s congestion { control: %s rate_mbps: %g }\n",
                 place.ranks, place.rounds, static_cast<long>(place.mib * 1048576),
                 std::string(delivery).c_str(), std::string(delivery).c_str(),
-                links_of(place).c_str(), std::string(control).c_str(), 0.95 * place.line_mbps);
-  std::string scenario_text = text;
+                links_of(place).c_str(), std::string(control).c_str(),
+                place.fixed_mbps > 0 ? place.fixed_mbps : 0.95 * place.line_mbps);
+  std::string scenario_text = text + place.more;
   if (place.loss > 0) {
     char loss[128];
     const char* const where =
@@ -104,7 +108,13 @@ Call all_reduce(const Place& place, std::string_view delivery, std::string_view 
     full += static_cast<double>(link.counters.queue_full);
   }
   for (const auto count : record.value().network.sent) sent += static_cast<double>(count);
-  return {ms[ms.size() / 2], full / sent};
+  Call call{.ms = ms[ms.size() / 2], .overflow = full / sent};
+  for (const sim::Measure& measure : record.value().measures) {
+    if (measure.name.starts_with("cross[") && measure.name.ends_with("goodput_mbps")) {
+      call.cross_mbps += measure.value;
+    }
+  }
+  return call;
 }
 
 void print_all_reduce(const Place& place, const char* title, std::string_view delivery) {
@@ -158,6 +168,27 @@ void print_sites() {
       std::snprintf(title, sizeof title, "queue %g ms, loss %g %%", queue_ms, 100 * loss);
       print_all_reduce({.topology = "sites", .queue_ms = queue_ms, .loss = loss}, title, "exact");
     }
+  }
+}
+
+// Rank 0's line carries CUBIC flows to rank 1, too.
+void print_shared() {
+  std::printf(
+      "\n8 ranks, 8 MiB, 100 Mb/s, 20 ms, 4 CUBIC flows through rank 0's line: rank 0's rate of a "
+      "fair "
+      "share, a flow's\n\n| queue | fixed, 20 Mb/s | %s |\n|---|---|---|\n",
+      studied_name.c_str());
+  for (const double queue_ms : {4.0, 20.0}) {
+    std::printf("| %g ms |", queue_ms);
+    for (const std::string& control : {std::string("fixed"), studied_name}) {
+      Place place{.ranks = 8, .mib = 8, .rtt_ms = 20, .queue_ms = queue_ms, .rounds = 6};
+      place.more = "cross_traffic { from: 0 to: 1 cubic { flows: 4 } }\n";
+      place.fixed_mbps = 20;
+      const Call call = all_reduce(place, "exact", control);
+      const double mbps = 2.0 * 7 / 8 * 8 * 1.048576 * 8 * 1.05 / call.ms * 1e3;
+      std::printf(" %.0f ms, %.2f, %.2f |", call.ms, mbps / 20, call.cross_mbps / 80);
+    }
+    std::printf("\n");
   }
 }
 
@@ -454,10 +485,10 @@ struct Table {
   const char* name;
   void (*print)();
 };
-constexpr Table kTables[] = {{"alone", print_alone},     {"many", print_many},
-                             {"beside", print_beside},   {"changes", print_changes},
-                             {"fast", print_fast_lines}, {"slow", print_slow_lines},
-                             {"sites", print_sites},     {"wide", print_wide}};
+constexpr Table kTables[] = {
+    {"alone", print_alone},     {"many", print_many},       {"beside", print_beside},
+    {"changes", print_changes}, {"fast", print_fast_lines}, {"slow", print_slow_lines},
+    {"sites", print_sites},     {"wide", print_wide},       {"shared", print_shared}};
 
 }  // namespace
 }  // namespace leeway

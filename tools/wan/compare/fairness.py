@@ -18,7 +18,7 @@ from lines import Line
 MEMBERS = 8
 SECONDS = 15  # that TCP is measured; Leeway has settled before
 SETTLE = 3
-SIZE = 1024 * 1024
+SIZE = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ def script(case, folder, with_leeway):
     perf = perf if with_leeway else "sleep 1000 & member=$!"
     end = f"while [ ! -e {folder}/over ]; do sleep 0.2; done; kill $member; wait $member; true"
     sent = """awk 'NR > 2 && $1 != "lo:" { sum += $10 } END { printf "%.0f\\n", sum }' /proc/self/net/dev"""
-    flows = (f"sleep {SETTLE}; {sent} >{folder}/sent; iperf3 -c $(echo $WAN_LAB_ADDRESSES | cut -d, -f{MEMBERS + 1}) -t {SECONDS} "
+    # A busy machine starts members slowly.
+    met = f"while [ $({sent}) -lt 2000000 ]; do sleep 0.2; done; " if with_leeway else ""
+    flows = (f"{met}sleep {SETTLE}; {sent} >{folder}/sent; iperf3 -c $(echo $WAN_LAB_ADDRESSES | cut -d, -f{MEMBERS + 1}) -t {SECONDS} "
              f"-P {case.flows} -C {case.tcp} -J >{folder}/tcp.json; {sent} >>{folder}/sent; touch {folder}/over")
     return (f"case $RANK in 0) {perf}; {flows}; {end};; {MEMBERS}) timeout {3 * SECONDS + 60} iperf3 -s -1 >/dev/null;; "
             f"*) {perf}; {end};; esac")
