@@ -42,7 +42,10 @@ class NoiseFloor {
     const double expected = sent * mean();
     const double spread =
         kBurst * mean() * (1 - mean()) * sent * (1 + (sent_ > 0 ? sent / sent_ : 0));
-    const double chance = kSigmas * std::sqrt(spread + (sent_ < kKnownPackets ? 1 : 1.0 / 9));
+    double chance = kSigmas * std::sqrt(spread + (sent_ < kKnownPackets ? 1 : 1.0 / 9));
+    // A floor that a few packets taught is uncertain, but not beyond what is ever taken for noise.
+    const double most = kMax * sent + kSigmas * std::sqrt(kBurst * kMax * (1 - kMax) * sent + 1);
+    chance = std::min(chance, most - expected);
     const double more = lost - expected;
     return more > std::max(chance, margin * sent) ? more : 0;
   }

@@ -32,6 +32,7 @@ constexpr int kDoubtRounds = 64;
 constexpr double kPeakKeep = 0.9;
 constexpr double kNoisy = 0.003;
 constexpr int kStandingRounds = 10;
+constexpr double kArrivedMost = 2;
 constexpr double kBeforeMost = 1.25;  // of what arrives now: the line may have become slow
 constexpr double kTargetNs = 15e6;    // over the square root of the packets under way
 constexpr double kTargetMinNs = 1e6;
@@ -77,7 +78,9 @@ void Wan::on_sample(const Sample& sample) {
     round_.rate = std::max(round_.rate, rate);
   }
   // What startup's overshoot lost is known from its end on, and says nothing of what came later.
-  if (sample.phase != 0 && sample.phase != kNoPhase) startup_reported_ = true;
+  if ((sample.phase != 0 && sample.phase != kNoPhase) || sample.now - gave_way_ > 4 * rtt_) {
+    startup_reported_ = true;
+  }
   if (state_ == State::startup || startup_reported_) {
     round_.loss.covered += sample.covered;
     round_.loss.lost += sample.lost;
@@ -219,6 +222,8 @@ void Wan::grow() {
     rate_ = kKeep * share_;
     return;
   }
+  // What does not arrive is no reason for more, whatever else is known.
+  if (rate_ > kArrivedMost * std::max(round_.rate, share_)) return;
   if (rate_ > kBeyond * share_ && ++quiet_rounds_ % kQuietRounds == 0) step_ *= 2;
   step_ =
       std::clamp(step_, std::max(1.0, kStepMin * packets()), std::max(1.0, kStepMax * packets()));
