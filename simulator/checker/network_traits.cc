@@ -71,6 +71,7 @@ bool is_unbiased(const Scenario& scenario) {
   if (operation.owner_weights()) return false;
   if (operation.has_inject() || scenario.pause_size() + scenario.crash_size() > 0) return false;
   if (scenario.partition_size() > 0 || scenario.cross_traffic_size() > 0) return false;
+  if (scenario.narrow_size() > 0) return false;
   const Operation::Estimator estimator = operation.estimator();
   const bool on_any_links =
       estimator == Operation::horvitz_thompson || estimator == Operation::augmented;

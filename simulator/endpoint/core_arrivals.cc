@@ -131,7 +131,7 @@ void CoreEndpoints::hand_in(Instant now, std::uint32_t rank, const Datagram& dat
   Process& process = processes_[rank];
   if (process.paused) return keep_in_socket(process, datagram);
   const ByteSpan bytes = whole(datagram);
-  if (communicators_[0].observer != nullptr) tell_datagram(now, rank, datagram, bytes);
+  if (communicators_[0].observer != nullptr) tell(now, rank, datagram, bytes);
   process.node->on_datagram(now, static_cast<Rank>(datagram.from), bytes);
   want_pump(now, rank);
 }
@@ -151,17 +151,42 @@ void CoreEndpoints::keep_in_socket(Process& process, const Datagram& datagram) {
   process.socket.push_back(keep(datagram));
 }
 
+// What is for a process and not for a member is no observer's business, but for the datagrams that
+// came in pieces: these are told when they are whole.
+void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& datagram,
+                         ByteSpan bytes) {
+  if (!wire::is_for_process(bytes)) return tell_datagram(now, process, datagram.from, bytes);
+  wire::Prefix prefix;
+  wire::Piece piece;
+  ByteSpan content;
+  if (wire::decode_prefix(bytes, nullptr, prefix) != wire::Refusal::none)
+    return tell_stray(now, process, datagram.from, wire::epoch_of(bytes).value_or(0), bytes);
+  const bool joins = prefix.type == wire::PacketType::piece &&
+                     !processes_[process].arriving.empty() &&
+                     wire::decode_piece(bytes, piece, content) == wire::Refusal::none;
+  if (!joins) return;
+  const ByteSpan whole =
+      processes_[process].arriving[datagram.from].add(prefix.sequence, piece, content);
+  if (!whole.empty()) tell_datagram(now, process, datagram.from, whole);
+}
+
+// The loss of a piece does not say which packet of which flow is lost.
+void CoreEndpoints::tell_cut(const Train& train, std::uint32_t from, ByteSpan datagram) {
+  if (wire::is_for_process(datagram) && communicators_[0].observer != nullptr)
+    tell_loss(train.to, from, wire::epoch_of(datagram).value_or(0));
+}
+
 // By the epoch that it names, as the node finds its member.
-void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, const Datagram& datagram,
+void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, std::uint32_t sender,
                                   ByteSpan bytes) {
   const std::uint32_t epoch = wire::epoch_of(bytes).value_or(0);
   for (const Seat* seat : processes_[process].seats) {
     if (communicators_[seat->communicator].epoch != epoch) continue;
-    const Rank from = seat->member->rank_in(static_cast<Rank>(datagram.from));
+    const Rank from = seat->member->rank_in(static_cast<Rank>(sender));
     if (from == kNoRank) break;
     return communicators_[seat->communicator].observer->on_datagram(now, seat->rank, from, bytes);
   }
-  tell_stray(now, process, datagram.from, epoch, bytes);
+  tell_stray(now, process, sender, epoch, bytes);
 }
 
 // One that reaches no member. Nothing but a member that joins later may ever see it, and of those

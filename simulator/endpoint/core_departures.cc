@@ -58,7 +58,9 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
     const bool shared = train.to == kEveryRank;
     const auto& hearers = processes_[rank].hearers;
     if (shared && hearers.empty()) continue;  // the first switch drops it
-    const Traffic traffic = traffic_of(contents_of(datagram));
+    const ByteSpan contents = seals ? contents_of(datagram) : datagram;
+    const Traffic traffic = traffic_of(contents);
+    tell_cut(train, rank, contents);
     const bool header_alone = !contents_ && traffic == Traffic::data;
     const std::uint64_t word =
         seals ? note_sent(now, rank, processes_[rank].roaming->address_of(train.to),

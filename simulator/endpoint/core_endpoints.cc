@@ -84,6 +84,11 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
     config.rtt_initial = initial_round_trip(topology, rank);
     endpoints->configs_.push_back(config);
     process.node = std::make_unique<collective::Node>(congestion_of(scenario));
+    if (scenario.narrow_size() > 0) {
+      process.node->measure_sizes({.most = config.datagram_bytes,
+                                   .around = scenario.has_sealing() ? seal::kOverheadBytes : 0});
+      process.arriving.resize(topology.ranks());
+    }
     process.uplink = Uplink(topology, rank);
     if (!faults) continue;
     auto plan = impairment::FaultPlan::create(*faults);

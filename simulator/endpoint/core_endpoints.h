@@ -30,6 +30,7 @@
 #include "endpoint/uplink.h"
 #include "impairment/fault_plan.h"
 #include "network/network.h"
+#include "protocol/pieces.h"
 #include "scenario.pb.h"
 #include "seal/associations.h"
 #include "seal/roaming.h"
@@ -170,6 +171,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::size_t socket_bytes = 0;
     std::vector<std::uint32_t> hearers;  // of its multicast
     std::vector<Waiting> waiting;        // a ring
+    // What the node puts together, for the observers; by sender
+    std::vector<protocol::Pieces> arriving;
     std::size_t next_waiting = 0;
   };
 
@@ -201,7 +204,9 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   ByteSpan whole(const Datagram& datagram);
   void arm(Instant now, std::uint32_t rank);
   void finish_call(Instant now, Seat& seat);
-  void tell_datagram(Instant now, std::uint32_t process, const Datagram& datagram, ByteSpan bytes);
+  void tell(Instant now, std::uint32_t process, const Datagram& datagram, ByteSpan bytes);
+  void tell_cut(const Train& train, std::uint32_t from, ByteSpan datagram);
+  void tell_datagram(Instant now, std::uint32_t process, std::uint32_t sender, ByteSpan bytes);
   void tell_stray(Instant now, std::uint32_t process, std::uint32_t from, std::uint32_t epoch,
                   ByteSpan bytes);
   void tell_loss(std::uint32_t process, std::uint32_t from, std::uint32_t epoch);

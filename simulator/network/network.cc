@@ -48,6 +48,7 @@ Network::Network(const Topology& topology, std::uint64_t seed, EventQueue& queue
       queue_(&queue),
       payloads_(payload_bytes_max),
       blocked_(topology.ranks()),
+      narrow_(topology.ranks()),
       numbers_(std::move(numbers)),
       tables_(topology.properties_count()),
       corrupted_(payload_bytes_max) {}
@@ -91,7 +92,8 @@ void Network::send(Instant now, const Packet& packet) {
   ++under_way_[index_of(packet.traffic)];
   const std::uint32_t place = packets_.put(packet);
   tell(now, PacketStep::sent, kArrived, packet, payloads_.get(packet.payload));
-  if (blocked_.contains(packet.from, packet.to)) [[unlikely]] {
+  const bool passes = narrow_.passes(packet.from, packet.to, packet.bytes);
+  if (!passes || blocked_.contains(packet.from, packet.to)) [[unlikely]] {
     return lose(now, PacketStep::blocked, kArrived, place);
   }
   forward(now, place, Deliver::later);

@@ -19,6 +19,7 @@
 #include "engine/trace_hash.h"
 #include "network/blocked_pairs.h"
 #include "network/link_line.h"
+#include "network/narrow_pairs.h"
 #include "network/network_types.h"
 #include "network/packet.h"
 #include "network/packet_store.h"
@@ -73,6 +74,12 @@ class Network {
   // unblocked twice.
   void block(std::uint32_t from, std::uint32_t to) { blocked_.block(from, to); }
   void unblock(std::uint32_t from, std::uint32_t to) { blocked_.unblock(from, to); }
+
+  // From now on longer packets of one rank to the other are lost where they enter;
+  // NarrowPairs::kAny: none is too long. What is shared by several receivers passes.
+  void narrow(std::uint32_t from, std::uint32_t to, std::uint32_t bytes) {
+    narrow_.set(from, to, bytes);
+  }
 
   // From now on links lose, copy, hold back and damage nothing that enters them; queues and delays
   // stay, and so do blocks.
@@ -165,6 +172,7 @@ class Network {
   std::vector<std::vector<std::uint32_t>> receivers_of_;  // of shared packets, by Packet::word
   std::vector<std::uint32_t> free_receivers_;
   BlockedPairs blocked_;
+  NarrowPairs narrow_;
   bool calm_ = false;
   LazyTable numbers_;  // by LinkId: 1 + index into links_; 0: no packet came to it yet
   std::vector<std::unique_ptr<Link>> links_;

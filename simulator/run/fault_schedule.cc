@@ -21,16 +21,18 @@ void add_directions(const std::vector<std::uint32_t>& from, const std::vector<st
   }
 }
 
-Result<Fault> partition_of(const scenario::Scenario& scenario,
-                           const scenario::Partition& partition) {
-  Fault fault{.kind = Fault::Kind::partition,
-              .from_round = partition.from_round(),
-              .after_ns = nanoseconds(partition.after_ms()),
-              .for_ns = partition.has_for_ms() ? nanoseconds(partition.for_ms()) : -1};
-  const bool both = partition.has_between();
-  const auto from = scenario::ranks_of(scenario, both ? partition.between() : partition.from());
+// Of a partition or a narrow path.
+template <typename Rule>
+Result<Fault> fault_between(const scenario::Scenario& scenario, Fault::Kind kind,
+                            const Rule& rule) {
+  Fault fault{.kind = kind,
+              .from_round = rule.from_round(),
+              .after_ns = nanoseconds(rule.after_ms()),
+              .for_ns = rule.has_for_ms() ? nanoseconds(rule.for_ms()) : -1};
+  const bool both = rule.has_between();
+  const auto from = scenario::ranks_of(scenario, both ? rule.between() : rule.from());
   if (!from.ok()) return from.status();
-  const auto to = scenario::ranks_of(scenario, both ? partition.and_() : partition.to());
+  const auto to = scenario::ranks_of(scenario, both ? rule.and_() : rule.to());
   if (!to.ok()) return to.status();
   add_directions(*from, *to, fault);
   if (both) add_directions(*to, *from, fault);
@@ -62,8 +64,14 @@ Result<FaultSchedule> FaultSchedule::make(const scenario::Scenario& scenario) {
          .after_ns = nanoseconds(change.after_ms())});
   }
   for (const auto& partition : scenario.partition()) {
-    auto fault = partition_of(scenario, partition);
+    auto fault = fault_between(scenario, Fault::Kind::partition, partition);
     if (!fault.ok()) return fault.status();
+    schedule.faults_.push_back(std::move(*fault));
+  }
+  for (const auto& narrow : scenario.narrow()) {
+    auto fault = fault_between(scenario, Fault::Kind::narrow, narrow);
+    if (!fault.ok()) return fault.status();
+    fault->bytes = narrow.bytes();
     schedule.faults_.push_back(std::move(*fault));
   }
   return schedule;

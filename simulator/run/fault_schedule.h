@@ -1,4 +1,4 @@
-// When pauses, crashes and partitions of a scenario begin and end.
+// When pauses, crashes, partitions and narrow paths of a scenario begin and end.
 //
 // A fault waits for a rank to submit a round, then for a time. Its events carry its number; what it
 // does to endpoints and network is decided by the run.
@@ -15,14 +15,15 @@
 namespace leeway::sim {
 
 struct Fault {
-  enum class Kind : std::uint8_t { pause, crash, partition, move, rebind };
+  enum class Kind : std::uint8_t { pause, crash, partition, move, rebind, narrow };
   Kind kind = Kind::pause;
   std::uint32_t rank =
       0;  // whose submission it waits for: rank 0's for a partition; whom it befalls otherwise
   std::uint32_t from_round = 0;
   std::int64_t after_ns = 0;
   std::int64_t for_ns = -1;                                         // negative: to the end
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> directions;  // partition: from, to
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> directions;  // partition, narrow: from, to
+  std::uint32_t bytes = 0;                                          // narrow
   bool begun = false;
 };
 

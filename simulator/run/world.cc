@@ -336,6 +336,10 @@ void World::on_fault(Instant now, std::uint32_t number, bool begins) {
   if (fault.kind == Fault::Kind::crash) return on_death(now, fault.rank);
   if (fault.kind == Fault::Kind::move || fault.kind == Fault::Kind::rebind)
     return core_->change_address(fault.rank, fault.kind == Fault::Kind::rebind);
+  if (fault.kind == Fault::Kind::narrow) {
+    for (const auto& [from, to] : fault.directions) network_->narrow(from, to, fault.bytes);
+    return;
+  }
   open_faults_.push_back(number);
   if (fault.kind == Fault::Kind::pause) return on_pause(now, fault.rank);
   for (const auto& [from, to] : fault.directions) network_->block(from, to);
@@ -344,6 +348,10 @@ void World::on_fault(Instant now, std::uint32_t number, bool begins) {
 void World::end_fault(Instant now, std::uint32_t number) {
   const Fault& fault = faults_->fault(number);
   if (fault.kind == Fault::Kind::pause) return on_resume(now, fault.rank);
+  if (fault.kind == Fault::Kind::narrow) {
+    for (const auto& [from, to] : fault.directions) network_->narrow(from, to, NarrowPairs::kAny);
+    return;
+  }
   for (const auto& [from, to] : fault.directions) network_->unblock(from, to);
 }
 

@@ -78,6 +78,10 @@ Status check_directions(const Scenario& scenario, const Places& places) {
         check_direction(scenario, scenario.partition(i), entry("partition", i), places);
     if (!s.ok()) return s;
   }
+  for (int i = 0; i < scenario.narrow_size(); ++i) {
+    const Status s = check_direction(scenario, scenario.narrow(i), entry("narrow", i), places);
+    if (!s.ok()) return s;
+  }
   return {};
 }
 
@@ -168,6 +172,16 @@ Status check_sealing(const Scenario& scenario, const Places& places) {
   return {};
 }
 
+Status check_narrow(const Scenario& scenario, const Places& places) {
+  if (scenario.narrow_size() == 0) return {};
+  const std::string path = entry("narrow", 0);
+  if (scenario.endpoint() != Scenario::core)
+    return places.refuse(path, "belongs to endpoint core only");
+  if (!scenario.contents()) return places.refuse(path, "needs values; contents is false");
+  if (scenario.has_multicast()) return places.refuse(path, "knows no multicast");
+  return {};
+}
+
 Status check_multicast(const Scenario& scenario, const Places& places) {
   if (!scenario.has_multicast()) return {};
   if (scenario.endpoint() != Scenario::core)
@@ -234,6 +248,7 @@ Status check_calm(const Scenario& scenario, const Places& places) {
   if (s.ok()) s = check_before_calm(scenario, "crash", scenario.crash(), places);
   if (s.ok()) s = check_before_calm(scenario, "partition", scenario.partition(), places);
   if (s.ok()) s = check_before_calm(scenario, "address_change", scenario.address_change(), places);
+  if (s.ok()) s = check_before_calm(scenario, "narrow", scenario.narrow(), places);
   return s;
 }
 
@@ -249,9 +264,10 @@ Status check_group_size(const Scenario& scenario, const Places& places) {
 Status validate(const Scenario& scenario, const Places& places) {
   if (const Status s = check_limits(scenario, places); !s.ok()) return s;
   constexpr Status (*kRules[])(const Scenario&, const Places&) = {
-      check_group_size, check_groups,        check_operation, check_links,         check_directions,
-      check_compute,    check_cross_traffic, check_faults,    check_calm,          check_congestion,
-      check_sealing,    check_multicast,     check_leaves,    check_communicators, check_sweeps,
+      check_group_size, check_groups,     check_operation,     check_links,
+      check_directions, check_compute,    check_cross_traffic, check_faults,
+      check_calm,       check_congestion, check_narrow,        check_sealing,
+      check_multicast,  check_leaves,     check_communicators, check_sweeps,
   };
   for (const auto rule : kRules) {
     if (const Status s = rule(scenario, places); !s.ok()) return s;

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "checker/network_traits.h"
+#include "swarm/draw.h"
 #include "swarm/draw_parts.h"
 
 namespace leeway::sim::swarm {
@@ -130,6 +131,27 @@ void draw_faults(Dice& dice, Scenario& scenario) {
   if (dice.one_in(6)) draw_crash(dice, scenario);
   if (dice.one_in(8)) draw_inject(dice, scenario);
   if (dice.one_in(3)) draw_peer_timeout(dice, scenario);
+}
+
+// The core's least, 1,200 bytes of payload, always passes.
+void draw_narrow(Dice& dice, Scenario& scenario) {
+  if (scenario.has_multicast() || !dice.one_in(3)) return;
+  auto& narrow = *scenario.add_narrow();
+  const std::uint32_t cut = dice.between(1, scenario.ranks() - 1);
+  const std::string low = "0-" + std::to_string(cut - 1);
+  const std::string high = std::to_string(cut) + "-";
+  if (dice.one_in(3)) {
+    narrow.set_between(low);
+    narrow.set_and_(high);
+  } else {
+    narrow.set_from(dice.one_in(2) ? low : high);
+    narrow.set_to(dice.one_in(2) ? std::to_string(draw_rank(dice, scenario)) : "*");
+  }
+  narrow.set_bytes(dice.pick({1228u, 1280u, 1300u, 1450u, 1490u, 4028u}));
+  // The calm may have been taken away
+  narrow.set_from_round(dice.between(0, scenario.rounds() - kCalmRounds - 1));
+  narrow.set_after_ms(draw_after_ms(dice));
+  if (dice.one_in(4)) narrow.set_for_ms(dice.decimal_magnitude(100, 5000000));
 }
 
 // All ranks leave at the end, at one time or one of them at another, or only one does; now and then

@@ -86,6 +86,10 @@ std::string datagram_text(ByteSpan first_bytes) {
       return text("given up no. %u", prefix.sequence);
     case wire::PacketType::alive:
       return text("alive, answers no. %u", prefix.sequence);
+    case wire::PacketType::size:
+      return text("size, probe %u", prefix.sequence);
+    case wire::PacketType::piece:
+      return text("piece of no. %u", prefix.sequence);
   }
   return "not Leeway's";
 }

@@ -31,7 +31,8 @@ Member::Member(const protocol::EndpointConfig& config, std::vector<Rank> slots,
                std::span<protocol::Path* const> paths, MemoryWatcher* watcher)
     : engine_(config, paths, watcher),
       slots_(std::move(slots)),
-      ranks_(by_slot(slots_, config.self)) {}
+      ranks_(by_slot(slots_, config.self)),
+      sizes_(slots_.size()) {}
 
 Node::Node(const congestion::Settings& congestion) {
   answers_.reserve(kAnswersMax);
@@ -53,7 +54,7 @@ Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vec
     for (const Rank slot : members_.back()->slots_) {
       protocol::Path& path = *paths_[slot];
       if (path.window() == 0) continue;  // this process itself
-      bundle_->make_link(slot, std::size_t{2} * path.window());
+      bundle_->make_link(slot, path.remembered());
       path.ask();
     }
   }
@@ -69,7 +70,8 @@ Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vec
 }
 
 std::unique_ptr<Member> Node::part(Member& member) {
-  Closed closed{member.config().epoch, member.config().self, std::move(member.slots_)};
+  Closed closed{member.config().epoch, member.config().self, std::move(member.slots_),
+                member.sizes_[member.config().self]};
   if (closed_.size() < kClosedMax) {
     closed_.push_back(std::move(closed));
   } else {
@@ -80,6 +82,7 @@ std::unique_ptr<Member> Node::part(Member& member) {
   sending_at_ = 0;
   std::erase(sending_, &member);
   if (latest_ == &member) latest_ = nullptr;
+  if (asks_size_ == &member) asks_size_ = nullptr;
   held_back_ -= member.held_back_;
   const auto at = std::find_if(members_.begin(), members_.end(),
                                [&](const auto& other) { return other.get() == &member; });
@@ -98,7 +101,10 @@ Member* Node::find(std::uint32_t epoch) const {
 
 protocol::Path& Node::path_of(Rank slot) {
   if (slot >= paths_.size()) paths_.resize(slot + std::size_t{1});
-  if (paths_[slot] == nullptr) paths_[slot] = std::make_unique<protocol::Path>();
+  if (paths_[slot] == nullptr) {
+    paths_[slot] = std::make_unique<protocol::Path>();
+    paths_[slot]->size.configure(sizes_);
+  }
   return *paths_[slot];
 }
 
@@ -117,6 +123,8 @@ void Node::queue(Member& member) {
 }
 
 void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram) {
+  if (wire::is_for_process(datagram)) [[unlikely]]
+    return on_process_datagram(now, slot, datagram);
   const auto epoch = wire::epoch_of(datagram);
   if (!epoch) return refuse(wire::Refusal::truncated);
   Member* const member = find(*epoch);
@@ -130,6 +138,7 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram) {
     member->engine_.on_datagram(now, from, datagram);
     if (paths_[slot]->reported().largest_sequence != reported) note_report(now, slot);
   }
+  look_at_size_by(paths_[slot]->size.wake_at());
   touch(*member);
   if (paths_[slot]->take_unblocked()) spread_credit(slot);
 }
@@ -142,6 +151,8 @@ bool Node::busy() const {
 void Node::on_new_path(Instant now, Rank slot) {
   if (slot >= paths_.size() || paths_[slot] == nullptr) return;
   paths_[slot]->begin_anew();
+  paths_[slot]->size.begin_anew(now);
+  look_at_size_by(paths_[slot]->size.wake_at());
   if (bundle_ != nullptr) bundle_->begin_anew(now, slot);
 }
 
@@ -187,7 +198,8 @@ void Node::answer_probe(const wire::Prefix& probe, Rank slot) {
   if (!met || probe.destination == kEveryRank || answers_.size() == kAnswersMax) return;
   const auto type =
       paths_[slot]->dead() ? wire::PacketType::given_up : wire::PacketType::alive;  // WIRE 6.7
-  answers_.push_back({{type, probe.epoch, probe.destination, probe.source, probe.sequence}, slot});
+  answers_.push_back(
+      {{type, probe.epoch, probe.destination, probe.source, probe.sequence}, slot, {}});
 }
 
 // WIRE 6.8: a good-bye, or, to one that says good-bye itself, that it was heard. Neither is
@@ -209,7 +221,8 @@ void Node::answer(Instant now, const Closed& closed, Rank slot, ByteSpan datagra
   const bool parting = prefix.type == wire::PacketType::goodbye;
   answers_.push_back({{parting ? wire::PacketType::report : wire::PacketType::goodbye, closed.epoch,
                        closed.self, prefix.source},
-                      slot});
+                      slot,
+                      {}});
 }
 
 void Node::on_wake(Instant now, std::uint64_t released) {
@@ -219,6 +232,10 @@ void Node::on_wake(Instant now, std::uint64_t released) {
     wake(now, member, released);
   }
   if (bundle_ != nullptr) bundle_->on_wake(now);
+  if (now >= sizes_at_) {
+    sizes_at_ = Instant::infinite_future();
+    sizes_due_ = true;
+  }
   if (now < soonest_ && held_back_ == 0) return;
   soonest_ = Instant::infinite_future();
   for (const auto& member : members_) {
@@ -262,9 +279,20 @@ void Node::spread_deaths(Instant now, Member& finder) {
 }
 
 bool Node::poll_train(Instant now, protocol::TrainBuffer& out) {
+  const bool measures = sizes_.most != 0;
+  if ((measures || asks_size_ != nullptr) && write_size(now, out)) return true;
+  bool numbered = true;
+  if (!poll_any(now, out, numbered)) return false;
+  if (measures && numbered && out.to() != kEveryRank) fit_to_path(now, out);
+  return true;
+}
+
+// `numbered`: the path counts it.
+bool Node::poll_any(Instant now, protocol::TrainBuffer& out, bool& numbered) {
   if (!answers_.empty()) {
     write_answer(now, answers_.back(), out);
-    const bool numbered = answers_.back().prefix.type != wire::PacketType::alive;
+    const wire::PacketType type = answers_.back().prefix.type;
+    numbered = type != wire::PacketType::alive && type != wire::PacketType::size;
     answers_.pop_back();
     if (bundle_ != nullptr && numbered) note_paced(now, out);
     ++trains_;
@@ -345,6 +373,11 @@ void Node::note_paced(Instant now, const protocol::TrainBuffer& out, double shar
 void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out) {
   protocol::Path& path = path_of(answer.slot);
   wire::Prefix prefix = answer.prefix;
+  if (prefix.type == wire::PacketType::size) {
+    out.start(answer.slot);
+    const MutableByteSpan scratch = out.scratch(wire::kSizeBytes);
+    return out.append(wire::encode_size(prefix, answer.size, scratch), {});
+  }
   if (prefix.type != wire::PacketType::alive) prefix.sequence = path.take_sequence(now);
   out.start(answer.slot);
   const MutableByteSpan scratch = out.scratch(wire::kReportFixedBytes);
@@ -364,7 +397,8 @@ std::optional<Instant> Node::next_wake() const {
   if (!touched_.empty()) return Instant{0};
   soonest_ = Instant::infinite_future();
   for (const auto& member : members_) soonest_ = std::min(soonest_, member->engine_.wake_at());
-  const Instant at = bundle_ == nullptr ? soonest_ : std::min(soonest_, bundle_->next_wake());
+  Instant at = bundle_ == nullptr ? soonest_ : std::min(soonest_, bundle_->next_wake());
+  at = std::min(at, sizes_at_);
   return at == Instant::infinite_future() ? std::nullopt : std::optional(at);
 }
 

@@ -6,6 +6,7 @@
 // (protocol/endpoint.h), with slots in place of ranks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,10 @@ class Member {
   // many are no longer read, none of this member's is.
   std::uint64_t trains_end() const { return trains_end_; }
 
+  // The longest datagram that all ranks' paths carry to each other; nothing: not all have said what
+  // theirs do (Node::agree_on_size).
+  std::optional<std::size_t> agreed_bytes() const;
+
  private:
   friend class Node;
 
@@ -48,6 +53,17 @@ class Member {
   bool sends_ = false;      // is in Node::sending_
   bool held_back_ = false;  // operations wait until its trains are no longer read
   std::uint64_t deaths_seen_ = 0;
+  // The longest datagram that each rank's paths carry, this one's included; 0: not known
+  std::vector<std::uint16_t> sizes_;
+  Rank size_asked_ = 0;     // ranks below were asked for theirs
+  bool size_told_ = false;  // all ranks were told this one's
+};
+
+struct SizeCounters {
+  std::uint64_t probes_sent = 0;
+  std::uint64_t datagrams_cut = 0;   // sent in pieces
+  std::uint64_t pieces_joined = 0;   // datagrams put together
+  std::uint64_t paths_narrowed = 0;  // how often a path was found to carry less than before
 };
 
 class Node {
@@ -56,6 +72,9 @@ class Node {
   explicit Node(const congestion::Settings& congestion = {});
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
+
+  // Before any join: how long datagrams may be on each path is found out from now on.
+  void measure_sizes(const protocol::SizeLimits& limits) { sizes_ = limits; }
 
   // Becomes a member of a communicator whose ranks are these slots; what arrived for it already is
   // handed in. No other member has its epoch.
@@ -70,10 +89,18 @@ class Node {
   // After the member's engine or endpoint was spoken to directly: it may have something to send.
   void touch(Member& member);
 
+  // Tells the other ranks what this one's paths carry, as soon as that is known of all of them, and
+  // asks those that have not told theirs. To be repeated until Member::agreed_bytes() says
+  // something. Not `measured`: this rank means the size that it has, whatever its paths carry.
+  // Whether this rank's own is known.
+  bool agree_on_size(Member& member, bool measured);
+
   void on_datagram(Instant now, Rank slot, ByteSpan datagram);
   // The process in the slot has moved to another host (a transport proved it): what was measured of
   // the path to it is forgotten.
   void on_new_path(Instant now, Rank slot);
+  // The system refused a datagram of so many bytes for its length.
+  void on_refused(Instant now, Rank slot, std::size_t bytes);
   // Time passed, or members were touched. `released`: how many of the trains handed out are no
   // longer read; members with later ones start nothing.
   void on_wake(Instant now, std::uint64_t released = UINT64_MAX);
@@ -90,6 +117,7 @@ class Node {
   const protocol::Path& path(Rank slot) const { return *paths_[slot]; }
   // Null: nothing paces.
   const congestion::UplinkBundle* uplink() const { return bundle_.get(); }
+  const SizeCounters& size_counters() const { return size_counters_; }
   // Datagrams that reached no member, by wire::Refusal.
   const std::array<std::uint64_t, wire::kRefusals>& refused() const { return refused_; }
 
@@ -99,10 +127,12 @@ class Node {
     std::uint32_t epoch = 0;
     Rank self = 0;
     std::vector<Rank> slots;
+    std::uint16_t size = 0;  // Member::sizes_ of self
   };
   struct Answer {
     wire::Prefix prefix;
     Rank slot = 0;
+    wire::Size size;
   };
 
   Member* find(std::uint32_t epoch) const;
@@ -120,6 +150,19 @@ class Node {
   void address(Member& member, protocol::TrainBuffer& out);
   void note_paced(Instant now, const protocol::TrainBuffer& out, double share = 1);
   void note_report(Instant now, Rank slot);
+  // node_sizes.cc
+  void on_process_datagram(Instant now, Rank slot, ByteSpan datagram);
+  void on_size(Instant now, Rank slot, const wire::Prefix& prefix, const wire::Size& size);
+  void on_piece(Instant now, Rank slot, const wire::Prefix& prefix, ByteSpan datagram);
+  const Member* member_with(Rank slot) const;
+  bool write_size(Instant now, protocol::TrainBuffer& out);
+  bool write_size_probe(Instant now, protocol::TrainBuffer& out);
+  bool write_size_question(protocol::TrainBuffer& out);
+  std::size_t least_size(const Member& member, bool measured) const;
+  void fit_to_path(Instant now, protocol::TrainBuffer& out);
+  void look_at_size_by(Instant at) { sizes_at_ = std::min(sizes_at_, at); }
+
+  bool poll_any(Instant now, protocol::TrainBuffer& out, bool& numbered);
   void write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out);
 
   std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; null: not met yet
@@ -138,6 +181,13 @@ class Node {
   std::size_t next_closed_ = 0;
   std::vector<Answer> answers_;
   std::array<std::uint64_t, wire::kRefusals> refused_{};
+  protocol::SizeLimits sizes_;
+  // No path is to be looked at before
+  Instant sizes_at_ = Instant::infinite_future();
+  bool sizes_due_ = false;        // some have probes to send
+  Member* asks_size_ = nullptr;   // has ranks to ask for their size
+  std::vector<std::byte> whole_;  // a train that is being cut
+  SizeCounters size_counters_;
 };
 
 }  // namespace leeway::collective

@@ -157,6 +157,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,
                                                      const keys::JoinedKeys* keys) {
+  auto* const lengths = dynamic_cast<transport::LengthRefusals*>(transport.get());
   transport::SealedTransport* sealed = nullptr;
   if (keys != nullptr) {
     std::vector<Rank> slots(keys->members.size());
@@ -170,7 +171,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
                                            .rate_bits_per_second = options.rate_bits_per_second};
   if (!options.faults.any()) {
     return driving::Driver::start(kind, observe::traced(std::move(transport), options), congestion,
-                                  nullptr, sealed);
+                                  nullptr, sealed, lengths);
   }
   auto plan = impairment::FaultPlan::create(options.faults);
   if (!plan.ok()) return plan.status();
@@ -178,7 +179,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
                                                             std::move(*plan), driving::steady_now);
   const transport::FaultTransport* faults = faulty.get();
   return driving::Driver::start(kind, observe::traced(std::move(faulty), options), congestion,
-                                faults, sealed);
+                                faults, sealed, lengths);
 }
 
 }  // namespace leeway::internal

@@ -127,6 +127,13 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
   if (Status status = (*channel)->prove_paths(patience); !status.ok()) return status;
+  // WIRE 10.4. A rank that was told a size, or that injects faults, does not change it.
+  const std::size_t around = group_.keys == nullptr ? 0 : seal::kOverheadBytes;
+  if (lane.kind == TransportKind::udp && config.size > 1 &&
+      config.datagram_bytes > protocol::kBaseDatagramBytes - around) {
+    const bool measured = options_.datagram_bytes == 0 && !options_.faults.any();
+    if (Status status = (*channel)->agree_on_size(measured, patience); !status.ok()) return status;
+  }
   return channel;
 }
 

@@ -139,7 +139,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   auto driver = driving::Driver::start(
       TransportKind::udp, observe::traced(std::move(transport), options),
       {.control = options.congestion, .rate_bits_per_second = options.rate_bits_per_second},
-      nullptr, sealed);
+      nullptr, sealed, &socket);
   return std::shared_ptr<UdpEndpoint>(
       new UdpEndpoint(std::move(driver), socket, std::move(identity)));
 }

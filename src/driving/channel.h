@@ -39,6 +39,10 @@ class Channel final : private MemoryWatcher {
   // Hears from every peer over the data path, which also measures round trips; kUnavailable naming
   // those it cannot hear; kCancelled after abort().
   Status prove_paths(Duration timeout);
+  // After prove_paths(), on all ranks or none: datagrams are as long from now on as all ranks'
+  // paths carry. Not `measured`: as far as this rank is concerned, as long as they are.
+  // kUnavailable where not all ranks tell in time; kCancelled after abort().
+  Status agree_on_size(bool measured, Duration timeout);
   // After prove_paths(), where the transport has multicast: the ranks that do not report ours,
   // asked for up to a fifth of a second.
   std::vector<Rank> deaf_to_multicast();
@@ -92,7 +96,7 @@ class Channel final : private MemoryWatcher {
   void quit();
 
   const std::shared_ptr<Driver> driver_;
-  const protocol::EndpointConfig config_;
+  protocol::EndpointConfig config_;
   const std::vector<Rank> slots_;
   const std::string name_;
   const std::uint32_t generation_;  // of forks

@@ -59,6 +59,34 @@ Status Channel::prove_paths(Duration timeout) {
       static_cast<double>(timeout.count()) / 1e9, path_remedy(kind()));
 }
 
+Status Channel::agree_on_size(bool measured, Duration timeout) {
+  const Instant deadline = steady_now() + timeout;
+  Duration pause = std::chrono::milliseconds(1);
+  const auto agreed = [this] { return member_->agreed_bytes().has_value(); };
+  while (true) {
+    {
+      Driver::Session session(*driver_);
+      // Paths are measured as soon as a report has come, which a probe asks for
+      if (!session.node().agree_on_size(*member_, measured && driver_->measures_sizes()))
+        endpoint().probe_all();
+      session.node().touch(*member_);
+    }
+    const Instant until = std::min(deadline, steady_now() + pause);
+    if (driver_->run_until(agreed, until)) break;
+    if (state() == StatusCode::kCancelled) return status();
+    if (steady_now() >= deadline) {
+      return Status::error(StatusCode::kUnavailable,
+                           "rank %u: not all ranks told within %.1f s how long datagrams may be",
+                           config().self, static_cast<double>(timeout.count()) / 1e9);
+    }
+    pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(200));
+  }
+  Driver::Session session(*driver_);
+  config_.datagram_bytes = *member_->agreed_bytes();
+  endpoint().shorten_datagrams(config_.datagram_bytes);
+  return Status();
+}
+
 std::vector<Rank> Channel::deaf_to_multicast() {
   std::vector<Rank> deaf;
   const auto all_hear = [&] {

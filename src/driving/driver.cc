@@ -40,9 +40,10 @@ std::shared_ptr<Driver> Driver::start(TransportKind kind,
                                       std::unique_ptr<DatagramTransport> transport,
                                       const congestion::Settings& congestion,
                                       const transport::FaultTransport* faults,
-                                      transport::SealedTransport* sealed) {
+                                      transport::SealedTransport* sealed,
+                                      transport::LengthRefusals* lengths) {
   std::shared_ptr<Driver> driver(
-      new Driver(kind, std::move(transport), congestion, faults, sealed));
+      new Driver(kind, std::move(transport), congestion, faults, sealed, lengths));
   driver->background_ = std::thread(
       [self = driver.get(), weak = std::weak_ptr(driver)] { self->drive_in_pauses(weak); });
   return driver;
@@ -50,15 +51,24 @@ std::shared_ptr<Driver> Driver::start(TransportKind kind,
 
 Driver::Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
                const congestion::Settings& congestion, const transport::FaultTransport* faults,
-               transport::SealedTransport* sealed)
+               transport::SealedTransport* sealed, transport::LengthRefusals* lengths)
     : kind_(kind),
       faults_(faults),
       sealed_(sealed),
+      lengths_(faults == nullptr ? lengths : nullptr),
       generation_(fork_generation()),
       node_(congestion),
       transport_(std::move(transport)),
       received_(kReceiveBatch),
-      role_(*transport_) {}
+      role_(*transport_) {
+  if (lengths_ == nullptr) return;
+  node_.measure_sizes({.most = transport_->limits().datagram_bytes_max, .around = around()});
+}
+
+// Bytes that a seal adds to each datagram.
+std::size_t Driver::around() const {
+  return sealed_ == nullptr ? 0 : seal::kOverheadBytes;
+}
 
 Driver::~Driver() {
   role_.stop();
@@ -269,7 +279,11 @@ void Driver::fail(Instant now, const Status& status) {
 
 bool Driver::send(Instant now) {
   node_.on_wake(now, trains_.released());
-  return trains_.send(now, node_, *transport_);
+  const bool sent = trains_.send(now, node_, *transport_);
+  if (!sent || lengths_ == nullptr) return sent;
+  while (const auto refusal = lengths_->take_refusal())
+    node_.on_refused(now, refusal->to, refusal->bytes - around());
+  return sent;
 }
 
 bool Driver::receive(Instant now) {

@@ -25,6 +25,7 @@
 #include "leeway/options.h"
 #include "leeway/transport.h"
 #include "transport/fault/fault_transport.h"
+#include "transport/length_refusals.h"
 #include "transport/sealed/sealed_transport.h"
 
 namespace leeway::driving {
@@ -41,12 +42,14 @@ bool in_callback();
 
 class Driver final {
  public:
-  // `faults` and `sealed` are layers of `transport` seen as what they are, or null.
+  // `faults`, `sealed` and `lengths` are layers of `transport` seen as what they are, or null.
+  // Where `lengths` is there and no faults are, the sizes of paths are measured.
   static std::shared_ptr<Driver> start(TransportKind kind,
                                        std::unique_ptr<DatagramTransport> transport,
                                        const congestion::Settings& congestion = {},
                                        const transport::FaultTransport* faults = nullptr,
-                                       transport::SealedTransport* sealed = nullptr);
+                                       transport::SealedTransport* sealed = nullptr,
+                                       transport::LengthRefusals* lengths = nullptr);
   // All its channels are gone.
   ~Driver();
   Driver(const Driver&) = delete;
@@ -54,6 +57,7 @@ class Driver final {
 
   TransportKind kind() const { return kind_; }
   const TransportLimits& limits() const { return transport_->limits(); }
+  bool measures_sizes() const { return lengths_ != nullptr; }
 
   // Drives, or sleeps while another does, until it is done.
   static Result<CollectiveReport> wait(WorkState& work);
@@ -100,7 +104,7 @@ class Driver final {
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const congestion::Settings& congestion, const transport::FaultTransport* faults,
-         transport::SealedTransport* sealed);
+         transport::SealedTransport* sealed, transport::LengthRefusals* lengths);
 
   // As wait(); not ok: this thread must not wait for it.
   static Status await(WorkState& work);
@@ -119,6 +123,7 @@ class Driver final {
   static void call(const std::vector<Callback>& callbacks);
   bool step(Instant now);
   void look(Instant now);
+  std::size_t around() const;
   bool send(Instant now);
   bool receive(Instant now);
   void fail(Instant now, const Status& status);
@@ -131,7 +136,8 @@ class Driver final {
   const TransportKind kind_;
   const transport::FaultTransport* const faults_;
   transport::SealedTransport* const sealed_;
-  const std::uint32_t generation_;  // of forks
+  transport::LengthRefusals* const lengths_;  // null: sizes are not measured
+  const std::uint32_t generation_;            // of forks
   // The driving thread alone touches these.
   std::vector<Channel*> channels_;
   std::vector<Callback> callbacks_;  // of operations that are done: called when the role is free

@@ -35,11 +35,25 @@ Endpoint::Endpoint(const EndpointConfig& config, std::span<Path* const> paths)
     Path& path = paths.empty() ? own_paths_[peer] : *paths[peer];
     const std::size_t window = config.window_bytes[peer] / config.datagram_bytes;
     const std::size_t peers_window = config.peers_window_bytes / config.datagram_bytes;
+    const std::size_t window_most =
+        config.window_bytes[peer] / std::min(config.datagram_bytes, path.size.base());
     path.configure(static_cast<std::uint32_t>(window), config.rtt_initial,
-                   static_cast<std::uint32_t>(peers_window));
+                   static_cast<std::uint32_t>(peers_window),
+                   static_cast<std::uint32_t>(window_most));
     links_[peer].attach(path);
     if (peer == config.self || !path.dead()) continue;
     links_[peer].gone = links_[peer].dead = any_gone_ = true;
+  }
+}
+
+void Endpoint::shorten_datagrams(std::size_t bytes) {
+  LEEWAY_ASSERT(bytes >= limits::kDatagramBytesMin && bytes <= config_.datagram_bytes);
+  LEEWAY_ASSERT(open_rounds() == 0 && counters_.rounds_opened == 0);
+  config_.datagram_bytes = bytes;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer == config_.self) continue;
+    links_[peer].path().widen(static_cast<std::uint32_t>(config_.window_bytes[peer] / bytes),
+                              static_cast<std::uint32_t>(config_.peers_window_bytes / bytes));
   }
 }
 

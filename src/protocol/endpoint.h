@@ -198,6 +198,10 @@ class Endpoint {
   const Link& link(Rank peer) const { return links_[peer]; }
   const EndpointConfig& config() const { return config_; }
 
+  // Datagrams are shorter from now on: no more than all ranks agreed that their paths carry. No
+  // operation is open or was opened.
+  void shorten_datagrams(std::size_t bytes);
+
  private:
   // endpoint.cc: rounds
   void start_towards(Round& round, Rank peer);
@@ -249,6 +253,7 @@ class Endpoint {
   // endpoint_send.cc
   wire::Prefix prefix(wire::PacketType type, Rank to, Instant now);
   void queue_report(Rank peer);
+  void start_train(Rank to, TrainBuffer& out) const;
   bool poll_control(Instant now, TrainBuffer& out);
   bool poll_data(Instant now, TrainBuffer& out);
   bool write_control(Instant now, Rank peer, TrainBuffer& out);

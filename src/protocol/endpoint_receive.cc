@@ -49,6 +49,8 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
   wire::Prefix prefix;
   wire::Refusal refusal = wire::decode_prefix(datagram, &expect, prefix);
   if (refusal == wire::Refusal::none && prefix.source != from) refusal = wire::Refusal::misrouted;
+  if (refusal == wire::Refusal::none && wire::is_for_process(datagram))
+    refusal = wire::Refusal::type;
   if (refusal != wire::Refusal::none) {
     ++counters_.refused[static_cast<int>(refusal)];
     return;
@@ -104,6 +106,8 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       on_given_up(now, from);
       break;
     case wire::PacketType::alive:  // heard above
+    case wire::PacketType::size:   // refused above
+    case wire::PacketType::piece:
       break;
   }
   if (refusal != wire::Refusal::none) ++counters_.refused[static_cast<int>(refusal)];

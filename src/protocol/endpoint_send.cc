@@ -24,6 +24,10 @@ bool Endpoint::poll_train(Instant now, TrainBuffer& out, Poll what) {
   return poll_control(now, out) || (what == Poll::all && poll_data(now, out));
 }
 
+void Endpoint::start_train(Rank to, TrainBuffer& out) const {
+  out.start(to, to == kEveryRank ? 1 : links_[to].path().pieces(config_.datagram_bytes));
+}
+
 bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
   if (group_.probe_due()) {
     group_.on_probed();
@@ -33,7 +37,7 @@ bool Endpoint::poll_control(Instant now, TrainBuffer& out) {
     return true;
   }
   while (const auto peer = outbox_.next_control()) {
-    out.start(*peer);
+    start_train(*peer, out);
     if (write_control(now, *peer, out)) return true;
   }
   return false;
@@ -166,7 +170,7 @@ double Endpoint::ready_share() const {
 
 bool Endpoint::poll_data(Instant now, TrainBuffer& out) {
   while (const auto next = outbox_.next_data()) {
-    out.start(*next);
+    start_train(*next, out);
     const bool filled =
         *next == kEveryRank ? fill_from_group(now, out) : fill_from_link(now, *next, out);
     if (!filled) continue;

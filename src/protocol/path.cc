@@ -24,21 +24,33 @@ Duration RoundTrip::timeout(std::uint32_t tries) const {
 }
 
 void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
-                     std::uint32_t peers_window) {
+                     std::uint32_t peers_window, std::uint32_t window_most) {
   const std::uint32_t window = std::max<std::uint32_t>(window_datagrams, 2);
+  ++communicators_;
   if (window_ != 0 && window_ <= window) return;
   if (window_ == 0) {
     initial_rtt_ = initial_rtt;
     rtt = RoundTrip(initial_rtt);
   }
+  set_window(window, peers_window);
+  // Control datagrams are sent beyond the window; twice its size covers what may be unreported. A
+  // larger memory from before serves a smaller window, too.
+  const std::size_t most = std::max(window_, window_most);
+  if (sent_at_.empty()) sent_at_.assign(std::bit_ceil(2 * most), Instant{0});
+}
+
+void Path::set_window(std::uint32_t window, std::uint32_t peers_window) {
   window_ = window;
   // Never after every single datagram: reports are datagrams too and would answer each other for
   // ever.
   const std::uint32_t reported = peers_window == 0 ? window_ : std::min(window_, peers_window);
   report_every_ = std::max<std::uint32_t>(reported / 4, 2);
-  // Control datagrams are sent beyond the window; twice its size covers what may be unreported. A
-  // larger memory from before serves a smaller window, too.
-  if (sent_at_.empty()) sent_at_.assign(std::bit_ceil(std::size_t{2} * window_), Instant{0});
+}
+
+void Path::widen(std::uint32_t window_datagrams, std::uint32_t peers_window) {
+  const auto most = static_cast<std::uint32_t>(sent_at_.size() / 2);
+  if (communicators_ == 1 && window_datagrams > window_)
+    set_window(std::min(window_datagrams, most), peers_window);
 }
 
 std::uint32_t Path::take_sequence(Instant now) {
@@ -56,10 +68,14 @@ bool Path::on_report(Instant now, const PathReport& report) {
   // Smoothed over about one window of datagrams.
   const double share = static_cast<double>(covered) / (covered + window_);
   delivered_ += share * (static_cast<double>(arrived) / covered - delivered_);
+  const CoveredArrivals arrivals{largest, report.received - reported_.received,
+                                 report.received_bytes - reported_.received_bytes};
   reported_ = report;
   if (next_sequence_ - largest <= sent_at_.size()) {
     rtt.on_sample(now - sent_at_[largest & (sent_at_.size() - 1)] - report.delay);
+    size.begin(now);
   }
+  size.on_report(now, arrivals, rtt.smoothed());
   return true;
 }
 

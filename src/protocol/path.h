@@ -15,6 +15,8 @@
 
 #include "base/limits.h"
 #include "base/time.h"
+#include "protocol/path_size.h"
+#include "protocol/pieces.h"
 #include "protocol/serial_number.h"
 
 namespace leeway::protocol {
@@ -51,9 +53,11 @@ class Path {
  public:
   // Several communicators may configure one path: the smallest window counts.
   // `peers_window`: that of the other process to this one at least, which sets how often reports
-  // are due; 0: the same.
+  // are due; 0: the same. `window_most`: what widen() may be given later.
   void configure(std::uint32_t window_datagrams, Duration initial_rtt,
-                 std::uint32_t peers_window = 0);
+                 std::uint32_t peers_window = 0, std::uint32_t window_most = 0);
+  // The datagrams of the only communicator have become shorter: more of them fit into a window.
+  void widen(std::uint32_t window_datagrams, std::uint32_t peers_window);
 
   // The other process is elsewhere: its round trip and its losses are to be learnt anew. Numbers go
   // on.
@@ -68,6 +72,10 @@ class Path {
   std::uint32_t in_flight() const { return next_sequence_ - 1 - reported_.largest_sequence; }
   std::uint32_t credit() const { return in_flight() >= window_ ? 0 : window_ - in_flight(); }
   std::uint32_t window() const { return window_; }
+  // Of so many datagrams at most there is anything to remember.
+  std::size_t remembered() const { return sent_at_.size(); }
+  // In how many pieces a datagram of this length travels.
+  std::size_t pieces(std::size_t bytes) const { return pieces_of(bytes, size.bytes()); }
   // A report of the peer; false if it claims more than was sent (then nothing changes).
   bool on_report(Instant now, const PathReport& report);
   // The newest of them, as it was.
@@ -126,9 +134,14 @@ class Path {
   void give_up() { dead_ = true; }
 
   RoundTrip rtt;
+  PathSize size;
+  Pieces arriving;  // of the peer's datagrams
 
  private:
+  void set_window(std::uint32_t window, std::uint32_t peers_window);
+
   Duration initial_rtt_ = std::chrono::milliseconds(10);
+  int communicators_ = 0;     // that ever configured it
   std::uint32_t window_ = 0;  // not configured
   std::uint32_t report_every_ = 16;
   std::uint32_t next_sequence_ = 1;

@@ -18,13 +18,18 @@ class TrainBuffer {
   // Linux 6.9).
   static constexpr std::size_t kTrainBytesMax = 65'000;
   static constexpr std::size_t kTrainDatagramsMax = 64;
+  // Headers of so many pieces, and what fills their last ones up.
+  static constexpr std::size_t kPieceRoom = 32 * kTrainDatagramsMax;
 
   // `bytes_max`: of no train are there more. A transport may take less than others.
   explicit TrainBuffer(std::size_t bytes_max = kTrainBytesMax)
       : most_(std::min(bytes_max, kTrainBytesMax)), bytes_max_(most_) {}
 
-  void start(Rank to) {
+  // `pieces`: in so many each datagram will be cut (pieces.h), for which the train keeps room.
+  void start(Rank to, std::size_t pieces = 1) {
     train_ = Train{.to = to};
+    datagrams_max_ = kTrainDatagramsMax / pieces;
+    kept_bytes_ = pieces == 1 ? 0 : kPieceRoom;
     slice_count_ = 0;
     used_ = 0;
     datagrams_ = 0;
@@ -40,8 +45,9 @@ class TrainBuffer {
   // Whether one more datagram as long as the first may be appended. Only the last may be shorter:
   // close() after it.
   bool has_room() const {
-    return datagrams_ == 0 || (!closed_ && datagrams_ < kTrainDatagramsMax &&
-                               train_.total_bytes + train_.segment_bytes <= bytes_max_);
+    return datagrams_ == 0 ||
+           (!closed_ && datagrams_ < datagrams_max_ &&
+            train_.total_bytes + train_.segment_bytes + kept_bytes_ <= bytes_max_);
   }
   bool fits(std::size_t bytes) const {
     return has_room() && (datagrams_ == 0 || bytes <= train_.segment_bytes);
@@ -101,6 +107,8 @@ class TrainBuffer {
   std::size_t used_ = 0;
   std::size_t most_;
   std::size_t bytes_max_;
+  std::size_t datagrams_max_ = kTrainDatagramsMax;
+  std::size_t kept_bytes_ = 0;
   std::size_t datagrams_ = 0;
   bool closed_ = false;  // a short datagram was appended: it must stay the last
   std::array<Slice, 2 * kTrainDatagramsMax> slices_;

@@ -259,6 +259,14 @@ std::optional<std::uint32_t> epoch_of(ByteSpan datagram) {
   return Reader(datagram.subspan(kEpochOffset)).get<std::uint32_t>();
 }
 
+bool is_for_process(ByteSpan datagram) {
+  constexpr std::size_t kTypeOffset = 3;
+  if (datagram.size() < kPrefixBytes) return false;
+  const auto type = std::to_integer<std::uint8_t>(datagram[kTypeOffset]);
+  return type == static_cast<std::uint8_t>(PacketType::size) ||
+         type == static_cast<std::uint8_t>(PacketType::piece);
+}
+
 Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   if (datagram.size() < kPrefixBytes) return Refusal::truncated;
   if (datagram.size() > limits::kDatagramBytesMax) return Refusal::oversized;
@@ -269,7 +277,7 @@ Refusal peek_prefix(ByteSpan datagram, Prefix& out) {
   out.payload_summed = (type_byte & kPayloadNotSummed) == 0;
   out.asks = (type_byte & kAsks) != 0;
   const std::uint8_t raw_type = type_byte & ~(kPayloadNotSummed | kAsks);
-  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::alive)) return Refusal::type;
+  if (raw_type < 1 || raw_type > static_cast<std::uint8_t>(PacketType::piece)) return Refusal::type;
   out.type = static_cast<PacketType>(raw_type);
   if ((!out.payload_summed || out.asks) && out.type != PacketType::data) return Refusal::type;
   reader.get<std::uint32_t>();  // checksum
@@ -383,6 +391,27 @@ Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words) {
   return Refusal::none;
 }
 
+Refusal decode_size(ByteSpan datagram, Size& out) {
+  if (datagram.size() < kSizeBytes) return Refusal::truncated;
+  Reader reader(datagram.subspan(kPrefixBytes));
+  out.bytes = reader.get<std::uint16_t>();
+  if (!read_enum(reader.get<std::uint8_t>(), Size::Role::yours, out.role)) return Refusal::field;
+  const std::size_t bytes = out.role == Size::Role::probe ? out.bytes : kSizeBytes;
+  return datagram.size() == bytes ? Refusal::none : Refusal::truncated;
+}
+
+Refusal decode_piece(ByteSpan datagram, Piece& out, ByteSpan& content) {
+  if (datagram.size() <= kPieceHeaderBytes) return Refusal::truncated;
+  Reader reader(datagram.subspan(kPrefixBytes));
+  out.whole = reader.get<std::uint16_t>();
+  out.offset = reader.get<std::uint16_t>();
+  content = reader.rest();
+  const bool sane = out.whole <= limits::kDatagramBytesMax && out.offset < out.whole &&
+                    content.size() < out.whole && out.offset % content.size() == 0 &&
+                    out.whole <= content.size() * kPiecesMax;
+  return sane ? Refusal::none : Refusal::field;
+}
+
 std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uint32_t payload_crc,
                         MutableByteSpan out) {
   Writer writer(out);
@@ -464,6 +493,29 @@ std::size_t encode_repair(const Prefix& prefix, const Repair& repair,
   for (std::uint64_t word : words) writer.put(word);
   seal(out.first(writer.written()), 0);
   return writer.written();
+}
+
+std::size_t encode_size(const Prefix& prefix, const Size& size, MutableByteSpan out) {
+  const bool padded = size.role == Size::Role::probe;
+  const std::size_t bytes = padded ? std::size_t{size.bytes} : kSizeBytes;
+  LEEWAY_ASSERT(bytes >= kSizeBytes && bytes <= out.size());
+  Writer writer(out);
+  write_prefix(writer, prefix);
+  writer.put(size.bytes);
+  writer.put(static_cast<std::uint8_t>(size.role));
+  writer.put(std::uint8_t{0});
+  std::memset(out.data() + kSizeBytes, 0, bytes - kSizeBytes);
+  seal(out.first(bytes), 0);
+  return bytes;
+}
+
+void encode_piece(const Prefix& prefix, const Piece& piece, MutableByteSpan out) {
+  LEEWAY_ASSERT(out.size() > kPieceHeaderBytes);
+  Writer writer(out);
+  write_prefix(writer, prefix);
+  writer.put(piece.whole);
+  writer.put(piece.offset);
+  seal(out, 0);
 }
 
 std::size_t encode_bare(const Prefix& prefix, MutableByteSpan out) {

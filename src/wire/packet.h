@@ -32,7 +32,9 @@ enum class PacketType : std::uint8_t {
   repair = 5,
   goodbye = 6,
   given_up = 7,
-  alive = 8
+  alive = 8,
+  size = 9,
+  piece = 10
 };
 
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header
@@ -214,6 +216,25 @@ struct Repair {
 };
 inline constexpr std::size_t kRepairFixedBytes = kPrefixBytes + 20;
 
+// WIRE 10.2: a datagram that shows whether its own length passes, and the answer that says so. The
+// prefix' `sequence` is the sender's number of the probe; the path does not count either of them.
+struct Size {
+  // WIRE 10.4: `mine` and `yours` are the agreement of a communicator's ranks about its size.
+  enum class Role : std::uint8_t { probe = 0, answer = 1, mine = 2, yours = 3 };
+  Role role = Role::probe;
+  std::uint16_t bytes = 0;  // of the probe; of the agreement: the sender's least, 0: not known yet
+};
+inline constexpr std::size_t kSizeBytes = kPrefixBytes + 4;
+
+// WIRE 10.6: a part of a datagram that is too long for its path. The prefix is that datagram's, but
+// for the type.
+struct Piece {
+  std::uint16_t whole = 0;   // bytes of the datagram
+  std::uint16_t offset = 0;  // of the first byte here; a multiple of the bytes that follow
+};
+inline constexpr std::size_t kPieceHeaderBytes = kPrefixBytes + 4;
+inline constexpr std::size_t kPiecesMax = 64;
+
 // Reasons to refuse a datagram. A refusal is counted by reason, and neither asserted nor answered.
 enum class Refusal : std::uint8_t {
   none = 0,
@@ -238,6 +259,10 @@ struct Expectation {
 // The communicator that a datagram names, unverified; nothing: it is too short.
 std::optional<std::uint32_t> epoch_of(ByteSpan datagram);
 
+// Whether a datagram says that it is for its process, and not for one communicator: a size or a
+// piece (WIRE 10). Unverified.
+bool is_for_process(ByteSpan datagram);
+
 // Reads the prefix and verifies magic, version, type and length, but neither checksum nor routing.
 // An observer learns from it what a datagram claims to be.
 Refusal peek_prefix(ByteSpan datagram, Prefix& out);
@@ -252,6 +277,9 @@ Refusal decode_report(ByteSpan datagram, Report& out);
 Refusal decode_end(ByteSpan datagram, End& out);
 // `words` aliases the datagram (unaligned, little-endian).
 Refusal decode_repair(ByteSpan datagram, Repair& out, ByteSpan& words);
+Refusal decode_size(ByteSpan datagram, Size& out);
+// `content` aliases the datagram: a padded part of the whole, as long as every other part.
+Refusal decode_piece(ByteSpan datagram, Piece& out, ByteSpan& content);
 
 // Encoders write a whole datagram but for a data payload, checksum included, and return its length
 // in bytes. `out` holds at least limits::kDatagramBytesMax bytes (data: kDataHeaderBytes).
@@ -262,6 +290,10 @@ std::size_t encode_report(const Prefix&, const Report&, MutableByteSpan out);
 std::size_t encode_end(const Prefix&, const End&, MutableByteSpan out);
 std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uint64_t> words,
                           MutableByteSpan out);
+// A probe fills `out` to its length with zeros.
+std::size_t encode_size(const Prefix&, const Size&, MutableByteSpan out);
+// The content lies behind the header already: `out` is the piece.
+void encode_piece(const Prefix&, const Piece&, MutableByteSpan out);
 std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // probe, goodbye, given_up, alive
 
 }  // namespace leeway::wire

@@ -26,7 +26,8 @@ std::uint32_t epoch_of(std::byte choice) {
 }
 
 bool is_bare(wire::PacketType type) {
-  return type == wire::PacketType::probe || type >= wire::PacketType::goodbye;
+  return type == wire::PacketType::probe ||
+         (type >= wire::PacketType::goodbye && type <= wire::PacketType::alive);
 }
 
 // Makes what the fuzzer wrote authentic: magic, version, epoch, routing and checksum are put right,
@@ -37,7 +38,7 @@ void authenticate(std::vector<std::byte>& datagram, Rank source) {
   const Rank to = datagram[14] == std::byte{0xFE} ? kEveryRank : Rank{1};
   std::memcpy(datagram.data(), &magic, sizeof(magic));
   datagram[2] = std::byte{wire::kVersion};
-  datagram[3] = std::byte(1 + (static_cast<int>(datagram[3]) + 7) % 8);
+  datagram[3] = std::byte(1 + (static_cast<int>(datagram[3]) + 9) % 10);
   if (is_bare(static_cast<wire::PacketType>(datagram[3]))) datagram.resize(wire::kPrefixBytes);
   std::memcpy(datagram.data() + 8, &epoch, sizeof(epoch));
   std::memcpy(datagram.data() + 12, &source, sizeof(source));

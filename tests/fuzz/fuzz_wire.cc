@@ -23,6 +23,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)wire::decode_report(datagram, report);
   (void)wire::decode_end(datagram, end);
   (void)wire::decode_repair(datagram, repair, rest);
+  wire::Size probed;
+  wire::Piece piece;
+  (void)wire::decode_size(datagram, probed);
+  (void)wire::decode_piece(datagram, piece, rest);
   impairment::PacketAddress address;
   (void)impairment::read_address(datagram, 0, address);
   return 0;

@@ -19,8 +19,9 @@ iovec piece(const std::byte* data, std::size_t bytes) {
   return {const_cast<std::byte*>(data), bytes};
 }
 
-bool means_no_segmentation(int error) {
-  return error == EIO || error == EINVAL || error == EOPNOTSUPP || error == ENOPROTOOPT;
+bool may_mean_no_segmentation(int error) {
+  return error == EIO || error == EINVAL || error == EMSGSIZE || error == EOPNOTSUPP ||
+         error == ENOPROTOOPT;
 }
 
 }  // namespace
@@ -46,8 +47,8 @@ std::size_t UdpSender::send(std::span<const Train> trains) {
   if (!flush()) return 0;
   std::size_t taken = 0;
   while (taken < trains.size() && !blocked_) {
-    taken +=
-        segmentation_ ? send_segmented(trains.subspan(taken)) : send_by_datagram(trains[taken]);
+    taken += segmentation_ && !is_plain(trains[taken].to) ? send_segmented(trains.subspan(taken))
+                                                          : send_by_datagram(trains[taken]);
   }
   return taken;
 }
@@ -66,9 +67,27 @@ std::size_t UdpSender::send_segmented(std::span<const Train> trains) {
   ++send_calls_;
   const int sent =
       send_call_(socket_, messages_.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
-  if (sent <= 0) return judge(errno, datagrams_of(trains[0]) > 1) == Outcome::lost ? 1 : 0;
+  if (sent <= 0) {
+    const int error = errno;
+    if (datagrams_of(trains[0]) > 1 && may_mean_no_segmentation(error))
+      return send_refused(trains[0]);
+    const bool lost = judge(error) == Outcome::lost;
+    if (lost && error == EMSGSIZE) note_refusal(trains[0].to, trains[0].segment_bytes);
+    return lost ? 1 : 0;
+  }
   for (int i = 0; i < sent; ++i) count_sent(datagrams_of(trains[i]), trains[i].total_bytes);
   return static_cast<std::size_t>(sent);
+}
+
+// A device or a route that cannot segment tells only now; the system gives the same error for
+// datagrams that are too long. Its datagrams by themselves show which: only if one goes out, this
+// peer, and no other, is served by datagrams from now on.
+std::size_t UdpSender::send_refused(const Train& train) {
+  const std::uint64_t sent_before = datagrams_sent_;
+  const std::uint64_t errors_before = send_errors_;
+  const std::size_t taken = send_by_datagram(train);
+  if (datagrams_sent_ > sent_before && send_errors_ == errors_before) plain_.push_back(train.to);
+  return taken;
 }
 
 std::size_t UdpSender::send_by_datagram(const Train& train) {
@@ -89,7 +108,11 @@ std::size_t UdpSender::send_datagrams(const Train& train) {
     const int sent = send_call_(socket_, messages_.data() + done,
                                 static_cast<unsigned>(count - done), MSG_DONTWAIT);
     if (sent <= 0) {
-      done += judge(errno, false) == Outcome::lost ? 1 : 0;
+      const int error = errno;
+      if (judge(error) != Outcome::lost) continue;
+      const std::size_t at = done++ * train.segment_bytes;
+      if (error == EMSGSIZE)
+        note_refusal(train.to, std::min(train.segment_bytes, train.total_bytes - at));
       continue;
     }
     const std::size_t from = done * train.segment_bytes;
@@ -108,7 +131,10 @@ void UdpSender::address(mmsghdr& message, Rank to) {
 }
 
 std::size_t UdpSender::lay_out_trains(std::span<const Train> trains) {
-  const std::size_t count = std::min(trains.size(), kTrainsPerCall);
+  std::size_t count = std::min(trains.size(), kTrainsPerCall);
+  for (std::size_t i = 1; i < count && !plain_.empty(); ++i) {
+    if (is_plain(trains[i].to)) count = i;
+  }
   iovec* next = pieces_.data();
   for (std::size_t i = 0; i < count; ++i) {
     const Train& train = trains[i];
@@ -160,20 +186,27 @@ void UdpSender::keep_rest(const Train& train, std::size_t offset) {
   rest_to_ = train.to;
 }
 
-UdpSender::Outcome UdpSender::judge(int error, bool segmented) {
+UdpSender::Outcome UdpSender::judge(int error) {
   if (error == EINTR) return Outcome::retry;
   if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS) {
     blocked_ = true;
     return Outcome::full;
   }
-  // A device or route without segmentation tells only now. From here on every datagram goes by
-  // itself.
-  if (segmented && means_no_segmentation(error)) {
-    segmentation_ = false;
-    return Outcome::retry;
-  }
   ++send_errors_;
   return Outcome::lost;
+}
+
+void UdpSender::note_refusal(Rank to, std::size_t bytes) {
+  const auto known = std::find_if(refusals_.begin(), refusals_.end(),
+                                  [to](const LengthRefusal& one) { return one.to == to; });
+  known == refusals_.end() ? refusals_.push_back({to, bytes}) : void(known->bytes = bytes);
+}
+
+std::optional<LengthRefusal> UdpSender::take_refusal() {
+  if (refusals_.empty()) return std::nullopt;
+  const LengthRefusal refusal = refusals_.back();
+  refusals_.pop_back();
+  return refusal;
 }
 
 void UdpSender::count_sent(std::size_t datagrams, std::size_t bytes) {

@@ -8,13 +8,16 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "leeway/transport.h"
+#include "transport/length_refusals.h"
 #include "transport/udp/peer_table.h"
 
 namespace leeway::transport {
@@ -44,20 +47,29 @@ class UdpSender {
   // Sends the rest of a train that the system took in part. False if some of it still waits.
   bool flush();
 
+  // Whether any peer's trains are one message.
   bool segmentation() const { return segmentation_; }
+  // Those to this peer go datagram by datagram: its route cannot segment.
+  bool is_plain(Rank to) const {
+    return !plain_.empty() && std::find(plain_.begin(), plain_.end(), to) != plain_.end();
+  }
+  // As LengthRefusals.
+  std::optional<LengthRefusal> take_refusal();
   void add_to(TransportCounters& counters) const;
 
  private:
   enum class Outcome { retry, full, lost };
 
   std::size_t send_segmented(std::span<const Train> trains);
+  std::size_t send_refused(const Train& train);
   std::size_t send_by_datagram(const Train& train);
   std::size_t send_datagrams(const Train& train);
   std::size_t lay_out_trains(std::span<const Train> trains);
   std::size_t lay_out_datagrams(const Train& train);
   void address(mmsghdr& message, Rank to);
   void keep_rest(const Train& train, std::size_t offset);
-  Outcome judge(int error, bool segmented);
+  Outcome judge(int error);
+  void note_refusal(Rank to, std::size_t bytes);
   void count_sent(std::size_t datagrams, std::size_t bytes);
 
   struct alignas(cmsghdr) Control {
@@ -67,8 +79,10 @@ class UdpSender {
   const int socket_;
   const PeerTable& peers_;
   const SendCall send_call_;
-  bool segmentation_;
+  const bool segmentation_;
   bool blocked_ = false;
+  std::vector<Rank> plain_;
+  std::vector<LengthRefusal> refusals_;  // one a peer
 
   std::vector<mmsghdr> messages_;
   std::vector<Control> controls_;  // one UDP_SEGMENT message each, prepared once

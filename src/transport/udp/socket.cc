@@ -33,13 +33,14 @@ std::size_t enlarge(int socket, int forced, int plain, std::size_t bytes) {
   return option(socket, SOL_SOCKET, plain);
 }
 
-// Fragments multiply loss: one lost fragment loses the datagram. With DO the kernel also keeps its
-// path-MTU cache and answers EMSGSIZE, which the sender counts.
+// Fragments multiply loss: one lost fragment loses the datagram. With PROBE the kernel refuses what
+// is longer than the interface's own MTU. With DO it would also believe messages of routers, which
+// anybody can forge, and refuse what the path carries.
 void forbid_fragments(int socket, bool v6) {
   if (v6) {
-    set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
   } else {
-    set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+    set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
   }
 }
 

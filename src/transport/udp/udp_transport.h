@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "leeway/transport.h"
+#include "transport/length_refusals.h"
 #include "transport/udp/address.h"
 #include "transport/udp/filter.h"
 #include "transport/udp/peer_table.h"
@@ -38,7 +39,7 @@ struct UdpOptions {
   std::optional<std::uint32_t> sealed_tag_base;
 };
 
-class UdpTransport final : public DatagramTransport, public Whereabouts {
+class UdpTransport final : public DatagramTransport, public Whereabouts, public LengthRefusals {
  public:
   static Result<std::unique_ptr<UdpTransport>> open(const UdpOptions& options);
 
@@ -67,7 +68,9 @@ class UdpTransport final : public DatagramTransport, public Whereabouts {
   // the network carries the group to any other rank. Errors name the group.
   Status join_multicast(const UdpAddress& group, Rank self);
 
-  // Whether trains still go out as one message; false after a device refused.
+  std::optional<LengthRefusal> take_refusal() override { return sender_.take_refusal(); }
+
+  // Whether trains go out as one message, but for those to peers whose route refuses.
   bool segmentation() const { return sender_.segmentation(); }
   bool coalescing() const { return receiver_.coalescing(); }
   // Junk dies in the kernel.

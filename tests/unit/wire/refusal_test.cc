@@ -77,7 +77,7 @@ TEST(RefusalPrefix, NamesWhatIsWrong) {
   EXPECT_EQ(changed(2, kVersion + 1), Refusal::version);
   EXPECT_EQ(changed(2, 0), Refusal::version);
   EXPECT_EQ(changed(3, 0), Refusal::type);
-  EXPECT_EQ(changed(3, 9), Refusal::type);
+  EXPECT_EQ(changed(3, 11), Refusal::type);
   EXPECT_EQ(changed(3, 255), Refusal::type);
   EXPECT_EQ(changed(8, 0), Refusal::epoch);
   EXPECT_EQ(changed(12, 5), Refusal::misrouted) << "source outside the group";
@@ -318,6 +318,42 @@ TEST(RefusalFuzz, RandomBytesNeverCrash) {
       << "the fuzz reaches what lies behind the checksum";
   EXPECT_GT(outcomes[static_cast<int>(Refusal::field)], kRuns / 100);
   EXPECT_GT(outcomes[static_cast<int>(Refusal::truncated)], kRuns / 100);
+}
+
+TEST(DecodeSize, AProbeIsAsLongAsItSaysAndAnAnswerIsShort) {  // WIRE 10.2
+  Datagram datagram = size_datagram();
+  ASSERT_EQ(decode(datagram), Refusal::none);
+  datagram.resize(datagram.size() - 1);
+  reseal(datagram);
+  EXPECT_EQ(decode(datagram), Refusal::truncated);
+  for (const auto role : {Size::Role::answer, Size::Role::mine, Size::Role::yours}) {
+    datagram.resize(kSizeBytes);
+    EXPECT_EQ(encode_size(prefix_of(PacketType::size), {.role = role, .bytes = 1472}, datagram),
+              kSizeBytes);
+    EXPECT_EQ(decode(datagram), Refusal::none);
+    datagram.push_back(std::byte{0});
+    reseal(datagram);
+    EXPECT_EQ(decode(datagram), Refusal::truncated);
+  }
+  datagram = size_datagram();
+  datagram[22] = std::byte{4};
+  reseal(datagram);
+  EXPECT_EQ(decode(datagram), Refusal::field);
+}
+
+TEST(DecodePiece, FieldsThatDoNotFitAreRefused) {  // WIRE 10.6
+  const auto with = [](std::uint16_t whole, std::uint16_t offset) {
+    Datagram datagram = piece_datagram();
+    encode_piece(prefix_of(PacketType::piece), {.whole = whole, .offset = offset}, datagram);
+    return decode(datagram);
+  };
+  EXPECT_EQ(with(100, 40), Refusal::none);
+  EXPECT_EQ(with(100, 41), Refusal::field) << "no multiple of its length";
+  EXPECT_EQ(with(100, 120), Refusal::field) << "behind the end";
+  EXPECT_EQ(with(40, 0), Refusal::field) << "would be the whole";
+  EXPECT_EQ(with(64 * 40, 0), Refusal::none);
+  EXPECT_EQ(with(64 * 40 + 1, 0), Refusal::field) << "too many pieces";
+  EXPECT_EQ(with(40000, 0), Refusal::field) << "longer than any datagram";
 }
 
 }  // namespace

@@ -129,6 +129,20 @@ inline Datagram bare_datagram(PacketType type) {
   return datagram;
 }
 
+inline Datagram size_datagram() {
+  Datagram datagram(100);
+  encode_size(prefix_of(PacketType::size), {.bytes = 100}, datagram);
+  return datagram;
+}
+
+inline Datagram piece_datagram() {
+  Datagram datagram(kPieceHeaderBytes + 40);
+  std::fill(datagram.begin() + kPieceHeaderBytes, datagram.end(), std::byte{7});
+  encode_piece(prefix_of(PacketType::piece), {.whole = 100, .offset = 80}, datagram);
+  return datagram;
+}
+
+// Not of pieces, of which another length is another piece.
 inline std::vector<Datagram> one_of_each() {
   return {data_datagram(),
           report_datagram(),
@@ -137,7 +151,8 @@ inline std::vector<Datagram> one_of_each() {
           bare_datagram(PacketType::probe),
           bare_datagram(PacketType::goodbye),
           bare_datagram(PacketType::given_up),
-          bare_datagram(PacketType::alive)};
+          bare_datagram(PacketType::alive),
+          size_datagram()};
 }
 
 // Everything the receiver does before it believes a datagram.
@@ -150,6 +165,8 @@ inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectati
   Report report;
   End end;
   Repair repair;
+  Size size;
+  Piece piece;
   switch (prefix.type) {
     case PacketType::data:
       return decode_data(datagram, data, rest);
@@ -164,6 +181,10 @@ inline Refusal decode(ByteSpan datagram, const Expectation* expect = &kExpectati
     case PacketType::given_up:
     case PacketType::alive:
       return Refusal::none;
+    case PacketType::size:
+      return decode_size(datagram, size);
+    case PacketType::piece:
+      return decode_piece(datagram, piece, rest);
   }
   return Refusal::type;
 }

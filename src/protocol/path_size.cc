@@ -1,0 +1,199 @@
+#include "protocol/path_size.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/serial_number.h"
+
+namespace leeway::protocol {
+namespace {
+
+// Payloads of UDP worth trying beside the longest one: 1,500 bytes of Ethernet less a tunnel's
+// headers, less those of IPv6, less those of IPv4; InfiniBand's; a jumbo frame's.
+constexpr std::array<std::size_t, 5> kSizes = {1400, 1452, 1472, 4000, 8972};
+
+// Probes of each size before it is taken not to pass (RFC 8899 5.1.2, MAX_PROBES).
+constexpr int kTriesMax = 3;
+
+// A path has become narrower when so many long datagrams in a row were lost, over this many round
+// trips, and so many short ones arrived meanwhile. Where a tenth is lost, ten in a row are lost
+// once in 10^10.
+constexpr std::uint32_t kLongsLost = 10;
+constexpr std::uint32_t kShortsArrived = 3;
+constexpr int kRoundTrips = 2;
+
+// Of so many, whether the path still carries their length is asked: where rounds are small, ten
+// would take many rounds.
+constexpr std::uint32_t kLongsSuspect = 3;
+
+// Trains that may be unreported. Of older ones nothing is known.
+constexpr std::size_t kDepartedMax = 256;
+
+}  // namespace
+
+void PathSize::configure(const SizeLimits& limits) {
+  limits_ = limits;
+  if (limits.most == 0) return;
+  base_ = std::min(kBaseDatagramBytes - limits.around, limits.most);
+  bytes_ = base_;
+  if (searches()) departed_.resize(kDepartedMax);
+}
+
+void PathSize::begin(Instant now) {
+  if (begun_ || !searches()) return;
+  begun_ = top_alone_ = true;
+  search(now);
+}
+
+void PathSize::search(Instant now) {
+  resting_ = false;
+  tries_ = 0;
+  next_candidate_ = 0;
+  first_number_ = next_number_;
+  wake_at_ = now;
+}
+
+void PathSize::rest(Instant now) {
+  resting_ = true;
+  wake_at_ = bytes_ == limits_.most ? Instant::infinite_future() : now + limits_.raise;
+}
+
+// The sizes in turn, and the longest one behind them.
+std::optional<std::size_t> PathSize::candidate(std::size_t index) const {
+  if (index == kSizes.size()) return limits_.most;
+  const std::size_t bytes = kSizes[index] - limits_.around;
+  return bytes < limits_.most && !top_alone_ ? std::optional(bytes) : std::nullopt;
+}
+
+// Mostly the interface's own length passes, which one probe shows. Only if that one is not answered
+// a try is a probe of every length that is not known to pass.
+std::optional<SizeProbe> PathSize::poll(Instant now, Duration timeout) {
+  if (now < wake_at_) return std::nullopt;
+  if (verifying_) return poll_verifying(now, timeout);
+  if (resting_) search(now);
+  if (tries_ == kTriesMax) {
+    rest(now);
+    return std::nullopt;
+  }
+  while (next_candidate_ <= kSizes.size()) {
+    const auto bytes = candidate(next_candidate_++);
+    if (bytes && *bytes > bytes_) return SizeProbe{next_number_++, *bytes};
+  }
+  next_candidate_ = 0;
+  tries_ += top_alone_ ? 0 : 1;
+  top_alone_ = false;
+  wake_at_ = now + timeout;
+  return std::nullopt;
+}
+
+void PathSize::verify(Instant now) {
+  verifying_ = true;
+  resting_ = false;
+  tries_ = 0;
+  first_number_ = next_number_;
+  wake_at_ = now;
+}
+
+std::optional<SizeProbe> PathSize::poll_verifying(Instant now, Duration timeout) {
+  if (tries_++ < kTriesMax) {
+    wake_at_ = now + timeout;
+    return SizeProbe{next_number_++, bytes_};
+  }
+  verifying_ = false;
+  longs_lost_ >= kLongsSuspect ? fall(now) : rest(now);
+  return std::nullopt;
+}
+
+bool PathSize::on_answer(Instant now, std::uint32_t number, std::size_t bytes) {
+  if (!searches() || !after(next_number_, number) || bytes > limits_.most) return false;
+  if (after(first_number_, number)) return true;  // of an earlier search
+  if (verifying_ && bytes == bytes_) {
+    verifying_ = false;
+    longs_lost_ = shorts_arrived_ = 0;
+    rest(now);
+  }
+  if (bytes <= bytes_) return true;
+  bytes_ = bytes;
+  longs_lost_ = shorts_arrived_ = 0;
+  if (bytes_ == limits_.most) rest(now);
+  return true;
+}
+
+void PathSize::fall(Instant now) {
+  ++falls_;
+  begin_anew(now);
+}
+
+void PathSize::begin_anew(Instant now) {
+  if (!begun_) return;
+  bytes_ = base_;
+  top_alone_ = verifying_ = false;
+  longs_lost_ = shorts_arrived_ = 0;
+  search(now);
+}
+
+void PathSize::on_refused(Instant now, std::size_t bytes) {
+  if (bytes <= bytes_ && bytes_ > base_) fall(now);
+}
+
+void PathSize::on_sent(std::uint32_t last, std::uint32_t datagrams, std::size_t segment_bytes,
+                       std::size_t last_bytes) {
+  if (departed_.empty()) return;
+  if (departed_count_ == departed_.size()) {
+    first_departed_ = (first_departed_ + 1) % departed_.size();
+    --departed_count_;
+  }
+  std::uint32_t longs = 0;
+  if (segment_bytes > base_) longs = last_bytes > base_ ? datagrams : datagrams - 1;
+  const std::size_t short_bytes = segment_bytes > base_ ? last_bytes : segment_bytes;
+  departed_[(first_departed_ + departed_count_++) % departed_.size()] = {
+      last, datagrams, longs, static_cast<std::uint32_t>(short_bytes)};
+}
+
+PathSize::Covered PathSize::cover(std::uint32_t largest) {
+  Covered covered;
+  for (; departed_count_ > 0; --departed_count_) {
+    Departed& train = departed_[first_departed_];
+    if (after(train.last - train.datagrams + 1, largest)) break;
+    const std::uint32_t before = train.last - train.datagrams;
+    const std::uint32_t count = std::min(train.datagrams, largest - before);
+    const std::uint32_t longs = std::min(count, train.longs);
+    covered.longs += longs;
+    covered.shorts += count - longs;
+    covered.short_bytes += (count - longs) * train.short_bytes;
+    train.longs -= longs;
+    train.datagrams -= count;
+    if (train.datagrams > 0) break;
+    first_departed_ = (first_departed_ + 1) % departed_.size();
+  }
+  return covered;
+}
+
+// A report tells how many arrived, and how many bytes: where these are no more than the short
+// datagrams, no long one is among them.
+void PathSize::on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt) {
+  if (departed_.empty()) return;
+  const Covered covered = cover(arrivals.largest);
+  if (arrivals.received > covered.shorts || arrivals.received_bytes > covered.short_bytes) {
+    longs_lost_ = shorts_arrived_ = 0;
+    return;
+  }
+  if (covered.longs == 0 && longs_lost_ == 0) return;
+  if (longs_lost_ == 0) losing_since_ = now - rtt;
+  const std::uint32_t lost_before = longs_lost_;
+  longs_lost_ += covered.longs;
+  shorts_arrived_ += arrivals.received;
+  if (longs_lost_ >= kLongsLost && shorts_arrived_ > 0)
+    lost_for_length_ += lost_before >= kLongsLost ? covered.longs : longs_lost_;
+  const bool narrower = longs_lost_ >= kLongsLost && shorts_arrived_ >= kShortsArrived &&
+                        now - losing_since_ >= kRoundTrips * rtt;
+  if (bytes_ == base_) return;
+  if (narrower) return fall(now);
+  if (longs_lost_ >= kLongsSuspect && shorts_arrived_ > 0 && resting_) verify(now);
+}
+
+std::uint32_t PathSize::take_lost_for_length() {
+  return std::exchange(lost_for_length_, 0);
+}
+
+}  // namespace leeway::protocol
