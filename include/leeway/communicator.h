@@ -43,6 +43,9 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   // Repeated calls return the same outcome. In a callback of on_done() only what is done already
   // can be waited for; kInvalidArgument otherwise.
   Result<CollectiveReport> wait();
+  // As wait(), for so long at most: true once it is done. A caller that must look at something else
+  // now and then, such as an interpreter at its signals, asks again and again.
+  bool wait_for(Duration patience);
   // As done(), but takes part in the work first, if no other thread is at it. Never blocks.
   bool test();
 
@@ -66,9 +69,10 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
   std::shared_ptr<internal::WorkState> state_;
 };
 
-// Memory that calls send from again and again, known to what carries them until release() or the
-// end of this object. That must come before the end of the memory (the device would go on reading
-// the pages that were there) and of the communicator, and not while a call uses the memory.
+// Memory that calls send from again and again, known to what carries them until release(), or the
+// end of this object or of the communicator. That must come before the end of the memory (the
+// device would go on reading the pages that were there), and not while a call uses it. For the
+// thread that owns the communicator.
 class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
  public:
   // Of no memory.
@@ -82,7 +86,7 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
 
  private:
   friend class Communicator;
-  internal::Channels* channels_ = nullptr;
+  std::weak_ptr<internal::Channels> channels_;
   ByteSpan memory_;
 };
 
@@ -314,7 +318,7 @@ class LEEWAY_EXPORT Communicator {
   Result<Shrinking> plan_shrink(std::span<const Rank> excluded) const;
   static Result<std::unique_ptr<Communicator>> shrink(const Shrinking& plan, std::stop_token stop);
   Options options_;
-  std::unique_ptr<internal::Channels> channels_;
+  std::shared_ptr<internal::Channels> channels_;
 };
 
 }  // namespace v0

@@ -39,7 +39,7 @@ std::vector<std::pair<std::string, std::uint64_t>> Communicator::counters() cons
 Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
   if (Status status = channels_->register_memory(memory); !status.ok()) return status;
   MemoryRegistration registration;
-  registration.channels_ = channels_.get();
+  registration.channels_ = channels_;
   registration.memory_ = memory;
   return registration;
 }
@@ -51,14 +51,14 @@ void Communicator::notify_payload() {
 MemoryRegistration& MemoryRegistration::operator=(MemoryRegistration&& other) noexcept {
   if (this == &other) return *this;
   release();
-  channels_ = std::exchange(other.channels_, nullptr);
+  channels_ = std::exchange(other.channels_, {});
   memory_ = other.memory_;
   return *this;
 }
 
 void MemoryRegistration::release() {
-  if (channels_ != nullptr) channels_->forget_memory(memory_);
-  channels_ = nullptr;
+  if (const auto channels = channels_.lock()) channels->forget_memory(memory_);
+  channels_.reset();
 }
 
 namespace {

@@ -15,6 +15,10 @@ Result<CollectiveReport> Work::wait() {
   return driving::Driver::wait(*state_);
 }
 
+bool Work::wait_for(Duration patience) {
+  return state_ != nullptr && driving::Driver::wait_for(*state_, patience);
+}
+
 bool Work::test() {
   if (state_ != nullptr && !done()) driving::Driver::help(*state_);
   return done();

@@ -85,7 +85,16 @@ Result<CollectiveReport> Driver::wait(WorkState& work) {
   return work.outcome();
 }
 
-Status Driver::await(WorkState& work) {
+bool Driver::wait_for(WorkState& work, Duration patience) {
+  const auto done = [&work] { return work.done.load(std::memory_order_acquire); };
+  if (done() || patience.count() <= 0) return done();
+  const Instant now = steady_now();
+  (void)await(work, patience < Instant::infinite_future() - now ? now + patience
+                                                                : Instant::infinite_future());
+  return done();
+}
+
+Status Driver::await(WorkState& work, Instant until) {
   if (work.done.load(std::memory_order_acquire)) return Status();
   const std::shared_ptr<Driver> driver = work.driver.lock();
   if (driver == nullptr) return Status();  // it was done before its driver went
@@ -95,8 +104,8 @@ Status Driver::await(WorkState& work) {
                          "wait: a callback must not wait, because the thread that calls it is the "
                          "one that brings operations about");
   }
-  while (driver->role_.acquire_unless(work.done)) {
-    if (driver->drive_until(work)) break;
+  while (driver->role_.acquire_unless(work.done, until)) {
+    if (driver->drive_until(work, until) || steady_now() >= until) break;
   }
   return Status();
 }
@@ -151,7 +160,7 @@ Status Driver::run(Channel& channel, const std::shared_ptr<WorkState>& work) {
   admit_started(now);
   channel.admit(now, work);
   (void)send(now);
-  return drive_until(*work) ? Status() : await(*work);
+  return drive_until(*work, Instant::infinite_future()) ? Status() : await(*work);
 }
 
 // Whoever has the role looks for what was started in each step, and once more when it has let go.
@@ -195,10 +204,9 @@ bool Driver::run_until(const std::function<bool()>& done, Instant deadline) {
   return finished;
 }
 
-// Operations end by their own deadlines; there is no other.
-bool Driver::drive_until(const WorkState& work) {
+bool Driver::drive_until(const WorkState& work, Instant deadline) {
   const auto done = [&work] { return work.done.load(std::memory_order_relaxed); };
-  return drive_until(done, Instant::infinite_future());
+  return drive_until(done, deadline);
 }
 
 // With the role, which it gives back: when it is done, when time is up, or when another thread

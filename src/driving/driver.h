@@ -61,6 +61,8 @@ class Driver final {
 
   // Drives, or sleeps while another does, until it is done.
   static Result<CollectiveReport> wait(WorkState& work);
+  // The same, for so long at most. Whether it is done; in a callback it only looks.
+  static bool wait_for(WorkState& work, Duration patience);
   // Drives until one of them is done: the index of the first that is. Null: no operation. All on
   // drivers of this process; those that this thread does not drive have their own.
   static std::size_t wait_any(std::span<WorkState* const> works);
@@ -106,8 +108,8 @@ class Driver final {
          const congestion::Settings& congestion, const transport::FaultTransport* faults,
          transport::SealedTransport* sealed, transport::LengthRefusals* lengths);
 
-  // As wait(); not ok: this thread must not wait for it.
-  static Status await(WorkState& work);
+  // As wait(), until then at most; not ok: this thread must not wait for it.
+  static Status await(WorkState& work, Instant until = Instant::infinite_future());
   // Of a caller that waits: begins the operation and drives until it is done.
   Status run(Channel& channel, const std::shared_ptr<WorkState>& work);
   // Of a caller that does not wait: whoever drives takes it up, or this thread in passing.
@@ -118,7 +120,7 @@ class Driver final {
   // done.
   bool run_until(const std::function<bool()>& done, Instant deadline);
   bool drive_until(const std::function<bool()>& done, Instant deadline);
-  bool drive_until(const WorkState& work);
+  bool drive_until(const WorkState& work, Instant deadline);
   void release();
   static void call(const std::vector<Callback>& callbacks);
   bool step(Instant now);

@@ -30,11 +30,11 @@ void DrivingRole::acquire() {
   taken_ = true;
 }
 
-bool DrivingRole::acquire_unless(const std::atomic<bool>& done) {
+bool DrivingRole::acquire_unless(const std::atomic<bool>& done, Instant until) {
   // A short operation ends sooner than the background thread can hand it over.
-  const auto until = std::chrono::steady_clock::now() + kHandOver;
+  const auto spun = std::chrono::steady_clock::now() + kHandOver;
   while (in_background_.load(std::memory_order_relaxed) && !done.load() &&
-         std::chrono::steady_clock::now() < until)
+         std::chrono::steady_clock::now() < spun)
     sched_yield();
   if (done.load()) return false;
   std::unique_lock lock(mutex_);
@@ -47,16 +47,26 @@ bool DrivingRole::acquire_unless(const std::atomic<bool>& done) {
       recalled_ = true;
       transport_.wake();
     }
-    while ((taken_ || wanted()) && !done.load()) sleeper.woken.wait(lock);
+    bool in_time = true;
+    while (in_time && (taken_ || wanted()) && !done.load()) in_time = sleep(lock, sleeper, until);
     std::erase(sleepers_, &sleeper);
     --sleeping_;
-    if (done.load()) {
+    if (done.load() || !in_time) {
       if (!taken_) hand_on();
       return false;
     }
   }
   taken_ = true;
   return true;
+}
+
+bool DrivingRole::sleep(std::unique_lock<std::mutex>& lock, Sleeper& sleeper, Instant until) {
+  if (until == Instant::infinite_future()) {
+    sleeper.woken.wait(lock);
+    return true;
+  }
+  const std::chrono::steady_clock::time_point at{Duration(until.ns)};
+  return sleeper.woken.wait_until(lock, at) == std::cv_status::no_timeout;
 }
 
 bool DrivingRole::acquire_if_free() {

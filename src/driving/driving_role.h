@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/time.h"
 #include "leeway/transport.h"
 
 namespace leeway::driving {
@@ -22,8 +23,9 @@ class DrivingRole {
   // Of a caller that must touch what is driven. The thread that drives lets go at its next step.
   void acquire();
   // Of a caller that waits for something which whoever drives brings about. False: `done` (any
-  // thread may ask it) before the role was free.
-  bool acquire_unless(const std::atomic<bool>& done);
+  // thread may ask it), or it is `until`, before the role was free.
+  bool acquire_unless(const std::atomic<bool>& done,
+                      Instant until = Instant::infinite_future());
   // Of a caller that does not wait.
   bool acquire_if_free();
   void release();
@@ -51,6 +53,7 @@ class DrivingRole {
     std::condition_variable woken;
   };
   void hand_on();
+  bool sleep(std::unique_lock<std::mutex>& lock, Sleeper& sleeper, Instant until);
 
   DatagramTransport& transport_;
   std::mutex mutex_;

@@ -291,6 +291,42 @@ TEST(Abort, OfOneCommunicatorLeavesTheOthersAlone) {
 
 // ---- completion ----
 
+TEST(WaitFor, EndsWhenTimeIsUpAndTheOperationGoesOn) {
+  Group group = make_group(2);
+  std::vector<float> mine(100, 1.0f);
+  std::vector<float> theirs(100, 2.0f);
+  Work work = group[0]->all_reduce_async(std::span(mine));
+  EXPECT_FALSE(work.wait_for(Duration(0)));
+  const auto begun = Clock::now();
+  EXPECT_FALSE(work.wait_for(20ms));
+  EXPECT_GE(Clock::now() - begun, 20ms);
+  EXPECT_LT(Clock::now() - begun, kNobodyWaitedFor);
+  std::thread other([&] { EXPECT_TRUE(group[1]->all_reduce(std::span(theirs)).ok()); });
+  EXPECT_TRUE(work.wait_for(no_deadline));
+  EXPECT_TRUE(work.done());
+  EXPECT_TRUE(work.wait_for(Duration(0)));
+  other.join();
+  EXPECT_THAT(mine, Each(3.0f));
+  EXPECT_FALSE(Work().wait_for(1s));
+}
+
+TEST(WaitFor, WhileAnotherThreadDrives) {
+  Group group = make_group(2);
+  std::vector<float> first(100, 1.0f);
+  std::vector<float> second(100, 1.0f);
+  std::thread driving([&] { EXPECT_TRUE(group[0]->all_reduce(std::span(first)).ok()); });
+  Work work = group[0]->all_reduce_async(std::span(second));
+  EXPECT_FALSE(work.wait_for(20ms));
+  std::thread other([&] {
+    std::vector<float> theirs(100, 1.0f);
+    EXPECT_TRUE(group[1]->all_reduce(std::span(theirs)).ok());
+    EXPECT_TRUE(group[1]->all_reduce(std::span(theirs)).ok());
+  });
+  EXPECT_TRUE(work.wait_for(10s));
+  other.join();
+  driving.join();
+}
+
 TEST(OnDone, CallsOnceWhoeverWaits) {
   Group group = make_group(2);
   std::atomic<int> calls{0};

@@ -53,6 +53,14 @@ TEST(Replica, WithoutLossAllReplicasAreEqual) {
   }
 }
 
+TEST(Replica, MayEndAfterItsCommunicator) {
+  auto group = Communicator::create_inproc(1);
+  std::vector<float> parameters(100);
+  auto replica = Replica::create(*(*group)[0], parameters);
+  ASSERT_TRUE(replica.ok());
+  group->clear();
+}
+
 // Steps of 2^-10 from 1 on are below bfloat16's resolution of 2^-7: only a master copy can add them
 // up.
 TEST(Replica, StepsSmallerThanTheCodecsResolutionAddUp) {
