@@ -5,12 +5,14 @@
 // of each.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "leeway/export.h"
 #include "leeway/status.h"
+#include "leeway/types.h"
 
 namespace leeway {
 inline namespace v0 {
@@ -119,6 +121,31 @@ LEEWAY_EXPORT Result<CodecOptions> parse_codec(std::string_view text);
 // kInvalidArgument with the setting's name if a value is out of range or does not belong to the
 // codec.
 LEEWAY_EXPORT Status validate(const CodecOptions& options);
+
+// Where the elements of a packet stand. Random bits are keyed by it, so that the same place gives
+// the same bytes.
+struct PacketPlace {
+  std::uint64_t seed = 0;           // Options::seed
+  std::uint32_t step = 0;           // the call
+  Rank source = 0;                  // the rank whose elements they are
+  std::uint64_t first_element = 0;  // in the tensor, of this packet's first; a multiple of 32
+};
+// Most elements of a packet.
+inline constexpr std::size_t kPacketElementsMax = 16384;
+
+// One packet's payload, as reductions send it (automatic rounding is theirs), for study and for
+// those who bring a PayloadSource. Pure functions, thread-safe. Tensors are float32, float16 or
+// bfloat16. kInvalidArgument: options that validate() refuses, Codec::automatic, another type, more
+// than kPacketElementsMax elements, a place that is no multiple of 32, or bytes of another number
+// than encoded_bytes().
+LEEWAY_EXPORT Result<std::size_t> encoded_bytes(const CodecOptions& options, DataType dtype,
+                                                std::size_t elements);
+LEEWAY_EXPORT Status encode_packet(const CodecOptions& options, ConstTensorView elements,
+                                   const PacketPlace& place, MutableByteSpan bytes);
+// Any bytes decode. What was rotated is rotated back; the place's seed and step must be the
+// encoder's then.
+LEEWAY_EXPORT Status decode_packet(const CodecOptions& options, ByteSpan bytes,
+                                   const PacketPlace& place, TensorView elements);
 
 }  // namespace v0
 }  // namespace leeway

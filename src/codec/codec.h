@@ -21,8 +21,8 @@ namespace leeway::codec {
 // packets and random bits can be keyed by the block's place in the tensor.
 inline constexpr std::size_t kPacketElementsMultiple = 32;
 
-// Elements of a re-encoded packet: what a kernel may keep on its stack. 64 KiB of float32.
-inline constexpr std::size_t kPacketElementsMax = 16384;
+// What a kernel may keep on its stack: 64 KiB of float32.
+using leeway::kPacketElementsMax;
 
 // Blocks of the randomised Hadamard transform.
 inline constexpr std::size_t kRotationElements = 256;
