@@ -13,6 +13,7 @@ set_property(CACHE LEEWAY_UNIT_TESTS PROPERTY STRINGS ALL IN_RELEASE)
 option(LEEWAY_UNITY "Compile files of a target together: a cold build takes less than half the time" OFF)
 set(LEEWAY_WITH_TORCH AUTO CACHE STRING "leeway train with libtorch: AUTO, ON or OFF")
 set_property(CACHE LEEWAY_WITH_TORCH PROPERTY STRINGS AUTO ON OFF)
+option(LEEWAY_WITH_PYTHON "The Python package (needs nanobind in the Python that CMake finds)" OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)

@@ -1,0 +1,39 @@
+// CollectiveOptions with the Python objects that it points into.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "arrays.h"
+#include "leeway/options.h"
+
+namespace leeway::python {
+
+class CallOptions {
+ public:
+  // What the library gets; valid as long as this object and unchanged.
+  CollectiveOptions value() const;
+  // One field, by its name in CollectiveOptions. Throws where there is no such field or the value
+  // does not fit it.
+  void set(std::string_view field, nanobind::handle to);
+  nanobind::object get(std::string_view field) const;
+
+  // Memory that the call reads or writes until it is done.
+  const nanobind::object& control_variate() const { return control_variate_.owner; }
+  const nanobind::object& residual() const { return residual_.owner; }
+
+ private:
+  friend class Fields;
+  CollectiveOptions options_;
+  std::vector<double> owner_weights_;
+  Array control_variate_;
+  Array residual_;
+};
+
+// `options` (None, or CollectiveOptions) with these fields changed.
+CallOptions merged(nanobind::handle options, const nanobind::kwargs& changes);
+
+void bind_collective_options(nanobind::module_& module);
+
+}  // namespace leeway::python

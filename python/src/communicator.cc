@@ -1,0 +1,435 @@
+#include "communicator.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "arrays.h"
+#include "collective_options.h"
+#include "durations.h"
+#include "errors.h"
+#include "options.h"
+#include "work.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace leeway::python {
+namespace {
+
+// One call: its arrays, kept until it is done, and its options.
+class Call {
+ public:
+  Call(nb::handle options, const nb::kwargs& changes) : options_(merged(options, changes)) {}
+
+  ConstTensorView in(nb::handle value, const char* what = "input") {
+    return keep(to_array(value, false, what)).const_view();
+  }
+  TensorView out(nb::handle value, const char* what = "output") {
+    return keep(to_array(value, true, what)).view();
+  }
+  CollectiveOptions options() const { return options_.value(); }
+  Kept kept() {
+    if (options_.control_variate()) kept_.push_back(options_.control_variate());
+    if (options_.residual()) kept_.push_back(options_.residual());
+    // Owner weights lie in the options themselves.
+    kept_.push_back(nb::cast(std::move(options_)));
+    return std::move(kept_);
+  }
+
+ private:
+  const Array& keep(Array array) {
+    kept_.push_back(array.owner);
+    last_ = std::move(array);
+    return last_;
+  }
+
+  CallOptions options_;
+  Kept kept_;
+  Array last_;
+};
+
+// Elements of each block, where they differ.
+using Counts = std::optional<std::vector<std::size_t>>;
+
+Rank to_rank(std::int64_t rank, const Communicator& communicator, const char* what) {
+  if (rank >= 0 && rank < communicator.size()) return static_cast<Rank>(rank);
+  throw Failure(Status::error(StatusCode::kInvalidArgument, "%s: rank %lld is not 0 to %d", what,
+                              static_cast<long long>(rank), communicator.size() - 1));
+}
+
+Rank to_peer(nb::handle value, const Communicator& communicator) {
+  if (value.is_none()) return kAnyRank;
+  return to_rank(nb::cast<std::int64_t>(value), communicator, "peer");
+}
+
+// Each operation, as a function that begins it. Blocking calls begin and wait.
+using Self = const PyCommunicator&;
+
+Work all_reduce(Self self, Call& call, nb::handle input, nb::handle output) {
+  if (output.is_none())
+    return self.get().all_reduce_async(call.out(input, "tensor"), call.options());
+  const ConstTensorView from = call.in(input);
+  return self.get().all_reduce_async(from, call.out(output), call.options());
+}
+
+Work reduce_scatter(Self self, Call& call, nb::handle input, nb::handle output,
+                    const Counts& counts) {
+  const ConstTensorView from = call.in(input);
+  const TensorView to = call.out(output);
+  if (!counts) return self.get().reduce_scatter_async(from, to, call.options());
+  return self.get().reduce_scatter_async(from, Blocks(*counts), to, call.options());
+}
+
+Work all_gather(Self self, Call& call, nb::handle input, nb::handle output, const Counts& counts) {
+  const ConstTensorView from = call.in(input);
+  const TensorView to = call.out(output);
+  if (!counts) return self.get().all_gather_async(from, to, call.options());
+  return self.get().all_gather_async(from, to, Blocks(*counts), call.options());
+}
+
+Work broadcast(Self self, Call& call, nb::handle tensor, std::int64_t root) {
+  Communicator& communicator = self.get();
+  return communicator.broadcast_async(call.out(tensor, "tensor"),
+                                      to_rank(root, communicator, "root"), call.options());
+}
+
+// Of calls in which one rank has more than the others: None elsewhere.
+TensorView out_on(bool here, Call& call, nb::handle output, DataType dtype) {
+  if (!here && output.is_none()) return {nullptr, 0, dtype};
+  return call.out(output);
+}
+
+Work reduce(Self self, Call& call, nb::handle input, nb::handle output, std::int64_t root) {
+  Communicator& communicator = self.get();
+  const Rank to = to_rank(root, communicator, "root");
+  const ConstTensorView from = call.in(input);
+  return communicator.reduce_async(
+      from, out_on(communicator.rank() == to, call, output, from.dtype), to, call.options());
+}
+
+Work gather(Self self, Call& call, nb::handle input, nb::handle output, std::int64_t root) {
+  Communicator& communicator = self.get();
+  const Rank to = to_rank(root, communicator, "root");
+  const ConstTensorView from = call.in(input);
+  return communicator.gather_async(
+      from, out_on(communicator.rank() == to, call, output, from.dtype), to, call.options());
+}
+
+Work scatter(Self self, Call& call, nb::handle input, nb::handle output, std::int64_t root) {
+  Communicator& communicator = self.get();
+  const Rank from = to_rank(root, communicator, "root");
+  const TensorView to = call.out(output);
+  const bool here = communicator.rank() == from;
+  const ConstTensorView all =
+      here || !input.is_none() ? call.in(input) : ConstTensorView(nullptr, 0, to.dtype);
+  return communicator.scatter_async(all, to, from, call.options());
+}
+
+Work all_to_all(Self self, Call& call, nb::handle input, nb::handle output,
+                const Counts& input_counts, const Counts& output_counts) {
+  const ConstTensorView from = call.in(input);
+  const TensorView to = call.out(output);
+  if (!input_counts && !output_counts) return self.get().all_to_all_async(from, to, call.options());
+  if (!input_counts || !output_counts) {
+    throw Failure(
+        Status::error(StatusCode::kInvalidArgument,
+                      "all_to_all: give both input_counts and output_counts, or neither"));
+  }
+  return self.get().all_to_all_async(from, Blocks(*input_counts), to, Blocks(*output_counts),
+                                     call.options());
+}
+
+Work send(Self self, Call& call, nb::handle tensor, std::int64_t peer) {
+  Communicator& communicator = self.get();
+  return communicator.send_async(call.in(tensor, "tensor"), to_rank(peer, communicator, "peer"),
+                                 call.options());
+}
+
+Work recv(Self self, Call& call, nb::handle tensor, nb::handle peer) {
+  Communicator& communicator = self.get();
+  return communicator.recv_async(call.out(tensor, "tensor"), to_peer(peer, communicator),
+                                 call.options());
+}
+
+Work exchange(Self self, Call& call, nb::sequence messages) {
+  Communicator& communicator = self.get();
+  std::vector<Message> made;
+  for (nb::handle message : messages) {
+    const nb::tuple parts = nb::cast<nb::tuple>(message);
+    if (parts.size() < 3) {
+      throw Failure(Status::error(StatusCode::kInvalidArgument,
+                                  "exchange: %s; give (\"send\" or \"recv\", array, peer[, tag])",
+                                  nb::repr(message).c_str()));
+    }
+    const auto kind = nb::cast<std::string>(parts[0]);
+    const std::uint32_t tag = parts.size() > 3 ? nb::cast<std::uint32_t>(parts[3]) : 0;
+    if (kind == "send") {
+      made.push_back(Message::send(call.in(parts[1], "message"),
+                                   to_rank(nb::cast<std::int64_t>(parts[2]), communicator, "peer"),
+                                   tag));
+    } else if (kind == "recv") {
+      made.push_back(
+          Message::recv(call.out(parts[1], "message"), to_peer(parts[2], communicator), tag));
+    } else {
+      throw Failure(Status::error(StatusCode::kInvalidArgument,
+                                  "exchange: %s is neither \"send\" nor \"recv\"", kind.c_str()));
+    }
+  }
+  return communicator.exchange_async(made, call.options());
+}
+
+// Binds the blocking call and its asynchronous twin, of one function that begins it. In Python come
+// the required arguments, then options, then the optional ones by name.
+template <typename... Required>
+struct Calls {
+  template <typename... Optional, typename... Names>
+  static void def(nb::class_<PyCommunicator>& to, const char* name,
+                  Work (*begin)(Self, Call&, Required..., Optional...), const char* text,
+                  const Names&... names) {
+    to.def(
+        name,
+        [begin](Self self, Required... required, nb::handle options, Optional... optional,
+                const nb::kwargs& changes) {
+          Call call(options, changes);
+          Work work = begin(self, call, required..., optional...);
+          return finish(std::move(work), call.kept());
+        },
+        names..., "changes"_a, text);
+    to.def((std::string(name) + "_async").c_str(),
+           [begin](Self self, Required... required, nb::handle options, Optional... optional,
+                   const nb::kwargs& changes) {
+             Call call(options, changes);
+             Work work = begin(self, call, required..., optional...);
+             return PyWork(std::move(work), call.kept());
+           },
+           names..., "changes"_a,
+           (std::string("As ") + name +
+            "(), but returns Work at once. The arrays are the call's until "
+            "it is done.")
+               .c_str());
+  }
+};
+
+void def_calls(nb::class_<PyCommunicator>& to) {
+  using Any = nb::handle;
+  const auto options = "options"_a.none() = nb::none();
+  const nb::kw_only by_name;
+  Calls<Any>::def(
+      to, "all_reduce", &all_reduce,
+      "The reduction over all ranks, in place, or into `output` of the same size.\n\n"
+      "Options are a CollectiveOptions, single fields of it as keywords, or both:\n"
+      "all_reduce(x, op=\"avg\", delivery=best_effort(\"20ms\")). Any shape; all ranks the same\n"
+      "number and type of elements. Returns a Report.",
+      "tensor"_a.none(), options, by_name, "output"_a.none() = nb::none());
+  Calls<Any, Any>::def(
+      to, "reduce_scatter", &reduce_scatter,
+      "Rank i gets the reduction of block i of `input`, which has size times as many elements.\n"
+      "`counts`: elements of each block, where they differ.",
+      "input"_a.none(), "output"_a.none(), options, by_name, "counts"_a.none() = nb::none());
+  Calls<Any, Any>::def(
+      to, "all_gather", &all_gather,
+      "Every rank gets all ranks' `input`, in rank order. `counts`: elements of each rank, where\n"
+      "they differ. Exact only.",
+      "input"_a.none(), "output"_a.none(), options, by_name, "counts"_a.none() = nb::none());
+  Calls<Any, std::int64_t>::def(to, "broadcast", &broadcast,
+                                "Every rank gets the root's data, in place.", "tensor"_a.none(),
+                                "root"_a, options);
+  Calls<Any, Any, std::int64_t>::def(to, "reduce", &reduce,
+                                     "The root gets the reduction; others may pass output=None.",
+                                     "input"_a.none(), "output"_a.none(), "root"_a, options);
+  Calls<Any, Any, std::int64_t>::def(
+      to, "gather", &gather,
+      "The root gets all ranks' `input`, in rank order; others may pass output=None.",
+      "input"_a.none(), "output"_a.none(), "root"_a, options);
+  Calls<Any, Any, std::int64_t>::def(
+      to, "scatter", &scatter, "Rank i gets block i of the root's `input`; others may pass None.",
+      "input"_a.none(), "output"_a.none(), "root"_a, options);
+  Calls<Any, Any>::def(
+      to, "all_to_all", &all_to_all,
+      "Block j of rank i becomes block i of rank j. Counts: elements of each block, where they\n"
+      "differ.",
+      "input"_a.none(), "output"_a.none(), options, by_name, "input_counts"_a.none() = nb::none(),
+      "output_counts"_a.none() = nb::none());
+  Calls<Any, std::int64_t>::def(to, "send", &send,
+                                "Sends to one rank; matched with its recv by order and tag.",
+                                "tensor"_a.none(), "peer"_a, options);
+  Calls<Any, Any>::def(
+      to, "recv", &recv,
+      "Receives from one rank; peer=None: from whichever sends next with this tag. The report's\n"
+      "messages[0] says from whom, and how many elements.",
+      "tensor"_a.none(), "peer"_a.none(), options);
+  Calls<nb::sequence>::def(
+      to, "exchange", &exchange,
+      "Any number of sends and receives as one call: a list of (\"send\" or \"recv\", array,\n"
+      "peer[, tag]).",
+      "messages"_a, options);
+}
+
+std::unique_ptr<PyCommunicator> wrap(std::unique_ptr<Communicator> communicator) {
+  if (communicator == nullptr) return nullptr;
+  return std::make_unique<PyCommunicator>(std::move(communicator));
+}
+
+// Without the GIL, looking at signals: a join may take a minute.
+std::unique_ptr<PyCommunicator> wait_for(PendingCommunicator pending) {
+  struct Done {
+    std::mutex mutex;
+    std::condition_variable woken;
+    bool value = false;
+  };
+  const auto done = std::make_shared<Done>();
+  pending.on_done([done] {
+    const std::lock_guard lock(done->mutex);
+    done->value = true;
+    done->woken.notify_all();
+  });
+  for (bool over = false; !over;) {
+    {
+      nb::gil_scoped_release free;
+      std::unique_lock lock(done->mutex);
+      over =
+          done->woken.wait_for(lock, std::chrono::milliseconds(100), [&] { return done->value; });
+    }
+    if (!over && PyErr_CheckSignals() != 0) {
+      const nb::python_error interrupted;
+      nb::gil_scoped_release free;
+      pending.abort();
+      throw interrupted;
+    }
+  }
+  return wrap(value_of(pending.wait()));
+}
+
+}  // namespace
+
+Communicator& PyCommunicator::get() const {
+  if (communicator_ != nullptr) return *communicator_;
+  throw Failure(Status::error(StatusCode::kInvalidArgument, "the communicator is closed"));
+}
+
+void PyCommunicator::close() {
+  if (communicator_ == nullptr) return;
+  nb::gil_scoped_release free;
+  communicator_.reset();
+}
+
+void bind_communicator(nb::module_& module) {
+  nb::class_<PyCommunicator> communicator(module, "Communicator", nb::is_weak_referenceable(),
+                                          "A fixed group of ranks and the calls between them.\n\n"
+                                          "All ranks make the same calls in the same order, with "
+                                          "equal sizes and types. Calls may come\n"
+                                          "from several threads. The GIL is free while a call "
+                                          "waits. `with` leaves the group at its end.");
+  communicator
+      .def_static(
+          "create",
+          [](const nb::kwargs& options) {
+            return wait_for(Communicator::create_async(options_from(options)));
+          },
+          "Joins a group: the environment's, or its launcher's (torchrun, mpirun, srun), with "
+          "these\n"
+          "options changed: rank, world_size, rendezvous=\"host:port\", transport, secret_file, "
+          "rate,\n"
+          "seed, faults=\"loss=0.1\", join_timeout, ... Waits for all ranks; UnavailableError "
+          "names\n"
+          "those that are missing.")
+      .def_static(
+          "create_inproc",
+          [](int size, const nb::kwargs& options) {
+            auto made = value_of(Communicator::create_inproc(size, options_from(options)));
+            std::vector<PyCommunicator> all;
+            for (auto& one : made) all.emplace_back(std::move(one));
+            nb::list list;
+            for (PyCommunicator& one : all) list.append(nb::cast(std::move(one)));
+            return list;
+          },
+          "size"_a, "options"_a,
+          "`size` communicators that are connected inside this process: rank i is element i. Each\n"
+          "wants a thread of its own, since calls wait for each other.")
+      .def_prop_ro(
+          "rank", [](Self self) { return self.get().rank(); }, "of this process, from 0")
+      .def_prop_ro(
+          "size", [](Self self) { return self.get().size(); }, "ranks of the group")
+      .def_prop_ro("closed", &PyCommunicator::closed)
+      .def_prop_ro("datagram_bytes", [](Self self) { return self.get().datagram_bytes(); })
+      .def_prop_ro("transport",
+                   [](Self self) { return std::string(to_string(self.get().transport())); })
+      .def_prop_ro("exact_transport",
+                   [](Self self) { return std::string(to_string(self.get().exact_transport())); })
+      .def_prop_ro(
+          "options", [](Self self) { return shown(self.get().options()); },
+          "as it was made, as a dict")
+      .def_prop_ro(
+          "state", [](Self self) { return std::string(to_string(self.get().state())); },
+          "\"ok\", or why calls fail: \"peer_lost\", \"cancelled\", ...")
+      .def(
+          "counters",
+          [](Self self) {
+            nb::dict rows;
+            for (const auto& [name, count] : self.get().counters()) rows[name.c_str()] = count;
+            return rows;
+          },
+          "Counts since creation: datagrams refused by reason, rounds, repairs, ...")
+      .def(
+          "split",
+          [](Self self, std::optional<int> color, int key) {
+            return wait_for(self.get().split_async(color.value_or(Communicator::kNoColor), key));
+          },
+          "color"_a.none(), "key"_a = 0,
+          "A communicator of the ranks that give the same color, in the order of their keys. All\n"
+          "ranks call it. color=None: of no group, returns None.")
+      .def(
+          "shrink",
+          [](Self self, const std::vector<Rank>& excluded) {
+            return wait_for(self.get().shrink_async(excluded));
+          },
+          "excluded"_a, "A communicator without these ranks, which may be dead and do not call.")
+      .def(
+          "abort", [](Self self) { self.get().abort(); }, nb::call_guard<nb::gil_scoped_release>(),
+          "Everything in flight fails at once with CancelledError, and so does what comes later.")
+      .def("close", &PyCommunicator::close,
+           "Leaves the group, within a few round trips where peers answer. Nothing can be called\n"
+           "afterwards.")
+      .def("__enter__", [](nb::object self) { return self; })
+      .def(
+          "__exit__",
+          [](PyCommunicator& self, nb::handle type, nb::handle, nb::handle) {
+            // A rank that fails must not make the others wait for what it will not send.
+            if (!type.is_none() && !self.closed()) {
+              nb::gil_scoped_release free;
+              self.get().abort();
+            }
+            self.close();
+          },
+          "type"_a.none(), "value"_a.none(), "traceback"_a.none())
+      .def(
+          "barrier",
+          [](Self self, nb::handle deadline) {
+            return finish(self.get().barrier_async(to_duration(deadline, "deadline")), {});
+          },
+          "deadline"_a.none() = 60.0, "Returns when all ranks have called it.")
+      .def(
+          "barrier_async",
+          [](Self self, nb::handle deadline) {
+            return PyWork(self.get().barrier_async(to_duration(deadline, "deadline")), {});
+          },
+          "deadline"_a.none() = 60.0)
+      .def("__repr__", [](Self self) {
+        if (self.closed()) return std::string("<leeway.Communicator: closed>");
+        const Communicator& open = self.get();
+        return "<leeway.Communicator: rank " + std::to_string(open.rank()) + " of " +
+               std::to_string(open.size()) + " over " + std::string(to_string(open.transport())) +
+               ">";
+      });
+  def_calls(communicator);
+}
+
+}  // namespace leeway::python

@@ -1,0 +1,195 @@
+// DropCompute.
+#include "leeway/compute_budget.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <string>
+
+#include "communicator.h"
+#include "compute_budget.h"
+#include "durations.h"
+#include "errors.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace leeway::python {
+namespace {
+
+ComputeThreshold to_threshold(nb::handle value) {
+  if (value.is_none()) return no_threshold;
+  if (nb::isinstance<nb::str>(value) && nb::cast<std::string>(value) == "auto")
+    return auto_threshold;
+  return ComputeThreshold(to_duration(value, "threshold"));
+}
+
+template <typename Enum>
+Enum choice(nb::handle value, std::initializer_list<std::pair<const char*, Enum>> names,
+            const char* what) {
+  const auto text = nb::cast<std::string>(nb::str(value));
+  std::string all;
+  for (const auto& [name, meant] : names) {
+    if (text == name) return meant;
+    all += (all.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Failure(Status::error(StatusCode::kInvalidArgument, "%s: %s is none of %s", what,
+                              text.c_str(), all.c_str()));
+}
+
+class PyComputeBudget {
+ public:
+  PyComputeBudget(nb::object communicator, const ComputeBudgetOptions& options)
+      : communicator_(std::move(communicator)) {
+    auto made = [&] {
+      Communicator& group = nb::cast<PyCommunicator&>(communicator_).get();
+      nb::gil_scoped_release free;
+      return ComputeBudget::create(group, options);
+    }();
+    budget_ = value_of(std::move(made));
+  }
+  ~PyComputeBudget() {
+    nb::gil_scoped_release free;
+    budget_.reset();
+  }
+  // Throws where the communicator was closed, which the library does not look at.
+  ComputeBudget& get() const {
+    (void)nb::cast<PyCommunicator&>(communicator_).get();
+    return *budget_;
+  }
+
+ private:
+  nb::object communicator_;
+  std::unique_ptr<ComputeBudget> budget_;
+};
+
+void bind_counts(nb::module_& module) {
+  using C = ComputeCounts;
+  nb::class_<C>(module, "ComputeCounts", "Counts of ended steps.")
+      .def_ro("steps", &C::steps)
+      .def_ro("steps_stopped", &C::steps_stopped, "before their last micro-batch")
+      .def_ro("planned", &C::planned, "micro-batches")
+      .def_ro("completed", &C::completed)
+      .def_ro("dropped", &C::dropped)
+      .def_ro("aborted", &C::aborted, "of the dropped ones: begun, and given up by should_stop()")
+      .def_ro("clock_clamps", &C::clock_clamps)
+      .def_ro("latency_clamps", &C::latency_clamps)
+      .def_ro("threshold_clamps", &C::threshold_clamps);
+  using E = ThresholdEstimate;
+  nb::class_<E>(module, "ThresholdEstimate", "From the micro-batches of all ranks in one window.")
+      .def_prop_ro(
+          "threshold", [](const E& self) { return to_seconds(self.threshold); }, "seconds")
+      .def_ro("drop_rate", &E::drop_rate)
+      .def_ro("time_cut", &E::time_cut)
+      .def_ro("effective_speedup", &E::effective_speedup)
+      .def_ro("predicted_threshold_s", &E::predicted_threshold_s)
+      .def_ro("predicted_drop_rate", &E::predicted_drop_rate)
+      .def_ro("predicted_effective_speedup", &E::predicted_effective_speedup)
+      .def_ro("micro_batch_mean_s", &E::micro_batch_mean_s)
+      .def_ro("micro_batch_deviation_s", &E::micro_batch_deviation_s)
+      .def_ro("overhead_s", &E::overhead_s);
+  using S = ComputeStatistics;
+  nb::class_<S>(module, "ComputeStatistics", "Since creation.")
+      .def_ro("local", &S::local, "of this rank")
+      .def_ro("all_ranks", &S::global, "as of the last exchange or synchronize()")
+      .def_ro("exchanges", &S::exchanges)
+      .def_ro("exchange_waits", &S::exchange_waits)
+      .def_ro("exchange_failures", &S::exchange_failures)
+      .def_ro("estimates", &S::estimates)
+      .def_ro("drifts", &S::drifts)
+      .def_ro("estimate", &S::estimate, "the last one put in force, or None");
+}
+
+}  // namespace
+
+void bind_compute_budget(nb::module_& module) {
+  bind_counts(module);
+  nb::class_<PyComputeBudget>(
+      module, "ComputeBudget",
+      "How long a rank computes before it joins the reduction with what it has (DropCompute).\n\n"
+      "while budget.next_micro_batch(): ...; then all_reduce(gradient, op=\"avg\",\n"
+      "weight=budget.weight): the mean per completed micro-batch.")
+      .def(
+          "__init__",
+          [](PyComputeBudget* self, nb::object communicator, std::uint32_t micro_batches,
+             nb::handle threshold, std::uint64_t warm_up_steps, std::uint32_t micro_batches_min,
+             nb::handle normalisation, nb::handle compensation, std::uint32_t window_steps,
+             std::uint64_t reestimate_steps, double drift_tolerance, nb::handle exchange_deadline) {
+            ComputeBudgetOptions options;
+            options.micro_batches = micro_batches;
+            options.threshold = to_threshold(threshold);
+            options.warm_up_steps = warm_up_steps;
+            options.micro_batches_min = micro_batches_min;
+            options.normalisation =
+                choice<Normalisation>(normalisation,
+                                      {{"realised_weight", Normalisation::realised_weight},
+                                       {"fixed_maximum", Normalisation::fixed_maximum}},
+                                      "normalisation");
+            options.compensation =
+                choice<DropCompensation>(compensation,
+                                         {{"none", DropCompensation::none},
+                                          {"extra_steps", DropCompensation::extra_steps},
+                                          {"requeue", DropCompensation::requeue}},
+                                         "compensation");
+            options.window_steps = window_steps;
+            options.reestimate_steps = reestimate_steps;
+            options.drift_tolerance = drift_tolerance;
+            options.exchange_deadline = to_duration(exchange_deadline, "exchange_deadline");
+            new (self) PyComputeBudget(std::move(communicator), options);
+          },
+          "communicator"_a, "micro_batches"_a, nb::kw_only(), "threshold"_a.none() = "auto",
+          "warm_up_steps"_a = 6, "micro_batches_min"_a = 1, "normalisation"_a = "realised_weight",
+          "compensation"_a = "none", "window_steps"_a = 44, "reestimate_steps"_a = 1000,
+          "drift_tolerance"_a = 0.1, "exchange_deadline"_a = 30.0,
+          "threshold: \"auto\", a time (0.55, \"550ms\"), or None. A collective call.")
+      .def(
+          "next_micro_batch",
+          [](PyComputeBudget& self) {
+            ComputeBudget& budget = self.get();
+            nb::gil_scoped_release free;
+            return budget.next_micro_batch();
+          },
+          "True: run another micro-batch; the one before counts. False: the step is over.")
+      .def(
+          "should_stop", [](PyComputeBudget& self) { return self.get().should_stop(); },
+          "Between forward and backward. True: the one that runs does not count; leave the loop.")
+      .def_prop_ro(
+          "weight", [](const PyComputeBudget& self) { return self.get().weight(); },
+          "for the reduction of the step's gradient")
+      .def_prop_ro("completed", [](const PyComputeBudget& self) { return self.get().completed(); })
+      .def_prop_ro(
+          "dropped",
+          [](const PyComputeBudget& self) {
+            const MicroBatchRange range = self.get().dropped();
+            return std::pair(range.first, range.count);
+          },
+          "(first, count): micro-batches that were planned for the step and not completed")
+      .def_prop_ro("micro_batch",
+                   [](const PyComputeBudget& self) { return self.get().micro_batch(); })
+      .def(
+          "steps_due",
+          [](const PyComputeBudget& self, std::uint64_t planned) {
+            return self.get().steps_due(planned);
+          },
+          "steps_planned"_a)
+      .def_prop_ro(
+          "threshold",
+          [](const PyComputeBudget& self) { return to_seconds(self.get().threshold()); },
+          "in force, seconds; infinity: none")
+      .def("statistics", [](const PyComputeBudget& self) { return self.get().statistics(); })
+      .def_prop_ro(
+          "explain",
+          [](const PyComputeBudget& self) { return std::string(self.get().status().text()); },
+          "what is out of order; empty: nothing")
+      .def("synchronize", [](PyComputeBudget& self) {
+        const Status status = [&] {
+          nb::gil_scoped_release free;
+          return self.get().synchronize();
+        }();
+        check(status);
+      });
+}
+
+}  // namespace leeway::python

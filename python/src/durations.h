@@ -1,0 +1,16 @@
+// Times between Python and the library: numbers are seconds, text has a unit.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "leeway/types.h"
+
+namespace leeway::python {
+
+// 0.02, "20ms", datetime.timedelta, or None for no deadline. Throws InvalidArgument naming `what`.
+Duration to_duration(nanobind::handle value, const char* what);
+
+// In seconds; no_deadline is infinity.
+double to_seconds(Duration duration);
+
+}  // namespace leeway::python

@@ -1,0 +1,29 @@
+// leeway._core: the C++ interface for Python. The package around it is python/leeway.
+#include <nanobind/nanobind.h>
+
+#include "arrays.h"
+#include "codec.h"
+#include "collective_options.h"
+#include "communicator.h"
+#include "compute_budget.h"
+#include "errors.h"
+#include "leeway/version.h"
+#include "rendezvous.h"
+#include "replica.h"
+#include "report.h"
+#include "work.h"
+
+NB_MODULE(_core, module) {
+  using namespace leeway::python;
+  module.attr("__version__") = LEEWAY_VERSION_STRING;
+  bind_errors(module);
+  bind_arrays(module);
+  bind_codec(module);
+  bind_report(module);
+  bind_work(module);
+  bind_collective_options(module);
+  bind_rendezvous(module);
+  bind_communicator(module);
+  bind_replica(module);
+  bind_compute_budget(module);
+}

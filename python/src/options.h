@@ -1,0 +1,15 @@
+// Options of a communicator, field by field.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "leeway/options.h"
+
+namespace leeway::python {
+
+// The environment's, with these fields changed.
+Options options_from(const nanobind::kwargs& fields);
+// As a dictionary, for people.
+nanobind::dict shown(const Options& options);
+
+}  // namespace leeway::python

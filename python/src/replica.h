@@ -1,0 +1,10 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace leeway::python {
+
+// Replica and LateWork.
+void bind_replica(nanobind::module_& module);
+
+}  // namespace leeway::python

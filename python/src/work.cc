@@ -1,0 +1,192 @@
+#include "work.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "durations.h"
+#include "errors.h"
+
+namespace nb = nanobind;
+
+namespace leeway::python {
+namespace {
+
+// Signals are looked at so often.
+constexpr Duration kSlice = std::chrono::milliseconds(100);
+
+// What calls kept that nobody waited for. A callback must not wait for the GIL, so references are
+// dropped by the next call from Python.
+class Leftovers {
+ public:
+  void add(Kept kept) {
+    const std::lock_guard lock(mutex_);
+    for (nb::object& object : kept) objects_.push_back(object.release().ptr());
+    any_ = true;
+  }
+  // With the GIL.
+  void drop() {
+    if (!any_) return;
+    std::vector<PyObject*> objects;
+    {
+      const std::lock_guard lock(mutex_);
+      objects.swap(objects_);
+      any_ = false;
+    }
+    for (PyObject* const object : objects) Py_DECREF(object);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<PyObject*> objects_;
+  std::atomic<bool> any_{false};
+};
+
+// Never destroyed: calls may end while the interpreter does.
+Leftovers& leftovers() {
+  static auto* const all = new Leftovers;
+  return *all;
+}
+
+void keep_until_done(Work& work, Kept kept) {
+  if (kept.empty()) return;
+  // std::function copies what it holds, and references may only be copied with the GIL.
+  auto* const held = new Kept(std::move(kept));
+  work.on_done([held] {
+    leftovers().add(std::move(*held));
+    delete held;
+  });
+}
+
+// Numbers of calls that are done, for one event loop: its selector watches the descriptor, so that
+// neither a thread nor the GIL is needed where calls end.
+class Completions {
+ public:
+  Completions() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (descriptor_ < 0)
+      throw Failure(
+          Status::error(StatusCode::kResourceExhausted, "eventfd: %s", std::strerror(errno)));
+  }
+  ~Completions() { close(descriptor_); }
+  Completions(const Completions&) = delete;
+  Completions& operator=(const Completions&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  void add(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    numbers_.push_back(number);
+    const std::uint64_t one = 1;
+    (void)!write(descriptor_, &one, sizeof one);
+  }
+  std::vector<std::uint64_t> take() {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t count = 0;
+    (void)!read(descriptor_, &count, sizeof count);
+    return std::exchange(numbers_, {});
+  }
+
+ private:
+  const int descriptor_;
+  std::mutex mutex_;
+  std::vector<std::uint64_t> numbers_;
+};
+
+// Until it is done, or `patience` is over. The caller holds the GIL, and may get an exception of a
+// signal's handler.
+bool wait_interruptibly(Work& work, Duration patience) {
+  const auto begun = std::chrono::steady_clock::now();
+  for (;;) {
+    const Duration left =
+        patience == no_deadline ? kSlice : patience - (std::chrono::steady_clock::now() - begun);
+    bool done = false;
+    {
+      nb::gil_scoped_release free;
+      done = work.wait_for(std::min(left, kSlice));
+    }
+    if (done) return true;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (left <= kSlice && patience != no_deadline) return false;
+  }
+}
+
+}  // namespace
+
+PyWork::PyWork(Work work, Kept kept) : work_(std::move(work)), kept_(std::move(kept)) {
+  leftovers().drop();
+}
+
+PyWork::~PyWork() {
+  if (!work_.valid()) return;
+  if (!work_.done()) keep_until_done(work_, std::move(kept_));
+}
+
+void PyWork::release_if_done() {
+  if (work_.done()) kept_.clear();
+}
+
+bool PyWork::test() {
+  bool done = false;
+  {
+    nb::gil_scoped_release free;
+    done = work_.test();
+  }
+  release_if_done();
+  return done;
+}
+
+CollectiveReport PyWork::wait(nb::handle timeout) {
+  if (!wait_interruptibly(work_, to_duration(timeout, "timeout"))) {
+    PyErr_Format(PyExc_TimeoutError, "the call is not done after %R s; it goes on", timeout.ptr());
+    throw nb::python_error();
+  }
+  release_if_done();
+  return value_of(work_.wait());
+}
+
+CollectiveReport finish(Work work, Kept kept) {
+  leftovers().drop();
+  try {
+    wait_interruptibly(work, no_deadline);
+  } catch (...) {
+    keep_until_done(work, std::move(kept));
+    throw;
+  }
+  return value_of(work.wait());
+}
+
+void bind_work(nb::module_& module) {
+  nb::class_<Completions>(module, "_Completions")
+      .def(nb::init<>())
+      .def("fileno", &Completions::descriptor)
+      .def("take", [](Completions& self) {
+        nb::list numbers;
+        for (const std::uint64_t number : self.take()) numbers.append(number);
+        return numbers;
+      });
+  nb::class_<PyWork>(module, "Work",
+                     "A call in flight. wait() for it, ask done(), or await it in asyncio.\n\n"
+                     "It keeps the call's arrays until the call is done, also where it is dropped.")
+      .def("done", &PyWork::done, "Whether wait() would return at once. Never blocks.")
+      .def("test", &PyWork::test, "As done(), but takes part in the work first. Never blocks.")
+      .def("wait", &PyWork::wait, nb::arg("timeout").none() = nb::none(),
+           "The call's Report, when it is done; raises what it failed with. The GIL is free\n"
+           "meanwhile. TimeoutError after `timeout` (seconds or \"20ms\"): the call goes on.")
+      .def("_tell",
+           [](PyWork& self, std::shared_ptr<Completions> completions, std::uint64_t number) {
+             self.work().on_done(
+                 [completions = std::move(completions), number] { completions->add(number); });
+           })
+      .def("__repr__", [](const PyWork& self) {
+        return nb::str(self.done() ? "<leeway.Work: done>" : "<leeway.Work: in flight>");
+      });
+}
+
+}  // namespace leeway::python

@@ -1,0 +1,106 @@
+"""Bad input: one clear exception that says what, where and what to do."""
+
+import numpy as np
+import pytest
+
+import leeway
+
+
+@pytest.fixture
+def comm(group):
+    return group(1).communicators[0]
+
+
+@pytest.mark.parametrize("bad, says", [
+    ([1.0, 2.0], "list is no array"),
+    (None, "NoneType is no array"),
+    (np.zeros((4, 4), np.float32)[:, 1], "not contiguous.*ascontiguousarray"),
+    (np.zeros(4, np.complex64), "complex64.*cannot travel"),
+    (np.zeros(4, np.int16), "int16.*cannot travel"),
+    (np.zeros(4, "U3"), "is no array"),
+    (np.broadcast_to(np.float32(1), 4), "read-only"),
+])
+def test_arrays(comm, bad, says):
+    with pytest.raises(leeway.InvalidArgumentError, match=says):
+        comm.all_reduce(bad)
+
+
+@pytest.mark.parametrize("options, says", [
+    ({"op": "mean"}, "op: 'mean' is none of sum, avg"),
+    ({"opp": "avg"}, "no opp; it has op, factor"),
+    ({"delivery": 3}, "best_effort"),
+    ({"delivery": "lossy"}, "best_effort"),
+    ({"codec": "nvfp5"}, "nvfp5"),
+    ({"codec": 4}, "codec: 4"),
+    ({"weight": "two"}, "weight: 'two' does not fit"),
+    ({"tag": -1}, "tag: -1 does not fit"),
+    ({"estimator": "median"}, "median"),
+    ({"control_variate": np.zeros(4)}, "control_variate: elements must be float32, not double"),
+    ({"residual": np.zeros(4, np.float32)[::2]}, "residual: .*not contiguous"),
+    ({"weight": 2.0}, "weight"),
+])
+def test_options(comm, options, says):
+    with pytest.raises(leeway.InvalidArgumentError, match=says):
+        comm.all_reduce(np.zeros(4, np.float32), **options)
+
+
+@pytest.mark.parametrize("deadline", ["20 parsecs", "ms", "", -1, float("nan"), [3], True])
+def test_times(deadline):
+    with pytest.raises(leeway.InvalidArgumentError, match="is no time; give seconds"):
+        leeway.best_effort(deadline)
+
+
+@pytest.mark.parametrize("deadline, seconds", [("20ms", 0.02), ("1.5s", 1.5), ("2min", 120), (3, 3), (0.25, 0.25),
+                                               ("250us", 0.00025), (None, float("inf"))])
+def test_times_that_are(deadline, seconds):
+    assert leeway.best_effort(deadline).deadline == pytest.approx(seconds)
+
+
+def test_ranks_and_sizes(comm):
+    with pytest.raises(leeway.InvalidArgumentError, match="root: rank 5 is not 0 to 0"):
+        comm.broadcast(np.zeros(4), 5)
+    with pytest.raises(leeway.InvalidArgumentError):
+        comm.all_gather(np.zeros(4), np.zeros(9))
+    with pytest.raises(leeway.InvalidArgumentError, match="both"):
+        comm.all_to_all(np.zeros(4), np.zeros(4), input_counts=[4])
+
+
+def test_different_sizes_between_ranks_name_both(group):
+    errors = group(2).errors(lambda comm: comm.all_reduce(np.zeros(4 + comm.rank)))
+    assert all(isinstance(error, leeway.MismatchError) for error in errors)
+    assert "4" in str(errors[0]) and "5" in str(errors[0])
+
+
+def test_classes_of_errors():
+    assert issubclass(leeway.DeadlineExceededError, TimeoutError)
+    assert issubclass(leeway.PeerLostError, ConnectionError)
+    assert issubclass(leeway.MismatchError, ValueError)
+    assert issubclass(leeway.UnsupportedError, NotImplementedError)
+    assert leeway.CancelledError.code == "cancelled"
+    assert all(issubclass(getattr(leeway, name), leeway.Error) for name in dir(leeway) if name.endswith("Error"))
+
+
+def test_join(tmp_path):
+    for options, says in [({"rank": 0}, "LEEWAY_WORLD_SIZE|world_size"), ({"colour": 1}, "no option colour"),
+                          ({"rank": "zero"}, "rank: 'zero' does not fit"), ({"transport": "tcp"}, "tcp"),
+                          ({"faults": "loss=2"}, "loss"), ({"rate": -5}, "bits a second"),
+                          ({"store": object()}, "put")]:
+        with pytest.raises(leeway.Error, match=says):
+            leeway.Communicator.create(**options)
+    with pytest.raises(leeway.UnavailableError, match="1"):
+        leeway.Communicator.create(rank=0, world_size=2, store=leeway.FileRendezvous(str(tmp_path)),
+                                   join_timeout="200ms")
+
+
+def test_options_show_what_was_changed():
+    assert repr(leeway.CollectiveOptions()) == "CollectiveOptions()"
+    options = leeway.CollectiveOptions(op="avg", codec="mxfp4:rotate", delivery=leeway.bounded(0.1, "1s"))
+    assert repr(options) == "CollectiveOptions(op='avg', delivery=bounded(0.1, 1.0), codec='mxfp4:rotate')"
+    changed = options.replace(op="sum", weight=1)
+    assert (options.op, changed.op, changed.codec) == ("avg", "sum", "mxfp4:rotate")
+    changed.factor = 2**63
+    assert changed.factor == 2**63
+    changed.factor = -3
+    assert changed.factor == -3
+    with pytest.raises(leeway.InvalidArgumentError):
+        changed.spread = "most"
