@@ -1,0 +1,180 @@
+#include "call_work.h"
+
+#include <ATen/core/jit_type.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "completer.h"
+#include "leeway/types.h"
+
+namespace leeway::torch_backend {
+namespace {
+
+// So often a wait looks at signals: Ctrl-C ends it.
+constexpr Duration kSlice = std::chrono::milliseconds(100);
+
+void look_at_signals() {
+  const pybind11::gil_scoped_acquire hold;
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
+std::exception_ptr exception_of(const Status& status) {
+  const std::string text = "leeway: " + std::string(status.text());
+  try {
+    C10_THROW_ERROR(DistBackendError, text);
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
+
+struct CallWork::State : std::enable_shared_from_this<CallWork::State> {
+  explicit State(Call given) : call(std::move(given)) {}
+
+  bool all_done() const {
+    return std::all_of(call.works.begin(), call.works.end(),
+                       [](const leeway::Work& work) { return work.done(); });
+  }
+
+  // Once all are done: takes the outcome, copies results, ends the profiler's event. By whoever
+  // comes first; others wait for it.
+  void complete() {
+    const std::lock_guard lock(mutex);
+    if (completed) return;
+    Status first;
+    for (leeway::Work& work : call.works) {
+      const auto report = work.wait();
+      if (!report.ok()) {
+        if (first.ok()) first = report.status();
+      } else if (!report->messages.empty()) {
+        source = report->messages[0].source;
+      }
+    }
+    try {
+      if (!first.ok()) {
+        error = exception_of(first);
+      } else if (call.after) {
+        call.after();
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (profiled) std::exchange(profiled, nullptr)();
+    call.after = nullptr;
+    call.kept.clear();
+    call.inputs.clear();
+    completed = true;
+  }
+
+  // Queues `then` for the completer once all works are done.
+  void when_done(std::function<void()> then) {
+    auto left = std::make_shared<std::atomic<std::size_t>>(call.works.size() + 1);
+    auto task = std::make_shared<std::function<void()>>(std::move(then));
+    const auto tick = [left, task] {
+      if (left->fetch_sub(1) == 1) run_later(std::move(*task));
+    };
+    for (leeway::Work& work : call.works) work.on_done(tick);
+    tick();
+  }
+
+  void mark(const c10::intrusive_ptr<c10::ivalue::Future>& ready) {
+    if (error) {
+      ready->setErrorIfNeeded(error);
+    } else {
+      ready->markCompleted(c10::IValue(call.outputs));
+    }
+  }
+
+  Call call;
+  std::mutex mutex;  // of complete()
+  std::atomic<bool> completed{false};
+  std::exception_ptr error;
+  Rank source = kNoRank;
+  std::function<void()> profiled;
+  std::mutex future_mutex;
+  c10::intrusive_ptr<c10::ivalue::Future> future;
+};
+
+CallWork::CallWork(int rank, Call call)
+    : c10d::Work(rank, call.type, call.title.c_str(), call.inputs),
+      state_(std::make_shared<State>(std::move(call))) {
+  state_->profiled = std::exchange(recordFunctionEndCallback_, nullptr);
+}
+
+// The call goes on without this handle, and with its tensors.
+CallWork::~CallWork() {
+  if (state_->completed) return;
+  state_->when_done([state = state_] { state->complete(); });
+}
+
+bool CallWork::isCompleted() {
+  if (!state_->completed && state_->all_done()) state_->complete();
+  return state_->completed;
+}
+
+bool CallWork::isSuccess() const {
+  return state_->completed && !state_->error;
+}
+
+std::exception_ptr CallWork::exception() const {
+  return state_->error;
+}
+
+bool CallWork::wait(std::chrono::milliseconds timeout) {
+  if (!state_->completed) {
+    const auto patience = timeout.count() > 0 ? Duration(timeout) : no_deadline;
+    const auto begun = std::chrono::steady_clock::now();
+    for (leeway::Work& work : state_->call.works) {
+      while (!work.wait_for(std::min(kSlice, patience))) {
+        look_at_signals();
+        const bool over = std::chrono::steady_clock::now() - begun >= patience;
+        TORCH_CHECK_WITH(DistBackendError, !over, "leeway: Timed out after ", timeout.count(),
+                         " ms in wait(); the call itself goes on");
+      }
+    }
+    state_->complete();
+  }
+  if (state_->error) std::rethrow_exception(state_->error);
+  return true;
+}
+
+int CallWork::sourceRank() const {
+  TORCH_CHECK(opType_ == c10d::OpType::RECVANYSOURCE, "sourceRank() is of recvs from any rank");
+  TORCH_CHECK(state_->completed && !state_->error, "sourceRank() is known once the recv is done");
+  return state_->source;
+}
+
+std::vector<at::Tensor> CallWork::result() {
+  TORCH_CHECK(isCompleted(), "result() is known once the call is done");
+  return state_->call.outputs;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> CallWork::getFuture() {
+  const std::lock_guard lock(state_->future_mutex);
+  if (state_->future) return state_->future;
+  state_->future =
+      c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+  if (isCompleted()) {  // no thread need be asked
+    state_->mark(state_->future);
+    return state_->future;
+  }
+  state_->when_done([state = state_, future = state_->future] {
+    state->complete();
+    state->mark(future);
+  });
+  return state_->future;
+}
+
+std::uint64_t CallWork::getSequencenumber() const {
+  return state_->call.sequence;
+}
+
+}  // namespace leeway::torch_backend

@@ -1,0 +1,51 @@
+// A call of a process group in flight: c10d's Work over Leeway's.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "leeway/communicator.h"
+
+namespace leeway::torch_backend {
+
+using Tensors = std::vector<at::Tensor>;
+
+// What one call of torch asked for.
+struct Call {
+  c10d::OpType type = c10d::OpType::UNKNOWN;
+  std::string title;  // as the profiler shows it
+  std::uint64_t sequence = 0;
+  // Exactly the caller's list, for the profiler
+  Tensors inputs;
+  Tensors outputs;              // what the future holds
+  Tensors kept;                 // staging; lives until the call is done
+  std::vector<Work> works;      // of Leeway; the call is done when all are
+  std::function<void()> after;  // once all have succeeded: copies results to where they belong
+};
+
+class CallWork final : public c10d::Work {
+ public:
+  CallWork(int rank, Call call);
+  ~CallWork() override;
+
+  bool isCompleted() override;
+  bool isSuccess() const override;
+  std::exception_ptr exception() const override;
+  bool wait(std::chrono::milliseconds timeout) override;
+  void synchronize() override { wait(kNoTimeout); }
+  int sourceRank() const override;
+  std::vector<at::Tensor> result() override;
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+  std::uint64_t getSequencenumber() const override;
+
+ private:
+  // Shared with callbacks that may outlive this object.
+  struct State;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace leeway::torch_backend
