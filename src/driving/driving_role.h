@@ -24,8 +24,7 @@ class DrivingRole {
   void acquire();
   // Of a caller that waits for something which whoever drives brings about. False: `done` (any
   // thread may ask it), or it is `until`, before the role was free.
-  bool acquire_unless(const std::atomic<bool>& done,
-                      Instant until = Instant::infinite_future());
+  bool acquire_unless(const std::atomic<bool>& done, Instant until = Instant::infinite_future());
   // Of a caller that does not wait.
   bool acquire_if_free();
   void release();
