@@ -117,6 +117,7 @@ TEST(CRendezvous, TcpServerWithASecretHearsItsHoldersAlone) {
   security.secret_file = "/nowhere";
   EXPECT_FAILS(leeway_rendezvous_serve_tcp_secure("127.0.0.1:0", &security, &stranger),
                LEEWAY_INVALID_ARGUMENT, "/nowhere");
+  leeway_rendezvous_free(stranger);
   leeway_rendezvous_free(member);
   leeway_rendezvous_free(server);
   std::filesystem::remove(file);

@@ -66,10 +66,11 @@ TEST(Run, ARankThatWasGivenUpHasItsCallsRefused) {
     EXPECT_GE(record.rounds[round].failed_calls, 1u) << "round " << round;
 }
 
-// Rank 0 gives up rank 1, which is stopped, while it waits for rank 2, which computes.
+// Ranks 0 and 3 give up rank 1, which is stopped, while they wait for rank 2, which computes. They
+// are more than half of the others, so rank 1 believes them.
 TEST(Run, WhatARankSendsThatWasGivenUpIsNotUsed) {
   const RunRecord record = record_of(
-      "ranks: 3 rounds: 1 operation { bytes: 65536 delivery { kind: best_effort deadline_ms: 20000 "
+      "ranks: 4 rounds: 1 operation { bytes: 65536 delivery { kind: best_effort deadline_ms: 20000 "
       "} peer_timeout_ms: 300 } link { delay_ms { fixed: 0.2 } } compute { constant_ms: 1 } slow { "
       "rank: 2 factor: 3000 } pause { rank: 1 for_ms: 1000 }");
   EXPECT_EQ(record.rounds.at(0).failed_calls, 1u) << "that of rank 1";
