@@ -47,9 +47,12 @@ const char* name_of(std::uint8_t type) {
       return "given_up";
     case wire::PacketType::alive:
       return "alive";
-    default:
-      return "other";
+    case wire::PacketType::size:
+      return "size";
+    case wire::PacketType::piece:
+      return "piece";
   }
+  return "other";
 }
 
 }  // namespace
