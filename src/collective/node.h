@@ -184,8 +184,11 @@ class Node {
   protocol::SizeLimits sizes_;
   // No path is to be looked at before
   Instant sizes_at_ = Instant::infinite_future();
-  bool sizes_due_ = false;        // some have probes to send
-  Member* asks_size_ = nullptr;   // has ranks to ask for their size
+  bool sizes_due_ = false;       // some have probes to send
+  Member* asks_size_ = nullptr;  // has ranks to ask for their size
+  // Sent so far. Each has a number of its own: injected faults go by it, and would lose all of a
+  // link or none.
+  std::uint32_t size_questions_ = 0;
   std::vector<std::byte> whole_;  // a train that is being cut
   SizeCounters size_counters_;
 };

@@ -172,7 +172,8 @@ bool Node::write_size_question(protocol::TrainBuffer& out) {
     const wire::Prefix prefix{.type = wire::PacketType::size,
                               .epoch = member.config().epoch,
                               .source = self,
-                              .destination = rank};
+                              .destination = rank,
+                              .sequence = ++size_questions_};
     const wire::Size size{.role = wire::Size::Role::mine, .bytes = member.sizes_[self]};
     out.append(wire::encode_size(prefix, size, out.scratch(wire::kSizeBytes)), {});
     return true;

@@ -53,10 +53,11 @@ LEEWAY_C_EXPORT leeway_status leeway_rendezvous_connect_tcp(const char* address,
 typedef struct leeway_tcp_security {
   size_t size;              // of this struct
   const char* secret_file;  // of `leeway keygen`
-  const char* tls_ca;       // PEM files, as in leeway_options
-  const char* tls_certificate;
-  const char* tls_key;
-  int32_t insecure;  // flag: public addresses without a secret, for laboratories
+  // PEM files, as in leeway_options
+  const char* tls_ca;           // of the job's authority
+  const char* tls_certificate;  // of this process
+  const char* tls_key;          // of its certificate
+  int32_t insecure;             // flag: public addresses without a secret, for laboratories
 } leeway_tcp_security;
 // Everybody whose address is private.
 #define LEEWAY_TCP_SECURITY_INIT \
