@@ -46,7 +46,7 @@ Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vec
   LEEWAY_ASSERT(static_cast<int>(slots.size()) == config.size && !has(config.epoch));
   std::vector<protocol::Path*> paths;
   paths.reserve(slots.size());
-  for (const Rank slot : slots) paths.push_back(&path_of(slot));
+  for (const Rank slot : slots) paths.push_back(&path_of(slot, config.datagram_bytes));
   protocol::EndpointConfig own = config;
   own.paced = bundle_ != nullptr;
   members_.push_back(std::make_unique<Member>(own, std::move(slots), paths, watcher));
@@ -99,11 +99,13 @@ Member* Node::find(std::uint32_t epoch) const {
   return nullptr;
 }
 
-protocol::Path& Node::path_of(Rank slot) {
+protocol::Path& Node::path_of(Rank slot, std::size_t bytes_max) {
   if (slot >= paths_.size()) paths_.resize(slot + std::size_t{1});
   if (paths_[slot] == nullptr) {
     paths_[slot] = std::make_unique<protocol::Path>();
-    paths_[slot]->size.configure(sizes_);
+    protocol::SizeLimits limits = sizes_;
+    limits.most = std::min(limits.most, bytes_max);
+    paths_[slot]->size.configure(limits);
   }
   return *paths_[slot];
 }

@@ -136,7 +136,8 @@ class Node {
   };
 
   Member* find(std::uint32_t epoch) const;
-  protocol::Path& path_of(Rank slot);
+  // A new one is searched for datagrams of `bytes_max` at most: what both ends' interfaces send.
+  protocol::Path& path_of(Rank slot, std::size_t bytes_max = SIZE_MAX);
   void wake(Instant now, Member& member, std::uint64_t released);
   void queue(Member& member);
   void spread_credit(Rank slot);
