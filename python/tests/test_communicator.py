@@ -353,7 +353,7 @@ def test_a_dead_rank_is_named(start_ranks):
     except leeway.PeerLostError as error:
         print(error.code, "rank 1" in str(error))
     """, 2)
-    assert ranks[0].communicate(timeout=60)[0] == "peer_lost True\n"
+    assert ranks[0].communicate(timeout=60)[0].endswith("peer_lost True\n")  # behind a line of the log
 
 
 def test_the_gil_is_free_while_a_call_waits(group):
