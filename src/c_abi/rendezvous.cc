@@ -77,6 +77,18 @@ Status clear(const char* function, leeway_rendezvous** store) {
   return Status();
 }
 
+// What `make` returns, handed out: a store at a TCP address.
+template <typename Make>
+leeway_status tcp_store(const char* function, const char* address, leeway_rendezvous** store,
+                        Make&& make) {
+  return guarded(function, [&](const char* name) -> Status {
+    LEEWAY_C_TRY(clear(name, store));
+    LEEWAY_C_TRY(must_be_there(name, "address", address));
+    Result<std::shared_ptr<TcpRendezvous>> made = make();
+    return made.ok() ? hand_out(std::move(*made), store) : made.status();
+  });
+}
+
 }  // namespace
 
 leeway_status leeway_value_set(leeway_value* value, const void* data, std::size_t bytes) {
@@ -103,46 +115,28 @@ leeway_status leeway_rendezvous_create(const leeway_store_callbacks* callbacks,
 }
 
 leeway_status leeway_rendezvous_serve_tcp(const char* address, leeway_rendezvous** store) {
-  return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, store));
-    LEEWAY_C_TRY(must_be_there(name, "address", address));
-    auto made = TcpRendezvous::serve(address);
-    return made.ok() ? hand_out(std::move(*made), store) : made.status();
-  });
+  return tcp_store(__func__, address, store, [&] { return TcpRendezvous::serve(address); });
 }
 
 leeway_status leeway_rendezvous_connect_tcp(const char* address, leeway_rendezvous** store) {
-  return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, store));
-    LEEWAY_C_TRY(must_be_there(name, "address", address));
-    auto made = TcpRendezvous::connect(address);
-    return made.ok() ? hand_out(std::move(*made), store) : made.status();
-  });
+  return tcp_store(__func__, address, store, [&] { return TcpRendezvous::connect(address); });
 }
 
 leeway_status leeway_rendezvous_serve_tcp_secure(const char* address,
                                                  const leeway_tcp_security* security,
                                                  leeway_rendezvous** store) {
-  return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, store));
-    LEEWAY_C_TRY(must_be_there(name, "address", address));
+  return tcp_store(__func__, address, store, [&] {
     const auto read = security_of(security);
-    if (!read.ok()) return read.status();
-    auto made = TcpRendezvous::serve(address, *read);
-    return made.ok() ? hand_out(std::move(*made), store) : made.status();
+    return read.ok() ? TcpRendezvous::serve(address, *read) : read.status();
   });
 }
 
 leeway_status leeway_rendezvous_connect_tcp_secure(const char* address,
                                                    const leeway_tcp_security* security,
                                                    leeway_rendezvous** store) {
-  return guarded(__func__, [&](const char* name) -> Status {
-    LEEWAY_C_TRY(clear(name, store));
-    LEEWAY_C_TRY(must_be_there(name, "address", address));
+  return tcp_store(__func__, address, store, [&] {
     const auto read = security_of(security);
-    if (!read.ok()) return read.status();
-    auto made = TcpRendezvous::connect(address, *read);
-    return made.ok() ? hand_out(std::move(*made), store) : made.status();
+    return read.ok() ? TcpRendezvous::connect(address, *read) : read.status();
   });
 }
 

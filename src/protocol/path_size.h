@@ -62,7 +62,7 @@ class PathSize {
   Instant wake_at() const { return wake_at_; }
   // The next probe to send. `timeout`: how long an answer may take.
   std::optional<SizeProbe> poll(Instant now, Duration timeout);
-  // There is nobody to probe for now.
+  // The next probe waits as long as one that raises a settled size.
   void postpone(Instant now) { wake_at_ = now + limits_.raise; }
   // False: it answers nothing that was ever asked.
   bool on_answer(Instant now, std::uint32_t number, std::size_t bytes);

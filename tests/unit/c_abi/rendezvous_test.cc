@@ -115,7 +115,8 @@ TEST(CRendezvous, TcpServerWithASecretHearsItsHoldersAlone) {
                LEEWAY_INVALID_ARGUMENT, "secret");
   EXPECT_DONE(leeway_rendezvous_get(server, "key", 0, data, sizeof data, &bytes));
   security.secret_file = "/nowhere";
-  EXPECT_FAILS(leeway_rendezvous_serve_tcp_secure("127.0.0.1:0", &security, &stranger),
+  leeway_rendezvous* none = nullptr;
+  EXPECT_FAILS(leeway_rendezvous_serve_tcp_secure("127.0.0.1:0", &security, &none),
                LEEWAY_INVALID_ARGUMENT, "/nowhere");
   leeway_rendezvous_free(stranger);
   leeway_rendezvous_free(member);
