@@ -31,10 +31,14 @@ def _load():
             "pip install --no-build-isolation --force-reinstall --no-deps .") from error
 
 
-_c10d = _load()
+try:
+    _c10d, _missing = _load(), None
+except UnavailableError as error:
+    # Everything but the backend needs no extension, and works with other backends.
+    _c10d, _missing = None, error
 
 
-class Options(_c10d.BackendOptions):
+class Options(_c10d.BackendOptions if _c10d else object):
     """pg_options of a process group.
 
     gradients: a CollectiveOptions for sums and averages of floating types of at least lossy_min_bytes bytes. Its delivery,
@@ -42,6 +46,8 @@ class Options(_c10d.BackendOptions):
     """
 
     def __init__(self, gradients=None, *, lossy_min_bytes=64 << 10):
+        if _missing:
+            raise _missing
         super().__init__()
         self.lossy_min_bytes = lossy_min_bytes
         if gradients is None:
@@ -56,6 +62,8 @@ _NAME = "".join(chr(c) for c in range(128) if chr(c).isalnum() or chr(c) in "._-
 
 
 def _create(options, backend_options, name="leeway"):
+    if _missing:
+        raise _missing
     if backend_options is not None and not isinstance(backend_options, _c10d.BackendOptions):
         raise InvalidArgumentError(f"pg_options: {backend_options!r} is not a leeway.torch.Options")
     group = "".join(c if c in _NAME else "-" for c in str(options.group_id)) or "world"

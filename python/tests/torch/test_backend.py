@@ -2,11 +2,6 @@
 
 import subprocess
 import sys
-import textwrap
-
-import pytest
-
-torch = pytest.importorskip("torch")
 
 HEAD = """
     import os, sys, torch, torch.distributed as dist, leeway, leeway.torch as lt
@@ -14,22 +9,6 @@ HEAD = """
     dist.init_process_group("leeway")
     rank, size = dist.get_rank(), dist.get_world_size()
 """
-
-
-@pytest.fixture
-def torchrun(tmp_path, start_environment):
-    """run(source, ranks): what the ranks print under torchrun, and its exit status."""
-
-    def run(source, ranks=2, *arguments, **variables):
-        script = tmp_path / "script.py"
-        script.write_text(textwrap.dedent(source))
-        done = subprocess.run([sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}", "--rdzv-backend=c10d",
-                               "--rdzv-endpoint=127.0.0.1:0", *arguments, str(script)],
-                              env=start_environment(OMP_NUM_THREADS="1", **variables), stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=180)
-        return done.stdout, done.returncode
-
-    return run
 
 
 def test_ddp_equals_gloo(torchrun):
