@@ -13,8 +13,9 @@ import torch
 import torch.distributed
 
 from .. import CollectiveOptions, InvalidArgumentError, UnavailableError
+from ._replica import ReplicaOptimizer
 
-__all__ = ["Options", "register"]
+__all__ = ["Options", "ReplicaOptimizer", "register"]
 
 
 def _load():

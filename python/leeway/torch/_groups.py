@@ -56,7 +56,10 @@ def communicator_of(process_group=None, purpose="leeway", **options):
 
     They meet in the group's c10d store, under leeway/<TORCHELASTIC_RESTART_COUNT>/<group>/<purpose>/<n>; n counts the
     communicators of this group and purpose. `options` are those of Communicator.create(). Waits for all ranks.
+    A leeway.Communicator in place of the group is returned as it is.
     """
+    if isinstance(process_group, Communicator):
+        return process_group
     group = group_of(process_group)
     name = _name_of(group)
     number = _counts[name, purpose]
