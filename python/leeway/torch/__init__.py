@@ -13,9 +13,11 @@ import torch
 import torch.distributed
 
 from .. import CollectiveOptions, InvalidArgumentError, UnavailableError
+from ._budget import ComputeBudget
+from ._reducer import GradientReducer
 from ._replica import ReplicaOptimizer
 
-__all__ = ["Options", "ReplicaOptimizer", "register"]
+__all__ = ["ComputeBudget", "GradientReducer", "Options", "ReplicaOptimizer", "register"]
 
 
 def _load():
