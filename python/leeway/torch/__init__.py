@@ -14,10 +14,11 @@ import torch.distributed
 
 from .. import CollectiveOptions, InvalidArgumentError, UnavailableError
 from ._budget import ComputeBudget
+from ._diloco import DiLoCo
 from ._reducer import GradientReducer
 from ._replica import ReplicaOptimizer
 
-__all__ = ["ComputeBudget", "GradientReducer", "Options", "ReplicaOptimizer", "register"]
+__all__ = ["ComputeBudget", "DiLoCo", "GradientReducer", "Options", "ReplicaOptimizer", "register"]
 
 
 def _load():
