@@ -82,3 +82,5 @@ def register():
 
 
 register()
+
+from . import ddp  # noqa: E402, F401

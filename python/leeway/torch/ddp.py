@@ -1,0 +1,281 @@
+"""A communication hook for DistributedDataParallel that averages gradients over Leeway, lossy where it is told to be.
+
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    lossy = leeway.CollectiveOptions(delivery=leeway.best_effort("20ms"), codec="nvfp4")
+    state = lt.ddp.HookState(lossy, step_deadline="200ms")
+    ddp.register_comm_hook(state, lt.ddp.hook)
+    loss.backward(); print(state.report())
+
+DDP's own group may have any backend: gradients go through a communicator that the state owns.
+"""
+
+import dataclasses
+import time
+
+import torch
+
+from .. import CollectiveOptions, InvalidArgumentError, best_effort, bounded, exact
+from ._futures import future_of
+from ._groups import communicator_of, group_of
+
+__all__ = ["HookState", "StepReport", "hook"]
+
+# Seconds that a bucket has at least, when those before it took the whole step's time: what is there already is used.
+_LEFT_MIN = 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class StepReport:
+    """What the buckets of one backward pass came to, as this rank saw it."""
+
+    step: int  # from 0
+    buckets: int
+    loss: float  # part of the packets missing, mean over elements
+    contributors: float  # ranks in an element's average, mean over the elements that this rank owned
+    late: int  # packets that came after their bucket had settled
+    seconds: float  # from the first bucket's call to the last one's end
+    bytes_sent: int
+    deadline_cut: int  # buckets that the deadline ended
+    elements_missing: int  # zeros in the result, for want of their owner
+    agreed: bool  # all ranks hold the same bits
+
+
+class _Step:
+    """A backward pass: its time, and its buckets' reports."""
+
+    def __init__(self, number):
+        self.number, self.begun, self.ended = number, time.perf_counter(), 0.0
+        self.buckets = None  # how many, known at the last one
+        self.reports = []
+
+    def done(self):
+        return self.buckets == len(self.reports)
+
+    def merged(self, size):
+        elements = sum(count for _, count in self.reports)
+
+        def mean(of):
+            return sum(of(report) * count for report, count in self.reports) / max(elements, 1)
+
+        reports = [report for report, _ in self.reports]
+        return StepReport(
+            step=self.number, buckets=len(reports), loss=mean(lambda report: report.loss),
+            contributors=mean(lambda report: report.contributors.mean if report.contributors.histogram else size),
+            late=sum(peer.late for report in reports for peer in report.peers), seconds=self.ended - self.begun,
+            bytes_sent=sum(report.bytes_sent for report in reports), deadline_cut=sum(report.deadline_cut for report in reports),
+            elements_missing=sum(report.elements_missing for report in reports), agreed=all(report.agreed for report in reports))
+
+
+class _Memory:
+    """What a bucket remembers between steps, flat as the bucket: by kind, float32."""
+
+    def __init__(self, elements, kinds):
+        self.flat = {kind: torch.zeros(elements) for kind in kinds}
+
+
+class HookState:
+    """State of `hook`, one for each DistributedDataParallel. All ranks of the group make it, in the same order.
+
+    options: a leeway.CollectiveOptions for buckets of floating types; its operation is always the average. None: exact.
+    process_group: that of the DistributedDataParallel; None: the default one. Any backend.
+    exact_below: buckets of fewer bytes are exact, and travel as they are.
+    step_deadline: seconds, or "200ms", for the lossy buckets of a backward pass together, from its first bucket on: buckets
+        queue, so each has what is left. What is computed between two buckets counts, too. None: each has the delivery's own
+        deadline.
+    error_feedback: what the codec leaves out of a gradient is added to the next step's. It stays with its parameters where DDP
+        forms other buckets (after the first step). Nothing changes with codec "native", which leaves nothing out.
+    weight: units of work (samples) behind this rank's gradient, may be set before each backward(). A gradient is then the *sum*
+        over its units and the result the mean per unit, sum of G / sum of weights. The default 1 everywhere: the mean over ranks.
+        A rank with 0 contributes nothing.
+
+    Gradients are in host memory; CUDA's are refused. `with`, or close(), leaves the communicator.
+    """
+
+    def __init__(self, options=None, *, process_group=None, exact_below=65536, step_deadline=None, error_feedback=False,
+                 weight=1.0, **communicator_options):
+        if options is None:
+            options = CollectiveOptions()
+        if not isinstance(options, CollectiveOptions):
+            raise InvalidArgumentError(f"options: {options!r} is not a leeway.CollectiveOptions")
+        group_of(process_group)
+        self.exact_below = exact_below
+        self.step_deadline = step_deadline
+        self.error_feedback = error_feedback
+        self._options = options.replace(op="avg")
+        self._exact = CollectiveOptions(op="avg", delivery=options.delivery if options.delivery.kind == "exact" else exact())
+        self.weight = weight
+        kinds = {"residual": error_feedback and options.codec != "native", "control_variate": options.estimator == "augmented"}
+        self._kinds = [kind for kind, wanted in kinds.items() if wanted]
+        self._memories = {}  # by the addresses of the bucket's parameters
+        self._places = {}  # of a parameter's address: its memory, offset and element count
+        self._step = self._last = None
+        self._steps = 0
+        self._communicator = communicator_of(process_group, "ddp", **communicator_options)
+
+    @property
+    def communicator(self):
+        """The leeway.Communicator that carries the gradients."""
+        return self._communicator
+
+    @property
+    def weight(self):
+        return self._weight
+
+    @weight.setter
+    def weight(self, weight):
+        self._options.weight = self._exact.weight = weight
+        self._weight = weight
+
+    @property
+    def step_deadline(self):
+        return self._step_deadline
+
+    @step_deadline.setter
+    def step_deadline(self, deadline):
+        self._seconds = None if deadline is None else exact(deadline).deadline
+        self._step_deadline = deadline
+
+    def report(self):
+        """The StepReport of the last backward pass that has ended, None before the first."""
+        done = self._step if self._step is not None and self._step.done() else self._last
+        return None if done is None else done.merged(self._communicator.size)
+
+    def close(self):
+        """Leaves the communicator. The hook cannot be called afterwards."""
+        self._communicator.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    def state_dict(self, model=None):
+        """What the next step needs, for a checkpoint of this rank: with error feedback by the names of the model's parameters.
+
+        Names begin with the rank, so that torch.distributed.checkpoint keeps all ranks' tensors apart. Other ranks than those
+        that were saved begin without what the codec left out.
+        """
+        saved = {"step": self._steps, "weight": self._weight, "memory": {}}
+        for name, parameter in self._named(model):
+            memory, offset, count = self._places.get(parameter.data_ptr(), (None, 0, 0))
+            for kind in self._kinds if memory else ():
+                kept = memory.flat[kind][offset:offset + count].view_as(parameter).clone()
+                saved["memory"][f"rank{self._communicator.rank}.{kind}.{name}"] = kept
+        return saved
+
+    def load_state_dict(self, saved, model=None):
+        """Takes up what state_dict() of the same rank saved. Before the first backward(), or between two."""
+        self._steps = saved["step"]
+        self.weight = saved["weight"]
+        self._memories, self._places = {}, {}
+        for name, parameter in self._named(model):
+            memory = _Memory(parameter.numel(), self._kinds)
+            for kind in self._kinds:
+                kept = saved["memory"].get(f"rank{self._communicator.rank}.{kind}.{name}")
+                if kept is not None:
+                    memory.flat[kind].copy_(kept.flatten())
+            # Alone in a bucket, until DDP says in which it is.
+            self._places[parameter.data_ptr()] = (memory, 0, parameter.numel())
+
+    def _named(self, model):
+        if not self._kinds:
+            return []
+        if not isinstance(model, torch.nn.Module):
+            raise InvalidArgumentError("what the hook remembers belongs to parameters: give the model, or its "
+                                       f"DistributedDataParallel, not {model!r}")
+        if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+            model = model.module
+        return [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+
+    def _memory_of(self, bucket, elements):
+        parameters = bucket.parameters()
+        addresses = tuple([parameter.data_ptr() for parameter in parameters])
+        memory = self._memories.get(addresses)
+        if memory is None:
+            memory = self._memories[addresses] = self._moved(addresses, [parameter.numel() for parameter in parameters], elements)
+        return memory.flat
+
+    def _moved(self, addresses, counts, elements):
+        """Memory of a bucket that was not seen before, from the buckets in which its parameters were."""
+        memory = _Memory(elements, self._kinds)
+        offset = 0
+        for address, count in zip(addresses, counts):
+            old, start, known = self._places.get(address, (None, 0, 0))
+            for kind in self._kinds if known == count else ():
+                memory.flat[kind][offset:offset + count] = old.flat[kind][start:start + count]
+            self._places[address] = (memory, offset, count)
+            offset += count
+        used = {id(place[0]) for place in self._places.values()}
+        self._memories = {key: one for key, one in self._memories.items() if id(one) in used}
+        return memory
+
+    def _begin(self):
+        if self._step is not None and self._step.done():
+            self._last = self._step
+        self._step = _Step(self._steps)
+        self._steps += 1
+
+    def _delivery(self):
+        delivery = self._options.delivery
+        if self._seconds is None or delivery.kind == "exact":
+            return delivery
+        left = self._step.begun + self._seconds - time.perf_counter()
+        deadline = max(min(left, delivery.deadline), _LEFT_MIN)
+        return best_effort(deadline) if delivery.kind == "best_effort" else bounded(delivery.loss_max, deadline)
+
+    def _reduce(self, bucket):
+        gradient = bucket.buffer()
+        if bucket.index() == 0 or self._step is None:
+            self._begin()
+        step = self._step
+        if bucket.is_last():
+            step.buckets = bucket.index() + 1
+        sent = _sendable(gradient)
+        memory, single = None, sent
+        if gradient.nbytes < self.exact_below:
+            work = self._communicator.all_reduce_async(sent, self._exact)
+        elif not self._kinds or gradient.is_complex():
+            work = self._communicator.all_reduce_async(sent, self._options, delivery=self._delivery())
+        else:
+            memory = self._memory_of(bucket, gradient.numel())
+            # It belongs to float32: other gradients are converted, as codecs do, too.
+            single = sent.float()
+            work = self._communicator.all_reduce_async(single, self._options, delivery=self._delivery(), **memory)
+
+        def on_report(report):
+            if single is not sent:
+                sent.copy_(single)
+            if memory and "control_variate" in memory:
+                memory["control_variate"].copy_(single)
+            step.ended = time.perf_counter()
+            step.reports.append((report, gradient.numel()))
+
+        # then(): DDP asks the future in C++, where an exception is the value of the future that Python made.
+        return future_of(work, gradient, on_report).then(_value)
+
+
+def _value(future):
+    return future.value()
+
+
+def _sendable(gradient):
+    if gradient.device.type != "cpu":
+        raise InvalidArgumentError(
+            f"gradients on {gradient.device}: leeway.torch.ddp averages gradients in host memory only. Give DDP a group that can "
+            "(NCCL) and use Leeway between nodes, or train on the CPU")
+    if gradient.is_complex():
+        return torch.view_as_real(gradient)
+    if not gradient.is_floating_point():
+        raise InvalidArgumentError(
+            f"a bucket of {gradient.dtype}: leeway.torch.ddp averages gradients of floating types. Leave these parameters out of "
+            "DDP (requires_grad=False, or register them as buffers) and reduce them by torch.distributed.all_reduce")
+    return gradient
+
+
+def hook(state, bucket):
+    """For DistributedDataParallel.register_comm_hook(HookState(...), hook): the bucket's average over all ranks.
+
+    Begins the call and returns; what it fails with is raised by backward().
+    """
+    return state._reduce(bucket)
