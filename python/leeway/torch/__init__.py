@@ -83,4 +83,4 @@ def register():
 
 register()
 
-from . import ddp  # noqa: E402, F401
+from . import ddp, fsdp  # noqa: E402, F401
