@@ -48,7 +48,7 @@ def group():
         one.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def start_environment():
     """environment(NAME=value, ...): this process's, without LEEWAY_* variables, for a process that finds the package."""
 

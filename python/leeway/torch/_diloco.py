@@ -80,15 +80,15 @@ class DiLoCo:
         parameters = trainable(model.parameters() if isinstance(model, torch.nn.Module) else model)
         for parameter in parameters:
             if not parameter.is_floating_point():
-                raise InvalidArgumentError(f"a parameter of shape {tuple(parameter.shape)} is {parameter.dtype}: only real floating "
-                                           "types are averaged")
+                raise InvalidArgumentError(f"a parameter of shape {tuple(parameter.shape)} is {parameter.dtype}: only real "
+                                           "floating types are averaged")
         if not isinstance(inner, torch.optim.Optimizer):
             raise InvalidArgumentError(f"inner: {inner!r} is not a torch.optim.Optimizer")
         if every < 1 or not 0 <= delay < every:
             raise InvalidArgumentError(f"every={every}, delay={delay}: every is at least 1, and delay 0 to every - 1")
         if not 1 <= fragments <= min(every, len(parameters)):
-            raise InvalidArgumentError(f"fragments={fragments}: 1 to {min(every, len(parameters))}, at most one for each inner step "
-                                       "and each parameter")
+            raise InvalidArgumentError(f"fragments={fragments}: 1 to {min(every, len(parameters))}, at most one for each inner "
+                                       "step and each parameter")
         if mix is None:
             mix = 0.5 if delay else 0.0
         if not 0 <= mix < 1:

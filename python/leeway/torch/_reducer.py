@@ -52,8 +52,8 @@ class GradientReducer:
         self._parameters = trainable(module.parameters() if module else model)
         for parameter in self._parameters:
             if parameter.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-                raise InvalidArgumentError(f"a parameter of shape {tuple(parameter.shape)} is {parameter.dtype}: gradients are averaged "
-                                           "in float32, for float32, float16 and bfloat16; convert the model")
+                raise InvalidArgumentError(f"a parameter of shape {tuple(parameter.shape)} is {parameter.dtype}: gradients are "
+                                           "averaged in float32, for float32, float16 and bfloat16; convert the model")
         self._buckets = [_Bucket(bucket, error_feedback) for bucket in _in_buckets(self._parameters, bucket_bytes)]
         self._communicator = communicator_of(process_group, "reducer")
         self._owns_communicator = self._communicator is not process_group

@@ -139,8 +139,8 @@ class ReplicaOptimizer(torch.optim.Optimizer):
     def _collect_gradients(self):
         for parameter, view, gradient in zip(self._layout.parameters, self._views, self._gradient_views):
             if parameter.data_ptr() != view.data_ptr():
-                raise InvalidArgumentError(f"a parameter of shape {tuple(parameter.shape)} has moved out of the optimizer's buffer: "
-                                           "construct ReplicaOptimizer after .to(), and load with assign=False")
+                raise InvalidArgumentError(f"a parameter of shape {tuple(parameter.shape)} has moved out of the optimizer's "
+                                           "buffer: construct ReplicaOptimizer after .to(), and load with assign=False")
             held = dense_gradient(parameter)
             if held is None:
                 gradient.zero_()
