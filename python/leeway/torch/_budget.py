@@ -1,5 +1,6 @@
 """DropCompute for loaders of batches: a step ends when its time is up, with the micro-batches that it has completed."""
 
+import collections.abc
 import itertools
 
 from .. import ComputeBudget as _Core
@@ -16,7 +17,7 @@ class _Source:
         self.loader = loader
         self.epoch = 0
         self.taken = 0  # batches of this epoch that were given out and not put back
-        self._restarts = iter(loader) is not loader
+        self._restarts = not isinstance(loader, collections.abc.Iterator)
         self._back = []
         self._batches = None
 
