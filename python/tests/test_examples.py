@@ -37,6 +37,8 @@ def test_example(start_environment, name, ranks, faults, says):
 
 # name: environment, and what rank 0 prints
 TORCH = {
+    "ddp_hook": ({"LEEWAY_FAULT": "loss=0.1,seed=2"}, r"step 60: loss 0\.\d+, 1 bucket\(s\) in .*, lost \d"),
+    "fsdp2": ({"LEEWAY_FAULT": "loss=0.1,seed=2"}, r"step 60: loss 0\.\d+, 3 reduce-scatters, lost \d"),
     "replica_optimizer": ({"LEEWAY_FAULT": "loss=0.1,seed=2"},
                           r"error 0\.\d+; rank 0 updates 18\d+ parameters of 37384; DriftReport\(loss=0\.\d"),
     "drop_compute_torch": ({}, r"[1-9]\d* of \d+ micro-batches dropped, 1\d steps for the work of 10"),

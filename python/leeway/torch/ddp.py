@@ -71,6 +71,14 @@ class _Memory:
 
     def __init__(self, elements, kinds):
         self.flat = {kind: torch.zeros(elements) for kind in kinds}
+        self.is_new = True
+
+    def pay(self, gradient):
+        """Adds what earlier buckets left out to the gradient of one that is exact, which will leave nothing out."""
+        if self.is_new and "residual" in self.flat:
+            gradient += self.flat["residual"]
+            self.flat["residual"].zero_()
+        self.is_new = False
 
 
 class HookState:
@@ -194,7 +202,7 @@ class HookState:
         memory = self._memories.get(addresses)
         if memory is None:
             memory = self._memories[addresses] = self._moved(addresses, [parameter.numel() for parameter in parameters], elements)
-        return memory.flat
+        return memory
 
     def _moved(self, addresses, counts, elements):
         """Memory of a bucket that was not seen before, from the buckets in which its parameters were."""
@@ -232,22 +240,24 @@ class HookState:
         if bucket.is_last():
             step.buckets = bucket.index() + 1
         sent = _sendable(gradient)
-        memory, single = None, sent
+        memory = self._memory_of(bucket, gradient.numel()) if self._kinds and not gradient.is_complex() else None
+        single = sent
         if gradient.nbytes < self.exact_below:
+            if memory is not None:
+                memory.pay(sent)
             work = self._communicator.all_reduce_async(sent, self._exact)
-        elif not self._kinds or gradient.is_complex():
+        elif memory is None:
             work = self._communicator.all_reduce_async(sent, self._options, delivery=self._delivery())
         else:
-            memory = self._memory_of(bucket, gradient.numel())
             # It belongs to float32: other gradients are converted, as codecs do, too.
             single = sent.float()
-            work = self._communicator.all_reduce_async(single, self._options, delivery=self._delivery(), **memory)
+            work = self._communicator.all_reduce_async(single, self._options, delivery=self._delivery(), **memory.flat)
 
         def on_report(report):
             if single is not sent:
                 sent.copy_(single)
-            if memory and "control_variate" in memory:
-                memory["control_variate"].copy_(single)
+            if memory is not None and "control_variate" in memory.flat:
+                memory.flat["control_variate"].copy_(single)
             step.ended = time.perf_counter()
             step.reports.append((report, gradient.numel()))
 

@@ -80,6 +80,16 @@ print("weighed")
     assert status == 0 and output.count("weighed") == 2, output
 
 
+# One that no DistributedDataParallel makes.
+BUCKET = """
+class Bucket:
+    def __init__(self, tensor, parameters=()): self.tensor, self.all = tensor, list(parameters)
+    def buffer(self): return self.tensor
+    def parameters(self): return self.all
+    def index(self): return 0
+    def is_last(self): return True
+"""
+
 # What ranks sent is what they had but for what is left in the residual: sum of results = mean over ranks of
 # (sum of gradients - last residual), to rounding, if no residual was lost on the way.
 FEEDBACK = MODEL + """
@@ -125,6 +135,24 @@ for dtype, tolerance in ((torch.float32, 2e-5), (torch.bfloat16, 0.1)):
 print("kept")
 """)
     assert status == 0 and output.count("kept") == 2, output
+
+
+def test_what_was_left_out_is_paid_in_an_exact_bucket(forked):
+    output, status = forked(BUCKET + """
+with lt.ddp.HookState(leeway.CollectiveOptions(delivery=leeway.bounded(0, "10s"), codec="nvfp4"), error_feedback=True) as state:
+    parts = [torch.nn.Parameter(torch.zeros(count)) for count in (40_000, 1000)]
+    torch.manual_seed(rank)
+    lt.ddp.hook(state, Bucket(torch.randn(41_000), parts)).wait()
+    memory, offset, count = state._places[parts[1].data_ptr()]
+    owed = memory.flat["residual"][offset:].clone()
+    dist.all_reduce(owed)  # the owner of this part owes nothing
+    assert count == 1000 and owed.std() > 0.01
+    for due in (owed / size, torch.zeros(1000)):
+        got = lt.ddp.hook(state, Bucket(torch.ones(1000), parts[1:])).wait()
+        assert torch.allclose(got, 1 + due, atol=1e-6)
+print("paid")
+""")
+    assert status == 0 and output.count("paid") == 2, output
 
 
 def test_a_checkpoint_holds_what_was_left_out(forked):
@@ -198,13 +226,7 @@ os._exit(0)
 
 
 def test_bad_input_is_an_exception_that_says_what_to_do(forked):
-    output, status = forked(MODEL + """
-class Bucket:
-    def __init__(self, tensor): self.tensor = tensor
-    def buffer(self): return self.tensor
-    def index(self): return 0
-    def is_last(self): return True
-
+    output, status = forked(BUCKET + """
 def fails(call, text):
     try:
         call()
