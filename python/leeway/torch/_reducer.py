@@ -2,7 +2,7 @@
 
 import torch
 
-from .. import CollectiveOptions, InvalidArgumentError, PeerLostError
+from .. import CollectiveOptions, InvalidArgumentError
 from ._flat import Layout, dense_gradient, trainable
 from ._groups import communicator_of
 
@@ -57,6 +57,7 @@ class GradientReducer:
         self._buckets = [_Bucket(bucket, error_feedback) for bucket in _in_buckets(self._parameters, bucket_bytes)]
         self._communicator = communicator_of(process_group, "reducer")
         self._owns_communicator = self._communicator is not process_group
+        self.repeated = 0
         with torch.no_grad():
             for tensor in [*self._parameters, *(module.buffers() if module else ())]:
                 self._broadcast(tensor)
@@ -72,25 +73,38 @@ class GradientReducer:
         """Every .grad becomes the mean per unit of work over all ranks. Returns the leeway.Report of each bucket.
 
         weight: the units (micro-batches, say) whose gradients .grad is the sum of; 0: this rank has done none, and takes part.
-        A parameter that no rank used keeps .grad None. The others' float32 .grad are views of buckets, until zero_grad().
+        A parameter that no rank used keeps .grad None. Where a deadline passed before some rank held a bucket's mean, all ranks
+        average that bucket again, exactly, and `repeated` counts it.
         """
-        used = torch.tensor([parameter.grad is not None for parameter in self._parameters], dtype=torch.uint8)
-        if weight == 0:
-            used.zero_()
-        works = [self._communicator.all_reduce_async(used, op="max")]
-        for bucket in self._buckets:
-            bucket.fill()
-            changes = {} if bucket.residual is None else {"residual": bucket.residual}
-            works.append(self._communicator.all_reduce_async(bucket.flat, self._options, weight=weight, **changes))
-        reports = [work.wait() for work in works][1:]
-        if not all(report.agreed for report in reports):
-            raise PeerLostError("a rank fell silent while gradients were averaged: the ranks may hold different ones. Begin again "
-                                "from a checkpoint, without that rank")
-        for bucket in self._buckets:
-            for number, view in zip(bucket.numbers, bucket.views):
-                parameter = self._parameters[number]
-                parameter.grad = view.to(parameter.dtype) if used[number] else None
+        works = [self._begin(bucket, self._options, weight) for bucket in self._buckets]
+        reports = [work.wait() for work in works]
+        used = [weight != 0 and parameter.grad is not None for parameter in self._parameters]
+        not_used, have_all = self._agree([not one for one in used], [report.agreed for report in reports])
+        for number, bucket in enumerate(self._buckets):
+            if not have_all[number]:
+                self.repeated += 1
+                reports[number] = self._begin(bucket, CollectiveOptions(op="avg"), weight).wait()
+            for of_parameter, view in zip(bucket.numbers, bucket.views):
+                parameter = self._parameters[of_parameter]
+                if not_used[of_parameter]:
+                    parameter.grad = None
+                elif parameter.grad is None:
+                    parameter.grad = view.to(parameter.dtype, copy=True)
+                else:
+                    parameter.grad.copy_(view)
         return reports
+
+    def _begin(self, bucket, options, weight):
+        bucket.fill()
+        changes = {} if bucket.residual is None else {"residual": bucket.residual}
+        return self._communicator.all_reduce_async(bucket.flat, options, weight=weight, **changes)
+
+    def _agree(self, *flags):
+        """Lists of flags, each True where it is on all ranks. Exact: replicated optimizers must do the same."""
+        counts = [len(part) for part in flags]
+        values = torch.tensor([flag for part in flags for flag in part], dtype=torch.uint8)
+        self._communicator.all_reduce(values, op="min")
+        return [part.bool().tolist() for part in values.split(counts)]
 
     def state_dict(self):
         """What error feedback still owes; empty without it."""

@@ -54,6 +54,25 @@ def test_a_lossy_mean_is_the_same_on_all_ranks(group):
     assert results[0][0].mean().item() == pytest.approx(0.5, abs=0.1)
 
 
+def test_a_deadline_that_passes_on_one_rank_does_not_part_them(group):
+    """Rank 1 comes too late for the rest: both then take the exact mean."""
+
+    def call(comm):
+        ps = parameters_of((50_000,), (100,))
+        reducer = lt.GradientReducer(ps, leeway.CollectiveOptions(delivery=leeway.best_effort("50ms")), bucket_bytes=100,
+                                     process_group=comm)
+        for step in range(2):
+            for p in ps:
+                p.grad = torch.full_like(p, comm.rank + 1.0)
+            if step == 1 and comm.rank == 1:
+                time.sleep(0.3)
+            reducer.reduce()
+        return torch.cat([p.grad for p in ps]), reducer.repeated
+
+    for gradients, repeated in group(2).run(call):
+        assert (gradients == 1.5).all() and repeated >= 1
+
+
 def test_the_model_begins_with_rank_0s_values_and_owed_roundings_survive(group):
     def call(comm):
         model = torch.nn.BatchNorm1d(64)
