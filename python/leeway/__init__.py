@@ -12,6 +12,13 @@ Arrays are anything with DLPack or the buffer protocol (NumPy, torch, JAX) in ho
 asynchronous twin that returns Work: wait for it, or await it in asyncio. PyTorch: `import leeway.torch`.
 """
 
+try:
+    from . import _core
+except ImportError as error:
+    from . import _libraries
+
+    raise ImportError(_libraries.explain(error), name=__name__) from error
+
 from ._core import (  # noqa: F401
     CODECS,
     CancelledError,

@@ -9,8 +9,15 @@
 import importlib
 import os
 
-import torch
-import torch.distributed
+try:
+    import torch
+    import torch.distributed
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise ModuleNotFoundError(
+        "leeway.torch needs PyTorch 2.9 or later, and this Python has none: pip install torch, then in Leeway's sources "
+        "pip install --no-build-isolation --force-reinstall --no-deps .", name="torch") from error
 
 from .. import CollectiveOptions, InvalidArgumentError, UnavailableError
 from ._budget import ComputeBudget
