@@ -88,7 +88,7 @@ PendingCommunicator Communicator::split_async(int color, int key) {
     pending->finish(
         std::unique_ptr<Communicator>(new Communicator(splitting->options, std::move(channels))));
   };
-  if (!pending->work->call_when_done(conclude)) conclude();
+  pending->work->call_when_done(conclude);
   return PendingCommunicator(std::move(pending));
 }
 

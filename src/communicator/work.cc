@@ -25,8 +25,7 @@ bool Work::test() {
 }
 
 void Work::on_done(std::function<void()> callback) {
-  if (state_ == nullptr || !callback) return;
-  if (!state_->call_when_done(callback)) callback();
+  if (state_ != nullptr && callback) state_->call_when_done(std::move(callback));
 }
 
 Status Work::wait_all(std::span<Work> works) {

@@ -132,7 +132,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
       *any = true;
       if (const auto driving = weak.lock()) driving->interrupt(*any);
     };
-    if (!work->call_when_done(tell)) *any = true;
+    work->call_when_done(tell);
     if (const auto other = work->driver.lock(); other != nullptr && other != driver)
       other->role_.nudge();
   }

@@ -35,13 +35,16 @@ struct WorkState {
     return std::move(request.report);
   }
 
-  // Calls back when it is done: whoever finds that out first calls. False: it is done already, and
-  // the caller calls.
-  bool call_when_done(Callback callback) {
-    std::lock_guard lock(mutex_);
-    if (done.load(std::memory_order_acquire)) return false;
-    callbacks_.push_back(std::move(callback));
-    return true;
+  // Calls back when it is done: at once if it is, else whoever finds that out first calls.
+  void call_when_done(Callback callback) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!done.load(std::memory_order_acquire)) {
+        callbacks_.push_back(std::move(callback));
+        return;
+      }
+    }
+    callback();
   }
   // Done; what is to be called goes to `ready`.
   void publish(std::vector<Callback>& ready) {
