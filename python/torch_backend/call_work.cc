@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "completer.h"
 #include "leeway/types.h"
@@ -23,6 +24,17 @@ constexpr Duration kSlice = std::chrono::milliseconds(100);
 void look_at_signals() {
   const pybind11::gil_scoped_acquire hold;
   if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
+// Of these tensors, without the CPU: a future waits on the streams of each.
+std::vector<c10::Device> devices_of(const Tensors& tensors) {
+  std::vector<c10::Device> devices;
+  for (const at::Tensor& tensor : tensors) {
+    const c10::Device device = tensor.device();
+    if (!device.is_cpu() && std::find(devices.begin(), devices.end(), device) == devices.end())
+      devices.push_back(device);
+  }
+  return devices;
 }
 
 std::exception_ptr exception_of(const Status& status) {
@@ -160,8 +172,8 @@ std::vector<at::Tensor> CallWork::result() {
 c10::intrusive_ptr<c10::ivalue::Future> CallWork::getFuture() {
   const std::lock_guard lock(state_->future_mutex);
   if (state_->future) return state_->future;
-  state_->future =
-      c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+  state_->future = c10::make_intrusive<c10::ivalue::Future>(
+      c10::ListType::create(c10::TensorType::get()), devices_of(state_->call.outputs));
   if (isCompleted()) {  // no thread need be asked
     state_->mark(state_->future);
     return state_->future;

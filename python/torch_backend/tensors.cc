@@ -45,24 +45,21 @@ TensorView view_of(const at::Tensor& tensor, DataType dtype, std::size_t element
 
 }  // namespace
 
-void require_host(const at::Tensor& tensor, const char* call) {
+void require_supported(const at::Tensor& tensor, const char* call) {
   TORCH_CHECK(tensor.layout() == at::kStrided, call,
               ": sparse tensors are not supported by leeway");
-  TORCH_CHECK(tensor.is_cpu(), call, ": the tensor is on ", tensor.device(),
-              "; leeway moves CPU tensors, so pass tensor.cpu(), or use the backend \"",
-              "cpu:leeway,cuda:nccl\"");
+  TORCH_CHECK(tensor.is_cpu() || tensor.is_cuda(), call, ": the tensor is on ", tensor.device(),
+              "; leeway moves tensors of the CPU and of CUDA, so pass tensor.cpu()");
 }
 
 TensorView reducible(const at::Tensor& tensor, const char* call) {
-  require_host(tensor, call);
   const auto dtype = dtype_of(tensor.scalar_type());
   TORCH_CHECK(dtype, call, ": leeway cannot reduce tensors of ", tensor.scalar_type(),
               "; convert it, to float32 for example");
   return view_of(tensor, *dtype, static_cast<std::size_t>(tensor.numel()));
 }
 
-TensorView copyable(const at::Tensor& tensor, const char* call) {
-  require_host(tensor, call);
+TensorView copyable(const at::Tensor& tensor) {
   if (const auto dtype = dtype_of(tensor.scalar_type()))
     return view_of(tensor, *dtype, static_cast<std::size_t>(tensor.numel()));
   return view_of(tensor, DataType::u8, tensor.nbytes());
@@ -72,14 +69,27 @@ at::Tensor as_real(const at::Tensor& tensor) {
   return tensor.is_complex() ? at::view_as_real(tensor) : tensor;
 }
 
-at::Tensor contiguous_twin(const at::Tensor& tensor) {
-  return tensor.is_non_overlapping_and_dense() ? tensor : tensor.contiguous();
+at::Tensor host_room(at::IntArrayRef shape, const at::Tensor& like) {
+  return at::empty(shape, like.options().device(at::kCPU).pinned_memory(like.is_cuda()));
+}
+
+at::Tensor host_memory(const at::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.is_non_overlapping_and_dense() ? tensor : host_input(tensor);
+}
+
+at::Tensor host_input(const at::Tensor& tensor) {
+  if (tensor.is_cpu()) return tensor.contiguous();
+  return host_room(tensor.sizes(), tensor).copy_(tensor);
+}
+
+at::Tensor host_output(const at::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.is_contiguous() ? tensor : host_room(tensor.sizes(), tensor);
 }
 
 at::Tensor flat_room(const std::vector<at::Tensor>& like) {
   std::int64_t elements = 0;
   for (const at::Tensor& tensor : like) elements += tensor.numel();
-  return at::empty({elements}, like.at(0).options());
+  return host_room({elements}, like.at(0));
 }
 
 at::Tensor flattened(const std::vector<at::Tensor>& tensors) {

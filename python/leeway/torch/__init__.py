@@ -85,7 +85,7 @@ def register():
     """Makes "leeway" a backend of torch.distributed. Importing this module has done so."""
     backend = torch.distributed.Backend
     if "leeway" not in backend.backend_list:
-        backend.register_backend("leeway", _create, extended_api=True, devices=["cpu"])
+        backend.register_backend("leeway", _create, extended_api=True, devices=["cpu", "cuda"])
 
 
 register()

@@ -1,0 +1,110 @@
+// Messages and barriers.
+#include "backend.h"
+
+#include <chrono>
+#include <string>
+
+#include "arguments.h"
+#include "tensors.h"
+
+namespace leeway::torch_backend {
+namespace {
+
+using c10d::OpType;
+
+// Tags of monitoredBarrier(), beyond those that torch's users have (int).
+constexpr std::uint32_t kArrivedTag = 0xFFFF'FFF0;
+constexpr std::uint32_t kReleasedTag = 0xFFFF'FFF1;
+
+}  // namespace
+
+c10::intrusive_ptr<c10d::Work> LeewayBackend::send(Tensors& tensors, int to, int tag) {
+  at::Tensor& tensor = single(tensors, "send");
+  require_supported(tensor, "send");
+  Call call = begin(OpType::SEND, "send", tensors);
+  const at::Tensor memory = host_input(tensor);
+  call.kept = {memory};
+  CollectiveOptions options = copying(c10d::kUnsetTimeout);
+  options.tag = static_cast<std::uint32_t>(tag);
+  call.works.push_back(communicator().send_async(copyable(memory), static_cast<Rank>(to), options));
+  return issue(std::move(call));
+}
+
+c10::intrusive_ptr<c10d::Work> LeewayBackend::recv(Tensors& tensors, int from, int tag) {
+  at::Tensor& tensor = single(tensors, "recv");
+  require_supported(tensor, "recv");
+  Call call = begin(from < 0 ? OpType::RECVANYSOURCE : OpType::RECV,
+                    from < 0 ? "recvAnySource" : "recv", tensors);
+  call.outputs = tensors;
+  const at::Tensor memory = host_output(tensor);
+  call.kept = {memory};
+  CollectiveOptions options = copying(c10d::kUnsetTimeout);
+  options.tag = static_cast<std::uint32_t>(tag);
+  call.works.push_back(communicator().recv_async(
+      copyable(memory), from < 0 ? kAnyRank : static_cast<Rank>(from), options));
+  copy_back(call, memory, tensor);
+  return issue(std::move(call));
+}
+
+c10::intrusive_ptr<c10d::Work> LeewayBackend::recvAnysource(Tensors& tensors, int tag) {
+  return recv(tensors, -1, tag);
+}
+
+c10::intrusive_ptr<c10d::Work> LeewayBackend::barrier(const c10d::BarrierOptions& opts) {
+  Call call = begin(OpType::BARRIER, "barrier", {});
+  call.works.push_back(communicator().barrier_async(deadline(opts.timeout)));
+  return issue(std::move(call));
+}
+
+// Rank 0 hears from every rank and then lets all go, so that it can name who is missing.
+void LeewayBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) {
+  // Unlike everywhere else, no time at all may be asked for.
+  const Duration patience =
+      opts.timeout == c10d::kUnsetTimeout ? Duration(options_->timeout) : Duration(opts.timeout);
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
+  std::byte byte{};
+  const auto options = [&](std::uint32_t tag) {
+    CollectiveOptions made;
+    made.delivery = exact(patience);
+    made.tag = tag;
+    return made;
+  };
+  const TensorView one(&byte, 1, DataType::u8);
+  TORCH_CHECK_WITH(DistBackendError, patience.count() > 0, "Rank ", getRank(),
+                   " timed out in monitoredBarrier after ", milliseconds, " ms");
+  if (getRank() != 0) {
+    const auto sent = communicator().send(one, 0, options(kArrivedTag));
+    const auto released = sent.ok() ? communicator().recv(one, 0, options(kReleasedTag)) : sent;
+    TORCH_CHECK_WITH(DistBackendError, released.ok(), "Rank ", getRank(),
+                     " successfully reached monitoredBarrier, but received errors while waiting "
+                     "for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n ",
+                     "Original exception: \n", released.status().c_str());
+    return;
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(getSize()));
+  std::vector<leeway::Work> arrivals;
+  for (int rank = 1; rank < getSize(); ++rank) {
+    arrivals.push_back(communicator().recv_async(
+        TensorView(&bytes[static_cast<std::size_t>(rank)], 1, DataType::u8),
+        static_cast<Rank>(rank), options(kArrivedTag)));
+  }
+  std::string missing;
+  Status first;
+  for (int rank = 1; rank < getSize(); ++rank) {
+    const auto arrived = arrivals[static_cast<std::size_t>(rank) - 1].wait();
+    if (arrived.ok()) continue;
+    if (first.ok()) first = arrived.status();
+    if (!missing.empty() && !wait_all_ranks) continue;
+    missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  TORCH_CHECK_WITH(DistBackendError, missing.empty(), wait_all_ranks ? "Ranks " : "Rank ", missing,
+                   " failed to pass monitoredBarrier in ", milliseconds, " ms: ", first.c_str());
+  for (int rank = 1; rank < getSize(); ++rank) {
+    const auto released = communicator().send(one, static_cast<Rank>(rank), options(kReleasedTag));
+    TORCH_CHECK_WITH(DistBackendError, released.ok(), "Rank ", rank,
+                     " failed to pass monitoredBarrier in ", milliseconds,
+                     " ms: ", released.status().c_str());
+  }
+}
+
+}  // namespace leeway::torch_backend
