@@ -1,7 +1,10 @@
 """leeway.torch's backend where torch's own tests do not look: torchrun, lossy groups, dead ranks, bad input."""
 
+import pathlib
 import subprocess
 import sys
+
+import pytest
 
 HEAD = """
     import os, sys, torch, torch.distributed as dist, leeway, leeway.torch as lt
@@ -9,6 +12,27 @@ HEAD = """
     dist.init_process_group("leeway")
     rank, size = dist.get_rank(), dist.get_world_size()
 """
+
+
+def test_torch_finds_the_backend_by_its_name(tmp_path, start_environment):
+    tomllib = pytest.importorskip("tomllib")
+    project = tomllib.loads((pathlib.Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    (group, points), = project["entry-points"].items()
+    installed = tmp_path / "leeway-0.dist-info"  # as pip would leave it
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: leeway\nVersion: 0\n")
+    (installed / "entry_points.txt").write_text(f"[{group}]\n" + "".join(f"{name} = {where}\n" for name, where in points.items()))
+    environment = start_environment(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+    environment["PYTHONPATH"] += f":{tmp_path}"
+    source = """
+import sys, torch, torch.distributed as dist
+dist.init_process_group("leeway", store=dist.HashStore(), rank=0, world_size=1)
+dist.all_reduce(torch.ones(4))
+print(dist.get_backend(), "leeway.torch" in sys.modules)
+dist.destroy_process_group()
+"""
+    done = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["leeway", "True"], done.stderr
 
 
 def test_ddp_equals_gloo(torchrun):
