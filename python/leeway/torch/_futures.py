@@ -1,4 +1,4 @@
-"""torch.futures.Future for calls in flight. One thread a process completes all of them; the library wakes it by an eventfd."""
+"""What happens when calls end, and torch.futures.Future for them. One thread a process does it; the library wakes it by an eventfd."""
 
 import itertools
 import os
@@ -56,26 +56,40 @@ def _the_completer():
     return _completer
 
 
-def future_of(work, value=None, on_report=None):
-    """A torch.futures.Future that holds `value` once `work` is done; wait() raises what the call failed with.
-
-    on_report(report), where given, runs before the future is done. It and the future's callbacks run on one thread of the
-    process, here at once where the call is done already.
-    """
-    future = torch.futures.Future()
+def when_done(work, act):
+    """act(report, None), or act(None, what the call failed with), on one thread of the process; here if `work` is done already."""
 
     def complete():
         try:
             report = work.wait()
-            if on_report is not None:
-                on_report(report)
         except Exception as error:
-            future.set_exception(error)
+            act(None, error)
         else:
-            future.set_result(value)
+            act(report, None)
 
     if work.done():
         complete()
     else:
         _the_completer().add(work, complete)
+
+
+def future_of(work, value=None, on_report=None):
+    """A torch.futures.Future that holds `value` once `work` is done; wait() raises what the call failed with.
+
+    on_report(report), where given, runs before the future is done. It and the future's callbacks run as in when_done().
+    """
+    future = torch.futures.Future()
+
+    def act(report, error):
+        try:
+            if error is not None:
+                raise error
+            if on_report is not None:
+                on_report(report)
+        except Exception as raised:
+            future.set_exception(raised)
+        else:
+            future.set_result(value)
+
+    when_done(work, act)
     return future

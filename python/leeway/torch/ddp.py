@@ -9,61 +9,18 @@
 DDP's own group may have any backend: gradients go through a communicator that the state owns.
 """
 
-import dataclasses
 import time
 
 import torch
 
 from .. import CollectiveOptions, InvalidArgumentError, best_effort, bounded, exact
-from ._futures import future_of
+from ._ddp_step import Step, StepReport
 from ._groups import communicator_of, group_of
 
 __all__ = ["HookState", "StepReport", "hook"]
 
 # Seconds that a bucket has at least, when those before it took the whole step's time: what is there already is used.
 _LEFT_MIN = 1e-3
-
-
-@dataclasses.dataclass(frozen=True)
-class StepReport:
-    """What the buckets of one backward pass came to, as this rank saw it."""
-
-    step: int  # from 0
-    buckets: int
-    loss: float  # part of the packets missing, mean over elements
-    contributors: float  # ranks in an element's average, mean over the elements that this rank owned
-    late: int  # packets that came after their bucket had settled
-    seconds: float  # from the first bucket's call to the last one's end
-    bytes_sent: int
-    deadline_cut: int  # buckets that the deadline ended
-    elements_missing: int  # zeros in the result, for want of their owner
-    agreed: bool  # all ranks hold the same bits
-
-
-class _Step:
-    """A backward pass: its time, and its buckets' reports."""
-
-    def __init__(self, number):
-        self.number, self.begun, self.ended = number, time.perf_counter(), 0.0
-        self.buckets = None  # how many, known at the last one
-        self.reports = []
-
-    def done(self):
-        return self.buckets == len(self.reports)
-
-    def merged(self, size):
-        elements = sum(count for _, count in self.reports)
-
-        def mean(of):
-            return sum(of(report) * count for report, count in self.reports) / max(elements, 1)
-
-        reports = [report for report, _ in self.reports]
-        return StepReport(
-            step=self.number, buckets=len(reports), loss=mean(lambda report: report.loss),
-            contributors=mean(lambda report: report.contributors.mean if report.contributors.histogram else size),
-            late=sum(peer.late for report in reports for peer in report.peers), seconds=self.ended - self.begun,
-            bytes_sent=sum(report.bytes_sent for report in reports), deadline_cut=sum(report.deadline_cut for report in reports),
-            elements_missing=sum(report.elements_missing for report in reports), agreed=all(report.agreed for report in reports))
 
 
 class _Memory:
@@ -96,11 +53,16 @@ class HookState:
         over its units and the result the mean per unit, sum of G / sum of weights. The default 1 everywhere: the mean over ranks.
         A rank with 0 contributes nothing.
 
+    keep_equal: after a lossy pass ranks tell each other, exactly, what they lack of the results that the deadline cut, and then
+        take that bucket from the rank that has most of it. So the replicas of the model stay equal, bit by bit, for a round trip
+        more; but each pass waits for all ranks, and fails if one is dead. False: nobody waits longer than the deadlines, and
+        replicas drift apart where a deadline cuts.
+
     Gradients are in host memory; CUDA's are refused. `with`, or close(), leaves the communicator.
     """
 
     def __init__(self, options=None, *, process_group=None, exact_below=65536, step_deadline=None, error_feedback=False,
-                 weight=1.0, **communicator_options):
+                 weight=1.0, keep_equal=True, **communicator_options):
         if options is None:
             options = CollectiveOptions()
         if not isinstance(options, CollectiveOptions):
@@ -109,6 +71,7 @@ class HookState:
         self.exact_below = exact_below
         self.step_deadline = step_deadline
         self.error_feedback = error_feedback
+        self.keep_equal = keep_equal
         self._options = options.replace(op="avg")
         self._exact = CollectiveOptions(op="avg", delivery=options.delivery if options.delivery.kind == "exact" else exact())
         self.weight = weight
@@ -145,8 +108,8 @@ class HookState:
 
     def report(self):
         """The StepReport of the last backward pass that has ended, None before the first."""
-        done = self._step if self._step is not None and self._step.done() else self._last
-        return None if done is None else done.merged(self._communicator.size)
+        done = self._step if self._step is not None and self._step.done else self._last
+        return None if done is None else done.report()
 
     def close(self):
         """Leaves the communicator. The hook cannot be called afterwards."""
@@ -219,9 +182,9 @@ class HookState:
         return memory
 
     def _begin(self):
-        if self._step is not None and self._step.done():
+        if self._step is not None and self._step.done:
             self._last = self._step
-        self._step = _Step(self._steps)
+        self._step = Step(self._steps, self._communicator, self.keep_equal)
         self._steps += 1
 
     def _delivery(self):
@@ -236,12 +199,9 @@ class HookState:
         gradient = bucket.buffer()
         if bucket.index() == 0 or self._step is None:
             self._begin()
-        step = self._step
-        if bucket.is_last():
-            step.buckets = bucket.index() + 1
         sent = _sendable(gradient)
         memory = self._memory_of(bucket, gradient.numel()) if self._kinds and not gradient.is_complex() else None
-        single = sent
+        result, after, lossy = sent, None, gradient.nbytes >= self.exact_below and self._options.delivery.kind != "exact"
         if gradient.nbytes < self.exact_below:
             if memory is not None:
                 memory.pay(sent)
@@ -250,19 +210,20 @@ class HookState:
             work = self._communicator.all_reduce_async(sent, self._options, delivery=self._delivery())
         else:
             # It belongs to float32: other gradients are converted, as codecs do, too.
-            single = sent.float()
-            work = self._communicator.all_reduce_async(single, self._options, delivery=self._delivery(), **memory.flat)
+            result = sent.float()
+            work = self._communicator.all_reduce_async(result, self._options, delivery=self._delivery(), **memory.flat)
 
-        def on_report(report):
-            if single is not sent:
-                sent.copy_(single)
-            if memory is not None and "control_variate" in memory.flat:
-                memory.flat["control_variate"].copy_(single)
-            step.ended = time.perf_counter()
-            step.reports.append((report, gradient.numel()))
+            def after():
+                if result is not sent:
+                    sent.copy_(result)
+                if "control_variate" in memory.flat:
+                    memory.flat["control_variate"].copy_(result)
 
         # then(): DDP asks the future in C++, where an exception is the value of the future that Python made.
-        return future_of(work, gradient, on_report).then(_value)
+        future = self._step.add(work, gradient, result, lossy, after).then(_value)
+        if bucket.is_last():
+            self._step.close()
+        return future
 
 
 def _value(future):
@@ -274,13 +235,11 @@ def _sendable(gradient):
         raise InvalidArgumentError(
             f"gradients on {gradient.device}: leeway.torch.ddp averages gradients in host memory only. Give DDP a group that can "
             "(NCCL) and use Leeway between nodes, or train on the CPU")
-    if gradient.is_complex():
-        return torch.view_as_real(gradient)
-    if not gradient.is_floating_point():
+    if not gradient.is_floating_point() and not gradient.is_complex():
         raise InvalidArgumentError(
             f"a bucket of {gradient.dtype}: leeway.torch.ddp averages gradients of floating types. Leave these parameters out of "
             "DDP (requires_grad=False, or register them as buffers) and reduce them by torch.distributed.all_reduce")
-    return gradient
+    return torch.view_as_real(gradient) if gradient.is_complex() else gradient
 
 
 def hook(state, bucket):

@@ -1,39 +1,54 @@
 """Ranks of torch.distributed for the tests."""
 
+import contextlib
 import importlib.util
+import itertools
+import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
 if importlib.util.find_spec("torch") is None:
     collect_ignore_glob = ["test_*.py"]
 
-# Torch is imported once, and ranks are forked before any thread exists: a second instead of six.
-FORK = """
-import os, sys, torch, torch.distributed as dist, torch.utils.data, leeway, leeway.torch as lt
-source, size, meeting = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-code = compile(open(source).read(), source, "exec")
+# Torch is imported once, and ranks are forked before any thread exists: half a second instead of six. A line of standard input
+# asks for a run, a line of standard output answers when all its ranks have ended.
+NURSERY = """
+import json, os, sys, traceback, torch, torch._dynamo, torch.distributed as dist, torch.distributed.fsdp, torch.utils.data
+import torch.nn.parallel, leeway, leeway.torch as lt
 torch.set_num_threads(1)
-children = []
-for rank in range(size):
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            dist.init_process_group(os.environ["BACKEND"], init_method="file://" + meeting, rank=rank, world_size=size)
-            exec(code, {"__name__": "__main__", "rank": rank, "size": size, "dist": dist, "torch": torch, "leeway": leeway,
-                        "lt": lt, "os": os})
-            dist.destroy_process_group()
-            status = 0
-        except BaseException:
-            import traceback
-            traceback.print_exc()
-        sys.stdout.flush()
-        os._exit(status)
-    children.append(child)
-sys.exit(any([os.waitpid(child, 0)[1] for child in children]))
+
+def run(rank, size, source, meeting, output, backend, variables):
+    os.setpgid(0, 0)
+    out = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.environ.update(variables)
+    dist.init_process_group(backend, init_method="file://" + meeting, rank=rank, world_size=size)
+    names = {"rank": rank, "size": size, "dist": dist, "torch": torch, "leeway": leeway, "lt": lt, "os": os}
+    exec(compile(open(source).read(), source, "exec"), {"__name__": "__main__", **names})
+    dist.destroy_process_group()
+
+for line in sys.stdin:
+    order, children = json.loads(line), []
+    for rank in range(order["size"]):
+        children.append(os.fork())
+        if children[-1] == 0:
+            status = 1
+            try:
+                run(rank, **order)
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush()
+            os._exit(status)
+    print(json.dumps(children), flush=True)
+    print(int(any([os.waitpid(child, 0)[1] for child in children])), flush=True)
 """
 
 
@@ -53,18 +68,60 @@ def torchrun(tmp_path, start_environment):
     return run
 
 
+class Nursery:
+    """A process that has imported torch, and forks ranks."""
+
+    def __init__(self, environment):
+        self.process = subprocess.Popen([sys.executable, "-c", NURSERY], env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def run(self, timeout, **order):
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        children = json.loads(self.process.stdout.readline())
+        killer = threading.Timer(timeout, lambda: [_kill(child) for child in children])
+        killer.start()
+        status = int(self.process.stdout.readline())
+        killer.cancel()
+        return status
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def _kill(child):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def nursery():
+    made = []
+
+    def get(environment):
+        if not made or made[0].process.poll() is not None:
+            made[:] = [Nursery(environment)]
+        return made[0]
+
+    yield get
+    for one in made:
+        one.close()
+
+
 @pytest.fixture
-def forked(tmp_path, start_environment):
+def forked(tmp_path, start_environment, nursery):
     """run(source, ranks, backend): output and exit status of ranks with a default group, in which rank, size, dist, torch,
     leeway, lt and os are defined."""
+    numbers = itertools.count()
 
     def run(source, ranks=2, backend="gloo", timeout=120, **variables):
-        script = tmp_path / "script.py"
-        script.write_text(textwrap.dedent(source))
-        done = subprocess.run([sys.executable, "-c", FORK, str(script), str(ranks), str(tmp_path / "meeting")],
-                              env=start_environment(OMP_NUM_THREADS="1", BACKEND=backend, **variables), stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=timeout)
-        (tmp_path / "meeting").unlink(missing_ok=True)
-        return done.stdout, done.returncode
+        folder = tmp_path / f"run{next(numbers)}"
+        folder.mkdir()
+        (folder / "script.py").write_text(textwrap.dedent(source))
+        status = nursery(start_environment(OMP_NUM_THREADS="1")).run(
+            timeout, size=ranks, source=str(folder / "script.py"), meeting=str(folder / "meeting"), output=str(folder / "output"),
+            backend=backend, variables=variables)
+        return (folder / "output").read_text(), status
 
     return run
