@@ -48,9 +48,24 @@ class _All:
 
 
 class _Bucket:
-    def __init__(self, gradient, result, after):
-        self.gradient, self.result, self.after = gradient, result, after
-        self.elements, self.future, self.report = gradient.numel(), torch.futures.Future(), None
+    __slots__ = "step", "gradient", "result", "after", "elements", "future", "report"
+
+    def __init__(self, step, gradient, result, after):
+        self.step, self.gradient, self.result, self.after = step, gradient, result, after
+        self.future = torch.futures.Future()
+
+    def ended(self, report, error):
+        self.report = report
+        self.step.all.end(error)
+
+    def finish(self, error):
+        self.elements = self.gradient.numel()
+        if error is None:
+            self.future.set_result(self.gradient)
+        else:
+            self.future.set_exception(error)
+        # The report is all that is looked at later.
+        self.step = self.gradient = self.result = self.future = self.after = None
 
 
 class Step:
@@ -60,25 +75,20 @@ class Step:
         self.number, self.begun, self.ended, self.done = number, time.perf_counter(), None, False
         self._communicator, self._keep_equal = communicator, keep_equal and communicator.size > 1
         self._buckets, self._lossy, self._repaired = [], False, 0
-        self._all = _All(self._agree)
+        self.all = _All(self._agree)  # of its calls
 
-    def add(self, work, gradient, result, lossy, after=None):
+    def add(self, work, gradient, result, lossy, after):
         """The future of a bucket whose call is in flight on `result`. after(): what is to do when the result stands."""
-        bucket = _Bucket(gradient, result, after)
+        bucket = _Bucket(self, gradient, result, after)
         future = bucket.future
         self._buckets.append(bucket)
         self._lossy |= lossy
-        self._all.add()
-
-        def ended(report, error):
-            bucket.report = report
-            self._all.end(error)
-
-        when_done(work, ended)
+        self.all.add()
+        when_done(work, bucket.ended)
         return future
 
     def close(self):
-        self._all.end()
+        self.all.end()
 
     def _agree(self, error):
         if error is not None or not self._lossy or not self._keep_equal:
@@ -110,17 +120,12 @@ class Step:
 
     def _finish(self, error):
         for bucket in self._buckets:
-            if error is None and bucket.after is not None:
+            if error is None:
                 bucket.after()
         self.ended = time.perf_counter()
         self.done = error is None
         for bucket in self._buckets:
-            if error is None:
-                bucket.future.set_result(bucket.gradient)
-            else:
-                bucket.future.set_exception(error)
-            # The report is all that is looked at later.
-            bucket.gradient = bucket.result = bucket.future = bucket.after = None
+            bucket.finish(error)
 
     def report(self):
         elements = sum(bucket.elements for bucket in self._buckets)

@@ -17,9 +17,9 @@ class _Completer:
         self._numbers = itertools.count()
         threading.Thread(target=self._run, name="leeway futures", daemon=True).start()
 
-    def add(self, work, complete):
+    def add(self, work, act):
         number = next(self._numbers)
-        self._waiting[number] = complete
+        self._waiting[number] = (work, act)
         work._tell(self._completions, number)
 
     def _run(self):
@@ -28,7 +28,7 @@ class _Completer:
         while True:
             ready.poll()
             for number in self._completions.take():
-                self._waiting.pop(number)()
+                _complete(*self._waiting.pop(number))
 
 
 _completer = None
@@ -56,21 +56,21 @@ def _the_completer():
     return _completer
 
 
+def _complete(work, act):
+    try:
+        report = work.wait()
+    except Exception as error:
+        act(None, error)
+    else:
+        act(report, None)
+
+
 def when_done(work, act):
     """act(report, None), or act(None, what the call failed with), on one thread of the process; here if `work` is done already."""
-
-    def complete():
-        try:
-            report = work.wait()
-        except Exception as error:
-            act(None, error)
-        else:
-            act(report, None)
-
     if work.done():
-        complete()
+        _complete(work, act)
     else:
-        _the_completer().add(work, complete)
+        (_completer or _the_completer()).add(work, act)
 
 
 def future_of(work, value=None, on_report=None):

@@ -16,6 +16,7 @@ import torch
 from .. import CollectiveOptions, InvalidArgumentError, best_effort, bounded, exact
 from ._ddp_step import Step, StepReport
 from ._groups import communicator_of, group_of
+from ._staging import on_host
 
 __all__ = ["HookState", "StepReport", "hook"]
 
@@ -58,7 +59,8 @@ class HookState:
         more; but each pass waits for all ranks, and fails if one is dead. False: nobody waits longer than the deadlines, and
         replicas drift apart where a deadline cuts.
 
-    Gradients are in host memory; CUDA's are refused. `with`, or close(), leaves the communicator.
+    CUDA gradients are copied to pinned host memory and back; no test has run that on a GPU yet. `with`, or close(), leaves the
+    communicator.
     """
 
     def __init__(self, options=None, *, process_group=None, exact_below=65536, step_deadline=None, error_feedback=False,
@@ -73,6 +75,8 @@ class HookState:
         self.error_feedback = error_feedback
         self.keep_equal = keep_equal
         self._options = options.replace(op="avg")
+        self._delivery = options.delivery
+        self._lossy = options.delivery.kind != "exact"
         self._exact = CollectiveOptions(op="avg", delivery=options.delivery if options.delivery.kind == "exact" else exact())
         self.weight = weight
         kinds = {"residual": error_feedback and options.codec != "native", "control_variate": options.estimator == "augmented"}
@@ -187,37 +191,37 @@ class HookState:
         self._step = Step(self._steps, self._communicator, self.keep_equal)
         self._steps += 1
 
-    def _delivery(self):
-        delivery = self._options.delivery
-        if self._seconds is None or delivery.kind == "exact":
-            return delivery
+    def _delivery_now(self):
         left = self._step.begun + self._seconds - time.perf_counter()
-        deadline = max(min(left, delivery.deadline), _LEFT_MIN)
-        return best_effort(deadline) if delivery.kind == "best_effort" else bounded(delivery.loss_max, deadline)
+        deadline = max(min(left, self._delivery.deadline), _LEFT_MIN)
+        return best_effort(deadline) if self._delivery.kind == "best_effort" else bounded(self._delivery.loss_max, deadline)
 
     def _reduce(self, bucket):
         gradient = bucket.buffer()
         if bucket.index() == 0 or self._step is None:
             self._begin()
-        sent = _sendable(gradient)
-        memory = self._memory_of(bucket, gradient.numel()) if self._kinds and not gradient.is_complex() else None
-        result, after, lossy = sent, None, gradient.nbytes >= self.exact_below and self._options.delivery.kind != "exact"
+        complex_numbers = _is_complex(gradient)
+        real = torch.view_as_real(gradient) if complex_numbers else gradient
+        result = on_host(real, "leeway.torch.ddp")
+        memory = self._memory_of(bucket, gradient.numel()) if self._kinds and not complex_numbers else None
         if gradient.nbytes < self.exact_below:
             if memory is not None:
-                memory.pay(sent)
-            work = self._communicator.all_reduce_async(sent, self._exact)
-        elif memory is None:
-            work = self._communicator.all_reduce_async(sent, self._options, delivery=self._delivery())
+                memory.pay(result)
+            lossy, work = False, self._communicator.all_reduce_async(result, self._exact)
         else:
-            # It belongs to float32: other gradients are converted, as codecs do, too.
-            result = sent.float()
-            work = self._communicator.all_reduce_async(result, self._options, delivery=self._delivery(), **memory.flat)
+            lossy, changes = self._lossy, {}
+            if memory is not None:
+                # It belongs to float32: other gradients are converted, as codecs do, too.
+                result, changes = result.float(), dict(memory.flat)
+            if lossy and self._seconds is not None:
+                changes["delivery"] = self._delivery_now()
+            work = self._communicator.all_reduce_async(result, self._options, **changes)
 
-            def after():
-                if result is not sent:
-                    sent.copy_(result)
-                if "control_variate" in memory.flat:
-                    memory.flat["control_variate"].copy_(result)
+        def after():
+            if result is not real:
+                real.copy_(result)
+            if memory is not None and lossy and "control_variate" in memory.flat:
+                memory.flat["control_variate"].copy_(result)
 
         # then(): DDP asks the future in C++, where an exception is the value of the future that Python made.
         future = self._step.add(work, gradient, result, lossy, after).then(_value)
@@ -230,16 +234,14 @@ def _value(future):
     return future.value()
 
 
-def _sendable(gradient):
-    if gradient.device.type != "cpu":
-        raise InvalidArgumentError(
-            f"gradients on {gradient.device}: leeway.torch.ddp averages gradients in host memory only. Give DDP a group that can "
-            "(NCCL) and use Leeway between nodes, or train on the CPU")
-    if not gradient.is_floating_point() and not gradient.is_complex():
-        raise InvalidArgumentError(
-            f"a bucket of {gradient.dtype}: leeway.torch.ddp averages gradients of floating types. Leave these parameters out of "
-            "DDP (requires_grad=False, or register them as buffers) and reduce them by torch.distributed.all_reduce")
-    return torch.view_as_real(gradient) if gradient.is_complex() else gradient
+def _is_complex(gradient):
+    if gradient.is_floating_point():
+        return False
+    if gradient.is_complex():
+        return True
+    raise InvalidArgumentError(
+        f"a bucket of {gradient.dtype}: leeway.torch.ddp averages gradients of floating types. Leave these parameters out of "
+        "DDP (requires_grad=False, or register them as buffers) and reduce them by torch.distributed.all_reduce")
 
 
 def hook(state, bucket):

@@ -12,6 +12,8 @@ nothing; an all_reduce of each shard runs across the other, which is often the s
 
 fully_shard() gives use() no say about that all_reduce. Lossy all-gathers of parameters would need to know the age of each value:
 that is leeway.Replica.
+
+CUDA tensors are copied to pinned host memory and back; no test has run that on a GPU yet.
 """
 
 import dataclasses
@@ -20,8 +22,11 @@ import torch
 
 from .. import CollectiveOptions, InvalidArgumentError, UnsupportedError, exact
 from ._groups import communicator_of
+from ._staging import on_host
 
 __all__ = ["Comms", "Report", "use"]
+
+_USER = "leeway.torch.fsdp"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,8 +94,17 @@ class Comms:
         name, factor = _meaning(op)
         # Floating sums and averages may lose something; whatever else FSDP asks for is exact.
         lossy = self._lossy if source.is_floating_point() and name in ("sum", "avg", "premul_sum") else CollectiveOptions()
-        report = communicator.reduce_scatter(_on_host(source), _on_host(output), lossy, op=name, factor=factor)
+        source, result = on_host(source, _USER), on_host(output, _USER)
+        report = communicator.reduce_scatter(source, result, lossy, op=name, factor=factor)
+        if result is not output:
+            output.copy_(result)
         self._reports.append((report, source.numel(), communicator.size))
+
+    def all_gather(self, output, source, group, options):
+        result = on_host(output, _USER)
+        self.of(group).all_gather(on_host(source, _USER), result, options)
+        if result is not output:
+            output.copy_(result)
 
     def close(self):
         """Leaves all communicators. The model's gradients cannot be reduced afterwards."""
@@ -109,14 +123,6 @@ def _meaning(op):
     if name != "premul_sum":
         return name, 1
     return name, float(op.__getstate__()[1])
-
-
-def _on_host(tensor):
-    if tensor.device.type != "cpu":
-        raise InvalidArgumentError(
-            f"a tensor on {tensor.device}: leeway.torch.fsdp reduces tensors in host memory only. Shard on a mesh of CPUs, or keep "
-            "NCCL inside the node and make the mesh dimension across nodes lossy (see this module's docstring)")
-    return tensor
 
 
 def use(model, reduce_scatter=None, all_gather=None, **communicator_options):
@@ -146,7 +152,7 @@ def use(model, reduce_scatter=None, all_gather=None, **communicator_options):
 
     class LeewayAllGather(_Allocating, AllGather):
         def __call__(self, output_tensor, input_tensor, group, async_op=False):
-            comms.of(group).all_gather(_on_host(input_tensor), _on_host(output_tensor), all_gather)
+            comms.all_gather(output_tensor, input_tensor, group, all_gather)
 
     for module in modules:
         try:
