@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <latch>
 #include <thread>
 
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
+#include "support/process_threads.h"
 
 namespace leeway {
 namespace {
@@ -25,11 +25,6 @@ using Group = std::vector<std::unique_ptr<Communicator>>;
 // Who waited for another rank would have waited for join_timeout.
 constexpr Duration kJoinTimeout = 60s;
 constexpr Duration kNobodyWaitedFor = 10s;
-
-std::size_t threads() {
-  const std::filesystem::directory_iterator all("/proc/self/task");
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
 
 class Pending : public ::testing::Test {
  protected:
@@ -132,7 +127,7 @@ TEST_F(Pending, AbortEndsItAtOnceAndTellsRanksThatWait) {
 }
 
 TEST_F(Pending, DroppingItEndsItsThreadWhereverItWaits) {
-  const std::size_t before = threads();
+  const std::size_t before = testing::threads_now();
   // Rank 0 waits for rank 1; rank 1 for rank 0's invitation; rank 1 for a server that is not there.
   { auto root = Communicator::create_async(options(0, 2)); }
   store_ = std::make_shared<InprocRendezvous>();
@@ -142,7 +137,7 @@ TEST_F(Pending, DroppingItEndsItsThreadWhereverItWaits) {
   far.rendezvous = "127.0.0.1:9";
   { auto guest = Communicator::create_async(far); }
   EXPECT_LT(Clock::now() - start_, kNobodyWaitedFor);
-  EXPECT_EQ(threads(), before);
+  EXPECT_TRUE(testing::threads_fall_to(before));
 }
 
 TEST_F(Pending, ItsCallbackMayDropIt) {

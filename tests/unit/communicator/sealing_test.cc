@@ -89,8 +89,9 @@ class SealedGroup : public ::testing::Test {
     for (const auto& rank : group) {
       EXPECT_GE(count(*rank, "sealed"), count(*rank, "datagrams_sent"));  // some may wait
       EXPECT_GE(count(*rank, "opened"), 40u);
-      // A process that met the others a moment later does not know yet who sent the first ones.
-      EXPECT_LE(count(*rank, "refused_unknown_tag"), 10u);
+      // Who met the others a moment later does not know yet who sent the first ones, and senders
+      // ask again until then.
+      EXPECT_LT(count(*rank, "refused_unknown_tag"), count(*rank, "opened"));
       for (const char* reason :
            {"refused_forged", "refused_replayed", "refused_unsealed", "refused_wrong_address"}) {
         EXPECT_EQ(count(*rank, reason), 0u) << reason;
@@ -98,7 +99,7 @@ class SealedGroup : public ::testing::Test {
     }
   }
 
-  const std::string file_ = testing::TempDir() + "leeway_sealing_" + std::to_string(getpid());
+  const std::string file_ = ::testing::TempDir() + "leeway_sealing_" + std::to_string(getpid());
   std::shared_ptr<Rendezvous> store_ = std::make_shared<InprocRendezvous>();
 };
 

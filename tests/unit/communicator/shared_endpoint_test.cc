@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <thread>
 
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
+#include "support/process_threads.h"
 
 namespace leeway {
 namespace {
@@ -16,11 +16,6 @@ using ::testing::Each;
 
 constexpr int kRanks = 3;
 using Group = std::vector<std::unique_ptr<Communicator>>;
-
-std::size_t threads_here() {
-  const std::filesystem::directory_iterator all("/proc/self/task");
-  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-}
 
 class SharedEndpoint : public ::testing::Test {
  protected:
@@ -64,10 +59,10 @@ class SharedEndpoint : public ::testing::Test {
 
 TEST_F(SharedEndpoint, LaterGroupsUseTheThreadsAndSocketsOfTheFirst) {
   Group world = meet("world");
-  const std::size_t threads = threads_here();
+  const std::size_t threads = testing::threads_now();
   std::vector<Group> more;
   for (int i = 0; i < 8; ++i) more.push_back(meet("group " + std::to_string(i), 2 + i % 2));
-  EXPECT_EQ(threads_here(), threads);
+  EXPECT_TRUE(testing::threads_fall_to(threads));
   for (Group& group : more) reduce(group);
   reduce(world);
 }
@@ -83,12 +78,12 @@ TEST_F(SharedEndpoint, AGroupOutlivesTheOneThatOpenedIt) {
 
 TEST_F(SharedEndpoint, LeavesNothingBehind) {
   meet("first").clear();
-  const std::size_t threads = threads_here();
+  const std::size_t threads = testing::threads_now();
   for (int i = 0; i < 20; ++i) {
     Group group = meet("again " + std::to_string(i));
     reduce(group);
   }
-  EXPECT_EQ(threads_here(), threads);
+  EXPECT_TRUE(testing::threads_fall_to(threads));
 }
 
 }  // namespace

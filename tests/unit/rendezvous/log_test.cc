@@ -46,31 +46,31 @@ TEST(LogLimiter, KeepsCausesApart) {
 }
 
 TEST(LogPrint, ShowsRankLevelAndText) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   Log log(LogLevel::info, 3);
   log.print(LogLevel::warn, "test", "lost %d of %s", 5, "ten");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               HasSubstr("leeway[3] warning: lost 5 of ten\n"));
 }
 
 TEST(LogPrint, IsSilentBelowItsLevel) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   Log(LogLevel::warn, 0).print(LogLevel::info, "test", "chatter");
   Log(LogLevel::off, 0).print(LogLevel::error, "test", "disaster");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(LogPrint, NamesNoRankBeforeItIsKnown) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   Log(LogLevel::warn, kNoRank).print(LogLevel::warn, "test", "early");
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("leeway warning: early"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("leeway warning: early"));
 }
 
 TEST(LogPrint, HoldsBackAFlood) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   Log log(LogLevel::warn, 0);
   for (int line = 0; line < 100; ++line) log.print(LogLevel::warn, "flood", "line %d", line);
-  const std::string printed = testing::internal::GetCapturedStderr();
+  const std::string printed = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(printed, HasSubstr("line 9\n"));
   EXPECT_THAT(printed, Not(HasSubstr("line 99\n")));
 }

@@ -1,0 +1,28 @@
+// Threads of this process, as tests count them that nothing is left behind.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+#include <thread>
+
+namespace leeway::testing {
+
+inline std::size_t threads_now() {
+  const std::filesystem::directory_iterator all("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+// False: there are still more after ten seconds. A thread that was joined stays on the kernel's
+// list for a moment, so one count says nothing.
+inline bool threads_fall_to(std::size_t most) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (threads_now() > most) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace leeway::testing
