@@ -4,9 +4,9 @@
     python training_bench.py diloco                        H = 50, nvfp4, the same: validation loss
     python training_bench.py budget                        a rank of half the speed: samples a second
 
-Ranks are processes on this machine, over loopback. Text, rates and model, but for its second layer, are those of `leeway train`,
-whose README says why: a run cut short while its loss still falls steeply shows what loss costs many times enlarged. Without the
-`bible` command the text is that of Python's help.
+Ranks are processes on this machine, over loopback. Text, rates and model are those of `leeway train`, whose README says why: a run cut
+short while its loss still falls steeply shows what loss costs many times enlarged. Without the `bible` command the text is that of
+Python's help.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import torch.nn.functional as F
 import leeway
 import leeway.torch as lt
 
-WIDTH, HEADS, LAYERS, CONTEXT, BATCH = 64, 4, 1, 64, 8
+WIDTH, HEADS, CONTEXT, BATCH = 64, 4, 64, 8
 BETAS = (0.9, 0.95)
 
 
@@ -54,11 +54,11 @@ class Block(torch.nn.Module):
 
 
 class Gpt(torch.nn.Module):
-    def __init__(self, characters):
+    def __init__(self, characters, layers):
         super().__init__()
         self.characters = torch.nn.Embedding(characters, WIDTH)
         torch.nn.init.normal_(self.characters.weight, std=0.5)
-        self.blocks = torch.nn.Sequential(*[Block() for _ in range(LAYERS)])
+        self.blocks = torch.nn.Sequential(*[Block() for _ in range(layers)])
         self.norm, self.head = torch.nn.LayerNorm(WIDTH), torch.nn.Linear(WIDTH, characters, bias=False)
 
     def forward(self, x):
@@ -97,9 +97,9 @@ def loss_of(model, x, y):
     return F.cross_entropy(model(x).flatten(0, 1), y.flatten())
 
 
-def setup(text, seed):
+def setup(text, options, seed):
     torch.manual_seed(seed)
-    return Gpt(text.characters), torch.Generator().manual_seed(1000 * seed + dist.get_rank())
+    return Gpt(text.characters, options.layers), torch.Generator().manual_seed(1000 * seed + dist.get_rank())
 
 
 def falling(optimizer, steps):
@@ -117,7 +117,7 @@ def learn(model, optimizer, schedule, text, generator, steps):
 
 
 def replica(text, options, seed):
-    model, generator = setup(text, seed)
+    model, generator = setup(text, options, seed)
     optimizer = lt.ReplicaOptimizer(model.parameters(), lambda ps: torch.optim.Adam(ps, lr=options.rate, betas=BETAS),
                                     gradients=leeway.CollectiveOptions(delivery=leeway.best_effort("20s")),
                                     parameters=leeway.ReplicaOptions(age_max=8, deadline="20s", drift_every=50))
@@ -128,7 +128,7 @@ def replica(text, options, seed):
 
 
 def diloco(text, options, seed, codec="nvfp4"):
-    model, generator = setup(text, seed)
+    model, generator = setup(text, options, seed)
     inner = torch.optim.Adam(model.parameters(), lr=options.rate, betas=BETAS)
     schedule = falling(inner, options.steps)
     with lt.DiLoCo(model, inner, lambda ps: torch.optim.SGD(ps, lr=0.7, momentum=0.9, nesterov=True), every=50,
@@ -141,7 +141,7 @@ def diloco(text, options, seed, codec="nvfp4"):
 
 
 def budget(text, options, seed, threshold):
-    model, generator = setup(text, seed)
+    model, generator = setup(text, options, seed)
     reducer = lt.GradientReducer(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.rate)
     limit = lt.ComputeBudget(12, threshold=threshold, warm_up_steps=2, window_steps=12)
@@ -196,6 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["replica", "diloco", "budget"])
     parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--rate", type=float, default=3e-3)
