@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -89,7 +90,7 @@ class Authority {
     return path(name);
   }
 
-  static inline int next_ = 1;
+  static inline std::atomic<int> next_{1};  // ranks that are threads ask at the same time
   const std::filesystem::path folder_;
   EVP_PKEY* const key_;
   X509* own_ = nullptr;
