@@ -48,24 +48,23 @@ class _All:
 
 
 class _Bucket:
-    __slots__ = "step", "gradient", "result", "after", "elements", "future", "report"
+    __slots__ = "step", "gradient", "result", "after", "elements", "report"
 
     def __init__(self, step, gradient, result, after):
         self.step, self.gradient, self.result, self.after = step, gradient, result, after
-        self.future = torch.futures.Future()
+        self.elements = gradient.numel()
 
     def ended(self, report, error):
         self.report = report
         self.step.all.end(error)
 
-    def finish(self, error):
-        self.elements = self.gradient.numel()
-        if error is None:
-            self.future.set_result(self.gradient)
-        else:
-            self.future.set_exception(error)
+    def value(self, ended):
+        """What DDP gets, when its step has ended."""
+        gradient = self.gradient
         # The report is all that is looked at later.
-        self.step = self.gradient = self.result = self.future = self.after = None
+        self.step = self.gradient = self.result = self.after = None
+        ended.value()
+        return gradient
 
 
 class Step:
@@ -76,16 +75,17 @@ class Step:
         self._communicator, self._keep_equal = communicator, keep_equal and communicator.size > 1
         self._buckets, self._lossy, self._repaired = [], False, 0
         self.all = _All(self._agree)  # of its calls
+        self._end = torch.futures.Future()
 
-    def add(self, work, gradient, result, lossy, after):
+    def add(self, work, gradient, result, lossy, after=None):
         """The future of a bucket whose call is in flight on `result`. after(): what is to do when the result stands."""
         bucket = _Bucket(self, gradient, result, after)
-        future = bucket.future
         self._buckets.append(bucket)
         self._lossy |= lossy
         self.all.add()
         when_done(work, bucket.ended)
-        return future
+        # then(): DDP asks the future in C++, where an exception is the value of the future that Python made.
+        return self._end.then(bucket.value)
 
     def close(self):
         self.all.end()
@@ -120,12 +120,14 @@ class Step:
 
     def _finish(self, error):
         for bucket in self._buckets:
-            if error is None:
+            if error is None and bucket.after is not None:
                 bucket.after()
         self.ended = time.perf_counter()
         self.done = error is None
-        for bucket in self._buckets:
-            bucket.finish(error)
+        if error is None:
+            self._end.set_result(None)
+        else:
+            self._end.set_exception(error)
 
     def report(self):
         elements = sum(bucket.elements for bucket in self._buckets)

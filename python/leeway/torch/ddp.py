@@ -217,21 +217,20 @@ class HookState:
                 changes["delivery"] = self._delivery_now()
             work = self._communicator.all_reduce_async(result, self._options, **changes)
 
-        def after():
-            if result is not real:
-                real.copy_(result)
-            if memory is not None and lossy and "control_variate" in memory.flat:
-                memory.flat["control_variate"].copy_(result)
+        variate = memory.flat.get("control_variate") if lossy and memory is not None else None
+        after = None
+        if result is not real or variate is not None:
 
-        # then(): DDP asks the future in C++, where an exception is the value of the future that Python made.
-        future = self._step.add(work, gradient, result, lossy, after).then(_value)
+            def after():
+                if result is not real:
+                    real.copy_(result)
+                if variate is not None:
+                    variate.copy_(result)
+
+        future = self._step.add(work, gradient, result, lossy, after)
         if bucket.is_last():
             self._step.close()
         return future
-
-
-def _value(future):
-    return future.value()
 
 
 def _is_complex(gradient):

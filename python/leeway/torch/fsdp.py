@@ -6,12 +6,13 @@
     loss.backward(); print(comms.report())
 
 HSDP (a mesh of two dimensions): the reduce-scatters run inside the mesh's shard dimension, which is often one machine and loses
-nothing; an all_reduce of each shard runs across the other, which is often the slow line. Make that one lossy instead:
+nothing; an all_reduce of each shard runs across the other, which is often the slow line. use() has no say about that one. Give its
+dimension a backend that loses instead:
 
-    across = mesh["replicate"]   # made with backend "leeway" and pg_options=lt.Options(gradients=lossy) for this dimension
+    mesh = init_device_mesh("cpu", (2, 4), mesh_dim_names=("replicate", "shard"),
+                            backend_override={"replicate": ("leeway", lt.Options(gradients=lossy))})
 
-fully_shard() gives use() no say about that all_reduce. Lossy all-gathers of parameters would need to know the age of each value:
-that is leeway.Replica.
+Lossy all-gathers of parameters would need to know the age of each value: that is leeway.Replica.
 
 CUDA tensors are copied to pinned host memory and back; no test has run that on a GPU yet.
 """

@@ -137,6 +137,24 @@ print("kept")
     assert status == 0 and output.count("kept") == 2, output
 
 
+def test_tensors_elsewhere_are_copied_there_and_back(forked):
+    """As CUDA's are; here the other place is host memory, too."""
+    output, status = forked(MODEL + BUCKET + """
+lt.ddp.on_host = lambda tensor, user: tensor.clone()
+for options in ({}, {"codec": "nvfp4"}):
+    coded = leeway.CollectiveOptions(delivery=leeway.best_effort("5s"), **options)
+    with lt.ddp.HookState(coded, error_feedback=True) as state:
+        ddp = ddp_of(Constant([300_000, 300_000]), state)
+        for _ in range(2):
+            got = step(ddp, float(rank))
+            assert ((got - 0.5).abs() < (0.2 if options else 1e-6)).all(), got.unique()
+        done = lt.ddp.hook(state, Bucket(torch.full((8,), 1j * rank))).wait()
+        assert (done == 0.5j).all(), done
+print("copied")
+""")
+    assert status == 0 and output.count("copied") == 2, output
+
+
 def test_what_was_left_out_is_paid_in_an_exact_bucket(forked):
     output, status = forked(BUCKET + """
 with lt.ddp.HookState(leeway.CollectiveOptions(delivery=leeway.bounded(0, "10s"), codec="nvfp4"), error_feedback=True) as state:
@@ -265,7 +283,7 @@ def fails(call, text):
 with lt.ddp.HookState() as state:
     assert state.report() is None
     fails(lambda: lt.ddp.hook(state, Bucket(torch.zeros(8, dtype=torch.int32))), "requires_grad=False")
-    fails(lambda: lt.ddp.hook(state, Bucket(torch.zeros(8, device="meta"))), "host memory")
+    fails(lambda: lt.ddp.hook(state, Bucket(torch.zeros(8, device="meta"))), "host memory and on CUDA")
     fails(lambda: lt.ddp.HookState("lossy"), "CollectiveOptions")
     fails(lambda: lt.ddp.HookState(process_group=dist.GroupMember.NON_GROUP_MEMBER), "not in the process group")
     fails(lambda: lt.ddp.HookState(step_deadline="soon"), "soon")

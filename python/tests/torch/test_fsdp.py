@@ -77,6 +77,23 @@ print("trained", twins, report)
     assert status == 0 and output.count("trained") == 2, output
 
 
+def test_tensors_elsewhere_are_copied_there_and_back(forked):
+    """As CUDA's are; here the other place is host memory, too."""
+    output, status = forked(MODEL + """
+lt.fsdp.on_host = lambda tensor, user: tensor.clone()
+mesh = dist.device_mesh.init_device_mesh("cpu", (size,))
+results = []
+for use in (False, True):
+    model = model_of(mesh)
+    comms = lt.fsdp.use(model, all_gather=leeway.CollectiveOptions()) if use else None
+    train(model, 3)
+    results.append(whole(model))
+assert torch.allclose(results[0], results[1], atol=1e-5)
+print("copied")
+""")
+    assert status == 0 and output.count("copied") == 2, output
+
+
 def test_hybrid_shards_reduce_inside_and_across(forked):
     output, status = forked(MODEL + """
 mesh = dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
@@ -88,8 +105,17 @@ for use in (False, True):
     results.append(whole(model))
 assert comms.report().calls == 6
 assert torch.allclose(results[0], results[1], atol=1e-5)
+
+# What use()'s module says about lines across: each element lost there is one rank's, not the mean.
+lossy = leeway.CollectiveOptions(delivery=leeway.best_effort("5s"))
+mesh = dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"),
+                                         backend_override={"replicate": ("leeway", lt.Options(gradients=lossy))})
+model = fully_shard(torch.nn.Linear(1024, 256, bias=False), mesh=mesh)
+(model(torch.ones(1, 1024)).sum() * rank).backward()
+values = model.weight.grad.to_local().unique().tolist()
+assert values == [0.5, 1.5, 2.5], values
 print("both ways")
-""", 4)
+""", 4, LEEWAY_FAULT="loss=0.1,seed=5", LEEWAY_DATAGRAM_BYTES="1200")
     assert status == 0 and output.count("both ways") == 4, output
 
 
@@ -111,7 +137,13 @@ fails(lambda: lt.fsdp.use(model, all_gather=lossy), "Replica")
 fails(lambda: lt.fsdp._meaning(dist.ReduceOp.BAND), "BAND", leeway.UnsupportedError)
 comms = lt.fsdp.use(model)
 fails(lambda: comms.reduce_scatter(torch.zeros(2, device="meta"), torch.zeros(4, device="meta"), None, dist.ReduceOp.SUM),
-      "host memory")
+      "host memory and on CUDA")
+from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, ShardPlacementResult
+infos = [FSDPMeshInfo(dist.device_mesh.DeviceMesh.from_group(dist.new_group(), "cpu"), shard_mesh_dim=0) for _ in range(2)]
+several = torch.nn.Linear(8, 8)
+fully_shard(several, mesh=infos[0].mesh, shard_placement_fn=lambda parameter: ShardPlacementResult(
+    torch.distributed.tensor.Shard(0), infos[parameter is several.bias]))
+fails(lambda: lt.fsdp.use(several), "several groups")
 module = torch.distributed.fsdp.FSDPModule
 custom = module.set_custom_all_gather
 del module.set_custom_all_gather  # as torch 2.8
