@@ -138,6 +138,120 @@ def test_bad_input_is_an_exception_that_says_what_to_do(torchrun):
     assert status == 0, output
 
 
+def test_a_backend_for_another_torch_says_how_to_build_it(start_environment):
+    source = """
+import torch; torch.__version__ = "9.8.0"
+import torch.distributed as dist, leeway, leeway.torch as lt
+lt.ComputeBudget, lt.ddp.HookState  # need no extension
+for begin in (lt.Options, lambda: dist.init_process_group("leeway", store=dist.HashStore(), rank=0, world_size=1)):
+    try:
+        begin()
+    except leeway.UnavailableError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", source], env=start_environment(), capture_output=True, text=True)
+    assert done.stdout.count("and this is torch 9.8.0. Rebuild it for this one") == 2, done.stdout + done.stderr
+    assert done.stdout.count("pip install --no-build-isolation") == 2, done.stdout
+
+
+def test_a_rank_without_the_package_is_named(forked):
+    output, status = forked("""
+    import time
+    from datetime import timedelta
+    if rank == 0:  # the other has no such backend, and never comes
+        begun = time.monotonic()
+        try:
+            dist.new_group([0, 1], backend="leeway", timeout=timedelta(seconds=2))
+        except Exception as error:
+            print(type(error).__name__, error)
+        print("seconds", time.monotonic() - begun)
+    dist.barrier()
+    """)
+    assert status == 0 and "rank 1" in output, output
+    assert float(output.split("seconds")[1].split()[0]) < 20, output
+
+
+def test_keyboard_interrupt_ends_a_wait(forked):
+    output, status = forked("""
+    import signal, threading, time
+    group = dist.new_group(backend="leeway")
+    tensor = torch.zeros(10)
+    for wait in (lambda: dist.all_reduce(tensor, group=group),
+                 lambda: dist.all_reduce(tensor, group=group, async_op=True).wait()):
+        if rank == 0:
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            begun = time.monotonic()
+            try:
+                wait()
+            except KeyboardInterrupt:
+                print("interrupted", time.monotonic() - begun < 5)
+        dist.barrier()
+    if rank == 1:  # the calls themselves went on
+        dist.all_reduce(tensor, group=group), dist.all_reduce(tensor, group=group)
+    dist.barrier()
+    """)
+    assert status == 0 and output.count("interrupted True") == 2, output
+
+
+def test_groups_that_end_leave_nothing(forked):
+    output, status = forked("""
+    def cycle():
+        group = dist.new_group(backend="leeway")
+        tensor = torch.ones(1000)
+        dist.all_reduce(tensor, group=group)
+        assert (tensor == size).all()
+        dist.destroy_process_group(group)
+
+    def held():
+        return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+
+    import time
+    cycle()
+    before = held()
+    for _ in range(100):
+        cycle()
+    until = time.monotonic() + 10
+    while held() > before and time.monotonic() < until:  # a thread that was joined is listed for a moment
+        time.sleep(0.01)
+    print("held", held() <= before, before, held())
+    """)
+    assert status == 0 and output.count("held True") == 2, output
+
+
+def test_a_child_of_fork_is_refused_and_its_parent_goes_on(forked):
+    output, status = forked("""
+    group = dist.new_group(backend="leeway")
+    dist.all_reduce(torch.ones(10), group=group)
+    child = os.fork()
+    if child == 0:
+        try:
+            dist.all_reduce(torch.ones(10), group=group)
+        except Exception as error:
+            print("child:", error, flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    tensor = torch.ones(10)
+    dist.all_reduce(tensor, group=group)
+    assert (tensor == size).all()
+    """)
+    assert status == 0 and output.count("child:") == 2 and "fork" in output, output
+
+
+def test_under_torchs_own_checks(forked):
+    output, status = forked("""
+    dist.set_debug_level(dist.DebugLevel.DETAIL)  # TORCH_DISTRIBUTED_DEBUG=DETAIL: a Gloo group looks at each call first
+    group = dist.new_group(backend="leeway")
+    tensor = torch.ones(10)
+    dist.all_reduce(tensor, group=group)
+    assert (tensor == size).all()
+    try:
+        dist.all_reduce(torch.ones(10 + rank), group=group)
+    except Exception as error:
+        print("detected", "mismatch" in str(error) or "shape" in str(error))
+    """)
+    assert status == 0 and output.count("detected True") == 2, output
+
+
 def test_import_is_quick():
     source = "import torch, time; begun = time.perf_counter(); import leeway.torch; print(time.perf_counter() - begun)"
     seconds = min(float(subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True).stdout)
