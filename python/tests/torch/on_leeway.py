@@ -41,4 +41,5 @@ if "accelerate" in sys.argv[0].split(os.sep):
 try:
     runpy.run_path(sys.argv[0], run_name="__main__")
 finally:
-    print("backends:", *sorted(made), flush=True)
+    sys.stdout.flush()
+    os.write(1, f"backends: {' '.join(sorted(made))}\n".encode())  # at once, or ranks' words mix
