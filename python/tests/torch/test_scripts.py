@@ -1,4 +1,5 @@
-"""Programs that nobody here wrote, unchanged but for the backend's name (on_leeway.py): test scripts that accelerate ships.
+"""Programs that nobody here wrote, unchanged but for the backend's name: test scripts that accelerate ships (on_leeway.py), and
+the model that lightning shows its trainer with.
 
 Three of its scripts are not here: test_ddp_comm_hook and test_merge_weights fail on CPUs before they communicate, and
 test_distributed_data_loop lets ranks call different things, over Gloo, too.
@@ -21,6 +22,28 @@ def script(name):
     found = pathlib.Path(importlib.util.find_spec("accelerate").origin).parent / "test_utils" / "scripts" / name
     assert found.exists(), found
     return found
+
+
+LIGHTNING = """
+import lightning.pytorch, leeway.torch, torch.distributed
+from lightning.pytorch.demos.boring_classes import BoringModel
+from lightning.pytorch.strategies import DDPStrategy
+
+class Model(BoringModel):
+    def on_train_end(self):
+        print("backend", torch.distributed.get_backend(), "step", self.global_step, flush=True)
+
+lightning.pytorch.Trainer(accelerator="cpu", devices=2, max_steps=20, strategy=DDPStrategy(process_group_backend="leeway"), logger=False,
+                          enable_progress_bar=False).fit(Model())
+"""
+
+
+@pytest.mark.long
+def test_lightning(tmp_path, torchrun, monkeypatch):
+    pytest.importorskip("lightning")
+    monkeypatch.chdir(tmp_path)  # checkpoints go there
+    output, status = torchrun(LIGHTNING)
+    assert status == 0 and output.count("backend leeway step 20") == 2, output
 
 
 @pytest.mark.parametrize("name, faults", [
