@@ -74,11 +74,27 @@ class PythonStore final : public Rendezvous {
   nb::object store_;
 };
 
-std::shared_ptr<TcpRendezvous> tcp(Result<std::shared_ptr<TcpRendezvous>> (*make)(
-                                       std::string_view, const TcpRendezvous::Security&),
-                                   const std::string& address, const std::string& secret_file,
-                                   bool insecure) {
-  return value_of(make(address, {.secret_file = secret_file, .insecure = insecure}));
+using MakeTcp = Result<std::shared_ptr<TcpRendezvous>>(std::string_view,
+                                                       const TcpRendezvous::Security&);
+
+// A static method of TcpRendezvous with the fields of Security as keywords.
+template <typename Address>
+void def_tcp(nb::class_<TcpRendezvous, Rendezvous>& to, const char* name, MakeTcp* make,
+             const Address& address, const char* documentation) {
+  to.def_static(
+      name,
+      [make](const std::string& at, const std::string& secret_file, bool insecure,
+             const std::string& tls_ca, const std::string& tls_cert, const std::string& tls_key) {
+        TcpRendezvous::Security security;
+        security.secret_file = secret_file;
+        security.insecure = insecure;
+        security.tls_ca = tls_ca;
+        security.tls_certificate = tls_cert;
+        security.tls_key = tls_key;
+        return value_of(make(at, security));
+      },
+      address, "secret_file"_a = "", "insecure"_a = false, "tls_ca"_a = "",
+      "tls_certificate"_a = "", "tls_key"_a = "", documentation);
 }
 
 }  // namespace
@@ -125,22 +141,14 @@ void bind_rendezvous(nb::module_& module) {
             return to_bytes(*value);
           },
           "key"_a, "seconds"_a = 0.0);
-  nb::class_<TcpRendezvous, Rendezvous>(module, "TcpRendezvous",
-                                        "A store over TCP, whose server one process owns.")
-      .def_static(
-          "serve",
-          [](const std::string& address, const std::string& secret_file, bool insecure) {
-            return tcp(&TcpRendezvous::serve, address, secret_file, insecure);
-          },
-          "address"_a = "127.0.0.1:0", "secret_file"_a = "", "insecure"_a = false,
-          "Owns a server at \"host:port\", until the object is gone. Port 0: a free one.")
-      .def_static(
-          "connect",
-          [](const std::string& address, const std::string& secret_file, bool insecure) {
-            return tcp(&TcpRendezvous::connect, address, secret_file, insecure);
-          },
-          "address"_a, "secret_file"_a = "", "insecure"_a = false)
-      .def_prop_ro("address", &TcpRendezvous::address, "\"host:port\" for connect()");
+  nb::class_<TcpRendezvous, Rendezvous> tcp(
+      module, "TcpRendezvous",
+      "A store over TCP, whose server one process owns. secret_file, tls_ca, tls_certificate,\n"
+      "tls_key, insecure: as in Options, of both sides.");
+  def_tcp(tcp, "serve", &TcpRendezvous::serve, "address"_a = "127.0.0.1:0",
+          "Owns a server at \"host:port\", until the object is gone. Port 0: a free one.");
+  def_tcp(tcp, "connect", &TcpRendezvous::connect, "address"_a, "Talks to the server there.");
+  tcp.def_prop_ro("address", &TcpRendezvous::address, "\"host:port\" for connect()");
   nb::class_<FileRendezvous, Rendezvous>(module, "FileRendezvous",
                                          "A folder that all ranks see, on NFS for example.")
       .def(nb::init<std::string>(), "folder"_a);

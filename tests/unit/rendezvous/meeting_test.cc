@@ -98,9 +98,10 @@ TEST(Meeting, AtAServerOfAProcessThatIsNoRank) {
 
 TEST(Meeting, AtAServerOfAnotherRankThanZero) {
   const std::string address = rendezvous_at(free_port());
+  // It outlives rank 2's joining: others may still read there.
+  const std::shared_ptr<TcpRendezvous> server = *TcpRendezvous::serve(address);
   auto joining = join_all(4, [&](int rank) {
-    return over(rank == 2 ? *TcpRendezvous::serve(address) : *TcpRendezvous::connect(address), rank,
-                4);
+    return over(rank == 2 ? server : *TcpRendezvous::connect(address), rank, 4);
   });
   expect_group(joining);
 }
