@@ -53,7 +53,9 @@ def start_environment():
     """environment(NAME=value, ...): this process's, without LEEWAY_* variables, for a process that finds the package."""
 
     def make(**variables):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("LEEWAY_")}
+        # Unbuffered, words of ranks that print at once would mix.
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("LEEWAY_") and name != "PYTHONUNBUFFERED"}
         environment.update(PYTHONPATH=str(pathlib.Path(leeway.__file__).parents[1]), **variables)
         return environment
 

@@ -28,6 +28,7 @@ def run(rank, size, source, meeting, output, backend, variables):
     out = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(out, 1)
     os.dup2(out, 2)
+    sys.stdout = os.fdopen(out, "w", buffering=1)  # a line at once, or words of ranks mix
     os.environ.update(variables)
     dist.init_process_group(backend, init_method="file://" + meeting, rank=rank, world_size=size)
     names = {"rank": rank, "size": size, "dist": dist, "torch": torch, "leeway": leeway, "lt": lt, "os": os}
