@@ -30,6 +30,12 @@ inline constexpr std::size_t kTagsPerPeerMax = std::size_t{1} << 16;
 // How far ahead of its receives a rank believes that a peer has sent messages of a tag.
 inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
 
+// Least and largest weight of a contribution but 0. Sums of a thousand of them and their
+// reciprocals, times n/k of a link, stay far within float32, in which weights travel and results
+// are scaled.
+inline constexpr double kWeightMin = 0x1p-64;
+inline constexpr double kWeightMax = 0x1p64;
+
 // Of these tags, so many may have posted receives listed in one report; the next one lists others.
 inline constexpr int kListedStreamsMax = 8;
 

@@ -11,13 +11,8 @@
 namespace leeway::collective {
 namespace {
 
-// Least and largest weight but 0. Sums of a thousand of them and their reciprocals, times n/k of a
-// link, stay far within float32, in which weights travel and results are scaled.
-constexpr double kWeightMin = 0x1p-64;
-constexpr double kWeightMax = 0x1p+64;
-
 bool is_weight(double weight) {
-  return weight == 0.0 || (weight >= kWeightMin && weight <= kWeightMax);
+  return weight == 0.0 || (weight >= limits::kWeightMin && weight <= limits::kWeightMax);
 }
 
 Status invalid(const OperationSpec& spec, const char* what) {

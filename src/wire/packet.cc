@@ -1,11 +1,11 @@
 #include "wire/packet.h"
 
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "base/contracts.h"
 #include "base/crc32c.h"
+#include "base/limits.h"
 
 namespace leeway::wire {
 namespace {
@@ -100,8 +100,9 @@ bool read_codec(Reader& reader, Codec& codec) {
   return read_enum(reader.get<std::uint8_t>(), Codec::sparse, codec);
 }
 
+// WIRE 2.2. No comparison holds for what is not a number.
 bool valid_weight(float weight) {
-  return std::isfinite(weight) && weight >= 0.0f;
+  return weight == 0.0f || (weight >= limits::kWeightMin && weight <= limits::kWeightMax);
 }
 
 // WIRE 1.5: what may be addressed to every rank at once.

@@ -119,10 +119,14 @@ TEST_P(FaultyWeight, DoesNoHarm) {
                        [](wire::DataHeader& header) { header.weight = GetParam(); });
   });
   expect_calls(3);
+  const float weight = GetParam();
+  const bool refused = !(weight == 0.0f || (weight >= 0x1p-64f && weight <= 0x1p64f));
+  EXPECT_EQ(job.counters(0).refused[static_cast<int>(wire::Refusal::field)] > 0, refused);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FaultyWeight,
-                         ::testing::Values(0.0f, -1.0f, 3e38f, 1e-38f, 1e-45f, INFINITY,
+                         ::testing::Values(0.0f, -1.0f, 0x1p-64f, 0x1p64f, 0x1p65f, 3e38f, 1e-38f,
+                                           1e-45f, INFINITY,
                                            std::numeric_limits<float>::quiet_NaN()));
 
 // What its datagrams claim

@@ -2,6 +2,7 @@
 // without any effect.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "base/philox.h"
@@ -98,9 +99,11 @@ TEST_F(Intruder, FieldsOutsideTheirRangeAreRefusedBeforeTheyAreUsed) {
   header.index = {header.flow_packets};
   inject(forge_data(kEpoch, 1, 0, header, kPayload));
   header = plausible();
-  header.weight = -1.0f;
-  inject(forge_data(kEpoch, 1, 0, header, kPayload));
-  EXPECT_EQ(refused(wire::Refusal::field), 2u);
+  for (const float weight : {-1.0f, 0x1p65f, 0x1p-65f, 0x1p-149f, INFINITY, NAN}) {
+    header.weight = weight;
+    inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  }
+  EXPECT_EQ(refused(wire::Refusal::field), 7u);
   expect_unharmed();
 }
 
