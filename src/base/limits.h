@@ -27,8 +27,20 @@ inline constexpr int kTalkingMessagesMax = 16;
 // life: some 250 bytes a tag.
 inline constexpr std::size_t kTagsPerPeerMax = std::size_t{1} << 16;
 
-// How far ahead of its receives a rank believes that a peer has sent messages of a tag.
+// How far ahead of its own a rank believes that a peer's numbers of messages of a tag are.
 inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
+
+// The same of collectives: by how many a peer may be ahead. Numbers are compared modulo 2^32: one
+// that was believed and is far ahead would make all true ones after it old.
+inline constexpr std::uint32_t kRoundsAheadMax = 1u << 20;
+
+// Packets of a flow that its receiver asked for again are sent so many times the flow's length.
+// Four are what an exact flow needs where four of five packets are lost. From then on a request
+// gets one packet, so that requests cost a peer as much as it costs to answer them.
+inline constexpr std::uint32_t kRepairsPerPacket = 4;
+
+// Probes of one peer that are answered in a round trip. Honest ones come once in several.
+inline constexpr int kProbeAnswersPerRoundTrip = 8;
 
 // Least and largest weight of a contribution but 0. Sums of a thousand of them and their
 // reciprocals, times n/k of a link, stay far within float32, in which weights travel and results

@@ -54,6 +54,7 @@ void Channel::add_counters(const std::string& prefix, Counters& rows) {
       {"early_dropped", core.early_dropped},
       {"refused_plan", core.refused_plan},
       {"refused_report", core.refused_report},
+      {"refused_progress", core.refused_progress},
       {"rounds_opened", core.rounds_opened},
       {"rounds_failed", core.rounds_failed},
       {"deadline_cuts", core.deadline_cuts},

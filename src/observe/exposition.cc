@@ -86,9 +86,11 @@ void add_refused(Families& out, const Labels& labels, const Snapshot& snapshot) 
   Reasons refused = snapshot.refused;
   std::uint64_t plan = 0;
   std::uint64_t report = 0;
+  std::uint64_t progress = 0;
   for (const ChannelView& channel : snapshot.channels) {
     plan += channel.counters.refused_plan;
     report += channel.counters.refused_report;
+    progress += channel.counters.refused_progress;
     for (std::size_t i = 0; i < refused.size(); ++i) refused[i] += channel.counters.refused[i];
   }
   add("stranger", snapshot.wire.from_strangers);
@@ -96,6 +98,7 @@ void add_refused(Families& out, const Labels& labels, const Snapshot& snapshot) 
   for (std::size_t i = 1; i < kPlain.size(); ++i) add(kPlain[i], refused[i]);
   add("plan", plan);
   add("report", report);
+  add("progress", progress);
   for (std::size_t i = 1; snapshot.sealed && i < kSealed.size(); ++i)
     add(kSealed[i], snapshot.seal.refused[i]);
 }

@@ -378,7 +378,7 @@ void Endpoint::say_goodbye(Instant now) {
              Status::error(StatusCode::kCancelled, "rank %u: communicator closed", config_.self));
   for (Rank peer = 0; peer < config_.size; ++peer) {
     Link& link = links_[peer];
-    link.report_at = link.probe_at = Instant::infinite_future();
+    link.report_at = link.answer_at = link.probe_at = Instant::infinite_future();
     if (peer == config_.self || link.gone) continue;
     // Who gave this rank up waits for nothing of it.
     const bool awaited = link.heard && given_up_.ok();

@@ -64,8 +64,10 @@ struct EndpointCounters {
   // well-formed, but not what the plan says (index, length, codec, size)
   std::uint64_t refused_plan = 0;
   std::uint64_t refused_report = 0;  // reports and answers that claim more than was sent
-  std::uint64_t closed_round = 0;    // data of an operation that is over
-  std::uint64_t future_round = 0;    // data of an operation too far ahead
+  // data and reports whose numbers of operations are too far ahead to be true
+  std::uint64_t refused_progress = 0;
+  std::uint64_t closed_round = 0;  // data of an operation that is over
+  std::uint64_t future_round = 0;  // data of an operation too far ahead
   std::uint64_t early_kept = 0;
   std::uint64_t early_dropped = 0;  // no slot left
   std::uint64_t duplicate = 0;
@@ -239,7 +241,10 @@ class Endpoint {
   void on_report(Instant now, Rank from, const wire::Report& report);
   void on_end(Instant now, Rank from, const wire::End& end);
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
+  void on_probe(Instant now, Rank from);
+  void answer_probe(Instant now, Rank peer);
   void on_goodbye(Instant now, Rank from);
+  bool may_have_opened(Rank peer, std::uint32_t opened_below) const;
   void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
                         std::uint32_t settled_below);
   void repeat_end_soon(Instant now, Round& round, Rank peer);

@@ -97,7 +97,7 @@ void Endpoint::on_datagram(Instant now, Rank from, ByteSpan datagram) {
       break;
     }
     case wire::PacketType::probe:
-      queue_report(from);
+      on_probe(now, from);
       break;
     case wire::PacketType::goodbye:
       on_goodbye(now, from);
@@ -127,6 +127,10 @@ void Endpoint::on_data(Instant now, Rank from, const wire::DataHeader& header, B
   // WIRE 2.5: before what it says of its progress is believed, which may be progress in another
   // operation.
   if (round != nullptr && header.tag_digest != round->tag_digest) return refuse_plan(from);
+  if (!may_have_opened(from, header.opened_below) || !may_have_opened(from, header.settled_below)) {
+    ++counters_.refused_progress;
+    return;
+  }
   on_peer_progress(now, from, header.opened_below, header.settled_below);
   if (round == nullptr || round->ended) return without_round(from, header, datagram);
   accept_data(now, *round, from, header, datagram.subspan(wire::kDataHeaderBytes));
@@ -284,6 +288,14 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   }
 }
 
+// WIRE 2.6: whether the peer can have come so far, from where it was heard last or from where we
+// are.
+bool Endpoint::may_have_opened(Rank peer, std::uint32_t opened_below) const {
+  const std::uint32_t known = links_[peer].peer_opened_below;
+  const std::uint32_t ours = rounds_.opened_below();
+  return !after(opened_below, (after(known, ours) ? known : ours) + limits::kRoundsAheadMax);
+}
+
 void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
                                 std::uint32_t settled_below) {
   Link& link = links_[peer];
@@ -297,6 +309,8 @@ void Endpoint::on_peer_progress(Instant now, Rank peer, std::uint32_t opened_bel
     }
     outbox_.queue_data(peer);
   }
+  // Of what is not open here yet nothing is believed.
+  if (after(settled_below, rounds_.opened_below())) settled_below = rounds_.opened_below();
   if (!after(settled_below, link.peer_settled_below)) return;
   link.peer_settled_below = settled_below;
   for (Round* round : rounds_.collectives()) {
@@ -323,6 +337,13 @@ void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
 
 void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
   Link& link = links_[from];
+  // Before anything of it is believed: a round below a number that is made up would be closed
+  // there.
+  if (!may_have_opened(from, report.opened_below) ||
+      after(report.point_opened_below, link.peer_point_opened_below + limits::kMessagesHeardMax)) {
+    ++counters_.refused_progress;
+    return;
+  }
   const Duration timeout_before = link.rtt().timeout();
   if (!link.group.on_report(group_.sent(), report.group_largest) ||
       !link.on_report(now, {.largest_sequence = report.largest_sequence,
@@ -520,6 +541,21 @@ void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, Byt
   }
   round->phase(repair.kind).set_pass_over(flow, false);
   outbox_.queue_data(from);
+}
+
+// WIRE 6.10: a flood of probes is answered by a few reports, the last of them after the last probe.
+void Endpoint::on_probe(Instant now, Rank from) {
+  Link& link = links_[from];
+  if (now >= link.next_answer_at) return answer_probe(now, from);
+  link.answer_at = link.next_answer_at;
+  timers_.arm_link(from, link.answer_at);
+}
+
+void Endpoint::answer_probe(Instant now, Rank peer) {
+  Link& link = links_[peer];
+  link.answer_at = Instant::infinite_future();
+  link.next_answer_at = now + link.rtt().smoothed() / limits::kProbeAnswersPerRoundTrip;
+  queue_report(peer);
 }
 
 void Endpoint::on_goodbye(Instant now, Rank from) {

@@ -95,6 +95,7 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   if (PeerMessages* const messages = rounds_.messages(peer)) messages->reported_at = now;
   link.report_due = false;
   link.report_at = Instant::infinite_future();
+  link.answer_at = Instant::infinite_future();
   link.unreported_settles = 0;
   link.point_unreported = false;
   link.on_reported();

@@ -44,12 +44,13 @@ void Endpoint::wake_link(Instant now, Rank peer) {
     link.report_at = Instant::infinite_future();
     queue_report(peer);
   }
+  if (link.answer_at <= now) answer_probe(now, peer);
   if (link.probe_at <= now) {
     link.probe_due = true;
     outbox_.queue_control(peer);
     link.probe_at = now + link.rtt().timeout(++link.probe_tries);
   }
-  timers_.arm_link(peer, std::min(link.report_at, link.probe_at));
+  timers_.arm_link(peer, std::min({link.report_at, link.answer_at, link.probe_at}));
   wake_watch(now, peer);
   expire_messages(now, peer);
   for (Round* round : rounds_.with(peer)) {

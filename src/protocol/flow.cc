@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/limits.h"
+
 namespace leeway::protocol {
 
 bool ReceiveFlow::required_missing() const {
@@ -59,6 +61,10 @@ std::optional<PacketIndex> SendFlow::next_repair() {
   wanted.clear(wanted_from);
   --wanted_count;
   ++repair_position.value;
+  if (++repairs > std::uint64_t{limits::kRepairsPerPacket} * packets && wanted_count > 0) {
+    wanted.clear();
+    wanted_count = 0;
+  }
   return PacketIndex{wanted_from};
 }
 

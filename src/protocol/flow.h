@@ -40,6 +40,7 @@ struct SendFlow {
   std::uint32_t wanted_from = 0;   // scan position in `wanted`
   std::uint32_t wanted_base = 0;   // request datagrams below this word were merged already
   PacketPosition repair_position;  // of the packet that is next in this repair pass
+  std::uint64_t repairs = 0;       // packets sent again
   std::uint64_t sent = 0;
 
   bool open() const { return packets != 0 && !settled; }
@@ -48,7 +49,8 @@ struct SendFlow {
   // Merges what the receiver asks for again into `wanted`. Taken: a pass over it is due.
   enum class Request : std::uint8_t { taken, ignored, refused };
   Request take_request(const wire::Repair& repair, ByteSpan words);
-  // The next packet of it; nothing: all have been handed out.
+  // The next packet of it; nothing: all have been handed out. From limits::kRepairsPerPacket times
+  // the flow on, one packet a request (WIRE 5.7).
   std::optional<PacketIndex> next_repair();
 };
 

@@ -90,6 +90,10 @@ class Link {
   bool report_due = false;
   bool probe_due = false;
 
+  // The peer's probe waits for its turn (WIRE 6.10), and when it is the next one's.
+  Instant answer_at = Instant::infinite_future();
+  Instant next_answer_at{0};
+
   Instant report_at = Instant::infinite_future();  // a delayed report, about:
   // Flows from the peer settled since the last report
   std::uint32_t unreported_settles = 0;

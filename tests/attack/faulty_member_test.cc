@@ -153,6 +153,30 @@ TEST_P(FaultyClaim, DoesNotOutliveIt) {
 INSTANTIATE_TEST_SUITE_P(Each, FaultyClaim,
                          ::testing::Range<std::size_t>(0, forgeries(77, 0, 1, 0).size()));
 
+// Nobody can be so far ahead. Exact calls end by what a peer says of itself: of this they believe
+// nothing.
+TEST_F(FaultyMember, NumbersThatJumpEndNoExactCall) {
+  constexpr std::uint32_t kFar = 3 * limits::kRoundsAheadMax;
+  wire::DataHeader opens{.round = 9, .flow_packets = 4};
+  opens.opened_below = kFar;
+  wire::DataHeader settles{.round = 9, .flow_packets = 4};
+  settles.settled_below = kFar;
+  wire::Report report;
+  report.opened_below = kFar;
+  for (const int what : {0, 1, 2}) {
+    says([&](Rank, const Bytes& plain) {
+      wire::Prefix prefix;  // of what it may say now
+      (void)wire::decode_prefix(plain, nullptr, prefix);
+      prefix.type = what == 2 ? wire::PacketType::report : wire::PacketType::data;
+      if (what < 2) return data_of(prefix, what == 0 ? opens : settles, 8);
+      return encoded([&](MutableByteSpan out) { return wire::encode_report(prefix, report, out); });
+    });
+    const std::uint64_t refused = job.counters(0).refused_progress;
+    expect_call(exact());
+    EXPECT_GT(job.counters(0).refused_progress, refused) << what;
+  }
+}
+
 TEST_F(FaultyMember, RandomDatagramsEndNobodysCalls) {
   std::mt19937 random(23);
   says([&random](Rank to, const Bytes& plain) {
@@ -194,6 +218,55 @@ TEST_F(FaultyMember, RandomFieldsEndNobodysCalls) {
     });
   });
   expect_calls(6);
+}
+
+// What it makes others send
+// --------------------------------------------------------------------------
+
+// Its datagram, without a word of what it has settled.
+Bytes unsettled(Bytes plain) {
+  wire::Prefix prefix;
+  wire::Report report;
+  if (wire::decode_prefix(plain, nullptr, prefix) != wire::Refusal::none) return plain;
+  if (prefix.type == wire::PacketType::data)
+    return with_header(std::move(plain), [](auto& header) { header.settled_below = 0; });
+  if (prefix.type != wire::PacketType::report ||
+      wire::decode_report(plain, report) != wire::Refusal::none)
+    return plain;
+  report.opened_below = 0;
+  for (wire::OpenRound& round : report.open) round.reduce_settled = round.spread_settled = false;
+  plain.resize(wire::encode_report(prefix, report, plain));
+  return plain;
+}
+
+// It asks for its part again with everything that it says, and never says that it has it.
+TEST_F(FaultyMember, RepairRequestsAreAnsweredFourTimesAndThenOneByOne) {
+  constexpr std::uint32_t kPackets = 56;  // of the flow from a member to it
+  std::uint16_t requests = 0;
+  job.betrayal = [&](Rank from, Rank to, const Bytes& plain) {
+    if (from != kFaulty || to != 0) return std::vector<Bytes>{plain};
+    const wire::Prefix prefix{wire::PacketType::repair, 77, kFaulty, to, 1000};
+    std::vector<Bytes> all = {unsettled(plain)};
+    for (int i = 0; i < 3; ++i)
+      all.push_back(repair_of(prefix, {.attempt = ++requests, .words = 1}));
+    return all;
+  };
+  expect_call(bounded(0.0, kDeadline));
+  EXPECT_GT(job.counters(0).repairs_sent, limits::kRepairsPerPacket * kPackets) << "else no attack";
+  EXPECT_LE(job.counters(0).repairs_sent, limits::kRepairsPerPacket * kPackets + requests);
+}
+
+TEST_F(FaultyMember, ProbesAreAnsweredEightTimesARoundTrip) {
+  expect_call();
+  const std::uint64_t before = job.counters(0).reports_sent;
+  for (int i = 0; i < 1000; ++i) {
+    job.say(kFaulty, 0, bare(wire::PacketType::probe, 77, kFaulty, 0, 1000));
+    job.pass(10us);
+  }
+  job.pass(20ms);
+  constexpr int kRoundTrips = 1000 * 10us / (2 * SealedJob::kOneWay);
+  EXPECT_LE(job.counters(0).reports_sent - before,
+            (kRoundTrips + 1) * limits::kProbeAnswersPerRoundTrip);
 }
 
 // Silence

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/philox.h"
+#include "endpoint_pair.h"
 #include "support/datagram_view.h"
 #include "support/float_all_reduce.h"
 
@@ -105,6 +107,23 @@ TEST_F(Intruder, FieldsOutsideTheirRangeAreRefusedBeforeTheyAreUsed) {
   }
   EXPECT_EQ(refused(wire::Refusal::field), 7u);
   expect_unharmed();
+}
+
+// WIRE 2.6
+TEST_F(Intruder, NumbersThatJumpAreRefusedAndNothingOfThemIsBelieved) {
+  const auto& peer = group_.engine(0).endpoint().link(1);
+  wire::DataHeader header = plausible();
+  header.round = 3;  // not open here
+  header.opened_below = 1 + limits::kRoundsAheadMax + 1;
+  inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  header.settled_below = std::exchange(header.opened_below, 0);
+  inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  EXPECT_EQ(counters().refused_progress, 2u);
+  EXPECT_EQ(peer.peer_opened_below, 0u);
+  header.opened_below = header.settled_below = 1 + limits::kRoundsAheadMax;
+  inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  EXPECT_EQ(counters().refused_progress, 2u) << "as far as a peer may be";
+  EXPECT_EQ(peer.peer_settled_below, 1u) << "of what is not open here nothing is believed";
 }
 
 class Tampered : public ::testing::Test {
@@ -209,6 +228,29 @@ TEST(EndpointReports, ClaimsOfMoreThanWasSentAreCountedAndIgnored) {
   EXPECT_TRUE(call.finish(group, 1s));
 }
 
+// A round below `opened_below` that a report does not list is closed at the reporter (WIRE 3.4): a
+// number that was made up ended every open operation.
+TEST(EndpointReports, NumbersThatJumpEndNoOperation) {
+  for (const bool messages : {false, true}) {
+    EngineGroup group(GroupOptions{.size = 2});
+    FloatAllReduce call(2, 20000);
+    call.submit(group, 0);
+    wire::Report report;
+    (messages ? report.point_opened_below : report.opened_below) =
+        (messages ? limits::kMessagesHeardMax : limits::kRoundsAheadMax) + 2;
+    Bytes datagram(limits::kDatagramBytesMax);
+    datagram.resize(
+        wire::encode_report({wire::PacketType::report, kEpoch, 1, 0, 1}, report, datagram));
+    group.inject(0, 1, datagram);
+    EXPECT_EQ(group.engine(0).endpoint().counters().refused_progress, 1u);
+    EXPECT_EQ(group.engine(0).endpoint().link(1).peer_opened_below, 0u);
+    group.run_until([] { return false; }, 100ms);
+    call.submit(group, 1);
+    EXPECT_TRUE(call.finish(group, 1s));
+    EXPECT_TRUE(call.holds_sum());
+  }
+}
+
 TEST(EndpointReports, CopiesAndOldOnesChangeNothing) {
   EngineGroup group(GroupOptions{.size = 2});
   std::vector<std::pair<Rank, Bytes>> reports;
@@ -247,6 +289,40 @@ TEST(EndpointRepairRequests, BeyondTheFlowOrOfNoRoundAreIgnored) {
   EXPECT_EQ(group.engine(0).endpoint().counters().repair_requests, 4u);
   call.submit(group, 1);
   EXPECT_TRUE(call.finish(group, 1s));
+}
+
+// WIRE 6.10
+TEST(EndpointProbes, AFloodIsAnsweredEightTimesARoundTripAndOnceBehindIt) {
+  EndpointPair pair;
+  FakeClient first(2, 2);
+  FakeClient second(2, 2);
+  pair.open(0, pair.collective(), first);
+  pair.open(1, pair.collective(), second);
+  pair.pass(100ms);  // both know the round trip, and nothing is under way
+  const Duration round_trip = pair[0].link(1).rtt().smoothed();
+  std::uint64_t answers = 0;
+  pair.filter = [&](Rank from, ByteSpan datagram) {
+    answers += from == 0 && testing::type_of(datagram) == wire::PacketType::report;
+    return true;
+  };
+  constexpr int kFlood = 160;
+  for (std::uint32_t i = 0; i < kFlood; ++i) {
+    Bytes probe(wire::kPrefixBytes);
+    wire::encode_bare({wire::PacketType::probe, 1, 1, 0, 100 + i}, probe);
+    pair[0].on_datagram(pair.now(), 1, probe);
+    pair.pass(round_trip / 16);  // ten round trips in all
+  }
+  EXPECT_GE(answers, 10u);
+  // Besides, every quarter of the window is reported.
+  EXPECT_LE(answers, 10u * limits::kProbeAnswersPerRoundTrip + kFlood / 16 + 2);
+  const std::uint64_t before = answers;
+  Bytes probe(wire::kPrefixBytes);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    wire::encode_bare({wire::PacketType::probe, 1, 1, 0, 1000 + i}, probe);
+    pair[0].on_datagram(pair.now(), 1, probe);
+  }
+  pair.pass(round_trip);
+  EXPECT_GE(answers, before + 1) << "the last one is answered";
 }
 
 // Genuine datagrams with random bytes changed and the checksum made to fit, while operations run:

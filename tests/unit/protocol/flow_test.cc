@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
+
+#include "base/limits.h"
 
 namespace leeway::protocol {
 namespace {
@@ -108,6 +111,20 @@ TEST_F(Repaired, WordsBeyondTheFlowAreRefusedAndBitsIgnored) {
   EXPECT_EQ(ask(1, 192, {1, 1}), SendFlow::Request::refused);
   EXPECT_EQ(ask(1, 192, {~std::uint64_t{0}}), SendFlow::Request::taken);
   EXPECT_EQ(answered().size(), 8u);
+}
+
+TEST_F(Repaired, ARequestGetsOnePacketOnceTheFlowWasSentFourTimesAgain) {  // WIRE 5.7
+  const std::vector<std::uint64_t> all = {~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0},
+                                          0xFF};
+  std::uint16_t attempt = 0;
+  for (std::uint32_t i = 0; i < limits::kRepairsPerPacket; ++i) {
+    EXPECT_EQ(ask(++attempt, 0, all), SendFlow::Request::taken);
+    EXPECT_EQ(answered().size(), 200u);
+  }
+  EXPECT_EQ(ask(++attempt, 0, all), SendFlow::Request::taken);
+  EXPECT_EQ(answered(), (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(ask(++attempt, 64, {0b110}), SendFlow::Request::taken);
+  EXPECT_EQ(answered(), (std::vector<std::uint32_t>{65})) << "an honest receiver still gets on";
 }
 
 TEST_F(Repaired, NothingIsBeforeTheFirstPassIsOver) {  // WIRE 5.4
