@@ -19,10 +19,11 @@ import leeway.torch as lt
 
 
 class Bucket:
-    """As DDP's, of one tensor."""
+    """As DDP's, number `index` of `count` in a pass, of one tensor."""
 
-    def __init__(self, tensor, parameters):
+    def __init__(self, tensor, parameters, index, count):
         self._tensor, self._parameters = tensor, parameters
+        self._index, self._count = index, count
 
     def buffer(self):
         return self._tensor
@@ -31,39 +32,41 @@ class Bucket:
         return self._parameters
 
     def index(self):
-        return 0
+        return self._index
 
     def is_last(self):
-        return True
+        return self._index == self._count - 1
 
 
 def cost():
-    """Interleaved: the hook, with its future awaited; and the bare call, with its work awaited."""
-    rounds, options = 400, leeway.CollectiveOptions(op="avg", delivery=leeway.best_effort("200ms"))
-    for elements in (1 << 10, 1 << 16, 1 << 18):
+    """Interleaved: the hook, with its futures awaited; and the bare calls, with their works awaited. A bucket of the pass."""
+    rounds, options = 200, leeway.CollectiveOptions(op="avg", delivery=leeway.best_effort("200ms"))
+    for elements, count in ((1 << 10, 1), (1 << 10, 8), (1 << 16, 1), (1 << 16, 8), (1 << 18, 8)):
         states = {"hook": lt.ddp.HookState(options, exact_below=0, step_deadline="200ms"),
                   "hook, keep_equal=False": lt.ddp.HookState(options, exact_below=0, keep_equal=False),
                   "hook, error feedback": lt.ddp.HookState(options.replace(codec="nvfp4"), exact_below=0, error_feedback=True)}
         bare = states["hook"].communicator
-        tensor = torch.zeros(elements)
-        bucket = Bucket(tensor, list(tensor.view(16, -1)))
+        tensors = [torch.zeros(elements) for _ in range(count)]
+        buckets = [Bucket(tensor, list(tensor.view(16, -1)), index, count) for index, tensor in enumerate(tensors)]
+        coded = options.replace(codec="nvfp4")
         seconds = {name: ([], [], []) for name in ("bare call", "bare call, nvfp4", *states)}
         for _ in range(rounds):
             for name, (processor, inside, whole) in seconds.items():
                 dist.barrier()
                 begun, begun_processor = time.perf_counter(), time.thread_time()
                 if name in states:
-                    waited = lt.ddp.hook(states[name], bucket)
+                    waited = [lt.ddp.hook(states[name], bucket) for bucket in buckets]
                 else:
-                    waited = bare.all_reduce_async(tensor, options if name == "bare call" else options.replace(codec="nvfp4"))
-                inside.append(time.perf_counter() - begun)
-                processor.append(time.thread_time() - begun_processor)
-                waited.wait()
-                whole.append(time.perf_counter() - begun)
+                    waited = [bare.all_reduce_async(tensor, options if name == "bare call" else coded) for tensor in tensors]
+                inside.append((time.perf_counter() - begun) / count)
+                processor.append((time.thread_time() - begun_processor) / count)
+                for each in waited:
+                    each.wait()
+                whole.append((time.perf_counter() - begun) / count)
         if dist.get_rank() == 0:
             for name, times in seconds.items():
                 processor, inside, whole = (1e6 * statistics.median(each) for each in times)
-                print(f"{4 * elements:8d} bytes, {name:22}: {inside:6.1f} us in the call, {processor:5.1f} of them of the processor, "
+                print(f"{count} x {4 * elements:8d} bytes, {name:22}: {inside:6.1f} us in the call, {processor:5.1f} of them of the processor, "
                       f"{whole:7.1f} us to the end")
         for state in states.values():
             state.close()
