@@ -314,6 +314,9 @@ struct Options {
   // all ranks have. Whoever does not know it takes no part and ends nothing (ThreatModel.md).
   // Empty: no secret, and then create() fails where an address is neither loopback nor private.
   std::string secret_file;
+  // In place of a secret file, for a program that gets its secret by a way of its own: what stands
+  // in such a file. Not together with secret_file.
+  std::string secret;
   // LEEWAY_INSECURE: public addresses without a secret all the same, for laboratories.
   bool insecure = false;
   // LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY: PEM files, in place of a secret file or besides

@@ -89,6 +89,7 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
   // Who may connect.
   struct Security {
     std::string secret_file;  // as Options::secret_file, of both sides; empty: none
+    std::string secret;       // as Options::secret, in its place
     bool insecure = false;    // as Options::insecure
     // As in Options, of both sides; empty: none
     std::string tls_ca;

@@ -184,9 +184,15 @@ Result<std::shared_ptr<const Secrets>> read_credentials(const CredentialFiles& f
     if (!read.ok()) return read.status();
     certificates = std::move(*read);
   }
-  if (files.secret.empty())
+  if (!files.secret.empty() && !files.secret_text.empty()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "a secret and the secret file %.120s: give one of them",
+                         files.secret.c_str());
+  }
+  if (files.secret.empty() && files.secret_text.empty())
     return std::make_shared<const Secrets>(Secrets::of_job(std::move(certificates)));
-  auto secrets = Secrets::read(files.secret);
+  auto secrets = files.secret_text.empty() ? Secrets::read(files.secret)
+                                           : Secrets::parse(files.secret_text, "(given)");
   if (!secrets.ok()) return secrets.status();
   if (certificates != nullptr) secrets->use(std::move(certificates));
   return std::make_shared<const Secrets>(std::move(*secrets));

@@ -50,8 +50,9 @@ class Certificates {
 // holds one Secret that everybody can compute: a name for the job.
 struct CredentialFiles {
   std::string secret;
+  std::string secret_text;  // what such a file would hold, in its place
   CertificateFiles certificates;
-  bool any() const { return !secret.empty() || certificates.any(); }
+  bool any() const { return !secret.empty() || !secret_text.empty() || certificates.any(); }
 };
 
 // Null: there are none.

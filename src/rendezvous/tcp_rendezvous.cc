@@ -18,8 +18,10 @@ TcpRendezvous::~TcpRendezvous() = default;
 namespace {
 
 Result<rendezvous::TcpSecurity> understood(const TcpRendezvous::Security& security) {
-  auto secrets = keys::read_credentials(
-      {security.secret_file, {security.tls_ca, security.tls_certificate, security.tls_key}});
+  auto secrets =
+      keys::read_credentials({security.secret_file,
+                              security.secret,
+                              {security.tls_ca, security.tls_certificate, security.tls_key}});
   if (!secrets.ok()) return secrets.status();
   return rendezvous::make_tcp_security(std::move(*secrets), security.insecure);
 }

@@ -16,7 +16,9 @@ Result<TcpSecurity> make_tcp_security(std::shared_ptr<const keys::Secrets> secre
 }
 
 keys::CredentialFiles credentials_of(const Options& options) {
-  return {options.secret_file, {options.tls_ca, options.tls_certificate, options.tls_key}};
+  return {options.secret_file,
+          options.secret,
+          {options.tls_ca, options.tls_certificate, options.tls_key}};
 }
 
 Status public_address_refused(const asio::ip::address& address) {

@@ -114,6 +114,16 @@ TEST(ReadCredentials, OfCertificatesAloneTellJobsApart) {
   EXPECT_NE(first->certificates(), nullptr);
 }
 
+TEST(ReadCredentials, ASecretNeedsNoFile) {
+  const std::string line(64, '7');
+  const auto given = *read_credentials({.secret_text = line});
+  EXPECT_EQ(given->ids(), Secrets::parse(line, "test")->ids());
+  EXPECT_TRUE(given->are_secret());
+  const auto both = read_credentials({.secret = "/a/file", .secret_text = line});
+  EXPECT_EQ(both.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(both.status().text().find(line), std::string_view::npos);
+}
+
 TEST(ReadCredentials, OfNothingAreNone) {
   EXPECT_EQ(*read_credentials({}), nullptr);
 }
