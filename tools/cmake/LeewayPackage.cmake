@@ -1,6 +1,7 @@
 # Debian packages of the installation's components, with `cpack --config build/release/CPackConfig.cmake`:
 #   libleeway0    the shared library        libleeway-dev  headers, archive, CMake package, examples
 #   leeway-tools  the `leeway` command and scenarios to simulate
+#   leeway-nccl   libnccl.so.2 for programs that are told to load it
 # Dependencies on other packages' libraries are read from the binaries (dpkg-shlibdeps). tests/install uses the packages.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME leeway)
@@ -9,6 +10,9 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL runtime dev)
+if(TARGET leeway_nccl)
+  list(APPEND CPACK_COMPONENTS_ALL nccl)
+endif()
 if(TARGET leeway_command)
   list(APPEND CPACK_COMPONENTS_ALL tools)
 endif()
@@ -38,6 +42,14 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "bible-kjv")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION
     "This package holds the leeway command, which trains, measures, simulates and diagnoses.")
+
+# Nobody depends on its libraries by their names: no shlibs for them.
+set(CPACK_DEBIAN_NCCL_PACKAGE_NAME leeway-nccl)
+set(CPACK_DEBIAN_NCCL_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_NCCL_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_NCCL_PACKAGE_GENERATE_SHLIBS OFF)
+set(CPACK_COMPONENT_NCCL_DESCRIPTION
+    "This package holds Leeway's libnccl.so.2, which programs of NCCL load in place of NVIDIA's.")
 
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   string(TOUPPER ${component} upper)

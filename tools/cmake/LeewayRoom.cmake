@@ -6,10 +6,10 @@ target_include_directories(leeway_headers INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
-# leeway_room(<name> SOURCES a.cc b.cc [LINKS leeway::base ...] [PRIVATE_LINKS ...])
-# Objects of all rooms together become the library users link, shared and static (see src/CMakeLists.txt).
+# leeway_room(<name> [APART] SOURCES a.cc b.cc [LINKS leeway::base ...] [PRIVATE_LINKS ...])
+# Objects of all rooms together become the library users link, shared and static (see src/CMakeLists.txt). APART: not these.
 function(leeway_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ROOM "APART" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target leeway_${name})
   add_library(${target} OBJECT ${ROOM_SOURCES})
   add_library(leeway::${name} ALIAS ${target})
@@ -17,7 +17,9 @@ function(leeway_room name)
   target_link_libraries(${target} PUBLIC leeway_headers ${ROOM_LINKS} PRIVATE leeway_settings ${ROOM_PRIVATE_LINKS})
   # The library is always compiled file by file, as users compile it: its kernels include themselves once per target.
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
-  set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
+  if(NOT ROOM_APART)
+    set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
+  endif()
 endfunction()
 
 # leeway_test(<name> [SERIAL] [IN_RELEASE] [THREADS] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])

@@ -1,0 +1,37 @@
+// NCCL's results, and how Leeway's errors become one of them.
+#pragma once
+
+#include "interop/nccl/abi.h"
+#include "leeway/status.h"
+
+namespace leeway::nccl {
+
+// ncclResult_t. Unscoped: the binary interface wants an int.
+enum Code : leeway_nccl_result {
+  kSuccess = 0,
+  kCudaError = 1,
+  kSystemError = 2,
+  kInternalError = 3,
+  kInvalidArgument = 4,
+  kInvalidUsage = 5,
+  kRemoteError = 6,
+  kInProgress = 7,
+  kTimeout = 8,  // since 2.30; older programs do not know it
+};
+
+// As ncclGetErrorString() of NCCL `version`, byte for byte.
+const char* text_of(leeway_nccl_result code, int version);
+
+// What a program that was written for NCCL `version` is told.
+Code code_of(StatusCode code, int version);
+
+// NCCL_VERSION(major, minor, patch).
+constexpr int version_code(int major, int minor, int patch) {
+  return major <= 2 && minor <= 8 ? major * 1000 + minor * 100 + patch
+                                  : major * 10000 + minor * 100 + patch;
+}
+
+// What GetVersion says unless LEEWAY_NCCL_VERSION says otherwise: programs switch features by it.
+inline constexpr int kVersion = version_code(2, 28, 9);
+
+}  // namespace leeway::nccl

@@ -1,0 +1,266 @@
+#include "interop/nccl/comm.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "interop/nccl/context.h"
+#include "interop/nccl/debug.h"
+
+namespace leeway::nccl {
+namespace {
+
+// An error of one call with wrong arguments leaves the communicator as it was; these do not.
+bool is_final(Code code) {
+  return code != kSuccess && code != kInProgress && code != kInvalidArgument &&
+         code != kInvalidUsage;
+}
+
+std::size_t tensor_bytes(const Operation& operation, int size) {
+  const std::size_t block = operation.count * size_of(operation.type);
+  return operation.kind == Kind::reduce_scatter ? block * static_cast<std::size_t>(size) : block;
+}
+
+}  // namespace
+
+bool Comm::enter(Phase phase) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::aborted) return false;
+    phase_ = phase;
+  }
+  changed_.notify_all();
+  return true;
+}
+
+void Comm::fail(const Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::joining) phase_ = Phase::failed;
+    if (failure_ == kSuccess) {
+      failure_ = code_of(status.code(), settings().version);
+      why_ = std::string(status.text());
+    }
+  }
+  changed_.notify_all();
+}
+
+void Comm::begin(PendingCommunicator pending, std::shared_ptr<Place> place) {
+  ordinal_ = Context::get().communicators++;
+  place_ = std::move(place);
+  pending_ = std::move(pending);
+  pending_.on_done([self = shared_from_this()] { self->on_joined(); });
+}
+
+void Comm::begin(std::unique_ptr<Communicator> communicator) {
+  ordinal_ = Context::get().communicators++;
+  communicator_ = std::move(communicator);
+  compare_policies();
+}
+
+void Comm::on_joined() {
+  auto made = pending_.wait();
+  if (!made.ok()) return fail(made.status());
+  if (*made == nullptr) {
+    none_ = true;
+    (void)enter(Phase::ready);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    communicator_ = std::move(*made);
+    if (phase_ == Phase::aborted) return communicator_->abort();
+  }
+  compare_policies();
+}
+
+void Comm::compare_policies() {
+  Context& context = Context::get();
+  rank_ = communicator_->rank();
+  size_ = communicator_->size();
+  int first = 0;
+  context.world.compare_exchange_strong(first, size_);
+  policy_ = context.policy.of({config_.name, size_, context.world, ordinal_});
+  own_fingerprint_ = policy_.fingerprint();
+  fingerprints_.resize(static_cast<std::size_t>(size_));
+  CollectiveOptions options;
+  options.delivery = exact(communicator_->options().join_timeout);
+  comparing_ = communicator_->all_gather_async(
+      ConstTensorView(&own_fingerprint_, 1, DataType::u64),
+      TensorView(fingerprints_.data(), fingerprints_.size(), DataType::u64), options);
+  comparing_.on_done([self = shared_from_this()] { self->on_compared(); });
+}
+
+void Comm::on_compared() {
+  const auto report = comparing_.wait();
+  if (place_ != nullptr) place_->leave();
+  if (!report.ok()) return fail(report.status());
+  const auto other = std::find_if(fingerprints_.begin(), fingerprints_.end(),
+                                  [this](std::uint64_t one) { return one != fingerprints_[0]; });
+  if (other != fingerprints_.end()) {
+    return fail(Status::error(
+        StatusCode::kMismatch,
+        "rank %d: the rules of LEEWAY_NCCL_POLICY for this communicator differ on ranks 0 and %td; "
+        "give all ranks the same policy, commName and order of communicators",
+        rank_, other - fingerprints_.begin()));
+  }
+  (void)enter(Phase::ready);
+}
+
+Code Comm::wait_ready() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return phase_ != Phase::joining; });
+  if (failure_ == kSuccess) return kSuccess;
+  const std::string why = why_;
+  const Code code = static_cast<Code>(failure_.load());
+  lock.unlock();
+  return failed(code, why);
+}
+
+Code Comm::state() {
+  if (const int failure = failure_; failure != kSuccess) return static_cast<Code>(failure);
+  const std::lock_guard lock(mutex_);
+  if (phase_ == Phase::joining || phase_ == Phase::leaving || under_way_ > 0) return kInProgress;
+  if (phase_ != Phase::ready || communicator_ == nullptr) return kSuccess;
+  return code_of(communicator_->state(), settings().version);
+}
+
+Code Comm::usable(std::string_view title) {
+  const int length = static_cast<int>(title.size());
+  std::unique_lock lock(mutex_);
+  if (failure_ == kSuccess && phase_ == Phase::ready && under_way_ == 0 &&
+      communicator_->state() == StatusCode::kOk)
+    return kSuccess;
+  if (failure_ == kSuccess && phase_ == Phase::ready && under_way_ == 0) {
+    failure_ = code_of(communicator_->state(), settings().version);
+    why_ = std::string(communicator_->status().text());
+  }
+  if (failure_ != kSuccess) {
+    const std::string why = why_;
+    lock.unlock();
+    return failed_with(static_cast<Code>(failure_.load()), "%.*s : the communicator failed: %s",
+                       length, title.data(), why.c_str());
+  }
+  if (phase_ == Phase::revoked) {
+    return failed_with(kInvalidUsage, "%.*s : the communicator was revoked", length, title.data());
+  }
+  if (phase_ == Phase::leaving || phase_ == Phase::left) {
+    return failed_with(kInvalidArgument, "%.*s : the communicator was finalized", length,
+                       title.data());
+  }
+  return failed_with(kInvalidArgument,
+                     "%.*s : the communicator is not ready: an earlier call is in progress; poll "
+                     "ncclCommGetAsyncError until it is not ncclInProgress",
+                     length, title.data());
+}
+
+Status Comm::gone() {
+  const std::lock_guard lock(mutex_);
+  if (failure_ != kSuccess) return Status::error(StatusCode::kUnsupported, "%s", why_.c_str());
+  return Status::error(StatusCode::kInvalidArgument, "the communicator %s",
+                       phase_ == Phase::joining ? "is not ready" : "was finalized");
+}
+
+bool Comm::met() {
+  const std::lock_guard lock(mutex_);
+  return size_ > 0 && phase_ != Phase::joining;
+}
+
+std::shared_ptr<Communicator> Comm::hold() {
+  const std::lock_guard lock(mutex_);
+  return communicator_;
+}
+
+Code Comm::finish(const Operation& operation, const Result<CollectiveReport>& outcome) {
+  const Trace& trace = Context::get().trace;
+  if (trace.active()) trace.write({config_.name, ordinal_, rank_, size_}, operation, outcome);
+  return outcome.ok() ? kSuccess : finish(title_of(operation.kind), outcome.status());
+}
+
+Code Comm::finish(std::string_view title, const Status& status) {
+  if (status.ok()) return kSuccess;
+  const Code code = code_of(status.code(), settings().version);
+  if (is_final(code)) fail(status);
+  return failed(status, title);
+}
+
+void Comm::begin_operation() {
+  const std::lock_guard lock(mutex_);
+  ++under_way_;
+}
+
+void Comm::end_operation() {
+  {
+    const std::lock_guard lock(mutex_);
+    --under_way_;
+  }
+  changed_.notify_all();
+}
+
+void Comm::decide(Operation& operation) const {
+  CollectiveOptions& options = operation.options;
+  options.delivery = exact(settings().timeout);
+  const CollectiveOptions* const rule =
+      policy_.find(operation.kind, options.op, operation.type, tensor_bytes(operation, size_));
+  if (rule == nullptr) return;
+  if (rule->delivery.kind != Delivery::Kind::exact) options.delivery = rule->delivery;
+  options.codec = rule->codec;
+  options.estimator = rule->estimator;
+}
+
+void Comm::begin_leaving() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::leaving || phase_ == Phase::left || phase_ == Phase::aborted) return;
+    phase_ = Phase::leaving;
+  }
+  std::thread([self = shared_from_this()] { self->leave(); }).detach();
+}
+
+void Comm::leave() {
+  std::shared_ptr<Communicator> communicator;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return under_way_ == 0 || failure_ != kSuccess; });
+    communicator = std::exchange(communicator_, nullptr);
+  }
+  registrations.clear();
+  if (communicator != nullptr && failure_ != kSuccess) communicator->abort();
+  communicator.reset();
+  (void)enter(Phase::left);
+}
+
+void Comm::wait_left() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return phase_ != Phase::leaving; });
+}
+
+void Comm::wait_left_until(std::chrono::steady_clock::time_point end) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, end, [this] { return phase_ != Phase::leaving; });
+}
+
+void Comm::abort() {
+  std::shared_ptr<Communicator> communicator;
+  {
+    const std::lock_guard lock(mutex_);
+    phase_ = Phase::aborted;
+    if (failure_ == kSuccess) {
+      failure_ = kInternalError;
+      why_ = "the communicator was aborted by this process";
+    }
+    communicator = std::exchange(communicator_, nullptr);
+  }
+  changed_.notify_all();
+  pending_.abort();
+  if (communicator != nullptr) communicator->abort();
+}
+
+Code Comm::revoke() {
+  std::shared_ptr<Communicator> communicator = hold();
+  if (communicator == nullptr || !enter(Phase::revoked)) return kInvalidArgument;
+  communicator->abort();
+  return kSuccess;
+}
+
+}  // namespace leeway::nccl

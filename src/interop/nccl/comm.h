@@ -1,0 +1,119 @@
+// One rank of one communicator: what stands behind a handle.
+//
+// A Comm is made at once and becomes ready later, when its group has met. Everything that may have
+// to wait for others begins here in the background; whoever was asked to block waits for it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "interop/nccl/codes.h"
+#include "interop/nccl/config.h"
+#include "interop/nccl/operation.h"
+#include "interop/nccl/place.h"
+#include "interop/nccl/policy.h"
+#include "interop/nccl/reductions.h"
+#include "interop/nccl/registrations.h"
+#include "leeway/communicator.h"
+
+namespace leeway::nccl {
+
+class Comm : public std::enable_shared_from_this<Comm> {
+ public:
+  Comm(Config config, int device) : config_(std::move(config)), device_(device) {}
+
+  const Config& config() const { return config_; }
+  bool blocking() const { return config_.blocking; }
+  int device() const { return device_; }
+  // Once it is ready.
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  std::uint64_t ordinal() const { return ordinal_; }
+
+  // Becomes ready with what comes of `pending`, and when all ranks have the same policy. `place`,
+  // where the ranks meet, is left then; may be null.
+  void begin(PendingCommunicator pending, std::shared_ptr<Place> place = nullptr);
+  // The same with a communicator that stands already.
+  void begin(std::unique_ptr<Communicator> communicator);
+  // Waits until it is ready or has failed. A split gives no communicator to a rank without a color:
+  // kSuccess, and none() is true.
+  Code wait_ready();
+  bool none() const { return none_; }
+
+  // Fails, unless it has failed already.
+  void fail(const Status& status);
+  // Why there is nothing to hold().
+  Status gone();
+  // Whether rank and size are known.
+  bool met();
+
+  // What GetAsyncError says: kInProgress while something is under way in the background.
+  Code state();
+  // kSuccess where operations may be issued; else the code that a call answers, whose text is told.
+  Code usable(std::string_view title);
+  // The communicator, while it is ready; kept alive by who holds it.
+  std::shared_ptr<Communicator> hold();
+
+  // Of an operation that is done: what its caller is told. Writes the trace, and remembers errors
+  // that end the communicator.
+  Code finish(const Operation& operation, const Result<CollectiveReport>& outcome);
+  // The same, of several at once.
+  Code finish(std::string_view title, const Status& status);
+  // Between them state() is kInProgress. Of communicators that do not block.
+  void begin_operation();
+  void end_operation();
+
+  // How an operation is delivered, by the policy.
+  void decide(Operation& operation) const;
+
+  // Waits for operations under way, then leaves the group, on a thread of its own.
+  void begin_leaving();
+  void wait_left();
+  void wait_left_until(std::chrono::steady_clock::time_point end);
+  // Everything in flight ends now; nobody is waited for.
+  void abort();
+  // As abort(), but the ranks may still be shrunk to a new group.
+  Code revoke();
+
+  Reductions reductions;
+  Registrations registrations;
+
+ private:
+  enum class Phase { joining, ready, failed, revoked, leaving, left, aborted };
+
+  void on_joined();
+  void compare_policies();
+  void on_compared();
+  bool enter(Phase phase);
+  void leave();
+
+  const Config config_;
+  const int device_;
+  int rank_ = 0;
+  int size_ = 0;
+  std::uint64_t ordinal_ = 0;
+  bool none_ = false;
+  Policy policy_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Phase phase_ = Phase::joining;
+  int under_way_ = 0;
+  std::atomic<int> failure_{kSuccess};  // sticky
+  std::string why_;                     // of failure_
+  std::shared_ptr<Place> place_;
+  PendingCommunicator pending_;
+  std::shared_ptr<Communicator> communicator_;
+  // The fingerprints of all ranks' policies.
+  std::uint64_t own_fingerprint_ = 0;
+  std::vector<std::uint64_t> fingerprints_;
+  Work comparing_;
+};
+
+}  // namespace leeway::nccl

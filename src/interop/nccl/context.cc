@@ -1,0 +1,40 @@
+#include "interop/nccl/context.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "interop/nccl/debug.h"
+
+namespace leeway::nccl {
+
+Context::Context() {
+  auto read = Settings::read([](const char* name) { return std::getenv(name); });
+  settings.version = kVersion;
+  if (!read.ok()) {
+    status = read.status();
+    return;
+  }
+  settings = std::move(*read);
+  auto rules = Policy::read(settings.policy);
+  if (rules.ok()) {
+    policy = std::move(*rules);
+  } else {
+    status = rules.status();
+  }
+  if (status.ok()) status = trace.open(settings.trace);
+}
+
+Context& Context::get() {
+  static Context* const context = [] {
+    auto* const made = new Context;  // never destroyed: programs call while they exit
+    std::string names;
+    for (const std::string& name : ignored_variables(environ)) names += " " + name;
+    if (!names.empty()) info("variables that mean nothing to Leeway and are ignored:" + names);
+    return made;
+  }();
+  return *context;
+}
+
+}  // namespace leeway::nccl

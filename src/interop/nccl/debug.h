@@ -1,0 +1,36 @@
+// What the drop-in tells people: lines as NCCL prints them (NCCL_DEBUG, NCCL_DEBUG_FILE), and the
+// text of ncclGetLastError(). Of the process, as in NCCL.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "interop/nccl/codes.h"
+#include "leeway/status.h"
+
+namespace leeway::nccl {
+
+enum class DebugLevel { none = 0, version, warn, info, trace };
+
+// "VERSION", "WARN", "INFO", "ABORT" (as WARN), "TRACE" in any case; anything else is none, as in
+// NCCL.
+DebugLevel parse_debug_level(std::string_view text);
+// %h is the host's name, %p the process, %% a percent sign.
+std::string debug_file_name(std::string_view pattern, std::string_view host, int process);
+
+// A line "host:process:thread [0] LEVEL text", at WARN and above, or at INFO.
+void warn(std::string_view text);
+void info(std::string_view text);
+
+// Logs the text at WARN, keeps it for last_error(), and returns the code.
+Code failed(Code code, std::string_view text);
+Code failed(const Status& status, std::string_view where);
+// printf-style.
+[[gnu::format(printf, 2, 3)]] Code failed_with(Code code, const char* format, ...);
+
+// Empty before the first failure. Valid for the life of the process; a later failure overwrites it.
+const char* last_error();
+// Reads NCCL_DEBUG and NCCL_DEBUG_FILE again.
+void reread_debug_variables();
+
+}  // namespace leeway::nccl

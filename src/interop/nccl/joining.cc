@@ -1,0 +1,102 @@
+#include "interop/nccl/joining.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "interop/nccl/context.h"
+#include "interop/nccl/interfaces.h"
+#include "keys/derive.h"
+#include "rendezvous/address.h"
+
+namespace leeway::nccl {
+namespace {
+
+constexpr Duration kExitTime = std::chrono::milliseconds(200);
+
+Result<Options> options_for(int ranks, int rank) {
+  auto options = Options::from_environment(Options::Membership::from_caller);
+  if (!options.ok()) return options.status();
+  options->rank = rank;
+  options->world_size = ranks;
+  if (!settings().join_timeout_given) options->join_timeout = kMeetingTime;
+  const bool chosen = !settings().interfaces.empty() || settings().family != Settings::Family::any;
+  if (chosen && options->bind_address.empty()) {
+    const auto addresses = local_addresses(settings());
+    if (!addresses.empty()) options->bind_address = text_of(addresses.front());
+  }
+  return options;
+}
+
+bool has_credentials(const Options& options) {
+  return !options.secret_file.empty() || !options.tls_ca.empty() ||
+         !options.tls_certificate.empty() || !options.tls_key.empty();
+}
+
+// The id of a place that everybody knows: it has no secret.
+Result<UniqueId> id_of_place(const std::string& place) {
+  const auto where = rendezvous::parse_host_port(place);
+  if (!where.ok()) {
+    return Status::error(StatusCode::kInvalidArgument, "NCCL_COMM_ID=\"%.100s\": %s", place.c_str(),
+                         where.status().c_str());
+  }
+  asio::io_context io;
+  const auto found = rendezvous::resolve(io, *where);
+  if (!found.ok()) return found.status();
+  UniqueId id;
+  id.port = where->port;
+  const auto address = found->endpoints.front().address();
+  const auto v6 = address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4())
+                                  : address.to_v6();
+  std::ranges::copy(v6.to_bytes(), id.addresses.emplace_back().begin());
+  const keys::Key name = keys::extract({}, std::as_bytes(std::span(place)));
+  for (std::size_t i = 0; i < id.nonce.size(); ++i)
+    id.nonce[i] = std::to_integer<std::uint8_t>(name[i]);
+  return id;
+}
+
+}  // namespace
+
+Result<UniqueId> make_unique_id() {
+  Context& context = Context::get();
+  if (!context.status.ok()) return context.status;
+  const std::string& place = context.settings.meeting_place;
+  return place.empty() ? context.listeners.open(context.settings) : id_of_place(place);
+}
+
+Status begin_joining(Comm& comm, const UniqueId& id, int ranks, int rank) {
+  auto options = options_for(ranks, rank);
+  if (!options.ok()) return options.status();
+  auto place = Context::get().listeners.reach(id, rank == 0);
+  if (!place.ok()) return place.status();
+  if (id.has_secret() && settings().seal && !has_credentials(*options))
+    options->secret = id.secret_text();
+  options->store = *place;
+  options->rendezvous = (*place)->address();
+  options->communicator_name = "nccl-" + id.name();
+  comm.begin(Communicator::create_async(*options), std::move(*place));
+  return Status();
+}
+
+Result<std::vector<std::unique_ptr<Communicator>>> create_in_process(int ranks) {
+  auto options = options_for(ranks, 0);
+  if (!options.ok()) return options.status();
+  options->rank.reset();
+  options->world_size.reset();
+  options->transport = TransportKind::inproc;
+  options->communicator_name = "nccl-in-process";
+  return Communicator::create_inproc(ranks, *options);
+}
+
+void leave_at_exit() {
+  static const int registered = std::atexit([] {
+    const auto comms = Context::get().registry.take_all();
+    for (const auto& comm : comms) comm->begin_leaving();
+    const auto end = std::chrono::steady_clock::now() + kExitTime;
+    for (const auto& comm : comms) comm->wait_left_until(end);
+  });
+  (void)registered;
+}
+
+}  // namespace leeway::nccl

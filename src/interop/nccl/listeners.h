@@ -1,0 +1,49 @@
+// Where the groups of this process's unique ids meet: a listener for each id, in the process that
+// made it, which need not become a rank.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "interop/nccl/per_process.h"
+#include "interop/nccl/place.h"
+#include "interop/nccl/settings.h"
+#include "interop/nccl/unique_id.h"
+#include "leeway/rendezvous.h"
+
+namespace leeway::nccl {
+
+// How long a listener waits for its group, and a rank for the others.
+inline constexpr Duration kMeetingTime = std::chrono::minutes(10);
+
+class Listeners {
+ public:
+  // A new id, and a listener for it.
+  Result<UniqueId> open(const Settings& settings);
+  // Where the id's group meets: this process's own listener, or a connection to where the id says.
+  // The listener is closed when the place is left. Of an id without a secret, which NCCL_COMM_ID
+  // made in every process, rank 0 has the listener.
+  Result<std::shared_ptr<Place>> reach(const UniqueId& id, bool rank_0);
+
+ private:
+  struct Listener {
+    std::shared_ptr<TcpRendezvous> server;
+    std::chrono::steady_clock::time_point end;
+  };
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::map<std::string, Listener> open;
+    bool watched = false;  // a thread closes what has waited long enough; it ends with the last
+  };
+  static void expire(State& state);
+  static void close(State& state, const std::string& name);
+
+  PerProcess<State> state_;
+};
+
+}  // namespace leeway::nccl

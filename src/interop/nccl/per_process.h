@@ -1,0 +1,35 @@
+// State that a fork's child does not share: it gets a new one, and leaves its parent's alone. That
+// one's locks may be held for ever, and its threads are not there.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "driving/fork.h"
+
+namespace leeway::nccl {
+
+template <typename State>
+class PerProcess {
+ public:
+  // Any thread.
+  State& get() {
+    Node* node = node_.load(std::memory_order_acquire);
+    while (node->generation != driving::fork_generation()) {
+      auto made = std::make_unique<Node>();
+      if (node_.compare_exchange_strong(node, made.get(), std::memory_order_acq_rel))
+        node = made.release();
+    }
+    return node->state;
+  }
+
+ private:
+  struct Node {
+    std::uint32_t generation = driving::fork_generation();
+    State state;
+  };
+  std::atomic<Node*> node_ = new Node;  // of the process, which never ends it
+};
+
+}  // namespace leeway::nccl

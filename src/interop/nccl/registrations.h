@@ -1,0 +1,38 @@
+// Memory that a program registered with one communicator, as a buffer or as a window. Handles are
+// numbers: the same memory registered again has the same handle, and a count.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "leeway/communicator.h"
+#include "leeway/status.h"
+
+namespace leeway::nccl {
+
+class Registrations {
+ public:
+  // Null where there is no memory. The transport may refuse to know the memory: `told` is why, and
+  // calls work all the same.
+  void* add(Communicator& communicator, void* memory, std::size_t bytes, Status& told);
+  // kUnsupported: no such handle.
+  Status remove(void* handle);
+  // Of a handle; null: no such handle.
+  void* memory_of(void* handle);
+  void clear();
+
+ private:
+  struct Entry {
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+    int count = 0;
+    MemoryRegistration registration;
+  };
+  std::mutex mutex_;
+  std::map<std::uintptr_t, Entry> entries_;
+  std::uintptr_t next_ = 1;
+};
+
+}  // namespace leeway::nccl

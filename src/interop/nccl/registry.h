@@ -1,0 +1,45 @@
+// The communicators of this process, by the handles that its program has.
+//
+// A handle is a number, never an address: one that was destroyed is not found again, and one that
+// was made before a fork is known to be.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "interop/nccl/abi.h"
+#include "interop/nccl/per_process.h"
+#include "leeway/status.h"
+
+namespace leeway::nccl {
+
+class Comm;
+
+class Registry {
+ public:
+  leeway_nccl_comm add(std::shared_ptr<Comm> comm);
+  // kInvalidArgument, in NCCL's words where it is null; kUnsupported where it is of the process
+  // that this one was forked from. `title` names the call.
+  Result<std::shared_ptr<Comm>> find(leeway_nccl_comm handle, std::string_view title);
+  // The same, and from now on it is not found any more.
+  Result<std::shared_ptr<Comm>> take(leeway_nccl_comm handle, std::string_view title);
+  std::vector<std::shared_ptr<Comm>> take_all();
+
+ private:
+  struct Table {
+    std::shared_mutex mutex;
+    std::unordered_map<std::uint64_t, std::shared_ptr<Comm>> comms;
+    std::uint64_t first = next_number;  // handles below are of processes that this was forked from
+  };
+  static Status absent(const Table& table, leeway_nccl_comm handle, std::string_view title);
+
+  static inline std::atomic<std::uint64_t> next_number{1};
+  PerProcess<Table> table_;
+};
+
+}  // namespace leeway::nccl

@@ -1,0 +1,131 @@
+#include "interop/nccl/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+#include "interop/nccl/codes.h"
+
+namespace leeway::nccl {
+namespace {
+
+// NCCL_DEBUG and NCCL_DEBUG_FILE are read by debug.cc.
+constexpr std::array<std::string_view, 8> kUnderstood = {
+    "NCCL_CHECK_POINTERS", "NCCL_COMM_BLOCKING", "NCCL_COMM_ID",       "NCCL_DEBUG",
+    "NCCL_DEBUG_FILE",     "NCCL_HOSTID",        "NCCL_SOCKET_FAMILY", "NCCL_SOCKET_IFNAME"};
+
+template <typename Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Status wrong(const char* name, const char* value, const char* what) {
+  return Status::error(StatusCode::kInvalidArgument, "%s=\"%.60s\" is not %s", name, value, what);
+}
+
+// "2.29.3", or NCCL_VERSION_CODE.
+std::optional<int> version_of(std::string_view text) {
+  std::array<int, 3> parts{};
+  std::size_t count = 0;
+  for (; count < parts.size(); ++count) {
+    const std::size_t end = std::min(text.find('.'), text.size());
+    const auto part = number_of<int>(text.substr(0, end));
+    if (!part || *part < 0) return std::nullopt;
+    parts[count] = *part;
+    text.remove_prefix(end);
+    if (text.empty()) break;
+    text.remove_prefix(1);
+  }
+  if (count == 0 && parts[0] >= version_code(2, 0, 0)) return parts[0];
+  if (count == 0 || count == parts.size() || parts[0] != 2) return std::nullopt;
+  return version_code(parts[0], parts[1], parts[2]);
+}
+
+std::optional<Duration> seconds_of(std::string_view text) {
+  const auto value = number_of<double>(text);
+  constexpr double kMost = 1e9;
+  if (!value || !(*value > 0) || *value > kMost) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*value));
+}
+
+Status read_switch(const Settings::Lookup& variable, const char* name, bool& out) {
+  const char* const value = variable(name);
+  if (value == nullptr || *value == '\0') return Status();
+  const auto number = number_of<int>(value);
+  if (!number || (*number != 0 && *number != 1)) return wrong(name, value, "0 or 1");
+  out = *number == 1;
+  return Status();
+}
+
+Status read_leeways(const Settings::Lookup& variable, Settings& out) {
+  const auto text = [&](const char* name) {
+    const char* const value = variable(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string value = text("LEEWAY_NCCL_VERSION"); !value.empty()) {
+    const auto version = version_of(value);
+    if (!version) return wrong("LEEWAY_NCCL_VERSION", value.c_str(), "a version such as 2.28.9");
+    out.version = *version;
+  }
+  if (const std::string value = text("LEEWAY_NCCL_TIMEOUT"); !value.empty()) {
+    const auto timeout = seconds_of(value);
+    if (!timeout) return wrong("LEEWAY_NCCL_TIMEOUT", value.c_str(), "a number of seconds above 0");
+    out.timeout = *timeout;
+  }
+  out.join_timeout_given = !text("LEEWAY_JOIN_TIMEOUT_MS").empty();
+  out.policy = text("LEEWAY_NCCL_POLICY");
+  out.trace = text("LEEWAY_NCCL_TRACE");
+  return read_switch(variable, "LEEWAY_NCCL_SEAL", out.seal);
+}
+
+Status read_nccls(const Settings::Lookup& variable, Settings& out) {
+  const auto text = [&](const char* name) {
+    const char* const value = variable(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  out.interfaces = text("NCCL_SOCKET_IFNAME");
+  out.meeting_place = text("NCCL_COMM_ID");
+  if (const std::string value = text("NCCL_SOCKET_FAMILY"); !value.empty()) {
+    if (value != "AF_INET" && value != "AF_INET6")
+      return wrong("NCCL_SOCKET_FAMILY", value.c_str(), "AF_INET or AF_INET6");
+    out.family = value == "AF_INET" ? Settings::Family::v4 : Settings::Family::v6;
+  }
+  bool blocking = true;
+  Status status = read_switch(variable, "NCCL_COMM_BLOCKING", blocking);
+  const char* const said = variable("NCCL_COMM_BLOCKING");
+  if (said != nullptr && *said != '\0') out.blocking = blocking;
+  if (status.ok()) status = read_switch(variable, "NCCL_CHECK_POINTERS", out.check_pointers);
+  return status;
+}
+
+}  // namespace
+
+Result<Settings> Settings::read(const Lookup& variable) {
+  Settings settings;
+  settings.version = kVersion;
+  Status status = read_leeways(variable, settings);
+  if (status.ok()) status = read_nccls(variable, settings);
+  if (!status.ok()) return status;
+  return settings;
+}
+
+std::vector<std::string> ignored_variables(const char* const* environment) {
+  constexpr std::string_view kPrefix = "NCCL_";
+  std::vector<std::string> names;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!name.starts_with(kPrefix)) continue;
+    if (std::find(kUnderstood.begin(), kUnderstood.end(), name) != kUnderstood.end()) continue;
+    names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace leeway::nccl

@@ -1,0 +1,38 @@
+// What the environment says about the drop-in: NCCL's variables that keep their meaning, and
+// LEEWAY_NCCL_*. What Leeway itself understands (LEEWAY_*) is read by Options::from_environment().
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "leeway/options.h"
+#include "leeway/status.h"
+
+namespace leeway::nccl {
+
+struct Settings {
+  enum class Family { any, v4, v6 };
+
+  int version = 0;                  // LEEWAY_NCCL_VERSION "2.29.3"; unset: codes.h
+  Duration timeout = no_deadline;   // LEEWAY_NCCL_TIMEOUT, seconds: of each operation
+  bool seal = true;                 // LEEWAY_NCCL_SEAL: datagrams, by the unique id's secret
+  std::string policy;               // LEEWAY_NCCL_POLICY: rules, or a file of rules
+  std::string trace;                // LEEWAY_NCCL_TRACE: a file
+  bool join_timeout_given = false;  // LEEWAY_JOIN_TIMEOUT_MS
+  bool check_pointers = false;      // NCCL_CHECK_POINTERS
+  std::optional<bool> blocking;     // NCCL_COMM_BLOCKING; wins over what programs ask for
+  std::string interfaces;           // NCCL_SOCKET_IFNAME
+  Family family = Family::any;      // NCCL_SOCKET_FAMILY
+  std::string meeting_place;        // NCCL_COMM_ID "host:port"
+
+  using Lookup = std::function<const char*(const char* name)>;
+  // kInvalidArgument: a variable does not parse; the text quotes it.
+  static Result<Settings> read(const Lookup& variable);
+};
+
+// Names among "NAME=value" that begin with NCCL_ and mean nothing here.
+std::vector<std::string> ignored_variables(const char* const* environment);
+
+}  // namespace leeway::nccl

@@ -1,0 +1,109 @@
+/* libnccl.so.2: NCCL's names, and behind each of them a jump into libleeway_nccl.so.0.
+
+   A preloaded library is mapped into every child process too, bash and data loaders among them. So
+   this one needs the C library only, and does nothing until a function is called. Then it opens
+   Leeway beside itself: locally, so that Leeway's C++ libraries do not come first for everybody,
+   and bound to its own symbols first, so that it does not call itself by NCCL's names.
+
+   With LEEWAY_NCCL_DIRECT it is linked with the library: sanitizers refuse RTLD_DEEPBIND. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "interop/nccl/functions.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+#ifdef LEEWAY_NCCL_DIRECT
+
+static const struct leeway_nccl_functions* library(void) {
+  return &leeway_nccl_functions_0;
+}
+
+#else
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kSystemError = 2 };
+
+/* What every name answers where the library cannot be opened. */
+#define RESULT(name, parameters, arguments)            \
+  static leeway_nccl_result failed_##name parameters { \
+    return kSystemError;                               \
+  }
+#define OTHER(type, name, parameters, arguments, failed) \
+  static type failed_##name parameters {                 \
+    return failed;                                       \
+  }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+LEEWAY_NCCL_FUNCTIONS(RESULT, OTHER)
+#pragma GCC diagnostic pop
+#undef RESULT
+#undef OTHER
+
+static const struct leeway_nccl_functions failed_functions = {
+#define RESULT(name, parameters, arguments) .name = failed_##name,
+#define OTHER(type, name, parameters, arguments, failed) .name = failed_##name,
+    LEEWAY_NCCL_FUNCTIONS(RESULT, OTHER)
+#undef RESULT
+#undef OTHER
+};
+
+static const struct leeway_nccl_functions* open_library(void) {
+  static const char name[] = "libleeway_nccl.so.0";
+  static const int mode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND | RTLD_NODELETE;
+  Dl_info self;
+  char* path = NULL;
+  const char* slash = NULL;
+  if (dladdr(&failed_functions, &self) != 0) slash = strrchr(self.dli_fname, '/');
+  if (slash != NULL &&
+      asprintf(&path, "%.*s%s", (int)(slash + 1 - self.dli_fname), self.dli_fname, name) < 0)
+    path = NULL;
+  void* const opened = dlopen(path != NULL ? path : name, mode);
+  free(path);
+  const void* const found = opened != NULL ? dlsym(opened, "leeway_nccl_functions_0") : NULL;
+  if (found != NULL) return found;
+  fprintf(stderr,
+          "libnccl.so.2 of Leeway: %s. It must lie beside this file, and what `ldd` names missing "
+          "must be installed.\n",
+          dlerror());
+  return &failed_functions;
+}
+
+/* Threads that come at the same time open it twice, and find the same. */
+static const struct leeway_nccl_functions* library(void) {
+  static const struct leeway_nccl_functions* _Atomic opened;
+  const struct leeway_nccl_functions* functions =
+      atomic_load_explicit(&opened, memory_order_acquire);
+  if (functions == NULL) {
+    functions = open_library();
+    atomic_store_explicit(&opened, functions, memory_order_release);
+  }
+  return functions;
+}
+
+#endif
+
+/* Each function under both of its names, `pnccl...` for profilers that put themselves between. */
+#define RESULT(name, parameters, arguments) OTHER(leeway_nccl_result, name, parameters, arguments, )
+#define OTHER(type, name, parameters, arguments, failed) \
+  EXPORTED type nccl##name parameters;                   \
+  EXPORTED type nccl##name parameters {                  \
+    return library()->name arguments;                    \
+  }                                                      \
+  EXPORTED type pnccl##name parameters __attribute__((alias("nccl" #name)));
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic" /* return of a void expression */
+LEEWAY_NCCL_FUNCTIONS(RESULT, OTHER)
+#pragma GCC diagnostic pop
+
+/* 2.28 and 2.30 export it, without an alias and without a declaration. */
+EXPORTED void ncclResetDebugInitInternal(void);
+EXPORTED void ncclResetDebugInitInternal(void) {
+  library()->ResetDebugInit();
+}

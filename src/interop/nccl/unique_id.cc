@@ -1,0 +1,129 @@
+#include "interop/nccl/unique_id.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "base/crc32c.h"
+
+namespace leeway::nccl {
+namespace {
+
+constexpr std::string_view kMagic = "LEEWAYID";
+constexpr std::uint8_t kIdVersion = 1;
+constexpr std::size_t kVersionAt = 8;
+constexpr std::size_t kCountAt = 9;
+constexpr std::size_t kPortAt = 10;
+constexpr std::size_t kNonceAt = 12;
+constexpr std::size_t kSecretAt = 28;
+constexpr std::size_t kAddressesAt = 60;
+constexpr std::size_t kChecksumAt = 124;
+static_assert(kChecksumAt + 4 == sizeof(leeway_nccl_id));
+constexpr std::array<std::uint8_t, 12> kMappedPrefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+
+std::string hexadecimal(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+std::uint32_t checksum(std::span<const std::uint8_t> bytes) {
+  return crc32c(std::as_bytes(bytes.first(kChecksumAt)));
+}
+
+Status refused(const char* why) {
+  return Status::error(StatusCode::kInvalidArgument, "unique id: %s", why);
+}
+
+}  // namespace
+
+leeway_nccl_id UniqueId::encode() const {
+  std::array<std::uint8_t, sizeof(leeway_nccl_id)> bytes{};
+  std::copy(kMagic.begin(), kMagic.end(), bytes.begin());
+  bytes[kVersionAt] = kIdVersion;
+  bytes[kCountAt] = static_cast<std::uint8_t>(addresses.size());
+  bytes[kPortAt] = static_cast<std::uint8_t>(port >> 8);
+  bytes[kPortAt + 1] = static_cast<std::uint8_t>(port);
+  std::copy(nonce.begin(), nonce.end(), bytes.begin() + kNonceAt);
+  std::copy(secret.begin(), secret.end(), bytes.begin() + kSecretAt);
+  auto* place = bytes.data() + kAddressesAt;
+  for (const Address& address : addresses) place = std::copy(address.begin(), address.end(), place);
+  const std::uint32_t sum = checksum(bytes);
+  for (int i = 0; i < 4; ++i)
+    bytes[kChecksumAt + i] = static_cast<std::uint8_t>(sum >> (24 - 8 * i));
+  leeway_nccl_id id;
+  std::memcpy(id.bytes, bytes.data(), bytes.size());
+  return id;
+}
+
+Result<UniqueId> UniqueId::decode(const leeway_nccl_id& id) {
+  std::array<std::uint8_t, sizeof id> bytes{};
+  std::memcpy(bytes.data(), id.bytes, bytes.size());
+  if (!std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) {
+    return refused(
+        "the process that made this id did not load Leeway; start all processes of the job with "
+        "`leeway nccl -- PROGRAM`, or with the same LD_PRELOAD");
+  }
+  std::uint32_t sum = 0;
+  for (int i = 0; i < 4; ++i) sum = sum << 8 | bytes[kChecksumAt + i];
+  if (sum != checksum(bytes))
+    return refused("its checksum is wrong: all 128 bytes must be handed on as they are");
+  if (bytes[kVersionAt] != kIdVersion)
+    return refused("another version of Leeway made it; install the same one everywhere");
+  UniqueId out;
+  const std::size_t count = bytes[kCountAt];
+  out.port = static_cast<std::uint16_t>(bytes[kPortAt] << 8 | bytes[kPortAt + 1]);
+  if (count == 0 || count > kAddressesMax || out.port == 0) return refused("it names no address");
+  std::copy_n(bytes.begin() + kNonceAt, out.nonce.size(), out.nonce.begin());
+  std::copy_n(bytes.begin() + kSecretAt, out.secret.size(), out.secret.begin());
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& address = out.addresses.emplace_back();
+    std::copy_n(bytes.begin() + kAddressesAt + i * address.size(), address.size(), address.begin());
+  }
+  return out;
+}
+
+bool UniqueId::has_secret() const {
+  return std::any_of(secret.begin(), secret.end(), [](std::uint8_t byte) { return byte != 0; });
+}
+
+std::string UniqueId::name() const {
+  return hexadecimal(nonce);
+}
+
+std::string UniqueId::secret_text() const {
+  return hexadecimal(secret);
+}
+
+bool is_mapped(const UniqueId::Address& address) {
+  return std::equal(kMappedPrefix.begin(), kMappedPrefix.end(), address.begin());
+}
+
+std::string text_of(const UniqueId::Address& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (is_mapped(address)) {
+    ::inet_ntop(AF_INET, address.data() + kMappedPrefix.size(), text.data(), text.size());
+  } else {
+    ::inet_ntop(AF_INET6, address.data(), text.data(), text.size());
+  }
+  return text.data();
+}
+
+std::vector<std::string> UniqueId::places() const {
+  std::vector<std::string> places;
+  for (const Address& address : addresses) {
+    std::string place(is_mapped(address) ? "" : "[");
+    place.append(text_of(address)).append(is_mapped(address) ? ":" : "]:");
+    places.push_back(place.append(std::to_string(port)));
+  }
+  return places;
+}
+
+}  // namespace leeway::nccl

@@ -1,0 +1,47 @@
+// NCCL's unique id as Leeway fills it: 128 bytes that a program hands to all ranks by a way of its
+// own, and that say where they meet and by which secret they know each other.
+//
+//   0  magic "LEEWAYID"   8  version   9  addresses   10  port, big-endian   12  nonce
+//   28  secret            60  four addresses, IPv6 or IPv4-mapped            124  CRC32C,
+//   big-endian
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "interop/nccl/abi.h"
+#include "leeway/status.h"
+
+namespace leeway::nccl {
+
+struct UniqueId {
+  using Address = std::array<std::uint8_t, 16>;
+  static constexpr std::size_t kAddressesMax = 4;
+
+  std::uint16_t port = 0;
+  std::array<std::uint8_t, 16> nonce{};
+  std::array<std::uint8_t, 32> secret{};
+  std::vector<Address> addresses;  // 1 .. kAddressesMax
+
+  leeway_nccl_id encode() const;
+  // kInvalidArgument: another library made it, or a byte is wrong.
+  static Result<UniqueId> decode(const leeway_nccl_id& id);
+
+  // False of an id that NCCL_COMM_ID made: everybody knows it.
+  bool has_secret() const;
+  // The nonce in hexadecimal digits: the group's name.
+  std::string name() const;
+  // The secret as a secret file holds it.
+  std::string secret_text() const;
+  // "host:port" or "[v6]:port" of each address.
+  std::vector<std::string> places() const;
+};
+
+// As people write it, without brackets.
+std::string text_of(const UniqueId::Address& address);
+// Whether it is an IPv4 address in IPv6's form.
+bool is_mapped(const UniqueId::Address& address);
+
+}  // namespace leeway::nccl

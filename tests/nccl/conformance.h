@@ -1,0 +1,80 @@
+// nccl_conformance: what NCCL promises its programs, each rule a case. Knows NCCL's header only.
+//
+// A case runs on all ranks at once, as threads of one process or as processes. The first check that
+// fails prints where, and ends the program: other ranks would wait for the one that stopped.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "nccl/nccl_api.h"
+
+namespace conformance {
+
+// What ranks have in common, also across processes.
+struct Shared {
+  pthread_barrier_t barrier;
+  ncclUniqueId id;
+  std::atomic<std::int64_t> ended_at[8];  // when a rank's part of the case was done, ns
+};
+
+struct Rank {
+  int rank;
+  int size;
+  Shared& shared;
+  bool processes;  // ranks are processes
+
+  void barrier() const;
+  // A new id for all ranks.
+  ncclUniqueId fresh_id() const;
+  // A communicator of all ranks.
+  ncclComm_t connect() const;
+  ncclComm_t connect(ncclConfig_t config) const;
+};
+
+struct Case {
+  std::string name;
+  std::function<void(const Rank&)> run;
+  // Cases that set variables, or in which ranks die, need processes.
+  enum class Needs { anything, processes } needs = Needs::anything;
+};
+
+std::vector<Case> operation_cases();
+std::vector<Case> group_cases();
+std::vector<Case> argument_cases();
+std::vector<Case> life_cases();
+std::vector<Case> failure_cases();
+std::vector<Case> leeway_cases();
+
+// Ends the program. `detail` says what was and what should have been.
+[[noreturn]] void fail_at(const Rank& rank, const char* file, int line, const std::string& detail);
+
+// Polls until a communicator that does not block is done; its last code.
+ncclResult_t settled(const Rank& rank, ncclComm_t comm);
+// Seconds that a call takes.
+double seconds_of(const std::function<void()>& call);
+
+#define EXPECT_CODE(rank, call, code)                                                          \
+  do {                                                                                         \
+    const ncclResult_t got_ = (call);                                                          \
+    if (got_ != (code)) {                                                                      \
+      conformance::fail_at(rank, __FILE__, __LINE__,                                           \
+                           std::string(#call " answered ") + std::to_string(got_) + ", not " + \
+                               std::to_string(static_cast<int>(code)) + ": " +                 \
+                               ncclGetLastError(nullptr));                                     \
+    }                                                                                          \
+  } while (false)
+#define EXPECT_OK(rank, call) EXPECT_CODE(rank, call, ncclSuccess)
+#define EXPECT_THAT_IT(rank, condition, detail)                                          \
+  do {                                                                                   \
+    if (!(condition))                                                                    \
+      conformance::fail_at(rank, __FILE__, __LINE__,                                     \
+                           std::string(#condition " is false: ") + std::string(detail)); \
+  } while (false)
+
+}  // namespace conformance

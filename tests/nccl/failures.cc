@@ -1,0 +1,149 @@
+// Rules C4, C5, C8 and L5: dead peers, abort, forks.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "nccl/conformance.h"
+
+namespace conformance {
+namespace {
+
+// The bar is 100 ms; a busy machine adds to that.
+constexpr double kAbortSeconds = 1.0;
+
+// C4: an operation with a dead peer fails, and so does each later one. C5: abort does not wait.
+void dead_peer(const Rank& rank) {
+  const ncclComm_t comm = rank.connect();
+  int value = 1;
+  EXPECT_OK(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr));
+  rank.barrier();
+  if (rank.rank == rank.size - 1) ::_exit(0);
+  EXPECT_CODE(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr),
+              ncclRemoteError);
+  const std::string text = ncclGetLastError(comm);
+  const std::string self = "rank " + std::to_string(rank.rank);
+  EXPECT_THAT_IT(rank, text.find("AllReduce") != std::string::npos, text);
+  EXPECT_THAT_IT(rank, text.find("rank") != std::string::npos, text);
+  for (int i = 0; i < 3; ++i) {
+    ncclResult_t code = ncclSuccess;
+    EXPECT_OK(rank, ncclCommGetAsyncError(comm, &code));
+    EXPECT_THAT_IT(rank, code == ncclRemoteError, std::to_string(code));
+    EXPECT_CODE(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr),
+                ncclRemoteError);
+  }
+  const double took = seconds_of([&] { EXPECT_OK(rank, ncclCommAbort(comm)); });
+  EXPECT_THAT_IT(rank, took < kAbortSeconds, std::to_string(took));
+}
+
+// C6: neither does Destroy hang.
+void destroy_after_a_failure(const Rank& rank) {
+  const ncclComm_t comm = rank.connect();
+  rank.barrier();
+  if (rank.rank == rank.size - 1) ::_exit(0);
+  int value = 1;
+  EXPECT_CODE(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr),
+              ncclRemoteError);
+  const double took = seconds_of([&] { EXPECT_OK(rank, ncclCommDestroy(comm)); });
+  EXPECT_THAT_IT(rank, took < 5, std::to_string(took));
+}
+
+// C8: the others go on without the dead.
+void shrink_without_the_dead(const Rank& rank) {
+  if (rank.size < 3) return;
+  const ncclComm_t comm = rank.connect();
+  rank.barrier();
+  int dead = rank.size - 1;
+  if (rank.rank == dead) ::_exit(0);
+  int value = 1;
+  EXPECT_CODE(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr),
+              ncclRemoteError);
+  ncclComm_t rest = nullptr;
+  EXPECT_OK(rank, ncclCommShrink(comm, &dead, 1, &rest, nullptr, NCCL_SHRINK_ABORT));
+  value = 1;
+  EXPECT_OK(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, rest, nullptr));
+  EXPECT_THAT_IT(rank, value == rank.size - 1, std::to_string(value));
+  EXPECT_OK(rank, ncclCommDestroy(rest));
+  EXPECT_OK(rank, ncclCommAbort(comm));
+}
+
+// C5: a call that waits for peers who never come ends with the abort, in any order of ranks.
+void abort_ends_what_waits(const Rank& rank) {
+  const ncclComm_t comm = rank.connect();
+  std::atomic<bool> entered{false};
+  ncclResult_t code = ncclSuccess;
+  double took = 0;
+  std::thread waiting([&] {
+    int value = 1;
+    entered = true;
+    // Nobody receives it.
+    code = ncclRecv(&value, 1, ncclInt32, (rank.rank + 1) % rank.size, comm, nullptr);
+  });
+  while (!entered) std::this_thread::yield();
+  rank.barrier();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_OK(rank, ncclCommAbort(comm));
+  waiting.join();
+  took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_THAT_IT(rank, code != ncclSuccess, "a receive of nothing succeeded");
+  EXPECT_THAT_IT(rank, took < kAbortSeconds, std::to_string(took));
+  EXPECT_CODE(rank, ncclCommAbort(comm), ncclInvalidArgument);
+}
+
+// C5: the same while ranks meet.
+void abort_ends_a_join(const Rank& rank) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const ncclUniqueId id = rank.fresh_id();
+  if (rank.rank == 0) {  // the others never come
+    ncclComm_t comm = nullptr;
+    EXPECT_CODE(rank, ncclCommInitRankConfig(&comm, rank.size, id, 0, &config), ncclInProgress);
+    const double took = seconds_of([&] { EXPECT_OK(rank, ncclCommAbort(comm)); });
+    EXPECT_THAT_IT(rank, took < kAbortSeconds, std::to_string(took));
+  }
+  rank.barrier();
+}
+
+// L5: the child of a fork has none of the threads. Its calls say so and do not hang.
+void forked_child(const Rank& rank) {
+  const ncclComm_t comm = rank.connect();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    int value = 1;
+    EXPECT_CODE(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr),
+                ncclInvalidUsage);
+    EXPECT_CODE(rank, ncclCommDestroy(comm), ncclInvalidUsage);
+    // It may make communicators of its own.
+    ncclUniqueId id;
+    EXPECT_OK(rank, ncclGetUniqueId(&id));
+    ncclComm_t own = nullptr;
+    EXPECT_OK(rank, ncclCommInitRank(&own, 1, id, 0));
+    EXPECT_OK(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, own, nullptr));
+    EXPECT_OK(rank, ncclCommDestroy(own));
+    std::exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_THAT_IT(rank, WIFEXITED(status) && WEXITSTATUS(status) == 0, std::to_string(status));
+  int value = 1;
+  EXPECT_OK(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr));
+  EXPECT_THAT_IT(rank, value == rank.size, std::to_string(value));
+  EXPECT_OK(rank, ncclCommDestroy(comm));
+}
+
+}  // namespace
+
+std::vector<Case> failure_cases() {
+  using Needs = Case::Needs;
+  return {{"C4.dead_peer", dead_peer, Needs::processes},
+          {"C6.destroy_after_a_failure", destroy_after_a_failure, Needs::processes},
+          {"C8.shrink_without_the_dead", shrink_without_the_dead, Needs::processes},
+          {"C5.abort_ends_what_waits", abort_ends_what_waits},
+          {"C5.abort_ends_a_join", abort_ends_a_join},
+          {"L5.forked_child", forked_child, Needs::processes}};
+}
+
+}  // namespace conformance

@@ -1,0 +1,173 @@
+// What Leeway adds: policies, traces, versions, ids of other libraries, NCCL's variables (A6).
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "nccl/conformance.h"
+
+namespace conformance {
+namespace {
+
+std::string file_of(const Rank& rank, const char* ending) {
+  const char* const folder = std::getenv("TMPDIR");
+  return std::string(folder == nullptr ? "/tmp" : folder) + "/nccl_conformance." +
+         std::to_string(::getppid()) + "." + std::to_string(rank.rank) + ending;
+}
+
+std::string contents(const std::string& name) {
+  std::ifstream file(name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool has(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+void foreign_id(const Rank& rank) {
+  ncclUniqueId id;
+  std::memset(&id, 0x5A, sizeof id);
+  ncclComm_t comm = nullptr;
+  EXPECT_CODE(rank, ncclCommInitRank(&comm, 2, id, 0), ncclInvalidArgument);
+  const std::string text = ncclGetLastError(nullptr);
+  EXPECT_THAT_IT(rank, has(text, "did not load Leeway"), text);
+  EXPECT_OK(rank, ncclGetUniqueId(&id));
+  id.internal[20] = static_cast<char>(id.internal[20] ^ 1);
+  EXPECT_CODE(rank, ncclCommInitRank(&comm, 2, id, 0), ncclInvalidArgument);
+}
+
+void version_override(const Rank& rank) {
+  ::setenv("LEEWAY_NCCL_VERSION", "2.30.7", 1);
+  int version = 0;
+  EXPECT_OK(rank, ncclGetVersion(&version));
+  EXPECT_THAT_IT(rank, version == 23007, std::to_string(version));
+  const char* const text = ncclGetErrorString(static_cast<ncclResult_t>(8));
+  EXPECT_THAT_IT(rank, std::string(text) == "timeout", text);
+}
+
+void wrong_variable(const Rank& rank) {
+  ::setenv("LEEWAY_NCCL_POLICY", "all_reduce | f32 | * -> exact\nall_reduce | f33 -> exact", 1);
+  ncclUniqueId id;
+  EXPECT_CODE(rank, ncclGetUniqueId(&id), ncclInvalidArgument);
+  const std::string text = ncclGetLastError(nullptr);
+  EXPECT_THAT_IT(rank, has(text, "line 2, column 14") && has(text, "f33"), text);
+}
+
+void policies_are_compared(const Rank& rank) {
+  ::setenv("LEEWAY_NCCL_POLICY",
+           rank.rank == 0 ? "all_reduce -> best_effort(1s)" : "all_reduce -> best_effort(2s)", 1);
+  const ncclUniqueId id = rank.fresh_id();
+  ncclComm_t comm = nullptr;
+  EXPECT_CODE(rank, ncclCommInitRank(&comm, rank.size, id, rank.rank), ncclInvalidUsage);
+  EXPECT_THAT_IT(rank, comm == nullptr, "a communicator that failed has a handle");
+  const std::string text = ncclGetLastError(nullptr);
+  EXPECT_THAT_IT(rank, has(text, "LEEWAY_NCCL_POLICY"), text);
+}
+
+// Only what a rule names is lossy; all else stays exact.
+void policy_and_trace(const Rank& rank) {
+  const std::string trace = file_of(rank, ".trace");
+  ::setenv("LEEWAY_NCCL_POLICY",
+           "all_reduce reduce_scatter | f32 bf16 | >=128KiB | comm=dp* -> best_effort(10s) nvfp4",
+           1);
+  ::setenv("LEEWAY_NCCL_TRACE", trace.c_str(), 1);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.commName = "dp0";
+  const ncclComm_t lossy = rank.connect(config);
+  config.commName = "tp0";
+  const ncclComm_t exact = rank.connect(config);
+  std::vector<float> values(65'536, 1.25f);
+  const auto reduce = [&](ncclComm_t comm, std::size_t count, ncclRedOp_t op) {
+    EXPECT_OK(rank,
+              ncclAllReduce(values.data(), values.data(), count, ncclFloat32, op, comm, nullptr));
+  };
+  reduce(lossy, values.size(), ncclSum);
+  reduce(lossy, values.size(), ncclMax);
+  reduce(lossy, 1000, ncclSum);
+  reduce(exact, values.size(), ncclSum);
+  std::vector<unsigned short> bf16(131'072, 0x3F80);
+  EXPECT_OK(rank, ncclAllReduce(bf16.data(), bf16.data(), bf16.size(), ncclBfloat16, ncclSum, lossy,
+                                nullptr));
+  EXPECT_OK(rank, ncclCommDestroy(lossy));
+  EXPECT_OK(rank, ncclCommDestroy(exact));
+  std::ifstream lines(trace);
+  std::vector<std::string> got;
+  for (std::string line; std::getline(lines, line);) got.push_back(line);
+  ::unlink(trace.c_str());
+  EXPECT_THAT_IT(rank, got.size() == 5, std::to_string(got.size()));
+  const bool wanted[] = {true, false, false, false, true};
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_THAT_IT(rank, has(got[i], "\"operation\":\"all_reduce\""), got[i]);
+    EXPECT_THAT_IT(rank, has(got[i], "\"delivery\":\"best_effort\"") == wanted[i], got[i]);
+    EXPECT_THAT_IT(rank, has(got[i], "\"codec\":\"nvfp4") == wanted[i], got[i]);
+  }
+}
+
+// A6.
+void variables_of_nccl(const Rank& rank) {
+  const std::string log = file_of(rank, ".log");
+  ::setenv("NCCL_DEBUG", "INFO", 1);
+  ::setenv("NCCL_DEBUG_FILE", log.c_str(), 1);
+  ::setenv("NCCL_ALGO", "Ring", 1);
+  ::setenv("NCCL_SOCKET_IFNAME", "=lo", 1);
+  ::setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
+  ::setenv("NCCL_COMM_BLOCKING", "0", 1);
+  const ncclUniqueId id = rank.fresh_id();
+  ncclComm_t comm = nullptr;
+  const ncclResult_t code = ncclCommInitRank(&comm, rank.size, id, rank.rank);
+  EXPECT_THAT_IT(rank, code == ncclInProgress || code == ncclSuccess, std::to_string(code));
+  EXPECT_OK(rank, settled(rank, comm));
+  EXPECT_CODE(rank, ncclBcast(nullptr, 1, ncclInt8, -1, comm, nullptr), ncclInvalidArgument);
+  EXPECT_OK(rank, ncclCommDestroy(comm));
+  const std::string text = contents(log);
+  ::unlink(log.c_str());
+  EXPECT_THAT_IT(rank, has(text, "ignored: NCCL_ALGO\n"), text);
+  EXPECT_THAT_IT(rank, has(text, "NCCL WARN Broadcast : invalid root -1"), text);
+}
+
+void meeting_at_a_place(const Rank& rank) {
+  const std::string place = "127.0.0.1:" + std::to_string(20'000 + ::getppid() % 10'000);
+  ::setenv("NCCL_COMM_ID", place.c_str(), 1);
+  ncclUniqueId id;  // each rank makes the same
+  EXPECT_OK(rank, ncclGetUniqueId(&id));
+  ncclComm_t comm = nullptr;
+  EXPECT_OK(rank, ncclCommInitRank(&comm, rank.size, id, rank.rank));
+  int value = 1;
+  EXPECT_OK(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr));
+  EXPECT_THAT_IT(rank, value == rank.size, std::to_string(value));
+  EXPECT_OK(rank, ncclCommDestroy(comm));
+}
+
+// C4: an operation that a peer never joins ends by the operator's limit.
+void timeout(const Rank& rank) {
+  ::setenv("LEEWAY_NCCL_TIMEOUT", "0.3", 1);
+  const ncclComm_t comm = rank.connect();
+  if (rank.rank == 0) {
+    int value = 1;
+    EXPECT_CODE(rank, ncclRecv(&value, 1, ncclInt32, 1, comm, nullptr), ncclRemoteError);
+    const std::string text = ncclGetLastError(nullptr);
+    EXPECT_THAT_IT(rank, has(text, "rank 1") || has(text, "peer 1"), text);
+  }
+  rank.barrier();
+  EXPECT_OK(rank, ncclCommAbort(comm));
+}
+
+}  // namespace
+
+std::vector<Case> leeway_cases() {
+  using Needs = Case::Needs;
+  return {{"id.foreign", foreign_id, Needs::processes},
+          {"L3.version_override", version_override, Needs::processes},
+          {"policy.wrong_variable", wrong_variable, Needs::processes},
+          {"policy.compared", policies_are_compared, Needs::processes},
+          {"policy.and_trace", policy_and_trace, Needs::processes},
+          {"A6.variables_of_nccl", variables_of_nccl, Needs::processes},
+          {"A6.meeting_at_a_place", meeting_at_a_place, Needs::processes},
+          {"C4.timeout", timeout, Needs::processes}};
+}
+
+}  // namespace conformance

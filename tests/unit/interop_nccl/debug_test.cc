@@ -1,0 +1,41 @@
+#include "interop/nccl/debug.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace leeway::nccl {
+namespace {
+
+TEST(NcclDebug, LevelsAreNccls) {
+  EXPECT_EQ(parse_debug_level("INFO"), DebugLevel::info);
+  EXPECT_EQ(parse_debug_level("warn"), DebugLevel::warn);
+  EXPECT_EQ(parse_debug_level("VERSION"), DebugLevel::version);
+  EXPECT_EQ(parse_debug_level("loud"), DebugLevel::none);
+  EXPECT_EQ(parse_debug_level(""), DebugLevel::none);
+}
+
+TEST(NcclDebug, FileNamesHaveHostAndProcess) {
+  EXPECT_EQ(debug_file_name("/tmp/%h.%p.log", "node7", 42), "/tmp/node7.42.log");
+  EXPECT_EQ(debug_file_name("100%%%x%", "node7", 42), "100%%x%");
+}
+
+TEST(NcclDebug, TheLastErrorIsKept) {
+  EXPECT_EQ(failed_with(kInvalidArgument, "Send : invalid root %d", 9), kInvalidArgument);
+  EXPECT_STREQ(last_error(), "Send : invalid root 9");
+  EXPECT_EQ(failed(Status::error(StatusCode::kPeerLost, "rank 2 is dead"), "AllReduce"),
+            kRemoteError);
+  EXPECT_STREQ(last_error(), "AllReduce : rank 2 is dead");
+  (void)failed(kInternalError, std::string(5000, 'x'));
+  EXPECT_EQ(std::string(last_error()).size(), 1023U);
+}
+
+TEST(NcclDebug, TextsAreOfTheVersion) {
+  EXPECT_STREQ(text_of(8, version_code(2, 28, 9)), "unknown result code");
+  EXPECT_STREQ(text_of(8, version_code(2, 30, 0)), "timeout");
+  EXPECT_EQ(code_of(StatusCode::kDeadlineExceeded, version_code(2, 28, 9)), kRemoteError);
+  EXPECT_EQ(code_of(StatusCode::kDeadlineExceeded, version_code(2, 30, 0)), kTimeout);
+}
+
+}  // namespace
+}  // namespace leeway::nccl
