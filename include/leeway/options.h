@@ -220,6 +220,12 @@ struct CollectiveOptions {
   // contribution (PeerReport::missed), a round trip more; at most until the deadline.
   bool confirm_use = false;
 
+  // Lossy sums and averages of floating types leave a packet of a contribution that holds an
+  // infinity or a NaN out, as if it were lost (CollectiveReport::non_finite): one rank's overflow,
+  // or one faulty rank, spoils nobody's result. True: it is summed, as exact calls and those with a
+  // PayloadSource do. A loss scaler needs that, for it looks for infinities in the result.
+  bool keep_non_finite = false;
+
   // augmented only, of float32 tensors (else kUnsupported): a float32 guess of the result with the
   // tensor's full count, independent of this call's loss (last step's result, say). Empty: the
   // owner's own contribution is used. Read until the call completes.

@@ -88,6 +88,9 @@ struct CollectiveReport {
   std::uint64_t elements_missing = 0;  // result elements that no packet brought (spread half)
   // Elements of our shard to which nobody contributed any weight: 0, or the guess
   std::uint64_t elements_untouched = 0;
+  // Packets of contributions to our shard, our own included, that held an infinity or a NaN and
+  // were left out (CollectiveOptions::keep_non_finite)
+  std::uint64_t non_finite = 0;
   // Peers whose contribution to our shard was lost as a whole and then fetched by asking again
   // (horvitz_thompson and augmented under best effort; any estimator where all losses are repaired)
   std::uint32_t contributions_fetched = 0;

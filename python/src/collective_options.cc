@@ -132,6 +132,15 @@ const std::vector<Fields::Field>& Fields::all() {
        [](CallOptions& to, nb::handle value) { to.options_.confirm_use = nb::cast<bool>(value); },
        [](const CallOptions& from) -> nb::object { return nb::bool_(from.options_.confirm_use); },
        "Wait until every owner has said whether it used this rank's contribution."},
+      {"keep_non_finite",
+       [](CallOptions& to, nb::handle value) {
+         to.options_.keep_non_finite = nb::cast<bool>(value);
+       },
+       [](const CallOptions& from) -> nb::object {
+         return nb::bool_(from.options_.keep_non_finite);
+       },
+       "Lossy sums take contributions with infinities and NaNs, as a loss scaler needs; False:\n"
+       "such packets count as missing (Report.non_finite)."},
       {"control_variate",
        [](CallOptions& to, nb::handle value) {
          to.control_variate_ = {};

@@ -34,6 +34,7 @@ std::string describe(const CollectiveReport& report) {
     text += ", elements_missing=" + std::to_string(report.elements_missing);
   if (report.elements_untouched != 0)
     text += ", elements_untouched=" + std::to_string(report.elements_untouched);
+  if (report.non_finite != 0) text += ", non_finite=" + std::to_string(report.non_finite);
   if (report.deadline_cut) text += ", deadline_cut=True";
   if (!report.agreed) text += ", agreed=False";
   return text + ")";
@@ -98,6 +99,8 @@ void bind_report(nb::module_& module) {
       .def_ro("elements_missing", &R::elements_missing, "of the result, that no packet brought")
       .def_ro("elements_untouched", &R::elements_untouched,
               "of this rank's shard, to which nobody contributed")
+      .def_ro("non_finite", &R::non_finite,
+              "packets of contributions left out because of an infinity or a NaN in them")
       .def_ro("contributions_fetched", &R::contributions_fetched)
       .def_ro("contributions_missing", &R::contributions_missing)
       .def_prop_ro("estimator",

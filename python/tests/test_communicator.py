@@ -47,6 +47,20 @@ def test_types(group, dtype):
         assert (tensor == 6).all()
 
 
+def test_what_is_not_finite_counts_as_missing(group):
+    def call(comm):
+        tensor = np.full(1000, comm.rank + 1.0, np.float32)
+        if comm.rank == 1:
+            tensor[0] = np.inf
+        kept = tensor.copy()
+        lossy = leeway.CollectiveOptions(op="avg", delivery=leeway.best_effort("5s"))
+        report = comm.all_reduce(tensor, options=lossy)
+        comm.all_reduce(kept, options=lossy, keep_non_finite=True)
+        return tensor[0], kept[0], report.non_finite
+
+    assert group(2).run(call) == [(1.0, np.inf, 1), (1.0, np.inf, 0)]
+
+
 def test_booleans_and_typed_views(group):
     def call(comm):
         flags = np.array([comm.rank == 0, False, True])

@@ -46,7 +46,8 @@ CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::Endpoi
       delivery_(spec.options.delivery),
       spread_(spec.options.spread),
       estimator_(spec.options.estimator),
-      op_(spec.options.op) {
+      op_(spec.options.op),
+      keep_non_finite_(spec.options.keep_non_finite) {
   if (!covered_) return;
   const auto purpose = reduces() ? codec::Purpose::sum : codec::Purpose::copy;
   const CodecOptions& codec = spec.options.codec;

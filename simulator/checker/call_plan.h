@@ -46,6 +46,8 @@ class CallPlan {
     const bool halves = kind_ == collective::OperationKind::all_reduce && !exact();
     return halves ? delivery_.deadline / 2 : delivery_.deadline;
   }
+  // Contributions to a packet that are not finite count as missing.
+  bool finite_only() const { return !exact() && !keep_non_finite_; }
   Estimator estimator() const { return exact() ? Estimator::ratio : estimator_; }
   ReduceOp op() const { return op_; }
   // Scales of a packet depend on that packet's contributors only.
@@ -104,6 +106,7 @@ class CallPlan {
   Delivery::Kind spread_ = Delivery::Kind::exact;
   Estimator estimator_ = Estimator::ratio;
   ReduceOp op_ = ReduceOp::sum;
+  bool keep_non_finite_ = false;
 };
 
 }  // namespace leeway::sim

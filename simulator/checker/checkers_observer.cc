@@ -236,13 +236,15 @@ void Checkers::State::check_contributors(Instant now, Rank rank, const CallLedge
                           ? book.size()
                           : static_cast<double>(contributions) / static_cast<double>(packets);
   const bool good = told.histogram == outcome.histogram && told.min == least && told.mean == mean &&
-                    report.elements_untouched == outcome.untouched;
+                    report.elements_untouched == outcome.untouched &&
+                    report.non_finite == outcome.non_finite;
   checks[i3].expect(good, [&] {
     return where(now, rank, call) +
            format_text(": contributors at least %u, %.9g on average, %" PRIu64
-                       " elements without any; counted %u, %.9g, %" PRIu64,
-                       told.min, told.mean, report.elements_untouched, least, mean,
-                       outcome.untouched);
+                       " elements without any, %" PRIu64
+                       " contributions not finite; counted %u, %.9g, %" PRIu64 ", %" PRIu64,
+                       told.min, told.mean, report.elements_untouched, report.non_finite, least,
+                       mean, outcome.untouched, outcome.non_finite);
   });
 }
 

@@ -68,7 +68,7 @@ bool is_unbiased(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   if (operation.codec() != "fp32" || operation.has_spread_codec()) return false;
   if (operation.delivery().kind() != scenario::Delivery::best_effort) return false;
-  if (operation.owner_weights()) return false;
+  if (operation.owner_weights() || operation.non_finite() > 0) return false;
   if (operation.has_inject() || scenario.pause_size() + scenario.crash_size() > 0) return false;
   if (scenario.partition_size() > 0 || scenario.cross_traffic_size() > 0) return false;
   if (scenario.narrow_size() > 0) return false;

@@ -151,7 +151,40 @@ void ReductionReference::reduce(const CallLedger& call, Rank rank, std::uint32_t
   } else {
     block_ = scale_plan_.scales(mask_, index, scales_);
   }
+  left_out_ = 0;
+  while (call.plan.finite_only() && leave_out_non_finite(call, rank, index))
+    block_ = scale_plan_.scales(mask_, index, scales_);
   sum(call, rank, index);
+}
+
+// The values of the contribution, as its receiver decodes them.
+bool ReductionReference::is_finite(const CallLedger& call, Rank rank, Rank from,
+                                   std::uint32_t index) {
+  const FlowPlan plan = call.plan.reduce_to(rank);
+  const codec::Format& format = call.plan.reduce_format();
+  const std::size_t elements = plan.grid.packet_elements({index});
+  std::span<const float> values;
+  if (from == rank || format.identity()) {
+    values = std::span(call.ranks[from].source)
+                 .subspan(plan.source + plan.grid.packet_offset({index}), elements);
+  } else {
+    decoded_.resize(elements);
+    codec::accumulate_first(format, call.staged(rank, from, index), 1.0f, decoded_);
+    values = decoded_;
+  }
+  return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+}
+
+// Takes out of `mask_` what would be summed and is not finite.
+bool ReductionReference::leave_out_non_finite(const CallLedger& call, Rank rank,
+                                              std::uint32_t index) {
+  const std::uint64_t before = left_out_;
+  for (Rank from = 0; from < size_; ++from) {
+    if (scales_[from] == 0.0f || is_finite(call, rank, from, index)) continue;
+    mask_[from / 64] &= ~(std::uint64_t{1} << (from % 64));
+    ++left_out_;
+  }
+  return left_out_ != before;
 }
 
 void ReductionReference::sum(const CallLedger& call, Rank rank, std::uint32_t index) {
@@ -232,10 +265,13 @@ void ReductionReference::check_packet(const CallLedger& call, Rank rank, std::ui
     reduce(call, rank, index, choice);
     if (adopted || equal_bits(packet_, found)) break;
   }
-  // What weighs nothing does not show in the sum.
-  outcome.resolved &= std::all_of(open_.begin(), open_.end(),
-                                  [&](Rank from) { return tallies_[from].weight != 0.0f; });
+  // What weighs nothing or is left out does not show in the sum.
+  outcome.resolved &= std::all_of(open_.begin(), open_.end(), [&](Rank from) {
+    return tallies_[from].weight != 0.0f &&
+           (!call.plan.finite_only() || is_finite(call, rank, from, index));
+  });
   ++outcome.histogram[block_.contributors];
+  outcome.non_finite += left_out_;
   if (block_.untouched) outcome.untouched += plan.grid.packet_elements({index});
   if (!adopted) compare(packet_, found, index, outcome);
 }

@@ -30,6 +30,7 @@ class ReductionReference {
     bool resolved = true;                  // the set of contributions is known, or was found
     std::vector<std::uint64_t> histogram;  // of contributors
     std::uint64_t untouched = 0;           // elements
+    std::uint64_t non_finite = 0;          // packets of contributions that were left out
   };
 
   // `report`: what the engine said of this call. `result`: the rank's whole result buffer.
@@ -52,6 +53,8 @@ class ReductionReference {
   bool is_certain(const CallLedger& call, Rank rank, Rank from, std::uint32_t index) const;
   bool is_possible(const CallLedger& call, Rank rank, Rank from, std::uint32_t index) const;
   void reduce(const CallLedger& call, Rank rank, std::uint32_t index, std::uint64_t choice);
+  bool is_finite(const CallLedger& call, Rank rank, Rank from, std::uint32_t index);
+  bool leave_out_non_finite(const CallLedger& call, Rank rank, std::uint32_t index);
   void sum(const CallLedger& call, Rank rank, std::uint32_t index);
   void check_packet(const CallLedger& call, Rank rank, std::uint32_t index,
                     std::span<const float> result, Outcome& outcome);
@@ -74,8 +77,10 @@ class ReductionReference {
   std::vector<Rank> open_;  // senders whose packet may or may not count
   estimate::BlockScales complete_block_;
   estimate::BlockScales block_;
-  std::vector<float> shard_;  // of the reference
-  std::span<float> packet_;   // the part of it at hand
+  std::vector<float> shard_;    // of the reference
+  std::span<float> packet_;     // the part of it at hand
+  std::uint64_t left_out_ = 0;  // of that part
+  std::vector<float> decoded_;
   std::vector<std::byte> encoded_;
   std::vector<bool> unresolved_;  // by packet
 };

@@ -38,6 +38,7 @@ enum class Purpose : std::uint8_t {
   route = 12,    // which of several equal paths
   message = 13,  // which messages the ranks send each other
   member = 14,   // when processes join, use and leave further communicators
+  spoil = 15,    // infinities and NaNs among contributions
 };
 
 class RandomStream {

@@ -1,9 +1,13 @@
 #include "run/world.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
+#include "base/philox.h"
+#include "engine/random_stream.h"
 #include "run/measures.h"
 
 namespace leeway::sim {
@@ -170,6 +174,20 @@ void World::fill_contribution(std::uint32_t rank) {
   // What does not arrive is no gradient.
   std::fill(memory.result.begin(), memory.result.end(), 0.0f);
   book_.round(state.round).values.add_contribution(memory.gradient, state.weight);
+  spoil(rank);
+}
+
+// After the reference: what is measured is the distance from what the rank should have brought.
+void World::spoil(std::uint32_t rank) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr std::array<float, 3> kOdd = {kInfinity, -kInfinity,
+                                         std::numeric_limits<float>::quiet_NaN()};
+  std::vector<float>& gradient = memory_[rank].gradient;
+  const std::uint64_t round = ranks_[rank].round;
+  RandomStream random(seed_, round << 32 | rank, Purpose::spoil);
+  if (to_unit(random.u64()) >= scenario_.operation().non_finite()) return;
+  for (std::uint64_t left = 1 + random.below(kOdd.size()); left > 0; --left)
+    gradient[random.below(gradient.size())] = kOdd[random.below(kOdd.size())];
 }
 
 std::vector<FurtherCommunicator*> World::splits_of(std::uint32_t round) const {

@@ -87,6 +87,7 @@ class World final : private Endpoints::Client {
   void absorb_split(Instant now, std::uint32_t rank, FurtherCommunicator& wanted);
   void on_member_finished(Instant now, std::uint32_t rank);
   void fill_contribution(std::uint32_t rank);
+  void spoil(std::uint32_t rank);
   void draw_owner_weights(std::uint32_t rank);
   void on_done(Instant now, std::uint32_t rank, const CallResult& result) override;
   void absorb(std::uint32_t rank, CallKind kind, const CallResult& result);

@@ -71,6 +71,8 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
   if (operation.tags() > 1) return places.refuse("operation.tags", "needs endpoint core");
   if (operation.any_source()) return places.refuse("operation.any_source", "needs endpoint core");
   if (operation.exchange()) return places.refuse("operation.exchange", "needs endpoint core");
+  if (operation.non_finite() > 0)
+    return places.refuse("operation.non_finite", "needs endpoint core");
   return {};
 }
 
@@ -104,6 +106,7 @@ Status check_contents(const Scenario& scenario, const Places& places) {
     return refuse("operation.kind");
   if (operation.owner_weights()) return refuse("operation.owner_weights");
   if (operation.error_feedback()) return refuse("operation.error_feedback");
+  if (operation.non_finite() > 0) return refuse("operation.non_finite");
   if (operation.has_control_variate()) return refuse("operation.control_variate");
   if (automatic(operation.codec())) return refuse("operation.codec");
   if (operation.has_spread_codec() && automatic(operation.spread_codec()))
@@ -125,6 +128,8 @@ Status check_operation(const Scenario& scenario, const Places& places) {
     return places.refuse("operation.uneven",
                          "belongs to kinds reduce_scatter, all_gather and all_to_all only");
   }
+  if (operation.non_finite() > 0 && operation.delivery().kind() == scenario::Delivery::exact)
+    return places.refuse("operation.non_finite", "belongs to lossy deliveries only");
   if (operation.has_control_variate() && operation.estimator() != Operation::augmented) {
     return places.refuse("operation.control_variate", "belongs to estimator augmented only");
   }

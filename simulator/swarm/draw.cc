@@ -142,6 +142,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_sealing(dice, scenario);
   draw_addresses(dice, scenario);
   draw_narrow(dice, scenario);
+  draw_spoiled(dice, scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;

@@ -122,6 +122,12 @@ void draw_sealing(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) sealing.set_phase_ms(dice.magnitude(100, 100'000));
 }
 
+void draw_spoiled(Dice& dice, Scenario& scenario) {
+  Operation& operation = *scenario.mutable_operation();
+  if (!reduces(operation.kind()) || operation.delivery().kind() == Delivery::exact) return;
+  if (dice.one_in(3)) operation.set_non_finite(dice.decimal(10, 1000));
+}
+
 // A rank is elsewhere now and then, and what translates its address forgets it. A keep-alive comes
 // in time unless the rank is stopped. Whoever moves is silent to its peers for a while. One rank
 // only: two that move at once do not find each other without a third.

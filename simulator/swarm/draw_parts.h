@@ -23,8 +23,10 @@ void draw_congestion(Dice& dice, scenario::Scenario& scenario);
 void draw_sealing(Dice& dice, scenario::Scenario& scenario);
 // Where ranks are, in scenarios that seal.
 void draw_addresses(Dice& dice, scenario::Scenario& scenario);
-// Paths that carry only short packets from some time on; last of all.
+// Paths that carry only short packets from some time on.
 void draw_narrow(Dice& dice, scenario::Scenario& scenario);
+// Contributions with infinities and NaNs; last of all.
+void draw_spoiled(Dice& dice, scenario::Scenario& scenario);
 
 // Whether a rank is stopped for so long that others may take it for dead.
 bool may_be_given_up(const scenario::Scenario& scenario);

@@ -228,6 +228,7 @@ Result<Call> call_of(const leeway_collective_options* given) {
   options.weight = read->weight;
   options.tag = read->tag;
   options.confirm_use = read->confirm_use != 0;
+  options.keep_non_finite = read->keep_non_finite != 0;
   LEEWAY_C_TRY(take_arrays(*read, options));
   call.source = std::move(*source);
   call.sink = std::move(*sink);

@@ -41,6 +41,7 @@ leeway_report_summary summary_of(const CollectiveReport& report) {
   out.noise_loss = report.noise.loss;
   out.noise_gain = report.noise.gain;
   out.noise_ratio = report.noise.ratio;
+  out.non_finite = report.non_finite;
   return out;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/contracts.h"
 #include "base/limits.h"
+#include "codec/finite.h"
 #include "codec/float8.h"
 #include "codec/float_kernels.h"
 #include "codec/weighted_sum.h"
@@ -253,12 +254,12 @@ void sum_doubles(std::span<const std::byte* const> inputs, std::span<const doubl
   }
 }
 
-void sum_floats(std::span<const std::byte* const> inputs, std::span<const double> scales,
-                MutableByteSpan out) {
+bool sum_floats(std::span<const std::byte* const> inputs, std::span<const double> scales,
+                MutableByteSpan out, bool check) {
   std::array<float, limits::kPeersMax> rounded;
   std::transform(scales.begin(), scales.end(), rounded.begin(),
                  [](double scale) { return static_cast<float>(scale); });
-  weighted_sum_floats(inputs, std::span(rounded).first(scales.size()), out);
+  return weighted_sum_floats(inputs, std::span(rounded).first(scales.size()), out, check);
 }
 
 // The first scaled input of a block, and those that follow.
@@ -350,7 +351,8 @@ void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
     case DataType::f64:
       return sum_doubles(inputs, scales, out.data(), out.size() / sizeof(double));
     case DataType::f32:
-      return sum_floats(inputs, scales, out);
+      sum_floats(inputs, scales, out, false);
+      return;
     case DataType::f16:
       return sum_widened<Widened<DataType::f16>>(inputs, scales, out);
     case DataType::bf16:
@@ -362,6 +364,16 @@ void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
     default:
       LEEWAY_ASSERT(is_floating(dtype));
   }
+}
+
+// In one pass where that is the usual type: the others are looked at again, in the first-level
+// cache.
+bool weighted_sum_checked(DataType dtype, std::span<const std::byte* const> inputs,
+                          std::span<const double> scales, MutableByteSpan out) {
+  LEEWAY_ASSERT(inputs.size() == scales.size() && inputs.size() <= limits::kPeersMax);
+  if (dtype == DataType::f32) return sum_floats(inputs, scales, out, true);
+  weighted_sum(dtype, inputs, scales, out);
+  return all_finite(dtype, out);
 }
 
 }  // namespace leeway::codec

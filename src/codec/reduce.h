@@ -34,5 +34,8 @@ void multiply(DataType dtype, const Scalar& factor, ByteSpan in, MutableByteSpan
 // memory as inputs.
 void weighted_sum(DataType dtype, std::span<const std::byte* const> inputs,
                   std::span<const double> scales, MutableByteSpan out);
+// The same, and whether all of out is finite.
+bool weighted_sum_checked(DataType dtype, std::span<const std::byte* const> inputs,
+                          std::span<const double> scales, MutableByteSpan out);
 
 }  // namespace leeway::codec

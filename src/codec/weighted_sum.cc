@@ -43,11 +43,14 @@ HWY_INLINE float scaled_one(const std::byte* from, float scale) {
   return unit ? value : scale * value;
 }
 
-template <bool unit>
-void sum_as(std::span<const std::byte* const> inputs, std::span<const float> scales,
+// Of the results alone: where an input is not finite, its sum is not. Only what overflows is not,
+// either, although all inputs are.
+template <bool unit, bool checked>
+bool sum_as(std::span<const std::byte* const> inputs, std::span<const float> scales,
             MutableByteSpan out) {
   const Floats d;
   const std::size_t step = hn::Lanes(d) * sizeof(float);  // bytes of a vector
+  auto odd = hn::Zero(d);  // NaN once a result was not finite (finite.cc)
   std::size_t at = 0;
   for (; at + 4 * step <= out.size(); at += 4 * step) {
     auto scale = hn::Set(d, scales[0]);
@@ -62,27 +65,35 @@ void sum_as(std::span<const std::byte* const> inputs, std::span<const float> sca
       sum2 = hn::Add(sum2, scaled<unit>(inputs[j] + at + 2 * step, scale));
       sum3 = hn::Add(sum3, scaled<unit>(inputs[j] + at + 3 * step, scale));
     }
+    if constexpr (checked) {
+      odd = hn::Or3(odd, hn::Sub(sum0, sum0), hn::Sub(sum1, sum1));
+      odd = hn::Or3(odd, hn::Sub(sum2, sum2), hn::Sub(sum3, sum3));
+    }
     store_unaligned(d, sum0, out.data() + at);
     store_unaligned(d, sum1, out.data() + at + step);
     store_unaligned(d, sum2, out.data() + at + 2 * step);
     store_unaligned(d, sum3, out.data() + at + 3 * step);
   }
+  bool finite = !checked || hn::AllFalse(d, hn::IsNaN(odd));
   for (; at < out.size(); at += sizeof(float)) {
     float sum = scaled_one<unit>(inputs[0] + at, scales[0]);
     for (std::size_t j = 1; j < inputs.size(); ++j) {
       sum = sum + scaled_one<unit>(inputs[j] + at, scales[j]);
     }
     std::memcpy(out.data() + at, &sum, sizeof(sum));
+    if constexpr (checked) finite &= sum - sum == 0.0f;
   }
+  return finite;
 }
 
-void sum_scaled(std::span<const std::byte* const> inputs, std::span<const float> scales,
-                MutableByteSpan out) {
-  sum_as<false>(inputs, scales, out);
+bool sum_scaled(std::span<const std::byte* const> inputs, std::span<const float> scales,
+                MutableByteSpan out, bool check) {
+  return check ? sum_as<false, true>(inputs, scales, out)
+               : sum_as<false, false>(inputs, scales, out);
 }
-void sum_plain(std::span<const std::byte* const> inputs, std::span<const float> scales,
-               MutableByteSpan out) {
-  sum_as<true>(inputs, scales, out);
+bool sum_plain(std::span<const std::byte* const> inputs, std::span<const float> scales,
+               MutableByteSpan out, bool check) {
+  return check ? sum_as<true, true>(inputs, scales, out) : sum_as<true, false>(inputs, scales, out);
 }
 
 }  // namespace
@@ -96,16 +107,16 @@ namespace leeway::codec {
 HWY_EXPORT(sum_scaled);
 HWY_EXPORT(sum_plain);
 
-void weighted_sum_floats(std::span<const std::byte* const> inputs, std::span<const float> scales,
-                         MutableByteSpan out) {
+bool weighted_sum_floats(std::span<const std::byte* const> inputs, std::span<const float> scales,
+                         MutableByteSpan out, bool check) {
   LEEWAY_ASSERT(inputs.size() == scales.size() && out.size() % sizeof(float) == 0);
   if (inputs.empty()) {
     std::fill(out.begin(), out.end(), std::byte{0});
-  } else if (std::all_of(scales.begin(), scales.end(), [](float scale) { return scale == 1.0f; })) {
-    HWY_DYNAMIC_DISPATCH(sum_plain)(inputs, scales, out);
-  } else {
-    HWY_DYNAMIC_DISPATCH(sum_scaled)(inputs, scales, out);
+    return true;
   }
+  if (std::all_of(scales.begin(), scales.end(), [](float scale) { return scale == 1.0f; }))
+    return HWY_DYNAMIC_DISPATCH(sum_plain)(inputs, scales, out, check);
+  return HWY_DYNAMIC_DISPATCH(sum_scaled)(inputs, scales, out, check);
 }
 
 }  // namespace leeway::codec

@@ -214,7 +214,8 @@ void HostPayload::sum(const Task& task) {
                              chunk.position + packet.first};
     const MutableByteSpan out(result + packet.first * element, packet.elements * element);
     if (floats) {
-      scaled_sum(reduce_format_, place, layout_.dtype, terms, packet.elements, out, scratch);
+      scaled_sum(reduce_format_, place, layout_.dtype, terms, packet.elements, out, scratch,
+                 /*check=*/false);
     } else {
       codec::reduce(layout_.op, layout_.dtype, operands, out);
     }

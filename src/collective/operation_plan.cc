@@ -204,6 +204,8 @@ void plan_reduction(const OperationSpec& spec, const protocol::Endpoint& endpoin
   reduction.estimator = options.estimator;
   reduction.lossy = options.delivery.kind != Delivery::Kind::exact;
   reduction.one_pass = options.delivery.kind == Delivery::Kind::best_effort;
+  reduction.finite_only = reduction.lossy && is_floating(spec.input.dtype) &&
+                          !options.keep_non_finite && !spec.elsewhere();
   reduction.rotation_key =
       endpoint.rotation_key(endpoint.next_collective(), FlowKind::reduce, plan.self);
   reduction.input = bytes_of(spec.input.data);

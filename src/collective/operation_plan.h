@@ -33,7 +33,9 @@ struct ReductionPlan {
   codec::Format format;
   Estimator estimator = Estimator::ratio;
   bool lossy = false;
-  bool one_pass = false;             // best effort: what was passed does not come again
+  bool one_pass = false;  // best effort: what was passed does not come again
+  // Contributions to a packet that hold an infinity or a NaN count as missing
+  bool finite_only = false;
   std::uint64_t rotation_key = 0;    // of the order in which all senders walk our shard
   const std::byte* input = nullptr;  // the whole tensor
   std::byte* result = nullptr;       // our reduced shard; may be our part of `input`

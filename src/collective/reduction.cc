@@ -1,10 +1,12 @@
 #include "collective/reduction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/contracts.h"
 #include "base/crc32c.h"
+#include "codec/finite.h"
 #include "codec/reduce.h"
 #include "collective/payload_exchange.h"
 
@@ -36,7 +38,8 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
     staging_.reset(plan.size, grid_.packets(),
                    half().format.encoded_bytes(grid_.elements_per_packet()));
     take_input();
-    if (multiplies_) products_.reserve(grid_.elements_per_packet() * element_bytes_);
+    if (multiplies_ || half().finite_only)
+      own_packet_.reserve(grid_.elements_per_packet() * element_bytes_);
   }
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
   reduced_packets_.resize(grid_.packets());
@@ -55,7 +58,7 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   settled_chunks_ = 0;
   contributors_ = {};
   contributors_.histogram.assign(plan.size + 1, 0);
-  untouched_ = 0;
+  untouched_ = non_finite_ = 0;
   nobody_has_units_ = false;
   variance_ = 0.0;
   fetched_ = unheard_ = 0;
@@ -138,7 +141,7 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
   if (plan_->payload != nullptr) return encoded_elsewhere(owner, index);
   const bool identity = half().format.identity();
   const ByteSpan source =
-      contribution_to(owner, grid, index, identity ? scratch.data() : products_.data());
+      contribution_to(owner, grid, index, identity ? scratch.data() : own_packet_.data());
   if (identity) {
     if (!plan_->sum_payloads) return {source};
     return {source, crc32c_prefetching(source, input_to(owner, grid, ahead))};
@@ -150,7 +153,7 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
   codec::encode_elements(half().format, source, place, out);
   if (plan_->meter != nullptr && plan_->meter->samples(index.value, grid.packets())) {
     const double weight = plan_->round.weight_for(owner);
-    if (weight > 0.0)
+    if (weight > 0.0 && is_measurable(source))
       plan_->meter->add_encoded(half().format, place, floats_of(source), out, per_unit(weight));
   }
   if (pays_residual(owner)) keep_residual(floats_of(source), place, out);
@@ -170,7 +173,11 @@ void Reduction::keep_residual(std::span<const float> values, const codec::Place&
       static_cast<std::size_t>(values.data() - reinterpret_cast<const float*>(input_));
   const auto residual = half().residual.subspan(first, values.size());
   codec::decode(half().format, encoded, place, residual);
-  for (std::size_t i = 0; i < values.size(); ++i) residual[i] = values[i] - residual[i];
+  // What is not finite is not owed: it would spoil all later contributions.
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float left_out = values[i] - residual[i];
+    residual[i] = std::isfinite(left_out) ? left_out : 0.0f;
+  }
 }
 
 protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
@@ -254,8 +261,26 @@ void Reduction::build_plan(std::span<const estimate::LinkTally> tallies) {
 }
 
 ByteSpan Reduction::contribution(Rank rank, PacketIndex index, const Direct& direct) {
-  if (rank == plan_->self) return contribution_to(rank, grid_, index, products_.data());
+  if (rank == plan_->self) return contribution_to(rank, grid_, index, own_packet_.data());
   return {rank == direct.rank ? direct.data : staging_.at(rank, index), encoded_bytes(index)};
+}
+
+ByteSpan Reduction::kept_contribution(PacketIndex index) {
+  const ByteSpan own = contribution(plan_->self, index, {});
+  if (!half().finite_only || own.data() != result_of(index)) return own;
+  std::memcpy(own_packet_.data(), own.data(), own.size());
+  return {own_packet_.data(), own.size()};
+}
+
+bool Reduction::is_measurable(ByteSpan values) const {
+  return !half().finite_only || codec::all_finite(plan_->dtype, values);
+}
+
+bool Reduction::all_finite(PacketIndex index, const Direct& direct) {
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
+    if (!codec::all_finite(plan_->dtype, contribution(rank, index, direct))) return false;
+  }
+  return true;
 }
 
 // Whether complete packets are summed as scaled floats. A float64 average is not: 1/N as a float
@@ -269,7 +294,8 @@ bool Reduction::sums_by_scales() const {
 // Every contribution to the packet is here, so that its scales do not depend on what else was lost.
 void Reduction::reduce_complete(PacketIndex index, const Direct& direct,
                                 schedule::ChunkQueue& reduced) {
-  if (!sums_by_scales()) {
+  estimate::BlockScales block{static_cast<std::uint32_t>(plan_->size), false, 0.0f};
+  if (!sums_by_scales() && (!half().finite_only || all_finite(index, direct))) {
     combine_exactly(index, direct);
   } else {
     if (!scale_plan_built_) {
@@ -281,46 +307,90 @@ void Reduction::reduce_complete(PacketIndex index, const Direct& direct,
       nobody_has_units_ = scale_plan_.complete_scales(scales_).untouched;
       scale_plan_built_ = true;
     }
-    if (nobody_has_units_) untouched_ += grid_.packet_elements(index);
-    sum(index, scales_, direct);
+    block.untouched = nobody_has_units_;
+    block = sum(index, block, direct);
   }
-  on_reduced(index, static_cast<std::uint32_t>(plan_->size), reduced);
+  on_reduced(index, block, reduced);
 }
 
-void Reduction::on_reduced(PacketIndex index, std::uint32_t contributors,
+void Reduction::on_reduced(PacketIndex index, const estimate::BlockScales& block,
                            schedule::ChunkQueue& reduced) {
-  ++contributors_.histogram[contributors];
+  if (block.untouched) untouched_ += grid_.packet_elements(index);
+  if (block.control != 0.0f && !half().control.empty()) apply_control(index, block.control);
+  ++contributors_.histogram[block.contributors];
   reduced_packets_.set(index.value);
   if (stages()) staging_.give_back(index);
   const ChunkIndex chunk = grid_.chunk_of(index);
   if (--chunk_left_[chunk.value] == 0) reduced.push(chunk);
 }
 
-// result = sum of scale_i x_i in rank order. A zero scale means absent.
-void Reduction::sum(PacketIndex index, std::span<const float> scales, const Direct& direct) {
-  if (plan_->payload != nullptr) return plan_->payload->set_scales(index, scales);
-  if (!plan_->contents) return;
-  const std::size_t elements = grid_.packet_elements(index);
+// result = sum of scale_i x_i in rank order, for the scales in `scales_`. A zero scale means
+// absent. Returns what the packet was formed from: `block`, unless contributions had to be left
+// out.
+estimate::BlockScales Reduction::sum(PacketIndex index, const estimate::BlockScales& block,
+                                     const Direct& direct) {
+  if (plan_->payload != nullptr) plan_->payload->set_scales(index, scales_);
+  if (!stages()) return block;
   const bool measured =
       plan_->meter != nullptr && plan_->meter->samples(index.value, grid_.packets());
   if (measured) measure_own(index);  // before the result takes its place
-  terms_.clear();
-  for (Rank rank = 0; rank < plan_->size; ++rank) {
-    if (scales[rank] == 0.0f) continue;
-    terms_.push_back({contribution(rank, index, direct).data(), scales[rank], rank != plan_->self});
+  const ByteSpan own = kept_contribution(index);
+  estimate::BlockScales used = block;
+  take_terms(index, own, direct);
+  while (!sum_terms(index) && leave_out_non_finite(index, used)) {
+    used = scale_plan_.scales(mask_, index.value, scales_);
+    scale_plan_built_ = false;  // complete packets ask for their own scales again
+    take_terms(index, own, direct);
   }
-  std::byte* result = half().result + grid_.packet_offset(index) * element_bytes_;
-  scaled_sum(half().format, place_of(plan_->self, plan_->self, grid_, index), plan_->dtype, terms_,
-             elements, MutableByteSpan(result, elements * element_bytes_), block_);
-  if (measured)
-    plan_->meter->add_result({reinterpret_cast<const float*>(result), elements}, result_per_unit());
+  const std::size_t bytes = grid_.packet_elements(index) * element_bytes_;
+  const ByteSpan result{result_of(index), bytes};
+  if (measured && is_measurable(result))
+    plan_->meter->add_result(floats_of(result), result_per_unit());
+  return used;
+}
+
+void Reduction::take_terms(PacketIndex index, ByteSpan own, const Direct& direct) {
+  terms_.clear();
+  term_ranks_.clear();
+  for (Rank rank = 0; rank < plan_->size; ++rank) {
+    if (scales_[rank] == 0.0f) continue;
+    const bool is_own = rank == plan_->self;
+    const ByteSpan bytes = is_own ? own : contribution(rank, index, direct);
+    terms_.push_back({bytes.data(), scales_[rank], !is_own});
+    term_ranks_.push_back(rank);
+  }
+}
+
+// False: the sum is not finite, and should be.
+bool Reduction::sum_terms(PacketIndex index) {
+  const std::size_t elements = grid_.packet_elements(index);
+  return scaled_sum(half().format, place_of(plan_->self, plan_->self, grid_, index), plan_->dtype,
+                    terms_, elements, {result_of(index), elements * element_bytes_}, block_,
+                    half().finite_only);
+}
+
+// Takes the contributions that are not finite out of `mask_`, the set of those that are here.
+// False: all are finite, and it was their sum that left the type's range.
+bool Reduction::leave_out_non_finite(PacketIndex index, const estimate::BlockScales& block) {
+  if (block.contributors == static_cast<std::uint32_t>(plan_->size)) {
+    for (Rank rank = 0; rank < plan_->size; ++rank)
+      mask_[rank / 64] |= std::uint64_t{1} << (rank % 64);
+  }
+  const std::uint64_t before = non_finite_;
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    if (is_finite(half().format, plan_->dtype, terms_[i], grid_.packet_elements(index), block_))
+      continue;
+    mask_[term_ranks_[i] / 64] &= ~(std::uint64_t{1} << (term_ranks_[i] % 64));
+    ++non_finite_;
+  }
+  return non_finite_ != before;
 }
 
 void Reduction::measure_own(PacketIndex index) {
   const double weight = plan_->round.weight_for(plan_->self);
   if (weight <= 0.0) return;
-  const ByteSpan own = contribution_to(plan_->self, grid_, index, products_.data());
-  plan_->meter->add_own(floats_of(own), per_unit(weight));
+  const ByteSpan own = contribution(plan_->self, index, {});
+  if (is_measurable(own)) plan_->meter->add_own(floats_of(own), per_unit(weight));
 }
 
 // Integer types, float64 averages, and reductions that are not sums: in rank order, in the tensor's
@@ -377,10 +447,7 @@ void Reduction::reduce_partial(PacketIndex index, std::span<const protocol::Rece
     mask_[rank / 64] |= std::uint64_t{here} << (rank % 64);
   }
   const estimate::BlockScales block = scale_plan_.scales(mask_, index.value, scales_);
-  if (block.untouched) untouched_ += grid_.packet_elements(index);
-  sum(index, scales_, {});
-  if (block.control != 0.0f && !half().control.empty()) apply_control(index, block.control);
-  on_reduced(index, block.contributors, reduced);
+  on_reduced(index, sum(index, block, {}), reduced);
 }
 
 void Reduction::apply_control(PacketIndex index, float scale) {
@@ -406,6 +473,7 @@ void Reduction::fill_report(CollectiveReport& report) const {
       packets == 0 ? plan_->size
                    : static_cast<double>(contributions) / static_cast<double>(packets);
   report.elements_untouched = untouched_;
+  report.non_finite = non_finite_;
   report.variance_estimate = variance_;
   report.estimator = half().estimator;
   report.contributions_fetched = fetched_;

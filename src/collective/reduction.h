@@ -87,6 +87,14 @@ class Reduction {
     const std::byte* data = nullptr;
   };
   ByteSpan contribution(Rank rank, PacketIndex index, const Direct& direct);
+  // Our own, kept where the result takes its place and may have to be formed again.
+  ByteSpan kept_contribution(PacketIndex index);
+  std::byte* result_of(PacketIndex index) const {
+    return half().result + grid_.packet_offset(index) * element_bytes_;
+  }
+  bool all_finite(PacketIndex index, const Direct& direct);
+  // What is not finite would spoil every mean that it enters.
+  bool is_measurable(ByteSpan values) const;
   void reduce_complete(PacketIndex index, const Direct& direct, schedule::ChunkQueue& reduced);
   void reduce_partial(PacketIndex index, std::span<const protocol::ReceiveFlow> flows,
                       schedule::ChunkQueue& reduced);
@@ -98,10 +106,15 @@ class Reduction {
   ChunkIndex passed_chunk(std::uint32_t nth) const;
   void recall_rates(const estimate::LinkHistory& history);
   void tally(std::span<const protocol::ReceiveFlow> flows);
-  void on_reduced(PacketIndex index, std::uint32_t contributors, schedule::ChunkQueue& reduced);
+  void on_reduced(PacketIndex index, const estimate::BlockScales& block,
+                  schedule::ChunkQueue& reduced);
   bool sums_by_scales() const;
   void combine_exactly(PacketIndex index, const Direct& direct);
-  void sum(PacketIndex index, std::span<const float> scales, const Direct& direct);
+  estimate::BlockScales sum(PacketIndex index, const estimate::BlockScales& block,
+                            const Direct& direct);
+  void take_terms(PacketIndex index, ByteSpan own, const Direct& direct);
+  bool sum_terms(PacketIndex index);
+  bool leave_out_non_finite(PacketIndex index, const estimate::BlockScales& block);
   void apply_control(PacketIndex index, float scale);
   void build_plan(std::span<const estimate::LinkTally> tallies);
 
@@ -115,7 +128,8 @@ class Reduction {
   // Decoded values of one packet, for other types than float32
   Arena block_;
   bool multiplies_ = false;  // a factor is still to be applied to what `input_` has
-  Arena products_;           // our contribution to one packet then
+  // Our contribution to one packet then, or where the result takes its place
+  Arena own_packet_;
   // Contributions a packet of our shard still waits for
   std::vector<std::uint16_t> missing_;
   std::vector<std::uint32_t> chunk_left_;  // packets of a chunk that are not reduced
@@ -124,7 +138,8 @@ class Reduction {
   estimate::ScalePlan scale_plan_;
   bool scale_plan_built_ = false;
   std::vector<float> scales_;
-  std::vector<Term> terms_;
+  std::vector<Term> terms_;  // of the packet that is summed
+  std::vector<Rank> term_ranks_;
   std::vector<const std::byte*> operands_;
   std::vector<std::uint64_t> mask_;
   std::vector<float> weights_;          // c_i as heard so far
@@ -135,6 +150,7 @@ class Reduction {
   std::uint32_t settled_chunks_ = 0;  // of that order, by all
   ContributorStats contributors_;
   std::uint64_t untouched_ = 0;
+  std::uint64_t non_finite_ = 0;
   // All weights are 0: complete packets are as untouched as empty ones
   bool nobody_has_units_ = false;
   double variance_ = 0.0;

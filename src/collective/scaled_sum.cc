@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/contracts.h"
+#include "codec/finite.h"
 #include "codec/reduce.h"
 
 namespace leeway::collective {
@@ -42,6 +43,9 @@ class DecodedSum {
   void restore(const codec::Place& place) {
     if (!empty_) codec::restore(format_, place, sum_);
   }
+  bool finite() const {
+    return empty_ || codec::all_finite(DataType::f32, std::as_bytes(std::span(sum_)));
+  }
   // Writes the tensor's type, rounding once where that is narrower.
   void finish(MutableByteSpan result) {
     if (empty_) std::fill(sum_.begin(), sum_.end(), 0.0f);
@@ -56,9 +60,9 @@ class DecodedSum {
   bool empty_ = true;
 };
 
-void sum_decoded(const codec::Format& format, const codec::Place& place,
+bool sum_decoded(const codec::Format& format, const codec::Place& place,
                  std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
-                 Arena& scratch) {
+                 Arena& scratch, bool check) {
   const bool rotated = format.options.rotate;
   const bool in_result = may_sum_in(result, format.element, terms, rotated);
   if (!in_result) scratch.reserve(elements * sizeof(float));
@@ -74,16 +78,19 @@ void sum_decoded(const codec::Format& format, const codec::Place& place,
       if (!term.encoded) sum.add(term);
     }
   }
+  const bool finite = !check || sum.finite();
   sum.finish(result);
+  return finite;
 }
 
 }  // namespace
 
-void scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
+bool scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
                 std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
-                Arena& scratch) {
+                Arena& scratch, bool check) {
   LEEWAY_ASSERT(is_floating(dtype) && result.size() == elements * size_of(dtype));
-  if (!format.identity()) return sum_decoded(format, place, terms, elements, result, scratch);
+  if (!format.identity())
+    return sum_decoded(format, place, terms, elements, result, scratch, check);
   scratch.reserve(terms.size() * (sizeof(const std::byte*) + sizeof(double)));
   const std::span inputs(reinterpret_cast<const std::byte**>(scratch.data()), terms.size());
   const std::span scales(reinterpret_cast<double*>(inputs.data() + inputs.size()), terms.size());
@@ -91,7 +98,19 @@ void scaled_sum(const codec::Format& format, const codec::Place& place, DataType
     inputs[i] = terms[i].data;
     scales[i] = terms[i].scale;
   }
+  if (check) return codec::weighted_sum_checked(dtype, inputs, scales, result);
   codec::weighted_sum(dtype, inputs, scales, result);
+  return true;
+}
+
+bool is_finite(const codec::Format& format, DataType dtype, const Term& term, std::size_t elements,
+               Arena& scratch) {
+  if (!term.encoded || format.identity())
+    return codec::all_finite(dtype, {term.data, elements * size_of(dtype)});
+  scratch.reserve(elements * sizeof(float));
+  const std::span values(reinterpret_cast<float*>(scratch.data()), elements);
+  add_term(format, true, {term.data, 1.0f, true}, elements, values);
+  return codec::all_finite(DataType::f32, std::as_bytes(values));
 }
 
 }  // namespace leeway::collective

@@ -23,8 +23,15 @@ struct Term {
 //
 // Rotated formats: encoded terms are summed in the rotated domain, in rank order, and rotated back
 // (`place`: of the elements) before native terms are added.
-void scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
+//
+// Returns whether the sum is finite where that is to be checked, else true. It is not where a term
+// is not; nor where finite terms overflow.
+bool scaled_sum(const codec::Format& format, const codec::Place& place, DataType dtype,
                 std::span<const Term> terms, std::size_t elements, MutableByteSpan result,
-                Arena& scratch);
+                Arena& scratch, bool check);
+
+// Whether all values of a term are finite.
+bool is_finite(const codec::Format& format, DataType dtype, const Term& term, std::size_t elements,
+               Arena& scratch);
 
 }  // namespace leeway::collective

@@ -37,6 +37,10 @@ void for_each_rank(std::span<const std::uint64_t> mask, Visit visit) {
   }
 }
 
+bool has_rank(std::span<const std::uint64_t> mask, std::size_t rank) {
+  return (mask[rank / kWordBits] >> (rank % kWordBits) & 1) != 0;
+}
+
 double heard_rate(const LinkTally& link) {
   return std::clamp(link.heard_rate, kHeardRateMin, 1.0);
 }
@@ -207,11 +211,12 @@ void ScalePlan::spread_evenly(std::span<const std::uint64_t> mask, double scale,
 }
 
 // The owner has exactly its share c_o/C; those of the others that are here stand for all of the
-// others.
+// others. Without the owner's own they stand for all.
 void ScalePlan::stratify(std::span<const std::uint64_t> mask, std::span<float> out) const {
   double others = 0.0;
   for_each_rank(mask,
                 [&](std::size_t rank) { others += rank == owner_ ? 0.0 : links_[rank].weight; });
+  if (!has_rank(mask, owner_)) return spread_evenly(mask, gain_ / others, out);
   const double own = links_[owner_].weight;
   if (others > 0.0) {
     spread_evenly(mask, gain_ * (total_weight_ - own) / (total_weight_ * others), out);
@@ -229,15 +234,15 @@ void ScalePlan::rescale_links(std::span<const std::uint64_t> mask, std::span<flo
 
 // The control variate takes the share that the rescaled contributions do not: 1 - sum w_i c_i / C,
 // negative where they make up for more than was lost here. Without an external one the owner's own
-// mean G_o/c_o is it, which changes the owner's scale only; an owner without units has no mean and
-// leaves plain Horvitz-Thompson.
+// mean G_o/c_o is it, which changes the owner's scale only; an owner without units, or whose own is
+// missing, has no mean and leaves plain Horvitz-Thompson.
 float ScalePlan::place_control(std::span<const std::uint64_t> mask, std::span<float> out) const {
   double held = 0.0;
   for_each_rank(mask, [&](std::size_t rank) { held += link_scale_[rank] * links_[rank].weight; });
   const double share = 1.0 - held / total_weight_;
   if (external_control_) return to_scale(share);
   const double own = links_[owner_].weight;
-  if (own > 0.0) out[owner_] = to_scale(fair_ + gain_ * share / own);
+  if (own > 0.0 && has_rank(mask, owner_)) out[owner_] = to_scale(fair_ + gain_ * share / own);
   return 0.0f;
 }
 

@@ -76,7 +76,8 @@ class ScalePlan {
   bool estimated_rates() const;
 
   // Scales for a packet whose contributions are the set bits of `mask` (bit i of word i/64; the
-  // owner's own is always set). `block_index` is the packet's number in the shard. Ranks that are
+  // owner's own is missing only where it may not be summed). `block_index` is the packet's number
+  // in the shard. Ranks that are
   // absent or have no units get exactly 0: their values, whatever they are, are not read.
   BlockScales scales(std::span<const std::uint64_t> mask, std::uint32_t block_index,
                      std::span<float> out) const;

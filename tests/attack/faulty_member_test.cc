@@ -47,6 +47,7 @@ class FaultyMember : public ::testing::Test {
       const bool finite =
           std::all_of(result.begin(), result.end(), [](float x) { return std::isfinite(x); });
       EXPECT_TRUE(finite) << "rank " << rank;
+      non_finite += requests[rank]->report.non_finite;
     }
     job.pass(20ms);
   }
@@ -74,6 +75,7 @@ class FaultyMember : public ::testing::Test {
   SealedJob job{{.size = kMembers}};
   std::function<void(std::vector<float>&)> spoil;
   Duration took{0};
+  std::uint64_t non_finite = 0;  // what the honest members left out
 
  private:
   std::vector<std::unique_ptr<Sums>> sums_;  // read until confirmed
@@ -109,6 +111,15 @@ TEST_F(FaultyMember, LargestNumbersReachNoResultAsInfinity) {
     std::fill(mine.begin(), mine.end(), std::numeric_limits<float>::max());
   };
   expect_calls(3);
+}
+
+// Infinities and NaNs among them count as lost.
+TEST_F(FaultyMember, NumbersThatAreNoneReachNoResult) {
+  spoil = [](std::vector<float>& mine) {
+    for (std::size_t i = 0; i < mine.size(); i += 50) mine[i] = i % 100 == 0 ? NAN : -INFINITY;
+  };
+  expect_calls(3);
+  EXPECT_GT(non_finite, 0u);
 }
 
 class FaultyWeight : public FaultyMember, public ::testing::WithParamInterface<float> {};

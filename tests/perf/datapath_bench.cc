@@ -81,8 +81,8 @@ void accumulate(benchmark::State& state, Codec codec) {
   });
 }
 
-// Bytes: every input once and the result once.
-void weighted_sum(benchmark::State& state, float scale) {
+// Bytes: every input once and the result once. `checked`: lossy sums look for infinities and NaNs.
+void weighted_sum(benchmark::State& state, float scale, bool checked) {
   const auto inputs = static_cast<std::size_t>(state.range(1));
   std::vector<std::vector<float>> values;
   std::vector<const std::byte*> pointers;
@@ -93,13 +93,22 @@ void weighted_sum(benchmark::State& state, float scale) {
   const std::vector<double> scales(inputs, scale);
   std::vector<float> out(values[0].size());
   for (auto _ : state) {
-    codec::weighted_sum(DataType::f32, pointers, scales, std::as_writable_bytes(std::span(out)));
+    const MutableByteSpan sum = std::as_writable_bytes(std::span(out));
+    if (checked) {
+      benchmark::DoNotOptimize(codec::weighted_sum_checked(DataType::f32, pointers, scales, sum));
+    } else {
+      codec::weighted_sum(DataType::f32, pointers, scales, sum);
+    }
     benchmark::ClobberMemory();
   }
   set_bytes(state, state.range(0) * static_cast<std::int64_t>(inputs + 1));
 }
-BENCHMARK_CAPTURE(weighted_sum, unit, 1.0f)->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
-BENCHMARK_CAPTURE(weighted_sum, scaled, 0.25f)->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
+BENCHMARK_CAPTURE(weighted_sum, unit, 1.0f, false)->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
+BENCHMARK_CAPTURE(weighted_sum, scaled, 0.25f, false)->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
+BENCHMARK_CAPTURE(weighted_sum, unit_checked, 1.0f, true)
+    ->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
+BENCHMARK_CAPTURE(weighted_sum, scaled_checked, 0.25f, true)
+    ->ArgsProduct({{kChunk, kTensor}, {2, 4, 8}});
 
 // Bytes: both operands once and the result once.
 void reduce(benchmark::State& state, ReduceOp op, DataType dtype) {

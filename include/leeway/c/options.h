@@ -165,12 +165,14 @@ typedef struct leeway_collective_options {
   size_t residual_count;                     // of residual
   const leeway_payload_source* source;       // who encodes in the library's place; NULL: nobody
   const leeway_payload_sink* sink;  // who decodes; both or neither. Copied, not their users
+  int32_t keep_non_finite;          // flag: lossy sums take contributions with infinities and NaNs
+  int32_t reserved;                 // 0
 } leeway_collective_options;
 // The defaults: an exact sum within 60 s.
 #define LEEWAY_COLLECTIVE_OPTIONS_INIT                                                           \
   {                                                                                              \
     sizeof(leeway_collective_options), LEEWAY_SUM, LEEWAY_EXACT, 60000000000, 0.0, LEEWAY_EXACT, \
-        LEEWAY_RATIO, NULL, NULL, NULL, 1.0, NULL, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL         \
+        LEEWAY_RATIO, NULL, NULL, NULL, 1.0, NULL, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0   \
   }
 
 #ifdef __cplusplus

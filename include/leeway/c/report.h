@@ -44,12 +44,13 @@ typedef struct leeway_report_summary {
   double noise_loss;                   // part of the reduce half's packets that is missing
   double noise_gain;                   // of the gradient's part in the result
   double noise_ratio;                  // gain times rms gradient over rms noise
+  uint64_t non_finite;                 // packets of contributions left out: infinities and NaNs
 } leeway_report_summary;
 // For leeway_report_get().
 #define LEEWAY_REPORT_SUMMARY_INIT                                                                \
   {                                                                                               \
     sizeof(leeway_report_summary), 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, \
-        0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0                                              \
+        0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0                                           \
   }
 
 // Packets of one peer in one operation.

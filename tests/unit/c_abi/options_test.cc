@@ -93,6 +93,7 @@ TEST(COptions, EveryMemberArrives) {
   call.owner_weight_count = 2;
   call.residual = residual;
   call.residual_count = 3;
+  call.keep_non_finite = 1;
   call.tag = 9;
   call.confirm_use = 1;
   const auto call_read = call_of(&call);
@@ -109,6 +110,7 @@ TEST(COptions, EveryMemberArrives) {
   EXPECT_EQ(read->residual.size(), 3u);
   EXPECT_EQ(read->tag, 9u);
   EXPECT_TRUE(read->confirm_use);
+  EXPECT_TRUE(read->keep_non_finite);
 }
 
 TEST(COptions, FaultsAreText) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/philox.h"
@@ -108,6 +110,25 @@ TEST(WeightedSum, ReadsInputsAtAnyByteAddress) {
       std::vector<float> out(131);
       weighted_sum_floats(inputs, scales, bytes_of(out));
       expect_same_bits(out, step_by_step(values, scales, 131));
+    }
+  });
+}
+
+TEST(WeightedSumChecked, HasTheSameBitsAndSeesAnyInputThatIsNotFinite) {
+  for_each_supported_target([] {
+    for (std::size_t count = 1; count <= 200; count += 7) {
+      auto values = contributions(3, count);
+      for (const auto& scales : {some_scales(3), std::vector<float>(3, 1.0f)}) {
+        std::vector<float> out(count);
+        EXPECT_TRUE(weighted_sum_floats(pointers(values), scales, bytes_of(out), true));
+        expect_same_bits(out, step_by_step(values, scales, count));
+        for (std::size_t i = 0; i < count; ++i) {
+          const float before = std::exchange(values[i % 3][i], i % 2 == 0 ? INFINITY : NAN);
+          EXPECT_FALSE(weighted_sum_floats(pointers(values), scales, bytes_of(out), true));
+          EXPECT_TRUE(weighted_sum_floats(pointers(values), scales, bytes_of(out), false));
+          values[i % 3][i] = before;
+        }
+      }
     }
   });
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "support/engine_group.h"
@@ -32,6 +33,7 @@ class OddValue : public ::testing::TestWithParam<std::tuple<Estimator, Codec, De
       spec.options.delivery = {kind, 0.05, 10s};
       spec.options.estimator = estimator;
       spec.options.codec = codec;
+      spec.options.keep_non_finite = true;
       return spec;
     });
     ASSERT_TRUE(group.run(requests));
@@ -79,6 +81,155 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(Codec::native, Codec::fp16, Codec::bf16),
                        ::testing::Values(Delivery::Kind::exact, Delivery::Kind::bounded,
                                          Delivery::Kind::best_effort)));
+
+// What a lossy average of 1, 2 and 3 is without the contribution of one rank.
+float average_without(Rank missing, Rank owner, Estimator estimator) {
+  const std::array<float, 3> values = {1.0f, 2.0f, 3.0f};
+  const float own = values[owner];
+  const float others = 6.0f - values[missing] - (missing == owner ? 0.0f : own);
+  switch (estimator) {
+    case Estimator::zero_fill:
+    case Estimator::horvitz_thompson:
+      return (6.0f - values[missing]) / 3.0f;
+    case Estimator::augmented:  // the own contribution is the guess
+      return missing == owner ? others / 3.0f : (2.0f * own + others) / 3.0f;
+    case Estimator::stratified:
+      return missing == owner ? others / 2.0f : (own + 2.0f * others) / 3.0f;
+    default:
+      return (6.0f - values[missing]) / 2.0f;
+  }
+}
+
+class NonFinite : public ::testing::TestWithParam<std::tuple<Estimator, Codec, Delivery::Kind>> {};
+
+// A tensor of each rank in its place, so large that none is copied: the sum that has to be formed
+// again has taken the place of an input.
+TEST_P(NonFinite, ContributionToAPacketCountsAsMissing) {
+  constexpr std::size_t kCount = 300'000;
+  const auto [estimator, codec, kind] = GetParam();
+  EngineGroup group(GroupOptions{.size = 3});
+  std::array<std::vector<float>, 3> data = {std::vector<float>(kCount, 1.0f),
+                                            std::vector<float>(kCount, 2.0f),
+                                            std::vector<float>(kCount, 3.0f)};
+  data[0][10] = std::nanf("");  // to its own shard
+  data[2][50'000] = kInf;       // to another one's
+  data[0][150'000] = -kInf;
+  const auto requests =
+      group.submit_all([&, estimator = estimator, codec = codec, kind = kind](Rank rank) {
+        OperationSpec spec{.kind = OperationKind::all_reduce};
+        spec.input = spec.output = std::span(data[rank]);
+        spec.options.op = ReduceOp::avg;
+        spec.options.delivery = {kind, 0.05, 10s};
+        spec.options.estimator = estimator;
+        spec.options.codec = codec;
+        return spec;
+      });
+  ASSERT_TRUE(group.run(requests));
+  EXPECT_EQ(requests[0]->report.non_finite, 2u);
+  EXPECT_EQ(requests[1]->report.non_finite, 1u);
+  EXPECT_EQ(requests[2]->report.non_finite, 0u);
+  EXPECT_EQ(requests[0]->report.contributors.histogram[2], 2u);
+  EXPECT_EQ(requests[0]->report.contributors.min, 2u);
+  EXPECT_TRUE(std::isfinite(requests[0]->report.noise.gradient_mean_square));
+  const float rounding = codec == Codec::nvfp4 ? 0.7f : 0.01f;
+  for (const auto& row : data) {
+    EXPECT_EQ(row, data[0]) << "all ranks hold the same bits";
+    EXPECT_NEAR(row[10], average_without(0, 0, estimator), rounding);
+    EXPECT_NEAR(row[11], average_without(0, 0, estimator), rounding) << "of the same packet";
+    EXPECT_NEAR(row[50'000], average_without(2, 0, estimator), rounding);
+    EXPECT_NEAR(row[150'000], average_without(0, 1, estimator), rounding);
+    EXPECT_NEAR(row[20'000], 2.0f, rounding) << "of another packet";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NonFinite,
+    ::testing::Combine(::testing::Values(Estimator::zero_fill, Estimator::ratio,
+                                         Estimator::symmetric_ratio, Estimator::stratified,
+                                         Estimator::horvitz_thompson, Estimator::augmented),
+                       ::testing::Values(Codec::native, Codec::fp16, Codec::nvfp4),
+                       ::testing::Values(Delivery::Kind::bounded, Delivery::Kind::best_effort)));
+
+// One call of three ranks whose first has a NaN at the front of its own shard and nothing else.
+template <typename T>
+class NonFiniteOf : public ::testing::Test {};
+using FloatingTypes = ::testing::Types<float, double, Half, BFloat16>;
+TYPED_TEST_SUITE(NonFiniteOf, FloatingTypes);
+
+TYPED_TEST(NonFiniteOf, EachTypeIsSeen) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::avg}) {
+    EngineGroup group(GroupOptions{.size = 3});
+    std::array<std::vector<TypeParam>, 3> data;
+    const auto requests = group.submit_all([&](Rank rank) {
+      data[rank].assign(kOddCount, TypeParam{});
+      // All bits of a NaN, whatever the type.
+      if (rank == 0) std::memset(static_cast<void*>(data[rank].data()), 0xFF, sizeof(TypeParam));
+      OperationSpec spec{.kind = OperationKind::all_reduce};
+      spec.input = spec.output = std::span(data[rank]);
+      spec.options.op = op;
+      spec.options.delivery = best_effort(10s);
+      return spec;
+    });
+    ASSERT_TRUE(group.run(requests));
+    EXPECT_EQ(requests[0]->report.non_finite, 1u);
+    EXPECT_EQ(std::memcmp(&data[1][0], &data[1][1], sizeof(TypeParam)), 0) << "0 again";
+  }
+}
+
+TEST(NonFiniteEverywhere, LeavesPacketsUntouched) {
+  EngineGroup group(GroupOptions{.size = 2});
+  std::array<std::vector<float>, 2> data;
+  const auto requests = group.submit_all([&](Rank rank) {
+    data[rank].assign(kOddCount, kInf);
+    OperationSpec spec{.kind = OperationKind::all_reduce};
+    spec.input = spec.output = std::span(data[rank]);
+    spec.options.delivery = best_effort(10s);
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests));
+  EXPECT_EQ(data[1], std::vector<float>(kOddCount, 0.0f));
+  EXPECT_EQ(requests[0]->report.elements_untouched + requests[1]->report.elements_untouched,
+            kOddCount);
+}
+
+// Each is finite: it was not a rank that had no number.
+TEST(NonFiniteSum, ThatOverflowsIsWhatItIs) {
+  EngineGroup group(GroupOptions{.size = 2});
+  std::array<std::vector<float>, 2> data;
+  const auto requests = group.submit_all([&](Rank rank) {
+    data[rank].assign(100, std::numeric_limits<float>::max());
+    OperationSpec spec{.kind = OperationKind::all_reduce};
+    spec.input = spec.output = std::span(data[rank]);
+    spec.options.delivery = best_effort(10s);
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests));
+  EXPECT_EQ(data[0][0], kInf);
+  EXPECT_EQ(requests[0]->report.non_finite, 0u);
+}
+
+// Error feedback owes nothing that is not finite: the next call is whole again.
+TEST(NonFiniteResidual, DoesNotStay) {
+  EngineGroup group(GroupOptions{.size = 2});
+  std::array<std::vector<float>, 2> data;
+  std::array<std::vector<float>, 2> residual = {std::vector<float>(kOddCount),
+                                                std::vector<float>(kOddCount)};
+  for (const bool odd : {true, false}) {
+    const auto requests = group.submit_all([&](Rank rank) {
+      data[rank].assign(kOddCount, 1.0f);
+      if (odd && rank == 0) data[rank][kOddCount - 1] = kInf;
+      OperationSpec spec{.kind = OperationKind::all_reduce};
+      spec.input = spec.output = std::span(data[rank]);
+      spec.options.delivery = best_effort(10s);
+      spec.options.codec = Codec::nvfp4;
+      spec.options.residual = residual[rank];
+      return spec;
+    });
+    ASSERT_TRUE(group.run(requests));
+    EXPECT_EQ(requests[1]->report.non_finite, odd ? 1u : 0u);
+    EXPECT_NEAR(data[0][kOddCount - 1], 2.0f, 0.5f);
+  }
+}
 
 TEST(TinyTensor, OfNothingOrOneElementWorksInEveryClass) {
   for (const std::size_t count : {0, 1}) {

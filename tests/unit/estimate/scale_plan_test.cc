@@ -56,6 +56,24 @@ TEST(ScalePlanCompleteScales, EqualTheScalesOfAFullPacketWhenNothingWasLost) {
   }
 }
 
+// The owner's own may hold what is no number: its scale is 0, and the others' as the estimator has
+// it.
+TEST(ScalePlanScales, OfAPacketWithoutTheOwnersOwn) {
+  const auto links = equal_links(3, 4, 4);
+  for (const Estimator estimator : kAllEstimators) {
+    const ScalePlan plan({.estimator = estimator, .op = ReduceOp::avg, .links = links, .owner = 1});
+    std::vector<float> scales(3);
+    const std::uint64_t mask = 0b101;
+    const BlockScales block = plan.scales({&mask, 1}, 0, scales);
+    const bool fills_zero = estimator == Estimator::zero_fill ||
+                            estimator == Estimator::horvitz_thompson ||
+                            estimator == Estimator::augmented;
+    const float each = fills_zero ? 1.0f / 3.0f : 0.5f;
+    EXPECT_EQ(scales, (std::vector<float>{each, 0.0f, each})) << to_string(estimator);
+    EXPECT_EQ(block.contributors, 2u);
+  }
+}
+
 TEST(ScalePlanCompleteScales, AreZeroWhenNobodyHasUnits) {
   std::vector<float> scales(2, 7.0f);
   EXPECT_TRUE(

@@ -144,6 +144,15 @@ TEST(Run, WhatOwnersUsedIsWhatTheySay) {
   expect_passed(record, "i17");
 }
 
+TEST(Run, ContributionsThatAreNotFiniteAreLeftOut) {
+  const RunRecord record = record_of(
+      "ranks: 4 rounds: 20 operation { bytes: 65536 codec: \"nvfp4\" non_finite: 0.5 } "
+      "link { delay_ms { fixed: 0.1 } loss { random { p: 0.1 } } }");
+  EXPECT_EQ(measure(record, "failed_calls"), 0);
+  expect_passed(record, "i3");
+  expect_passed(record, "i5");
+}
+
 TEST(Run, MulticastSendsABroadcastOnce) {
   const std::string text =
       "ranks: 5 rounds: 6 operation { kind: broadcast bytes: 400000 delivery { kind: exact } } "

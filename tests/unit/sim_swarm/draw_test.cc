@@ -94,6 +94,7 @@ void count_operation(const Operation& operation, std::map<std::string, int>& see
   seen["root"] += operation.root() != 0;
   seen["confirm_use"] += operation.confirm_use();
   seen["owner_weights"] += operation.owner_weights();
+  seen["non_finite"] += operation.non_finite() > 0;
   seen["uneven"] += operation.uneven();
   seen["tags"] += operation.tags() > 1;
   seen["any_source"] += operation.any_source();
@@ -129,7 +130,7 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
     }
     seen["liveness"] += drawn.checkers().skip(0) != "i9";
   }
-  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 16 + 5 + 7 + 10);
+  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 17 + 5 + 7 + 10);
   for (const auto& [name, count] : seen) EXPECT_GE(count, 3) << name;
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
