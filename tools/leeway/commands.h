@@ -29,6 +29,9 @@ void register_doctor(CLI::App& app, int& exit_code);
 // Show what running ranks do, from their metrics.
 void register_top(CLI::App& app, int& exit_code);
 
+// Start a program of NCCL with Leeway's libnccl.so.2 in front.
+void register_nccl(CLI::App& app, int& exit_code);
+
 // Print a new secret for a job.
 void register_keygen(CLI::App& app, int& exit_code);
 

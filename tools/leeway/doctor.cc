@@ -12,6 +12,7 @@
 #include <string>
 
 #include "commands.h"
+#include "doctor/nccl_program.h"
 #include "doctor/paths.h"
 #include "doctor/probes.h"
 #include "doctor/report.h"
@@ -31,12 +32,17 @@ bool write_json(const std::string& path, const std::string& json) {
   return file.good();
 }
 
-int examine(const std::string& json_path) {
+// Of a program alone, where one is named.
+int examine(const std::string& program, const std::string& json_path) {
   doctor::Findings findings;
-  doctor::probe_machine(findings);
-  doctor::probe_network(findings);
-  doctor::probe_transports(findings, rendezvous::process_environment());
-  doctor::probe_environment(findings, rendezvous::process_environment());
+  if (program.empty()) {
+    doctor::probe_machine(findings);
+    doctor::probe_network(findings);
+    doctor::probe_transports(findings, rendezvous::process_environment());
+    doctor::probe_environment(findings, rendezvous::process_environment());
+  } else {
+    doctor::probe_nccl_program(program, findings);
+  }
 
   if (json_path == "-") {
     std::fputs(doctor::to_json(findings).c_str(), stdout);
@@ -106,9 +112,12 @@ void register_doctor(CLI::App& app, int& exit_code) {
   command->add_flag("--paths", paths->wanted,
                     "Measure what lies between all ranks, in 10 s: run it as a job is run");
   command->add_option("--ranks", paths->ranks, "With --paths: start so many processes here");
-  command->callback([json_path, paths, &exit_code] {
+  const auto program = std::make_shared<std::string>();
+  command->add_option("program", *program,
+                      "Look at this program instead: does `leeway nccl` reach its NCCL?");
+  command->callback([json_path, paths, program, &exit_code] {
     paths->json_path = *json_path;
-    exit_code = paths->wanted ? examine_paths(*paths) : examine(*json_path);
+    exit_code = paths->wanted ? examine_paths(*paths) : examine(*program, *json_path);
   });
 }
 

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     leeway::tools::register_sim(app, exit_code);
     leeway::tools::register_doctor(app, exit_code);
     leeway::tools::register_top(app, exit_code);
+    leeway::tools::register_nccl(app, exit_code);
     leeway::tools::register_keygen(app, exit_code);
     try {
       app.parse(argc, argv);

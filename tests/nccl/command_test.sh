@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# `leeway nccl` puts the drop-in in front, and `leeway doctor PROGRAM` says whether that reaches a program.
+#   command_test.sh LEEWAY_COMMAND STUB PROGRAM_THAT_NEEDS_IT PROGRAM_THAT_OPENS_IT PROGRAM_WITH_IT_LINKED_IN
+source "$(dirname "${BASH_SOURCE[0]}")/../support/command_test.sh"
+stub=$(realpath "$2") needs=$3 opens=$4 linked_in=$5
+
+run "$leeway" nccl --print
+[ "$code" = 0 ] && [ "$(cat "$scratch/out")" = "$stub" ] || fail "the command does not find $stub"
+
+run "$leeway" nccl -- "$opens"
+[ "$code" = 0 ] || fail "a program that opens libnccl.so.2 ends with $code"
+grep -qx "22809 $stub" "$scratch/out" || fail "it opened another library"
+
+# A child's child is reached too, and words behind -- are the program's.
+run "$leeway" nccl --trace "$scratch/trace" -- sh -c "echo --print \$LEEWAY_NCCL_TRACE; exec $opens"
+grep -qx -- "--print $scratch/trace" "$scratch/out" || fail "arguments and variables do not arrive"
+grep -qx "22809 $stub" "$scratch/out" || fail "a child's child has another library"
+
+run env LD_PRELOAD="$stub" "$leeway" nccl -- sh -c 'echo "$LD_PRELOAD"'
+grep -qx "$stub:$stub" "$scratch/out" || fail "other preloaded libraries are lost"
+
+run "$leeway" nccl -- "$scratch/nothing"
+[ "$code" = 127 ] || fail "a program that is not there gives $code"
+run "$leeway" nccl
+[ "$code" = 2 ] || fail "no program gives $code"
+
+says() {
+  run "$leeway" doctor "$1"
+  grep -q -- "$2" "$scratch/out" || fail "doctor does not say of $1: $2"
+}
+says "$needs" "has the loader look for it: $(dirname "$stub")"
+says "$opens" "opens it by itself"
+says "$linked_in" "has NCCL linked in"
+says /bin/sh "names no NCCL"
+says "${BASH_SOURCE[0]}" "a script"
+says "$scratch/nothing" "cannot be read"
+[ "$code" = 1 ] || fail "a file that is not there gives $code"
+head -c 4000 "$needs" >"$scratch/cut"
+run "$leeway" doctor "$scratch/cut"
+[ "$code" -le 1 ] || fail "a program that was cut off gives $code"

@@ -1,0 +1,17 @@
+/* As a program that opens NCCL by its name; says which one it got. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(void) {
+  void* const library = dlopen("libnccl.so.2", RTLD_NOW);
+  if (library == NULL) return 3;
+  int (*get_version)(int*) = NULL;
+  *(void**)&get_version = dlsym(library, "ncclGetVersion");
+  Dl_info where;
+  int version = 0;
+  if (get_version == NULL || get_version(&version) != 0) return 4;
+  if (dladdr(*(void**)&get_version, &where) == 0) return 5;
+  printf("%d %s\n", version, where.dli_fname);
+  return 0;
+}

@@ -1,0 +1,27 @@
+// How a program gets NCCL, and so whether preloading Leeway's libnccl.so.2 reaches it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "doctor/report.h"
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway::tools::doctor {
+
+enum class NcclUse : std::uint8_t {
+  none = 0,   // not in this file
+  needed,     // the loader looks for libnccl.so.2, or for a library that needs it
+  opened,     // the program opens it by itself, by a name that stands in it
+  linked_in,  // NCCL is a part of the program
+};
+
+// What one ELF file says of itself, apart from the libraries that it needs. kInvalidArgument: no
+// ELF file of this machine's kind, or a broken one.
+Result<NcclUse> nccl_use_of(ByteSpan file);
+
+// The same of a program and all libraries that the loader would load for it, as findings.
+void probe_nccl_program(const std::string& path, Findings& findings);
+
+}  // namespace leeway::tools::doctor

@@ -1,0 +1,104 @@
+// leeway nccl: starts a program of NCCL with Leeway's libnccl.so.2 in front.
+
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands.h"
+#include "exit_code.h"
+
+namespace leeway::tools {
+namespace {
+
+// As env and nice: the program cannot be started, or is not there.
+constexpr int kExitNotStarted = 126;
+constexpr int kExitNotFound = 127;
+
+struct Arguments {
+  std::string policy;
+  std::string trace;
+  bool print = false;
+  std::vector<std::string> program;
+};
+
+// LEEWAY_NCCL_FOLDERS is "a:b": where the library lies, from this command's own folder.
+std::string library() {
+  std::array<char, PATH_MAX> self{};
+  const ssize_t size = ::readlink("/proc/self/exe", self.data(), self.size() - 1);
+  if (size <= 0) return {};
+  const std::string own(self.data(), static_cast<std::size_t>(size));
+  const std::string folder = own.substr(0, own.rfind('/') + 1);
+  std::string_view places = LEEWAY_NCCL_FOLDERS;
+  while (!places.empty()) {
+    const std::size_t end = std::min(places.find(':'), places.size());
+    const std::string path = folder + std::string(places.substr(0, end)) + "/libnccl.so.2";
+    std::array<char, PATH_MAX> real{};
+    if (::realpath(path.c_str(), real.data()) != nullptr) return real.data();
+    places.remove_prefix(std::min(places.size(), end + 1));
+  }
+  return {};
+}
+
+int start(const Arguments& arguments) {
+  const std::string stub = library();
+  if (stub.empty()) {
+    std::fprintf(stderr,
+                 "error: libnccl.so.2 of Leeway is not installed with this command; on Debian: "
+                 "apt-get install leeway-nccl\n");
+    return kExitFailed;
+  }
+  if (arguments.print) {
+    std::printf("%s\n", stub.c_str());
+    return 0;
+  }
+  if (arguments.program.empty()) {
+    std::fprintf(stderr, "error: which program? leeway nccl -- PROGRAM ARGUMENTS\n");
+    return kExitUsage;
+  }
+  const char* const others = std::getenv("LD_PRELOAD");
+  const bool any = others != nullptr && *others != '\0';
+  ::setenv("LD_PRELOAD", (any ? stub + ":" + others : stub).c_str(), 1);
+  if (!arguments.policy.empty()) ::setenv("LEEWAY_NCCL_POLICY", arguments.policy.c_str(), 1);
+  if (!arguments.trace.empty()) ::setenv("LEEWAY_NCCL_TRACE", arguments.trace.c_str(), 1);
+  std::vector<char*> words;
+  for (const std::string& word : arguments.program)
+    words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  const int why = errno;
+  std::fprintf(stderr, "error: %s: %s\n", words[0], std::strerror(why));
+  return why == ENOENT ? kExitNotFound : kExitNotStarted;
+}
+
+}  // namespace
+
+void register_nccl(CLI::App& app, int& exit_code) {
+  CLI::App* const command = app.add_subcommand(
+      "nccl", "Start a program of NCCL on Leeway: leeway nccl -- torchrun train.py");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--policy", arguments->policy,
+                      "What may be lossy: rules, or a file of them (LEEWAY_NCCL_POLICY)");
+  command->add_option("--trace", arguments->trace,
+                      "A file for a line of JSON for each operation (LEEWAY_NCCL_TRACE)");
+  command->add_flag("--print", arguments->print, "Only print where the library lies");
+  command->add_option("program", arguments->program, "The program and its arguments, behind --");
+  command->footer(
+      "The program finds Leeway's libnccl.so.2 before any other, and so do all that it starts.\n"
+      "`leeway doctor PROGRAM` says whether a program can be reached so.");
+  command->callback([arguments, &exit_code] { exit_code = start(*arguments); });
+}
+
+}  // namespace leeway::tools
