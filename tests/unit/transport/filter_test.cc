@@ -79,8 +79,8 @@ TEST_P(Filtered, JunkLeavesTheBufferToThePeer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Filtered, ::testing::Values("127.0.0.1", "::1"),
-                         [](const auto& info) {
-                           return std::string(info.param) == "::1" ? "V6" : "V4";
+                         [](const auto& test) {
+                           return std::string(test.param) == "::1" ? "V6" : "V4";
                          });
 
 constexpr std::string_view kSnmp =
