@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(readability-identifier-naming): names of C */
+
 /* ncclResult_t, ncclDataType_t, ncclRedOp_t and the other enumerations. */
 typedef int leeway_nccl_result;
 typedef int leeway_nccl_enum;
@@ -80,3 +82,5 @@ typedef struct leeway_nccl_properties {
   uint8_t host_rma;
   int railed_gin_type;
 } leeway_nccl_properties;
+
+/* NOLINTEND(readability-identifier-naming) */

@@ -31,7 +31,7 @@ Result<Config> config_of(const leeway_nccl_config* asked, const Config& inherite
 }
 
 // The job of making `comm`, whose handle the program has already. It loses it where that fails.
-Group::Job making(std::shared_ptr<Comm> comm, leeway_nccl_comm* handle,
+Group::Job making(const std::shared_ptr<Comm>& comm, leeway_nccl_comm* handle,
                   std::function<void()> begin) {
   const auto forget = [handle] {
     (void)Context::get().registry.take(*handle, "");

@@ -99,6 +99,8 @@
   OTHER(void, ParamDumpAll, (void), (), )
 /* clang-format on */
 
+/* NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): a struct of C */
+
 /* One entry a function, in the order of the list. A stub and a library of different versions differ
    in the layout: the symbol that hands the table over has the version in its name. */
 struct leeway_nccl_functions {
@@ -108,6 +110,7 @@ struct leeway_nccl_functions {
 #undef LEEWAY_NCCL_ENTRY
 #undef LEEWAY_NCCL_OTHER_ENTRY
 };
+/* NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses) */
 
 #ifdef __cplusplus
 extern "C" {

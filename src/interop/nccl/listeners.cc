@@ -57,6 +57,7 @@ bool is_connected(int file) {
 std::string first_reachable(const std::vector<std::string>& places) {
   if (places.size() == 1) return places.front();
   std::vector<pollfd> files;
+  files.reserve(places.size());
   for (const std::string& place : places) files.push_back({begin_connecting(place), POLLOUT, 0});
   std::size_t chosen = places.size();
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kProbeMs);

@@ -43,7 +43,7 @@ Scalar scalar_at(const void* memory, DataType type) {
     case DataType::bf16:
       return double{codec::float_from_bfloat16(loaded<BFloat16>(memory))};
     case DataType::i8:
-      return loaded<std::int8_t>(memory);
+      return std::int64_t{loaded<std::int8_t>(memory)};
     case DataType::i32:
       return loaded<std::int32_t>(memory);
     case DataType::i64:

@@ -123,6 +123,7 @@ std::string output_of(const std::vector<std::string>& words) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -162,7 +163,7 @@ std::string loaded_nccl(const std::string& path, ByteSpan file) {
   const std::string list = output_of({loader, "--list", path});
   const std::size_t at = list.find(kLibrary);
   if (at == std::string::npos) return {};
-  const std::string line = list.substr(at, list.find('\n', at) - at);
+  std::string line = list.substr(at, list.find('\n', at) - at);
   const std::size_t arrow = line.find("=> ");
   if (arrow == std::string::npos) return line;
   return line.substr(arrow + 3, line.rfind(" (") - arrow - 3);
