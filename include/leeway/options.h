@@ -321,7 +321,8 @@ struct Options {
   // Empty: no secret, and then create() fails where an address is neither loopback nor private.
   std::string secret_file;
   // In place of a secret file, for a program that gets its secret by a way of its own: what stands
-  // in such a file. Not together with secret_file.
+  // in such a file, on all ranks. Not together with secret_file. Communicators with different ones
+  // share sockets and threads.
   std::string secret;
   // LEEWAY_INSECURE: public addresses without a secret all the same, for laboratories.
   bool insecure = false;

@@ -121,7 +121,7 @@ Result<std::shared_ptr<const keys::Secrets>> read_secrets(const Options& options
 // The shared endpoint's, or one for this communicator alone. Null without a secret.
 Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
     internal::UdpEndpoint::Seat* seat, const std::shared_ptr<const keys::Secrets>& secrets) {
-  if (seat != nullptr) return seat->endpoint().identity();
+  if (seat != nullptr) return seat->identity();
   if (secrets == nullptr) return std::shared_ptr<const keys::OwnIdentity>();
   return keys::OwnIdentity::make(secrets, seal::prefers_chacha());
 }

@@ -25,7 +25,9 @@ std::multimap<std::string, std::weak_ptr<UdpEndpoint>>& registry() {
 std::string key_of(const Options& options, const asio::ip::address& address,
                    const keys::Secrets* secrets) {
   std::string held;
-  if (secrets != nullptr) {
+  if (secrets != nullptr && secrets->for_meetings_only()) {
+    held = " sealed";
+  } else if (secrets != nullptr) {
     for (const std::uint64_t id : secrets->ids()) held.append(" ").append(std::to_string(id));
   }
   return address.to_string() + " " + std::to_string(options.datagram_bytes) + " " +
@@ -102,13 +104,14 @@ Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
     if (endpoint != nullptr && endpoint->seats_.contains(name)) endpoint = nullptr;
   }
   if (endpoint == nullptr) {
-    auto opened = open(options, *address, std::move(secrets));
+    auto opened = open(options, *address, secrets);
     if (!opened.ok()) return opened.status();
     endpoint = std::move(*opened);
     registry().emplace(key, endpoint);
   }
   endpoint->seats_.insert(name);
-  return std::make_unique<Seat>(endpoint, name);
+  return std::make_unique<Seat>(
+      endpoint, name, secrets == nullptr ? nullptr : endpoint->identity_->with(std::move(secrets)));
 }
 
 Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
@@ -158,9 +161,11 @@ Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Lane& lane,
     if (!address)
       return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");
     const Rank next = udp_.peers();
-    const auto [known, is_new] = slots_.emplace(processes[rank], next);
+    const Process process{processes[rank],
+                          keys == nullptr ? keys::Key{} : keys->members[rank].public_key};
+    const auto [known, is_new] = slots_.emplace(process, next);
     slots.push_back(known->second);
-    if (rank == self && !is_new) continue;
+    if (!is_new && (rank == self || keys != nullptr)) continue;
     const Status status = udp_.meet_peer(known->second, {*address, lane.members[rank].port});
     if (!status.ok()) {
       if (is_new) slots_.erase(known);

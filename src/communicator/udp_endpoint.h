@@ -28,21 +28,26 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   // Gives the seat back when it goes.
   class Seat {
    public:
-    Seat(std::shared_ptr<UdpEndpoint> endpoint, std::string name)
-        : endpoint_(std::move(endpoint)), name_(std::move(name)) {}
+    Seat(std::shared_ptr<UdpEndpoint> endpoint, std::string name,
+         std::shared_ptr<const keys::OwnIdentity> identity)
+        : endpoint_(std::move(endpoint)), name_(std::move(name)), identity_(std::move(identity)) {}
     ~Seat();
     Seat(const Seat&) = delete;
     Seat& operator=(const Seat&) = delete;
     UdpEndpoint& endpoint() { return *endpoint_; }
+    // The endpoint's, with the group's secrets. Null without a secret.
+    const std::shared_ptr<const keys::OwnIdentity>& identity() const { return identity_; }
 
    private:
     const std::shared_ptr<UdpEndpoint> endpoint_;
     const std::string name_;
+    const std::shared_ptr<const keys::OwnIdentity> identity_;
   };
 
   // A seat for the group of the options, on an endpoint that is there, or on a new one. Null where
   // the options want a socket of their own: with injected faults, with multicast, or without UDP.
-  // `secrets`: null where there are none. Groups with different ones do not share an endpoint.
+  // `secrets`: null where there are none. Groups with different ones share an endpoint only where
+  // they are for meetings only: a pair of processes has one key for all its groups.
   static Result<std::unique_ptr<Seat>> take_seat(const Options& options,
                                                  std::shared_ptr<const keys::Secrets> secrets);
 
@@ -50,16 +55,15 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   std::unique_ptr<rendezvous::Candidate> candidate();
   // Random; all groups know this process's endpoint by it.
   std::uint64_t process() const { return process_; }
-  // Null without a secret.
-  const std::shared_ptr<const keys::OwnIdentity>& identity() const { return identity_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
   // Whether trains leave as one message, for the thread that drives.
   std::function<bool()> segmentation() const {
     return [&udp = udp_] { return udp.segmentation(); };
   }
 
-  // The slots of a group's ranks. Processes that other groups have met keep theirs. `keys`: null
-  // without a secret.
+  // The slots of a group's ranks. Processes that other groups have met keep theirs, and with a
+  // secret what is known of them: the author of this group's table may be no member of those.
+  // `keys`: null without a secret.
   Result<std::vector<Rank>> meet(const rendezvous::Lane& lane,
                                  std::span<const std::uint64_t> processes, Rank self,
                                  const keys::JoinedKeys* keys);
@@ -71,12 +75,19 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
                                                    const asio::ip::address& address,
                                                    std::shared_ptr<const keys::Secrets> secrets);
 
+  // Who claims to be a process has its key, or another slot.
+  struct Process {
+    std::uint64_t number = 0;
+    keys::Key public_key{};  // zero without a secret
+    friend auto operator<=>(const Process&, const Process&) = default;
+  };
+
   const std::shared_ptr<driving::Driver> driver_;
   transport::UdpTransport& udp_;  // the driver's: under a Session, but for what is constant
   const std::uint64_t process_;
-  const std::shared_ptr<const keys::OwnIdentity> identity_;
-  std::map<std::uint64_t, Rank> slots_;  // by process
-  std::multiset<std::string> seats_;     // taken
+  const std::shared_ptr<const keys::OwnIdentity> identity_;  // null without a secret
+  std::map<Process, Rank> slots_;
+  std::multiset<std::string> seats_;  // taken
 };
 
 }  // namespace leeway::internal

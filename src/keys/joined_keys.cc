@@ -19,6 +19,13 @@ Result<std::shared_ptr<const OwnIdentity>> OwnIdentity::make(std::shared_ptr<con
   return std::shared_ptr<const OwnIdentity>(std::move(own));
 }
 
+std::shared_ptr<const OwnIdentity> OwnIdentity::with(std::shared_ptr<const Secrets> others) const {
+  auto own = std::make_shared<OwnIdentity>(*this);
+  own->told.secrets = others->ids();
+  own->secrets = std::move(others);
+  return own;
+}
+
 Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIdentity> own,
                                                     const Key& nonce,
                                                     const std::vector<Identity>& members) {
@@ -33,7 +40,9 @@ Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIde
                            "hold one that all ranks have",
                            rank);
     }
-    joined->members.push_back({one.public_key, one.tag, shared->key_for("pair")});
+    joined->members.push_back(
+        {one.public_key, one.tag,
+         own->secrets->for_meetings_only() ? Key{} : shared->key_for("pair")});
   }
   joined->own = std::move(own);
   return std::shared_ptr<const JoinedKeys>(std::move(joined));

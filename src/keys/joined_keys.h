@@ -11,7 +11,8 @@
 
 namespace leeway::keys {
 
-// What others are told of a process. Equal in all groups of one endpoint, and new with each.
+// What others are told of a process. Key and tag are those of its endpoint, secrets those of a
+// group.
 struct Identity {
   Key public_key{};
   // The base of the tags that its senders use: random, but for the lowest bit, which says that the
@@ -29,6 +30,8 @@ struct OwnIdentity {
 
   static Result<std::shared_ptr<const OwnIdentity>> make(std::shared_ptr<const Secrets> secrets,
                                                          bool prefers_chacha = false);
+  // The same process in a group that has other secrets.
+  std::shared_ptr<const OwnIdentity> with(std::shared_ptr<const Secrets> others) const;
 };
 
 // Of a group that has a secret.
@@ -36,7 +39,9 @@ struct JoinedKeys {
   struct Member {
     Key public_key{};
     std::uint32_t tag = 0;
-    Key pair{};  // of the secret that this process and the member share, for the purpose "pair"
+    // Of the secret that this process and the member share, for the purpose "pair"; zero where
+    // secrets are for meetings only.
+    Key pair{};
   };
   std::shared_ptr<const OwnIdentity> own;
   Key nonce{};                  // of the meeting; random, by rank 0

@@ -136,6 +136,11 @@ Secrets Secrets::of_job(std::shared_ptr<const Certificates> certificates) {
   return secrets;
 }
 
+void Secrets::use_for_meetings_only() {
+  for (Secret& secret : all_) secret = Secret(secret.key_for("meeting"));
+  for_meetings_only_ = true;
+}
+
 const Secret* Secrets::find(std::uint64_t id) const {
   const auto found =
       std::find_if(all_.begin(), all_.end(), [id](const Secret& one) { return one.id() == id; });

@@ -60,6 +60,13 @@ class Secrets {
   // False: of_job() made them.
   bool are_secret() const { return are_secret_; }
 
+  // From now on they prove who takes part in a meeting, and no more: what pairs of processes seal
+  // with follows from their key agreement alone. So groups that have different secrets find the
+  // same keys for a pair, in whichever order they meet.
+  // They become other secrets than the same ones in a file, which would find other keys.
+  void use_for_meetings_only();
+  bool for_meetings_only() const { return for_meetings_only_; }
+
   // What this process proves. The others it takes from those that have not changed theirs yet.
   const Secret& first() const { return all_.front(); }
   const Secret* find(std::uint64_t id) const;
@@ -70,6 +77,7 @@ class Secrets {
   std::vector<Secret> all_;  // never empty
   std::shared_ptr<const Certificates> certificates_;
   bool are_secret_ = true;
+  bool for_meetings_only_ = false;
 };
 
 // A new secret as a line of such a file.

@@ -20,7 +20,7 @@ using Group = std::vector<std::unique_ptr<Communicator>>;
 class SharedEndpoint : public ::testing::Test {
  protected:
   // Every rank on a thread of its own meets the others under this name.
-  Group meet(const std::string& name, int ranks = kRanks) {
+  Group meet(const std::string& name, int ranks = kRanks, const std::string& secret = "") {
     Group group(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -33,6 +33,7 @@ class SharedEndpoint : public ::testing::Test {
         options.rank = rank;
         options.world_size = ranks;
         options.join_timeout = 20s;
+        options.secret = secret;
         auto made = Communicator::create(options);
         ASSERT_TRUE(made.ok()) << made.status().c_str();
         group[static_cast<std::size_t>(rank)] = std::move(*made);
@@ -62,6 +63,18 @@ TEST_F(SharedEndpoint, LaterGroupsUseTheThreadsAndSocketsOfTheFirst) {
   const std::size_t threads = testing::threads_now();
   std::vector<Group> more;
   for (int i = 0; i < 8; ++i) more.push_back(meet("group " + std::to_string(i), 2 + i % 2));
+  EXPECT_TRUE(testing::threads_fall_to(threads));
+  for (Group& group : more) reduce(group);
+  reduce(world);
+}
+
+// As groups have whose secrets came with NCCL's unique ids.
+TEST_F(SharedEndpoint, GroupsWithSecretsOfTheirOwnShareIt) {
+  Group world = meet("world", kRanks, std::string(64, 'a'));
+  const std::size_t threads = testing::threads_now();
+  std::vector<Group> more;
+  for (const char digit : {'1', '2', '3', '4'})
+    more.push_back(meet(std::string("group ") + digit, kRanks, std::string(64, digit)));
   EXPECT_TRUE(testing::threads_fall_to(threads));
   for (Group& group : more) reduce(group);
   reduce(world);

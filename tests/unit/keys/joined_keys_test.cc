@@ -48,6 +48,27 @@ TEST(JoinKeys, FindsTheSecretThatAPairShares) {
   EXPECT_EQ(of_stale->members[2].pair, of_prepared->members[1].pair);
 }
 
+// Two processes may meet in several groups at once, and each may hear of them in another order.
+TEST(JoinKeys, GroupsWithSecretsForMeetingsOnlyFindOnePairOfKeys) {
+  const auto for_meetings = [](char digit) {
+    auto secrets = *Secrets::parse(line_of(digit), "test");
+    secrets.use_for_meetings_only();
+    return std::make_shared<const Secrets>(std::move(secrets));
+  };
+  const auto first = for_meetings('1');
+  const auto second = for_meetings('2');
+  const auto one = *OwnIdentity::make(first);
+  const auto other = *OwnIdentity::make(first);
+  const auto one_again = one->with(second);
+  EXPECT_EQ(one_again->told.public_key, one->told.public_key);
+  EXPECT_EQ(one_again->told.tag, one->told.tag);
+  EXPECT_EQ(one_again->told.secrets, second->ids());
+  const auto here = *join_keys(one, Key{}, {one->told, other->told});
+  const auto again = *join_keys(one_again, Key{}, {one_again->told, other->with(second)->told});
+  EXPECT_EQ(here->members[1].pair, again->members[1].pair);
+  EXPECT_FALSE(join_keys(one, Key{}, {one->told, other->with(second)->told}).ok());
+}
+
 TEST(JoinKeys, RefusesAMemberWithoutASharedSecret) {
   const auto one = identity(line_of('1'));
   const auto other = identity(line_of('2'));

@@ -36,6 +36,15 @@ std::string refusal_of(const Result<Secrets>& read) {
   return read.ok() ? "taken" : std::string(read.status().text());
 }
 
+TEST(Secrets, ForMeetingsOnlyAreOthersThanThoseOfAFile) {
+  auto secrets = *Secrets::parse(line_of('1'), "test");
+  EXPECT_FALSE(secrets.for_meetings_only());
+  const auto of_file = secrets.ids();
+  secrets.use_for_meetings_only();
+  EXPECT_TRUE(secrets.for_meetings_only());
+  EXPECT_NE(secrets.ids(), of_file);
+}
+
 TEST(Secrets, AreReadFromWhatKeygenPrints) {
   const std::string line = new_secret_line();
   EXPECT_EQ(line.size(), 65u);
