@@ -36,7 +36,7 @@ void foreign_id(const Rank& rank) {
   const std::string text = ncclGetLastError(nullptr);
   EXPECT_THAT_IT(rank, has(text, "did not load Leeway"), text);
   EXPECT_OK(rank, ncclGetUniqueId(&id));
-  id.internal[20] = static_cast<char>(id.internal[20] ^ 1);
+  reinterpret_cast<char*>(&id)[20] ^= 1;
   EXPECT_CODE(rank, ncclCommInitRank(&comm, 2, id, 0), ncclInvalidArgument);
 }
 
@@ -76,9 +76,9 @@ void policy_and_trace(const Rank& rank) {
            1);
   ::setenv("LEEWAY_NCCL_TRACE", trace.c_str(), 1);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.commName = "dp0";
+  set_name(config, "dp0");
   const ncclComm_t lossy = rank.connect(config);
-  config.commName = "tp0";
+  set_name(config, "tp0");
   const ncclComm_t exact = rank.connect(config);
   std::vector<float> values(65'536, 1.25f);
   const auto reduce = [&](ncclComm_t comm, std::size_t count, ncclRedOp_t op) {

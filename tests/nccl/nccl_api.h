@@ -6,6 +6,10 @@
 
 #include <nccl.h>
 
+inline void set_name(ncclConfig_t& config, const char* name) {
+  config.commName = name;
+}
+
 #else
 
 #include <climits>
@@ -69,6 +73,10 @@ extern "C" {
 LEEWAY_NCCL_FUNCTIONS(LEEWAY_NCCL_NAME, LEEWAY_NCCL_OTHER_NAME)
 #undef LEEWAY_NCCL_NAME
 #undef LEEWAY_NCCL_OTHER_NAME
+}
+
+inline void set_name(ncclConfig_t& config, const char* name) {
+  config.comm_name = name;
 }
 
 #endif

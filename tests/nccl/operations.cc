@@ -189,6 +189,11 @@ void all_to_all(const Rank& rank) {
     for (int from = 0; from < rank.size; ++from)
       check_block(rank, "AlltoAll", out, static_cast<std::size_t>(from), type, from,
                   static_cast<std::size_t>(rank.rank), count);
+    // NCCL promises nothing of it, and nccl-tests call it.
+    EXPECT_OK(rank, ncclAlltoAll(in.data(), in.data(), count, type, comm, nullptr));
+    for (int from = 0; from < rank.size; ++from)
+      check_block(rank, "AlltoAll in place", in, static_cast<std::size_t>(from), type, from,
+                  static_cast<std::size_t>(rank.rank), count);
   });
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }

@@ -1,6 +1,9 @@
 #include "interop/nccl/execute.h"
 
+#include <cstddef>
 #include <cstring>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace leeway::nccl {
@@ -44,6 +47,17 @@ TensorView broadcast_tensor(const Communicator& communicator, const Operation& o
   return data;
 }
 
+// Blocks would be overwritten before they are sent. NCCL leaves what comes of that to chance, and
+// its tests call it.
+std::shared_ptr<const std::vector<std::byte>> copy_in_place(const Operation& operation,
+                                                            ConstTensorView& input) {
+  if (operation.send != operation.receive) return nullptr;
+  const auto* const bytes = static_cast<const std::byte*>(input.data);
+  auto copy = std::make_shared<const std::vector<std::byte>>(bytes, bytes + input.bytes());
+  input.data = copy->data();
+  return copy;
+}
+
 Message message_of(const Operation& operation) {
   if (operation.kind == Kind::send)
     return Message::send({operation.send, operation.count, operation.type}, operation.peer);
@@ -53,7 +67,7 @@ Message message_of(const Operation& operation) {
 }  // namespace
 
 Result<CollectiveReport> run(Communicator& communicator, const Operation& operation) {
-  const auto [input, output] = tensors_of(communicator, operation);
+  auto [input, output] = tensors_of(communicator, operation);
   const CollectiveOptions& options = operation.options;
   switch (operation.kind) {
     case Kind::all_reduce:
@@ -67,8 +81,10 @@ Result<CollectiveReport> run(Communicator& communicator, const Operation& operat
                                     options);
     case Kind::all_gather:
       return communicator.all_gather(input, output, options);
-    case Kind::all_to_all:
+    case Kind::all_to_all: {
+      const auto copy = copy_in_place(operation, input);
       return communicator.all_to_all(input, output, options);
+    }
     case Kind::gather:
       return communicator.gather(input, output, operation.peer, options);
     case Kind::scatter:
@@ -82,7 +98,7 @@ Result<CollectiveReport> run(Communicator& communicator, const Operation& operat
 }
 
 Work start(Communicator& communicator, const Operation& operation) {
-  const auto [input, output] = tensors_of(communicator, operation);
+  auto [input, output] = tensors_of(communicator, operation);
   const CollectiveOptions& options = operation.options;
   switch (operation.kind) {
     case Kind::all_reduce:
@@ -96,8 +112,12 @@ Work start(Communicator& communicator, const Operation& operation) {
                                           options);
     case Kind::all_gather:
       return communicator.all_gather_async(input, output, options);
-    case Kind::all_to_all:
-      return communicator.all_to_all_async(input, output, options);
+    case Kind::all_to_all: {
+      auto copy = copy_in_place(operation, input);
+      Work work = communicator.all_to_all_async(input, output, options);
+      if (copy != nullptr) work.on_done([copy = std::move(copy)] {});  // which keeps it until then
+      return work;
+    }
     case Kind::gather:
       return communicator.gather_async(input, output, operation.peer, options);
     case Kind::scatter:

@@ -1,0 +1,52 @@
+// Lets a host compiler compile the kernels of nccl-tests' verifiable.cu as functions. CMake changes
+// some lines in a copy of that file: where addresses of kernels are taken, where kernels are
+// launched, one atomic addition in PTX, one division by zero.
+//
+// A kernel runs as a grid of one block of one thread: each of them loops over what its block and
+// thread would get.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <utility>
+
+#define __launch_bounds__(...)
+
+namespace host_kernels {
+
+// A kernel, and how to call it with arguments of which only addresses are known.
+struct Kernel {
+  void (*call)(void* function, void** arguments);
+  void* function;
+};
+
+template <typename... Arguments, std::size_t... I>
+void call(void (*function)(Arguments...), void** arguments, std::index_sequence<I...>) {
+  function(*static_cast<Arguments*>(arguments[I])...);
+}
+
+struct AddressOf {
+  // Launches happen at once, so one kernel a thread is enough.
+  template <typename... Arguments>
+  const void* operator%(void (*function)(Arguments...)) const {
+    static thread_local Kernel kernel;
+    kernel = {[](void* erased, void** arguments) {
+                host_kernels::call(reinterpret_cast<void (*)(Arguments...)>(erased), arguments,
+                                   std::index_sequence_for<Arguments...>());
+              },
+              reinterpret_cast<void*>(function)};
+    return &kernel;
+  }
+};
+
+inline cudaError_t launch(const void* kernel, void** arguments) {
+  const auto& what = *static_cast<const Kernel*>(kernel);
+  what.call(what.function, arguments);
+  return cudaSuccess;
+}
+
+}  // namespace host_kernels
+
+constexpr struct { unsigned x = 0; } blockIdx, threadIdx;
+constexpr struct { unsigned x = 1; } gridDim, blockDim;
