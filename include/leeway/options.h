@@ -321,9 +321,13 @@ struct Options {
   // Empty: no secret, and then create() fails where an address is neither loopback nor private.
   std::string secret_file;
   // In place of a secret file, for a program that gets its secret by a way of its own: what stands
-  // in such a file, on all ranks. Not together with secret_file. Communicators with different ones
-  // share sockets and threads.
+  // in such a file. Not together with secret_file.
   std::string secret;
+  // Of `secret`, on all ranks alike: it proves who takes part in the meeting, and no more. Keys of
+  // a pair of processes do not depend on it then, so that communicators with different secrets
+  // share sockets and threads. Only where the rendezvous is a member's and keyed itself
+  // (TcpRendezvous with a secret): whoever keeps another store could put himself between two ranks.
+  bool secret_for_meeting_only = false;
   // LEEWAY_INSECURE: public addresses without a secret all the same, for laboratories.
   bool insecure = false;
   // LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY: PEM files, in place of a secret file or besides

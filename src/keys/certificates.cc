@@ -194,7 +194,7 @@ Result<std::shared_ptr<const Secrets>> read_credentials(const CredentialFiles& f
   auto secrets = files.secret_text.empty() ? Secrets::read(files.secret)
                                            : Secrets::parse(files.secret_text, "(given)");
   if (!secrets.ok()) return secrets.status();
-  if (!files.secret_text.empty()) secrets->use_for_meetings_only();
+  if (files.for_meetings_only) secrets->use_for_meetings_only();
   if (certificates != nullptr) secrets->use(std::move(certificates));
   return std::make_shared<const Secrets>(std::move(*secrets));
 }

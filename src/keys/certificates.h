@@ -52,6 +52,7 @@ struct CredentialFiles {
   std::string secret;
   std::string secret_text;  // what such a file would hold, in its place
   CertificateFiles certificates;
+  bool for_meetings_only = false;  // Secrets::use_for_meetings_only()
   bool any() const { return !secret.empty() || !secret_text.empty() || certificates.any(); }
 };
 

@@ -21,7 +21,8 @@ Result<rendezvous::TcpSecurity> understood(const TcpRendezvous::Security& securi
   auto secrets =
       keys::read_credentials({security.secret_file,
                               security.secret,
-                              {security.tls_ca, security.tls_certificate, security.tls_key}});
+                              {security.tls_ca, security.tls_certificate, security.tls_key},
+                              false});
   if (!secrets.ok()) return secrets.status();
   return rendezvous::make_tcp_security(std::move(*secrets), security.insecure);
 }

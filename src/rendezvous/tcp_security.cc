@@ -18,7 +18,8 @@ Result<TcpSecurity> make_tcp_security(std::shared_ptr<const keys::Secrets> secre
 keys::CredentialFiles credentials_of(const Options& options) {
   return {options.secret_file,
           options.secret,
-          {options.tls_ca, options.tls_certificate, options.tls_key}};
+          {options.tls_ca, options.tls_certificate, options.tls_key},
+          options.secret_for_meeting_only};
 }
 
 Status public_address_refused(const asio::ip::address& address) {

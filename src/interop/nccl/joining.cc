@@ -70,8 +70,10 @@ Status begin_joining(Comm& comm, const UniqueId& id, int ranks, int rank) {
   if (!options.ok()) return options.status();
   auto place = Context::get().listeners.reach(id, rank == 0);
   if (!place.ok()) return place.status();
-  if (id.has_secret() && settings().seal && !has_credentials(*options))
+  if (id.has_secret() && settings().seal && !has_credentials(*options)) {
     options->secret = id.secret_text();
+    options->secret_for_meeting_only = true;  // else each id has a socket and a thread
+  }
   options->store = *place;
   options->rendezvous = (*place)->address();
   options->communicator_name = "nccl-" + id.name();

@@ -34,6 +34,7 @@ class SharedEndpoint : public ::testing::Test {
         options.world_size = ranks;
         options.join_timeout = 20s;
         options.secret = secret;
+        options.secret_for_meeting_only = !secret.empty();
         auto made = Communicator::create(options);
         ASSERT_TRUE(made.ok()) << made.status().c_str();
         group[static_cast<std::size_t>(rank)] = std::move(*made);
