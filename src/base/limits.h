@@ -108,4 +108,7 @@ inline constexpr std::int64_t kTickNs = 1'000'000;
 // deadline once it is known.
 inline constexpr std::int64_t kBackOffNs = 1'000'000'000;
 
+// A round trip that exceeds what was to be expected by this much may be a pause of a process.
+inline constexpr std::int64_t kPauseNs = 100'000'000;
+
 }  // namespace leeway::limits

@@ -6,8 +6,9 @@
 
 namespace leeway::protocol {
 
-void RoundTrip::on_sample(Duration sample) {
+void RoundTrip::on_sample(Instant sent, Duration sample) {
   const std::int64_t rtt = std::max<std::int64_t>(sample.count(), 1);
+  if (doubts(sent, rtt)) return;
   if (samples_++ == 0) {
     smoothed_ = rtt;
     variation_ = rtt / 2;
@@ -15,6 +16,16 @@ void RoundTrip::on_sample(Duration sample) {
   }
   variation_ += (std::abs(smoothed_ - rtt) - variation_) / 4;
   smoothed_ += (rtt - smoothed_) / 8;
+}
+
+bool RoundTrip::doubts(Instant sent, std::int64_t rtt) {
+  if (rtt <= smoothed_ + 8 * variation_ + limits::kPauseNs || samples_ == 0) {
+    doubted_until_ = Instant::infinite_future();
+    return false;
+  }
+  if (sent >= doubted_until_) return false;
+  doubted_until_ = std::min(doubted_until_, sent + Duration(rtt));
+  return true;
 }
 
 Duration RoundTrip::timeout(std::uint32_t tries) const {
@@ -72,7 +83,8 @@ bool Path::on_report(Instant now, const PathReport& report) {
                                  report.received_bytes - reported_.received_bytes};
   reported_ = report;
   if (next_sequence_ - largest <= sent_at_.size()) {
-    rtt.on_sample(now - sent_at_[largest & (sent_at_.size() - 1)] - report.delay);
+    const Instant sent = sent_at_[largest & (sent_at_.size() - 1)];
+    rtt.on_sample(sent, now - sent - report.delay);
     size.begin(now);
   }
   size.on_report(now, arrivals, rtt.smoothed());

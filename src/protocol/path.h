@@ -22,12 +22,17 @@
 namespace leeway::protocol {
 
 // Smoothed round-trip time after RFC 6298, in nanoseconds.
+//
+// A sample far above all before tells of a pause: a process stood still, or its machine did. Taken
+// for a round trip, five seconds would make time-outs of five seconds, and whoever lost a datagram
+// then would wait for them. It counts when a datagram that was sent later takes as long.
 class RoundTrip {
  public:
   explicit RoundTrip(Duration initial = std::chrono::milliseconds(10))
       : smoothed_(initial.count()), variation_(initial.count() / 2) {}
 
-  void on_sample(Duration sample);
+  // Of a datagram that was sent at `sent`.
+  void on_sample(Instant sent, Duration sample);
   Duration smoothed() const { return Duration(smoothed_); }
   // How long silence must last before something is worth asking again. Doubled per unanswered try,
   // up to 64 times; beyond limits::kBackOffNs only once.
@@ -35,9 +40,14 @@ class RoundTrip {
   bool measured() const { return samples_ > 0; }
 
  private:
+  // Whether the sample is to wait for another that confirms it.
+  bool doubts(Instant sent, std::int64_t rtt);
+
   std::int64_t smoothed_;
   std::int64_t variation_;
   std::uint64_t samples_ = 0;
+  // The end of the first sample that is in doubt. What was sent before may have met the same pause.
+  Instant doubted_until_ = Instant::infinite_future();
 };
 
 // What a report of the other process says of our datagrams.

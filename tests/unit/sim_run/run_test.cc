@@ -175,6 +175,27 @@ TEST(Run, APauseDelaysAndLosesNothing) {
   EXPECT_LT(record.rounds[3].call_ns_max, 10'000'000);
 }
 
+// As behind translators that forget who stands still: the first datagrams afterwards are lost. The
+// pause is no round trip, so nobody waits for as long again before what is lost is sent again.
+TEST(Run, APauseIsNotTakenForARoundTrip) {
+  for (const int after_us : {20, 50, 100, 150, 200, 250, 300, 350}) {
+    const std::string after = std::to_string(after_us / 1000.0);
+    const std::string resumed = std::to_string(after_us / 1000.0 + 5000.05);
+    const RunRecord record = record_of(
+        "ranks: 2 rounds: 20 operation { bytes: 65536 delivery { kind: exact deadline_ms: 60000 } "
+        "peer_timeout_ms: 20000 } link { delay_ms { fixed: 0.1 } } pause { rank: 0 from_round: 10 "
+        "after_ms: " +
+        after + " for_ms: 5000 } pause { rank: 1 from_round: 10 after_ms: " + after +
+        " for_ms: 5000 } partition { between: \"0\" and: \"1\" from_round: 10 after_ms: " +
+        resumed + " for_ms: 20 }");
+    EXPECT_EQ(measure(record, "failed_calls"), 0);
+    std::int64_t longest = 0;
+    for (const auto& round : record.rounds) longest = std::max(longest, round.call_ns_max);
+    EXPECT_GE(longest, 4'999'000'000) << "paused after " << after << " ms";
+    EXPECT_LT(longest, 5'300'000'000) << "paused after " << after << " ms";
+  }
+}
+
 TEST(Run, APartitionLosesWhatItSeparates) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 3 operation { kind: reduce_scatter bytes: 65536 delivery { deadline_ms: 20 "
