@@ -54,12 +54,17 @@ struct Train {
   std::span<const Slice> slices;  // what to send, in order
 };
 
+// What the network's header says of congestion (RFC 3168): whether its sender reacts to marks, and
+// whether a queue on the way marked it instead of dropping it.
+enum class Ecn : std::uint8_t { none = 0, ect1 = 1, ect0 = 2, ce = 3 };
+
 // One datagram that arrived. The bytes may be overwritten by the caller (decryption, fault
 // injection) and are valid until the next receive() call on the same transport.
 struct Received {
   // The sender, 0 .. size-1. Datagrams of strangers are counted (from_strangers) and never shown.
   Rank from = kNoRank;
   MutableByteSpan bytes;  // the whole datagram
+  Ecn ecn = Ecn::none;    // none also where the transport does not know
 };
 
 // What a transport can do; constant from the first send() on.

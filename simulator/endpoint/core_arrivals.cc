@@ -24,13 +24,18 @@ std::uint32_t length_of(const Packet& packet) {
   return packet.payload == kNoPayload ? 0 : packet.bytes - kHeaderBytes;  // a trimmed one has none
 }
 
+Ecn ecn_of(const Packet& packet) {
+  if (!packet.ecn_capable) return Ecn::none;
+  return packet.marked ? Ecn::ce : Ecn::ect0;
+}
+
 }  // namespace
 
 void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payload) {
   const Process& process = processes_[packet.to];
   if (process.dead) return;
   Datagram datagram{packet.from, payload, length_of(packet),
-                    packet.corrupt ? kNoPayload : packet.payload};
+                    packet.corrupt ? kNoPayload : packet.payload, ecn_of(packet)};
   if (process.seals != nullptr && !unseal(now, packet.to, packet.word, datagram)) return;
   if (process.faults) {
     pass_faults(now, packet.to, datagram);
@@ -68,7 +73,7 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   }
   addresses_->on_received(process, source, datagram.length, false);
   if (opened.from != hint) want_pump(now, process);
-  datagram = {datagram.from, opened.bytes, opened.bytes.size(), kNoPayload};
+  datagram = {datagram.from, opened.bytes, opened.bytes.size(), kNoPayload, datagram.ecn};
   return true;
 }
 
@@ -115,15 +120,16 @@ void CoreEndpoints::hold_back(Instant until, std::uint32_t rank, const Datagram&
 CoreEndpoints::Kept CoreEndpoints::keep(const Datagram& datagram) {
   const auto length = static_cast<std::uint32_t>(datagram.length);
   if (datagram.payload == kNoPayload)
-    return {datagram.from, network_.payloads().put(datagram.bytes), length};
+    return {datagram.from, network_.payloads().put(datagram.bytes), length, datagram.ecn};
   network_.payloads().hold(datagram.payload);
-  return {datagram.from, datagram.payload, length};
+  return {datagram.from, datagram.payload, length, datagram.ecn};
 }
 
 void CoreEndpoints::hand_in_kept(Instant now, std::uint32_t rank, const Kept& kept) {
   if (!processes_[rank].dead)
-    hand_in(now, rank,
-            {kept.from, network_.payloads().get(kept.payload), kept.length, kept.payload});
+    hand_in(
+        now, rank,
+        {kept.from, network_.payloads().get(kept.payload), kept.length, kept.payload, kept.ecn});
   network_.payloads().release(kept.payload);
 }
 
@@ -132,7 +138,7 @@ void CoreEndpoints::hand_in(Instant now, std::uint32_t rank, const Datagram& dat
   if (process.paused) return keep_in_socket(process, datagram);
   const ByteSpan bytes = whole(datagram);
   if (communicators_[0].observer != nullptr) tell(now, rank, datagram, bytes);
-  process.node->on_datagram(now, static_cast<Rank>(datagram.from), bytes);
+  process.node->on_datagram(now, static_cast<Rank>(datagram.from), bytes, datagram.ecn);
   want_pump(now, rank);
 }
 

@@ -72,7 +72,8 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
                         .payload = network_.payloads().put(
                             header_alone ? datagram.first(wire::kDataHeaderBytes) : datagram),
                         .word = word,
-                        .traffic = traffic};
+                        .traffic = traffic,
+                        .ecn_capable = ecn_capable_};
     shared ? network_.send_shared(now, packet, hearers) : network_.send(now, packet);
   }
 }
@@ -95,7 +96,8 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
                         .bytes = static_cast<std::uint32_t>(sealed_.size()) + kHeaderBytes,
                         .payload = network_.payloads().put(sealed_),
                         .word = word,
-                        .traffic = Traffic::control});
+                        .traffic = Traffic::control,
+                        .ecn_capable = ecn_capable_});
   }
   while (const auto move = process.roaming->poll_move()) {
     if (!move->same_host) process.node->on_new_path(now, move->slot);

@@ -7,6 +7,7 @@
 
 #include "base/contracts.h"
 #include "base/limits.h"
+#include "base/marks.h"
 #include "scenario/rank_set.h"
 #include "sealing/null_cipher.h"
 
@@ -74,6 +75,7 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
   }
   auto endpoints = std::unique_ptr<CoreEndpoints>(new CoreEndpoints(
       queue, network, scenario.contents(), scenario.operation().datagram_bytes()));
+  endpoints->ecn_capable_ = slows_for_marks(congestion_of(scenario).control);
   endpoints->processes_.resize(topology.ranks());
   protocol::EndpointConfig config = config_of(scenario, seed, topology);
   std::vector<Rank> all(topology.ranks());

@@ -122,12 +122,14 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     ByteSpan bytes;
     std::size_t length;
     std::uint32_t payload;
+    Ecn ecn = Ecn::none;
   };
   // One that waits; its payload is held.
   struct Kept {
     std::uint32_t from = 0;
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
+    Ecn ecn = Ecn::none;
   };
   // A process' part in a communicator.
   struct Seat {
@@ -232,6 +234,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   std::vector<std::byte> unsealed_;     // a datagram that arrived sealed
   std::vector<std::byte> corrupted_;    // a datagram that Operation.inject damaged
   bool contents_ = true;
+  bool ecn_capable_ = false;        // what processes send may be marked
   std::vector<std::byte> arrived_;  // without contents: a header, and zeros behind it
   std::uint64_t injected_losses_ = 0;
   std::uint64_t socket_losses_ = 0;

@@ -124,15 +124,16 @@ void Node::queue(Member& member) {
   sending_.push_back(&member);
 }
 
-void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram) {
+void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn) {
   if (wire::is_for_process(datagram)) [[unlikely]]
-    return on_process_datagram(now, slot, datagram);
+    return on_process_datagram(now, slot, datagram, ecn);
   const auto epoch = wire::epoch_of(datagram);
   if (!epoch) return refuse(wire::Refusal::truncated);
   Member* const member = find(*epoch);
   if (member == nullptr) return on_stranger(now, slot, *epoch, datagram);
   const Rank from = member->rank_in(slot);
   if (from == kNoRank) return refuse(wire::Refusal::misrouted);
+  const std::uint32_t received = paths_[slot]->received();
   if (bundle_ == nullptr) {
     member->engine_.on_datagram(now, from, datagram);
   } else {
@@ -140,6 +141,8 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram) {
     member->engine_.on_datagram(now, from, datagram);
     if (paths_[slot]->reported().largest_sequence != reported) note_report(now, slot);
   }
+  // Of what was refused no mark counts, either.
+  if (ecn != Ecn::none && paths_[slot]->received() != received) paths_[slot]->note_mark(ecn);
   look_at_size_by(paths_[slot]->size.wake_at());
   touch(*member);
   if (paths_[slot]->take_unblocked()) spread_credit(slot);
@@ -166,6 +169,8 @@ void Node::note_report(Instant now, Rank slot) {
                       .received = report.received,
                       .received_bytes = report.received_bytes,
                       .arrived_us = report.arrived_us,
+                      .ect = report.ect,
+                      .ce = report.ce,
                       .held_back = report.delay});
   if (bundle_->asks(now, slot)) path.ask();
 }
@@ -382,7 +387,7 @@ void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer
   }
   if (prefix.type != wire::PacketType::alive) prefix.sequence = path.take_sequence(now);
   out.start(answer.slot);
-  const MutableByteSpan scratch = out.scratch(wire::kReportFixedBytes);
+  const MutableByteSpan scratch = out.scratch(wire::kReportFixedBytes + wire::kReportMarksBytes);
   if (prefix.type != wire::PacketType::report)
     return out.append(wire::encode_bare(prefix, scratch), {});
   wire::Report report;
@@ -390,6 +395,8 @@ void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer
   report.received = path.received();
   report.received_bytes = path.received_bytes();
   report.arrived_us = wire::arrived_us(path.largest_arrived_at());
+  report.ect = path.ect();
+  report.ce = path.ce();
   report.heard_goodbye = true;
   path.on_reported();
   out.append(wire::encode_report(prefix, report, scratch), {});

@@ -95,7 +95,7 @@ class Node {
   // Whether this rank's own is known.
   bool agree_on_size(Member& member, bool measured);
 
-  void on_datagram(Instant now, Rank slot, ByteSpan datagram);
+  void on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn = Ecn::none);
   // The process in the slot has moved to another host (a transport proved it): what was measured of
   // the path to it is forgotten.
   void on_new_path(Instant now, Rank slot);
@@ -152,9 +152,9 @@ class Node {
   void note_paced(Instant now, const protocol::TrainBuffer& out, double share = 1);
   void note_report(Instant now, Rank slot);
   // node_sizes.cc
-  void on_process_datagram(Instant now, Rank slot, ByteSpan datagram);
+  void on_process_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn);
   void on_size(Instant now, Rank slot, const wire::Prefix& prefix, const wire::Size& size);
-  void on_piece(Instant now, Rank slot, const wire::Prefix& prefix, ByteSpan datagram);
+  void on_piece(Instant now, Rank slot, const wire::Prefix& prefix, ByteSpan datagram, Ecn ecn);
   const Member* member_with(Rank slot) const;
   bool write_size(Instant now, protocol::TrainBuffer& out);
   bool write_size_probe(Instant now, protocol::TrainBuffer& out);

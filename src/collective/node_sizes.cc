@@ -13,14 +13,14 @@ constexpr std::size_t kSizeAnswersMax = 64;
 
 }  // namespace
 
-void Node::on_process_datagram(Instant now, Rank slot, ByteSpan datagram) {
+void Node::on_process_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn) {
   wire::Prefix prefix;
   wire::Refusal refusal = wire::decode_prefix(datagram, nullptr, prefix);
   if (refusal == wire::Refusal::none && (slot >= paths_.size() || paths_[slot] == nullptr))
     refusal = wire::Refusal::epoch;
   if (refusal != wire::Refusal::none) return refuse(refusal);
   if (paths_[slot]->dead()) return;
-  if (prefix.type == wire::PacketType::piece) return on_piece(now, slot, prefix, datagram);
+  if (prefix.type == wire::PacketType::piece) return on_piece(now, slot, prefix, datagram, ecn);
   wire::Size size;
   refusal = wire::decode_size(datagram, size);
   refusal == wire::Refusal::none ? on_size(now, slot, prefix, size) : refuse(refusal);
@@ -57,7 +57,8 @@ void Node::on_size(Instant now, Rank slot, const wire::Prefix& prefix, const wir
 }
 
 // WIRE 10.7
-void Node::on_piece(Instant now, Rank slot, const wire::Prefix& prefix, ByteSpan datagram) {
+void Node::on_piece(Instant now, Rank slot, const wire::Prefix& prefix, ByteSpan datagram,
+                    Ecn ecn) {
   wire::Piece piece;
   ByteSpan content;
   const wire::Refusal refusal = wire::decode_piece(datagram, piece, content);
@@ -66,7 +67,7 @@ void Node::on_piece(Instant now, Rank slot, const wire::Prefix& prefix, ByteSpan
   if (whole.empty()) return;
   if (wire::is_for_process(whole)) return refuse(wire::Refusal::type);
   ++size_counters_.pieces_joined;
-  on_datagram(now, slot, whole);
+  on_datagram(now, slot, whole, ecn);
 }
 
 void Node::on_refused(Instant now, Rank slot, std::size_t bytes) {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <random>
 
+#include "base/marks.h"
 #include "communicator/channels.h"
 #include "communicator/sealing.h"
 #include "driving/fork.h"
@@ -127,6 +128,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   udp.bind_address = address;
   udp.port = options.port;
   udp.datagram_bytes = options.datagram_bytes;
+  udp.ecn_capable = slows_for_marks(options.congestion);
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   if (identity != nullptr) udp.sealed_tag_base = identity->told.tag;
   auto opened = transport::UdpTransport::open(udp);

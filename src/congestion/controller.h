@@ -33,6 +33,8 @@ struct Sample {
   // that were overtaken count as lost, and as delivered later: `lost` may be negative then.
   std::uint32_t covered = 0;
   std::int32_t lost = 0;
+  // Of those that arrived: marked by a queue, which would have dropped them without ECN
+  std::uint32_t marked = 0;
   // Bytes under way to all peers after it
   std::uint64_t in_flight_bytes = 0;
   // Pace::phase when the datagrams were sent; kNoPhase: of several.

@@ -39,6 +39,7 @@ void Scavenger::on_sample(const Sample& sample) {
   rtt_ = rtt_.count() == 0 ? sample.rtt : rtt_ + (sample.rtt - rtt_) / 8;
   covered_ += sample.covered;
   lost_ += sample.lost;
+  marked_ |= sample.marked > 0;
   const auto queue = static_cast<double>(sample.queueing.count());
   round_queue_ns_ = std::min(round_queue_ns_, queue);
   queue_most_ns_ = std::max(queue_most_ns_, queue);
@@ -55,7 +56,8 @@ void Scavenger::on_round(const Sample& sample) {
   if (state_ == State::slow_start && round_queue_ns_ < target_ns_ / 16) {
     floor_.teach(covered_, lost_);
   }
-  if (state_ != State::pause && floor_.excess(covered_, lost_, kLossMargin) > 0) {
+  const bool excess = marked_ || floor_.excess(covered_, lost_, kLossMargin) > 0;
+  if (state_ != State::pause && excess) {
     window_ = std::max(window_ / 2, kWindowMin);
     target_ns_ = std::clamp(kTargetPart * queue_most_ns_, kTargetLeastNs, kTargetMostNs);
     if (grows_fast()) settle(sample);
@@ -75,6 +77,7 @@ void Scavenger::on_round(const Sample& sample) {
   round_began_ = sample.now;
   round_queue_ns_ = kNothing;
   covered_ = lost_ = 0;
+  marked_ = false;
 }
 
 void Scavenger::follow_delay(const Sample& sample) {

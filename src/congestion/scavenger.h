@@ -41,6 +41,7 @@ class Scavenger final : public Controller {
   std::uint32_t phase_ = 0;
   double covered_ = 0;  // in this round
   double lost_ = 0;
+  bool marked_ = false;
   NoiseFloor floor_;
 };
 

@@ -27,6 +27,8 @@ struct Arrivals {
   std::uint32_t received = 0;        // all that arrived
   std::uint32_t received_bytes = 0;  // of those, modulo 2^32
   std::uint32_t arrived_us = 0;      // the peer's clock when the newest arrived, 24 bits of it
+  std::uint32_t ect = 0;             // of all that arrived: unmarked, but could have been
+  std::uint32_t ce = 0;              // marked by a queue on the way
   Duration held_back{0};             // since then, when the report left
 };
 
@@ -112,14 +114,19 @@ class UplinkBundle {
     std::uint32_t largest = 0;
     std::uint32_t received = 0;
     std::uint32_t received_bytes = 0;
-    std::uint64_t covered = 0;        // datagrams up to the newest reported one
-    std::uint64_t counted = 0;        // of those: believed to have arrived
+    std::uint32_t ect = 0;
+    std::uint32_t ce = 0;
+    std::uint32_t unmarkable =
+        0;                      // that arrived and are in neither: where the network erases marks
+    std::uint64_t covered = 0;  // datagrams up to the newest reported one
+    std::uint64_t counted = 0;  // of those: believed to have arrived
     std::uint64_t counted_bytes = 0;  // likewise
     Instant asked_at{0};
     bool asked = false;
   };
 
   void measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals, Sample& sample);
+  std::uint32_t take_marks(Link& at, const Arrivals& arrivals, std::uint32_t received) const;
   Duration queueing(Instant now, const Link& at) const;
   void judge_nearness(Link& at);
   bool awaits_first_report(Instant now) const;

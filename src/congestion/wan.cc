@@ -85,6 +85,8 @@ void Wan::on_sample(const Sample& sample) {
     round_.loss.covered += sample.covered;
     round_.loss.lost += sample.lost;
   }
+  // What a queue marked it would have dropped: loss that no noise explains.
+  round_.marked |= sample.marked > 0 && (state_ == State::startup || startup_reported_);
   round_.used |= !sample.limited;
   round_.queue_least = std::min(round_.queue_least, sample.queueing);
   round_.queue_most = std::max(round_.queue_most, sample.queueing);
@@ -129,7 +131,8 @@ void Wan::on_round(const Sample& sample) {
 void Wan::on_startup_round() {
   const bool lossy = excess();
   // So much is nobody's noise.
-  const bool flooded = lossy && round_.loss.lost > NoiseFloor::kMax * round_.loss.covered;
+  const bool flooded =
+      round_.marked || (lossy && round_.loss.lost > NoiseFloor::kMax * round_.loss.covered);
   // A short call says nothing of growth, but what it lost in a queue is lost.
   if (flooded || (lossy && !round_.used && round_.queue_most > target())) {
     flat_rounds_ = kFlatRounds;
@@ -164,12 +167,12 @@ void Wan::leave_startup(Instant now) {
   enter(State::yield);
 }
 
-// Whether loss is beyond the floor. A small flow's rounds are too short to tell chance from
-// congestion: several together may.
+// Whether a queue marked, or loss is beyond the floor. A small flow's rounds are too short to tell
+// chance from congestion: several together may.
 bool Wan::excess() {
   judged_.covered += round_.loss.covered;
   judged_.lost += round_.loss.lost;
-  const bool is = floor_.excess(judged_.covered, judged_.lost, kLossMargin) > 0;
+  const bool is = round_.marked || floor_.excess(judged_.covered, judged_.lost, kLossMargin) > 0;
   if (++judged_rounds_ >= kJudgedRounds || is) {
     judged_ = {};
     judged_rounds_ = 0;
@@ -250,7 +253,7 @@ void Wan::on_compete_round(Instant now) {
   if (now - rtt_ < gave_way_ + rtt_ / 4) return;
   judged_.covered += round_.loss.covered;
   judged_.lost += round_.loss.lost;
-  const bool lossy = floor_.more(judged_.covered, judged_.lost);
+  const bool lossy = round_.marked || floor_.more(judged_.covered, judged_.lost);
   const bool peak = floor_.mean() > kNoisy &&
                     static_cast<double>(round_.queue_most.count()) > kPeak * queue_max_.value();
   if (!lossy && !peak) {

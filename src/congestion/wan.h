@@ -42,7 +42,8 @@ class Wan final : public Controller {
     double rate = 0;  // the largest that was measured
     Duration queue_least{std::chrono::hours(1)};
     Duration queue_most{0};
-    bool used = false;  // we limited what was sent
+    bool used = false;    // we limited what was sent
+    bool marked = false;  // a queue marked some of it
   };
 
   void enter(State state);

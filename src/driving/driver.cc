@@ -300,7 +300,7 @@ bool Driver::receive(Instant now) {
     if (!move->same_host) node_.on_new_path(now, move->slot);
   }
   for (std::size_t i = 0; i < count; ++i)
-    node_.on_datagram(now, received_[i].from, received_[i].bytes);
+    node_.on_datagram(now, received_[i].from, received_[i].bytes, received_[i].ecn);
   return count > 0;
 }
 

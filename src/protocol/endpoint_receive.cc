@@ -350,6 +350,8 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
                             .received = report.received,
                             .received_bytes = report.received_bytes,
                             .arrived_us = report.arrived_us,
+                            .ect = report.ect,
+                            .ce = report.ce,
                             .delay = std::chrono::microseconds(report.delay_us)})) {
     ++counters_.refused_report;
     return;

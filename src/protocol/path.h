@@ -15,6 +15,7 @@
 
 #include "base/limits.h"
 #include "base/time.h"
+#include "leeway/transport.h"
 #include "protocol/path_size.h"
 #include "protocol/pieces.h"
 #include "protocol/serial_number.h"
@@ -56,6 +57,8 @@ struct PathReport {
   std::uint32_t received = 0;
   std::uint32_t received_bytes = 0;
   std::uint32_t arrived_us = 0;  // its clock when the largest arrived
+  std::uint32_t ect = 0;         // that came with ECT(0) or ECT(1)
+  std::uint32_t ce = 0;          // that a queue marked
   Duration delay{0};             // since then
 };
 
@@ -119,6 +122,13 @@ class Path {
 
   // Receiving side.
   void on_arrival(Instant now, std::uint32_t sequence, std::size_t bytes);
+  // What the network's header said of a datagram that was accepted.
+  void note_mark(Ecn ecn) {
+    ect_ += ecn == Ecn::ect0 || ecn == Ecn::ect1;
+    ce_ += ecn == Ecn::ce;
+  }
+  std::uint32_t ect() const { return ect_; }
+  std::uint32_t ce() const { return ce_; }
   // Anything valid came, numbered on this path or multicast.
   void on_life(Instant now) { heard_at_ = now; }
   // WIRE 6.9: the process answered the datagram of that number, and belongs to no communicator that
@@ -168,6 +178,8 @@ class Path {
   std::uint32_t largest_seen_ = 0;
   std::uint32_t received_ = 0;
   std::uint32_t received_bytes_ = 0;
+  std::uint32_t ect_ = 0;
+  std::uint32_t ce_ = 0;
   std::uint32_t largest_reported_ = 0;
   Instant largest_at_{0};
   Instant heard_at_{0};

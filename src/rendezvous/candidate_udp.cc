@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/marks.h"
 #include "rendezvous/address.h"
 #include "rendezvous/candidate.h"
 #include "transport/udp/udp_transport.h"
@@ -49,6 +50,7 @@ Result<std::unique_ptr<Candidate>> open_udp(const Options& options,
   udp.bind_address = address;
   udp.port = options.port;
   udp.datagram_bytes = options.datagram_bytes;
+  udp.ecn_capable = slows_for_marks(options.congestion);
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   auto opened = transport::UdpTransport::open(udp);
   if (!opened.ok()) return opened.status();

@@ -128,6 +128,12 @@ std::uint8_t settled_flags(const OpenRound& round) {
 // In the byte of a report's open_count.
 constexpr std::uint32_t kHeardGoodbye = 0x80;
 
+// In the byte of its stream_count.
+constexpr std::uint32_t kTellsMarks = 0x80;
+bool tells_marks(const Report& report) {
+  return (report.ect | report.ce) != 0;
+}
+
 constexpr std::size_t kTagBytes = kOpenRoundBytes - 5;
 
 // Two values of less than 16 in a byte.
@@ -343,9 +349,14 @@ Refusal decode_report(ByteSpan datagram, Report& out) {
   out.heard_goodbye = (counts & kHeardGoodbye) != 0;
   out.missed = counts >> 8;
   const auto streams = reader.get<std::uint32_t>();
-  out.stream_count = streams & 0xFF;
+  out.stream_count = streams & 0x7F;
   out.arrived_us = streams >> 8;
   out.received_bytes = reader.get<std::uint32_t>();
+  out.ect = out.ce = 0;
+  if ((streams & kTellsMarks) != 0) {
+    out.ect = reader.get<std::uint32_t>();
+    out.ce = reader.get<std::uint32_t>();
+  }
   if (out.open_count > out.open.size() || out.stream_count > out.streams.size())
     return Refusal::field;
   bool known = true;
@@ -434,7 +445,8 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
 }
 
 std::size_t report_bytes(const Report& report) {
-  std::size_t bytes = kReportFixedBytes + kOpenedStreamBytes * report.stream_count;
+  std::size_t bytes = kReportFixedBytes + (tells_marks(report) ? kReportMarksBytes : 0) +
+                      kOpenedStreamBytes * report.stream_count;
   for (const OpenRound& round : std::span(report.open).first(report.open_count))
     bytes += round.point_to_point ? kOpenMessageBytes : kOpenRoundBytes;
   return bytes;
@@ -453,8 +465,13 @@ std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByt
   writer.put(report.point_opened_below);
   writer.put(report.group_largest);
   writer.put(report.open_count | (report.heard_goodbye ? kHeardGoodbye : 0) | report.missed << 8);
-  writer.put(report.stream_count | report.arrived_us << 8);
+  const bool marks = tells_marks(report);
+  writer.put(report.stream_count | (marks ? kTellsMarks : 0) | report.arrived_us << 8);
   writer.put(report.received_bytes);
+  if (marks) {
+    writer.put(report.ect);
+    writer.put(report.ce);
+  }
   for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
   for (const OpenedStream& stream : std::span(report.streams).first(report.stream_count)) {
     writer.put(stream.tag);

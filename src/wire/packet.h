@@ -162,6 +162,8 @@ struct Report {
   std::uint32_t received_bytes = 0;    // of those (mod 2^32)
   std::uint32_t delay_us = 0;          // since largest_sequence arrived
   std::uint32_t arrived_us = 0;        // my clock when it arrived, < 2^kArrivedBits
+  std::uint32_t ect = 0;               // of those received: with ECT(0) or ECT(1) (mod 2^32)
+  std::uint32_t ce = 0;                // marked by a queue (mod 2^32)
   std::uint32_t opened_below = 0;
   std::uint32_t point_opened_below = 0;  // receives I posted from you, of tag 0
   std::uint32_t group_largest = 0;       // of your multicast datagrams that I saw; 0: none
@@ -189,6 +191,8 @@ struct Report {
   }
 };
 inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 36;
+// Besides, where anything came with ECN.
+inline constexpr std::size_t kReportMarksBytes = 8;
 // Of the whole datagram.
 std::size_t report_bytes(const Report& report);
 

@@ -18,7 +18,8 @@ std::optional<HeldIndex> HeldPool::keep(const Received& datagram) {
   const HeldIndex index = free_.back();
   free_.pop_back();
   std::copy(datagram.bytes.begin(), datagram.bytes.end(), memory_of(index));
-  held_[index] = {datagram.from, static_cast<std::uint32_t>(datagram.bytes.size()), {}, {}};
+  held_[index] = {
+      datagram.from, static_cast<std::uint32_t>(datagram.bytes.size()), datagram.ecn, {}, {}};
   return index;
 }
 

@@ -19,6 +19,7 @@ using HeldIndex = std::uint32_t;
 struct Held {
   Rank from = kNoRank;
   std::uint32_t bytes = 0;
+  Ecn ecn = Ecn::none;
   impairment::Fate fate;  // what is still to happen to it
   Instant due;            // when it is released at the latest
 };
@@ -35,7 +36,8 @@ class HeldPool {
   Held& operator[](HeldIndex index) { return held_[index]; }
   const Held& operator[](HeldIndex index) const { return held_[index]; }
   Received view(HeldIndex index) {
-    return {held_[index].from, {memory_of(index), held_[index].bytes}};
+    const Held& held = held_[index];
+    return {held.from, {memory_of(index), held.bytes}, held.ecn};
   }
 
  private:

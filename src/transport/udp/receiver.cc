@@ -1,5 +1,6 @@
 #include "transport/udp/receiver.h"
 
+#include <netinet/in.h>
 #include <netinet/udp.h>
 
 #include <algorithm>
@@ -23,17 +24,31 @@ constexpr std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-// Size of the datagrams in a coalesced message; a message without the kernel's note is one
-// datagram.
-std::size_t segment_of(const mmsghdr& message) {
+// What the kernel notes beside a message. Without a segment's size it is one datagram; all of a
+// coalesced message have one mark.
+struct Notes {
+  std::size_t segment = 0;
+  Ecn ecn = Ecn::none;
+};
+
+Notes notes_of(const mmsghdr& message) {
+  Notes notes{.segment = std::max<std::size_t>(message.msg_len, 1)};
   msghdr header = message.msg_hdr;
   for (cmsghdr* note = CMSG_FIRSTHDR(&header); note != nullptr; note = CMSG_NXTHDR(&header, note)) {
-    if (note->cmsg_level != SOL_UDP || note->cmsg_type != UDP_GRO) continue;
-    int segment = 0;
-    std::memcpy(&segment, CMSG_DATA(note), sizeof(segment));
-    if (segment > 0) return static_cast<std::size_t>(segment);
+    const unsigned char* const data = CMSG_DATA(note);
+    if (note->cmsg_level == SOL_UDP && note->cmsg_type == UDP_GRO) {
+      int segment = 0;
+      std::memcpy(&segment, data, sizeof(segment));
+      if (segment > 0) notes.segment = static_cast<std::size_t>(segment);
+    } else if (note->cmsg_level == IPPROTO_IP && note->cmsg_type == IP_TOS) {
+      notes.ecn = static_cast<Ecn>(*data & 3);
+    } else if (note->cmsg_level == IPPROTO_IPV6 && note->cmsg_type == IPV6_TCLASS) {
+      int traffic_class = 0;
+      std::memcpy(&traffic_class, data, sizeof(traffic_class));
+      notes.ecn = static_cast<Ecn>(traffic_class & 3);
+    }
   }
-  return std::max<std::size_t>(message.msg_len, 1);
+  return notes;
 }
 
 }  // namespace
@@ -76,7 +91,7 @@ std::size_t UdpReceiver::receive(std::span<Received> out) {
 bool UdpReceiver::refill() {
   for (std::size_t i = 0; i < buffers_; ++i) {
     messages_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
-    messages_[i].msg_hdr.msg_controllen = coalescing_ ? sizeof(controls_[i].bytes) : 0;
+    messages_[i].msg_hdr.msg_controllen = sizeof(controls_[i].bytes);
   }
   ++receive_calls_;
   const int count = receive_call_(socket_, messages_.data(), static_cast<unsigned>(buffers_),
@@ -94,7 +109,7 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
       // An empty datagram is handed on too: what it is worth is the wire format's business.
       do {
         const std::size_t bytes = std::min(segment_, total - offset_);
-        out[filled++] = {from_, {buffer_of(current_) + offset_, bytes}};
+        out[filled++] = {from_, {buffer_of(current_) + offset_, bytes}, ecn_};
         offset_ += bytes;
         bytes_received_ += bytes;
       } while (offset_ < total && filled < out.size());
@@ -110,7 +125,9 @@ std::size_t UdpReceiver::hand_out(std::span<Received> out) {
 // Looks at a message once; false when its datagrams are refused.
 bool UdpReceiver::open_message() {
   const mmsghdr& message = messages_[current_];
-  segment_ = segment_of(message);
+  const Notes notes = notes_of(message);
+  segment_ = notes.segment;
+  ecn_ = notes.ecn;
   const std::size_t datagrams =
       std::max<std::size_t>((message.msg_len + segment_ - 1) / segment_, 1);
   from_ = peers_.find(names_[current_]);

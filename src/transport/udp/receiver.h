@@ -47,7 +47,7 @@ class UdpReceiver {
 
  private:
   struct alignas(cmsghdr) Control {
-    std::byte bytes[CMSG_SPACE(sizeof(int))];
+    std::byte bytes[2 * CMSG_SPACE(sizeof(int))];  // the segment's size, and the byte with the mark
   };
 
   bool refill();
@@ -77,6 +77,7 @@ class UdpReceiver {
   bool open_ = false;
   Rank from_ = kNoRank;
   std::size_t segment_ = 0;
+  Ecn ecn_ = Ecn::none;
   std::size_t offset_ = 0;
 
   std::uint64_t datagrams_received_ = 0;

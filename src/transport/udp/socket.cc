@@ -8,6 +8,8 @@
 #include <bit>
 #include <limits>
 
+#include "leeway/transport.h"
+
 namespace leeway::transport {
 namespace {
 
@@ -44,6 +46,15 @@ void forbid_fragments(int socket, bool v6) {
   }
 }
 
+// Marks of queues on the way are read in any case: senders that slow down for them may be
+// elsewhere.
+void use_marks(int socket, bool v6, bool capable) {
+  constexpr int kEct0 = static_cast<int>(Ecn::ect0);
+  const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
+  set_option(socket, level, v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
+  if (capable) set_option(socket, level, v6 ? IPV6_TCLASS : IP_TOS, kEct0);
+}
+
 }  // namespace
 
 Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
@@ -61,6 +72,7 @@ Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
   }
   const int handle = socket.native_handle();
   forbid_fragments(handle, request.local.address().is_v6());
+  use_marks(handle, request.local.address().is_v6(), request.ecn_capable);
   UdpSocketGrant grant;
   grant.receive_account_bytes = enlarge(handle, SO_RCVBUFFORCE, SO_RCVBUF, request.buffer_bytes);
   grant.send_account_bytes = enlarge(handle, SO_SNDBUFFORCE, SO_SNDBUF, request.buffer_bytes);

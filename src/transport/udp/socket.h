@@ -14,6 +14,9 @@ struct UdpSocketRequest {
   std::size_t buffer_bytes = 0;  // per direction
   bool segmentation = true;      // UDP_SEGMENT, if the kernel has it
   bool coalescing = true;        // UDP_GRO, if the kernel has it
+  // What leaves may be marked by queues instead of dropped (ECT(0)): only for senders that slow
+  // down for marks
+  bool ecn_capable = false;
   // Others on this host may listen at the same address: multicast groups only
   bool shared = false;
 };

@@ -50,7 +50,7 @@ Result<std::unique_ptr<UdpTransport>> UdpTransport::open(const UdpOptions& optio
   auto opened = std::make_unique<Opened>();
   Result<UdpSocketGrant> grant = open_udp_socket(
       opened->socket, {UdpAddress(options.bind_address, options.port), options.socket_buffer_bytes,
-                       options.use_gso, options.use_gro});
+                       options.use_gso, options.use_gro, options.ecn_capable});
   if (!grant.ok()) return grant.status();
   std::error_code error;
   opened->grant = *grant;

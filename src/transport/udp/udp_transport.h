@@ -35,6 +35,7 @@ struct UdpOptions {
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
   bool use_gso = true;                         // UDP_SEGMENT on the way out
   bool use_gro = true;                         // UDP_GRO on the way in
+  bool ecn_capable = false;                    // whoever sends slows down for marks of queues
   // Only sealed datagrams come here, with tags of this base (filter.h)
   std::optional<std::uint32_t> sealed_tag_base;
 };

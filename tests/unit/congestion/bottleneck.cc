@@ -89,6 +89,8 @@ void Bottleneck::pump(std::size_t number) {
 void Bottleneck::transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks) {
   FlowCounts& counts = flows_[flow].counts;
   ++counts.sent;
+  const double ahead = std::max(0.0, static_cast<double>((line_free_at_ - now_).count()) / 1e9) *
+                       line_.bits_per_second / 8;
   const auto passed_at = pass(kPacket);
   if (!passed_at) {
     ++counts.overflowed;
@@ -101,7 +103,8 @@ void Bottleneck::transmit(std::size_t flow, std::size_t link, std::uint32_t sequ
         .flow = flow,
         .link = link,
         .sequence = sequence,
-        .asks = asks});
+        .asks = asks,
+        .marked = line_.mark_bdp > 0 && ahead > line_.mark_bdp * line_.bdp_bytes()});
 }
 
 std::optional<Instant> Bottleneck::pass(std::size_t bytes) {
@@ -139,6 +142,7 @@ void Bottleneck::on_arrival(const Event& event) {
   flow.counts.arrived_bytes += kPacket;
   ++arrivals.received;
   arrivals.received_bytes += kPacket;
+  ++(event.marked ? arrivals.ce : arrivals.ect);
   arrivals.largest = event.sequence;
   // The peer's clock is ahead by an hour.
   arrivals.arrived_us = static_cast<std::uint32_t>(now_.ns / 1000 + 3'600'000'000) & 0xFFFFFF;

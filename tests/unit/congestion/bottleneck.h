@@ -19,6 +19,7 @@ struct Line {
   double rtt_seconds = 0.02;
   double queue_bdp = 1;  // of bits_per_second x rtt_seconds
   double loss = 0;       // random, behind the queue
+  double mark_bdp = 0;   // packets that wait behind more are marked; 0: none
   std::uint64_t seed = 1;
 
   double bdp_bytes() const { return bits_per_second * rtt_seconds / 8; }
@@ -95,6 +96,7 @@ class Bottleneck {
     std::size_t link = 0;
     std::uint32_t sequence = 0;
     bool asks = false;
+    bool marked = false;
     Arrivals arrivals{};
 
     bool operator<(const Event& other) const {

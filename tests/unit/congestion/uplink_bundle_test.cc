@@ -64,6 +64,37 @@ TEST_F(UplinkBundleTest, APeerCannotReportMoreThanItWasSent) {
   EXPECT_EQ(samples_.at(1).lost, 0);
 }
 
+TEST_F(UplinkBundleTest, MarksAreThoseOfTheReport) {
+  send(kStart, 40);
+  Instant now = kStart + std::chrono::milliseconds(20);
+  bundle_.on_report(now, 0, {.largest = 20, .received = 19, .ect = 16, .ce = 3});
+  bundle_.on_report(now, 0, {.largest = 40, .received = 39, .ect = 34, .ce = 5});
+  EXPECT_EQ(samples_.at(0).marked, 3u);
+  EXPECT_EQ(samples_.at(1).marked, 2u);
+}
+
+// WIRE 3.15
+TEST_F(UplinkBundleTest, MarksMeanNothingWhereTheNetworkErasesOrInventsThem) {
+  for (const Arrivals& wrong :
+       {Arrivals{.largest = 40, .received = 40, .ect = 20, .ce = 3},     // 17 erased
+        Arrivals{.largest = 40, .received = 40, .ect = 40, .ce = 3}}) {  // more than arrived
+    samples_.clear();
+    UplinkBundle bundle(std::make_unique<Listener>(samples_));
+    bundle.make_link(0, 256);
+    bundle.on_sent(kStart, 0, {120, 120, 1500, 120 * std::size_t{1500}});
+    const Instant now = kStart + std::chrono::milliseconds(20);
+    bundle.on_report(now, 0, wrong);
+    bundle.on_report(now, 0,
+                     {.largest = 80, .received = 80, .ect = wrong.ect, .ce = wrong.ce + 40});
+    EXPECT_EQ(samples_.at(0).marked, 0u);
+    EXPECT_EQ(samples_.at(1).marked, 0u) << "not before the path changes";
+    bundle.begin_anew(now, 0);
+    bundle.on_report(now, 0,
+                     {.largest = 120, .received = 120, .ect = wrong.ect + 39, .ce = wrong.ce + 41});
+    EXPECT_EQ(samples_.at(2).marked, 1u);
+  }
+}
+
 // What comes late was counted as lost before.
 TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   send(kStart, 4);

@@ -44,6 +44,18 @@ TEST(Wan, DoesNotTakeTheOverflowOfAShortQueueForNoise) {
   }
 }
 
+// A queue that marks is left before it overflows, whatever the line loses by itself.
+TEST(Wan, SlowsDownForMarks) {
+  for (const double loss : {0.0, 0.05}) {
+    const Line line{.queue_bdp = 0.03, .loss = loss};
+    Line marking = line;
+    marking.mark_bdp = 0.01;
+    const Outcome outcome = outcome_of(marking, 4, 12);
+    EXPECT_LT(2 * outcome.overflow, outcome_of(line, 4, 12).overflow) << loss;
+    EXPECT_GT(outcome.share, 0.75) << loss;
+  }
+}
+
 // CC-5. The noise that startup taught is no excuse.
 TEST(Wan, FollowsALineThatBecomesATenth) {
   for (const double loss : {0.0, 0.1}) {

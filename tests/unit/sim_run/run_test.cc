@@ -153,6 +153,21 @@ TEST(Run, ContributionsThatAreNotFiniteAreLeftOut) {
   expect_passed(record, "i5");
 }
 
+// Where a queue would drop it marks, and senders that are paced give way to it as to losses.
+TEST(Run, PacedSendersSlowDownForMarks) {
+  for (const std::string control : {"wan", "scavenger"}) {
+    const std::string text =
+        "ranks: 4 rounds: 6 operation { bytes: 4194304 delivery { kind: exact deadline_ms: 60000 } "
+        "} topology { star {} } congestion { control: " +
+        control + " } link { tier: uplink rate_mbps: 100 delay_ms { fixed: 10 } queue { bytes: ";
+    const RunRecord dropping = record_of(text + "10000 } }");
+    const RunRecord marking = record_of(text + "60000 ecn_at: 10000 } }");
+    EXPECT_GT(dropping.network.lost[0], 0u) << control;
+    EXPECT_EQ(marking.network.lost[0], 0u) << control;
+    EXPECT_EQ(measure(marking, "failed_calls"), 0) << control;
+  }
+}
+
 TEST(Run, MulticastSendsABroadcastOnce) {
   const std::string text =
       "ranks: 5 rounds: 6 operation { kind: broadcast bytes: 400000 delivery { kind: exact } } "

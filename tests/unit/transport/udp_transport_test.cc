@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <asio/io_context.hpp>
 #include <asio/ip/udp.hpp>
 #include <atomic>
@@ -54,6 +55,25 @@ TEST_P(UdpTransportModes, TrainsArriveCutIntoTheirDatagramsInOrder) {
   EXPECT_EQ(group[0]->counters().datagrams_sent, 44u);
   EXPECT_EQ(group[1]->counters().datagrams_received, 44u);
   EXPECT_EQ(group[1]->counters().bytes_received, train.memory.size());
+}
+
+TEST_P(UdpTransportModes, WhatMayBeMarkedSaysSo) {
+  for (const bool capable : {false, true}) {
+    UdpOptions with = options();
+    with.ecn_capable = capable;
+    auto group = make_udp_group(2, with);
+    const OwnedTrain train(1, 1000, pattern(3500));
+    ASSERT_EQ(send_one(*group[0], train.train), 1u);
+    std::array<Received, 8> arrived;
+    for (std::size_t left = 4; left > 0;) {
+      group[1]->wait(1s);
+      const std::size_t count = group[1]->receive(arrived);
+      ASSERT_GT(count, 0u);
+      for (const Received& datagram : std::span(arrived).first(count))
+        EXPECT_EQ(datagram.ecn, capable ? Ecn::ect0 : Ecn::none);
+      left -= count;
+    }
+  }
 }
 
 TEST_P(UdpTransportModes, JumboTrainsAndLoneDatagramsMix) {

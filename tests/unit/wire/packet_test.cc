@@ -130,8 +130,9 @@ TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
     Report out;
     const Datagram datagram = report_datagram(in);
     EXPECT_EQ(datagram.size(), report_bytes(in));
-    EXPECT_EQ(datagram.size(), kReportFixedBytes + (open + 1) / 2 * kOpenRoundBytes +
-                                   open / 2 * kOpenMessageBytes + 2 * kOpenedStreamBytes);
+    EXPECT_EQ(datagram.size(), kReportFixedBytes + kReportMarksBytes +
+                                   (open + 1) / 2 * kOpenRoundBytes + open / 2 * kOpenMessageBytes +
+                                   2 * kOpenedStreamBytes);
     ASSERT_EQ(decode_report(datagram, out), Refusal::none);
     EXPECT_EQ(out.largest_sequence, in.largest_sequence);
     EXPECT_EQ(out.received, in.received);
@@ -140,6 +141,10 @@ TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
     EXPECT_EQ(out.arrived_us, in.arrived_us);
     EXPECT_EQ(at<std::uint32_t>(datagram, 48) >> 8, in.arrived_us);
     EXPECT_EQ(at<std::uint32_t>(datagram, 52), in.received_bytes);
+    EXPECT_EQ(out.ect, in.ect);
+    EXPECT_EQ(out.ce, in.ce);
+    EXPECT_EQ(at<std::uint32_t>(datagram, 56), in.ect);
+    EXPECT_EQ(at<std::uint32_t>(datagram, 60), in.ce);
     EXPECT_EQ(out.opened_below, in.opened_below);
     EXPECT_EQ(out.point_opened_below, in.point_opened_below);
     EXPECT_EQ(out.group_largest, in.group_largest);
@@ -179,10 +184,29 @@ TEST(PacketReport, TellsOfTheLatestCollectivesWhichContributionWasMissed) {  // 
   EXPECT_TRUE(report.missed_round(UINT32_MAX - 1));
 }
 
+TEST(PacketReport, IsSilentOfMarksWhereThereAreNone) {
+  Report in = report(3);
+  const std::size_t with = report_datagram(in).size();
+  in.ect = in.ce = 0;
+  const Datagram datagram = report_datagram(in);
+  EXPECT_EQ(datagram.size() + kReportMarksBytes, with);
+  Report out = report(1);
+  ASSERT_EQ(decode_report(datagram, out), Refusal::none);
+  EXPECT_EQ(out.ect | out.ce, 0u);
+  EXPECT_EQ(out.stream_count, in.stream_count);
+}
+
+// Of collectives fewer are open than entries are there (limits::kOpenCollectivesMax): with marks
+// such a report fits, too.
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
   Report full = report(limits::kOpenRoundsMax);
   for (OpenRound& entry : full.open) entry.point_to_point = false;
   full.stream_count = 1;  // more where entries are fewer
+  full.ect = full.ce = 0;
+  EXPECT_LE(report_datagram(full).size(), limits::kDatagramBytesMin);
+  full.ect = full.ce = 1;
+  for (int i = limits::kOpenCollectivesMax; i < limits::kOpenRoundsMax; ++i)
+    full.open[i].point_to_point = true;
   EXPECT_LE(report_datagram(full).size(), limits::kDatagramBytesMin);
 }
 

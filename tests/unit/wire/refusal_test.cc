@@ -205,6 +205,7 @@ TEST(RefusalEnd, FieldsOutsideTheirRangeAreRefused) {
 
 constexpr std::size_t kOpenCountAt = 44;
 constexpr std::size_t kStreamCountAt = 48;
+constexpr int kTellsMarks = 0x80;  // in the same byte
 
 TEST(RefusalReport, MoreStreamsThanAllowedAreRefusedBeforeTheyAreRead) {
   for (const int count : {limits::kReportedStreamsMax + 1, 255}) {
@@ -215,7 +216,7 @@ TEST(RefusalReport, MoreStreamsThanAllowedAreRefusedBeforeTheyAreRead) {
   }
   for (const int count : {0, 1, 3}) {
     Datagram datagram = report_datagram();
-    datagram[kStreamCountAt] = static_cast<std::byte>(count);
+    datagram[kStreamCountAt] = static_cast<std::byte>(count | kTellsMarks);
     reseal(datagram);
     EXPECT_EQ(decode(datagram), Refusal::truncated);
   }
@@ -243,7 +244,7 @@ TEST(RefusalReport, CountThatContradictsTheLengthIsRefused) {
 TEST(RefusalReport, ValuesWithoutANameAreRefused) {
   const auto refusal = [](std::size_t at, int value) {
     Datagram datagram = report_datagram(report(3));
-    datagram[kReportFixedBytes + kOpenRoundBytes + kOpenMessageBytes + at] =
+    datagram[kReportFixedBytes + kReportMarksBytes + kOpenRoundBytes + kOpenMessageBytes + at] =
         static_cast<std::byte>(value);
     reseal(datagram);
     return decode(datagram);
