@@ -22,9 +22,10 @@ Awaited longest_silent(Instant now, const Round& round, std::span<const Link> li
 // The deadline has passed: names that peer.
 Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
-// The peer has left the operation before all of its packets came.
 // The peer is dead: an exact operation with it cannot end.
 Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout);
+
+// The peer has left the operation before all of its packets came.
 Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer);
 
 }  // namespace leeway::protocol

@@ -10,8 +10,8 @@
 // opens and when it leaves. Rules are numbered in proto/README.md (WIRE n) and cited where they are
 // kept. What has a state of its own is a class of its own (the members at the end of this file, and
 // README.md); this one moves flows and rounds. Its source is cut by topic: endpoint.cc (rounds and
-// leaving), endpoint_receive.cc, endpoint_send.cc, endpoint_group.cc, endpoint_timers.cc,
-// endpoint_liveness.cc.
+// leaving), endpoint_receive.cc, endpoint_reports.cc, endpoint_send.cc, endpoint_group.cc,
+// endpoint_timers.cc, endpoint_liveness.cc.
 #pragma once
 
 #include <array>
@@ -236,9 +236,7 @@ class Endpoint {
   bool same_length(Instant now, Round& round, Rank from, const Header& header);
   bool take_length(Instant now, Round& round, Rank from, std::uint32_t packets, std::uint32_t tail);
   void touch(Rank from, std::uint32_t tag);
-  bool take_opened(Rank from, const wire::Report& report);
   void without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram);
-  void on_report(Instant now, Rank from, const wire::Report& report);
   void on_end(Instant now, Rank from, const wire::End& end);
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
   void on_probe(Instant now, Rank from);
@@ -247,13 +245,17 @@ class Endpoint {
   bool may_have_opened(Rank peer, std::uint32_t opened_below) const;
   void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
                         std::uint32_t settled_below);
-  void repeat_end_soon(Instant now, Round& round, Rank peer);
   void refuse_plan(Rank from);
+
+  // endpoint_reports.cc
+  void on_report(Instant now, Rank from, const wire::Report& report);
+  bool take_opened(Rank from, const wire::Report& report);
   bool waits_in_vain(const wire::Report& report) const;
   void apply_report(Instant now, Round& round, Rank from, const wire::Report& report);
-  void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
   void learn_use(Round& round, Rank from, const wire::Report& report);
   void on_peer_left_round(Instant now, Round& round, Rank from);
+  void compare_tags(Instant now, Round& round, Rank from, const wire::OperationTag& theirs);
+  void repeat_end_soon(Instant now, Round& round, Rank peer);
 
   // endpoint_send.cc
   wire::Prefix prefix(wire::PacketType type, Rank to, Instant now);

@@ -1,0 +1,184 @@
+// What reports say: how far a peer has come, what reached it, what it thinks an operation is.
+#include <algorithm>
+
+#include "protocol/endpoint.h"
+#include "protocol/mismatch.h"
+
+namespace leeway::protocol {
+
+// The peer has opened the operation only now: it could use no END before, and their back-off says
+// nothing of it.
+void Endpoint::repeat_end_soon(Instant now, Round& round, Rank peer) {
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan->phases[k].active) continue;
+    SendFlow& flow = round.send(static_cast<FlowKind>(k), peer);
+    flow.end_tries = 0;
+    if (!flow.open() || !flow.pass_over) continue;
+    flow.end_at = std::min(flow.end_at, now + links_[peer].rtt().timeout());
+    timers_.arm_link(peer, flow.end_at);
+  }
+}
+
+void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
+  Link& link = links_[from];
+  // Before anything of it is believed: a round below a number that is made up would be closed
+  // there.
+  if (!may_have_opened(from, report.opened_below) ||
+      after(report.point_opened_below, link.peer_point_opened_below + limits::kMessagesHeardMax)) {
+    ++counters_.refused_progress;
+    return;
+  }
+  const Duration timeout_before = link.rtt().timeout();
+  if (!link.group.on_report(group_.sent(), report.group_largest) ||
+      !link.on_report(now, {.largest_sequence = report.largest_sequence,
+                            .received = report.received,
+                            .received_bytes = report.received_bytes,
+                            .arrived_us = report.arrived_us,
+                            .ect = report.ect,
+                            .ce = report.ce,
+                            .delay = std::chrono::microseconds(report.delay_us)})) {
+    ++counters_.refused_report;
+    return;
+  }
+  // What was armed with a longer time-out may be due sooner.
+  if (link.rtt().timeout() < timeout_before) timers_.arm_link(from, now + link.rtt().timeout());
+  if (take_opened(from, report)) {
+    for (Round* round : rounds_.with(from)) {
+      if (!round->plan->point_to_point() || round->gates_closed == 0 || !gate_open(*round, from))
+        continue;
+      round->gates_closed = 0;
+      round->gate_open_at = now;
+      repeat_end_soon(now, *round, from);
+    }
+  }
+  if (departure_.parting() && report.heard_goodbye) departure_.on_answer(from);
+  on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
+  if (waits_in_vain(report)) queue_report(from);
+  for (Round* round : rounds_.with(from)) {
+    if (!round->ended) apply_report(now, *round, from, report);
+  }
+  outbox_.queue_data(from);  // credit may have come back
+  queue_group();
+}
+
+// Whether the peer has posted more receives than we knew of. A message of a watched tag may be
+// among what it sends.
+bool Endpoint::take_opened(Rank from, const wire::Report& report) {
+  Link& link = links_[from];
+  bool more = after(report.point_opened_below, link.peer_point_opened_below);
+  if (more) link.peer_point_opened_below = report.point_opened_below;
+  for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
+    if (entry.point_to_point && entry.sending) note_heard(from, entry.message_tag, entry.round);
+  }
+  PeerMessages* const messages = rounds_.messages(from);
+  if (messages == nullptr) return more;
+  const auto said = std::span(report.streams).first(report.stream_count);
+  messages->remember(said);
+  for (const wire::OpenedStream& opened : said) {
+    MessageStream* const stream = messages->find(opened.tag);
+    if (stream == nullptr || !after(opened.opened_below, stream->peer_opened_below)) continue;
+    stream->peer_opened_below = opened.opened_below;
+    more = true;
+  }
+  return more;
+}
+
+// Whether the peer waits for packets of a collective that we have given up. Untold, it would wait
+// until its deadline, and open the next one when we give that up, too: they would never meet again.
+bool Endpoint::waits_in_vain(const wire::Report& report) const {
+  const auto listed = std::span(report.open).first(report.open_count);
+  return std::any_of(listed.begin(), listed.end(), [&](const wire::OpenRound& theirs) {
+    if (theirs.point_to_point || !rounds_.may_have_given_up(theirs.round)) return false;
+    if (theirs.reduce_settled && theirs.spread_settled) return false;
+    const auto open = rounds_.collectives();
+    return std::none_of(open.begin(), open.end(), [&](const Round* round) {
+      return !round->ended && round->number == theirs.round;
+    });
+  });
+}
+
+void Endpoint::apply_report(Instant now, Round& round, Rank from, const wire::Report& report) {
+  const bool point = round.plan->point_to_point();
+  const auto listed = std::span(report.open).first(report.open_count);
+  const auto theirs = std::find_if(listed.begin(), listed.end(), [&](const wire::OpenRound& entry) {
+    return entry.round == round.number && entry.point_to_point == point &&
+           (!point || (entry.sending != round.plan->point_send &&
+                       entry.message_tag == round.plan->message_tag));
+  });
+  if (theirs != listed.end()) compare_tags(now, round, from, theirs->tag);
+  // Of a message's sender nothing else is learnt from a report
+  if (point && !round.plan->point_send) return;
+  const auto opened =
+      point ? report.messages_opened_below(round.plan->message_tag) : report.opened_below;
+  if (!opened || !after(*opened, round.number)) return;  // not opened there yet: nothing to learn
+  if (!point && (theirs == listed.end() || theirs->reduce_settled)) learn_use(round, from, report);
+  if (theirs == listed.end()) return on_peer_left_round(now, round, from);
+  if (point && theirs->spread_settled) settle_send(round, FlowKind::point, from);
+  if (!point && theirs->reduce_settled && round.plan->phase(FlowKind::reduce).active) {
+    settle_send(round, FlowKind::reduce, from);
+  }
+  if (!point && theirs->spread_settled && round.plan->phase(FlowKind::spread).active) {
+    settle_send(round, FlowKind::spread, from);
+  }
+  advance(now, round);
+}
+
+// The reporter has settled what we send it for this reduction.
+void Endpoint::learn_use(Round& round, Rank from, const wire::Report& report) {
+  if (!round.plan->phase(FlowKind::reduce).active) return;
+  SendFlow& flow = round.send(FlowKind::reduce, from);
+  flow.informed = true;
+  // An overtaken report unsays nothing
+  flow.missed |= flow.packets > 0 && report.missed_round(round.number);
+}
+
+// The peer has closed this operation: it wants nothing more of us and will send nothing more to us.
+void Endpoint::on_peer_left_round(Instant now, Round& round, Rank from) {
+  // There will be no other word
+  if (round.plan->confirm_use) round.send(FlowKind::reduce, from).informed = true;
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    if (!round.plan->phases[k].active) continue;
+    settle_send(round, static_cast<FlowKind>(k), from);
+    ReceiveFlow& flow = round.receive(static_cast<FlowKind>(k), from);
+    if (flow.open() && !flow.abandoned) {
+      flow.abandoned = true;
+      timers_.arm_link(from, now + links_[from].quiet_time(round.plan->phases[k].gives_up()));
+    }
+  }
+  advance(now, round);
+}
+
+void Endpoint::compare_tags(Instant now, Round& round, Rank from,
+                            const wire::OperationTag& theirs) {
+  // Send and receive are two operations with one tag; `operation` differs by design.
+  wire::OperationTag ours = round.plan->tag;
+  if (round.plan->point_to_point()) {
+    const bool sends = round.plan->point_send;
+    const std::uint64_t sent = sends ? ours.count : theirs.count;
+    const std::uint64_t room = sends ? theirs.count : ours.count;
+    ours.operation = theirs.operation;
+    ours.count = theirs.count;
+    if (ours == theirs && sent > room) {
+      return doom(
+          now, round,
+          too_long(round, sends ? config_.self : from, sent, sends ? from : config_.self, room));
+    }
+  }
+  if (round.plan->in_pairs()) {
+    const std::uint64_t sends = round.plan->pair_sends[from];
+    const std::uint64_t expects = round.plan->pair_receives[from];
+    wire::tell_pair(expects, sends, ours);  // as they should say it
+    if (theirs.operation == ours.operation && theirs.shape != 0 && theirs.count != sends)
+      return doom(now, round, unequal_pair(round, config_.self, sends, from, theirs.count));
+    if (theirs.operation == ours.operation && theirs.shape > 1 && theirs.shape != ours.shape)
+      return doom(now, round, unequal_pair(round, from, theirs.shape - 2, config_.self, expects));
+  }
+  if (ours == theirs) return;
+  doom(
+      now, round,
+      Status::error(StatusCode::kMismatch, "%s #%u: ranks disagree: rank %u has %s; rank %u has %s",
+                    round.plan->name, round.number, config_.self, describe(round.plan->tag).data(),
+                    from, describe(theirs).data()));
+}
+
+}  // namespace leeway::protocol
