@@ -1,12 +1,13 @@
 #include "interop/nccl/policy_parser.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/short_names.h"
 
 namespace leeway::nccl {
 namespace {
@@ -89,22 +90,6 @@ std::optional<Number> whole_of(std::string_view text) {
   return value;
 }
 
-constexpr std::array<std::pair<std::string_view, DataType>, kDataTypeCount> kTypes = {{
-    {"f32", DataType::f32},
-    {"f64", DataType::f64},
-    {"f16", DataType::f16},
-    {"bf16", DataType::bf16},
-    {"i8", DataType::i8},
-    {"i32", DataType::i32},
-    {"i64", DataType::i64},
-    {"u8", DataType::u8},
-    {"u32", DataType::u32},
-    {"u64", DataType::u64},
-    {"f8e4m3", DataType::f8e4m3},
-    {"f8e5m2", DataType::f8e5m2},
-    {"bool", DataType::boolean},
-}};
-
 bool takes_all(std::string_view part) {
   return part.empty() || part == "*";
 }
@@ -168,10 +153,9 @@ Status RuleParser::types(std::string_view part, Rule& rule) {
   if (takes_all(part)) return Status();
   rule.types = 0;
   for (const std::string_view word : words_of(part)) {
-    const auto found = std::find_if(kTypes.begin(), kTypes.end(),
-                                    [&](const auto& type) { return type.first == word; });
-    if (found == kTypes.end()) return wrong(word, "is no type; f32, f16 and bf16 are");
-    rule.types |= 1U << static_cast<int>(found->second);
+    const auto type = type_of_short_name(word);
+    if (!type) return wrong(word, "is no type; f32, f16 and bf16 are");
+    rule.types |= 1U << static_cast<int>(*type);
   }
   return Status();
 }

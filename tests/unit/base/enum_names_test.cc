@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/short_names.h"
 #include "leeway/options.h"
 #include "leeway/status.h"
 #include "leeway/types.h"
@@ -69,6 +70,17 @@ TEST(ParseEstimator, ReadsEveryNameItWrites) {
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(*parsed, estimator);
   }
+}
+
+TEST(ShortTypeName, IsReadBack) {
+  for (int i = 0; i < kDataTypeCount; ++i) {
+    const auto type = static_cast<DataType>(i);
+    EXPECT_EQ(type_of_short_name(short_name(type)), type) << to_string(type);
+  }
+  EXPECT_EQ(short_name(DataType::f8e5m2), "f8e5m2");
+  EXPECT_EQ(short_name(DataType::u64), "u64");
+  EXPECT_EQ(short_name(DataType::boolean), "bool");
+  EXPECT_EQ(type_of_short_name("float"), std::nullopt);
 }
 
 TEST(ParseCodecName, QuotesAnUnknownNameAndListsTheValidOnes) {

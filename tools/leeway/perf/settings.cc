@@ -1,10 +1,9 @@
 #include "perf/settings.h"
 
-#include <array>
 #include <charconv>
 #include <string_view>
-#include <utility>
 
+#include "base/short_names.h"
 #include "perf/sweep.h"
 
 namespace leeway::tools::perf {
@@ -16,22 +15,10 @@ Status unknown(const char* what, const std::string& text, const char* known) {
 }
 
 Result<DataType> parse_dtype(const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, DataType>, kDataTypeCount> kShortNames{
-      {{"f32", DataType::f32},
-       {"f64", DataType::f64},
-       {"f16", DataType::f16},
-       {"bf16", DataType::bf16},
-       {"i8", DataType::i8},
-       {"i32", DataType::i32},
-       {"i64", DataType::i64},
-       {"u8", DataType::u8},
-       {"u32", DataType::u32},
-       {"u64", DataType::u64},
-       {"f8e4m3", DataType::f8e4m3},
-       {"f8e5m2", DataType::f8e5m2},
-       {"boolean", DataType::boolean}}};
-  for (const auto& [short_name, type] : kShortNames) {
-    if (name == short_name || name == to_string(type)) return type;
+  if (const auto type = type_of_short_name(name)) return *type;
+  for (int i = 0; i < kDataTypeCount; ++i) {
+    const auto type = static_cast<DataType>(i);
+    if (name == to_string(type)) return type;
   }
   return unknown(
       "type", name,
