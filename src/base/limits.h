@@ -34,10 +34,13 @@ inline constexpr std::uint32_t kMessagesHeardMax = 1u << 24;
 // that was believed and is far ahead would make all true ones after it old.
 inline constexpr std::uint32_t kRoundsAheadMax = 1u << 20;
 
-// Packets of a flow that its receiver asked for again are sent so many times the flow's length.
-// Four are what an exact flow needs where four of five packets are lost. From then on a request
-// gets one packet, so that requests cost a peer as much as it costs to answer them.
+// Packets of a flow that its receiver asked for again are sent so many times the flow's length,
+// over the share of datagrams that arrive. An exact flow needs one over that share, and where
+// bursts fill a short queue three of four are lost. From then on a request gets one packet, so that
+// requests cost a peer as much as it costs to answer them.
 inline constexpr std::uint32_t kRepairsPerPacket = 4;
+// The least share that a receiver's reports are believed for this.
+inline constexpr double kRepairedShareMin = 1.0 / 16;
 
 // Probes of one peer that are answered in a round trip. Honest ones come once in several.
 inline constexpr int kProbeAnswersPerRoundTrip = 8;

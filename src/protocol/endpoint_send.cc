@@ -219,7 +219,8 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
   while (credit > 0 && out.has_room()) {
     const PacketPosition position =
         flow.first_pass() ? flow.cursor.position() : flow.repair_position;
-    const auto index = flow.first_pass() ? flow.cursor.next() : flow.next_repair();
+    const auto index =
+        flow.first_pass() ? flow.cursor.next() : flow.next_repair(link.path().delivered_fraction());
     if (!index) break;
     const PacketIndex ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
     append_data(now, peer, round, kind, peer, {*index, position, ahead}, out);

@@ -52,7 +52,7 @@ std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
   return 0;
 }
 
-std::optional<PacketIndex> SendFlow::next_repair() {
+std::optional<PacketIndex> SendFlow::next_repair(double delivered) {
   if (wanted_count == 0) return std::nullopt;
   while (wanted.word(wanted_from / 64) >> (wanted_from % 64) == 0)
     wanted_from = (wanted_from / 64 + 1) * 64;
@@ -61,7 +61,9 @@ std::optional<PacketIndex> SendFlow::next_repair() {
   wanted.clear(wanted_from);
   --wanted_count;
   ++repair_position.value;
-  if (++repairs > std::uint64_t{limits::kRepairsPerPacket} * packets && wanted_count > 0) {
+  const double most = limits::kRepairsPerPacket * static_cast<double>(packets) /
+                      std::max(delivered, limits::kRepairedShareMin);
+  if (static_cast<double>(++repairs) > most && wanted_count > 0) {
     wanted.clear();
     wanted_count = 0;
   }

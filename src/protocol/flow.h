@@ -50,8 +50,9 @@ struct SendFlow {
   enum class Request : std::uint8_t { taken, ignored, refused };
   Request take_request(const wire::Repair& repair, ByteSpan words);
   // The next packet of it; nothing: all have been handed out. From limits::kRepairsPerPacket times
-  // the flow on, one packet a request (WIRE 5.7).
-  std::optional<PacketIndex> next_repair();
+  // the flow on, over the share `delivered` of datagrams that arrive, one packet a request (WIRE
+  // 5.7).
+  std::optional<PacketIndex> next_repair(double delivered);
 };
 
 // A first pass whose packets are the same for all its members, and go out once for all of them
