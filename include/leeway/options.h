@@ -293,7 +293,12 @@ enum class CongestionControl : std::uint8_t {
   none = 0,   // as fast as credit and sockets allow: a machine or a network of one's own
   fixed,      // at Options::rate_bits_per_second
   scavenger,  // only what other traffic leaves (LEDBAT++)
-  wan,        // lines that lose packets by themselves and that others use. Experimental
+  wan,        // lines that lose packets by themselves and that others use
+  // wan over UDP, if the group has a rank that is more than 2 ms away from rank 0, or one with a
+  // public address; none otherwise. Decided when the group meets, alike on all ranks. The round
+  // trip is that of the TCP connection to rank 0: in a store of the caller's there is none.
+  // Communicator::options() says what came of it.
+  automatic,
 };
 // The name as parse_congestion_control() reads it: "wan". An unknown name is kInvalidArgument.
 LEEWAY_EXPORT std::string_view to_string(CongestionControl control);
@@ -348,8 +353,8 @@ struct Options {
   std::size_t socket_buffer_bytes = 0;
   // LEEWAY_WINDOW_BYTES: data in flight to one peer; default: peers' receive buffers
   std::size_t window_bytes = 0;
-  // LEEWAY_CONGESTION none, fixed, scavenger or wan
-  CongestionControl congestion = CongestionControl::none;
+  // LEEWAY_CONGESTION automatic, none, fixed, scavenger or wan
+  CongestionControl congestion = CongestionControl::automatic;
   // LEEWAY_RATE: of CongestionControl::fixed, all peers together. From the environment it asks for
   // that, where LEEWAY_CONGESTION is not set.
   std::uint64_t rate_bits_per_second = 0;

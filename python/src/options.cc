@@ -91,7 +91,8 @@ const std::vector<Field>& fields() {
       {"rate",
        [](Options& to, nb::handle value) {
          to.rate_bits_per_second = bits_per_second(value);
-         if (to.congestion == CongestionControl::none) to.congestion = CongestionControl::fixed;
+         if (to.congestion == CongestionControl::automatic)
+           to.congestion = CongestionControl::fixed;
        },
        take<&Options::rate_bits_per_second>},
       {"seed", put<&Options::seed>, take<&Options::seed>},

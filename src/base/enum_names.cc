@@ -36,7 +36,8 @@ constexpr std::array<string_view, 6> kTransports = {"auto", "udp",    "verbs",
                                                     "ucx",  "inproc", "custom"};
 // A caller's own transport cannot be asked for by name.
 constexpr std::size_t kTransportsByName = 5;
-constexpr std::array<string_view, 4> kCongestionControls = {"none", "fixed", "scavenger", "wan"};
+constexpr std::array<string_view, 5> kCongestionControls = {"none", "fixed", "scavenger", "wan",
+                                                            "automatic"};
 constexpr std::array<string_view, 10> kStatusCodes = {
     "ok",          "invalid_argument",   "mismatch",    "deadline_exceeded", "peer_lost",
     "unavailable", "resource_exhausted", "unsupported", "cancelled",         "internal"};
@@ -49,7 +50,8 @@ static_assert(kScaleRules.size() == static_cast<std::size_t>(ScaleRule::ceil) + 
 static_assert(kEstimators.size() == static_cast<std::size_t>(Estimator::augmented) + 1);
 static_assert(kDeliveries.size() == static_cast<std::size_t>(Delivery::Kind::best_effort) + 1);
 static_assert(kTransports.size() == static_cast<std::size_t>(TransportKind::custom) + 1);
-static_assert(kCongestionControls.size() == static_cast<std::size_t>(CongestionControl::wan) + 1);
+static_assert(kCongestionControls.size() ==
+              static_cast<std::size_t>(CongestionControl::automatic) + 1);
 static_assert(kStatusCodes.size() == static_cast<std::size_t>(StatusCode::kInternal) + 1);
 
 template <typename Enum>

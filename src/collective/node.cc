@@ -36,9 +36,25 @@ Member::Member(const protocol::EndpointConfig& config, std::vector<Rank> slots,
 
 Node::Node(const congestion::Settings& congestion) {
   answers_.reserve(kAnswersMax);
-  if (auto controller = congestion::make_controller(congestion)) {
-    bundle_ = std::make_unique<congestion::UplinkBundle>(std::move(controller));
+  pace(Instant{0}, congestion);
+}
+
+bool Node::pace(Instant now, const congestion::Settings& congestion) {
+  if (bundle_ != nullptr) return false;
+  auto controller = congestion::make_controller(congestion);
+  if (controller == nullptr) return false;
+  bundle_ = std::make_unique<congestion::UplinkBundle>(std::move(controller));
+  for (Rank slot = 0; slot < paths_.size(); ++slot) {
+    if (paths_[slot] == nullptr || paths_[slot]->window() == 0) continue;
+    begin_link(slot);
+    note_report(now, slot);  // what was reported so far is no news of what is sent from now on
   }
+  return true;
+}
+
+void Node::begin_link(Rank slot) {
+  bundle_->make_link(slot, paths_[slot]->remembered());
+  paths_[slot]->ask();
 }
 
 Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vector<Rank> slots,
@@ -52,10 +68,8 @@ Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vec
   members_.push_back(std::make_unique<Member>(own, std::move(slots), paths, watcher));
   if (bundle_ != nullptr) {
     for (const Rank slot : members_.back()->slots_) {
-      protocol::Path& path = *paths_[slot];
-      if (path.window() == 0) continue;  // this process itself
-      bundle_->make_link(slot, path.remembered());
-      path.ask();
+      if (paths_[slot]->window() == 0) continue;  // this process itself
+      begin_link(slot);
     }
   }
   touched_.reserve(members_.size());

@@ -76,6 +76,10 @@ class Node {
   // Before any join: how long datagrams may be on each path is found out from now on.
   void measure_sizes(const protocol::SizeLimits& limits) { sizes_ = limits; }
 
+  // From now on all that this process sends is paced so. False, and nothing changes: it is paced
+  // already, or the settings ask for nothing.
+  bool pace(Instant now, const congestion::Settings& congestion);
+
   // Becomes a member of a communicator whose ranks are these slots; what arrived for it already is
   // handed in. No other member has its epoch.
   Member& join(Instant now, const protocol::EndpointConfig& config, std::vector<Rank> slots,
@@ -150,6 +154,7 @@ class Node {
   bool hand_out(Instant now, Member& member, protocol::TrainBuffer& out);
   void address(Member& member, protocol::TrainBuffer& out);
   void note_paced(Instant now, const protocol::TrainBuffer& out, double share = 1);
+  void begin_link(Rank slot);
   void note_report(Instant now, Rank slot);
   // node_sizes.cc
   void on_process_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn);

@@ -167,8 +167,7 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
     sealed = sealing.get();
     transport = std::move(sealing);
   }
-  const congestion::Settings congestion = {.control = options.congestion,
-                                           .rate_bits_per_second = options.rate_bits_per_second};
+  const congestion::Settings congestion = settings_of(options);
   if (!options.faults.any()) {
     return driving::Driver::start(kind, observe::traced(std::move(transport), options), congestion,
                                   nullptr, sealed, lengths);

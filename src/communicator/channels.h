@@ -107,6 +107,11 @@ class Channels {
   std::atomic<std::uint32_t> shrinks_{0};
 };
 
+// What the options say about pacing.
+inline congestion::Settings settings_of(const Options& options) {
+  return {.control = options.congestion, .rate_bits_per_second = options.rate_bits_per_second};
+}
+
 // What may be in flight to a peer whose system queues `receive_buffer_bytes` for all its senders
 // together; more where this process is paced.
 std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size);

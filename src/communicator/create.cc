@@ -135,8 +135,7 @@ void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendez
 }
 
 // Over this host's transports.
-Result<std::unique_ptr<internal::Channels>> join_over_host(const Options& options,
-                                                           std::stop_token stop,
+Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std::stop_token stop,
                                                            rendezvous::Log& log) {
   auto secrets = read_secrets(options);
   if (!secrets.ok()) return secrets.status();
@@ -174,14 +173,15 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  auto channels = join_over_host(options, std::move(stop), log);
+  Options chosen = options;
+  auto channels = join_over_host(chosen, std::move(stop), log);
   if (!channels.ok()) {
     // The caller has the error, too: this line is for a program that keeps it to itself.
     log.print(rendezvous::LogLevel::info, "not joined", "not joined \"%s\": %s",
               options.communicator_name.c_str(), channels.status().c_str());
     return channels.status();
   }
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*channels)));
+  return std::unique_ptr<Communicator>(new Communicator(chosen, std::move(*channels)));
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::create(
@@ -198,9 +198,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
   if (!identity.ok()) return identity.status();
   auto candidates = rendezvous::candidates_over(std::move(transport), options);
   candidates.local.identity = std::move(*identity);
-  auto channels = internal::join(options, std::move(candidates), log);
+  Options chosen = options;
+  auto channels = internal::join(chosen, std::move(candidates), log);
   if (!channels.ok()) return channels.status();
-  return std::unique_ptr<Communicator>(new Communicator(options, std::move(*channels)));
+  return std::unique_ptr<Communicator>(new Communicator(chosen, std::move(*channels)));
 }
 
 Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
@@ -208,6 +209,8 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
   Options checked = options;
   checked.rank = 0;
   checked.world_size = size;
+  if (checked.congestion == CongestionControl::automatic)
+    checked.congestion = CongestionControl::none;  // no line lies between
   if (Status status = check_membership(checked); !status.ok()) return status;
   transport::InprocOptions inproc;
   if (options.datagram_bytes != 0) inproc.datagram_bytes = options.datagram_bytes;
@@ -217,7 +220,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
   config.epoch = std::max<std::uint32_t>(1, std::random_device{}());
   config.seed = options.seed;
   config.datagram_bytes = inproc.datagram_bytes;
-  config.window_bytes.assign(size, internal::window_to(options, inproc.receive_buffer_bytes, size));
+  config.window_bytes.assign(size, internal::window_to(checked, inproc.receive_buffer_bytes, size));
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int rank = 0; rank < size; ++rank) {
     config.self = static_cast<Rank>(rank);

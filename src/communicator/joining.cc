@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/limits.h"
+#include "base/marks.h"
 #include "base/philox.h"
 #include "observe/watch.h"
 #include "rendezvous/address.h"
@@ -27,7 +28,7 @@ constexpr Duration kProofTimeMin = std::chrono::seconds(1);
 
 class Joining {
  public:
-  Joining(const Options& options, rendezvous::Candidates candidates, rendezvous::Log& log,
+  Joining(Options& options, rendezvous::Candidates candidates, rendezvous::Log& log,
           std::unique_ptr<UdpEndpoint::Seat> seat)
       : options_(options),
         candidates_(std::move(candidates)),
@@ -41,6 +42,7 @@ class Joining {
   Duration time_left() const {
     return std::max<Duration>(end_ - driving::steady_now(), kProofTimeMin);
   }
+  void decide_congestion();
   Status use_datagrams();
   Status use_exact_lane();
   Result<std::unique_ptr<Channel>> drive(const rendezvous::Lane& lane,
@@ -56,7 +58,7 @@ class Joining {
     log_.print(level, "exact lane", "%s: %s", what, why.c_str());
   }
 
-  const Options& options_;
+  Options& options_;
   rendezvous::Candidates candidates_;
   std::unique_ptr<UdpEndpoint::Seat> seat_;
   rendezvous::Log& log_;
@@ -69,6 +71,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   auto group = rendezvous::join_group(candidates_.local, &log_);
   if (!group.ok()) return group.status();
   group_ = std::move(*group);
+  decide_congestion();
   if (Status status = use_datagrams(); !status.ok()) return status;
   if (group_.exact && group_.keys == nullptr) {  // what goes over UCX is not sealed
     if (Status status = use_exact_lane(); !status.ok()) return status;
@@ -79,6 +82,18 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   }
   channels_->keep_alone(std::move(group_.place));
   return std::move(channels_);
+}
+
+// All ranks have the same table, so all decide alike.
+void Joining::decide_congestion() {
+  if (options_.congestion != CongestionControl::automatic) return;
+  const bool across = rendezvous::crosses_sites(group_);
+  options_.congestion = across ? CongestionControl::wan : CongestionControl::none;
+  if (!across) return;
+  log_.print(LogLevel::info, "congestion",
+             "congestion control wan: the farthest rank is %.1f ms from rank 0%s",
+             std::chrono::duration<double, std::milli>(group_.round_trip).count(),
+             group_.round_trip == Duration(0) ? " (not known); a rank has a public address" : "");
 }
 
 Status Joining::use_datagrams() {
@@ -141,12 +156,14 @@ Result<std::unique_ptr<Channel>> Joining::open(const rendezvous::Lane& lane,
                                                rendezvous::Candidate& candidate,
                                                const protocol::EndpointConfig& config) const {
   if (seat_ == nullptr || lane.kind != TransportKind::udp) {
+    if (slows_for_marks(options_.congestion)) candidate.allow_marks();
     auto channel = make_channel(options_, lane.kind, config, candidate.take(), group_.keys.get());
     if (channel.ok()) observe::watch(*(*channel)->driver(), options_, log_);
     return channel;
   }
   auto slots = seat_->endpoint().meet(lane, group_.processes, config.self, group_.keys.get());
   if (!slots.ok()) return slots.status();
+  seat_->endpoint().pace(options_);
   observe::watch(*seat_->endpoint().driver(), options_, log_, seat_->endpoint().segmentation());
   return open_channel(options_, seat_->endpoint().driver(), config, std::move(*slots));
 }
@@ -208,7 +225,7 @@ Result<bool> Joining::all_say(bool yes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Channels>> join(const Options& options, rendezvous::Candidates candidates,
+Result<std::unique_ptr<Channels>> join(Options& options, rendezvous::Candidates candidates,
                                        rendezvous::Log& log,
                                        std::unique_ptr<UdpEndpoint::Seat> seat) {
   return Joining(options, std::move(candidates), log, std::move(seat)).run();

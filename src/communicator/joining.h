@@ -17,8 +17,8 @@ namespace leeway::internal {
 // the datagrams. The log says why the lane is not used; only a vote that fails is an error.
 //
 // `seat`: on the endpoint whose socket is among the candidates; or null. kCancelled soon after the
-// caller asked through candidates.local.stop.
-Result<std::unique_ptr<Channels>> join(const Options& options, rendezvous::Candidates candidates,
+// caller asked through candidates.local.stop. `options.congestion` is what was chosen, afterwards.
+Result<std::unique_ptr<Channels>> join(Options& options, rendezvous::Candidates candidates,
                                        rendezvous::Log& log,
                                        std::unique_ptr<UdpEndpoint::Seat> seat = nullptr);
 

@@ -46,7 +46,7 @@ std::string name_of(const Options& options) {
 
 class OpenSocket final : public rendezvous::Candidate {
  public:
-  explicit OpenSocket(const transport::UdpTransport& udp) : udp_(udp) {}
+  explicit OpenSocket(transport::UdpTransport& udp) : udp_(udp) {}
 
   TransportKind kind() const override { return TransportKind::udp; }
   rendezvous::Lane::Member place() const override {
@@ -55,6 +55,7 @@ class OpenSocket final : public rendezvous::Candidate {
             udp_.limits().receive_buffer_bytes};
   }
   const TransportLimits& limits() const override { return udp_.limits(); }
+  void allow_marks() override { udp_.allow_marks(); }
 
   // UdpEndpoint::meet() and driver() stand for the rest.
   Status connect(const rendezvous::Lane&, Rank) override { return Status(); }
@@ -64,7 +65,7 @@ class OpenSocket final : public rendezvous::Candidate {
   std::unique_ptr<DatagramTransport> take() override { return nullptr; }
 
  private:
-  const transport::UdpTransport& udp_;
+  transport::UdpTransport& udp_;
 };
 
 }  // namespace
@@ -128,12 +129,12 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   udp.bind_address = address;
   udp.port = options.port;
   udp.datagram_bytes = options.datagram_bytes;
-  udp.ecn_capable = slows_for_marks(options.congestion);
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   if (identity != nullptr) udp.sealed_tag_base = identity->told.tag;
   auto opened = transport::UdpTransport::open(udp);
   if (!opened.ok()) return opened.status();
   transport::UdpTransport& socket = **opened;
+  if (slows_for_marks(options.congestion)) socket.allow_marks();
   std::unique_ptr<DatagramTransport> transport = std::move(*opened);
   transport::SealedTransport* sealed = nullptr;
   if (identity != nullptr) {
@@ -141,12 +142,18 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
     sealed = sealing.get();
     transport = std::move(sealing);
   }
-  auto driver = driving::Driver::start(
-      TransportKind::udp, observe::traced(std::move(transport), options),
-      {.control = options.congestion, .rate_bits_per_second = options.rate_bits_per_second},
-      nullptr, sealed, &socket);
+  auto driver =
+      driving::Driver::start(TransportKind::udp, observe::traced(std::move(transport), options),
+                             settings_of(options), nullptr, sealed, &socket);
   return std::shared_ptr<UdpEndpoint>(
       new UdpEndpoint(std::move(driver), socket, std::move(identity)));
+}
+
+void UdpEndpoint::pace(const Options& options) {
+  const congestion::Settings settings = settings_of(options);
+  driving::Driver::Session session(*driver_);
+  if (!session.node().pace(driving::steady_now(), settings)) return;
+  if (slows_for_marks(settings.control)) udp_.allow_marks();
 }
 
 std::unique_ptr<rendezvous::Candidate> UdpEndpoint::candidate() {

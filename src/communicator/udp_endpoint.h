@@ -61,6 +61,10 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
     return [&udp = udp_] { return udp.segmentation(); };
   }
 
+  // A group has chosen a congestion control that this endpoint was opened without. It paces all
+  // groups of the process from now on, those that met before, too: they share the line.
+  void pace(const Options& options);
+
   // The slots of a group's ranks. Processes that other groups have met keep theirs, and with a
   // secret what is known of them: the author of this group's table may be no member of those.
   // `keys`: null without a secret.

@@ -73,7 +73,7 @@ struct Settings {
   std::uint64_t rate_bits_per_second = 0;  // of `fixed`, not 0
 };
 
-// Null for `none`.
+// Null for `none` and `automatic`.
 std::unique_ptr<Controller> make_controller(const Settings& settings);
 
 }  // namespace leeway::congestion

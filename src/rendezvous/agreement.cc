@@ -18,6 +18,8 @@
 namespace leeway::rendezvous {
 namespace {
 
+using namespace std::chrono_literals;
+
 ByteSpan bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
@@ -163,7 +165,8 @@ control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t 
   return invitation;
 }
 
-control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience) {
+control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience,
+                        Duration round_trip) {
   control::Hello hello;
   hello.set_magic(kControlMagic);
   hello.set_protocol_version(wire::kVersion);
@@ -187,6 +190,9 @@ control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, 
   hello.set_attempt(attempt);
   hello.set_process(local.process);
   hello.set_place(this_place());
+  const auto round_trip_us = std::chrono::ceil<std::chrono::microseconds>(round_trip).count();
+  hello.set_round_trip_us(
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(round_trip_us, 0, UINT32_MAX)));
   if (local.identity != nullptr) put_identity(local.identity->told, *hello.mutable_identity());
   return hello;
 }
@@ -238,6 +244,7 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
   std::vector<std::vector<TransportOffer>> offers = {root.offers};
   std::vector<std::uint64_t> attempts = {0};
   std::vector<std::uint64_t> processes = {root.process};
+  std::uint32_t round_trip_us = 0;
   std::vector<keys::Identity> identities;
   if (root.identity != nullptr) identities.push_back(root.identity->told);
   for (const control::Hello& hello : others) {
@@ -255,6 +262,7 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
     offers.push_back(offers_of(hello));
     attempts.push_back(hello.attempt());
     processes.push_back(hello.process());
+    round_trip_us = std::max(round_trip_us, hello.round_trip_us());
     if (root.identity != nullptr) identities.push_back(identity_of(hello.identity()));
   }
   if (root.identity != nullptr) {
@@ -269,6 +277,7 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
   group.exact = std::move(lanes->exact);
   group.attempts = std::move(attempts);
   group.processes = std::move(processes);
+  group.round_trip = std::chrono::microseconds(round_trip_us);
   if (root.multicast && !others.empty()) group.multicast = multicast_of(epoch, first.is_v4());
   if (root.identity != nullptr) {
     group.identities.emplace();
@@ -293,6 +302,7 @@ control::Welcome welcome_of(const Group& group) {
   }
   message.mutable_attempts()->Add(group.attempts.begin(), group.attempts.end());
   message.mutable_processes()->Add(group.processes.begin(), group.processes.end());
+  message.set_round_trip_us(static_cast<std::uint32_t>(group.round_trip / 1us));
   if (group.identities) {
     const keys::Key& nonce = group.identities->nonce;
     message.set_nonce(nonce.data(), nonce.size());
@@ -309,6 +319,7 @@ Group group_of(const control::Group& message) {
   group.datagrams = lane_of(message.datagrams());
   group.attempts = {message.attempts().begin(), message.attempts().end()};
   group.processes = {message.processes().begin(), message.processes().end()};
+  group.round_trip = std::chrono::microseconds(message.round_trip_us());
   if (message.has_exact()) group.exact = lane_of(message.exact());
   if (message.has_multicast()) {
     const ByteSpan address = bytes_of(message.multicast().address());

@@ -17,7 +17,9 @@ namespace leeway::rendezvous {
 std::string this_place();
 
 control::Invitation invitation_of(const LocalConfiguration& root, std::uint64_t meeting);
-control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience);
+// `round_trip`: of this rank's connection to the rendezvous; 0: not known.
+control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, Duration patience,
+                        Duration round_trip = Duration(0));
 
 // Whether rank 0 speaks this rank's version and expects as many ranks; the error names both sides.
 // Ranks that differ in this do not know where rank 0 looks for their Hellos.

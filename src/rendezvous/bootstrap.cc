@@ -170,6 +170,17 @@ Status take_keys(const LocalConfiguration& local, Group& group) {
 
 }  // namespace
 
+bool crosses_sites(const Group& group) {
+  constexpr Duration kWithinSite = std::chrono::milliseconds(2);
+  const Lane& lane = group.datagrams;
+  if (lane.kind != TransportKind::udp) return false;
+  return group.round_trip > kWithinSite ||
+         std::any_of(lane.members.begin(), lane.members.end(), [](const Lane::Member& member) {
+           const auto address = address_from_bytes(member.address);
+           return address && !is_private(*address);
+         });
+}
+
 Result<Group> join_group(const LocalConfiguration& local, Log* log,
                          const RendezvousLimits& limits) {
   if (Status status = check_local(local); !status.ok()) return status;

@@ -102,12 +102,19 @@ struct Group {
   // this process owns none.
   std::shared_ptr<void> place;
 
+  // Of the rank whose TCP connection to rank 0 has the longest; 0: not known.
+  Duration round_trip{0};
+
   // Where ranks have a secret.
   std::optional<Identities> identities = std::nullopt;
 
   // Not of the table: what this process makes of the identities. Null without a secret.
   std::shared_ptr<const keys::JoinedKeys> keys = nullptr;
 };
+
+// Whether the group's datagrams leave the site, over lines that others use too: they go by UDP, and
+// a rank is more than 2 ms from rank 0 or has a public address. The same on every rank.
+bool crosses_sites(const Group& group);
 
 // Meets the other ranks, or says within join_timeout (of the least patient rank) why that failed:
 //   kInvalidArgument  this rank's own configuration makes no sense, or the host name does not exist

@@ -46,6 +46,9 @@ class Candidate {
     return false;
   }
 
+  // Before take(): the sender slows down for marks of queues, so these may mark what leaves.
+  virtual void allow_marks() {}
+
   // Once, at the end.
   virtual std::unique_ptr<DatagramTransport> take() = 0;
 };

@@ -35,6 +35,7 @@ class UdpCandidate final : public Candidate {
   Status join_multicast(const asio::ip::address& group, std::uint16_t port) override {
     return udp_->join_multicast({group, port}, self_);
   }
+  void allow_marks() override { udp_->allow_marks(); }
   std::unique_ptr<DatagramTransport> take() override { return std::move(udp_); }
 
  private:
@@ -50,7 +51,6 @@ Result<std::unique_ptr<Candidate>> open_udp(const Options& options,
   udp.bind_address = address;
   udp.port = options.port;
   udp.datagram_bytes = options.datagram_bytes;
-  udp.ecn_capable = slows_for_marks(options.congestion);
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   auto opened = transport::UdpTransport::open(udp);
   if (!opened.ok()) return opened.status();

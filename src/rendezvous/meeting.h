@@ -131,6 +131,7 @@ class MeetingGuest {
   Outcome find_meeting();
   Outcome attend(const control::Invitation& invitation);
   Result<std::vector<std::byte>> say_hello_and_hear(std::uint64_t meeting, Duration patience);
+  control::Hello hello() const;
   Status say_hello(std::uint64_t meeting);
   Outcome judge(std::uint64_t meeting, ByteSpan value);
   enum class Seen : std::uint8_t { unchanged, meeting_is_over, other_process };

@@ -103,10 +103,15 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
   return std::nullopt;
 }
 
+// The connection is there by now: the invitation came by it.
+control::Hello MeetingGuest::hello() const {
+  const Duration round_trip = place_.client == nullptr ? Duration(0) : place_.client->round_trip();
+  return hello_of(local_, attempt_, left(), round_trip);
+}
+
 // A Hello is in its place as long as this process is here.
 Status MeetingGuest::say_hello(std::uint64_t meeting) {
-  return place_.store->put_briefly(keys_.hello(meeting, local_.rank),
-                                   value_of(hello_of(local_, attempt_, left())),
+  return place_.store->put_briefly(keys_.hello(meeting, local_.rank), value_of(hello()),
                                    {.with_this_process = true});
 }
 
@@ -114,8 +119,7 @@ Status MeetingGuest::say_hello(std::uint64_t meeting) {
 Result<std::vector<std::byte>> MeetingGuest::say_hello_and_hear(std::uint64_t meeting,
                                                                 Duration patience) {
   if (place_.client != nullptr) {
-    return place_.client->put_and_get(keys_.hello(meeting, local_.rank),
-                                      value_of(hello_of(local_, attempt_, left())),
+    return place_.client->put_and_get(keys_.hello(meeting, local_.rank), value_of(hello()),
                                       keys_.outcome(meeting), patience);
   }
   if (Status status = say_hello(meeting); !status.ok()) return status;

@@ -12,6 +12,7 @@
 
 #include "rendezvous/memory_store.h"
 #include "rendezvous/store_frame.h"
+#include "rendezvous/tcp_round_trip.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -19,11 +20,11 @@ namespace {
 using asio::ip::tcp;
 using Clock = TcpClient::Clock;
 
-// The server usually starts within milliseconds of us, but may take a minute: from quick to
-// patient.
 // A connection to the other end of the world, and a lost datagram on the way.
 constexpr Duration kConnectMin = std::chrono::milliseconds(1500);
 
+// The server usually starts within milliseconds of us, but may take a minute: from quick to
+// patient.
 constexpr Duration kRetryFirst = std::chrono::milliseconds(10);
 constexpr Duration kRetryMax = std::chrono::milliseconds(500);
 // A server that is there dropped us among strangers, or has another secret.
@@ -62,6 +63,7 @@ class StoreConnection {
   // An exchange succeeded before: that the next one breaks may be because it was idle too long.
   bool is_used() const { return is_used_; }
   bool is_reached() const { return is_reached_; }
+  Duration round_trip() { return least_round_trip(socket_.native_handle()); }
 
  private:
   Status connect_one(const tcp::endpoint& endpoint, Clock::time_point end);
@@ -262,6 +264,16 @@ TcpClient::TcpClient(Find find, TcpSecurity security, Clock::time_point end)
     : find_(std::move(find)), security_(std::move(security)), end_(end), owner_(::getpid()) {}
 
 TcpClient::~TcpClient() = default;
+
+Duration TcpClient::round_trip() const {
+  const std::lock_guard lock(mutex_);
+  Duration least(0);
+  for (const ConnectionPtr& connection : free_) {
+    const Duration one = connection->round_trip();
+    if (one > Duration(0) && (least == Duration(0) || one < least)) least = one;
+  }
+  return least;
+}
 
 Status TcpClient::put(std::string_view key, ByteSpan value) {
   return put_briefly(key, value, {});

@@ -34,7 +34,8 @@ enum {
   LEEWAY_CONGESTION_NONE = 0,       // as fast as credit and sockets allow
   LEEWAY_CONGESTION_FIXED = 1,      // at rate_bits_per_second
   LEEWAY_CONGESTION_SCAVENGER = 2,  // only what other traffic leaves
-  LEEWAY_CONGESTION_WAN = 3         // lossy lines that others use; experimental
+  LEEWAY_CONGESTION_WAN = 3,        // lossy lines that others use
+  LEEWAY_CONGESTION_AUTOMATIC = 4   // wan where a rank is far or has a public address, else none
 };
 
 // The name: "wan"; "unknown" for another number. Never NULL, valid for ever.
@@ -72,11 +73,11 @@ typedef struct leeway_options {
   const char* tls_key;          // readable by its owner alone
 } leeway_options;
 // The defaults: alone, join_timeout 60 s, peer_timeout 3 s.
-#define LEEWAY_OPTIONS_INIT                                                                       \
-  {                                                                                               \
-    sizeof(leeway_options), -1, -1, NULL, LEEWAY_TRANSPORT_AUTOMATIC, 0, NULL, 60000000000,       \
-        3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, LEEWAY_CONGESTION_NONE, 0, NULL, 0, 0, \
-        NULL, NULL, NULL, NULL, NULL                                                              \
+#define LEEWAY_OPTIONS_INIT                                                                      \
+  {                                                                                              \
+    sizeof(leeway_options), -1, -1, NULL, LEEWAY_TRANSPORT_AUTOMATIC, 0, NULL, 60000000000,      \
+        3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, LEEWAY_CONGESTION_AUTOMATIC, 0, NULL, \
+        0, 0, NULL, NULL, NULL, NULL, NULL                                                       \
   }
 
 // Who knows this process's rank and the number of ranks.

@@ -48,11 +48,8 @@ void forbid_fragments(int socket, bool v6) {
 
 // Marks of queues on the way are read in any case: senders that slow down for them may be
 // elsewhere.
-void use_marks(int socket, bool v6, bool capable) {
-  constexpr int kEct0 = static_cast<int>(Ecn::ect0);
-  const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
-  set_option(socket, level, v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
-  if (capable) set_option(socket, level, v6 ? IPV6_TCLASS : IP_TOS, kEct0);
+void read_marks(int socket, bool v6) {
+  set_option(socket, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
 }
 
 }  // namespace
@@ -72,7 +69,7 @@ Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
   }
   const int handle = socket.native_handle();
   forbid_fragments(handle, request.local.address().is_v6());
-  use_marks(handle, request.local.address().is_v6(), request.ecn_capable);
+  read_marks(handle, request.local.address().is_v6());
   UdpSocketGrant grant;
   grant.receive_account_bytes = enlarge(handle, SO_RCVBUFFORCE, SO_RCVBUF, request.buffer_bytes);
   grant.send_account_bytes = enlarge(handle, SO_SNDBUFFORCE, SO_SNDBUF, request.buffer_bytes);
@@ -80,6 +77,12 @@ Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
   grant.segmentation = request.segmentation && set_option(handle, SOL_UDP, UDP_SEGMENT, 0);
   grant.coalescing = request.coalescing && set_option(handle, SOL_UDP, UDP_GRO, 1);
   return grant;
+}
+
+void allow_marks(asio::ip::udp::socket& socket, bool v6) {
+  constexpr int kEct0 = static_cast<int>(Ecn::ect0);
+  set_option(socket.native_handle(), v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS,
+             kEct0);
 }
 
 std::size_t payload_capacity(std::size_t account_bytes, std::size_t datagram_bytes) {

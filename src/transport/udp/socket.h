@@ -14,9 +14,6 @@ struct UdpSocketRequest {
   std::size_t buffer_bytes = 0;  // per direction
   bool segmentation = true;      // UDP_SEGMENT, if the kernel has it
   bool coalescing = true;        // UDP_GRO, if the kernel has it
-  // What leaves may be marked by queues instead of dropped (ECT(0)): only for senders that slow
-  // down for marks
-  bool ecn_capable = false;
   // Others on this host may listen at the same address: multicast groups only
   bool shared = false;
 };
@@ -34,6 +31,10 @@ struct UdpSocketGrant {
 // net.core.rmem_max where the process may, else up to it). Only a failed open or bind is an error.
 Result<UdpSocketGrant> open_udp_socket(asio::ip::udp::socket& socket,
                                        const UdpSocketRequest& request);
+
+// What leaves from now on may be marked by queues instead of dropped (ECT(0)): only for senders
+// that slow down for marks.
+void allow_marks(asio::ip::udp::socket& socket, bool v6);
 
 // Payload bytes in datagrams of `datagram_bytes` that surely fit into a receive buffer of
 // `account_bytes`, in the kernel's account, however they arrive.

@@ -50,7 +50,7 @@ Result<std::unique_ptr<UdpTransport>> UdpTransport::open(const UdpOptions& optio
   auto opened = std::make_unique<Opened>();
   Result<UdpSocketGrant> grant = open_udp_socket(
       opened->socket, {UdpAddress(options.bind_address, options.port), options.socket_buffer_bytes,
-                       options.use_gso, options.use_gro, options.ecn_capable});
+                       options.use_gso, options.use_gro});
   if (!grant.ok()) return grant.status();
   std::error_code error;
   opened->grant = *grant;
@@ -77,6 +77,10 @@ UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& opt
       drops_(opened_->socket.native_handle(), local_.address().is_v6(), filtered_) {}
 
 UdpTransport::~UdpTransport() = default;
+
+void UdpTransport::allow_marks() {
+  transport::allow_marks(opened_->socket, local_.address().is_v6());
+}
 
 Status UdpTransport::set_peers(std::span<const UdpAddress> by_rank) {
   return peers_.assign(by_rank);

@@ -35,7 +35,6 @@ struct UdpOptions {
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
   bool use_gso = true;                         // UDP_SEGMENT on the way out
   bool use_gro = true;                         // UDP_GRO on the way in
-  bool ecn_capable = false;                    // whoever sends slows down for marks of queues
   // Only sealed datagrams come here, with tags of this base (filter.h)
   std::optional<std::uint32_t> sealed_tag_base;
 };
@@ -49,6 +48,10 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   // Where peers reach this rank. With an unspecified bind address only the port has meaning.
   const UdpAddress& local_address() const { return local_; }
   const UdpSocketGrant& grant() const { return grant_; }
+
+  // Queues may mark what leaves from now on instead of dropping it (ECT(0)): only for senders that
+  // slow down for marks. Any thread.
+  void allow_marks();
 
   // Before the first send(). `by_rank` has one address for every rank, this one included.
   Status set_peers(std::span<const UdpAddress> by_rank);

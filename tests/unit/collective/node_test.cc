@@ -436,9 +436,13 @@ TEST(Lobby, KeepsTheLatest) {
 
 // Of two processes in one all_reduce of 400 KB.
 struct Paced {
-  explicit Paced(const congestion::Settings& congestion) : processes(2, congestion) {
-    const std::vector<Member*> members = processes.join(7, {0, 1});
+  explicit Paced(const congestion::Settings& congestion)
+      : processes(2, congestion), members(processes.join(7, {0, 1})) {
+    begin();
+  }
+  void begin() {
     data.assign(2, std::vector<float>(100'000, 1.0f));
+    requests.clear();
     for (Rank rank = 0; rank < 2; ++rank)
       requests.push_back(&processes.all_reduce(rank, *members[rank], data[rank]));
   }
@@ -452,6 +456,7 @@ struct Paced {
   }
 
   Processes processes;
+  std::vector<Member*> members;
   std::vector<std::vector<float>> data;
   std::vector<Request*> requests;
 };
@@ -534,6 +539,28 @@ TEST(NodePacing, GoesOnAfterAllReportsOfASecondWereLost) {
   };
   ASSERT_TRUE(paced.run());
   EXPECT_TRUE(paced.right());
+}
+
+// A group with far ranks joins a process whose other groups were not paced.
+TEST(NodePacing, BeginsWhereMembersHaveSentAlready) {
+  constexpr std::uint64_t kRate = 50'000'000;
+  Paced paced({});
+  ASSERT_TRUE(paced.run());
+  const congestion::Settings fixed{.control = CongestionControl::fixed,
+                                   .rate_bits_per_second = kRate};
+  for (Rank slot = 0; slot < 2; ++slot) {
+    Node& node = paced.processes[slot];
+    EXPECT_FALSE(node.pace(paced.processes.now(), {}));
+    EXPECT_EQ(node.uplink(), nullptr);
+    EXPECT_TRUE(node.pace(paced.processes.now(), fixed));
+    EXPECT_FALSE(node.pace(paced.processes.now(), {.control = CongestionControl::wan}));
+  }
+  paced.begin();
+  const Instant start = paced.processes.now();
+  ASSERT_TRUE(paced.run());
+  EXPECT_TRUE(paced.right());
+  EXPECT_GT(paced.processes.now() - start, 66ms);
+  EXPECT_LT(paced.processes.now() - start, 95ms);
 }
 
 TEST(NodePacing, WithoutAControllerNothingAsksForReports) {

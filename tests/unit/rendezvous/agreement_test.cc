@@ -13,6 +13,7 @@
 namespace leeway::rendezvous {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -136,6 +137,30 @@ TEST(MakeGroup, ListsAddressesAttemptsAndProcessesByRank) {
   EXPECT_EQ(group->datagrams.members[2].port, 7002);
   EXPECT_THAT(group->attempts, ElementsAre(0, 1001, 1002));
   EXPECT_THAT(group->processes, ElementsAre(77, 2001, 2002));
+  EXPECT_EQ(group->round_trip, Duration(0));
+}
+
+TEST(MakeGroup, TellsTheLongestRoundTripToRankZero) {
+  LocalConfiguration local = root_of(4);
+  std::vector<control::Hello> others;
+  for (const auto round_trip : {30us, 50'200us, 0us}) {
+    local.rank = static_cast<Rank>(others.size() + 1);
+    others.push_back(hello_of(local, 9, 60s, round_trip));
+  }
+  EXPECT_EQ(make_group(root_of(4), others, 9)->round_trip, 50'200us);
+}
+
+TEST(CrossesSites, WhereARankIsFarOrHasAPublicAddress) {
+  Group group = *make_group(root_of(2), std::vector{hello_from(1, 2, "10.0.0.2")}, 9);
+  EXPECT_FALSE(crosses_sites(group));
+  group.round_trip = 2ms;
+  EXPECT_FALSE(crosses_sites(group));
+  group.round_trip = 2ms + 1us;
+  EXPECT_TRUE(crosses_sites(group));
+  group.datagrams.kind = TransportKind::verbs;
+  EXPECT_FALSE(crosses_sites(group));
+  EXPECT_TRUE(
+      crosses_sites(*make_group(root_of(2), std::vector{hello_from(1, 2, "8.8.8.8")}, 9)));
 }
 
 TEST(MakeGroup, TakesTheSmallestDatagram) {
@@ -186,7 +211,15 @@ TEST(WelcomeOf, CarriesTheGroupUnchanged) {
   const Lane ucx{TransportKind::ucx,
                  9216,
                  {{std::vector<std::byte>(100), 0, 6}, {std::vector<std::byte>(200), 0, 8}}};
-  const Group group{7, 1ull << 60, udp, ucx, multicast_of(7, true), {0, 11}, {21, 22}, nullptr};
+  const Group group{7,
+                    1ull << 60,
+                    udp,
+                    ucx,
+                    multicast_of(7, true),
+                    {0, 11},
+                    {21, 22},
+                    nullptr,
+                    std::chrono::microseconds(20'137)};
   const Group back = group_of(welcome_of(group).group());
   EXPECT_EQ(back.epoch, group.epoch);
   EXPECT_EQ(back.seed, group.seed);
@@ -207,6 +240,7 @@ TEST(WelcomeOf, CarriesTheGroupUnchanged) {
   EXPECT_EQ(back.multicast->port, group.multicast->port);
   EXPECT_EQ(back.attempts, group.attempts);
   EXPECT_EQ(back.processes, group.processes);
+  EXPECT_EQ(back.round_trip, group.round_trip);
 }
 
 TEST(WelcomeOf, LeavesOutWhatTheGroupDoesNotHave) {

@@ -279,7 +279,9 @@ TEST(OptionsFromEnvironment, ARateAsksForAFixedOne) {
 }
 
 TEST(OptionsFromEnvironment, NamesTheCongestionControl) {
-  EXPECT_EQ(read({})->congestion, CongestionControl::none);
+  EXPECT_EQ(read({})->congestion, CongestionControl::automatic);
+  EXPECT_EQ(read({{"LEEWAY_CONGESTION", "automatic"}})->congestion,
+            CongestionControl::automatic);
   EXPECT_EQ(read({{"LEEWAY_CONGESTION", "wan"}})->congestion, CongestionControl::wan);
   EXPECT_EQ(read({{"LEEWAY_CONGESTION", "none"}, {"LEEWAY_RATE", "100000"}})->congestion,
             CongestionControl::none);

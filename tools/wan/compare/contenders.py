@@ -52,6 +52,8 @@ ALL = [
     Contender("gloo_bbr", "Gloo, TCP BBR", "gloo", "bbr"),
     leeway("exact", "Leeway exact", "exact"),
     leeway("best_effort", "Leeway best_effort", "best_effort"),
+    leeway("exact_none", "Leeway exact, unpaced", "exact", LEEWAY_CONGESTION="none"),
+    leeway("best_effort_none", "Leeway best_effort, unpaced", "best_effort", LEEWAY_CONGESTION="none"),
     leeway("exact_fixed", "Leeway exact, fixed", "exact", rate_share=0.95),
     leeway("exact_wan", "Leeway exact, wan", "exact", LEEWAY_CONGESTION="wan"),
     leeway("best_effort_fixed", "Leeway best_effort, fixed", "best_effort", rate_share=0.95),
