@@ -60,6 +60,7 @@ ALL = [
     leeway("best_effort_wan", "Leeway best_effort, wan", "best_effort", LEEWAY_CONGESTION="wan"),
     leeway("exact_fixed_sealed", "Leeway exact, fixed, sealed", "exact", rate_share=0.95, sealed=True),
     leeway("exact_wan_sealed", "Leeway exact, wan, sealed", "exact", sealed=True, LEEWAY_CONGESTION="wan"),
+    leeway("best_effort_fixed_sealed", "Leeway best_effort, fixed, sealed", "best_effort", rate_share=0.95, sealed=True),
     leeway("best_effort_wan_sealed", "Leeway best_effort, wan, sealed", "best_effort", sealed=True, LEEWAY_CONGESTION="wan"),
     Contender("iperf3_cubic", "one TCP flow, CUBIC", "iperf3", "cubic"),
     Contender("iperf3_bbr", "one TCP flow, BBR", "iperf3", "bbr"),
