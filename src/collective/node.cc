@@ -167,10 +167,9 @@ bool Node::busy() const {
                      [](const auto& member) { return !member->engine_.idle(); });
 }
 
-void Node::on_new_path(Instant now, Rank slot) {
-  if (slot >= paths_.size() || paths_[slot] == nullptr) return;
-  paths_[slot]->begin_anew();
-  paths_[slot]->size.begin_anew(now);
+void Node::on_new_path(Instant now, Rank slot, std::size_t further) {
+  path_of(slot).begin_anew();
+  paths_[slot]->size.begin_anew(now, further);
   look_at_size_by(paths_[slot]->size.wake_at());
   if (bundle_ != nullptr) bundle_->begin_anew(now, slot);
 }

@@ -100,9 +100,14 @@ class Node {
   bool agree_on_size(Member& member, bool measured);
 
   void on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn = Ecn::none);
-  // The process in the slot has moved to another host (a transport proved it): what was measured of
+  // The process in the slot has moved to another host, or is reached through another process from
+  // now on, who adds `further` bytes to each datagram (a transport proved it): what was measured of
   // the path to it is forgotten.
-  void on_new_path(Instant now, Rank slot);
+  void on_new_path(Instant now, Rank slot, std::size_t further = 0);
+  // So many bytes left this process for others: they are taken from what it may send itself.
+  void note_forwarded(Instant now, std::uint64_t bytes) {
+    if (bundle_ != nullptr) bundle_->on_group_sent(now, bytes);
+  }
   // The system refused a datagram of so many bytes for its length.
   void on_refused(Instant now, Rank slot, std::size_t bytes);
   // Time passed, or members were touched. `released`: how many of the trains handed out are no

@@ -34,7 +34,7 @@ constexpr std::size_t kDepartedMax = 256;
 void PathSize::configure(const SizeLimits& limits) {
   limits_ = limits;
   if (limits.most == 0) return;
-  base_ = std::min(kBaseDatagramBytes - limits.around, limits.most);
+  base_ = std::min(kBaseDatagramBytes - around(), most());
   bytes_ = base_;
   if (searches()) departed_.resize(kDepartedMax);
 }
@@ -55,14 +55,14 @@ void PathSize::search(Instant now) {
 
 void PathSize::rest(Instant now) {
   resting_ = true;
-  wake_at_ = bytes_ == limits_.most ? Instant::infinite_future() : now + limits_.raise;
+  wake_at_ = bytes_ == most() ? Instant::infinite_future() : now + limits_.raise;
 }
 
 // The sizes in turn, and the longest one behind them.
 std::optional<std::size_t> PathSize::candidate(std::size_t index) const {
-  if (index == kSizes.size()) return limits_.most;
-  const std::size_t bytes = kSizes[index] - limits_.around;
-  return bytes < limits_.most && !top_alone_ ? std::optional(bytes) : std::nullopt;
+  if (index == kSizes.size()) return most();
+  const std::size_t bytes = kSizes[index] - around();
+  return bytes < most() && !top_alone_ ? std::optional(bytes) : std::nullopt;
 }
 
 // Mostly the interface's own length passes, which one probe shows. Only if that one is not answered
@@ -105,7 +105,7 @@ std::optional<SizeProbe> PathSize::poll_verifying(Instant now, Duration timeout)
 }
 
 bool PathSize::on_answer(Instant now, std::uint32_t number, std::size_t bytes) {
-  if (!searches() || !after(next_number_, number) || bytes > limits_.most) return false;
+  if (!searches() || !after(next_number_, number) || bytes > most()) return false;
   if (after(first_number_, number)) return true;  // of an earlier search
   if (verifying_ && bytes == bytes_) {
     verifying_ = false;
@@ -115,7 +115,7 @@ bool PathSize::on_answer(Instant now, std::uint32_t number, std::size_t bytes) {
   if (bytes <= bytes_) return true;
   bytes_ = bytes;
   longs_lost_ = shorts_arrived_ = 0;
-  if (bytes_ == limits_.most) rest(now);
+  if (bytes_ == most()) rest(now);
   return true;
 }
 
@@ -130,6 +130,15 @@ void PathSize::begin_anew(Instant now) {
   top_alone_ = verifying_ = false;
   longs_lost_ = shorts_arrived_ = 0;
   search(now);
+}
+
+void PathSize::begin_anew(Instant now, std::size_t further) {
+  further_ = further;
+  if (limits_.most == 0) return;
+  base_ = std::min(kBaseDatagramBytes - around(), most());
+  bytes_ = base_;
+  if (searches() && departed_.empty()) departed_.resize(kDepartedMax);
+  begin_anew(now);
 }
 
 void PathSize::on_refused(Instant now, std::size_t bytes) {

@@ -8,6 +8,7 @@
 // Time comes in, and lengths of probes come out. Lengths are those of datagrams before a seal.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,8 @@ class PathSize {
   void begin(Instant now);
   // The path leads elsewhere now.
   void begin_anew(Instant now);
+  // Through others, who add so many bytes to each datagram besides.
+  void begin_anew(Instant now, std::size_t further);
   // When poll() is due.
   Instant wake_at() const { return wake_at_; }
   // The next probe to send. `timeout`: how long an answer may take.
@@ -94,16 +97,19 @@ class PathSize {
     std::uint32_t short_bytes = 0;
   };
 
-  bool searches() const { return limits_.most > base_; }
+  bool searches() const { return most() > base_; }
   std::optional<std::size_t> candidate(std::size_t index) const;
   void search(Instant now);
   void verify(Instant now);
   std::optional<SizeProbe> poll_verifying(Instant now, Duration timeout);
   void rest(Instant now);
   void fall(Instant now);
+  std::size_t most() const { return limits_.most - std::min(limits_.most, further_); }
+  std::size_t around() const { return limits_.around + further_; }
   Covered cover(std::uint32_t largest);
 
   SizeLimits limits_;
+  std::size_t further_ = 0;  // bytes that relays add
   std::size_t base_ = SIZE_MAX;
   std::size_t bytes_ = SIZE_MAX;
 

@@ -106,6 +106,36 @@ TEST_F(PathSizeTest, LengthsAreLessWhatASealAdds) {
 }
 
 // W-15: 9,000 is found in 600 s.
+// A relay adds 44 bytes: as much less fits into every length, and all is there again afterwards.
+TEST_F(PathSizeTest, ThroughARelayLengthsAreLessWhatItAdds) {
+  make({.most = 1440, .around = 32});
+  size_.begin(now_);
+  pass(1s);
+  ASSERT_EQ(size_.bytes(), 1440u);
+  carries_ = 1440 - 44;
+  size_.begin_anew(now_, 44);
+  EXPECT_EQ(size_.bytes(), 1200u - 32 - 44);
+  const auto sent = pass(1s);
+  EXPECT_EQ(size_.bytes(), 1440u - 44);
+  for (const std::size_t bytes : sent) EXPECT_LE(bytes, 1440u - 44);
+  size_.begin_anew(now_, 0);
+  EXPECT_EQ(size_.base(), 1200u - 32);
+  carries_ = 1440;
+  pass(1s);
+  EXPECT_EQ(size_.bytes(), 1440u);
+}
+
+// Nothing is searched there, and yet the datagrams are to fit.
+TEST_F(PathSizeTest, ThroughARelayAShortInterfaceCarriesLess) {
+  make({.most = 1168, .around = 32});
+  size_.begin(now_);
+  size_.begin_anew(now_, 44);
+  EXPECT_EQ(size_.bytes(), 1124u);
+  EXPECT_TRUE(pass(1s).empty());
+  size_.begin_anew(now_, 0);
+  EXPECT_EQ(size_.bytes(), 1168u);
+}
+
 TEST_F(PathSizeTest, ANetworkThatBecomesWiderIsFoundByTheRaiseTimer) {
   make({.most = 8972});
   carries_ = 1472;
