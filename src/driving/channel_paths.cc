@@ -54,9 +54,13 @@ Status Channel::prove_paths(Duration timeout) {
   }
   return Status::error(
       StatusCode::kUnavailable,
-      "rank %u: no datagram came over %s from rank(s) %s within %.1f s although they joined: %s",
+      "rank %u: no datagram came over %s from rank(s) %s within %.1f s although they joined%s: %s",
       config().self, std::string(to_string(kind())).c_str(), silent.c_str(),
-      static_cast<double>(timeout.count()) / 1e9, path_remedy(kind()));
+      static_cast<double>(timeout.count()) / 1e9,
+      session.sealed() != nullptr && kind() == TransportKind::udp
+          ? ", neither straight nor through another rank"
+          : "",
+      path_remedy(kind()));
 }
 
 Status Channel::agree_on_size(bool measured, Duration timeout) {

@@ -297,8 +297,11 @@ bool Driver::send(Instant now) {
 bool Driver::receive(Instant now) {
   const std::size_t count = transport_->receive(received_);
   while (const auto move = sealed_ == nullptr ? std::nullopt : sealed_->poll_move()) {
-    if (!move->same_host) node_.on_new_path(now, move->slot);
+    const std::size_t further = move->via == kNoRank ? 0 : seal::kRelayOverheadBytes;
+    if (!move->same_host) node_.on_new_path(now, move->slot, further);
   }
+  if (const std::uint64_t bytes = sealed_ == nullptr ? 0 : sealed_->take_forwarded(); bytes > 0)
+    node_.note_forwarded(now, bytes);
   for (std::size_t i = 0; i < count; ++i)
     node_.on_datagram(now, received_[i].from, received_[i].bytes, received_[i].ecn);
   return count > 0;
@@ -309,7 +312,11 @@ void Driver::block(Instant now, Instant deadline) {
   if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
   if (unseen_) until = std::min(until, look_at_);
   if (until <= now) return;
-  if (sealed_ != nullptr) sealed_->set_busy(node_.busy());
+  if (sealed_ != nullptr) {
+    const congestion::UplinkBundle* const uplink = node_.uplink();
+    sealed_->set_uplink(uplink == nullptr ? 0 : uplink->pace().bits_per_second);
+    sealed_->set_busy(node_.busy());
+  }
   blocked_ = true;
   if (!any_started_ && !rung_) transport_->wait(until - now);
   blocked_ = false;

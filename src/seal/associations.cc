@@ -116,13 +116,20 @@ std::size_t Associations::seal(Instant now, const Train& train, MutableByteSpan 
 
 std::size_t Associations::seal_path_message(Instant now, Rank slot, ByteSpan message,
                                             MutableByteSpan out) {
-  LEEWAY_ASSERT(knows(slot) && out.size() >= message.size() + kOverheadBytes);
   const Slice piece{message.data(), message.size()};
+  return seal_path_message(now, slot, std::span(&piece, 1), out);
+}
+
+std::size_t Associations::seal_path_message(Instant now, Rank slot, std::span<const Slice> pieces,
+                                            MutableByteSpan out) {
+  std::size_t bytes = kOverheadBytes;
+  for (const Slice& piece : pieces) bytes += piece.bytes;
+  LEEWAY_ASSERT(knows(slot) && out.size() >= bytes);
   Association& association = *by_slot_[slot];
   association.on_train(now);
-  association.seal({&piece, 1}, out.first(message.size() + kOverheadBytes), /*path_message=*/true);
+  association.seal(pieces, out.first(bytes), /*path_message=*/true);
   ++counters_.sealed;
-  return message.size() + kOverheadBytes;
+  return bytes;
 }
 
 MutableByteSpan Associations::open(Instant now, Rank slot, MutableByteSpan datagram) {

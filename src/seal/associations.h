@@ -41,6 +41,9 @@ class Associations {
   // A path message for a peer that is known. Gives how many bytes of `out` it takes:
   // kOverheadBytes more than `message`.
   std::size_t seal_path_message(Instant now, Rank slot, ByteSpan message, MutableByteSpan out);
+  // The same, of a message in pieces.
+  std::size_t seal_path_message(Instant now, Rank slot, std::span<const Slice> pieces,
+                                MutableByteSpan out);
 
   // Opens a datagram of the core that came from this slot's address, in place. Refused and counted:
   // empty.

@@ -15,6 +15,10 @@ constexpr std::size_t kTokenAt = 4;
 constexpr std::size_t kAddressAt = 12;
 constexpr std::size_t kKeepAliveBytes = 1;
 
+// WIRE 9.8: kind, 0, ecn, 0, name.
+constexpr std::size_t kEcnAt = 2;
+constexpr std::size_t kNameAt = 4;
+
 }  // namespace
 
 std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out) {
@@ -52,6 +56,36 @@ std::optional<PathMessage> decode_path_message(ByteSpan bytes) {
   message.token = take<std::uint64_t>(bytes.subspan(kTokenAt));
   std::memcpy(message.seen.ip.data(), bytes.data() + kAddressAt, message.seen.ip.size());
   return message;
+}
+
+void encode_relay_head(const RelayHead& head, MutableByteSpan out) {
+  LEEWAY_ASSERT(out.size() >= kRelayHeadBytes);
+  out[0] = static_cast<std::byte>(head.kind);
+  out[1] = out[kEcnAt + 1] = std::byte{0};
+  out[kEcnAt] = static_cast<std::byte>(head.ecn);
+  put(head.name, out.subspan(kNameAt));
+}
+
+std::optional<RelayHead> decode_relay_head(ByteSpan bytes) {
+  if (bytes.size() <= kRelayHeadBytes) return std::nullopt;
+  RelayHead head;
+  switch (std::to_integer<unsigned>(bytes[0])) {
+    case static_cast<unsigned>(RelayHead::Kind::onward):
+      head.kind = RelayHead::Kind::onward;
+      break;
+    case static_cast<unsigned>(RelayHead::Kind::relayed):
+      head.kind = RelayHead::Kind::relayed;
+      break;
+    default:
+      return std::nullopt;
+  }
+  const auto ecn = std::to_integer<std::uint8_t>(bytes[kEcnAt]);
+  if (bytes[1] != std::byte{0} || bytes[kEcnAt + 1] != std::byte{0} ||
+      ecn > static_cast<std::uint8_t>(Ecn::ce))
+    return std::nullopt;
+  head.ecn = static_cast<Ecn>(ecn);
+  head.name = take<std::uint64_t>(bytes.subspan(kNameAt));
+  return head;
 }
 
 }  // namespace leeway::seal

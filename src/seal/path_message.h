@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/network_address.h"
+#include "leeway/transport.h"
 #include "leeway/types.h"
 
 namespace leeway::seal {
@@ -33,5 +34,27 @@ inline constexpr std::size_t kPathMessageBytesMax = 28;
 std::size_t encode_path_message(const PathMessage& message, MutableByteSpan out);
 // Nothing: of another length or kind.
 std::optional<PathMessage> decode_path_message(ByteSpan bytes);
+
+// What stands before a sealed datagram that goes through a third process (WIRE 9.8). Sealed with it
+// for each of the two hops; the datagram behind it stays sealed end to end.
+struct RelayHead {
+  enum class Kind : std::uint8_t {
+    onward = 5,   // for the process of that name
+    relayed = 6,  // of the process of that name
+  };
+
+  Kind kind = Kind::onward;
+  Ecn ecn = Ecn::none;     // relayed: what the network said on the first hop
+  std::uint64_t name = 0;  // the first bytes of a process' public half
+
+  friend bool operator==(const RelayHead&, const RelayHead&) = default;
+};
+
+inline constexpr std::size_t kRelayHeadBytes = 12;
+
+// `out` is kRelayHeadBytes long at least.
+void encode_relay_head(const RelayHead& head, MutableByteSpan out);
+// Nothing: no datagram that is relayed.
+std::optional<RelayHead> decode_relay_head(ByteSpan bytes);
 
 }  // namespace leeway::seal

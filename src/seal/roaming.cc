@@ -58,13 +58,17 @@ Duration pause_after(std::uint64_t asked) {
 
 }  // namespace
 
+std::uint64_t Roaming::new_token() {
+  const std::uint64_t place = places_++;
+  return keyed_hash(seed_, 0x50415448, static_cast<std::uint32_t>(place),
+                    static_cast<std::uint32_t>(place >> 32), 0) &
+         ~std::uint64_t{0xFF};
+}
+
 Roaming::Place Roaming::place(Instant now, const NetworkAddress& address, std::uint64_t allowance) {
   Place at;
   at.address = address;
-  at.token = keyed_hash(seed_, 0x50415448, static_cast<std::uint32_t>(places_),
-                        static_cast<std::uint32_t>(places_ >> 32), 0) &
-             ~std::uint64_t{0xFF};
-  ++places_;
+  at.token = new_token();
   at.began = at.next_at = now;
   at.allowance = allowance;
   return at;
@@ -81,9 +85,10 @@ void Roaming::meet(Instant now, Rank slot, std::span<const NetworkAddress> candi
   LEEWAY_ASSERT(!peer.current.known());
   peer.current = candidates[0];
   peer.name = name;
-  peer.sent_at = now;
+  peer.sent_at = peer.met_at = peer.heard_at = now;
   peer.present = place(now, peer.current, kCandidateAllowance);
   peer.present.told = true;
+  await_help(now, slot, kRelayAfter);
   std::size_t used = 0;
   for (const NetworkAddress& candidate : candidates.subspan(1)) {
     if (used == kTrialsMax || !candidate.known()) break;
@@ -114,7 +119,10 @@ void Roaming::activate(Instant now, Rank slot) {
 void Roaming::on_opened(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes,
                         bool newest) {
   Peer& peer = peers_[slot];
-  if (source == peer.current) return;
+  if (source == peer.current) {
+    peer.heard_at = now;
+    return;
+  }
   if (Place* const trial = trial_at(peer, source)) {
     trial->allowance = std::min(trial->allowance + 3 * bytes, kCandidateAllowance);
     wake_by(trial->next_at);
@@ -188,6 +196,7 @@ void Roaming::on_answer(Instant now, Rank slot, const NetworkAddress& source, st
     return true;
   };
   if (answers(peer.present)) {
+    peer.heard_at = now;
     peer.rtt = peer.present.rtt;
     if (!peer.settled) return settle(now, slot, peer.present);
     return refuse_trials(now, peer);
@@ -213,6 +222,7 @@ void Roaming::settle(Instant now, Rank slot, Place& at) {
   Peer& peer = peers_[slot];
   const Place winner = at;
   peer.settled = true;
+  peer.heard_at = now;
   peer.rtt = winner.rtt;
   if (&at != &peer.present) {
     at = {};
@@ -221,6 +231,7 @@ void Roaming::settle(Instant now, Rank slot, Place& at) {
     peer.trials = others;
     if (winner.told) peer.former = {};
   }
+  end_help(now, slot);
   peer.present = {};
   for (Place& trial : peer.trials) {
     if (trial.known()) trial.until = now + kComparing;
@@ -238,6 +249,7 @@ void Roaming::refuse_trials(Instant now, Peer& peer) {
     trial = {};
   }
   peer.present = {};
+  peer.suspected = false;
 }
 
 void Roaming::try_to_move(Instant now, Rank slot) {
@@ -269,19 +281,25 @@ void Roaming::try_to_move(Instant now, Rank slot) {
 
 void Roaming::move(Instant now, Rank slot, const Place& to) {
   Peer& peer = peers_[slot];
-  const bool same_host = peer.current.ip == to.address.ip;
+  const bool same_host = peer.current.ip == to.address.ip && peer.help.via == kNoRank;
   peer.former = place(now, peer.current, kCandidateAllowance);
   peer.current = to.address;
   peer.rtt = to.rtt;
   peer.present = {};
   peer.trials = {};
+  peer.heard_at = now;
+  peer.suspected = false;
   ++counters_.moves;
-  std::erase_if(moves_, [slot](const Move& earlier) { return earlier.slot == slot; });
-  moves_.push_back({slot, to.address, same_host});
+  note_move({slot, to.address, same_host});
   peer.former.next_at = now + round_trip(peer);
   peer.tells_left = peer.name == 0 ? 0 : kTells;
   peer.tell_at = now;
   activate(now, slot);
+}
+
+void Roaming::note_move(const Move& move) {
+  std::erase_if(moves_, [&](const Move& earlier) { return earlier.slot == move.slot; });
+  moves_.push_back(move);
 }
 
 Duration Roaming::round_trip(const Peer& peer) {
@@ -316,7 +334,10 @@ void Roaming::wake_present(Instant now, Rank slot) {
     return ask(now, slot, at, last ? round_trip(peer) : round_trip(peer) / 2);
   }
   at.silent = true;
+  const bool lost = busy_ && now >= silent_at(peer);
   try_to_move(now, slot);
+  peer.suspected = false;
+  if (lost && peer.present.silent) lose_path(now, slot);
 }
 
 void Roaming::wake_trials(Instant now, Rank slot) {
@@ -332,7 +353,7 @@ void Roaming::wake_trials(Instant now, Rank slot) {
     any = true;
   }
   // The trial was in vain; nothing is known of the present address, either, and it stays
-  if (!any && peer.settled) peer.present = {};
+  if (!any && peer.settled && !peer.suspected) peer.present = {};
 }
 
 void Roaming::wake_former(Instant now, Rank slot) {
@@ -356,8 +377,10 @@ void Roaming::wake_tells(Instant now, Rank slot) {
     const Rank other = static_cast<Rank>((slot + i) % peers_.size());
     if (!peers_[other].current.known()) continue;
     ++counters_.told;
-    put_out(
-        {other, peers_[other].current, {PathMessage::Kind::whereabouts, peer.name, peer.current}});
+    put_out({other,
+             peers_[other].current,
+             {PathMessage::Kind::whereabouts, peer.name, peer.current},
+             via(other)});
   }
 }
 
@@ -367,9 +390,11 @@ bool Roaming::wake_peer(Instant now, Rank slot) {
   wake_trials(now, slot);
   wake_former(now, slot);
   wake_tells(now, slot);
+  wake_help(now, slot);
   const Peer& peer = peers_[slot];
-  bool active = peer.tells_left > 0;
-  if (active) wake_by(peer.tell_at);
+  bool active = peer.tells_left > 0 || !peer.settled;
+  if (peer.tells_left > 0) wake_by(peer.tell_at);
+  if (!peer.settled) wake_by(peer.help.next_at);
   const auto await = [&](const Place& at) {
     if (!at.known()) return;
     active = true;
@@ -385,7 +410,12 @@ bool Roaming::wake_peer(Instant now, Rank slot) {
 void Roaming::set_busy(Instant now, bool busy) {
   if (busy == busy_) return;
   busy_ = busy;
+  busy_since_ = now;
   if (!busy || keep_alive_at_ == Instant::infinite_future()) return;
+  for (const Rank slot : active_) {
+    Instant& at = peers_[slot].help.next_at;
+    if (peers_[slot].help.via != kNoRank) at = std::min(at, now + pause() / 2);
+  }
   keep_alive_at_ = std::min(keep_alive_at_, now + pause());
   wake_by(keep_alive_at_);
 }
@@ -418,7 +448,34 @@ void Roaming::keep_alive(Instant now) {
       put_out({slot, peer.current, {}});
     }
     keep_alive_at_ = std::min(keep_alive_at_, peer.sent_at + pause());
+    if (suspect(now, slot)) keep_alive_at_ = std::min(keep_alive_at_, silent_at(peer));
   }
+}
+
+// A peer sends as often as this process does while both have operations open. Before the present
+// address has had its time to be silent, nothing is asked. Whether it is to be looked at again.
+bool Roaming::suspect(Instant now, Rank slot) {
+  Peer& peer = peers_[slot];
+  if (!busy_ || !peer.settled || peer.present.known()) return false;
+  if (now < silent_at(peer)) return true;
+  peer.present = place(now, peer.current, kCandidateAllowance);
+  peer.suspected = true;
+  activate(now, slot);
+  return false;
+}
+
+// It may come back, and is asked for ever. Meanwhile somebody else may reach the peer.
+void Roaming::lose_path(Instant now, Rank slot) {
+  Peer& peer = peers_[slot];
+  ++counters_.silent;
+  peer.settled = false;
+  peer.present = place(now, peer.current, kCandidateAllowance);
+  peer.present.told = true;
+  await_help(now, slot, {});
+  for (const Rank other : active_) {
+    if (peers_[other].help.via == slot) peers_[other].help.next_at = now;
+  }
+  activate(now, slot);
 }
 
 void Roaming::put_out(const Outgoing& outgoing) {

@@ -17,6 +17,12 @@
 //
 // Addresses that a peer may have from the start (candidates) are challenged together; the one with
 // the shortest round trip wins.
+//
+// A peer without a path of its own, from the start or since its path is silent, is asked through
+// others that have one, several at once. The first one through whom it answers relays for it
+// (WIRE 9.8). Its own addresses are asked all the while, and one that answers takes traffic back.
+//
+// roaming.cc follows addresses, roaming_relays.cc finds relays.
 #pragma once
 
 #include <algorithm>
@@ -42,16 +48,22 @@ class Roaming {
   // The same while operations are open: a peer that only waits must be heard if its address
   // changes.
   static constexpr Duration kKeepAliveBusy = std::chrono::seconds(1);
+  // A peer that no address of its own has answered for is looked for through others after so long.
+  static constexpr Duration kRelayAfter = std::chrono::seconds(1);
+  // While operations are open, a path that brought nothing for so long is asked whether it lives.
+  static constexpr Duration kSilentFor = std::chrono::milliseconds(1250);
 
   struct Outgoing {
     Rank slot = kNoRank;
     NetworkAddress to;
     PathMessage message;
+    Rank via = kNoRank;  // through this peer, who is asked where it is itself; `to` does not matter
   };
   struct Move {
     Rank slot = kNoRank;
     NetworkAddress to;
     bool same_host = false;  // only the port is another
+    Rank via = kNoRank;      // through this peer from now on; `to` does not matter
   };
   struct Counters {
     std::uint64_t challenges = 0;  // sent
@@ -59,7 +71,9 @@ class Roaming {
     std::uint64_t returns = 0;  // of these, to the former address
     std::uint64_t refused = 0;  // addresses on trial while the present one answered
     std::uint64_t keep_alives = 0;
-    std::uint64_t told = 0;  // messages to peers about where others are
+    std::uint64_t told = 0;    // messages to peers about where others are
+    std::uint64_t relays = 0;  // how often a peer was given a relay, or another one
+    std::uint64_t silent = 0;  // paths that were there and answered no more
   };
 
   // `seed` makes the challenges of two processes differ.
@@ -73,14 +87,20 @@ class Roaming {
             std::uint64_t name = 0);
   bool knows(Rank slot) const { return slot < peers_.size() && peers_[slot].current.known(); }
   const NetworkAddress& address_of(Rank slot) const { return peers_[slot].current; }
-  // Whether the present address of the peer has ever answered.
+  // Whether the present address of the peer has answered, and was not found silent since.
   bool settled(Rank slot) const { return peers_[slot].settled; }
+  // Through whom traffic to the peer goes; kNoRank: straight to its address.
+  Rank via(Rank slot) const { return peers_[slot].help.via; }
 
-  // A datagram of the peer was opened.
+  // A datagram of the peer was opened that came from its present address.
+  void on_heard(Instant now, Rank slot) { peers_[slot].heard_at = now; }
+  // From whatever address.
   void on_opened(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes,
                  bool newest);
   // It was a path message.
   void on_message(Instant now, Rank slot, const NetworkAddress& source, const PathMessage& message);
+  // One of the peer came through another. It says nothing of the peer's address.
+  void on_relayed_message(Instant now, Rank slot, Rank via, const PathMessage& message);
   // Anything was sealed for the peer.
   void on_sent(Instant now, Rank slot) { peers_[slot].sent_at = now; }
 
@@ -117,12 +137,28 @@ class Roaming {
     std::uint64_t asked() const { return token & 0xFF; }
     bool known() const { return address.known(); }
   };
+  // How a peer without a path is reached.
+  struct Help {
+    Rank via = kNoRank;       // through whom
+    bool searching = true;    // nobody answers for it, or via did not answer any more
+    Rank hint = kNoRank;      // through whom the peer asked us last
+    Rank next = 0;            // where the search goes on
+    std::uint64_t token = 0;  // low byte: how often it was asked
+    Instant began;            // the asking with this token
+    Instant asked_at;
+    Instant next_at = Instant::infinite_future();
+    Duration rtt{0};
+  };
   struct Peer {
     NetworkAddress current;
     bool settled = false;
-    bool active = false;  // is in active_
-    Duration rtt{0};      // of current; 0: not known
-    Place present;        // current, where it is asked
+    bool active = false;     // is in active_
+    bool suspected = false;  // its present address is asked because it is silent
+    Instant met_at;
+    Instant heard_at;  // anything, from its own address
+    Help help;
+    Duration rtt{0};  // of current; 0: not known
+    Place present;    // current, where it is asked
     std::array<Place, kTrialsMax> trials;
     Place former;
     NetworkAddress refused;  // the latest one that was on trial in vain
@@ -151,6 +187,22 @@ class Roaming {
   void refuse_trials(Instant now, Peer& peer);
   void move(Instant now, Rank slot, const Place& to);
   void keep_alive(Instant now);
+  bool suspect(Instant now, Rank slot);
+  Instant silent_at(const Peer& peer) const {
+    return std::max(peer.heard_at, busy_since_) + kSilentFor;
+  }
+  void lose_path(Instant now, Rank slot);
+  // roaming_relays.cc
+  bool may_relay(Rank slot) const;
+  void await_help(Instant now, Rank slot, Duration patience);
+  void end_help(Instant now, Rank slot);
+  void wake_help(Instant now, Rank slot);
+  void search_help(Instant now, Rank slot);
+  void ask_through(Instant now, Rank slot, Rank via);
+  void take_hint(Instant now, Rank slot, Rank via);
+  void on_help(Instant now, Rank slot, Rank via, std::uint64_t token);
+  std::uint64_t new_token();
+  void note_move(const Move& move);
   static Duration round_trip(const Peer& peer);
   void put_out(const Outgoing& outgoing);
   void wake_by(Instant at) { wake_at_ = std::min(wake_at_, at); }
@@ -160,6 +212,7 @@ class Roaming {
   const std::uint64_t seed_;
   const Duration idle_pause_;
   bool busy_ = false;
+  Instant busy_since_;
   std::uint64_t places_ = 0;  // ever
   std::vector<Peer> peers_;   // by slot
   std::vector<Rank> active_;

@@ -97,6 +97,11 @@ void step(Input& input, Scene& scene) {
         const std::size_t used = seal::encode_path_message(*message, again);
         LEEWAY_ASSERT(std::equal(taken.begin(), taken.end(), again.begin(), again.begin() + used));
       }
+      if (const auto head = seal::decode_relay_head(taken)) {
+        std::array<std::byte, seal::kRelayHeadBytes> again;
+        seal::encode_relay_head(*head, again);
+        LEEWAY_ASSERT(std::equal(again.begin(), again.end(), taken.begin()));
+      }
       LEEWAY_ASSERT(!scene.opens(to, datagram));
       return;
     }

@@ -32,6 +32,12 @@ TransportLimits sealed_limits(TransportLimits limits) {
   return limits;
 }
 
+// Sealed for the receiver and for the relay.
+std::size_t relayed_bytes(const Train& train) {
+  const std::size_t datagrams = (train.total_bytes + train.segment_bytes - 1) / train.segment_bytes;
+  return seal::Associations::sealed_bytes(train) + datagrams * seal::kRelayOverheadBytes;
+}
+
 std::uint64_t random_seed() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
@@ -60,6 +66,7 @@ void SealedTransport::meet(Rank slot, const seal::PairKeys& keys, const seal::Ci
   if (where_ == nullptr) return;
   const NetworkAddress address = where_->address_of(slot);
   roaming_.meet(now, slot, {&address, 1}, name);
+  forwarding_.meet(slot, name);
   moves_.reserve(std::size_t{2} * (slot + 1));
 }
 
@@ -68,33 +75,79 @@ std::size_t SealedTransport::send(std::span<const Train> trains) {
   if (released_ == sealed_) first_ = sealed_;  // begin with memory that is still in the cache
   const Instant now = clock_();
   std::size_t count = 0;
-  for (; count < trains.size() && sealed_ - released_ < kSlots; ++count) {
-    if (seals_.knows(trains[count].to)) {
-      prepare(now, trains[count]);
-    } else {
+  for (; count < trains.size(); ++count) {
+    const Train& train = trains[count];
+    const Rank relay = relay_of(train.to);
+    if (sealed_ - released_ + slots_of(train, relay) > kSlots) break;
+    if (!seals_.knows(train.to)) {
       ++to_strangers_;
+    } else if (relay != kNoRank) {
+      prepare_relayed(now, train, relay);
+    } else {
+      prepare(now, train);
     }
   }
   flush();
   return count;
 }
 
-void SealedTransport::prepare(Instant now, const Train& train) {
-  const std::size_t slot = slot_of(sealed_);
+// A long train becomes two where what a relay needs makes it longer than any may be.
+std::size_t SealedTransport::slots_of(const Train& train, Rank relay) {
+  return relay != kNoRank && relayed_bytes(train) > kTrainBytesMax ? 2 : 1;
+}
+
+MutableByteSpan SealedTransport::memory_of(std::size_t slot, std::size_t bytes) {
   SealedTrain& out = trains_[slot];
-  const std::size_t bytes = seal::Associations::sealed_bytes(train);
   if (out.memory.size() < bytes) {
     // Once for each slot: no train is longer
     if (!out.memory.empty()) inner_->forget_memory(out.memory);
     out.memory.resize(std::max(bytes, kTrainBytesMax));
     (void)inner_->register_memory(out.memory);  // else it copies
   }
-  seals_.seal(now, train, out.memory);
-  if (where_ != nullptr) roaming_.on_sent(now, train.to);
   out.slice = {out.memory.data(), bytes};
+  return std::span(out.memory).first(bytes);
+}
+
+void SealedTransport::prepare(Instant now, const Train& train) {
+  const std::size_t slot = slot_of(sealed_);
+  const std::size_t bytes = seal::Associations::sealed_bytes(train);
+  seals_.seal(now, train, memory_of(slot, bytes));
+  if (where_ != nullptr) roaming_.on_sent(now, train.to);
   ready_[slot] = {train.to, train.segment_bytes + seal::kOverheadBytes, bytes,
-                  std::span(&out.slice, 1)};
+                  std::span(&trains_[slot].slice, 1)};
   ++sealed_;
+}
+
+// Each datagram is sealed for its receiver, and that for the relay.
+void SealedTransport::prepare_relayed(Instant now, const Train& train, Rank relay) {
+  inner_bytes_.resize(std::max(inner_bytes_.size(), seal::Associations::sealed_bytes(train)));
+  const std::size_t inner_bytes = seals_.seal(now, train, inner_bytes_);
+  roaming_.on_sent(now, train.to);
+  roaming_.on_sent(now, relay);
+  std::array<std::byte, seal::kRelayHeadBytes> head;
+  seal::encode_relay_head({seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(train.to)},
+                          head);
+  const std::size_t segment_bytes = train.segment_bytes + seal::kOverheadBytes;
+  const std::size_t datagrams = (inner_bytes + segment_bytes - 1) / segment_bytes;
+  const std::size_t trains = slots_of(train, relay);
+  const std::size_t most = (datagrams + trains - 1) / trains * segment_bytes;
+  for (std::size_t begin = 0; begin < inner_bytes; begin += most) {
+    const std::size_t end = std::min(begin + most, inner_bytes);
+    const std::size_t count = (end - begin + segment_bytes - 1) / segment_bytes;
+    const std::size_t slot = slot_of(sealed_);
+    const std::size_t bytes = end - begin + count * seal::kRelayOverheadBytes;
+    const MutableByteSpan out = memory_of(slot, bytes);
+    std::size_t used = 0;
+    for (std::size_t at = begin; at < end; at += segment_bytes) {
+      const std::array<Slice, 2> pieces = {
+          Slice{head.data(), head.size()},
+          Slice{inner_bytes_.data() + at, std::min(segment_bytes, end - at)}};
+      used += seals_.seal_path_message(now, relay, pieces, out.subspan(used));
+    }
+    ready_[slot] = {relay, segment_bytes + seal::kRelayOverheadBytes, bytes,
+                    std::span(&trains_[slot].slice, 1)};
+    ++sealed_;
+  }
 }
 
 // The slots are a ring: what goes on at its beginning is a call of its own.
@@ -128,7 +181,7 @@ std::size_t SealedTransport::receive(std::span<Received> out) {
   return kept;
 }
 
-// Whether it is the core's. Of the peer's own address only its messages about the path matter.
+// Whether it is the core's.
 bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
   const seal::Associations::Opened opened =
       seals_.open_from_anywhere(now, datagram.from, datagram.bytes);
@@ -136,31 +189,74 @@ bool SealedTransport::open_from_anywhere(Instant now, Received& datagram) {
     from_strangers_ += datagram.from == kNoRank;
     return false;
   }
-  if (opened.from != datagram.from || opened.path_message) {
-    const NetworkAddress source = where_->source_of(datagram);
-    roaming_.on_opened(now, opened.from, source, datagram.bytes.size(), opened.newest);
-    if (opened.path_message) {
-      if (const auto message = seal::decode_path_message(opened.bytes))
-        roaming_.on_message(now, opened.from, source, *message);
-      return false;
-    }
+  if (opened.from == datagram.from && !opened.path_message) [[likely]] {
+    roaming_.on_heard(now, opened.from);
+    datagram.bytes = opened.bytes;
+    return true;
   }
-  datagram = {opened.from, opened.bytes};
+  const NetworkAddress source = where_->source_of(datagram);
+  roaming_.on_opened(now, opened.from, source, datagram.bytes.size(), opened.newest);
+  if (!opened.path_message) {
+    datagram = {opened.from, opened.bytes, datagram.ecn};
+    return true;
+  }
+  if (const auto head = seal::decode_relay_head(opened.bytes))
+    return open_relayed(now, datagram, *head, opened);
+  if (const auto message = seal::decode_path_message(opened.bytes))
+    roaming_.on_message(now, opened.from, source, *message);
+  return false;
+}
+
+// Whether it is the core's: it is forwarded to another, or was forwarded to this process.
+bool SealedTransport::open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
+                                   const seal::Associations::Opened& outer) {
+  if (head.kind == seal::RelayHead::Kind::onward) {
+    const auto to = forwarding_.forward(now, outer.from, head, datagram.ecn, roaming_, outer.bytes);
+    if (!to) return false;
+    forwarding_bytes_.resize(
+        std::max(forwarding_bytes_.size(), outer.bytes.size() + seal::kOverheadBytes));
+    const std::size_t used = seals_.seal_path_message(now, *to, outer.bytes, forwarding_bytes_);
+    roaming_.on_sent(now, *to);
+    (void)where_->send_to(roaming_.address_of(*to), ByteSpan(forwarding_bytes_).first(used));
+    return false;
+  }
+  const seal::Associations::Opened opened = forwarding_.open(now, head, seals_, outer.bytes);
+  if (opened.from == kNoRank) return false;
+  if (opened.path_message) {
+    if (const auto message = seal::decode_path_message(opened.bytes))
+      roaming_.on_relayed_message(now, opened.from, outer.from, *message);
+    return false;
+  }
+  // A mark of either hop
+  const bool marked = head.ecn == Ecn::ce || datagram.ecn == Ecn::ce;
+  datagram = {opened.from, opened.bytes, marked ? Ecn::ce : datagram.ecn};
   return true;
+}
+
+void SealedTransport::send_path_message(Instant now, const seal::Roaming::Outgoing& outgoing) {
+  std::array<std::byte, seal::kPathMessageBytesMax> message;
+  std::array<std::byte, seal::kPathMessageBytesMax + seal::kOverheadBytes> sealed;
+  std::array<std::byte, sealed.size() + seal::kRelayOverheadBytes> relayed;
+  const std::size_t bytes = seal::encode_path_message(outgoing.message, message);
+  std::size_t used =
+      seals_.seal_path_message(now, outgoing.slot, ByteSpan(message).first(bytes), sealed);
+  if (outgoing.via == kNoRank) {
+    (void)where_->send_to(outgoing.to, ByteSpan(sealed).first(used));  // or it is lost
+    return;
+  }
+  std::array<std::byte, seal::kRelayHeadBytes> head;
+  seal::encode_relay_head(
+      {seal::RelayHead::Kind::onward, Ecn::none, forwarding_.name_of(outgoing.slot)}, head);
+  const std::array<Slice, 2> pieces = {Slice{head.data(), head.size()}, Slice{sealed.data(), used}};
+  used = seals_.seal_path_message(now, outgoing.via, pieces, relayed);
+  (void)where_->send_to(roaming_.address_of(outgoing.via), ByteSpan(relayed).first(used));
 }
 
 void SealedTransport::serve(Instant now) {
   roaming_.on_wake(now);
-  while (const auto outgoing = roaming_.poll()) {
-    std::array<std::byte, seal::kPathMessageBytesMax> message;
-    std::array<std::byte, seal::kPathMessageBytesMax + seal::kOverheadBytes> sealed;
-    const std::size_t bytes = seal::encode_path_message(outgoing->message, message);
-    const std::size_t used =
-        seals_.seal_path_message(now, outgoing->slot, ByteSpan(message).first(bytes), sealed);
-    (void)where_->send_to(outgoing->to, ByteSpan(sealed).first(used));  // or it is lost
-  }
+  while (const auto outgoing = roaming_.poll()) send_path_message(now, *outgoing);
   while (const auto move = roaming_.poll_move()) {
-    if (where_->move(move->slot, move->to)) moves_.push_back(*move);
+    if (move->via != kNoRank || where_->move(move->slot, move->to)) moves_.push_back(*move);
   }
 }
 
@@ -201,6 +297,13 @@ std::vector<std::pair<std::string, std::uint64_t>> SealedTransport::named_seal_c
   rows.emplace_back("path_trials_refused", roaming.refused);
   rows.emplace_back("keep_alives", roaming.keep_alives);
   rows.emplace_back("whereabouts_told", roaming.told);
+  rows.emplace_back("paths_lost", roaming.silent);
+  rows.emplace_back("relays_found", roaming.relays);
+  const seal::Forwarding::Counters& forwarded = forwarding_.counters();
+  rows.emplace_back("forwarded", forwarded.datagrams);
+  rows.emplace_back("forwarded_bytes", forwarded.bytes);
+  rows.emplace_back("forwarding_refused_share", forwarded.refused_share);
+  rows.emplace_back("forwarding_refused_target", forwarded.refused_target);
   return rows;
 }
 

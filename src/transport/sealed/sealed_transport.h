@@ -8,7 +8,8 @@
 // refused. There is no multicast.
 //
 // Over a transport with addresses a peer is named by its tag alone, and may move (seal/roaming.h):
-// challenges and keep-alives leave in receive() and wait().
+// challenges and keep-alives leave in receive() and wait(). A peer without a path of its own is
+// reached through another, and this process forwards for others likewise (seal/forwarding.h).
 #pragma once
 
 #include <functional>
@@ -21,6 +22,7 @@
 #include "base/time.h"
 #include "leeway/transport.h"
 #include "seal/associations.h"
+#include "seal/forwarding.h"
 #include "seal/roaming.h"
 #include "transport/whereabouts.h"
 
@@ -54,6 +56,18 @@ class SealedTransport final : public DatagramTransport {
   }
   // Traffic to a peer goes elsewhere since the call before; nothing: no more.
   std::optional<seal::Roaming::Move> poll_move();
+  // Through whom datagrams go to the peer; kNoRank: straight to its address.
+  Rank relay_of(Rank slot) const {
+    return where_ != nullptr && roaming_.knows(slot) ? roaming_.via(slot) : kNoRank;
+  }
+  // Bits a second that may leave this process, of which others may have a share; 0: nobody knows.
+  void set_uplink(double bits_per_second) { forwarding_.set_uplink(bits_per_second); }
+  // Bytes that were forwarded for others since the call before.
+  std::uint64_t take_forwarded() {
+    const std::uint64_t all = forwarding_.counters().bytes;
+    return all - std::exchange(forwarded_, all);
+  }
+  const seal::Forwarding::Counters& forwarded() const { return forwarding_.counters(); }
 
   const seal::Counters& seal_counters() const { return seals_.counters(); }
   // The same as rows: "sealed", "opened", "refused_forged", ...
@@ -68,9 +82,15 @@ class SealedTransport final : public DatagramTransport {
     Slice slice;
   };
 
+  static std::size_t slots_of(const Train& train, Rank relay);
+  MutableByteSpan memory_of(std::size_t slot, std::size_t bytes);
   void prepare(Instant now, const Train& train);
+  void prepare_relayed(Instant now, const Train& train, Rank relay);
   void flush();
   bool open_from_anywhere(Instant now, Received& datagram);
+  bool open_relayed(Instant now, Received& datagram, const seal::RelayHead& head,
+                    const seal::Associations::Opened& outer);
+  void send_path_message(Instant now, const seal::Roaming::Outgoing& outgoing);
   void serve(Instant now);
   std::size_t slot_of(std::uint64_t train) const { return (train - first_) % kSlots; }
 
@@ -81,6 +101,11 @@ class SealedTransport final : public DatagramTransport {
   TransportLimits limits_;
   seal::Associations seals_;
   seal::Roaming roaming_;
+  seal::Forwarding forwarding_;
+  std::uint64_t forwarded_ = 0;  // bytes, of which somebody took notice
+  // A train that is sealed for its receiver, and not yet for its relay
+  std::vector<std::byte> inner_bytes_;
+  std::vector<std::byte> forwarding_bytes_;
   std::vector<seal::Roaming::Move> moves_;
   std::vector<SealedTrain> trains_;   // slots that were never needed have no memory
   std::vector<Train> ready_;          // of the trains in trains_

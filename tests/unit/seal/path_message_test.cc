@@ -53,5 +53,39 @@ TEST(PathMessage, OtherLengthsAndKindsAreNone) {
   EXPECT_FALSE(decode_path_message(other));
 }
 
+Bytes encoded_head(const RelayHead& head) {
+  Bytes out(kRelayHeadBytes + 1);  // and a byte of what is relayed
+  encode_relay_head(head, out);
+  return out;
+}
+
+TEST(RelayHeadBytes, AreTheseOnTheWire) {
+  const RelayHead head{RelayHead::Kind::relayed, Ecn::ce, 0x0102030405060708};
+  EXPECT_EQ(encoded_head(head), from_hex("06000300080706050403020100"));
+}
+
+TEST(RelayHeadBytes, ComeBackAsTheyWere) {
+  for (const auto kind : {RelayHead::Kind::onward, RelayHead::Kind::relayed}) {
+    for (const Ecn ecn : {Ecn::none, Ecn::ect0, Ecn::ect1, Ecn::ce}) {
+      const RelayHead head{kind, ecn, 77};
+      EXPECT_EQ(decode_relay_head(encoded_head(head)), head);
+    }
+  }
+}
+
+TEST(RelayHeadBytes, OfOtherKindsAndWithNothingBehindThemAreNone) {
+  const Bytes good = encoded_head({});
+  ASSERT_TRUE(decode_relay_head(good));
+  for (std::size_t bytes = 0; bytes <= kRelayHeadBytes; ++bytes)
+    EXPECT_FALSE(decode_relay_head(ByteSpan(good).first(bytes))) << bytes;
+  for (const auto& [at, value] :
+       std::vector<std::pair<int, int>>{{0, 4}, {0, 7}, {1, 1}, {2, 4}, {3, 1}}) {
+    Bytes other = good;
+    other[static_cast<std::size_t>(at)] = std::byte(value);
+    EXPECT_FALSE(decode_relay_head(other)) << at;
+  }
+  EXPECT_FALSE(decode_path_message(good));
+}
+
 }  // namespace
 }  // namespace leeway::seal

@@ -293,12 +293,28 @@ TEST_F(RoamingTest, OneSecondOfSilenceIsBrokenWhileOperationsAreOpen) {
   run(1s);
   const int before = sent(at(1));
   roaming_.set_busy(now_, true);
-  run(5s);
+  for (int i = 0; i < 5; ++i) {
+    hear(at(1));  // the peer breaks it, too
+    run(1s);
+  }
   EXPECT_GE(sent(at(1)) - before, 4);
   EXPECT_LE(sent(at(1)) - before, 6);
   roaming_.set_busy(now_, false);
   run(10s);
   EXPECT_LE(sent(at(1)) - before, 7);
+}
+
+// The peer's silence is no reason to leave: it may have nothing open. It is asked, and answers.
+TEST_F(RoamingTest, APeerThatOnlyAnswersIsAskedAndStays) {
+  homes_ = {at(1)};
+  meet({at(1)});
+  run(1s);
+  const auto before = roaming_.counters().challenges;
+  roaming_.set_busy(now_, true);
+  run(60s);
+  EXPECT_TRUE(roaming_.settled(0));
+  EXPECT_EQ(roaming_.counters().silent, 0u);
+  EXPECT_LE(roaming_.counters().challenges - before, 2 * 60 / 1.25);
 }
 
 TEST_F(RoamingTest, SilenceIsBrokenEveryFifteenSeconds) {

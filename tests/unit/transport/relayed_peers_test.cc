@@ -1,0 +1,123 @@
+// Sealed peers without a path of their own, through a third one.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "support/relay_group.h"
+#include "unit/transport/datagrams.h"
+
+namespace leeway::transport {
+namespace {
+
+using namespace std::chrono_literals;
+using support::RelayGroup;
+
+class RelayedPeersTest : public ::testing::Test {
+ protected:
+  RelayedPeersTest() { group_.cut(1, 2); }
+
+  RelayGroup group_{3};
+};
+
+TEST_F(RelayedPeersTest, TrainsArriveAsTheyWereSentDatagramByDatagram) {
+  group_.run(1200ms);
+  ASSERT_EQ(group_.at(1).relay_of(2), 0u);
+  const Bytes sent = pattern(5 * 1200 + 333);
+  group_.send(1, 2, sent, 1200);
+  group_.run(20ms);
+  const auto heard = group_.take_heard(2, 1);
+  ASSERT_EQ(heard.size(), 6u);
+  Bytes all;
+  for (const Bytes& one : heard) all.insert(all.end(), one.begin(), one.end());
+  EXPECT_EQ(all, sent);
+  EXPECT_EQ(heard[0].size(), 1200u);
+  EXPECT_GE(group_.counter(0, "forwarded"), 6u);
+  EXPECT_EQ(group_.counter(1, "relays_found"), 1u);
+}
+
+TEST_F(RelayedPeersTest, TheLongestTrainBecomesTwo) {
+  group_.run(1200ms);
+  const TransportLimits& limits = group_.at(1).limits();
+  const std::size_t segment = limits.train_bytes_max / limits.train_datagrams_max;
+  const Bytes sent = pattern(segment * limits.train_datagrams_max);
+  group_.at(0).set_uplink(8e9);
+  group_.send(1, 2, sent, segment);
+  group_.run(20ms);
+  const auto heard = group_.take_heard(2, 1);
+  ASSERT_EQ(heard.size(), limits.train_datagrams_max);
+  Bytes all;
+  for (const Bytes& one : heard) all.insert(all.end(), one.begin(), one.end());
+  EXPECT_EQ(all, sent);
+  EXPECT_LE(group_.longest_train(), 65'507u);
+}
+
+TEST_F(RelayedPeersTest, WhatTheRelaySeesIsSealedForTheReceiver) {
+  group_.run(1200ms);
+  const Bytes secret = pattern(600);
+  std::vector<Bytes> flying;
+  group_.network = [&](const RelayGroup::Flying& one) {
+    flying.push_back(one.bytes);
+    return std::vector{one};
+  };
+  group_.send(1, 2, secret, 600);
+  group_.run(20ms);
+  ASSERT_EQ(group_.take_heard(2, 1).size(), 1u);
+  // The relay's own keys open the hop, and show 12 bytes of head and a sealed datagram
+  seal::Associations relay;
+  relay.meet(group_.now(), 1, RelayGroup::keys_of(0, 1),
+             seal::aead_maker(seal::AeadKind::aes_128_gcm));
+  bool seen = false;
+  for (Bytes& bytes : flying) {
+    const auto opened = relay.open_from_anywhere(group_.now(), kNoRank, bytes);
+    if (opened.from == kNoRank || opened.bytes.size() < secret.size()) continue;
+    seen = true;
+    EXPECT_EQ(opened.bytes.size(), 12 + 16 + secret.size() + 16);
+    EXPECT_EQ(
+        std::search(opened.bytes.begin(), opened.bytes.end(), secret.begin(), secret.begin() + 16),
+        opened.bytes.end());
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(RelayedPeersTest, TrafficGoesStraightWhenThereIsAPath) {
+  group_.run(1200ms);
+  ASSERT_EQ(group_.at(1).relay_of(2), 0u);
+  group_.mend(1, 2);
+  group_.run(40s, 5ms);
+  EXPECT_EQ(group_.at(1).relay_of(2), kNoRank);
+  const std::uint64_t before = group_.counter(0, "forwarded");
+  group_.send(1, 2, pattern(600), 600);
+  group_.run(20ms);
+  EXPECT_EQ(group_.take_heard(2, 1).size(), 1u);
+  EXPECT_EQ(group_.counter(0, "forwarded"), before);
+}
+
+// A mark of either hop is a mark, and what was sealed straight keeps its own.
+TEST_F(RelayedPeersTest, MarksOfTheNetworkSurviveTheSeal) {
+  group_.run(1200ms);
+  group_.mark(Ecn::ce);
+  for (const auto& [from, to] : {std::pair<Rank, Rank>{0, 1}, {1, 2}}) {
+    group_.send(from, to, pattern(100), 100);
+    group_.run(20ms);
+    const auto heard = group_.take_heard_with_marks(to, from);
+    ASSERT_EQ(heard.size(), 1u);
+    EXPECT_EQ(heard[0], Ecn::ce);
+  }
+}
+
+TEST(RelayedPeers, ARelayThatDiesIsReplacedBeforeAnybodyIsGivenUp) {
+  RelayGroup group(4);
+  group.cut(2, 3);
+  group.set_busy(true);
+  group.run(1200ms);
+  ASSERT_EQ(group.at(2).relay_of(3), 0u);
+  for (const Rank other : {1, 2, 3}) group.cut(0, other);
+  group.run(2s);
+  EXPECT_EQ(group.at(2).relay_of(3), 1u);
+  group.send(2, 3, pattern(600), 600);
+  group.run(20ms);
+  EXPECT_EQ(group.take_heard(3, 2).size(), 1u);
+}
+
+}  // namespace
+}  // namespace leeway::transport
