@@ -72,7 +72,10 @@ void Driver::look(Instant now) {
   snapshot_.kind = kind_;
   snapshot_.sealed = sealed_ != nullptr;
   snapshot_.wire = transport_->counters();
-  if (sealed_ != nullptr) snapshot_.seal = sealed_->seal_counters();
+  if (sealed_ != nullptr) {
+    snapshot_.seal = sealed_->seal_counters();
+    snapshot_.forwarded = sealed_->forwarded();
+  }
   snapshot_.refused = node_.refused();
   if (const congestion::UplinkBundle* const uplink = node_.uplink(); uplink != nullptr) {
     const congestion::Pace pace = uplink->pace();
@@ -112,6 +115,10 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
   const protocol::Link& link = endpoint().link(view.rank);
   const protocol::Path& path = link.path();
   view.state = state_of(driver_->snapshot_.at, link);
+  const Rank relay =
+      driver_->sealed_ == nullptr ? kNoRank : driver_->sealed_->relay_of(slots_[view.rank]);
+  view.relayed = relay != kNoRank;
+  view.relay = view.relayed ? member_->rank_in(relay) : kNoRank;
   view.rtt_measured = path.rtt.measured();
   view.rtt = path.rtt.smoothed();
   view.loss = std::max(0.0, 1 - path.delivered_fraction());

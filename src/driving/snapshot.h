@@ -14,7 +14,7 @@
 #include "leeway/options.h"
 #include "leeway/transport.h"
 #include "protocol/endpoint.h"
-#include "seal/associations.h"
+#include "seal/forwarding.h"
 
 namespace leeway::driving {
 
@@ -44,6 +44,8 @@ struct PeerView {
   Rank rank = kNoRank;
   PeerState state = PeerState::joining;
   bool rtt_measured = false;
+  bool relayed = false;  // through another process, for want of a path
+  Rank relay = kNoRank;  // its rank, if it is a member
   Duration rtt{0};
   Duration rtt_min{0};   // 0: nothing is paced, so nobody remembers it
   Duration queueing{0};  // likewise
@@ -84,6 +86,7 @@ struct Snapshot {
   bool sealed = false;
   TransportCounters wire;
   seal::Counters seal;                                   // where it is sealed
+  seal::Forwarding::Counters forwarded;                  // likewise, for others
   std::array<std::uint64_t, wire::kRefusals> refused{};  // of no communicator
   UplinkView uplink;
   std::vector<ChannelView> channels;

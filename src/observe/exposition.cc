@@ -121,6 +121,20 @@ void add_driver(Families& out, const Labels& labels, const Snapshot& snapshot) {
               "Datagrams that this host dropped because its receive buffer was full.", labels,
               number(wire.kernel_drops));
   add_refused(out, labels, snapshot);
+  if (snapshot.sealed) {
+    out.counter("leeway_forwarded_datagrams_total",
+                "Datagrams that were forwarded between peers without a path of their own.", labels,
+                number(snapshot.forwarded.datagrams));
+    out.counter("leeway_forwarded_bytes_total", "The same in bytes.", labels,
+                number(snapshot.forwarded.bytes));
+    const auto refused = [&](const char* reason, std::uint64_t count) {
+      out.counter("leeway_refused_forwarding_total",
+                  "Datagrams that were not forwarded, by reason.", with(labels, "reason", reason),
+                  number(count));
+    };
+    refused("share", snapshot.forwarded.refused_share);
+    refused("target", snapshot.forwarded.refused_target);
+  }
   const driving::UplinkView& uplink = snapshot.uplink;
   if (!uplink.paced) return;
   out.gauge("leeway_pace_bytes_per_second", "What the congestion controller lets leave.", labels,
@@ -135,6 +149,7 @@ void add_driver(Families& out, const Labels& labels, const Snapshot& snapshot) {
 // What more peers than are shown come to: sums, and the worst of what has no sum.
 void add_to(PeerView& sum, const PeerView& peer) {
   sum.state = std::max(sum.state, peer.state);
+  sum.relayed |= peer.relayed;
   sum.rtt_measured |= peer.rtt_measured;
   sum.rtt = std::max(sum.rtt, peer.rtt);
   sum.queueing = std::max(sum.queueing, peer.queueing);
@@ -156,6 +171,8 @@ void add_peer(Families& out, const Labels& labels, const PeerView& peer) {
     out.gauge("leeway_peer_state", "1 for the state that the peer is in.",
               with(labels, "state", to_string(state)), peer.state == state ? 1 : 0);
   }
+  out.gauge("leeway_peer_relayed", "1: through another process, for want of a path.", labels,
+            peer.relayed ? 1 : 0);
   if (peer.rtt_measured) {
     out.gauge("leeway_peer_rtt_seconds", "Smoothed round trip.", labels, seconds(peer.rtt));
   }

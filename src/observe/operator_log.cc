@@ -61,11 +61,37 @@ void OperatorLog::look(const driving::Snapshot& snapshot) {
   since_ = now;
 }
 
-void OperatorLog::tell_states(const driving::ChannelView& channel, std::vector<PeerState>& known) {
-  known.resize(channel.peers.size(), PeerState::joining);
+// Each of the two tells: their ways may differ.
+void OperatorLog::tell_relay(const driving::ChannelView& channel, const driving::PeerView& peer,
+                             Known& known) {
+  if (peer.relayed == known.relayed && peer.relay == known.relay) return;
+  known.relayed = peer.relayed;
+  known.relay = peer.relay;
+  const unsigned lower = std::min(channel.self, peer.rank);
+  const unsigned upper = std::max(channel.self, peer.rank);
+  const char* const name = channel.name.c_str();
+  if (!peer.relayed) {
+    log_.print(LogLevel::info, "path", "\"%s\": rank %u and rank %u have a path of their own", name,
+               lower, upper);
+  } else if (peer.relay == kNoRank) {
+    log_.print(
+        LogLevel::info, "relayed",
+        "\"%s\": rank %u and rank %u have no path of their own: through a process of another "
+        "communicator",
+        name, lower, upper);
+  } else {
+    log_.print(LogLevel::info, "relayed",
+               "\"%s\": rank %u and rank %u have no path of their own: through rank %u", name,
+               lower, upper, static_cast<unsigned>(peer.relay));
+  }
+}
+
+void OperatorLog::tell_states(const driving::ChannelView& channel, std::vector<Known>& known) {
+  known.resize(channel.peers.size());
   for (std::size_t i = 0; i < known.size(); ++i) {
-    const PeerState before = known[i];
-    const PeerState now = known[i] = channel.peers[i].state;
+    tell_relay(channel, channel.peers[i], known[i]);
+    const PeerState before = known[i].state;
+    const PeerState now = known[i].state = channel.peers[i].state;
     if (now == before) continue;
     const char* const name = channel.name.c_str();
     const unsigned peer = channel.peers[i].rank;

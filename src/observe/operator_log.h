@@ -41,12 +41,19 @@ class OperatorLog {
   };
   static Sums sums_of(const driving::Snapshot& snapshot);
   void judge(const driving::Snapshot& snapshot, const Sums& now);
-  void tell_states(const driving::ChannelView& channel, std::vector<driving::PeerState>& known);
+  // What was known of a peer.
+  struct Known {
+    driving::PeerState state = driving::PeerState::joining;
+    bool relayed = false;
+    Rank relay = kNoRank;
+  };
+  void tell_states(const driving::ChannelView& channel, std::vector<Known>& known);
+  void tell_relay(const driving::ChannelView& channel, const driving::PeerView& peer, Known& known);
 
   rendezvous::Log& log_;
   const Facts facts_;
   // By epoch, then by place in ChannelView::peers
-  std::map<std::uint32_t, std::vector<driving::PeerState>> states_;
+  std::map<std::uint32_t, std::vector<Known>> states_;
   Sums since_;
   bool began_ = false;
 };

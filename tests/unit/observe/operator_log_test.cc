@@ -45,6 +45,19 @@ TEST_F(OperatorLogLines, APeersWayFromSilenceToDeath) {
   EXPECT_THAT(look(), HasSubstr("rank 2 is given up"));
 }
 
+TEST_F(OperatorLogLines, APeerWithoutAPathAndWhoRelays) {
+  look();
+  peer().relayed = true;
+  peer().relay = 1;
+  EXPECT_THAT(look(), HasSubstr("rank 0 and rank 2 have no path of their own: through rank 1"));
+  EXPECT_EQ(look(), "");
+  peer().relay = kNoRank;
+  EXPECT_THAT(look(), HasSubstr("through a process of another communicator"));
+  peer().relayed = false;
+  EXPECT_THAT(look(), HasSubstr("rank 0 and rank 2 have a path of their own"));
+  EXPECT_EQ(look(), "");
+}
+
 TEST_F(OperatorLogLines, CommunicatorsOfOneNameAreToldApart) {
   peer().state = PeerState::alive;
   snapshot_.channels.push_back(snapshot_.channels[0]);

@@ -75,6 +75,8 @@ Row row_of(const Looks& looks, const Labels& peer) {
     without.erase("state");
     if (without == peer && series.value == 1) row.state = at(series.labels, "state");
   }
+  row.relayed = looks.now("leeway_peer_relayed", peer) == 1;
+  if (row.relayed && row.state == "alive") row.state = "relayed";
   row.rtt_seconds = looks.now("leeway_peer_rtt_seconds", peer);
   row.queue_seconds = looks.now("leeway_peer_queue_delay_seconds", peer, -1);
   const double sent = looks.grown("leeway_peer_sent_datagrams_total", peer);
@@ -176,6 +178,7 @@ nlohmann::json known(double value) {
 nlohmann::json json_of(const Row& row) {
   return {{"peer", row.peer},
           {"state", row.state},
+          {"relayed", row.relayed},
           {"rtt_seconds", row.rtt_seconds},
           {"loss", row.loss},
           {"out_bytes_per_second", row.out_per_second},

@@ -10,7 +10,8 @@ namespace leeway::tools::top {
 
 struct Row {
   std::string peer;   // rank, or "others"
-  std::string state;  // as leeway_peer_state has it
+  std::string state;  // as leeway_peer_state has it; "relayed": alive, without a path of its own
+  bool relayed = false;
   double rtt_seconds = 0;
   double loss = 0;            // of the datagrams between the two looks
   double out_per_second = 0;  // bytes
