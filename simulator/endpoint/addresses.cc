@@ -22,33 +22,50 @@ std::uint32_t half_of(const NetworkAddress& address) {
 
 Addresses::Addresses(std::uint32_t processes)
     : places_(processes), hosts_(static_cast<std::uint16_t>(processes)), accounts_(processes) {
-  for (std::uint32_t process = 0; process < processes; ++process)
-    places_[process] = {.host = static_cast<std::uint16_t>(process + 1), .port = kFirstPort};
+  for (std::uint32_t process = 0; process < processes; ++process) {
+    places_[process].host = static_cast<std::uint16_t>(process + 1);
+    places_[process].port.number = kFirstPort;
+  }
 }
 
-void Addresses::translate(std::uint32_t process, Duration idle) {
+void Addresses::translate(std::uint32_t process, Duration idle, bool symmetric) {
   places_[process].idle = idle;
+  places_[process].symmetric = symmetric;
 }
 
 void Addresses::move(std::uint32_t process) {
   places_[process].host = ++hosts_;
-  places_[process].port = kFirstPort;
+  places_[process].port.number = kFirstPort;
+  places_[process].ports.clear();
+}
+
+void Addresses::rebind(std::uint32_t process) {
+  places_[process].port.number = next_port();
+  places_[process].ports.clear();
 }
 
 NetworkAddress Addresses::told(std::uint32_t process) const {
   return address_of(static_cast<std::uint16_t>(process + 1), kFirstPort);
 }
 
-NetworkAddress Addresses::outbound(Instant now, std::uint32_t process) {
+NetworkAddress Addresses::outbound(Instant now, std::uint32_t process, const NetworkAddress& to) {
   Place& place = places_[process];
-  if (now - place.used > place.idle) place.port = next_port();
-  place.used = now;
-  return address_of(place.host, place.port);
+  Port& port = place.symmetric ? place.ports[half_of(to)] : place.port;
+  if (port.number == 0 || now - port.used > place.idle) port.number = next_port();
+  port.used = now;
+  return address_of(place.host, port.number);
 }
 
-bool Addresses::admits(Instant now, std::uint32_t process, const NetworkAddress& to) const {
+bool Addresses::admits(Instant now, std::uint32_t process, const NetworkAddress& source,
+                       const NetworkAddress& to) const {
   const Place& place = places_[process];
-  return to == address_of(place.host, place.port) && now - place.used <= place.idle;
+  const Port* port = &place.port;
+  if (place.symmetric) {
+    const auto found = place.ports.find(half_of(source));
+    if (found == place.ports.end()) return false;
+    port = &found->second;
+  }
+  return to == address_of(place.host, port->number) && now - port->used <= place.idle;
 }
 
 std::uint64_t Addresses::pack(const NetworkAddress& source, const NetworkAddress& to) {

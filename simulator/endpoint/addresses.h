@@ -25,18 +25,20 @@ class Addresses {
 
   // A translator stands before the process: it forgets a port over which nothing left for so long,
   // and takes another one then.
-  void translate(std::uint32_t process, Duration idle);
+  // `symmetric`: a port for each address that something goes to, and nobody else gets in by it.
+  void translate(std::uint32_t process, Duration idle, bool symmetric);
   // The process is elsewhere; or what translates its address takes another port.
   void move(std::uint32_t process);
-  void rebind(std::uint32_t process) { places_[process].port = next_port(); }
+  void rebind(std::uint32_t process);
 
   // Where the others are told that it is, before anything else.
   NetworkAddress told(std::uint32_t process) const;
 
-  // Something leaves the process: from where the others see it come.
-  NetworkAddress outbound(Instant now, std::uint32_t process);
-  // Whether what was sent to the address still reaches the process.
-  bool admits(Instant now, std::uint32_t process, const NetworkAddress& to) const;
+  // Something leaves the process for that address: from where the other one sees it come.
+  NetworkAddress outbound(Instant now, std::uint32_t process, const NetworkAddress& to);
+  // Whether what was sent from `source` to the address still reaches the process.
+  bool admits(Instant now, std::uint32_t process, const NetworkAddress& source,
+              const NetworkAddress& to) const;
 
   // One word of a packet for two addresses, and back.
   static std::uint64_t pack(const NetworkAddress& source, const NetworkAddress& to);
@@ -59,11 +61,17 @@ class Addresses {
   void note_astray() { ++astray_; }
 
  private:
+  // A port by which a process is seen, and when something left by it last.
+  struct Port {
+    std::uint16_t number = 0;
+    Instant used;
+  };
   struct Place {
     std::uint16_t host = 0;
-    std::uint16_t port = 0;
+    Port port;
     Duration idle = Duration::max();
-    Instant used;
+    bool symmetric = false;
+    std::map<std::uint32_t, Port> ports;  // of a symmetric translator, by whom they are for
   };
   // What one process knows of an address.
   struct Account {

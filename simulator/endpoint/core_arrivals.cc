@@ -50,7 +50,7 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   Process& here = processes_[process];
   const NetworkAddress source = Addresses::source_of(word);
   const auto from = static_cast<Rank>(datagram.from);
-  if (!addresses_->admits(now, process, Addresses::target_of(word))) {
+  if (!addresses_->admits(now, process, source, Addresses::target_of(word))) {
     addresses_->note_astray();
     for (const Communicator& any : communicators_) tell_loss(process, datagram.from, any.epoch);
     return false;
@@ -61,6 +61,10 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   if (opened.from == kNoRank) return false;
   here.roaming->on_opened(now, opened.from, source, datagram.length, opened.newest);
   if (opened.path_message) {
+    if (const auto head = seal::decode_relay_head(opened.bytes)) {
+      addresses_->on_received(process, source, datagram.length, false);
+      return unseal_relayed(now, process, *head, opened, datagram);
+    }
     const auto message = seal::decode_path_message(opened.bytes);
     LEEWAY_ASSERT(message);  // the peer made it
     addresses_->on_received(process, source, datagram.length,
@@ -74,6 +78,39 @@ bool CoreEndpoints::unseal(Instant now, std::uint32_t process, std::uint64_t wor
   addresses_->on_received(process, source, datagram.length, false);
   if (opened.from != hint) want_pump(now, process);
   datagram = {datagram.from, opened.bytes, opened.bytes.size(), kNoPayload, datagram.ecn};
+  return true;
+}
+
+// Whether it is the core's: it is forwarded to another, or was forwarded to this process.
+bool CoreEndpoints::unseal_relayed(Instant now, std::uint32_t process, const seal::RelayHead& head,
+                                   const seal::Associations::Opened& outer, Datagram& datagram) {
+  Process& here = processes_[process];
+  if (head.kind == seal::RelayHead::Kind::onward) {
+    if (here.paused) return false;
+    const auto to =
+        here.forwarding.forward(now, outer.from, head, datagram.ecn, *here.roaming, outer.bytes);
+    if (!to) return false;
+    relayed_.resize(outer.bytes.size() + seal::kOverheadBytes);
+    (void)here.seals->seal_path_message(now, *to, outer.bytes, relayed_);
+    here.onward.push_back(
+        {*to, network_.payloads().put(relayed_), static_cast<std::uint32_t>(relayed_.size())});
+    want_pump(now, process);
+    return false;
+  }
+  const seal::Associations::Opened opened =
+      here.forwarding.open(now, head, *here.seals, outer.bytes);
+  if (opened.from == kNoRank) return false;
+  if (opened.path_message) {
+    const auto message = seal::decode_path_message(opened.bytes);
+    LEEWAY_ASSERT(message);  // the peer made it
+    if (message->kind == seal::PathMessage::Kind::whereabouts)
+      addresses_->on_told(process, message->seen);
+    here.roaming->on_relayed_message(now, opened.from, outer.from, *message);
+    want_pump(now, process);
+    return false;
+  }
+  const Ecn ecn = head.ecn == Ecn::ce ? Ecn::ce : datagram.ecn;
+  datagram = {opened.from, opened.bytes, opened.bytes.size(), kNoPayload, ecn};
   return true;
 }
 

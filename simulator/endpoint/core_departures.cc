@@ -34,7 +34,10 @@ void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
   process.pump_due = false;
   if (process.paused || process.dead) return;
-  if (process.roaming != nullptr) roam(now, rank);
+  if (process.roaming != nullptr) {
+    send_onward(now, rank);
+    roam(now, rank);
+  }
   process.node->on_wake(now);
   while (process.uplink.has_room(now, network_) && process.node->poll_train(now, buffer_))
     launch(now, rank, buffer_.train());
@@ -51,6 +54,8 @@ void CoreEndpoints::pump(Instant now, std::uint32_t rank) {
 
 void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) {
   const bool seals = processes_[rank].seals != nullptr;
+  const Rank relay = seals ? processes_[rank].roaming->via(train.to) : kNoRank;
+  if (relay != kNoRank) return send_relayed(now, rank, train, relay);
   const ByteSpan bytes = seals ? seal_train(now, rank, train) : in_a_row(train);
   const std::size_t segment_bytes = train.segment_bytes + (seals ? seal::kOverheadBytes : 0);
   for (std::size_t at = 0; at < bytes.size(); at += segment_bytes) {
@@ -89,25 +94,86 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
     sealed_.resize(bytes + seal::kOverheadBytes);
     (void)process.seals->seal_path_message(now, outgoing->slot, ByteSpan(message).first(bytes),
                                            sealed_);
-    const std::uint64_t word =
-        note_sent(now, rank, outgoing->to, sealed_.size(), /*path_message=*/true);
+    if (outgoing->via == kNoRank) {
+      send_path_message(now, rank, outgoing->slot, outgoing->to, sealed_, /*core=*/false);
+    } else {
+      seal_for_relay(now, rank, outgoing->slot, outgoing->via, sealed_);
+      send_path_message(now, rank, outgoing->via, process.roaming->address_of(outgoing->via),
+                        relayed_, /*core=*/false);
+    }
+  }
+  while (const auto move = process.roaming->poll_move()) {
+    const std::size_t further = move->via == kNoRank ? 0 : seal::kRelayOverheadBytes;
+    if (!move->same_host) process.node->on_new_path(now, move->slot, further);
+  }
+}
+
+// As soon as the process looks at its socket, and at its pace's cost.
+void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
+  Process& process = processes_[rank];
+  const congestion::UplinkBundle* const uplink = process.node->uplink();
+  process.forwarding.set_uplink(uplink == nullptr ? 0 : uplink->pace().bits_per_second);
+  for (const Onward& onward : process.onward) {
+    process.node->note_forwarded(now, onward.length);
+    process.roaming->on_sent(now, onward.to);
+    const std::uint64_t word = note_sent(now, rank, process.roaming->address_of(onward.to),
+                                         onward.length, /*path_message=*/false);
     network_.send(now, {.from = rank,
-                        .to = outgoing->slot,
-                        .bytes = static_cast<std::uint32_t>(sealed_.size()) + kHeaderBytes,
-                        .payload = network_.payloads().put(sealed_),
+                        .to = onward.to,
+                        .bytes = onward.length + kHeaderBytes,
+                        .payload = onward.payload,
                         .word = word,
                         .traffic = Traffic::control,
                         .ecn_capable = ecn_capable_});
   }
-  while (const auto move = process.roaming->poll_move()) {
-    if (!move->same_host) process.node->on_new_path(now, move->slot);
+  process.onward.clear();
+}
+
+// A relay may drop what it likes, and what it drops is not seen on the network as what it is.
+void CoreEndpoints::send_relayed(Instant now, std::uint32_t rank, const Train& train, Rank relay) {
+  const seal::Roaming& roaming = *processes_[rank].roaming;
+  const ByteSpan bytes = seal_train(now, rank, train);
+  const std::size_t segment_bytes = train.segment_bytes + seal::kOverheadBytes;
+  for (std::size_t at = 0; at < bytes.size(); at += segment_bytes) {
+    const ByteSpan datagram = bytes.subspan(at, std::min(segment_bytes, bytes.size() - at));
+    if (communicators_[0].observer != nullptr)
+      tell_loss(train.to, rank, wire::epoch_of(contents_of(datagram)).value_or(0));
+    seal_for_relay(now, rank, train.to, relay, datagram);
+    send_path_message(now, rank, relay, roaming.address_of(relay), relayed_, /*core=*/true);
   }
+  processes_[rank].roaming->on_sent(now, relay);
+}
+
+// Into relayed_.
+void CoreEndpoints::seal_for_relay(Instant now, std::uint32_t rank, Rank to, Rank relay,
+                                   ByteSpan datagram) {
+  Process& process = processes_[rank];
+  std::array<std::byte, seal::kRelayHeadBytes> head;
+  seal::encode_relay_head(
+      {seal::RelayHead::Kind::onward, Ecn::none, process.forwarding.name_of(to)}, head);
+  const std::array<Slice, 2> pieces = {Slice{head.data(), head.size()},
+                                       Slice{datagram.data(), datagram.size()}};
+  relayed_.resize(datagram.size() + seal::kRelayOverheadBytes);
+  (void)process.seals->seal_path_message(now, relay, pieces, relayed_);
+}
+
+// `core`: a datagram of the core is in it, which goes to no address that has not answered.
+void CoreEndpoints::send_path_message(Instant now, std::uint32_t rank, Rank to,
+                                      const NetworkAddress& address, ByteSpan sealed, bool core) {
+  const std::uint64_t word = note_sent(now, rank, address, sealed.size(), !core);
+  network_.send(now, {.from = rank,
+                      .to = to,
+                      .bytes = static_cast<std::uint32_t>(sealed.size()) + kHeaderBytes,
+                      .payload = network_.payloads().put(sealed),
+                      .word = word,
+                      .traffic = Traffic::control,
+                      .ecn_capable = ecn_capable_});
 }
 
 std::uint64_t CoreEndpoints::note_sent(Instant now, std::uint32_t rank, const NetworkAddress& to,
                                        std::size_t bytes, bool path_message) {
   addresses_->on_sent(rank, to, bytes, path_message);
-  return Addresses::pack(addresses_->outbound(now, rank), to);
+  return Addresses::pack(addresses_->outbound(now, rank, to), to);
 }
 
 ByteSpan CoreEndpoints::seal_train(Instant now, std::uint32_t rank, const Train& train) {

@@ -117,7 +117,8 @@ void CoreEndpoints::set_up_sealing(const scenario::Scenario& scenario) {
     const auto ranks = scenario::ranks_of(scenario, translator.ranks());
     LEEWAY_ASSERT(ranks.ok());  // the scenario is valid
     for (const std::uint32_t rank : *ranks)
-      addresses_->translate(rank, Duration(static_cast<std::int64_t>(translator.idle_ms() * 1e6)));
+      addresses_->translate(rank, Duration(static_cast<std::int64_t>(translator.idle_ms() * 1e6)),
+                            translator.symmetric());
   }
   const Duration keep_alive(static_cast<std::int64_t>(scenario.sealing().keep_alive_ms() * 1e6));
   for (Rank self = 0; self < processes_.size(); ++self) {
@@ -128,6 +129,7 @@ void CoreEndpoints::set_up_sealing(const scenario::Scenario& scenario) {
       processes_[self].seals->meet(Instant{0}, peer, null_keys(self, peer), null_cipher());
       const NetworkAddress told = addresses_->told(peer);
       processes_[self].roaming->meet(Instant{0}, peer, {&told, 1}, peer + 1u);
+      processes_[self].forwarding.meet(peer, peer + 1u);
     }
     want_pump(Instant{0}, self);
   }
@@ -251,6 +253,8 @@ void CoreEndpoints::kill(Instant, std::uint32_t rank) {
   process.dead = true;
   for (const Kept& kept : process.socket) network_.payloads().release(kept.payload);
   process.socket.clear();
+  for (const Onward& onward : process.onward) network_.payloads().release(onward.payload);
+  process.onward.clear();
 }
 
 void CoreEndpoints::change_address(std::uint32_t rank, bool port_only) {

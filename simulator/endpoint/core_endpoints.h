@@ -33,6 +33,7 @@
 #include "protocol/pieces.h"
 #include "scenario.pb.h"
 #include "seal/associations.h"
+#include "seal/forwarding.h"
 #include "seal/roaming.h"
 #include "topology/topology.h"
 
@@ -106,6 +107,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   const seal::Roaming* roaming(std::uint32_t process) const {
     return processes_[process].roaming.get();
   }
+  // What a process forwarded for others.
+  const seal::Forwarding::Counters& forwarded(std::uint32_t process) const {
+    return processes_[process].forwarding.counters();
+  }
   // Datagrams that Operation.inject lost.
   std::uint64_t injected_losses() const { return injected_losses_; }
   // Datagrams that found a paused rank's socket full.
@@ -130,6 +135,12 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::uint32_t payload = kNoPayload;
     std::uint32_t length = 0;
     Ecn ecn = Ecn::none;
+  };
+  // What a process is to send on for others, sealed for its hop; its payload is held.
+  struct Onward {
+    Rank to = kNoRank;
+    std::uint32_t payload = kNoPayload;
+    std::uint32_t length = 0;
   };
   // A process' part in a communicator.
   struct Seat {
@@ -159,8 +170,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   };
   struct Process {
     std::unique_ptr<collective::Node> node;
-    std::unique_ptr<seal::Associations> seals;    // null: nothing is sealed
-    std::unique_ptr<seal::Roaming> roaming;       // likewise
+    std::unique_ptr<seal::Associations> seals;  // null: nothing is sealed
+    std::unique_ptr<seal::Roaming> roaming;     // likewise
+    seal::Forwarding forwarding;
+    std::vector<Onward> onward;
     std::optional<impairment::FaultPlan> faults;  // of what arrives here
     std::vector<Seat*> seats;                     // whose member is one of the node's
     Instant wake_at =
@@ -189,7 +202,14 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   void on_packet(Instant now, const Packet& packet, ByteSpan payload) override;
   void expect(const Packet& packet) const override;
   bool unseal(Instant now, std::uint32_t process, std::uint64_t word, Datagram& datagram);
+  bool unseal_relayed(Instant now, std::uint32_t process, const seal::RelayHead& head,
+                      const seal::Associations::Opened& outer, Datagram& datagram);
   void roam(Instant now, std::uint32_t rank);
+  void seal_for_relay(Instant now, std::uint32_t rank, Rank to, Rank relay, ByteSpan datagram);
+  void send_relayed(Instant now, std::uint32_t rank, const Train& train, Rank relay);
+  void send_path_message(Instant now, std::uint32_t rank, Rank to, const NetworkAddress& address,
+                         ByteSpan sealed, bool core);
+  void send_onward(Instant now, std::uint32_t rank);
   std::uint64_t note_sent(Instant now, std::uint32_t rank, const NetworkAddress& to,
                           std::size_t bytes, bool path_message);
   void pass_faults(Instant now, std::uint32_t rank, Datagram datagram);
@@ -232,6 +252,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   std::vector<std::byte> train_bytes_;  // in a row
   std::vector<std::byte> sealed_;       // the same, sealed
   std::vector<std::byte> unsealed_;     // a datagram that arrived sealed
+  std::vector<std::byte> relayed_;      // one that is sealed for a relay
   std::vector<std::byte> corrupted_;    // a datagram that Operation.inject damaged
   bool contents_ = true;
   bool ecn_capable_ = false;        // what processes send may be marked

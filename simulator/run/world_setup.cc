@@ -4,6 +4,7 @@
 #include "endpoint/tcp_ring.h"
 #include "run/world.h"
 #include "scenario/rank_set.h"
+#include "seal/forwarding.h"
 
 namespace leeway::sim {
 namespace {
@@ -38,7 +39,8 @@ Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, s
 Status World::set_up_network() {
   if (Status status = take(Topology::make(scenario_), topology_); !status.ok()) return status;
   const std::size_t payload_bytes_max =
-      scenario_.operation().datagram_bytes() + (scenario_.has_sealing() ? seal::kOverheadBytes : 0);
+      scenario_.operation().datagram_bytes() +
+      (scenario_.has_sealing() ? seal::kOverheadBytes + seal::kRelayOverheadBytes : 0);
   if (Status status = take(Network::make(*topology_, seed_, queue_, payload_bytes_max), network_);
       !status.ok()) {
     return status;

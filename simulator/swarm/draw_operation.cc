@@ -150,4 +150,20 @@ void draw_addresses(Dice& dice, Scenario& scenario) {
   scenario.mutable_sealing()->set_keep_alive_ms(translator.idle_ms() / 2);
 }
 
+// Two ranks that have no path to each other, and others who relay for them. Keep-alives come in
+// time.
+void draw_symmetric(Dice& dice, Scenario& scenario) {
+  if (!scenario.has_sealing() || !scenario.has_calm_from_round() || scenario.ranks() < 3 ||
+      scenario.translator_size() > 0 || scenario.operation().has_peer_timeout_ms() ||
+      dice.one_in(2))
+    return;
+  const std::uint32_t one = dice.between(0, scenario.ranks() - 1);
+  const std::uint32_t other = (one + dice.between(1, scenario.ranks() - 1)) % scenario.ranks();
+  auto& translator = *scenario.add_translator();
+  translator.set_ranks(std::to_string(std::min(one, other)) + "," +
+                       std::to_string(std::max(one, other)));
+  translator.set_symmetric(true);
+  translator.set_idle_ms(60'000);
+}
+
 }  // namespace leeway::sim::swarm

@@ -190,6 +190,35 @@ TEST(Run, APauseDelaysAndLosesNothing) {
   EXPECT_LT(record.rounds[3].call_ns_max, 10'000'000);
 }
 
+// Two ranks that have no path to each other for a second: a third one relays. Numbers are large
+// enough for pieces.
+TEST(Run, RanksBehindSymmetricTranslatorsReduceThroughAThird) {
+  const std::string common =
+      "ranks: 4 rounds: 8 operation { bytes: 65536 delivery { kind: exact deadline_ms: 20000 } } "
+      "link { delay_ms { fixed: 5 } } sealing {} ";
+  const RunRecord straight = record_of(common);
+  const RunRecord relayed = record_of(common + "translator { ranks: \"1,3\" symmetric: true }");
+  EXPECT_EQ(measure(relayed, "failed_calls"), 0);
+  EXPECT_GE(relayed.rounds[0].call_ns_max, 1'000'000'000);
+  EXPECT_LE(relayed.rounds[0].call_ns_max, 3'000'000'000);
+  // Later rounds take the detour's time, and no time-out
+  EXPECT_LE(relayed.rounds[7].call_ns_max, 3 * straight.rounds[7].call_ns_max);
+  expect_passed(relayed, "i6");
+  expect_passed(relayed, "i11");
+}
+
+// The relay dies, and another one takes over before the two give each other up.
+TEST(Run, RanksOutliveTheirRelay) {
+  const RunRecord record = record_of(
+      "ranks: 5 rounds: 30 operation { bytes: 16384 delivery { kind: best_effort deadline_ms: 400 "
+      "} "
+      "peer_timeout_ms: 3000 } link { delay_ms { fixed: 5 } } sealing {} "
+      "translator { ranks: \"3,4\" symmetric: true } crash { rank: 0 from_round: 15 }");
+  expect_passed(record, "i11");
+  // Of the last rounds all that live are in
+  EXPECT_EQ(record.rounds[29].contributors_min, 4);
+}
+
 // As behind translators that forget who stands still: the first datagrams afterwards are lost. The
 // pause is no round trip, so nobody waits for as long again before what is lost is sent again.
 TEST(Run, APauseIsNotTakenForARoundTrip) {
