@@ -294,6 +294,7 @@ void Roaming::move(Instant now, Rank slot, const Place& to) {
   peer.former.next_at = now + round_trip(peer);
   peer.tells_left = peer.name == 0 ? 0 : kTells;
   peer.tell_at = now;
+  peer.moved_at = now;
   activate(now, slot);
 }
 
@@ -367,7 +368,8 @@ void Roaming::wake_former(Instant now, Rank slot) {
   ask(now, slot, at, std::max<Duration>(now - at.began, round_trip(peer)));
 }
 
-// Of many peers others are told by others: each tells those behind it.
+// Of many peers others are told by others: each tells those behind it. The peer itself is told of
+// those who moved lately, too: what was told before went to its former address.
 void Roaming::wake_tells(Instant now, Rank slot) {
   Peer& peer = peers_[slot];
   if (peer.tells_left == 0 || now < peer.tell_at) return;
@@ -381,6 +383,13 @@ void Roaming::wake_tells(Instant now, Rank slot) {
              peers_[other].current,
              {PathMessage::Kind::whereabouts, peer.name, peer.current},
              via(other)});
+    const Peer& moved = peers_[other];
+    if (moved.name == 0 || !moved.moved_at || now - *moved.moved_at > kFormerFor) continue;
+    ++counters_.told;
+    put_out({slot,
+             peer.current,
+             {PathMessage::Kind::whereabouts, moved.name, moved.current},
+             via(slot)});
   }
 }
 

@@ -155,7 +155,8 @@ class Roaming {
     bool active = false;     // is in active_
     bool suspected = false;  // its present address is asked because it is silent
     Instant met_at;
-    Instant heard_at;  // anything, from its own address
+    std::optional<Instant> moved_at;  // the latest time; none: never
+    Instant heard_at;                 // anything, from its own address
     Help help;
     Duration rtt{0};  // of current; 0: not known
     Place present;    // current, where it is asked

@@ -61,8 +61,8 @@ class RoamingTest : public ::testing::Test {
           continue;
         }
         const PathMessage message{Kind::answer, answer.to.message.token, at(99)};
-        roaming_.on_opened(now_, 0, answer.from, 60, true);
-        roaming_.on_message(now_, 0, answer.from, message);
+        roaming_.on_opened(now_, answer.to.slot, answer.from, 60, true);
+        roaming_.on_message(now_, answer.to.slot, answer.from, message);
       }
     }
     now_ = end;
@@ -269,6 +269,32 @@ TEST_F(RoamingTest, OthersAreToldWhereAPeerWasFound) {
     EXPECT_EQ(told.message, (PathMessage{Kind::whereabouts, 0xAA, at(2)}));
     EXPECT_TRUE(told.slot == 1 || told.slot == 2);
   }
+}
+
+// The second one to move could not be told of the first one while nobody knew where it was.
+TEST_F(RoamingTest, OfTwoThatMoveTheSecondIsToldOfTheFirst) {
+  homes_ = {at(1), at(10)};
+  roaming_.meet(now_, 0, std::array{at(1)}, 0xAA);
+  roaming_.meet(now_, 1, std::array{at(10)}, 0xBB);
+  run(1s);
+  homes_ = {at(2)};  // both are gone, and the first is heard again
+  hear(at(2));
+  run(2s);
+  ASSERT_EQ(roaming_.address_of(0), at(2));
+  told_.clear();
+  homes_ = {at(2), at(20)};
+  roaming_.on_opened(now_, 1, at(20), 100, true);
+  run(2s);
+  ASSERT_EQ(roaming_.address_of(1), at(20));
+  int of_the_first = 0;
+  for (const auto& told : told_) {
+    if (told.message != PathMessage{Kind::whereabouts, 0xAA, at(2)}) continue;
+    EXPECT_EQ(told.slot, 1u);
+    EXPECT_EQ(told.to, at(20));
+    ++of_the_first;
+  }
+  EXPECT_EQ(of_the_first, 3);
+  EXPECT_EQ(told_.size(), 6u);
 }
 
 // The peer's translator lets nothing in that did not go out: we must speak first.
