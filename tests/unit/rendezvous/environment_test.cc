@@ -280,8 +280,7 @@ TEST(OptionsFromEnvironment, ARateAsksForAFixedOne) {
 
 TEST(OptionsFromEnvironment, NamesTheCongestionControl) {
   EXPECT_EQ(read({})->congestion, CongestionControl::automatic);
-  EXPECT_EQ(read({{"LEEWAY_CONGESTION", "automatic"}})->congestion,
-            CongestionControl::automatic);
+  EXPECT_EQ(read({{"LEEWAY_CONGESTION", "automatic"}})->congestion, CongestionControl::automatic);
   EXPECT_EQ(read({{"LEEWAY_CONGESTION", "wan"}})->congestion, CongestionControl::wan);
   EXPECT_EQ(read({{"LEEWAY_CONGESTION", "none"}, {"LEEWAY_RATE", "100000"}})->congestion,
             CongestionControl::none);
