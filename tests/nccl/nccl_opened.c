@@ -1,9 +1,13 @@
-/* As a program that opens NCCL by its name; says which one it got. */
+/* As a program that opens NCCL by its name; says which one it got. It names `environ`, as programs
+   do that start others: then that variable is in the program itself, and not where the library's
+   own scope has it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
+#include <unistd.h>
 
 int main(void) {
+  if (environ == NULL || *environ == NULL) return 2;
   void* const library = dlopen("libnccl.so.2", RTLD_NOW);
   if (library == NULL) return 3;
   int (*get_version)(int*) = NULL;

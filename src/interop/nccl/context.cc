@@ -1,10 +1,9 @@
 #include "interop/nccl/context.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <string>
 
+#include "base/environment.h"
 #include "interop/nccl/debug.h"
 
 namespace leeway::nccl {
@@ -30,7 +29,7 @@ Context& Context::get() {
   static Context* const context = [] {
     auto* const made = new Context;  // never destroyed: programs call while they exit
     std::string names;
-    for (const std::string& name : ignored_variables(environ)) names += " " + name;
+    for (const std::string& name : ignored_variables(environment())) names += " " + name;
     if (!names.empty()) info("variables that mean nothing to Leeway and are ignored:" + names);
     return made;
   }();

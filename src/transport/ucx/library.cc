@@ -2,7 +2,6 @@
 
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
-#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -10,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+
+#include "base/environment.h"
 
 namespace leeway::transport {
 namespace {
@@ -40,7 +41,7 @@ ucs_log_func_rc_t keep(const char*, unsigned, const char*, ucs_log_level_t level
 }  // namespace
 
 bool ucx_variable_set(std::string_view ending) {
-  for (char** variable = environ; *variable != nullptr; ++variable) {
+  for (const char* const* variable = environment(); *variable != nullptr; ++variable) {
     const std::string_view whole(*variable);
     const std::string_view its_name = whole.substr(0, whole.find('='));
     if (its_name.starts_with("UCX_") && its_name.ends_with(ending)) return true;
