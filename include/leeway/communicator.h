@@ -189,6 +189,9 @@ class LEEWAY_EXPORT Communicator {
   StatusCode state() const;
   // The same, with its text.
   Status status() const;
+  // Whether a peer has destroyed or aborted its communicator, or is dead. What was sent to it is
+  // done then, taken or not; an exact receive from it fails. Any thread; one atomic load.
+  bool peer_left() const;
 
   Rank rank() const;                   // of this process, 0 .. size() - 1
   int size() const;                    // ranks of the group

@@ -92,6 +92,10 @@ StatusCode Channels::state() const {
   return state == StatusCode::kOk && exact_ ? exact_->state() : state;
 }
 
+bool Channels::peer_left() const {
+  return datagrams_->peer_left() || (exact_ && exact_->peer_left());
+}
+
 Status Channels::status() const {
   const Status status = datagrams_->status();
   return status.ok() && exact_ ? exact_->status() : status;

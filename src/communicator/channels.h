@@ -88,6 +88,8 @@ class Channels {
   // The first of both that is not kOk.
   StatusCode state() const;
   Status status() const;
+  // Of either.
+  bool peer_left() const;
 
   // With both channels, or neither.
   Status register_memory(ByteSpan memory);

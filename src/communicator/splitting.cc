@@ -171,5 +171,8 @@ StatusCode Communicator::state() const {
 Status Communicator::status() const {
   return channels_->status();
 }
+bool Communicator::peer_left() const {
+  return channels_->peer_left();
+}
 
 }  // namespace leeway

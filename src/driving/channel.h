@@ -64,6 +64,8 @@ class Channel final : private MemoryWatcher {
   StatusCode state() const { return state_.load(std::memory_order_acquire); }
   // The same with its text.
   Status status();
+  // Whether a peer has said good-bye, or is dead. Any thread; a load.
+  bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
 
   // As DatagramTransport's; any thread.
   Status register_memory(ByteSpan memory) { return driver_->register_memory(memory); }
@@ -110,6 +112,7 @@ class Channel final : private MemoryWatcher {
   std::uint64_t deadline_cuts_seen_ = 0;
 
   std::atomic<StatusCode> state_{StatusCode::kOk};
+  std::atomic<bool> peer_left_{false};
 };
 
 }  // namespace leeway::driving

@@ -234,6 +234,16 @@ TEST(Shrink, BadRanksAreRefused) {
 
 // ---- abort ----
 
+TEST(Abort, IsSeenByPeersAsOneThatLeft) {
+  Group group = make_group(2);
+  EXPECT_FALSE(group[1]->peer_left());
+  float value = 0;
+  Work waiting = group[1]->recv_async(std::span(&value, 1), 0, {.delivery = exact(no_deadline)});
+  group[0]->abort();
+  EXPECT_FALSE(waiting.wait().ok());  // which drives until the good-bye has come
+  EXPECT_TRUE(group[1]->peer_left());
+}
+
 TEST(Abort, FailsWhatIsInFlightAtOnceAndWhatComesLater) {
   Group group = make_group(3);
   std::vector<std::vector<float>> data(32, std::vector<float>(20'000, 1.0f));
