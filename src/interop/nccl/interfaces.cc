@@ -40,19 +40,6 @@ std::optional<UniqueId::Address> address_of(const sockaddr* address) {
   return out;
 }
 
-std::vector<LocalAddress> all_addresses() {
-  std::vector<LocalAddress> all;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return all;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
-    const auto address = address_of(entry->ifa_addr);
-    if (address) all.push_back({entry->ifa_name, *address, (entry->ifa_flags & IFF_LOOPBACK) != 0});
-  }
-  ::freeifaddrs(list);
-  return all;
-}
-
 bool is_last_resort(const LocalAddress& local) {
   return local.loopback || local.interface.starts_with("docker") ||
          local.interface.starts_with("virbr");
@@ -67,7 +54,28 @@ UniqueId::Address outward() {
   return out;
 }
 
+std::vector<UniqueId::Address> addresses_of(const std::vector<LocalAddress>& chosen) {
+  std::vector<UniqueId::Address> out;
+  for (const LocalAddress& local : chosen) {
+    if (out.size() < UniqueId::kAddressesMax) out.push_back(local.address);
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<LocalAddress> addresses_of_host() {
+  std::vector<LocalAddress> all;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return all;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+    const auto address = address_of(entry->ifa_addr);
+    if (address) all.push_back({entry->ifa_name, *address, (entry->ifa_flags & IFF_LOOPBACK) != 0});
+  }
+  ::freeifaddrs(list);
+  return all;
+}
 
 bool interface_matches(std::string_view filter, std::string_view name) {
   if (filter.empty()) return true;
@@ -84,9 +92,8 @@ bool interface_matches(std::string_view filter, std::string_view name) {
   }
 }
 
-std::vector<UniqueId::Address> choose_addresses(const std::vector<LocalAddress>& all,
-                                                const UniqueId::Address& outward,
-                                                const Settings& settings) {
+std::vector<LocalAddress> choose(const std::vector<LocalAddress>& all,
+                                 const UniqueId::Address& outward, const Settings& settings) {
   std::vector<LocalAddress> allowed;
   for (const LocalAddress& local : all) {
     if (settings.family == Settings::Family::v4 && !is_mapped(local.address)) continue;
@@ -98,19 +105,25 @@ std::vector<UniqueId::Address> choose_addresses(const std::vector<LocalAddress>&
   if (choice) std::erase_if(allowed, is_last_resort);
   std::stable_partition(allowed.begin(), allowed.end(),
                         [&](const LocalAddress& local) { return local.address == outward; });
-  std::vector<UniqueId::Address> out;
-  for (const LocalAddress& local : allowed) {
-    if (out.size() < UniqueId::kAddressesMax) out.push_back(local.address);
-  }
-  return out;
+  return allowed;
+}
+
+std::vector<LocalAddress> choose_local(const Settings& settings) {
+  auto chosen = choose(addresses_of_host(), outward(), settings);
+  const std::array<std::uint8_t, 4> loopback{127, 0, 0, 1};
+  if (chosen.empty() && settings.interfaces.empty() && settings.family != Settings::Family::v6)
+    chosen.push_back({"lo", mapped(loopback.data()), true});
+  return chosen;
+}
+
+std::vector<UniqueId::Address> choose_addresses(const std::vector<LocalAddress>& all,
+                                                const UniqueId::Address& outward,
+                                                const Settings& settings) {
+  return addresses_of(choose(all, outward, settings));
 }
 
 std::vector<UniqueId::Address> local_addresses(const Settings& settings) {
-  auto addresses = choose_addresses(all_addresses(), outward(), settings);
-  const std::array<std::uint8_t, 4> loopback{127, 0, 0, 1};
-  if (addresses.empty() && settings.interfaces.empty() && settings.family != Settings::Family::v6)
-    addresses.push_back(mapped(loopback.data()));
-  return addresses;
+  return addresses_of(choose_local(settings));
 }
 
 }  // namespace leeway::nccl

@@ -21,12 +21,23 @@ struct LocalAddress {
 // all others. Empty matches all.
 bool interface_matches(std::string_view filter, std::string_view name);
 
-// Of the host's addresses, at most kAddressesMax: those that the settings allow, `outward` first.
-// Where nothing is asked for, loopback and containers' bridges are last resorts.
+// All addresses of this host's interfaces that are up, but those that mean something on one link
+// only.
+std::vector<LocalAddress> addresses_of_host();
+
+// Of the host's addresses, those that the settings allow, `outward` first. Where nothing is asked
+// for, loopback and containers' bridges are last resorts.
+std::vector<LocalAddress> choose(const std::vector<LocalAddress>& all,
+                                 const UniqueId::Address& outward, const Settings& settings);
+// The same of this host; one of loopback where nothing else is.
+std::vector<LocalAddress> choose_local(const Settings& settings);
+
+// Of the host's addresses, at most kAddressesMax of what choose() gives.
 std::vector<UniqueId::Address> choose_addresses(const std::vector<LocalAddress>& all,
                                                 const UniqueId::Address& outward,
                                                 const Settings& settings);
 
-// choose_addresses() of this host; one of loopback where nothing else is.
+// The same of this host; one of loopback where nothing else is.
 std::vector<UniqueId::Address> local_addresses(const Settings& settings);
+
 }  // namespace leeway::nccl

@@ -7,6 +7,7 @@
 
 #include "interop/nccl/context.h"
 #include "interop/nccl/interfaces.h"
+#include "interop/nccl/member.h"
 #include "keys/derive.h"
 #include "rendezvous/address.h"
 
@@ -16,22 +17,14 @@ namespace {
 constexpr Duration kExitTime = std::chrono::milliseconds(200);
 
 Result<Options> options_for(int ranks, int rank) {
-  auto options = Options::from_environment(Options::Membership::from_caller);
+  auto options = member_options(settings(), ranks, rank);
   if (!options.ok()) return options.status();
-  options->rank = rank;
-  options->world_size = ranks;
-  if (!settings().join_timeout_given) options->join_timeout = kMeetingTime;
   const bool chosen = !settings().interfaces.empty() || settings().family != Settings::Family::any;
   if (chosen && options->bind_address.empty()) {
     const auto addresses = local_addresses(settings());
     if (!addresses.empty()) options->bind_address = text_of(addresses.front());
   }
   return options;
-}
-
-bool has_credentials(const Options& options) {
-  return !options.secret_file.empty() || !options.tls_ca.empty() ||
-         !options.tls_certificate.empty() || !options.tls_key.empty();
 }
 
 // The id of a place that everybody knows: it has no secret.
@@ -70,10 +63,7 @@ Status begin_joining(Comm& comm, const UniqueId& id, int ranks, int rank) {
   if (!options.ok()) return options.status();
   auto place = Context::get().listeners.reach(id, rank == 0);
   if (!place.ok()) return place.status();
-  if (id.has_secret() && settings().seal && !has_credentials(*options)) {
-    options->secret = id.secret_text();
-    options->secret_for_meeting_only = true;  // else each id has a socket and a thread
-  }
+  seal_by(id, settings(), *options);
   options->store = *place;
   options->rendezvous = (*place)->address();
   options->communicator_name = "nccl-" + id.name();

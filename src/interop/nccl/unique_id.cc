@@ -12,7 +12,20 @@
 namespace leeway::nccl {
 namespace {
 
-constexpr std::string_view kMagic = "LEEWAYID";
+// By use: magic, what people call it, and what to do where another library made it.
+struct Words {
+  std::string_view magic;
+  const char* noun;
+  const char* foreign;
+};
+constexpr std::array<Words, 2> kWords{{
+    {"LEEWAYID", "unique id",
+     "the process that made this id did not load Leeway; start all processes of the job with "
+     "`leeway nccl -- PROGRAM`, or with the same LD_PRELOAD"},
+    {"LEEWAYNT", "handle of a connection",
+     "the process that made it does not use Leeway's network plugin; give all processes of the job "
+     "the same NCCL_NET_PLUGIN and NCCL_NET=Leeway"},
+}};
 constexpr std::uint8_t kIdVersion = 1;
 constexpr std::size_t kVersionAt = 8;
 constexpr std::size_t kCountAt = 9;
@@ -38,15 +51,19 @@ std::uint32_t checksum(std::span<const std::uint8_t> bytes) {
   return crc32c(std::as_bytes(bytes.first(kChecksumAt)));
 }
 
-Status refused(const char* why) {
-  return Status::error(StatusCode::kInvalidArgument, "unique id: %s", why);
+const Words& words_of(UniqueId::Use use) {
+  return kWords[static_cast<std::size_t>(use)];
+}
+
+Status refused(const Words& words, const char* why) {
+  return Status::error(StatusCode::kInvalidArgument, "%s: %s", words.noun, why);
 }
 
 }  // namespace
 
-leeway_nccl_id UniqueId::encode() const {
+leeway_nccl_id UniqueId::encode(Use use) const {
   std::array<std::uint8_t, sizeof(leeway_nccl_id)> bytes{};
-  std::copy(kMagic.begin(), kMagic.end(), bytes.begin());
+  std::ranges::copy(words_of(use).magic, bytes.begin());
   bytes[kVersionAt] = kIdVersion;
   bytes[kCountAt] = static_cast<std::uint8_t>(addresses.size());
   bytes[kPortAt] = static_cast<std::uint8_t>(port >> 8);
@@ -63,24 +80,23 @@ leeway_nccl_id UniqueId::encode() const {
   return id;
 }
 
-Result<UniqueId> UniqueId::decode(const leeway_nccl_id& id) {
+Result<UniqueId> UniqueId::decode(const leeway_nccl_id& id, Use use) {
+  const Words& words = words_of(use);
   std::array<std::uint8_t, sizeof id> bytes{};
   std::memcpy(bytes.data(), id.bytes, bytes.size());
-  if (!std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) {
-    return refused(
-        "the process that made this id did not load Leeway; start all processes of the job with "
-        "`leeway nccl -- PROGRAM`, or with the same LD_PRELOAD");
-  }
+  if (!std::equal(words.magic.begin(), words.magic.end(), bytes.begin()))
+    return refused(words, words.foreign);
   std::uint32_t sum = 0;
   for (int i = 0; i < 4; ++i) sum = sum << 8 | bytes[kChecksumAt + i];
   if (sum != checksum(bytes))
-    return refused("its checksum is wrong: all 128 bytes must be handed on as they are");
+    return refused(words, "its checksum is wrong: all 128 bytes must be handed on as they are");
   if (bytes[kVersionAt] != kIdVersion)
-    return refused("another version of Leeway made it; install the same one everywhere");
+    return refused(words, "another version of Leeway made it; install the same one everywhere");
   UniqueId out;
   const std::size_t count = bytes[kCountAt];
   out.port = static_cast<std::uint16_t>(bytes[kPortAt] << 8 | bytes[kPortAt + 1]);
-  if (count == 0 || count > kAddressesMax || out.port == 0) return refused("it names no address");
+  if (count == 0 || count > kAddressesMax || out.port == 0)
+    return refused(words, "it names no address");
   std::copy_n(bytes.begin() + kNonceAt, out.nonce.size(), out.nonce.begin());
   std::copy_n(bytes.begin() + kSecretAt, out.secret.size(), out.secret.begin());
   for (std::size_t i = 0; i < count; ++i) {
