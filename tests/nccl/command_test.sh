@@ -11,6 +11,12 @@ run "$leeway" nccl -- "$opens"
 [ "$code" = 0 ] || fail "a program that opens libnccl.so.2 ends with $code"
 grep -qx "22809 $stub" "$scratch/out" || fail "it opened another library"
 
+run "$leeway" nccl --net --print
+[ "$code" = 0 ] && [ "$(cat "$scratch/out")" = "$(realpath "$(dirname "$stub")/../../libnccl-net-leeway.so")" ] ||
+  fail "the command does not find the network plugin"
+run "$leeway" nccl --net -- sh -c 'echo "$NCCL_NET $NCCL_NET_PLUGIN ${LD_PRELOAD:-none}"'
+grep -qx "Leeway .*/libnccl-net-leeway.so none" "$scratch/out" || fail "NCCL is not told of the network plugin"
+
 # A child's child is reached too, and words behind -- are the program's.
 run "$leeway" nccl --trace "$scratch/trace" -- sh -c "echo --print \$LEEWAY_NCCL_TRACE; exec $opens"
 grep -qx -- "--print $scratch/trace" "$scratch/out" || fail "arguments and variables do not arrive"

@@ -1,7 +1,10 @@
 // What NCCL's interface costs above Leeway's own, over the same transport: all-reduce of 8 bytes
 // and of 16 MiB, and 1,024 pairs of messages in a group. Two processes over sealed UDP on loopback.
 //
+// Then how long an abort takes while a call waits for a peer that was killed, until both return.
+//
 // Rounds of the two ways take turns, so that what else runs on the machine disturbs both alike.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "interop/nccl/functions.h"
@@ -24,6 +28,9 @@ namespace {
 
 constexpr int kTurns = 40;
 constexpr int kPairs = 1024;
+constexpr int kAborts = 9;
+// Until the call that will be aborted waits.
+constexpr auto kInCall = std::chrono::milliseconds(50);
 constexpr int kFloat32 = 7;
 constexpr int kSum = 0;
 
@@ -131,6 +138,50 @@ void run(int rank, const std::string& folder, const leeway_nccl_id& id) {
   print("group of 1,024 sends and receives", messages);
 }
 
+leeway_nccl_comm join_once(int rank, const leeway_nccl_id& id) {
+  leeway_nccl_comm comm = nullptr;
+  must(nccl.CommInitRank(&comm, 2, id, rank) == 0, "CommInitRank");
+  float value = 1;
+  must(nccl.AllReduce(&value, &value, 1, kFloat32, kSum, comm, nullptr) == 0, "AllReduce");
+  return comm;
+}
+
+double abort_with_a_dead_peer() {
+  std::array<int, 2> ends{};
+  must(::pipe(ends.data()) == 0, "pipe");
+  leeway_nccl_id id{};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    must(::read(ends[0], &id, sizeof id) == sizeof id, "read");
+    (void)join_once(1, id);
+    while (true) ::pause();
+  }
+  must(nccl.GetUniqueId(&id) == 0, "GetUniqueId");
+  must(::write(ends[1], &id, sizeof id) == sizeof id, "write");
+  const leeway_nccl_comm comm = join_once(0, id);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  std::thread waiting([comm] {
+    float value = 1;
+    must(nccl.AllReduce(&value, &value, 1, kFloat32, kSum, comm, nullptr) != 0, "AllReduce");
+  });
+  std::this_thread::sleep_for(kInCall);
+  const auto begin = std::chrono::steady_clock::now();
+  must(nccl.CommAbort(comm) == 0, "CommAbort");
+  waiting.join();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return took.count();
+}
+
+void aborts() {
+  std::vector<double> times;
+  for (int i = 0; i < kAborts; ++i) times.push_back(abort_with_a_dead_peer());
+  std::printf("abort beside a dead peer: median %.2f ms, longest %.2f ms\n", median(times),
+              *std::max_element(times.begin(), times.end()));
+}
+
 int main_of_bench() {
   ::setenv("LEEWAY_TRANSPORT", "udp", 1);
   ::setenv("LEEWAY_BIND", "127.0.0.1", 1);
@@ -151,6 +202,7 @@ int main_of_bench() {
   int status = 0;
   ::waitpid(child, &status, 0);
   std::filesystem::remove_all(folder);
+  aborts();
   return status == 0 ? 0 : 1;
 }
 

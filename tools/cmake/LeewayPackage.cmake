@@ -1,7 +1,7 @@
 # Debian packages of the installation's components, with `cpack --config build/release/CPackConfig.cmake`:
 #   libleeway0    the shared library        libleeway-dev  headers, archive, CMake package, examples
 #   leeway-tools  the `leeway` command and scenarios to simulate
-#   leeway-nccl   libnccl.so.2 for programs that are told to load it
+#   leeway-nccl   libnccl.so.2 for programs that are told to load it, and a network plugin for NVIDIA's
 # Dependencies on other packages' libraries are read from the binaries (dpkg-shlibdeps). tests/install uses the packages.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME leeway)
@@ -49,7 +49,7 @@ set(CPACK_DEBIAN_NCCL_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_NCCL_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_NCCL_PACKAGE_GENERATE_SHLIBS OFF)
 set(CPACK_COMPONENT_NCCL_DESCRIPTION
-    "This package holds Leeway's libnccl.so.2, which programs of NCCL load in place of NVIDIA's.")
+    "This package holds Leeway's libnccl.so.2, which programs of NCCL load in place of NVIDIA's, and a network plugin for NVIDIA's.")
 
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   string(TOUPPER ${component} upper)

@@ -1,4 +1,5 @@
-// leeway nccl: starts a program of NCCL with Leeway's libnccl.so.2 in front.
+// leeway nccl: starts a program of NCCL with Leeway's libnccl.so.2 in front, or with Leeway's
+// network plugin in NVIDIA's.
 
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ struct Arguments {
   std::string policy;
   std::string trace;
   bool print = false;
+  bool net = false;
   std::vector<std::string> program;
 };
 
@@ -52,25 +54,38 @@ std::string library() {
   return {};
 }
 
+// The plugin lies two folders above the library, in the build tree and installed.
+std::string plugin(const std::string& stub) {
+  std::array<char, PATH_MAX> real{};
+  const std::string path = stub.substr(0, stub.rfind('/') + 1) + "../../libnccl-net-leeway.so";
+  return ::realpath(path.c_str(), real.data()) == nullptr ? std::string() : real.data();
+}
+
 int start(const Arguments& arguments) {
   const std::string stub = library();
-  if (stub.empty()) {
+  const std::string file = arguments.net && !stub.empty() ? plugin(stub) : stub;
+  if (file.empty()) {
     std::fprintf(stderr,
-                 "error: libnccl.so.2 of Leeway is not installed with this command; on Debian: "
-                 "apt-get install leeway-nccl\n");
+                 "error: Leeway's libraries for NCCL are not installed with this command; on "
+                 "Debian: apt-get install leeway-nccl\n");
     return kExitFailed;
   }
   if (arguments.print) {
-    std::printf("%s\n", stub.c_str());
+    std::printf("%s\n", file.c_str());
     return 0;
   }
   if (arguments.program.empty()) {
     std::fprintf(stderr, "error: which program? leeway nccl -- PROGRAM ARGUMENTS\n");
     return kExitUsage;
   }
-  const char* const others = std::getenv("LD_PRELOAD");
-  const bool any = others != nullptr && *others != '\0';
-  ::setenv("LD_PRELOAD", (any ? stub + ":" + others : stub).c_str(), 1);
+  if (arguments.net) {
+    ::setenv("NCCL_NET_PLUGIN", file.c_str(), 1);
+    ::setenv("NCCL_NET", "Leeway", 1);  // or NCCL fails: never another network by accident
+  } else {
+    const char* const others = std::getenv("LD_PRELOAD");
+    const bool any = others != nullptr && *others != '\0';
+    ::setenv("LD_PRELOAD", (any ? file + ":" + others : file).c_str(), 1);
+  }
   if (!arguments.policy.empty()) ::setenv("LEEWAY_NCCL_POLICY", arguments.policy.c_str(), 1);
   if (!arguments.trace.empty()) ::setenv("LEEWAY_NCCL_TRACE", arguments.trace.c_str(), 1);
   std::vector<char*> words;
@@ -93,6 +108,8 @@ void register_nccl(CLI::App& app, int& exit_code) {
                       "What may be lossy: rules, or a file of them (LEEWAY_NCCL_POLICY)");
   command->add_option("--trace", arguments->trace,
                       "A file for a line of JSON for each operation (LEEWAY_NCCL_TRACE)");
+  command->add_flag("--net", arguments->net,
+                    "Leave the program NVIDIA's NCCL, and be its network (NCCL_NET_PLUGIN)");
   command->add_flag("--print", arguments->print, "Only print where the library lies");
   command->add_option("program", arguments->program, "The program and its arguments, behind --");
   command->footer(

@@ -1,0 +1,33 @@
+// What NCCL takes for network cards: the interfaces that NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY
+// allow, or the one that LEEWAY_BIND names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "interop/nccl/interfaces.h"
+#include "interop/nccl/settings.h"
+#include "interop/nccl_net/abi.h"
+#include "leeway/options.h"
+
+namespace leeway::nccl_net {
+
+struct Device {
+  std::string name;  // of the interface
+  // In /sys; empty where no hardware of its own is behind it.
+  std::string pci_path;
+  std::vector<nccl::UniqueId::Address> addresses;  // 1 .. kAddressesMax
+  int speed_mbps = 0;
+};
+
+// Of `addresses`, by interface, in their order. `sys` is "/sys", but in tests.
+std::vector<Device> devices_of(const std::vector<nccl::LocalAddress>& addresses,
+                               const Options& options, const std::string& sys);
+// Of this host. kUnavailable: no interface is allowed and up.
+Result<std::vector<Device>> find_devices(const nccl::Settings& settings, const Options& options);
+
+// What NCCL is told of device `number`. Pointers are the device's.
+leeway_nccl_net_properties_v12 properties_of(const Device& device, int number);
+
+}  // namespace leeway::nccl_net

@@ -1,0 +1,21 @@
+// Lines in NCCL's log. Only calls of NCCL write some, never a thread of Leeway's: so nobody calls
+// back into a library that is being closed.
+#pragma once
+
+#include "interop/nccl/codes.h"
+#include "interop/nccl_net/abi.h"
+#include "leeway/status.h"
+
+namespace leeway::nccl_net {
+
+using nccl::Code;
+
+// Of the process, from now on; null: nobody listens.
+void log_to(leeway_nccl_logger logger);
+
+// A line at NCCL_DEBUG=WARN, "NET/Leeway : what: why", and the code that NCCL is told.
+Code failed(const Status& status, const char* what);
+// A line at NCCL_DEBUG=INFO. printf-style.
+[[gnu::format(printf, 1, 2)]] void inform(const char* format, ...);
+
+}  // namespace leeway::nccl_net

@@ -1,0 +1,67 @@
+// What a process has once: the environment's settings, devices, the listener of all its handles,
+// and connections that are being made.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "interop/nccl/settings.h"
+#include "interop/nccl/unique_id.h"
+#include "interop/nccl_net/connecting.h"
+#include "interop/nccl_net/devices.h"
+#include "leeway/rendezvous.h"
+
+namespace leeway::nccl_net {
+
+// A handle's listener, for one connection.
+struct Listener {
+  nccl::UniqueId id;
+  std::shared_ptr<TcpRendezvous> server;
+  std::unique_ptr<Connecting> connecting;  // since the first accept
+  bool accepted = false;
+};
+
+// Thread-safe. Of a fork's child a new one.
+class Process {
+ public:
+  static Process& get();
+
+  // Reads the environment, the first time. Each call is ended by a finalize().
+  Status init();
+  // The last one gives up what is being made, and waits two seconds at most until connections that
+  // were closed have left.
+  void finalize();
+
+  // After init(). Never changes.
+  const std::vector<Device>& devices() const { return devices_; }
+  const nccl::Settings& settings() const { return settings_; }
+
+  // `device` is one of devices().
+  Result<std::unique_ptr<Listener>> listen(int device);
+  // As Connecting::poll(): begins with the first call for a handle, and ends with its result.
+  Result<std::unique_ptr<Connection>> connect(const nccl::UniqueId& id);
+
+ private:
+  struct Pending {
+    std::unique_ptr<Connecting> connecting;
+    std::chrono::steady_clock::time_point asked;  // NCCL's last call
+  };
+  Status read_environment();
+  void drop_abandoned(std::chrono::steady_clock::time_point now);
+
+  std::mutex mutex_;
+  bool read_ = false;
+  int users_ = 0;
+  nccl::Settings settings_;
+  std::vector<Device> devices_;
+  // One for all listeners, as long as there is one: a port and a thread. Its secret is in all their
+  // handles.
+  std::weak_ptr<TcpRendezvous> server_;
+  std::array<std::uint8_t, 32> secret_{};
+  std::map<std::string, Pending> pending_;  // by the handle's nonce
+};
+
+}  // namespace leeway::nccl_net

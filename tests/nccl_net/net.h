@@ -1,0 +1,65 @@
+// The plugin as NCCL uses it: opened by its path, a version looked up, and every call made through
+// that version's table. Nothing else of Leeway is linked in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "interop/nccl_net/abi.h"
+
+namespace nccl_net_test {
+
+inline constexpr int kVersionFirst = 6;
+inline constexpr int kVersionLast = 12;
+
+// ncclResult_t.
+enum : int {
+  kSuccess = 0,
+  kSystemError = 2,
+  kInternalError = 3,
+  kInvalidArgument = 4,
+  kRemoteError = 6,
+};
+
+using Handle = std::vector<char>;  // of 128 bytes
+
+// What all versions can do, by one version's functions. Members that a version lacks are empty.
+struct Net {
+  int version = 0;
+  std::string name;
+  std::function<int()> init;
+  std::function<int(int* count)> devices;
+  std::function<int(int device, leeway_nccl_net_properties_v12* out)> properties;
+  std::function<int(int device, Handle& handle, void** listener)> listen;
+  std::function<int(int device, Handle& handle, void** comm)> connect;
+  std::function<int(void* listener, void** comm)> accept;
+  std::function<int(void* comm, void* data, std::size_t size, int kind, void** out)> reg;
+  std::function<int(void* comm, void* registration)> dereg;
+  std::function<int(void* comm, const void* data, std::size_t size, void** request)> send;
+  std::function<int(void* comm, void* data, std::size_t size, void** request)> receive;
+  std::function<int(void* comm, int count, void** request)> receive_several;
+  std::function<int(void* comm, void** request)> flush;
+  std::function<int(void* request, int* done, int* size)> test;
+  std::function<int(void* comm)> close_send;
+  std::function<int(void* comm)> close_receive;
+  std::function<int(void* listener)> close_listen;
+  std::function<int()> finalize;  // since 11
+};
+
+// The library, opened as NCCL opens it. Ends the program where it cannot be.
+void* open_plugin();
+// A version of it.
+Net load(void* library, int version);
+// The same, initialised; opened once in a process.
+Net load(int version = kVersionLast);
+
+// Lines that the plugin wrote at WARN since the last call.
+std::vector<std::string> take_warnings();
+
+// The path of this very program, for processes beside it.
+std::string own_path();
+
+}  // namespace nccl_net_test

@@ -1,0 +1,50 @@
+// Another process of the same program, and pipes to and from it: what carries handles in NCCL is
+// its bootstrap.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "net.h"
+
+namespace nccl_net_test {
+
+class Pipes {
+ public:
+  Pipes(int from, int to) : from_(from), to_(to) {}
+  // Whole handles, or the program ends.
+  Handle read_handle() const;
+  void write_handle(const Handle& handle) const;
+  // One byte: the other side has come so far.
+  void wait() const;
+  void signal() const;
+
+ protected:
+  int from_;
+  int to_;
+};
+
+class Peer : public Pipes {
+ public:
+  // Starts the role of that name in a process of its own.
+  explicit Peer(const std::string& role, const std::vector<std::string>& arguments = {});
+  ~Peer();
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  pid_t id() const { return id_; }
+  void kill();
+  // Its exit status; -1 where a signal ended it.
+  int wait_for_end();
+
+ private:
+  pid_t id_ = -1;
+};
+
+// What a process does that was started as a peer: the exit status.
+int run_role(const std::string& name, const std::vector<std::string>& arguments,
+             const Pipes& pipes);
+
+}  // namespace nccl_net_test
