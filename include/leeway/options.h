@@ -296,7 +296,8 @@ enum class CongestionControl : std::uint8_t {
   wan,        // lines that lose packets by themselves and that others use
   // wan over UDP, if the group has a rank that is more than 2 ms away from rank 0, or one with a
   // public address; none otherwise. Decided when the group meets, alike on all ranks. The round
-  // trip is that of the TCP connection to rank 0: in a store of the caller's there is none.
+  // trip is that of the TCP connection to rank 0; in a store of the caller's, that to the store
+  // (Rendezvous::round_trip).
   // Communicator::options() says what came of it.
   automatic,
 };

@@ -76,6 +76,10 @@ class LEEWAY_EXPORT Rendezvous {
   // taken or `patience` is over; all three are success. As it stands here it gets one key after the
   // other, and waits for one at a time only. A store with a request for many keys can do better.
   virtual Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take);
+
+  // The least time that anything took to the store and back; 0: not known, as it stands here. Ranks
+  // far from it are taken for another site's (CongestionControl::automatic).
+  virtual Duration round_trip() const;
 };
 
 // A store over TCP. One process owns the server, in the background; it need not be rank 0, nor a
@@ -122,6 +126,7 @@ class LEEWAY_EXPORT TcpRendezvous final : public Rendezvous {
   Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) override;
   Status erase(std::string_view key) override;
   Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
+  Duration round_trip() const override;
 
  private:
   TcpRendezvous(std::string address, std::unique_ptr<Rendezvous> store);

@@ -29,6 +29,10 @@ Status Rendezvous::put_briefly(std::string_view key, ByteSpan value, Lifetime li
   return put(key, value);
 }
 
+Duration Rendezvous::round_trip() const {
+  return Duration(0);
+}
+
 Status Rendezvous::erase(std::string_view key) {
   (void)key;
   return {};

@@ -105,8 +105,7 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
 
 // The connection is there by now: the invitation came by it.
 control::Hello MeetingGuest::hello() const {
-  const Duration round_trip = place_.client == nullptr ? Duration(0) : place_.client->round_trip();
-  return hello_of(local_, attempt_, left(), round_trip);
+  return hello_of(local_, attempt_, left(), place_.store->round_trip());
 }
 
 // A Hello is in its place as long as this process is here.

@@ -54,7 +54,7 @@ class TcpClient final : public Rendezvous {
                                              std::string_view get_key, Duration patience);
 
   // The least round trip that TCP measured to the server, on connections that are free; 0: none.
-  Duration round_trip() const;
+  Duration round_trip() const override;
 
  private:
   using ConnectionPtr = std::unique_ptr<StoreConnection>;

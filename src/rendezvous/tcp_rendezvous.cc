@@ -86,4 +86,8 @@ Status TcpRendezvous::get_each(std::span<const std::string> keys, Duration patie
   return store_->get_each(keys, patience, take);
 }
 
+Duration TcpRendezvous::round_trip() const {
+  return store_->round_trip();
+}
+
 }  // namespace leeway

@@ -11,7 +11,7 @@ Status closed() {
 
 }  // namespace
 
-std::shared_ptr<Rendezvous> Place::store() {
+std::shared_ptr<Rendezvous> Place::store() const {
   const std::lock_guard lock(mutex_);
   return store_;
 }
@@ -51,6 +51,11 @@ Status Place::erase(std::string_view key) {
 Status Place::get_each(std::span<const std::string> keys, Duration patience, const Taker& take) {
   const auto store = this->store();
   return store != nullptr ? store->get_each(keys, patience, take) : closed();
+}
+
+Duration Place::round_trip() const {
+  const auto store = this->store();
+  return store != nullptr ? store->round_trip() : Duration(0);
 }
 
 }  // namespace leeway::nccl

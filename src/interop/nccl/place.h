@@ -26,12 +26,13 @@ class Place final : public Rendezvous {
   Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) override;
   Status erase(std::string_view key) override;
   Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
+  Duration round_trip() const override;
 
  private:
-  std::shared_ptr<Rendezvous> store();
+  std::shared_ptr<Rendezvous> store() const;
 
   const std::string address_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::shared_ptr<Rendezvous> store_;
   std::function<void()> left_;
 };

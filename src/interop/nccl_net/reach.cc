@@ -46,4 +46,9 @@ Status Reach::get_each(std::span<const std::string> keys, Duration patience, con
   return store.ok() ? (*store)->get_each(keys, patience, take) : store.status();
 }
 
+Duration Reach::round_trip() const {
+  const std::lock_guard lock(mutex_);
+  return store_ == nullptr ? Duration(0) : store_->round_trip();
+}
+
 }  // namespace leeway::nccl_net

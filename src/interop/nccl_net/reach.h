@@ -24,13 +24,14 @@ class Reach final : public Rendezvous {
   Status put_briefly(std::string_view key, ByteSpan value, Lifetime lifetime) override;
   Status erase(std::string_view key) override;
   Status get_each(std::span<const std::string> keys, Duration patience, const Taker& take) override;
+  Duration round_trip() const override;
 
  private:
   Result<std::shared_ptr<Rendezvous>> store();
 
   const nccl::UniqueId id_;
   std::atomic<bool> reached_{false};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::shared_ptr<Rendezvous> store_;
 };
 

@@ -70,6 +70,35 @@ TEST(Meeting, OfEightRanksInAStoreOfTheCallersAgainAndAgain) {
   }
 }
 
+// One rank has a longer way to the store than the others.
+class FarStore final : public Rendezvous {
+ public:
+  FarStore(std::shared_ptr<Rendezvous> store, Duration away)
+      : store_(std::move(store)), away_(away) {}
+  Status put(std::string_view key, ByteSpan value) override { return store_->put(key, value); }
+  Result<std::vector<std::byte>> get(std::string_view key, Duration patience) override {
+    return store_->get(key, patience);
+  }
+  Duration round_trip() const override { return away_; }
+
+ private:
+  const std::shared_ptr<Rendezvous> store_;
+  const Duration away_;
+};
+
+TEST(Meeting, TellsAllRanksTheLongestRoundTripToTheStore) {
+  const auto store = std::make_shared<PlainStore>();
+  auto joining = join_all(3, [&](int rank) {
+    return over(std::make_shared<FarStore>(store, rank == 2 ? 5ms : 1ms), rank, 3);
+  });
+  for (Joining& one : joining) {
+    const auto group = one.get();
+    ASSERT_TRUE(group.ok()) << group.status().c_str();
+    EXPECT_EQ(group->round_trip, 5ms);
+    EXPECT_TRUE(crosses_sites(*group));
+  }
+}
+
 TEST(Meeting, OfThreadsInTheMemoryOfAProcess) {
   const auto store = std::make_shared<InprocRendezvous>();
   for (int round = 0; round < 3; ++round) {

@@ -202,6 +202,15 @@ TEST(TcpRendezvous, RefusesAddressesThatMakeNoSense) {
   EXPECT_EQ(TcpRendezvous::connect("127.0.0.1:0").status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(TcpRendezvous, KnowsItsRoundTripOnceItWasUsed) {
+  const auto server = *TcpRendezvous::serve("127.0.0.1:0");
+  const auto client = *TcpRendezvous::connect(server->address());
+  EXPECT_EQ(client->round_trip(), Duration(0));
+  ASSERT_TRUE(client->put("key", bytes_of("value")).ok());
+  EXPECT_GT(client->round_trip(), Duration(0));
+  EXPECT_EQ(server->round_trip(), Duration(0));
+}
+
 TEST(TcpRendezvous, SharesOneServerAnAddressAndClosesItWithTheLastUser) {
   const std::string address = rendezvous_at(free_port());
   auto one = *TcpRendezvous::serve(address);
