@@ -37,6 +37,7 @@ says() {
 says "$needs" "has the loader look for it: $(dirname "$stub")"
 says "$opens" "opens it by itself"
 says "$linked_in" "has NCCL linked in"
+says "$linked_in" "leeway nccl --net -- $linked_in"
 says /bin/sh "names no NCCL"
 says "${BASH_SOURCE[0]}" "a script"
 says "$scratch/nothing" "cannot be read"

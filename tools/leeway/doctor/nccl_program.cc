@@ -180,7 +180,9 @@ Finding finding_of(const std::string& path, NcclUse use, const std::string& load
               "leeway nccl -- " + path + "; vLLM's path is VLLM_NCCL_SO_PATH"};
     case NcclUse::linked_in:
       return {kSection, path, Verdict::warn, "has NCCL linked in: preloading cannot work",
-              "link it with libnccl.so"};
+              "link it with libnccl.so; or leave it its NCCL, over Leeway's network: leeway nccl "
+              "--net -- " +
+                  path};
     case NcclUse::none:
       break;
   }
