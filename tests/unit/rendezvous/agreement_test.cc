@@ -159,8 +159,7 @@ TEST(CrossesSites, WhereARankIsFarOrHasAPublicAddress) {
   EXPECT_TRUE(crosses_sites(group));
   group.datagrams.kind = TransportKind::verbs;
   EXPECT_FALSE(crosses_sites(group));
-  EXPECT_TRUE(
-      crosses_sites(*make_group(root_of(2), std::vector{hello_from(1, 2, "8.8.8.8")}, 9)));
+  EXPECT_TRUE(crosses_sites(*make_group(root_of(2), std::vector{hello_from(1, 2, "8.8.8.8")}, 9)));
 }
 
 TEST(MakeGroup, TakesTheSmallestDatagram) {
