@@ -1,0 +1,204 @@
+#include "device/capture.h"
+
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "device/stream_work.h"
+
+namespace leeway::device {
+
+// What a graph holds of an operation. Its words are reset by each replay; a stream writes and waits
+// for 1.
+struct Capture::Operation {
+  static constexpr std::uint32_t kReached = 1;
+
+  Operation(Progress& owner, std::shared_ptr<Lane> of, Pinned kept)
+      : progress(owner), lane(std::move(of)), memory(kept) {}
+  ~Operation() { lane->device().unkeep(memory); }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  // A host function of the graph, before any other node of the operation.
+  static void begin(void* argument) {
+    auto& self = *static_cast<Operation*>(argument);
+    for (const Pending& one : self.steps) {
+      std::atomic_ref(one.signal.words()->ready).store(0, std::memory_order_relaxed);
+      std::atomic_ref(one.signal.words()->done).store(0, std::memory_order_relaxed);
+    }
+    self.progress.add_replay(self.lane, self.steps);
+  }
+  // The graph and all of its copies are gone. No call of CUDA is allowed here.
+  static void destroy(void* argument) { delete static_cast<Operation*>(argument); }
+
+  Progress& progress;
+  const std::shared_ptr<Lane> lane;
+  const Pinned memory;
+  std::vector<Pending> steps;
+};
+
+namespace {
+
+std::size_t rounded(std::size_t bytes) {
+  return (bytes + sizeof(Words) - 1) / sizeof(Words) * sizeof(Words);
+}
+
+Status cannot(const char* why) {
+  return Status::error(StatusCode::kUnsupported,
+                       "%s; issue the operation outside of the graph, or all of a group on streams "
+                       "of one capture",
+                       why);
+}
+
+}  // namespace
+
+Result<bool> Capture::of(const Driver& driver, std::span<const Transfer> transfers) {
+  std::size_t captured = 0;
+  std::size_t streams = 0;
+  for (const Transfer& one : transfers) {
+    const ContextScope scope(driver, one.lane->device().context());
+    for (const cuda::Stream stream : one.streams) {
+      int status = cuda::kCaptureNone;
+      if (const auto code = driver.call.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr,
+                                                               nullptr, nullptr);
+          code != cuda::kSuccess) {
+        return cannot(driver.error("the stream's state of capture", code).c_str());
+      }
+      if (status != cuda::kCaptureNone && status != cuda::kCaptureActive)
+        return cannot("the stream's capture has failed");
+      ++streams;
+      if (status == cuda::kCaptureActive) ++captured;
+    }
+  }
+  if (captured != 0 && captured != streams)
+    return cannot("some streams of the call are being captured into a graph, and some are not");
+  for (const Transfer& one : transfers) {
+    if (captured != 0 && !one.lane->device().stream_waits())
+      return cannot("streams of this device cannot wait for values, which graphs need");
+  }
+  return captured != 0;
+}
+
+Result<Capture::Where> Capture::where(cuda::Stream stream) const {
+  int status = cuda::kCaptureNone;
+  Where out;
+  const auto code = stager_.driver_.call.cuStreamGetCaptureInfo(stream, &status, &out.id,
+                                                                &out.graph, nullptr, nullptr);
+  if (code != cuda::kSuccess) return stager_.driver_.error("cuStreamGetCaptureInfo", code);
+  if (status != cuda::kCaptureActive) return cannot("the stream's capture has failed");
+  return out;
+}
+
+// The first stream goes on after the others, and after the inputs of the lane's last operation in
+// this graph: all ranks begin them in one order.
+Status Capture::join_streams(const Transfer& transfer, const Where& where) {
+  const Driver& driver = stager_.driver_;
+  Lane& lane = *transfer.lane;
+  const cuda::Stream first = transfer.streams.front();
+  Status status;
+  if (lane.captured_in_ == where.id)
+    status = checked(driver, "cuStreamWaitEvent",
+                     driver.call.cuStreamWaitEvent(first, lane.captured_, 0));
+  for (std::size_t i = 1; status.ok() && i < transfer.streams.size(); ++i) {
+    status = checked(driver, "cuEventRecord",
+                     driver.call.cuEventRecord(lane.device().event(), transfer.streams[i]));
+    if (status.ok())
+      status = checked(driver, "cuStreamWaitEvent",
+                       driver.call.cuStreamWaitEvent(first, lane.device().event(), 0));
+  }
+  return status;
+}
+
+Result<Capture::Operation*> Capture::keep(const Transfer& transfer, const Where& where) {
+  const Driver& driver = stager_.driver_;
+  std::size_t bytes = transfer.steps.size() * sizeof(Words);
+  for (const Step& one : transfer.steps) bytes += rounded(one.staging_bytes);
+  auto memory = transfer.lane->device().keep(bytes);
+  if (!memory.ok()) return memory.status();
+  auto operation = std::make_unique<Operation>(stager_.progress_, transfer.lane, *memory);
+  std::size_t at = transfer.steps.size() * sizeof(Words);
+  for (std::size_t i = 0; i < transfer.steps.size(); ++i) {
+    const std::size_t line = i * sizeof(Words);
+    const Signal signal(new (memory->memory + line) Words, memory->mapped + line,
+                        Operation::kReached);
+    operation->steps.push_back({signal, memory->memory + at, transfer.steps[i].run});
+    at += rounded(transfer.steps[i].staging_bytes);
+  }
+  cuda::UserObject object = nullptr;
+  if (const auto code = driver.call.cuUserObjectCreate(
+          &object, operation.get(), &Operation::destroy, 1, cuda::kUserObjectNoSync);
+      code != cuda::kSuccess)
+    return driver.error("cuUserObjectCreate", code);
+  Operation* const kept = operation.release();
+  if (const auto code =
+          driver.call.cuGraphRetainUserObject(where.graph, object, 1, cuda::kGraphTakesReference);
+      code != cuda::kSuccess) {
+    (void)driver.call.cuUserObjectRelease(object, 1);
+    return driver.error("cuGraphRetainUserObject", code);
+  }
+  return kept;
+}
+
+Status Capture::inputs(const Transfer& transfer, const Where& where, Operation& operation) {
+  const Driver& driver = stager_.driver_;
+  const cuda::Stream stream = transfer.streams.front();
+  if (Status status = join_streams(transfer, where); !status.ok()) return status;
+  Status status = checked(driver, "cuLaunchHostFunc",
+                          driver.call.cuLaunchHostFunc(stream, &Operation::begin, &operation));
+  for (std::size_t i = 0; status.ok() && i < transfer.steps.size(); ++i) {
+    for (const Copy& one : transfer.steps[i].input) {
+      status = copy_rows(driver, one, operation.steps[i].staging, Direction::to_staging, stream);
+      if (!status.ok()) return status;
+    }
+    status = write_word(driver, stream, operation.steps[i].signal, Word::ready, false);
+  }
+  if (status.ok())
+    status = checked(driver, "cuEventRecord",
+                     driver.call.cuEventRecord(transfer.lane->captured_, stream));
+  transfer.lane->captured_in_ = where.id;
+  return status;
+}
+
+Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
+  const Driver& driver = stager_.driver_;
+  const cuda::Event event = transfer.lane->device().event();
+  const cuda::Stream stream = transfer.streams.front();
+  Status status;
+  for (std::size_t i = 0; status.ok() && i < transfer.steps.size(); ++i) {
+    const Signal& signal = operation.steps[i].signal;
+    status = wait_for_word(driver, stream, signal.done_word(), signal);
+    for (const Copy& one : transfer.steps[i].output) {
+      if (!status.ok()) return status;
+      status = copy_rows(driver, one, operation.steps[i].staging, Direction::from_staging, stream);
+    }
+  }
+  if (status.ok() && transfer.streams.size() > 1)
+    status = checked(driver, "cuEventRecord", driver.call.cuEventRecord(event, stream));
+  for (std::size_t i = 1; status.ok() && i < transfer.streams.size(); ++i)
+    status = checked(driver, "cuStreamWaitEvent",
+                     driver.call.cuStreamWaitEvent(transfer.streams[i], event, 0));
+  return status;
+}
+
+Status Capture::run(std::span<const Transfer> transfers) {
+  std::vector<const Operation*> operations;
+  // Inputs of all come first: another lane's may be what one waits for.
+  for (const Transfer& one : transfers) {
+    const ContextScope scope(stager_.driver_, one.lane->device().context());
+    const auto graph = where(one.streams.front());
+    if (!graph.ok()) return graph.status();
+    const auto operation = keep(one, *graph);
+    if (!operation.ok()) return operation.status();
+    if (Status status = inputs(one, *graph, **operation); !status.ok()) return status;
+    operations.push_back(*operation);
+  }
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    const ContextScope scope(stager_.driver_, transfers[i].lane->device().context());
+    Status status = outputs(transfers[i], *operations[i]);
+    if (!status.ok()) return status;
+  }
+  return Status();
+}
+
+}  // namespace leeway::device

@@ -1,0 +1,40 @@
+// One call's work on streams that are being captured into a graph.
+//
+// A graph has, for each operation: a function of the host that says "this operation begins again",
+// copies to staging, waits for words, copies back. Every replay is a new operation to the network.
+// Staging and words are the operation's own, and live as long as the graph.
+#pragma once
+
+#include <span>
+
+#include "device/stager.h"
+
+namespace leeway::device {
+
+class Capture {
+ public:
+  // Whether the transfers' streams are being captured: all, or none. kUnsupported: some are.
+  static Result<bool> of(const Driver& driver, std::span<const Transfer> transfers);
+
+  explicit Capture(Stager& stager) : stager_(stager), lock_(stager.mutex_) {}
+  Status run(std::span<const Transfer> transfers);
+
+ private:
+  struct Operation;
+
+  // The graph and the capture of a stream.
+  struct Where {
+    cuda::Graph graph = nullptr;
+    unsigned long id = 0;
+  };
+  Result<Where> where(cuda::Stream stream) const;
+  Status join_streams(const Transfer& transfer, const Where& where);
+  Result<Operation*> keep(const Transfer& transfer, const Where& where);
+  Status inputs(const Transfer& transfer, const Where& where, Operation& operation);
+  Status outputs(const Transfer& transfer, const Operation& operation);
+
+  Stager& stager_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace leeway::device

@@ -1,0 +1,91 @@
+// The CUDA driver, where there is one: libcuda.so.1 by dlopen, its functions by cuGetProcAddress.
+// Never the CUDA runtime: programs bring their own version of that.
+#pragma once
+
+#include <string>
+
+#include "device/cuda_abi.h"
+#include "leeway/status.h"
+
+namespace leeway::device {
+
+// What kind of memory a pointer points to, as far as the driver knows.
+struct PointerKind {
+  enum class Where {
+    unknown,  // to the driver: pageable host memory, or none at all
+    pinned,   // host memory that the driver knows
+    managed,  // moves between host and devices
+    device,
+  };
+  Where where = Where::unknown;
+  int ordinal = -1;  // the device, where it is not unknown
+
+  // Work on a stream may read and write it.
+  bool on_streams() const { return where != Where::unknown; }
+};
+
+class Driver {
+ public:
+  // Opens and initialises the driver. kUnavailable: there is none, or it has no device; the text
+  // says which, and that memory is host memory then.
+  static Result<const Driver*> open(const char* library = "libcuda.so.1");
+
+  PointerKind kind_of(const void* pointer) const;
+  // CUDA's own name and sentence of a code, after what was asked of it. kUnavailable.
+  Status error(const char* what, cuda::Code code) const;
+  int devices() const { return devices_; }
+  // As cuDriverGetVersion: 12040 for 12.4.
+  int version() const { return version_; }
+
+  // The functions, by their names in cuda.h without "cu".
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
+#define LEEWAY_CUDA_MEMBER(name, parameters) cuda::Code(*name) parameters = nullptr;
+  struct Functions {
+    using Code = cuda::Code;
+    using Ordinal = cuda::Ordinal;
+    using Address = cuda::Address;
+    using Context = cuda::Context;
+    using Stream = cuda::Stream;
+    using Event = cuda::Event;
+    using Graph = cuda::Graph;
+    using GraphNode = cuda::GraphNode;
+    using UserObject = cuda::UserObject;
+    using HostFunction = cuda::HostFunction;
+    using Copy2D = cuda::Copy2D;
+    LEEWAY_CUDA_FUNCTIONS(LEEWAY_CUDA_MEMBER)
+  } call;
+#undef LEEWAY_CUDA_MEMBER
+
+ private:
+  Driver() = default;
+  Status load(const char* library);
+
+  int devices_ = 0;
+  int version_ = 0;
+};
+
+// Makes a context current on this thread, for the life of the object. Calls that would break
+// another thread's capture of a graph, such as the allocation of memory, are allowed meanwhile.
+class ContextScope {
+ public:
+  ContextScope(const Driver& driver, cuda::Context context);
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  const Driver& driver_;
+  int capture_mode_ = cuda::kCaptureRelaxed;
+};
+
+// The context in which this thread works: its current one if it is of this device, else the
+// device's primary context. Ordinal -1: of the current device, or of device 0.
+struct DeviceContext {
+  cuda::Context context = nullptr;
+  int ordinal = 0;
+};
+Result<DeviceContext> context_of(const Driver& driver, int ordinal);
+// The device that is current on this thread; 0 where none is.
+int current_device(const Driver& driver);
+
+}  // namespace leeway::device

@@ -1,0 +1,214 @@
+#include "device/enqueue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "device/stream_work.h"
+
+namespace leeway::device {
+namespace {
+
+using std::chrono::microseconds;
+
+// The steps of each lane, by the order of the transfers.
+struct Part {
+  const Transfer* transfer;
+  const Step* step;
+};
+using Sequence = std::vector<Part>;
+
+std::vector<Sequence> by_lane(std::span<const Transfer> transfers) {
+  std::vector<Sequence> sequences;
+  for (const Transfer& one : transfers) {
+    auto found = std::find_if(sequences.begin(), sequences.end(), [&](const Sequence& sequence) {
+      return sequence.front().transfer->lane == one.lane;
+    });
+    if (one.steps.empty()) continue;
+    if (found == sequences.end()) found = sequences.emplace(found);
+    for (const Step& step : one.steps) found->push_back({&one, &step});
+  }
+  return sequences;
+}
+
+}  // namespace
+
+Device& Enqueue::enter(const Lane& lane) {
+  Device& device = lane.device();
+  if (current_ != &device) {
+    scope_.reset();
+    scope_.emplace(stager_.driver_, device.context());
+    current_ = &device;
+  }
+  return device;
+}
+
+template <typename Condition>
+void Enqueue::wait_here(const Condition& condition) {
+  lock_.unlock();
+  for (int looks = 0; !condition(); ++looks)
+    std::this_thread::sleep_for(std::min(microseconds{200}, microseconds{5 + looks}));
+  lock_.lock();
+}
+
+Status Enqueue::run(std::span<const Transfer> transfers) {
+  // Before the first stream waits for us: several transfers may share one.
+  for (const Transfer& one : transfers) {
+    if (Status status = wait_for_streams(one); !status.ok()) return status;
+  }
+  const std::vector<Sequence> sequences = by_lane(transfers);
+  std::size_t rows = 0;
+  for (const Sequence& one : sequences) rows = std::max(rows, one.size());
+  for (std::size_t i = 0; i < rows; ++i) {
+    Row row;
+    for (const Sequence& one : sequences) {
+      if (i < one.size()) row.push_back({one[i].transfer, one[i].step, {}});
+    }
+    if (Status status = begin(std::move(row)); !status.ok()) return status;
+  }
+  if (Status status = close_all(); !status.ok()) return status;
+  for (const Transfer& one : transfers) {
+    if (Status status = let_streams_wait(one); !status.ok()) return status;
+  }
+  return Status();
+}
+
+Status Enqueue::wait_for_streams(const Transfer& transfer) {
+  const Device& device = enter(*transfer.lane);
+  const auto& call = stager_.driver_.call;
+  for (const cuda::Stream stream : transfer.streams) {
+    Status status =
+        checked(stager_.driver_, "cuEventRecord", call.cuEventRecord(device.event(), stream));
+    if (status.ok())
+      status = checked(stager_.driver_, "cuStreamWaitEvent",
+                       call.cuStreamWaitEvent(transfer.lane->inputs(), device.event(), 0));
+    if (!status.ok()) return status;
+  }
+  return Status();
+}
+
+Status Enqueue::let_streams_wait(const Transfer& transfer) {
+  if (transfer.streams.size() < 2) return Status();
+  const Device& device = enter(*transfer.lane);
+  const auto& call = stager_.driver_.call;
+  Status status = checked(stager_.driver_, "cuEventRecord",
+                          call.cuEventRecord(device.event(), transfer.streams.front()));
+  for (std::size_t i = 1; status.ok() && i < transfer.streams.size(); ++i)
+    status = checked(stager_.driver_, "cuStreamWaitEvent",
+                     call.cuStreamWaitEvent(transfer.streams[i], device.event(), 0));
+  return status;
+}
+
+Status Enqueue::begin(Row row) {
+  for (const Open& one : row) {
+    if (Status status = wait_for_room(*one.transfer->lane); !status.ok()) return status;
+  }
+  for (Open& one : row) {
+    auto block = place(*one.transfer->lane, one.step->staging_bytes);
+    if (!block.ok()) return block.status();
+    one.block = *block;
+    if (Status status = input(one); !status.ok()) return status;
+  }
+  rows_.push_back(std::move(row));
+  return Status();
+}
+
+Result<Device::Block> Enqueue::place(const Lane& lane, std::size_t bytes) {
+  while (true) {
+    Device& device = enter(lane);
+    over_.clear();
+    const auto block = device.place(bytes, over_);
+    if (!block.ok()) return block.status();
+    if (*block) return **block;
+    // In the way is a row of this call, its present row, or a call that waits without the mutex.
+    Status status = rows_.empty() ? device.grow(bytes) : close_oldest();
+    if (!status.ok()) return status;
+  }
+}
+
+Status Enqueue::wait_until_settled(Lane& lane, const Signal& earlier) {
+  if (earlier.settled()) return Status();
+  const Driver& driver = stager_.driver_;
+  if (!lane.device().stream_waits()) {
+    wait_here([&] { return earlier.settled(); });
+    return Status();
+  }
+  if (Status status = wait_for_word(driver, lane.inputs(), earlier.released_word(), earlier);
+      !status.ok() || earlier.ready())
+    return status;
+  // The streams of an aborted communicator pass by copies that are still to come.
+  return wait_for_word(driver, lane.inputs(), earlier.ready_word(), earlier);
+}
+
+Status Enqueue::input(const Open& open) {
+  const Driver& driver = stager_.driver_;
+  const std::shared_ptr<Lane>& lane = open.transfer->lane;
+  for (const Signal& earlier : over_) {
+    if (Status status = wait_until_settled(*lane, earlier); !status.ok()) return status;
+  }
+  for (const Copy& one : open.step->input) {
+    if (Status status =
+            copy_rows(driver, one, open.block.memory, Direction::to_staging, lane->inputs());
+        !status.ok())
+      return status;
+  }
+  const bool by_host = !lane->device().stream_waits();
+  if (Status status = write_word(driver, lane->inputs(), open.block.signal, Word::ready, by_host);
+      !status.ok())
+    return status;
+  lane->in_flight_.push_back(open.block.signal);
+  stager_.progress_.add(lane, {open.block.signal, open.block.memory, open.step->run});
+  return Status();
+}
+
+Status Enqueue::output(const Open& open) {
+  const Driver& driver = stager_.driver_;
+  const Signal& signal = open.block.signal;
+  const cuda::Stream stream = open.transfer->streams.front();
+  Device& device = enter(*open.transfer->lane);
+  if (device.stream_waits()) {
+    if (Status status = wait_for_word(driver, stream, signal.done_word(), signal); !status.ok())
+      return status;
+  } else {
+    wait_here([&] { return signal.done(); });
+  }
+  for (const Copy& one : open.step->output) {
+    if (Status status = copy_rows(driver, one, open.block.memory, Direction::from_staging, stream);
+        !status.ok())
+      return status;
+  }
+  if (Status status = write_word(driver, stream, signal, Word::released, !device.stream_waits());
+      !status.ok())
+    return status;
+  device.close(open.block);
+  return Status();
+}
+
+Status Enqueue::close_oldest() {
+  const Row row = std::move(rows_.front());
+  rows_.pop_front();
+  for (const Open& one : row) {
+    if (Status status = output(one); !status.ok()) return status;
+  }
+  return Status();
+}
+
+Status Enqueue::close_all() {
+  while (!rows_.empty()) {
+    if (Status status = close_oldest(); !status.ok()) return status;
+  }
+  return Status();
+}
+
+Status Enqueue::wait_for_room(Lane& lane) {
+  auto& steps = lane.in_flight_;
+  while (!steps.empty() && steps.front().settled()) steps.pop_front();
+  if (steps.size() < kStepsInFlightMax) return Status();
+  // Whatever the oldest step needs of this call is enqueued then.
+  if (Status status = close_all(); !status.ok()) return status;
+  const Signal oldest = steps.front();
+  wait_here([&] { return oldest.settled(); });
+  return Status();
+}
+
+}  // namespace leeway::device

@@ -1,0 +1,55 @@
+// One call's work, enqueued.
+//
+// Steps of several lanes go side by side: the first step of every lane, then the second of every
+// lane. Inputs of as many rows as the ring holds come first, so that the copies of several steps
+// overlap; then the output of the oldest row makes room for the input of the next.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "device/stager.h"
+
+namespace leeway::device {
+
+class Enqueue {
+ public:
+  explicit Enqueue(Stager& stager) : stager_(stager), lock_(stager.mutex_) {}
+  Status run(std::span<const Transfer> transfers);
+
+ private:
+  // A step whose input is enqueued, and its output is not.
+  struct Open {
+    const Transfer* transfer = nullptr;
+    const Step* step = nullptr;
+    Device::Block block;
+  };
+  using Row = std::vector<Open>;
+
+  Status wait_for_streams(const Transfer& transfer);
+  Status begin(Row row);
+  Result<Device::Block> place(const Lane& lane, std::size_t bytes);
+  Status input(const Open& open);
+  Status output(const Open& open);
+  Status close_oldest();
+  Status close_all();
+  Status wait_for_room(Lane& lane);
+  Status let_streams_wait(const Transfer& transfer);
+  Status wait_until_settled(Lane& lane, const Signal& earlier);
+  // Until it is true; without the mutex meanwhile.
+  template <typename Condition>
+  void wait_here(const Condition& condition);
+  // Makes the device's context current.
+  Device& enter(const Lane& lane);
+
+  Stager& stager_;
+  std::unique_lock<std::mutex> lock_;
+  std::optional<ContextScope> scope_;
+  const Device* current_ = nullptr;
+  std::deque<Row> rows_;      // open, oldest first
+  std::vector<Signal> over_;  // of leases where the step's block lies
+};
+
+}  // namespace leeway::device

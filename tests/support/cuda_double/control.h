@@ -1,0 +1,32 @@
+// What tests tell the driver double, and what they learn of it. Found by dlsym in its libcuda.so.1.
+#pragma once
+
+#include <cstdint>
+
+#include "device/cuda_abi.h"
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// How streams run from now on; between calls that wait for all of them. Environment variables say
+// it at first: CUDA_DOUBLE_SEED (1), CUDA_DEVICE_MAX_CONNECTIONS (8), CUDA_DOUBLE_STREAM_WAITS (1),
+// CUDA_DOUBLE_DEVICES (8; it does not change).
+struct CudaDoubleSettings {
+  std::uint64_t seed;
+  int connections;   // 1: all streams of a device go through one queue, in the order of calls
+  int stream_waits;  // 0: streams cannot write and wait for values
+};
+void cuda_double_configure(const CudaDoubleSettings* settings);
+
+// Work of a stream that touches device memory: `kernel` runs when the stream gets there, and sees
+// device memory where cuda_double_alias() says. May be captured.
+leeway::device::cuda::Code cuda_double_launch(leeway::device::cuda::Stream stream,
+                                              void (*kernel)(void*), void* argument);
+// Where a kernel finds device memory of so many bytes. Ends the process if it is none.
+void* cuda_double_alias(leeway::device::cuda::Address memory, std::uint64_t bytes);
+
+// From now on a call of CUDA by this thread ends the process, with the call's name.
+void cuda_double_forbid_calls();
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,85 @@
+// What streams do, and graphs of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace cuda_double {
+
+struct GraphRun;
+
+struct Work {
+  std::function<bool()> can_begin = [] { return true; };
+  std::function<void()> run = [] {};
+  bool by_host = false;             // on the thread of host functions
+  std::shared_ptr<GraphRun> graph;  // in place of the above
+};
+
+// In a stream's queue.
+struct Entry {
+  Work work;
+  std::uint64_t sequence = 0;  // of all calls
+};
+
+struct Node {
+  Work work;
+  std::vector<std::size_t> after;
+};
+
+// A graph, and the executable ones that are made of it.
+struct GraphBody {
+  std::vector<Node> nodes;
+  std::vector<std::function<void()>> at_end;  // user objects
+  bool running = false;                       // one launch at a time
+
+  GraphBody() = default;
+  GraphBody(const GraphBody&) = delete;
+  GraphBody& operator=(const GraphBody&) = delete;
+  ~GraphBody() {
+    for (const auto& one : at_end) one();
+  }
+};
+
+// A launch of a graph.
+struct GraphRun {
+  std::shared_ptr<GraphBody> body;
+  enum class State : unsigned char { waits, begun, done };
+  std::vector<State> states;
+  std::size_t left = 0;
+
+  bool ready(std::size_t node) const {
+    if (states[node] != State::waits) return false;
+    for (const std::size_t before : body->nodes[node].after)
+      if (states[before] != State::done) return false;
+    return body->nodes[node].work.can_begin();
+  }
+};
+
+struct Stream;
+
+// From BeginCapture to EndCapture.
+struct Capture {
+  std::uint64_t id = 0;
+  const Stream* origin = nullptr;
+  bool guards = false;  // the mode forbids calls that may wait
+  std::shared_ptr<GraphBody> body = std::make_shared<GraphBody>();  // null after its end
+  std::shared_ptr<void> handle;                                     // of the graph, meanwhile
+
+  // Whether `node` comes before, or is, one of `tips`.
+  bool reaches(const std::vector<std::size_t>& tips, std::size_t node) const {
+    std::vector<std::size_t> left = tips;
+    while (!left.empty()) {
+      const std::size_t one = left.back();
+      left.pop_back();
+      if (one == node) return true;
+      const auto& after = body->nodes[one].after;
+      left.insert(left.end(), after.begin(), after.end());
+    }
+    return false;
+  }
+};
+
+}  // namespace cuda_double

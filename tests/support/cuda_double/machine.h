@@ -1,0 +1,98 @@
+// The double's devices at work: what streams hold, and the threads that do it.
+//
+// A device is a thread. It picks one of the streams whose next work can begin, by a seeded choice,
+// and lets streams lie for a while now and then. With one connection it does all work of a device
+// in the order of the calls, and what cannot begin holds up everything behind it. Functions of the
+// host run on one thread, as CUDA's do.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "support/cuda_double/control.h"
+#include "support/cuda_double/graph.h"
+
+namespace cuda_double {
+
+struct Event {
+  // Of the last record: whether its stream got there. Whoever waits, waits for that record.
+  std::shared_ptr<bool> reached = std::make_shared<bool>(true);
+  std::shared_ptr<Capture> capture;  // of the last record, where it was captured
+  std::vector<std::size_t> tips;
+};
+
+struct Stream {
+  int device = 0;
+  std::deque<Entry> queue;
+  std::uint64_t enqueued = 0;
+  std::uint64_t completed = 0;
+  bool busy = false;  // with a function of the host, or on the device's thread
+  int lies_for = 0;   // picks
+  std::shared_ptr<Capture> capture;
+  std::vector<std::size_t> tips;  // nodes that the next one comes after
+};
+
+class Machine {
+ public:
+  explicit Machine(CudaDoubleSettings settings);
+
+  std::shared_ptr<Stream> make_stream(int device);
+  // Adds to the graph where the stream is being captured. Blocks while the queue is full.
+  void enqueue(const std::shared_ptr<Stream>& stream, Work work);
+  void record(const std::shared_ptr<Event>& event, const std::shared_ptr<Stream>& stream);
+  // CUDA's code.
+  int wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event);
+  void synchronize(const Stream& stream);
+  void synchronize(int device);
+
+  int begin_capture(const std::shared_ptr<Stream>& stream, int mode);
+  int end_capture(const std::shared_ptr<Stream>& stream, std::shared_ptr<GraphBody>& out);
+  std::shared_ptr<Capture> capture_of(const Stream& stream);
+  // Some thread is capturing in a mode in which calls that may wait are forbidden.
+  bool guarded();
+
+  void configure(const CudaDoubleSettings& settings);
+  bool stream_waits();
+
+ private:
+  // What a queue holds before calls have to wait, as CUDA's do.
+  static constexpr std::size_t kQueueMax = 1024;
+
+  // Something that can begin now.
+  struct Pick {
+    std::shared_ptr<Stream> stream;
+    std::size_t node = 0;  // of a graph
+  };
+  void device_loop(int device);
+  void host_loop();
+  void start(int device);
+  std::vector<Pick> picks(int device);
+  void add_picks(const std::shared_ptr<Stream>& stream, std::vector<Pick>& out);
+  void perform(const Pick& pick, std::unique_lock<std::mutex>& lock);
+  void finish(const Pick& pick, std::unique_lock<std::mutex>& lock);
+  std::size_t queued(const Stream& stream) const;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  CudaDoubleSettings settings_;
+  std::mt19937_64 random_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+  std::vector<bool> started_;
+  bool host_started_ = false;
+  struct HostCall {
+    Pick pick;
+    std::function<void()> run;
+  };
+  std::deque<HostCall> host_calls_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t captures_ = 0;
+  int guarded_ = 0;
+};
+
+}  // namespace cuda_double

@@ -1,0 +1,56 @@
+#include "device/signal.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "unit/device/double.h"
+
+namespace leeway::device {
+namespace {
+
+TEST(SignalWords, NewerValuesSatisfyOlderWaits) {
+  Words words;
+  const Signal before(&words, 0, 0xffffffff);
+  const Signal after(&words, 0, 1);  // the counter has gone round
+  words.ready = words.released = 0xffffffff;
+  EXPECT_TRUE(before.settled());
+  EXPECT_FALSE(after.ready());
+  words.ready = words.released = 1;
+  EXPECT_TRUE(before.settled());
+  EXPECT_TRUE(after.settled());
+}
+
+TEST(SignalWords, DoneIsOfTheHost) {
+  Words words;
+  const Signal signal(&words, 0, 1);
+  EXPECT_FALSE(signal.done());
+  signal.finish();
+  EXPECT_TRUE(signal.done());
+  EXPECT_FALSE(signal.settled());
+}
+
+TEST(SignalsTake, LineIsUsedAgainOnceItIsSettled) {
+  const Driver& driver = the_driver();
+  const ContextScope scope(driver, context_of(driver, 0)->context);
+  Signals signals(driver);
+  std::vector<Signal> open;
+  std::set<Words*> lines;
+  for (int i = 0; i < 200; ++i) {
+    open.push_back(signals.take().value());
+    EXPECT_TRUE(lines.insert(open.back().words()).second);
+  }
+  Words& free = *open[7].words();
+  free.ready = free.released = open[7].value();
+  for (int i = 0; i < 200; ++i) {
+    const Signal next = signals.take().value();
+    if (next.words() != &free) continue;
+    EXPECT_EQ(next.value(), open[7].value() + 1);
+    EXPECT_FALSE(next.ready());
+    return;
+  }
+  FAIL() << "the line that was settled is not used";
+}
+
+}  // namespace
+}  // namespace leeway::device
