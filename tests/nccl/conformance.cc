@@ -13,6 +13,8 @@
 #include <string_view>
 #include <thread>
 
+#include "nccl/on_device.h"
+
 namespace conformance {
 namespace {
 
@@ -31,7 +33,10 @@ std::int64_t now_ns() {
 struct Arguments {
   int ranks = 2;
   bool processes = false;
+  bool device = false;
+  bool mixed = false;
   std::string only;  // part of a case's name
+  std::vector<std::string> skipped;
   bool list = false;
 };
 
@@ -51,17 +56,35 @@ Shared* make_shared_memory(int ranks) {
 void run_as_threads(const Case& one, int ranks, Shared& shared) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] { one.run({rank, ranks, shared, false}); });
+    threads.emplace_back([&, rank] {
+      use_device_of_rank(rank);
+      one.run({rank, ranks, shared, false});
+    });
   for (std::thread& thread : threads) thread.join();
 }
 
+void open_devices() {
+  const std::string why = use_devices();
+  if (why.empty()) return;
+  std::fprintf(stderr, "--device: %s\n", why.c_str());
+  std::_Exit(2);
+}
+
 // True if all ended well, and soon.
-bool run_as_processes(const Case& one, int ranks, Shared& shared) {
+bool run_as_processes(const Case& one, const Arguments& arguments, Shared& shared) {
+  const int ranks = arguments.ranks;
   std::vector<pid_t> children;
   for (int rank = 0; rank < ranks; ++rank) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(kCaseSeconds);
+      // CUDA does not outlive a fork.
+      if (arguments.mixed && rank % 2 == 1) {
+        ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+      } else if (arguments.device) {
+        open_devices();
+      }
+      use_device_of_rank(rank);
       one.run({rank, ranks, shared, true});
       shared.ended_at[rank] = now_ns();
       std::exit(0);  // with what programs leave behind
@@ -89,6 +112,9 @@ bool run_as_processes(const Case& one, int ranks, Shared& shared) {
 
 bool fits(const Case& one, const Arguments& arguments) {
   if (one.needs == Case::Needs::processes && !arguments.processes) return false;
+  for (const std::string& name : arguments.skipped) {
+    if (one.name == name) return false;
+  }
   return arguments.only.empty() || one.name.find(arguments.only) != std::string::npos;
 }
 
@@ -97,8 +123,14 @@ bool parse(int count, char** words, Arguments& out) {
     const std::string_view word(words[i]);
     if (word == "--list") {
       out.list = true;
+    } else if (word == "--skip" && i + 1 < count) {
+      out.skipped.emplace_back(words[++i]);
     } else if (word == "--processes") {
       out.processes = true;
+    } else if (word == "--device") {
+      out.device = true;
+    } else if (word == "--mixed") {  // every second process has no device
+      out.device = out.processes = out.mixed = true;
     } else if (word == "--ranks" && i + 1 < count) {
       out.ranks = std::atoi(words[++i]);
     } else if (word == "--only" && i + 1 < count) {
@@ -120,6 +152,7 @@ std::vector<Case> all_cases() {
 
 int run_all(const Arguments& arguments) {
   int ran = 0;
+  if (arguments.device && !arguments.processes) open_devices();
   for (const Case& one : all_cases()) {
     if (!fits(one, arguments)) continue;
     ++ran;
@@ -131,7 +164,7 @@ int run_all(const Arguments& arguments) {
     Shared* const shared = make_shared_memory(arguments.ranks);
     const auto begin = std::chrono::steady_clock::now();
     if (arguments.processes) {
-      if (!run_as_processes(one, arguments.ranks, *shared)) return 1;
+      if (!run_as_processes(one, arguments, *shared)) return 1;
     } else {
       ::alarm(kCaseSeconds);
       run_as_threads(one, arguments.ranks, *shared);
@@ -142,8 +175,9 @@ int run_all(const Arguments& arguments) {
     std::fflush(stdout);
     ::munmap(shared, sizeof(Shared));
   }
-  std::printf("%d cases, %d ranks as %s\n", ran, arguments.ranks,
-              arguments.processes ? "processes" : "threads");
+  std::printf("%d cases, %d ranks as %s%s\n", ran, arguments.ranks,
+              arguments.processes ? "processes" : "threads",
+              arguments.device ? ", on device memory" : "");
   return ran == 0 ? 2 : 0;
 }
 
@@ -205,8 +239,10 @@ void fail_at(const Rank& rank, const char* file, int line, const std::string& de
 int main(int count, char** words) {
   conformance::Arguments arguments;
   if (!conformance::parse(count, words, arguments)) {
-    std::fprintf(stderr,
-                 "usage: nccl_conformance [--ranks 2..8] [--processes] [--only NAME] [--list]\n");
+    std::fprintf(
+        stderr,
+        "usage: nccl_conformance [--ranks 2..8] [--processes] [--device] [--mixed] [--only NAME] "
+        "[--skip NAME]... [--list]\n");
     return 2;
   }
   return conformance::run_all(arguments);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nccl/conformance.h"
+#include "nccl/on_device.h"
 
 namespace conformance {
 namespace {
@@ -127,7 +128,7 @@ void init_all(const Rank& rank) {
   const auto size = static_cast<std::size_t>(rank.size);
   std::vector<ncclComm_t> comms(size);
   std::vector<int> devices;
-  for (int i = 0; i < rank.size; ++i) devices.push_back(rank.size - 1 - i);
+  for (int i = 0; i < rank.size; ++i) devices.push_back((rank.size - 1 - i) % device_count());
   EXPECT_OK(rank, ncclCommInitAll(comms.data(), rank.size, devices.data()));
   std::vector<int> values(size, 1);
   EXPECT_OK(rank, ncclGroupStart());

@@ -1,11 +1,11 @@
 // Rules C2, C3 and C6 to C11: how communicators come, change and go while all is well.
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "nccl/conformance.h"
+#include "nccl/on_device.h"
 
 namespace conformance {
 namespace {
@@ -176,14 +176,16 @@ void registered_memory(const Rank& rank) {
   void* memory = nullptr;
   EXPECT_OK(rank, ncclMemAlloc(&memory, 10'000));
   EXPECT_THAT_IT(rank, reinterpret_cast<std::uintptr_t>(memory) % 4096 == 0, "not aligned");
-  std::memset(memory, 1, 10'000);
+  std::vector<unsigned char> values(10'000, 1);
+  write_memory(memory, values.data(), values.size());
   void* first = nullptr;
   void* second = nullptr;
   EXPECT_OK(rank, ncclCommRegister(comm, memory, 10'000, &first));
   EXPECT_OK(rank, ncclCommRegister(comm, memory, 10'000, &second));
   EXPECT_THAT_IT(rank, first == second, "the same memory has two handles");
   EXPECT_OK(rank, ncclAllReduce(memory, memory, 10'000, ncclUint8, ncclSum, comm, nullptr));
-  EXPECT_THAT_IT(rank, static_cast<unsigned char*>(memory)[9999] == rank.size, "wrong sum");
+  read_memory(values.data(), memory, values.size());
+  EXPECT_THAT_IT(rank, values[9999] == rank.size, "wrong sum");
   EXPECT_OK(rank, ncclCommDeregister(comm, first));
   EXPECT_OK(rank, ncclCommDeregister(comm, second));
   EXPECT_CODE(rank, ncclCommDeregister(comm, first), ncclInvalidUsage);

@@ -1,11 +1,11 @@
 #include "interop/nccl/comm.h"
 
-#include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "interop/nccl/context.h"
 #include "interop/nccl/debug.h"
+#include "interop/nccl/devices.h"
 
 namespace leeway::nccl {
 namespace {
@@ -34,12 +34,16 @@ bool Comm::enter(Phase phase) {
 }
 
 void Comm::fail(const Status& status) {
+  fail(code_of(status.code(), settings().version), status.text());
+}
+
+void Comm::fail(Code code, std::string_view why) {
   {
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::joining) phase_ = Phase::failed;
     if (failure_ == kSuccess) {
-      failure_ = code_of(status.code(), settings().version);
-      why_ = std::string(status.text());
+      failure_ = code;
+      why_ = std::string(why);
     }
   }
   changed_.notify_all();
@@ -81,13 +85,13 @@ void Comm::compare_policies() {
   int first = 0;
   context.world.compare_exchange_strong(first, size_);
   policy_ = context.policy.of({config_.name, size_, context.world, ordinal_});
-  own_fingerprint_ = policy_.fingerprint();
-  fingerprints_.resize(static_cast<std::size_t>(size_));
+  own_facts_ = {policy_.fingerprint(), stager() != nullptr ? 1U : 0U};
+  facts_.resize(kFacts * static_cast<std::size_t>(size_));
   CollectiveOptions options;
   options.delivery = exact(communicator_->options().join_timeout);
   comparing_ = communicator_->all_gather_async(
-      ConstTensorView(&own_fingerprint_, 1, DataType::u64),
-      TensorView(fingerprints_.data(), fingerprints_.size(), DataType::u64), options);
+      ConstTensorView(own_facts_.data(), own_facts_.size(), DataType::u64),
+      TensorView(facts_.data(), facts_.size(), DataType::u64), options);
   comparing_.on_done([self = shared_from_this()] { self->on_compared(); });
 }
 
@@ -95,14 +99,14 @@ void Comm::on_compared() {
   const auto report = comparing_.wait();
   if (place_ != nullptr) place_->leave();
   if (!report.ok()) return fail(report.status());
-  const auto other = std::find_if(fingerprints_.begin(), fingerprints_.end(),
-                                  [this](std::uint64_t one) { return one != fingerprints_[0]; });
-  if (other != fingerprints_.end()) {
+  for (std::size_t i = 0; i < facts_.size(); i += kFacts) {
+    staged_ = staged_ || facts_[i + 1] != 0;
+    if (facts_[i] == facts_[0]) continue;
     return fail(Status::error(
         StatusCode::kMismatch,
-        "rank %d: the rules of LEEWAY_NCCL_POLICY for this communicator differ on ranks 0 and %td; "
+        "rank %d: the rules of LEEWAY_NCCL_POLICY for this communicator differ on ranks 0 and %zu; "
         "give all ranks the same policy, commName and order of communicators",
-        rank_, other - fingerprints_.begin()));
+        rank_, i / kFacts));
   }
   (void)enter(Phase::ready);
 }
@@ -197,6 +201,40 @@ void Comm::end_operation() {
   changed_.notify_all();
 }
 
+void Comm::begin_streaming() {
+  const std::lock_guard lock(mutex_);
+  ++streaming_;
+}
+
+void Comm::end_streaming() {
+  {
+    const std::lock_guard lock(mutex_);
+    --streaming_;
+  }
+  changed_.notify_all();
+}
+
+Result<std::shared_ptr<device::Lane>> Comm::lane() {
+  const std::lock_guard lock(mutex_);
+  if (lane_ != nullptr) return lane_;
+  auto opened = stager()->open(device_);
+  if (!opened.ok()) return opened.status();
+  // A call that raced with abort() has its streams freed at once.
+  if (phase_ == Phase::aborted || phase_ == Phase::revoked) stager()->end(**opened);
+  lane_ = *opened;
+  return lane_;
+}
+
+std::shared_ptr<device::Lane> Comm::lane_if_made() {
+  const std::lock_guard lock(mutex_);
+  return lane_;
+}
+
+void Comm::free_streams() {
+  const std::shared_ptr<device::Lane> lane = lane_if_made();
+  if (lane != nullptr && stager() != nullptr) stager()->end(*lane);
+}
+
 void Comm::decide(Operation& operation) const {
   CollectiveOptions& options = operation.options;
   options.delivery = exact(settings().timeout);
@@ -221,9 +259,11 @@ void Comm::leave() {
   std::shared_ptr<Communicator> communicator;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return under_way_ == 0 || failure_ != kSuccess; });
+    changed_.wait(lock,
+                  [this] { return (under_way_ == 0 && streaming_ == 0) || failure_ != kSuccess; });
     communicator = std::exchange(communicator_, nullptr);
   }
+  free_streams();
   registrations.clear();
   if (communicator != nullptr && failure_ != kSuccess) communicator->abort();
   communicator.reset();
@@ -254,12 +294,14 @@ void Comm::abort() {
   changed_.notify_all();
   pending_.abort();
   if (communicator != nullptr) communicator->abort();
+  free_streams();
 }
 
 Code Comm::revoke() {
   std::shared_ptr<Communicator> communicator = hold();
   if (communicator == nullptr || !enter(Phase::revoked)) return kInvalidArgument;
   communicator->abort();
+  free_streams();
   return kSuccess;
 }
 

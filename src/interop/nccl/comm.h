@@ -4,6 +4,7 @@
 // to wait for others begins here in the background; whoever was asked to block waits for it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "device/lane.h"
 #include "interop/nccl/codes.h"
 #include "interop/nccl/config.h"
 #include "interop/nccl/operation.h"
@@ -48,6 +50,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
 
   // Fails, unless it has failed already.
   void fail(const Status& status);
+  void fail(Code code, std::string_view why);
   // Why there is nothing to hold().
   Status gone();
   // Whether rank and size are known.
@@ -68,6 +71,19 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // Between them state() is kInProgress. Of communicators that do not block.
   void begin_operation();
   void end_operation();
+
+  // Between them leaving waits. Of operations that streams wait for.
+  void begin_streaming();
+  void end_streaming();
+
+  // Some rank has a CUDA driver, so all cut their operations alike (staged.h). Once it is ready.
+  bool staged() const { return staged_; }
+  // The order of its operations on device memory; made by the first.
+  Result<std::shared_ptr<device::Lane>> lane();
+  // Null: none was made.
+  std::shared_ptr<device::Lane> lane_if_made();
+  // Streams that wait for operations of this communicator go on.
+  void free_streams();
 
   // How an operation is delivered, by the policy.
   void decide(Operation& operation) const;
@@ -105,14 +121,18 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::condition_variable changed_;
   Phase phase_ = Phase::joining;
   int under_way_ = 0;
+  int streaming_ = 0;
+  bool staged_ = false;
+  std::shared_ptr<device::Lane> lane_;
   std::atomic<int> failure_{kSuccess};  // sticky
   std::string why_;                     // of failure_
   std::shared_ptr<Place> place_;
   PendingCommunicator pending_;
   std::shared_ptr<Communicator> communicator_;
-  // The fingerprints of all ranks' policies.
-  std::uint64_t own_fingerprint_ = 0;
-  std::vector<std::uint64_t> fingerprints_;
+  // What ranks compare: the fingerprint of the policy, and whether there is a driver.
+  static constexpr std::size_t kFacts = 2;
+  std::array<std::uint64_t, kFacts> own_facts_{};
+  std::vector<std::uint64_t> facts_;
   Work comparing_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "interop/nccl/calls.h"
 #include "interop/nccl/context.h"
+#include "interop/nccl/devices.h"
 #include "interop/nccl/joining.h"
 
 namespace leeway::nccl {
@@ -63,7 +64,7 @@ Code init(const char* title, leeway_nccl_comm* handle, int ranks, int rank,
     return failed_with(kInvalidArgument, "Invalid rank requested : %d/%d", rank, ranks);
   auto id = UniqueId::decode(bytes);
   if (!id.ok()) return fail_of(id.status());
-  auto comm = std::make_shared<Comm>(std::move(*config), 0);
+  auto comm = std::make_shared<Comm>(std::move(*config), current_device());
   return add_new(comm, handle, [comm, id = std::move(*id), ranks, rank] {
     if (Status status = begin_joining(*comm, id, ranks, rank); !status.ok()) comm->fail(status);
   });
@@ -75,6 +76,10 @@ Code init_all(leeway_nccl_comm* handles, int devices, const int* list) {
   if (devices < 1)
     return failed_with(kInvalidArgument, "Invalid device count requested : %d", devices);
   if (const Status& status = Context::get().status; !status.ok()) return fail_of(status);
+  for (int i = 0; list != nullptr && stager() != nullptr && i < devices; ++i) {
+    if (list[i] < 0 || list[i] >= stager()->driver().devices())
+      return failed_with(kInvalidArgument, "%s : no such device: %d", kTitle, list[i]);
+  }
   auto made = create_in_process(devices);
   if (!made.ok()) return fail_of(made.status());
   leave_at_exit();
@@ -136,7 +141,10 @@ Code shrink(leeway_nccl_comm parent, const int* excluded, int count, leeway_nccl
   }
   auto config = config_of(asked, (*found)->config());
   if (!config.ok()) return fail_of(config.status());
-  if (flags == kShrinkAbort) communicator->abort();
+  if (flags == kShrinkAbort) {
+    communicator->abort();
+    (*found)->free_streams();
+  }
   auto comm = std::make_shared<Comm>(std::move(*config), (*found)->device());
   return add_new(comm, handle,
                  [comm, communicator, ranks] { comm->begin(communicator->shrink_async(ranks)); });

@@ -4,18 +4,22 @@
 #include <utility>
 
 #include "interop/nccl/debug.h"
+#include "interop/nccl/devices.h"
 #include "interop/nccl/execute.h"
+#include "interop/nccl/staged.h"
 
 namespace leeway::nccl {
 
-// A collective, or all messages of one communicator.
+// A collective, or all messages of one communicator, on host memory.
 struct Group::Started {
   std::shared_ptr<Comm> comm;
   std::shared_ptr<Communicator> communicator;  // lives until the operation is done
   std::vector<Operation> operations;
   Work work;
+  std::shared_ptr<HostCall> staged;  // in place of work, where the communicator is staged()
 
   Code finish() {
+    if (staged != nullptr) return staged->wait();
     const auto outcome = work.wait();
     Code code = kSuccess;
     for (const Operation& operation : operations) {
@@ -27,6 +31,27 @@ struct Group::Started {
 };
 
 namespace {
+
+constexpr const char* kTwoKinds =
+    "ncclGroupEnd: operations of one communicator in host memory and in device memory; give them "
+    "groups of their own";
+
+bool on_streams(const std::shared_ptr<Comm>& comm, std::span<const Operation> operations) {
+  using Memory = Operation::Memory;
+  bool any = true;
+  for (const Operation& one : operations) {
+    if (one.memory == Memory::streams) return true;
+    any = any && one.memory == Memory::any;
+  }
+  // Messages of length 0 go the way of those before.
+  return any && comm->lane_if_made() != nullptr;
+}
+
+// Operations that streams still wait for come before.
+void wait_for_streams(Comm& comm) {
+  const auto lane = comm.lane_if_made();
+  if (lane != nullptr && stager() != nullptr) stager()->wait_begun(*lane);
+}
 
 // Its end is told by the communicator's state.
 template <typename Started>
@@ -51,12 +76,37 @@ Code Group::note(Code code) {
   return code;
 }
 
+Group::Started Group::start(const std::shared_ptr<Comm>& comm,
+                            std::shared_ptr<Communicator> communicator,
+                            std::vector<Operation> operations) {
+  wait_for_streams(*comm);
+  Started started{comm, std::move(communicator), std::move(operations), {}, nullptr};
+  if (comm->staged()) {
+    const auto call = std::make_shared<StagedCall>(comm, started.operations);
+    if (!comm->blocking()) comm->begin_operation();
+    started.staged = HostCall::begin(call, [comm] {
+      if (!comm->blocking()) comm->end_operation();
+    });
+  } else if (is_message(started.operations.front().kind) && started.operations.size() > 1) {
+    started.work = nccl::exchange(*started.communicator, started.operations);
+  } else {
+    started.work = nccl::start(*started.communicator, started.operations.front());
+  }
+  return started;
+}
+
 Code Group::run(const std::shared_ptr<Comm>& comm, const Operation& operation) {
   const std::shared_ptr<Communicator> communicator = comm->hold();
   if (communicator == nullptr) return comm->usable(title_of(operation.kind));
-  if (comm->blocking()) return comm->finish(operation, nccl::run(*communicator, operation));
-  finish_in_background(
-      Started{comm, communicator, {operation}, nccl::start(*communicator, operation)});
+  if (on_streams(comm, {&operation, 1})) {
+    const auto call = std::make_shared<StagedCall>(comm, std::vector{operation});
+    return enqueue({&call, 1});
+  }
+  if (comm->blocking() && !comm->staged())
+    return comm->finish(operation, nccl::run(*communicator, operation));
+  Started started = start(comm, communicator, {operation});
+  if (comm->blocking()) return started.finish();
+  if (started.staged == nullptr) finish_in_background(std::move(started));
   return comm->state();
 }
 
@@ -98,11 +148,23 @@ bool Group::mixes_blocking() const {
   return seen[0] && seen[1];
 }
 
+bool Group::mixes_memory() const {
+  using Memory = Operation::Memory;
+  for (const Call& one : calls_) {
+    if (one.operation.memory != Memory::streams) continue;
+    for (const Call& other : calls_) {
+      if (other.comm == one.comm && other.operation.memory == Memory::host) return true;
+    }
+  }
+  return false;
+}
+
 Code Group::end_outermost() {
   if (error_ == kSuccess && mixes_blocking()) {
     error_ = failed(kInvalidArgument,
                     "ncclGroupEnd: blocking and non-blocking communicators in one group");
   }
+  if (error_ == kSuccess && mixes_memory()) error_ = failed(kInvalidUsage, kTwoKinds);
   const std::vector<Job> jobs = std::exchange(jobs_, {});
   if (const Code error = std::exchange(error_, kSuccess); error != kSuccess) {
     for (const Job& job : jobs) job.cancel();
@@ -110,11 +172,11 @@ Code Group::end_outermost() {
     return error;
   }
   for (const Job& job : jobs) job.begin();
-  std::vector<Started> started = begin_operations();
+  Code code = kSuccess;
+  std::vector<Started> started = begin_operations(code);
   const auto blocks = [](const auto& one) { return one.comm->blocking(); };
   if (std::all_of(jobs.begin(), jobs.end(), blocks) &&
       std::all_of(started.begin(), started.end(), blocks)) {
-    Code code = kSuccess;
     for (const Job& job : jobs) {
       const Code one = job.wait();
       if (code == kSuccess) code = one;
@@ -129,36 +191,47 @@ Code Group::end_outermost() {
   }
   for (Started& one : started) {
     comms.push_back(one.comm);
-    finish_in_background(std::move(one));
+    if (one.staged == nullptr) finish_in_background(std::move(one));
   }
   for (const auto& comm : comms) {
-    if (const Code code = comm->state(); code != kSuccess) return code;
+    if (code == kSuccess) code = comm->state();
   }
-  return kSuccess;
+  return code;
 }
 
-std::vector<Group::Started> Group::begin_operations() {
+// What belongs together: a collective, or all messages of a communicator, in the order of the
+// calls; messages come last.
+std::vector<Group::Together> Group::gather_calls() {
   const std::vector<Call> calls = std::exchange(calls_, {});
-  std::vector<Started> started;
-  std::vector<Started> messages;  // one entry a communicator
+  std::vector<Together> all;
+  std::vector<Together> messages;
   for (const Call& call : calls) {
-    std::shared_ptr<Communicator> communicator = call.comm->hold();
-    if (communicator == nullptr) continue;  // aborted since: the call was told, or will be
     if (!is_message(call.operation.kind)) {
-      Work work = nccl::start(*communicator, call.operation);
-      started.push_back({call.comm, std::move(communicator), {call.operation}, std::move(work)});
+      all.push_back({call.comm, {call.operation}});
       continue;
     }
     auto of_comm = std::find_if(messages.begin(), messages.end(),
-                                [&](const Started& one) { return one.comm == call.comm; });
-    if (of_comm == messages.end())
-      of_comm = messages.insert(messages.end(), {call.comm, std::move(communicator), {}, {}});
+                                [&](const Together& one) { return one.comm == call.comm; });
+    if (of_comm == messages.end()) of_comm = messages.insert(messages.end(), {call.comm, {}});
     of_comm->operations.push_back(call.operation);
   }
-  for (Started& one : messages) {
-    one.work = nccl::exchange(*one.communicator, one.operations);
-    started.push_back(std::move(one));
+  all.insert(all.end(), messages.begin(), messages.end());
+  return all;
+}
+
+std::vector<Group::Started> Group::begin_operations(Code& code) {
+  std::vector<Started> started;
+  std::vector<std::shared_ptr<StagedCall>> on_devices;
+  for (Together& one : gather_calls()) {
+    std::shared_ptr<Communicator> communicator = one.comm->hold();
+    if (communicator == nullptr) continue;  // aborted since: the call was told, or will be
+    if (on_streams(one.comm, one.operations)) {
+      on_devices.push_back(std::make_shared<StagedCall>(one.comm, std::move(one.operations)));
+    } else {
+      started.push_back(start(one.comm, std::move(communicator), std::move(one.operations)));
+    }
   }
+  if (!on_devices.empty()) code = enqueue(on_devices);
   return started;
 }
 

@@ -3,7 +3,7 @@
 // Nothing begins before the outermost End. Then what makes and ends communicators begins, then each
 // communicator's collectives in the order of the calls, then all of its sends and receives as one
 // operation, so that no order of them can block. The first error inside is End's result, and
-// nothing begins.
+// nothing begins. Operations on device memory are enqueued side by side (device/stager.h).
 #pragma once
 
 #include <functional>
@@ -46,13 +46,24 @@ class Group {
     std::shared_ptr<Comm> comm;
     Operation operation;
   };
+  struct Together {
+    std::shared_ptr<Comm> comm;
+    std::vector<Operation> operations;
+  };
   struct Started;
 
   Code end_outermost();
   bool mixes_blocking() const;
+  // Of one communicator, host memory and memory of streams.
+  bool mixes_memory() const;
   static Code run(const std::shared_ptr<Comm>& comm, const Operation& operation);
   static Code run(const Job& job);
-  std::vector<Started> begin_operations();
+  std::vector<Together> gather_calls();
+  // `code`: what enqueueing the work of streams answers.
+  std::vector<Started> begin_operations(Code& code);
+  static Started start(const std::shared_ptr<Comm>& comm,
+                       std::shared_ptr<Communicator> communicator,
+                       std::vector<Operation> operations);
   static Code wait_all(std::vector<Started>& started);
 
   int depth_ = 0;

@@ -4,6 +4,7 @@
 
 #include "interop/nccl/calls.h"
 #include "interop/nccl/context.h"
+#include "interop/nccl/devices.h"
 
 namespace leeway::nccl {
 namespace {
@@ -19,9 +20,45 @@ Code add(leeway_nccl_comm handle, const char* title, void* memory, std::size_t b
   const auto communicator = (*found)->hold();
   if (communicator == nullptr) return failed((*found)->gone(), title);
   Status told;
-  *out = (*found)->registrations.add(*communicator, memory, bytes, told);
+  const device::Stager* const cuda = stager();
+  const bool of_device = cuda != nullptr && cuda->driver().kind_of(memory).on_streams();
+  *out = (*found)->registrations.add(of_device ? nullptr : communicator.get(), memory, bytes, told);
   if (!told.ok()) info(told.text());
   return kSuccess;
+}
+
+// On the thread's device, as NCCL does; on the host where there is no driver.
+Code allocate(std::size_t bytes, void** memory) {
+  if (const device::Stager* const cuda = stager(); cuda != nullptr) {
+    const device::Driver& driver = cuda->driver();
+    const auto context = device::context_of(driver, -1);
+    if (!context.ok()) return failed(kCudaError, context.status().text());
+    const device::ContextScope scope(driver, context->context);
+    device::cuda::Address address = 0;
+    if (const auto code = driver.call.cuMemAlloc(&address, bytes); code != device::cuda::kSuccess)
+      return failed(kCudaError, driver.error("MemAlloc : cuMemAlloc", code).text());
+    *memory = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a device's
+    return kSuccess;
+  }
+  if (bytes > SIZE_MAX - kAlignment) return failed(kSystemError, "MemAlloc : out of memory");
+  *memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  return *memory != nullptr ? kSuccess : failed(kSystemError, "MemAlloc : out of memory");
+}
+
+Code release(void* memory) {
+  const device::Stager* const cuda = stager();
+  if (cuda == nullptr || !cuda->driver().kind_of(memory).on_streams()) {
+    std::free(memory);
+    return kSuccess;
+  }
+  const device::Driver& driver = cuda->driver();
+  const auto context = device::context_of(driver, driver.kind_of(memory).ordinal);
+  if (!context.ok()) return failed(kCudaError, context.status().text());
+  const device::ContextScope scope(driver, context->context);
+  const auto code = driver.call.cuMemFree(reinterpret_cast<device::cuda::Address>(memory));
+  return code == device::cuda::kSuccess
+             ? kSuccess
+             : failed(kCudaError, driver.error("MemFree : cuMemFree", code).text());
 }
 
 Code remove(leeway_nccl_comm handle, const char* title, void* registration) {
@@ -41,15 +78,12 @@ leeway_nccl_result MemAlloc(void** memory, size_t bytes) {
     if (memory == nullptr || bytes == 0) {
       return failed(kInvalidArgument, "MemAlloc : pointer is NULL or size is 0");
     }
-    if (bytes > SIZE_MAX - kAlignment) return failed(kSystemError, "MemAlloc : out of memory");
-    *memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-    return *memory != nullptr ? kSuccess : failed(kSystemError, "MemAlloc : out of memory");
+    return allocate(bytes, memory);
   });
 }
 
 leeway_nccl_result MemFree(void* memory) {
-  std::free(memory);
-  return kSuccess;
+  return guarded([&] { return memory == nullptr ? kSuccess : release(memory); });
 }
 
 leeway_nccl_result CommRegister(leeway_nccl_comm comm, void* memory, size_t bytes, void** handle) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "interop/nccl/abi.h"
 #include "leeway/options.h"
 #include "leeway/types.h"
 
@@ -50,6 +51,13 @@ struct Operation {
   DataType type = DataType::f32;
   Rank peer = 0;  // or the root
   CollectiveOptions options;
+  leeway_nccl_stream stream = nullptr;
+  // Whose memory it is: the host's, which is read and written when the call is made; or memory that
+  // streams reach, a device's or pinned. Any: it has none.
+  enum class Memory : std::uint8_t { host, streams, any } memory = Memory::host;
+  // Of premul_sum: where the factor lies that streams write, read in their order. Null: options has
+  // it.
+  const void* factor = nullptr;
 };
 
 }  // namespace leeway::nccl

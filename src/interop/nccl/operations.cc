@@ -3,6 +3,7 @@
 
 #include "interop/nccl/calls.h"
 #include "interop/nccl/context.h"
+#include "interop/nccl/devices.h"
 
 namespace leeway::nccl {
 namespace {
@@ -16,6 +17,7 @@ struct Arguments {
   leeway_nccl_enum op;
   int peer;
   leeway_nccl_comm comm;
+  leeway_nccl_stream stream;
 };
 
 // Whether the rank's own half of the operation reads, or writes, the memory.
@@ -33,6 +35,23 @@ Code check_pointers(const Arguments& call, const Comm& comm, const char* title) 
   if (reads_send(call, comm) && call.send == nullptr) return null_argument(title, "sendbuff");
   if (writes_receive(call, comm) && call.receive == nullptr)
     return null_argument(title, "recvbuff");
+  return kSuccess;
+}
+
+// The factor of a program's own reduction: what the host can read, it reads at the call.
+Code resolve_factor(const void* factor, const char* title, Operation& out) {
+  if (factor == nullptr) return kSuccess;
+  const device::Stager* const cuda = stager();
+  if (cuda == nullptr || !cuda->driver().kind_of(factor).on_streams()) {
+    out.options.factor = scalar_at(factor, out.type);
+    return kSuccess;
+  }
+  if (out.memory == Operation::Memory::host) {
+    return failed_with(kInvalidArgument,
+                       "%s : the reduction's factor is in device memory, the buffers are not",
+                       title);
+  }
+  out.factor = factor;
   return kSuccess;
 }
 
@@ -55,13 +74,17 @@ Code resolve(const Arguments& call, const Comm& comm, Operation& out) {
   out.count = call.count;
   out.type = *type;
   out.peer = static_cast<Rank>(call.peer);
+  out.stream = call.stream;
+  const void* factor = nullptr;
   if (reduces(call.kind)) {
-    if (Status status = comm.reductions.resolve(call.op, *type, out.options); !status.ok())
+    if (Status status = comm.reductions.resolve(call.op, *type, out.options, factor); !status.ok())
       return failed(status, title);
   }
   resolve_memory(call, comm, out);
+  if (const Code code = check_pointers(call, comm, title.c_str()); code != kSuccess) return code;
+  if (const Code code = find_memory(out, title); code != kSuccess) return code;
   comm.decide(out);
-  return check_pointers(call, comm, title.c_str());
+  return resolve_factor(factor, title.c_str(), out);
 }
 
 Code issue(const Arguments& call) {
@@ -85,60 +108,61 @@ leeway_nccl_result guarded_issue(const Arguments& call) {
 namespace calls {
 
 leeway_nccl_result AllReduce(const void* send, void* receive, size_t count, leeway_nccl_enum type,
-                             leeway_nccl_enum op, leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::all_reduce, send, receive, count, type, op, 0, comm});
+                             leeway_nccl_enum op, leeway_nccl_comm comm,
+                             leeway_nccl_stream stream) {
+  return guarded_issue({Kind::all_reduce, send, receive, count, type, op, 0, comm, stream});
 }
 
 leeway_nccl_result ReduceScatter(const void* send, void* receive, size_t count,
                                  leeway_nccl_enum type, leeway_nccl_enum op, leeway_nccl_comm comm,
-                                 leeway_nccl_stream) {
-  return guarded_issue({Kind::reduce_scatter, send, receive, count, type, op, 0, comm});
+                                 leeway_nccl_stream stream) {
+  return guarded_issue({Kind::reduce_scatter, send, receive, count, type, op, 0, comm, stream});
 }
 
 leeway_nccl_result Reduce(const void* send, void* receive, size_t count, leeway_nccl_enum type,
                           leeway_nccl_enum op, int root, leeway_nccl_comm comm,
-                          leeway_nccl_stream) {
-  return guarded_issue({Kind::reduce, send, receive, count, type, op, root, comm});
+                          leeway_nccl_stream stream) {
+  return guarded_issue({Kind::reduce, send, receive, count, type, op, root, comm, stream});
 }
 
 leeway_nccl_result Bcast(void* buffer, size_t count, leeway_nccl_enum type, int root,
-                         leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::broadcast, buffer, buffer, count, type, 0, root, comm});
+                         leeway_nccl_comm comm, leeway_nccl_stream stream) {
+  return guarded_issue({Kind::broadcast, buffer, buffer, count, type, 0, root, comm, stream});
 }
 
 leeway_nccl_result Broadcast(const void* send, void* receive, size_t count, leeway_nccl_enum type,
-                             int root, leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::broadcast, send, receive, count, type, 0, root, comm});
+                             int root, leeway_nccl_comm comm, leeway_nccl_stream stream) {
+  return guarded_issue({Kind::broadcast, send, receive, count, type, 0, root, comm, stream});
 }
 
 leeway_nccl_result AllGather(const void* send, void* receive, size_t count, leeway_nccl_enum type,
-                             leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::all_gather, send, receive, count, type, 0, 0, comm});
+                             leeway_nccl_comm comm, leeway_nccl_stream stream) {
+  return guarded_issue({Kind::all_gather, send, receive, count, type, 0, 0, comm, stream});
 }
 
 leeway_nccl_result AlltoAll(const void* send, void* receive, size_t count, leeway_nccl_enum type,
-                            leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::all_to_all, send, receive, count, type, 0, 0, comm});
+                            leeway_nccl_comm comm, leeway_nccl_stream stream) {
+  return guarded_issue({Kind::all_to_all, send, receive, count, type, 0, 0, comm, stream});
 }
 
 leeway_nccl_result Gather(const void* send, void* receive, size_t count, leeway_nccl_enum type,
-                          int root, leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::gather, send, receive, count, type, 0, root, comm});
+                          int root, leeway_nccl_comm comm, leeway_nccl_stream stream) {
+  return guarded_issue({Kind::gather, send, receive, count, type, 0, root, comm, stream});
 }
 
 leeway_nccl_result Scatter(const void* send, void* receive, size_t count, leeway_nccl_enum type,
-                           int root, leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::scatter, send, receive, count, type, 0, root, comm});
+                           int root, leeway_nccl_comm comm, leeway_nccl_stream stream) {
+  return guarded_issue({Kind::scatter, send, receive, count, type, 0, root, comm, stream});
 }
 
 leeway_nccl_result Send(const void* send, size_t count, leeway_nccl_enum type, int peer,
-                        leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::send, send, nullptr, count, type, 0, peer, comm});
+                        leeway_nccl_comm comm, leeway_nccl_stream stream) {
+  return guarded_issue({Kind::send, send, nullptr, count, type, 0, peer, comm, stream});
 }
 
 leeway_nccl_result Recv(void* receive, size_t count, leeway_nccl_enum type, int peer,
-                        leeway_nccl_comm comm, leeway_nccl_stream) {
-  return guarded_issue({Kind::recv, nullptr, receive, count, type, 0, peer, comm});
+                        leeway_nccl_comm comm, leeway_nccl_stream stream) {
+  return guarded_issue({Kind::recv, nullptr, receive, count, type, 0, peer, comm, stream});
 }
 
 leeway_nccl_result RedOpCreatePreMulSum(leeway_nccl_enum* op, void* scalar, leeway_nccl_enum type,

@@ -79,7 +79,8 @@ bool Reductions::destroy(leeway_nccl_enum op) {
   return true;
 }
 
-Status Reductions::resolve(leeway_nccl_enum op, DataType type, CollectiveOptions& options) const {
+Status Reductions::resolve(leeway_nccl_enum op, DataType type, CollectiveOptions& options,
+                           const void*& later) const {
   if (op >= 0 && op < kFirstMade) {
     options.op = kBuiltIn[static_cast<std::size_t>(op)];
     return Status();
@@ -97,7 +98,8 @@ Status Reductions::resolve(leeway_nccl_enum op, DataType type, CollectiveOptions
                          "to reduction operation");
   }
   options.op = ReduceOp::premul_sum;
-  options.factor = made.memory != nullptr ? scalar_at(made.memory, type) : made.factor;
+  options.factor = made.factor;
+  later = made.memory;
   return Status();
 }
 

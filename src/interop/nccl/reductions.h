@@ -29,9 +29,10 @@ class Reductions {
   leeway_nccl_enum make(const void* memory, DataType type, bool later);
   // False: not one that was made here and is still there.
   bool destroy(leeway_nccl_enum op);
-  // Puts the reduction into the options. kInvalidArgument: there is none of this number, or it is
-  // for another type.
-  Status resolve(leeway_nccl_enum op, DataType type, CollectiveOptions& options) const;
+  // Puts the reduction into the options. `later`: is set to the memory of a factor that each call
+  // reads. kInvalidArgument: there is none of this number, or it is for another type.
+  Status resolve(leeway_nccl_enum op, DataType type, CollectiveOptions& options,
+                 const void*& later) const;
 
  private:
   struct Made {

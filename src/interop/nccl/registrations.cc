@@ -4,7 +4,7 @@
 
 namespace leeway::nccl {
 
-void* Registrations::add(Communicator& communicator, void* memory, std::size_t bytes,
+void* Registrations::add(Communicator* communicator, void* memory, std::size_t bytes,
                          Status& told) {
   if (memory == nullptr || bytes == 0) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -14,11 +14,14 @@ void* Registrations::add(Communicator& communicator, void* memory, std::size_t b
     return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr): a number
   }
   Entry entry{memory, bytes, 1, {}};
-  auto registration = communicator.register_memory({static_cast<const std::byte*>(memory), bytes});
-  if (registration.ok()) {
-    entry.registration = std::move(*registration);
-  } else {
-    told = registration.status();
+  if (communicator != nullptr) {
+    auto registration =
+        communicator->register_memory({static_cast<const std::byte*>(memory), bytes});
+    if (registration.ok()) {
+      entry.registration = std::move(*registration);
+    } else {
+      told = registration.status();
+    }
   }
   const std::uintptr_t number = next_++;
   entries_.emplace(number, std::move(entry));

@@ -15,8 +15,9 @@ namespace leeway::nccl {
 class Registrations {
  public:
   // Null where there is no memory. The transport may refuse to know the memory: `told` is why, and
-  // calls work all the same.
-  void* add(Communicator& communicator, void* memory, std::size_t bytes, Status& told);
+  // calls work all the same. Null in place of the communicator: memory of a device, which no
+  // transport can know.
+  void* add(Communicator* communicator, void* memory, std::size_t bytes, Status& told);
   // kUnsupported: no such handle.
   Status remove(void* handle);
   // Of a handle; null: no such handle.

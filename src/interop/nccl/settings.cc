@@ -77,6 +77,13 @@ Status read_leeways(const Settings::Lookup& variable, Settings& out) {
     if (!timeout) return wrong("LEEWAY_NCCL_TIMEOUT", value.c_str(), "a number of seconds above 0");
     out.timeout = *timeout;
   }
+  if (const std::string value = text("LEEWAY_NCCL_STAGING"); !value.empty()) {
+    constexpr std::size_t kMost = 4096;
+    const auto mib = number_of<std::size_t>(value);
+    if (!mib || *mib < 1 || *mib > kMost)
+      return wrong("LEEWAY_NCCL_STAGING", value.c_str(), "a number of MiB from 1 to 4096");
+    out.staging_mib = *mib;
+  }
   out.join_timeout_given = !text("LEEWAY_JOIN_TIMEOUT_MS").empty();
   out.policy = text("LEEWAY_NCCL_POLICY");
   out.trace = text("LEEWAY_NCCL_TRACE");

@@ -21,6 +21,7 @@ struct Settings {
   std::string policy;               // LEEWAY_NCCL_POLICY: rules, or a file of rules
   std::string trace;                // LEEWAY_NCCL_TRACE: a file
   bool join_timeout_given = false;  // LEEWAY_JOIN_TIMEOUT_MS
+  std::size_t staging_mib = 32;     // LEEWAY_NCCL_STAGING: pinned memory of each device
   bool check_pointers = false;      // NCCL_CHECK_POINTERS
   std::optional<bool> blocking;     // NCCL_COMM_BLOCKING; wins over what programs ask for
   std::string interfaces;           // NCCL_SOCKET_IFNAME

@@ -11,7 +11,8 @@ TEST(NcclReductions, BuiltInOnesHaveNcclsNumbers) {
                                ReduceOp::avg};
   for (int op = 0; op < 5; ++op) {
     CollectiveOptions options;
-    ASSERT_TRUE(reductions.resolve(op, DataType::f32, options).ok());
+    const void* in = nullptr;
+    ASSERT_TRUE(reductions.resolve(op, DataType::f32, options, in).ok());
     EXPECT_EQ(options.op, kInOrder[op]);
   }
 }
@@ -22,12 +23,13 @@ TEST(NcclReductions, MadeOnesAreOfTheirType) {
   const leeway_nccl_enum op = reductions.make(&half, DataType::f32, false);
   EXPECT_EQ(op, 5);
   CollectiveOptions options;
-  ASSERT_TRUE(reductions.resolve(op, DataType::f32, options).ok());
+  const void* in = nullptr;
+  ASSERT_TRUE(reductions.resolve(op, DataType::f32, options, in).ok());
   EXPECT_EQ(options.op, ReduceOp::premul_sum);
   EXPECT_EQ(options.factor, Scalar(0.5));
-  EXPECT_FALSE(reductions.resolve(op, DataType::f64, options).ok());
-  EXPECT_FALSE(reductions.resolve(op + 1, DataType::f32, options).ok());
-  EXPECT_FALSE(reductions.resolve(-1, DataType::f32, options).ok());
+  EXPECT_FALSE(reductions.resolve(op, DataType::f64, options, in).ok());
+  EXPECT_FALSE(reductions.resolve(op + 1, DataType::f32, options, in).ok());
+  EXPECT_FALSE(reductions.resolve(-1, DataType::f32, options, in).ok());
 }
 
 TEST(NcclReductions, NumbersAreUsedAgain) {
@@ -43,15 +45,16 @@ TEST(NcclReductions, NumbersAreUsedAgain) {
 
 TEST(NcclReductions, LaterIsReadWithEachCall) {
   Reductions reductions;
-  float factor = 1;
+  const float factor = 1;
   const leeway_nccl_enum now = reductions.make(&factor, DataType::f32, false);
   const leeway_nccl_enum later = reductions.make(&factor, DataType::f32, true);
-  factor = 3;
   CollectiveOptions options;
-  ASSERT_TRUE(reductions.resolve(now, DataType::f32, options).ok());
+  const void* in = nullptr;
+  ASSERT_TRUE(reductions.resolve(now, DataType::f32, options, in).ok());
   EXPECT_EQ(options.factor, Scalar(1.0));
-  ASSERT_TRUE(reductions.resolve(later, DataType::f32, options).ok());
-  EXPECT_EQ(options.factor, Scalar(3.0));
+  EXPECT_EQ(in, nullptr);
+  ASSERT_TRUE(reductions.resolve(later, DataType::f32, options, in).ok());
+  EXPECT_EQ(in, &factor);
 }
 
 TEST(NcclReductions, ScalarsOfAllTypesAreRead) {

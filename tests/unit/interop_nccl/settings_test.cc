@@ -65,6 +65,9 @@ TEST(NcclSettings, NcclsVariablesKeepTheirMeaning) {
 TEST(NcclSettings, WrongOnesAreQuoted) {
   EXPECT_THAT(read({{"NCCL_SOCKET_FAMILY", "IPv4"}}).status().c_str(), HasSubstr("IPv4"));
   EXPECT_THAT(read({{"NCCL_COMM_BLOCKING", "yes"}}).status().c_str(), HasSubstr("yes"));
+  EXPECT_EQ(read({{"LEEWAY_NCCL_STAGING", "64"}})->staging_mib, 64U);
+  for (const char* const wrong : {"0", "-1", "5000", "32MiB"})
+    EXPECT_THAT(read({{"LEEWAY_NCCL_STAGING", wrong}}).status().c_str(), HasSubstr("MiB"));
   EXPECT_THAT(read({{"LEEWAY_NCCL_SEAL", "2"}}).status().c_str(), HasSubstr("0 or 1"));
 }
 

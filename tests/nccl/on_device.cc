@@ -1,0 +1,528 @@
+#include "nccl/on_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "device/driver.h"
+#include "nccl/nccl_api.h"
+#include "nccl/values.h"
+
+// The library's own functions, beside the wrappers below.
+extern "C" {
+#define LEEWAY_WRAPPED(name, parameters) ncclResult_t __real_nccl##name parameters
+#define LEEWAY_FOR_WRAPPED(CALL)                                                                  \
+  CALL(AllReduce,                                                                                 \
+       (const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t));      \
+  CALL(ReduceScatter,                                                                             \
+       (const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t));      \
+  CALL(Reduce,                                                                                    \
+       (const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, int, ncclComm_t, cudaStream_t)); \
+  CALL(Bcast, (void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t));                    \
+  CALL(Broadcast, (const void*, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t));   \
+  CALL(AllGather, (const void*, void*, size_t, ncclDataType_t, ncclComm_t, cudaStream_t));        \
+  CALL(AlltoAll, (const void*, void*, size_t, ncclDataType_t, ncclComm_t, cudaStream_t));         \
+  CALL(Gather, (const void*, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t));      \
+  CALL(Scatter, (const void*, void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t));     \
+  CALL(Send, (const void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t));               \
+  CALL(Recv, (void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t));                     \
+  CALL(RedOpCreatePreMulSum,                                                                      \
+       (ncclRedOp_t*, void*, ncclDataType_t, ncclScalarResidence_t, ncclComm_t));                 \
+  CALL(GroupStart, ());                                                                           \
+  CALL(GroupEnd, ());                                                                             \
+  CALL(CommGetAsyncError, (ncclComm_t, ncclResult_t*));                                           \
+  CALL(CommInitRankConfig, (ncclComm_t*, int, ncclUniqueId, int, ncclConfig_t*));                 \
+  CALL(CommSplit, (ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*));
+LEEWAY_FOR_WRAPPED(LEEWAY_WRAPPED)
+}
+
+namespace conformance {
+namespace {
+
+namespace cuda = leeway::device::cuda;
+using leeway::device::ContextScope;
+using leeway::device::Driver;
+
+const Driver* driver = nullptr;
+pid_t opened_by = 0;
+
+void check(const char* what, cuda::Code code) {
+  if (code == cuda::kSuccess) return;
+  std::fprintf(stderr, "FAILED %s\n", driver->error(what, code).c_str());
+  std::_Exit(1);
+}
+
+cuda::Address address_of(const void* memory) {
+  return reinterpret_cast<cuda::Address>(memory);
+}
+
+// Host memory of a case, and its place on the device.
+struct Buffer {
+  unsigned char* host = nullptr;
+  std::size_t bytes = 0;
+  cuda::Address device = 0;
+};
+
+// What a thread has on one device. Never freed: to free device memory waits for all streams.
+struct Place {
+  cuda::Context context = nullptr;
+  cuda::Stream streams[2] = {nullptr, nullptr};  // for the null stream, and for any other
+  struct Free {
+    cuda::Address memory;
+    std::size_t bytes;
+  };
+  std::vector<Free> free;
+  std::map<cuda::Address, std::size_t> used;
+
+  explicit Place(int ordinal) {
+    context = leeway::device::context_of(*driver, ordinal).value().context;
+    const ContextScope scope(*driver, context);
+    for (cuda::Stream& one : streams)
+      check("cuStreamCreate", driver->call.cuStreamCreateWithPriority(&one, 1, 0));
+  }
+  cuda::Address take(std::size_t bytes) {
+    const std::size_t wanted = std::bit_ceil(std::max<std::size_t>(bytes, 4096));
+    const auto fits = [&](const Free& one) { return one.bytes == wanted; };
+    const auto found = std::find_if(free.begin(), free.end(), fits);
+    cuda::Address memory = 0;
+    if (found != free.end()) {
+      memory = found->memory;
+      free.erase(found);
+    } else {
+      const ContextScope scope(*driver, context);
+      check("cuMemAlloc", driver->call.cuMemAlloc(&memory, wanted));
+    }
+    used[memory] = wanted;
+    return memory;
+  }
+  void give_back(cuda::Address memory) {
+    free.push_back({memory, used.at(memory)});
+    used.erase(memory);
+  }
+};
+
+// A call whose buffers are still on the device.
+struct Pending {
+  ncclComm_t comm = nullptr;
+  Place* place = nullptr;
+  cuda::Stream stream = nullptr;
+  std::vector<Buffer> buffers;
+  std::shared_ptr<std::atomic<bool>> copied;  // back; made when the copies are enqueued
+};
+
+struct Thread {
+  int depth = 0;
+  std::map<int, std::unique_ptr<Place>> places;
+  std::vector<Pending> group;    // calls of the open group
+  std::vector<Pending> waiting;  // of communicators that do not block
+
+  Place& place(int ordinal) {
+    auto& one = places[ordinal];
+    if (one == nullptr) one = std::make_unique<Place>(ordinal);
+    return *one;
+  }
+};
+
+Thread& mine() {
+  thread_local auto* const thread = new Thread;  // streams may still use its memory
+  return *thread;
+}
+
+std::mutex non_blocking_mutex;
+std::map<ncclComm_t, bool> non_blocking;  // communicators by their config
+
+bool blocks(ncclComm_t comm) {
+  const std::lock_guard lock(non_blocking_mutex);
+  const auto found = non_blocking.find(comm);
+  return found == non_blocking.end() || !found->second;
+}
+
+void copy(cuda::Address to, cuda::Address from, std::size_t bytes, cuda::Stream stream) {
+  if (bytes > 0) check("cuMemcpyAsync", driver->call.cuMemcpyAsync(to, from, bytes, stream));
+}
+
+void copy_back(Pending& call) {
+  const ContextScope scope(*driver, call.place->context);
+  for (const Buffer& one : call.buffers)
+    copy(address_of(one.host), one.device, one.bytes, call.stream);
+  call.copied = std::make_shared<std::atomic<bool>>(false);
+  auto* const flag = new std::shared_ptr<std::atomic<bool>>(call.copied);
+  check("cuLaunchHostFunc", driver->call.cuLaunchHostFunc(
+                                call.stream,
+                                [](void* argument) {
+                                  auto* const done =
+                                      static_cast<std::shared_ptr<std::atomic<bool>>*>(argument);
+                                  (*done)->store(true);
+                                  delete done;
+                                },
+                                flag));
+}
+
+void synchronize(const Pending& call) {
+  const ContextScope scope(*driver, call.place->context);
+  check("cuStreamSynchronize", driver->call.cuStreamSynchronize(call.stream));
+}
+
+void give_back(const Pending& call) {
+  for (const Buffer& one : call.buffers) call.place->give_back(one.device);
+}
+
+// Waits, and says what came of it.
+ncclResult_t finish(Pending& call, ncclResult_t code) {
+  if (code == ncclSuccess) copy_back(call);
+  synchronize(call);
+  give_back(call);
+  if (code != ncclSuccess) return code;
+  ncclResult_t later = ncclSuccess;
+  const ncclResult_t asked = __real_ncclCommGetAsyncError(call.comm, &later);
+  return asked != ncclSuccess ? asked : later;
+}
+
+struct Range {
+  const void* memory = nullptr;
+  std::size_t bytes = 0;
+};
+
+// The buffers of a call, in one where they have memory in common.
+std::vector<Buffer> buffers_of(const Range& send, const Range& receive) {
+  std::vector<Buffer> out;
+  for (const Range& one : {send, receive}) {
+    if (one.memory == nullptr || driver->kind_of(one.memory).on_streams()) continue;
+    auto* begin = static_cast<unsigned char*>(const_cast<void*>(one.memory));
+    auto* end = begin + one.bytes;
+    if (!out.empty() && begin <= out[0].host + out[0].bytes && out[0].host <= end) {
+      begin = std::min(begin, out[0].host);
+      end = std::max(end, out[0].host + out[0].bytes);
+      out.clear();
+    }
+    out.push_back({begin, static_cast<std::size_t>(end - begin), 0});
+  }
+  return out;
+}
+
+void* moved(const void* memory, const std::vector<Buffer>& buffers) {
+  const auto* const at = static_cast<const unsigned char*>(memory);
+  for (const Buffer& one : buffers) {
+    if (at >= one.host && at <= one.host + one.bytes && memory != nullptr)
+      return reinterpret_cast<void*>(one.device + static_cast<std::size_t>(at - one.host));
+  }
+  return const_cast<void*>(memory);
+}
+
+using Call = std::function<ncclResult_t(const void* send, void* receive, cudaStream_t stream)>;
+
+ncclResult_t call_on_device(ncclComm_t comm, const Range& send, const Range& receive,
+                            cudaStream_t stream, const Call& call) {
+  int ordinal = 0;
+  if (ncclCommCuDevice(comm, &ordinal) != ncclSuccess)
+    return call(send.memory, const_cast<void*>(receive.memory), stream);
+  Thread& thread = mine();
+  Pending pending{comm, &thread.place(ordinal), nullptr, buffers_of(send, receive), nullptr};
+  pending.stream = pending.place->streams[stream == nullptr ? 0 : 1];
+  {
+    const ContextScope scope(*driver, pending.place->context);
+    for (Buffer& one : pending.buffers) {
+      one.device = pending.place->take(one.bytes);
+      copy(one.device, address_of(one.host), one.bytes, pending.stream);
+    }
+  }
+  const ncclResult_t code =
+      call(moved(send.memory, pending.buffers), moved(receive.memory, pending.buffers),
+           reinterpret_cast<cudaStream_t>(pending.stream));
+  if (thread.depth > 0) {
+    thread.group.push_back(std::move(pending));
+    return code;
+  }
+  if (code != ncclSuccess || blocks(comm)) return finish(pending, code);
+  copy_back(pending);
+  thread.waiting.push_back(std::move(pending));
+  return ncclInProgress;
+}
+
+// Rank and size of a communicator, and the bytes of one block; 0 bytes: the call is not worth it.
+struct Facts {
+  int rank = 0;
+  std::size_t size = 0;
+  std::size_t block = 0;
+  bool root = true;
+};
+
+bool find_facts(ncclComm_t comm, std::size_t count, ncclDataType_t type, int root, Facts& out) {
+  int size = 0;
+  if (driver == nullptr || opened_by != ::getpid() || type < 0 || type >= kTypes) return false;
+  if (comm == nullptr || ncclCommCount(comm, &size) != ncclSuccess ||
+      ncclCommUserRank(comm, &out.rank) != ncclSuccess || root < 0 || root >= size)
+    return false;
+  out.size = static_cast<std::size_t>(size);
+  out.block = count * bytes_of(type);
+  out.root = out.rank == root;
+  return true;
+}
+
+ncclResult_t end_group() {
+  Thread& thread = mine();
+  ncclResult_t code = __real_ncclGroupEnd();
+  if (thread.depth > 0) --thread.depth;
+  if (thread.depth > 0 || driver == nullptr) return code;
+  std::vector<Pending> calls = std::exchange(thread.group, {});
+  bool in_progress = false;
+  for (Pending& one : calls) {
+    if (code == ncclSuccess && !blocks(one.comm)) {
+      copy_back(one);
+      thread.waiting.push_back(std::move(one));
+      in_progress = true;
+    } else {
+      code = finish(one, code);
+    }
+  }
+  return code == ncclSuccess && in_progress ? ncclInProgress : code;
+}
+
+// A communicator that does not block is in progress while its buffers are on the device.
+bool still_waiting(ncclComm_t comm) {
+  auto& waiting = mine().waiting;
+  bool still = false;
+  std::erase_if(waiting, [&](const Pending& one) {
+    if (one.comm != comm) return false;
+    if (!one.copied->load()) {
+      still = true;
+      return false;
+    }
+    give_back(one);
+    return true;
+  });
+  return still;
+}
+
+void note(ncclComm_t comm, bool does_not_block) {
+  const std::lock_guard lock(non_blocking_mutex);
+  non_blocking[comm] = does_not_block;
+}
+
+}  // namespace
+
+std::string use_devices() {
+  const auto opened = Driver::open();
+  if (!opened.ok()) return std::string(opened.status().text());
+  driver = *opened;
+  opened_by = ::getpid();
+  return "";
+}
+
+bool on_devices() {
+  return driver != nullptr;
+}
+
+int device_count() {
+  return driver != nullptr ? driver->devices() : 8;
+}
+
+void use_device_of_rank(int rank) {
+  if (driver == nullptr) return;
+  const Place& place = mine().place(rank % driver->devices());
+  check("cuCtxPushCurrent", driver->call.cuCtxPushCurrent(place.context));
+}
+
+void read_memory(void* to, const void* from, std::size_t bytes) {
+  if (driver == nullptr) {
+    std::copy_n(static_cast<const unsigned char*>(from), bytes, static_cast<unsigned char*>(to));
+    return;
+  }
+  Place& place = mine().place(leeway::device::current_device(*driver));
+  const ContextScope scope(*driver, place.context);
+  copy(address_of(to), address_of(from), bytes, place.streams[0]);
+  check("cuStreamSynchronize", driver->call.cuStreamSynchronize(place.streams[0]));
+}
+
+void write_memory(void* to, const void* from, std::size_t bytes) {
+  read_memory(to, from, bytes);
+}
+
+}  // namespace conformance
+
+using conformance::call_on_device;
+using conformance::Facts;
+using conformance::find_facts;
+
+extern "C" {
+
+ncclResult_t __wrap_ncclAllReduce(const void* send, void* receive, size_t count,
+                                  ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                  cudaStream_t stream) {
+  const auto call = [&](const void* s, void* r, cudaStream_t on) {
+    return __real_ncclAllReduce(s, r, count, type, op, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, 0, facts)) return call(send, receive, stream);
+  return call_on_device(comm, {send, facts.block}, {receive, facts.block}, stream, call);
+}
+
+ncclResult_t __wrap_ncclReduceScatter(const void* send, void* receive, size_t count,
+                                      ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                      cudaStream_t stream) {
+  const auto call = [&](const void* s, void* r, cudaStream_t on) {
+    return __real_ncclReduceScatter(s, r, count, type, op, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, 0, facts)) return call(send, receive, stream);
+  return call_on_device(comm, {send, facts.size * facts.block}, {receive, facts.block}, stream,
+                        call);
+}
+
+ncclResult_t __wrap_ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+  const auto call = [&](const void* s, void* r, cudaStream_t on) {
+    return __real_ncclReduce(s, r, count, type, op, root, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, root, facts)) return call(send, receive, stream);
+  return call_on_device(comm, {send, facts.block}, {receive, facts.block}, stream, call);
+}
+
+ncclResult_t __wrap_ncclBroadcast(const void* send, void* receive, size_t count,
+                                  ncclDataType_t type, int root, ncclComm_t comm,
+                                  cudaStream_t stream) {
+  const auto call = [&](const void* s, void* r, cudaStream_t on) {
+    return __real_ncclBroadcast(s, r, count, type, root, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, root, facts)) return call(send, receive, stream);
+  return call_on_device(comm, {facts.root ? send : nullptr, facts.block}, {receive, facts.block},
+                        stream, call);
+}
+
+ncclResult_t __wrap_ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root,
+                              ncclComm_t comm, cudaStream_t stream) {
+  const auto call = [&](const void*, void* r, cudaStream_t on) {
+    return __real_ncclBcast(r, count, type, root, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, root, facts)) return call(buffer, buffer, stream);
+  return call_on_device(comm, {}, {buffer, facts.block}, stream, call);
+}
+
+ncclResult_t __wrap_ncclAllGather(const void* send, void* receive, size_t count,
+                                  ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+  const auto call = [&](const void* s, void* r, cudaStream_t on) {
+    return __real_ncclAllGather(s, r, count, type, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, 0, facts)) return call(send, receive, stream);
+  return call_on_device(comm, {send, facts.block}, {receive, facts.size * facts.block}, stream,
+                        call);
+}
+
+ncclResult_t __wrap_ncclAlltoAll(const void* send, void* receive, size_t count, ncclDataType_t type,
+                                 ncclComm_t comm, cudaStream_t stream) {
+  const auto call = [&](const void* s, void* r, cudaStream_t on) {
+    return __real_ncclAlltoAll(s, r, count, type, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, 0, facts)) return call(send, receive, stream);
+  const std::size_t all = facts.size * facts.block;
+  return call_on_device(comm, {send, all}, {receive, all}, stream, call);
+}
+
+ncclResult_t __wrap_ncclGather(const void* send, void* receive, size_t count, ncclDataType_t type,
+                               int root, ncclComm_t comm, cudaStream_t stream) {
+  const auto call = [&](const void* s, void* r, cudaStream_t on) {
+    return __real_ncclGather(s, r, count, type, root, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, root, facts)) return call(send, receive, stream);
+  return call_on_device(comm, {send, facts.block},
+                        {facts.root ? receive : nullptr, facts.size * facts.block}, stream, call);
+}
+
+ncclResult_t __wrap_ncclScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
+                                int root, ncclComm_t comm, cudaStream_t stream) {
+  const auto call = [&](const void* s, void* r, cudaStream_t on) {
+    return __real_ncclScatter(s, r, count, type, root, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, root, facts)) return call(send, receive, stream);
+  return call_on_device(comm, {facts.root ? send : nullptr, facts.size * facts.block},
+                        {receive, facts.block}, stream, call);
+}
+
+ncclResult_t __wrap_ncclSend(const void* send, size_t count, ncclDataType_t type, int peer,
+                             ncclComm_t comm, cudaStream_t stream) {
+  const auto call = [&](const void* s, void*, cudaStream_t on) {
+    return __real_ncclSend(s, count, type, peer, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, peer, facts)) return call(send, nullptr, stream);
+  return call_on_device(comm, {send, facts.block}, {}, stream, call);
+}
+
+ncclResult_t __wrap_ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer,
+                             ncclComm_t comm, cudaStream_t stream) {
+  const auto call = [&](const void*, void* r, cudaStream_t on) {
+    return __real_ncclRecv(r, count, type, peer, comm, on);
+  };
+  Facts facts;
+  if (!find_facts(comm, count, type, peer, facts)) return call(nullptr, receive, stream);
+  return call_on_device(comm, {}, {receive, facts.block}, stream, call);
+}
+
+// A factor in device memory stays there for as long as the program.
+ncclResult_t __wrap_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
+                                             ncclScalarResidence_t residence, ncclComm_t comm) {
+  using namespace conformance;  // NOLINT(google-build-using-namespace)
+  Facts facts;
+  if (residence == ncclScalarDevice && scalar != nullptr && find_facts(comm, 1, type, 0, facts)) {
+    int ordinal = 0;
+    (void)ncclCommCuDevice(comm, &ordinal);
+    Place& place = mine().place(ordinal);
+    const cuda::Address memory = place.take(facts.block);
+    copy(memory, address_of(scalar), facts.block, place.streams[0]);
+    scalar = reinterpret_cast<void*>(memory);
+    // Read in the order of this stream, which the calls use.
+  }
+  return __real_ncclRedOpCreatePreMulSum(op, scalar, type, residence, comm);
+}
+
+ncclResult_t __wrap_ncclGroupStart() {
+  const ncclResult_t code = __real_ncclGroupStart();
+  if (code == ncclSuccess) ++conformance::mine().depth;
+  return code;
+}
+
+ncclResult_t __wrap_ncclGroupEnd() {
+  return conformance::end_group();
+}
+
+ncclResult_t __wrap_ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* code) {
+  const ncclResult_t answer = __real_ncclCommGetAsyncError(comm, code);
+  if (answer == ncclSuccess && *code == ncclSuccess && conformance::on_devices() &&
+      conformance::still_waiting(comm))
+    *code = ncclInProgress;
+  return answer;
+}
+
+ncclResult_t __wrap_ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                           ncclConfig_t* config) {
+  const ncclResult_t code = __real_ncclCommInitRankConfig(comm, ranks, id, rank, config);
+  if (comm != nullptr && config != nullptr) conformance::note(*comm, config->blocking == 0);
+  return code;
+}
+
+ncclResult_t __wrap_ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
+                                  ncclConfig_t* config) {
+  const ncclResult_t code = __real_ncclCommSplit(comm, color, key, made, config);
+  if (made != nullptr)
+    conformance::note(*made,
+                      config == nullptr ? !conformance::blocks(comm) : config->blocking == 0);
+  return code;
+}
+
+}  // extern "C"

@@ -1,0 +1,27 @@
+// nccl_conformance --device: the cases as they stand, their buffers in device memory.
+//
+// Calls that take buffers are wrapped by the linker. A wrapper copies what the case has in host
+// memory to a device, calls with device pointers and a stream of its own, and copies back. Where
+// the call would block on host memory, the wrapper waits for the stream, and answers what the
+// communicator's asynchronous error says then.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace conformance {
+
+// From now on. The reason where there is no driver; empty: all is well.
+std::string use_devices();
+bool on_devices();
+// The calling thread's communicators are on this device, or, where there are fewer, share one.
+void use_device_of_rank(int rank);
+
+// How many there are; 8 where buffers are in host memory, and devices are only numbers.
+int device_count();
+
+// Memory that NCCL made, wherever that is.
+void write_memory(void* to, const void* from, std::size_t bytes);
+void read_memory(void* to, const void* from, std::size_t bytes);
+
+}  // namespace conformance
