@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "device/driver.h"
 #include "doctor/probes.h"
 
 namespace leeway::tools::doctor {
@@ -105,6 +106,21 @@ Finding clock_source() {
   return finding;
 }
 
+// Without one, the drop-in for NCCL takes all memory for host memory.
+Finding cuda_driver() {
+  Finding finding{kMachineSection, "CUDA driver", Verdict::ok, {}, {}};
+  const auto driver = device::Driver::open();
+  if (!driver.ok()) {
+    finding.value = driver.status().text();
+    return finding;
+  }
+  const int version = (*driver)->version();
+  constexpr int kMajor = 1000;
+  finding.value = std::to_string(version / kMajor) + "." + std::to_string(version % kMajor / 10) +
+                  ", devices: " + std::to_string((*driver)->devices());
+  return finding;
+}
+
 }  // namespace
 
 void probe_machine(Findings& findings) {
@@ -113,6 +129,7 @@ void probe_machine(Findings& findings) {
   findings.push_back({kMachineSection, "features", Verdict::ok, processor_features(), {}});
   findings.push_back(kernel());
   findings.push_back(clock_source());
+  findings.push_back(cuda_driver());
 }
 
 }  // namespace leeway::tools::doctor
