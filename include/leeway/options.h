@@ -300,6 +300,7 @@ enum class CongestionControl : std::uint8_t {
   // (Rendezvous::round_trip).
   // Communicator::options() says what came of it.
   automatic,
+  fabric,  // a network of one's own with short round trips: short queues. Experimental
 };
 // The name as parse_congestion_control() reads it: "wan". An unknown name is kInvalidArgument.
 LEEWAY_EXPORT std::string_view to_string(CongestionControl control);
@@ -354,7 +355,7 @@ struct Options {
   std::size_t socket_buffer_bytes = 0;
   // LEEWAY_WINDOW_BYTES: data in flight to one peer; default: peers' receive buffers
   std::size_t window_bytes = 0;
-  // LEEWAY_CONGESTION automatic, none, fixed, scavenger or wan
+  // LEEWAY_CONGESTION automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;
   // LEEWAY_RATE: of CongestionControl::fixed, all peers together. From the environment it asks for
   // that, where LEEWAY_CONGESTION is not set.

@@ -173,6 +173,8 @@ void CoreEndpoints::hand_in_kept(Instant now, std::uint32_t rank, const Kept& ke
 void CoreEndpoints::hand_in(Instant now, std::uint32_t rank, const Datagram& datagram) {
   Process& process = processes_[rank];
   if (process.paused) return keep_in_socket(process, datagram);
+  if (process.node->wants_host_drops(now)) [[unlikely]]
+    process.node->on_host_drops(now, process.socket_losses, socket_bytes_);
   const ByteSpan bytes = whole(datagram);
   if (communicators_[0].observer != nullptr) tell(now, rank, datagram, bytes);
   process.node->on_datagram(now, static_cast<Rank>(datagram.from), bytes, datagram.ecn);
@@ -186,7 +188,8 @@ ByteSpan CoreEndpoints::whole(const Datagram& datagram) {
 }
 
 void CoreEndpoints::keep_in_socket(Process& process, const Datagram& datagram) {
-  if (process.socket_bytes + datagram.length > kSocketBytes) {
+  if (process.socket_bytes + datagram.length > socket_bytes_) {
+    ++process.socket_losses;
     ++socket_losses_;
     return;
   }

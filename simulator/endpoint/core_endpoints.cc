@@ -35,7 +35,7 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.sum_payloads = scenario.contents() && !scenario.has_sealing();
   config.peer_timeout = Duration(static_cast<std::int64_t>(operation.peer_timeout_ms() * 1e6));
   const std::size_t peers = std::max<std::size_t>(1, topology.ranks() - 1);
-  std::size_t share = kSocketBytes / peers;
+  std::size_t share = operation.socket_bytes() / peers;
   if (scenario.congestion().control() != scenario::Congestion::none) {
     config.peers_window_bytes = std::min(share, kWindowBytesDefault);
     share = std::max(share, std::min(kWindowBytesDefault, kPacedWindowsBytes / peers));
@@ -55,7 +55,7 @@ Duration initial_round_trip(const Topology& topology, std::uint32_t self) {
 }
 
 congestion::Settings congestion_of(const scenario::Scenario& scenario) {
-  static_assert(static_cast<int>(CongestionControl::wan) == scenario::Congestion::wan);
+  static_assert(static_cast<int>(CongestionControl::fabric) == scenario::Congestion::fabric);
   const scenario::Congestion& given = scenario.congestion();
   return {.control = static_cast<CongestionControl>(given.control()),
           .rate_bits_per_second = static_cast<std::uint64_t>(given.rate_mbps() * 1e6)};
@@ -73,8 +73,9 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
     if (!parsed.ok()) return parsed.status();
     faults = *parsed;
   }
-  auto endpoints = std::unique_ptr<CoreEndpoints>(new CoreEndpoints(
-      queue, network, scenario.contents(), scenario.operation().datagram_bytes()));
+  auto endpoints = std::unique_ptr<CoreEndpoints>(
+      new CoreEndpoints(queue, network, scenario.contents(), scenario.operation().datagram_bytes(),
+                        scenario.operation().socket_bytes()));
   endpoints->ecn_capable_ = slows_for_marks(congestion_of(scenario).control);
   endpoints->processes_.resize(topology.ranks());
   protocol::EndpointConfig config = config_of(scenario, seed, topology);

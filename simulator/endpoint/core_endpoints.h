@@ -39,9 +39,6 @@
 
 namespace leeway::sim {
 
-// What a socket of a paused process holds before it drops: the library's default receive buffer.
-inline constexpr std::size_t kSocketBytes = std::size_t{8} << 20;
-
 // All ranks' seed, as LEEWAY_SEED: permutations, stochastic rounding and virtual losses of a run
 // with this seed over a real network are the same.
 class CoreEndpoints final : public Endpoints, private PacketReceiver {
@@ -184,6 +181,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     bool dead = false;
     std::vector<Kept> socket;  // of a paused process
     std::size_t socket_bytes = 0;
+    std::uint64_t socket_losses = 0;
     std::vector<std::uint32_t> hearers;  // of its multicast
     std::vector<Waiting> waiting;        // a ring
     // What the node puts together, for the observers; by sender
@@ -191,8 +189,10 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::size_t next_waiting = 0;
   };
 
-  CoreEndpoints(EventQueue& queue, Network& network, bool contents, std::size_t datagram_bytes)
-      : queue_(queue),
+  CoreEndpoints(EventQueue& queue, Network& network, bool contents, std::size_t datagram_bytes,
+                std::size_t socket_bytes)
+      : socket_bytes_(socket_bytes),
+        queue_(queue),
         network_(network),
         contents_(contents),
         arrived_(contents ? 0 : datagram_bytes, std::byte{0}) {}
@@ -240,6 +240,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   static bool is_done(const Seat& seat);
   static CallResult result_of(Instant now, const Seat& seat);
 
+  const std::size_t socket_bytes_;  // what a socket holds
   EventQueue& queue_;
   Network& network_;
   std::vector<protocol::EndpointConfig> configs_;  // by process, of the first communicator

@@ -82,7 +82,7 @@ double round_trip_ms(const Scenario& scenario) {
 // more than half of the deadline, all of a rank's messages being for one other.
 bool fits_deadline(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
-  if (!operation.has_window_bytes()) return true;
+  if (!operation.has_window_bytes() && !operation.has_socket_bytes()) return true;
   const double messages = operation.kind() == Operation::messages ? operation.messages_max() : 1.0;
   double bytes = messages * static_cast<double>(operation.bytes());
   for (const scenario::Communicator& further : scenario.communicator()) {
@@ -90,7 +90,9 @@ bool fits_deadline(const Scenario& scenario) {
     bytes += static_cast<double>(own.bytes()) *
              (own.kind() == Operation::messages ? own.messages_max() : 1.0);
   }
-  const double windows = bytes / operation.window_bytes();
+  double window = static_cast<double>(operation.socket_bytes()) / (scenario.ranks() - 1);
+  if (operation.has_window_bytes()) window = std::min<double>(window, operation.window_bytes());
+  const double windows = bytes / window;
   return windows * round_trip_ms(scenario) <= kPatientMs / 2;
 }
 

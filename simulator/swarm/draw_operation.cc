@@ -109,7 +109,8 @@ void draw_congestion(Dice& dice, Scenario& scenario) {
   if (!dice.one_in(3)) return;
   scenario::Congestion& congestion = *scenario.mutable_congestion();
   congestion.set_control(dice.pick({scenario::Congestion::fixed, scenario::Congestion::scavenger,
-                                    scenario::Congestion::wan, scenario::Congestion::wan}));
+                                    scenario::Congestion::wan, scenario::Congestion::wan,
+                                    scenario::Congestion::fabric}));
   if (congestion.control() == scenario::Congestion::fixed)
     congestion.set_rate_mbps(dice.decimal_magnitude(50'000, 10'000'000));
 }

@@ -36,8 +36,8 @@ constexpr std::array<string_view, 6> kTransports = {"auto", "udp",    "verbs",
                                                     "ucx",  "inproc", "custom"};
 // A caller's own transport cannot be asked for by name.
 constexpr std::size_t kTransportsByName = 5;
-constexpr std::array<string_view, 5> kCongestionControls = {"none", "fixed", "scavenger", "wan",
-                                                            "automatic"};
+constexpr std::array<string_view, 6> kCongestionControls = {"none", "fixed",     "scavenger",
+                                                            "wan",  "automatic", "fabric"};
 constexpr std::array<string_view, 10> kStatusCodes = {
     "ok",          "invalid_argument",   "mismatch",    "deadline_exceeded", "peer_lost",
     "unavailable", "resource_exhausted", "unsupported", "cancelled",         "internal"};
@@ -51,7 +51,7 @@ static_assert(kEstimators.size() == static_cast<std::size_t>(Estimator::augmente
 static_assert(kDeliveries.size() == static_cast<std::size_t>(Delivery::Kind::best_effort) + 1);
 static_assert(kTransports.size() == static_cast<std::size_t>(TransportKind::custom) + 1);
 static_assert(kCongestionControls.size() ==
-              static_cast<std::size_t>(CongestionControl::automatic) + 1);
+              static_cast<std::size_t>(CongestionControl::fabric) + 1);
 static_assert(kStatusCodes.size() == static_cast<std::size_t>(StatusCode::kInternal) + 1);
 
 template <typename Enum>

@@ -80,6 +80,10 @@ inline constexpr std::size_t kDatagramBytesMin = 512;
 inline constexpr std::uint64_t kRateMin = 10'000;
 inline constexpr std::uint64_t kRateMax = 1'000'000'000'000;
 
+// Datagrams that a peer's grant leaves in flight at least (WIRE 3.16): reports go on, and with them
+// whatever raises the grant again.
+inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
+
 // Packets of a flow that a sender may send before the peer said that it opened the operation.
 inline constexpr std::uint32_t kEagerPackets = 4;
 

@@ -14,10 +14,11 @@ namespace {
 constexpr leeway_options kDefaults = LEEWAY_OPTIONS_INIT;
 constexpr leeway_collective_options kCallDefaults = LEEWAY_COLLECTIVE_OPTIONS_INIT;
 constexpr int kTransportCount = LEEWAY_TRANSPORT_CUSTOM + 1;
-constexpr int kCongestionControlCount = LEEWAY_CONGESTION_AUTOMATIC + 1;
+constexpr int kCongestionControlCount = LEEWAY_CONGESTION_FABRIC + 1;
 static_assert(LEEWAY_CONGESTION_FIXED == static_cast<int>(CongestionControl::fixed));
 static_assert(LEEWAY_CONGESTION_WAN == static_cast<int>(CongestionControl::wan));
 static_assert(LEEWAY_CONGESTION_AUTOMATIC == static_cast<int>(CongestionControl::automatic));
+static_assert(LEEWAY_CONGESTION_FABRIC == static_cast<int>(CongestionControl::fabric));
 static_assert(LEEWAY_TRANSPORT_CUSTOM == static_cast<int>(TransportKind::custom));
 static_assert(LEEWAY_TRANSPORT_INPROC == static_cast<int>(TransportKind::inproc));
 static_assert(LEEWAY_TRANSPORT_UCX == static_cast<int>(TransportKind::ucx));

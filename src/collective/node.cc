@@ -15,6 +15,9 @@ constexpr std::size_t kClosedMax = 256;
 // room is asked again.
 constexpr std::size_t kAnswersMax = 64;
 
+// The system is asked for its count of drops so often: a microsecond each time.
+constexpr Duration kHostDropsEvery = std::chrono::milliseconds(10);
+
 std::vector<Rank> by_slot(std::span<const Rank> slots, Rank self) {
   std::vector<Rank> ranks;
   for (Rank rank = 0; rank < slots.size(); ++rank) {
@@ -44,6 +47,7 @@ bool Node::pace(Instant now, const congestion::Settings& congestion) {
   auto controller = congestion::make_controller(congestion);
   if (controller == nullptr) return false;
   bundle_ = std::make_unique<congestion::UplinkBundle>(std::move(controller));
+  room_at_ = now;
   for (Rank slot = 0; slot < paths_.size(); ++slot) {
     if (paths_[slot] == nullptr || paths_[slot]->window() == 0) continue;
     begin_link(slot);
@@ -184,8 +188,28 @@ void Node::note_report(Instant now, Rank slot) {
                       .arrived_us = report.arrived_us,
                       .ect = report.ect,
                       .ce = report.ce,
+                      .grant = report.grant,
+                      .host_drops = report.host_drops,
                       .held_back = report.delay});
+  path.limit(bundle_->datagrams_granted(slot));
   if (bundle_->asks(now, slot)) path.ask();
+}
+
+void Node::on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes) {
+  room_at_ = now + kHostDropsEvery;
+  arrived_.resize(paths_.size());
+  for (std::size_t slot = 0; slot < paths_.size(); ++slot) {
+    if (paths_[slot] == nullptr) continue;
+    const protocol::Path& path = *paths_[slot];
+    arrived_[slot] = {.missing = path.largest_seen() - path.received(),
+                      .bytes = path.received_bytes(),
+                      .rtt = path.rtt.smoothed()};
+  }
+  receive_room_.look(now, drops, socket_bytes, arrived_);
+  for (std::size_t slot = 0; slot < paths_.size(); ++slot) {
+    if (paths_[slot] != nullptr)
+      paths_[slot]->tell_host(receive_room_.grant(slot), receive_room_.drops(slot));
+  }
 }
 
 // All who have data for this process may go on.
@@ -387,7 +411,7 @@ void Node::note_paced(Instant now, const protocol::TrainBuffer& out, double shar
                     .total_bytes = out.total_bytes()},
                    share);
   if (path.take_asked()) bundle_->on_asked(now, out.to());
-  if (bundle_->asks(now, out.to())) path.ask();
+  if (bundle_->asks(now, out.to()) || path.nears_limit()) path.ask();
 }
 
 void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out) {
@@ -400,7 +424,8 @@ void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer
   }
   if (prefix.type != wire::PacketType::alive) prefix.sequence = path.take_sequence(now);
   out.start(answer.slot);
-  const MutableByteSpan scratch = out.scratch(wire::kReportFixedBytes + wire::kReportMarksBytes);
+  const MutableByteSpan scratch =
+      out.scratch(wire::kReportFixedBytes + wire::kReportMarksBytes + wire::kReportHostBytes);
   if (prefix.type != wire::PacketType::report)
     return out.append(wire::encode_bare(prefix, scratch), {});
   wire::Report report;
@@ -410,6 +435,8 @@ void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer
   report.arrived_us = wire::arrived_us(path.largest_arrived_at());
   report.ect = path.ect();
   report.ce = path.ce();
+  report.grant = path.grant();
+  report.host_drops = path.host_drops();
   report.heard_goodbye = true;
   path.on_reported();
   out.append(wire::encode_report(prefix, report, scratch), {});

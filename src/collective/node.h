@@ -15,6 +15,7 @@
 
 #include "collective/engine.h"
 #include "collective/lobby.h"
+#include "congestion/receive_room.h"
 #include "congestion/uplink_bundle.h"
 #include "protocol/path.h"
 
@@ -108,6 +109,11 @@ class Node {
   void note_forwarded(Instant now, std::uint64_t bytes) {
     if (bundle_ != nullptr) bundle_->on_group_sent(now, bytes);
   }
+  // So many datagrams have found this process' socket full by now; it holds `socket_bytes`. Peers
+  // hear how many were theirs, and send less at a time (congestion/receive_room.h). To be called
+  // while anything arrives, as often as wants_host_drops() says: never where nothing is paced.
+  bool wants_host_drops(Instant now) const { return now >= room_at_; }
+  void on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes);
   // The system refused a datagram of so many bytes for its length.
   void on_refused(Instant now, Rank slot, std::size_t bytes);
   // Time passed, or members were touched. `released`: how many of the trains handed out are no
@@ -178,6 +184,9 @@ class Node {
 
   std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; null: not met yet
   std::unique_ptr<congestion::UplinkBundle> bundle_;    // its links are slots; null: not paced
+  congestion::ReceiveRoom receive_room_;                // its peers are slots
+  std::vector<congestion::ReceiveRoom::Arrived> arrived_;
+  Instant room_at_ = Instant::infinite_future();
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<Member*> touched_;
   std::vector<Member*> sending_;  // in turn, from sending_at_ on

@@ -49,8 +49,19 @@ struct Pace {
   double bits_per_second = 0;
   // At most so much under way to all peers together
   std::uint64_t in_flight_bytes = UINT64_MAX;
+  // At most so much leaves at once; 0: a quarter of a millisecond of the rate
+  std::size_t quantum_bytes = 0;
   // Marks what is sent from now on, so that its loss is attributed to this gain.
   std::uint32_t phase = 0;
+};
+
+// When peers are asked for reports: every quarter of a round trip, and before the window is full.
+struct Questions {
+  // Not more often than this
+  Duration least = std::chrono::milliseconds(1);
+  // Besides, when half of a link's share of the window is under way: of many links that are sent to
+  // in turn, most would be silent until the window is full.
+  bool by_share = false;
 };
 
 class Controller {
@@ -66,6 +77,10 @@ class Controller {
   virtual double noise() const { return 0; }
   // Peers in the same house are not paced. False: everything keeps the rate.
   virtual bool spares_near() const { return true; }
+  virtual Questions questions() const { return {}; }
+  // A queue at one peer's own line, where others may meet, limits what goes there
+  // (link_governor.h).
+  virtual bool governs_links() const { return false; }
 };
 
 struct Settings {

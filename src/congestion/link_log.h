@@ -53,6 +53,7 @@ class LinkLog {
     if (departure.bytes > before) covered_bytes_ = departure.bytes;
     return covered_bytes_ - before;
   }
+  std::size_t room() const { return departures_.size(); }
   bool empty() const { return sent_bytes_ == 0; }
   std::uint64_t under_way() const { return sent_bytes_ - covered_bytes_; }
   // Nobody will report what is under way.

@@ -1,4 +1,5 @@
 #include "congestion/controller.h"
+#include "congestion/fabric.h"
 #include "congestion/fixed.h"
 #include "congestion/scavenger.h"
 #include "congestion/wan.h"
@@ -17,6 +18,8 @@ std::unique_ptr<Controller> make_controller(const Settings& settings) {
       return std::make_unique<Wan>();
     case CongestionControl::automatic:  // not decided yet: Node::pace() may come
       return nullptr;
+    case CongestionControl::fabric:
+      return std::make_unique<Fabric>();
   }
   return nullptr;
 }

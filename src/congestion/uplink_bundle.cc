@@ -9,10 +9,11 @@ namespace {
 // segmentation offload on a fast line.
 constexpr double kQuantumSeconds = 0.25e-3;
 constexpr double kQuantumMin = 2 * kPacketBytes;
-constexpr double kQuantumMax = 64 * 1024;
+constexpr std::size_t kQuantumMax = std::size_t{64} * 1024;
 // A host that wakes late by half a quantum catches up.
 constexpr double kCatchUp = 0.5;
-constexpr Duration kAskMin = std::chrono::milliseconds(1);
+// Silence is no shorter: a busy host answers late.
+constexpr Duration kPatienceLeast = std::chrono::milliseconds(3);
 constexpr double kTrustMin = 1.0 / 1024;
 // Also without an answer two packets a second may ask: who is heard again is found out at once.
 constexpr double kSilentRate = 2 * 8 * kPacketBytes;
@@ -28,12 +29,13 @@ constexpr std::uint32_t kUnmarkableMax = 16;
 }  // namespace
 
 UplinkBundle::UplinkBundle(std::unique_ptr<Controller> controller)
-    : controller_(std::move(controller)) {
+    : controller_(std::move(controller)), questions_(controller_->questions()) {
   take_pace();
 }
 
 void UplinkBundle::make_link(std::size_t link, std::size_t datagrams) {
   if (link >= links_.size()) links_.resize(link + 1);
+  links_made_ += links_[link].log.room() == 0;
   links_[link].log.make_room(datagrams);
 }
 
@@ -46,8 +48,12 @@ Pace UplinkBundle::pace() const {
 
 void UplinkBundle::take_pace() {
   pace_ = controller_->pace();
+  if (pace_.quantum_bytes != 0) {
+    quantum_bytes_ = std::min<std::size_t>(pace_.quantum_bytes, kQuantumMax);
+    return;
+  }
   const double quantum = pace().bits_per_second / 8 * kQuantumSeconds;
-  quantum_bytes_ = static_cast<std::size_t>(std::clamp(quantum, kQuantumMin, kQuantumMax));
+  quantum_bytes_ = static_cast<std::size_t>(std::clamp<double>(quantum, kQuantumMin, kQuantumMax));
 }
 
 void UplinkBundle::spend(Instant now, std::size_t bytes) {
@@ -72,6 +78,8 @@ void UplinkBundle::on_sent(Instant now, std::size_t link, const Sent& sent, doub
                       .phase = pace_.phase,
                       .limited = delivered_ < limited_until_};
   LinkLog& log = links_[link].log;
+  links_[link].sent_at = now;
+  links_[link].datagram_bytes = std::max(links_[link].datagram_bytes, sent.segment_bytes);
   std::size_t left = sent.total_bytes;
   for (std::uint32_t i = sent.datagrams; i-- > 0;) {
     const std::size_t bytes = i == 0 ? left : sent.segment_bytes;
@@ -85,14 +93,34 @@ void UplinkBundle::on_sent(Instant now, std::size_t link, const Sent& sent, doub
 
 bool UplinkBundle::asks(Instant now, std::size_t link) const {
   const Link& at = links_[link];
-  return !at.asked || now - at.asked_at >= std::max(kAskMin, rtt_ / 4) ||
-         in_flight_ + quantum_bytes_ >= pace_.in_flight_bytes;
+  if (!at.asked || now - at.asked_at >= std::max(questions_.least, rtt_ / 4)) return true;
+  if (questions_.by_share && 2 * links_made_ * at.log.under_way() >= pace_.in_flight_bytes)
+    return true;
+  return in_flight_ + quantum_bytes_ >= pace_.in_flight_bytes;
 }
 
 void UplinkBundle::on_asked(Instant now, std::size_t link) {
   links_[link].asked = true;
   links_[link].asked_at = now;
   if (!links_[link].near && asks_++ == 0) heard_at_ = now;
+}
+
+std::uint32_t UplinkBundle::datagrams_granted(std::size_t link) const {
+  const Link& at = links_[link];
+  std::uint64_t bytes = at.governor.window_bytes();
+  if (at.grant != UINT32_MAX) bytes = std::min<std::uint64_t>(bytes, at.grant);
+  if (bytes == UINT64_MAX) return UINT32_MAX;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / at.datagram_bytes, UINT32_MAX));
+}
+
+// Of many links that are sent to in turn, the last question of some is lost: what is under way
+// there would fill the window.
+void UplinkBundle::write_off_stale(Instant now) {
+  for (Link& link : links_) {
+    if (link.near || link.log.under_way() == 0 || now - link.sent_at < stuck_for()) continue;
+    in_flight_ -= std::min(in_flight_, link.log.under_way());
+    link.log.write_off();
+  }
 }
 
 // The uplink's rate between two datagrams of this link about a round trip apart: what left to all
@@ -155,8 +183,10 @@ bool UplinkBundle::awaits_first_report(Instant now) const {
 // bursts meet. Links that are much shorter may not pass the line at all.
 Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   Duration least = at.queueing;
+  // In a short round trip few links report.
+  const Duration recent = questions_.by_share ? 3 * rtt_ : rtt_;
   for (const Link& link : links_) {
-    if (now - link.reported_at > rtt_ || link.near || link.rtt.value() < at.rtt.value() / 2)
+    if (now - link.reported_at > recent || link.near || link.rtt.value() < at.rtt.value() / 2)
       continue;
     least = std::min(least, link.queueing);
   }
@@ -179,6 +209,18 @@ void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   at.unmarkable = 0;
 }
 
+// What every link shows is the uplink's; the rest is at the peer. All other peers send there, too.
+void UplinkBundle::govern(Link& at, const Sample& sample) const {
+  at.governor.on_report({.now = sample.now,
+                         .rtt = sample.rtt,
+                         .queue = at.queueing - sample.queueing,
+                         .delivered_bytes = sample.newly_delivered_bytes,
+                         .covered = static_cast<double>(sample.covered),
+                         .lost = static_cast<double>(sample.lost),
+                         .noise = controller_->noise(),
+                         .senders = std::max<std::size_t>(links_made_, 1)});
+}
+
 // WIRE 3.15, RFC 9000 13.4.2: marks count as long as the counts agree with what was sent.
 std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
                                        std::uint32_t received) const {
@@ -191,6 +233,18 @@ std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
   at.unmarkable = told > received ? kUnmarkableMax + 1
                                   : at.unmarkable + static_cast<std::uint32_t>(received - told);
   return at.unmarkable > kUnmarkableMax ? 0 : marked;
+}
+
+// WIRE 3.16: of what did not arrive, so many at most were the peer's own to lose.
+std::uint64_t UplinkBundle::take_host_drops(Link& at, const Arrivals& arrivals) const {
+  const auto more = static_cast<std::uint16_t>(arrivals.host_drops - at.host_drops);
+  at.host_drops = arrivals.host_drops;
+  at.grant = arrivals.grant;
+  const std::uint64_t missing = at.covered - at.counted;
+  const std::uint64_t believed =
+      std::min<std::uint64_t>(more, missing - std::min(missing, at.host_dropped));
+  at.host_dropped += believed;
+  return believed;
 }
 
 void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arrivals) {
@@ -218,6 +272,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   at.covered += covered;
   const std::uint64_t received = std::min<std::uint64_t>(received_more, at.covered - at.counted);
   at.counted += received;
+  const std::uint64_t host_drops = take_host_drops(at, arrivals);
   const std::uint64_t bytes =
       std::min<std::uint64_t>(bytes_more, departure->bytes - at.counted_bytes);
   at.counted_bytes += bytes;
@@ -232,6 +287,8 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   at.rtt.add(now, sample.rtt.count());
   judge_nearness(at);
   if (at.near || awaits_first_report(now)) return take_pace();
+  if (questions_.by_share && sample.rtt < rtt_ / 8)
+    rtt_ = sample.rtt;  // what was assumed is far off
   rtt_ += (sample.rtt - rtt_) / 8;
   sample.rtt_min = Duration(at.rtt.value());
   // Clocks differ by an unknown constant, which the least delay holds as well.
@@ -248,36 +305,44 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   measure_rate(at, *departure, arrivals, sample);
   sample.newly_delivered_bytes = bytes;
   sample.covered = covered;
-  sample.lost = static_cast<std::int32_t>(covered) - static_cast<std::int32_t>(received);
+  sample.lost = static_cast<std::int32_t>(covered) - static_cast<std::int32_t>(received) -
+                static_cast<std::int32_t>(host_drops);
   sample.marked = marked;
+  if (questions_.by_share) write_off_stale(now);
   sample.in_flight_bytes = in_flight_;
   const Departure* const oldest = at.log.find(arrivals.largest - covered + 1);
   sample.phase =
       oldest != nullptr && oldest->phase == departure->phase ? departure->phase : kNoPhase;
   sample.limited = departure->limited;
+  if (controller_->governs_links()) govern(at, sample);
   controller_->on_sample(sample);
   take_pace();
 }
 
+// Where the window is full of what nobody reports, no longer is waited; a busy host answers late.
 Duration UplinkBundle::patience() const {
-  return 3 * std::max(rtt_, kAskMin);
+  return std::max(stuck_for(), kPatienceLeast);
 }
 
 void UplinkBundle::on_wake(Instant now) {
   if (open(now)) held_back_ = false;
-  if (!waits() || now - heard_at_ < patience()) return;
-  if (asks_ >= kAsksMax) trust_ = std::max(trust_ / 2, kTrustMin);
+  const bool silent = asks_ >= kAsksMax && now - heard_at_ >= patience();
+  const bool stuck = is_stuck() && now - std::max(heard_at_, written_off_at_) >= stuck_for();
+  if (!silent && !stuck) return;
+  if (silent) trust_ = std::max(trust_ / 2, kTrustMin);
+  if (silent || asks_ < kAsksMax) heard_at_ = now;
+  written_off_at_ = now;
   for (Link& link : links_) link.log.write_off();
   in_flight_ = 0;
   held_back_ = false;
-  heard_at_ = now;
   take_pace();
 }
 
 Instant UplinkBundle::next_wake() const {
   Instant at = Instant::infinite_future();
   if (held_back_ && !full()) at = free_at_;
-  if (waits()) at = std::min(at, heard_at_ + patience());
+  if (asks_ >= kAsksMax) at = std::min(at, heard_at_ + patience());
+  if (is_stuck()) at = std::min(at, std::max(heard_at_, written_off_at_) + stuck_for());
   return at;
 }
 

@@ -17,6 +17,7 @@
 
 #include "congestion/controller.h"
 #include "congestion/least_delay.h"
+#include "congestion/link_governor.h"
 #include "congestion/link_log.h"
 
 namespace leeway::congestion {
@@ -29,6 +30,8 @@ struct Arrivals {
   std::uint32_t arrived_us = 0;      // the peer's clock when the newest arrived, 24 bits of it
   std::uint32_t ect = 0;             // of all that arrived: unmarked, but could have been
   std::uint32_t ce = 0;              // marked by a queue on the way
+  std::uint32_t grant = UINT32_MAX;  // bytes beyond `largest` that the peer has room for
+  std::uint16_t host_drops = 0;      // that did not find room in the peer's socket, modulo 2^16
   Duration held_back{0};             // since then, when the report left
 };
 
@@ -73,6 +76,8 @@ class UplinkBundle {
   // full, when nothing else would bring one.
   bool asks(Instant now, std::size_t link) const;
   void on_asked(Instant now, std::size_t link);
+  // So many datagrams of the length that was sent last may be under way to the peer, by its grant.
+  std::uint32_t datagrams_granted(std::size_t link) const;
   // Not overtaken by a later one.
   void on_report(Instant now, std::size_t link, const Arrivals& arrivals);
 
@@ -104,10 +109,12 @@ class UplinkBundle {
     LinkLog log;
     std::array<Mark, 16> marks;  // the latest, an eighth of a round trip apart at least
     std::size_t marks_made = 0;
+    LinkGovernor governor;
     LeastDelay rtt;
     LeastDelay one_way;
     std::optional<std::uint32_t> one_way_us;  // the first one, whatever the clocks differ by
     Instant first_sent_at{0};
+    Instant sent_at{0};
     bool near = false;     // does not pass the line; once and for all
     Duration queueing{0};  // that the latest report showed
     Instant reported_at{0};
@@ -121,18 +128,26 @@ class UplinkBundle {
     std::uint64_t covered = 0;  // datagrams up to the newest reported one
     std::uint64_t counted = 0;  // of those: believed to have arrived
     std::uint64_t counted_bytes = 0;  // likewise
+    std::uint64_t host_dropped = 0;   // covered, and believed to have found the peer's socket full
+    std::uint16_t host_drops = 0;
+    std::uint32_t grant = UINT32_MAX;
+    std::size_t datagram_bytes = 1;  // of the longest train's
     Instant asked_at{0};
     bool asked = false;
   };
 
   void measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals, Sample& sample);
   std::uint32_t take_marks(Link& at, const Arrivals& arrivals, std::uint32_t received) const;
+  std::uint64_t take_host_drops(Link& at, const Arrivals& arrivals) const;
   Duration queueing(Instant now, const Link& at) const;
   void judge_nearness(Link& at);
+  void write_off_stale(Instant now);
+  void govern(Link& at, const Sample& sample) const;
   bool awaits_first_report(Instant now) const;
   void note_limited() { limited_until_ = delivered_ + std::max<std::uint64_t>(in_flight_, 1); }
   bool full() const { return in_flight_ >= pace_.in_flight_bytes; }
-  bool waits() const { return asks_ >= kAsksMax || (held_back_ && full()); }
+  bool is_stuck() const { return held_back_ && full(); }
+  Duration stuck_for() const { return 3 * std::max(rtt_, questions_.least); }
   Duration patience() const;
   void spend(Instant now, std::size_t bytes);
   void take_pace();
@@ -141,7 +156,9 @@ class UplinkBundle {
   static constexpr int kAsksMax = 3;
 
   std::unique_ptr<Controller> controller_;
+  const Questions questions_;
   std::vector<Link> links_;
+  std::size_t links_made_ = 0;
   Pace pace_;
   std::size_t quantum_bytes_ = 0;
   double trust_ = 1;  // halved by silence
@@ -156,6 +173,7 @@ class UplinkBundle {
   bool held_back_ = false;
   int asks_ = 0;
   Instant heard_at_{0};
+  Instant written_off_at_{0};
 };
 
 }  // namespace leeway::congestion

@@ -29,6 +29,7 @@ class Wan final : public Controller {
   void on_sample(const Sample& sample) override;
   Pace pace() const override { return pace_; }
   double noise() const override { return floor_.value(); }
+  bool governs_links() const override { return true; }
 
  private:
   enum class State : std::uint8_t { startup, yield, seek, compete };

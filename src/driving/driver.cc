@@ -304,6 +304,10 @@ bool Driver::receive(Instant now) {
     node_.note_forwarded(now, bytes);
   for (std::size_t i = 0; i < count; ++i)
     node_.on_datagram(now, received_[i].from, received_[i].bytes, received_[i].ecn);
+  if (count > 0 && node_.wants_host_drops(now)) [[unlikely]] {
+    node_.on_host_drops(now, transport_->counters().kernel_drops,
+                        transport_->limits().receive_buffer_bytes);
+  }
   return count > 0;
 }
 

@@ -36,6 +36,8 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
                             .arrived_us = report.arrived_us,
                             .ect = report.ect,
                             .ce = report.ce,
+                            .grant = report.grant,
+                            .host_drops = report.host_drops,
                             .delay = std::chrono::microseconds(report.delay_us)})) {
     ++counters_.refused_report;
     return;

@@ -52,6 +52,7 @@ void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
 
 void Path::set_window(std::uint32_t window, std::uint32_t peers_window) {
   window_ = window;
+  open_ = std::min(window_, limit_);
   // Never after every single datagram: reports are datagrams too and would answer each other for
   // ever.
   const std::uint32_t reported = peers_window == 0 ? window_ : std::min(window_, peers_window);

@@ -56,10 +56,12 @@ struct PathReport {
   std::uint32_t largest_sequence = 0;
   std::uint32_t received = 0;
   std::uint32_t received_bytes = 0;
-  std::uint32_t arrived_us = 0;  // its clock when the largest arrived
-  std::uint32_t ect = 0;         // that came with ECT(0) or ECT(1)
-  std::uint32_t ce = 0;          // that a queue marked
-  Duration delay{0};             // since then
+  std::uint32_t arrived_us = 0;      // its clock when the largest arrived
+  std::uint32_t ect = 0;             // that came with ECT(0) or ECT(1)
+  std::uint32_t ce = 0;              // that a queue marked
+  std::uint32_t grant = UINT32_MAX;  // bytes beyond the largest that it has room for
+  std::uint16_t host_drops = 0;      // that found its socket full
+  Duration delay{0};                 // since then
 };
 
 class Path {
@@ -83,8 +85,15 @@ class Path {
   std::uint32_t take_sequence(Instant now);
   std::uint32_t last_sequence() const { return next_sequence_ - 1; }
   std::uint32_t in_flight() const { return next_sequence_ - 1 - reported_.largest_sequence; }
-  std::uint32_t credit() const { return in_flight() >= window_ ? 0 : window_ - in_flight(); }
+  std::uint32_t credit() const { return in_flight() >= open_ ? 0 : open_ - in_flight(); }
   std::uint32_t window() const { return window_; }
+  // At most so many datagrams may be in flight for now, whatever the window is.
+  void limit(std::uint32_t datagrams) {
+    limit_ = std::max(datagrams, limits::kGrantedDatagramsMin);
+    open_ = std::min(window_, limit_);
+  }
+  // Less than the window may be in flight, and half of that is.
+  bool nears_limit() const { return limit_ < window_ && 2 * in_flight() >= limit_; }
   // Of so many datagrams at most there is anything to remember.
   std::size_t remembered() const { return sent_at_.size(); }
   // In how many pieces a datagram of this length travels.
@@ -127,6 +136,13 @@ class Path {
     ect_ += ecn == Ecn::ect0 || ecn == Ecn::ect1;
     ce_ += ecn == Ecn::ce;
   }
+  // What reports are to say of this host (WIRE 3.16).
+  void tell_host(std::uint32_t grant, std::uint16_t drops) {
+    grant_ = grant;
+    host_drops_ = drops;
+  }
+  std::uint32_t grant() const { return grant_; }
+  std::uint16_t host_drops() const { return host_drops_; }
   std::uint32_t ect() const { return ect_; }
   std::uint32_t ce() const { return ce_; }
   // Anything valid came, numbered on this path or multicast.
@@ -163,6 +179,8 @@ class Path {
   Duration initial_rtt_ = std::chrono::milliseconds(10);
   int communicators_ = 0;     // that ever configured it
   std::uint32_t window_ = 0;  // not configured
+  std::uint32_t limit_ = UINT32_MAX;
+  std::uint32_t open_ = 0;  // the lesser of both
   std::uint32_t report_every_ = 16;
   std::uint32_t next_sequence_ = 1;
   std::uint64_t sent_bytes_ = 0;
@@ -180,6 +198,8 @@ class Path {
   std::uint32_t received_bytes_ = 0;
   std::uint32_t ect_ = 0;
   std::uint32_t ce_ = 0;
+  std::uint32_t grant_ = UINT32_MAX;
+  std::uint16_t host_drops_ = 0;
   std::uint32_t largest_reported_ = 0;
   Instant largest_at_{0};
   Instant heard_at_{0};

@@ -126,6 +126,8 @@ wire::Report report_contents(Instant now, Rank peer, const Link& link, const Rou
   report.arrived_us = wire::arrived_us(link.path().largest_arrived_at());
   report.ect = link.path().ect();
   report.ce = link.path().ce();
+  report.grant = link.path().grant();
+  report.host_drops = link.path().host_drops();
   report.delay_us = static_cast<std::uint32_t>(link.path().since_largest(now).count() / 1000);
   report.opened_below = rounds.opened_below();
   report.point_opened_below = rounds.receives_opened(peer, 0);

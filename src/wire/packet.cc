@@ -133,6 +133,10 @@ constexpr std::uint32_t kTellsMarks = 0x80;
 bool tells_marks(const Report& report) {
   return (report.ect | report.ce) != 0;
 }
+constexpr std::uint32_t kTellsHost = 0x40;
+bool tells_host(const Report& report) {
+  return report.grant != kNoGrant || report.host_drops != 0;
+}
 
 constexpr std::size_t kTagBytes = kOpenRoundBytes - 5;
 
@@ -349,13 +353,19 @@ Refusal decode_report(ByteSpan datagram, Report& out) {
   out.heard_goodbye = (counts & kHeardGoodbye) != 0;
   out.missed = counts >> 8;
   const auto streams = reader.get<std::uint32_t>();
-  out.stream_count = streams & 0x7F;
+  out.stream_count = streams & 0x3F;
   out.arrived_us = streams >> 8;
   out.received_bytes = reader.get<std::uint32_t>();
   out.ect = out.ce = 0;
   if ((streams & kTellsMarks) != 0) {
     out.ect = reader.get<std::uint32_t>();
     out.ce = reader.get<std::uint32_t>();
+  }
+  out.grant = kNoGrant;
+  out.host_drops = 0;
+  if ((streams & kTellsHost) != 0) {
+    out.grant = reader.get<std::uint32_t>();
+    out.host_drops = reader.get<std::uint16_t>();
   }
   if (out.open_count > out.open.size() || out.stream_count > out.streams.size())
     return Refusal::field;
@@ -446,6 +456,7 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
 
 std::size_t report_bytes(const Report& report) {
   std::size_t bytes = kReportFixedBytes + (tells_marks(report) ? kReportMarksBytes : 0) +
+                      (tells_host(report) ? kReportHostBytes : 0) +
                       kOpenedStreamBytes * report.stream_count;
   for (const OpenRound& round : std::span(report.open).first(report.open_count))
     bytes += round.point_to_point ? kOpenMessageBytes : kOpenRoundBytes;
@@ -466,11 +477,17 @@ std::size_t encode_report(const Prefix& prefix, const Report& report, MutableByt
   writer.put(report.group_largest);
   writer.put(report.open_count | (report.heard_goodbye ? kHeardGoodbye : 0) | report.missed << 8);
   const bool marks = tells_marks(report);
-  writer.put(report.stream_count | (marks ? kTellsMarks : 0) | report.arrived_us << 8);
+  const bool host = tells_host(report);
+  writer.put(report.stream_count | (marks ? kTellsMarks : 0) | (host ? kTellsHost : 0) |
+             report.arrived_us << 8);
   writer.put(report.received_bytes);
   if (marks) {
     writer.put(report.ect);
     writer.put(report.ce);
+  }
+  if (host) {
+    writer.put(report.grant);
+    writer.put(report.host_drops);
   }
   for (std::uint32_t i = 0; i < report.open_count; ++i) write_open_round(writer, report.open[i]);
   for (const OpenedStream& stream : std::span(report.streams).first(report.stream_count)) {

@@ -154,6 +154,9 @@ constexpr std::uint32_t arrived_us(Instant at) {
   return static_cast<std::uint32_t>(at.ns / 1000) & ((std::uint32_t{1} << kArrivedBits) - 1);
 }
 
+// A report's grant: the receiver has as much room as is in its window.
+inline constexpr std::uint32_t kNoGrant = UINT32_MAX;
+
 // WIRE 3: reports are cumulative and idempotent. Any report replaces all earlier ones, so the next
 // one makes up for a lost one.
 struct Report {
@@ -164,6 +167,8 @@ struct Report {
   std::uint32_t arrived_us = 0;        // my clock when it arrived, < 2^kArrivedBits
   std::uint32_t ect = 0;               // of those received: with ECT(0) or ECT(1) (mod 2^32)
   std::uint32_t ce = 0;                // marked by a queue (mod 2^32)
+  std::uint32_t grant = kNoGrant;      // bytes beyond largest_sequence that I have room for
+  std::uint16_t host_drops = 0;        // your datagrams that found my socket full (mod 2^16)
   std::uint32_t opened_below = 0;
   std::uint32_t point_opened_below = 0;  // receives I posted from you, of tag 0
   std::uint32_t group_largest = 0;       // of your multicast datagrams that I saw; 0: none
@@ -193,6 +198,8 @@ struct Report {
 inline constexpr std::size_t kReportFixedBytes = kPrefixBytes + 36;
 // Besides, where anything came with ECN.
 inline constexpr std::size_t kReportMarksBytes = 8;
+// Besides, where the reporter's host dropped some.
+inline constexpr std::size_t kReportHostBytes = 6;
 // Of the whole datagram.
 std::size_t report_bytes(const Report& report);
 

@@ -143,7 +143,7 @@ void play(CongestionControl control, const std::uint8_t* data, std::size_t size)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr CongestionControl kControls[] = {CongestionControl::fixed, CongestionControl::scavenger,
-                                             CongestionControl::wan};
+                                             CongestionControl::wan, CongestionControl::fabric};
   play(CongestionControl::none, data, size);
   play(kControls[size % std::size(kControls)], data, size);
   return 0;

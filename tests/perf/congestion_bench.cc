@@ -44,12 +44,22 @@ struct Place {
   int rounds = 8;
   std::string more;  // of the scenario
   double fixed_mbps = 0;
+  std::uint32_t socket_bytes = 8 << 20;
 };
 
 // A line of its own for every rank, or one between two sites.
 std::string links_of(const Place& place) {
   char text[1024];
   const double one_way_ms = place.rtt_ms / 2;
+  if (place.topology == "switch") {
+    std::snprintf(text, sizeof text,
+                  "topology { star {} }\n"
+                  "link { tier: uplink rate_mbps: %g delay_ms { fixed: %g } }\n"
+                  "link { tier: downlink rate_mbps: %g delay_ms { fixed: %g } queue { bytes: "
+                  "100000 } }\n",
+                  place.line_mbps, one_way_ms / 2, place.line_mbps, one_way_ms / 2);
+    return text;
+  }
   const auto queue_bytes = static_cast<long>(place.queue_ms * place.line_mbps * 125);
   const char* const form =
       place.topology == "sites"
@@ -75,11 +85,12 @@ Call all_reduce(const Place& place, std::string_view delivery, std::string_view 
   char text[4096];
   std::snprintf(text, sizeof text,
                 "ranks: %d rounds: %d contents: false\n"
-                "operation { kind: all_reduce bytes: %ld delivery { kind: %s deadline_ms: 60000 } "
+                "operation { kind: all_reduce bytes: %ld socket_bytes: %u delivery { kind: %s "
+                "deadline_ms: 60000 } "
                 "spread: %s }\n"
                 "%s congestion { control: %s rate_mbps: %g }\n",
                 place.ranks, place.rounds, static_cast<long>(place.mib * 1048576),
-                std::string(delivery).c_str(), std::string(delivery).c_str(),
+                place.socket_bytes, std::string(delivery).c_str(), std::string(delivery).c_str(),
                 links_of(place).c_str(), std::string(control).c_str(),
                 place.fixed_mbps > 0 ? place.fixed_mbps : 0.95 * place.line_mbps);
   std::string scenario_text = text + place.more;
@@ -481,6 +492,174 @@ void print_changes() {
   }
 }
 
+// --- fabrics -------------------------------------------------------------------------------------
+
+struct Crowd {
+  double jain = 0;
+  double share = 0;     // of the line
+  double overflow = 0;  // of all packets
+  double queue_ms = 0;  // the 95 % quantile
+};
+
+// `count` bundles, one after the other within 20 ms, then `seconds` that count.
+Crowd crowd(const Line& line, std::size_t count, std::size_t links, CongestionControl control,
+            double seconds, double settle_seconds) {
+  Bottleneck bottleneck(line);
+  for (std::size_t i = 0; i < count; ++i) {
+    bottleneck.add({.control = control,
+                    .links = links,
+                    .start_seconds = 0.02 * static_cast<double>(i) / static_cast<double>(count)});
+  }
+  bottleneck.run_until(settle_seconds);
+  bottleneck.reset();
+  bottleneck.run_until(settle_seconds + seconds);
+  Crowd result;
+  std::vector<double> shares;
+  double sent = 0;
+  double full = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    shares.push_back(bottleneck.share(i));
+    result.share += shares.back();
+    sent += static_cast<double>(bottleneck.counts(i).sent);
+    full += static_cast<double>(bottleneck.counts(i).overflowed);
+  }
+  result.jain = jain(shares);
+  result.overflow = sent > 0 ? full / sent : 0;
+  result.queue_ms = 1e3 * bottleneck.queueing(0.95);
+  return result;
+}
+
+constexpr CongestionControl kFabricControls[] = {CongestionControl::wan, CongestionControl::fabric};
+
+void print_fabric() {
+  std::printf(
+      "\nn bundles of 7 peers on one line of a fabric, 0.2 s after 0.1 s: part of the line, own "
+      "overflow, p95 of the queue in ms, Jain; wan, fabric\n\n"
+      "| line, round trip, queue | 1 | 2 | 4 | 8 |\n|---|---|---|---|---|\n");
+  for (const double gbps : {1.0, 10.0}) {
+    for (const double rtt_ms : {0.05, 0.2}) {
+      for (const double queue_ms : {0.2, 1.0, 4.0}) {
+        for (const CongestionControl control : kFabricControls) {
+          std::printf("| %g Gb/s, %g ms, %g ms, %s |", gbps, rtt_ms, queue_ms,
+                      std::string(to_string(control)).c_str());
+          for (const std::size_t count :
+               {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
+            const Crowd all = crowd({.bits_per_second = gbps * 1e9,
+                                     .rtt_seconds = rtt_ms / 1e3,
+                                     .queue_bdp = queue_ms / rtt_ms},
+                                    count, 7, control, 0.2, 0.1);
+            std::printf(" %.2f, %.1f %%, %.2f, %.2f |", all.share, 100 * all.overflow, all.queue_ms,
+                        all.jain);
+            std::fflush(stdout);
+          }
+          std::printf("\n");
+        }
+      }
+    }
+  }
+  std::printf(
+      "\nmarked from 0.05 ms on: fabric, 1 Gb/s, 0.2 ms, queue 1 ms; 1, 4 and 8 bundles\n\n");
+  for (const std::size_t count : {std::size_t{1}, std::size_t{4}, std::size_t{8}}) {
+    const Crowd all =
+        crowd({.bits_per_second = 1e9, .rtt_seconds = 0.2e-3, .queue_bdp = 5, .mark_bdp = 0.25},
+              count, 7, CongestionControl::fabric, 0.2, 0.1);
+    std::printf("%zu: %.2f, %.1f %%, %.2f ms, %.2f\n", count, all.share, 100 * all.overflow,
+                all.queue_ms, all.jain);
+  }
+}
+
+void print_incast() {
+  std::printf(
+      "\nCC-7: n senders to one receiver, a buffer of 100 KB: part of the line and loss, from the "
+      "first packet on for 50 ms, and 0.2 s after 0.1 s\n\n"
+      "| line, round trip, n | wan | fabric |\n|---|---|---|\n");
+  for (const double gbps : {1.0, 10.0}) {
+    for (const double rtt_ms : {0.05, 0.2}) {
+      for (const std::size_t count : {std::size_t{16}, std::size_t{64}}) {
+        std::printf("| %g Gb/s, %g ms, %zu |", gbps, rtt_ms, count);
+        const Line line{.bits_per_second = gbps * 1e9,
+                        .rtt_seconds = rtt_ms / 1e3,
+                        .queue_bdp = 100e3 / (gbps * 1e9 * rtt_ms / 8e3)};
+        for (const CongestionControl control : kFabricControls) {
+          const Crowd first = crowd(line, count, 1, control, 0.05, 0);
+          const Crowd later = crowd(line, count, 1, control, 0.2, 0.1);
+          std::printf(" %.2f, %.1f %%; %.2f, %.1f %%, Jain %.2f |", first.share,
+                      100 * first.overflow, later.share, 100 * later.overflow, later.jain);
+          std::fflush(stdout);
+        }
+        std::printf("\n");
+      }
+    }
+  }
+}
+
+// CC-5 in a fabric.
+void print_fall() {
+  std::printf("\nCC-5: 10 Gb/s, 0.2 ms, queue 1 ms, fabric; the line falls to a tenth\n\n");
+  Bottleneck line({.bits_per_second = 10e9, .rtt_seconds = 0.2e-3, .queue_bdp = 5});
+  line.add({.control = CongestionControl::fabric, .links = 7});
+  line.run_until(0.1);
+  line.set_rate(1e9);
+  double below = -1;
+  double drained = -1;
+  for (double at = 0.1; at < 0.4 && drained < 0; at += 0.0001) {
+    line.run_until(at);
+    if (below < 0 && line.bundle(0).pace().bits_per_second < 1.05e9) below = at - 0.1;
+    line.reset();
+    line.run_until(at + 0.0001);
+    if (below >= 0 && line.queueing(0.95) < 0.2e-3) drained = at - 0.1;
+  }
+  std::printf("pace below it after %.1f ms, queue below 0.2 ms after %.1f ms\n", 1e3 * below,
+              1e3 * drained);
+}
+
+// All ranks at one switch.
+void print_switch() {
+  std::printf(
+      "\nall-reduce at one switch, 0.05 ms, buffers of 100 KB a port; ms, loss\n\n"
+      "| ranks, MiB, Gb/s | none | fixed, 95 %% | wan | fabric |\n|---|---|---|---|---|\n");
+  for (const int ranks : {8, 32}) {
+    for (const double gbps : {1.0, 10.0}) {
+      for (const char* delivery : {"exact", "best_effort"}) {
+        std::printf("| %d, 8, %g, %s |", ranks, gbps, delivery);
+        for (const char* control : {"none", "fixed", "wan", "fabric"}) {
+          Place place{.topology = "switch",
+                      .ranks = ranks,
+                      .mib = 8,
+                      .line_mbps = gbps * 1e3,
+                      .rtt_ms = 0.05};
+          const Call call = all_reduce(place, delivery, control);
+          std::printf(" %.2f; %.1f %% |", call.ms, 100 * call.overflow);
+          std::fflush(stdout);
+        }
+        std::printf("\n");
+      }
+    }
+  }
+}
+
+// Rank 1 stands still for a while in every round, and its socket is small.
+void print_host() {
+  std::printf(
+      "\n4 ranks, 4 MiB exact, 100 Mb/s, 20 ms, queue 20 ms; rank 1 stands still for 60 ms a "
+      "round, "
+      "sockets of 128 KiB\n\n| loss | fixed, 95 %% | wan |\n|---|---|---|\n");
+  for (const double loss : {0.0, 0.01}) {
+    std::printf("| %g %% |", 100 * loss);
+    for (const char* control : {"fixed", "wan"}) {
+      Place place{.rtt_ms = 20, .queue_ms = 20, .loss = loss, .rounds = 16};
+      place.socket_bytes = 131072;
+      for (int round = 1; round < place.rounds; ++round) {
+        place.more += "pause { rank: 1 from_round: " + std::to_string(round) +
+                      " after_ms: 100 for_ms: 60 }\n";
+      }
+      const Call call = all_reduce(place, "exact", control);
+      std::printf(" %.0f; %.1f %% |", call.ms, 100 * call.overflow);
+    }
+    std::printf("\n");
+  }
+}
+
 struct Table {
   const char* name;
   void (*print)();
@@ -488,7 +667,9 @@ struct Table {
 constexpr Table kTables[] = {
     {"alone", print_alone},     {"many", print_many},       {"beside", print_beside},
     {"changes", print_changes}, {"fast", print_fast_lines}, {"slow", print_slow_lines},
-    {"sites", print_sites},     {"wide", print_wide},       {"shared", print_shared}};
+    {"sites", print_sites},     {"wide", print_wide},       {"shared", print_shared},
+    {"fabric", print_fabric},   {"incast", print_incast},   {"fall", print_fall},
+    {"switch", print_switch},   {"host", print_host}};
 
 }  // namespace
 }  // namespace leeway
@@ -500,6 +681,9 @@ int main(int argc, char** argv) {
     if (word == "--control=scavenger") {
       leeway::studied = leeway::CongestionControl::scavenger;
       leeway::studied_name = "scavenger";
+    } else if (word == "--control=fabric") {
+      leeway::studied = leeway::CongestionControl::fabric;
+      leeway::studied_name = "fabric";
     } else if (word != "--control=wan") {
       chosen.push_back(word);
     }

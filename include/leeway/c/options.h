@@ -35,7 +35,8 @@ enum {
   LEEWAY_CONGESTION_FIXED = 1,      // at rate_bits_per_second
   LEEWAY_CONGESTION_SCAVENGER = 2,  // only what other traffic leaves
   LEEWAY_CONGESTION_WAN = 3,        // lossy lines that others use
-  LEEWAY_CONGESTION_AUTOMATIC = 4   // wan where a rank is far or has a public address, else none
+  LEEWAY_CONGESTION_AUTOMATIC = 4,  // wan where a rank is far or has a public address, else none
+  LEEWAY_CONGESTION_FABRIC = 5      // a network of one's own with short round trips; experimental
 };
 
 // The name: "wan"; "unknown" for another number. Never NULL, valid for ever.

@@ -521,8 +521,8 @@ TEST(NodePacing, TrainsAreAsLongAsAQuantum) {
 }
 
 TEST(NodePacing, EndsWhereDatagramsAndReportsAreLost) {
-  for (const auto control :
-       {CongestionControl::fixed, CongestionControl::scavenger, CongestionControl::wan}) {
+  for (const auto control : {CongestionControl::fixed, CongestionControl::scavenger,
+                             CongestionControl::wan, CongestionControl::fabric}) {
     Paced paced({.control = control, .rate_bits_per_second = 50'000'000});
     int number = 0;
     paced.processes.loses = [&](ByteSpan) { return ++number % 7 == 0; };
@@ -561,6 +561,49 @@ TEST(NodePacing, BeginsWhereMembersHaveSentAlready) {
   EXPECT_TRUE(paced.right());
   EXPECT_GT(paced.processes.now() - start, 66ms);
   EXPECT_LT(paced.processes.now() - start, 95ms);
+}
+
+// WIRE 3.16
+TEST(NodePacing, TellsThePeerWhatItsHostDropped) {
+  Paced paced({.control = CongestionControl::wan});
+  int number = 0;
+  std::uint64_t dropped = 0;
+  paced.processes.loses = [&](ByteSpan datagram) {
+    wire::Prefix prefix;
+    const bool lost = wire::peek_prefix(datagram, prefix) == wire::Refusal::none &&
+                      prefix.destination == 1 && ++number % 10 == 0;
+    dropped += lost;
+    return lost;
+  };
+  wire::Report told;
+  paced.processes.observer = [&](Rank from, Rank, ByteSpan datagram) {
+    wire::Report report;
+    wire::Prefix prefix;
+    if (from != 1 || wire::peek_prefix(datagram, prefix) != wire::Refusal::none ||
+        prefix.type != wire::PacketType::report)
+      return;
+    ASSERT_EQ(wire::decode_report(datagram, report), wire::Refusal::none);
+    told = report;
+  };
+  EXPECT_TRUE(paced.processes[1].wants_host_drops(paced.processes.now()));
+  ASSERT_TRUE(paced.processes.run_until(
+      [&] {
+        const Instant now = paced.processes.now();
+        if (paced.processes[1].wants_host_drops(now))
+          paced.processes[1].on_host_drops(now, dropped, 100'000);
+        return paced.requests[0]->done && paced.requests[1]->done;
+      },
+      10s));
+  EXPECT_TRUE(paced.right());
+  EXPECT_GT(dropped, 10u);
+  EXPECT_LT(told.grant, 100'000u);
+  EXPECT_GT(told.host_drops, dropped / 2);
+  EXPECT_LE(told.host_drops, dropped);
+}
+
+TEST(NodePacing, WithoutAControllerNobodyAsksForHostDrops) {
+  Paced paced({});
+  EXPECT_FALSE(paced.processes[0].wants_host_drops(Instant{INT64_MAX - 1}));
 }
 
 TEST(NodePacing, WithoutAControllerNothingAsksForReports) {

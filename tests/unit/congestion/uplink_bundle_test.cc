@@ -73,6 +73,37 @@ TEST_F(UplinkBundleTest, MarksAreThoseOfTheReport) {
   EXPECT_EQ(samples_.at(1).marked, 2u);
 }
 
+// WIRE 3.16
+TEST_F(UplinkBundleTest, WhatThePeersHostDroppedTheNetworkDidNotLose) {
+  send(kStart, 40);
+  Instant now = kStart + std::chrono::milliseconds(20);
+  bundle_.on_report(now, 0, {.largest = 20, .received = 15, .host_drops = 3});
+  bundle_.on_report(now, 0, {.largest = 30, .received = 25, .host_drops = 3});
+  bundle_.on_report(now, 0, {.largest = 40, .received = 35, .host_drops = 5});
+  EXPECT_EQ(samples_.at(0).lost, 2);
+  EXPECT_EQ(samples_.at(1).lost, 0);
+  EXPECT_EQ(samples_.at(2).lost, -2) << "told late";
+}
+
+TEST_F(UplinkBundleTest, NoMoreHostDropsAreBelievedThanDatagramsAreMissing) {
+  send(kStart, 40);
+  Instant now = kStart + std::chrono::milliseconds(20);
+  bundle_.on_report(now, 0, {.largest = 20, .received = 18, .host_drops = 60'000});
+  bundle_.on_report(now, 0, {.largest = 40, .received = 30, .host_drops = 59'999});
+  EXPECT_EQ(samples_.at(0).lost, 0);
+  EXPECT_EQ(samples_.at(1).lost, 0);
+}
+
+TEST_F(UplinkBundleTest, AGrantIsInDatagramsOfTheLengthThatIsSent) {
+  EXPECT_EQ(bundle_.datagrams_granted(0), UINT32_MAX);
+  send(kStart, 4);
+  Instant now = kStart + std::chrono::milliseconds(20);
+  bundle_.on_report(now, 0, {.largest = 2, .received = 2, .grant = 15'000});
+  EXPECT_EQ(bundle_.datagrams_granted(0), 10u);
+  bundle_.on_report(now, 0, {.largest = 4, .received = 4});
+  EXPECT_EQ(bundle_.datagrams_granted(0), UINT32_MAX);
+}
+
 // WIRE 3.15
 TEST_F(UplinkBundleTest, MarksMeanNothingWhereTheNetworkErasesOrInventsThem) {
   for (const Arrivals& wrong :

@@ -32,6 +32,28 @@ TEST(PathCredit, OfATinyWindowIsTwo) {
   EXPECT_EQ(path_of(0).credit(), 2u);
 }
 
+// WIRE 3.16
+TEST(PathCredit, AGrantLowersItAndNeverEndsIt) {
+  Path path = path_of(16);
+  path.limit(6);
+  EXPECT_EQ(path.credit(), 6u);
+  EXPECT_EQ(path.window(), 16u);
+  path.limit(0);
+  EXPECT_EQ(path.credit(), limits::kGrantedDatagramsMin);
+  path.limit(1000);
+  EXPECT_EQ(path.credit(), 16u) << "no more than the window";
+}
+
+TEST(PathCredit, HalfOfAGrantIsWorthAQuestion) {
+  Path path = path_of(16);
+  for (int i = 0; i < 4; ++i) path.take_sequence(at(i));
+  EXPECT_FALSE(path.nears_limit()) << "nothing limits it";
+  path.limit(9);
+  EXPECT_FALSE(path.nears_limit());
+  path.take_sequence(at(5));
+  EXPECT_TRUE(path.nears_limit());
+}
+
 TEST(PathReport, GivesBackCreditAndWritesOffWhatWasLost) {
   Path path = path_of(8);
   for (int i = 0; i < 8; ++i) path.take_sequence(at(i));

@@ -155,7 +155,7 @@ TEST(Run, ContributionsThatAreNotFiniteAreLeftOut) {
 
 // Where a queue would drop it marks, and senders that are paced give way to it as to losses.
 TEST(Run, PacedSendersSlowDownForMarks) {
-  for (const std::string control : {"wan", "scavenger"}) {
+  for (const std::string control : {"wan", "scavenger", "fabric"}) {
     const std::string text =
         "ranks: 4 rounds: 6 operation { bytes: 4194304 delivery { kind: exact deadline_ms: 60000 } "
         "} topology { star {} } congestion { control: " +
@@ -165,6 +165,21 @@ TEST(Run, PacedSendersSlowDownForMarks) {
     EXPECT_GT(dropping.network.lost[0], 0u) << control;
     EXPECT_EQ(marking.network.lost[0], 0u) << control;
     EXPECT_EQ(measure(marking, "failed_calls"), 0) << control;
+  }
+}
+
+// The sockets of stopped processes overflow, and everything arrives all the same.
+TEST(Run, ACallOutlastsAFullSocket) {
+  for (const std::string control : {"wan", "scavenger", "fabric", "fixed"}) {
+    const RunRecord record = record_of(
+        "ranks: 4 rounds: 4 operation { bytes: 4194304 socket_bytes: 100000 delivery { kind: exact "
+        "deadline_ms: 60000 } } topology { star {} } congestion { control: " +
+        control +
+        " } link { tier: uplink rate_mbps: 100 delay_ms { fixed: 5 } queue { bytes: 200000 } } "
+        "pause { rank: 1 from_round: 1 after_ms: 50 for_ms: 100 } "
+        "pause { rank: 1 from_round: 2 after_ms: 50 for_ms: 100 }");
+    EXPECT_EQ(measure(record, "failed_calls"), 0) << control;
+    expect_passed(record, "i6");
   }
 }
 

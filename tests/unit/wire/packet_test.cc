@@ -196,15 +196,39 @@ TEST(PacketReport, IsSilentOfMarksWhereThereAreNone) {
   EXPECT_EQ(out.stream_count, in.stream_count);
 }
 
+TEST(PacketReport, TellsOfItsHostOnlyWhereThatDropped) {  // WIRE 3.16
+  Report in = report(3);
+  const std::size_t without = report_datagram(in).size();
+  in.grant = 0x31323334;
+  in.host_drops = 0x4142;
+  for (const bool marks : {true, false}) {
+    if (!marks) in.ect = in.ce = 0;
+    const Datagram datagram = report_datagram(in);
+    EXPECT_EQ(datagram.size(), report_bytes(in));
+    EXPECT_EQ(datagram.size(), without + kReportHostBytes - (marks ? 0 : kReportMarksBytes));
+    EXPECT_EQ(at<std::uint32_t>(datagram, marks ? 64 : 56), in.grant);
+    EXPECT_EQ(at<std::uint16_t>(datagram, marks ? 68 : 60), in.host_drops);
+    Report out;
+    ASSERT_EQ(decode_report(datagram, out), Refusal::none);
+    EXPECT_EQ(out.grant, in.grant);
+    EXPECT_EQ(out.host_drops, in.host_drops);
+    EXPECT_EQ(out.stream_count, in.stream_count);
+  }
+  Report out = in;
+  ASSERT_EQ(decode_report(report_datagram(report(3)), out), Refusal::none);
+  EXPECT_EQ(out.grant, kNoGrant);
+  EXPECT_EQ(out.host_drops, 0u);
+}
+
 // Of collectives fewer are open than entries are there (limits::kOpenCollectivesMax): with marks
-// such a report fits, too.
+// and what the host dropped, such a report fits, too.
 TEST(PacketReport, FitsTheSmallestDatagramWhenFull) {
   Report full = report(limits::kOpenRoundsMax);
   for (OpenRound& entry : full.open) entry.point_to_point = false;
   full.stream_count = 1;  // more where entries are fewer
   full.ect = full.ce = 0;
   EXPECT_LE(report_datagram(full).size(), limits::kDatagramBytesMin);
-  full.ect = full.ce = 1;
+  full.ect = full.ce = full.grant = full.host_drops = 1;
   for (int i = limits::kOpenCollectivesMax; i < limits::kOpenRoundsMax; ++i)
     full.open[i].point_to_point = true;
   EXPECT_LE(report_datagram(full).size(), limits::kDatagramBytesMin);

@@ -1,0 +1,69 @@
+// For a network of one's own with short round trips: a window that follows delay, as Swift's
+// (SIGCOMM 2020).
+//
+// 1. **Below a target** of queueing the window grows by an eighth of a packet a round trip. The
+//    step doubles while nothing happens: all who share a line add alike, and a free line is taken.
+// 2. **Above it** the window shrinks in proportion to the excess, once a round trip: what was sent
+//    before it shrank says nothing. Meanwhile most of the queue is let go. Who came while it stood
+//    took it for the path's own delay, and now sees what it is.
+// 3. **The target** is longer for who sends less: where many share a line, packets meet by chance.
+//    It is at most half of the longest queue that was seen when packets overflowed.
+// 4. **Marks** shrink the window by half of their share (RFC 8257). Three losses that are more than
+//    two in a hundred halve it.
+//
+// A window of less than a packet is kept by the pace, so that many senders to one receiver fit into
+// the buffer before it.
+#pragma once
+
+#include "congestion/controller.h"
+
+namespace leeway::congestion {
+
+class Fabric final : public Controller {
+ public:
+  void on_sample(const Sample& sample) override;
+  Pace pace() const override;
+  bool spares_near() const override { return false; }
+  Questions questions() const override { return {.least = kAskLeast, .by_share = true}; }
+
+ private:
+  static constexpr Duration kAskLeast = std::chrono::microseconds(50);
+  // More at first contact would overflow where everyone sends to one receiver.
+  static constexpr double kWindowFirst = 2 * kPacketBytes;
+  static constexpr double kStepFirst = kPacketBytes / 8;
+  static constexpr double kNoQueueNs = 1e18;
+
+  // What some round trips showed
+  struct Tally {
+    double covered = 0;
+    double lost = 0;
+    double queue_most_ns = 0;
+    int rounds = 0;
+  };
+
+  double target_ns() const;
+  void grow(const Sample& sample);
+  void shrink(Instant now, double keep);
+  void on_round(const Sample& sample);
+  bool excess();
+  // Whether it was sent after the window shrank.
+  bool is_fresh(const Sample& sample) const { return sample.now - sample.rtt >= shrank_at_; }
+
+  double window_ = kWindowFirst;
+  double step_ = kStepFirst;  // bytes a round trip
+  double drain_ = 1;          // of the rate, for the round trip in which a queue is let go
+  bool starting_ = true;
+  int quiet_rounds_ = 0;
+  Duration rtt_{0};      // smoothed over two samples: the pace is to follow the queue
+  Duration rtt_min_{0};  // of all links, smoothed by use
+  Instant shrank_at_{0};
+  Instant round_began_{0};
+  double covered_ = 0;  // in this round
+  double marked_ = 0;
+  double marked_share_ = 0;  // smoothed over rounds
+  Tally tally_;
+  double overflow_ns_ = kNoQueueNs;  // of the queue that was seen when packets overflowed
+  std::uint32_t phase_ = 0;
+};
+
+}  // namespace leeway::congestion

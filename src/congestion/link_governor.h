@@ -1,0 +1,90 @@
+// One link's part of the uplink, where a queue stands at its peer: others meet there, and the
+// uplink's own queue says nothing of it.
+//
+// All who send to that peer together take what one CUBIC flow would (cubic_ceiling.h): each takes
+// its part. Before a queue has stood at the peer for some round trips, and after it has been away
+// for some, the link is not limited.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "base/time.h"
+#include "congestion/cubic_ceiling.h"
+
+namespace leeway::congestion {
+
+class LinkGovernor {
+ public:
+  struct Report {
+    Instant now;
+    Duration rtt{0};
+    Duration queue{0};  // at the peer: beyond what every link shows
+    std::uint64_t delivered_bytes = 0;
+    double covered = 0;  // datagrams
+    double lost = 0;
+    double noise = 0;         // part of losses that is the network's own
+    std::size_t senders = 1;  // who share the peer's line
+  };
+
+  void on_report(const Report& report) {
+    least_ = std::min(least_, report.queue);
+    delivered_ += static_cast<double>(report.delivered_bytes);
+    covered_ += report.covered;
+    lost_ += report.lost;
+    if (report.now - began_ < report.rtt) return;
+    on_round(report);
+    began_ = report.now;
+    least_ = Duration::max();
+    delivered_ = covered_ = lost_ = 0;
+  }
+
+  // Bytes that may be under way to the peer; UINT64_MAX: not limited.
+  std::uint64_t window_bytes() const { return window_; }
+
+ private:
+  static constexpr int kStandingRounds = 3;
+  static constexpr int kFreeRounds = 32;
+  static constexpr Duration kTargetLeast = std::chrono::milliseconds(1);
+  static constexpr double kUsed = 0.5;
+
+  void on_round(const Report& report) {
+    const Duration target = std::max(kTargetLeast, report.rtt / 16);
+    const auto senders = static_cast<double>(report.senders);
+    if (window_ == UINT64_MAX) {
+      standing_ = least_ > target ? standing_ + 1 : 0;
+      if (standing_ < kStandingRounds) return;
+      standing_ = free_ = 0;
+      ceiling_.begin(report.now, senders * delivered_ / kPacketBytes);
+    } else {
+      const bool used = delivered_ > kUsed * static_cast<double>(window_);
+      const double expected = report.noise * covered_;
+      if (lost_ > expected + 2 * std::sqrt(2 * expected) && report.now - cut_at_ > report.rtt) {
+        cut_at_ = report.now;
+        ceiling_.cut(report.now, ceiling_.packets());
+      } else {
+        ceiling_.on_round(report.now, report.rtt, used, 1e9);
+      }
+      free_ = least_ < target / 2 ? free_ + 1 : 0;
+      if (free_ >= kFreeRounds) {
+        window_ = UINT64_MAX;
+        return;
+      }
+    }
+    window_ = static_cast<std::uint64_t>(ceiling_.packets() * kPacketBytes / senders);
+  }
+
+  std::uint64_t window_ = UINT64_MAX;
+  CubicCeiling ceiling_;  // of all senders
+  int standing_ = 0;
+  int free_ = 0;
+  Instant cut_at_{0};
+  Instant began_{0};
+  Duration least_ = Duration::max();
+  double delivered_ = 0;
+  double covered_ = 0;
+  double lost_ = 0;
+};
+
+}  // namespace leeway::congestion
