@@ -55,6 +55,7 @@ constexpr std::array<EnvironmentVariable, 25> kVariables = {{
      "the peers' receive buffers"},
     {"LEEWAY_CONGESTION",
      "automatic, none, fixed, scavenger, wan or fabric: what paces all that is sent",
+     "automatic: wan where a rank is more than 2 ms from rank 0 or has a public address, else "
      "none; fixed where LEEWAY_RATE is set"},
     {"LEEWAY_RATE", "bits per second for all peers together, of LEEWAY_CONGESTION=fixed", "none"},
     {"LEEWAY_SEED", "permutations and stochastic rounding; rank 0's counts", "0"},
