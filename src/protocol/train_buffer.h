@@ -35,22 +35,20 @@ class TrainBuffer {
     datagrams_ = 0;
     closed_ = false;
   }
-  // Trains are no longer than so from now on, but for one of a single datagram.
+  // Trains of data are no longer than so from now on, but for one of a single datagram. Copies of a
+  // control datagram go in one train all the same: a pacer's quantum may be shorter than they are.
   void limit(std::size_t bytes) { bytes_max_ = std::min(bytes, most_); }
   // The finished train goes to another address.
   void readdress(Rank to) { train_.to = to; }
   bool empty() const { return datagrams_ == 0; }
   std::size_t datagrams() const { return datagrams_; }
 
-  // Whether one more datagram as long as the first may be appended. Only the last may be shorter:
-  // close() after it.
-  bool has_room() const {
-    return datagrams_ == 0 ||
-           (!closed_ && datagrams_ < datagrams_max_ &&
-            train_.total_bytes + train_.segment_bytes + kept_bytes_ <= bytes_max_);
-  }
+  // Whether one more datagram of data, as long as the first, is to be appended. Only the last may be
+  // shorter: close() after it.
+  bool has_room() const { return has_room_in(bytes_max_); }
+  // Whether a datagram can be appended, whatever the limit is.
   bool fits(std::size_t bytes) const {
-    return has_room() && (datagrams_ == 0 || bytes <= train_.segment_bytes);
+    return has_room_in(most_) && (datagrams_ == 0 || bytes <= train_.segment_bytes);
   }
   void close() { closed_ = true; }
 
@@ -90,6 +88,12 @@ class TrainBuffer {
   }
 
  private:
+  bool has_room_in(std::size_t bytes_max) const {
+    return datagrams_ == 0 ||
+           (!closed_ && datagrams_ < datagrams_max_ &&
+            train_.total_bytes + train_.segment_bytes + kept_bytes_ <= bytes_max);
+  }
+
   void add_slice(const std::byte* data, std::size_t bytes) {
     // Datagrams that lie back to back in the scratch area become one slice.
     if (slice_count_ > 0) {

@@ -80,5 +80,17 @@ TEST_F(TrainBufferAppend, StopsAtTheKernelsLimits) {
   EXPECT_LE(buffer_->train().total_bytes, TrainBuffer::kTrainBytesMax);
 }
 
+// Three copies of a request for 900 packets, at a pace of two packets a quantum.
+TEST_F(TrainBufferAppend, CopiesOfControlDatagramsFitBeyondTheLimit) {
+  buffer_->limit(3000);
+  buffer_->start(0);
+  for (int copy = 0; copy < 3; ++copy) {
+    ASSERT_TRUE(buffer_->fits(1400)) << copy;
+    append(*buffer_, 1400, {});
+  }
+  EXPECT_FALSE(buffer_->has_room());
+  EXPECT_EQ(buffer_->train().total_bytes, 4200u);
+}
+
 }  // namespace
 }  // namespace leeway::protocol
