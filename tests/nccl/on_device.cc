@@ -132,8 +132,14 @@ struct Thread {
   }
 };
 
+// They outlive their threads: streams may still use their memory.
 Thread& mine() {
-  thread_local auto* const thread = new Thread;  // streams may still use its memory
+  static std::mutex mutex;
+  static auto* const all = new std::vector<std::unique_ptr<Thread>>;
+  thread_local Thread* const thread = [] {
+    const std::lock_guard lock(mutex);
+    return all->emplace_back(std::make_unique<Thread>()).get();
+  }();
   return *thread;
 }
 

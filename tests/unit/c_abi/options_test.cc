@@ -48,7 +48,7 @@ TEST(COptions, CongestionControlArrives) {
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(read->congestion, CongestionControl::fixed);
   EXPECT_EQ(read->rate_bits_per_second, 90'000'000u);
-  options.congestion = LEEWAY_CONGESTION_WAN + 1;
+  options.congestion = LEEWAY_CONGESTION_FABRIC + 1;
   const auto refused = options_of(&options);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.status().text(), HasSubstr("congestion"));

@@ -22,12 +22,14 @@ using Done = std::function<void()>;
 class Network {
  public:
   ~Network() {
+    const std::lock_guard lock(mutex_);
     for (std::thread& one : threads_) one.join();
   }
   // Every byte plus one; later, on a thread of its own.
   auto add_one(std::size_t bytes) {
     return [this, bytes](std::byte* staging, const Done& done) {
       forbid();
+      const std::lock_guard lock(mutex_);  // the step may be done before its thread is noted
       threads_.emplace_back([staging, bytes, done] {
         for (std::size_t i = 0; i < bytes; ++i)
           staging[i] = static_cast<std::byte>(static_cast<unsigned>(staging[i]) + 1);
@@ -39,6 +41,7 @@ class Network {
   static void forbid() { of_double<void (*)()>("cuda_double_forbid_calls")(); }
 
  private:
+  std::mutex mutex_;
   std::vector<std::thread> threads_;
 };
 
