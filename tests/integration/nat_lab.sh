@@ -85,7 +85,12 @@ finish() {
   took=$((($(date +%s%N) - begin) / 1000000))
   echo "$1: $took ms"
 }
-within() { [ "$took" -le "$1" ] || fail "took $took ms, more than $1"; }
+# within MS: what the last run was allowed on a quiet machine. Neighbours on a shared one may triple it; a run that waited for a
+# time-out takes longer than that.
+within() {
+  echo "  quiet machines are allowed $1 ms"
+  [ "$took" -le $((3 * $1)) ] || fail "took $took ms, more than three times $1"
+}
 signal_all() {
   local space
   for space in "${spaces[@]}"; do ip netns pids "$name-$space" | xargs -r kill "-$1"; done

@@ -127,7 +127,8 @@ TEST_F(Repaired, ARequestGetsOnePacketOnceTheFlowWasSentFourTimesAgain) {  // WI
   EXPECT_EQ(answered(), (std::vector<std::uint32_t>{65})) << "an honest receiver still gets on";
 }
 
-// Bursts of our own fill a short queue: three of four are lost. A call took minutes with four times.
+// Bursts of our own fill a short queue: three of four are lost. A call took minutes with four
+// times.
 TEST_F(Repaired, MoreAreSentAgainWhereFewArrive) {  // WIRE 5.7
   const std::vector<std::uint64_t> all = {~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0},
                                           0xFF};
