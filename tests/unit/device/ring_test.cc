@@ -78,7 +78,9 @@ TEST_F(RingTest, EveryEarlierUserIsWaitedFor) {
     const Numbers waited = over();
     for (std::size_t i = 0; i < units; ++i) {
       std::uint32_t& before = user[lease->offset / kUnit + i];
-      if (before != 0) EXPECT_NE(std::find(waited.begin(), waited.end(), before), waited.end());
+      if (before != 0) {
+        EXPECT_NE(std::find(waited.begin(), waited.end(), before), waited.end());
+      }
       before = number;
     }
     ring.close(*lease);
