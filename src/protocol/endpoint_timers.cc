@@ -7,6 +7,13 @@
 #include "protocol/endpoint.h"
 
 namespace leeway::protocol {
+namespace {
+
+// WIRE 5.8: requests of which nothing came. Where half of the packets is lost, it happens to one
+// flow of one packet in 256.
+constexpr std::uint32_t kFruitlessAskings = 8;
+
+}  // namespace
 
 std::optional<Instant> Endpoint::next_wake() const {
   if (timers_.next() == Instant::infinite_future()) return std::nullopt;
@@ -147,7 +154,10 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   const bool answered =
       flow.requested_pass > 0 && !flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty);
   if (flow.abandoned || flow.ended_pass >= flow.requested_pass || answered) {
-    const Instant quiet_at = flow.last_arrival + link.quiet_time(plan.gives_up());
+    Instant quiet_at = flow.last_arrival + link.quiet_time(plan.gives_up());
+    if (flow.tries > kFruitlessAskings)
+      quiet_at =
+          std::max(quiet_at, flow.ask_at + link.rtt().timeout(flow.tries - kFruitlessAskings));
     if (now < quiet_at) return timers_.arm_link(peer, quiet_at);
     if (!flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty))
       return finish_receive(now, round, kind, peer);

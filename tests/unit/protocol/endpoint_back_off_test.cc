@@ -60,5 +60,24 @@ TEST(EndpointBackOff, DoesNotOutlastTheFirstRoundsOfALongPath) {
   }
 }
 
+// A path that carries short datagrams only answers each request with an END at once. Without
+// patience the requests follow each other every round trip, and use up their numbers.
+TEST(EndpointBackOff, RequestsOfWhichNothingComesBecomeRare) {
+  EngineGroup group(GroupOptions{.size = 2, .delay = 10us});
+  bool narrow = true;
+  int requests = 0;
+  group.filter = [&](Rank, Rank, ByteSpan datagram) {
+    requests += type_of(datagram) == wire::PacketType::repair;
+    return !narrow || type_of(datagram) != wire::PacketType::data;
+  };
+  FloatAllReduce call(2, 100);
+  call.submit_all(group);
+  EXPECT_FALSE(group.run(call.requests(), 1s));
+  EXPECT_GE(requests, 2 * 8);  // each rank's first ones come at once
+  EXPECT_LE(requests, 2 * 40);
+  narrow = false;
+  EXPECT_TRUE(call.finish(group));
+}
+
 }  // namespace
 }  // namespace leeway::protocol
