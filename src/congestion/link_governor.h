@@ -3,7 +3,7 @@
 //
 // All who send to that peer together take what one CUBIC flow would (cubic_ceiling.h): each takes
 // its part. Before a queue has stood at the peer for some round trips, and after it has been away
-// for some, the link is not limited.
+// for some, the link is not limited. Losses are the queue's only while it stands.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,8 @@ class LinkGovernor {
 
  private:
   static constexpr int kStandingRounds = 3;
-  static constexpr int kFreeRounds = 32;
+  static constexpr int kFreeRounds = 8;
+  static constexpr double kSigmas = 3;  // of losses that come in bursts
   static constexpr Duration kTargetLeast = std::chrono::milliseconds(1);
   static constexpr double kUsed = 0.5;
 
@@ -60,7 +61,8 @@ class LinkGovernor {
     } else {
       const bool used = delivered_ > kUsed * static_cast<double>(window_);
       const double expected = report.noise * covered_;
-      if (lost_ > expected + 2 * std::sqrt(2 * expected) && report.now - cut_at_ > report.rtt) {
+      const double chance = kSigmas * std::sqrt(2 * expected + 1);
+      if (least_ > target / 2 && lost_ > expected + chance && report.now - cut_at_ > report.rtt) {
         cut_at_ = report.now;
         ceiling_.cut(report.now, ceiling_.packets());
       } else {

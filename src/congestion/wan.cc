@@ -12,7 +12,8 @@ constexpr double kCarefulGain = 1.25;
 constexpr double kGrowing = 1.25;  // a round of startup that grows less is flat
 constexpr double kTeaches = 1.4;   // one that grows as much teaches the noise floor
 constexpr int kFlatRounds = 3;
-constexpr int kFlatLossyRounds = 2;     // with loss beyond the floor
+constexpr int kFlatLossyRounds = 2;  // with loss beyond the floor
+constexpr double kFloodSigmas = 2;
 constexpr double kTellingPackets = 40;  // a round of fewer says nothing of growth
 constexpr int kQueuedSamples = 6;       // in a row; others' bursts are shorter, and hosts' delays
 constexpr Duration kQueueMin = std::chrono::milliseconds(5);
@@ -38,6 +39,8 @@ constexpr double kTargetNs = 15e6;    // over the square root of the packets und
 constexpr double kTargetMinNs = 1e6;
 constexpr double kTargetMost = 1.0 / 16;  // of the round trip
 constexpr double kOverflowPart = 0.5;
+constexpr double kOwnPackets = 1.5;       // a train of ours is a queue by itself
+constexpr double kTrainsMost = 1.0 / 80;  // of the round trip
 constexpr int kJudgedRounds = 8;
 constexpr double kLossMargin = 0.02;
 constexpr double kPacketsMin = 4;
@@ -60,7 +63,11 @@ double Wan::packets() const {
 Duration Wan::target() const {
   const double most = static_cast<double>(rtt_min_.count()) * kTargetMost;
   double ns = std::max(std::min(kTargetNs / std::sqrt(packets()), most), kTargetMinNs);
-  if (overflow_queue_ > 0) ns = std::min(ns, kOverflowPart * overflow_queue_);
+  if (overflow_queue_ > 0) {
+    const double trains_ns = std::min(kOwnPackets * kPacketBytes * 8e9 / std::max(rate_, 1.0),
+                                      static_cast<double>(rtt_min_.count()) * kTrainsMost);
+    ns = std::min(ns, std::max(kOverflowPart * overflow_queue_, trains_ns));
+  }
   return Duration(static_cast<std::int64_t>(ns));
 }
 
@@ -130,9 +137,10 @@ void Wan::on_round(const Sample& sample) {
 
 void Wan::on_startup_round() {
   const bool lossy = excess();
-  // So much is nobody's noise.
-  const bool flooded =
-      round_.marked || (lossy && round_.loss.lost > NoiseFloor::kMax * round_.loss.covered);
+  // So much is nobody's noise, and among more than a few packets no chance.
+  const double most = NoiseFloor::kMax * round_.loss.covered;
+  const double chance = round_.loss.covered < kTellingPackets ? kFloodSigmas * std::sqrt(most) : 0;
+  const bool flooded = round_.marked || (lossy && round_.loss.lost > most + chance);
   // A short call says nothing of growth, but what it lost in a queue is lost.
   if (flooded || (lossy && !round_.used && round_.queue_most > target())) {
     flat_rounds_ = kFlatRounds;

@@ -27,10 +27,14 @@ std::string studied_name = "wan";
 
 // --- all-reduces: the shipping core over the simulator's network -------------------------------
 
+// One seed says little of a network that loses at random.
+constexpr std::uint64_t kSeeds = 5;
+
 struct Call {
   double ms = 0;        // median, the first one left out
   double overflow = 0;  // part of all packets, the first call included
   double cross_mbps = 0;
+  double slowest_ms = 0;  // of the seeds
 };
 
 struct Place {
@@ -81,7 +85,8 @@ std::string links_of(const Place& place) {
   return text;
 }
 
-Call all_reduce(const Place& place, std::string_view delivery, std::string_view control) {
+Call all_reduce(const Place& place, std::string_view delivery, std::string_view control,
+                std::uint64_t seed) {
   char text[4096];
   std::snprintf(text, sizeof text,
                 "ranks: %d rounds: %d contents: false\n"
@@ -106,7 +111,7 @@ Call all_reduce(const Place& place, std::string_view delivery, std::string_view 
     std::fprintf(stderr, "%s\n%s\n", std::string(scenario.status().text()).c_str(), text);
     std::exit(1);
   }
-  auto record = sim::run(scenario.value(), 1);
+  auto record = sim::run(scenario.value(), seed);
   if (!record.ok()) {
     std::fprintf(stderr, "%s\n", std::string(record.status().text()).c_str());
     std::exit(1);
@@ -128,11 +133,22 @@ Call all_reduce(const Place& place, std::string_view delivery, std::string_view 
   return call;
 }
 
+// The seed of the median time
+Call all_reduce(const Place& place, std::string_view delivery, std::string_view control) {
+  std::vector<Call> calls;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
+    calls.push_back(all_reduce(place, delivery, control, seed));
+  std::sort(calls.begin(), calls.end(),
+            [](const Call& one, const Call& other) { return one.ms < other.ms; });
+  calls[kSeeds / 2].slowest_ms = calls.back().ms;
+  return calls[kSeeds / 2];
+}
+
 void print_all_reduce(const Place& place, const char* title, std::string_view delivery) {
   std::printf("| %s, %.*s |", title, static_cast<int>(delivery.size()), delivery.data());
   for (const std::string& control : {std::string("none"), std::string("fixed"), studied_name}) {
     const Call call = all_reduce(place, delivery, control);
-    std::printf(" %.0f; %.1f %% |", call.ms, 100 * call.overflow);
+    std::printf(" %.0f to %.0f; %.1f %% |", call.ms, call.slowest_ms, 100 * call.overflow);
     std::fflush(stdout);
   }
   std::printf("\n");
