@@ -13,6 +13,7 @@ constexpr double kGrowing = 1.25;  // a round of startup that grows less is flat
 constexpr double kTeaches = 1.4;   // one that grows as much teaches the noise floor
 constexpr int kFlatRounds = 3;
 constexpr int kFlatLossyRounds = 2;  // with loss beyond the floor
+constexpr double kFloodPackets = 20;
 constexpr double kFloodSigmas = 2;
 constexpr double kTellingPackets = 40;  // a round of fewer says nothing of growth
 constexpr int kQueuedSamples = 6;       // in a row; others' bursts are shorter, and hosts' delays
@@ -27,6 +28,8 @@ constexpr int kQuietRounds = 2;         // beyond the share: then the step doubl
 constexpr double kBeyond = 1.02;        // of the share
 constexpr double kStepMin = 1.0 / 256;  // of the packets under way
 constexpr double kStepMax = 1.0 / 12;
+constexpr int kFreeRounds = 16;  // beyond the share: the line is far from full
+constexpr double kFreeStepMax = 1.0 / 4;
 constexpr double kFirstStep = 1.0 / 24;  // until the first sign
 constexpr double kPeak = 0.9;            // of the longest queue: it overflows
 constexpr int kDoubtRounds = 64;
@@ -137,10 +140,12 @@ void Wan::on_round(const Sample& sample) {
 
 void Wan::on_startup_round() {
   const bool lossy = excess();
-  // So much is nobody's noise, and among more than a few packets no chance.
+  // So much is nobody's noise, and among more than a few packets no chance. The first ones of all
+  // may have come before their peer was ready.
   const double most = NoiseFloor::kMax * round_.loss.covered;
   const double chance = round_.loss.covered < kTellingPackets ? kFloodSigmas * std::sqrt(most) : 0;
-  const bool flooded = round_.marked || (lossy && round_.loss.lost > most + chance);
+  const bool flooded = round_.marked || (lossy && round_.loss.covered >= kFloodPackets &&
+                                         round_.loss.lost > most + chance);
   // A short call says nothing of growth, but what it lost in a queue is lost.
   if (flooded || (lossy && !round_.used && round_.queue_most > target())) {
     flat_rounds_ = kFlatRounds;
@@ -236,8 +241,8 @@ void Wan::grow() {
   // What does not arrive is no reason for more, whatever else is known.
   if (rate_ > kArrivedMost * std::max(round_.rate, share_)) return;
   if (rate_ > kBeyond * share_ && ++quiet_rounds_ % kQuietRounds == 0) step_ *= 2;
-  step_ =
-      std::clamp(step_, std::max(1.0, kStepMin * packets()), std::max(1.0, kStepMax * packets()));
+  const double most = quiet_rounds_ < kFreeRounds ? kStepMax : kFreeStepMax;
+  step_ = std::clamp(step_, std::max(1.0, kStepMin * packets()), std::max(1.0, most * packets()));
   rate_ += step_ * packet_rate();
 }
 
