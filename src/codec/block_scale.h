@@ -1,6 +1,7 @@
 // The scale rules, one block at a time: from a block's largest magnitude to what is stored, what
 // elements are multiplied by, and back. README.md, "Scales", says why each rule is as it is.
-// Magnitudes are float bits without sign; IEEE arithmetic (float_mode.h).
+// Magnitudes are float bits without sign; IEEE arithmetic (float_mode.h). constexpr, so that
+// compilers for devices take them too (src/device_codec).
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ struct BlockScale {
 
 // float32 scales. The smallest is 2^-126, so that its inverse is finite: what is far below it
 // becomes 0. Rounded up where the division rounded down: the largest magnitude must not clip.
-inline BlockScale<float> float_scale(const Minifloat& element, std::uint32_t amax_bits) {
+constexpr BlockScale<float> float_scale(const Minifloat& element, std::uint32_t amax_bits) {
   if (amax_bits >= kInfinityBits) return {std::numeric_limits<float>::quiet_NaN(), 0.0f};
   if (amax_bits == 0) return {};
   const float amax = std::bit_cast<float>(amax_bits);
@@ -46,8 +47,8 @@ constexpr int ceil_scale_code(std::uint32_t amax_bits, std::uint32_t largest_bit
 }
 
 // OCP MX 1.0, section 6.3, and the two other rules in use.
-inline BlockScale<std::uint8_t> mx_scale(const Minifloat& element, ScaleRule rule,
-                                         std::uint32_t amax_bits) {
+constexpr BlockScale<std::uint8_t> mx_scale(const Minifloat& element, ScaleRule rule,
+                                            std::uint32_t amax_bits) {
   if (amax_bits >= kInfinityBits) return {0xFF, 0.0f};
   if (amax_bits == 0) return {};
   const auto largest_bits = std::bit_cast<std::uint32_t>(largest(element));
@@ -57,6 +58,21 @@ inline BlockScale<std::uint8_t> mx_scale(const Minifloat& element, ScaleRule rul
   const int code = rule == ScaleRule::ceil ? ceil_scale_code(amax_bits, largest_bits)
                                            : std::clamp(floor_code, 0, 254);
   return {static_cast<std::uint8_t>(code), e8m0_value(254 - code)};
+}
+
+// Constants are copied below where a function takes a reference: device compilers have none to
+// constants of the host.
+
+constexpr int e4m3_nearest(float value) {
+  constexpr Minifloat kElement = kE4M3;
+  return encode_nearest(kElement, value);
+}
+constexpr float e4m3_value(int code) {
+  constexpr Minifloat kElement = kE4M3;
+  return magnitude_value(kElement, code);
+}
+constexpr float at_most_finite(float value) {
+  return kFloatMax < value ? kFloatMax : value;
 }
 
 // NVFP4: a block's scale is an E4M3 value v under the packet's scale; 6 is E2M1's largest value.
@@ -72,49 +88,48 @@ inline constexpr int kNvfp4PacketCodeMin = 10;
 // zeros.
 constexpr int nvfp4_packet_code(std::uint32_t amax_bits) {
   if (amax_bits == 0) return 0;
-  return std::max(ceil_scale_code(amax_bits, std::bit_cast<std::uint32_t>(kNvfp4Range)),
-                  kNvfp4PacketCodeMin);
+  const int code = ceil_scale_code(amax_bits, std::bit_cast<std::uint32_t>(kNvfp4Range));
+  return code < kNvfp4PacketCodeMin ? kNvfp4PacketCodeMin : code;
 }
 
 // The E4M3 code for a block whose largest magnitude, in units of the packet scale, is `amax`:
 // nearest to amax/6, or the smallest v with 6 v >= amax (exact in float), which stochastic rounding
 // needs to be unbiased.
-inline int e4m3_scale_code(float amax, bool round_up) {
+constexpr int e4m3_scale_code(float amax, bool round_up) {
   const float sixth = amax * kFp4Sixth;
-  int code = encode_nearest(kE4M3, sixth);
+  int code = e4m3_nearest(sixth);
   if (!round_up) return code;
-  if (kFp4Largest * magnitude_value(kE4M3, code) < amax && code < kE4M3.magnitude_max) ++code;
+  if (kFp4Largest * e4m3_value(code) < amax && code < kE4M3.magnitude_max) ++code;
   return code;
 }
 
-inline BlockScale<std::uint8_t> nvfp4_scale(std::uint32_t amax_bits, int packet_code,
-                                            bool round_up) {
+constexpr BlockScale<std::uint8_t> nvfp4_scale(std::uint32_t amax_bits, int packet_code,
+                                               bool round_up) {
   if (amax_bits >= kInfinityBits) return {0x7F, 0.0f};
   if (amax_bits == 0) return {};
   const float packet_inverse = e8m0_value(254 - packet_code);
   const int code = e4m3_scale_code(std::bit_cast<float>(amax_bits) * packet_inverse, round_up);
   if (code == 0) return {};
-  return {static_cast<std::uint8_t>(code), (1.0f / magnitude_value(kE4M3, code)) * packet_inverse};
+  return {static_cast<std::uint8_t>(code), (1.0f / e4m3_value(code)) * packet_inverse};
 }
 
 // TransformerEngine's NVFP4, in its order of operations, which decides the bits. `amax` is the
 // tensor's (or packet's) largest magnitude.
-inline float te_encode_scale(float amax) {
-  const float scale = std::min(kNvfp4Range / amax, kFloatMax);
+constexpr float te_encode_scale(float amax) {
+  const float scale = at_most_finite(kNvfp4Range / amax);
   return amax == 0.0f || scale == 0.0f ? 1.0f : scale;
 }
 
-inline BlockScale<std::uint8_t> te_scale(std::uint32_t amax_bits, float encode_scale,
-                                         bool round_up) {
+constexpr BlockScale<std::uint8_t> te_scale(std::uint32_t amax_bits, float encode_scale,
+                                            bool round_up) {
   if (amax_bits >= kInfinityBits) return {0x7F, 0.0f};
   if (amax_bits == 0) return {};
   const float amax = std::bit_cast<float>(amax_bits);
-  const int code =
-      round_up ? e4m3_scale_code(std::min(amax * encode_scale, kFloatMax), true)
-               : encode_nearest(kE4M3, std::min(amax * (encode_scale * kFp4Sixth), kFloatMax));
+  const int code = round_up ? e4m3_scale_code(at_most_finite(amax * encode_scale), true)
+                            : e4m3_nearest(at_most_finite(amax * (encode_scale * kFp4Sixth)));
   if (code == 0) return {};
-  const float inverse = 1.0f / (magnitude_value(kE4M3, code) * (1.0f / encode_scale));
-  return {static_cast<std::uint8_t>(code), std::min(inverse, kFloatMax)};
+  const float inverse = 1.0f / (e4m3_value(code) * (1.0f / encode_scale));
+  return {static_cast<std::uint8_t>(code), at_most_finite(inverse)};
 }
 
 }  // namespace leeway::codec

@@ -29,7 +29,6 @@ namespace {
 
 #if LEEWAY_SCALED_VECTORS
 
-constexpr std::size_t kSignGroup = 128;    // elements whose signs are one draw
 constexpr std::size_t kSignElements = 32;  // of a word of signs
 
 // `yes` in the lanes whose bit is set in `bits`, counted from the lowest, else `no`.

@@ -3,11 +3,32 @@
 // descending powers of two. Spreads what one element or one lost block would concentrate.
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <span>
 
 #include "codec/codec.h"
+#include "codec/random_bytes.h"
 
 namespace leeway::codec {
+
+inline constexpr std::size_t kSignGroup = 128;  // elements whose signs are the bits of one draw
+
+// Bit j of the draw's little-endian output is set where element j of the group is negated.
+// Contributions of all sources share one rotation: the counter's source is 0.
+constexpr PhiloxCounter signs_of_group(const Place& place, std::uint64_t group) {
+  Place shared = place;
+  shared.source = 0;
+  return philox<10>(random_counter(shared, kRotationStream, group), philox_key(place.seed));
+}
+
+// 1/sqrt(length) of a power of two: exact for even powers, else the float next to it.
+constexpr float rotation_factor(std::size_t length) {
+  constexpr float kRootOfHalf = 0.70710678f;
+  const int power = std::countr_zero(length);
+  const auto whole = std::bit_cast<float>(static_cast<std::uint32_t>(127 - power / 2) << 23);
+  return power % 2 == 0 ? whole : whole * kRootOfHalf;
+}
 
 // In place; place.first_element is a multiple of 32. place.source plays no part, so that
 // contributions of all ranks share one rotation. unrotate(rotate(x)) equals x but for rounding;

@@ -1,24 +1,12 @@
 // The definition of the rotation, element by element.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 
-#include "codec/random_bytes.h"
 #include "codec/rotation.h"
 
 namespace leeway::codec::scalar {
 namespace {
-
-constexpr std::size_t kSignGroup = 128;  // elements whose signs are the bits of one draw
-
-// Bit j of the draw's little-endian output is set where element j of the group is negated.
-// Contributions of all sources share one rotation: the counter's source is 0.
-PhiloxCounter signs_of_group(const Place& place, std::uint64_t group) {
-  Place shared = place;
-  shared.source = 0;
-  return philox<10>(random_counter(shared, kRotationStream, group), philox_key(place.seed));
-}
 
 void flip(const Place& place, std::span<float> values) {
   PhiloxCounter signs{};
@@ -31,17 +19,9 @@ void flip(const Place& place, std::span<float> values) {
   }
 }
 
-// 1/sqrt(n) of a power of two: exact for even powers, else the float next to it.
-float factor_of(std::size_t n) {
-  constexpr float kRootOfHalf = 0.70710678f;
-  const int power = std::countr_zero(n);
-  const float whole = 1.0f / static_cast<float>(1 << power / 2);
-  return power % 2 == 0 ? whole : whole * kRootOfHalf;
-}
-
 // Walsh-Hadamard transform in the natural order, orthonormal: its own inverse.
 void transform_block(std::span<float> block) {
-  const float factor = factor_of(block.size());
+  const float factor = rotation_factor(block.size());
   for (float& value : block) value *= factor;
   for (std::size_t stride = 1; stride < block.size(); stride *= 2) {
     for (std::size_t i = 0; i < block.size(); ++i) {

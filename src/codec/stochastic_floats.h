@@ -49,7 +49,8 @@ constexpr std::uint16_t round_stochastically(const Minifloat& format, float valu
 // has a near neighbour.
 constexpr Half half_from_float(float value, std::uint16_t random) {
   if (internal::magnitude_bits(value) > internal::kHalfMax) return half_from_float(value);
-  return {internal::round_stochastically(internal::kHalf, value, random)};
+  constexpr Minifloat kFormat = internal::kHalf;  // a copy, as in block_scale.h
+  return {internal::round_stochastically(kFormat, value, random)};
 }
 
 constexpr BFloat16 bfloat16_from_float(float value, std::uint16_t random) {

@@ -4,26 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
 #include "codec/codec.h"
 #include "codec/scaled.h"
+#include "unit/codec/mixed_values.h"
 #include "unit/codec/supported_targets.h"
 
 namespace leeway::codec {
 namespace {
-
-constexpr std::uint64_t kSeed = 20;
-
-std::uint64_t draw(std::size_t i, std::uint32_t stream) {
-  return keyed_hash(kSeed, static_cast<std::uint32_t>(i), stream, 0, 0);
-}
 
 std::vector<CodecOptions> every_option() {
   std::vector<CodecOptions> all;
@@ -81,54 +73,6 @@ std::vector<CodecOptions> special_options() {
   return all;
 }
 
-// Values that exercise every rule, in runs that fill some blocks and straddle others.
-enum class Kind { ordinary, any_bits, ties, zeros, not_finite, tiny, huge, equal, count };
-
-float value_of(Kind kind, std::uint64_t bits) {
-  const auto unit = static_cast<float>(to_unit(bits) * 2 - 1);
-  switch (kind) {
-    case Kind::ordinary:
-      return std::ldexp(unit, static_cast<int>(bits % 32) - 16);
-    case Kind::any_bits:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits) & 0xFF7FFFFFu);
-    case Kind::ties:  // multiples of half a quantum of one scale or another
-      return static_cast<float>(static_cast<int>(bits % 97) - 48) / 8;
-    case Kind::zeros:
-      return bits % 2 == 0 ? 0.0f : -0.0f;
-    case Kind::not_finite:
-      if (bits % 8 != 0) return unit;
-      return bits % 3 == 0 ? std::numeric_limits<float>::quiet_NaN()
-                           : std::copysign(std::numeric_limits<float>::infinity(), unit);
-    case Kind::tiny:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits) & 0x81FFFFFFu);
-    case Kind::huge:
-      return std::copysign(std::ldexp(1.0f + std::abs(unit), 126), unit);
-    default:
-      return -3.0f;
-  }
-}
-
-std::vector<float> mixed(std::size_t count, std::uint32_t stream) {
-  std::vector<float> values(count);
-  std::size_t left = 0;
-  auto kind = Kind::ordinary;
-  for (std::size_t i = 0; i < count; ++i, --left) {
-    if (left == 0) {
-      const std::uint64_t next = draw(i, stream + 1000);
-      left = 1 + next % 70;
-      kind = static_cast<Kind>((next >> 32) % static_cast<std::uint64_t>(Kind::count));
-    }
-    values[i] = value_of(kind, draw(i, stream));
-  }
-  return values;
-}
-
-std::vector<float> all_of(Kind kind, std::size_t count, std::uint32_t stream) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = value_of(kind, draw(i, stream));
-  return values;
-}
-
 constexpr Place kPlace{.seed = 0x123456789ABCDEF0,
                        .step = 7,
                        .source = 3,
@@ -149,13 +93,6 @@ std::vector<std::byte> kernel_encoding(const Format& format, std::span<const flo
   EXPECT_EQ(out.front(), std::byte{0x55});
   EXPECT_EQ(out.back(), std::byte{0x55});
   return {out.begin() + 1, out.end() - 1};
-}
-
-bool same_floats(std::span<const float> a, std::span<const float> b) {
-  return std::ranges::equal(a, b, [](float x, float y) {
-    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
-           (std::isnan(x) && std::isnan(y));
-  });
 }
 
 struct Case {
@@ -203,9 +140,9 @@ TEST(EncodeScaled, EqualsItsDefinitionOnWholePackets) {
 TEST(EncodeScaled, EqualsItsDefinitionOnPacketsOfOneKind) {
   std::vector<Case> cases;
   for (const auto& options : every_option()) {
-    for (int kind = 0; kind < static_cast<int>(Kind::count); ++kind) {
+    for (int kind = 0; kind < static_cast<int>(ValueKind::count); ++kind) {
       add_case(cases, options,
-               all_of(static_cast<Kind>(kind), 330, static_cast<std::uint32_t>(kind)));
+               all_of(static_cast<ValueKind>(kind), 330, static_cast<std::uint32_t>(kind)));
     }
   }
   expect_encodings(cases);
@@ -217,7 +154,7 @@ TEST(EncodeScaled, EqualsItsDefinitionAtEveryScale) {
     std::vector<float> values;
     for (int exponent = -16; exponent <= 15; ++exponent) {
       for (std::size_t i = 0; i < 32; ++i)
-        values.push_back(std::ldexp(value_of(Kind::ties, draw(i, 77)), exponent));
+        values.push_back(std::ldexp(value_of(ValueKind::ties, value_bits(i, 77)), exponent));
     }
     add_case(cases, options, values);
   }
@@ -228,8 +165,8 @@ TEST(EncodeScaled, EqualsItsDefinitionWithBoundsClipsAndDraws) {
   std::vector<Case> cases;
   for (const auto& options : special_options()) {
     for (const std::size_t count : {0, 1, 31, 257, 2048}) {
-      add_case(cases, options, all_of(Kind::ordinary, count, 80));
-      add_case(cases, options, all_of(Kind::ties, count, 81));
+      add_case(cases, options, all_of(ValueKind::ordinary, count, 80));
+      add_case(cases, options, all_of(ValueKind::ties, count, 81));
       add_case(cases, options, mixed(count, 82));
     }
   }
@@ -242,11 +179,11 @@ TEST(EncodeScaled, KeysRandomBytesByThePlaceInTheTensor) {
     if (options.rounding != Rounding::stochastic) continue;
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{16}, std::uint64_t{4064},
                                       (std::uint64_t{1} << 40) + 48}) {
-      Place place{.seed = draw(first, 90),
+      Place place{.seed = value_bits(first, 90),
                   .step = static_cast<std::uint32_t>(first),
                   .source = 9,
                   .first_element = first};
-      add_case(cases, options, all_of(Kind::ordinary, 600, 91), place);
+      add_case(cases, options, all_of(ValueKind::ordinary, 600, 91), place);
     }
   }
   expect_encodings(cases);
@@ -264,10 +201,11 @@ TEST(EncodeScaled, IsNotChangedByFetchingTheNextPacket) {
 // Bytes as an encoder sends them, at random, and the worst there are.
 std::vector<std::vector<std::byte>> payloads(const Format& format, std::size_t count) {
   std::vector<std::byte> honest =
-      defined_encoding(format, all_of(Kind::ordinary, count, 30), kPlace);
+      defined_encoding(format, all_of(ValueKind::ordinary, count, 30), kPlace);
   std::vector<std::byte> with_nan = defined_encoding(format, mixed(count, 31), kPlace);
   std::vector<std::byte> random(honest.size());
-  for (std::size_t i = 0; i < random.size(); ++i) random[i] = static_cast<std::byte>(draw(i, 32));
+  for (std::size_t i = 0; i < random.size(); ++i)
+    random[i] = static_cast<std::byte>(value_bits(i, 32));
   std::vector<std::byte> scales = honest;  // hostile scales, codes of an encoder
   std::copy_n(random.begin(), std::min<std::size_t>(random.size(), format.header_bytes + 9),
               scales.begin());
@@ -284,7 +222,7 @@ void expect_same_sums(const Format& format, const std::vector<std::byte>& payloa
                       std::size_t count, float scale) {
   std::vector<std::byte> shifted(payload.size() + 1);
   std::ranges::copy(payload, shifted.begin() + 1);
-  const std::vector<float> start = all_of(Kind::ordinary, count, 40);
+  const std::vector<float> start = all_of(ValueKind::ordinary, count, 40);
   std::vector<float> expected = start;
   std::vector<float> sum = start;
   scalar::accumulate_scaled(format, payload.data(), scale, expected);
