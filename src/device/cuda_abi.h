@@ -18,12 +18,16 @@ struct EventObject;
 struct GraphObject;
 struct GraphNodeObject;
 struct UserObjectObject;
+struct LibraryObject;
+struct FunctionObject;
 using Context = ContextObject*;
 using Stream = StreamObject*;
 using Event = EventObject*;
 using Graph = GraphObject*;
 using GraphNode = GraphNodeObject*;
 using UserObject = UserObjectObject*;
+using Library = LibraryObject*;
+using Function = FunctionObject*;  // CUfunction, and CUkernel, which takes its place
 using HostFunction = void (*)(void*);
 
 inline constexpr Code kSuccess = 0;
@@ -115,6 +119,13 @@ struct Copy2D {
   CALL(cuUserObjectCreate, (UserObject * object, void* argument, HostFunction destroy,            \
                             unsigned references, unsigned flags))                                 \
   CALL(cuUserObjectRelease, (UserObject object, unsigned count))                                  \
-  CALL(cuGraphRetainUserObject, (Graph graph, UserObject object, unsigned count, unsigned flags))
+  CALL(cuGraphRetainUserObject, (Graph graph, UserObject object, unsigned count, unsigned flags)) \
+  CALL(cuLibraryLoadData,                                                                         \
+       (Library * library, const void* image, int* jit_options, void** jit_values,                \
+        unsigned jit_count, int* options, void** values, unsigned count))                         \
+  CALL(cuLibraryGetKernel, (Function * kernel, Library library, const char* name))                \
+  CALL(cuLaunchKernel, (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,     \
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,    \
+                        Stream stream, void** parameters, void** extra))
 
 }  // namespace leeway::device::cuda

@@ -50,6 +50,8 @@ class Driver {
     using Graph = cuda::Graph;
     using GraphNode = cuda::GraphNode;
     using UserObject = cuda::UserObject;
+    using Library = cuda::Library;
+    using Function = cuda::Function;
     using HostFunction = cuda::HostFunction;
     using Copy2D = cuda::Copy2D;
     LEEWAY_CUDA_FUNCTIONS(LEEWAY_CUDA_MEMBER)

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "support/cuda_double/control.h"
@@ -28,6 +30,11 @@ struct EventObject {
 };
 struct GraphObject {
   std::shared_ptr<cuda_double::GraphBody> body;
+};
+struct LibraryObject {};
+struct FunctionObject {
+  std::uint64_t parameter_bytes;
+  void (*run)(const void* parameter, unsigned warps);
 };
 struct UserObjectObject {
   void* argument;
@@ -54,6 +61,7 @@ constexpr Code kNotFound = 500;
 constexpr Code kNoMemory = 2;
 constexpr Code kInvalidDevice = 101;
 constexpr Code kCaptureForbids = 900;
+constexpr unsigned kThreadsMax = 1024;  // of a block
 
 int number_of(const char* variable, int otherwise) {
   const char* const text = std::getenv(variable);
@@ -74,6 +82,7 @@ struct Double {
                    number_of("CUDA_DEVICE_MAX_CONNECTIONS", 8),
                    number_of("CUDA_DOUBLE_STREAM_WAITS", 1)}};
   std::vector<ContextObject> contexts;
+  std::map<std::string, FunctionObject, std::less<>> kernels;
 
   Double() {
     for (int device = 0; device < devices; ++device)
@@ -397,6 +406,39 @@ Code cuMemcpy2DAsync(const Copy2D* copy, StreamHandle stream) {
   return enqueue("cuMemcpy2DAsync", stream, std::move(work));
 }
 
+Code cuLibraryLoadData(Library* library, const void* image, int*, void**, unsigned, int*, void**,
+                       unsigned) {
+  ENTER(cuLibraryLoadData);
+  if (image == nullptr) return kInvalidValue;
+  static LibraryObject all;
+  *library = &all;
+  return kSuccess;
+}
+
+Code cuLibraryGetKernel(Function* kernel, Library, const char* name) {
+  ENTER(cuLibraryGetKernel);
+  const auto found = self->kernels.find(std::string_view(name));
+  if (found == self->kernels.end()) return kNotFound;
+  *kernel = &found->second;
+  return kSuccess;
+}
+
+Code cuLaunchKernel(Function function, unsigned grid, unsigned grid_y, unsigned grid_z,
+                    unsigned block, unsigned block_y, unsigned block_z, unsigned shared,
+                    StreamHandle stream, void** parameters, void** extra) {
+  constexpr unsigned kLanes = 32;
+  if (grid == 0 || grid_y * grid_z * block_y * block_z != 1 || block % kLanes != 0 ||
+      block > kThreadsMax || shared != 0 || extra != nullptr)
+    return kInvalidValue;
+  const auto* const parameter = static_cast<const std::byte*>(parameters[0]);
+  Work work;
+  work.run = [function, warps = grid * (block / kLanes),
+              copy = std::vector(parameter, parameter + function->parameter_bytes)] {
+    function->run(copy.data(), warps);
+  };
+  return enqueue("cuLaunchKernel", stream, std::move(work));
+}
+
 Code cuUserObjectCreate(UserObject* object, void* argument, HostFunction destroy,
                         unsigned references, unsigned flags) {
   ENTER(cuUserObjectCreate);
@@ -481,6 +523,12 @@ Code cuda_double_launch(StreamHandle stream, void (*kernel)(void*), void* argume
 
 void* cuda_double_alias(Address memory, std::uint64_t bytes) {
   return the_double.load()->memory.resolve(memory, bytes, "a kernel");
+}
+
+void cuda_double_register_kernel(const char* name, std::uint64_t parameter_bytes,
+                                 void (*run)(const void* parameter, unsigned warps)) {
+  Double* const self = ready("cuda_double_register_kernel");
+  if (self != nullptr) self->kernels[name] = {parameter_bytes, run};
 }
 
 void cuda_double_forbid_calls() {

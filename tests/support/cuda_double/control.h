@@ -25,6 +25,11 @@ leeway::device::cuda::Code cuda_double_launch(leeway::device::cuda::Stream strea
 // Where a kernel finds device memory of so many bytes. Ends the process if it is none.
 void* cuda_double_alias(leeway::device::cuda::Address memory, std::uint64_t bytes);
 
+// A kernel with one parameter, which cuLibraryGetKernel() finds in every image. `run` gets a copy
+// of it, and how many warps work. It sees device memory where cuda_double_alias() says.
+void cuda_double_register_kernel(const char* name, std::uint64_t parameter_bytes,
+                                 void (*run)(const void* parameter, unsigned warps));
+
 // From now on a call of CUDA by this thread ends the process, with the call's name.
 void cuda_double_forbid_calls();
 

@@ -116,6 +116,9 @@ SAME_CALL(cuMemcpy2DAsync, 3020);
 SAME_CALL(cuUserObjectCreate, 11030);
 SAME_CALL(cuUserObjectRelease, 11030);
 SAME_CALL(cuGraphRetainUserObject, 11030);
+SAME_CALL(cuLibraryLoadData, 12000);
+SAME_CALL(cuLibraryGetKernel, 12000);
+SAME_CALL(cuLaunchKernel, 4000);
 #undef SAME_CALL
 
 TEST(CudaAbi, DeclarationsAreThoseOfCudaH) {
