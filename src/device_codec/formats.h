@@ -1,0 +1,160 @@
+// The codecs that have kernels, and what kernels know of each when they are compiled.
+#pragma once
+
+#include <cstddef>
+
+#include "codec/block_scale.h"
+#include "codec/scaled_layout.h"
+#include "device_codec/jobs.h"
+#include "device_codec/memory.h"
+
+namespace leeway::device_codec {
+
+// All of them: one list for kernels, for those who launch them, and for tests. int8, luq and sparse
+// stay with the processor.
+#define LEEWAY_DEVICE_CODECS(CALL) \
+  CALL(fp16)                       \
+  CALL(bf16)                       \
+  CALL(fp8_e4m3)                   \
+  CALL(fp8_e5m2)                   \
+  CALL(fp8_e4m3_block)             \
+  CALL(fp8_e5m2_block)             \
+  CALL(mxfp8_e4m3)                 \
+  CALL(mxfp8_e5m2)                 \
+  CALL(mxfp6_e2m3)                 \
+  CALL(mxfp6_e3m2)                 \
+  CALL(mxfp4)                      \
+  CALL(nvfp4)                      \
+  CALL(nvfp4_te)
+
+// Where things lie in a packet of the codec (src/codec/README.md, "Wire layouts").
+template <Codec which>
+struct PacketFormat {
+  static constexpr codec::ScaledLayout kLayout = codec::scaled_layout(which);
+  static constexpr bool kSixteenBits = which == Codec::fp16 || which == Codec::bf16;
+  using Element = std::conditional_t<which == Codec::fp16, Half, BFloat16>;  // of 16 bits
+  static constexpr int kBits = kSixteenBits ? 16 : kLayout.element.code_bits;
+  static constexpr unsigned kHeaderBytes = codec::scale_bytes(kLayout.packet_scale);
+  static constexpr unsigned kScaleBytes = codec::scale_bytes(kLayout.block_scale);
+  // Elements that share a scale, and in how many lanes these are. A packet whose elements share one
+  // has no blocks.
+  static constexpr bool kHasBlocks = kLayout.block != 0;
+  static constexpr unsigned kBlock = kHasBlocks ? kLayout.block : 1;
+  static constexpr unsigned kLanes = kBlock > kSliceElements ? kBlock / kSliceElements : 1;
+
+  // Of a packet of so many elements: where its codes begin, and its length. A last, shorter block
+  // takes as much room as a whole one.
+  static LEEWAY_GPU unsigned codes_at(unsigned elements) {
+    return kHeaderBytes + blocks(elements) * kScaleBytes;
+  }
+  static LEEWAY_GPU unsigned bytes(unsigned elements) {
+    return codes_at(elements) + blocks(elements) * kBlock * kBits / 8;
+  }
+  // Where the scale of the block that has an element lies.
+  static LEEWAY_GPU unsigned scale_at(unsigned element) {
+    return kHeaderBytes + element / kBlock * kScaleBytes;
+  }
+  // The codes of the step that begins with an element: where they lie, and how many bytes they are.
+  static LEEWAY_GPU unsigned step_at(unsigned elements, unsigned step) {
+    return codes_at(elements) + step * kBits / 8;
+  }
+  static LEEWAY_GPU unsigned step_bytes(unsigned elements, unsigned step) {
+    constexpr unsigned kWhole = kStepElements * kBits / 8;
+    const unsigned left = bytes(elements) - step_at(elements, step);
+    return left < kWhole ? left : kWhole;
+  }
+
+ private:
+  static LEEWAY_GPU unsigned blocks(unsigned elements) { return (elements + kBlock - 1) / kBlock; }
+};
+
+// One packet of a job.
+struct PacketOfJob {
+  std::uint64_t first;  // element of the job
+  unsigned elements;
+  std::size_t at;  // where its bytes lie
+
+  LEEWAY_GPU PacketOfJob(const Packets& packets, unsigned index)
+      : first(std::uint64_t{index} * packets.packet_elements),
+        elements(packets.elements - first < packets.packet_elements
+                     ? static_cast<unsigned>(packets.elements - first)
+                     : packets.packet_elements),
+        at(std::size_t{index} * packets.packet_bytes) {}
+
+  LEEWAY_GPU std::uint64_t end() const { return first + elements; }
+};
+
+// ---- scales, as encoders choose them ----
+
+// What the header of a packet says to the encoder of its blocks.
+struct PacketScale {
+  float inverse = 1.0f;       // formats without blocks
+  int code = 0;               // NVFP4
+  float encode_scale = 1.0f;  // TransformerEngine's
+};
+
+// `amax`: bits of the packet's limit. Every lane computes it, and `writes` is set in one.
+template <Codec which>
+LEEWAY_GPU PacketScale begin_packet(std::uint32_t amax, bool writes, std::byte* header) {
+  using enum codec::ScaleKind;
+  constexpr codec::ScaledLayout kLayout = PacketFormat<which>::kLayout;
+  PacketScale scale;
+  if constexpr (kLayout.packet_scale == float32) {
+    const auto chosen = codec::float_scale(kLayout.element, amax);
+    scale.inverse = chosen.inverse;
+    if (writes) store_anywhere(header, chosen.stored);
+  } else if constexpr (kLayout.packet_scale == power_of_two) {
+    scale.code = codec::nvfp4_packet_code(amax);
+    if (writes) store_anywhere(header, static_cast<std::uint8_t>(scale.code));
+  } else if constexpr (kLayout.packet_scale == tensor_engine) {
+    scale.encode_scale = codec::te_encode_scale(std::bit_cast<float>(amax));
+    if (writes) store_anywhere(header, amax);
+  }
+  return scale;
+}
+
+// The scale of a block whose largest magnitude has the bits `amax`.
+template <Codec which, bool stochastic>
+LEEWAY_GPU auto scale_of_block(const PacketScale& packet, ScaleRule rule, std::uint32_t amax) {
+  using enum codec::ScaleKind;
+  constexpr codec::ScaledLayout kLayout = PacketFormat<which>::kLayout;
+  if constexpr (kLayout.block_scale == float32) {
+    return codec::float_scale(kLayout.element, amax);
+  } else if constexpr (kLayout.block_scale == power_of_two) {
+    return codec::mx_scale(kLayout.element, rule, amax);
+  } else if constexpr (kLayout.packet_scale == power_of_two) {
+    return codec::nvfp4_scale(amax, packet.code, stochastic);
+  } else {
+    return codec::te_scale(amax, packet.encode_scale, stochastic);
+  }
+}
+
+// ---- scales, as decoders see them ----
+
+// Of the header; any bytes.
+template <Codec which>
+LEEWAY_GPU float packet_factor(const std::byte* header) {
+  using enum codec::ScaleKind;
+  constexpr codec::ScaledLayout kLayout = PacketFormat<which>::kLayout;
+  if constexpr (kLayout.packet_scale == float32) return load_anywhere<float>(header);
+  if constexpr (kLayout.packet_scale == power_of_two)
+    return codec::e8m0_value(load_anywhere<std::uint8_t>(header));
+  if constexpr (kLayout.packet_scale == tensor_engine)
+    return 1.0f / codec::te_encode_scale(load_anywhere<float>(header));
+  return 1.0f;
+}
+
+// What codes of a block are worth under the packet's factor.
+template <Codec which>
+LEEWAY_GPU float block_factor(const std::byte* scale, float packet) {
+  using enum codec::ScaleKind;
+  constexpr codec::ScaledLayout kLayout = PacketFormat<which>::kLayout;
+  if constexpr (kLayout.block_scale == none) return packet;
+  if constexpr (kLayout.block_scale == float32) return load_anywhere<float>(scale);
+  if constexpr (kLayout.block_scale == power_of_two)
+    return codec::e8m0_value(load_anywhere<std::uint8_t>(scale));
+  // Unsigned E4M3: the sign bit is ignored.
+  return code_value<codec::kE4M3>(load_anywhere<std::uint8_t>(scale) & 0x7Fu) * packet;
+}
+
+}  // namespace leeway::device_codec

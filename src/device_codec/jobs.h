@@ -1,0 +1,86 @@
+// What kernels are told: plain values, the same to both compilers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/contracts.h"
+#include "codec/codec.h"
+
+namespace leeway::device_codec {
+
+// Warps of a block of threads. One block fills a multiprocessor: a lane may have 128 registers.
+inline constexpr unsigned kWarpsOfBlock = 16;
+
+// Consecutive elements cut into packets, which lie one behind the other. All but the last are full.
+struct Packets {
+  std::uint64_t elements = 0;
+  std::uint32_t packet_elements = 0;  // of a full one; a multiple of 32
+  std::uint32_t packet_bytes = 0;     // of a full one
+  std::uint32_t count = 0;
+};
+
+// Cuts elements into packets of so many.
+inline Packets cut(const codec::Format& format, std::uint64_t elements,
+                   std::uint32_t packet_elements) {
+  LEEWAY_ASSERT(packet_elements > 0 && packet_elements % codec::kPacketElementsMultiple == 0);
+  LEEWAY_ASSERT(packet_elements % format.block_elements == 0);
+  return {elements, packet_elements,
+          static_cast<std::uint32_t>(format.encoded_bytes(packet_elements)),
+          static_cast<std::uint32_t>((elements + packet_elements - 1) / packet_elements)};
+}
+
+struct EncodeJob {
+  Packets packets;
+  const std::byte* elements = nullptr;  // aligned as their type
+  std::byte* out = nullptr;             // at any address
+  codec::Place place;                   // of the first element
+  // Of the format: f32, f16 or bf16; and from its options.
+  DataType type = DataType::f32;
+  ScaleRule scale_rule = ScaleRule::floor;
+  float bound = 0.0f;
+
+  EncodeJob& set_format(const codec::Format& format) {
+    type = format.element;
+    scale_rule = format.options.scale_rule;
+    bound = format.options.bound;
+    return *this;
+  }
+};
+
+// One rank's part of a sum.
+struct Contribution {
+  const std::byte* data = nullptr;
+  const float* factors = nullptr;  // by packet; 0: that packet is left out. Null: all 1
+  bool encoded = true;             // else elements of the job's type
+};
+
+// How many contributions one launch adds up. The rest is for further launches, which add to its
+// sum. In 16 bits that rounds once a launch, so that bits are the processor's only for sums in
+// float32.
+inline constexpr unsigned kContributionsMax = 64;
+
+// sum = ((w0 x0 + w1 x1) + w2 x2) + ..., in float32 and in this order, each product and each sum
+// rounded; the elements are rounded to their type once.
+struct SumJob {
+  // What becomes of a packet to which nothing is added.
+  enum class Absent : std::uint8_t { zeros, stays };
+
+  Packets packets;
+  std::byte* elements = nullptr;  // aligned as their type
+  DataType type = DataType::f32;  // f32, f16 or bf16
+  bool adds = false;              // to what the elements are
+  Absent absent = Absent::zeros;
+  unsigned contributions_count = 0;
+  Contribution contributions[kContributionsMax];
+};
+
+// Rotates float32 elements or rotates them back, packet by packet; `out` may be `elements`.
+struct RotateJob {
+  Packets packets;
+  const std::byte* elements = nullptr;
+  std::byte* out = nullptr;
+  codec::Place place;
+};
+
+}  // namespace leeway::device_codec

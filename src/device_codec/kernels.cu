@@ -1,0 +1,49 @@
+// Entry points of the kernels, which kernels.cc finds by their names: compiled by nvcc alone. What
+// they do is in the headers, which host compilers take too.
+#include "device_codec/encode_packets.h"
+#include "device_codec/rotate_packets.h"
+#include "device_codec/sum_packets.h"
+
+namespace leeway::device_codec {
+namespace {
+
+__device__ __forceinline__ unsigned warp_of_block() {
+  return threadIdx.x / Warp::kLanes;
+}
+__device__ __forceinline__ unsigned warp_of_grid() {
+  return blockIdx.x * kWarpsOfBlock + warp_of_block();
+}
+__device__ __forceinline__ unsigned warps_of_grid() {
+  return gridDim.x * kWarpsOfBlock;
+}
+
+}  // namespace
+
+#define LEEWAY_KERNEL extern "C" __global__ void __launch_bounds__(kWarpsOfBlock* Warp::kLanes, 1)
+
+#define LEEWAY_ENCODE(codec, rounding, is_stochastic)                                         \
+  LEEWAY_KERNEL leeway_encode_##codec##_##rounding(const __grid_constant__ EncodeJob job) {   \
+    __shared__ RunBuffer buffers[kWarpsOfBlock];                                              \
+    encode_packets<Codec::codec, is_stochastic>(Warp(), job, warp_of_grid(), warps_of_grid(), \
+                                                buffers[warp_of_block()]);                    \
+  }
+
+#define LEEWAY_CODEC(codec)                                                 \
+  LEEWAY_ENCODE(codec, nearest, false)                                      \
+  LEEWAY_ENCODE(codec, stochastic, true)                                    \
+  LEEWAY_KERNEL leeway_sum_##codec(const __grid_constant__ SumJob job) {    \
+    __shared__ RunBuffer buffers[kWarpsOfBlock];                            \
+    sum_packets<Codec::codec>(Warp(), job, warp_of_grid(), warps_of_grid(), \
+                              buffers[warp_of_block()]);                    \
+  }
+
+LEEWAY_DEVICE_CODECS(LEEWAY_CODEC)
+
+LEEWAY_KERNEL leeway_rotate(const __grid_constant__ RotateJob job) {
+  rotate_packets<true>(Warp(), job, warp_of_grid(), warps_of_grid());
+}
+LEEWAY_KERNEL leeway_unrotate(const __grid_constant__ RotateJob job) {
+  rotate_packets<false>(Warp(), job, warp_of_grid(), warps_of_grid());
+}
+
+}  // namespace leeway::device_codec

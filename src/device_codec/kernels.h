@@ -1,0 +1,61 @@
+// Codecs on a device: kernels that encode, decode and sum packets with the bytes and bits of
+// src/codec, in the order of a stream. Nothing here has run on a GPU yet.
+//
+// Work is only enqueued: memory of a job stays until its stream has done it. Addresses are those of
+// the device, or of pinned host memory as the device sees it.
+#pragma once
+
+#include <array>
+
+#include "codec/codec.h"
+#include "device/driver.h"
+#include "device_codec/image.h"
+#include "device_codec/jobs.h"
+
+namespace leeway::device_codec {
+
+// How one kernel is enqueued, on a stream of the current context.
+struct Launch {
+  device::cuda::Stream stream = nullptr;
+  // How many of the device's multiprocessors it may take: training wants the others.
+  unsigned multiprocessors = 12;
+};
+
+class Kernels {
+ public:
+  // Gives the driver an image. kUnavailable: there is none, or none for this device.
+  static Result<Kernels> load(const device::Driver& driver, ByteSpan image = built_image());
+
+  // Whether the format has kernels. Rotation is a step of its own, before encode() and after sum().
+  // Formats that are the tensor's own type need none: a copy does it.
+  static bool supports(const codec::Format& format);
+
+  // All below: kUnsupported without kernels, kUnavailable where CUDA refuses the launch.
+
+  // The format is set here.
+  Status encode(const codec::Format& format, EncodeJob job, const Launch& launch) const;
+  // The job's type is the format's.
+  Status sum(const codec::Format& format, SumJob job, const Launch& launch) const;
+  // How elements are cut counts, and no encoded byte.
+  Status rotate(const RotateJob& job, const Launch& launch) const;
+  Status unrotate(const RotateJob& job, const Launch& launch) const;
+
+ private:
+  struct OfCodec {
+    device::cuda::Function nearest = nullptr;
+    device::cuda::Function stochastic = nullptr;
+    device::cuda::Function sum = nullptr;
+  };
+
+  explicit Kernels(const device::Driver& driver) : driver_(&driver) {}
+  Status find(ByteSpan image);
+  template <typename Job>
+  Status enqueue(device::cuda::Function kernel, Job job, const Launch& launch) const;
+
+  const device::Driver* driver_;
+  std::array<OfCodec, kCodecCount> codecs_;
+  device::cuda::Function rotate_ = nullptr;
+  device::cuda::Function unrotate_ = nullptr;
+};
+
+}  // namespace leeway::device_codec

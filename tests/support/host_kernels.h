@@ -1,0 +1,23 @@
+// The kernels of src/device_codec as functions of the host: the same headers, compiled by the
+// host's compiler. They work on host memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device_codec/jobs.h"
+
+namespace leeway::device_codec {
+
+// As Kernels::encode() and its neighbours, done when they return. Warps run one after the other,
+// each with packets of its own.
+void encode_on_host(const codec::Format& format, EncodeJob job, unsigned warps = 3);
+void sum_on_host(const codec::Format& format, SumJob job, unsigned warps = 3);
+void rotate_on_host(const RotateJob& job, unsigned warps = 3);
+void unrotate_on_host(const RotateJob& job, unsigned warps = 3);
+
+// Gives them to the driver double, by the names that the kernels have. Jobs' addresses are then
+// those of its devices. `library`: as dlopen() gave it. False: it is no double.
+bool register_host_kernels(void* library);
+
+}  // namespace leeway::device_codec
