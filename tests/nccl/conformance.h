@@ -50,6 +50,8 @@ std::vector<Case> argument_cases();
 std::vector<Case> life_cases();
 std::vector<Case> failure_cases();
 std::vector<Case> leeway_cases();
+// Of a hierarchy; none unless ranks are told to be nodes.
+std::vector<Case> node_cases();
 
 // Ends the program. `detail` says what was and what should have been.
 [[noreturn]] void fail_at(const Rank& rank, const char* file, int line, const std::string& detail);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -36,6 +37,7 @@ constexpr std::size_t kBuffers = 6;
 constexpr std::size_t kStreams = 3;
 constexpr std::size_t kComms = 2;
 constexpr std::size_t kCapacity = std::size_t{1} << 20;  // elements of a buffer
+constexpr std::size_t kMargin = 1024;                    // behind those that a program uses
 constexpr unsigned kProgramSeconds = 120;
 
 enum class Kind {
@@ -141,6 +143,28 @@ class Maker {
 
 using Buffer = std::vector<std::uint32_t>;
 
+// How much of each buffer is looked at: what a program uses, and a margin that must stay as it was.
+using Extents = std::array<std::size_t, kBuffers>;
+
+void extend(const Action& action, std::size_t ranks, Extents& extents) {
+  if (!action.inside.empty()) {
+    for (const Action& one : action.inside) extend(one, ranks, extents);
+    return;
+  }
+  const std::size_t all = action.count * ranks;
+  const auto use = [&](std::size_t buffer, std::size_t count) {
+    extents[buffer] = std::max(extents[buffer], std::min(count + kMargin, kCapacity));
+  };
+  use(action.from, action.kind == Kind::reduce_scatter ? all : action.count);
+  use(action.to, action.kind == Kind::all_gather ? all : action.count);
+}
+
+Extents extents_of(const std::vector<Action>& program, std::size_t ranks) {
+  Extents extents{};
+  for (const Action& one : program) extend(one, ranks, extents);
+  return extents;
+}
+
 std::uint32_t first_value(std::size_t rank, std::size_t buffer, std::size_t index) {
   return static_cast<std::uint32_t>(rank * 1'000'003 + buffer * 10'007 + index);
 }
@@ -151,11 +175,11 @@ std::uint32_t after_kernel(std::uint32_t before, std::uint32_t value, std::size_
 // What programs should do. The second communicator has the ranks in the other order.
 class Oracle {
  public:
-  explicit Oracle(std::size_t ranks) : ranks_(ranks), memory_(ranks) {
+  Oracle(std::size_t ranks, const Extents& extents) : ranks_(ranks), memory_(ranks) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       for (std::size_t buffer = 0; buffer < kBuffers; ++buffer) {
-        Buffer& one = memory_[rank].emplace_back(kCapacity);
-        for (std::size_t i = 0; i < kCapacity; ++i) one[i] = first_value(rank, buffer, i);
+        Buffer& one = memory_[rank].emplace_back(extents[buffer]);
+        for (std::size_t i = 0; i < one.size(); ++i) one[i] = first_value(rank, buffer, i);
       }
     }
   }
@@ -281,9 +305,10 @@ class Runner {
     const leeway::device::ContextScope scope(*driver, context_);
     for (std::size_t i = 0; i < kBuffers; ++i) {
       user_[i] = 0;
-      kernel(i, kCapacity, streams_[0], [rank = rank_, i](std::uint32_t* data, std::size_t count) {
-        for (std::size_t at = 0; at < count; ++at) data[at] = first_value(rank, i, at);
-      });
+      kernel(i, oracle.at(rank_, i).size(), streams_[0],
+             [rank = rank_, i](std::uint32_t* data, std::size_t count) {
+               for (std::size_t at = 0; at < count; ++at) data[at] = first_value(rank, i, at);
+             });
     }
     for (const Action& one : program) {
       if (one.kind == Kind::graph) {
@@ -398,12 +423,13 @@ class Runner {
   }
 
   void compare(const Oracle& oracle) {
-    std::vector<Buffer> got(kBuffers, Buffer(kCapacity));
+    std::vector<Buffer> got;
     for (std::size_t i = 0; i < kBuffers; ++i) {
       order(user_[i], 0);
+      Buffer& one = got.emplace_back(oracle.at(rank_, i).size());
       check("copy",
-            driver->call.cuMemcpyAsync(reinterpret_cast<cuda::Address>(got[i].data()), memory_[i],
-                                       kCapacity * sizeof(std::uint32_t), streams_[0]));
+            driver->call.cuMemcpyAsync(reinterpret_cast<cuda::Address>(one.data()), memory_[i],
+                                       one.size() * sizeof(std::uint32_t), streams_[0]));
     }
     for (const cuda::Stream one : streams_)
       check("synchronize", driver->call.cuStreamSynchronize(one));
@@ -490,7 +516,7 @@ void run_all(const Arguments& arguments) {
     const CudaDoubleSettings settings{seed, arguments.connections, 1};
     extra.configure(&settings);
     const std::vector<Action> program = Maker(seed, arguments.ranks).program();
-    Oracle oracle(ranks);
+    Oracle oracle(ranks, extents_of(program, ranks));
     for (const Action& one : program) oracle.run(one);
     on_all(arguments.ranks, [&](std::size_t rank) { runners[rank]->run(program, oracle); });
   }

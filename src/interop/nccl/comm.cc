@@ -6,6 +6,7 @@
 #include "interop/nccl/context.h"
 #include "interop/nccl/debug.h"
 #include "interop/nccl/devices.h"
+#include "interop/nccl/hierarchy/hierarchy.h"
 
 namespace leeway::nccl {
 namespace {
@@ -47,19 +48,25 @@ void Comm::fail(Code code, std::string_view why) {
     }
   }
   changed_.notify_all();
+  if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr) hierarchy->begin_abort();
+}
+
+void Comm::look_around() {
+  ordinal_ = Context::get().communicators++;
+  own_facts_.hierarchy = Hierarchy::facts(device_, no_real_nccl_);
 }
 
 void Comm::begin(PendingCommunicator pending, std::shared_ptr<Place> place) {
-  ordinal_ = Context::get().communicators++;
+  look_around();
   place_ = std::move(place);
   pending_ = std::move(pending);
   pending_.on_done([self = shared_from_this()] { self->on_joined(); });
 }
 
 void Comm::begin(std::unique_ptr<Communicator> communicator) {
-  ordinal_ = Context::get().communicators++;
+  look_around();
   communicator_ = std::move(communicator);
-  compare_policies();
+  compare_facts();
 }
 
 void Comm::on_joined() {
@@ -75,23 +82,24 @@ void Comm::on_joined() {
     communicator_ = std::move(*made);
     if (phase_ == Phase::aborted) return communicator_->abort();
   }
-  compare_policies();
+  compare_facts();
 }
 
-void Comm::compare_policies() {
+void Comm::compare_facts() {
   Context& context = Context::get();
   rank_ = communicator_->rank();
   size_ = communicator_->size();
   int first = 0;
   context.world.compare_exchange_strong(first, size_);
   policy_ = context.policy.of({config_.name, size_, context.world, ordinal_});
-  own_facts_ = {policy_.fingerprint(), stager() != nullptr ? 1U : 0U};
-  facts_.resize(kFacts * static_cast<std::size_t>(size_));
+  own_facts_.policy = policy_.fingerprint();
+  facts_.resize(static_cast<std::size_t>(size_));
+  constexpr std::size_t kNumbers = sizeof(Facts) / sizeof(std::uint64_t);
   CollectiveOptions options;
   options.delivery = exact(communicator_->options().join_timeout);
   comparing_ = communicator_->all_gather_async(
-      ConstTensorView(own_facts_.data(), own_facts_.size(), DataType::u64),
-      TensorView(facts_.data(), facts_.size(), DataType::u64), options);
+      ConstTensorView(&own_facts_, kNumbers, DataType::u64),
+      TensorView(facts_.data(), kNumbers * facts_.size(), DataType::u64), options);
   comparing_.on_done([self = shared_from_this()] { self->on_compared(); });
 }
 
@@ -99,16 +107,65 @@ void Comm::on_compared() {
   const auto report = comparing_.wait();
   if (place_ != nullptr) place_->leave();
   if (!report.ok()) return fail(report.status());
-  for (std::size_t i = 0; i < facts_.size(); i += kFacts) {
-    staged_ = staged_ || facts_[i + 1] != 0;
-    if (facts_[i] == facts_[0]) continue;
+  std::vector<HierarchyFacts> facts;
+  for (std::size_t i = 0; i < facts_.size(); ++i) {
+    facts.push_back(facts_[i].hierarchy);
+    staged_ = staged_ || facts.back().has_driver != 0;
+    if (facts_[i].policy == facts_[0].policy) continue;
     return fail(Status::error(
         StatusCode::kMismatch,
         "rank %d: the rules of LEEWAY_NCCL_POLICY for this communicator differ on ranks 0 and %zu; "
         "give all ranks the same policy, commName and order of communicators",
-        rank_, i / kFacts));
+        rank_, i));
   }
-  (void)enter(Phase::ready);
+  if (size_ == 1) return become_ready(nullptr);
+  const HierarchyPlan plan = Hierarchy::plan(facts, rank_, policy_.says_nccl(), no_real_nccl_);
+  if (policy_.says_nccl() && !plan.everywhere) {
+    return fail(Status::error(StatusCode::kUnsupported,
+                              "rank %d: a rule of LEEWAY_NCCL_POLICY says nccl, but %s. "
+                              "LEEWAY_NCCL_REAL names the file of NVIDIA's library",
+                              rank_, plan.text.c_str()));
+  }
+  if (!plan.any()) {
+    if (rank_ == 0) info(plan.text);
+    return become_ready(nullptr);
+  }
+  std::thread([self = shared_from_this(), plan] { self->join_hierarchy(plan); }).detach();
+}
+
+void Comm::join_hierarchy(const HierarchyPlan& plan) {
+  const std::shared_ptr<Communicator> communicator = hold();
+  if (communicator == nullptr) return;
+  const auto alarm = [weak = weak_from_this()](const Status& why) {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    const Status status =
+        Status::error(StatusCode::kPeerLost,
+                      "another rank has failed, or has left without a word: %.300s", why.c_str());
+    (void)failed(status, "the communicator");
+    self->fail(status);
+  };
+  auto made = Hierarchy::join({communicator, plan, config_, device_, alarm});
+  if (!made.ok()) return fail(made.status());
+  if (*made == nullptr && policy_.says_nccl())
+    return fail(kSystemError, "a rule of LEEWAY_NCCL_POLICY says nccl, but NVIDIA's NCCL failed");
+  // Told only now: NVIDIA's library empties NCCL_DEBUG_FILE when it opens it.
+  if (rank_ == 0)
+    info(*made != nullptr ? plan.text
+                          : "Leeway between all ranks: NVIDIA's NCCL failed on some rank");
+  become_ready(std::move(*made));
+}
+
+void Comm::become_ready(std::shared_ptr<Hierarchy> hierarchy) {
+  bool over = false;
+  {
+    const std::lock_guard lock(mutex_);
+    over = phase_ != Phase::joining;
+    hierarchy_ = hierarchy;
+    if (!over) phase_ = Phase::ready;
+  }
+  changed_.notify_all();
+  if (over && hierarchy != nullptr) hierarchy->begin_abort();
 }
 
 Code Comm::wait_ready() {
@@ -121,7 +178,19 @@ Code Comm::wait_ready() {
   return failed(code, why);
 }
 
+std::shared_ptr<Hierarchy> Comm::hierarchy_if_made() {
+  const std::lock_guard lock(mutex_);
+  return hierarchy_;
+}
+
+void Comm::look_inside() {
+  const std::shared_ptr<Hierarchy> hierarchy = hierarchy_if_made();
+  if (hierarchy == nullptr || failure_ != kSuccess) return;
+  if (const Status status = hierarchy->state(); !status.ok()) fail(status);
+}
+
 Code Comm::state() {
+  look_inside();
   if (const int failure = failure_; failure != kSuccess) return static_cast<Code>(failure);
   const std::lock_guard lock(mutex_);
   if (phase_ == Phase::joining || phase_ == Phase::leaving || under_way_ > 0) return kInProgress;
@@ -131,6 +200,7 @@ Code Comm::state() {
 
 Code Comm::usable(std::string_view title) {
   const int length = static_cast<int>(title.size());
+  look_inside();
   std::unique_lock lock(mutex_);
   if (failure_ == kSuccess && phase_ == Phase::ready && under_way_ == 0 &&
       communicator_->state() == StatusCode::kOk)
@@ -170,9 +240,15 @@ bool Comm::met() {
   return size_ > 0 && phase_ != Phase::joining;
 }
 
-std::shared_ptr<Communicator> Comm::hold() {
+std::shared_ptr<Communicator> Comm::hold(Operation::Among among) {
   const std::lock_guard lock(mutex_);
-  return communicator_;
+  if (among == Operation::Among::all) return communicator_;
+  return communicator_ != nullptr ? hierarchy_->between() : nullptr;
+}
+
+Comm::Team Comm::team(Operation::Among among) const {
+  if (among == Operation::Among::all) return {rank_, size_};
+  return {hierarchy_->nodes().node, hierarchy_->nodes().count};
 }
 
 Code Comm::finish(const Operation& operation, const Result<CollectiveReport>& outcome) {
@@ -230,16 +306,25 @@ std::shared_ptr<device::Lane> Comm::lane_if_made() {
   return lane_;
 }
 
+void Comm::let_go(const std::function<void()>& done) {
+  const std::shared_ptr<Hierarchy> hierarchy = hierarchy_if_made();
+  if (hierarchy == nullptr) return done();
+  hierarchy->let_go(done);
+}
+
 void Comm::free_streams() {
   const std::shared_ptr<device::Lane> lane = lane_if_made();
+  if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr) hierarchy->wait_let_go();
   if (lane != nullptr && stager() != nullptr) stager()->end(*lane);
 }
 
 void Comm::decide(Operation& operation) const {
   CollectiveOptions& options = operation.options;
   options.delivery = exact(settings().timeout);
+  const std::size_t bytes = tensor_bytes(operation, size_);
+  operation.by_nccl = policy_.by_nccl(operation.kind, operation.type, bytes);
   const CollectiveOptions* const rule =
-      policy_.find(operation.kind, options.op, operation.type, tensor_bytes(operation, size_));
+      policy_.find(operation.kind, options.op, operation.type, bytes);
   if (rule == nullptr) return;
   if (rule->delivery.kind != Delivery::Kind::exact) options.delivery = rule->delivery;
   options.codec = rule->codec;
@@ -263,6 +348,8 @@ void Comm::leave() {
                   [this] { return (under_way_ == 0 && streaming_ == 0) || failure_ != kSuccess; });
     communicator = std::exchange(communicator_, nullptr);
   }
+  if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr && failure_ == kSuccess)
+    hierarchy->leave(Context::get().exiting);
   free_streams();
   registrations.clear();
   if (communicator != nullptr && failure_ != kSuccess) communicator->abort();
@@ -293,15 +380,23 @@ void Comm::abort() {
   }
   changed_.notify_all();
   pending_.abort();
+  end_operations_of(communicator);
+}
+
+// NVIDIA's library first: see Hierarchy::let_go().
+void Comm::end_operations_of(const std::shared_ptr<Communicator>& communicator) {
+  if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr) hierarchy->begin_abort();
   if (communicator != nullptr) communicator->abort();
   free_streams();
 }
 
+void Comm::end_operations() {
+  end_operations_of(hold());
+}
+
 Code Comm::revoke() {
-  std::shared_ptr<Communicator> communicator = hold();
-  if (communicator == nullptr || !enter(Phase::revoked)) return kInvalidArgument;
-  communicator->abort();
-  free_streams();
+  if (hold() == nullptr || !enter(Phase::revoked)) return kInvalidArgument;
+  end_operations();
   return kSuccess;
 }
 

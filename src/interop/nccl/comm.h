@@ -17,6 +17,7 @@
 #include "device/lane.h"
 #include "interop/nccl/codes.h"
 #include "interop/nccl/config.h"
+#include "interop/nccl/hierarchy/hierarchy.h"
 #include "interop/nccl/operation.h"
 #include "interop/nccl/place.h"
 #include "interop/nccl/policy.h"
@@ -60,8 +61,17 @@ class Comm : public std::enable_shared_from_this<Comm> {
   Code state();
   // kSuccess where operations may be issued; else the code that a call answers, whose text is told.
   Code usable(std::string_view title);
-  // The communicator, while it is ready; kept alive by who holds it.
-  std::shared_ptr<Communicator> hold();
+  // The communicator of these ranks, while it is ready; kept alive by who holds it.
+  std::shared_ptr<Communicator> hold(Operation::Among among = Operation::Among::all);
+  // This rank's number among these ranks, and how many there are. Once it is ready.
+  struct Team {
+    int rank = 0;
+    int size = 0;
+  };
+  Team team(Operation::Among among) const;
+
+  // NVIDIA's library inside nodes, Leeway between them. Null: none of that. Once it is ready.
+  const std::shared_ptr<Hierarchy>& hierarchy() const { return hierarchy_; }
 
   // Of an operation that is done: what its caller is told. Writes the trace, and remembers errors
   // that end the communicator.
@@ -84,6 +94,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::shared_ptr<device::Lane> lane_if_made();
   // Streams that wait for operations of this communicator go on.
   void free_streams();
+  // The same of one operation that is done: calls `done`, now or a little later.
+  void let_go(const std::function<void()>& done);
 
   // How an operation is delivered, by the policy.
   void decide(Operation& operation) const;
@@ -94,7 +106,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void wait_left_until(std::chrono::steady_clock::time_point end);
   // Everything in flight ends now; nobody is waited for.
   void abort();
-  // As abort(), but the ranks may still be shrunk to a new group.
+  // The same, but the ranks may still be shrunk to a new group.
+  void end_operations();
+  // As end_operations(), and no operation is begun any more.
   Code revoke();
 
   Reductions reductions;
@@ -103,11 +117,18 @@ class Comm : public std::enable_shared_from_this<Comm> {
  private:
   enum class Phase { joining, ready, failed, revoked, leaving, left, aborted };
 
+  void look_around();
   void on_joined();
-  void compare_policies();
+  void compare_facts();
   void on_compared();
+  void join_hierarchy(const HierarchyPlan& plan);
+  void become_ready(std::shared_ptr<Hierarchy> hierarchy);
+  // Fails where NVIDIA's library has.
+  void look_inside();
+  std::shared_ptr<Hierarchy> hierarchy_if_made();
   bool enter(Phase phase);
   void leave();
+  void end_operations_of(const std::shared_ptr<Communicator>& communicator);
 
   const Config config_;
   const int device_;
@@ -129,10 +150,15 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::shared_ptr<Place> place_;
   PendingCommunicator pending_;
   std::shared_ptr<Communicator> communicator_;
-  // What ranks compare: the fingerprint of the policy, and whether there is a driver.
-  static constexpr std::size_t kFacts = 2;
-  std::array<std::uint64_t, kFacts> own_facts_{};
-  std::vector<std::uint64_t> facts_;
+  std::shared_ptr<Hierarchy> hierarchy_;
+  // What ranks compare, as numbers of 64 bits.
+  struct Facts {
+    std::uint64_t policy = 0;  // its fingerprint
+    HierarchyFacts hierarchy;
+  };
+  Facts own_facts_;
+  std::vector<Facts> facts_;
+  std::string no_real_nccl_;  // why
   Work comparing_;
 };
 

@@ -141,10 +141,7 @@ Code shrink(leeway_nccl_comm parent, const int* excluded, int count, leeway_nccl
   }
   auto config = config_of(asked, (*found)->config());
   if (!config.ok()) return fail_of(config.status());
-  if (flags == kShrinkAbort) {
-    communicator->abort();
-    (*found)->free_streams();
-  }
+  if (flags == kShrinkAbort) (*found)->end_operations();
   auto comm = std::make_shared<Comm>(std::move(*config), (*found)->device());
   return add_new(comm, handle,
                  [comm, communicator, ranks] { comm->begin(communicator->shrink_async(ranks)); });

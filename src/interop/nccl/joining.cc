@@ -83,6 +83,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> create_in_process(int ranks) 
 
 void leave_at_exit() {
   static const int registered = std::atexit([] {
+    Context::get().exiting = true;
     const auto comms = Context::get().registry.take_all();
     for (const auto& comm : comms) comm->begin_leaving();
     const auto end = std::chrono::steady_clock::now() + kExitTime;

@@ -87,6 +87,7 @@ Status read_leeways(const Settings::Lookup& variable, Settings& out) {
   out.join_timeout_given = !text("LEEWAY_JOIN_TIMEOUT_MS").empty();
   out.policy = text("LEEWAY_NCCL_POLICY");
   out.trace = text("LEEWAY_NCCL_TRACE");
+  out.real_nccl = text("LEEWAY_NCCL_REAL");
   return read_switch(variable, "LEEWAY_NCCL_SEAL", out.seal);
 }
 
@@ -97,6 +98,7 @@ Status read_nccls(const Settings::Lookup& variable, Settings& out) {
   };
   out.interfaces = text("NCCL_SOCKET_IFNAME");
   out.meeting_place = text("NCCL_COMM_ID");
+  out.host_id = text("NCCL_HOSTID");
   if (const std::string value = text("NCCL_SOCKET_FAMILY"); !value.empty()) {
     if (value != "AF_INET" && value != "AF_INET6")
       return wrong("NCCL_SOCKET_FAMILY", value.c_str(), "AF_INET or AF_INET6");

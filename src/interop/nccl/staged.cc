@@ -12,7 +12,10 @@ namespace leeway::nccl {
 namespace {
 
 std::vector<StagedPart> parts_of(const Comm& comm, std::span<const Operation> operations) {
-  if (operations.size() == 1) return cut(operations.front(), comm.rank(), comm.size());
+  if (operations.size() == 1) {
+    const Comm::Team team = comm.team(operations.front().among);
+    return cut(operations.front(), team.rank, team.size);
+  }
   return {cut_messages(operations)};
 }
 
@@ -42,11 +45,11 @@ void copy_on_host(const device::Copy& copy, std::byte* staging, bool in) {
   }
 }
 
+}  // namespace
+
 Code code_of_enqueue(const Status& status) {
   return status.code() == StatusCode::kUnavailable ? kCudaError : code_of(status.code(), 0);
 }
-
-}  // namespace
 
 StagedCall::StagedCall(std::shared_ptr<Comm> comm, std::vector<Operation> operations)
     : comm_(std::move(comm)),
@@ -105,14 +108,14 @@ void StagedCall::run(std::size_t index, std::byte* staging, const std::function<
     self->ended(work->valid()
                     ? work->wait()
                     : Status::error(StatusCode::kCancelled, "the communicator was aborted"));
-    done();
+    self->comm_->let_go(done);
   };
   if (!work->valid()) return end();
   work->on_done(end);
 }
 
 Work StagedCall::start(std::size_t index, std::byte* staging) {
-  const std::shared_ptr<Communicator> communicator = comm_->hold();
+  const std::shared_ptr<Communicator> communicator = comm_->hold(operations_.front().among);
   if (communicator == nullptr) return {};
   const StagedPart& part = parts_[index];
   if (part.factor_at != StagedPart::kNone)

@@ -54,6 +54,20 @@ TEST(NcclPolicy, TheFirstMatchDecides) {
   EXPECT_EQ(sum_of(policy, kMiB, DataType::f32)->delivery.deadline, 2s);
 }
 
+TEST(NcclPolicy, ARuleMaySayNccl) {
+  const Policy policy = parsed("all_reduce | f32 | >=1MiB -> exact; all_reduce send -> nccl");
+  EXPECT_TRUE(policy.says_nccl());
+  EXPECT_FALSE(policy.by_nccl(Kind::all_reduce, DataType::f32, kMiB));
+  EXPECT_TRUE(policy.by_nccl(Kind::all_reduce, DataType::f32, kMiB - 1));
+  EXPECT_TRUE(policy.by_nccl(Kind::send, DataType::u8, 0));
+  EXPECT_FALSE(policy.by_nccl(Kind::recv, DataType::u8, 0));
+  EXPECT_EQ(sum_of(policy, kMiB - 1), nullptr);
+  EXPECT_FALSE(parsed("* -> exact").says_nccl());
+  EXPECT_NE(policy.fingerprint(), parsed("* -> exact").fingerprint());
+  EXPECT_NE(parsed("* -> nccl").fingerprint(), parsed("* -> exact").fingerprint());
+  EXPECT_THAT(Policy::parse("* -> nccl nvfp4").status().c_str(), HasSubstr("column 11"));
+}
+
 TEST(NcclPolicy, SomeThingsStayExactWhateverARuleSays) {
   const Policy policy = parsed("* -> best_effort(1s)");
   EXPECT_NE(sum_of(policy, kMiB), nullptr);

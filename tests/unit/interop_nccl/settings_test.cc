@@ -53,10 +53,12 @@ TEST(NcclSettings, NcclsVariablesKeepTheirMeaning) {
                               {"NCCL_SOCKET_IFNAME", "^docker"},
                               {"NCCL_COMM_BLOCKING", "0"},
                               {"NCCL_COMM_ID", "host:1"},
+                              {"NCCL_HOSTID", "left"},
                               {"NCCL_CHECK_POINTERS", "1"}});
   ASSERT_TRUE(settings.ok());
   EXPECT_EQ(settings->family, Settings::Family::v6);
   EXPECT_EQ(settings->interfaces, "^docker");
+  EXPECT_EQ(settings->host_id, "left");
   EXPECT_EQ(settings->blocking, false);
   EXPECT_EQ(settings->meeting_place, "host:1");
   EXPECT_TRUE(settings->check_pointers);
