@@ -139,7 +139,7 @@ bool parse(int count, char** words, Arguments& out) {
     } else if (word == "--nodes" && i + 1 < count) {
       out.device = out.processes = true;
       out.nodes = std::atoi(words[++i]);
-      ::setenv("NCCL_CONFORMANCE_NODES", words[i], 1);
+      ::setenv("CONFORMANCE_NODES", words[i], 1);
     } else if (word == "--ranks" && i + 1 < count) {
       out.ranks = std::atoi(words[++i]);
     } else if (word == "--only" && i + 1 < count) {

@@ -53,7 +53,7 @@ class Calls {
   EXPECT_THAT_IT(rank, (calls).made() == (number), std::to_string((calls).made()) + " calls")
 
 int ranks_of_a_node(const Rank& rank) {
-  return rank.size / std::atoi(std::getenv("NCCL_CONFORMANCE_NODES"));
+  return rank.size / std::atoi(std::getenv("CONFORMANCE_NODES"));
 }
 
 float value_of(int rank, std::size_t index) {
@@ -149,7 +149,7 @@ void parts_of_every_type(const Rank& rank) {
       Elements data(type, count, rank.rank == rank.size - 1 ? 2 : 1);
       EXPECT_OK(rank, ncclAllReduce(data.data(), data.data(), count, type, op, comm, nullptr));
       const double sum = rank.size + 1;
-      double wanted = op == ncclSum ? sum : op == ncclMin ? 1 : 2;
+      double wanted = op == ncclSum ? rounded(type, sum) : op == ncclMin ? 1 : 2;
       if (op == ncclAvg) wanted = is_integer(type) ? 1 : rounded(type, sum / rank.size);
       for (const std::size_t i : {std::size_t{0}, count / 2, count - 1})
         EXPECT_THAT_IT(rank, data[i] == wanted,
@@ -454,7 +454,7 @@ void abort_ends_all_hops(const Rank& rank) {
 }  // namespace
 
 std::vector<Case> node_cases() {
-  const char* const nodes = std::getenv("NCCL_CONFORMANCE_NODES");
+  const char* const nodes = std::getenv("CONFORMANCE_NODES");
   if (nodes == nullptr) return {};
   using Needs = Case::Needs;
   return {{"nodes.all_reduces_take_hops", all_reduces_take_hops, Needs::processes},

@@ -17,17 +17,18 @@ ncclDataType_t type_at(int index) {
 }
 
 // Small numbers that every type holds exactly, and whose sum over up to 8 ranks is at most 16.
-double value_of(ncclRedOp_t op, int rank, std::size_t index) {
+double value_of(ncclRedOp_t op, int rank, int size, std::size_t index) {
   const auto step = static_cast<int>(index % 3);
   if (op == ncclProd) return (static_cast<std::size_t>(rank) + index) % 4 == 0 ? 2 : 1;
-  if (op == ncclAvg) return step + 2 * rank;  // its mean is a whole number
+  // The mean is a whole number, and where halves of the ranks have means, so are these.
+  if (op == ncclAvg) return step + 2 * (size % 2 == 0 ? rank % 2 : rank);
   return (step + rank) % 3;
 }
 
 double reduced(ncclRedOp_t op, int size, std::size_t index) {
-  double result = value_of(op, 0, index);
+  double result = value_of(op, 0, size, index);
   for (int rank = 1; rank < size; ++rank) {
-    const double value = value_of(op, rank, index);
+    const double value = value_of(op, rank, size, index);
     if (op == ncclSum || op == ncclAvg) result += value;
     if (op == ncclProd) result *= value;
     if (op == ncclMax) result = std::max(result, value);
@@ -51,9 +52,9 @@ void check_reduced(const Rank& rank, const char* name, const Elements& got, std:
   }
 }
 
-Elements contribution(ncclDataType_t type, ncclRedOp_t op, int rank, std::size_t count) {
+Elements contribution(ncclDataType_t type, ncclRedOp_t op, const Rank& rank, std::size_t count) {
   Elements out(type, count);
-  for (std::size_t i = 0; i < count; ++i) out.set(i, value_of(op, rank, i));
+  for (std::size_t i = 0; i < count; ++i) out.set(i, value_of(op, rank.rank, rank.size, i));
   return out;
 }
 
@@ -70,7 +71,7 @@ void for_each_reduction(const Call& call) {
 void all_reduce(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   for_each_reduction([&](ncclDataType_t type, ncclRedOp_t op, std::size_t count) {
-    Elements in = contribution(type, op, rank.rank, count);
+    Elements in = contribution(type, op, rank, count);
     Elements out(type, count);
     EXPECT_OK(rank, ncclAllReduce(in.data(), out.data(), count, type, op, comm, nullptr));
     check_reduced(rank, "AllReduce", out, 0, type, op, 0, count);
@@ -85,7 +86,7 @@ void reduce_scatter(const Rank& rank) {
   const auto size = static_cast<std::size_t>(rank.size);
   const auto self = static_cast<std::size_t>(rank.rank);
   for_each_reduction([&](ncclDataType_t type, ncclRedOp_t op, std::size_t count) {
-    Elements in = contribution(type, op, rank.rank, count * size);
+    Elements in = contribution(type, op, rank, count * size);
     Elements out(type, count);
     EXPECT_OK(rank, ncclReduceScatter(in.data(), out.data(), count, type, op, comm, nullptr));
     check_reduced(rank, "ReduceScatter", out, 0, type, op, self * count, count);
@@ -102,7 +103,7 @@ void reduce(const Rank& rank) {
   for_each_reduction([&](ncclDataType_t type, ncclRedOp_t op, std::size_t count) {
     root = (root + 1) % rank.size;
     const bool is_root = rank.rank == root;
-    Elements in = contribution(type, op, rank.rank, count);
+    Elements in = contribution(type, op, rank, count);
     Elements out(type, count);
     // Other ranks need no memory for the result.
     EXPECT_OK(rank, ncclReduce(in.data(), is_root ? out.data() : nullptr, count, type, op, root,

@@ -186,7 +186,10 @@ std::shared_ptr<Hierarchy> Comm::hierarchy_if_made() {
 void Comm::look_inside() {
   const std::shared_ptr<Hierarchy> hierarchy = hierarchy_if_made();
   if (hierarchy == nullptr || failure_ != kSuccess) return;
-  if (const Status status = hierarchy->state(); !status.ok()) fail(status);
+  const Status status = hierarchy->state();
+  if (status.ok()) return;
+  (void)failed(status, "the communicator");
+  fail(status);
 }
 
 Code Comm::state() {

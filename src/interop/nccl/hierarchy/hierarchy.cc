@@ -48,7 +48,7 @@ std::string obstacle(std::span<const HierarchyFacts> facts, int self, const std:
     if (facts[rank].has_driver == 0) return formatted("rank %zu has no CUDA driver", rank);
     if (facts[rank].version == 0) {
       const bool own = rank == static_cast<std::size_t>(self);
-      return formatted("rank %zu has no NCCL of NVIDIA%s%s", rank, own ? ": " : "",
+      return formatted("rank %zu cannot use NVIDIA's NCCL%s%s", rank, own ? ": " : "",
                        own ? why.c_str() : "");
     }
     if (facts[rank].version != facts[0].version)
@@ -78,7 +78,9 @@ HierarchyFacts Hierarchy::facts(int ordinal, std::string& why) {
   out.host = this_host(settings().host_id);
   out.gpu = place_of_gpu(cuda->driver(), ordinal);
   const auto& real = real_nccl();
-  if (real.ok()) {
+  if (!settings().meeting_place.empty()) {
+    why = "it would take NCCL_COMM_ID for the meeting place of each of its groups";
+  } else if (real.ok()) {
     out.version = static_cast<std::uint64_t>((*real)->version);
   } else {
     why = std::string(real.status().text());
@@ -181,7 +183,11 @@ Status Hierarchy::join_inner(const Parts& parts) {
   const auto context = device::context_of(driver, parts.device);
   if (!context.ok()) return context.status();
   const device::ContextScope scope(driver, context->context);
-  const auto stop = [&] { return watch_->alarmed() || parts.all->state() != StatusCode::kOk; };
+  const auto end = std::chrono::steady_clock::now() + parts.all->options().join_timeout;
+  const auto stop = [&] {
+    return watch_->alarmed() || parts.all->state() != StatusCode::kOk ||
+           std::chrono::steady_clock::now() > end;
+  };
   Status status;
   if (nodes_) {
     const auto leader = static_cast<std::size_t>(nodes_->rank_of(nodes_->node, 0));
