@@ -126,10 +126,14 @@ Status Inner::state() {
   return status;
 }
 
+void Inner::wait_unused() const {
+  while (inside_ > 0) std::this_thread::sleep_for(kPauseMax);
+}
+
 void Inner::begin_abort() {
   if (over_.exchange(true)) return;
   std::thread([self = shared_from_this()] {
-    while (self->inside_ > 0) std::this_thread::sleep_for(kPauseMax);
+    self->wait_unused();
     if (self->comm_ != nullptr) (void)self->real_.call.CommAbort(self->comm_);
     {
       const std::lock_guard lock(self->mutex_);
@@ -150,7 +154,9 @@ void Inner::leave() {
   const Code code = settled(code_of_real(real_.call.CommFinalize(comm_)), never);
   exit();
   if (code != kSuccess) return begin_abort();
-  if (!over_.exchange(true)) (void)real_.call.CommDestroy(comm_);
+  if (over_.exchange(true)) return;
+  wait_unused();
+  (void)real_.call.CommDestroy(comm_);
 }
 
 void InnerCalls::add(std::shared_ptr<Inner> inner, const InnerCall& call,

@@ -43,6 +43,8 @@ class Inner : public std::enable_shared_from_this<Inner> {
   // False: it is being aborted, and must not be used. True: until exit().
   bool enter();
   void exit() { --inside_; }
+  // Once it is over: until all threads have left.
+  void wait_unused() const;
   // What became of a call that answered `code`, once that is known.
   Code settled(Code code, const std::function<bool()>& stop);
   Status error(const char* title, Code code) const;
