@@ -28,7 +28,7 @@ ncclResult_t __real_ncclAllGather(const void*, void*, size_t, ncclDataType_t, nc
 namespace conformance {
 namespace {
 
-constexpr std::size_t kLarge = 300'007;  // elements; from 32,768 bytes of each rank on, by parts
+constexpr std::size_t kLarge = 300'007;  // elements: enough for parts, and no multiple of the ranks
 constexpr double kFailureSeconds = 8.0;
 
 // Calls of the double since it was made.
