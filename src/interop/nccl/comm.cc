@@ -153,10 +153,10 @@ void Comm::join_hierarchy(const HierarchyPlan& plan) {
   if (rank_ == 0)
     info(*made != nullptr ? plan.text
                           : "Leeway between all ranks: NVIDIA's NCCL failed on some rank");
-  become_ready(std::move(*made));
+  become_ready(*made);
 }
 
-void Comm::become_ready(std::shared_ptr<Hierarchy> hierarchy) {
+void Comm::become_ready(const std::shared_ptr<Hierarchy>& hierarchy) {
   bool over = false;
   {
     const std::lock_guard lock(mutex_);

@@ -122,7 +122,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void compare_facts();
   void on_compared();
   void join_hierarchy(const HierarchyPlan& plan);
-  void become_ready(std::shared_ptr<Hierarchy> hierarchy);
+  void become_ready(const std::shared_ptr<Hierarchy>& hierarchy);
   // Fails where NVIDIA's library has.
   void look_inside();
   std::shared_ptr<Hierarchy> hierarchy_if_made();

@@ -28,7 +28,7 @@ std::uint64_t this_host(const std::string& host_id) {
 }
 
 int Nodes::local_of(int rank) const {
-  const auto first = ranks.begin() + node * each;
+  const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(first_of(node));
   const auto found = std::find(first, first + each, rank);
   return found == first + each ? -1 : static_cast<int>(found - first);
 }

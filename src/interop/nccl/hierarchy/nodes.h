@@ -32,12 +32,18 @@ struct Nodes {
 
   bool single() const { return count == 1; }
   int rank_of(int of_node, int of_local) const {
-    return ranks[static_cast<std::size_t>(of_node * each + of_local)];
+    return ranks[first_of(of_node) + static_cast<std::size_t>(of_local)];
   }
   // The index of `rank` in this rank's node; -1: it is in another one.
   int local_of(int rank) const;
   // Ranks 0, 1, 2 ... fill node 0, then node 1 ...: the blocks of a node lie side by side.
   bool in_order() const;
+
+ private:
+  // In `ranks`.
+  std::size_t first_of(int of_node) const {
+    return static_cast<std::size_t>(of_node) * static_cast<std::size_t>(each);
+  }
 };
 
 // kUnsupported: the nodes do not have equally many ranks, or two ranks of one share a GPU; the text

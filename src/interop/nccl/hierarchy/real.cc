@@ -129,7 +129,7 @@ Result<const RealNccl*> RealNccl::open(const std::string& asked) {
   if (!asked.empty()) return load(asked);
   Status why = Status::error(StatusCode::kUnavailable, "no libnccl.so.2 but Leeway's was found");
   for (const std::string& place : real_nccl_places()) {
-    const auto opened = load(place);
+    auto opened = load(place);
     if (opened.ok()) return opened;
     why = opened.status();
   }

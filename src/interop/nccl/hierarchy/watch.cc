@@ -55,7 +55,7 @@ bool Watch::alarmed() const {
   return !state_->why.ok();
 }
 
-void Watch::arm(std::function<void(const Status& why)> alarm) {
+void Watch::arm(const std::function<void(const Status& why)>& alarm) {
   Status why;
   {
     const std::lock_guard lock(state_->mutex);

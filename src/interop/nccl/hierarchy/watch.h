@@ -24,7 +24,7 @@ class Watch {
   bool alarmed() const;
   // From now on `alarm` is called, once at most and on any thread, when that happens; at once where
   // it has happened. It must not block.
-  void arm(std::function<void(const Status& why)> alarm);
+  void arm(const std::function<void(const Status& why)>& alarm);
   // The others are alarmed.
   void raise();
   // The others are told that all is well; they have a fifth of a second to hear it.
