@@ -44,6 +44,8 @@ void Channel::add_counters(const std::string& prefix, Counters& rows) {
       {"data_received", core.data_received},
       {"repairs_sent", core.repairs_sent},
       {"repair_requests", core.repair_requests},
+      {"requests_sent", core.requests_sent},
+      {"ends_sent", core.ends_sent},
       {"reports_sent", core.reports_sent},
       {"probes_sent", core.probes_sent},
       {"duplicate", core.duplicate},

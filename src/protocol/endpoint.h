@@ -78,7 +78,9 @@ struct EndpointCounters {
   // Peers that fell behind such a pass and got the rest of it alone
   std::uint64_t group_left = 0;
   std::uint64_t repairs_sent = 0;
-  std::uint64_t repair_requests = 0;
+  std::uint64_t repair_requests = 0;  // of peers
+  std::uint64_t requests_sent = 0;
+  std::uint64_t ends_sent = 0;
   std::uint64_t reports_sent = 0;
   std::uint64_t probes_sent = 0;
   std::uint64_t rounds_opened = 0;

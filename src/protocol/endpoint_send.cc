@@ -120,6 +120,7 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
       flow.next_request(all, std::span(words).first(std::min(kWordsMax, room)), repair);
   if (count == 0) return false;
   for (int copy = 0; copy < links_[peer].copies(); ++copy) {
+    ++counters_.requests_sent;
     out.append(
         wire::encode_repair(prefix(wire::PacketType::repair, peer, now), repair,
                             std::span(words).first(count),
@@ -152,6 +153,7 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
                       .tail = flow.grid.tail(),
                       .message_tag = round.plan->message_tag};
   for (int copy = 0; copy < links_[peer].copies(); ++copy) {
+    ++counters_.ends_sent;
     out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end,
                                 out.scratch(wire::kEndBytes)),
                {});

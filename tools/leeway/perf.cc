@@ -41,6 +41,9 @@ void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--factor", a.factor, "Ratio of consecutive sizes")->capture_default_str();
   command.add_option("--iters", a.iterations, "Timed iterations a size")->capture_default_str();
   command.add_option("--warmup", a.warmup, "Untimed iterations before them")->capture_default_str();
+  command.add_option("--back-to-back", a.back_to_back,
+                     "Calls of a timed iteration, without a barrier between them; also says what a "
+                     "call costs in datagrams and processor time");
   command.add_option("--check", a.checks, "Calls whose result is compared with the truth")
       ->capture_default_str();
   command.add_option("--dtype", a.dtype, "Element type, e.g. float, bfloat16, int32")
@@ -112,6 +115,10 @@ void print_preamble(const Communicator& communicator, const Settings& settings) 
       "%zu bytes\n",
       communicator.size(), settings.sizes.front(), settings.sizes.back(), settings.warmup,
       settings.iterations, settings.checks, communicator.datagram_bytes());
+  if (settings.back_to_back > 0) {
+    std::printf("# each iteration times %d calls without a barrier between them, out of place\n",
+                settings.back_to_back);
+  }
   std::printf("# transport %s, exact calls %s, multicast %s\n",
               c_str(to_string(communicator.transport())),
               c_str(to_string(communicator.exact_transport())),
@@ -187,6 +194,7 @@ Result<int> run_rank(const Options& options, const Settings& settings) {
     totals.add(row->out_of_place);
     if (row->in_place) totals.add(*row->in_place);
     if (is_printer) print(format_row(*row));
+    if (is_printer && row->spending) print(format_spending(*row->spending));
   }
   if (is_printer) {
     if (const Status status = conclude(communicator, settings, rows, cost, totals); !status.ok())

@@ -82,6 +82,17 @@ TEST(ToJson, NoiselessIsNull) {
   EXPECT_EQ(rows_as_json(row)[0]["gradient_to_noise"], 2.5);
 }
 
+TEST(ToJson, WhatACallCostIsThereOnlyBackToBack) {
+  Row row = row_of_4_kib();
+  EXPECT_FALSE(rows_as_json(row)[0].contains("datagrams"));
+  row.spending = Spending{.data = 24, .report = 1.5, .bytes = 9000, .processor_us = 60};
+  const auto json = rows_as_json(row)[0];
+  EXPECT_EQ(json["datagrams"]["data"], 24);
+  EXPECT_EQ(json["datagrams"]["report"], 1.5);
+  EXPECT_EQ(json["bytes_sent"], 9000);
+  EXPECT_EQ(json["processor_us"], 60);
+}
+
 TEST(ToJson, InPlaceIsThereOnlyWhenMeasured) {
   Row row = row_of_4_kib();
   EXPECT_FALSE(rows_as_json(row)[0].contains("in_place"));

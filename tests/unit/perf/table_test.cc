@@ -107,6 +107,14 @@ TEST(FormatRow, OwnColumnsStandUnderTheirTitles) {
   EXPECT_EQ(format_row(row).size(), header[1].size() + 1);
 }
 
+TEST(FormatSpending, IsACommentOfOneLine) {
+  const Spending spending{.data = 24, .report = 1.25, .bytes = 8000, .processor_us = 100};
+  EXPECT_EQ(
+      format_spending(spending),
+      "#   a call, all ranks: 24.0 data, 0.0 repairs, 1.2 reports, 0.0 control datagrams; 100.0 "
+      "us of processor, 12.500 ns a byte sent\n");
+}
+
 TEST(FormatFloat, DropsDecimalsThenUsesAnExponent) {
   EXPECT_EQ(format_float(1.234, 7), "   1.23");
   EXPECT_EQ(format_float(12345.67, 7), "12345.7");

@@ -53,6 +53,16 @@ ordered_json row_to_json(const Row& row, const Settings& settings, const FaultOp
                           {"wrong", nullable(row.in_place->wrong)},
                           {"nmse", row.in_place->nmse}};
   }
+  if (row.spending) {
+    const Spending& spending = *row.spending;
+    object["back_to_back"] = settings.back_to_back;
+    object["datagrams"] = {{"data", spending.data},
+                           {"repair", spending.repair},
+                           {"report", spending.report},
+                           {"control", spending.control}};
+    object["bytes_sent"] = spending.bytes;
+    object["processor_us"] = spending.processor_us;
+  }
   return object;
 }
 

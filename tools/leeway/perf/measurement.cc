@@ -32,6 +32,7 @@ struct Facts {
   double noise_reports = 0;  // over which the next two are sums
   double gradient_mean_squares = 0;
   double noise_variances = 0;
+  Spending spending;
 
   Facts& operator+=(const Facts& other) {
     packets_expected += other.packets_expected;
@@ -45,6 +46,7 @@ struct Facts {
     noise_reports += other.noise_reports;
     gradient_mean_squares += other.gradient_mean_squares;
     noise_variances += other.noise_variances;
+    spending += other.spending;
     return *this;
   }
   void add(const CollectiveReport& report) {
@@ -93,6 +95,7 @@ class Bench {
   std::pair<ConstTensorView, TensorView> prepare(bool in_place, bool poison);
   Status check(bool in_place, Facts& facts);
   Status iterate(bool in_place, double& time_us, Facts& facts);
+  Status call_once(ConstTensorView input, TensorView output, Facts& facts);
   Result<Outcome> exchange(const std::vector<double>& times_us, const Facts& facts);
 
   Communicator& communicator_;
@@ -159,12 +162,23 @@ Status Bench::check(bool in_place, Facts& facts) {
 Status Bench::iterate(bool in_place, double& time_us, Facts& facts) {
   const auto [input, output] = prepare(in_place, /*poison=*/false);
   if (const auto met = communicator_.barrier(); !met.ok()) return met.status();
+  const bool batch = settings_.back_to_back > 0;
+  const int calls = batch ? settings_.back_to_back : 1;
+  const Spending before = batch ? spent(communicator_) : Spending();
   const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i) {
+    if (const Status status = call_once(input, output, facts); !status.ok()) return status;
+  }
+  const auto end = std::chrono::steady_clock::now();
+  if (batch) facts.spending += (spent(communicator_) - before) / calls;
+  time_us = std::chrono::duration<double, std::micro>(end - start).count() / calls;
+  return Status();
+}
+
+Status Bench::call_once(ConstTensorView input, TensorView output, Facts& facts) {
   const auto report =
       call(communicator_, settings_.operation, input, output, settings_.root, options_);
-  const auto end = std::chrono::steady_clock::now();
   if (!report.ok()) return report.status();
-  time_us = std::chrono::duration<double, std::micro>(end - start).count();
   facts.add(*report);
   codec_used_ = report->codec;
   return Status();
@@ -255,7 +269,8 @@ Result<Row> measure(Communicator& communicator, const Settings& settings, std::s
       to_string(settings.lossy() ? communicator.transport() : communicator.exact_transport());
   row.codec_used = to_string(outcome->codec);
   Facts facts = outcome->facts;
-  if (has_in_place(settings.operation)) {
+  if (settings.back_to_back > 0) row.spending = facts.spending / settings.iterations;
+  if (has_in_place(settings.operation) && settings.back_to_back == 0) {
     auto in_place = bench.run(/*in_place=*/true);
     if (!in_place.ok()) return in_place.status();
     row.in_place = make_side(communicator, settings, *in_place, row.bytes);

@@ -2,7 +2,10 @@
 //
 // Checked calls come first, into poisoned buffers. A timed iteration starts at a barrier (not
 // timed) and lasts as long as the slowest rank's call; ranks exchange their times once, after the
-// last iteration.
+// last iteration. Back to back, an iteration is a batch of calls, whose time is divided by their
+// number: without the skew with which ranks leave a barrier, and with whatever a call leaves for
+// the next one to do. In place they would sum their own results, so only the other half is
+// measured.
 #pragma once
 
 #include "leeway/communicator.h"

@@ -84,6 +84,7 @@ Status check_counts(const Arguments& arguments) {
     return Status::error(StatusCode::kInvalidArgument, "--communicators %d is outside 0 .. %d",
                          arguments.communicators, kCommunicatorsMax);
   }
+  if (arguments.back_to_back < 0) return refuse("--back-to-back must be 1 or more");
   if (arguments.warmup < 0 || arguments.checks < 0)
     return refuse("--warmup and --check must be 0 or more");
   if (arguments.root < 0 || arguments.root >= kNoRank) return refuse("--root is not a rank");
@@ -159,6 +160,7 @@ Result<Settings> understand(const Arguments& arguments) {
   settings.iterations = arguments.iterations;
   settings.warmup = arguments.warmup;
   settings.checks = arguments.checks;
+  settings.back_to_back = arguments.back_to_back;
   settings.communicators = arguments.communicators;
   settings.collective = *collective;
   settings.json_path = arguments.json_path;

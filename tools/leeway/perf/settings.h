@@ -26,6 +26,7 @@ struct Arguments {
   int iterations = 20;
   int warmup = 5;
   int checks = 1;
+  int back_to_back = 0;
   int communicators = 0;
   std::string dtype = "float";
   std::string redop = "sum";
@@ -58,6 +59,7 @@ struct Settings {
   int iterations = 0;
   int warmup = 0;
   int checks = 0;
+  int back_to_back = 0;   // calls of an iteration without a barrier between them; 0: one call
   int communicators = 0;  // open beside the measured one
   CollectiveOptions collective;
   std::string json_path;

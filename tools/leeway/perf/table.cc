@@ -76,6 +76,15 @@ std::string format_row(const Row& row) {
   return text;
 }
 
+std::string format_spending(const Spending& spending) {
+  return format(
+      "#   a call, all ranks: %.1f data, %.1f repairs, %.1f reports, %.1f control datagrams; %.1f "
+      "us "
+      "of processor, %.3f ns a byte sent\n",
+      spending.data, spending.repair, spending.report, spending.control, spending.processor_us,
+      1e3 * spending.processor_us / std::max(spending.bytes, 1.0));
+}
+
 std::string format_footer(int rows_wrong, double bandwidth_mean, std::string_view operation) {
   std::string text = format("# %-20s : %d %s\n", "Out of bounds values", rows_wrong,
                             rows_wrong != 0 ? "FAILED" : "OK");

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "perf/spending.h"
+
 namespace leeway::tools::perf {
 
 // One of the two halves of a row. Bandwidth is bytes / time_us in GB/s, GB = 1e9.
@@ -39,11 +41,14 @@ struct Row {
   // rms of the true reduction over rms noise, of the averages over iterations and ranks; none: no
   // noise. The ranks' test data are independent and centred: all of it is dispersion.
   std::optional<double> gradient_to_noise;
+  std::optional<Spending> spending;  // of a call, all ranks; calls back to back only
 };
 
 // The three lines above the rows, each with a line feed.
 std::string format_header();
 std::string format_row(const Row& row);
+// A comment to the row before.
+std::string format_spending(const Spending& spending);
 // `rows_wrong` counts the halves of rows with wrong elements, as nccl-tests does.
 std::string format_footer(int rows_wrong, double bandwidth_mean, std::string_view operation);
 

@@ -1,0 +1,29 @@
+// What calls cost this process: datagrams handed to the network, by kind, their bytes, and
+// processor time.
+#pragma once
+
+#include "leeway/communicator.h"
+
+namespace leeway::tools::perf {
+
+// Since some moment, of one process, or summed over ranks. Numbers are doubles because ranks
+// exchange them as such. Datagrams are those of the communicator; bytes and processor time are the
+// process's.
+struct Spending {
+  double data = 0;     // datagrams of first passes
+  double repair = 0;   // data sent again
+  double report = 0;   // reports
+  double control = 0;  // ENDs, probes and requests for repair
+  double bytes = 0;    // of all datagrams, headers included
+  double processor_us = 0;
+
+  double datagrams() const { return data + repair + report + control; }
+  Spending& operator+=(const Spending& other);
+  Spending operator-(const Spending& before) const;
+  Spending operator/(double calls) const;
+};
+
+// Since this process began.
+Spending spent(const Communicator& communicator);
+
+}  // namespace leeway::tools::perf
