@@ -162,8 +162,9 @@ TEST(Run, PacedSendersSlowDownForMarks) {
         control + " } link { tier: uplink rate_mbps: 100 delay_ms { fixed: 10 } queue { bytes: ";
     const RunRecord dropping = record_of(text + "10000 } }");
     const RunRecord marking = record_of(text + "60000 ecn_at: 10000 } }");
-    if (control != "fabric")  // whose queues are shorter than 10 kB
+    if (control != "fabric") {  // whose queues are shorter than 10 kB
       EXPECT_GT(dropping.network.lost[0], 0u) << control;
+    }
     EXPECT_EQ(marking.network.lost[0], 0u) << control;
     EXPECT_EQ(measure(marking, "failed_calls"), 0) << control;
   }
