@@ -14,7 +14,9 @@
 // none of its packets (PeerReport::missed), and all of it or nothing: what is missing of a flow
 // that was used in part is made up for by the estimator already. Silence counts as use. What a rank
 // adds to its own shard is never late. It is bounded to one round: what was carried and is missed
-// again is dropped, and so is what was kept when a step ends without a report.
+// again is dropped, and so is what was kept when a step ends without a report. An all_reduce of
+// fewer datagrams than ranks has other owners in every call (CollectiveReport::owners): what it
+// misses is dropped, too.
 //
 // Off unless used, for it is biased: a carried gradient is that of the step before, and its rank
 // weighs double where it arrives and nothing where it missed. Formulas and measurements:
@@ -42,7 +44,7 @@ inline namespace v0 {
 struct LateWorkStatistics {
   std::uint64_t missed = 0;            // contributions that their owner did not use
   std::uint64_t carried = 0;           // of those, added to a later call
-  std::uint64_t dropped = 0;           // missed once more after being carried: lost for good
+  std::uint64_t dropped = 0;           // missed after being carried, or not to be carried: lost
   std::uint64_t elements_carried = 0;  // of those, elements
   double weight_carried = 0.0;         // units, summed over owners
 };

@@ -77,6 +77,9 @@ struct CollectiveReport {
   std::uint64_t sequence = 0;     // number of this operation on its communicator
   std::vector<PeerReport> peers;  // one for each other rank of the operation, by rank
   ContributorStats contributors;  // of reductions; empty otherwise
+  // Of all_reduce and Replica::reduce_gradients: among how many ranks the tensor was cut. Less than
+  // all where it is shorter than a datagram for each; the owners are others in every call then.
+  std::uint32_t owners = 0;
   // 1 - arrived/expected over all peers and both halves, after repair
   double loss = 0.0;
   double loss_first_pass = 0.0;  // the same without repaired packets: what the network lost

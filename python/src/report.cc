@@ -91,6 +91,7 @@ void bind_report(nb::module_& module) {
       .def_ro("sequence", &R::sequence, "number of the call on its communicator")
       .def_ro("peers", &R::peers, "one for each other rank")
       .def_ro("contributors", &R::contributors)
+      .def_ro("owners", &R::owners, "among how many ranks the tensor was cut")
       .def_ro("loss", &R::loss, "part of the packets missing after repair, both halves")
       .def_ro("loss_first_pass", &R::loss_first_pass, "what the network lost")
       .def_ro("bytes_sent", &R::bytes_sent, "headers and repairs included")

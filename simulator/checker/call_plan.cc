@@ -34,7 +34,7 @@ bool is_covered(const collective::OperationSpec& spec) {
 }  // namespace
 
 CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
-                   std::span<const std::size_t> lengths)
+                   std::uint32_t number, std::span<const std::size_t> lengths)
     : covered_(is_covered(spec)),
       kind_(spec.kind),
       size_(config.size),
@@ -54,13 +54,16 @@ CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::Endpoi
   reduce_format_ = codec::format_of(codec, DataType::f32, purpose);
   spread_format_ = codec::format_of(reduces() ? spec.options.spread_codec.value_or(codec) : codec,
                                     DataType::f32, purpose);
-  shards_ = shards();
+  shards_ = shards(number);
 }
 
-schedule::ShardMap CallPlan::shards() const {
+schedule::ShardMap CallPlan::shards(std::uint32_t number) const {
   if (kind_ == OperationKind::reduce_scatter) return schedule::ShardMap::blocks(output_, size_);
   if (kind_ == OperationKind::reduce) return schedule::ShardMap::single(output_, root_);
-  return schedule::ShardMap::even(output_, size_);
+  if (kind_ != OperationKind::all_reduce) return schedule::ShardMap::even(output_, size_);
+  const std::size_t fitting = std::max(reduce_format_.elements_for(payload_bytes_),
+                                       spread_format_.elements_for(payload_bytes_));
+  return schedule::ShardMap::few(output_, size_, fitting, number);
 }
 
 bool CallPlan::packet_scales() const {

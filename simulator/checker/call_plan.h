@@ -27,9 +27,10 @@ struct FlowPlan {
 class CallPlan {
  public:
   CallPlan() = default;
-  // `lengths`: of uneven blocks (Call::lengths); else empty.
+  // `number`: of the collective, by which few owners take turns. `lengths`: of uneven blocks
+  // (Call::lengths); else empty.
   CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
-           std::span<const std::size_t> lengths = {});
+           std::uint32_t number, std::span<const std::size_t> lengths = {});
 
   // Kinds, types and codecs whose contents can be recomputed.
   bool covered() const { return covered_; }
@@ -85,7 +86,7 @@ class CallPlan {
   }
 
  private:
-  schedule::ShardMap shards() const;
+  schedule::ShardMap shards(std::uint32_t number) const;
   std::size_t length(Rank from, Rank to) const { return lengths_[from * std::size_t(size_) + to]; }
   FlowPlan uneven_reduce_to(Rank owner) const;
   FlowPlan uneven_spread(Rank from, Rank to) const;

@@ -63,7 +63,7 @@ CallLedger& LedgerBook::make_call(std::uint32_t number, const Call& call, Rank r
   ledger.number = number;
   ledger.round = call.round;
   ledger.kind = call.kind;
-  ledger.plan = CallPlan(*call.spec, engine(rank).endpoint().config(), call.lengths);
+  ledger.plan = CallPlan(*call.spec, engine(rank).endpoint().config(), number, call.lengths);
   ledger.over = 0;
   ledger.ranks.resize(ranks_.size());
   ledger.shared.known.resize(ranks_.size());
@@ -103,8 +103,8 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
   }
   CallLedger* const ledger = find(number);
   if (ledger == nullptr) return nullptr;
-  if (!same_operation(CallPlan(*call.spec, engine(rank).endpoint().config(), call.lengths),
-                      ledger->plan)) {
+  const protocol::EndpointConfig& config = engine(rank).endpoint().config();
+  if (!same_operation(CallPlan(*call.spec, config, number, call.lengths), ledger->plan)) {
     disagreed_ = true;
     return nullptr;
   }

@@ -21,8 +21,9 @@ class Layout {
   void place() {
     switch (spec_.kind) {
       case OperationKind::all_reduce:
+        return own_shard_to_all(plan_.reduction.shards);
       case OperationKind::replica_broadcast:
-        return own_shard_to_all();
+        return own_shard_to_all(schedule::ShardMap::even(spec_.output.count, plan_.size));
       case OperationKind::all_gather:
       case OperationKind::split:
         return all_gather();
@@ -79,8 +80,7 @@ class Layout {
     });
   }
 
-  void own_shard_to_all() {
-    const auto shards = schedule::ShardMap::even(spec_.output.count, plan_.size);
+  void own_shard_to_all(const schedule::ShardMap& shards) {
     const auto shard = [&](Rank rank) {
       return Block{out_ + shards[rank].offset * element_, shards[rank].count, shards[rank].offset,
                    shards[rank].offset};

@@ -117,10 +117,14 @@ Status Engine::agree_on_payload(Request& request) {
   OperationPlan plan;
   NoiseMeter meter;
   const schedule::ChunkQueue chunks;
-  plan_collective(request, endpoint_,
-                  {.meter = meter, .own_chunks = chunks, .barrier = nullptr, .payload = nullptr},
-                  plan);
   const auto number = endpoint_.next_collective() + static_cast<std::uint32_t>(queued_.size());
+  plan_collective(request, endpoint_,
+                  {.number = number,
+                   .meter = meter,
+                   .own_chunks = chunks,
+                   .barrier = nullptr,
+                   .payload = nullptr},
+                  plan);
   auto agreement = std::make_shared<PayloadAgreement>();
   *agreement = {options.source, options.sink, layout_of(plan, endpoint_, number), {}};
   if (Status status = options.source->begin(agreement->layout); !status.ok()) return status;

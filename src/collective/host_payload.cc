@@ -66,6 +66,11 @@ void HostPayload::set_up(PayloadHalf half, Rank owner, Encoded& encoded) {
 
 Status HostPayload::begin(const PayloadLayout& layout) {
   layout_ = layout;
+  if (!layout.reduce.blocks.empty() && !layout.spread.blocks.empty()) {
+    const std::size_t first = layout.spread.blocks[layout.rank].offset;
+    tensors_.own_block =
+        static_cast<std::byte*>(tensors_.output.data) + first * size_of(layout.dtype);
+  }
   reduce_format_ = codec::format_of(layout.reduce.codec, layout.dtype);
   spread_format_ = codec::format_of(layout.spread.codec, layout.dtype);
   contributions_.resize(static_cast<std::size_t>(layout.size));

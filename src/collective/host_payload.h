@@ -20,7 +20,7 @@ struct HostTensors {
   TensorView output;
   Scalar factor = 1;
   // This rank's block of the spread half: read, and replaced by what others decode where `adopt`.
-  // In an all_reduce it is made by the reduce half, in the output.
+  // Not looked at in an all_reduce: the reduce half makes it, in the output.
   std::byte* own_block = nullptr;
   bool adopt = true;
   Duration poll_every{0};  // as PayloadSource's

@@ -26,7 +26,8 @@ bool Operation::begin(Instant now, Request& request) {
   ask_at_ = Instant::infinite_future();
   if (exchanges()) payload_.begin(*request.payload, to_string(request.spec.kind));
   plan_collective(request, endpoint_,
-                  {.meter = meter_,
+                  {.number = endpoint_.next_collective(),
+                   .meter = meter_,
                    .own_chunks = spread_.available(),
                    .barrier = barrier_bytes_,
                    .payload = &payload_},

@@ -113,8 +113,10 @@ struct OperationPlan {
   }
 };
 
-// State of an operation that its plan refers to.
-struct PlanReferences {
+// What a plan needs beside the request: the collective's number, and state of the operation that
+// the plan refers to.
+struct PlanContext {
+  std::uint32_t number;
   NoiseMeter& meter;
   const schedule::ChunkQueue& own_chunks;  // chunks of our block that may be sent
   std::byte* barrier;                      // two bytes: what a barrier sends and receives
@@ -125,11 +127,11 @@ struct PlanReferences {
 // request was validated.
 Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config);
 
-// Fills in `plan` for the endpoint's next collective, and puts this rank's own block where it
-// belongs. The request was validated; deadlines count from its submission. The plan's memory serves
-// again.
+// Fills in `plan` for the endpoint's collective of that number, and puts this rank's own block
+// where it belongs. The request was validated; deadlines count from its submission. The plan's
+// memory serves again.
 void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
-                     const PlanReferences& references, OperationPlan& plan);
+                     const PlanContext& context, OperationPlan& plan);
 // The same for a message (send or recv).
 void plan_message(const Request& request, const protocol::Endpoint& endpoint, OperationPlan& plan);
 

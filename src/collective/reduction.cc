@@ -426,7 +426,7 @@ void Reduction::settle(std::span<const protocol::ReceiveFlow> flows,
     if (reduced_packets_.test(index.value)) continue;
     complete ? reduce_complete(index, {}, reduced) : reduce_partial(index, flows, reduced);
   }
-  if (!complete) variance_ = scale_plan_.relative_variance();
+  if (!complete && grid_.packets() > 0) variance_ = scale_plan_.relative_variance();
 }
 
 void Reduction::tally(std::span<const protocol::ReceiveFlow> flows) {
@@ -459,6 +459,7 @@ void Reduction::apply_control(PacketIndex index, float scale) {
 
 void Reduction::fill_report(CollectiveReport& report) const {
   report.contributors = contributors_;
+  report.owners = static_cast<std::uint32_t>(half().shards.owners());
   std::uint64_t packets = 0;
   std::uint64_t contributions = 0;
   for (std::size_t k = 0; k < contributors_.histogram.size(); ++k) {

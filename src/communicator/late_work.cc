@@ -64,11 +64,12 @@ void LateWork::carry(std::span<float> gradient, Rank owner, bool fresh_has_units
 void LateWork::keep(const CollectiveReport& report) {
   late_.assign(report.peers.size() + 1, false);
   carried_to_.resize(late_.size(), false);
+  const bool owners_stay = report.owners >= late_.size();
   for (const PeerReport& peer : report.peers) {
     if (!peer.missed) continue;
-    late_[peer.rank] = true;
+    late_[peer.rank] = owners_stay;
     ++statistics_.missed;
-    statistics_.dropped += carried_to_[peer.rank];
+    statistics_.dropped += carried_to_[peer.rank] || !owners_stay;
   }
 }
 

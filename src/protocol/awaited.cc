@@ -19,13 +19,32 @@ std::array<char, 48> deadline_of(const Round& round) {
   return text;
 }
 
+// From this inquiry on there was time for answers to the one before.
+constexpr std::uint32_t kInquiriesAnswered = 2;
+
+Duration silence_of(const Link& link, Instant now) {
+  return link.heard ? link.silence(now) : Duration::max();
+}
+
 }  // namespace
 
-Awaited longest_silent(Instant now, const Round& round, std::span<const Link> links) {
-  Awaited longest;
-  const auto silence = [&](Rank peer) {
-    return links[peer].heard ? links[peer].silence(now) : Duration::max();
-  };
+Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> links) {
+  Rank longest = kNoRank;
+  if (round.inquiries < kInquiriesAnswered) return longest;
+  for (Rank peer = 0; peer < links.size(); ++peer) {
+    const Link& link = links[peer];
+    if (peer == self || link.gone || round.exchanges_with(peer)) continue;
+    const bool answers = link.watch.unanswered(now) == Duration(0);
+    if (answers && link.has_opened(round.number, /*message=*/false)) continue;
+    if (longest == kNoRank || silence_of(link, now) > silence_of(links[longest], now))
+      longest = peer;
+  }
+  return longest;
+}
+
+Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<const Link> links) {
+  Awaited longest{absent(now, self, round, links)};
+  const auto silence = [&](Rank peer) { return silence_of(links[peer], now); };
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan->phases[k].active) continue;
     const auto kind = static_cast<FlowKind>(k);
@@ -41,7 +60,14 @@ Awaited longest_silent(Instant now, const Round& round, std::span<const Link> li
 }
 
 Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links) {
-  const Awaited awaited = longest_silent(now, round, links);
+  if (const Rank peer = absent(now, self, round, links); peer != kNoRank) {
+    const bool opened = links[peer].has_opened(round.number, /*message=*/false);
+    return Status::error(StatusCode::kDeadlineExceeded,
+                         "rank %u: %s #%u: Timed out (%s): rank %u %s", self, round.plan->name,
+                         round.number, deadline_of(round).data(), peer,
+                         opened ? "does not answer" : "has not begun it");
+  }
+  const Awaited awaited = longest_silent(now, self, round, links);
   if (awaited.peer == kNoRank) {
     return Status::error(StatusCode::kInternal,
                          "rank %u: %s #%u: deadline passed although nothing was missing", self,

@@ -16,10 +16,14 @@ struct Awaited {
   bool data = false;  // its packets, rather than its confirmation
 };
 
-// The peer that has been silent longest among those the operation waits for.
-Awaited longest_silent(Instant now, const Round& round, std::span<const Link> links);
+// The peer that has been silent longest among those the operation waits for, absent() among them.
+Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
-// The deadline has passed: names that peer.
+// A rank that others wait for: the operation needs it, exchanges no packets with it, and has asked
+// all. It does not answer, or has not opened the operation. Of several, the one silent longest.
+Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> links);
+
+// The deadline has passed: names the absent rank, else the one silent longest.
 Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
 // The peer is dead: an exact operation with it cannot end.

@@ -77,9 +77,14 @@ void Endpoint::start(Instant now, Round& round) {
   } else {
     // Destinations are taken in the order after our own rank, so that no receiver is everybody's
     // first.
-    for (int step = 1; step < config_.size; ++step)
-      start_towards(round, static_cast<Rank>((config_.self + step) % config_.size));
+    bool strangers = false;
+    for (int step = 1; step < config_.size; ++step) {
+      const auto peer = static_cast<Rank>((config_.self + step) % config_.size);
+      start_towards(round, peer);
+      strangers = strangers || !round.exchanges_with(peer);
+    }
     queue_group();
+    if (round.plan->needs_every_rank && strangers) arm_inquiry(now, round);
     timers_.arm_round(round, round.plan->deadline);
     for (const PhasePlan& phase : round.plan->phases) {
       if (phase.active) timers_.arm_round(round, phase.deadline);
@@ -98,19 +103,23 @@ void Endpoint::start(Instant now, Round& round) {
 
 void Endpoint::start_towards(Round& round, Rank peer) {
   bool sends = false;
+  bool receives = false;
   bool needs_gate = false;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     if (!round.plan->phases[k].active) continue;
     const auto kind = static_cast<FlowKind>(k);
     sends |= round.send(kind, peer).open();
+    receives |= round.receive(kind, peer).open();
     needs_gate |= round.receive(kind, peer).packets > limits::kEagerPackets;
-    needs_gate |= round.receive(kind, peer).open() && !round.send(kind, peer).open();
   }
   if (sends) {
     if (!gate_open(round, peer)) ++round.gates_closed;
     outbox_.queue_data(peer);
   }
-  if (needs_gate) queue_report(peer);  // WIRE 3.3: announces that the operation is open here
+  // WIRE 3.3: announces that the operation is open here. Whoever is sent something in either half
+  // learns it from that. If eager packets are lost before, the time-outs of both sides tell: ours
+  // sends this report, and the sender repeats its END.
+  if (needs_gate || (receives && !sends)) queue_report(peer);
 }
 
 // A message is among the oldest of its direction: from now on it is listed, sent and asked for.

@@ -317,6 +317,8 @@ class Endpoint {
   void wake_leave(Instant now);
   void ask_gated(Instant now, Round& round, FlowKind kind, Rank peer);
   void ask_again(Instant now, Round& round, FlowKind kind, Rank peer);
+  void arm_inquiry(Instant now, Round& round);
+  void inquire(Instant now, Round& round);
   void cut_phase(Instant now, Round& round, FlowKind kind);
   void on_deadline(Instant now, Round& round);
   void on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer);

@@ -15,6 +15,7 @@ void Endpoint::watch(Instant now, Rank peer) {
 bool Endpoint::expects(Rank peer) const {
   for (const Round* round : rounds_.with(peer)) {
     if (round->ended) continue;
+    if (round->plan->needs_every_rank && !round->done && !round->exchanges_with(peer)) return true;
     for (int k = 0; k < wire::kFlowKinds; ++k) {
       if (!round->plan->phases[k].active) continue;
       const auto kind = static_cast<FlowKind>(k);

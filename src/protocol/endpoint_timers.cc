@@ -13,6 +13,10 @@ namespace {
 // flow of one packet in 256.
 constexpr std::uint32_t kFruitlessAskings = 8;
 
+// Before an operation that stalls asks everybody: time for repairs, and for a rank that is a little
+// late.
+constexpr int kInquiryTimeouts = 16;
+
 }  // namespace
 
 std::optional<Instant> Endpoint::next_wake() const {
@@ -105,7 +109,8 @@ void Endpoint::expire_messages(Instant now, Rank peer) {
 void Endpoint::wake_round(Instant now, Round& round) {
   if (now >= round.fail_at) return finish(now, round, round.failure);
   if (now >= round.plan->deadline) return on_deadline(now, round);
-  timers_.arm_round(round, std::min(round.fail_at, round.plan->deadline));
+  if (now >= round.inquire_at) inquire(now, round);
+  timers_.arm_round(round, std::min({round.fail_at, round.plan->deadline, round.inquire_at}));
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
     if (!round.plan->phases[k].active) continue;
@@ -119,6 +124,28 @@ void Endpoint::wake_round(Instant now, Round& round) {
     wake_group(now, round, kind);
   }
   advance(now, round);
+}
+
+void Endpoint::arm_inquiry(Instant now, Round& round) {
+  const Duration first = kInquiryTimeouts * slowest_timeout();
+  const std::uint32_t doublings = std::min<std::uint32_t>(round.inquiries, 6);
+  round.inquire_at =
+      now + std::min(first * (1 << doublings), std::max(first, Duration(limits::kBackOffNs)));
+  timers_.arm_round(round, round.inquire_at);
+}
+
+// The operation stalls, perhaps for a rank that it exchanges no packets with (WIRE 2.9). Reports
+// say who has not opened it, and who means another one.
+void Endpoint::inquire(Instant now, Round& round) {
+  round.inquire_at = Instant::infinite_future();
+  if (round.done) return;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer == config_.self || links_[peer].gone) continue;
+    links_[peer].probe_due = true;
+    outbox_.queue_control(peer);
+  }
+  ++round.inquiries;
+  arm_inquiry(now, round);
 }
 
 // The deadline of a lossy phase: settle with what is there.
@@ -182,7 +209,7 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
   }
   // It may have left because of a third rank, whose silence met its deadline a moment before ours:
   // then that rank is to be named, by our own deadline.
-  if (longest_silent(now, round, links_).peer != peer)
+  if (longest_silent(now, config_.self, round, links_).peer != peer)
     return timers_.arm_link(peer, now + links_[peer].rtt().timeout());
   finish(now, round, left_early(config_.self, round, kind, peer));
 }

@@ -20,6 +20,8 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
   ended = false;
   if (!failure.ok()) failure = Status();  // 318 bytes
   fail_at = Instant::infinite_future();
+  inquire_at = Instant::infinite_future();
+  inquiries = 0;
   bytes_sent = 0;
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     PhaseState& phase = phases[k];
@@ -34,6 +36,15 @@ void Round::reset(std::uint32_t new_number, const RoundPlan& new_plan, RoundClie
     phase.send.resize(flows);
     phase.receive.resize(flows);
   }
+}
+
+bool Round::exchanges_with(Rank peer) const {
+  for (int k = 0; k < wire::kFlowKinds; ++k) {
+    const auto kind = static_cast<FlowKind>(k);
+    if (!plan->phases[k].active) continue;
+    if (send(kind, peer).packets != 0 || receive(kind, peer).packets != 0) return true;
+  }
+  return false;
 }
 
 bool Round::all_settled() const {

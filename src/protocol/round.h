@@ -49,6 +49,10 @@ struct Round {
   // Set when doomed: it fails at fail_at, after peers could be told
   Status failure;
   Instant fail_at = Instant::infinite_future();
+  // Where it needs ranks that it exchanges no packets with: when to ask everybody how far they are,
+  // and how often that was done.
+  Instant inquire_at = Instant::infinite_future();
+  std::uint32_t inquiries = 0;
   std::array<PhaseState, wire::kFlowKinds> phases;
   std::uint64_t bytes_sent = 0;
 
@@ -70,6 +74,8 @@ struct Round {
     return static_cast<Rank>(plan->point_to_point() ? plan->point_peer + 1 : size);
   }
 
+  // Whether either of the two sends the other anything.
+  bool exchanges_with(Rank peer) const;
   // The caller wants to know whether this flow was used, and nobody has said so.
   bool awaits_word(FlowKind kind, const SendFlow& flow) const {
     return plan->confirm_use && kind == FlowKind::reduce && !flow.informed;

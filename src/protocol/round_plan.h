@@ -55,6 +55,9 @@ struct RoundPlan {
   // The caller waits for every owner's word on whether it used any of our contribution
   // (SendFlow::missed).
   bool confirm_use = false;
+  // The result needs every rank, also one with which this rank exchanges no packets: an all_reduce
+  // of few owners.
+  bool needs_every_rank = false;
   // Uneven all_to_all: elements that we send each rank, and that we expect of it. Each pair of
   // ranks must mean the same; no third one knows.
   std::span<const std::uint64_t> pair_sends;

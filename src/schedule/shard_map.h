@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "base/contracts.h"
@@ -20,14 +21,20 @@ class ShardMap {
   // Cuts `count` elements into `size` shards that differ by at most kAlign elements; trailing
   // shards of a small tensor are empty. Shard borders fall on multiples of kAlign so that codec
   // blocks never straddle two owners.
-  static ShardMap even(std::size_t count, int size) {
-    const std::size_t blocks = (count + kAlign - 1) / kAlign;
-    return ShardMap(count, blocks / size, blocks % size, kNoRank);
+  static ShardMap even(std::size_t count, int size) { return among(count, size, size, 0); }
+  // As few shards as have no more than `fitting` elements each, what a datagram holds, but `size`
+  // at most (WIRE 2.9). Which ranks own one goes round with `turn`, the number of the call: every
+  // rank owns as often as any other. Where all ranks own, it is the same as even().
+  static ShardMap few(std::size_t count, int size, std::size_t fitting, std::uint32_t turn) {
+    const std::size_t most = std::max(fitting / kAlign * kAlign, kAlign);
+    const std::size_t owners =
+        std::clamp<std::size_t>((count + most - 1) / most, 1, static_cast<std::size_t>(size));
+    return among(count, size, owners, static_cast<Rank>(turn * std::uint64_t{owners} % size));
   }
   // `size` blocks of `block` elements each, whatever their alignment: the layout callers of
   // reduce_scatter see.
   static ShardMap blocks(std::size_t block, int size) {
-    ShardMap map(block * size, 0, 0, kNoRank);
+    ShardMap map(block * size, kNoRank);
     map.block_ = block;
     return map;
   }
@@ -35,24 +42,28 @@ class ShardMap {
   // `positions` (by position_behind()) outlive the map.
   static ShardMap uneven(std::size_t count, std::span<const Shard> shards,
                          std::span<const std::size_t> positions) {
-    ShardMap map(count, 0, 0, kNoRank);
+    ShardMap map(count, kNoRank);
     map.uneven_ = shards;
     map.positions_ = positions;
     return map;
   }
   // One rank owns everything.
-  static ShardMap single(std::size_t count, Rank owner) { return ShardMap(count, 0, 0, owner); }
+  static ShardMap single(std::size_t count, Rank owner) { return ShardMap(count, owner); }
 
   Shard operator[](Rank rank) const {
     if (!uneven_.empty()) return uneven_[rank];
     if (owner_ != kNoRank) return rank == owner_ ? Shard{0, count_} : Shard{};
     if (block_ != 0) return {block_ * rank, block_};
-    const std::size_t begin = kAlign * (rank * quotient_ + std::min<std::size_t>(rank, remainder_));
-    const std::size_t length = kAlign * (quotient_ + (rank < remainder_ ? 1 : 0));
+    const std::size_t place = rank >= first_ ? rank - first_ : rank + size_ - first_;
+    if (place >= owners_) return {};
+    const std::size_t begin = kAlign * (place * quotient_ + std::min(place, remainder_));
+    const std::size_t length = kAlign * (quotient_ + (place < remainder_ ? 1 : 0));
     const std::size_t offset = std::min(begin, count_);
     return {offset, std::min(length, count_ - offset)};
   }
   std::size_t count() const { return count_; }
+  // Ranks among which few() or even() cut the tensor.
+  std::size_t owners() const { return owners_; }
   // The place of a shard that keyed random draws use: a multiple of kAlign, without overlap between
   // shards. It is the offset itself, unless the borders are the caller's.
   std::size_t position(Rank rank) const {
@@ -70,12 +81,26 @@ class ShardMap {
   static constexpr std::size_t kAlign = 64;
 
  private:
-  ShardMap(std::size_t count, std::size_t quotient, std::size_t remainder, Rank owner)
-      : count_(count), quotient_(quotient), remainder_(remainder), owner_(owner) {}
+  ShardMap(std::size_t count, Rank owner) : count_(count), owner_(owner) {}
+
+  // `owners` shards, the first one of rank `first`, the others of the ranks behind it, cyclically.
+  static ShardMap among(std::size_t count, int size, std::size_t owners, Rank first) {
+    const std::size_t blocks = (count + kAlign - 1) / kAlign;
+    ShardMap map(count, kNoRank);
+    map.quotient_ = blocks / owners;
+    map.remainder_ = blocks % owners;
+    map.size_ = static_cast<std::size_t>(size);
+    map.owners_ = owners;
+    map.first_ = first;
+    return map;
+  }
 
   std::size_t count_ = 0;
-  std::size_t quotient_ = 0;
-  std::size_t remainder_ = 0;
+  std::size_t quotient_ = 0;   // blocks of kAlign elements in each shard
+  std::size_t remainder_ = 0;  // shards that have one more
+  std::size_t size_ = 0;
+  std::size_t owners_ = 0;
+  Rank first_ = 0;
   std::size_t block_ = 0;
   std::span<const Shard> uneven_;
   std::span<const std::size_t> positions_;

@@ -83,7 +83,9 @@ class LossyAllReduce {
     return codec::format_of(setting_.codec, DataType::f32, codec::Purpose::sum);
   }
   schedule::Shard shard(Rank owner) const {
-    return schedule::ShardMap::even(setting_.count, kLossyRanks)[owner];
+    const std::size_t room = GroupOptions().datagram_bytes - wire::kDataHeaderBytes;
+    return schedule::ShardMap::few(setting_.count, kLossyRanks, format().elements_for(room),
+                                   0)[owner];
   }
   schedule::PacketGrid grid(Rank owner) const {
     const std::size_t room = GroupOptions().datagram_bytes - wire::kDataHeaderBytes;

@@ -192,8 +192,8 @@ TEST(Node, WhatComesBeforeAProcessHasJoinedIsKept) {
   Processes processes(2);
   const std::vector<Rank> slots = {0, 1};
   Member& early = processes.join(5, slots, 0);
-  std::vector<float> one(100, 1.0f);
-  std::vector<float> two(100, 2.0f);
+  std::vector<float> one(1000, 1.0f);  // two datagrams: both ranks own, and contribute
+  std::vector<float> two(1000, 2.0f);
   const Request& first = processes.all_reduce(0, early, one, best_effort(1s));
   processes.pass(2 * kDelay);
   Member& late = processes.join(5, slots, 1);

@@ -114,11 +114,6 @@ class PayloadCall {
                         .poll_every = kStep};
     const std::size_t element = size_of(case_.dtype);
     switch (case_.kind) {
-      case OperationKind::all_reduce: {
-        const auto shards = schedule::ShardMap::even(case_.count, case_.size);
-        tensors.own_block = own.output.data() + shards[rank].offset * element;
-        break;
-      }
       case OperationKind::all_gather:
         tensors.own_block = own.output.data() + rank * case_.count * element;
         break;

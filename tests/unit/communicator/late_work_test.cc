@@ -25,6 +25,7 @@ constexpr std::size_t kCount = 3 * kShard;
 // Of rank 1 of three.
 CollectiveReport missed_by(std::initializer_list<Rank> owners) {
   CollectiveReport report;
+  report.owners = 3;
   for (const Rank peer : {0, 2}) {
     const bool missed = std::find(owners.begin(), owners.end(), peer) != owners.end();
     report.peers.push_back({.rank = peer, .missed = missed});
@@ -103,6 +104,19 @@ TEST_F(LateWorkOfOneRank, GoesOutAloneWhereNothingNewWasFinished) {
   late_.keep(missed_by({0}));
   EXPECT_THAT(step(std::nanf(""), 0).owner_weights, ElementsAre(3, 0, 0));
   EXPECT_THAT(shard(0), Each(1.0f));
+}
+
+// The next call of so small a tensor has other owners: no flow of it has the missed elements.
+TEST_F(LateWorkOfOneRank, IsDroppedWhereOwnersChange) {
+  step(1, 3);
+  CollectiveReport report = missed_by({0});
+  report.owners = 1;
+  late_.keep(report);
+  EXPECT_TRUE(step(10, 3).owner_weights.empty());
+  expect_shards(10, 10, 10);
+  EXPECT_EQ(late_.statistics().missed, 1u);
+  EXPECT_EQ(late_.statistics().carried, 0u);
+  EXPECT_EQ(late_.statistics().dropped, 1u);
 }
 
 TEST_F(LateWorkOfOneRank, OfNoUnitsIsNotCarried) {

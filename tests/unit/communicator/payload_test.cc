@@ -12,7 +12,6 @@
 
 #include "collective/host_payload.h"
 #include "leeway/communicator.h"
-#include "schedule/shard_map.h"
 
 namespace leeway {
 namespace {
@@ -66,11 +65,8 @@ class Workers {
   std::thread user_;
 };
 
-HostTensors tensors_of(std::vector<float>& data, Rank rank) {
-  const auto shards = schedule::ShardMap::even(data.size(), kPayloadRanks);
-  return {.input = std::span(std::as_const(data)),
-          .output = std::span(data),
-          .own_block = reinterpret_cast<std::byte*>(data.data() + shards[rank].offset)};
+HostTensors tensors_of(std::vector<float>& data) {
+  return {.input = std::span(std::as_const(data)), .output = std::span(data)};
 }
 
 using Results = std::vector<std::vector<float>>;
@@ -91,7 +87,7 @@ Results reduce(const CollectiveOptions& base, double loss, bool elsewhere) {
       for (int call = 0; call < 3; ++call) {
         std::vector<float>& data = results[rank] = values_of(rank);
         CollectiveOptions call_options = base;
-        HostPayload payload(tensors_of(data, rank));
+        HostPayload payload(tensors_of(data));
         if (!elsewhere) {
           const auto report = communicator->all_reduce(std::span(data), call_options);
           ASSERT_TRUE(report.ok()) << report.status().text();
@@ -140,11 +136,7 @@ TEST(Payload, NotifyingWakesTheBackgroundThread) {
   ASSERT_TRUE(group.ok());
   std::vector<Work> works;
   for (Rank rank = 0; rank < 2; ++rank) {
-    const auto shards = schedule::ShardMap::even(1000, 2);
-    payloads.push_back(std::make_unique<HostPayload>(HostTensors{
-        .input = std::span(std::as_const(data[rank])),
-        .output = std::span(data[rank]),
-        .own_block = reinterpret_cast<std::byte*>(data[rank].data() + shards[rank].offset)}));
+    payloads.push_back(std::make_unique<HostPayload>(tensors_of(data[rank])));
     CollectiveOptions options;
     options.source = payloads[rank].get();
     options.sink = payloads[rank].get();
@@ -180,7 +172,7 @@ TEST(Payload, AbortEndsACallWhoseSourceNeverComes) {
   auto group = Communicator::create_inproc(2);
   ASSERT_TRUE(group.ok());
   std::vector<float> data(1000);
-  HostPayload payload(tensors_of(data, 0));
+  HostPayload payload(tensors_of(data));
   CollectiveOptions options;
   options.delivery = exact(no_deadline);
   options.source = &payload;

@@ -121,8 +121,8 @@ TEST(Measure, NamesOfReductionsFitTheirColumn) {
   EXPECT_EQ(row.out_of_place.wrong, 0);
 }
 
-// Each of three ranks owns a shard: two contributions to it, and its result to two. What confirms
-// them may come with the next call.
+// One datagram has one owner: two contributions to it, and its result to two. What confirms them
+// may come with the next call.
 TEST(Measure, CallsBackToBackSayWhatTheyCost) {
   Settings settings = small_settings(Operation::all_reduce);
   settings.back_to_back = 50;
@@ -130,7 +130,7 @@ TEST(Measure, CallsBackToBackSayWhatTheyCost) {
   EXPECT_EQ(row.out_of_place.wrong, 0);
   EXPECT_FALSE(row.in_place.has_value());
   ASSERT_TRUE(row.spending.has_value());
-  EXPECT_DOUBLE_EQ(row.spending->data, 12);
+  EXPECT_DOUBLE_EQ(row.spending->data, 4);
   EXPECT_EQ(row.spending->repair, 0);
   EXPECT_GE(row.spending->bytes, 4 * 4096);
   EXPECT_GT(row.spending->processor_us, 0);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+
 namespace leeway::schedule {
 namespace {
 
@@ -54,6 +57,63 @@ TEST(ShardMapEven, TrailingShardsOfASmallTensorAreEmpty) {
   EXPECT_EQ(map[2].count, 0u);
   EXPECT_EQ(map[3].count, 0u);
   EXPECT_LE(map[3].offset, 100u) << "an empty shard still points into the tensor";
+}
+
+// WIRE 2.9
+TEST(ShardMapFew, CoversEveryElementOnceInTheOrderOfTurns) {
+  for (const int size : {1, 2, 3, 4, 7, 64}) {
+    for (const std::size_t count : {0, 1, 352, 353, 704, 1000, 4096, 100003}) {
+      for (const std::uint32_t turn : {0u, 1u, 5u, 0xFFFFFFFFu}) {
+        const ShardMap map = ShardMap::few(count, size, 352, turn);
+        const std::size_t owners = std::clamp<std::size_t>((count + 319) / 320, 1, size);
+        EXPECT_EQ(map.owners(), owners);
+        std::size_t next = 0;
+        for (std::size_t place = 0; place < static_cast<std::size_t>(size); ++place) {
+          const auto rank = static_cast<Rank>((turn * std::uint64_t{owners} + place) % size);
+          if (map[rank].count > 0) {
+            EXPECT_EQ(map[rank].offset, next);
+          }
+          EXPECT_TRUE(place < owners || map[rank].count == 0);
+          next += map[rank].count;
+        }
+        EXPECT_EQ(next, count);
+      }
+    }
+  }
+}
+
+TEST(ShardMapFew, EveryShardFitsADatagramUnlessAllRanksOwn) {
+  for (std::size_t count = 1; count < 8000; count += 7) {
+    const ShardMap map = ShardMap::few(count, 16, 352, 3);
+    for (Rank rank = 0; rank < 16; ++rank) {
+      EXPECT_TRUE(map[rank].count <= 352 || map.owners() == 16) << count;
+    }
+  }
+}
+
+TEST(ShardMapFew, PacketsShorterThanTheAlignmentAreRoundedUpToIt) {
+  EXPECT_EQ(ShardMap::few(128, 16, 57, 0).owners(), 2u);
+}
+
+TEST(ShardMapFew, EveryRankOwnsAsOftenAsAnyOther) {
+  constexpr int kSize = 5;
+  for (const std::size_t count : {100, 600, 900, 1200}) {
+    std::array<int, kSize> owned{};
+    for (std::uint32_t turn = 0; turn < kSize; ++turn) {
+      const ShardMap map = ShardMap::few(count, kSize, 352, turn);
+      for (Rank rank = 0; rank < kSize; ++rank) owned[rank] += map[rank].count > 0;
+    }
+    for (const int times : owned) EXPECT_EQ(times, owned[0]) << count;
+  }
+}
+
+TEST(ShardMapFew, IsEvenWhereAllRanksOwn) {
+  const ShardMap few = ShardMap::few(7 * 352, 7, 352, 11);
+  const ShardMap even = ShardMap::even(7 * 352, 7);
+  for (Rank rank = 0; rank < 7; ++rank) {
+    EXPECT_EQ(few[rank].offset, even[rank].offset);
+    EXPECT_EQ(few[rank].count, even[rank].count);
+  }
 }
 
 TEST(ShardMapBlocks, AreOfEqualLengthWhateverTheirAlignment) {

@@ -103,6 +103,13 @@ void count_operation(const Operation& operation, std::map<std::string, int>& see
   seen["short deadline"] += operation.delivery().deadline_ms() < 1000;
 }
 
+// Fewer datagrams of float32 than ranks, 56 bytes of each being a header.
+bool has_few_owners(const Scenario& scenario) {
+  const Operation& operation = scenario.operation();
+  return operation.kind() == Operation::all_reduce &&
+         operation.bytes() < scenario.ranks() * (operation.datagram_bytes() - 56);
+}
+
 TEST(Draw, EveryKindOfOperationAndFaultComes) {
   std::map<std::string, int> seen;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -111,6 +118,7 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
     for (const Link& link : drawn.link()) count_link(link, seen);
     ++seen["topology " + std::to_string(drawn.topology().kind_case())];
     seen["many ranks"] += drawn.ranks() == 64;
+    seen["few owners"] += has_few_owners(drawn);
     seen["partition both ways"] += drawn.partition_size() > 0 && drawn.partition(0).has_between();
     seen["partition one way"] += drawn.partition_size() > 0 && !drawn.partition(0).has_between();
     seen["pause"] += drawn.pause_size() > 0;
@@ -130,8 +138,9 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
     }
     seen["liveness"] += drawn.checkers().skip(0) != "i9";
   }
-  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 17 + 5 + 7 + 10);
+  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 17 + 5 + 7 + 11);
   for (const auto& [name, count] : seen) EXPECT_GE(count, 3) << name;
+  EXPECT_GE(seen["few owners"], static_cast<int>(kSeeds / 20));
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));
 }
 

@@ -1,0 +1,258 @@
+// All-reduces of tensors that have fewer datagrams than the group has ranks (WIRE 2.9): who owns
+// them, what they cost, and what becomes of them when packets, owners or bystanders are lost.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/limits.h"
+#include "support/datagram_view.h"
+#include "support/float_all_reduce.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EngineGroup;
+using testing::FloatAllReduce;
+using testing::GroupOptions;
+
+constexpr int kRanks = 4;
+constexpr std::size_t kOneDatagram = 300;  // elements; a datagram of 1472 bytes holds 352
+
+// Packets of the shard that this rank owned.
+std::uint64_t packets_owned(const CollectiveReport& report) {
+  std::uint64_t packets = 0;
+  for (const std::uint64_t with_as_many : report.contributors.histogram) packets += with_as_many;
+  return packets;
+}
+
+protocol::EndpointCounters total(EngineGroup& group) {
+  protocol::EndpointCounters sum;
+  for (Rank rank = 0; rank < group.size(); ++rank) {
+    const protocol::EndpointCounters& one = group.engine(rank).endpoint().counters();
+    sum.data_sent += one.data_sent;
+    sum.reports_sent += one.reports_sent;
+    sum.ends_sent += one.ends_sent;
+    sum.probes_sent += one.probes_sent;
+  }
+  return sum;
+}
+
+TEST(FewOwners, OneDatagramHasOneOwnerAndEveryRankTakesATurn) {
+  EngineGroup group(GroupOptions{.size = kRanks});
+  for (Rank owner = 0; owner < 2 * kRanks; ++owner) {
+    FloatAllReduce call(kRanks, kOneDatagram);
+    call.submit_all(group);
+    ASSERT_TRUE(call.finish(group));
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(call.report(rank).owners, 1u);
+      EXPECT_EQ(packets_owned(call.report(rank)), rank == owner % kRanks ? 1u : 0u);
+    }
+  }
+}
+
+TEST(FewOwners, ThreeDatagramsHaveThreeOwners) {
+  EngineGroup group(GroupOptions{.size = kRanks});
+  for (Rank bystander : {3, 2, 1, 0}) {
+    FloatAllReduce call(kRanks, 900);
+    call.submit_all(group);
+    ASSERT_TRUE(call.finish(group));
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(call.report(rank).owners, 3u);
+      EXPECT_EQ(packets_owned(call.report(rank)) == 0, rank == bystander);
+    }
+  }
+}
+
+TEST(FewOwners, LongTensorsHaveAll) {
+  EngineGroup group(GroupOptions{.size = kRanks});
+  FloatAllReduce call(kRanks, kRanks * 352);
+  call.submit_all(group);
+  ASSERT_TRUE(call.finish(group));
+  for (Rank rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(call.report(rank).owners, static_cast<std::uint32_t>(kRanks));
+    EXPECT_GT(packets_owned(call.report(rank)), 0u);
+  }
+}
+
+// No report opens gates that eager packets do not need (WIRE 3.3), and the packets of later calls
+// confirm those of earlier ones.
+TEST(FewOwners, ACallOfOneDatagramIsAMessageToItsOwnerAndOneBackForEveryOther) {
+  EngineGroup group(GroupOptions{.size = kRanks});
+  constexpr std::uint64_t kCalls = 20;
+  for (std::uint64_t i = 0; i < kCalls; ++i) {
+    FloatAllReduce call(kRanks, kOneDatagram);
+    call.submit_all(group);
+    ASSERT_TRUE(call.finish(group));
+  }
+  const protocol::EndpointCounters sent = total(group);
+  EXPECT_EQ(sent.data_sent, kCalls * 2 * (kRanks - 1));
+  EXPECT_EQ(sent.reports_sent + sent.ends_sent + sent.probes_sent, 0u);
+  EXPECT_TRUE(group.settle());
+}
+
+class FewOwnersUnderLoss
+    : public ::testing::TestWithParam<std::tuple<Estimator, Delivery::Kind, double>> {};
+
+// Every rank owns some call. Exact calls hold the sum, and all calls end alike everywhere.
+TEST_P(FewOwnersUnderLoss, AllRanksAgree) {
+  const Estimator estimator = std::get<Estimator>(GetParam());
+  const Delivery::Kind delivery = std::get<Delivery::Kind>(GetParam());
+  GroupOptions options{.size = kRanks};
+  options.faults = {.loss = 0.3, .burst = std::get<double>(GetParam()), .seed = 3};
+  EngineGroup group(options);
+  for (const std::size_t count : {std::size_t{1}, kOneDatagram, std::size_t{500}}) {
+    for (int turn = 0; turn < 2 * kRanks; ++turn) {
+      std::vector<std::vector<float>> data;
+      for (int rank = 0; rank < kRanks; ++rank) data.emplace_back(count, rank + 1.0f);
+      const auto requests = group.submit_all([&](Rank rank) {
+        OperationSpec spec{.kind = OperationKind::all_reduce,
+                           .input = std::span(data[rank]),
+                           .output = std::span(data[rank])};
+        spec.options.delivery = {.kind = delivery, .loss_max = 0.1, .deadline = 20s};
+        spec.options.estimator = estimator;
+        return spec;
+      });
+      ASSERT_TRUE(group.run(requests));
+      for (Rank rank = 0; rank < kRanks; ++rank) {
+        ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
+        EXPECT_TRUE(requests[rank]->report.agreed);
+        EXPECT_FALSE(requests[rank]->report.deadline_cut);
+        EXPECT_EQ(data[rank], data[0]) << "turn " << turn;
+      }
+      if (delivery == Delivery::Kind::exact) {
+        EXPECT_EQ(data[0], std::vector<float>(count, 10.0f));
+      }
+    }
+  }
+  EXPECT_TRUE(group.settle());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FewOwnersUnderLoss,
+    ::testing::Combine(::testing::Values(Estimator::zero_fill, Estimator::ratio,
+                                         Estimator::symmetric_ratio, Estimator::stratified,
+                                         Estimator::horvitz_thompson, Estimator::augmented),
+                       ::testing::Values(Delivery::Kind::exact, Delivery::Kind::bounded,
+                                         Delivery::Kind::best_effort),
+                       ::testing::Values(1.0, 6.0)));
+
+// More than may be open at a time, and more than a peer keeps early packets of.
+TEST(FewOwners, ManyCallsAtOnceEndUnderLoss) {
+  GroupOptions options{.size = kRanks};
+  options.faults = {.loss = 0.2, .seed = 9};
+  EngineGroup group(options);
+  std::vector<FloatAllReduce> calls;
+  for (int i = 0; i < 3 * limits::kOpenCollectivesMax; ++i)
+    calls.emplace_back(kRanks, kOneDatagram + static_cast<std::size_t>(i % 3) * 352);
+  for (FloatAllReduce& call : calls) call.submit_all(group);
+  for (FloatAllReduce& call : calls) EXPECT_TRUE(call.finish(group));
+  EXPECT_TRUE(group.settle());
+}
+
+// The owner opens late, and the contribution that came before was lost: nothing says that it is
+// open but its own time-out. The sender's END is far back in its back-off by then.
+TEST(FewOwners, AnOwnerThatIsLateAsksForWhatWasLostBeforeItOpened) {
+  EngineGroup group(GroupOptions{.size = kRanks});
+  FloatAllReduce before(kRanks, 5000);
+  before.submit_all(group);
+  ASSERT_TRUE(before.finish(group));
+  ASSERT_TRUE(group.settle());
+  group.filter = [](Rank from, Rank to, ByteSpan datagram) {
+    const auto header = testing::data_header_of(datagram);
+    return !header || from != 2 || to != 1 || header->attempt > 0;
+  };
+  FloatAllReduce call(kRanks, kOneDatagram);  // the second call: its owner is rank 1
+  for (const Rank rank : {0, 2, 3}) call.submit(group, rank);
+  group.run_until([] { return false; }, 60ms);
+  const Instant opened = group.now();
+  call.submit(group, 1);
+  ASSERT_TRUE(call.finish(group));
+  EXPECT_LE(group.now() - opened, 8ms);
+}
+
+class FewOwnersAndTheDead : public ::testing::TestWithParam<Rank> {
+ protected:
+  static constexpr Rank kVictim = 3;
+  // Calls of all ranks until the next one's owner is the parameter.
+  void SetUp() override {
+    for (Rank turn = 0; turn < kRanks + GetParam(); ++turn) {
+      FloatAllReduce call(kRanks, kOneDatagram);
+      call.submit_all(group_);
+      ASSERT_TRUE(call.finish(group_));
+    }
+    ASSERT_TRUE(group_.settle());
+    group_.freeze(kVictim);
+  }
+  void submit(FloatAllReduce& call) {
+    for (Rank rank = 0; rank < kVictim; ++rank) call.submit(group_, rank);
+  }
+
+  EngineGroup group_{GroupOptions{.size = kRanks, .peer_timeout = 3s}};
+};
+
+// The owner waits for the dead rank, and the others for the owner only.
+TEST_P(FewOwnersAndTheDead, EveryExactCallNamesThem) {
+  FloatAllReduce call(kRanks, kOneDatagram, exact(no_deadline));
+  submit(call);
+  ASSERT_TRUE(group_.run(call.requests(), 5s));
+  for (const Request* request : call.requests()) {
+    EXPECT_EQ(request->status.code(), StatusCode::kPeerLost);
+    EXPECT_NE(request->status.text().find("rank 3 is dead"), std::string::npos)
+        << request->status.text();
+  }
+}
+
+TEST_P(FewOwnersAndTheDead, LossyCallsEndByTheirDeadlineThenWithoutWaiting) {
+  for (int turn = 0; turn < 40; ++turn) {
+    FloatAllReduce call(kRanks, kOneDatagram, best_effort(200ms));
+    const Instant start = group_.now();
+    submit(call);
+    ASSERT_TRUE(group_.run(call.requests(), 201ms));
+    const bool owner_is_dead = (GetParam() + turn) % kRanks == kVictim;
+    for (Rank rank = 0; rank < kVictim; ++rank) {
+      const CollectiveReport& report = call.report(rank);
+      EXPECT_EQ(report.agreed, !owner_is_dead);
+      EXPECT_EQ(report.elements_missing, owner_is_dead ? kOneDatagram : 0u);
+      EXPECT_EQ(call.data(rank), call.data(0));
+      if (owner_is_dead) {
+        EXPECT_EQ(call.data(rank), std::vector<float>(kOneDatagram, 0.0f));
+      }
+    }
+    if (turn >= 36) {
+      EXPECT_LE(group_.now() - start, 10ms);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Owner, FewOwnersAndTheDead, ::testing::Values(0, 2, 3));
+
+// It lives, and does something else. Ranks that exchange no packets with it find out by asking.
+TEST(FewOwners, TheDeadlineNamesABystanderThatHasNotBegun) {
+  EngineGroup group(GroupOptions{.size = kRanks});
+  FloatAllReduce call(kRanks, kOneDatagram, exact(2s));
+  for (const Rank rank : {0, 1, 3}) call.submit(group, rank);
+  ASSERT_TRUE(group.run(call.requests(), 2s + 1ms));
+  for (const Request* request : call.requests()) {
+    EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
+    EXPECT_NE(request->status.text().find("rank 2", 8), std::string::npos)
+        << request->status.text();
+  }
+  EXPECT_NE(call.requests()[1]->status.text().find("has not begun it"), std::string::npos);
+}
+
+// A stall costs ever fewer inquiries.
+TEST(FewOwners, InquiriesBackOff) {
+  EngineGroup group(GroupOptions{.size = kRanks});
+  FloatAllReduce call(kRanks, kOneDatagram, exact(no_deadline));
+  for (const Rank rank : {0, 1, 3}) call.submit(group, rank);
+  group.run_until([] { return false; }, 60s);
+  EXPECT_LE(total(group).probes_sent, 3 * 3 * 70u);
+  call.submit(group, 2);
+  ASSERT_TRUE(group.run(call.requests(), 5ms));
+}
+
+}  // namespace
+}  // namespace leeway::collective
