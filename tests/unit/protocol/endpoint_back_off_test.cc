@@ -73,7 +73,7 @@ TEST(EndpointBackOff, RequestsOfWhichNothingComesBecomeRare) {
   FloatAllReduce call(2, 100);
   call.submit_all(group);
   EXPECT_FALSE(group.run(call.requests(), 1s));
-  EXPECT_GE(requests, 2 * 8);  // each rank's first ones come at once
+  EXPECT_GE(requests, 2 * 8);    // each rank's first ones come at once
   EXPECT_LE(requests, 2 * 100);  // of 2 * 50,000 round trips
   narrow = false;
   EXPECT_TRUE(call.finish(group));
