@@ -130,7 +130,8 @@ TEST(Payload, BitsAreTheSameUnderInjectedLoss) {
 
 // Nobody waits, so that the background thread drives, and sleeps until it is told.
 TEST(Payload, NotifyingWakesTheBackgroundThread) {
-  std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.5f));
+  constexpr std::size_t kElements = 5000;  // three datagrams: both ranks own
+  std::vector<std::vector<float>> data(2, std::vector<float>(kElements, 1.5f));
   std::vector<std::unique_ptr<HostPayload>> payloads;
   auto group = Communicator::create_inproc(2);
   ASSERT_TRUE(group.ok());
@@ -141,7 +142,7 @@ TEST(Payload, NotifyingWakesTheBackgroundThread) {
     options.source = payloads[rank].get();
     options.sink = payloads[rank].get();
     works.push_back(
-        (*group)[rank]->all_reduce_async(TensorView(nullptr, 1000, DataType::f32), options));
+        (*group)[rank]->all_reduce_async(TensorView(nullptr, kElements, DataType::f32), options));
   }
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(works[0].done());
@@ -164,7 +165,7 @@ TEST(Payload, NotifyingWakesTheBackgroundThread) {
   }
   for (Rank rank = 0; rank < 2; ++rank) {
     EXPECT_TRUE(until([&] { return works[rank].done(); }));
-    EXPECT_EQ(data[rank], std::vector<float>(1000, 3.0f));
+    EXPECT_EQ(data[rank], std::vector<float>(kElements, 3.0f));
   }
 }
 
