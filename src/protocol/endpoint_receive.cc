@@ -256,6 +256,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   ++flow.arrived_count;
   flow.repaired += header.attempt > 0;
   flow.last_arrival = now;
+  flow.fruitless = 0;
   if (flow.tries != 0) {
     flow.tries = 0;
     timers_.arm_link(from, now + links_[from].rtt().timeout());

@@ -11,7 +11,7 @@ namespace {
 
 // WIRE 5.8: requests of which nothing came. Where half of the packets is lost, it happens to one
 // flow of one packet in 256.
-constexpr std::uint32_t kFruitlessAskings = 8;
+constexpr std::uint32_t kFruitlessMost = 8;
 
 // Before an operation that stalls asks everybody: time for repairs, and for a rank that is a little
 // late.
@@ -182,9 +182,9 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
       flow.requested_pass > 0 && !flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty);
   if (flow.abandoned || flow.ended_pass >= flow.requested_pass || answered) {
     Instant quiet_at = flow.last_arrival + link.quiet_time(plan.gives_up());
-    if (flow.tries > kFruitlessAskings)
+    if (flow.fruitless > kFruitlessMost)
       quiet_at =
-          std::max(quiet_at, flow.ask_at + link.rtt().timeout(flow.tries - kFruitlessAskings));
+          std::max(quiet_at, flow.ask_at + link.rtt().timeout(flow.fruitless - kFruitlessMost));
     if (now < quiet_at) return timers_.arm_link(peer, quiet_at);
     if (!flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty))
       return finish_receive(now, round, kind, peer);
@@ -222,6 +222,7 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
     queue_report(peer);
   } else {
     ++flow.requested_pass;
+    ++flow.fruitless;
     flow.request_due = true;
     flow.request_word = 0;
     outbox_.queue_control(peer);

@@ -87,6 +87,7 @@ struct ReceiveFlow {
   bool request_due = false;          // a repair request waits to be sent
   std::uint32_t request_word = 0;    // where the next datagram of the request starts
   std::uint32_t tries = 0;           // consecutive unanswered askings, for back-off
+  std::uint32_t fruitless = 0;       // repair requests in a row of which nothing came
   Instant ask_at{0};                 // when the last asking was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;
