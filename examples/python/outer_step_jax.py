@@ -26,7 +26,7 @@ EVERY, OUTER_RATE, MOMENTUM = 20, 0.7, 0.9
 
 with leeway.Communicator.create() as comm:
     rng = np.random.default_rng(comm.rank)
-    target = np.random.default_rng(42).standard_normal((256, 16), dtype=np.float32)  # what training should find
+    target = np.random.default_rng(42).standard_normal((256, 128), dtype=np.float32)  # what training should find
     lossy = leeway.CollectiveOptions(op="avg", delivery=leeway.bounded(0.01, "5s"), codec="nvfp4")
     agreed, momentum = np.zeros_like(target), np.zeros_like(target)
     lost = 0
@@ -34,7 +34,7 @@ with leeway.Communicator.create() as comm:
         w = to_local(agreed)
         for _ in range(EVERY):
             x = rng.standard_normal((64, 256), dtype=np.float32)
-            w = w - 0.8 * gradient_of(w, x, x @ target)
+            w = w - 6.4 * gradient_of(w, x, x @ target)
         moved = agreed - np.from_dlpack(w)
         report = comm.all_reduce(moved, lossy)  # the mean, bitwise the same on all ranks
         lost += report.loss_first_pass / 12

@@ -159,10 +159,10 @@ def test_lossy_average_with_weights(group):
 
 def test_error_feedback_and_control_variate_stay_the_callers_arrays(group):
     def call(comm):
-        residual = np.zeros(1000, np.float32)
-        gradient = np.full(1000, 0.3, np.float32)
+        residual = np.zeros(20000, np.float32)  # more than one datagram, so both ranks own a part
+        gradient = np.full(20000, 0.3, np.float32)
         comm.all_reduce(gradient, codec="nvfp4:nearest", residual=residual)
-        guess = np.full(1000, 0.6, np.float32)
+        guess = np.full(20000, 0.6, np.float32)
         comm.all_reduce(gradient, delivery=leeway.best_effort("1s"), estimator="augmented", control_variate=guess)
         return float(abs(residual).max())
 
@@ -368,7 +368,7 @@ def test_a_dead_rank_is_named(start_ranks):
     except leeway.PeerLostError as error:
         print(error.code, "rank 1" in str(error))
     """, 2)
-    assert ranks[0].communicate(timeout=60)[0].endswith("peer_lost True\n")  # behind a line of the log
+    assert "peer_lost True\n" in ranks[0].communicate(timeout=60)[0]  # beside a line of the log
 
 
 def test_the_gil_is_free_while_a_call_waits(group):
