@@ -43,8 +43,8 @@ class TrainBuffer {
   bool empty() const { return datagrams_ == 0; }
   std::size_t datagrams() const { return datagrams_; }
 
-  // Whether one more datagram of data, as long as the first, is to be appended. Only the last may be
-  // shorter: close() after it.
+  // Whether one more datagram of data, as long as the first, is to be appended. Only the last may
+  // be shorter: close() after it.
   bool has_room() const { return has_room_in(bytes_max_); }
   // Whether a datagram can be appended, whatever the limit is.
   bool fits(std::size_t bytes) const {
