@@ -286,6 +286,15 @@ void graphs_take_hops(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
+// Each rank sends its number to all.
+void exchange_ranks(const Rank& rank, ncclComm_t comm) {
+  std::vector<int> out(static_cast<std::size_t>(rank.size), rank.rank);
+  std::vector<int> in(out.size());
+  EXPECT_OK(rank, ncclAlltoAll(out.data(), in.data(), 1, ncclInt32, comm, nullptr));
+  for (std::size_t i = 0; i < in.size(); ++i)
+    EXPECT_THAT_IT(rank, in[i] == static_cast<int>(i), std::to_string(in[i]));
+}
+
 // Ranks of one node: all is NVIDIA's library's.
 void one_node_is_forwarded(const Rank& rank) {
   ::setenv("NCCL_HOSTID", "one", 1);
@@ -295,11 +304,7 @@ void one_node_is_forwarded(const Rank& rank) {
   sum_all(rank, comm, kLarge);
   sum_all(rank, comm, 10);
   EXPECT_CALLS(rank, all_reduces, 2);
-  std::vector<int> out(static_cast<std::size_t>(rank.size), rank.rank);
-  std::vector<int> in(out.size());
-  EXPECT_OK(rank, ncclAlltoAll(out.data(), in.data(), 1, ncclInt32, comm, nullptr));
-  for (std::size_t i = 0; i < in.size(); ++i)
-    EXPECT_THAT_IT(rank, in[i] == static_cast<int>(i), std::to_string(in[i]));
+  exchange_ranks(rank, comm);
   EXPECT_CALLS(rank, all_to_alls, 1);
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
@@ -363,11 +368,7 @@ void a_policy_may_say_nccl(const Rank& rank) {
   EXPECT_CALLS(rank, all_reduces, 1);
   sum_all(rank, comm, 10);
   EXPECT_CALLS(rank, reduces, 1);
-  std::vector<int> out(static_cast<std::size_t>(rank.size), rank.rank);
-  std::vector<int> in(out.size());
-  EXPECT_OK(rank, ncclAlltoAll(out.data(), in.data(), 1, ncclInt32, comm, nullptr));
-  for (std::size_t i = 0; i < in.size(); ++i)
-    EXPECT_THAT_IT(rank, in[i] == static_cast<int>(i), std::to_string(in[i]));
+  exchange_ranks(rank, comm);
   EXPECT_CALLS(rank, all_to_alls, 1);
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
