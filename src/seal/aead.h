@@ -1,6 +1,8 @@
-// The library's ciphers, by OpenSSL: AES-128-GCM and ChaCha20-Poly1305, both with nonces of 12
-// bytes and proofs of 16.
+// The library's ciphers: AES-128-GCM and ChaCha20-Poly1305, both with nonces of 12 bytes and proofs
+// of 16. Whoever computes them, the bytes are the same.
 #pragma once
+
+#include <string>
 
 #include "seal/cipher.h"
 
@@ -11,10 +13,14 @@ enum class AeadKind : std::uint8_t { aes_128_gcm = 0, chacha20_poly1305 = 1 };
 // A processor without instructions for AES: ChaCha20-Poly1305 is several times as fast there.
 bool prefers_chacha();
 
-// Its contexts are made here, once; sealing and opening allocate nothing.
+// By IPsec-MB, if it is there and computes this cipher, else by OpenSSL. Its contexts are made
+// here, once; sealing and opening allocate nothing.
 std::unique_ptr<Cipher> make_aead(AeadKind kind, bool seals);
 inline CipherMaker aead_maker(AeadKind kind) {
   return [kind](bool seals) { return make_aead(kind, seals); };
 }
+
+// For people: the cipher that this machine prefers and the library that computes it.
+std::string preferred_aead();
 
 }  // namespace leeway::seal

@@ -1,5 +1,6 @@
-// What sealing and opening cost a datagram: both ciphers, two sizes, trains as the core makes them
-// (a header of 56 bytes and a payload apart from it). `openssl speed` runs between, for comparison.
+// What sealing and opening cost a datagram: both ciphers, AES by each library that has it, two
+// sizes, trains as the core makes them (a header of 56 bytes and a payload apart from it). `openssl
+// speed` runs between, for comparison.
 //
 //   seal_bench [rounds]
 #include <algorithm>
@@ -9,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "seal/aead.h"
 #include "seal/associations.h"
+#include "seal/ipsec_mb.h"
+#include "seal/openssl_aead.h"
 
 using namespace leeway;
 
@@ -42,7 +44,7 @@ seal::PairKeys swapped(const seal::PairKeys& keys) {
 // Two processes in one thread: what one seals, the other opens.
 class Pair {
  public:
-  Pair(seal::AeadKind kind, std::size_t bytes)
+  Pair(const seal::CipherMaker& maker, std::size_t bytes)
       : bytes_(bytes),
         count_(std::min<std::size_t>(64, kTrainBytes / bytes)),
         headers_(count_ * kHeader),
@@ -51,8 +53,8 @@ class Pair {
     seal::PairKeys keys;
     keys.outbound.secret.fill(std::byte{1});
     keys.inbound.secret.fill(std::byte{2});
-    sender_.meet(Instant{0}, 1, keys, seal::aead_maker(kind));
-    receiver_.meet(Instant{0}, 0, swapped(keys), seal::aead_maker(kind));
+    sender_.meet(Instant{0}, 1, keys, maker);
+    receiver_.meet(Instant{0}, 0, swapped(keys), maker);
     for (std::size_t i = 0; i < count_; ++i) {
       slices_.push_back({headers_.data() + i * kHeader, kHeader});
       slices_.push_back({payload_.data() + i * bytes, bytes - kHeader});
@@ -97,17 +99,33 @@ double openssl_speed(const char* cipher, std::size_t bytes) {
   return fields == 1 && thousands > 0 ? static_cast<double>(bytes) / thousands * 1e6 : 0;
 }
 
+struct Suite {
+  const char* cipher;  // as OpenSSL calls it
+  const char* by;
+  seal::CipherMaker maker;
+};
+
+std::vector<Suite> suites() {
+  const auto openssl = [](seal::AeadKind kind) -> seal::CipherMaker {
+    return [kind](bool seals) { return seal::make_openssl_aead(kind, seals); };
+  };
+  std::vector<Suite> all = {
+      {"aes-128-gcm", "OpenSSL", openssl(seal::AeadKind::aes_128_gcm)},
+      {"chacha20-poly1305", "OpenSSL", openssl(seal::AeadKind::chacha20_poly1305)}};
+  if (!seal::ipsec_mb_version().empty())
+    all.insert(all.begin(), {"aes-128-gcm", "IPsec-MB", seal::make_ipsec_mb_aes_gcm});
+  return all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 2000;
-  std::printf("%-18s %6s %9s %9s %14s   (ns a datagram, medians)\n", "cipher", "bytes", "seal",
-              "open", "openssl speed");
-  for (const auto& [kind, name] :
-       {std::pair(seal::AeadKind::aes_128_gcm, "aes-128-gcm"),
-        std::pair(seal::AeadKind::chacha20_poly1305, "chacha20-poly1305")}) {
+  std::printf("%-18s %-9s %6s %9s %9s %14s   (ns a datagram, medians)\n", "cipher", "by", "bytes",
+              "seal", "open", "openssl speed");
+  for (const Suite& suite : suites()) {
     for (const std::size_t bytes : {1440, 8900}) {
-      Pair pair(kind, bytes);
+      Pair pair(suite.maker, bytes);
       std::vector<double> seals;
       std::vector<double> opens;
       for (int i = 0; i < rounds; ++i) {
@@ -115,8 +133,8 @@ int main(int argc, char** argv) {
         seals.push_back(sample.seal_ns);
         opens.push_back(sample.open_ns);
       }
-      std::printf("%-18s %6zu %9.0f %9.0f %14.0f\n", name, bytes, median(seals), median(opens),
-                  openssl_speed(name, bytes));
+      std::printf("%-18s %-9s %6zu %9.0f %9.0f %14.0f\n", suite.cipher, suite.by, bytes,
+                  median(seals), median(opens), openssl_speed(suite.cipher, bytes));
     }
   }
   return 0;

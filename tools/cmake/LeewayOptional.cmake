@@ -1,5 +1,12 @@
 # Libraries that Leeway uses where they are installed and does without where they are not.
 
+# A row of the summary: LEEWAY_WITH_<NAME>, what it is, and what became of it.
+function(leeway_optional_row name title row)
+  set_property(GLOBAL APPEND PROPERTY LEEWAY_OPTIONAL_NAMES ${name})
+  set_property(GLOBAL PROPERTY LEEWAY_OPTIONAL_TITLE_${name} "${title}")
+  set_property(GLOBAL PROPERTY LEEWAY_OPTIONAL_ROW_${name} "${row}")
+endfunction()
+
 # leeway_optional(<NAME> <title> <Debian package> <pkg-config module>...)
 # Defines the option LEEWAY_WITH_<NAME> (AUTO: where found, ON: required, OFF) and, where the modules are there, the
 # target PkgConfig::leeway_<name>. The library links it; what needs it is built under
@@ -21,14 +28,39 @@ function(leeway_optional name title package)
   else()
     set(row "no (${option}=${${option}}; needs ${package})")
   endif()
-  set_property(GLOBAL APPEND PROPERTY LEEWAY_OPTIONAL_NAMES ${name})
-  set_property(GLOBAL PROPERTY LEEWAY_OPTIONAL_TITLE_${name} "${title}")
-  set_property(GLOBAL PROPERTY LEEWAY_OPTIONAL_ROW_${name} "${row}")
+  leeway_optional_row(${name} "${title}" "${row}")
 endfunction()
 
 leeway_optional(VERBS "InfiniBand and RoCE" "libibverbs-dev and librdmacm-dev" libibverbs librdmacm)
 leeway_optional(UCX "UCX" "libucx-dev" ucx ucx-ucs)
 leeway_optional(METRICS "Prometheus" "prometheus-cpp-dev" prometheus-cpp-core)
+
+# AES-128-GCM with vector instructions (src/seal/ipsec_mb.h). The library has no pkg-config file; 1.3 is the first that
+# tests itself.
+set(LEEWAY_WITH_IPSEC_MB AUTO CACHE STRING "IPsec-MB: AUTO, ON or OFF")
+set_property(CACHE LEEWAY_WITH_IPSEC_MB PROPERTY STRINGS AUTO ON OFF)
+set(ipsec_mb_row "no (LEEWAY_WITH_IPSEC_MB=${LEEWAY_WITH_IPSEC_MB}; needs libipsec-mb-dev 1.3)")
+if(LEEWAY_WITH_IPSEC_MB)
+  find_path(LEEWAY_IPSEC_MB_INCLUDE_DIR intel-ipsec-mb.h)
+  find_library(LEEWAY_IPSEC_MB_LIBRARY IPSec_MB)
+  mark_as_advanced(LEEWAY_IPSEC_MB_INCLUDE_DIR LEEWAY_IPSEC_MB_LIBRARY)
+  if(LEEWAY_IPSEC_MB_INCLUDE_DIR AND LEEWAY_IPSEC_MB_LIBRARY)
+    file(STRINGS ${LEEWAY_IPSEC_MB_INCLUDE_DIR}/intel-ipsec-mb.h ipsec_mb_says REGEX "define IMB_VERSION_STR")
+    string(REGEX MATCH "\"([0-9.]+)" ignored "${ipsec_mb_says}")
+    set(ipsec_mb_version ${CMAKE_MATCH_1})
+    if(ipsec_mb_version VERSION_GREATER_EQUAL 1.3)
+      add_library(leeway_ipsec_mb UNKNOWN IMPORTED)
+      set_target_properties(leeway_ipsec_mb PROPERTIES IMPORTED_LOCATION ${LEEWAY_IPSEC_MB_LIBRARY}
+                            INTERFACE_INCLUDE_DIRECTORIES ${LEEWAY_IPSEC_MB_INCLUDE_DIR})
+      set_property(GLOBAL APPEND PROPERTY LEEWAY_OPTIONAL_TARGETS leeway_ipsec_mb)
+      set(ipsec_mb_row "yes (${ipsec_mb_version})")
+    endif()
+  endif()
+endif()
+if(LEEWAY_WITH_IPSEC_MB AND NOT LEEWAY_WITH_IPSEC_MB STREQUAL AUTO AND NOT TARGET leeway_ipsec_mb)
+  message(FATAL_ERROR "LEEWAY_WITH_IPSEC_MB=${LEEWAY_WITH_IPSEC_MB}: ${ipsec_mb_row}")
+endif()
+leeway_optional_row(IPSEC_MB "IPsec-MB" "${ipsec_mb_row}")
 
 # Kernels of src/device_codec: nvcc compiles them, and nothing of CUDA is linked. 12.8 is the first that knows sm_100.
 set(LEEWAY_WITH_CUDA AUTO CACHE STRING "CUDA kernels of codecs: AUTO, ON or OFF")
@@ -50,6 +82,4 @@ endif()
 if(LEEWAY_WITH_CUDA AND NOT LEEWAY_WITH_CUDA STREQUAL AUTO AND NOT LEEWAY_CUDA_KERNELS)
   message(FATAL_ERROR "LEEWAY_WITH_CUDA=${LEEWAY_WITH_CUDA}: CUDA kernels: ${cuda_row}")
 endif()
-set_property(GLOBAL APPEND PROPERTY LEEWAY_OPTIONAL_NAMES CUDA)
-set_property(GLOBAL PROPERTY LEEWAY_OPTIONAL_TITLE_CUDA "CUDA kernels")
-set_property(GLOBAL PROPERTY LEEWAY_OPTIONAL_ROW_CUDA "${cuda_row}")
+leeway_optional_row(CUDA "CUDA kernels" "${cuda_row}")

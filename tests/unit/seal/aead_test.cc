@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "seal/ipsec_mb.h"
+#include "seal/openssl_aead.h"
 #include "unit/seal/pair.h"
 
 namespace leeway::seal {
@@ -53,27 +55,31 @@ TEST(AeadReference, HoldsForTheVectorOfRfc8439) {
                "e26a7e902ecbd0600691"));
 }
 
-// The vector of NIST, as a datagram: its header is what the proof covers beside the sealed bytes.
-TEST(AeadAes128Gcm, SealsNistsVector) {
-  constexpr std::uint64_t kNumber = 0x0102030405060708;
-  NonceVector vector = array_of<12>("b3d8cc017cbb89b39e0f67e2");
-  for (std::size_t i = 0; i < 8; ++i) vector[4 + i] ^= static_cast<std::byte>(i + 1);
-  const auto cipher = make_aead(AeadKind::aes_128_gcm, true);
-  cipher->set_key(array_of<32>("c939cc13397c1d37de6ae0e1cb7c423c"), vector);
-  const Bytes plain = from_hex("c3b3c41f113a31b73d9a5cd432103069");
-  Bytes out = from_hex("24825602bd12a984e0092d3e448eda5f");
-  out.resize(kOverheadBytes + plain.size());
-  const Slice pieces[] = {{plain.data(), 5}, {plain.data() + 5, 0}, {plain.data() + 5, 11}};
-  cipher->seal(kNumber, pieces, out);
-  EXPECT_EQ(Bytes(out.begin() + kHeaderBytes, out.end()),
-            from_hex("93fe7d9e9bfd10348a5606e5cafa73540032a1dc85f1c9786925a2e71d8272dd"));
-}
+enum class By { openssl, ipsec_mb };
 
-class AeadTest : public ::testing::TestWithParam<AeadKind> {
+// A suite and who computes it.
+struct Suite {
+  AeadKind kind;
+  By by;
+
+  std::unique_ptr<Cipher> make(bool seals) const {
+    return by == By::openssl ? make_openssl_aead(kind, seals) : make_ipsec_mb_aes_gcm(seals);
+  }
+  bool is_here() const { return by == By::openssl || !ipsec_mb_version().empty(); }
+};
+
+constexpr Suite kSuites[] = {{AeadKind::aes_128_gcm, By::openssl},
+                             {AeadKind::chacha20_poly1305, By::openssl},
+                             {AeadKind::aes_128_gcm, By::ipsec_mb}};
+
+class AeadTest : public ::testing::TestWithParam<Suite> {
  protected:
   static constexpr std::uint64_t kNumber = 77;
 
-  AeadTest() : sealing_(make_aead(GetParam(), true)), opening_(make_aead(GetParam(), false)) {
+  void SetUp() override {
+    if (!GetParam().is_here()) GTEST_SKIP() << "this build or this processor is without IPsec-MB";
+    sealing_ = GetParam().make(true);
+    opening_ = GetParam().make(false);
     const Bytes key = pattern(32, 5);
     std::copy(key.begin(), key.end(), key_.begin());
     const Bytes vector = pattern(12, 6);
@@ -96,8 +102,24 @@ class AeadTest : public ::testing::TestWithParam<AeadKind> {
   std::unique_ptr<Cipher> opening_;
 };
 
+// The vector of NIST, as a datagram: its header is what the proof covers beside the sealed bytes.
+TEST_P(AeadTest, SealsNistsVector) {
+  if (GetParam().kind != AeadKind::aes_128_gcm) GTEST_SKIP() << "a vector of another suite";
+  constexpr std::uint64_t kNistNumber = 0x0102030405060708;
+  NonceVector vector = array_of<12>("b3d8cc017cbb89b39e0f67e2");
+  for (std::size_t i = 0; i < 8; ++i) vector[4 + i] ^= static_cast<std::byte>(i + 1);
+  sealing_->set_key(array_of<32>("c939cc13397c1d37de6ae0e1cb7c423c"), vector);
+  const Bytes plain = from_hex("c3b3c41f113a31b73d9a5cd432103069");
+  Bytes out = from_hex("24825602bd12a984e0092d3e448eda5f");
+  out.resize(kOverheadBytes + plain.size());
+  const Slice pieces[] = {{plain.data(), 5}, {plain.data() + 5, 0}, {plain.data() + 5, 11}};
+  sealing_->seal(kNistNumber, pieces, out);
+  EXPECT_EQ(Bytes(out.begin() + kHeaderBytes, out.end()),
+            from_hex("93fe7d9e9bfd10348a5606e5cafa73540032a1dc85f1c9786925a2e71d8272dd"));
+}
+
 TEST_P(AeadTest, SealsAsTheReferenceHoweverSlicesAreCut) {
-  const bool aes = GetParam() == AeadKind::aes_128_gcm;
+  const bool aes = GetParam().kind == AeadKind::aes_128_gcm;
   NonceVector nonce = vector_;
   nonce[11] ^= static_cast<std::byte>(kNumber);
   for (std::size_t bytes = 1; bytes < 300; bytes += 7) {
@@ -137,12 +159,43 @@ TEST_P(AeadTest, RefusesEveryFlippedBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Suites, AeadTest,
-                         ::testing::Values(AeadKind::aes_128_gcm, AeadKind::chacha20_poly1305),
-                         [](const auto& suite) {
-                           return suite.param == AeadKind::aes_128_gcm ? "Aes128Gcm"
-                                                                       : "Chacha20Poly1305";
-                         });
+INSTANTIATE_TEST_SUITE_P(Suites, AeadTest, ::testing::ValuesIn(kSuites), [](const auto& suite) {
+  const std::string kind =
+      suite.param.kind == AeadKind::aes_128_gcm ? "Aes128Gcm" : "Chacha20Poly1305";
+  return kind + (suite.param.by == By::openssl ? "ByOpenssl" : "ByIpsecMb");
+});
+
+// What one library sealed, the other opens: two machines of a group need not have the same.
+TEST(Aead, LibrariesOpenEachOthersDatagrams) {
+  if (ipsec_mb_version().empty())
+    GTEST_SKIP() << "this build or this processor is without IPsec-MB";
+  const CipherKey key = array_of<32>("c939cc13397c1d37de6ae0e1cb7c423c");
+  const NonceVector vector = array_of<12>("b3d8cc017cbb89b39e0f67e2");
+  for (const bool first : {true, false}) {
+    const auto sealing =
+        first ? make_openssl_aead(AeadKind::aes_128_gcm, true) : make_ipsec_mb_aes_gcm(true);
+    const auto opening =
+        first ? make_ipsec_mb_aes_gcm(false) : make_openssl_aead(AeadKind::aes_128_gcm, false);
+    sealing->set_key(key, vector);
+    opening->set_key(key, vector);
+    for (const std::size_t bytes : {1, 16, 1439, 1440, 8940}) {
+      const Bytes plain = pattern(bytes);
+      Bytes out(kOverheadBytes + bytes);
+      encode_header({.counter = bytes}, out);
+      const Slice pieces[] = {{plain.data(), bytes}};
+      sealing->seal(bytes, pieces, out);
+      ASSERT_TRUE(opening->open(bytes, out)) << bytes;
+      EXPECT_EQ(Bytes(out.begin() + kHeaderBytes, out.end() - kProofBytes), plain) << bytes;
+    }
+  }
+}
+
+TEST(Aead, SaysForPeopleWhoSeals) {
+  const std::string text = preferred_aead();
+  EXPECT_EQ(text.find("IPsec-MB") != std::string::npos,
+            !ipsec_mb_version().empty() && !prefers_chacha())
+      << text;
+}
 
 }  // namespace
 }  // namespace leeway::seal

@@ -10,6 +10,7 @@
 
 #include "device/driver.h"
 #include "doctor/probes.h"
+#include "seal/aead.h"
 
 namespace leeway::tools::doctor {
 namespace {
@@ -129,6 +130,7 @@ void probe_machine(Findings& findings) {
   findings.push_back({kMachineSection, "features", Verdict::ok, processor_features(), {}});
   findings.push_back(kernel());
   findings.push_back(clock_source());
+  findings.push_back({kMachineSection, "sealing", Verdict::ok, seal::preferred_aead(), {}});
   findings.push_back(cuda_driver());
 }
 

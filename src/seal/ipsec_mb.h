@@ -1,0 +1,17 @@
+// AES-128-GCM by Intel's multi-buffer library (Debian's libipsec-mb-dev). It uses vector
+// instructions for AES (VAES) and multiplication (VPCLMULQDQ) that OpenSSL 3.0 does not.
+#pragma once
+
+#include <string>
+
+#include "seal/cipher.h"
+
+namespace leeway::seal {
+
+// Empty: this build is without the library, this processor has no instructions for AES, or the
+// library's test of itself failed. Then no cipher of it is made.
+std::string ipsec_mb_version();
+
+std::unique_ptr<Cipher> make_ipsec_mb_aes_gcm(bool seals);
+
+}  // namespace leeway::seal
