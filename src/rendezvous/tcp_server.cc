@@ -1,5 +1,8 @@
 #include "rendezvous/tcp_server.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <asio/io_context.hpp>
@@ -109,10 +112,11 @@ class TcpServer::Loop {
 
  private:
   struct Connection {
-    explicit Connection(tcp::socket accepted) : socket(std::move(accepted)) {}
+    Connection(tcp::socket accepted, const tcp::endpoint& from)
+        : socket(std::move(accepted)), remote(from) {}
     tcp::socket socket;
-    tcp::endpoint remote;
-    std::array<std::byte, kReadBytes> received{};
+    const tcp::endpoint remote;
+    std::array<std::byte, kReadBytes> received;
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
     bool looked_at = false;         // its first bytes
@@ -122,11 +126,12 @@ class TcpServer::Loop {
   using Id = StoreServer::Id;
 
   void run();
-  void accept_next();
-  void on_accept(std::error_code error, tcp::socket socket);
-  void admit(tcp::socket socket);
+  void wait_for_connections();
+  void accept_batch();
+  void look_at(int descriptor, const tcp::endpoint& remote);
+  void admit(int descriptor, const tcp::endpoint& remote, ByteSpan said);
   bool may_be_members(ByteSpan first) const;
-  void refuse_at_once(Connection& connection);
+  void refuse_at_once(int descriptor, const tcp::endpoint& remote);
   void read_next(Id id, const ConnectionPtr& connection);
   void take(Id id, const ConnectionPtr& connection, ByteSpan received);
   void refuse(Id id, const ConnectionPtr& connection);
@@ -149,6 +154,7 @@ class TcpServer::Loop {
   asio::steady_timer timer_{io_};
   std::uint16_t port_ = 0;
   std::map<Id, ConnectionPtr> connections_;
+  std::array<std::byte, kReadBytes> first_bytes_;
   Id last_id_ = 0;
   std::size_t bytes_leaving_ = 0;
   bool closing_ = false;
@@ -177,7 +183,7 @@ Status TcpServer::Loop::listen(const HostPort& where) {
 }
 
 void TcpServer::Loop::start() {
-  accept_next();
+  wait_for_connections();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -211,57 +217,74 @@ Status TcpServer::Loop::put(std::string_view key, ByteSpan value, std::uint32_t 
   return room ? Status() : store_is_full(key);
 }
 
-void TcpServer::Loop::accept_next() {
-  acceptor_.async_accept(
-      [this](std::error_code error, tcp::socket socket) { on_accept(error, std::move(socket)); });
+void TcpServer::Loop::wait_for_connections() {
+  acceptor_.async_wait(tcp::acceptor::wait_read, [this](std::error_code) {
+    if (acceptor_.is_open()) accept_batch();
+  });
 }
 
-void TcpServer::Loop::on_accept(std::error_code error, tcp::socket socket) {
-  if (!acceptor_.is_open()) return;
-  if (error) {
+// Whoever waits behind a flood waits no longer than it takes to look at the flood. Connections are
+// accepted by system calls of our own: Asio's sockets take four more for one that is refused.
+void TcpServer::Loop::accept_batch() {
+  for (int i = 0; i < kAcceptBatch; ++i) {
+    tcp::endpoint remote;
+    auto length = static_cast<socklen_t>(remote.capacity());
+    const int descriptor =
+        ::accept4(acceptor_.native_handle(), remote.data(), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor >= 0) {
+      remote.resize(length);
+      look_at(descriptor, remote);
+      continue;
+    }
+    if (errno == EAGAIN) break;
+    if (errno == ECONNABORTED || errno == EINTR) continue;
     retry_accept_.expires_after(kAcceptRetry);
     retry_accept_.async_wait([this](std::error_code cancelled) {
-      if (!cancelled && acceptor_.is_open()) accept_next();
+      if (!cancelled && acceptor_.is_open()) wait_for_connections();
     });
     return;
   }
-  admit(std::move(socket));
-  // Whoever waits behind a flood waits no longer than it takes to look at the flood.
-  for (int i = 1; i < kAcceptBatch && acceptor_.is_open(); ++i) {
-    tcp::socket next(io_);
-    acceptor_.accept(next, error);
-    if (error) break;
-    admit(std::move(next));
-  }
-  if (acceptor_.is_open()) accept_next();
+  wait_for_connections();
 }
 
 // What a connection has said already is looked at before it costs a place among those that are on
 // their way.
-void TcpServer::Loop::admit(tcp::socket socket) {
-  std::error_code error;
-  const auto connection = std::make_shared<Connection>(std::move(socket));
-  connection->remote = connection->socket.remote_endpoint(error);
-  if (!security_.allows(connection->remote.address())) {
+void TcpServer::Loop::look_at(int descriptor, const tcp::endpoint& remote) {
+  if (!security_.allows(remote.address())) {
     if (log_ != nullptr) {
       log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection dropped: %s",
-                  public_address_refused(connection->remote.address()).c_str());
+                  public_address_refused(remote.address()).c_str());
     }
+    ::close(descriptor);
     return;
   }
-  connection->socket.set_option(tcp::no_delay(true), error);
-  connection->socket.non_blocking(true, error);
-  const std::size_t got = connection->socket.read_some(asio::buffer(connection->received), error);
-  const bool is_silent = error == asio::error::would_block || error == asio::error::try_again;
-  if (error && !is_silent) return;
-  const ByteSpan said = ByteSpan(connection->received).first(got);
-  connection->looked_at = got > 0;
-  if (got > 0 && !may_be_members(said)) return refuse_at_once(*connection);
+  const ssize_t got = ::recv(descriptor, first_bytes_.data(), first_bytes_.size(), 0);
+  const bool is_silent = got < 0 && errno == EAGAIN;
+  if (got <= 0 && !is_silent) {
+    ::close(descriptor);
+    return;
+  }
+  const ByteSpan said = ByteSpan(first_bytes_).first(is_silent ? 0 : static_cast<std::size_t>(got));
+  if (!said.empty() && !may_be_members(said)) return refuse_at_once(descriptor, remote);
+  admit(descriptor, remote, said);
+}
+
+void TcpServer::Loop::admit(int descriptor, const tcp::endpoint& remote, ByteSpan said) {
+  std::error_code error;
+  tcp::socket socket(io_);
+  socket.assign(remote.protocol(), descriptor, error);
+  if (error) {
+    ::close(descriptor);
+    return;
+  }
+  socket.set_option(tcp::no_delay(true), error);
+  const auto connection = std::make_shared<Connection>(std::move(socket), remote);
+  connection->looked_at = !said.empty();
   const Id id = ++last_id_;
   connections_.emplace(id, connection);
-  const std::uint64_t network = network_of(connection->remote.address());
+  const std::uint64_t network = network_of(remote.address());
   work_on_core([id, network](StoreServer& core, Instant now) { core.on_accept(now, id, network); });
-  if (got > 0 && connection->socket.is_open()) take(id, connection, said);
+  if (!said.empty() && connection->socket.is_open()) take(id, connection, said);
   if (connection->socket.is_open()) read_next(id, connection);
 }
 
@@ -303,14 +326,13 @@ bool TcpServer::Loop::may_be_members(ByteSpan first) const {
   return first.front() == kTlsHandshake && security_.tls->may_be_members(first);
 }
 
-void TcpServer::Loop::refuse_at_once(Connection& connection) {
+void TcpServer::Loop::refuse_at_once(int descriptor, const tcp::endpoint& remote) {
   if (log_ != nullptr) {
     log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection from %s dropped: %s",
-                to_text(connection.remote).c_str(), kUnknownSecret);
+                to_text(remote).c_str(), kUnknownSecret);
   }
-  std::error_code ignored;
-  connection.socket.write_some(asio::buffer(kHandshakeFailure), ignored);
-  connection.socket.close(ignored);
+  (void)::send(descriptor, kHandshakeFailure.data(), kHandshakeFailure.size(), MSG_NOSIGNAL);
+  ::close(descriptor);
 }
 
 // The alert that tells the other side so leaves if it can at once. OpenSSL has none for what is no
