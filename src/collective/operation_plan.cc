@@ -368,7 +368,8 @@ void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
   plan_common(request, endpoint.config(), plan);
   plan.self = endpoint.config().self;
   plan.size = endpoint.config().size;
-  plan.step = static_cast<std::uint32_t>(request.sequence);
+  plan.step =
+      context.number;  // the request's sequence counts messages, too: that is each rank's own
   plan.meter = measures_noise(spec) ? &context.meter : nullptr;
   plan.payload = spec.elsewhere() ? context.payload : nullptr;
   plan_pairs(spec, plan);

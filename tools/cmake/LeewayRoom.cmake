@@ -6,17 +6,20 @@ target_include_directories(leeway_headers INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
-# leeway_room(<name> [APART] SOURCES a.cc b.cc [LINKS leeway::base ...] [PRIVATE_LINKS ...])
+# leeway_room(<name> [APART] [ALONE] SOURCES a.cc b.cc [LINKS leeway::base ...] [PRIVATE_LINKS ...])
 # Objects of all rooms together become the library users link, shared and static (see src/CMakeLists.txt). APART: not these.
+# ALONE: its files have names in common, or include themselves once per target of their kernels.
 function(leeway_room name)
-  cmake_parse_arguments(ROOM "APART" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(ROOM "APART;ALONE" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target leeway_${name})
   add_library(${target} OBJECT ${ROOM_SOURCES})
   add_library(leeway::${name} ALIAS ${target})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PUBLIC leeway_headers ${ROOM_LINKS} PRIVATE leeway_settings ${ROOM_PRIVATE_LINKS})
-  # The library is always compiled file by file, as users compile it: its kernels include themselves once per target.
-  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  # The library is compiled file by file, as users compile it. Sanitizers' builds are nobody's: there, files together.
+  if(ROOM_ALONE OR NOT LEEWAY_SANITIZE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  endif()
   if(NOT ROOM_APART)
     set_property(GLOBAL APPEND PROPERTY LEEWAY_ROOMS ${target})
   endif()

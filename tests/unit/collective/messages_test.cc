@@ -1,6 +1,7 @@
 // send and recv: any number may be open, in any order, beside any number of collectives.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 #include "base/limits.h"
@@ -234,6 +235,33 @@ TEST(Messages, MayBeEncodedAndRotated) {
   ASSERT_TRUE(group.run({&sent, &received}, 1s));
   ASSERT_TRUE(received.status.ok()) << received.status.text();
   for (const float value : in) EXPECT_NEAR(value, 50'000.0f, 10'000.0f);
+}
+
+// A rotation's signs and a codec's random bits are keyed by the collective's number, which all
+// ranks share. How many messages each has had is its own.
+TEST(Messages, OfSomeRanksAreNothingToAnEncodedCollective) {
+  EngineGroup group(network(3));
+  Traffic traffic(group, 10);
+  traffic.send(0, 2, 3);
+  traffic.receive(2, 0, 3);
+  ASSERT_TRUE(group.run(traffic.requests, 1s));
+  const std::vector<float> in(512, 8.0f);
+  std::array<std::vector<float>, 3> out;
+  const auto requests = group.submit_all([&](Rank rank) {
+    out[rank].resize(in.size());
+    OperationSpec spec{
+        .kind = OperationKind::all_reduce, .input = std::span(in), .output = std::span(out[rank])};
+    spec.options.op = ReduceOp::avg;
+    spec.options.codec = Codec::int8;
+    spec.options.codec.rotate = true;
+    return spec;
+  });
+  ASSERT_TRUE(group.run(requests, 1s));
+  for (Rank rank = 0; rank < 3; ++rank) {
+    ASSERT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
+    EXPECT_EQ(out[rank], out[0]) << "rank " << rank;
+    for (const float value : out[rank]) ASSERT_NEAR(value, 8.0f, 2.0f);
+  }
 }
 
 }  // namespace
