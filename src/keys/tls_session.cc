@@ -186,24 +186,32 @@ std::string TlsContext::name() const {
 }
 
 // What is not a whole record yet is OpenSSL's to judge.
-bool TlsContext::may_be_members(ByteSpan first) const {
+FirstMessage TlsContext::judge(ByteSpan first, std::size_t bytes_max) const {
+  constexpr std::byte kHandshake{22};
   constexpr std::size_t kRecordHeader = 5;
   constexpr std::size_t kRandomAt = kRecordHeader + 4 + 2;  // message, version
-  if (first.size() < kRandomAt + sizeof(std::uint64_t)) return true;
-  const auto length =
-      std::to_integer<std::size_t>(first[3]) << 8 | std::to_integer<std::size_t>(first[4]);
-  if (first.size() < kRecordHeader + length) return true;
+  if (!first.empty() && first[0] != kHandshake) return FirstMessage::strangers;
+  if (first.size() < kRecordHeader) return FirstMessage::unfinished;
+  const std::size_t whole = kRecordHeader + (std::to_integer<std::size_t>(first[3]) << 8 |
+                                             std::to_integer<std::size_t>(first[4]));
+  if (whole < kRandomAt + sizeof(std::uint64_t) || whole > bytes_max)
+    return FirstMessage::strangers;
+  if (first.size() < whole) return FirstMessage::unfinished;
   std::uint64_t number = 0;
   std::memcpy(&number, first.data() + kRandomAt, sizeof number);
   // Without a secret anybody makes a new first message; one that was recorded costs nothing.
-  if (has_certificates()) return parts_->known.hellos.add(number);
-  if (parts_->known.hellos.has(number)) return false;
+  if (has_certificates()) {
+    return parts_->known.hellos.add(number) ? FirstMessage::may_be_members
+                                            : FirstMessage::strangers;
+  }
+  if (parts_->known.hellos.has(number)) return FirstMessage::strangers;
   const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
   const auto ids = parts_->known.secrets->ids();
-  return std::any_of(ids.begin(), ids.end(), [&](std::uint64_t id) {
+  const bool named = std::any_of(ids.begin(), ids.end(), [&](std::uint64_t id) {
     const auto identity = identity_of(id);
     return text.find(std::string_view(identity.data(), identity.size())) != std::string_view::npos;
   });
+  return named ? FirstMessage::may_be_members : FirstMessage::strangers;
 }
 
 bool TlsContext::has_certificates() const {

@@ -16,6 +16,14 @@
 
 namespace leeway::keys {
 
+// What the first bytes of a connection are.
+enum class FirstMessage : std::uint8_t {
+  unfinished,      // the beginning of a message
+  strangers,       // no message of TLS, one longer than allowed, one that names no secret of ours,
+                   // or one that came before
+  may_be_members,  // a whole message
+};
+
 // What all sessions of a process share. Keeps the secrets.
 class TlsContext {
  public:
@@ -24,9 +32,8 @@ class TlsContext {
 
   // Equal for equal secrets and certificates.
   std::string name() const;
-  // Whether the first bytes of a connection may lead to a member: a stranger's whole first message
-  // names no secret of ours, or came before. No cryptography. Once for a connection.
-  bool may_be_members(ByteSpan first) const;
+  // No cryptography. A whole message is judged once for a connection: it is known from then on.
+  FirstMessage judge(ByteSpan first, std::size_t bytes_max) const;
   // Certificates prove who speaks, not a secret.
   bool has_certificates() const;
 

@@ -33,9 +33,6 @@ constexpr Duration kFlushTimePerByte = std::chrono::nanoseconds(10);
 // After a failed accept (out of descriptors, say): when to try again.
 constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 
-// The first byte of a connection that begins TLS. Of others no session is made.
-constexpr std::byte kTlsHandshake{22};
-
 // An alert of TLS.
 constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte{3}, std::byte{3},
                                                         std::byte{0},  std::byte{2}, std::byte{2},
@@ -45,6 +42,7 @@ constexpr const char* kUnknownSecret = "it does not know the secret of this job"
 // Connections that are looked at before anything else is done.
 constexpr int kAcceptBatch = 64;
 
+// Read at a time; also the longest first message. A rank's has some hundred bytes.
 constexpr std::size_t kReadBytes = std::size_t{8} * 1024;
 
 Instant server_now() {
@@ -117,10 +115,10 @@ class TcpServer::Loop {
     tcp::socket socket;
     const tcp::endpoint remote;
     std::array<std::byte, kReadBytes> received;
+    std::size_t held = 0;  // of it, of a first message that is not whole
     std::vector<StoreServer::Answer> queued;
     std::vector<StoreServer::Answer> leaving;
-    bool looked_at = false;         // its first bytes
-    std::optional<TlsChannel> tls;  // from the first bytes on; then it has the answers
+    std::optional<TlsChannel> tls;  // from the first message on; then it has the answers
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
   using Id = StoreServer::Id;
@@ -129,11 +127,11 @@ class TcpServer::Loop {
   void wait_for_connections();
   void accept_batch();
   void look_at(int descriptor, const tcp::endpoint& remote);
-  void admit(int descriptor, const tcp::endpoint& remote, ByteSpan said);
-  bool may_be_members(ByteSpan first) const;
+  keys::FirstMessage judge(ByteSpan first) const;
+  void admit(int descriptor, const tcp::endpoint& remote, ByteSpan said, keys::FirstMessage first);
   void refuse_at_once(int descriptor, const tcp::endpoint& remote);
   void read_next(Id id, const ConnectionPtr& connection);
-  void take(Id id, const ConnectionPtr& connection, ByteSpan received);
+  void take(Id id, const ConnectionPtr& connection, std::size_t bytes);
   void refuse(Id id, const ConnectionPtr& connection);
   void write_next(Id id, const ConnectionPtr& connection);
   void write_tls(Id id, const ConnectionPtr& connection);
@@ -265,11 +263,18 @@ void TcpServer::Loop::look_at(int descriptor, const tcp::endpoint& remote) {
     return;
   }
   const ByteSpan said = ByteSpan(first_bytes_).first(is_silent ? 0 : static_cast<std::size_t>(got));
-  if (!said.empty() && !may_be_members(said)) return refuse_at_once(descriptor, remote);
-  admit(descriptor, remote, said);
+  const keys::FirstMessage first = judge(said);
+  if (first == keys::FirstMessage::strangers) return refuse_at_once(descriptor, remote);
+  admit(descriptor, remote, said, first);
 }
 
-void TcpServer::Loop::admit(int descriptor, const tcp::endpoint& remote, ByteSpan said) {
+keys::FirstMessage TcpServer::Loop::judge(ByteSpan first) const {
+  if (security_.tls == nullptr) return keys::FirstMessage::may_be_members;
+  return security_.tls->judge(first, kReadBytes);
+}
+
+void TcpServer::Loop::admit(int descriptor, const tcp::endpoint& remote, ByteSpan said,
+                            keys::FirstMessage first) {
   std::error_code error;
   tcp::socket socket(io_);
   socket.assign(remote.protocol(), descriptor, error);
@@ -279,18 +284,20 @@ void TcpServer::Loop::admit(int descriptor, const tcp::endpoint& remote, ByteSpa
   }
   socket.set_option(tcp::no_delay(true), error);
   const auto connection = std::make_shared<Connection>(std::move(socket), remote);
-  connection->looked_at = !said.empty();
+  std::copy(said.begin(), said.end(), connection->received.begin());
+  if (security_.tls != nullptr && first == keys::FirstMessage::may_be_members)
+    connection->tls.emplace(security_.tls);
   const Id id = ++last_id_;
   connections_.emplace(id, connection);
   const std::uint64_t network = network_of(remote.address());
   work_on_core([id, network](StoreServer& core, Instant now) { core.on_accept(now, id, network); });
-  if (!said.empty() && connection->socket.is_open()) take(id, connection, said);
+  if (!said.empty() && connection->socket.is_open()) take(id, connection, said.size());
   if (connection->socket.is_open()) read_next(id, connection);
 }
 
 void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
   connection->socket.async_read_some(
-      asio::buffer(connection->received),
+      asio::buffer(connection->received) + connection->held,
       [this, id, connection](std::error_code error, std::size_t bytes) {
         if (!connection->socket.is_open()) return;
         if (error) {
@@ -300,30 +307,32 @@ void TcpServer::Loop::read_next(Id id, const ConnectionPtr& connection) {
           work_on_core([id](StoreServer& core, Instant) { core.on_closed(id); });
           return;
         }
-        take(id, connection, ByteSpan(connection->received).first(bytes));
+        take(id, connection, bytes);
         if (connection->socket.is_open()) read_next(id, connection);
       });
 }
 
-// The core hears nothing of a connection before TLS says that it knows the secret.
-void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, ByteSpan received) {
+// So many bytes more were received. A session of TLS takes a hundred kilobytes: it is made for a
+// whole first message that may be a member's. The core hears nothing of a connection before TLS
+// says that it knows the secret.
+void TcpServer::Loop::take(Id id, const ConnectionPtr& connection, std::size_t bytes) {
+  ByteSpan received = ByteSpan(connection->received).first(connection->held + bytes);
   std::vector<std::byte> plain;
   if (security_.tls != nullptr) {
     if (!connection->tls) {
-      if (!connection->looked_at && !may_be_members(received)) return refuse(id, connection);
+      const keys::FirstMessage first = judge(received);
+      if (first == keys::FirstMessage::strangers) return refuse(id, connection);
+      connection->held = received.size();
+      if (first == keys::FirstMessage::unfinished) return;
       connection->tls.emplace(security_.tls);
     }
+    connection->held = 0;
     if (!connection->tls->receive(received, plain)) return refuse(id, connection);
     write_tls(id, connection);
     if (plain.empty()) return;
     received = plain;
   }
   work_on_core([&, id](StoreServer& core, Instant now) { core.on_bytes(now, id, received); });
-}
-
-bool TcpServer::Loop::may_be_members(ByteSpan first) const {
-  if (security_.tls == nullptr) return true;
-  return first.front() == kTlsHandshake && security_.tls->may_be_members(first);
 }
 
 void TcpServer::Loop::refuse_at_once(int descriptor, const tcp::endpoint& remote) {

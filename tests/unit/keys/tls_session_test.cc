@@ -63,29 +63,43 @@ Bytes hello_of(const std::string& digits) {
   return client.take_output();
 }
 
-TEST(TlsContextMayBeMembers, TakesAFirstMessageThatNamesOneOfItsSecrets) {
-  const auto own = context("12");
-  EXPECT_TRUE(own->may_be_members(hello_of("1")));
-  EXPECT_TRUE(own->may_be_members(hello_of("2")));
-  EXPECT_FALSE(own->may_be_members(hello_of("7")));
+constexpr std::size_t kFirstMessageMax = 4096;
+
+FirstMessage judged(const TlsContext& context, ByteSpan first) {
+  return context.judge(first, kFirstMessageMax);
 }
 
-TEST(TlsContextMayBeMembers, LeavesWhatIsNotWholeToTls) {
+TEST(TlsContextJudge, TakesAFirstMessageThatNamesOneOfItsSecrets) {
+  const auto own = context("12");
+  EXPECT_EQ(judged(*own, hello_of("1")), FirstMessage::may_be_members);
+  EXPECT_EQ(judged(*own, hello_of("2")), FirstMessage::may_be_members);
+  EXPECT_EQ(judged(*own, hello_of("7")), FirstMessage::strangers);
+}
+
+TEST(TlsContextJudge, WaitsForTheWholeMessage) {
   const auto own = context("1");
   const Bytes hello = hello_of("7");
-  EXPECT_TRUE(own->may_be_members(ByteSpan(hello).first(hello.size() - 1)));
-  EXPECT_TRUE(own->may_be_members(ByteSpan(hello).first(1)));
-  EXPECT_FALSE(own->may_be_members(Bytes(100, std::byte{0})));
+  for (std::size_t bytes = 0; bytes < hello.size(); ++bytes)
+    ASSERT_EQ(judged(*own, ByteSpan(hello).first(bytes)), FirstMessage::unfinished) << bytes;
 }
 
-TEST(TlsContextMayBeMembers, RefusesAFirstMessageThatCameBefore) {
+TEST(TlsContextJudge, RefusesWhatIsNoFirstMessage) {
+  const auto own = context("1");
+  EXPECT_EQ(judged(*own, Bytes(1, std::byte{0})), FirstMessage::strangers);
+  EXPECT_EQ(judged(*own, from_hex("16030100")), FirstMessage::unfinished);
+  EXPECT_EQ(judged(*own, from_hex("1603010000")), FirstMessage::strangers);
+  EXPECT_EQ(judged(*own, from_hex("1603010ffb")), FirstMessage::unfinished);  // 4096 in all
+  EXPECT_EQ(judged(*own, from_hex("1603010ffc")), FirstMessage::strangers);
+}
+
+TEST(TlsContextJudge, RefusesAFirstMessageThatCameBefore) {
   const auto own = context("1");
   const Bytes hello = hello_of("1");
   TlsSession server(own, Side::server);
   Bytes plain;
-  EXPECT_TRUE(own->may_be_members(hello));
+  EXPECT_EQ(judged(*own, hello), FirstMessage::may_be_members);
   EXPECT_TRUE(server.receive(hello, plain));
-  EXPECT_FALSE(own->may_be_members(hello));
+  EXPECT_EQ(judged(*own, hello), FirstMessage::strangers);
 }
 
 TEST(TlsSession, CarriesMoreThanARecordInPieces) {
