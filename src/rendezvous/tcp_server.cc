@@ -37,6 +37,10 @@ constexpr Duration kAcceptRetry = std::chrono::milliseconds(50);
 constexpr std::array<std::byte, 7> kHandshakeFailure = {std::byte{21}, std::byte{3}, std::byte{3},
                                                         std::byte{0},  std::byte{2}, std::byte{2},
                                                         std::byte{40}};
+// A rank of another secret is told so. A flood is not: the answer is a third of what it costs.
+constexpr int kAlertsPerSecond = 50;
+constexpr Duration kAlertWindow = std::chrono::seconds(1);
+
 constexpr const char* kUnknownSecret = "it does not know the secret of this job";
 
 // Connections that are looked at before anything else is done.
@@ -130,6 +134,7 @@ class TcpServer::Loop {
   keys::FirstMessage judge(ByteSpan first) const;
   void admit(int descriptor, const tcp::endpoint& remote, ByteSpan said, keys::FirstMessage first);
   void refuse_at_once(int descriptor, const tcp::endpoint& remote);
+  bool may_alert();
   void read_next(Id id, const ConnectionPtr& connection);
   void take(Id id, const ConnectionPtr& connection, std::size_t bytes);
   void refuse(Id id, const ConnectionPtr& connection);
@@ -154,6 +159,8 @@ class TcpServer::Loop {
   std::map<Id, ConnectionPtr> connections_;
   std::array<std::byte, kReadBytes> first_bytes_;
   Id last_id_ = 0;
+  Instant alerts_since_{0};
+  int alerts_ = 0;
   std::size_t bytes_leaving_ = 0;
   bool closing_ = false;
   std::thread thread_;
@@ -340,8 +347,18 @@ void TcpServer::Loop::refuse_at_once(int descriptor, const tcp::endpoint& remote
     log_->print(LogLevel::warn, "rendezvous stranger", "rendezvous: connection from %s dropped: %s",
                 to_text(remote).c_str(), kUnknownSecret);
   }
-  (void)::send(descriptor, kHandshakeFailure.data(), kHandshakeFailure.size(), MSG_NOSIGNAL);
+  if (may_alert())
+    (void)::send(descriptor, kHandshakeFailure.data(), kHandshakeFailure.size(), MSG_NOSIGNAL);
   ::close(descriptor);
+}
+
+bool TcpServer::Loop::may_alert() {
+  const Instant now = server_now();
+  if (now - alerts_since_ >= kAlertWindow) {
+    alerts_since_ = now;
+    alerts_ = 0;
+  }
+  return alerts_++ < kAlertsPerSecond;
 }
 
 // The alert that tells the other side so leaves if it can at once. OpenSSL has none for what is no
