@@ -24,8 +24,9 @@ struct Capture::Operation {
   static void begin(void* argument) {
     auto& self = *static_cast<Operation*>(argument);
     for (const Pending& one : self.steps) {
-      std::atomic_ref(one.signal.words()->ready).store(0, std::memory_order_relaxed);
-      std::atomic_ref(one.signal.words()->done).store(0, std::memory_order_relaxed);
+      for (const Word word : {&Words::ready, &Words::done, &Words::reached, &Words::begun,
+                              &Words::landed, &Words::reduced})
+        std::atomic_ref(one.site.signal.words()->*word).store(0, std::memory_order_relaxed);
     }
     self.progress.add_replay(self.lane, self.steps);
   }
@@ -122,8 +123,10 @@ Result<Capture::Operation*> Capture::keep(const Transfer& transfer, const Where&
     const std::size_t line = i * sizeof(Words);
     const Signal signal(new (memory->memory + line) Words, memory->mapped + line,
                         Operation::kReached);
-    operation->steps.push_back({signal, memory->memory + at, transfer.steps[i].run});
-    at += rounded(transfer.steps[i].staging_bytes);
+    const Step& step = transfer.steps[i];
+    operation->steps.push_back(
+        {{memory->memory + at, memory->mapped + at, signal}, step.run, step.kernels});
+    at += rounded(step.staging_bytes);
   }
   cuda::UserObject object = nullptr;
   if (const auto code = driver.call.cuUserObjectCreate(
@@ -146,17 +149,43 @@ Status Capture::inputs(const Transfer& transfer, const Where& where, Operation& 
   if (Status status = join_streams(transfer, where); !status.ok()) return status;
   Status status = checked(driver, "cuLaunchHostFunc",
                           driver.call.cuLaunchHostFunc(stream, &Operation::begin, &operation));
-  for (std::size_t i = 0; status.ok() && i < transfer.steps.size(); ++i) {
-    for (const Copy& one : transfer.steps[i].input) {
-      status = copy_rows(driver, one, operation.steps[i].staging, Direction::to_staging, stream);
-      if (!status.ok()) return status;
-    }
-    status = write_word(driver, stream, operation.steps[i].signal, Word::ready, false);
-  }
+  for (std::size_t i = 0; status.ok() && i < transfer.steps.size(); ++i)
+    status = input(transfer.steps[i], operation.steps[i], stream);
   if (status.ok())
     status = checked(driver, "cuEventRecord",
                      driver.call.cuEventRecord(transfer.lane->captured_, stream));
   transfer.lane->captured_in_ = where.id;
+  return status;
+}
+
+Status Capture::input(const Step& step, const Pending& kept, cuda::Stream stream) {
+  const Driver& driver = stager_.driver_;
+  const Site& site = kept.site;
+  Status status;
+  if (step.kernels != nullptr) {
+    status = write_word(driver, stream, site.signal, &Words::reached, false);
+    if (status.ok()) status = wait_for_word(driver, stream, site.signal, &Words::begun);
+    if (status.ok()) status = step.kernels->encode(site, stream);
+  }
+  for (const Copy& one : step.input) {
+    if (!status.ok()) return status;
+    status = copy_rows(driver, one, site.staging, Direction::to_staging, stream);
+  }
+  return status.ok() ? write_word(driver, stream, site.signal, &Words::ready, false) : status;
+}
+
+Status Capture::sums(const Transfer& transfer, const Operation& operation) {
+  const Driver& driver = stager_.driver_;
+  const cuda::Stream stream = transfer.streams.front();
+  Status status;
+  for (std::size_t i = 0; status.ok() && i < transfer.steps.size(); ++i) {
+    const Site& site = operation.steps[i].site;
+    StepKernels* const kernels = transfer.steps[i].kernels.get();
+    if (kernels == nullptr) continue;
+    status = wait_for_word(driver, stream, site.signal, &Words::landed);
+    if (status.ok()) status = kernels->reduce(site, stream);
+    if (status.ok()) status = write_word(driver, stream, site.signal, &Words::reduced, false);
+  }
   return status;
 }
 
@@ -166,11 +195,13 @@ Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
   const cuda::Stream stream = transfer.streams.front();
   Status status;
   for (std::size_t i = 0; status.ok() && i < transfer.steps.size(); ++i) {
-    const Signal& signal = operation.steps[i].signal;
-    status = wait_for_word(driver, stream, signal.done_word(), signal);
-    for (const Copy& one : transfer.steps[i].output) {
+    const Site& site = operation.steps[i].site;
+    const Step& step = transfer.steps[i];
+    status = wait_for_word(driver, stream, site.signal, &Words::done);
+    if (status.ok() && step.kernels != nullptr) status = step.kernels->decode(site, stream);
+    for (const Copy& one : step.output) {
       if (!status.ok()) return status;
-      status = copy_rows(driver, one, operation.steps[i].staging, Direction::from_staging, stream);
+      status = copy_rows(driver, one, site.staging, Direction::from_staging, stream);
     }
   }
   if (status.ok() && transfer.streams.size() > 1)
@@ -183,7 +214,7 @@ Status Capture::outputs(const Transfer& transfer, const Operation& operation) {
 
 Status Capture::run(std::span<const Transfer> transfers) {
   std::vector<const Operation*> operations;
-  // Inputs of all come first: another lane's may be what one waits for.
+  // Inputs of all come first, then sums of all: another lane's may be what one waits for.
   for (const Transfer& one : transfers) {
     const ContextScope scope(stager_.driver_, one.lane->device().context());
     const auto graph = where(one.streams.front());
@@ -195,8 +226,11 @@ Status Capture::run(std::span<const Transfer> transfers) {
   }
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     const ContextScope scope(stager_.driver_, transfers[i].lane->device().context());
-    Status status = outputs(transfers[i], *operations[i]);
-    if (!status.ok()) return status;
+    if (Status status = sums(transfers[i], *operations[i]); !status.ok()) return status;
+  }
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    const ContextScope scope(stager_.driver_, transfers[i].lane->device().context());
+    if (Status status = outputs(transfers[i], *operations[i]); !status.ok()) return status;
   }
   return Status();
 }

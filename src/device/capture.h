@@ -1,7 +1,8 @@
 // One call's work on streams that are being captured into a graph.
 //
 // A graph has, for each operation: a function of the host that says "this operation begins again",
-// copies to staging, waits for words, copies back. Every replay is a new operation to the network.
+// copies to staging, waits for words, copies back; or kernels in the place of copies. Every replay
+// is a new operation to the network.
 // Staging and words are the operation's own, and live as long as the graph.
 #pragma once
 
@@ -31,6 +32,8 @@ class Capture {
   Status join_streams(const Transfer& transfer, const Where& where);
   Result<Operation*> keep(const Transfer& transfer, const Where& where);
   Status inputs(const Transfer& transfer, const Where& where, Operation& operation);
+  Status input(const Step& step, const Pending& kept, cuda::Stream stream);
+  Status sums(const Transfer& transfer, const Operation& operation);
   Status outputs(const Transfer& transfer, const Operation& operation);
 
   Stager& stager_;

@@ -54,6 +54,7 @@ inline constexpr int kAttributePciDevice = 34;
 inline constexpr int kAttributePciDomain = 50;
 
 inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr int kHighestPriority = -1000;  // the driver takes the device's highest for it
 inline constexpr unsigned kEventWithoutTiming = 2;
 inline constexpr unsigned kHostPortable = 1;
 inline constexpr unsigned kHostDeviceMapped = 2;

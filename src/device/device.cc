@@ -14,15 +14,16 @@ Status Device::set_up(std::size_t ring_bytes) {
   if (!streams.ok()) return streams.status();
   auto signal = signals_.take();
   if (!signal.ok()) return signal.status();
-  const auto write = [&](cuda::Address word) {
-    return driver_.call.cuStreamWriteValue32(streams->inputs, word, signal->value(),
+  const auto write = [&](Word word) {
+    return driver_.call.cuStreamWriteValue32(streams->inputs, signal->address(word),
+                                             signal->value(),
                                              cuda::kWriteAfterEarlierWork) == cuda::kSuccess;
   };
   // Older drivers have the functions and refuse them on some devices.
-  stream_waits_ =
-      write(signal->ready_word()) && write(signal->released_word()) &&
-      driver_.call.cuStreamWaitValue32(streams->inputs, signal->ready_word(), signal->value(),
-                                       cuda::kWaitGreaterOrEqual) == cuda::kSuccess;
+  stream_waits_ = write(&Words::ready) && write(&Words::released) &&
+                  driver_.call.cuStreamWaitValue32(streams->inputs, signal->address(&Words::ready),
+                                                   signal->value(),
+                                                   cuda::kWaitGreaterOrEqual) == cuda::kSuccess;
   give_back(*streams);
   return Status();
 }
@@ -36,7 +37,8 @@ Result<std::optional<Device::Block>> Device::place(std::size_t bytes, std::vecto
   Arena& arena = rings_.back();
   const auto lease = arena.ring.place(bytes, *spare_, over);
   if (!lease) return std::optional<Block>();
-  Block block{arena.memory + lease->offset, *spare_, rings_.size() - 1, *lease};
+  Block block{arena.pinned.memory + lease->offset, arena.pinned.mapped + lease->offset, *spare_,
+              rings_.size() - 1, *lease};
   spare_.reset();
   return std::optional(block);
 }
@@ -56,7 +58,7 @@ Status Device::grow(std::size_t bytes) {
   const std::size_t length = std::max(std::bit_ceil(bytes), 2 * before);
   const auto memory = allocate_pinned(driver_, length);
   if (!memory.ok()) return memory.status();
-  rings_.emplace_back(memory->memory, length);
+  rings_.emplace_back(*memory);
   return Status();
 }
 
@@ -89,7 +91,9 @@ Result<Device::Streams> Device::take_streams() {
     }
   }
   Streams made;
-  auto code = driver_.call.cuStreamCreateWithPriority(&made.inputs, cuda::kStreamNonBlocking, 0);
+  // Kernels on it are short, and other ranks wait for them: they go before the program's.
+  auto code = driver_.call.cuStreamCreateWithPriority(&made.inputs, cuda::kStreamNonBlocking,
+                                                      cuda::kHighestPriority);
   if (code == cuda::kSuccess)
     code = driver_.call.cuEventCreate(&made.captured, cuda::kEventWithoutTiming);
   if (code != cuda::kSuccess) return driver_.error("a stream for copies", code);

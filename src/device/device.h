@@ -38,6 +38,7 @@ class Device {
   // A step's part of the ring.
   struct Block {
     std::byte* memory = nullptr;
+    cuda::Address mapped = 0;  // where streams see it
     Signal signal;
     std::size_t ring = 0;
     Ring::Lease lease;
@@ -65,8 +66,8 @@ class Device {
 
  private:
   struct Arena {
-    Arena(std::byte* start, std::size_t bytes) : memory(start), ring(bytes) {}
-    std::byte* memory;
+    explicit Arena(const Pinned& memory) : pinned(memory), ring(memory.bytes) {}
+    Pinned pinned;
     Ring ring;
   };
 

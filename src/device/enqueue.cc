@@ -4,12 +4,17 @@
 #include <chrono>
 #include <thread>
 
+#include "base/contracts.h"
 #include "device/stream_work.h"
 
 namespace leeway::device {
 namespace {
 
 using std::chrono::microseconds;
+
+// A step with kernels takes thirteen entries of the driver's queues, where one with copies takes
+// six at most.
+constexpr int kStepsForKernels = 3;
 
 // The steps of each lane, by the order of the transfers.
 struct Part {
@@ -133,11 +138,11 @@ Status Enqueue::wait_until_settled(Lane& lane, const Signal& earlier) {
     wait_here([&] { return earlier.settled(); });
     return Status();
   }
-  if (Status status = wait_for_word(driver, lane.inputs(), earlier.released_word(), earlier);
+  if (Status status = wait_for_word(driver, lane.inputs(), earlier, &Words::released);
       !status.ok() || earlier.ready())
     return status;
   // The streams of an aborted communicator pass by copies that are still to come.
-  return wait_for_word(driver, lane.inputs(), earlier.ready_word(), earlier);
+  return wait_for_word(driver, lane.inputs(), earlier, &Words::ready);
 }
 
 Status Enqueue::input(const Open& open) {
@@ -146,6 +151,10 @@ Status Enqueue::input(const Open& open) {
   for (const Signal& earlier : over_) {
     if (Status status = wait_until_settled(*lane, earlier); !status.ok()) return status;
   }
+  const bool encodes = open.step->kernels != nullptr;
+  if (encodes) {
+    if (Status status = encoded_input(open); !status.ok()) return status;
+  }
   for (const Copy& one : open.step->input) {
     if (Status status =
             copy_rows(driver, one, open.block.memory, Direction::to_staging, lane->inputs());
@@ -153,11 +162,44 @@ Status Enqueue::input(const Open& open) {
       return status;
   }
   const bool by_host = !lane->device().stream_waits();
-  if (Status status = write_word(driver, lane->inputs(), open.block.signal, Word::ready, by_host);
+  if (Status status = write_word(driver, lane->inputs(), open.block.signal, &Words::ready, by_host);
       !status.ok())
     return status;
-  lane->in_flight_.push_back(open.block.signal);
-  stager_.progress_.add(lane, {open.block.signal, open.block.memory, open.step->run});
+  lane->in_flight_.insert(lane->in_flight_.end(), encodes ? kStepsForKernels : 1,
+                          open.block.signal);
+  stager_.progress_.add(lane, {open.site(), open.step->run, open.step->kernels});
+  return Status();
+}
+
+Status Enqueue::encoded_input(const Open& open) {
+  const Driver& driver = stager_.driver_;
+  const cuda::Stream stream = open.transfer->lane->inputs();
+  const Signal& signal = open.block.signal;
+  LEEWAY_ASSERT(open.transfer->lane->device().stream_waits());
+  Status status = write_word(driver, stream, signal, &Words::reached, /*by_host=*/false);
+  if (status.ok()) status = wait_for_word(driver, stream, signal, &Words::begun);
+  if (status.ok()) status = open.step->kernels->encode(open.site(), stream);
+  return status;
+}
+
+Status Enqueue::reduce(const Open& open) {
+  if (open.step->kernels == nullptr) return Status();
+  const Driver& driver = stager_.driver_;
+  (void)enter(*open.transfer->lane);
+  const cuda::Stream stream = open.transfer->lane->inputs();
+  const Signal& signal = open.block.signal;
+  Status status = wait_for_word(driver, stream, signal, &Words::landed);
+  if (status.ok()) status = open.step->kernels->reduce(open.site(), stream);
+  if (status.ok()) status = write_word(driver, stream, signal, &Words::reduced, /*by_host=*/false);
+  return status;
+}
+
+Status Enqueue::reduce_all() {
+  for (; reduced_ < rows_.size(); ++reduced_) {
+    for (const Open& one : rows_[reduced_]) {
+      if (Status status = reduce(one); !status.ok()) return status;
+    }
+  }
   return Status();
 }
 
@@ -166,18 +208,27 @@ Status Enqueue::output(const Open& open) {
   const Signal& signal = open.block.signal;
   const cuda::Stream stream = open.transfer->streams.front();
   Device& device = enter(*open.transfer->lane);
+  StepKernels* const kernels = open.step->kernels.get();
+  if (kernels != nullptr) {
+    // They write to the user's memory: the user's stream waits for them, too.
+    if (Status status = wait_for_word(driver, stream, signal, &Words::reduced); !status.ok())
+      return status;
+  }
   if (device.stream_waits()) {
-    if (Status status = wait_for_word(driver, stream, signal.done_word(), signal); !status.ok())
+    if (Status status = wait_for_word(driver, stream, signal, &Words::done); !status.ok())
       return status;
   } else {
     wait_here([&] { return signal.done(); });
+  }
+  if (kernels != nullptr) {
+    if (Status status = kernels->decode(open.site(), stream); !status.ok()) return status;
   }
   for (const Copy& one : open.step->output) {
     if (Status status = copy_rows(driver, one, open.block.memory, Direction::from_staging, stream);
         !status.ok())
       return status;
   }
-  if (Status status = write_word(driver, stream, signal, Word::released, !device.stream_waits());
+  if (Status status = write_word(driver, stream, signal, &Words::released, !device.stream_waits());
       !status.ok())
     return status;
   device.close(open.block);
@@ -185,8 +236,12 @@ Status Enqueue::output(const Open& open) {
 }
 
 Status Enqueue::close_oldest() {
+  if (reduced_ == 0) {
+    if (Status status = reduce_all(); !status.ok()) return status;
+  }
   const Row row = std::move(rows_.front());
   rows_.pop_front();
+  --reduced_;
   for (const Open& one : row) {
     if (Status status = output(one); !status.ok()) return status;
   }

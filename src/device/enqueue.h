@@ -2,7 +2,8 @@
 //
 // Steps of several lanes go side by side: the first step of every lane, then the second of every
 // lane. Inputs of as many rows as the ring holds come first, so that the copies of several steps
-// overlap; then the output of the oldest row makes room for the input of the next.
+// overlap; then the output of the oldest row makes room for the input of the next. Kernels that sum
+// are enqueued for all open rows before the first output: outputs wait for other ranks' sums.
 #pragma once
 
 #include <deque>
@@ -25,6 +26,8 @@ class Enqueue {
     const Transfer* transfer = nullptr;
     const Step* step = nullptr;
     Device::Block block;
+
+    Site site() const { return {block.memory, block.mapped, block.signal}; }
   };
   using Row = std::vector<Open>;
 
@@ -32,6 +35,9 @@ class Enqueue {
   Status begin(Row row);
   Result<Device::Block> place(const Lane& lane, std::size_t bytes);
   Status input(const Open& open);
+  Status encoded_input(const Open& open);
+  Status reduce(const Open& open);
+  Status reduce_all();
   Status output(const Open& open);
   Status close_oldest();
   Status close_all();
@@ -49,6 +55,7 @@ class Enqueue {
   std::optional<ContextScope> scope_;
   const Device* current_ = nullptr;
   std::deque<Row> rows_;      // open, oldest first
+  std::size_t reduced_ = 0;   // of them, the first: their sums are enqueued
   std::vector<Signal> over_;  // of leases where the step's block lies
 };
 

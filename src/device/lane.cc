@@ -23,16 +23,21 @@ void pause_after(int looks) {
 }
 
 void begin(Pending& step) {
-  step.run(step.staging, [signal = step.signal] { signal.finish(); });
+  if (step.kernels != nullptr) return step.kernels->run(step.site);
+  step.run(step.site.staging, [signal = step.site.signal] { signal.finish(); });
 }
 
-void finish_all(std::deque<Pending>& steps) {
-  for (const Pending& one : steps) one.signal.finish();
+bool may_begin(const Pending& step) {
+  return step.site.signal.is(step.kernels != nullptr ? &Words::reached : &Words::ready);
+}
+
+void drop_all(std::deque<Pending>& steps) {
+  for (const Pending& one : steps) one.site.signal.drop();
   steps.clear();
 }
 
 bool take_front(std::deque<Pending>& from, std::vector<Pending>& out) {
-  if (from.empty() || !from.front().signal.ready()) return false;
+  if (from.empty() || !may_begin(from.front())) return false;
   out.push_back(std::move(from.front()));
   from.pop_front();
   return true;
@@ -54,7 +59,7 @@ void Progress::list(const std::shared_ptr<Lane>& lane) {
 
 void Progress::add(const std::shared_ptr<Lane>& lane, Pending step) {
   const std::lock_guard lock(mutex_);
-  if (lane->ended_) return step.signal.finish();
+  if (lane->ended_) return step.site.signal.drop();
   lane->called_.push_back(std::move(step));
   list(lane);
 }
@@ -62,7 +67,7 @@ void Progress::add(const std::shared_ptr<Lane>& lane, Pending step) {
 void Progress::add_replay(const std::shared_ptr<Lane>& lane, const std::vector<Pending>& steps) {
   const std::lock_guard lock(mutex_);
   if (lane->ended_) {
-    for (const Pending& one : steps) one.signal.finish();
+    for (const Pending& one : steps) one.site.signal.drop();
     return;
   }
   lane->replayed_.insert(lane->replayed_.end(), steps.begin(), steps.end());
@@ -72,8 +77,8 @@ void Progress::add_replay(const std::shared_ptr<Lane>& lane, const std::vector<P
 void Progress::end(Lane& lane) {
   const std::lock_guard lock(mutex_);
   lane.ended_ = true;
-  finish_all(lane.called_);
-  finish_all(lane.replayed_);
+  drop_all(lane.called_);
+  drop_all(lane.replayed_);
   begun_.notify_all();
 }
 

@@ -17,9 +17,9 @@ class Device;
 
 // A step whose input is on its way to staging.
 struct Pending {
-  Signal signal;
-  std::byte* staging = nullptr;
+  Site site;
   std::function<void(std::byte*, std::function<void()>)> run;
+  std::shared_ptr<StepKernels> kernels;
 };
 
 // Of one communicator on one device. Steps begin in the order in which they were enqueued; those of

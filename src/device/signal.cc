@@ -50,7 +50,7 @@ Result<Signal> Signals::take() {
   }
   const Signal last = free_.back();
   free_.pop_back();
-  const Signal next(last.words(), last.ready_word() - offsetof(Words, ready), last.value() + 1);
+  const Signal next(last.words(), last.mapped(), last.value() + Signal::kStride);
   in_use_.push_back(next);
   return next;
 }

@@ -16,33 +16,56 @@ struct alignas(64) Words {
   std::uint32_t ready = 0;     // a stream: the input lies in staging
   std::uint32_t done = 0;      // the host: the network is done with the staging
   std::uint32_t released = 0;  // a stream: the output lies where it belongs
+  // Of steps with kernels (transfer.h).
+  std::uint32_t reached = 0;  // a stream: the input may be read, and the staging is the step's
+  std::uint32_t begun = 0;    // the host: staging says what to encode
+  std::uint32_t landed = 0;   // the host: staging has what to sum
+  std::uint32_t reduced = 0;  // a stream: the sum is encoded, and lies where it belongs
 };
+using Word = std::uint32_t Words::*;
 
 // One use of such a line.
+//
+// The host writes one of two values. Kernels do what staging says where they find value(), and
+// nothing where they find the next one: that step was dropped. Waits are satisfied by both.
 class Signal {
  public:
+  // From one use of a line to the next.
+  static constexpr std::uint32_t kStride = 2;
+
   Signal() = default;
   Signal(Words* words, cuda::Address mapped, std::uint32_t value)
       : words_(words), mapped_(mapped), value_(value) {}
 
-  bool ready() const { return reached(words_->ready); }
-  bool done() const { return reached(words_->done); }
-  bool released() const { return reached(words_->released); }
+  bool is(Word word) const {
+    const std::uint32_t now = std::atomic_ref(words_->*word).load(std::memory_order_acquire);
+    return static_cast<std::int32_t>(now - value_) >= 0;
+  }
+  bool ready() const { return is(&Words::ready); }
+  bool done() const { return is(&Words::done); }
+  bool released() const { return is(&Words::released); }
   // Streams touch neither the line nor the staging of this use any more.
   bool settled() const { return ready() && released(); }
   // What was written to the staging before is seen by whoever sees this.
-  void finish() const { std::atomic_ref(words_->done).store(value_, std::memory_order_release); }
-  // Where streams see the words, and the value they write and wait for.
-  cuda::Address ready_word() const { return mapped_ + offsetof(Words, ready); }
-  cuda::Address done_word() const { return mapped_ + offsetof(Words, done); }
-  cuda::Address released_word() const { return mapped_ + offsetof(Words, released); }
+  void tell(Word word) const { store(word, value_); }
+  void finish() const { tell(&Words::done); }
+  // Nothing comes of the step, or of the rest of it: all that waits for the host goes on.
+  void drop() const {
+    for (const Word word : {&Words::begun, &Words::landed, &Words::done}) store(word, value_ + 1);
+  }
+  // Where streams see a word, and the value they write and wait for.
+  cuda::Address address(Word word) const {
+    const auto* const line = reinterpret_cast<const std::byte*>(words_);
+    const auto* const place = reinterpret_cast<const std::byte*>(&(words_->*word));
+    return mapped_ + static_cast<cuda::Address>(place - line);
+  }
   std::uint32_t value() const { return value_; }
   Words* words() const { return words_; }
+  cuda::Address mapped() const { return mapped_; }
 
  private:
-  bool reached(std::uint32_t& word) const {
-    const std::uint32_t now = std::atomic_ref(word).load(std::memory_order_acquire);
-    return static_cast<std::int32_t>(now - value_) >= 0;
+  void store(Word word, std::uint32_t value) const {
+    std::atomic_ref(words_->*word).store(value, std::memory_order_release);
   }
   Words* words_ = nullptr;
   cuda::Address mapped_ = 0;

@@ -63,25 +63,21 @@ Status copy_rows(const Driver& driver, const Copy& copy, std::byte* staging, Dir
 Status write_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word,
                   bool by_host) {
   if (by_host) {
-    Words& words = *signal.words();
-    auto store = std::make_unique<Store>(
-        Store{word == Word::ready ? &words.ready : &words.released, signal.value()});
+    auto store = std::make_unique<Store>(Store{&(signal.words()->*word), signal.value()});
     const cuda::Code code = driver.call.cuLaunchHostFunc(stream, &Store::run, store.get());
     if (code != cuda::kSuccess) return driver.error("cuLaunchHostFunc", code);
     (void)store.release();
     return Status();
   }
-  const cuda::Address mapped = word == Word::ready ? signal.ready_word() : signal.released_word();
   return checked(driver, "cuStreamWriteValue32",
-                 driver.call.cuStreamWriteValue32(stream, mapped, signal.value(),
+                 driver.call.cuStreamWriteValue32(stream, signal.address(word), signal.value(),
                                                   cuda::kWriteAfterEarlierWork));
 }
 
-Status wait_for_word(const Driver& driver, cuda::Stream stream, cuda::Address word,
-                     const Signal& signal) {
-  return checked(
-      driver, "cuStreamWaitValue32",
-      driver.call.cuStreamWaitValue32(stream, word, signal.value(), cuda::kWaitGreaterOrEqual));
+Status wait_for_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word) {
+  return checked(driver, "cuStreamWaitValue32",
+                 driver.call.cuStreamWaitValue32(stream, signal.address(word), signal.value(),
+                                                 cuda::kWaitGreaterOrEqual));
 }
 
 }  // namespace leeway::device

@@ -14,12 +14,10 @@ Status copy_rows(const Driver& driver, const Copy& copy, std::byte* staging, Dir
 
 // The stream writes a word of the signal, when all before is done. `by_host`: a function of the
 // host does it, where streams cannot.
-enum class Word { ready, released };
 Status write_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word,
                   bool by_host);
-// The stream waits until a word, as the device sees it, has the signal's value or a later one.
-Status wait_for_word(const Driver& driver, cuda::Stream stream, cuda::Address word,
-                     const Signal& signal);
+// The stream waits until a word has the signal's value or a later one.
+Status wait_for_word(const Driver& driver, cuda::Stream stream, const Signal& signal, Word word);
 
 // The status of a call of CUDA.
 Status checked(const Driver& driver, const char* what, cuda::Code code);

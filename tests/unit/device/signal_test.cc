@@ -45,7 +45,7 @@ TEST(SignalsTake, LineIsUsedAgainOnceItIsSettled) {
   for (int i = 0; i < 200; ++i) {
     const Signal next = signals.take().value();
     if (next.words() != &free) continue;
-    EXPECT_EQ(next.value(), open[7].value() + 1);
+    EXPECT_EQ(next.value(), open[7].value() + Signal::kStride);
     EXPECT_FALSE(next.ready());
     return;
   }
