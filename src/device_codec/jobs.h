@@ -75,6 +75,24 @@ struct SumJob {
   Contribution contributions[kContributionsMax];
 };
 
+// Jobs that the host writes to pinned memory while a launch waits on its stream. The word says
+// whether it has: the launch does nothing where it finds another value.
+template <typename Job>
+struct JobList {
+  const Job* jobs = nullptr;  // as kernels see them, like all addresses here
+  const std::uint32_t* count = nullptr;
+  const std::uint32_t* word = nullptr;
+  std::uint32_t value = 0;
+  std::uint32_t packets_max = 0;  // of all jobs together, about: a launch has warps for so many
+};
+
+// What one launch does: one job, or a list of them.
+template <typename Job>
+struct Orders {
+  Job one;
+  JobList<Job> list;
+};
+
 // Rotates float32 elements or rotates them back, packet by packet; `out` may be `elements`.
 struct RotateJob {
   Packets packets;

@@ -67,37 +67,56 @@ bool Kernels::supports(const codec::Format& format) {
          !format.identity() && !format.options.rotate;
 }
 
-template <typename Job>
-Status Kernels::enqueue(device::cuda::Function kernel, Job job, const Launch& launch) const {
-  if (job.packets.count == 0) return Status();
-  const unsigned blocks = std::min((job.packets.count + kWarpsOfBlock - 1) / kWarpsOfBlock,
-                                   std::max(launch.multiprocessors, 1u));
-  void* parameters[] = {&job};
+template <typename Parameter>
+Status Kernels::enqueue(device::cuda::Function kernel, Parameter parameter, std::uint32_t packets,
+                        const Launch& launch) const {
+  if (packets == 0) return Status();
+  const unsigned blocks =
+      std::min((packets + kWarpsOfBlock - 1) / kWarpsOfBlock, std::max(launch.multiprocessors, 1u));
+  void* parameters[] = {&parameter};
   const auto code = driver_->call.cuLaunchKernel(kernel, blocks, 1, 1, kWarpsOfBlock * Warp::kLanes,
                                                  1, 1, 0, launch.stream, parameters, nullptr);
   return code == device::cuda::kSuccess ? Status() : driver_->error("cuLaunchKernel", code);
 }
 
+device::cuda::Function Kernels::encoder(const codec::Format& format) const {
+  const OfCodec& kernels = codecs_[static_cast<std::size_t>(format.options.codec)];
+  return format.stochastic() ? kernels.stochastic : kernels.nearest;
+}
+
 Status Kernels::encode(const codec::Format& format, EncodeJob job, const Launch& launch) const {
   if (!supports(format)) return without_kernels(format);
-  const OfCodec& kernels = codecs_[static_cast<std::size_t>(format.options.codec)];
-  return enqueue(format.stochastic() ? kernels.stochastic : kernels.nearest, job.set_format(format),
+  return enqueue(encoder(format), Orders<EncodeJob>{job.set_format(format), {}}, job.packets.count,
                  launch);
+}
+
+Status Kernels::encode_listed(const codec::Format& format, const JobList<EncodeJob>& jobs,
+                              const Launch& launch) const {
+  if (!supports(format)) return without_kernels(format);
+  return enqueue(encoder(format), Orders<EncodeJob>{{}, jobs}, jobs.packets_max, launch);
 }
 
 Status Kernels::sum(const codec::Format& format, SumJob job, const Launch& launch) const {
   if (!supports(format)) return without_kernels(format);
   LEEWAY_ASSERT(job.contributions_count <= kContributionsMax);
   job.type = format.element;
-  return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum, job, launch);
+  return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum,
+                 Orders<SumJob>{job, {}}, job.packets.count, launch);
+}
+
+Status Kernels::sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
+                           const Launch& launch) const {
+  if (!supports(format)) return without_kernels(format);
+  return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum,
+                 Orders<SumJob>{{}, jobs}, jobs.packets_max, launch);
 }
 
 Status Kernels::rotate(const RotateJob& job, const Launch& launch) const {
-  return enqueue(rotate_, job, launch);
+  return enqueue(rotate_, job, job.packets.count, launch);
 }
 
 Status Kernels::unrotate(const RotateJob& job, const Launch& launch) const {
-  return enqueue(unrotate_, job, launch);
+  return enqueue(unrotate_, job, job.packets.count, launch);
 }
 
 }  // namespace leeway::device_codec

@@ -1,6 +1,7 @@
 // Entry points of the kernels, which kernels.cc finds by their names: compiled by nvcc alone. What
 // they do is in the headers, which host compilers take too.
 #include "device_codec/encode_packets.h"
+#include "device_codec/orders.h"
 #include "device_codec/rotate_packets.h"
 #include "device_codec/sum_packets.h"
 
@@ -21,20 +22,30 @@ __device__ __forceinline__ unsigned warps_of_grid() {
 
 #define LEEWAY_KERNEL extern "C" __global__ void __launch_bounds__(kWarpsOfBlock* Warp::kLanes, 1)
 
-#define LEEWAY_ENCODE(codec, rounding, is_stochastic)                                         \
-  LEEWAY_KERNEL leeway_encode_##codec##_##rounding(const __grid_constant__ EncodeJob job) {   \
-    __shared__ RunBuffer buffers[kWarpsOfBlock];                                              \
-    encode_packets<Codec::codec, is_stochastic>(Warp(), job, warp_of_grid(), warps_of_grid(), \
-                                                buffers[warp_of_block()]);                    \
+#define LEEWAY_ENCODE(codec, rounding, is_stochastic)                                           \
+  LEEWAY_KERNEL leeway_encode_##codec##_##rounding(                                             \
+      const __grid_constant__ Orders<EncodeJob> orders) {                                       \
+    __shared__ RunBuffer buffers[kWarpsOfBlock];                                                \
+    __shared__ JobBuffer<EncodeJob> jobs[kWarpsOfBlock];                                        \
+    for_each_job(Warp(), orders, warp_of_grid(), warps_of_grid(), jobs[warp_of_block()],        \
+                 [&](const EncodeJob& job, unsigned first) {                                    \
+                   encode_packets<Codec::codec, is_stochastic>(Warp(), job, first,              \
+                                                               warps_of_grid(),                 \
+                                                               buffers[warp_of_block()]);       \
+                 });                                                                            \
   }
 
-#define LEEWAY_CODEC(codec)                                                 \
-  LEEWAY_ENCODE(codec, nearest, false)                                      \
-  LEEWAY_ENCODE(codec, stochastic, true)                                    \
-  LEEWAY_KERNEL leeway_sum_##codec(const __grid_constant__ SumJob job) {    \
-    __shared__ RunBuffer buffers[kWarpsOfBlock];                            \
-    sum_packets<Codec::codec>(Warp(), job, warp_of_grid(), warps_of_grid(), \
-                              buffers[warp_of_block()]);                    \
+#define LEEWAY_CODEC(codec)                                                                     \
+  LEEWAY_ENCODE(codec, nearest, false)                                                          \
+  LEEWAY_ENCODE(codec, stochastic, true)                                                        \
+  LEEWAY_KERNEL leeway_sum_##codec(const __grid_constant__ Orders<SumJob> orders) {             \
+    __shared__ RunBuffer buffers[kWarpsOfBlock];                                                \
+    __shared__ JobBuffer<SumJob> jobs[kWarpsOfBlock];                                           \
+    for_each_job(Warp(), orders, warp_of_grid(), warps_of_grid(), jobs[warp_of_block()],        \
+                 [&](const SumJob& job, unsigned first) {                                       \
+                   sum_packets<Codec::codec>(Warp(), job, first, warps_of_grid(),               \
+                                             buffers[warp_of_block()]);                         \
+                 });                                                                            \
   }
 
 LEEWAY_DEVICE_CODECS(LEEWAY_CODEC)

@@ -36,6 +36,11 @@ class Kernels {
   Status encode(const codec::Format& format, EncodeJob job, const Launch& launch) const;
   // The job's type is the format's.
   Status sum(const codec::Format& format, SumJob job, const Launch& launch) const;
+  // The same for jobs that are written later. Whoever writes them sets format and type.
+  Status encode_listed(const codec::Format& format, const JobList<EncodeJob>& jobs,
+                       const Launch& launch) const;
+  Status sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
+                    const Launch& launch) const;
   // How elements are cut counts, and no encoded byte.
   Status rotate(const RotateJob& job, const Launch& launch) const;
   Status unrotate(const RotateJob& job, const Launch& launch) const;
@@ -49,8 +54,10 @@ class Kernels {
 
   explicit Kernels(const device::Driver& driver) : driver_(&driver) {}
   Status find(ByteSpan image);
-  template <typename Job>
-  Status enqueue(device::cuda::Function kernel, Job job, const Launch& launch) const;
+  device::cuda::Function encoder(const codec::Format& format) const;
+  template <typename Parameter>
+  Status enqueue(device::cuda::Function kernel, Parameter parameter, std::uint32_t packets,
+                 const Launch& launch) const;
 
   const device::Driver* driver_;
   std::array<OfCodec, kCodecCount> codecs_;

@@ -2,10 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <cstring>
 #include <map>
 
 #include "base/contracts.h"
 #include "device_codec/encode_packets.h"
+#include "device_codec/orders.h"
 #include "device_codec/rotate_packets.h"
 #include "device_codec/sum_packets.h"
 #include "support/cuda_double/control.h"
@@ -15,20 +17,45 @@ namespace {
 
 // ---- the kernels ----
 
+// All of them see jobs as they are in memory: `seen` gives what a kernel sees of one.
+template <typename Job>
+using Seen = Job (*)(const Job&);
+
+template <typename Job>
+Job as_it_is(const Job& job) {
+  return job;
+}
+
 template <Codec which, bool stochastic>
-void encode(const EncodeJob& job, unsigned warps) {
+void run_encode(const Orders<EncodeJob>& orders, unsigned warps, Seen<EncodeJob> seen) {
   for (unsigned warp = 0; warp < warps; ++warp) {
     RunBuffer buffer{};
-    encode_packets<which, stochastic>(Warp(), job, warp, warps, buffer);
+    JobBuffer<EncodeJob> slot;
+    for_each_job(Warp(), orders, warp, warps, slot, [&](const EncodeJob& job, unsigned first) {
+      encode_packets<which, stochastic>(Warp(), seen(job), first, warps, buffer);
+    });
   }
 }
 
 template <Codec which>
-void sum(const SumJob& job, unsigned warps) {
+void run_sum(const Orders<SumJob>& orders, unsigned warps, Seen<SumJob> seen) {
   for (unsigned warp = 0; warp < warps; ++warp) {
     RunBuffer buffer{};
-    sum_packets<which>(Warp(), job, warp, warps, buffer);
+    JobBuffer<SumJob> slot;
+    for_each_job(Warp(), orders, warp, warps, slot, [&](const SumJob& job, unsigned first) {
+      sum_packets<which>(Warp(), seen(job), first, warps, buffer);
+    });
   }
+}
+
+template <Codec which, bool stochastic>
+void encode(const EncodeJob& job, unsigned warps) {
+  run_encode<which, stochastic>({job, {}}, warps, as_it_is<EncodeJob>);
+}
+
+template <Codec which>
+void sum(const SumJob& job, unsigned warps) {
+  run_sum<which>({job, {}}, warps, as_it_is<SumJob>);
 }
 
 template <bool forward>
@@ -75,17 +102,18 @@ std::size_t bytes_of_packets(const Packets& packets) {
   return last.at + PacketFormat<which>::bytes(last.elements);
 }
 
-template <Codec which, bool stochastic>
-void encode_on_double(const void* parameter, unsigned warps) {
-  EncodeJob job = *static_cast<const EncodeJob*>(parameter);
+template <Codec which>
+EncodeJob encode_seen(const EncodeJob& given) {
+  EncodeJob job = given;
   see(job.elements, bytes_of_elements(job.packets, job.type));
   see(job.out, bytes_of_packets<which>(job.packets));
-  encode<which, stochastic>(job, warps);
+  return job;
 }
 
 template <Codec which>
-void sum_on_double(const void* parameter, unsigned warps) {
-  SumJob job = *static_cast<const SumJob*>(parameter);
+SumJob sum_seen(const SumJob& given) {
+  SumJob job;
+  std::memcpy(static_cast<void*>(&job), &given, used_bytes(given));  // no more of it is there
   see(job.elements, bytes_of_elements(job.packets, job.type));
   for (unsigned i = 0; i < job.contributions_count; ++i) {
     Contribution& one = job.contributions[i];
@@ -93,7 +121,18 @@ void sum_on_double(const void* parameter, unsigned warps) {
                               : bytes_of_elements(job.packets, job.type));
     see(one.factors, job.packets.count * sizeof(float));
   }
-  sum<which>(job, warps);
+  return job;
+}
+
+template <Codec which, bool stochastic>
+void encode_on_double(const void* parameter, unsigned warps) {
+  run_encode<which, stochastic>(*static_cast<const Orders<EncodeJob>*>(parameter), warps,
+                                encode_seen<which>);
+}
+
+template <Codec which>
+void sum_on_double(const void* parameter, unsigned warps) {
+  run_sum<which>(*static_cast<const Orders<SumJob>*>(parameter), warps, sum_seen<which>);
 }
 
 template <bool forward>
@@ -128,11 +167,12 @@ bool register_host_kernels(void* library) {
       ::dlsym(library, "cuda_double_register_kernel"));
   alias = reinterpret_cast<decltype(alias)>(::dlsym(library, "cuda_double_alias"));
   if (add == nullptr || alias == nullptr) return false;
-#define LEEWAY_ADD(name)                                                                           \
-  add("leeway_encode_" #name "_nearest", sizeof(EncodeJob), encode_on_double<Codec::name, false>); \
-  add("leeway_encode_" #name "_stochastic", sizeof(EncodeJob),                                     \
-      encode_on_double<Codec::name, true>);                                                        \
-  add("leeway_sum_" #name, sizeof(SumJob), sum_on_double<Codec::name>);
+#define LEEWAY_ADD(name)                                               \
+  add("leeway_encode_" #name "_nearest", sizeof(Orders<EncodeJob>),    \
+      encode_on_double<Codec::name, false>);                           \
+  add("leeway_encode_" #name "_stochastic", sizeof(Orders<EncodeJob>), \
+      encode_on_double<Codec::name, true>);                            \
+  add("leeway_sum_" #name, sizeof(Orders<SumJob>), sum_on_double<Codec::name>);
   LEEWAY_DEVICE_CODECS(LEEWAY_ADD)
 #undef LEEWAY_ADD
   add("leeway_rotate", sizeof(RotateJob), rotate_on_double<true>);

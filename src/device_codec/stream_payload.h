@@ -1,0 +1,114 @@
+// The elements of a call that a stream waits for: kernels encode, sum and decode them in the order
+// of streams, and the network sees encoded packets in staging.
+//
+// Three launches stand on streams before the network's operation begins: encode, reduce, decode.
+// What each is to do is known later, when the operation has its number, and when contributions have
+// landed. It is a list of jobs in staging then, and a word says that it is there (device/signal.h).
+// So a call may be part of a graph: every replay writes its lists anew. Never tried on a GPU.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "device/transfer.h"
+#include "device_codec/kernels.h"
+#include "leeway/payload.h"
+
+namespace leeway::device_codec {
+
+class StreamPayload final : public device::StepKernels,
+                            public PayloadSource,
+                            public PayloadSink,
+                            public std::enable_shared_from_this<StreamPayload> {
+ public:
+  // A sum or an average of all ranks' elements.
+  struct Call {
+    CodecOptions codec;              // of both halves
+    DataType type = DataType::f32;   // of the tensors
+    int size = 1;                    // ranks
+    std::size_t elements = 0;        // of the input, all ranks' blocks together
+    std::size_t block_elements = 0;  // of the longest block that this rank reduces
+    bool spreads = true;             // reduced blocks go to all ranks: an all_reduce
+    unsigned multiprocessors = 12;   // as Launch
+    // In memory of the device. An output that may be the input.
+    const std::byte* input = nullptr;
+    // Bytes from one rank's block of the input to the next; 0: they lie one behind the other.
+    std::size_t input_pitch = 0;
+    std::byte* output = nullptr;
+  };
+
+  // Begins the operation whose source and sink `payload` is, and calls `ended` when it is over:
+  // whether all went well.
+  using Begin = std::function<void(const std::shared_ptr<StreamPayload>& payload,
+                                   std::function<void(bool ok)> ended)>;
+
+  // Whether kernels can do it: a sum or an average, a codec that has kernels, not too many ranks.
+  static bool supports(const CodecOptions& codec, DataType type, ReduceOp op, int size);
+
+  // The kernels outlive it.
+  StreamPayload(const Kernels& kernels, const Call& call, Begin begin);
+
+  // What a run needs.
+  std::size_t staging_bytes() const { return staging_bytes_; }
+
+  // As StepKernels. One run after the other.
+  Status encode(const device::Site& site, device::cuda::Stream stream) override;
+  Status reduce(const device::Site& site, device::cuda::Stream stream) override;
+  Status decode(const device::Site& site, device::cuda::Stream stream) override;
+  void run(const device::Site& site) override;
+
+  // As PayloadSource and PayloadSink. kInternal: the library cuts the call as no list has room for.
+  Status begin(const PayloadLayout& layout) override;
+  EncodedChunk encoded(const PayloadChunk& chunk) override;
+  Duration poll_every() const override { return std::chrono::microseconds(20); }
+  Result<MutableByteSpan> landing(const PayloadLayout& layout) override;
+  void take(const PayloadChunk& chunk, std::span<const PayloadContribution> contributions) override;
+  // Staging is the step's until its stream has used it, which may be after the operation.
+  bool used(const PayloadChunk&) override { return true; }
+
+ private:
+  // Where lists lie in staging: a counter each, and behind all counters the jobs.
+  enum List : unsigned { kContributions, kSum, kSpread, kAdopt, kDecode, kLists };
+  template <typename Job>
+  JobList<Job> list_of(List list, const device::Site& site, device::Word word,
+                       std::uint32_t packets) const;
+  template <typename Job>
+  void write(List list, const std::vector<Job>& jobs);
+
+  std::size_t take_room(std::size_t bytes);
+  std::byte* on_device(std::size_t at) const;
+  Packets packets_of(PayloadHalf half, Rank owner) const;
+  EncodeJob encode_job(PayloadHalf half, Rank owner, const std::byte* elements,
+                       std::size_t out_at) const;
+  const std::byte* input_of(Rank owner) const;
+  std::byte* output_of(Rank owner) const;
+  void write_contributions();
+  void write_sums();
+  void write_decodes();
+  void ended(bool ok);
+
+  const Kernels& kernels_;
+  const Call call_;
+  const codec::Format format_;
+  const Begin begin_;
+  std::size_t jobs_at_[kLists] = {};
+  std::size_t payload_at_ = 0;  // behind the lists
+  std::size_t staging_bytes_ = 0;
+
+  // Of the run.
+  device::Site site_;
+  PayloadLayout layout_;
+  std::size_t room_at_ = 0;                   // next free byte of staging
+  std::vector<std::size_t> contribution_at_;  // encoded, by owner
+  std::size_t spread_at_ = 0;                 // encoded, of our own block
+  std::size_t landing_at_ = 0;
+  std::size_t factors_at_ = 0;                    // all of them
+  std::size_t sum_factors_at_ = 0;                // by rank, then by packet of our block
+  std::vector<std::size_t> spread_factors_at_;    // by owner
+  std::vector<const std::byte*> sum_landing_;     // contributions to our block, by rank
+  std::vector<const std::byte*> spread_landing_;  // other ranks' blocks
+  std::uint32_t chunks_left_ = 0;                 // of our block, before it can be summed
+};
+
+}  // namespace leeway::device_codec
