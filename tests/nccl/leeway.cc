@@ -9,6 +9,17 @@
 #include <vector>
 
 #include "nccl/conformance.h"
+#include "nccl/on_device.h"
+
+// Beside the wrappers of on_device.cc, which copy what is in host memory.
+extern "C" {
+ncclResult_t __real_ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t,
+                                  ncclComm_t, cudaStream_t);
+ncclResult_t __real_ncclReduceScatter(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t,
+                                      ncclComm_t, cudaStream_t);
+ncclResult_t __real_ncclReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, int,
+                               ncclComm_t, cudaStream_t);
+}
 
 namespace conformance {
 namespace {
@@ -107,6 +118,50 @@ void policy_and_trace(const Rank& rank) {
   }
 }
 
+// Tensors that kernels encode on devices have the bits of those that the processor encodes. The
+// contributions are whole numbers that the codec has, and its scales are those of blocks: sums do
+// not depend on which rank owns a part, which changes from call to call where parts are short.
+void policy_encodes(const Rank& rank) {
+  const std::string log = file_of(rank, ".encodes");
+  ::setenv("NCCL_DEBUG", "INFO", 1);
+  ::setenv("NCCL_DEBUG_FILE", log.c_str(), 1);
+  ::setenv("LEEWAY_NCCL_POLICY",
+           "all_reduce reduce_scatter reduce | f32 | * -> exact mxfp8_e4m3:nearest", 1);
+  const ncclComm_t comm = rank.connect();
+  const auto size = static_cast<std::size_t>(rank.size);
+  constexpr std::size_t kCount = 200'003;  // several steps, and no multiple of anything
+  std::vector<float> in(size * kCount);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    in[i] = static_cast<float>((i * 37 + static_cast<std::size_t>(rank.rank) * 11) % 31) - 15.0f;
+  const auto all_reduce = [&](auto* call) {
+    std::vector<float> out(in.begin(), in.begin() + kCount);
+    EXPECT_OK(rank, call(out.data(), out.data(), kCount, ncclFloat32, ncclSum, comm, nullptr));
+    return out;
+  };
+  EXPECT_THAT_IT(rank, all_reduce(ncclAllReduce) == all_reduce(__real_ncclAllReduce), "AllReduce");
+  const auto reduce_scatter = [&](auto* call) {
+    std::vector<float> out(kCount);
+    EXPECT_OK(rank, call(in.data(), out.data(), kCount, ncclFloat32, ncclAvg, comm, nullptr));
+    return out;
+  };
+  EXPECT_THAT_IT(rank,
+                 reduce_scatter(ncclReduceScatter) == reduce_scatter(__real_ncclReduceScatter),
+                 "ReduceScatter");
+  const auto reduce = [&](auto* call) {
+    std::vector<float> out(kCount);
+    EXPECT_OK(rank, call(in.data(), out.data(), kCount, ncclFloat32, ncclSum, 1, comm, nullptr));
+    return out;
+  };
+  EXPECT_THAT_IT(rank, reduce(ncclReduce) == reduce(__real_ncclReduce), "Reduce");
+  EXPECT_OK(rank, ncclCommDestroy(comm));
+  const std::string text = contents(log);
+  ::unlink(log.c_str());
+  // Only once it has to, and only of memory of streams; a build without nvcc has no kernels.
+  const bool by_kernels = has(text, "codecs of device memory run on the device");
+  const bool without = has(text, "no nvcc was found");
+  EXPECT_THAT_IT(rank, on_devices() ? by_kernels || without : !by_kernels, text);
+}
+
 // A6.
 void variables_of_nccl(const Rank& rank) {
   const std::string log = file_of(rank, ".log");
@@ -165,6 +220,7 @@ std::vector<Case> leeway_cases() {
           {"policy.wrong_variable", wrong_variable, Needs::processes},
           {"policy.compared", policies_are_compared, Needs::processes},
           {"policy.and_trace", policy_and_trace, Needs::processes},
+          {"policy.encodes", policy_encodes, Needs::processes},
           {"A6.variables_of_nccl", variables_of_nccl, Needs::processes},
           {"A6.meeting_at_a_place", meeting_at_a_place, Needs::processes},
           {"C4.timeout", timeout, Needs::processes}};

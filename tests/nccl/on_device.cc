@@ -1,5 +1,6 @@
 #include "nccl/on_device.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "device/driver.h"
 #include "nccl/nccl_api.h"
 #include "nccl/values.h"
+#include "support/host_kernels.h"
 
 // The library's own functions, beside the wrappers below.
 extern "C" {
@@ -321,6 +323,9 @@ std::string use_devices() {
   if (!opened.ok()) return std::string(opened.status().text());
   driver = *opened;
   opened_by = ::getpid();
+  // A GPU has kernels of its own; the double has those that it is given.
+  (void)leeway::device_codec::register_host_kernels(
+      ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
   return "";
 }
 

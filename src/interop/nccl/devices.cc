@@ -30,6 +30,16 @@ Cuda& cuda() {
   return *opened;
 }
 
+struct Codecs {
+  Result<device_codec::Kernels> kernels;
+
+  explicit Codecs(const device::Driver& driver) : kernels(device_codec::Kernels::load(driver)) {
+    const std::string why(kernels.ok() ? "" : kernels.status().text());
+    info(kernels.ok() ? "codecs of device memory run on the device"
+                      : "codecs of device memory run on the processor: " + why);
+  }
+};
+
 // Whether the processor could read it, asked of the kernel.
 bool readable(const void* memory) {
   char byte = 0;
@@ -58,6 +68,13 @@ device::Stager* stager() {
   Cuda& opened = cuda();
   const bool here = opened.stager && opened.generation == driving::fork_generation();
   return here ? &*opened.stager : nullptr;
+}
+
+const device_codec::Kernels* codec_kernels() {
+  device::Stager* const opened = stager();
+  if (opened == nullptr) return nullptr;
+  static const auto* const codecs = new Codecs(opened->driver());  // streams hold its kernels
+  return codecs->kernels.ok() ? &*codecs->kernels : nullptr;
 }
 
 std::string why_no_driver() {

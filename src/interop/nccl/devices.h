@@ -4,6 +4,7 @@
 #include <string>
 
 #include "device/stager.h"
+#include "device_codec/kernels.h"
 #include "interop/nccl/codes.h"
 #include "interop/nccl/operation.h"
 
@@ -14,6 +15,8 @@ namespace leeway::nccl {
 device::Stager* stager();
 // Why there is none.
 std::string why_no_driver();
+// Kernels of codecs; null: no driver, or none that it can load. The first call logs which.
+const device_codec::Kernels* codec_kernels();
 // The calling thread's device; 0 without a driver.
 int current_device();
 

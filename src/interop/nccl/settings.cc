@@ -84,6 +84,13 @@ Status read_leeways(const Settings::Lookup& variable, Settings& out) {
       return wrong("LEEWAY_NCCL_STAGING", value.c_str(), "a number of MiB from 1 to 4096");
     out.staging_mib = *mib;
   }
+  if (const std::string value = text("LEEWAY_NCCL_SMS"); !value.empty()) {
+    constexpr unsigned kMost = 1024;
+    const auto number = number_of<unsigned>(value);
+    if (!number || *number < 1 || *number > kMost)
+      return wrong("LEEWAY_NCCL_SMS", value.c_str(), "a number of multiprocessors from 1 to 1024");
+    out.multiprocessors = *number;
+  }
   out.join_timeout_given = !text("LEEWAY_JOIN_TIMEOUT_MS").empty();
   out.policy = text("LEEWAY_NCCL_POLICY");
   out.trace = text("LEEWAY_NCCL_TRACE");

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "interop/nccl/context.h"
 #include "interop/nccl/debug.h"
 #include "interop/nccl/devices.h"
 #include "interop/nccl/execute.h"
@@ -58,14 +59,74 @@ StagedCall::StagedCall(std::shared_ptr<Comm> comm, std::vector<Operation> operat
 
 std::vector<device::Step> StagedCall::steps() {
   std::vector<device::Step> steps;
+  const bool by_kernels = encodes();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     device::Step& step = steps.emplace_back(parts_[i].copies);
+    if (by_kernels) {
+      encode(i, step);
+      continue;
+    }
     step.run = [self = shared_from_this(), i](std::byte* staging,
                                               const std::function<void()>& done) {
-      self->run(i, staging, done);
+      self->run([self, i, staging] { return self->start(i, staging); }, [done](bool) { done(); });
     };
   }
   return steps;
+}
+
+bool StagedCall::encodes() const {
+  const Operation& operation = operations_.front();
+  const Comm::Team team = comm_->team(operation.among);
+  if (operations_.size() > 1 || operation.memory != Operation::Memory::streams ||
+      !reduces(operation.kind) || operation.factor != nullptr ||
+      !device_codec::StreamPayload::supports(operation.options.codec, operation.type,
+                                             operation.options.op, team.size))
+    return false;
+  for (const void* const memory : {operation.send, static_cast<const void*>(operation.receive)}) {
+    if (memory == nullptr) continue;
+    if (stager()->driver().kind_of(memory).where != device::PointerKind::Where::device ||
+        reinterpret_cast<std::uintptr_t>(memory) % size_of(operation.type) != 0)
+      return false;
+  }
+  const auto lane = comm_->lane();
+  return lane.ok() && (*lane)->device().stream_waits() && codec_kernels() != nullptr;
+}
+
+// Kernels read and write the memory that copies would.
+void StagedCall::encode(std::size_t index, device::Step& step) {
+  const Operation& operation = parts_[index].pieces.front().operation;
+  const Comm::Team team = comm_->team(operation.among);
+  const auto ranks = static_cast<std::size_t>(team.size);
+  const bool blocks = operation.kind == Kind::reduce_scatter;
+  const auto memory = [](const std::vector<device::Copy>& copies) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): of the device
+    return reinterpret_cast<std::byte*>(copies.empty() ? 0 : copies.front().memory);
+  };
+  device_codec::StreamPayload::Call call{.codec = operation.options.codec,
+                                         .type = operation.type,
+                                         .size = team.size,
+                                         .elements = operation.count * (blocks ? ranks : 1),
+                                         .block_elements = operation.count,
+                                         .spreads = operation.kind == Kind::all_reduce,
+                                         .multiprocessors = settings().multiprocessors,
+                                         .input = memory(step.input),
+                                         .input_pitch = blocks ? step.input.front().pitch : 0,
+                                         .output = memory(step.output)};
+  // Even shards, or few of a packet each where the tensor is short.
+  if (call.spreads)
+    call.block_elements =
+        std::min(operation.count, std::max(operation.count / ranks, kPacketElementsMax));
+  const bool owns = operation.kind != Kind::reduce || operation.peer == team.rank;
+  if (!owns) call.block_elements = 0;
+  const auto payload = std::make_shared<device_codec::StreamPayload>(
+      *codec_kernels(), call,
+      [self = shared_from_this(), index](const std::shared_ptr<device_codec::StreamPayload>& of_run,
+                                         const std::function<void(bool)>& ended) {
+        self->run([&] { return self->start_encoded(index, *of_run); }, ended);
+      });
+  step = {};
+  step.staging_bytes = payload->staging_bytes();
+  step.kernels = payload;
 }
 
 std::vector<device::cuda::Stream> StagedCall::streams() const {
@@ -97,18 +158,19 @@ Code StagedCall::code() {
   return code_;
 }
 
-void StagedCall::run(std::size_t index, std::byte* staging, const std::function<void()>& done) {
+void StagedCall::run(const std::function<Work()>& start, const std::function<void(bool ok)>& done) {
   const bool begun = [this] {
     const std::lock_guard lock(mutex_);
     return begun_;
   }();
   if (!begun) begin();  // of a replay
-  const auto work = std::make_shared<Work>(start(index, staging));
+  const auto work = std::make_shared<Work>(start());
   const auto end = [self = shared_from_this(), work, done] {
-    self->ended(work->valid()
-                    ? work->wait()
-                    : Status::error(StatusCode::kCancelled, "the communicator was aborted"));
-    self->comm_->let_go(done);
+    const Result<CollectiveReport> outcome =
+        work->valid() ? work->wait()
+                      : Status::error(StatusCode::kCancelled, "the communicator was aborted");
+    self->ended(outcome);
+    self->comm_->let_go([done, ok = outcome.ok()] { done(ok); });
   };
   if (!work->valid()) return end();
   work->on_done(end);
@@ -129,6 +191,16 @@ Work StagedCall::start(std::size_t index, std::byte* staging) {
   }
   if (pieces.size() > 1) return nccl::exchange(*communicator, pieces);
   return nccl::start(*communicator, pieces.front());
+}
+
+Work StagedCall::start_encoded(std::size_t index, device_codec::StreamPayload& payload) {
+  const std::shared_ptr<Communicator> communicator = comm_->hold(operations_.front().among);
+  if (communicator == nullptr) return {};
+  Operation operation = parts_[index].pieces.front().operation;
+  operation.send = operation.receive = nullptr;
+  operation.options.source = &payload;
+  operation.options.sink = &payload;
+  return nccl::start(*communicator, operation);
 }
 
 void StagedCall::ended(const Result<CollectiveReport>& outcome) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device/transfer.h"
+#include "device_codec/stream_payload.h"
 #include "interop/nccl/comm.h"
 #include "interop/nccl/operation.h"
 
@@ -56,8 +57,13 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   Code code();
 
  private:
-  void run(std::size_t index, std::byte* staging, const std::function<void()>& done);
+  // Whether kernels encode the elements, so that these do not pass through staging.
+  bool encodes() const;
+  void encode(std::size_t index, device::Step& step);
+  // `start` begins a part's operation; `done` hears whether it went well.
+  void run(const std::function<Work()>& start, const std::function<void(bool ok)>& done);
   Work start(std::size_t index, std::byte* staging);
+  Work start_encoded(std::size_t index, device_codec::StreamPayload& payload);
   void ended(const Result<CollectiveReport>& outcome);
 
   const std::shared_ptr<Comm> comm_;

@@ -70,6 +70,9 @@ TEST(NcclSettings, WrongOnesAreQuoted) {
   EXPECT_EQ(read({{"LEEWAY_NCCL_STAGING", "64"}})->staging_mib, 64U);
   for (const char* const wrong : {"0", "-1", "5000", "32MiB"})
     EXPECT_THAT(read({{"LEEWAY_NCCL_STAGING", wrong}}).status().c_str(), HasSubstr("MiB"));
+  EXPECT_EQ(read({{"LEEWAY_NCCL_SMS", "1024"}})->multiprocessors, 1024U);
+  for (const char* const wrong : {"0", "-1", "1025", "all"})
+    EXPECT_THAT(read({{"LEEWAY_NCCL_SMS", wrong}}).status().c_str(), HasSubstr("SMS"));
   EXPECT_THAT(read({{"LEEWAY_NCCL_SEAL", "2"}}).status().c_str(), HasSubstr("0 or 1"));
 }
 
