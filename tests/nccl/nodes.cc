@@ -137,6 +137,57 @@ void blocks_take_hops(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
+// All calls with a root, and which calls of the library inside the node they became.
+void rooted(const Rank& rank, int root, std::size_t count) {
+  const ncclComm_t comm = rank.connect();
+  const bool large = count == kLarge;
+  const bool at_root = rank.rank / ranks_of_a_node(rank) == root / ranks_of_a_node(rank);
+  const bool is_root = rank.rank == root;
+  const int nodes = rank.size / ranks_of_a_node(rank);
+  const auto size = static_cast<std::size_t>(rank.size);
+
+  const Calls broadcasts("Broadcast");
+  const Calls all_gathers("AllGather");
+  std::vector<float> data = is_root ? values_of(root, count) : std::vector<float>(count);
+  std::vector<float> copy(count);
+  EXPECT_OK(rank, ncclBroadcast(data.data(), copy.data(), count, ncclFloat32, root, comm, nullptr));
+  EXPECT_THAT_IT(rank, copy == values_of(root, count), "Broadcast");
+  EXPECT_CALLS(rank, all_gathers, large && !at_root ? 1 : 0);
+  EXPECT_CALLS(rank, broadcasts, 1);  // of a part's rest, where all_gathers have the parts
+
+  const Calls reduces("Reduce");
+  const Calls reduce_scatters("ReduceScatter");
+  const std::vector<float> own = values_of(rank.rank, count);
+  std::vector<float> sum(count, -1.0f);
+  EXPECT_OK(rank,
+            ncclReduce(own.data(), sum.data(), count, ncclFloat32, ncclSum, root, comm, nullptr));
+  if (is_root) check_sums(rank, sum);
+  EXPECT_THAT_IT(rank, is_root || sum == std::vector<float>(count, -1.0f), "written to");
+  EXPECT_CALLS(rank, reduce_scatters, large ? 1 : 0);
+  EXPECT_CALLS(rank, reduces, 1);
+
+  const Calls sends("Send");
+  std::vector<float> all(size * count);
+  EXPECT_OK(rank, ncclGather(own.data(), all.data(), count, ncclFloat32, root, comm, nullptr));
+  EXPECT_CALLS(rank, sends, at_root && !is_root ? nodes : 0);
+  for (std::size_t i = 0; i < all.size() && is_root; ++i)
+    EXPECT_THAT_IT(rank, all[i] == value_of(static_cast<int>(i / count), i % count), "Gather");
+
+  const Calls receives("Recv");
+  std::vector<float> block(count);
+  EXPECT_OK(rank, ncclScatter(all.data(), block.data(), count, ncclFloat32, root, comm, nullptr));
+  EXPECT_CALLS(rank, receives, at_root ? nodes : 0);
+  EXPECT_THAT_IT(rank, block == own, "Scatter");
+  EXPECT_OK(rank, ncclCommDestroy(comm));
+}
+
+void operations_with_a_root_take_hops(const Rank& rank) {
+  for (const std::size_t count : {std::size_t{3}, kLarge}) {
+    rooted(rank, 0, count);
+    rooted(rank, rank.size - 1, count);
+  }
+}
+
 // Every type and reduction, in tensors that are large enough for parts.
 void parts_of_every_type(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
@@ -460,6 +511,8 @@ std::vector<Case> node_cases() {
   using Needs = Case::Needs;
   return {{"nodes.all_reduces_take_hops", all_reduces_take_hops, Needs::processes},
           {"nodes.blocks_take_hops", blocks_take_hops, Needs::processes},
+          {"nodes.operations_with_a_root_take_hops", operations_with_a_root_take_hops,
+           Needs::processes},
           {"nodes.parts_of_every_type", parts_of_every_type, Needs::processes},
           {"nodes.messages_go_by_where_their_peer_is", messages_go_by_where_their_peer_is,
            Needs::processes},

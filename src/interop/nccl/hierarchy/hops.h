@@ -45,8 +45,8 @@ bool has_hops(const Operation& operation, const Nodes& nodes);
 // Device memory that hops_of() needs beside the operation's own.
 std::size_t scratch_bytes(const Operation& operation, const Nodes& nodes);
 
-// Less than this is reduced to one rank of a node, and broadcast from there: two hops of a whole
-// tensor take less time than two of a part, whose latency grows with the ranks.
+// Less than this goes through one rank of a node whole, by reductions to it and broadcasts from it:
+// two hops of a whole tensor take less time than two of a part, whose latency grows with the ranks.
 inline constexpr std::size_t kScatteredBytesMin = std::size_t{256} << 10;
 
 // `scratch`: of scratch_bytes().

@@ -27,6 +27,11 @@ std::uint64_t this_host(const std::string& host_id) {
   return host;
 }
 
+Nodes::Place Nodes::place_of(int rank) const {
+  const auto at = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  return {at / each, at % each};
+}
+
 int Nodes::local_of(int rank) const {
   const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(first_of(node));
   const auto found = std::find(first, first + each, rank);

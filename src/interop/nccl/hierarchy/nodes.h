@@ -34,6 +34,12 @@ struct Nodes {
   int rank_of(int of_node, int of_local) const {
     return ranks[first_of(of_node) + static_cast<std::size_t>(of_local)];
   }
+  // Where a rank of the communicator is.
+  struct Place {
+    int node = 0;
+    int local = 0;
+  };
+  Place place_of(int rank) const;
   // The index of `rank` in this rank's node; -1: it is in another one.
   int local_of(int rank) const;
   // Ranks 0, 1, 2 ... fill node 0, then node 1 ...: the blocks of a node lie side by side.

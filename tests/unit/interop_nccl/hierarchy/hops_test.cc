@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -65,21 +66,48 @@ void perform(const std::vector<Part>& parts) {
   if (first.kind == Kind::all_gather) {
     for (const Part& one : parts) result.insert(result.end(), one.send, one.send + count);
   }
-  if (first.kind == Kind::broadcast) {
+  if (first.kind == Kind::gather) {
+    for (const Part& one : parts) result.insert(result.end(), one.send, one.send + count);
+  }
+  if (first.kind == Kind::broadcast || first.kind == Kind::scatter) {
     const double* const data = parts[first.root].send;
-    result.assign(data, data + count);
+    result.assign(data, data + (first.kind == Kind::scatter ? size * count : count));
   }
   for (std::size_t rank = 0; rank < size; ++rank) {
     double* const to = parts[rank].receive;
-    if (first.kind == Kind::reduce && rank != first.root) continue;
-    if (first.kind == Kind::reduce_scatter) {
+    const bool to_root = first.kind == Kind::reduce || first.kind == Kind::gather;
+    if (to_root && rank != first.root) continue;
+    if (first.kind == Kind::reduce_scatter || first.kind == Kind::scatter) {
       std::copy_n(&result[rank * count], count, to);
-    } else if (first.kind == Kind::all_gather) {
-      const std::size_t pitch = first.pitch == 0 ? count : first.pitch;
+    } else if (first.kind == Kind::all_gather || first.kind == Kind::gather) {
+      const std::size_t pitch = parts[rank].pitch == 0 ? count : parts[rank].pitch;
       for (std::size_t block = 0; block < size; ++block)
         std::copy_n(&result[block * count], count, to + block * pitch);
     } else {
       std::copy(result.begin(), result.end(), to);
+    }
+  }
+}
+
+// Messages of a group: those of one pair of ranks are matched in their order.
+void exchange(const std::vector<std::vector<InnerCall>>& calls) {
+  for (std::size_t from = 0; from < calls.size(); ++from) {
+    for (std::size_t to = 0; to < calls.size(); ++to) {
+      const auto between = [&](std::size_t rank, Kind kind, std::size_t peer) {
+        std::vector<InnerCall> found;
+        for (const InnerCall& one : calls[rank]) {
+          if (one.kind == kind && static_cast<std::size_t>(one.peer) == peer) found.push_back(one);
+        }
+        return found;
+      };
+      const auto sent = between(from, Kind::send, to);
+      const auto received = between(to, Kind::recv, from);
+      ASSERT_EQ(sent.size(), received.size()) << from << " to " << to;
+      for (std::size_t i = 0; i < sent.size(); ++i) {
+        ASSERT_EQ(sent[i].count, received[i].count);
+        std::copy_n(static_cast<const double*>(sent[i].send), sent[i].count,
+                    static_cast<double*>(received[i].receive));
+      }
     }
   }
 }
@@ -101,6 +129,7 @@ Part part_of(const Operation& operation) {
           .count = operation.count,
           .pitch = operation.pitch,
           .op = operation.options.op,
+          .root = operation.peer,
           .weight = operation.options.weight};
 }
 
@@ -140,13 +169,23 @@ class Group {
   void run_inside(const std::vector<Hops>& hops, std::vector<InnerCall> Hops::*calls) const {
     for (int node = 0; node < count_; ++node) {
       const std::size_t first = static_cast<std::size_t>(node * each_);
-      const std::size_t number = (hops[first].*calls).size();
-      for (std::size_t call = 0; call < number; ++call) {
+      std::vector<std::vector<InnerCall>> collectives;
+      std::vector<std::vector<InnerCall>> messages;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(each_); ++i) {
+        collectives.emplace_back();
+        messages.emplace_back();
+        for (const InnerCall& one : hops[first + i].*calls)
+          (is_message(one.kind) ? messages : collectives).back().push_back(one);
+      }
+      for (std::size_t call = 0; call < collectives.front().size(); ++call) {
         std::vector<Part> parts;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(each_); ++i)
-          parts.push_back(part_of((hops[first + i].*calls).at(call)));
+        for (const auto& of_rank : collectives) {
+          ASSERT_EQ(of_rank.size(), collectives.front().size());
+          parts.push_back(part_of(of_rank[call]));
+        }
         perform(parts);
       }
+      exchange(messages);
     }
   }
   void run_between(const std::vector<Hops>& hops) const {
@@ -235,7 +274,8 @@ void for_each(const std::function<void(const Group&, ReduceOp, std::size_t count
 void expect_near(const std::vector<Values>& got, const std::vector<Values>& wanted) {
   for (std::size_t rank = 0; rank < got.size(); ++rank) {
     for (std::size_t i = 0; i < got[rank].size(); ++i)
-      ASSERT_NEAR(got[rank][i], wanted[rank][i], 1e-9 * wanted[rank][i]) << rank << ", " << i;
+      ASSERT_NEAR(got[rank][i], wanted[rank][i], 1e-9 * std::abs(wanted[rank][i]))
+          << rank << ", " << i;
   }
 }
 
@@ -278,6 +318,54 @@ TEST(NcclHops, AnAllGatherIsThatOfAllRanks) {
   });
 }
 
+// Every rank is the root once. Whoever is not has memory of no meaning, as the drop-in says.
+void for_each_root(Kind kind,
+                   const std::function<std::size_t(std::size_t count, std::size_t size)>& in,
+                   const std::function<std::size_t(std::size_t count, std::size_t size)>& out) {
+  for_each([&](const Group& group, ReduceOp op, std::size_t count) {
+    const bool short_or_long = count == 5 || count == kScattered + 7;  // whole, and in parts
+    if (!short_or_long || (op != ReduceOp::sum && !reduces(kind))) return;
+    const auto size = static_cast<std::size_t>(group.size());
+    const bool from_root = kind == Kind::broadcast || kind == Kind::scatter;
+    for (std::size_t root = 0; root < size; ++root) {
+      Ranks ranks(group.size(), kind, op, count, in(count, size), out(count, size));
+      for (std::size_t i = 0; i < size; ++i) {
+        Operation& one = ranks.operations[i];
+        one.peer = static_cast<leeway::Rank>(root);
+        if (op == ReduceOp::premul_sum) one.options.factor = i % 2 == 0 ? 2.0 : 0.5;
+      }
+      std::vector<Values> wanted = ranks.wanted();
+      for (std::size_t i = 0; i < size; ++i) {
+        if (i == root) continue;
+        if (from_root) ranks.operations[i].send = nullptr;
+        if (!from_root) ranks.operations[i].receive = nullptr;
+      }
+      group.run(ranks.operations);
+      expect_near(ranks.receive, wanted);
+    }
+  });
+}
+
+std::size_t one_block(std::size_t count, std::size_t) {
+  return count;
+}
+std::size_t all_blocks(std::size_t count, std::size_t size) {
+  return count * size;
+}
+
+TEST(NcclHops, ABroadcastIsThatOfAllRanks) {
+  for_each_root(Kind::broadcast, one_block, one_block);
+}
+TEST(NcclHops, AReductionToARootIsThatOfAllRanks) {
+  for_each_root(Kind::reduce, one_block, one_block);
+}
+TEST(NcclHops, AGatherIsThatOfAllRanks) {
+  for_each_root(Kind::gather, one_block, all_blocks);
+}
+TEST(NcclHops, AScatterIsThatOfAllRanks) {
+  for_each_root(Kind::scatter, all_blocks, one_block);
+}
+
 TEST(NcclHops, AMeanOfFloat32HasNodesByWeight) {
   Operation operation;
   operation.options.op = ReduceOp::avg;
@@ -313,16 +401,18 @@ TEST(NcclHops, SomeOperationsHaveNone) {
   EXPECT_TRUE(has_hops(operation, nodes));
   operation.options.op = ReduceOp::avg;
   EXPECT_FALSE(has_hops(operation, nodes)) << "each hop would truncate";
-  for (const Kind kind : {Kind::reduce_scatter, Kind::all_gather}) {
+  for (const Kind kind : {Kind::reduce_scatter, Kind::all_gather, Kind::gather, Kind::scatter}) {
     operation = {};
     operation.kind = kind;
     EXPECT_TRUE(has_hops(operation, nodes));
     EXPECT_FALSE(has_hops(operation, dealt));
   }
-  for (const Kind kind : {Kind::broadcast, Kind::all_to_all, Kind::gather, Kind::scatter}) {
+  for (const Kind kind : {Kind::broadcast, Kind::reduce}) {
     operation.kind = kind;
-    EXPECT_FALSE(has_hops(operation, nodes));
+    EXPECT_TRUE(has_hops(operation, dealt));
   }
+  operation.kind = Kind::all_to_all;
+  EXPECT_FALSE(has_hops(operation, nodes));
 }
 
 }  // namespace
