@@ -1,7 +1,10 @@
 // Random programs of kernels, events, collectives, groups and graphs on device memory, on the
 // driver double: none blocks, none touches a device pointer, all results are right.
 //
-//   device_programs [--programs N] [--seed S] [--connections N] [--ranks N]
+//   device_programs [--programs N] [--seed S] [--connections N] [--ranks N] [--encoded 1]
+//
+// --encoded: sums are of small whole numbers as float32, which a policy sends as float16: kernels
+// of codecs encode what is long enough, and a kernel of the program makes sums small again.
 //
 // Ranks are threads with a device each. A program is the same on all ranks, and its outcome is
 // computed beside it. Streams race where the program has no event between them: a buffer passes
@@ -12,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +31,7 @@
 #include "device/driver.h"
 #include "nccl/nccl_api.h"
 #include "support/cuda_double/control.h"
+#include "support/host_kernels.h"
 
 namespace {
 
@@ -39,6 +44,21 @@ constexpr std::size_t kComms = 2;
 constexpr std::size_t kCapacity = std::size_t{1} << 20;  // elements of a buffer
 constexpr std::size_t kMargin = 1024;                    // behind those that a program uses
 constexpr unsigned kProgramSeconds = 120;
+
+// --encoded, and what numbers are smaller than then: sums of 8 ranks are exact in float16.
+bool encoded = false;
+constexpr std::uint32_t kModulus = 16;
+
+std::uint32_t folded(std::uint32_t number) {
+  return encoded ? number % kModulus : number;
+}
+// Numbers as they are in memory.
+std::uint32_t stored(std::uint32_t number) {
+  return encoded ? std::bit_cast<std::uint32_t>(static_cast<float>(number)) : number;
+}
+std::uint32_t loaded(std::uint32_t bits) {
+  return encoded ? static_cast<std::uint32_t>(std::bit_cast<float>(bits)) : bits;
+}
 
 enum class Kind {
   kernel,
@@ -93,7 +113,8 @@ class Maker {
     return buffers;
   }
   std::size_t count() {
-    const std::size_t most = below(30) == 0 ? kCapacity : std::size_t{1} << below(16);
+    const std::size_t usual = encoded ? 12 + below(6) : below(16);
+    const std::size_t most = below(30) == 0 ? kCapacity : std::size_t{1} << usual;
     return 1 + below(most);
   }
   Action plain(const std::vector<std::size_t>& buffers, bool kernels = true) {
@@ -166,10 +187,10 @@ Extents extents_of(const std::vector<Action>& program, std::size_t ranks) {
 }
 
 std::uint32_t first_value(std::size_t rank, std::size_t buffer, std::size_t index) {
-  return static_cast<std::uint32_t>(rank * 1'000'003 + buffer * 10'007 + index);
+  return folded(static_cast<std::uint32_t>(rank * 1'000'003 + buffer * 10'007 + index));
 }
 std::uint32_t after_kernel(std::uint32_t before, std::uint32_t value, std::size_t rank) {
-  return before * 3 + value + static_cast<std::uint32_t>(rank);
+  return folded(before * 3 + value + static_cast<std::uint32_t>(rank));
 }
 
 // What programs should do. The second communicator has the ranks in the other order.
@@ -207,7 +228,7 @@ class Oracle {
   std::uint32_t sum(const Action& action, std::size_t index) const {
     std::uint32_t total = 0;
     for (std::size_t rank = 0; rank < ranks_; ++rank) total += memory_[rank][action.from][index];
-    return total;
+    return folded(total);
   }
   Buffer result(const Action& action, std::size_t rank) const {
     const std::size_t count = action.count;
@@ -307,7 +328,8 @@ class Runner {
       user_[i] = 0;
       kernel(i, oracle.at(rank_, i).size(), streams_[0],
              [rank = rank_, i](std::uint32_t* data, std::size_t count) {
-               for (std::size_t at = 0; at < count; ++at) data[at] = first_value(rank, i, at);
+               for (std::size_t at = 0; at < count; ++at)
+                 data[at] = stored(first_value(rank, i, at));
              });
     }
     for (const Action& one : program) {
@@ -318,6 +340,7 @@ class Runner {
       } else {
         take(one);
         perform(one, streams_[one.stream]);
+        fold(one);
       }
     }
     compare(oracle);
@@ -364,16 +387,17 @@ class Runner {
     void* const from = reinterpret_cast<void*>(memory_[action.from]);
     void* const to = reinterpret_cast<void*>(memory_[action.to]);
     const ncclComm_t comm = comms_[action.comm];
+    const ncclDataType_t type = encoded ? ncclFloat32 : ncclUint32;
     switch (action.kind) {
       case Kind::all_reduce:
         return check_nccl("AllReduce",
-                          ncclAllReduce(from, to, action.count, ncclUint32, ncclSum, comm, stream));
+                          ncclAllReduce(from, to, action.count, type, ncclSum, comm, stream));
       case Kind::broadcast:
         return check_nccl("Broadcast", ncclBroadcast(from, to, action.count, ncclUint32,
                                                      static_cast<int>(action.value), comm, stream));
       case Kind::reduce_scatter:
-        return check_nccl("ReduceScatter", ncclReduceScatter(from, to, action.count, ncclUint32,
-                                                             ncclSum, comm, stream));
+        return check_nccl("ReduceScatter",
+                          ncclReduceScatter(from, to, action.count, type, ncclSum, comm, stream));
       case Kind::all_gather:
         return check_nccl("AllGather",
                           ncclAllGather(from, to, action.count, ncclUint32, comm, stream));
@@ -390,9 +414,19 @@ class Runner {
         kernel(action.from, action.count, on,
                [rank = rank_, value = action.value](std::uint32_t* data, std::size_t count) {
                  for (std::size_t i = 0; i < count; ++i)
-                   data[i] = after_kernel(data[i], value, rank);
+                   data[i] = stored(after_kernel(loaded(data[i]), value, rank));
                });
     }
+  }
+
+  // Sums become as small as other numbers.
+  void fold(const Action& action) {
+    if (!encoded || (action.kind != Kind::all_reduce && action.kind != Kind::reduce_scatter))
+      return;
+    kernel(action.to, action.count, streams_[action.stream],
+           [](std::uint32_t* data, std::size_t count) {
+             for (std::size_t i = 0; i < count; ++i) data[i] = stored(folded(loaded(data[i])));
+           });
   }
 
   void group(const Action& action) {
@@ -400,6 +434,7 @@ class Runner {
     check_nccl("GroupStart", ncclGroupStart());
     for (const Action& one : action.inside) perform(one, streams_[one.stream]);
     check_nccl("GroupEnd", ncclGroupEnd());
+    for (const Action& one : action.inside) fold(one);
   }
 
   // All streams come before its launches, and after them.
@@ -410,6 +445,7 @@ class Runner {
     for (const Action& one : action.inside) {
       order(action.stream, one.stream);
       perform(one, streams_[one.stream]);
+      fold(one);
       order(one.stream, action.stream);
     }
     cuda::Graph graph = nullptr;
@@ -440,12 +476,14 @@ class Runner {
       check_nccl("the communicator", code);
     }
     for (std::size_t i = 0; i < kBuffers; ++i) {
-      const Buffer& wanted = oracle.at(rank_, i);
+      Buffer wanted = oracle.at(rank_, i);
+      std::transform(wanted.begin(), wanted.end(), wanted.begin(), stored);
       const auto wrong = std::mismatch(got[i].begin(), got[i].end(), wanted.begin());
       if (wrong.first != got[i].end())
         fail("rank " + std::to_string(rank_) + ", buffer " + std::to_string(i) + ", element " +
-             std::to_string(wrong.first - got[i].begin()) + " is " + std::to_string(*wrong.first) +
-             ", not " + std::to_string(*wrong.second));
+             std::to_string(wrong.first - got[i].begin()) + " is " +
+             std::to_string(loaded(*wrong.first)) + ", not " +
+             std::to_string(loaded(*wrong.second)));
     }
   }
 
@@ -478,6 +516,8 @@ bool parse(int count, char** words, Arguments& out) {
       out.seed = value;
     } else if (word == "--connections") {
       out.connections = static_cast<int>(value);
+    } else if (word == "--encoded") {
+      encoded = value != 0;
     } else if (word == "--ranks") {
       out.ranks = static_cast<int>(value);
     } else {
@@ -511,7 +551,8 @@ void run_all(const Arguments& arguments) {
   for (std::uint64_t i = 0; i < arguments.programs; ++i) {
     const std::uint64_t seed = arguments.seed + i;
     running = "--programs 1 --seed " + std::to_string(seed) + " --connections " +
-              std::to_string(arguments.connections) + " --ranks " + std::to_string(arguments.ranks);
+              std::to_string(arguments.connections) + " --ranks " +
+              std::to_string(arguments.ranks) + (encoded ? " --encoded 1" : "");
     ::alarm(kProgramSeconds);
     const CudaDoubleSettings settings{seed, arguments.connections, 1};
     extra.configure(&settings);
@@ -520,9 +561,9 @@ void run_all(const Arguments& arguments) {
     for (const Action& one : program) oracle.run(one);
     on_all(arguments.ranks, [&](std::size_t rank) { runners[rank]->run(program, oracle); });
   }
-  std::printf("%llu programs, %d ranks, %d connections: all results are right\n",
+  std::printf("%llu programs, %d ranks, %d connections%s: all results are right\n",
               static_cast<unsigned long long>(arguments.programs), arguments.ranks,
-              arguments.connections);
+              arguments.connections, encoded ? ", encoded" : "");
 }
 
 }  // namespace
@@ -532,7 +573,8 @@ int main(int count, char** words) {
   if (!parse(count, words, arguments)) {
     std::fprintf(
         stderr,
-        "usage: device_programs [--programs N] [--seed S] [--connections N] [--ranks 2..8]\n");
+        "usage: device_programs [--programs N] [--seed S] [--connections N] [--ranks 2..8] "
+        "[--encoded 1]\n");
     return 2;
   }
   const auto opened = Driver::open();
@@ -541,6 +583,10 @@ int main(int count, char** words) {
     return 2;
   }
   driver = *opened;
+  if (encoded) {
+    ::setenv("LEEWAY_NCCL_POLICY", "all_reduce reduce_scatter | f32 | * -> exact fp16", 1);
+    (void)leeway::device_codec::register_host_kernels(::dlopen("libcuda.so.1", RTLD_NOW));
+  }
   ::signal(SIGALRM, [](int) {
     constexpr char kText[] = "FAILED: a program takes too long: ";
     (void)!::write(2, kText, sizeof kText - 1);
