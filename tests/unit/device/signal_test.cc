@@ -30,6 +30,28 @@ TEST(SignalWords, DoneIsOfTheHost) {
   EXPECT_FALSE(signal.settled());
 }
 
+TEST(SignalWords, DroppedStepLetsAllGoOnAndSaysSo) {
+  Words words;
+  const Signal signal(&words, 0, 4);
+  signal.tell(&Words::begun);
+  EXPECT_EQ(words.begun, signal.value());
+  signal.drop();
+  for (const Word word : {&Words::begun, &Words::landed, &Words::done}) {
+    EXPECT_TRUE(signal.is(word));
+    EXPECT_NE(words.*word, signal.value()) << "kernels would take it for work to do";
+  }
+  const Signal next(&words, 0, signal.value() + Signal::kStride);
+  EXPECT_FALSE(next.done());
+}
+
+TEST(SignalWords, StreamsSeeEachWordInItsPlace) {
+  Words words;
+  constexpr cuda::Address kLine = 640;
+  const Signal signal(&words, kLine, 1);
+  EXPECT_EQ(signal.address(&Words::ready), kLine + offsetof(Words, ready));
+  EXPECT_EQ(signal.address(&Words::reduced), kLine + offsetof(Words, reduced));
+}
+
 TEST(SignalsTake, LineIsUsedAgainOnceItIsSettled) {
   const Driver& driver = the_driver();
   const ContextScope scope(driver, context_of(driver, 0)->context);

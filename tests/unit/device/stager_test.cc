@@ -173,6 +173,79 @@ TEST_P(StagerTest, LanesOfAGroupGoSideBySide) {
   EXPECT_EQ(driver_.call.cuStreamSynchronize(on), cuda::kSuccess);
 }
 
+// Steps of two ranks whose kernels wait for each other's: sums for both inputs, outputs for both
+// sums.
+class Exchange {
+ public:
+  explicit Exchange(std::size_t steps) : pairs_(steps) {}
+  ~Exchange() { thread_.join(); }
+
+  // A step of one rank; the number of kernels that were enqueued goes to `enqueued`.
+  std::shared_ptr<StepKernels> step(std::size_t index, int& enqueued) {
+    struct Kernels final : StepKernels {
+      Kernels(Exchange& owner, std::size_t at, int& count)
+          : exchange(owner), index(at), enqueued(count) {}
+      Status encode(const Site&, cuda::Stream) override { return counted(); }
+      Status reduce(const Site&, cuda::Stream) override { return counted(); }
+      Status decode(const Site&, cuda::Stream) override { return counted(); }
+      void run(const Site& site) override { exchange.begin(index, site); }
+      Status counted() {
+        ++enqueued;
+        return Status();
+      }
+      Exchange& exchange;
+      const std::size_t index;
+      int& enqueued;
+    };
+    return std::make_shared<Kernels>(*this, index, enqueued);
+  }
+
+ private:
+  void begin(std::size_t index, const Site& site) {
+    site.signal.tell(&Words::begun);
+    const std::lock_guard lock(mutex_);
+    pairs_[index].push_back(site.signal);
+  }
+  // The network of all steps, until the last is done.
+  void work() {
+    for (std::size_t done = 0; done < pairs_.size(); std::this_thread::yield()) {
+      const std::lock_guard lock(mutex_);
+      const std::vector<Signal>& pair = pairs_[done];
+      if (pair.size() < 2) continue;
+      const auto both = [&](Word word) { return pair[0].is(word) && pair[1].is(word); };
+      if (!both(&Words::ready)) continue;
+      for (const Signal& one : pair) one.tell(&Words::landed);
+      if (!both(&Words::reduced)) continue;
+      for (const Signal& one : pair) one.finish();
+      ++done;
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<std::vector<Signal>> pairs_;
+  std::thread thread_{[this] { work(); }};
+};
+
+TEST_P(StagerTest, KernelsOfLanesGoSideBySide) {
+  if (GetParam().stream_waits == 0) GTEST_SKIP() << "kernels need streams that wait";
+  constexpr std::size_t kSteps = 12;
+  Exchange exchange(kSteps);
+  const cuda::Stream on = stream();
+  int enqueued = 0;
+  std::vector<Transfer> group;
+  for (int rank = 0; rank < 2; ++rank) {
+    Transfer& one = group.emplace_back(Transfer{lane(), {on}, {}});
+    for (std::size_t i = 0; i < kSteps; ++i) {
+      Step& step = one.steps.emplace_back();
+      step.staging_bytes = kRing / 4;
+      step.kernels = exchange.step(i, enqueued);
+    }
+  }
+  ASSERT_TRUE(stager_.enqueue(group).ok());
+  EXPECT_EQ(enqueued, 2 * 3 * static_cast<int>(kSteps));
+  EXPECT_EQ(driver_.call.cuStreamSynchronize(on), cuda::kSuccess);
+}
+
 TEST_P(StagerTest, WhatCannotBeCutGetsALongerRing) {
   Network network;
   const cuda::Stream on = stream();
