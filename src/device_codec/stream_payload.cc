@@ -212,6 +212,12 @@ EncodeJob StreamPayload::encode_job(PayloadHalf half, Rank owner, const std::byt
   return job.set_format(format_);
 }
 
+// Factors of a rank's contribution to our block.
+std::size_t StreamPayload::sum_factors_of(Rank rank) const {
+  const std::size_t packets = layout_.reduce.packets(layout_.rank);
+  return sum_factors_at_ + rank * packets * sizeof(float);
+}
+
 void StreamPayload::write_contributions() {
   std::vector<EncodeJob> jobs;
   for (Rank owner = 0; owner < layout_.size; ++owner) {
@@ -232,14 +238,13 @@ void StreamPayload::write_sums() {
     SumJob& sum = sums.emplace_back(SumJob{.packets = packets_of(PayloadHalf::reduce, self),
                                            .elements = output_of(self),
                                            .type = call_.type});
-    const std::size_t row = layout_.reduce.packets(self) * sizeof(float);
     for (Rank rank = 0; rank < layout_.size; ++rank) {
       const bool own = rank == self;
       const std::byte* const landed =
           own ? nullptr : on_device(static_cast<std::size_t>(sum_landing_[rank] - site_.staging));
       sum.contributions[sum.contributions_count++] = {
           .data = own ? input_of(self) : landed,
-          .factors = reinterpret_cast<const float*>(on_device(sum_factors_at_ + rank * row)),
+          .factors = reinterpret_cast<const float*>(on_device(sum_factors_of(rank))),
           .encoded = !own};
     }
   }
@@ -300,11 +305,9 @@ void StreamPayload::take(const PayloadChunk& chunk,
   const std::size_t before = first * side.packet_bytes(side.packet_elements);
   const bool contributes = chunk.half == PayloadHalf::reduce;
   for (const PayloadContribution& one : contributions) {
-    const std::size_t row =
-        contributes
-            ? sum_factors_at_ + one.rank * layout_.reduce.packets(layout_.rank) * sizeof(float)
-            : spread_factors_at_[chunk.owner];
-    std::memcpy(site_.staging + row + first * sizeof(float), one.scales.data(),
+    const std::size_t factors =
+        contributes ? sum_factors_of(one.rank) : spread_factors_at_[chunk.owner];
+    std::memcpy(site_.staging + factors + first * sizeof(float), one.scales.data(),
                 one.scales.size_bytes());
     if (one.data == nullptr) continue;
     (contributes ? sum_landing_[one.rank] : spread_landing_[chunk.owner]) = one.data - before;

@@ -83,6 +83,7 @@ class StreamPayload final : public device::StepKernels,
                        std::size_t out_at) const;
   const std::byte* input_of(Rank owner) const;
   std::byte* output_of(Rank owner) const;
+  std::size_t sum_factors_of(Rank rank) const;
   void write_contributions();
   void write_sums();
   void write_decodes();
