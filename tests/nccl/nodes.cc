@@ -424,6 +424,25 @@ void a_policy_may_say_nccl(const Rank& rank) {
   EXPECT_OK(rank, ncclCommDestroy(comm));
 }
 
+// What the policy says holds between the nodes, where kernels encode. float16 has all of these
+// sums.
+void hops_between_nodes_are_encoded(const Rank& rank) {
+  ::setenv("LEEWAY_NCCL_POLICY", "all_reduce reduce reduce_scatter | f32 | * -> exact fp16", 1);
+  const std::string text = logged(rank, ".encoded");
+  EXPECT_THAT_IT(rank, text.find("codecs of device memory run on the") != std::string::npos, text);
+  const ncclComm_t comm = rank.connect();
+  const auto size = static_cast<std::size_t>(rank.size);
+  const std::vector<float> in = values_of(rank.rank, size * kLarge);
+  std::vector<float> out(kLarge);
+  EXPECT_OK(rank,
+            ncclReduceScatter(in.data(), out.data(), kLarge, ncclFloat32, ncclSum, comm, nullptr));
+  check_sums(rank, out, static_cast<std::size_t>(rank.rank) * kLarge);
+  EXPECT_OK(rank,
+            ncclReduce(in.data(), out.data(), kLarge, ncclFloat32, ncclSum, 1, comm, nullptr));
+  if (rank.rank == 1) check_sums(rank, out);
+  EXPECT_OK(rank, ncclCommDestroy(comm));
+}
+
 void a_policy_needs_the_library(const Rank& rank) {
   ::setenv("LEEWAY_NCCL_POLICY", "all_to_all -> nccl", 1);
   ::setenv("LEEWAY_NCCL_REAL", "none", 1);
@@ -509,25 +528,27 @@ std::vector<Case> node_cases() {
   const char* const nodes = std::getenv("CONFORMANCE_NODES");
   if (nodes == nullptr) return {};
   using Needs = Case::Needs;
-  return {{"nodes.all_reduces_take_hops", all_reduces_take_hops, Needs::processes},
-          {"nodes.blocks_take_hops", blocks_take_hops, Needs::processes},
-          {"nodes.operations_with_a_root_take_hops", operations_with_a_root_take_hops,
-           Needs::processes},
-          {"nodes.parts_of_every_type", parts_of_every_type, Needs::processes},
-          {"nodes.messages_go_by_where_their_peer_is", messages_go_by_where_their_peer_is,
-           Needs::processes},
-          {"nodes.groups_mix_routes", groups_mix_routes, Needs::processes},
-          {"nodes.graphs_take_hops", graphs_take_hops, Needs::processes},
-          {"nodes.one_node_is_forwarded", one_node_is_forwarded, Needs::processes},
-          {"nodes.the_choice_is_logged", the_choice_is_logged, Needs::processes},
-          {"nodes.unequal_nodes_are_flat", unequal_nodes_are_flat, Needs::processes},
-          {"nodes.a_library_that_fails_to_join_leaves_all_flat",
-           a_library_that_fails_to_join_leaves_all_flat, Needs::processes},
-          {"nodes.a_policy_may_say_nccl", a_policy_may_say_nccl, Needs::processes},
-          {"nodes.a_policy_needs_the_library", a_policy_needs_the_library, Needs::processes},
-          {"nodes.an_error_inside_is_everybodys", an_error_inside_is_everybodys, Needs::processes},
-          {"nodes.a_dead_rank_is_noticed_by_all", a_dead_rank_is_noticed_by_all, Needs::processes},
-          {"nodes.abort_ends_all_hops", abort_ends_all_hops, Needs::processes}};
+  return {
+      {"nodes.all_reduces_take_hops", all_reduces_take_hops, Needs::processes},
+      {"nodes.blocks_take_hops", blocks_take_hops, Needs::processes},
+      {"nodes.operations_with_a_root_take_hops", operations_with_a_root_take_hops,
+       Needs::processes},
+      {"nodes.parts_of_every_type", parts_of_every_type, Needs::processes},
+      {"nodes.messages_go_by_where_their_peer_is", messages_go_by_where_their_peer_is,
+       Needs::processes},
+      {"nodes.groups_mix_routes", groups_mix_routes, Needs::processes},
+      {"nodes.graphs_take_hops", graphs_take_hops, Needs::processes},
+      {"nodes.one_node_is_forwarded", one_node_is_forwarded, Needs::processes},
+      {"nodes.the_choice_is_logged", the_choice_is_logged, Needs::processes},
+      {"nodes.unequal_nodes_are_flat", unequal_nodes_are_flat, Needs::processes},
+      {"nodes.a_library_that_fails_to_join_leaves_all_flat",
+       a_library_that_fails_to_join_leaves_all_flat, Needs::processes},
+      {"nodes.a_policy_may_say_nccl", a_policy_may_say_nccl, Needs::processes},
+      {"nodes.hops_between_nodes_are_encoded", hops_between_nodes_are_encoded, Needs::processes},
+      {"nodes.a_policy_needs_the_library", a_policy_needs_the_library, Needs::processes},
+      {"nodes.an_error_inside_is_everybodys", an_error_inside_is_everybodys, Needs::processes},
+      {"nodes.a_dead_rank_is_noticed_by_all", a_dead_rank_is_noticed_by_all, Needs::processes},
+      {"nodes.abort_ends_all_hops", abort_ends_all_hops, Needs::processes}};
 }
 
 }  // namespace conformance
