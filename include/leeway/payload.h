@@ -148,8 +148,9 @@ class LEEWAY_EXPORT PayloadSource {
 // One rank's contribution to a chunk.
 struct PayloadContribution {
   Rank rank = 0;  // whose it is
-  // Encoded packets, one behind the other, in landing memory. Null: this rank's own elements, which
-  // are not encoded, as they lie in its tensor.
+  // Encoded packets, one behind the other, in landing memory, where the chunks of a block lie one
+  // behind the other, too. Null: this rank's own elements, which are not encoded, as they lie in
+  // its tensor.
   const std::byte* data = nullptr;
   // By packet of the chunk: the factor of the contribution in the sum. 0: it did not arrive, or
   // counts for nothing, and its bytes have no meaning. Where the operation is not a sum of floats,

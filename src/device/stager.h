@@ -55,7 +55,8 @@ class Stager {
 };
 
 // Steps that one lane may have under way. Each takes up to six entries of the queues between driver
-// and device, which have 1,024: the driver would wait for room while we hold the mutex.
+// and device, which have 1,024: the driver would wait for room while we hold the mutex. A step with
+// kernels takes more, and counts for several.
 inline constexpr std::size_t kStepsInFlightMax = 128;
 
 }  // namespace leeway::device
