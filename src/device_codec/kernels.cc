@@ -111,6 +111,14 @@ Status Kernels::sum_listed(const codec::Format& format, const JobList<SumJob>& j
                  Orders<SumJob>{{}, jobs}, jobs.packets_max, launch);
 }
 
+Status Kernels::load_now(const codec::Format& format, const Launch& launch) const {
+  if (!supports(format)) return without_kernels(format);
+  const Status status = enqueue(encoder(format), Orders<EncodeJob>(), 1, launch);
+  if (!status.ok()) return status;
+  return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum, Orders<SumJob>(), 1,
+                 launch);
+}
+
 Status Kernels::rotate(const RotateJob& job, const Launch& launch) const {
   return enqueue(rotate_, job, job.packets.count, launch);
 }

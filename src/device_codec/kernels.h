@@ -41,6 +41,10 @@ class Kernels {
                        const Launch& launch) const;
   Status sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
                     const Launch& launch) const;
+  // Has the driver load the format's kernels on the current context, by launches that do nothing.
+  // It may load a kernel at its first launch only, and wait for all streams then, of which one may
+  // wait for us.
+  Status load_now(const codec::Format& format, const Launch& launch) const;
   // How elements are cut counts, and no encoded byte.
   Status rotate(const RotateJob& job, const Launch& launch) const;
   Status unrotate(const RotateJob& job, const Launch& launch) const;

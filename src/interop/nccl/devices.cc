@@ -5,7 +5,10 @@
 
 #include <array>
 #include <cerrno>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <tuple>
 
 #include "driving/fork.h"
 #include "interop/nccl/context.h"
@@ -30,14 +33,47 @@ Cuda& cuda() {
   return *opened;
 }
 
-struct Codecs {
-  Result<device_codec::Kernels> kernels;
-
-  explicit Codecs(const device::Driver& driver) : kernels(device_codec::Kernels::load(driver)) {
-    const std::string why(kernels.ok() ? "" : kernels.status().text());
-    info(kernels.ok() ? "codecs of device memory run on the device"
-                      : "codecs of device memory run on the processor: " + why);
+class Codecs {
+ public:
+  // The driver is never closed: streams hold its kernels.
+  static Codecs& of(const device::Driver& driver) {
+    static auto* const loaded = new Codecs(driver);
+    return *loaded;
   }
+
+  const device_codec::Kernels* find(const device::Lane& lane, const codec::Format& format) {
+    if (!kernels_.ok()) return nullptr;
+    const Key key{lane.device().context(), format.options.codec, format.stochastic()};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = ready_.find(key);
+      if (found != ready_.end()) return found->second ? &*kernels_ : nullptr;
+    }
+    // Without the mutex: it may wait for streams, and these for another thread. Twice does no harm.
+    const Status status = kernels_->load_now(format, {.stream = lane.inputs()});
+    if (!status.ok()) say(status);
+    const std::lock_guard lock(mutex_);
+    ready_[key] = status.ok();
+    return status.ok() ? &*kernels_ : nullptr;
+  }
+
+ private:
+  using Key = std::tuple<device::cuda::Context, Codec, bool>;
+
+  explicit Codecs(const device::Driver& driver) : kernels_(device_codec::Kernels::load(driver)) {
+    if (kernels_.ok()) {
+      info("codecs of device memory run on the device");
+    } else {
+      say(kernels_.status());
+    }
+  }
+  static void say(const Status& why) {
+    info("codecs of device memory run on the processor: " + std::string(why.text()));
+  }
+
+  const Result<device_codec::Kernels> kernels_;
+  std::mutex mutex_;
+  std::map<Key, bool> ready_;
 };
 
 // Whether the processor could read it, asked of the kernel.
@@ -70,11 +106,11 @@ device::Stager* stager() {
   return here ? &*opened.stager : nullptr;
 }
 
-const device_codec::Kernels* codec_kernels() {
-  device::Stager* const opened = stager();
-  if (opened == nullptr) return nullptr;
-  static const auto* const codecs = new Codecs(opened->driver());  // streams hold its kernels
-  return codecs->kernels.ok() ? &*codecs->kernels : nullptr;
+const device_codec::Kernels* codec_kernels(const device::Lane& lane, const codec::Format& format) {
+  const device::Driver& driver = stager()->driver();
+  // Kernels may be loaded while another thread captures.
+  const device::ContextScope scope(driver, lane.device().context());
+  return Codecs::of(driver).find(lane, format);
 }
 
 std::string why_no_driver() {

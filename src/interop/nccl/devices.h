@@ -15,8 +15,9 @@ namespace leeway::nccl {
 device::Stager* stager();
 // Why there is none.
 std::string why_no_driver();
-// Kernels of codecs; null: no driver, or none that it can load. The first call logs which.
-const device_codec::Kernels* codec_kernels();
+// Kernels that encode and sum in this format, ready on the lane's device. Null: the driver cannot
+// load them. The first call logs which.
+const device_codec::Kernels* codec_kernels(const device::Lane& lane, const codec::Format& format);
 // The calling thread's device; 0 without a driver.
 int current_device();
 

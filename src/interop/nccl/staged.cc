@@ -59,11 +59,11 @@ StagedCall::StagedCall(std::shared_ptr<Comm> comm, std::vector<Operation> operat
 
 std::vector<device::Step> StagedCall::steps() {
   std::vector<device::Step> steps;
-  const bool by_kernels = encodes();
+  const device_codec::Kernels* const by_kernels = kernels();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     device::Step& step = steps.emplace_back(parts_[i].copies);
-    if (by_kernels) {
-      encode(i, step);
+    if (by_kernels != nullptr) {
+      encode(*by_kernels, i, step);
       continue;
     }
     step.run = [self = shared_from_this(), i](std::byte* staging,
@@ -74,26 +74,29 @@ std::vector<device::Step> StagedCall::steps() {
   return steps;
 }
 
-bool StagedCall::encodes() const {
+const device_codec::Kernels* StagedCall::kernels() const {
   const Operation& operation = operations_.front();
   const Comm::Team team = comm_->team(operation.among);
   if (operations_.size() > 1 || operation.memory != Operation::Memory::streams ||
       !reduces(operation.kind) || operation.factor != nullptr ||
       !device_codec::StreamPayload::supports(operation.options.codec, operation.type,
                                              operation.options.op, team.size))
-    return false;
+    return nullptr;
   for (const void* const memory : {operation.send, static_cast<const void*>(operation.receive)}) {
     if (memory == nullptr) continue;
     if (stager()->driver().kind_of(memory).where != device::PointerKind::Where::device ||
         reinterpret_cast<std::uintptr_t>(memory) % size_of(operation.type) != 0)
-      return false;
+      return nullptr;
   }
   const auto lane = comm_->lane();
-  return lane.ok() && (*lane)->device().stream_waits() && codec_kernels() != nullptr;
+  if (!lane.ok() || !(*lane)->device().stream_waits()) return nullptr;
+  return codec_kernels(
+      **lane, codec::format_of(operation.options.codec, operation.type, codec::Purpose::sum));
 }
 
 // Kernels read and write the memory that copies would.
-void StagedCall::encode(std::size_t index, device::Step& step) {
+void StagedCall::encode(const device_codec::Kernels& kernels, std::size_t index,
+                        device::Step& step) {
   const Operation& operation = parts_[index].pieces.front().operation;
   const Comm::Team team = comm_->team(operation.among);
   const auto ranks = static_cast<std::size_t>(team.size);
@@ -119,7 +122,7 @@ void StagedCall::encode(std::size_t index, device::Step& step) {
   const bool owns = operation.kind != Kind::reduce || operation.peer == team.rank;
   if (!owns) call.block_elements = 0;
   const auto payload = std::make_shared<device_codec::StreamPayload>(
-      *codec_kernels(), call,
+      kernels, call,
       [self = shared_from_this(), index](const std::shared_ptr<device_codec::StreamPayload>& of_run,
                                          const std::function<void(bool)>& ended) {
         self->run([&] { return self->start_encoded(index, *of_run); }, ended);

@@ -57,9 +57,9 @@ class StagedCall : public std::enable_shared_from_this<StagedCall> {
   Code code();
 
  private:
-  // Whether kernels encode the elements, so that these do not pass through staging.
-  bool encodes() const;
-  void encode(std::size_t index, device::Step& step);
+  // Those that encode the elements, so that these do not pass through staging. Null: none do.
+  const device_codec::Kernels* kernels() const;
+  void encode(const device_codec::Kernels& kernels, std::size_t index, device::Step& step);
   // `start` begins a part's operation; `done` hears whether it went well.
   void run(const std::function<Work()>& start, const std::function<void(bool ok)>& done);
   Work start(std::size_t index, std::byte* staging);

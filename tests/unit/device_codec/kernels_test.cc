@@ -102,6 +102,16 @@ TEST_F(KernelsOnTheDouble, RotateAndRotateBack) {
   EXPECT_EQ(elements.get(), expected);
 }
 
+TEST_F(KernelsOnTheDouble, AreLoadedByLaunchesThatDoNothing) {
+  for (const CodecOptions& options : every_option_on_devices()) {
+    const codec::Format format = codec::format_of(options, DataType::f32);
+    EXPECT_TRUE(kernels_->load_now(format, {}).ok()) << to_string(options);
+  }
+  EXPECT_EQ(device::the_driver().call.cuStreamSynchronize(nullptr), cuda::kSuccess);
+  EXPECT_EQ(kernels_->load_now(codec::format_of(Codec::int8, DataType::f32), {}).code(),
+            StatusCode::kUnsupported);
+}
+
 TEST_F(KernelsOnTheDouble, DoNothingForNoElements) {
   const codec::Format format = codec::format_of(Codec::mxfp4, DataType::f32);
   EXPECT_TRUE(kernels_->encode(format, {.packets = cut(format, 0, 32)}, {}).ok());
