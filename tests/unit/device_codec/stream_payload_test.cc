@@ -24,7 +24,7 @@ namespace cuda = device::cuda;
 
 constexpr int kRanks = 3;
 constexpr std::size_t kPart = 72'064;  // elements of a step: two chunks for each rank
-constexpr std::size_t kParts = 3;
+constexpr std::size_t kParts = 2;
 constexpr std::size_t kElements = kPart * kParts - 13;
 constexpr int kCalls = 2;
 
@@ -127,7 +127,7 @@ const Kernels& kernels_of_double() {
 
 device::Stager& stager() {
   // Smaller than a call, so that its steps wait for each other. Streams write to its memory.
-  static auto* const one = new device::Stager(device::the_driver(), std::size_t{512} << 10);
+  static auto* const one = new device::Stager(device::the_driver(), std::size_t{256} << 10);
   return *one;
 }
 
@@ -249,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(Streams, StreamPayloadTest, testing::Values(8, 1), [](c
 });
 
 TEST_P(StreamPayloadTest, AllReduceHasTheBitsOfHostMemory) {
-  for (const char* codec : {"nvfp4", "bf16:nearest", "mxfp8_e4m3", "fp8_e4m3_block"})
+  for (const char* codec : {"nvfp4", "bf16:nearest", "fp8_e4m3_block"})
     expect_same(exact_with(codec));
 }
 
