@@ -9,8 +9,8 @@
 //    round trip, then by two, four, eight: a line that has become free is taken in a few round
 //    trips. All who share a line add alike and give way in proportion, so shares become equal.
 // 2. **The target** is less for who sends more (1 / sqrt(window), as Swift's), and more on a line
-//    whose delay jitters. A queue of ours changes slowly, so what one sample's delay differs from the
-//    next one's is jitter. It is at most half of the longest queue that was seen when packets
+//    whose delay jitters. A queue of ours changes slowly, so what one sample's delay differs from
+//    the next one's is jitter. It is at most half of the longest queue that was seen when packets
 //    overflowed.
 // 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). Startup teaches it, and later
 //    round trips in which we sent less than our share and the queue was never half the target.
