@@ -69,7 +69,8 @@ double Wan::packets() const {
 Duration Wan::target() const {
   const double most = static_cast<double>(rtt_min_.count()) * kTargetMost;
   double ns = std::max(std::min(kTargetNs / std::sqrt(packets()), most), kTargetMinNs);
-  ns += std::min(kJitters * jitter_, static_cast<double>(rtt_min_.count()) * kJitterMost);
+  ns = std::max(ns,
+                std::min(kJitters * jitter_, static_cast<double>(rtt_min_.count()) * kJitterMost));
   if (overflow_queue_ > 0) {
     const double trains_ns = std::min(kOwnPackets * kPacketBytes * 8e9 / std::max(rate_, 1.0),
                                       static_cast<double>(rtt_min_.count()) * kTrainsMost);
