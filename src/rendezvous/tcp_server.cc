@@ -229,7 +229,7 @@ void TcpServer::Loop::wait_for_connections() {
 }
 
 // Whoever waits behind a flood waits no longer than it takes to look at the flood. Connections are
-// accepted by system calls of our own: Asio's sockets take four more for one that is refused.
+// accepted by system calls of our own: Asio's sockets take five more for one that is refused.
 void TcpServer::Loop::accept_batch() {
   for (int i = 0; i < kAcceptBatch; ++i) {
     tcp::endpoint remote;

@@ -102,9 +102,10 @@ class AeadTest : public ::testing::TestWithParam<Suite> {
   std::unique_ptr<Cipher> opening_;
 };
 
+class Aes128GcmTest : public AeadTest {};
+
 // The vector of NIST, as a datagram: its header is what the proof covers beside the sealed bytes.
-TEST_P(AeadTest, SealsNistsVector) {
-  if (GetParam().kind != AeadKind::aes_128_gcm) GTEST_SKIP() << "a vector of another suite";
+TEST_P(Aes128GcmTest, SealsNistsVector) {
   constexpr std::uint64_t kNistNumber = 0x0102030405060708;
   NonceVector vector = array_of<12>("b3d8cc017cbb89b39e0f67e2");
   for (std::size_t i = 0; i < 8; ++i) vector[4 + i] ^= static_cast<std::byte>(i + 1);
@@ -159,11 +160,13 @@ TEST_P(AeadTest, RefusesEveryFlippedBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Suites, AeadTest, ::testing::ValuesIn(kSuites), [](const auto& suite) {
+std::string name_of(const ::testing::TestParamInfo<Suite>& suite) {
   const std::string kind =
       suite.param.kind == AeadKind::aes_128_gcm ? "Aes128Gcm" : "Chacha20Poly1305";
   return kind + (suite.param.by == By::openssl ? "ByOpenssl" : "ByIpsecMb");
-});
+}
+INSTANTIATE_TEST_SUITE_P(Suites, AeadTest, ::testing::ValuesIn(kSuites), name_of);
+INSTANTIATE_TEST_SUITE_P(Suites, Aes128GcmTest, ::testing::Values(kSuites[0], kSuites[2]), name_of);
 
 // What one library sealed, the other opens: two machines of a group need not have the same.
 TEST(Aead, LibrariesOpenEachOthersDatagrams) {
