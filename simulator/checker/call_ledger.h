@@ -57,6 +57,7 @@ struct RankLedger {
   bool over = false;  // returned, or dead
   bool succeeded = false;
   Instant submitted_at;
+  std::uint64_t sequence = 0;  // operations of the rank before it, messages among them
   float weight = 1.0f;
   std::vector<float> owner_weights;  // of its contribution, by owner; empty: `weight` for all
   std::vector<float> source;         // what it brought, error feedback included

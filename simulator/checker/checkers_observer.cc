@@ -1,4 +1,5 @@
 // What the network and the endpoints tell while a run goes on: packets, calls, refused datagrams.
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 #include <numeric>
@@ -144,11 +145,24 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
 
 // ---- calls --------------------------------------------------------------------------------------
 
+namespace {
+
+// An exchange is one itself; what a rank sends itself in it is none.
+std::size_t operations_of(Rank rank, const Call& messages) {
+  if (messages.spec == nullptr) return messages.messages.size();
+  const auto with_others = [&](const collective::OperationSpec& spec) { return spec.peer != rank; };
+  return 1 + static_cast<std::size_t>(
+                 std::count_if(messages.messages.begin(), messages.messages.end(), with_others));
+}
+
+}  // namespace
+
 void Checkers::on_submit(Instant now, std::uint32_t rank, const Call& call) {
   State& state = *state_;
   if (call.kind == CallKind::messages) {
     if (!call.messages.empty())
       state.deadlines.on_submit(now, rank, call.messages[0].options.delivery.deadline);
+    state.book.on_messages(static_cast<Rank>(rank), operations_of(static_cast<Rank>(rank), call));
     return state.messages.on_submit(static_cast<Rank>(rank), call);
   }
   state.deadlines.on_submit(now, rank, call.spec->options.delivery.deadline);

@@ -111,6 +111,7 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
   RankLedger& side = ledger->ranks[rank];
   side.submitted = true;
   side.submitted_at = now;
+  side.sequence = number + state.messages;
   const std::span<const double> weights = call.spec->options.owner_weights;
   side.weight = static_cast<float>(weights.empty() ? call.spec->options.weight : weights[rank]);
   side.owner_weights.assign(weights.begin(), weights.end());
@@ -225,8 +226,12 @@ void LedgerBook::begin_datagram(Rank rank) {
 
 LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
                                         const wire::DataHeader& header, ByteSpan payload) {
+  if (header.kind == FlowKind::point) {
+    keep_early_message(rank, from, header);
+    return {};
+  }
   CallLedger* const call = find(header.round);
-  if (call == nullptr || header.kind == FlowKind::point) return {};
+  if (call == nullptr) return {};
   RankLedger& side = call->ranks[rank];
   if (!call->plan.covered()) {  // it takes others' places all the same
     if (!side.opened && !side.over) keep_early(rank, from, *call, header);
@@ -242,14 +247,39 @@ LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
   return {call, first};
 }
 
+// The first that is free; none: the sender's are taken. Places of messages are given back here:
+// they opened some time before.
+std::optional<std::uint32_t> LedgerBook::take_place(Rank rank, Rank from) {
+  RankState& state = ranks_[rank];
+  const protocol::Endpoint& endpoint = engine(rank).endpoint();
+  std::erase_if(state.early_messages, [&](const EarlyMessage& message) {
+    const std::uint32_t opened = endpoint.next_message(message.from, message.tag, false);
+    if (static_cast<std::int32_t>(message.number - opened) >= 0) return false;
+    state.early[message.from] &= static_cast<EarlyPlaces>(~(1u << message.place));
+    return true;
+  });
+  EarlyPlaces& taken = state.early[from];
+  const auto place = static_cast<std::uint32_t>(std::countr_one(taken));
+  if (place >= limits::kEarlySlotsPerPeer) return std::nullopt;
+  taken |= static_cast<EarlyPlaces>(1u << place);
+  return place;
+}
+
+void LedgerBook::keep_early_message(Rank rank, Rank from, const wire::DataHeader& header) {
+  const std::uint32_t opened =
+      engine(rank).endpoint().next_message(from, header.message_tag, false);
+  const auto ahead = static_cast<std::int32_t>(header.round - opened);
+  if (ahead < 0 || ahead >= limits::kOpenRoundsMax) return;
+  const auto place = take_place(rank, from);
+  if (place)
+    ranks_[rank].early_messages.push_back({from, *place, header.message_tag, header.round});
+}
+
 bool LedgerBook::keep_early(Rank rank, Rank from, CallLedger& call,
                             const wire::DataHeader& header) {
-  EarlyPlaces& taken = ranks_[rank].early[from];
   const bool near = call.number - ranks_[rank].opened < limits::kOpenRoundsMax;
-  const auto place = static_cast<std::uint32_t>(std::countr_one(taken));  // the first that is free
-  if (near && place < limits::kEarlySlotsPerPeer) {
-    taken |= static_cast<EarlyPlaces>(1u << place);
-    call.ranks[rank].early.push_back({from, place, header});
+  if (const auto place = near ? take_place(rank, from) : std::nullopt; place) {
+    call.ranks[rank].early.push_back({from, *place, header});
     return true;
   }
   if (call.plan.covered()) ++call.ranks[rank].flow(header.kind, from).dropped_early;

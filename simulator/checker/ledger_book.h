@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,8 @@ class LedgerBook {
 
   // A rank's next call begins. Null if it is not the operation that the others submitted.
   CallLedger* submit(Instant now, Rank rank, const Call& call);
+  // A rank submits so many messages: operations of its own, which have no number among the calls.
+  void on_messages(Rank rank, std::size_t count) { ranks_[rank].messages += count; }
   // Ranks submitted different operations under one number: that they refuse each other's packets is
   // no fault of the engine.
   bool disagreed() const { return disagreed_; }
@@ -80,26 +83,37 @@ class LedgerBook {
     bool ended;  // its flow
     bool opens;  // the batch
   };
-  // Places for packets of calls that are not open yet, one bit each: set while taken.
+  // Places for packets of operations that are not open yet, one bit each: set while taken.
   using EarlyPlaces = std::uint8_t;
   static_assert(limits::kEarlySlotsPerPeer <= 8 * sizeof(EarlyPlaces));
+  // What takes a place until its message opens.
+  struct EarlyMessage {
+    Rank from = 0;
+    std::uint32_t place = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t number = 0;
+  };
   struct RankState {
-    std::uint32_t calls = 0;   // submitted
-    std::uint32_t opened = 0;  // of those
-    bool open = false;         // the last one
+    std::uint32_t calls = 0;     // submitted
+    std::uint32_t opened = 0;    // of those
+    bool open = false;           // the last one
+    std::uint64_t messages = 0;  // submitted so far
     bool dead = false;
     std::uint64_t batch = 1;
     bool batch_over = false;
     bool batch_empty = true;
     std::vector<BatchItem> items;
     std::vector<EarlyPlaces> early;  // by sender
-    std::vector<bool> gone;          // peers that said good-bye to it
+    std::vector<EarlyMessage> early_messages;
+    std::vector<bool> gone;  // peers that said good-bye to it
   };
 
   CallLedger& make_call(std::uint32_t number, const Call& call, Rank rank);
   void lay_out(CallLedger& call, Rank rank);
   void open(Instant now, Rank rank, CallLedger& call);
   static void begin_batch(RankState& state);
+  std::optional<std::uint32_t> take_place(Rank rank, Rank from);
+  void keep_early_message(Rank rank, Rank from, const wire::DataHeader& header);
   bool keep_early(Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
   bool count(Instant now, Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
   bool may_be_late(Instant now, Rank rank, const CallLedger& call, const FlowLedger& flow,

@@ -125,7 +125,7 @@ void ReportCheck::check_sums(Instant now, Rank rank, const CallLedger& call,
                     result.arrived_first == arrived - repaired &&
                     result.report->loss == missing(arrived) &&
                     result.report->loss_first_pass == missing(arrived - repaired) &&
-                    result.report->sequence == call.number &&
+                    result.report->sequence == call.ranks[rank].sequence &&
                     result.report->peers.size() + 1 == static_cast<std::size_t>(book_.size());
   check_.expect(good, [&] {
     return where(now, rank, call) +

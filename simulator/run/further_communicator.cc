@@ -90,7 +90,7 @@ Status FurtherCommunicator::set_up(const std::vector<std::uint32_t>& processes) 
   plan_.emplace(std::move(*plan));
   const std::uint64_t drawn =
       keyed_hash(seed_, static_cast<std::uint32_t>(number_), kEpochStream, 0, 1);
-  messages_.emplace(scenario_, drawn, plan_->options());
+  messages_.emplace(scenario_, drawn, plan_->message_options());
   uneven_.emplace(scenario_, drawn, elements);
   members_.resize(processes_.size());
   for (Rank rank = 0; rank < processes_.size(); ++rank)

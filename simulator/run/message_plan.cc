@@ -52,7 +52,9 @@ MessagePlan::MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
                          const CollectiveOptions& options)
     : seed_(seed),
       ranks_(scenario.ranks()),
-      each_max_(scenario.operation().messages_max()),
+      each_max_(scenario.operation().kind() == scenario::Operation::messages
+                    ? scenario.operation().messages_max()
+                    : scenario.operation().messages_first()),
       elements_max_(static_cast<std::uint32_t>(scenario.operation().bytes() / sizeof(float))),
       tags_(scenario.operation().tags()),
       any_source_(scenario.operation().any_source()),

@@ -13,7 +13,8 @@ namespace leeway::sim {
 
 class MessagePlan {
  public:
-  // The options' delivery, deadline and codec are used. The scenario is valid.
+  // Of a round of kind messages, or of those that come first in a round of another kind. The
+  // options' delivery, deadline and codec are used. The scenario is valid.
   MessagePlan(const scenario::Scenario& scenario, std::uint64_t seed,
               const CollectiveOptions& options);
 

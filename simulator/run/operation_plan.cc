@@ -99,6 +99,12 @@ Result<OperationPlan> OperationPlan::make(const scenario::Scenario& scenario,
   options.estimator = *estimator;
   options.confirm_use = operation.confirm_use();
   plan.root_ = static_cast<Rank>(operation.root());
+  if (operation.kind() == scenario::Operation::messages) {
+    plan.message_options_ = options;
+  } else if (operation.messages_first() > 0) {
+    plan.calls_.insert(plan.calls_.begin(), CallKind::messages);
+    plan.message_options_.delivery = leeway::exact(options.delivery.deadline);
+  }
 
   const auto parameter_codec = parse_codec(operation.replica().codec());
   if (!parameter_codec.ok()) return parameter_codec.status();

@@ -20,9 +20,9 @@ class OperationPlan {
   // Of one round, in this order.
   std::span<const CallKind> calls() const { return calls_; }
   std::size_t elements() const { return elements_; }
-  bool is_replica_step() const { return calls_.size() == 2; }
-  // The gradient's, or the only call's.
-  const CollectiveOptions& options() const { return options_; }
+  bool is_replica_step() const { return calls_.back() == CallKind::replica_broadcast; }
+  // Of the messages, if calls() has any.
+  const CollectiveOptions& message_options() const { return message_options_; }
 
   // The rank's own. Elements of its block, and in front of it, in a tensor of blocks by rank.
   struct OwnBlock {
@@ -39,7 +39,8 @@ class OperationPlan {
   std::vector<CallKind> calls_;
   std::size_t elements_ = 0;
   std::uint32_t ranks_ = 0;
-  CollectiveOptions options_;
+  CollectiveOptions options_;  // the gradient's, or the only call's
+  CollectiveOptions message_options_;
   CollectiveOptions parameter_options_;  // of replica_broadcast
   bool previous_as_control_ = false;
   Rank root_ = 0;

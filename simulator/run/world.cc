@@ -288,7 +288,7 @@ void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) 
     drift_->on_broadcast(rank, ranks_[rank].round, memory_[rank].parameters, replicas_[rank]);
     return;
   }
-  if (!result.status.ok()) return;
+  if (kind == CallKind::messages || !result.status.ok()) return;
   const std::uint32_t round = ranks_[rank].round;
   RankMemory& memory = memory_[rank];
   RoundValues& values = book_.round(round).values;

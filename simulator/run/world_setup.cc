@@ -81,7 +81,7 @@ Status World::set_up_contents() {
       !status.ok())
     return status;
   const auto& operation = scenario_.operation();
-  messages_.emplace(scenario_, seed_, plan_->options());
+  messages_.emplace(scenario_, seed_, plan_->message_options());
   uneven_.emplace(scenario_, seed_, plan_->elements());
   for (std::uint32_t rank = 0; rank < scenario_.ranks(); ++rank) {
     RankMemory& memory = memory_[rank];

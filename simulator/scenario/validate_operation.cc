@@ -71,6 +71,8 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
   if (operation.tags() > 1) return places.refuse("operation.tags", "needs endpoint core");
   if (operation.any_source()) return places.refuse("operation.any_source", "needs endpoint core");
   if (operation.exchange()) return places.refuse("operation.exchange", "needs endpoint core");
+  if (operation.messages_first() > 0)
+    return places.refuse("operation.messages_first", "needs endpoint core");
   if (operation.non_finite() > 0)
     return places.refuse("operation.non_finite", "needs endpoint core");
   return {};
@@ -104,6 +106,7 @@ Status check_contents(const Scenario& scenario, const Places& places) {
   if (scenario.has_workload()) return refuse("workload");
   if (operation.kind() == Operation::replica_step || operation.kind() == Operation::messages)
     return refuse("operation.kind");
+  if (operation.messages_first() > 0) return refuse("operation.messages_first");
   if (operation.owner_weights()) return refuse("operation.owner_weights");
   if (operation.error_feedback()) return refuse("operation.error_feedback");
   if (operation.non_finite() > 0) return refuse("operation.non_finite");
@@ -128,6 +131,8 @@ Status check_operation(const Scenario& scenario, const Places& places) {
     return places.refuse("operation.uneven",
                          "belongs to kinds reduce_scatter, all_gather and all_to_all only");
   }
+  if (operation.messages_first() > 0 && operation.kind() == Operation::messages)
+    return places.refuse("operation.messages_first", "belongs to kinds other than messages only");
   if (operation.non_finite() > 0 && operation.delivery().kind() == scenario::Delivery::exact)
     return places.refuse("operation.non_finite", "belongs to lossy deliveries only");
   if (operation.has_control_variate() && operation.estimator() != Operation::augmented) {

@@ -22,9 +22,10 @@ bool is_lossy(const Operation& operation) {
 }
 
 // Some ranks only send.
-bool has_senders_only(Operation::Kind kind) {
+bool has_senders_only(const Operation& operation) {
+  const Operation::Kind kind = operation.kind();
   return kind == Operation::broadcast || kind == Operation::gather || kind == Operation::scatter ||
-         kind == Operation::reduce || kind == Operation::messages;
+         kind == Operation::reduce || kind == Operation::messages || operation.messages_first() > 0;
 }
 
 bool leaves_early(const Scenario& scenario) {
@@ -83,7 +84,9 @@ double round_trip_ms(const Scenario& scenario) {
 bool fits_deadline(const Scenario& scenario) {
   const Operation& operation = scenario.operation();
   if (!operation.has_window_bytes() && !operation.has_socket_bytes()) return true;
-  const double messages = operation.kind() == Operation::messages ? operation.messages_max() : 1.0;
+  const double messages = operation.kind() == Operation::messages
+                              ? operation.messages_max()
+                              : 1.0 + operation.messages_first();
   double bytes = messages * static_cast<double>(operation.bytes());
   for (const scenario::Communicator& further : scenario.communicator()) {
     const Operation& own = further.operation();
@@ -113,7 +116,7 @@ bool promises_recovery(const Scenario& scenario) {
   // has given up later rounds.
   const bool cuts_off = scenario.partition_size() > 0 || scenario.address_change_size() > 0 ||
                         scenario.translator_size() > 0;
-  if (has_senders_only(scenario.operation().kind()) && cuts_off) return false;
+  if (has_senders_only(scenario.operation()) && cuts_off) return false;
   if (!fits_deadline(scenario)) return false;
   if (!is_lossy(scenario.operation())) return true;
   // Rounds may be over before somebody relays for two that have no path.
@@ -150,6 +153,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_narrow(dice, scenario);
   draw_spoiled(dice, scenario);
   draw_symmetric(dice, scenario);
+  draw_messages_first(dice, scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");
   return scenario;

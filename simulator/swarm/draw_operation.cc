@@ -170,4 +170,11 @@ void draw_symmetric(Dice& dice, Scenario& scenario) {
   translator.set_idle_ms(60'000);
 }
 
+// Ranks that differ in how many messages they have had agree on all of a collective nevertheless.
+void draw_messages_first(Dice& dice, Scenario& scenario) {
+  Operation& operation = *scenario.mutable_operation();
+  if (operation.kind() == Operation::messages || !dice.one_in(6)) return;
+  operation.set_messages_first(dice.between(1, 3));
+}
+
 }  // namespace leeway::sim::swarm

@@ -26,8 +26,10 @@ void draw_addresses(Dice& dice, scenario::Scenario& scenario);
 void draw_symmetric(Dice& dice, scenario::Scenario& scenario);
 // Paths that carry only short packets from some time on.
 void draw_narrow(Dice& dice, scenario::Scenario& scenario);
-// Contributions with infinities and NaNs; last of all.
+// Contributions with infinities and NaNs.
 void draw_spoiled(Dice& dice, scenario::Scenario& scenario);
+// Messages before a round's call; last of all.
+void draw_messages_first(Dice& dice, scenario::Scenario& scenario);
 
 // Whether a rank is stopped for so long that others may take it for dead.
 bool may_be_given_up(const scenario::Scenario& scenario);

@@ -80,5 +80,22 @@ TEST(MessagePlan, ExchangesAreOneCallAndReportAllTheirMessages) {
   EXPECT_GT(measure(record, "loss_first_pass"), 0.03);
 }
 
+TEST(MessagePlan, BeforeACallRanksDifferInHowManyMessagesTheyHave) {
+  const auto scenario =
+      scenario_of("ranks: 5 operation { kind: all_reduce bytes: 64 messages_first: 2 }");
+  const MessagePlan plan(scenario, 1, {});
+  std::map<std::size_t, int> ranks_with;
+  for (std::uint32_t round = 0; round < 8; ++round) {
+    for (std::uint32_t rank = 0; rank < scenario.ranks(); ++rank) {
+      RankMemory memory;
+      plan.prepare(rank, round, memory);
+      ++ranks_with[memory.messages.size()];
+    }
+  }
+  EXPECT_GT(ranks_with[2], 0);
+  EXPECT_GT(ranks_with[1] + ranks_with[0], 0);
+  EXPECT_EQ(ranks_with[0] + ranks_with[1] + ranks_with[2], 40);
+}
+
 }  // namespace
 }  // namespace leeway::sim
