@@ -146,8 +146,9 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
 void Driver::help(WorkState& work) {
   const std::shared_ptr<Driver> driver = work.driver.lock();
   if (driver == nullptr || driver->generation_ != fork_generation()) return;
-  if (!driver->role_.acquire_if_free()) return;
-  driver->step(steady_now());
+  const Instant now = steady_now();
+  if (!driver->role_.acquire_to_poll(now)) return;
+  driver->step(now);
   driver->release();
 }
 
@@ -173,7 +174,7 @@ void Driver::start(Channel& channel, std::shared_ptr<WorkState> work) {
   if (role_.acquire_if_free()) {
     step(steady_now());
     release();
-    role_.nudge();
+    if (!role_.polled()) role_.nudge();
   } else if (blocked_) {
     transport_->wake();
   }

@@ -27,6 +27,12 @@ class DrivingRole {
   bool acquire_unless(const std::atomic<bool>& done, Instant until = Instant::infinite_future());
   // Of a caller that does not wait.
   bool acquire_if_free();
+  // The same of one that asks whether something is done. One that asks densely runs all the time:
+  // it drives as well as the background thread, which lets go, as the two would take the core from
+  // each other.
+  bool acquire_to_poll(Instant now);
+  // Somebody asks densely.
+  bool polled() const { return polled_.load(std::memory_order_relaxed); }
   void release();
 
   // Another thread wants the role; asked by the one that has it, between steps.
@@ -64,8 +70,11 @@ class DrivingRole {
   std::atomic<bool> in_background_{false};  // by the background thread
   std::atomic<bool> recalled_{false};       // from it
   std::atomic<int> wanting_{0};             // threads that want the role
-  std::uint64_t acquisitions_ = 0;          // by callers
-  std::uint64_t seen_ = 0;                  // of these, by the background thread
+  std::atomic<bool> polled_{false};
+  Instant polled_at_;               // last
+  int polls_ = 0;                   // in a row that were close to each other
+  std::uint64_t acquisitions_ = 0;  // by callers
+  std::uint64_t seen_ = 0;          // of these, by the background thread
   bool nudged_ = false;
   bool stopped_ = false;
 };
