@@ -179,11 +179,14 @@ PathSize::Covered PathSize::cover(std::uint32_t largest) {
 }
 
 // A report tells how many arrived, and how many bytes: where these are no more than the short
-// datagrams, no long one is among them.
+// datagrams, or than any long one has, no long one is among them. Copies that the network made
+// count, too: without the second rule, one of a short datagram passed for a long one.
 void PathSize::on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt) {
   if (departed_.empty()) return;
   const Covered covered = cover(arrivals.largest);
-  if (arrivals.received > covered.shorts || arrivals.received_bytes > covered.short_bytes) {
+  const bool all_short =
+      arrivals.received <= covered.shorts && arrivals.received_bytes <= covered.short_bytes;
+  if (!all_short && arrivals.received_bytes > base_) {
     longs_lost_ = shorts_arrived_ = 0;
     return;
   }

@@ -207,6 +207,12 @@ TEST_F(BlackHole, OneLongDatagramThatArrivesIsEnough) {
   EXPECT_EQ(size_.bytes(), 1472u);
 }
 
+TEST_F(BlackHole, CopiesOfShortOnesAreNoLongOnes) {
+  for (int i = 0; i < 20; ++i) train(1, 0, 2);
+  EXPECT_EQ(size_.bytes(), 1200u);
+  EXPECT_EQ(size_.falls(), 1u);
+}
+
 TEST_F(BlackHole, SilenceIsNone) {
   for (int i = 0; i < 20; ++i) train(20, 0, 0);
   EXPECT_EQ(size_.bytes(), 1472u);
