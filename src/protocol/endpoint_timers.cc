@@ -139,11 +139,13 @@ void Endpoint::arm_inquiry(Instant now, Round& round) {
 void Endpoint::inquire(Instant now, Round& round) {
   round.inquire_at = Instant::infinite_future();
   if (round.done) return;
+  bool asked = false;
   for (Rank peer = 0; peer < config_.size; ++peer) {
     if (peer == config_.self || links_[peer].gone) continue;
-    links_[peer].probe_due = true;
+    links_[peer].probe_due = asked = true;
     outbox_.queue_control(peer);
   }
+  if (!asked) return;  // all have left: the deadline ends it
   ++round.inquiries;
   arm_inquiry(now, round);
 }

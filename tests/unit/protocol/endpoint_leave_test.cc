@@ -145,6 +145,27 @@ TEST_F(Leaving, APeerThatIsDeadIsWaitedForTwoSeconds) {
   EXPECT_TRUE(run_until([&] { return gone_[0] && gone_[2]; }, 200ms));
 }
 
+// It has one owner, in turn, and two ranks that are strangers to each other.
+TEST_F(Leaving, ASmallCallThatFindsNobodyEndsWithoutBeingBusy) {
+  for (int earlier = 0; earlier < 3; ++earlier) {
+    make_and_reduce(3);
+    for (int call = 0; call < earlier; ++call) {
+      FloatAllReduce small(3, 100);
+      small.submit_all(*group_);
+      ASSERT_TRUE(small.finish(*group_));
+    }
+    leave(1);
+    leave(2);
+    ASSERT_TRUE(run_until([&] { return gone_[1] && gone_[2]; }, 1s));
+    FloatAllReduce small(3, 100, exact(50ms));
+    const Request& late = small.submit(*group_, 0);
+    int looks = 0;
+    ASSERT_TRUE(run_until([&] { return late.done || ++looks == 1000; }, 1s));
+    EXPECT_TRUE(late.done) << "after " << earlier << " small calls";
+    EXPECT_FALSE(late.status.ok());
+  }
+}
+
 TEST_F(Leaving, ThoseWhoWereNeverThereAreNotWaitedFor) {
   make(3);
   group_->freeze(1);
