@@ -10,8 +10,11 @@ namespace {
 // Trains come at once: the share is that of so long a time, and of two long trains at least.
 constexpr double kBurstSeconds = 0.05;
 constexpr double kBurstBytesMin = 2 * 65'536;
-// The last bytes are for what is short. It finds out whether the path is there at all.
+// Bytes for what is short: it finds out whether the path is there at all. They are filled with half
+// of the share. All of it let ends, reports and requests for repair pass, and never the data that
+// these were about.
 constexpr double kReservedBytes = 8'192;
+constexpr double kReservedPart = 0.5;
 constexpr std::size_t kShortBytes = 256;
 
 }  // namespace
@@ -37,18 +40,31 @@ void Forwarding::set_uplink(double bits_per_second) {
   bytes_per_second_ = kShare * (bits_per_second > 0 ? bits_per_second : kUplinkUnknown) / 8;
 }
 
-bool Forwarding::spend(Instant now, std::size_t bytes) {
-  const double most = std::max(bytes_per_second_ * kBurstSeconds, kBurstBytesMin);
+void Forwarding::fill(Instant now) {
+  const double most = std::max(bytes_per_second_ * kBurstSeconds, kBurstBytesMin) - kReservedBytes;
   if (filled_at_ == Instant::infinite_future()) {
     tokens_ = most;
+    reserved_ = kReservedBytes;
   } else {
-    const double seconds = static_cast<double>((now - filled_at_).count()) / 1e9;
-    tokens_ = std::min(most, tokens_ + bytes_per_second_ * seconds);
+    const double bytes = bytes_per_second_ * static_cast<double>((now - filled_at_).count()) / 1e9;
+    const double reserved = std::min(kReservedPart * bytes, kReservedBytes - reserved_);
+    reserved_ += reserved;
+    tokens_ = std::min(most, tokens_ + bytes - reserved);
   }
   filled_at_ = now;
-  const double left = tokens_ - static_cast<double>(bytes);
-  if (left < (bytes <= kShortBytes ? 0 : kReservedBytes)) return false;
-  tokens_ = left;
+}
+
+// What is short takes of the rest only as long as most of that is there.
+bool Forwarding::spend(Instant now, std::size_t size) {
+  fill(now);
+  const auto bytes = static_cast<double>(size);
+  const bool is_short = size <= kShortBytes;
+  if (is_short && reserved_ >= bytes) {
+    reserved_ -= bytes;
+    return true;
+  }
+  if (tokens_ < bytes + (is_short ? kBurstBytesMin / 2 : 0)) return false;
+  tokens_ -= bytes;
   return true;
 }
 

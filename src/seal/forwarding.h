@@ -61,12 +61,14 @@ class Forwarding {
     Rank slot = kNoRank;
   };
 
-  bool spend(Instant now, std::size_t bytes);
+  void fill(Instant now);
+  bool spend(Instant now, std::size_t size);
 
   std::vector<Named> by_name_;        // sorted
   std::vector<std::uint64_t> names_;  // by slot
   double bytes_per_second_ = kShare * kUplinkUnknown / 8;
-  double tokens_ = 0;
+  double tokens_ = 0;    // bytes
+  double reserved_ = 0;  // bytes, for what is short
   Instant filled_at_ = Instant::infinite_future();  // never yet
   Counters counters_;
 };

@@ -103,6 +103,22 @@ TEST_F(ForwardingTest, WhatIsShortPassesWhereDataDoNot) {
   EXPECT_LE(taken, 100);
 }
 
+// Ends and requests for repair, without the data that they are about, bring no call to its end.
+TEST_F(ForwardingTest, DataPassAlthoughShortOnesAloneWouldTakeAll) {
+  forwarding_.set_uplink(1e6);
+  while (ask(1, 200) || ask(1, 200, 104)) {
+  }
+  std::uint64_t short_bytes = 0;
+  std::uint64_t data_bytes = 0;
+  for (int i = 0; i < 10'000; ++i) {  // 10 s of ten times the share
+    now_ += 1ms;
+    for (int k = 0; k < 2; ++k) short_bytes += ask(1, 200, 104).has_value() ? 104 : 0;
+    data_bytes += i % 10 == 0 && ask(1, 200, 1000) ? 1000 : 0;
+  }
+  EXPECT_GE(data_bytes, 10 * 0.4 * 250e3 / 8);
+  EXPECT_GE(short_bytes, 10 * 0.2 * 250e3 / 8);
+}
+
 TEST_F(ForwardingTest, ARateOfZeroIsAnUplinkThatNobodyKnows) {
   forwarding_.set_uplink(1e6);
   forwarding_.set_uplink(0);
