@@ -35,6 +35,9 @@ constexpr double kInFlightMin = 2 * kPacketBytes;
 constexpr double kQuantumSeconds = 10e-6;
 constexpr double kQuantumPart = 0.25;   // of the window
 constexpr double kFirstSeconds = 1e-3;  // until a round trip is known
+// Of bytes: 20 packets a second. Where round trips are long and waver, which this is not made for,
+// the least window would be a packet in five seconds, and no call would end.
+constexpr double kRateMin = 20 * kPacketBytes;
 
 double nanoseconds(Duration duration) {
   return static_cast<double>(duration.count());
@@ -110,7 +113,7 @@ void Fabric::on_round(const Sample& sample) {
 
 Pace Fabric::pace() const {
   const double seconds = rtt_.count() == 0 ? kFirstSeconds : nanoseconds(rtt_) / 1e9;
-  const double bytes_per_second = drain_ * window_ / seconds;
+  const double bytes_per_second = std::max(drain_ * window_ / seconds, kRateMin);
   const double quantum = std::min(bytes_per_second * kQuantumSeconds, kQuantumPart * window_);
   return {.bits_per_second = 8 * bytes_per_second,
           .in_flight_bytes = static_cast<std::uint64_t>(std::max(kAhead * window_, kInFlightMin)),
