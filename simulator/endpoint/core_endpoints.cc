@@ -264,9 +264,9 @@ void CoreEndpoints::change_address(std::uint32_t rank, bool port_only) {
 
 bool CoreEndpoints::idle() const {
   return std::all_of(processes_.begin(), processes_.end(), [](const Process& process) {
-    return process.dead ||
-           std::all_of(process.seats.begin(), process.seats.end(),
-                       [](const Seat* seat) { return seat->member->engine().idle(); });
+    const auto at_rest = [](const Seat* seat) { return seat->member->engine().idle(); };
+    return process.dead || (process.onward.empty() &&
+                            std::all_of(process.seats.begin(), process.seats.end(), at_rest));
   });
 }
 
