@@ -273,14 +273,17 @@ LEEWAY_EXPORT Result<FaultOptions> parse_faults(std::string_view text);
 
 // What carries the datagrams between ranks.
 enum class TransportKind : std::uint8_t {
-  // Verbs where all ranks can, else udp; exact calls over UCX where that has more than TCP between
-  // all of them
+  // Verbs where all ranks can, else mixed; exact calls over UCX where that has more than TCP
+  // between
+  // all ranks, and these are not all of one host. With injected faults: udp
   automatic = 0,
   udp,
   verbs,   // InfiniBand and RoCE, unreliable datagrams
   ucx,     // reliable: nothing is lost, whatever the delivery class allows
   inproc,  // threads of one process: Communicator::create_inproc()
   custom,  // the caller's own: Communicator::create(options, transport)
+  shm,     // memory of one host: an error unless each rank shares it with each other
+  mixed,   // memory to ranks of the same host that share it, udp to all others
 };
 // The name as parse_transport() reads it; "auto" for automatic. An unknown name is
 // kInvalidArgument.
@@ -312,8 +315,8 @@ struct Options {
   std::optional<int> world_size;  // LEEWAY_WORLD_SIZE, or the launcher's
   // LEEWAY_RENDEZVOUS "host:port" of rank 0's TCP listener, "[v6]:port" for IPv6; see also `store`
   std::string rendezvous;
-  // LEEWAY_TRANSPORT auto, udp, verbs, ucx or inproc; equal on all ranks. Not looked at by
-  // create(options, transport).
+  // LEEWAY_TRANSPORT auto, udp, verbs, ucx, inproc, shm or mixed; equal on all ranks. Not looked at
+  // by create(options, transport).
   TransportKind transport = TransportKind::automatic;
   // LEEWAY_MULTICAST: what goes to all ranks alike (the spread half) is sent once, where the
   // network carries it to them. Off by default: switches that do not follow memberships flood

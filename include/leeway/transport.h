@@ -157,6 +157,13 @@ class LEEWAY_EXPORT DatagramTransport {
     static const Status ok;
     return ok;
   }
+
+  // What holds for trains to and from one peer, where that is more than limits() says of all:
+  // `intact` alone is looked at. It may change while the transport runs, between calls.
+  virtual const TransportLimits& limits_to(Rank peer) const {
+    (void)peer;
+    return limits();
+  }
 };
 
 }  // namespace v0

@@ -32,10 +32,8 @@ constexpr std::array<string_view, 4> kScaleRules = {"automatic", "floor", "even"
 constexpr std::array<string_view, 6> kEstimators = {
     "zero_fill", "ratio", "symmetric_ratio", "stratified", "horvitz_thompson", "augmented"};
 constexpr std::array<string_view, 3> kDeliveries = {"exact", "bounded", "best_effort"};
-constexpr std::array<string_view, 6> kTransports = {"auto", "udp",    "verbs",
-                                                    "ucx",  "inproc", "custom"};
-// A caller's own transport cannot be asked for by name.
-constexpr std::size_t kTransportsByName = 5;
+constexpr std::array<string_view, 8> kTransports = {"auto",   "udp",    "verbs", "ucx",
+                                                    "inproc", "custom", "shm",   "mixed"};
 constexpr std::array<string_view, 6> kCongestionControls = {"none", "fixed",     "scavenger",
                                                             "wan",  "automatic", "fabric"};
 constexpr std::array<string_view, 10> kStatusCodes = {
@@ -49,7 +47,7 @@ static_assert(kRoundings.size() == static_cast<std::size_t>(Rounding::stochastic
 static_assert(kScaleRules.size() == static_cast<std::size_t>(ScaleRule::ceil) + 1);
 static_assert(kEstimators.size() == static_cast<std::size_t>(Estimator::augmented) + 1);
 static_assert(kDeliveries.size() == static_cast<std::size_t>(Delivery::Kind::best_effort) + 1);
-static_assert(kTransports.size() == static_cast<std::size_t>(TransportKind::custom) + 1);
+static_assert(kTransports.size() == static_cast<std::size_t>(TransportKind::mixed) + 1);
 static_assert(kCongestionControls.size() ==
               static_cast<std::size_t>(CongestionControl::fabric) + 1);
 static_assert(kStatusCodes.size() == static_cast<std::size_t>(StatusCode::kInternal) + 1);
@@ -60,10 +58,13 @@ string_view name_of(Enum value, std::span<const string_view> names) {
   return i < names.size() ? names[i] : "unknown";
 }
 
+// `left_out`: of the names, one that is only said.
 template <typename Enum>
-Result<Enum> parse(const char* what, string_view name, std::span<const string_view> names) {
+Result<Enum> parse(const char* what, string_view name, std::span<const string_view> names,
+                   std::size_t left_out = SIZE_MAX) {
   std::string valid;
   for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i == left_out) continue;
     if (names[i] == name) return static_cast<Enum>(i);
     valid.append(i == 0 ? "" : ", ").append(names[i]);
   }
@@ -114,7 +115,9 @@ Result<Estimator> parse_estimator(string_view name) {
   return parse<Estimator>("estimator", name, kEstimators);
 }
 Result<TransportKind> parse_transport(string_view name) {
-  return parse<TransportKind>("transport", name, std::span(kTransports).first(kTransportsByName));
+  // A caller's own transport cannot be asked for by name.
+  return parse<TransportKind>("transport", name, kTransports,
+                              static_cast<std::size_t>(TransportKind::custom));
 }
 Result<CongestionControl> parse_congestion_control(string_view name) {
   return parse<CongestionControl>("congestion control", name, kCongestionControls);

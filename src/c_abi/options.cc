@@ -13,13 +13,15 @@ namespace {
 
 constexpr leeway_options kDefaults = LEEWAY_OPTIONS_INIT;
 constexpr leeway_collective_options kCallDefaults = LEEWAY_COLLECTIVE_OPTIONS_INIT;
-constexpr int kTransportCount = LEEWAY_TRANSPORT_CUSTOM + 1;
+constexpr int kTransportCount = LEEWAY_TRANSPORT_MIXED + 1;
 constexpr int kCongestionControlCount = LEEWAY_CONGESTION_FABRIC + 1;
 static_assert(LEEWAY_CONGESTION_FIXED == static_cast<int>(CongestionControl::fixed));
 static_assert(LEEWAY_CONGESTION_WAN == static_cast<int>(CongestionControl::wan));
 static_assert(LEEWAY_CONGESTION_AUTOMATIC == static_cast<int>(CongestionControl::automatic));
 static_assert(LEEWAY_CONGESTION_FABRIC == static_cast<int>(CongestionControl::fabric));
 static_assert(LEEWAY_TRANSPORT_CUSTOM == static_cast<int>(TransportKind::custom));
+static_assert(LEEWAY_TRANSPORT_SHM == static_cast<int>(TransportKind::shm));
+static_assert(LEEWAY_TRANSPORT_MIXED == static_cast<int>(TransportKind::mixed));
 static_assert(LEEWAY_TRANSPORT_INPROC == static_cast<int>(TransportKind::inproc));
 static_assert(LEEWAY_TRANSPORT_UCX == static_cast<int>(TransportKind::ucx));
 static_assert(LEEWAY_BXOR == static_cast<int>(ReduceOp::bxor) && LEEWAY_BXOR == kReduceOpCount - 1);

@@ -192,6 +192,20 @@ schedule::ShardMap shards_of(const OperationSpec& spec, std::uint32_t number, Op
   }
 }
 
+// Which payloads are summed. A message has one receiver, which its plan knows by another number.
+void plan_sums(const OperationSpec& spec, const protocol::EndpointConfig& config,
+               OperationPlan& plan) {
+  plan.intact = {};
+  if (point_to_point(spec.kind)) {
+    plan.sum_payloads = config.sums_to(spec.peer);
+    return;
+  }
+  plan.sum_payloads = false;
+  for (Rank rank = 0; rank < config.size && !plan.sum_payloads; ++rank)
+    plan.sum_payloads = rank != config.self && config.sums_to(rank);
+  plan.intact = config.intact;
+}
+
 // What both halves have in common.
 void plan_common(const Request& request, const protocol::EndpointConfig& config,
                  OperationPlan& plan) {
@@ -200,7 +214,7 @@ void plan_common(const Request& request, const protocol::EndpointConfig& config,
   plan.reduction = {};
   plan.dtype = has_reduce_half(spec.kind) ? spec.input.dtype : dtype_of(spec);
   plan.payload_bytes = config.datagram_bytes - wire::kDataHeaderBytes;
-  plan.sum_payloads = config.sum_payloads;
+  plan_sums(spec, config, plan);
   plan.contents = spec.contents;
   plan.seed = config.seed;
   const auto owner_weights = spec.options.owner_weights;

@@ -86,8 +86,10 @@ struct OperationPlan {
   int size = 1;
   DataType dtype = DataType::f32;
   std::size_t payload_bytes = 0;  // encoded, of one packet, at most
-  bool sum_payloads = true;       // as protocol::EndpointConfig
-  bool contents = true;           // as OperationSpec
+  // As protocol::EndpointConfig: of any receiver, and by receiver.
+  bool sum_payloads = true;
+  std::span<const std::uint8_t> intact;
+  bool contents = true;  // as OperationSpec
   // Both key the random bits of codecs and estimators.
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
@@ -105,6 +107,10 @@ struct OperationPlan {
   ReductionPlan reduction;    // where round.phase(reduce).active
   SpreadPlan spread;          // where round.phase(spread).active, or (point)
   protocol::RoundPlan round;  // the same as the protocol sees it
+
+  bool sums_to(Rank receiver) const {
+    return sum_payloads && (receiver >= intact.size() || intact[receiver] == 0);
+  }
 
   // How `elements` are cut into packets of a format.
   schedule::PacketGrid grid_of(std::size_t elements, const codec::Format& format) const {

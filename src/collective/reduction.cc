@@ -143,7 +143,7 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
   const ByteSpan source =
       contribution_to(owner, grid, index, identity ? scratch.data() : own_packet_.data());
   if (identity) {
-    if (!plan_->sum_payloads) return {source};
+    if (!plan_->sums_to(owner)) return {source};
     return {source, crc32c_prefetching(source, input_to(owner, grid, ahead))};
   }
   const MutableByteSpan out =
@@ -157,12 +157,12 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
       plan_->meter->add_encoded(half().format, place, floats_of(source), out, per_unit(weight));
   }
   if (pays_residual(owner)) keep_residual(floats_of(source), place, out);
-  return {out, plan_->sum_payloads ? crc32c(out) : 0};
+  return {out, plan_->sums_to(owner) ? crc32c(out) : 0};
 }
 
 protocol::Payload Reduction::encoded_elsewhere(Rank owner, PacketIndex index) const {
   const ByteSpan bytes = plan_->payload->packet(PayloadHalf::reduce, owner, index);
-  return {bytes, plan_->sum_payloads ? crc32c(bytes) : 0};
+  return {bytes, plan_->sums_to(owner) ? crc32c(bytes) : 0};
 }
 
 // What receivers will not get of these values. A resent packet has the same bytes, so that this may

@@ -135,7 +135,7 @@ protocol::Payload Spread::payload(Rank to, PacketIndex index, MutableByteSpan sc
                            out);
     bytes = out;
   }
-  return {bytes, sum(bytes)};
+  return {bytes, plan_->sums_to(to) ? crc32c(bytes) : 0};
 }
 
 bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/philox.h"
+#include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
 #include "impairment/fault_plan.h"
 #include "observe/trace.h"
@@ -140,8 +141,8 @@ std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, 
 Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
                                               const protocol::EndpointConfig& config,
                                               std::unique_ptr<DatagramTransport> transport,
-                                              const keys::JoinedKeys* keys) {
-  auto driver = make_driver(options, kind, config.self, std::move(transport), keys);
+                                              const rendezvous::Group* group) {
+  auto driver = make_driver(options, kind, config.self, std::move(transport), group);
   if (!driver.ok()) return driver.status();
   std::vector<Rank> slots(config.size);
   std::iota(slots.begin(), slots.end(), Rank{0});
@@ -160,29 +161,33 @@ std::unique_ptr<Channel> open_channel(const Options& options,
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,
-                                                     const keys::JoinedKeys* keys) {
-  auto* const lengths = dynamic_cast<transport::LengthRefusals*>(transport.get());
-  transport::SealedTransport* sealed = nullptr;
-  if (keys != nullptr) {
-    std::vector<Rank> slots(keys->members.size());
-    std::iota(slots.begin(), slots.end(), Rank{0});
+                                                     const rendezvous::Group* group) {
+  driving::Layers layers;
+  layers.lengths = dynamic_cast<transport::LengthRefusals*>(transport.get());
+  std::vector<Rank> slots(group == nullptr ? 0 : group->datagrams.members.size());
+  std::iota(slots.begin(), slots.end(), Rank{0});
+  if (group != nullptr && group->keys != nullptr) {
     auto sealing = seal_transport(std::move(transport));
-    if (Status status = introduce(*keys, self, slots, *sealing); !status.ok()) return status;
-    sealed = sealing.get();
+    if (Status status = introduce(*group->keys, self, slots, *sealing); !status.ok()) return status;
+    layers.sealed = sealing.get();
     transport = std::move(sealing);
+  }
+  if (group != nullptr && kind == TransportKind::udp && may_share_memory(options)) {
+    transport = with_memory(std::move(transport), layers.mixed);
+    if (layers.mixed != nullptr) meet_by_memory(*group, self, slots, *layers.mixed);
   }
   const congestion::Settings congestion = settings_of(options);
   if (!options.faults.any()) {
     return driving::Driver::start(kind, observe::traced(std::move(transport), options), congestion,
-                                  nullptr, sealed, lengths);
+                                  layers);
   }
   auto plan = impairment::FaultPlan::create(options.faults);
   if (!plan.ok()) return plan.status();
   auto faulty = std::make_unique<transport::FaultTransport>(std::move(transport), self,
                                                             std::move(*plan), driving::steady_now);
-  const transport::FaultTransport* faults = faulty.get();
+  layers.faults = faulty.get();
   return driving::Driver::start(kind, observe::traced(std::move(faulty), options), congestion,
-                                faults, sealed, lengths);
+                                layers);
 }
 
 }  // namespace leeway::internal

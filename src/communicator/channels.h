@@ -8,8 +8,8 @@
 #include <span>
 
 #include "driving/channel.h"
-#include "keys/joined_keys.h"
 #include "leeway/communicator.h"
+#include "rendezvous/bootstrap.h"
 
 namespace leeway::internal {
 
@@ -119,12 +119,12 @@ inline congestion::Settings settings_of(const Options& options) {
 std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size);
 
 // A driver over a connected transport, with the faults of the options, if any, between them.
-// `self`: this process's slot, by which the faults know it. `keys`: with which it seals for the
-// ranks, which are the slots; null: nothing is sealed.
+// `self`: this process's slot, by which the faults know it. `group`: whose ranks are the slots;
+// with its keys it seals for them, and it may share memory with those of this host. Null: neither.
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,
-                                                     const keys::JoinedKeys* keys);
+                                                     const rendezvous::Group* group);
 
 // A communicator's channel on a driver whose transport knows the processes in `slots`, by rank.
 std::unique_ptr<Channel> open_channel(const Options& options,
@@ -135,6 +135,6 @@ std::unique_ptr<Channel> open_channel(const Options& options,
 Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,
                                               const protocol::EndpointConfig& config,
                                               std::unique_ptr<DatagramTransport> transport,
-                                              const keys::JoinedKeys* keys = nullptr);
+                                              const rendezvous::Group* group = nullptr);
 
 }  // namespace leeway::internal

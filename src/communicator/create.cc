@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "communicator/channels.h"
 #include "communicator/joining.h"
+#include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
 #include "leeway/communicator.h"
 #include "protocol/train_buffer.h"
@@ -146,6 +147,11 @@ Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std
   if (!candidates.ok()) return candidates.status();
   candidates->local.process =
       *seat != nullptr ? (*seat)->endpoint().process() : internal::random_process();
+  if (*seat != nullptr) {
+    candidates->local.memory = (*seat)->endpoint().memory();
+  } else if (internal::may_share_memory(options)) {
+    candidates->local.memory = internal::new_memory_place();
+  }
   auto identity = identity_of(seat->get(), *secrets);
   if (!identity.ok()) return identity.status();
   candidates->local.identity = std::move(*identity);

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/marks.h"
 #include "base/philox.h"
+#include "communicator/memory_sharing.h"
 #include "observe/watch.h"
 #include "rendezvous/address.h"
 #include "rendezvous/printable.h"
@@ -22,6 +23,10 @@ constexpr std::uint32_t kExactStream = 0x45000000;
 
 // How long ranks try to hear each other over the lane for exact calls before they do without.
 constexpr Duration kExactProofTime = std::chrono::seconds(10);
+
+// How long ranks of one host try to reach each other through memory before they begin without.
+// Proofs take a few milliseconds; one that is impossible is mostly refused as soon.
+constexpr Duration kMemoryProofTime = std::chrono::milliseconds(500);
 
 // Proofs have so long even where the meeting took all the time there was.
 constexpr Duration kProofTimeMin = std::chrono::seconds(1);
@@ -44,6 +49,8 @@ class Joining {
   }
   void decide_congestion();
   Status use_datagrams();
+  void log_memory();
+  Status check_shared();
   Status use_exact_lane();
   Result<std::unique_ptr<Channel>> drive(const rendezvous::Lane& lane,
                                          rendezvous::Candidate& candidate, std::uint64_t seed,
@@ -73,6 +80,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   group_ = std::move(*group);
   decide_congestion();
   if (Status status = use_datagrams(); !status.ok()) return status;
+  if (Status status = check_shared(); !status.ok()) return status;
   if (group_.exact && group_.keys == nullptr) {  // what goes over UCX is not sealed
     if (Status status = use_exact_lane(); !status.ok()) return status;
   }
@@ -105,7 +113,37 @@ Status Joining::use_datagrams() {
   channels_ = std::make_unique<Channels>(std::move(*driver));
   observe::log_joined(channels_->datagrams(), options_, group_.keys != nullptr, log_);
   if (channels_->config().multicast) log_deaf();
+  log_memory();
   return Status();
+}
+
+void Joining::log_memory() {
+  if (!may_share_memory(options_) || group_.datagrams.kind != TransportKind::udp) return;
+  if (!candidates_.local.memory.shares()) {
+    log_.print(LogLevel::info, "memory", "no shared memory with ranks of this host: %s",
+               check_memory().c_str());
+    return;
+  }
+  const std::string obstacles = channels_->datagrams().memory_obstacles(/*of_this_host=*/true);
+  if (obstacles.empty()) return;
+  log_.print(LogLevel::warn, "memory", "ranks of this host are reached by UDP: %s",
+             obstacles.c_str());
+}
+
+// Memory that is asked for by name is there between all ranks, or everybody fails.
+Status Joining::check_shared() {
+  if (options_.transport != TransportKind::shm || candidates_.local.size == 1) return Status();
+  const bool shared = channels_->datagrams().kind() == TransportKind::shm;
+  const auto agreed = all_say(shared);
+  if (!agreed.ok()) return agreed.status();
+  if (*agreed) return Status();
+  const std::string why = !candidates_.local.memory.shares() ? check_memory().c_str()
+                          : shared                           ? "other ranks do not share theirs"
+                                   : channels_->datagrams().memory_obstacles(false);
+  return Status::error(StatusCode::kUnsupported,
+                       "rank %u cannot use shm: %s; LEEWAY_TRANSPORT=mixed takes memory where it "
+                       "can",
+                       unsigned{candidates_.local.rank}, why.c_str());
 }
 
 // Proves that the candidate, which is connected, wakes sleepers, and that every rank is heard.
@@ -142,6 +180,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   if (!channel.ok()) return channel.status();
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
   if (Status status = (*channel)->prove_paths(patience); !status.ok()) return status;
+  (*channel)->prove_memory(kMemoryProofTime);
   // WIRE 10.4. A rank that was told a size, or that injects faults, does not change it.
   const std::size_t around = group_.keys == nullptr ? 0 : seal::kOverheadBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 &&
@@ -157,11 +196,11 @@ Result<std::unique_ptr<Channel>> Joining::open(const rendezvous::Lane& lane,
                                                const protocol::EndpointConfig& config) const {
   if (seat_ == nullptr || lane.kind != TransportKind::udp) {
     if (slows_for_marks(options_.congestion)) candidate.allow_marks();
-    auto channel = make_channel(options_, lane.kind, config, candidate.take(), group_.keys.get());
+    auto channel = make_channel(options_, lane.kind, config, candidate.take(), &group_);
     if (channel.ok()) observe::watch(*(*channel)->driver(), options_, log_);
     return channel;
   }
-  auto slots = seat_->endpoint().meet(lane, group_.processes, config.self, group_.keys.get());
+  auto slots = seat_->endpoint().meet(group_, config.self);
   if (!slots.ok()) return slots.status();
   seat_->endpoint().pace(options_);
   observe::watch(*seat_->endpoint().driver(), options_, log_, seat_->endpoint().segmentation());
@@ -191,6 +230,12 @@ Status Joining::use_exact_lane() {
   // Of the votes
   const std::stop_callback on_stop(candidates_.local.stop, [this] { channels_->abort(); });
   std::string way;
+  if (channels_->datagrams().kind() == TransportKind::shm) {
+    // Our own memory is faster than UCX's, and carries lossy calls, too
+    explain(LogLevel::debug, kNot, "all ranks share memory");
+    const auto agreed = all_say(false);
+    return agreed.ok() ? Status() : agreed.status();
+  }
   auto connected = candidates_.connect(*group_.exact, candidates_.local.rank);
   const bool better = connected.ok() && (*connected)->better_than_tcp(way);
   if (!connected.ok()) explain(LogLevel::info, kNot, connected.status().c_str());

@@ -6,6 +6,7 @@
 
 #include "base/marks.h"
 #include "communicator/channels.h"
+#include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
 #include "driving/fork.h"
 #include "observe/trace.h"
@@ -35,7 +36,8 @@ std::string key_of(const Options& options, const asio::ip::address& address,
          std::to_string(options.socket_buffer_bytes) + " " +
          std::string(to_string(options.congestion)) + " " +
          std::to_string(options.rate_bits_per_second) + " " + std::to_string(options.port) + " " +
-         std::to_string(driving::fork_generation()) + held;
+         std::to_string(driving::fork_generation()) + (may_share_memory(options) ? " memory" : "") +
+         held;
 }
 
 // A group, as all its ranks in this process name it. They may bring a store object each, and spell
@@ -81,16 +83,18 @@ UdpEndpoint::Seat::~Seat() {
 }
 
 UdpEndpoint::UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,
-                         std::shared_ptr<const keys::OwnIdentity> identity)
+                         std::shared_ptr<const keys::OwnIdentity> identity,
+                         const rendezvous::MemoryPlace& memory)
     : driver_(std::move(driver)),
       udp_(udp),
       process_(random_process()),
-      identity_(std::move(identity)) {}
+      identity_(std::move(identity)),
+      memory_(memory) {}
 
 Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
     const Options& options, std::shared_ptr<const keys::Secrets> secrets) {
   const bool udp =
-      options.transport == TransportKind::automatic || options.transport == TransportKind::udp;
+      options.transport == TransportKind::automatic || rendezvous::is_over_udp(options.transport);
   if (!udp || options.faults.any() || options.multicast || options.world_size.value_or(1) == 1)
     return std::unique_ptr<Seat>();
   const auto address = rendezvous::data_address(options);
@@ -136,17 +140,22 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   transport::UdpTransport& socket = **opened;
   if (slows_for_marks(options.congestion)) socket.allow_marks();
   std::unique_ptr<DatagramTransport> transport = std::move(*opened);
-  transport::SealedTransport* sealed = nullptr;
+  driving::Layers layers{.lengths = &socket};
   if (identity != nullptr) {
     auto sealing = seal_transport(std::move(transport));
-    sealed = sealing.get();
+    layers.sealed = sealing.get();
     transport = std::move(sealing);
+  }
+  rendezvous::MemoryPlace memory;
+  if (may_share_memory(options)) {
+    transport = with_memory(std::move(transport), layers.mixed);
+    if (layers.mixed != nullptr) memory = new_memory_place();
   }
   auto driver =
       driving::Driver::start(TransportKind::udp, observe::traced(std::move(transport), options),
-                             settings_of(options), nullptr, sealed, &socket);
+                             settings_of(options), layers);
   return std::shared_ptr<UdpEndpoint>(
-      new UdpEndpoint(std::move(driver), socket, std::move(identity)));
+      new UdpEndpoint(std::move(driver), socket, std::move(identity), memory));
 }
 
 void UdpEndpoint::pace(const Options& options) {
@@ -160,9 +169,9 @@ std::unique_ptr<rendezvous::Candidate> UdpEndpoint::candidate() {
   return std::make_unique<OpenSocket>(udp_);
 }
 
-Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Lane& lane,
-                                            std::span<const std::uint64_t> processes, Rank self,
-                                            const keys::JoinedKeys* keys) {
+Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Group& group, Rank self) {
+  const rendezvous::Lane& lane = group.datagrams;
+  const keys::JoinedKeys* const keys = group.keys.get();
   std::vector<Rank> slots;
   driving::Driver::Session session(*driver_);
   for (std::size_t rank = 0; rank < lane.members.size(); ++rank) {
@@ -170,7 +179,7 @@ Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Lane& lane,
     if (!address)
       return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");
     const Rank next = udp_.peers();
-    const Process process{processes[rank],
+    const Process process{group.processes[rank],
                           keys == nullptr ? keys::Key{} : keys->members[rank].public_key};
     const auto [known, is_new] = slots_.emplace(process, next);
     slots.push_back(known->second);
@@ -185,6 +194,7 @@ Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Lane& lane,
     if (Status status = introduce(*keys, self, slots, *session.sealed()); !status.ok())
       return status;
   }
+  if (session.mixed() != nullptr) meet_by_memory(group, self, slots, *session.mixed());
   return slots;
 }
 

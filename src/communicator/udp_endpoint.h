@@ -53,6 +53,8 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
 
   // What the other ranks are told of it.
   std::unique_ptr<rendezvous::Candidate> candidate();
+  // What others of this host are told of it.
+  const rendezvous::MemoryPlace& memory() const { return memory_; }
   // Random; all groups know this process's endpoint by it.
   std::uint64_t process() const { return process_; }
   const std::shared_ptr<driving::Driver>& driver() const { return driver_; }
@@ -67,14 +69,12 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
 
   // The slots of a group's ranks. Processes that other groups have met keep theirs, and with a
   // secret what is known of them: the author of this group's table may be no member of those.
-  // `keys`: null without a secret.
-  Result<std::vector<Rank>> meet(const rendezvous::Lane& lane,
-                                 std::span<const std::uint64_t> processes, Rank self,
-                                 const keys::JoinedKeys* keys);
+  Result<std::vector<Rank>> meet(const rendezvous::Group& group, Rank self);
 
  private:
   UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,
-              std::shared_ptr<const keys::OwnIdentity> identity);
+              std::shared_ptr<const keys::OwnIdentity> identity,
+              const rendezvous::MemoryPlace& memory);
   static Result<std::shared_ptr<UdpEndpoint>> open(const Options& options,
                                                    const asio::ip::address& address,
                                                    std::shared_ptr<const keys::Secrets> secrets);
@@ -90,6 +90,7 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   transport::UdpTransport& udp_;  // the driver's: under a Session, but for what is constant
   const std::uint64_t process_;
   const std::shared_ptr<const keys::OwnIdentity> identity_;  // null without a secret
+  const rendezvous::MemoryPlace memory_;
   std::map<Process, Rank> slots_;
   std::multiset<std::string> seats_;  // taken
 };

@@ -27,8 +27,10 @@ Channel::Channel(std::shared_ptr<Driver> driver, const protocol::EndpointConfig&
       config_(config),
       slots_(std::move(slots)),
       name_(std::move(name)),
+      kind_(driver_->kind()),
       generation_(fork_generation()) {
   Driver::Session session(*driver_);
+  look_at_links(session);
   member_ = &session.node().join(steady_now(), config_, slots_, this);
   driver_->channels_.push_back(this);
 }

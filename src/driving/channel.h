@@ -28,7 +28,8 @@ class Channel final : private MemoryWatcher {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  TransportKind kind() const { return driver_->kind(); }
+  // The driver's; shm where all peers are reached through memory, mixed where some are.
+  TransportKind kind() const { return kind_; }
   const protocol::EndpointConfig& config() const { return config_; }
   const std::shared_ptr<Driver>& driver() const { return driver_; }
   const std::vector<Rank>& slots() const { return slots_; }
@@ -39,6 +40,12 @@ class Channel final : private MemoryWatcher {
   // Hears from every peer over the data path, which also measures round trips; kUnavailable naming
   // those it cannot hear; kCancelled after abort().
   Status prove_paths(Duration timeout);
+  // After prove_paths(): waits until each peer of this host has proved that it shares memory, or
+  // until it cannot (transport/mixed). What is not proved by then goes on as it is.
+  void prove_memory(Duration timeout);
+  // Ranks that do not share memory with this one, and why.
+  std::string memory_obstacles(bool of_this_host);
+
   // After prove_paths(), on all ranks or none: datagrams are as long from now on as all ranks'
   // paths carry. Not `measured`: as far as this rank is concerned, as long as they are.
   // kUnavailable where not all ranks tell in time; kCancelled after abort().
@@ -83,6 +90,7 @@ class Channel final : private MemoryWatcher {
 
   protocol::Endpoint& endpoint() { return member_->engine().endpoint(); }
   void probe_all();
+  void look_at_links(Driver::Session& session);
   std::shared_ptr<WorkState> work_of(const collective::OperationSpec& spec) const;
   // Hands it to the engine. By the driving thread.
   void admit(Instant now, const std::shared_ptr<WorkState>& work);
@@ -101,6 +109,7 @@ class Channel final : private MemoryWatcher {
   protocol::EndpointConfig config_;
   const std::vector<Rank> slots_;
   const std::string name_;
+  TransportKind kind_;
   const std::uint32_t generation_;  // of forks
   // The driving thread alone touches these.
   collective::Member* member_ = nullptr;

@@ -68,6 +68,9 @@ void Channel::add_counters(const std::string& prefix, Counters& rows) {
   if (driver_->sealed_ != nullptr) {
     for (auto& row : driver_->sealed_->named_seal_counters()) rows.push_back(std::move(row));
   }
+  if (driver_->mixed_ != nullptr) {
+    for (auto& row : driver_->mixed_->named_counters()) rows.push_back(std::move(row));
+  }
   if (driver_->faults_ != nullptr) {
     for (auto& row : driver_->faults_->named_fault_counters()) rows.push_back(std::move(row));
   }

@@ -63,6 +63,39 @@ Status Channel::prove_paths(Duration timeout) {
       path_remedy(kind()));
 }
 
+// Which links keep bytes intact and lead through memory.
+void Channel::look_at_links(Driver::Session& session) {
+  if (session.mixed() == nullptr) return;
+  config_.intact.assign(config_.size, 0);
+  int near = 0;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    config_.intact[peer] = session.limits_to(slots_[peer]).intact;
+    near += peer != config_.self && session.mixed()->is_near(slots_[peer]);
+  }
+  if (near > 0) kind_ = near == config_.size - 1 ? TransportKind::shm : TransportKind::mixed;
+}
+
+void Channel::prove_memory(Duration timeout) {
+  if (!driver_->is_mixed()) return;
+  const auto settled = [this] { return driver_->mixed_->settled(); };
+  (void)driver_->run_until(settled, steady_now() + timeout);
+  Driver::Session session(*driver_);
+  look_at_links(session);
+  endpoint().keep_intact(config_.intact);
+}
+
+std::string Channel::memory_obstacles(bool of_this_host) {
+  std::string all;
+  Driver::Session session(*driver_);
+  for (Rank peer = 0; peer < config_.size && session.mixed() != nullptr; ++peer) {
+    if (peer == config_.self || session.mixed()->is_near(slots_[peer])) continue;
+    if (of_this_host && !session.mixed()->may_be_near(slots_[peer])) continue;
+    const std::string& why = session.mixed()->obstacle(slots_[peer]);
+    all += (all.empty() ? "rank " : "; rank ") + std::to_string(peer) + ": " + why;
+  }
+  return all;
+}
+
 Status Channel::agree_on_size(bool measured, Duration timeout) {
   const Instant deadline = steady_now() + timeout;
   Duration pause = std::chrono::milliseconds(1);

@@ -39,23 +39,20 @@ bool in_callback() {
 std::shared_ptr<Driver> Driver::start(TransportKind kind,
                                       std::unique_ptr<DatagramTransport> transport,
                                       const congestion::Settings& congestion,
-                                      const transport::FaultTransport* faults,
-                                      transport::SealedTransport* sealed,
-                                      transport::LengthRefusals* lengths) {
-  std::shared_ptr<Driver> driver(
-      new Driver(kind, std::move(transport), congestion, faults, sealed, lengths));
+                                      const Layers& layers) {
+  std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), congestion, layers));
   driver->background_ = std::thread(
       [self = driver.get(), weak = std::weak_ptr(driver)] { self->drive_in_pauses(weak); });
   return driver;
 }
 
 Driver::Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
-               const congestion::Settings& congestion, const transport::FaultTransport* faults,
-               transport::SealedTransport* sealed, transport::LengthRefusals* lengths)
+               const congestion::Settings& congestion, const Layers& layers)
     : kind_(kind),
-      faults_(faults),
-      sealed_(sealed),
-      lengths_(faults == nullptr ? lengths : nullptr),
+      faults_(layers.faults),
+      sealed_(layers.sealed),
+      lengths_(layers.faults == nullptr ? layers.lengths : nullptr),
+      mixed_(layers.mixed),
       generation_(fork_generation()),
       node_(congestion),
       transport_(std::move(transport)),

@@ -26,6 +26,7 @@
 #include "leeway/transport.h"
 #include "transport/fault/fault_transport.h"
 #include "transport/length_refusals.h"
+#include "transport/mixed/mixed_transport.h"
 #include "transport/sealed/sealed_transport.h"
 
 namespace leeway::driving {
@@ -40,16 +41,21 @@ Instant steady_now();
 // Whether this thread is in a callback of an operation: it must not wait for anybody.
 bool in_callback();
 
+// Layers of a transport seen as what they are, or null. Where `lengths` is there and no faults
+// are, the sizes of paths are measured.
+struct Layers {
+  const transport::FaultTransport* faults = nullptr;
+  transport::SealedTransport* sealed = nullptr;
+  transport::LengthRefusals* lengths = nullptr;
+  transport::MixedTransport* mixed = nullptr;
+};
+
 class Driver final {
  public:
-  // `faults`, `sealed` and `lengths` are layers of `transport` seen as what they are, or null.
-  // Where `lengths` is there and no faults are, the sizes of paths are measured.
   static std::shared_ptr<Driver> start(TransportKind kind,
                                        std::unique_ptr<DatagramTransport> transport,
                                        const congestion::Settings& congestion = {},
-                                       const transport::FaultTransport* faults = nullptr,
-                                       transport::SealedTransport* sealed = nullptr,
-                                       transport::LengthRefusals* lengths = nullptr);
+                                       const Layers& layers = {});
   // All its channels are gone.
   ~Driver();
   Driver(const Driver&) = delete;
@@ -57,6 +63,8 @@ class Driver final {
 
   TransportKind kind() const { return kind_; }
   const TransportLimits& limits() const { return transport_->limits(); }
+  // Whether peers may share memory with this process.
+  bool is_mixed() const { return mixed_ != nullptr; }
   bool measures_sizes() const { return lengths_ != nullptr; }
 
   // Drives, or sleeps while another does, until it is done.
@@ -93,6 +101,10 @@ class Driver final {
     collective::Node& node() { return driver_.node_; }
     // Null: nothing is sealed.
     transport::SealedTransport* sealed() { return driver_.sealed_; }
+    // Null: no peer shares memory.
+    transport::MixedTransport* mixed() { return driver_.mixed_; }
+    // As DatagramTransport's, of a slot.
+    const TransportLimits& limits_to(Rank slot) { return driver_.transport_->limits_to(slot); }
     // Hands datagrams in and out once, without blocking.
     void pump() { driver_.step(steady_now()); }
 
@@ -105,8 +117,7 @@ class Driver final {
   static constexpr std::size_t kReceiveBatch = 64;
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
-         const congestion::Settings& congestion, const transport::FaultTransport* faults,
-         transport::SealedTransport* sealed, transport::LengthRefusals* lengths);
+         const congestion::Settings& congestion, const Layers& layers);
 
   // As wait(), until then at most; not ok: this thread must not wait for it.
   static Status await(WorkState& work, Instant until = Instant::infinite_future());
@@ -139,7 +150,8 @@ class Driver final {
   const transport::FaultTransport* const faults_;
   transport::SealedTransport* const sealed_;
   transport::LengthRefusals* const lengths_;  // null: sizes are not measured
-  const std::uint32_t generation_;            // of forks
+  transport::MixedTransport* const mixed_;
+  const std::uint32_t generation_;  // of forks
   // The driving thread alone touches these.
   std::vector<Channel*> channels_;
   std::vector<Callback> callbacks_;  // of operations that are done: called when the role is free

@@ -18,6 +18,7 @@ class TracedTransport final : public DatagramTransport {
 
   std::string_view name() const override { return inner_->name(); }
   const TransportLimits& limits() const override { return inner_->limits(); }
+  const TransportLimits& limits_to(Rank peer) const override { return inner_->limits_to(peer); }
   Status register_memory(ByteSpan memory) override { return inner_->register_memory(memory); }
   void forget_memory(ByteSpan memory) override { inner_->forget_memory(memory); }
   std::size_t send(std::span<const Train> trains) override {

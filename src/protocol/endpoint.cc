@@ -46,6 +46,11 @@ Endpoint::Endpoint(const EndpointConfig& config, std::span<Path* const> paths)
   }
 }
 
+void Endpoint::keep_intact(std::vector<std::uint8_t> by_rank) {
+  LEEWAY_ASSERT(open_rounds() == 0);
+  config_.intact = std::move(by_rank);
+}
+
 void Endpoint::shorten_datagrams(std::size_t bytes) {
   LEEWAY_ASSERT(bytes >= limits::kDatagramBytesMin && bytes <= config_.datagram_bytes);
   LEEWAY_ASSERT(open_rounds() == 0 && counters_.rounds_opened == 0);

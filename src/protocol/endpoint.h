@@ -46,6 +46,13 @@ struct EndpointConfig {
   bool multicast = false;  // the transport takes trains to kEveryRank; who hears them is found out
   // Checksums cover payloads; false only where the transport keeps bytes intact
   bool sum_payloads = true;
+  // By rank: 1 where the link to it keeps bytes intact, though the transport does not promise it of
+  // all. Empty: nowhere.
+  std::vector<std::uint8_t> intact;
+  // Whether the checksum of data to this rank covers the payload. Of kEveryRank: to any rank.
+  bool sums_to(Rank peer) const {
+    return sum_payloads && (peer >= intact.size() || intact[peer] == 0);
+  }
   // Packets travel in permuted order; off only to measure what that is good for
   bool permute = true;
   // A congestion controller paces what this rank sends; collective::Node knows
@@ -207,6 +214,9 @@ class Endpoint {
   // Datagrams are shorter from now on: no more than all ranks agreed that their paths carry. No
   // operation is open or was opened.
   void shorten_datagrams(std::size_t bytes);
+
+  // The links to these ranks keep bytes intact (EndpointConfig::intact). No operation is open.
+  void keep_intact(std::vector<std::uint8_t> by_rank);
 
  private:
   // endpoint.cc: rounds

@@ -275,7 +275,7 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   header.settled_below = rounds_.settled_below();
   header.tag_digest = round.tag_digest;
   wire::Prefix in_front = prefix(wire::PacketType::data, to, now);
-  in_front.payload_summed = config_.sum_payloads;
+  in_front.payload_summed = config_.sums_to(to);
   in_front.asks = to != kEveryRank && links_[to].path().take_question();
   wire::encode_data(in_front, header, payload.crc, scratch);
   out.append(wire::kDataHeaderBytes, payload.bytes);

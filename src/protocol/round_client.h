@@ -19,7 +19,7 @@ using wire::FlowKind;
 // The encoded bytes of one packet. They stay valid until the train that holds them was sent.
 struct Payload {
   ByteSpan bytes;
-  std::uint32_t crc = 0;  // crc32c(bytes); of no account without EndpointConfig::sum_payloads
+  std::uint32_t crc = 0;  // crc32c(bytes); of no account without EndpointConfig::sums_to()
 };
 
 // What became of a first copy of a packet.

@@ -51,6 +51,23 @@ void put_identity(const keys::Identity& identity, control::Identity& message) {
   message.mutable_secrets()->Add(identity.secrets.begin(), identity.secrets.end());
 }
 
+void put_memory(const MemoryPlace& memory, control::Memory& message) {
+  if (!memory.shares()) return;
+  message.set_boot(memory.boot.data(), memory.boot.size());
+  message.set_user(memory.user);
+  message.set_token(memory.token.data(), memory.token.size());
+}
+
+// Of a message that was checked.
+MemoryPlace memory_of(const control::Memory& message) {
+  MemoryPlace memory;
+  if (message.token().empty()) return memory;
+  std::memcpy(memory.boot.data(), message.boot().data(), memory.boot.size());
+  memory.user = message.user();
+  std::memcpy(memory.token.data(), message.token().data(), memory.token.size());
+  return memory;
+}
+
 // Of a message that was checked.
 keys::Key key_of(const std::string& bytes) {
   keys::Key key;
@@ -194,6 +211,7 @@ control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, 
   hello.set_round_trip_us(
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(round_trip_us, 0, UINT32_MAX)));
   if (local.identity != nullptr) put_identity(local.identity->told, *hello.mutable_identity());
+  if (local.memory.shares()) put_memory(local.memory, *hello.mutable_memory());
   return hello;
 }
 
@@ -244,6 +262,7 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
   std::vector<std::vector<TransportOffer>> offers = {root.offers};
   std::vector<std::uint64_t> attempts = {0};
   std::vector<std::uint64_t> processes = {root.process};
+  std::vector<MemoryPlace> memories = {root.memory};
   std::uint32_t round_trip_us = 0;
   std::vector<keys::Identity> identities;
   if (root.identity != nullptr) identities.push_back(root.identity->told);
@@ -262,6 +281,7 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
     offers.push_back(offers_of(hello));
     attempts.push_back(hello.attempt());
     processes.push_back(hello.process());
+    memories.push_back(memory_of(hello.memory()));
     round_trip_us = std::max(round_trip_us, hello.round_trip_us());
     if (root.identity != nullptr) identities.push_back(identity_of(hello.identity()));
   }
@@ -277,6 +297,10 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
   group.exact = std::move(lanes->exact);
   group.attempts = std::move(attempts);
   group.processes = std::move(processes);
+  const bool any_shares = std::any_of(memories.begin(), memories.end(),
+                                      [](const MemoryPlace& memory) { return memory.shares(); });
+  if (group.datagrams.kind == TransportKind::udp && any_shares)
+    group.memories = std::move(memories);
   group.round_trip = std::chrono::microseconds(round_trip_us);
   if (root.multicast && !others.empty()) group.multicast = multicast_of(epoch, first.is_v4());
   if (root.identity != nullptr) {
@@ -303,6 +327,7 @@ control::Welcome welcome_of(const Group& group) {
   message.mutable_attempts()->Add(group.attempts.begin(), group.attempts.end());
   message.mutable_processes()->Add(group.processes.begin(), group.processes.end());
   message.set_round_trip_us(static_cast<std::uint32_t>(group.round_trip / 1us));
+  for (const MemoryPlace& memory : group.memories) put_memory(memory, *message.add_memories());
   if (group.identities) {
     const keys::Key& nonce = group.identities->nonce;
     message.set_nonce(nonce.data(), nonce.size());
@@ -320,6 +345,8 @@ Group group_of(const control::Group& message) {
   group.attempts = {message.attempts().begin(), message.attempts().end()};
   group.processes = {message.processes().begin(), message.processes().end()};
   group.round_trip = std::chrono::microseconds(message.round_trip_us());
+  for (const control::Memory& memory : message.memories())
+    group.memories.push_back(memory_of(memory));
   if (message.has_exact()) group.exact = lane_of(message.exact());
   if (message.has_multicast()) {
     const ByteSpan address = bytes_of(message.multicast().address());

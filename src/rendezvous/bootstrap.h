@@ -6,6 +6,7 @@
 // in the background, for as long as Group::place is held; no other connection outlives the call.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,11 @@ namespace leeway::rendezvous {
 
 class Log;
 
+// Whether datagrams of this kind, those between hosts at least, go by UDP.
+constexpr bool is_over_udp(TransportKind kind) {
+  return kind == TransportKind::udp || kind == TransportKind::shm || kind == TransportKind::mixed;
+}
+
 // A transport other than UDP that this process can use, or asked for and cannot.
 struct TransportOffer {
   TransportKind kind = TransportKind::verbs;
@@ -33,6 +39,16 @@ struct TransportOffer {
   std::uint32_t datagram_bytes = 0;
   std::uint64_t receive_buffer_bytes = 0;
   std::string obstacle;  // why it cannot be used and what to do about it
+};
+
+// By what a rank is known to others of its host, with whom it may share memory.
+struct MemoryPlace {
+  std::array<std::byte, 16> boot{};   // which kernel, since it was started
+  std::uint32_t user = 0;             // effective user id
+  std::array<std::byte, 16> token{};  // random, of this rank's endpoint; zero: it shares none
+
+  bool shares() const { return token != std::array<std::byte, 16>{}; }
+  friend bool operator==(const MemoryPlace&, const MemoryPlace&) = default;
 };
 
 // What this process brings to the meeting.
@@ -49,6 +65,7 @@ struct LocalConfiguration {
   std::uint64_t process = 0;
   // Of the same endpoint; null: this rank has no secret, and no rank may have one.
   std::shared_ptr<const keys::OwnIdentity> identity;
+  MemoryPlace memory;                      // of the same endpoint
   bool insecure = false;                   // public addresses without a secret
   std::uint32_t datagram_bytes = 0;        // largest datagram this rank can send and take over UDP
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
@@ -101,6 +118,8 @@ struct Group {
   // process holds it, later groups meet at the same address without opening it anew. Null where
   // this process owns none.
   std::shared_ptr<void> place;
+
+  std::vector<MemoryPlace> memories;  // by rank, over UDP; empty: no rank shares any
 
   // Of the rank whose TCP connection to rank 0 has the longest; 0: not known.
   Duration round_trip{0};

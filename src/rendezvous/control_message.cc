@@ -6,6 +6,7 @@
 
 #include "keys/joined_keys.h"
 #include "leeway/options.h"
+#include "rendezvous/bootstrap.h"
 #include "rendezvous/printable.h"
 #include "wire/packet.h"
 
@@ -30,7 +31,7 @@ bool is_datagram_size(std::uint32_t bytes) {
   return bytes >= limits::kDatagramBytesMin && bytes <= limits::kDatagramBytesMax;
 }
 bool is_kind(std::uint32_t kind) {
-  return kind <= static_cast<std::uint32_t>(TransportKind::custom);
+  return kind <= static_cast<std::uint32_t>(TransportKind::mixed);
 }
 // Of a transport that has addresses of its own.
 bool is_offered_kind(std::uint32_t kind) {
@@ -72,6 +73,21 @@ bool is_usable(const control::Identity& identity) {
          identity.secrets_size() <= static_cast<int>(keys::kSecretsMax);
 }
 
+// WIRE 7.17
+bool is_usable(const control::Memory& memory) {
+  constexpr std::size_t kBytes = sizeof(MemoryPlace::token);
+  if (memory.token().empty()) return memory.boot().empty();
+  return memory.token().size() == kBytes && memory.boot().size() == kBytes;
+}
+
+// All or none.
+bool has_usable_memories(const control::Group& group, int size) {
+  return group.memories().empty() ||
+         (group.memories_size() == size &&
+          std::all_of(group.memories().begin(), group.memories().end(),
+                      [](const control::Memory& memory) { return is_usable(memory); }));
+}
+
 // All or none.
 bool has_usable_identities(const control::Group& group, int size) {
   if (group.identities().empty()) return group.nonce().empty();
@@ -85,7 +101,7 @@ bool is_usable(const control::Group& group, int size) {
          (!group.has_exact() || is_usable(group.exact(), size)) &&
          (!group.has_multicast() || is_multicast(group.multicast())) &&
          group.attempts_size() == size && group.processes_size() == size &&
-         has_usable_identities(group, size);
+         has_usable_identities(group, size) && has_usable_memories(group, size);
 }
 
 }  // namespace
@@ -119,6 +135,7 @@ std::optional<control::Hello> parse_hello(ByteSpan value) {
   }
   if (hello.attempt() == 0) return std::nullopt;
   if (hello.has_identity() && !is_usable(hello.identity())) return std::nullopt;
+  if (hello.has_memory() && !is_usable(hello.memory())) return std::nullopt;
   if (hello.offers_size() > limits::kTransportOffersMax) return std::nullopt;
   const auto usable = [](const control::TransportOffer& offer) { return is_usable(offer); };
   if (!std::all_of(hello.offers().begin(), hello.offers().end(), usable)) return std::nullopt;

@@ -67,7 +67,7 @@ Status check_wishes(const control::Hello& hello, const LocalConfiguration& root)
 // WIRE 7.10
 Result<Lanes> choose_lanes(TransportKind wanted, const Lane& udp,
                            const std::vector<std::vector<TransportOffer>>& offers) {
-  if (wanted == TransportKind::udp) return Lanes{udp, {}};
+  if (is_over_udp(wanted)) return Lanes{udp, {}};
   if (wanted != TransportKind::automatic) {
     auto lane = lane_over(wanted, offers);
     if (!lane.ok()) return lane.status();

@@ -25,7 +25,7 @@ LocalConfiguration root_of(std::uint8_t wish) {
   root.data_port = 5000;
   root.data_address.assign((wish & 0x10) != 0 ? 16 : 4, std::byte{127});
   root.multicast = (wish & 0x20) != 0;
-  root.transport = static_cast<TransportKind>(wish % 6);
+  root.transport = static_cast<TransportKind>(wish % 8);
   for (const TransportKind kind :
        {TransportKind::verbs, TransportKind::ucx, TransportKind::custom}) {
     root.offers.push_back({kind, std::vector<std::byte>(20, std::byte{1}), 4096, 1, ""});

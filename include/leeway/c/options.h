@@ -16,12 +16,14 @@ extern "C" {
 typedef int32_t leeway_transport;
 // Values of leeway_transport.
 enum {
-  LEEWAY_TRANSPORT_AUTOMATIC = 0,  // verbs where all ranks can, else udp; exact calls over ucx
+  LEEWAY_TRANSPORT_AUTOMATIC = 0,  // verbs where all ranks can, else mixed; exact calls over ucx
   LEEWAY_TRANSPORT_UDP = 1,        // datagrams of the system
   LEEWAY_TRANSPORT_VERBS = 2,      // InfiniBand and RoCE
   LEEWAY_TRANSPORT_UCX = 3,        // reliable
   LEEWAY_TRANSPORT_INPROC = 4,     // threads of one process
-  LEEWAY_TRANSPORT_CUSTOM = 5      // of a C++ program; only said, never asked for
+  LEEWAY_TRANSPORT_CUSTOM = 5,     // of a C++ program; only said, never asked for
+  LEEWAY_TRANSPORT_SHM = 6,        // memory of one host
+  LEEWAY_TRANSPORT_MIXED = 7       // memory to ranks of the same host, udp to others
 };
 
 // The name: "udp"; "unknown" for another number. Never NULL, valid for ever.

@@ -1,0 +1,108 @@
+#include "communicator/memory_sharing.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/limits.h"
+#include "driving/driver.h"
+#include "keys/derive.h"
+#include "transport/shm/host.h"
+
+namespace leeway::internal {
+namespace {
+
+// All rings of a host's ranks together: half of what a container has (64 MB) unless it is told
+// otherwise.
+constexpr std::size_t kHostBytes = std::size_t{32} << 20;
+// More does not help: a ring that fits into the second-level cache is read there.
+constexpr std::size_t kRingBytes = std::size_t{1} << 20;
+
+std::size_t ring_bytes_for(std::size_t ranks_of_host) {
+  const std::size_t rings = ranks_of_host * (ranks_of_host - 1);
+  return std::clamp(std::bit_floor(kHostBytes / rings), transport::kRingBytesMin, kRingBytes);
+}
+
+bool on_one_host(const rendezvous::MemoryPlace& a, const rendezvous::MemoryPlace& b) {
+  return a.shares() && b.shares() && a.boot == b.boot && a.user == b.user;
+}
+
+void append_hex(std::span<const std::byte> bytes, std::string& text) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  for (const std::byte byte : bytes) {
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+}
+
+// WIRE 11.2. Who has the lower token creates the segment, which is named by both.
+transport::MixedTransport::Pair pair_of(const rendezvous::MemoryPlace& own,
+                                        const rendezvous::MemoryPlace& peer,
+                                        std::size_t ring_bytes) {
+  const bool creator = own.token < peer.token;
+  std::string name = "leeway-";
+  append_hex(creator ? own.token : peer.token, name);
+  name += '-';
+  append_hex(creator ? peer.token : own.token, name);
+  return {std::move(name), creator, ring_bytes};
+}
+
+}  // namespace
+
+bool may_share_memory(const Options& options) {
+  switch (options.transport) {
+    case TransportKind::shm:
+    case TransportKind::mixed:
+      return true;
+    case TransportKind::automatic:
+      return !options.faults.any();
+    default:
+      return false;
+  }
+}
+
+Status check_memory() {
+  const auto host = transport::this_host();
+  return host.ok() ? transport::check_shared_memory(transport::kSharedMemoryFolder) : host.status();
+}
+
+rendezvous::MemoryPlace new_memory_place() {
+  rendezvous::MemoryPlace place;
+  const auto host = transport::this_host();
+  if (!check_memory().ok()) return place;
+  place.boot = host->boot;
+  place.user = host->user;
+  keys::fill_randomly(place.token);
+  return place;
+}
+
+std::unique_ptr<DatagramTransport> with_memory(std::unique_ptr<DatagramTransport> wide,
+                                               transport::MixedTransport*& mixed) {
+  mixed = nullptr;
+  auto shm = transport::ShmTransport::open(driving::steady_now, wide->limits().datagram_bytes_max);
+  if (!shm.ok()) return wide;
+  auto both = std::make_unique<transport::MixedTransport>(std::move(wide), std::move(*shm),
+                                                          driving::steady_now);
+  mixed = both.get();
+  return both;
+}
+
+void meet_by_memory(const rendezvous::Group& group, Rank self, std::span<const Rank> slots,
+                    transport::MixedTransport& mixed) {
+  const bool any = !group.memories.empty();
+  const rendezvous::MemoryPlace own = any ? group.memories[self] : rendezvous::MemoryPlace();
+  const auto is_near = [&](Rank rank) { return any && on_one_host(own, group.memories[rank]); };
+  std::size_t near = 1;
+  for (Rank rank = 0; rank < slots.size(); ++rank) near += rank != self && is_near(rank);
+  for (Rank rank = 0; rank < slots.size(); ++rank) {
+    if (rank == self || mixed.knows(slots[rank])) continue;
+    if (!is_near(rank)) {
+      mixed.meet(slots[rank]);
+      continue;
+    }
+    std::uint64_t nonce = 0;
+    while (nonce == 0) keys::fill_randomly(std::as_writable_bytes(std::span(&nonce, 1)));
+    mixed.meet(slots[rank], pair_of(own, group.memories[rank], ring_bytes_for(near)), nonce);
+  }
+}
+
+}  // namespace leeway::internal

@@ -1,0 +1,46 @@
+// What processes that share memory send each other over UDP (WIRE 11.5): bells that wake, and the
+// refusal of a ring. Too short to be a datagram of Leeway's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "leeway/types.h"
+
+namespace leeway::transport {
+
+struct Bell {
+  enum class Kind : std::uint32_t { ring = 1, refusal = 2 };
+  static constexpr std::uint32_t kMagic = 0x6C6C6542;  // "Bell"
+  static constexpr std::size_t kBytes = 16;
+
+  Kind kind = Kind::ring;
+  std::uint64_t nonce = 0;  // what the sender has put into its ring; 0: it has none yet
+
+  std::array<std::byte, kBytes> encode() const {
+    std::array<std::byte, kBytes> out;
+    const auto raw_kind = static_cast<std::uint32_t>(kind);
+    std::memcpy(out.data(), &kMagic, 4);
+    std::memcpy(out.data() + 4, &raw_kind, 4);
+    std::memcpy(out.data() + 8, &nonce, 8);
+    return out;
+  }
+
+  // Nothing for what is none.
+  static std::optional<Bell> decode(ByteSpan datagram) {
+    std::uint32_t magic = 0;
+    std::uint32_t raw_kind = 0;
+    Bell bell;
+    if (datagram.size() != kBytes) return std::nullopt;
+    std::memcpy(&magic, datagram.data(), 4);
+    std::memcpy(&raw_kind, datagram.data() + 4, 4);
+    std::memcpy(&bell.nonce, datagram.data() + 8, 8);
+    if (magic != kMagic || raw_kind < 1 || raw_kind > 2) return std::nullopt;
+    bell.kind = static_cast<Kind>(raw_kind);
+    return bell;
+  }
+};
+
+}  // namespace leeway::transport

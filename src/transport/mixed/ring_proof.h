@@ -1,0 +1,78 @@
+// Proof that the rings of one pair of processes lead from one to the other, and that each wakes the
+// other from its sleep.
+//
+// Both may map memory of the same name and still not share it (another host with the same boot id,
+// another mount), and both may share memory without reaching each other by UDP. So a process uses a
+// ring only when its own nonce has come back through the rings:
+//
+//   A: CHALLENGE(a) into its ring          B: the same with b
+//   A: BELL(a) over UDP ---------------->  B: a bell came over UDP, and names what is in A's ring
+//   A: reads ECHO(a) in B's ring  <------  B: ECHO(a) into its ring, BELL(b)
+//
+// An echo answers a bell, so it proves both ways: memory, and UDP that wakes. Over sealed UDP a
+// bell also proves that who writes into the ring is the member whose key sealed it. Each side
+// decides for what it sends. What arrives in a ring is read whatever was proved, so that the two
+// need not agree, and a proof that comes late does no harm.
+//
+// Sans-IO: time comes in, and what is to be done comes out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+
+namespace leeway::transport {
+
+class RingProof {
+ public:
+  // Bells are repeated after so long, and after twice as long each time, up to kEveryMax.
+  static constexpr Duration kEvery = std::chrono::milliseconds(2);
+  static constexpr Duration kEveryMax = std::chrono::milliseconds(200);
+  // A pair that has proved nothing by then stays with UDP.
+  static constexpr Duration kPatience = std::chrono::seconds(10);
+
+  enum class Standing : std::uint8_t { open, proven, refused };
+
+  // `nonce`: random, never 0; what this process puts into its ring.
+  RingProof(Instant now, std::uint64_t nonce)
+      : nonce_(nonce), until_(now + kPatience), bell_at_(now) {}
+
+  std::uint64_t nonce() const { return nonce_; }
+  Standing standing() const { return standing_; }
+
+  // Over UDP: the peer says that it has put this nonce into its ring.
+  void on_bell(std::uint64_t nonce) { claimed_ = nonce; }
+  // Over UDP: the peer has no ring for this process.
+  void on_refusal() { refuse(); }
+  // In the ring that the peer writes.
+  void on_challenge(std::uint64_t nonce) { found_ = nonce; }
+  void on_echo(std::uint64_t nonce);
+
+  // This process has no ring for the peer, and will have none.
+  void refuse() {
+    if (standing_ == Standing::open) standing_ = Standing::refused;
+  }
+
+  // The nonce to be put into the ring, once for each that was found there and claimed by a bell.
+  std::optional<std::uint64_t> echo_due() const;
+  void on_echoed() { echoed_ = *found_; }
+  // Whether the peer was given its proof, too: the bells that it rings from now on only wake.
+  bool gave() const { return echoed_.has_value(); }
+
+  // Whether a bell is to be rung now: it is noted as rung. Refused when patience is over.
+  bool poll_bell(Instant now);
+  Instant next_wake() const;
+
+ private:
+  const std::uint64_t nonce_;
+  const Instant until_;
+  Instant bell_at_;
+  Duration every_ = kEvery;
+  Standing standing_ = Standing::open;
+  std::optional<std::uint64_t> claimed_;
+  std::optional<std::uint64_t> found_;
+  std::optional<std::uint64_t> echoed_;
+};
+
+}  // namespace leeway::transport

@@ -1,0 +1,23 @@
+// What tells whether two processes may share memory: the same kernel, since it was started, and the
+// same user. Containers of one host have one kernel; whether they see the same files only a trial
+// says (transport/mixed/ring_proof.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "leeway/status.h"
+
+namespace leeway::transport {
+
+struct Host {
+  std::array<std::byte, 16> boot{};  // /proc/sys/kernel/random/boot_id
+  std::uint32_t user = 0;            // effective user id
+};
+
+// kUnsupported: the kernel does not tell.
+Result<Host> this_host(const char* boot_id_file = "/proc/sys/kernel/random/boot_id");
+
+}  // namespace leeway::transport

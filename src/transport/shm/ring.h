@@ -1,0 +1,164 @@
+// A ring of trains in memory that two processes share: one process writes, the other reads.
+//
+// The peer has the same memory and may write anything into it at any time. So each side keeps its
+// own position in memory of its own, and checks what it reads of the peer's position and of record
+// heads after it has copied them. A ring that breaks a rule is broken for good: nothing more is
+// read from it or written to it. There are no locks: a peer that dies leaves a ring that nobody
+// moves.
+//
+// WIRE 11 has the layout. Nothing here allocates, sleeps or calls the system.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "leeway/transport.h"
+
+namespace leeway::transport {
+
+// The shared positions of one ring. Writer and reader each have a pair of cache lines to
+// themselves, since processors fetch lines in pairs.
+struct RingHead {
+  alignas(128) std::atomic<std::uint64_t> written;   // bytes ever, for the reader to see
+  std::atomic<std::uint32_t> writer_waits;           // odd while the writer waits for room
+  alignas(128) std::atomic<std::uint64_t> released;  // bytes ever, for the writer to use again
+  std::atomic<std::uint32_t> reader_sleeps;          // odd while the reader sleeps
+};
+static_assert(sizeof(RingHead) == 256);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// One ring as this process maps it. The `bytes` of data are mapped twice, one behind the other: a
+// record that begins near the end goes on in the second mapping, so no record is cut.
+struct RingMemory {
+  RingHead* head = nullptr;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;  // a power of two
+};
+
+// What a record is. The numbers are far apart, so that a stray write is not taken for another kind.
+enum class RecordKind : std::uint32_t {
+  train = 0x6E617274,      // datagrams
+  challenge = 0x6C616863,  // a nonce of the writer's
+  echo = 0x6F686365,       // the reader's nonce, back
+};
+
+// In front of each record.
+struct RecordHead {
+  std::uint32_t kind = 0;
+  std::uint32_t bytes = 0;          // behind this head
+  std::uint32_t segment_bytes = 0;  // of a train; else 0
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(RecordHead) == 16);
+
+// Records begin at multiples of this, a cache line.
+inline constexpr std::size_t kRecordGrain = 64;
+constexpr std::size_t record_bytes(std::size_t bytes) {
+  return (sizeof(RecordHead) + bytes + kRecordGrain - 1) / kRecordGrain * kRecordGrain;
+}
+
+// Limits of a train in a ring: those of UDP, so that a train may go either way.
+inline constexpr std::size_t kRingTrainBytesMax = 65507;
+inline constexpr std::size_t kRingTrainDatagramsMax = 64;
+// Least size of a ring: the longest train fits twice, so writer and reader need not take turns.
+inline constexpr std::size_t kRingBytesMin = std::size_t{128} * 1024;
+static_assert(2 * record_bytes(kRingTrainBytesMax) <= kRingBytesMin);
+inline constexpr std::size_t kRingBytesMax = std::size_t{1} << 30;
+
+// The writing side. One thread at a time.
+class RingWriter {
+ public:
+  explicit RingWriter(const RingMemory& memory) : memory_(memory) {}
+
+  // Lays a record behind those that are there. False: there is no room, or the ring is broken.
+  bool put(const Train& train);
+  bool put(RecordKind kind, std::uint64_t nonce);
+
+  // Shows the reader all that was put. Afterwards reader_sleep() is to be asked.
+  void publish();
+  bool published() const { return shown_ == written_; }
+
+  // The number of the reader's sleep: 0 while it is awake. It changes from sleep to sleep.
+  std::uint32_t reader_sleep() const;
+  // Whether the reader has still to release something that was shown.
+  bool unread();
+
+  // Before and after waiting for room of so many bytes. False: there is room already.
+  bool begin_waiting(std::size_t bytes);
+  void end_waiting();
+  // The reader's position when it was looked at last: a number that grows while the reader lives.
+  std::uint64_t released() const { return released_; }
+
+  bool broken() const { return broken_; }
+
+ private:
+  std::byte* place_for(const RecordHead& head);
+  bool has_room(std::size_t bytes);
+  void look_at_reader();
+
+  const RingMemory memory_;
+  std::uint64_t written_ = 0;   // bytes ever put
+  std::uint64_t shown_ = 0;     // of these, published
+  std::uint64_t released_ = 0;  // as the reader said last
+  std::uint32_t waits_ = 0;     // odd while waiting
+  bool broken_ = false;
+};
+
+// The reading side. One thread at a time.
+class RingReader {
+ public:
+  // Datagrams of at most so many bytes are copied out of the shared memory: all that control is
+  // then judged and used from the same bytes. Longer ones are data, whose header is read once and
+  // whose payload is copied or summed once.
+  static constexpr std::size_t kCopiedBytesMax = 1024;
+
+  // Trains with datagrams of more than `datagram_bytes_max` break the ring.
+  RingReader(const RingMemory& memory, std::size_t datagram_bytes_max)
+      : memory_(memory), datagram_bytes_max_(datagram_bytes_max) {}
+
+  // Fills `out` with datagrams of `from`, in place; returns how many. `copies`: room for the
+  // shorter ones, kCopiedBytesMax for each element of `out`. What is lent stays until release().
+  std::size_t read(Rank from, std::span<Received> out, std::byte* copies);
+  // Gives back all that read() has lent. Whether there was anything.
+  bool release();
+
+  // The number of the writer's wait for room: 0 while it does not wait. After release().
+  std::uint32_t writer_wait() const;
+
+  // The latest nonces that read() came across, once each.
+  bool has_nonce() const { return challenge_ || echo_; }
+  std::optional<std::uint64_t> take_challenge() { return std::exchange(challenge_, std::nullopt); }
+  std::optional<std::uint64_t> take_echo() { return std::exchange(echo_, std::nullopt); }
+
+  // Before and after sleeping. False: something is here already.
+  bool begin_sleep();
+  void end_sleep();
+  bool unread() const;
+
+  bool broken() const { return broken_; }
+
+ private:
+  bool open_record(std::uint64_t written);
+  std::size_t cut(Rank from, std::span<Received> out, std::byte* copies);
+  bool break_off();
+
+  const RingMemory memory_;
+  const std::size_t datagram_bytes_max_;
+  std::uint64_t read_ = 0;      // where the next record begins
+  std::uint64_t released_ = 0;  // as the writer was told
+  std::uint32_t sleeps_ = 0;    // odd while asleep
+  bool broken_ = false;
+  // The train that is being cut: all in private memory, checked.
+  std::byte* train_ = nullptr;  // null: none
+  std::size_t train_bytes_ = 0;
+  std::size_t segment_bytes_ = 0;
+  std::size_t offset_ = 0;
+  std::optional<std::uint64_t> challenge_;
+  std::optional<std::uint64_t> echo_;
+};
+
+}  // namespace leeway::transport

@@ -1,0 +1,54 @@
+// The memory of one pair of processes of a host: a file without a name, with two rings in it.
+//
+// One process creates it, the other opens it by name and removes the name at once. So nothing is
+// left when both are killed later. A file belongs to its owner alone (mode 0600), and its pages are
+// taken when it is created: a full file system is an error then, and never a SIGBUS.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "leeway/status.h"
+#include "transport/shm/ring.h"
+
+namespace leeway::transport {
+
+// Where POSIX has its shared memory on Linux.
+inline constexpr const char* kSharedMemoryFolder = "/dev/shm";
+
+class Segment {
+ public:
+  Segment() = default;
+  ~Segment();
+  Segment(Segment&& other) noexcept { *this = std::move(other); }
+  Segment& operator=(Segment&& other) noexcept;
+
+  // Two empty rings of `ring_bytes`, a power of two. Errors name the folder and what to do:
+  //   kUnsupported        no such folder, or its files are not in memory
+  //   kResourceExhausted  it is full
+  static Result<Segment> create(const std::string& folder, const std::string& name,
+                                std::size_t ring_bytes);
+
+  // What the peer created. kUnavailable: there is no such name (yet); kMismatch: it is not what a
+  // process of this user makes.
+  static Result<Segment> open(const std::string& folder, const std::string& name);
+
+  // Takes the name away; the memory stays with those who have it. No name is no error.
+  static void remove_name(const std::string& folder, const std::string& name);
+
+  // The ring that the creator writes is number 0.
+  RingMemory ring(int number) const;
+  std::size_t ring_bytes() const { return ring_bytes_; }
+
+ private:
+  static Result<Segment> map(int file, std::size_t ring_bytes);
+
+  std::byte* memory_ = nullptr;
+  std::size_t ring_bytes_ = 0;
+};
+
+// Whether files of the folder are memory that a process may have; the error is create()'s.
+Status check_shared_memory(const std::string& folder);
+
+}  // namespace leeway::transport

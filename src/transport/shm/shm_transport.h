@@ -1,0 +1,138 @@
+// Datagrams through memory that this process shares with others of its host: two rings a peer.
+//
+// send() copies a train into the receiver's ring, and receive() lends it from there: one copy. A
+// full ring makes send() fall short, so nothing is lost while the reader lives. A reader that does
+// not move for kStall loses what is sent to it meanwhile, as a network would lose it: other peers
+// must not wait for a process that was stopped or killed.
+//
+// This class cannot sleep by itself, because nothing here wakes a process. wait() naps. Who has a
+// way to the peers (transport/mixed) calls begin_sleep(), sleeps there, and rings the peers that
+// poll_bell() names.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "leeway/transport.h"
+#include "transport/shm/segment.h"
+#include "transport/waiter.h"
+
+namespace leeway::transport {
+
+struct ShmCounters {
+  std::uint64_t broken = 0;   // pairs of rings in which the peer broke a rule
+  std::uint64_t stalled = 0;  // trains lost because their reader did not move
+  std::uint64_t bells = 0;    // that were to be rung
+  std::uint64_t full = 0;     // how often send() fell short
+};
+
+class ShmTransport final : public DatagramTransport {
+ public:
+  using ClockFunction = std::function<Instant()>;
+
+  // A reader that leaves its ring full for so long does not live: longer than a busy machine keeps
+  // a process from running, shorter than a peer time-out.
+  static constexpr Duration kStall = std::chrono::milliseconds(100);
+  // A bell that was not heeded for so long is rung again, since UDP may lose it. Twice as long
+  // after each time, up to kBellEveryMax.
+  static constexpr Duration kBellEvery = std::chrono::milliseconds(1);
+  static constexpr Duration kBellEveryMax = std::chrono::milliseconds(100);
+
+  // kResourceExhausted: the process has too many files open.
+  static Result<std::unique_ptr<ShmTransport>> open(ClockFunction clock,
+                                                    std::size_t datagram_bytes_max);
+
+  // From now on the peer is reached through the segment. `creator`: of the segment is this process.
+  // Once a peer.
+  void attach(Rank peer, Segment segment, bool creator);
+  // Whether trains to the peer are taken: it is attached, and its rings are in order.
+  bool reaches(Rank peer) const {
+    return peer < by_rank_.size() && by_rank_[peer] != nullptr && !by_rank_[peer]->broken();
+  }
+
+  // Nonces for the proof that a pair's rings lead to each other (transport/mixed/ring_proof.h).
+  // False: the ring is full, or there is none.
+  bool put_nonce(Rank peer, RecordKind kind, std::uint64_t nonce);
+  // receive() came across some since this was asked last.
+  bool nonces_seen() { return std::exchange(nonces_seen_, false); }
+  std::optional<std::uint64_t> take_challenge(Rank peer);
+  std::optional<std::uint64_t> take_echo(Rank peer);
+
+  // Who sleeps while there is something for it, or waits for room that it has now.
+  std::optional<Rank> poll_bell();
+  // False: do not sleep, something is here, or there is room to send again. Else end_sleep() is
+  // to follow, at next_wake() at the latest.
+  bool begin_sleep();
+  void end_sleep();
+  Instant next_wake() const;
+
+  std::string_view name() const override { return "shm"; }
+  const TransportLimits& limits() const override { return limits_; }
+  std::size_t send(std::span<const Train> trains) override;
+  std::size_t receive(std::span<Received> out) override;
+  void wait(Duration timeout) override;
+  void wake() override { waiter_.wake(); }
+  TransportCounters counters() const override { return counters_; }
+  const ShmCounters& shm_counters() const { return shm_counters_; }
+
+ private:
+  struct Peer {
+    Peer(Rank rank_in, Segment segment_in, bool creator, std::size_t datagram_bytes_max)
+        : rank(rank_in),
+          segment(std::move(segment_in)),
+          writer(segment.ring(creator ? 0 : 1)),
+          reader(segment.ring(creator ? 1 : 0), datagram_bytes_max) {}
+    bool broken() const { return writer.broken() || reader.broken(); }
+
+    const Rank rank;
+    const Segment segment;
+    RingWriter writer;
+    RingReader reader;
+    bool counted_broken = false;
+    // Bytes that send() had no room for; 0: it had
+    std::size_t blocked_bytes = 0;
+    // Since when the reader has been where it is while the ring is full
+    std::uint64_t stalled_at = 0;
+    Instant stalled_since = Instant::infinite_future();
+    // The sleep and the wait of the peer that were rung for, and when to ring again
+    std::uint32_t rung_sleep = 0;
+    std::uint32_t rung_wait = 0;
+    Instant ring_again = Instant::infinite_future();
+    Duration ring_every = kBellEvery;
+    bool bell = false;  // is to be rung
+  };
+
+  ShmTransport(ClockFunction clock, std::size_t datagram_bytes_max);
+
+  Peer* find(Rank peer) const { return peer < by_rank_.size() ? by_rank_[peer].get() : nullptr; }
+  enum class Outcome { taken, full, lost };
+  Outcome put(Peer& peer, const Train& train);
+  bool is_stalled(Peer& peer);
+  bool may_wait_for_room(Peer& peer, Instant now);
+  void show(Peer& peer);
+  void call(Peer& peer);
+  void ring_again(Instant now);
+  void give_back();
+  void note_broken(Peer& peer);
+
+  const ClockFunction clock_;
+  TransportLimits limits_;
+  std::vector<std::unique_ptr<Peer>> by_rank_;
+  std::vector<Peer*> peers_;  // those that are attached
+  std::size_t first_ = 0;     // of peers_, at the next receive()
+  std::vector<std::byte> copies_;
+  std::vector<Peer*> lent_;  // whose memory the last receive() lent
+  bool bells_ = false;       // some peer's bell is set
+  bool nonces_seen_ = false;
+  // No peer is to be rung again before
+  Instant ring_again_ = Instant::infinite_future();
+  TransportCounters counters_;
+  ShmCounters shm_counters_;
+  Waiter waiter_;
+};
+
+}  // namespace leeway::transport
