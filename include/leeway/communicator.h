@@ -198,7 +198,8 @@ class LEEWAY_EXPORT Communicator {
   const Options& options() const;      // as given to create()
   std::size_t datagram_bytes() const;  // largest datagram sent, agreed by all ranks
   // What carries the datagrams, and what carries calls that are exact in both halves: the same, or
-  // ucx beside it. Never automatic; custom over the caller's own.
+  // ucx beside it. Never automatic; custom over the caller's own; shm where all peers are reached
+  // through memory, mixed where some are.
   TransportKind transport() const;
   TransportKind exact_transport() const;
 

@@ -105,6 +105,8 @@ class Node {
   // now on, who adds `further` bytes to each datagram (a transport proved it): what was measured of
   // the path to it is forgotten.
   void on_new_path(Instant now, Rank slot, std::size_t further = 0);
+  // The path to the process leads through memory: whatever is sent passes.
+  void lift_size(Rank slot) { paths_[slot]->size = protocol::PathSize(); }
   // So many bytes left this process for others: they are taken from what it may send itself.
   void note_forwarded(Instant now, std::uint64_t bytes) {
     if (bundle_ != nullptr) bundle_->on_group_sent(now, bytes);

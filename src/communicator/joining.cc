@@ -47,6 +47,8 @@ class Joining {
   Duration time_left() const {
     return std::max<Duration>(end_ - driving::steady_now(), kProofTimeMin);
   }
+  // A rank that was told a size, or that injects faults, keeps to that of the lane.
+  bool measures_size() const { return options_.datagram_bytes == 0 && !options_.faults.any(); }
   void decide_congestion();
   Status use_datagrams();
   void log_memory();
@@ -167,6 +169,10 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
     config.datagram_bytes -= seal::kOverheadBytes;
   }
   config.multicast = options_.multicast && candidate.limits().multicast;
+  if (lane.kind == TransportKind::udp && measures_size() && !options_.multicast &&
+      may_share_memory(options_) && all_may_share(group_)) {
+    config.datagram_bytes = kNearDatagramBytes;  // shortened below unless memory connects all
+  }
   for (const auto& member : lane.members) {
     config.window_bytes.push_back(window_to(options_, member.receive_buffer_bytes, config.size));
   }
@@ -181,12 +187,12 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   const std::stop_callback on_stop(stop, [&] { (*channel)->abort(); });
   if (Status status = (*channel)->prove_paths(patience); !status.ok()) return status;
   (*channel)->prove_memory(kMemoryProofTime);
-  // WIRE 10.4. A rank that was told a size, or that injects faults, does not change it.
+  // WIRE 10.4
   const std::size_t around = group_.keys == nullptr ? 0 : seal::kOverheadBytes;
   if (lane.kind == TransportKind::udp && config.size > 1 &&
       config.datagram_bytes > protocol::kBaseDatagramBytes - around) {
-    const bool measured = options_.datagram_bytes == 0 && !options_.faults.any();
-    if (Status status = (*channel)->agree_on_size(measured, patience); !status.ok()) return status;
+    if (Status status = (*channel)->agree_on_size(measures_size(), patience); !status.ok())
+      return status;
   }
   return channel;
 }

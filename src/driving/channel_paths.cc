@@ -82,6 +82,10 @@ void Channel::prove_memory(Duration timeout) {
   Driver::Session session(*driver_);
   look_at_links(session);
   endpoint().keep_intact(config_.intact);
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer != config_.self && driver_->mixed_->is_near(slots_[peer]))
+      session.node().lift_size(slots_[peer]);
+  }
 }
 
 std::string Channel::memory_obstacles(bool of_this_host) {
@@ -103,9 +107,10 @@ Status Channel::agree_on_size(bool measured, Duration timeout) {
   while (true) {
     {
       Driver::Session session(*driver_);
-      // Paths are measured as soon as a report has come, which a probe asks for
-      if (!session.node().agree_on_size(*member_, measured && driver_->measures_sizes()))
-        endpoint().probe_all();
+      // Paths are measured as soon as a report has come, which a probe asks for. Memory carries
+      // what this rank means to send.
+      const bool searched = measured && driver_->measures_sizes() && kind_ != TransportKind::shm;
+      if (!session.node().agree_on_size(*member_, searched)) endpoint().probe_all();
       session.node().touch(*member_);
     }
     const Instant until = std::min(deadline, steady_now() + pause);

@@ -96,8 +96,11 @@ class Path {
   bool nears_limit() const { return limit_ < window_ && 2 * in_flight() >= limit_; }
   // Of so many datagrams at most there is anything to remember.
   std::size_t remembered() const { return sent_at_.size(); }
-  // In how many pieces a datagram of this length travels.
-  std::size_t pieces(std::size_t bytes) const { return pieces_of(bytes, size.bytes()); }
+  // In how many pieces a datagram of this length travels. One that is longer than a frame's is sent
+  // only where paths carry it whole (WIRE 10.7).
+  std::size_t pieces(std::size_t bytes) const {
+    return pieces_of(std::min(bytes, limits::kFrameBytesMax), size.bytes());
+  }
   // A report of the peer; false if it claims more than was sent (then nothing changes).
   bool on_report(Instant now, const PathReport& report);
   // The newest of them, as it was.

@@ -119,8 +119,6 @@ struct Group {
   // this process owns none.
   std::shared_ptr<void> place;
 
-  std::vector<MemoryPlace> memories;  // by rank, over UDP; empty: no rank shares any
-
   // Of the rank whose TCP connection to rank 0 has the longest; 0: not known.
   Duration round_trip{0};
 
@@ -129,6 +127,9 @@ struct Group {
 
   // Not of the table: what this process makes of the identities. Null without a secret.
   std::shared_ptr<const keys::JoinedKeys> keys = nullptr;
+
+  // By rank, over UDP; empty: no rank shares any.
+  std::vector<MemoryPlace> memories = {};
 };
 
 // Whether the group's datagrams leave the site, over lines that others use too: they go by UDP, and

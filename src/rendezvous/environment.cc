@@ -37,7 +37,7 @@ constexpr std::array<EnvironmentVariable, 25> kVariables = {{
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
     {"LEEWAY_RENDEZVOUS", "host:port where rank 0 listens; [v6]:port for IPv6",
      "from the launcher where possible"},
-    {"LEEWAY_TRANSPORT", "auto, udp, verbs, ucx or inproc; equal on all ranks", "auto"},
+    {"LEEWAY_TRANSPORT", "auto, udp, verbs, ucx, inproc, shm or mixed; equal on all ranks", "auto"},
     {"LEEWAY_MULTICAST", "1: send once what goes to all ranks alike", "0"},
     {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
     {"LEEWAY_PORT", "UDP port, for firewalls", "the system's choice"},

@@ -74,7 +74,7 @@ void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--burst", a.burst, "Mean length of loss bursts in packets");
   command.add_option("--seed", a.seed, "Seed of losses and permutations");
   command.add_option("--transport", a.transport,
-                     "auto, udp, verbs, ucx or inproc (default: LEEWAY_TRANSPORT's)");
+                     "auto, udp, verbs, ucx, inproc, shm or mixed (default: LEEWAY_TRANSPORT's)");
   command.add_flag("--multicast", a.multicast,
                    "Send once what goes to all ranks alike (default: LEEWAY_MULTICAST's)");
   command.add_option("--datagram-bytes", a.datagram_bytes,

@@ -108,7 +108,7 @@ class MixedTransport final : public DatagramTransport {
   std::size_t met_ = 0;
   std::size_t proven_ = 0;
   std::size_t mutual_ = 0;  // both have proved it
-  std::size_t open_ = 0;  // proofs
+  std::size_t open_ = 0;    // proofs
   Instant proof_at_ = Instant::infinite_future();
   // Bells that the wide transport had no room for, one a peer
   std::vector<std::pair<Rank, Bell>> unrung_;

@@ -200,7 +200,6 @@ bool ShmTransport::begin_sleep() {
   if (now >= ring_again_) ring_again(now);
   bool may = true;
   for (Peer* const peer : peers_) {
-    if (peer->broken()) continue;
     may = peer->reader.begin_sleep() && may;
     may = may_wait_for_room(*peer, now) && may;
   }

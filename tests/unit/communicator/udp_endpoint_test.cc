@@ -40,7 +40,11 @@ class Meeting : public ::testing::Test {
     return made;
   }
   Rank slot_in(const Table& group) {
-    const auto slots = seat_->endpoint().meet(group.lane, group.processes, 0, &group.keys);
+    rendezvous::Group met;
+    met.datagrams = group.lane;
+    met.processes = group.processes;
+    met.keys = std::make_shared<const keys::JoinedKeys>(group.keys);
+    const auto slots = seat_->endpoint().meet(met, 0);
     EXPECT_TRUE(slots.ok()) << slots.status().c_str();
     return slots.ok() ? (*slots)[1] : kNoRank;
   }

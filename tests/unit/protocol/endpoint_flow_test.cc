@@ -94,6 +94,29 @@ TEST(EndpointChecksum, CoversPayloadsUnlessTheTransportKeepsThemIntact) {
   }
 }
 
+// WIRE 1.2. Rank 1 is reached through memory, rank 2 is not: payloads for both are right.
+TEST(EndpointChecksum, CoversPayloadsToThoseWhoseLinkMayDamageThem) {
+  GroupOptions options{.size = 3};
+  options.faults.loss = 0.1;
+  EngineGroup group(options);
+  group.engine(0).endpoint().keep_intact({0, 1, 0});
+  int wrong = 0;
+  int unsummed = 0;
+  group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
+    wire::Prefix prefix;
+    EXPECT_EQ(wire::decode_prefix(datagram, nullptr, prefix), wire::Refusal::none);
+    const bool near = from == 0 && to == 1 && prefix.type == wire::PacketType::data;
+    wrong += prefix.payload_summed == near;
+    unsummed += near;
+    return true;
+  };
+  FloatAllReduce call(3, 60000);
+  call.submit_all(group);
+  EXPECT_TRUE(call.finish(group));
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(unsummed, 0);
+}
+
 TEST(EndpointWindow, InFlightNeverExceedsIt) {
   for (const double loss : {0.0, 0.2}) {
     GroupOptions options{.size = 3, .window_bytes = 8 * 1472};

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "protocol/train_buffer.h"
+#include "wire/packet.h"
+
 namespace leeway::protocol {
 namespace {
 
@@ -225,6 +230,21 @@ TEST(Path, CountsBytesAndKeepsTheTimeOfTheLargest) {
   path.on_arrival(at(5), 1, 500);
   EXPECT_EQ(path.received_bytes(), 1500u);
   EXPECT_EQ(path.largest_arrived_at(), at(3));
+}
+
+// Before the ranks of a host have agreed, their datagrams may be meant to be as long as memory
+// takes them. Three copies of a control datagram must fit into one train all the same.
+TEST(PathPieces, AreThoseOfAFrameAtMost) {
+  Path path;
+  path.size.configure({.most = 8972});
+  const std::size_t pieces = path.pieces(limits::kDatagramBytesMax);
+  EXPECT_EQ(pieces, path.pieces(limits::kFrameBytesMax));
+  const auto train = std::make_unique<TrainBuffer>();
+  train->start(1, pieces);
+  for (int copy = 0; copy < 3; ++copy) {
+    ASSERT_TRUE(train->fits(wire::kPrefixBytes));
+    train->append(wire::kPrefixBytes, {});
+  }
 }
 
 }  // namespace

@@ -194,6 +194,36 @@ TEST(MakeGroup, LeadsOverWhatAllRanksOffer) {
   EXPECT_EQ(group.datagrams.members[1].address.size(), 21u);
 }
 
+MemoryPlace memory(std::uint8_t boot, std::uint32_t user, std::uint8_t token) {
+  MemoryPlace place;
+  place.boot.fill(std::byte{boot});
+  place.user = user;
+  place.token.fill(std::byte{token});
+  return place;
+}
+
+// WIRE 7.17
+TEST(MakeGroup, TellsAllOfTheMemoryThatRanksMayShare) {
+  LocalConfiguration root = root_of(3);
+  root.memory = memory(1, 1000, 2);
+  LocalConfiguration other = root_of(3);
+  other.rank = 1;
+  other.memory = memory(1, 1000, 3);
+  std::vector<control::Hello> others = {hello_from(1, 3, "10.0.0.2"), hello_from(2, 3, "10.0.0.3")};
+  *others[0].mutable_memory() = hello_of(other, 1, 1s).memory();
+  const Group group = *make_group(root, others, 9);
+  ASSERT_EQ(group.memories.size(), 3u);
+  EXPECT_EQ(group.memories[0], root.memory);
+  EXPECT_EQ(group.memories[1], other.memory);
+  EXPECT_FALSE(group.memories[2].shares());
+  EXPECT_EQ(group_of(welcome_of(group).group()).memories, group.memories);
+}
+
+TEST(MakeGroup, TellsOfNoMemoryWhereNobodySharesAny) {
+  const std::vector<control::Hello> others = {hello_from(1, 2, "10.0.0.2")};
+  EXPECT_TRUE(make_group(root_of(2), others, 9)->memories.empty());
+}
+
 TEST(MakeGroup, NamesAMulticastGroupOnlyWhenAskedForAndForMoreThanOneRank) {
   LocalConfiguration root = root_of(2);
   const std::vector<control::Hello> others = {hello_from(1, 2, "10.0.0.2")};

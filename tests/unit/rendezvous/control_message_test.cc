@@ -112,6 +112,21 @@ TEST(ParseHello, RefusesOneWithoutAnAttemptAndOneThatIsTooLong) {
   EXPECT_FALSE(accepts(hello));
 }
 
+// WIRE 7.17
+TEST(ParseHello, RefusesMemoryThatCannotBe) {
+  const auto with = [](std::size_t boot, std::size_t token) {
+    control::Hello hello = valid_hello(1, 2);
+    hello.mutable_memory()->set_boot(std::string(boot, 'b'));
+    hello.mutable_memory()->set_token(std::string(token, 't'));
+    return hello;
+  };
+  EXPECT_TRUE(accepts(with(16, 16)));
+  EXPECT_TRUE(accepts(with(0, 0))) << "it shares none";
+  for (const auto& [boot, token] :
+       {std::pair{15, 16}, {16, 15}, {17, 16}, {16, 17}, {0, 16}, {16, 0}, {1000, 1000}})
+    EXPECT_FALSE(accepts(with(boot, token))) << boot << ' ' << token;
+}
+
 TEST(ParseHello, RefusesOffersThatCannotBe) {
   using Damage = std::function<void(control::Hello&)>;
   const auto offering = [](const Damage& damage) {
@@ -125,7 +140,7 @@ TEST(ParseHello, RefusesOffersThatCannotBe) {
   };
   EXPECT_TRUE(accepts(offering([](control::Hello&) {})));
   const std::vector<std::pair<const char*, Damage>> damages = {
-      {"wish", [](auto& hello) { hello.mutable_configuration()->set_transport(6); }},
+      {"wish", [](auto& hello) { hello.mutable_configuration()->set_transport(8); }},
       {"udp", [](auto& hello) { hello.mutable_offers(0)->set_kind(1); }},
       {"inproc", [](auto& hello) { hello.mutable_offers(0)->set_kind(4); }},
       {"long", [](auto& hello) { hello.mutable_offers(0)->mutable_address()->push_back('x'); }},
