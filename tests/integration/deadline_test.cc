@@ -27,10 +27,12 @@ constexpr double kWorstDelayMs = 100.0;
 
 constexpr std::chrono::seconds kDeadlinePatience(60);
 
-RankSetup rounds_of(const std::string& delivery, std::vector<std::string> more) {
+RankSetup rounds_of(const std::string& delivery, std::vector<std::string> more,
+                    const Environment& environment) {
   RankSetup setup{.scenario = {"endless_rounds", "elements=2097152", "watched=2",
                                "deadline_ms=" + std::to_string(static_cast<int>(kDeadlineMs)),
-                               "delivery=" + delivery}};
+                               "delivery=" + delivery},
+                  .environment = environment};
   setup.scenario.insert(setup.scenario.end(), more.begin(), more.end());
   return setup;
 }
@@ -104,8 +106,9 @@ void expect_exact_errors(const std::vector<Facts>& all) {
 
 // Stops rank 2 in the middle of its rounds, lets the others run into the deadline three times, lets
 // it go on.
-std::vector<Facts> stop_and_continue(const std::string& delivery) {
-  RankGroup group(rounds_of(delivery, {"rounds=60", "cuts=3"}));
+std::vector<Facts> stop_and_continue(const std::string& delivery,
+                                     const Environment& environment = {}) {
+  RankGroup group(rounds_of(delivery, {"rounds=60", "cuts=3"}, environment));
   if (!group.await_mark("looping")) return {};
   group[kVictim].signal(SIGSTOP);
   const TimePoint until = Clock::now() + std::chrono::seconds(20);
@@ -117,8 +120,8 @@ std::vector<Facts> stop_and_continue(const std::string& delivery) {
   return group.finish(kDeadlinePatience);
 }
 
-std::vector<Facts> kill_one(const std::string& delivery) {
-  RankGroup group(rounds_of(delivery, {"rounds=1000", "cuts=3", "leave=1"}));
+std::vector<Facts> kill_one(const std::string& delivery, const Environment& environment = {}) {
+  RankGroup group(rounds_of(delivery, {"rounds=1000", "cuts=3", "leave=1"}, environment));
   if (!group.await_mark("looping")) return {};
   group[kVictim].signal(SIGKILL);
   return group.finish(kDeadlinePatience, kVictim);
@@ -168,6 +171,24 @@ TEST(Deadline, ExactNamesTheStoppedRank) {
   expect_exact_errors(all);
   expect_in_time(all, "wall_ms", "exact, stopped", delay.longest_ms());
   expect_recovery(all);
+}
+
+// The stopped rank's ring is full, and trains to others are behind one to it.
+TEST(Deadline, BestEffortReturnsInTimeWhenARankOfTheSameMemoryIsStopped) {
+  const SchedulingDelay delay;
+  const auto all = stop_and_continue("best_effort", {{"LEEWAY_TRANSPORT", "shm"}});
+  ASSERT_EQ(all.size(), 4u);
+  expect_lossy_cuts(all);
+  expect_in_time(all, "wall_ms", "best_effort, memory, stopped", delay.longest_ms());
+  expect_recovery(all);
+}
+
+TEST(Deadline, ExactNamesTheKilledRankOfTheSameMemory) {
+  const SchedulingDelay delay;
+  const auto all = kill_one("exact", {{"LEEWAY_TRANSPORT", "shm"}});
+  ASSERT_EQ(all.size(), 4u);
+  expect_exact_errors(all);
+  expect_in_time(all, "wall_ms", "exact, memory, killed", delay.longest_ms());
 }
 
 TEST(Deadline, BestEffortReturnsInTimeWhenARankIsKilled) {

@@ -39,6 +39,12 @@ Environment environment_of(const RankSetup& setup, int rank, const std::string& 
 
 }  // namespace
 
+std::vector<std::string> private_memory(const std::string& bytes) {
+  const std::string mounted = "mount -t tmpfs -o size=" + bytes + " leeway-test /dev/shm";
+  return {"unshare", "--mount", "sh", "-c", mounted + " && if [ $# -gt 0 ]; then exec \"$@\"; fi",
+          "sh"};
+}
+
 std::string worker_path() {
   return LEEWAY_INTEGRATION_WORKER;
 }

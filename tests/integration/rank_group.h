@@ -50,6 +50,10 @@ class RankGroup {
   std::vector<Process> ranks_;
 };
 
+// Words before a command line that give it a /dev/shm of its own. `bytes`: its size, as mount(8)
+// takes it.
+std::vector<std::string> private_memory(const std::string& bytes = "64m");
+
 // The path of the worker program, and of another process's facts in its output.
 std::string worker_path();
 std::vector<Facts> facts_in(const std::string& output);

@@ -1,0 +1,136 @@
+// Ranks of one host over shared memory: real processes, real /dev/shm. Where some cannot share it,
+// these go by UDP, and all results are right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include "integration/exact_expectation.h"
+#include "integration/rank_group.h"
+#include "integration/same_outcomes.h"
+
+namespace leeway::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using Prefixes = std::vector<std::vector<std::string>>;
+
+constexpr std::chrono::seconds kMemoryPatience(60);
+
+std::vector<Facts> run(const std::vector<std::string>& scenario, const Environment& environment,
+                       const Prefixes& prefix_of = {}) {
+  RankGroup group({.scenario = scenario, .environment = environment, .prefix_of = prefix_of});
+  return group.finish(kMemoryPatience);
+}
+
+Environment over(const char* transport) {
+  return {{"LEEWAY_TRANSPORT", transport}};
+}
+
+// Every rank's transport, as it says at the end.
+std::vector<std::string> transports_of(const std::vector<Facts>& all) {
+  std::vector<std::string> names;
+  for (const Facts& facts : all) names.push_back(facts.value("transport", ""));
+  return names;
+}
+
+int segments_left() {
+  int left = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    left += entry.path().filename().string().starts_with("leeway-");
+  return left;
+}
+
+bool may(const std::vector<std::string>& prefix) {
+  std::vector<std::string> words = prefix;
+  words.emplace_back("true");
+  return run_command(words).exit_code == 0;
+}
+
+TEST(Memory, CarriesEveryOperationAndLeavesNothing) {
+  const int before = segments_left();
+  for (const Facts& facts : run({"collectives"}, over("shm"))) {
+    expect_no_problem(facts);
+    EXPECT_EQ(facts.value("transport", ""), "shm");
+    EXPECT_EQ(facts.value("exact_transport", ""), "shm");
+    EXPECT_EQ(facts.value("datagram_bytes", 0), 32384);
+    EXPECT_GT(facts["counters"].value("shm_datagrams_sent", 0), 100);
+    EXPECT_EQ(facts["counters"].value("shm_broken", -1), 0);
+    EXPECT_EQ(facts["counters"].value("shm_stalled", -1), 0);
+  }
+  EXPECT_EQ(segments_left(), before);
+}
+
+TEST(Memory, IsRightUnderLoad) {
+  for (const char* scenario : {"in_flight", "two_groups", "threads"}) {
+    for (const Facts& facts : run({scenario, "elements_max=10000"}, over("mixed"))) {
+      EXPECT_EQ(facts.value("problems", Facts()), Facts::array()) << scenario << facts;
+      EXPECT_EQ(facts.value("wrong", -1), 0) << scenario;
+    }
+  }
+}
+
+TEST(Memory, ComesToTheResultsAndReportsOfUdpUnderInjectedFaults) {
+  const auto outcomes = [](const char* transport) {
+    Environment environment = kSameLosses;
+    environment["LEEWAY_TRANSPORT"] = transport;
+    return run({"outcomes", "elements_max=10000"}, environment);
+  };
+  expect_same_outcomes(outcomes("udp"), outcomes("mixed"));  // shm votes, which is a call
+}
+
+TEST(Memory, RanksOfSeveralMountsUseUdpBetweenThem) {
+  if (!may(private_memory())) GTEST_SKIP() << "may not mount";
+  const auto all = run({"collectives", "elements_max=16384"}, over("mixed"),
+                       {{}, {}, private_memory(), private_memory()});
+  for (const Facts& facts : all) expect_no_problem(facts);
+  EXPECT_EQ(transports_of(all), (std::vector<std::string>{"mixed", "mixed", "udp", "udp"}));
+  EXPECT_LE(all[0].value("datagram_bytes", 0), 8972) << "UDP must carry them";
+}
+
+TEST(Memory, RanksThatFindItFullUseUdp) {
+  if (!may(private_memory())) GTEST_SKIP() << "may not mount";
+  const auto all =
+      run({"collectives", "elements_max=16384"}, over("auto"), Prefixes(4, private_memory("128k")));
+  for (const Facts& facts : all) {
+    expect_no_problem(facts);
+    EXPECT_NE(facts.value("transport", ""), "shm");
+  }
+}
+
+TEST(Memory, RanksOfAnotherUserUseUdp) {
+  const std::vector<std::string> other = {"setpriv", "--reuid=12345", "--regid=12345",
+                                          "--clear-groups"};
+  if (!may(other)) GTEST_SKIP() << "may not change its user";
+  std::vector<std::string> reaches = other;
+  reaches.insert(reaches.end(), {"test", "-x", worker_path()});
+  if (run_command(reaches).exit_code != 0) GTEST_SKIP() << "another user cannot reach the worker";
+  const auto all = run({"collectives", "elements_max=16384"}, over("mixed"), {{}, {}, {}, other});
+  for (const Facts& facts : all) expect_no_problem(facts);
+  EXPECT_EQ(transports_of(all), (std::vector<std::string>{"mixed", "mixed", "mixed", "udp"}));
+}
+
+TEST(Memory, ThatIsAskedForByNameAndLackingIsEverybodysError) {
+  if (!may(private_memory())) GTEST_SKIP() << "may not mount";
+  for (const Facts& facts : run({"join_only"}, over("shm"), {{}, {}, {}, private_memory()})) {
+    EXPECT_EQ(facts.value("/error/code"_json_pointer, ""), "unsupported") << facts;
+    EXPECT_THAT(facts.value("/error/text"_json_pointer, ""), HasSubstr("cannot use shm"));
+  }
+}
+
+TEST(Memory, OfKilledRanksLeavesNothing) {
+  const int before = segments_left();
+  RankGroup group({.scenario = {"endless_rounds", "elements=65536", "rounds=100000", "cuts=1000",
+                                "watched=2", "deadline_ms=400", "delivery=best_effort"},
+                   .environment = over("shm")});
+  ASSERT_TRUE(group.await_mark("looping"));
+  for (int rank = 0; rank < group.size(); ++rank) group[rank].signal(SIGKILL);
+  const TimePoint until = Clock::now() + std::chrono::seconds(20);
+  for (int rank = 0; rank < group.size(); ++rank) EXPECT_EQ(group[rank].wait(until), 128 + SIGKILL);
+  EXPECT_EQ(segments_left(), before);
+}
+
+}  // namespace
+}  // namespace leeway::integration
