@@ -1,8 +1,11 @@
+#include <filesystem>
 #include <string>
 
 #include "doctor/probes.h"
 #include "rendezvous/candidate.h"
 #include "rendezvous/trials.h"
+#include "transport/shm/host.h"
+#include "transport/shm/segment.h"
 
 namespace leeway::tools::doctor {
 namespace {
@@ -36,12 +39,41 @@ Finding multicast(const asio::ip::address& address) {
           "choose an interface that carries multicast with LEEWAY_BIND (ip link shows MULTICAST)"};
 }
 
+// Memory between the ranks of this host.
+Finding shared_memory() {
+  // Of one pair of ranks; several take less each (src/communicator/memory_sharing.cc)
+  constexpr std::uintmax_t kEnough = std::uintmax_t{32} << 20;
+  const std::string folder = transport::kSharedMemoryFolder;
+  const auto host = transport::this_host();
+  const Status status = host.ok() ? transport::check_shared_memory(folder) : host.status();
+  const std::string udp = ": ranks of this host reach each other by UDP";
+  if (!status.ok())
+    return {kTransportsSection, "shared memory", Verdict::warn, status.c_str() + udp, {}};
+  std::error_code error;
+  const auto free = std::filesystem::space(folder, error).available;
+  const std::string value = folder + ", " + std::to_string(free >> 20) + " MiB free";
+  if (error || free < kEnough) {
+    return {kTransportsSection, "shared memory", Verdict::warn,
+            value + ": with less than " + std::to_string(kEnough >> 20) +
+                " MiB some ranks of this host reach each other by UDP",
+            "docker run --shm-size=64m, or mount -o remount,size=64m " + folder};
+  }
+  return {kTransportsSection,
+          "shared memory",
+          Verdict::ok,
+          value + ": for ranks of this host, of one user, that see the same files",
+          {}};
+}
+
 // What `automatic` comes to where all ranks are as this one.
-Finding automatic(const rendezvous::AutomaticChoice& choice) {
+Finding automatic(const rendezvous::AutomaticChoice& choice, bool faults) {
   std::string value = "datagrams over " + std::string(to_string(choice.datagrams));
+  if (choice.datagrams == TransportKind::udp && !faults)
+    value += " between hosts, through shared memory within this one";
   if (!choice.why.empty()) value += " (verbs: " + choice.why + ")";
   value += choice.exact_over_ucx
-               ? "; exact calls over UCX, between ranks of this network namespace by " +
+               ? "; exact calls of ranks that do not all share memory over UCX, between ranks of "
+                 "this network namespace by " +
                      choice.ucx +
                      " (ranks that share memory with these but no network: as datagrams, since UCX "
                      "cannot wake them)"
@@ -58,6 +90,8 @@ Finding wanted(TransportKind kind, const rendezvous::AutomaticChoice& choice,
   if (kind == TransportKind::verbs && choice.datagrams != TransportKind::verbs)
     obstacle = choice.why;
   if (kind == TransportKind::ucx && !ucx.ok()) obstacle = ucx.status().c_str();
+  if (kind == TransportKind::shm)
+    obstacle = transport::check_shared_memory(transport::kSharedMemoryFolder).c_str();
   if (obstacle.empty())
     return {kTransportsSection, name, Verdict::ok, value + " can be used here", {}};
   return {kTransportsSection, name, Verdict::missing, value + " cannot be used here", obstacle};
@@ -72,11 +106,12 @@ void probe_transports(Findings& findings, const rendezvous::EnvironmentGetter& g
   const rendezvous::Devices ucx = rendezvous::list_devices(TransportKind::ucx);
   add_devices(findings, "RDMA", rendezvous::list_devices(TransportKind::verbs));
   add_devices(findings, "UCX", ucx);
+  findings.push_back(shared_memory());
   findings.push_back(multicast(address));
   const rendezvous::AutomaticChoice choice = rendezvous::choose_automatically(options, address);
   if (options.transport != TransportKind::automatic && options.transport != TransportKind::inproc)
     findings.push_back(wanted(options.transport, choice, ucx));
-  findings.push_back(automatic(choice));
+  findings.push_back(automatic(choice, options.faults.any()));
 }
 
 }  // namespace leeway::tools::doctor
