@@ -38,9 +38,9 @@ TEST(CArguments, NumbersThatNameNothingAreRefused) {
   EXPECT_FAILS(reduce_with([&](auto& options) { options.factor = &factor; }),
                LEEWAY_INVALID_ARGUMENT, "leeway_scalar.type");
   leeway_options options = LEEWAY_OPTIONS_INIT;
-  options.transport = 6;
+  options.transport = 8;
   leeway_communicator* communicator = nullptr;
-  EXPECT_FAILS(leeway_create(&options, &communicator), LEEWAY_INVALID_ARGUMENT, "transport 6");
+  EXPECT_FAILS(leeway_create(&options, &communicator), LEEWAY_INVALID_ARGUMENT, "transport 8");
   options = LEEWAY_OPTIONS_INIT;
   options.rank = -2;
   EXPECT_FAILS(leeway_create(&options, &communicator), LEEWAY_INVALID_ARGUMENT, "rank is -2");
