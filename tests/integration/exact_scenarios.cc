@@ -1,7 +1,10 @@
 // Scenarios whose results are checked bit for bit: every operation, many at once, two groups,
 // several threads.
 #include <algorithm>
+#include <cstring>
 #include <deque>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "integration/every_operation.h"
@@ -34,6 +37,48 @@ Pending start_all_reduce(Communicator& group, std::size_t count, std::uint32_t s
       {}};
   pending.work = group.all_reduce_async(pending.data.view());
   return pending;
+}
+
+// Calls one after the other: how many were right, wrong, and failed with which texts.
+Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
+  Facts facts = {{"right", 0}, {"wrong", 0}, {"failed", Facts::array()}};
+  for (std::uint32_t k = 0; k < calls; ++k) {
+    Tensor data(DataType::f32, count,
+                [&](std::size_t i) { return contribution(group.rank(), i, k); });
+    const Tensor expected(DataType::f32, count, [&](std::size_t i) {
+      return reduced(ReduceOp::sum, group.size(), i, k);
+    });
+    const auto outcome =
+        group.all_reduce(data.view(), {.delivery = exact(std::chrono::seconds(1))});
+    if (!outcome.ok()) {
+      facts["failed"].push_back(facts_of(outcome.status()));
+      continue;
+    }
+    const char* const what = data.wrong(expected) == 0 ? "right" : "wrong";
+    facts[what] = facts[what].get<int>() + 1;
+  }
+  return facts;
+}
+
+// Overwrites the positions of all rings of this process, in both directions.
+int scribble() {
+  constexpr std::size_t kHeadsBytes = 4096;
+  std::ifstream maps("/proc/self/maps");
+  int scribbled = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/dev/shm/leeway-") == std::string::npos) continue;
+    std::istringstream words(line);
+    std::uintptr_t begin = 0;
+    char dash = 0;
+    std::uintptr_t end = 0;
+    std::string rights;
+    std::uint64_t offset = 0;
+    words >> std::hex >> begin >> dash >> end >> rights >> offset;
+    if (offset != 0 || end - begin < kHeadsBytes) continue;
+    std::memset(reinterpret_cast<void*>(begin), 0xA5, kHeadsBytes);
+    ++scribbled;
+  }
+  return scribbled;
 }
 
 }  // namespace
@@ -118,6 +163,20 @@ Facts threads(const Arguments& arguments) {
   Facts facts = with_counters(collective_tally.facts(), *group);
   facts["ring"] = ring_tally.facts();
   return facts;
+}
+
+// Rank `scribbler` overwrites its rings between calls; those that follow are large and small.
+Facts scribbled_memory(const Arguments& arguments) {
+  const auto group = join();
+  const bool scribbles = group->rank() == arguments.number("scribbler", 2);
+  constexpr std::size_t kLarge = std::size_t{1} << 20;
+  constexpr std::size_t kSmall = 1000;
+  Facts facts;
+  facts["before"] = outcomes_of(*group, kLarge, 2);
+  if (scribbles) facts["scribbled"] = scribble();
+  facts["large"] = outcomes_of(*group, kLarge, 2);
+  facts["small"] = outcomes_of(*group, kSmall, 5);
+  return with_counters(std::move(facts), *group);
 }
 
 }  // namespace leeway::integration

@@ -120,6 +120,23 @@ TEST(Memory, ThatIsAskedForByNameAndLackingIsEverybodysError) {
   }
 }
 
+// Datagrams of 32 KiB were agreed on, and are more than UDP is meant for. So large calls may fail;
+// no result is wrong, and small calls go on.
+TEST(Memory, ThatARankScribblesIntoSpoilsNoResult) {
+  constexpr int kScribbler = 2;
+  const auto all = run({"scribbled_memory", "scribbler=2"}, over("shm"));
+  for (const Facts& facts : all) {
+    const bool scribbles = facts.value("rank", -1) == kScribbler;
+    EXPECT_EQ(facts["before"].value("right", 0), 2) << facts;
+    EXPECT_EQ(facts.value("scribbled", 0), scribbles ? 3 : 0) << facts;
+    EXPECT_EQ(facts["counters"].value("shm_broken", 0), scribbles ? 3 : 1) << facts;
+    EXPECT_EQ(facts["large"].value("wrong", -1), 0) << facts;
+    for (const Facts& error : facts["large"]["failed"])
+      EXPECT_THAT(error.value("text", ""), HasSubstr("rank")) << facts;
+    EXPECT_EQ(facts["small"].value("right", 0), 5) << facts;
+  }
+}
+
 TEST(Memory, OfKilledRanksLeavesNothing) {
   const int before = segments_left();
   RankGroup group({.scenario = {"endless_rounds", "elements=65536", "rounds=100000", "cuts=1000",

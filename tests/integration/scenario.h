@@ -31,11 +31,12 @@ class Arguments {
 using Scenario = Facts (*)(const Arguments&);
 
 Facts join_only(const Arguments& arguments);  // the group forms, or the error and the time it took
-Facts collectives(const Arguments& arguments);    // every operation, exact
-Facts in_flight(const Arguments& arguments);      // many operations at once, waited for backwards
-Facts two_groups(const Arguments& arguments);     // two communicators, a thread each
-Facts threads(const Arguments& arguments);        // one communicator, several threads
-Facts lossy_average(const Arguments& arguments);  // error statistics of lossy averages
+Facts collectives(const Arguments& arguments);  // every operation, exact
+Facts in_flight(const Arguments& arguments);    // many operations at once, waited for backwards
+Facts two_groups(const Arguments& arguments);   // two communicators, a thread each
+Facts threads(const Arguments& arguments);
+Facts scribbled_memory(const Arguments& arguments);  // a rank overwrites its rings meanwhile
+Facts lossy_average(const Arguments& arguments);     // error statistics of lossy averages
 Facts lossy_operations(const Arguments& arguments);  // every operation that may lose, checked
 Facts endless_rounds(
     const Arguments& arguments);             // rounds during which the test stops or kills a rank

@@ -14,12 +14,13 @@
 namespace leeway::integration {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Scenario>, 12> kScenarios = {{
+constexpr std::array<std::pair<std::string_view, Scenario>, 13> kScenarios = {{
     {"join_only", join_only},
     {"collectives", collectives},
     {"in_flight", in_flight},
     {"two_groups", two_groups},
     {"threads", threads},
+    {"scribbled_memory", scribbled_memory},
     {"lossy_average", lossy_average},
     {"lossy_operations", lossy_operations},
     {"endless_rounds", endless_rounds},
