@@ -67,8 +67,8 @@ class Forwarding {
   std::vector<Named> by_name_;        // sorted
   std::vector<std::uint64_t> names_;  // by slot
   double bytes_per_second_ = kShare * kUplinkUnknown / 8;
-  double tokens_ = 0;    // bytes
-  double reserved_ = 0;  // bytes, for what is short
+  double tokens_ = 0;                               // bytes
+  double reserved_ = 0;                             // bytes, for what is short
   Instant filled_at_ = Instant::infinite_future();  // never yet
   Counters counters_;
 };
