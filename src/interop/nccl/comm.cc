@@ -249,6 +249,11 @@ std::shared_ptr<Communicator> Comm::hold(Operation::Among among) {
   return communicator_ != nullptr ? hierarchy_->between() : nullptr;
 }
 
+Status Comm::state_before(Operation::Among among) {
+  const auto hierarchy = among == Operation::Among::all ? nullptr : hierarchy_if_made();
+  return hierarchy == nullptr ? Status() : hierarchy->state();
+}
+
 Comm::Team Comm::team(Operation::Among among) const {
   if (among == Operation::Among::all) return {rank_, size_};
   return {hierarchy_->nodes().node, hierarchy_->nodes().count};

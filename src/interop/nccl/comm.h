@@ -63,6 +63,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   Code usable(std::string_view title);
   // The communicator of these ranks, while it is ready; kept alive by who holds it.
   std::shared_ptr<Communicator> hold(Operation::Among among = Operation::Among::all);
+  // Of what these ranks' hop has from NVIDIA's library: where that has failed, what is in memory is
+  // no sum, and peers would take it for one.
+  Status state_before(Operation::Among among);
   // This rank's number among these ranks, and how many there are. Once it is ready.
   struct Team {
     int rank = 0;

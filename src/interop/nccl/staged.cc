@@ -167,11 +167,13 @@ void StagedCall::run(const std::function<Work()>& start, const std::function<voi
     return begun_;
   }();
   if (!begun) begin();  // of a replay
-  const auto work = std::make_shared<Work>(start());
-  const auto end = [self = shared_from_this(), work, done] {
+  const Status before = comm_->state_before(operations_.front().among);
+  const auto work = std::make_shared<Work>(before.ok() ? start() : Work());
+  const auto end = [self = shared_from_this(), work, before, done] {
     const Result<CollectiveReport> outcome =
         work->valid() ? work->wait()
-                      : Status::error(StatusCode::kCancelled, "the communicator was aborted");
+        : before.ok() ? Status::error(StatusCode::kCancelled, "the communicator was aborted")
+                      : before;
     self->ended(outcome);
     self->comm_->let_go([done, ok = outcome.ok()] { done(ok); });
   };

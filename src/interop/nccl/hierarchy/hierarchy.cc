@@ -278,10 +278,12 @@ void Hierarchy::abort_inner() {
   }
 }
 
+// Leeway's first: a stream that NVIDIA's kernels let go must find no hop between nodes to bring its
+// half of a sum to. Streams that wait for Leeway are held back by let_go().
 void Hierarchy::abort_all() {
-  abort_inner();
   if (const auto between = this->between(); between != nullptr) between->abort();
   if (const auto all = all_.lock(); all != nullptr) all->abort();
+  abort_inner();
   watch_->raise();
   for (const auto& inner : {inside_, everywhere_}) {
     if (inner != nullptr) (void)inner->wait_aborted(kAbortPatience);
