@@ -75,10 +75,18 @@ void draw_crash(Dice& dice, Scenario& scenario) {
   replica.set_deadline_ms(std::min(replica.deadline_ms(), kShortWaitMs));
 }
 
+// How long a packet may be held back on its way.
+double held_back_ms(const Scenario& scenario) {
+  double link_ms = 0.0;
+  for (const scenario::Link& link : scenario.link())
+    link_ms = std::max(link_ms, link.reorder().by_ms());
+  return link_ms * (scenario.topology().has_ring() ? scenario.ranks() / 2 : 1);
+}
+
 // Only where nothing but a crash or a pause keeps a rank silent for so long.
 void draw_peer_timeout(Dice& dice, Scenario& scenario) {
   const double timeout_ms = dice.decimal_magnitude(200000, 3000000);
-  if (may_silence(scenario)) return;
+  if (may_silence(scenario) || 4 * held_back_ms(scenario) >= timeout_ms) return;
   scenario.mutable_operation()->set_peer_timeout_ms(timeout_ms);
 }
 

@@ -105,8 +105,9 @@ std::optional<SizeProbe> PathSize::poll_verifying(Instant now, Duration timeout)
 }
 
 bool PathSize::on_answer(Instant now, std::uint32_t number, std::size_t bytes) {
-  if (!searches() || !after(next_number_, number) || bytes > most()) return false;
-  if (after(first_number_, number)) return true;  // of an earlier search
+  if (!begun_ || !after(next_number_, number)) return false;
+  if (after(first_number_, number)) return true;  // of an earlier search, perhaps of longer ones
+  if (bytes > most()) return false;
   if (verifying_ && bytes == bytes_) {
     verifying_ = false;
     longs_lost_ = shorts_arrived_ = 0;
@@ -170,6 +171,7 @@ PathSize::Covered PathSize::cover(std::uint32_t largest) {
     covered.longs += longs;
     covered.shorts += count - longs;
     covered.short_bytes += (count - longs) * train.short_bytes;
+    if (count > longs) covered.short_most = std::max(covered.short_most, train.short_bytes);
     train.longs -= longs;
     train.datagrams -= count;
     if (train.datagrams > 0) break;
@@ -178,16 +180,25 @@ PathSize::Covered PathSize::cover(std::uint32_t largest) {
   return covered;
 }
 
-// A report tells how many arrived, and how many bytes: where these are no more than the short
-// datagrams, or than any long one has, no long one is among them. Copies that the network made
-// count, too: without the second rule, one of a short datagram passed for a long one.
+// Whether no long datagram is among those that arrived. None has come where they are no more, and
+// no more bytes, than the short ones, or no more bytes than any long one has. Where they are more
+// than the short ones, the network has made copies: then they must have the short ones' mean
+// length, and one long datagram would be too much.
+bool PathSize::all_short(const CoveredArrivals& arrivals, const Covered& covered) const {
+  if (arrivals.received_bytes <= base_) return true;
+  if (arrivals.received <= covered.shorts) return arrivals.received_bytes <= covered.short_bytes;
+  return arrivals.received_bytes * std::uint64_t{covered.shorts} <=
+         covered.short_bytes * std::uint64_t{arrivals.received} + covered.shorts * base_ / 2;
+}
+
+// A report tells how many arrived, and how many bytes.
 void PathSize::on_report(Instant now, const CoveredArrivals& arrivals, Duration rtt) {
   if (departed_.empty()) return;
   const Covered covered = cover(arrivals.largest);
-  const bool all_short =
-      arrivals.received <= covered.shorts && arrivals.received_bytes <= covered.short_bytes;
-  if (!all_short && arrivals.received_bytes > base_) {
-    longs_lost_ = shorts_arrived_ = 0;
+  if (!all_short(arrivals, covered)) {
+    // Else perhaps copies of the longest of the short ones: that says nothing.
+    if (arrivals.received_bytes > std::uint64_t{arrivals.received} * covered.short_most)
+      longs_lost_ = shorts_arrived_ = 0;
     return;
   }
   if (covered.longs == 0 && longs_lost_ == 0) return;

@@ -95,6 +95,7 @@ class PathSize {
     std::uint32_t longs = 0;
     std::uint32_t shorts = 0;
     std::uint32_t short_bytes = 0;
+    std::uint32_t short_most = 0;  // of one
   };
 
   bool searches() const { return most() > base_; }
@@ -107,6 +108,7 @@ class PathSize {
   std::size_t most() const { return limits_.most - std::min(limits_.most, further_); }
   std::size_t around() const { return limits_.around + further_; }
   Covered cover(std::uint32_t largest);
+  bool all_short(const CoveredArrivals& arrivals, const Covered& covered) const;
 
   SizeLimits limits_;
   std::size_t further_ = 0;  // bytes that relays add

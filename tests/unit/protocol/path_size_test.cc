@@ -170,6 +170,17 @@ TEST_F(PathSizeTest, BelievesNoAnswerToWhatWasNotAsked) {
   EXPECT_TRUE(size_.on_answer(now_, probe->number, 1472));
 }
 
+// The path may have become one through a relay since.
+TEST_F(PathSizeTest, ALateAnswerToWhatIsTooLongNowIsNoForgery) {
+  make({.most = 1472});
+  size_.begin(now_);
+  const auto probe = size_.poll(now_, kTimeout);
+  ASSERT_TRUE(probe);
+  size_.begin_anew(now_, 44);
+  EXPECT_TRUE(size_.on_answer(now_, probe->number, probe->bytes));
+  EXPECT_LE(size_.bytes(), 1200u);
+}
+
 class BlackHole : public PathSizeTest {
  protected:
   void SetUp() override {
@@ -211,6 +222,19 @@ TEST_F(BlackHole, CopiesOfShortOnesAreNoLongOnes) {
   for (int i = 0; i < 20; ++i) train(1, 0, 2);
   EXPECT_EQ(size_.bytes(), 1200u);
   EXPECT_EQ(size_.falls(), 1u);
+}
+
+// Of many in one report, more bytes than a long one has.
+TEST_F(BlackHole, ManyCopiesAreNoLongOnesAndHideNone) {
+  const auto burst = [&](std::uint32_t shorts, std::uint32_t arrive) {
+    last_ += shorts;
+    size_.on_sent(last_, shorts, 40, 40);
+    train(3, 0, arrive);
+  };
+  burst(39, 50);
+  EXPECT_EQ(size_.bytes(), 1472u);
+  for (int i = 0; i < 4; ++i) burst(39, 40);
+  EXPECT_EQ(size_.bytes(), 1200u);
 }
 
 TEST_F(BlackHole, SilenceIsNone) {
