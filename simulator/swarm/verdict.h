@@ -16,7 +16,7 @@ using RunFunction = std::function<Result<RunRecord>(const scenario::Scenario& sc
                                                     std::uint64_t seed, const RunOptions& options)>;
 
 // A seed of the swarm takes some ten thousands.
-inline constexpr std::uint64_t kEventsMax = 20'000'000;
+inline constexpr std::uint64_t kEventsMax = 60'000'000;
 
 struct Failure {
   // "i1" .. "i17", "run" for a run that could not be made, "end" for one that did not come to its

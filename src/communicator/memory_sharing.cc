@@ -16,8 +16,9 @@ namespace {
 // took 1.2 of the time. At 22 ranks the rings of a host fill the 64 MB that a container has.
 constexpr std::size_t kInboundBytes = std::size_t{1} << 20;
 
-std::size_t ring_bytes_for(std::size_t ranks_of_host) {
-  return std::max(std::bit_floor(kInboundBytes / (ranks_of_host - 1)), transport::kRingBytesMin);
+std::size_t ring_bytes_for(std::size_t peers_of_host) {
+  const std::size_t rings = std::max<std::size_t>(peers_of_host, 1);
+  return std::max(std::bit_floor(kInboundBytes / rings), transport::kRingBytesMin);
 }
 
 bool on_one_host(const rendezvous::MemoryPlace& a, const rendezvous::MemoryPlace& b) {
@@ -96,7 +97,7 @@ void meet_by_memory(const rendezvous::Group& group, Rank self, std::span<const R
   const bool any = !group.memories.empty();
   const rendezvous::MemoryPlace own = any ? group.memories[self] : rendezvous::MemoryPlace();
   const auto is_near = [&](Rank rank) { return any && on_one_host(own, group.memories[rank]); };
-  std::size_t near = 1;
+  std::size_t near = 0;
   for (Rank rank = 0; rank < slots.size(); ++rank) near += rank != self && is_near(rank);
   for (Rank rank = 0; rank < slots.size(); ++rank) {
     if (rank == self || mixed.knows(slots[rank])) continue;

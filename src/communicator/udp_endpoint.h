@@ -83,6 +83,7 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   struct Process {
     std::uint64_t number = 0;
     keys::Key public_key{};  // zero without a secret
+    // NOLINTNEXTLINE(modernize-use-nullptr): what the comparison compares with
     friend auto operator<=>(const Process&, const Process&) = default;
   };
 

@@ -100,7 +100,7 @@ const char* c_str(std::string_view name) {
 }
 
 std::string codecs_of(const Settings& settings) {
-  const std::string codec = to_string(settings.collective.codec);
+  std::string codec = to_string(settings.collective.codec);
   if (!settings.collective.spread_codec) return codec;
   return codec + " (spread " + to_string(*settings.collective.spread_codec) + ")";
 }

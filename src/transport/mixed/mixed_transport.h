@@ -41,9 +41,9 @@ class MixedTransport final : public DatagramTransport {
 
   // A peer that is elsewhere: it has the wide way alone. Once a peer, of either kind; between
   // calls.
-  void meet(Rank peer);
+  void meet(Rank rank);
   // A peer that may be on this host. The proof begins, and goes on in receive() and wait().
-  void meet(Rank peer, const Pair& pair, std::uint64_t nonce);
+  void meet(Rank rank, const Pair& pair, std::uint64_t nonce);
   bool knows(Rank peer) const { return peer < peers_.size() && peers_[peer] != nullptr; }
 
   // No proof is going on.

@@ -56,11 +56,11 @@ class ShmTransport final : public DatagramTransport {
 
   // Nonces for the proof that a pair's rings lead to each other (transport/mixed/ring_proof.h).
   // False: the ring is full, or there is none.
-  bool put_nonce(Rank peer, RecordKind kind, std::uint64_t nonce);
+  bool put_nonce(Rank to, RecordKind kind, std::uint64_t nonce);
   // receive() came across some since this was asked last.
   bool nonces_seen() { return std::exchange(nonces_seen_, false); }
-  std::optional<std::uint64_t> take_challenge(Rank peer);
-  std::optional<std::uint64_t> take_echo(Rank peer);
+  std::optional<std::uint64_t> take_challenge(Rank from);
+  std::optional<std::uint64_t> take_echo(Rank from);
 
   // Who sleeps while there is something for it, or waits for room that it has now.
   std::optional<Rank> poll_bell();
