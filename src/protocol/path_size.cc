@@ -186,6 +186,7 @@ PathSize::Covered PathSize::cover(std::uint32_t largest) {
 // length, and one long datagram would be too much.
 bool PathSize::all_short(const CoveredArrivals& arrivals, const Covered& covered) const {
   if (arrivals.received_bytes <= base_) return true;
+  if (covered.shorts == 0) return false;
   if (arrivals.received <= covered.shorts) return arrivals.received_bytes <= covered.short_bytes;
   return arrivals.received_bytes * std::uint64_t{covered.shorts} <=
          covered.short_bytes * std::uint64_t{arrivals.received} + covered.shorts * base_ / 2;
