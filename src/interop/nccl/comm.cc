@@ -391,7 +391,7 @@ void Comm::abort() {
   end_operations_of(communicator);
 }
 
-// NVIDIA's library first: see Hierarchy::let_go().
+// The hierarchy first: from then on Hierarchy::let_go() holds back streams that wait for Leeway.
 void Comm::end_operations_of(const std::shared_ptr<Communicator>& communicator) {
   if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr) hierarchy->begin_abort();
   if (communicator != nullptr) communicator->abort();

@@ -115,6 +115,18 @@ TEST(Validate, SettingsThatWouldDoNothingAreRefused) {
             "only");
 }
 
+TEST(Validate, MessagesComeFirstWhereThereIsACallBehindThem) {
+  EXPECT_EQ(error_of("endpoint: tcp_ring operation { messages_first: 1 }"),
+            "a.txtpb:1:32: operation.messages_first needs endpoint core");
+  EXPECT_EQ(error_of("contents: false operation { messages_first: 1 }"),
+            "a.txtpb:1:29: operation.messages_first needs values; contents is false");
+  EXPECT_EQ(error_of("operation { kind: messages messages_first: 1 }"),
+            "a.txtpb:1:28: operation.messages_first belongs to kinds other than messages only");
+  EXPECT_EQ(error_of("communicator { operation { messages_first: 1 } }"),
+            "a.txtpb:1:28: communicator[0].operation.messages_first belongs to the first one only");
+  EXPECT_TRUE(parse_text("operation { messages_first: 1 }", "a.txtpb").ok());
+}
+
 TEST(Validate, LinkSettingsFitEachOther) {
   EXPECT_EQ(error_of("link { queue { bytes: 1000 ecn_at: 1001 } }"),
             "a.txtpb:1:28: link[0].queue.ecn_at is 1001; allowed is 1 to the queue's bytes, 1000");
