@@ -67,22 +67,29 @@ cuda::Address address_of(const void* memory) {
   return reinterpret_cast<cuda::Address>(memory);
 }
 
+// Memory of a device, and as much pinned memory: CUDA holds up the calling thread, and may hold
+// locks, while it copies to memory that is not pinned.
+struct Block {
+  cuda::Address device = 0;
+  unsigned char* pinned = nullptr;
+};
+
 // Host memory of a case, and its place on the device.
 struct Buffer {
   unsigned char* host = nullptr;
   std::size_t bytes = 0;
-  cuda::Address device = 0;
+  Block block;
 };
 
-// What a thread has on one device. Never freed: to free device memory waits for all streams.
+// What a thread has on one device. Never freed: to free device memory waits for all streams. Most
+// of it is allocated before any stream waits, since that may wait for streams too.
 struct Place {
+  static constexpr std::size_t kReserve = std::size_t{8} << 20;
   cuda::Context context = nullptr;
   cuda::Stream streams[2] = {nullptr, nullptr};  // for the null stream, and for any other
-  struct Free {
-    cuda::Address memory;
-    std::size_t bytes;
-  };
-  std::vector<Free> free;
+  Block reserve;
+  std::size_t reserve_used = 0;
+  std::multimap<std::size_t, Block> free;  // by size
   std::map<cuda::Address, std::size_t> used;
 
   explicit Place(int ordinal) {
@@ -90,25 +97,37 @@ struct Place {
     const ContextScope scope(*driver, context);
     for (cuda::Stream& one : streams)
       check("cuStreamCreate", driver->call.cuStreamCreateWithPriority(&one, 1, 0));
+    reserve = allocate(kReserve);
   }
-  cuda::Address take(std::size_t bytes) {
+  Block take(std::size_t bytes) {
     const std::size_t wanted = std::bit_ceil(std::max<std::size_t>(bytes, 4096));
-    const auto fits = [&](const Free& one) { return one.bytes == wanted; };
-    const auto found = std::find_if(free.begin(), free.end(), fits);
-    cuda::Address memory = 0;
-    if (found != free.end()) {
-      memory = found->memory;
+    Block block;
+    if (const auto found = free.find(wanted); found != free.end()) {
+      block = found->second;
       free.erase(found);
+    } else if (reserve_used + wanted <= kReserve) {
+      block = {reserve.device + reserve_used, reserve.pinned + reserve_used};
+      reserve_used += wanted;
     } else {
       const ContextScope scope(*driver, context);
-      check("cuMemAlloc", driver->call.cuMemAlloc(&memory, wanted));
+      block = allocate(wanted);
     }
-    used[memory] = wanted;
-    return memory;
+    used[block.device] = wanted;
+    return block;
   }
-  void give_back(cuda::Address memory) {
-    free.push_back({memory, used.at(memory)});
-    used.erase(memory);
+  void give_back(const Block& block) {
+    free.emplace(used.at(block.device), block);
+    used.erase(block.device);
+  }
+
+ private:
+  static Block allocate(std::size_t bytes) {
+    Block block;
+    void* pinned = nullptr;
+    check("cuMemAlloc", driver->call.cuMemAlloc(&block.device, bytes));
+    check("cuMemHostAlloc", driver->call.cuMemHostAlloc(&pinned, bytes, cuda::kHostPortable));
+    block.pinned = static_cast<unsigned char*>(pinned);
+    return block;
   }
 };
 
@@ -134,15 +153,37 @@ struct Thread {
   }
 };
 
-// They outlive their threads: streams may still use their memory.
+// What threads have outlives them, as streams may still use its memory; later threads have it then.
+// A device has few queues for streams, and two streams in one may wait for each other.
+class Threads {
+ public:
+  Thread* take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return all_.emplace_back(std::make_unique<Thread>()).get();
+    Thread* const one = free_.back();
+    free_.pop_back();
+    return one;
+  }
+  void give_back(Thread* one) {
+    if (one->depth > 0 || !one->group.empty() || !one->waiting.empty()) return;
+    const std::lock_guard lock(mutex_);
+    free_.push_back(one);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Thread>> all_;
+  std::vector<Thread*> free_;
+};
+
 Thread& mine() {
-  static std::mutex mutex;
-  static auto* const all = new std::vector<std::unique_ptr<Thread>>;
-  thread_local Thread* const thread = [] {
-    const std::lock_guard lock(mutex);
-    return all->emplace_back(std::make_unique<Thread>()).get();
-  }();
-  return *thread;
+  static auto* const threads = new Threads;
+  struct Use {
+    Thread* thread = threads->take();
+    ~Use() { threads->give_back(thread); }
+  };
+  thread_local const Use use;
+  return *use.thread;
 }
 
 std::mutex non_blocking_mutex;
@@ -158,21 +199,24 @@ void copy(cuda::Address to, cuda::Address from, std::size_t bytes, cuda::Stream 
   if (bytes > 0) check("cuMemcpyAsync", driver->call.cuMemcpyAsync(to, from, bytes, stream));
 }
 
+// What a host function needs of a call.
+struct CopyBack {
+  std::vector<Buffer> buffers;
+  std::shared_ptr<std::atomic<bool>> copied;
+};
+
 void copy_back(Pending& call) {
   const ContextScope scope(*driver, call.place->context);
   for (const Buffer& one : call.buffers)
-    copy(address_of(one.host), one.device, one.bytes, call.stream);
+    copy(address_of(one.block.pinned), one.block.device, one.bytes, call.stream);
   call.copied = std::make_shared<std::atomic<bool>>(false);
-  auto* const flag = new std::shared_ptr<std::atomic<bool>>(call.copied);
-  check("cuLaunchHostFunc", driver->call.cuLaunchHostFunc(
-                                call.stream,
-                                [](void* argument) {
-                                  auto* const done =
-                                      static_cast<std::shared_ptr<std::atomic<bool>>*>(argument);
-                                  (*done)->store(true);
-                                  delete done;
-                                },
-                                flag));
+  const auto to_host = [](void* argument) {
+    const std::unique_ptr<CopyBack> work(static_cast<CopyBack*>(argument));
+    for (const Buffer& one : work->buffers) std::copy_n(one.block.pinned, one.bytes, one.host);
+    work->copied->store(true);
+  };
+  check("cuLaunchHostFunc", driver->call.cuLaunchHostFunc(call.stream, to_host,
+                                                          new CopyBack{call.buffers, call.copied}));
 }
 
 void synchronize(const Pending& call) {
@@ -181,7 +225,7 @@ void synchronize(const Pending& call) {
 }
 
 void give_back(const Pending& call) {
-  for (const Buffer& one : call.buffers) call.place->give_back(one.device);
+  for (const Buffer& one : call.buffers) call.place->give_back(one.block);
 }
 
 // Waits, and says what came of it.
@@ -212,7 +256,7 @@ std::vector<Buffer> buffers_of(const Range& send, const Range& receive) {
       end = std::max(end, out[0].host + out[0].bytes);
       out.clear();
     }
-    out.push_back({begin, static_cast<std::size_t>(end - begin), 0});
+    out.push_back({begin, static_cast<std::size_t>(end - begin), {}});
   }
   return out;
 }
@@ -221,7 +265,7 @@ void* moved(const void* memory, const std::vector<Buffer>& buffers) {
   const auto* const at = static_cast<const unsigned char*>(memory);
   for (const Buffer& one : buffers) {
     if (at >= one.host && at <= one.host + one.bytes && memory != nullptr)
-      return reinterpret_cast<void*>(one.device + static_cast<std::size_t>(at - one.host));
+      return reinterpret_cast<void*>(one.block.device + static_cast<std::size_t>(at - one.host));
   }
   return const_cast<void*>(memory);
 }
@@ -239,8 +283,9 @@ ncclResult_t call_on_device(ncclComm_t comm, const Range& send, const Range& rec
   {
     const ContextScope scope(*driver, pending.place->context);
     for (Buffer& one : pending.buffers) {
-      one.device = pending.place->take(one.bytes);
-      copy(one.device, address_of(one.host), one.bytes, pending.stream);
+      one.block = pending.place->take(one.bytes);
+      std::copy_n(one.host, one.bytes, one.block.pinned);
+      copy(one.block.device, address_of(one.block.pinned), one.bytes, pending.stream);
     }
   }
   const ncclResult_t code =
@@ -495,9 +540,10 @@ ncclResult_t __wrap_ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, nccl
     int ordinal = 0;
     (void)ncclCommCuDevice(comm, &ordinal);
     Place& place = mine().place(ordinal);
-    const cuda::Address memory = place.take(facts.block);
-    copy(memory, address_of(scalar), facts.block, place.streams[0]);
-    scalar = reinterpret_cast<void*>(memory);
+    const Block block = place.take(facts.block);
+    std::copy_n(static_cast<const unsigned char*>(scalar), facts.block, block.pinned);
+    copy(block.device, address_of(block.pinned), facts.block, place.streams[0]);
+    scalar = reinterpret_cast<void*>(block.device);
     // Read in the order of this stream, which the calls use.
   }
   return __real_ncclRedOpCreatePreMulSum(op, scalar, type, residence, comm);
