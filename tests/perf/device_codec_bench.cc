@@ -1,6 +1,6 @@
 // Speed of the kernels of src/device_codec on a GPU, beside a copy within its memory.
 //
-//   device_codec_bench [--mib 1024] [--json FILE]
+//   device_codec_bench [--mib 1024] [--json FILE] [--only PART_OF_A_NAME] [--launches 10]
 //
 // Lines: kernel, GB/s of memory that was read and written, and that as a share of the copy's. The
 // last ones encode into pinned memory of the host on 12 multiprocessors, as training beside it
@@ -26,19 +26,27 @@ constexpr unsigned kAll = 1024;  // more multiprocessors than any device has
 constexpr std::uint32_t kPayload = 1400;
 constexpr unsigned kContributions = 8;  // at most; each has memory of its own
 
+struct Arguments {
+  std::size_t mib = 1024;
+  const char* file = nullptr;
+  std::string_view only;
+  int launches = 10;  // in a round; 1: and one round alone, for a profiler
+};
+
 class Bench {
  public:
-  Bench(const device::Driver& driver, const Kernels& kernels, std::size_t bytes)
+  Bench(const device::Driver& driver, const Kernels& kernels, const Arguments& arguments)
       : driver_(driver),
         kernels_(kernels),
-        bytes_(bytes),
-        elements_(driver, bytes),
-        sum_(driver, bytes),
-        packets_(driver, kContributions * (bytes / 2 + bytes / 64)) {}
+        arguments_(arguments),
+        bytes_(arguments.mib << 20),
+        elements_(driver, bytes_),
+        sum_(driver, bytes_),
+        packets_(driver, kContributions * (bytes_ / 2 + bytes_ / 64)) {}
 
   void run() {
     fill();
-    copy_ = measure("copy", 2.0 * static_cast<double>(bytes_), [&] {
+    measure("copy", 2.0 * static_cast<double>(bytes_), [&] {
       (void)driver_.call.cuMemcpyAsync(address(sum_.data()), address(elements_.data()), bytes_,
                                        nullptr);
     });
@@ -85,23 +93,23 @@ class Bench {
   }
 
   // The best of several rounds, in bytes a second.
-  double measure(const std::string& name, double bytes, const std::function<void()>& launch) {
-    constexpr int kRounds = 5;
-    constexpr int kLaunches = 10;
+  void measure(const std::string& name, double bytes, const std::function<void()>& launch) {
+    const bool is_copy = name == "copy";
+    if (!is_copy && name.find(arguments_.only) == std::string::npos) return;
+    const int rounds = arguments_.launches == 1 ? 1 : 5;
     double best = 0.0;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       (void)driver_.call.cuStreamSynchronize(nullptr);
       const auto start = std::chrono::steady_clock::now();
-      for (int i = 0; i < kLaunches; ++i) launch();
+      for (int i = 0; i < arguments_.launches; ++i) launch();
       (void)driver_.call.cuStreamSynchronize(nullptr);
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-      best = std::max(best, kLaunches * bytes / took.count());
+      best = std::max(best, arguments_.launches * bytes / took.count());
     }
+    if (is_copy) copy_ = best;
     rates_.emplace_back(name, best);
-    std::printf("%-32s %8.1f GB/s %6.3f\n", name.c_str(), best / 1e9,
-                copy_ > 0.0 ? best / copy_ : 1.0);
+    std::printf("%-32s %8.1f GB/s %6.3f\n", name.c_str(), best / 1e9, best / copy_);
     std::fflush(stdout);
-    return best;
   }
 
   double encoded_bytes(const Packets& packets) const {
@@ -180,6 +188,7 @@ class Bench {
 
   const device::Driver& driver_;
   const Kernels& kernels_;
+  const Arguments arguments_;
   const std::size_t bytes_;
   DeviceMemory elements_;
   DeviceMemory sum_;
@@ -188,7 +197,7 @@ class Bench {
   std::vector<std::pair<std::string, double>> rates_;
 };
 
-int run(std::size_t mib, const char* file) {
+int run(const Arguments& arguments) {
   const auto driver = device::Driver::open();
   if (!driver.ok()) return std::printf("skipped: %s\n", driver.status().c_str()), kSkipped;
   const auto context = device::context_of(**driver, 0);
@@ -196,11 +205,11 @@ int run(std::size_t mib, const char* file) {
   const device::ContextScope scope(**driver, context->context);
   const auto kernels = Kernels::load(**driver);
   if (!kernels.ok()) return std::printf("%s\n", kernels.status().c_str()), 1;
-  Bench bench(**driver, *kernels, mib << 20);
+  Bench bench(**driver, *kernels, arguments);
   bench.run();
-  if (file == nullptr) return 0;
-  std::FILE* const out = std::fopen(file, "w");
-  if (out == nullptr) return std::perror(file), 1;
+  if (arguments.file == nullptr) return 0;
+  std::FILE* const out = std::fopen(arguments.file, "w");
+  if (out == nullptr) return std::perror(arguments.file), 1;
   std::fputs(bench.json().c_str(), out);
   return std::fclose(out);
 }
@@ -209,12 +218,13 @@ int run(std::size_t mib, const char* file) {
 }  // namespace leeway::device_codec
 
 int main(int count, char** words) {
-  std::size_t mib = 1024;
-  const char* file = nullptr;
+  leeway::device_codec::Arguments arguments;
   for (int i = 1; i + 1 < count; i += 2) {
     const std::string_view word = words[i];
-    if (word == "--mib") mib = std::strtoull(words[i + 1], nullptr, 10);
-    if (word == "--json") file = words[i + 1];
+    if (word == "--mib") arguments.mib = std::strtoull(words[i + 1], nullptr, 10);
+    if (word == "--json") arguments.file = words[i + 1];
+    if (word == "--only") arguments.only = words[i + 1];
+    if (word == "--launches") arguments.launches = std::atoi(words[i + 1]);
   }
-  return leeway::device_codec::run(mib, file);
+  return leeway::device_codec::run(arguments);
 }
