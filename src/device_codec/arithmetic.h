@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "base/philox.h"
 #include "codec/element.h"
@@ -61,15 +62,16 @@ LEEWAY_GPU std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF;
 }
 
-// As integers, so that infinities and NaN come out on top.
+// As integers, so that infinities and NaN come out on top. A product drops the sign: devices have
+// units for it that have less to do than those for bits.
 LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
   std::uint32_t largest = 0;
   LEEWAY_UNROLL
   for (const float value : slice.values) {
-    const std::uint32_t bits = magnitude_bits(value);
-    largest = bits > largest ? bits : largest;
+    const std::uint32_t doubled = 2 * std::bit_cast<std::uint32_t>(value);
+    largest = doubled > largest ? doubled : largest;
   }
-  return largest;
+  return largest / 2;
 }
 
 // ---- elements to codes ----
@@ -78,20 +80,29 @@ LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
 // are that integer.
 inline constexpr float kOntoIntegers = 0x1p23f;
 
-// The code of a finite magnitude, in units of 2^-fraction_bits: code and fraction as one integer,
-// to the nearest unit. Saturates at the largest finite code.
+// The code of a finite magnitude of E2M1 in units of 2^-fraction_bits, code and fraction as one
+// integer, to the nearest unit: in the last bits of a float from kOntoIntegers up. Saturates at the
+// largest finite code. Codes over values are three straight pieces, each flatter than the one
+// before: the code is the least of three lines. Rounding keeps the order of values, so lines may be
+// rounded first; and that of positive floats is the order of their bits.
+template <int fraction_bits>
+LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
+  constexpr auto kUnit = static_cast<float>(1 << fraction_bits);
+  const auto line = [&](float slope, float offset) {
+    return std::bit_cast<std::uint32_t>(scaled_plus(magnitude, slope, kOntoIntegers + offset));
+  };
+  const std::uint32_t below_two = line(2 * kUnit, 0.0f);
+  const std::uint32_t below_four = line(kUnit, 2 * kUnit);
+  const std::uint32_t above = line(kUnit / 2, 4 * kUnit);
+  constexpr auto kLargest = std::bit_cast<std::uint32_t>(kOntoIntegers + 7 * kUnit);
+  return smaller(smaller(smaller(below_two, below_four), above), kLargest);
+}
+
+// The same of any format, and without kOntoIntegers.
 template <Minifloat element, int fraction_bits>
 LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
-  constexpr auto kUnit = static_cast<float>(1 << fraction_bits);
   if constexpr (element == codec::kE2M1) {
-    // Codes over values are three straight pieces, each flatter than the one before: the code is
-    // the least of three lines. Rounding keeps the order of values, so lines may be rounded first.
-    const float below_two = scaled_plus(magnitude, 2 * kUnit, kOntoIntegers);
-    const float below_four = scaled_plus(magnitude, kUnit, kOntoIntegers + 2 * kUnit);
-    const float above = scaled_plus(magnitude, kUnit / 2, kOntoIntegers + 4 * kUnit);
-    const float code = smaller(smaller(below_two, below_four), above);
-    return std::bit_cast<std::uint32_t>(smaller(code, kOntoIntegers + 7 * kUnit)) -
-           std::bit_cast<std::uint32_t>(kOntoIntegers);
+    return e2m1_sum<fraction_bits>(magnitude) - std::bit_cast<std::uint32_t>(kOntoIntegers);
   } else {
     // A power of two is added under which the last bit of the sum is worth one unit.
     constexpr int kShift = 23 - element.mantissa_bits - fraction_bits;
@@ -107,36 +118,85 @@ LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
   }
 }
 
+// Codes of E2M1, two elements to a word until they are codes: half the instructions for one each.
+template <bool stochastic>
+LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, float inverse,
+                                    const PhiloxCounter& random) {
+  constexpr int kFractionBits = stochastic ? 8 : 0;
+  // Where a code's sign is in half a word.
+  constexpr int kSignAt = kFractionBits + 3;
+  constexpr std::uint32_t kSigns = std::uint32_t{0x00010001} << kSignAt;
+  // Elements i and i + 2: their codes in the low bits of two bytes, which are bytes 0 and 2, or 1
+  // and 3 where there are fractions below.
+  const auto two_codes = [&](unsigned i) {
+    const float a = slice.values[i];
+    const float b = slice.values[i + 2];
+    const auto magnitude = [&](float value) {
+      return std::bit_cast<float>(magnitude_bits(value * inverse));
+    };
+    std::uint32_t sums = bytes_of_two(e2m1_sum<kFractionBits>(magnitude(a)),
+                                      e2m1_sum<kFractionBits>(magnitude(b)), 0x5410);
+    if constexpr (stochastic) sums += bytes_of_two(random[i / 4], 0, i % 2 == 0 ? 0x4240 : 0x4341);
+    const std::uint32_t tops =
+        bytes_of_two(std::bit_cast<std::uint32_t>(a), std::bit_cast<std::uint32_t>(b), 0x7632);
+    return (sums & ~kSigns) | (tops >> (15 - kSignAt) & kSigns);
+  };
+  constexpr std::uint32_t kBytes = stochastic ? 0x7531 : 0x6420;
+  SliceCodes<4> codes{};
+  LEEWAY_UNROLL
+  for (unsigned word = 0; word < codes.kWords; ++word) {
+    const unsigned i = 8 * word;
+    const std::uint32_t even = bytes_of_two(two_codes(i), two_codes(i + 4), kBytes);
+    const std::uint32_t odd = bytes_of_two(two_codes(i + 1), two_codes(i + 5), kBytes);
+    codes.words[word] = even | odd << 4;
+  }
+  return codes;
+}
+
 // The elements times `inverse`, rounded: to nearest, or by byte j of `random` for element j.
 // Inverse 0: the block is blank (block_scale.h), and its codes are 0 whatever its elements are.
 template <Minifloat element, bool stochastic>
 LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, float inverse,
                                                   const PhiloxCounter& random) {
-  constexpr int kSignAt = element.code_bits - 1;
   SliceCodes<element.code_bits> codes{};
   if (inverse == 0.0f) return codes;
-  LEEWAY_UNROLL
-  for (unsigned i = 0; i < kSliceElements; ++i) {
-    const float scaled = slice.values[i] * inverse;
-    const auto magnitude = std::bit_cast<float>(magnitude_bits(scaled));
-    std::uint32_t code = 0;
-    if constexpr (stochastic) {
-      const std::uint32_t byte = random[i / 4] >> (8 * (i % 4)) & 0xFF;
-      code = (fine_code<element, 8>(magnitude) + byte) >> 8;
-    } else {
-      code = fine_code<element, 0>(magnitude);
+  if constexpr (element == codec::kE2M1) {
+    return e2m1_codes<stochastic>(slice, inverse, random);
+  } else {
+    constexpr int kSignAt = element.code_bits - 1;
+    LEEWAY_UNROLL
+    for (unsigned i = 0; i < kSliceElements; ++i) {
+      const float scaled = slice.values[i] * inverse;
+      const auto magnitude = std::bit_cast<float>(magnitude_bits(scaled));
+      std::uint32_t code = 0;
+      if constexpr (stochastic) {
+        const std::uint32_t byte = random[i / 4] >> (8 * (i % 4)) & 0xFF;
+        code = (fine_code<element, 8>(magnitude) + byte) >> 8;
+      } else {
+        code = fine_code<element, 0>(magnitude);
+      }
+      const std::uint32_t sign = std::bit_cast<std::uint32_t>(scaled) >> 31;
+      put_code(codes, i, code | sign << kSignAt);
     }
-    const std::uint32_t sign = std::bit_cast<std::uint32_t>(scaled) >> 31;
-    put_code(codes, i, code | sign << kSignAt);
+    return codes;
   }
-  return codes;
 }
 
 // ---- codes to values ----
 
-// Any code of the format.
-template <Minifloat element>
-LEEWAY_GPU float code_value(std::uint32_t code) {
+// To the left, or to the right by a negative number of bits.
+template <int bits>
+LEEWAY_GPU std::uint32_t moved(std::uint32_t word) {
+  if constexpr (bits >= 0) {
+    return word << bits;
+  } else {
+    return word >> -bits;
+  }
+}
+
+// The value of any code of the format, which lies so many bits up in a word.
+template <Minifloat element, int at = 0>
+LEEWAY_GPU float code_value(std::uint32_t word) {
   constexpr std::uint32_t kSignBit = std::uint32_t{1} << (element.code_bits - 1);
   constexpr std::uint32_t kLargestCode = element.magnitude_max;
   constexpr bool kHasInfinity = element == codec::kE5M2;
@@ -145,24 +205,34 @@ LEEWAY_GPU float code_value(std::uint32_t code) {
   constexpr int kShift = 23 - element.mantissa_bits;
   constexpr float kPower =
       std::bit_cast<float>(static_cast<std::uint32_t>(element.exponent_min + 126 + 127) << 23);
-  const std::uint32_t magnitude = code & (kSignBit - 1);
-  float value = std::bit_cast<float>(magnitude << kShift) * kPower;
+  const std::uint32_t magnitude = moved<kShift - at>(word) & (kSignBit - 1) << kShift;
+  float value = std::bit_cast<float>(magnitude) * kPower;
   if constexpr (kLargestCode < kSignBit - 1) {
-    const bool infinite = kHasInfinity && magnitude == kLargestCode + 1;
-    if (magnitude > kLargestCode)
+    const bool infinite = kHasInfinity && magnitude == (kLargestCode + 1) << kShift;
+    if (magnitude > kLargestCode << kShift)
       value = std::bit_cast<float>(infinite ? 0x7F800000u : 0x7FC00000u);
   }
-  constexpr int kToTop = 32 - element.code_bits;
-  const std::uint32_t sign = (code & kSignBit) << kToTop;
+  const std::uint32_t sign = moved<32 - element.code_bits - at>(word) & 0x80000000;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
 }
 
 template <Minifloat element>
 LEEWAY_GPU Slice values_of(const SliceCodes<element.code_bits>& codes) {
+  constexpr int kBits = element.code_bits;
   Slice slice;
-  LEEWAY_UNROLL
-  for (unsigned i = 0; i < kSliceElements; ++i)
-    slice.values[i] = code_value<element>(get_code(codes, i));
+  // Codes that lie within a word are shifted once, each by its own number of bits.
+  const auto value = [&]<unsigned i>(std::integral_constant<unsigned, i>) {
+    constexpr int kAt = static_cast<int>(i * kBits % 32);
+    if constexpr (kAt + kBits <= 32) {
+      slice.values[i] = code_value<element, kAt>(codes.words[i * kBits / 32]);
+    } else {
+      slice.values[i] = code_value<element>(get_code(codes, i));
+    }
+  };
+  [&]<unsigned... i>(std::integer_sequence<unsigned, i...>) {
+    (value(std::integral_constant<unsigned, i>()), ...);
+  }
+  (std::make_integer_sequence<unsigned, kSliceElements>());
   return slice;
 }
 
@@ -225,13 +295,13 @@ LEEWAY_GPU Slice floats_of(const SliceCodes<16>& codes) {
 
 // ---- sums ----
 
-// sum + weight x term, or the product alone. Two rounded steps, never fused.
-LEEWAY_GPU void add_weighted(bool first, float weight, const Slice& term, Slice& sum) {
+// What a sum begins with: a term added to it is that term, of either sign.
+inline constexpr float kNothing = -0.0f;
+
+// sum + weight x term. Two rounded steps, never fused.
+LEEWAY_GPU void add_weighted(float weight, const Slice& term, Slice& sum) {
   LEEWAY_UNROLL
-  for (unsigned i = 0; i < kSliceElements; ++i) {
-    const float product = weight * term.values[i];
-    sum.values[i] = first ? product : sum.values[i] + product;
-  }
+  for (unsigned i = 0; i < kSliceElements; ++i) sum.values[i] += weight * term.values[i];
 }
 
 }  // namespace leeway::device_codec

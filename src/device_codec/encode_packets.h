@@ -1,7 +1,7 @@
 // Encoding: one warp a packet, one lane a slice of it.
 //
 // A format with a scale for the whole packet needs the packet's largest magnitude before its first
-// code: the warp then reads its elements twice, the second time from the first-level cache.
+// code: the warp then reads its elements twice, the second time from a cache.
 #pragma once
 
 #include "codec/random_bytes.h"
@@ -69,11 +69,12 @@ class PacketEncoder {
       : warp_(warp), job_(job), packet_(packet), buffer_(buffer), header_(job.out + packet.at) {}
 
   LEEWAY_GPU void run() {
-    if constexpr (Format::kHeaderBytes > 0) {
+    if constexpr (kReadsTwice) {
       const std::uint32_t limit = packet_limit<which>(warp_, job_, packet_);
       warp_.for_each_lane(
           [&](unsigned lane) { scale_ = begin_packet<which>(limit, lane == 0, header_); });
     }
+    if constexpr (kReadsTwice) fetch(0);
     for (unsigned step = 0; step < packet_.elements; step += kStepElements) {
       load(step);
       warp_.for_each_lane([&](unsigned lane) {
@@ -87,10 +88,24 @@ class PacketEncoder {
   }
 
  private:
-  LEEWAY_GPU void load(unsigned step) {
+  static constexpr bool kReadsTwice = reads_packets_twice(which);
+
+  LEEWAY_GPU void fetch(unsigned step) {
     warp_.for_each_lane([&](unsigned lane) {
       const std::uint64_t first = packet_.first + step + lane * kSliceElements;
-      slices_[lane] = load_slice(job_.elements, job_.type, first, packet_.end());
+      fetched_[lane] = load_slice(job_.elements, job_.type, first, packet_.end());
+    });
+  }
+
+  // The step's elements; of the next step too, before this one's are looked at, where few other
+  // warps have something to do meanwhile.
+  LEEWAY_GPU void load(unsigned step) {
+    if constexpr (!kReadsTwice) fetch(step);
+    warp_.for_each_lane([&](unsigned lane) { slices_[lane] = fetched_[lane]; });
+    if constexpr (kReadsTwice) {
+      if (step + kStepElements < packet_.elements) fetch(step + kStepElements);
+    }
+    warp_.for_each_lane([&](unsigned lane) {
       if constexpr (Format::kHasBlocks) largest_[lane] = largest_magnitude(slices_[lane]);
     });
     if constexpr (Format::kHasBlocks) warp_.template spread_largest<Format::kLanes>(largest_);
@@ -131,6 +146,7 @@ class PacketEncoder {
   std::byte* const header_;
   PacketScale scale_;
   Warp::PerLane<Slice> slices_;
+  Warp::PerLane<Slice> fetched_;          // of the next step
   Warp::PerLane<std::uint32_t> largest_;  // of the lane's block
 };
 

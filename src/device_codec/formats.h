@@ -27,6 +27,14 @@ namespace leeway::device_codec {
   CALL(nvfp4)                      \
   CALL(nvfp4_te)
 
+// A scale that spans the packet has to be known before the first code.
+constexpr bool reads_packets_twice(Codec which) {
+  return codec::scaled_layout(which).packet_scale != codec::ScaleKind::none;
+}
+constexpr unsigned warps_to_encode(Codec which) {
+  return reads_packets_twice(which) ? kWarpsThatReadTwice : kWarpsOfBlock;
+}
+
 // Where things lie in a packet of the codec (src/codec/README.md, "Wire layouts").
 template <Codec which>
 struct PacketFormat {
@@ -144,17 +152,35 @@ LEEWAY_GPU float packet_factor(const std::byte* header) {
   return 1.0f;
 }
 
-// What codes of a block are worth under the packet's factor.
+// What is stored of a block's scale: a byte, a float, or nothing.
 template <Codec which>
-LEEWAY_GPU float block_factor(const std::byte* scale, float packet) {
+LEEWAY_GPU auto load_block_scale(const std::byte* header, unsigned element) {
+  using enum codec::ScaleKind;
+  using Format = PacketFormat<which>;
+  if constexpr (Format::kLayout.block_scale == none) {
+    return std::uint8_t{0};
+  } else if constexpr (Format::kLayout.block_scale == float32) {
+    return load_anywhere<float>(header + Format::scale_at(element));
+  } else {
+    return load_anywhere<std::uint8_t>(header + Format::scale_at(element));
+  }
+}
+
+// What codes of a block are worth under the packet's factor.
+template <Codec which, typename Stored>
+LEEWAY_GPU float block_factor(Stored scale, float packet) {
   using enum codec::ScaleKind;
   constexpr codec::ScaledLayout kLayout = PacketFormat<which>::kLayout;
-  if constexpr (kLayout.block_scale == none) return packet;
-  if constexpr (kLayout.block_scale == float32) return load_anywhere<float>(scale);
-  if constexpr (kLayout.block_scale == power_of_two)
-    return codec::e8m0_value(load_anywhere<std::uint8_t>(scale));
-  // Unsigned E4M3: the sign bit is ignored.
-  return code_value<codec::kE4M3>(load_anywhere<std::uint8_t>(scale) & 0x7Fu) * packet;
+  if constexpr (kLayout.block_scale == none) {
+    return packet;
+  } else if constexpr (kLayout.block_scale == float32) {
+    return scale;
+  } else if constexpr (kLayout.block_scale == power_of_two) {
+    return codec::e8m0_value(scale);
+  } else {
+    // Unsigned E4M3: the sign bit is ignored.
+    return code_value<codec::kE4M3>(scale & 0x7Fu) * packet;
+  }
 }
 
 }  // namespace leeway::device_codec

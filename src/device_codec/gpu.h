@@ -39,6 +39,29 @@ LEEWAY_GPU float scaled_plus(float value, float power, float addend) {
 #endif
 }
 
+// Four bytes of two words; four bits of `selector` name each, 0 .. 3 for those of `low`.
+LEEWAY_GPU std::uint32_t bytes_of_two(std::uint32_t low, std::uint32_t high,
+                                      std::uint32_t selector) {
+#ifdef __CUDACC__
+  return __byte_perm(low, high, selector);
+#else
+  const std::uint64_t both = std::uint64_t{high} << 32 | low;
+  std::uint32_t picked = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    picked |= static_cast<std::uint32_t>(both >> (8 * (selector >> (4 * i) & 7)) & 0xFF) << (8 * i);
+  return picked;
+#endif
+}
+
+// The low word of two words that were shifted to the right by less than 32.
+LEEWAY_GPU std::uint32_t shifted_right(std::uint32_t low, std::uint32_t high, unsigned shift) {
+#ifdef __CUDACC__
+  return __funnelshift_r(low, high, shift);
+#else
+  return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) >> shift);
+#endif
+}
+
 // The smaller of two numbers.
 LEEWAY_GPU float smaller(float a, float b) {
 #ifdef __CUDACC__
@@ -46,6 +69,9 @@ LEEWAY_GPU float smaller(float a, float b) {
 #else
   return a < b ? a : b;
 #endif
+}
+LEEWAY_GPU std::uint32_t smaller(std::uint32_t a, std::uint32_t b) {
+  return a < b ? a : b;
 }
 
 #ifdef __CUDACC__
@@ -67,6 +93,12 @@ LEEWAY_GPU void store_element(std::byte* to, T value) {
   *reinterpret_cast<T*>(to) = value;
 }
 
+// The aligned word at `from`, of which the bytes first .. end - 1 count. A device reads all four:
+// no allocation ends within a word. A host does not.
+LEEWAY_GPU std::uint32_t load_word_around(const std::byte* from, unsigned, unsigned) {
+  return *reinterpret_cast<const std::uint32_t*>(from);
+}
+
 class Warp {
  public:
   static constexpr unsigned kLanes = 32;
@@ -75,6 +107,7 @@ class Warp {
   class PerLane {
    public:
     LEEWAY_GPU T& operator[](unsigned) { return value_; }
+    LEEWAY_GPU const T& operator[](unsigned) const { return value_; }
 
    private:
     T value_{};
@@ -99,6 +132,12 @@ class Warp {
       for (unsigned distance = 1; distance < lanes; distance *= 2)
         own = max(own, __shfl_xor_sync(~0u, own, distance));
     }
+  }
+
+  // Value i of twice as many values as lanes, of which `low` holds the first half.
+  LEEWAY_GPU float value_of(const PerLane<float>& low, const PerLane<float>& high,
+                            unsigned i) const {
+    return __shfl_sync(~0u, i < kLanes ? low[0] : high[0], i % kLanes);
   }
 
   // The values of the lanes whose number differs in the one bit of `distance`.
@@ -130,6 +169,12 @@ void store_element(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
+inline std::uint32_t load_word_around(const std::byte* from, unsigned first, unsigned end) {
+  std::uint32_t word = 0;
+  for (unsigned i = first; i < end; ++i) word |= static_cast<std::uint32_t>(from[i]) << (8 * i);
+  return word;
+}
+
 class Warp {
  public:
   static constexpr unsigned kLanes = 32;
@@ -138,6 +183,7 @@ class Warp {
   class PerLane {
    public:
     T& operator[](unsigned lane) { return values_[lane]; }
+    const T& operator[](unsigned lane) const { return values_[lane]; }
 
    private:
     T values_[kLanes] = {};
@@ -158,6 +204,10 @@ class Warp {
         largest = values[first + i] > largest ? values[first + i] : largest;
       for (unsigned i = 0; i < lanes; ++i) values[first + i] = largest;
     }
+  }
+
+  float value_of(const PerLane<float>& low, const PerLane<float>& high, unsigned i) const {
+    return (i < kLanes ? low : high)[i % kLanes];
   }
 
   PerLane<float> exchanged(PerLane<float>& values, unsigned distance) const {

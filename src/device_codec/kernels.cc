@@ -69,13 +69,13 @@ bool Kernels::supports(const codec::Format& format) {
 
 template <typename Parameter>
 Status Kernels::enqueue(device::cuda::Function kernel, Parameter parameter, std::uint32_t packets,
-                        const Launch& launch) const {
+                        unsigned warps, const Launch& launch) const {
   if (packets == 0) return Status();
   const unsigned blocks =
-      std::min((packets + kWarpsOfBlock - 1) / kWarpsOfBlock, std::max(launch.multiprocessors, 1u));
+      std::min((packets + warps - 1) / warps, std::max(launch.multiprocessors, 1u));
   void* parameters[] = {&parameter};
-  const auto code = driver_->call.cuLaunchKernel(kernel, blocks, 1, 1, kWarpsOfBlock * Warp::kLanes,
-                                                 1, 1, 0, launch.stream, parameters, nullptr);
+  const auto code = driver_->call.cuLaunchKernel(kernel, blocks, 1, 1, warps * Warp::kLanes, 1, 1,
+                                                 0, launch.stream, parameters, nullptr);
   return code == device::cuda::kSuccess ? Status() : driver_->error("cuLaunchKernel", code);
 }
 
@@ -87,13 +87,14 @@ device::cuda::Function Kernels::encoder(const codec::Format& format) const {
 Status Kernels::encode(const codec::Format& format, EncodeJob job, const Launch& launch) const {
   if (!supports(format)) return without_kernels(format);
   return enqueue(encoder(format), Orders<EncodeJob>{job.set_format(format), {}}, job.packets.count,
-                 launch);
+                 warps_to_encode(format.options.codec), launch);
 }
 
 Status Kernels::encode_listed(const codec::Format& format, const JobList<EncodeJob>& jobs,
                               const Launch& launch) const {
   if (!supports(format)) return without_kernels(format);
-  return enqueue(encoder(format), Orders<EncodeJob>{{}, jobs}, jobs.packets_max, launch);
+  return enqueue(encoder(format), Orders<EncodeJob>{{}, jobs}, jobs.packets_max,
+                 warps_to_encode(format.options.codec), launch);
 }
 
 Status Kernels::sum(const codec::Format& format, SumJob job, const Launch& launch) const {
@@ -101,30 +102,31 @@ Status Kernels::sum(const codec::Format& format, SumJob job, const Launch& launc
   LEEWAY_ASSERT(job.contributions_count <= kContributionsMax);
   job.type = format.element;
   return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum,
-                 Orders<SumJob>{job, {}}, job.packets.count, launch);
+                 Orders<SumJob>{job, {}}, job.packets.count, kWarpsOfSum, launch);
 }
 
 Status Kernels::sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
                            const Launch& launch) const {
   if (!supports(format)) return without_kernels(format);
   return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum,
-                 Orders<SumJob>{{}, jobs}, jobs.packets_max, launch);
+                 Orders<SumJob>{{}, jobs}, jobs.packets_max, kWarpsOfSum, launch);
 }
 
 Status Kernels::load_now(const codec::Format& format, const Launch& launch) const {
   if (!supports(format)) return without_kernels(format);
-  const Status status = enqueue(encoder(format), Orders<EncodeJob>(), 1, launch);
+  const Status status = enqueue(encoder(format), Orders<EncodeJob>(), 1,
+                                warps_to_encode(format.options.codec), launch);
   if (!status.ok()) return status;
   return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum, Orders<SumJob>(), 1,
-                 launch);
+                 kWarpsOfSum, launch);
 }
 
 Status Kernels::rotate(const RotateJob& job, const Launch& launch) const {
-  return enqueue(rotate_, job, job.packets.count, launch);
+  return enqueue(rotate_, job, job.packets.count, kWarpsOfBlock, launch);
 }
 
 Status Kernels::unrotate(const RotateJob& job, const Launch& launch) const {
-  return enqueue(unrotate_, job, job.packets.count, launch);
+  return enqueue(unrotate_, job, job.packets.count, kWarpsOfBlock, launch);
 }
 
 }  // namespace leeway::device_codec

@@ -1,5 +1,5 @@
 // Codecs on a device: kernels that encode, decode and sum packets with the bytes and bits of
-// src/codec, in the order of a stream. Nothing here has run on a GPU yet.
+// src/codec, in the order of a stream.
 //
 // Work is only enqueued: memory of a job stays until its stream has done it. Addresses are those of
 // the device, or of pinned host memory as the device sees it.
@@ -61,7 +61,7 @@ class Kernels {
   device::cuda::Function encoder(const codec::Format& format) const;
   template <typename Parameter>
   Status enqueue(device::cuda::Function kernel, Parameter parameter, std::uint32_t packets,
-                 const Launch& launch) const;
+                 unsigned warps, const Launch& launch) const;
 
   const device::Driver* driver_;
   std::array<OfCodec, kCodecCount> codecs_;

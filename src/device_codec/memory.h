@@ -79,73 +79,83 @@ LEEWAY_GPU void store_slice(std::byte* elements, DataType type, std::uint64_t fi
 
 // ---- encoded bytes ----
 
-// Shared memory of one warp: the bytes of one step, up to 2 for each element. They may lie behind
-// up to 15 others, and a word behind the last is read.
+// Shared memory of one warp: the bytes of one step, up to 2 for each element. A word behind the
+// last is read.
 struct alignas(sizeof(Quad)) RunBuffer {
   static constexpr unsigned kBytesMax = 2 * kStepElements;
-  std::uint32_t words[kBytesMax / 4 + 8];
+  std::uint32_t words[kBytesMax / 4 + 1];
 
-  LEEWAY_GPU std::byte* bytes() { return reinterpret_cast<std::byte*>(words); }
+  LEEWAY_GPU std::byte byte_at(unsigned i) const {
+    return static_cast<std::byte>(words[i / 4] >> (8 * (i % 4)) & 0xFF);
+  }
   // Four bytes from any place.
   LEEWAY_GPU std::uint32_t word_at(unsigned byte) const {
-    const std::uint64_t two =
-        std::uint64_t{words[byte / 4 + 1]} << 32 | std::uint64_t{words[byte / 4]};
-    return static_cast<std::uint32_t>(two >> (8 * (byte % 4)));
+    return shifted_right(words[byte / 4], words[byte / 4 + 1], 8 * (byte % 4));
   }
 };
 
-// How a run of bytes lies over the quads of memory.
-struct QuadsOfRun {
-  unsigned shift;  // bytes of the first quad that lie before the run
-  unsigned quads;
+LEEWAY_GPU unsigned place_in(const std::byte* at, unsigned bytes) {
+  return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % bytes);
+}
 
-  LEEWAY_GPU QuadsOfRun(const std::byte* at, unsigned bytes)
-      : shift(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % sizeof(Quad))),
-        quads(static_cast<unsigned>((shift + bytes + sizeof(Quad) - 1) / sizeof(Quad))) {}
-};
-
-// The buffer's first bytes go to a packet: whole quads at once, the rest of it byte by byte.
-LEEWAY_GPU void write_run(const Warp& warp, RunBuffer& buffer, std::byte* to, unsigned bytes) {
-  const QuadsOfRun run(to, bytes);
+// The buffer's first bytes go to a packet: whole quads at once, those before and behind them byte
+// by byte, a lane each.
+LEEWAY_GPU void write_run(const Warp& warp, const RunBuffer& buffer, std::byte* to,
+                          unsigned bytes) {
+  constexpr unsigned kHalf = Warp::kLanes / 2;
+  static_assert(sizeof(Quad) == kHalf);
+  const unsigned to_quad = (kHalf - place_in(to, kHalf)) % kHalf;
+  const unsigned head = to_quad < bytes ? to_quad : bytes;
+  const unsigned tail = (bytes - head) % kHalf;
   warp.for_each_lane([&](unsigned lane) {
-    for (unsigned q = lane; q < run.quads; q += Warp::kLanes) {
-      const int first = static_cast<int>(16 * q) - static_cast<int>(run.shift);
-      const int end = first + 16;
-      if (first >= 0 && end <= static_cast<int>(bytes)) {
-        Quad quad;
-        for (unsigned i = 0; i < 4; ++i)
-          quad.words[i] = buffer.word_at(static_cast<unsigned>(first) + 4 * i);
-        store_quad(to + first, quad);
-        continue;
-      }
-      for (int i = first < 0 ? 0 : first; i < end && i < static_cast<int>(bytes); ++i)
-        to[i] = buffer.bytes()[i];
+    for (unsigned at = head + kHalf * lane; at + kHalf <= bytes; at += kHalf * Warp::kLanes) {
+      Quad quad;
+      for (unsigned i = 0; i < 4; ++i) quad.words[i] = buffer.word_at(at + 4 * i);
+      store_quad(to + at, quad);
     }
+    const unsigned i = lane % kHalf;
+    const unsigned at = lane < kHalf ? i : bytes - tail + i;
+    if (i < (lane < kHalf ? head : tail)) to[at] = buffer.byte_at(at);
   });
 }
 
-// Bytes of a packet go to the buffer. Returns where the first of them lies there.
-LEEWAY_GPU unsigned read_run(const Warp& warp, RunBuffer& buffer, const std::byte* from,
-                             unsigned bytes) {
-  const QuadsOfRun run(from, bytes);
-  warp.for_each_lane([&](unsigned lane) {
-    for (unsigned q = lane; q < run.quads; q += Warp::kLanes) {
-      const int first = static_cast<int>(16 * q) - static_cast<int>(run.shift);
-      const int end = first + 16;
-      if (first >= 0 && end <= static_cast<int>(bytes)) {
-        store_quad(buffer.bytes() + sizeof(Quad) * q, load_quad(from + first));
-        continue;
-      }
-      for (int i = first < 0 ? 0 : first; i < end && i < static_cast<int>(bytes); ++i)
-        buffer.bytes()[run.shift + static_cast<unsigned>(i)] = from[i];
+// The codes of a slice, of which so many bytes exist, at any address; the others are 0.
+template <int bits>
+LEEWAY_GPU SliceCodes<bits> load_codes(const std::byte* from, unsigned bytes) {
+  SliceCodes<bits> codes{};
+  if (bytes < sizeof codes) {
+    LEEWAY_UNROLL
+    for (unsigned i = 0; i < sizeof codes; ++i) {
+      if (i < bytes) codes.words[i / 4] |= static_cast<std::uint32_t>(from[i]) << (8 * (i % 4));
     }
-  });
-  return run.shift;
+    return codes;
+  }
+  if (codes.kWords % 4 == 0 && is_quad_aligned(from)) {
+    LEEWAY_UNROLL
+    for (unsigned i = 0; i + 4 <= codes.kWords; i += 4) {
+      const Quad quad = load_quad(from + 4 * i);
+      for (unsigned j = 0; j < 4; ++j) codes.words[i + j] = quad.words[j];
+    }
+    return codes;
+  }
+  const unsigned before = place_in(from, sizeof(std::uint32_t));
+  std::uint32_t low = load_word_around(from - before, before, sizeof(std::uint32_t));
+  LEEWAY_UNROLL
+  for (unsigned i = 0; i < codes.kWords; ++i) {
+    const bool is_last = i + 1 == codes.kWords;
+    std::uint32_t high = 0;
+    if (!is_last || before != 0)
+      high = load_word_around(from - before + 4 * (i + 1), 0, is_last ? before : 4);
+    codes.words[i] = shifted_right(low, high, 8 * before);
+    low = high;
+  }
+  return codes;
 }
 
 // A number at any address.
 template <typename T>
 LEEWAY_GPU T load_anywhere(const std::byte* from) {
+  if (place_in(from, sizeof(T)) == 0) return load_element<T>(from);
   struct Bytes {
     std::byte bytes[sizeof(T)];
   } all;
@@ -155,6 +165,7 @@ LEEWAY_GPU T load_anywhere(const std::byte* from) {
 }
 template <typename T>
 LEEWAY_GPU void store_anywhere(std::byte* to, T value) {
+  if (place_in(to, sizeof(T)) == 0) return store_element(to, value);
   struct Bytes {
     std::byte bytes[sizeof(T)];
   };

@@ -40,10 +40,9 @@ void run_encode(const Orders<EncodeJob>& orders, unsigned warps, Seen<EncodeJob>
 template <Codec which>
 void run_sum(const Orders<SumJob>& orders, unsigned warps, Seen<SumJob> seen) {
   for (unsigned warp = 0; warp < warps; ++warp) {
-    RunBuffer buffer{};
     JobBuffer<SumJob> slot;
     for_each_job(Warp(), orders, warp, warps, slot, [&](const SumJob& job, unsigned first) {
-      sum_packets<which>(Warp(), seen(job), first, warps, buffer);
+      sum_packets<which>(Warp(), seen(job), first, warps);
     });
   }
 }
