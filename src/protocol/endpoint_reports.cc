@@ -72,12 +72,14 @@ bool Endpoint::take_opened(Rank from, const wire::Report& report) {
   for (const wire::OpenRound& entry : std::span(report.open).first(report.open_count)) {
     if (entry.point_to_point && entry.sending) note_heard(from, entry.message_tag, entry.round);
   }
-  PeerMessages* const messages = rounds_.messages(from);
-  if (messages == nullptr) return more;
   const auto said = std::span(report.streams).first(report.stream_count);
-  messages->remember(said);
+  if (said.empty()) return more;
+  // Also of a peer with which there was no message yet: it may have posted the first receive sooner
+  // than we our send, and does not repeat before its time-out.
+  PeerMessages& messages = rounds_.make_messages(from);
+  messages.remember(said);
   for (const wire::OpenedStream& opened : said) {
-    MessageStream* const stream = messages->find(opened.tag);
+    MessageStream* const stream = messages.find(opened.tag);
     if (stream == nullptr || !after(opened.opened_below, stream->peer_opened_below)) continue;
     stream->peer_opened_below = opened.opened_below;
     more = true;

@@ -55,7 +55,6 @@ void PeerMessages::touch(MessageStream& stream) {
 }
 
 void PeerMessages::remember(std::span<const wire::OpenedStream> said) {
-  if (said.empty()) return;
   said_count_ = said.size();
   std::copy(said.begin(), said.end(), said_.begin());
 }

@@ -177,6 +177,25 @@ TEST(MessageTags, AreForMessagesOnly) {
   EXPECT_EQ(validate(spec, 0, 2).code(), StatusCode::kInvalidArgument);
 }
 
+// The receiver says once, before its time-out, what it has posted. A sender that has had no message
+// with it remembers.
+TEST(MessageTags, AReceiveIsAnnouncedBeforeTheFirstMessage) {
+  EngineGroup group(network(2));
+  Mail mail(group);
+  int announced = 0;
+  group.filter = [&](Rank from, Rank, ByteSpan) {
+    announced += from == 1;
+    return true;
+  };
+  const auto received = mail.receive(1, 0, 30'000, 3);
+  ASSERT_TRUE(group.run_until([&] { return announced > 0; }));
+  const Instant sent_at = group.now();
+  Request& sent = mail.send(0, 1, values(30'000, 9.0f), 3);
+  ASSERT_TRUE(group.run({&sent, received.request}, 10s));
+  EXPECT_EQ(received.contents(), values(30'000, 9.0f));
+  EXPECT_LT(group.now() - sent_at, 1ms) << "a time-out passed";
+}
+
 // Any order of tags, on both sides, with packets lost and overtaken: what is matched is the n-th of
 // a tag.
 TEST(MessageTags, MatchInOrderWhateverIsLost) {
