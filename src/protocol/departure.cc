@@ -19,7 +19,7 @@ constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 
 // How long a good-bye is repeated: longer than most outages of a network, and so many times in any
-// case, also by a process that was stopped meanwhile.
+// case, also by a process that was stopped meanwhile, and to a peer that may not be there.
 constexpr Duration kFarewellMin = 2 * kBackOff;
 constexpr std::uint32_t kFarewellTriesMin = 12;
 
@@ -51,10 +51,11 @@ void Departure::part(Instant now, int peers) {
   farewells_.resize(peers);
 }
 
-Instant Departure::owe(Instant now, Rank peer, const RoundTrip& rtt, bool awaited) {
+Instant Departure::owe(Instant now, Rank peer, const RoundTrip& rtt, Awaited awaited) {
   Farewell& farewell = farewells_[peer];
   farewell.due |= !farewell.said;
-  farewell.given_up = !awaited;
+  farewell.given_up = awaited == Awaited::no;
+  farewell.lasting = awaited == Awaited::yes;
   farewell.again_at = now + rtt.timeout();
   return farewell.again_at;
 }
@@ -62,7 +63,8 @@ Instant Departure::owe(Instant now, Rank peer, const RoundTrip& rtt, bool awaite
 Departure::Wake Departure::on_wake(Instant now, Rank peer, const RoundTrip& rtt) {
   Farewell& farewell = farewells_[peer];
   if (now < farewell.again_at) return {.again_at = farewell.again_at};
-  farewell.given_up = farewell.tries >= kFarewellTriesMin && now - since_ >= kFarewellMin;
+  farewell.given_up =
+      farewell.tries >= kFarewellTriesMin && (!farewell.lasting || now - since_ >= kFarewellMin);
   if (farewell.given_up) return {};
   farewell.due = true;
   farewell.again_at = now + rtt.timeout(++farewell.tries / kTriesAtAPace);

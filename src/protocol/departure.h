@@ -38,9 +38,14 @@ class Departure {
 
   // Starts parting, from `peers` ranks.
   void part(Instant now, int peers);
-  // Good-bye is owed to this peer, for the first time at once. A peer that does not wait for it (it
-  // was never there, or gave this rank up) is told once.
-  Instant owe(Instant now, Rank peer, const RoundTrip& rtt, bool awaited);
+  // Whether a peer waits for the good-bye.
+  enum class Awaited : std::uint8_t {
+    no,       // it gave this rank up: it is told once
+    perhaps,  // nothing was ever heard of it: it may not be there, or had nothing to say as yet
+    yes,
+  };
+  // Good-bye is owed to this peer, for the first time at once.
+  Instant owe(Instant now, Rank peer, const RoundTrip& rtt, Awaited awaited);
   bool parted(Rank peer) const { return farewells_[peer].answered || farewells_[peer].given_up; }
 
   // Time has passed: whether to say it again, and when to look again (never: infinite future).
@@ -59,7 +64,8 @@ class Departure {
  private:
   struct Farewell {
     bool due = false;
-    bool said = false;  // at least once
+    bool said = false;    // at least once
+    bool lasting = true;  // is repeated for as long as outages of a network last
     bool answered = false;
     bool given_up = false;
     std::uint32_t tries = 0;

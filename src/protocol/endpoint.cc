@@ -394,8 +394,8 @@ void Endpoint::say_goodbye(Instant now) {
     Link& link = links_[peer];
     link.report_at = link.answer_at = link.probe_at = Instant::infinite_future();
     if (peer == config_.self || link.gone) continue;
-    // Who gave this rank up waits for nothing of it.
-    const bool awaited = link.heard && given_up_.ok();
+    using enum Departure::Awaited;
+    const auto awaited = !given_up_.ok() ? no : link.heard ? yes : perhaps;
     timers_.arm_link(peer, departure_.owe(now, peer, link.rtt(), awaited));
     outbox_.queue_control(peer);
   }

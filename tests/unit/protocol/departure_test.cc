@@ -50,7 +50,7 @@ class Parting : public ::testing::Test {
 };
 
 TEST_F(Parting, GoodByeIsSaidAtOnceAndAgainUntilItIsAnswered) {  // WIRE 6.3
-  EXPECT_EQ(departure_.owe(kStart, 1, rtt_, true), kStart + rtt_.timeout());
+  EXPECT_EQ(departure_.owe(kStart, 1, rtt_, Departure::Awaited::yes), kStart + rtt_.timeout());
   EXPECT_EQ(departure_.take_copies(1, false, 1), 1);
   EXPECT_EQ(departure_.take_copies(1, false, 1), 0) << "nothing is due";
   const Departure::Wake wake = departure_.on_wake(kStart + rtt_.timeout(), 1, rtt_);
@@ -63,7 +63,7 @@ TEST_F(Parting, GoodByeIsSaidAtOnceAndAgainUntilItIsAnswered) {  // WIRE 6.3
 }
 
 TEST_F(Parting, TakesThePlaceOfAReport) {
-  departure_.owe(kStart, 1, rtt_, true);
+  departure_.owe(kStart, 1, rtt_, Departure::Awaited::yes);
   EXPECT_EQ(departure_.take_copies(1, false, 1), 1);
   EXPECT_EQ(departure_.take_copies(1, true, 1), 1);
   departure_.on_answer(1);
@@ -71,7 +71,7 @@ TEST_F(Parting, TakesThePlaceOfAReport) {
 }
 
 TEST_F(Parting, IsGivenUpAfterTwoSecondsAndTwelveTries) {
-  Instant at = departure_.owe(kStart, 1, rtt_, true);
+  Instant at = departure_.owe(kStart, 1, rtt_, Departure::Awaited::yes);
   int tries = 0;
   while (!departure_.parted(1)) {
     const Departure::Wake wake = departure_.on_wake(at, 1, rtt_);
@@ -86,10 +86,23 @@ TEST_F(Parting, IsGivenUpAfterTwoSecondsAndTwelveTries) {
   EXPECT_LE(at - kStart, 4s);
 }
 
-TEST_F(Parting, APeerThatWasNeverThereIsToldOnce) {
-  departure_.owe(kStart, 2, rtt_, false);
+TEST_F(Parting, APeerThatGaveThisRankUpIsToldOnce) {
+  departure_.owe(kStart, 2, rtt_, Departure::Awaited::no);
   EXPECT_TRUE(departure_.parted(2));
   EXPECT_EQ(departure_.take_copies(2, false, 1), 1);
+}
+
+// It may be there and have had nothing to say: a lost good-bye must not be the only one.
+TEST_F(Parting, APeerThatWasNeverHeardIsToldAsOftenButNotForSeconds) {
+  Instant at = departure_.owe(kStart, 2, rtt_, Departure::Awaited::perhaps);
+  int tries = 0;
+  while (!departure_.parted(2)) {
+    const Departure::Wake wake = departure_.on_wake(at, 2, rtt_);
+    tries += wake.say;
+    if (!departure_.parted(2)) at = wake.again_at;
+  }
+  EXPECT_EQ(tries, 12);
+  EXPECT_LT(at - kStart, 40 * rtt_.timeout());
 }
 
 }  // namespace
