@@ -207,12 +207,13 @@ void CoreEndpoints::tell(Instant now, std::uint32_t process, const Datagram& dat
   ByteSpan content;
   if (wire::decode_prefix(bytes, nullptr, prefix) != wire::Refusal::none)
     return tell_stray(now, process, datagram.from, wire::epoch_of(bytes).value_or(0), bytes);
-  const bool joins = prefix.type == wire::PacketType::piece &&
-                     !processes_[process].arriving.empty() &&
+  Process& reader = processes_[process];
+  // A node puts nothing together of a process that it has taken for dead.
+  const bool joins = prefix.type == wire::PacketType::piece && !reader.arriving.empty() &&
+                     !reader.node->path(static_cast<Rank>(datagram.from)).dead() &&
                      wire::decode_piece(bytes, piece, content) == wire::Refusal::none;
   if (!joins) return;
-  const ByteSpan whole =
-      processes_[process].arriving[datagram.from].add(prefix.sequence, piece, content);
+  const ByteSpan whole = reader.arriving[datagram.from].add(prefix.sequence, piece, content);
   if (!whole.empty()) tell_datagram(now, process, datagram.from, whole);
 }
 
