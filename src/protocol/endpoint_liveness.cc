@@ -48,7 +48,8 @@ Endpoint::Hold Endpoint::hold(Rank peer) const {
 
 void Endpoint::wake_watch(Instant now, Rank peer) {
   Link& link = links_[peer];
-  if (!link.watch.on() || link.gone) return;
+  // Who says good-bye asks nothing else (WIRE 6.4), and so judges nobody by silence.
+  if (!link.watch.on() || link.gone || departure_.parting()) return;
   const Watch::Look look =
       link.watch.look(now, link.path().heard_at(), expects(peer), link.rtt(), config_.peer_timeout);
   switch (look.verdict) {
