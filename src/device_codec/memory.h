@@ -94,6 +94,7 @@ struct alignas(sizeof(Quad)) RunBuffer {
   }
 };
 
+// How far behind a multiple of so many bytes an address lies.
 LEEWAY_GPU unsigned place_in(const std::byte* at, unsigned bytes) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) % bytes);
 }
