@@ -134,19 +134,20 @@ LEEWAY_GPU SliceCodes<bits> load_codes(const std::byte* from, unsigned bytes) {
   if (codes.kWords % 4 == 0 && is_quad_aligned(from)) {
     LEEWAY_UNROLL
     for (unsigned i = 0; i + 4 <= codes.kWords; i += 4) {
-      const Quad quad = load_quad(from + 4 * i);
+      const Quad quad = load_quad(from + sizeof(std::uint32_t) * i);
       for (unsigned j = 0; j < 4; ++j) codes.words[i + j] = quad.words[j];
     }
     return codes;
   }
   const unsigned before = place_in(from, sizeof(std::uint32_t));
-  std::uint32_t low = load_word_around(from - before, before, sizeof(std::uint32_t));
+  const std::byte* const words = from - before;
+  std::uint32_t low = load_word_around(words, before, sizeof(std::uint32_t));
   LEEWAY_UNROLL
   for (unsigned i = 0; i < codes.kWords; ++i) {
     const bool is_last = i + 1 == codes.kWords;
     std::uint32_t high = 0;
     if (!is_last || before != 0)
-      high = load_word_around(from - before + 4 * (i + 1), 0, is_last ? before : 4);
+      high = load_word_around(words + sizeof(std::uint32_t) * (i + 1), 0, is_last ? before : 4);
     codes.words[i] = shifted_right(low, high, 8 * before);
     low = high;
   }
