@@ -252,12 +252,8 @@ void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t
                                    [&](const Seat& one) { return one.process == process; });
     if (any.epoch == epoch && seat != any.seats.end() && seat->member != nullptr) return;  // closed
   }
-  Process& here = processes_[process];
-  here.waiting.resize(collective::Lobby::kPlaces);
-  Waiting& place = here.waiting[here.next_waiting];
-  here.next_waiting = (here.next_waiting + 1) % here.waiting.size();
-  if (!place.bytes.empty()) tell_loss(process, place.from, place.epoch);
-  place = {epoch, from, {bytes.begin(), bytes.end()}};
+  const auto dropped = processes_[process].lobby.put(prefix, static_cast<Rank>(from), bytes);
+  if (dropped) tell_loss(process, dropped->slot, dropped->epoch);
 }
 
 void CoreEndpoints::tell_loss(std::uint32_t process, std::uint32_t from, std::uint32_t epoch) {

@@ -200,13 +200,10 @@ const collective::Engine& CoreEndpoints::open(Instant now, std::uint32_t communi
   Process& process = processes_[seat.process];
   join(now, seat);
   opened.observer->on_open(rank, seat.member->engine());
-  for (std::size_t i = 0; i < process.waiting.size(); ++i) {
-    Waiting& waiting = process.waiting[(process.next_waiting + i) % process.waiting.size()];
-    if (waiting.bytes.empty() || waiting.epoch != opened.epoch) continue;
-    const Rank from = seat.member->rank_in(static_cast<Rank>(waiting.from));
-    if (from != kNoRank) opened.observer->on_datagram(now, rank, from, waiting.bytes);
-    waiting.bytes.clear();
-  }
+  process.lobby.take(opened.epoch, [&](Rank sender, ByteSpan bytes) {
+    const Rank from = seat.member->rank_in(sender);
+    if (from != kNoRank) opened.observer->on_datagram(now, rank, from, bytes);
+  });
   want_pump(now, seat.process);
   return seat.member->engine();
 }

@@ -159,12 +159,6 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::vector<Seat> seats;      // by rank
     CoreObserver* observer = nullptr;
   };
-  // What a process' node keeps for communicators that it may become a member of.
-  struct Waiting {
-    std::uint32_t epoch = 0;
-    std::uint32_t from = 0;
-    std::vector<std::byte> bytes;  // empty: a free place
-  };
   struct Process {
     std::unique_ptr<collective::Node> node;
     std::unique_ptr<seal::Associations> seals;  // null: nothing is sealed
@@ -183,10 +177,9 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::size_t socket_bytes = 0;
     std::uint64_t socket_losses = 0;
     std::vector<std::uint32_t> hearers;  // of its multicast
-    std::vector<Waiting> waiting;        // a ring
+    collective::Lobby lobby;  // what the node keeps for communicators that it may become member of
     // What the node puts together, for the observers; by sender
     std::vector<protocol::Pieces> arriving;
-    std::size_t next_waiting = 0;
   };
 
   CoreEndpoints(EventQueue& queue, Network& network, bool contents, std::size_t datagram_bytes,

@@ -4,18 +4,28 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "leeway/types.h"
+#include "wire/packet.h"
 
 namespace leeway::collective {
 
-// The latest datagrams, whoever sent them. That one is dropped is loss like any other.
+// The latest datagrams, whoever sent them. That one is dropped is loss like any other. What is said
+// by its type alone takes its earlier copy's place: peers repeat it until they are answered, and
+// copies must not drive out what a late comer has to hear.
 class Lobby {
  public:
   static constexpr std::size_t kPlaces = 64;
 
-  void put(Rank slot, std::uint32_t epoch, ByteSpan datagram);
+  struct Dropped {
+    Rank slot;
+    std::uint32_t epoch;
+  };
+
+  // Returns the sender of the datagram that had to go for this one.
+  std::optional<Dropped> put(const wire::Prefix& prefix, Rank slot, ByteSpan datagram);
 
   // Hands over and forgets what came for the communicator, in the order of its arrival.
   template <typename Use>
@@ -32,8 +42,11 @@ class Lobby {
   struct Place {
     std::uint32_t epoch = 0;
     Rank slot = kNoRank;
+    wire::PacketType type = wire::PacketType::data;
     std::vector<std::byte> bytes;  // empty: free
   };
+
+  Place& place_for(const wire::Prefix& prefix, Rank slot);
 
   std::array<Place, kPlaces> places_;
   std::size_t next_ = 0;  // the oldest

@@ -232,7 +232,7 @@ void Node::on_stranger(Instant now, Rank slot, std::uint32_t epoch, ByteSpan dat
   if (closed != closed_.end()) return answer(now, *closed, slot, datagram);
   if (prefix.type == wire::PacketType::alive) return;
   if (prefix.type == wire::PacketType::probe) answer_probe(prefix, slot);
-  lobby_.put(slot, epoch, datagram);
+  lobby_.put(prefix, slot, datagram);
 }
 
 // WIRE 6.9: this process lives, and has not joined the communicator yet. That its rank is the one

@@ -110,12 +110,6 @@ bool may_be_multicast(PacketType type) {
   return type == PacketType::data || type == PacketType::probe;
 }
 
-// Nothing follows the prefix.
-bool is_bare(PacketType type) {
-  return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up ||
-         type == PacketType::alive;
-}
-
 std::size_t header_bytes_of(PacketType type, std::size_t datagram_bytes) {
   return type == PacketType::data ? kDataHeaderBytes : datagram_bytes;
 }

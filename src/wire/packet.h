@@ -37,6 +37,12 @@ enum class PacketType : std::uint8_t {
   piece = 10
 };
 
+// Whether the prefix is the whole packet: what it says, its type says.
+constexpr bool is_bare(PacketType type) {
+  return type == PacketType::probe || type == PacketType::goodbye || type == PacketType::given_up ||
+         type == PacketType::alive;
+}
+
 // WIRE 1: the prefix of every datagram. The checksum is CRC32C over payload, then prefix and header
 // without the checksum field, so that a payload sent to many ranks is summed once. Where the
 // transport vouches for the bytes, the payload is left out of it.
@@ -305,6 +311,6 @@ std::size_t encode_repair(const Prefix&, const Repair&, std::span<const std::uin
 std::size_t encode_size(const Prefix&, const Size&, MutableByteSpan out);
 // The content lies behind the header already: `out` is the piece.
 void encode_piece(const Prefix&, const Piece&, MutableByteSpan out);
-std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // probe, goodbye, given_up, alive
+std::size_t encode_bare(const Prefix&, MutableByteSpan out);  // is_bare(prefix.type)
 
 }  // namespace leeway::wire
