@@ -5,12 +5,18 @@
 #include <thread>
 #include <utility>
 
+#include "engine/trace_hash.h"
 #include "swarm/draw.h"
 
 namespace leeway::sim::swarm {
 namespace {
 
 thread_local std::uint64_t judged_seed = 0;
+
+void sort_by_seed(std::vector<SeedFailure>& failures) {
+  std::sort(failures.begin(), failures.end(),
+            [](const SeedFailure& a, const SeedFailure& b) { return a.seed < b.seed; });
+}
 
 class Pool {
  public:
@@ -21,8 +27,7 @@ class Pool {
     for (unsigned i = 1; i < options_.jobs; ++i) threads.emplace_back([this] { judge_seeds(); });
     judge_seeds();
     for (std::thread& thread : threads) thread.join();
-    std::sort(tally_.failures.begin(), tally_.failures.end(),
-              [](const SeedFailure& a, const SeedFailure& b) { return a.seed < b.seed; });
+    sort_by_seed(tally_.failures);
     if (!options_.keep_going && tally_.failures.size() > 1) tally_.failures.resize(1);
     return std::move(tally_);
   }
@@ -34,7 +39,7 @@ class Pool {
   void judge_seeds() {
     for (std::uint64_t index = next_++; index < options_.count && !stopped(); index = next_++) {
       if (!options_.keep_going && failed_) return;
-      judge_seed(options_.from + index);
+      judge_seed(options_.from + index * options_.every);
     }
   }
 
@@ -49,6 +54,10 @@ class Pool {
     tally_.rounds += verdict.rounds;
     tally_.packets += verdict.packets;
     tally_.events += verdict.events;
+    TraceHash hash;
+    hash.add_run(seed);
+    hash.add_run(verdict.trace_hash);
+    tally_.trace_hash += hash.value();
     if (verdict.failure) {
       tally_.failures.push_back({seed, *verdict.failure});
       failed_ = true;
@@ -64,6 +73,16 @@ class Pool {
 };
 
 }  // namespace
+
+void Tally::add(const Tally& other) {
+  seeds += other.seeds;
+  rounds += other.rounds;
+  packets += other.packets;
+  events += other.events;
+  trace_hash += other.trace_hash;
+  failures.insert(failures.end(), other.failures.begin(), other.failures.end());
+  sort_by_seed(failures);
+}
 
 Tally run_swarm(const SwarmOptions& options) {
   return Pool(options).work();

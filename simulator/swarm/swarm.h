@@ -29,12 +29,19 @@ struct Tally {
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
+  // Of all that happened with each seed: a sum, so that neither the order of seeds counts nor who
+  // judged them.
+  std::uint64_t trace_hash = 0;
   std::vector<SeedFailure> failures;  // by seed
+
+  // Of other seeds.
+  void add(const Tally& other);
 };
 
 struct SwarmOptions {
   std::uint64_t from = 1;
   std::uint64_t count = 1;
+  std::uint64_t every = 1;  // the seeds from, from + every, from + 2 every, ...
   unsigned jobs = 1;
   bool keep_going = false;
   RunFunction run = sim::run;

@@ -39,6 +39,7 @@ Verdict judge(const scenario::Scenario& scenario, std::uint64_t seed, const Judg
   verdict.rounds = record->rounds.size();
   verdict.packets = record->packets;
   verdict.events = record->events;
+  verdict.trace_hash = record->trace_hash;
   verdict.failure = failure_of(scenario, *record);
   if (verdict.failure || !options.twice) return verdict;
   const Result<RunRecord> again = options.run(scenario, seed, run_options);

@@ -31,6 +31,7 @@ struct Verdict {
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
+  std::uint64_t trace_hash = 0;
 };
 
 struct JudgeOptions {

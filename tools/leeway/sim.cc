@@ -6,9 +6,12 @@
 #include <memory>
 
 #include "commands.h"
+#include "exit_code.h"
 #include "run/run.h"
 #include "sim/arguments.h"
 #include "sim/command.h"
+#include "sim/merge_command.h"
+#include "sim/shard_option.h"
 #include "sim/swarm_command.h"
 #include "sim/trace_command.h"
 #ifdef LEEWAY_SIM_GPT
@@ -38,6 +41,7 @@ void add_options(CLI::App& command, simulation::Arguments& a) {
       ->take_all();
   command.add_flag("--full", a.full, "The scenario's long form: more seeds, rounds or values");
   command.add_option("--seeds", a.seeds, "A..B: run each cell with these instead");
+  simulation::add_shard_option(command, a.shard);
   command.add_option("--jobs", a.jobs, "Runs at a time (default: one a core)")
       ->check(CLI::Range(1, 4096));
   command.add_option("--json", a.json_path,
@@ -61,9 +65,12 @@ void register_sim(CLI::App& app, int& exit_code) {
   trace->require_subcommand(1);
   simulation::add_trace_commands(*trace, exit_code);
   simulation::add_swarm_command(*command, exit_code);
+  simulation::add_merge_command(*command, exit_code);
   command->callback([command, arguments, &exit_code] {
     if (!command->get_subcommands().empty()) return;
-    exit_code = simulation::run_command(*arguments, sim::run, workload_factory());
+    const Status status = simulation::default_to_launcher(arguments->shard);
+    exit_code = status.ok() ? simulation::run_command(*arguments, sim::run, workload_factory())
+                            : complain(status, kExitUsage);
   });
 }
 

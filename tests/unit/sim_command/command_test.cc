@@ -73,6 +73,47 @@ TEST_F(RunCommand, FilesAreTheSameForEveryNumberOfJobs) {
   }
 }
 
+TEST_F(RunCommand, AShardKeepsItsRunsInAFolderThatOthersShare) {
+  arguments_.shard = "2/4";
+  const Said second = say(arguments_, fake_run);
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_EQ(second.out, "shard 2 of 4: 2 of 6 runs, in " + (folder_ / "out/").string() + "\n");
+  EXPECT_TRUE(folder_.has("out/runs/0-2.json"));
+  EXPECT_TRUE(folder_.has("out/runs/1-3.json"));
+  EXPECT_FALSE(folder_.has("out/runs/0-1.json"));
+  EXPECT_FALSE(folder_.has("out/summary.json"));
+
+  const Said again = say(arguments_, fake_run);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.err, HasSubstr("holds runs of shard 2 of 4; add --resume"));
+  arguments_.resume = true;
+  EXPECT_EQ(say(arguments_, fake_run).code, 0);
+  arguments_.resume = false;
+  arguments_.shard = "1/4";
+  EXPECT_EQ(say(arguments_, fake_run).code, 0);
+  EXPECT_TRUE(folder_.has("out/runs/0-1.json"));
+}
+
+TEST_F(RunCommand, AShardWithoutAPlaceForItsRunsIsRefused) {
+  const auto refused = [this](const char* words) {
+    const Said said = say(arguments_, fake_run);
+    EXPECT_EQ(said.code, 2);
+    EXPECT_THAT(said.err, HasSubstr(words));
+    EXPECT_FALSE(folder_.has("out"));
+  };
+  arguments_.shard = "2/1";
+  refused("--shard 2/1");
+  arguments_.shard = "1/2";
+  arguments_.overwrite = true;
+  refused("--overwrite");
+  arguments_.overwrite = false;
+  arguments_.json_path = "-";
+  refused("--json");
+  arguments_.json_path = "";
+  arguments_.out = "";
+  refused("--out DIR");
+}
+
 TEST_F(RunCommand, AFailedCheckerIsAnErrorWithTheCommandThatRepeatsIt) {
   const auto run = [](const sim::scenario::Scenario& scenario, std::uint64_t seed,
                       const sim::RunOptions&) -> Result<sim::RunRecord> {

@@ -57,6 +57,13 @@ TEST_F(OutputFolderTest, ResumesTheSameScenarioOnly) {
   EXPECT_FALSE(open_status("ranks: 5", Existing::resume).ok());
 }
 
+TEST_F(OutputFolderTest, IsSharedByThoseOfTheSameScenario) {
+  fill();
+  EXPECT_TRUE(open_status("ranks: 4", Existing::share).ok());
+  EXPECT_TRUE(folder_.has("out/runs/2-7.json"));
+  EXPECT_FALSE(open_status("ranks: 5", Existing::share).ok());
+}
+
 TEST_F(OutputFolderTest, OverwritingLeavesFilesOfOthers) {
   fill();
   folder_.write("out/notes.txt", "mine");

@@ -56,6 +56,22 @@ TEST_F(MakePlan, RunsFollowTheGridTheSeedChangingFastest) {
   EXPECT_EQ(plan->scenario.name(), "small");
 }
 
+TEST_F(MakePlan, AShardHoldsEverySoManyThRun) {
+  Arguments arguments =
+      arguments_for("seed { from: 7 count: 3 } sweep { field: \"ranks\" values: [2, 3] }");
+  arguments.shard = "2/4";
+  const auto plan = make_plan(arguments);
+  ASSERT_TRUE(plan.ok()) << plan.status().c_str();
+  EXPECT_EQ(plan->all_runs(), 6u);
+  ASSERT_EQ(plan->runs(), 2u);
+  EXPECT_EQ(plan->run(0).cell, 0u);
+  EXPECT_EQ(plan->run(0).seed, 8u);
+  EXPECT_EQ(plan->run(1).cell, 1u);
+  EXPECT_EQ(plan->run(1).seed, 9u);
+  arguments.shard = "4/2";
+  EXPECT_FALSE(make_plan(arguments).ok());
+}
+
 TEST_F(MakePlan, SettingsAndSeedsReplaceTheFiles) {
   Arguments arguments =
       arguments_for("seed { from: 7 count: 2 } sweep { field: \"ranks\" values: [2, 3] }");

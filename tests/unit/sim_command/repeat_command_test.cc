@@ -44,5 +44,23 @@ TEST(ResumeCommand, IsTheCommandAgain) {
             "leeway sim a.txtpb --set rounds=3 --seeds 1..9 --jobs 4 --out results --resume");
 }
 
+TEST(RepeatCommand, ArgumentsAreReadAsTheyWereKept) {
+  Arguments arguments;
+  arguments.file = "a folder/x.txtpb";
+  arguments.full = true;
+  arguments.settings = {"ranks=3", "name='q'"};
+  arguments.seeds = "3..9";
+  arguments.jobs = 7;  // no part of what is run
+  const auto read = parse_arguments(arguments_json(arguments));
+  ASSERT_TRUE(read.ok()) << read.status().c_str();
+  EXPECT_EQ(read->file, arguments.file);
+  EXPECT_TRUE(read->full);
+  EXPECT_EQ(read->settings, arguments.settings);
+  EXPECT_EQ(read->seeds, "3..9");
+  EXPECT_EQ(read->jobs, 0u);
+  EXPECT_FALSE(parse_arguments("{}").ok());
+  EXPECT_FALSE(parse_arguments("").ok());
+}
+
 }  // namespace
 }  // namespace leeway::tools::simulation

@@ -49,6 +49,35 @@ TEST(Swarm, TheLowestFailingSeedIsToldWhateverTheNumberOfThreads) {
   }
 }
 
+TEST(Swarm, PartsTogetherTellWhatTheWholeTells) {
+  const RunFunction run = [](const scenario::Scenario& scenario, std::uint64_t seed,
+                             const RunOptions& options) {
+    auto record = fake_run({17, 42})(scenario, seed, options);
+    record->trace_hash = seed * seed;
+    return record;
+  };
+  const Tally whole =
+      run_swarm({.from = 5, .count = 100, .jobs = 3, .keep_going = true, .run = run});
+  Tally parts;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    parts.add(run_swarm(
+        {.from = 5 + i, .count = i == 0 ? 34u : 33u, .every = 3, .keep_going = true, .run = run}));
+  }
+  EXPECT_EQ(parts.seeds, 100u);
+  EXPECT_EQ(parts.packets, whole.packets);
+  EXPECT_EQ(parts.trace_hash, whole.trace_hash);
+  ASSERT_EQ(parts.failures.size(), 2u);
+  EXPECT_EQ(parts.failures[0].seed, 17u);
+
+  // One run that is different, or two that have changed places, are seen.
+  const RunFunction other = [&](const scenario::Scenario& scenario, std::uint64_t seed,
+                                const RunOptions& options) {
+    return run(scenario, seed == 7 ? 8 : seed == 8 ? 7 : seed, options);
+  };
+  EXPECT_NE(run_swarm({.from = 5, .count = 100, .keep_going = true, .run = other}).trace_hash,
+            whole.trace_hash);
+}
+
 TEST(Swarm, EverySixteenthSeedIsRunTwice) {
   std::atomic<int> runs{0};
   const RunFunction counted = [&](const scenario::Scenario& scenario, std::uint64_t seed,

@@ -12,6 +12,7 @@ struct Arguments {
   std::vector<std::string> settings;  // "field=value"
   bool full = false;                  // the scenario's long form
   std::string seeds;                  // "A..B"; empty: the scenario's
+  std::string shard;                  // "I/N"; empty: all runs
   unsigned jobs = 0;                  // 0: one a core
   std::string json_path;              // "-": standard output
   std::string trace_path;

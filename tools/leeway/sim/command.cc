@@ -1,38 +1,19 @@
 #include "sim/command.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
 
 #include "exit_code.h"
-#include "leeway/version.h"
 #include "report/report.h"
 #include "report/run_json.h"
 #include "sim/interrupt.h"
-#include "sim/output_folder.h"
-#include "sim/packet_trace.h"
 #include "sim/progress.h"
+#include "sim/publish.h"
 #include "sim/repeat_command.h"
-#include "sim/result_table.h"
-#include "sim/results.h"
-#include "text_file.h"
 
 namespace leeway::tools::simulation {
 namespace {
-
-// What a command works with once nothing more can be wrong with its arguments.
-struct Job {
-  const Arguments& arguments;
-  Plan plan;
-  std::string text;                    // scenario.txtpb
-  std::optional<OutputFolder> folder;  // none: table only
-  PacketTrace trace;
-};
 
 class Watcher : public RunnerObserver {
  public:
@@ -71,6 +52,7 @@ class Watcher : public RunnerObserver {
 
 Existing existing_of(const Arguments& arguments) {
   if (arguments.overwrite) return Existing::overwrite;
+  if (!arguments.shard.empty()) return Existing::share;
   return arguments.resume ? Existing::resume : Existing::refuse;
 }
 
@@ -84,18 +66,38 @@ Status check_arguments(const Arguments& arguments) {
   if (arguments.out.empty() && (arguments.resume || arguments.overwrite)) {
     return refuse("--resume and --overwrite need the folder of the results: --out DIR");
   }
+  if (arguments.shard.empty()) return {};
+  const Result<Shard> shard = parse_shard(arguments.shard);
+  if (!shard.ok()) return shard.status();
+  if (arguments.out.empty()) return refuse("a shard keeps its runs in a folder: add --out DIR");
+  if (arguments.overwrite)
+    return refuse("--overwrite would take other shards' runs: empty the folder of --out first");
+  if (!arguments.json_path.empty())
+    return refuse("--json is of all runs: name it to `leeway sim merge`");
+  if (!arguments.trace_path.empty()) return refuse("--trace holds one run: leave out --shard");
   return {};
 }
 
-// An hour of runs must not end at a folder that does not exist. Leaves the content of an existing
-// file alone.
-Status check_writable(const std::string& path) {
-  if (path.empty() || path == "-") return {};
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "a"),
-                                                             std::fclose);
-  if (file) return {};
-  return Status::error(StatusCode::kInvalidArgument, "--json %s: %s", path.c_str(),
-                       std::strerror(errno));
+// A folder that several processes share is not in a shard's way. What this one made before is.
+Status refuse_own_runs(const Job& job) {
+  if (job.plan.shard.whole() || job.arguments.resume) return {};
+  for (std::size_t i = 0; i < job.plan.runs(); ++i) {
+    const auto run = job.folder->read_run(job.plan.run(i));
+    if (run.ok() && !*run) continue;
+    return Status::error(StatusCode::kInvalidArgument,
+                         "%s holds runs of %s; add --resume to keep them, or name another folder",
+                         job.arguments.out.c_str(), to_string(job.plan.shard).c_str());
+  }
+  return {};
+}
+
+Status open_folder(Job& job) {
+  const auto folder = OutputFolder::open(job.arguments.out, job.text, existing_of(job.arguments));
+  if (!folder.ok()) return folder.status();
+  job.folder = *folder;
+  const Status own = refuse_own_runs(job);
+  if (!own.ok()) return own;
+  return job.folder->write(kArgumentsFile, arguments_json(job.arguments));
 }
 
 Result<Job> prepare(const Arguments& arguments) {
@@ -108,12 +110,8 @@ Result<Job> prepare(const Arguments& arguments) {
   Status status = PacketTrace::check(arguments, job.plan);
   if (status.ok()) status = check_writable(arguments.json_path);
   if (!status.ok()) return status;
-  if (!arguments.out.empty()) {
-    const auto folder = OutputFolder::open(arguments.out, job.text, existing_of(arguments));
-    if (!folder.ok()) return folder.status();
-    job.folder = *folder;
-  }
-  if (!arguments.trace_path.empty()) status = job.trace.open(arguments, job.plan);
+  if (!arguments.out.empty()) status = open_folder(job);
+  if (status.ok() && !arguments.trace_path.empty()) status = job.trace.open(arguments, job.plan);
   if (!status.ok()) return status;
   return job;
 }
@@ -134,69 +132,6 @@ Result<std::size_t> load_finished(const Job& job, std::vector<Outcome>& outcomes
     ++kept;
   }
   return kept;
-}
-
-// Takes the cells: records of many runs are large.
-sim::ReportInput report_input(const Job& job, Results& results) {
-  const RunName first = results.first_broken.value_or(job.plan.run(0));
-  sim::ReportInput input;
-  input.scenario_text = job.text;
-  input.scenario = job.plan.scenario;
-  input.cells = std::move(results.cells);
-  input.command = repeat_command(job.arguments, job.plan, first);
-  input.version = LEEWAY_VERSION_STRING;
-  input.complete = results.complete();
-  return input;
-}
-
-Status write_results(const Job& job, const sim::ReportInput& input) {
-  Status status;
-  if (job.folder) {
-    const OutputFolder& folder = *job.folder;
-    status = folder.write("rounds.csv", sim::rounds_csv(input.cells));
-    if (status.ok()) status = folder.write("links.csv", sim::links_csv(input.cells));
-    if (status.ok()) status = folder.write("report.html", sim::report_html(input));
-    if (status.ok()) status = folder.write("summary.json", sim::summary_json(input));
-  }
-  if (status.ok() && !job.arguments.json_path.empty()) {
-    status = write_text(job.arguments.json_path, sim::summary_json(input));
-  }
-  return status;
-}
-
-void print_results(const Job& job, std::span<const sim::CellRecord> cells) {
-  if (job.arguments.json_path == "-") return;
-  std::fputs(result_table(job.plan.scenario, cells).c_str(), stdout);
-  std::fputs(checkers_text(cells).c_str(), stdout);
-  std::printf("trace     %s\n", sim::hash_text(sim::trace_hash_of(cells)).c_str());
-  if (job.folder) std::printf("report    %s\n", job.folder->path("report.html").c_str());
-  if (job.trace.active()) std::printf("packets   %s\n", job.arguments.trace_path.c_str());
-}
-
-// What was wrong with the first run of each kind, and how to see it again.
-void print_failures(const Job& job, const Results& results,
-                    std::span<const sim::CellRecord> cells) {
-  const auto print = [&job](const char* title, const RunName& run, const std::string& what) {
-    const auto& settings = job.plan.grid[run.cell].settings;
-    std::fprintf(stderr, "%s: seed %llu%s%s: %s\n  repeat it: %s\n", title,
-                 static_cast<unsigned long long>(run.seed), settings.empty() ? "" : ", ",
-                 sim::scenario::to_string(settings).c_str(), what.c_str(),
-                 repeat_command(job.arguments, job.plan, run).c_str());
-  };
-  if (!results.failures.empty()) {
-    const std::string title = std::to_string(results.failures.size()) + " of " +
-                              std::to_string(results.runs) + " runs could not be made";
-    print(title.c_str(), results.failures.front().run, results.failures.front().status.c_str());
-  }
-  if (!results.first_broken) return;
-  const RunName broken = *results.first_broken;
-  for (const sim::RunRecord& run : cells[broken.cell].runs) {
-    for (const sim::CheckRecord& check : run.checks) {
-      if (run.seed != broken.seed || check.verdict != sim::Verdict::failed) continue;
-      const std::string title = "checker " + check.id + " failed (" + check.title + ")";
-      return print(title.c_str(), broken, check.first_failure);
-    }
-  }
 }
 
 void print_incomplete(const Job& job, const Results& results) {
@@ -232,10 +167,7 @@ int run_command(const Arguments& arguments, const RunFunction& run,
   if (status.code() == StatusCode::kInvalidArgument) return complain(status, kExitUsage);
 
   Results results = collect(job->plan, std::move(outcomes));
-  const sim::ReportInput input = report_input(*job, results);
-  if (status.ok()) status = write_results(*job, input);
-  print_results(*job, input.cells);
-  print_failures(*job, results, input.cells);
+  status = publish(*job, results, status);
   print_incomplete(*job, results);
   if (!status.ok()) return complain(status, kExitFailed);
   if (interrupt.exit_code() != 0) return interrupt.exit_code();

@@ -56,7 +56,9 @@ std::vector<std::size_t> cells_to_try(std::size_t cells, std::size_t most) {
 
 std::string forecast_text(const Plan& plan, const Forecast& forecast, unsigned jobs) {
   if (!forecast.unknown && forecast.seconds < kWorthSaying) return {};
-  const std::string what = counted(plan.runs(), "run", "runs") + " (" +
+  const std::string part =
+      plan.shard.whole() ? "" : to_string(plan.shard) + ", " + std::to_string(plan.runs()) + " of ";
+  const std::string what = part + counted(plan.all_runs(), "run", "runs") + " (" +
                            counted(plan.grid.size(), "cell", "cells") + ", " +
                            counted(plan.seeds.count, "seed", "seeds") + "): ";
   if (forecast.unknown) return what + "time not known, a round takes more than some seconds";

@@ -15,14 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kScenario = "scenario.txtpb";
 constexpr const char* kRuns = "runs";
-constexpr std::array kResults = {"summary.json", "rounds.csv", "links.csv", "report.html",
-                                 kScenario};
+constexpr std::array kResults = {"summary.json", "rounds.csv", "links.csv", "report.html"};
+constexpr std::array kInputs = {kScenarioFile, kArgumentsFile};
 
 std::string run_file(const RunName& run) {
   return std::string(kRuns) + "/" + std::to_string(run.cell) + "-" + std::to_string(run.seed) +
          ".json";
+}
+
+// Among all that write to a folder, on other hosts, too.
+std::string process_name() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  return std::string(host.data()) + "-" + std::to_string(::getpid());
 }
 
 // The end of a long path tells more than its head.
@@ -56,7 +62,7 @@ Result<OutputFolder> OutputFolder::open(const fs::path& folder, std::string_view
   std::error_code error;
   fs::create_directories(opened.path(kRuns), error);
   if (error) return cannot("make the folder", opened.path(kRuns), error.value(), "");
-  status = opened.write(kScenario, scenario);
+  status = opened.write(kScenarioFile, scenario);
   if (!status.ok()) return status;
   return opened;
 }
@@ -66,7 +72,7 @@ Status OutputFolder::make_and_try() const {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) return cannot("make the folder", folder_, error.value(), kRemedy);
-  const fs::path trial = folder_ / (".leeway-" + std::to_string(::getpid()));
+  const fs::path trial = folder_ / (".leeway-" + process_name());
   std::FILE* const file = std::fopen(trial.c_str(), "w");
   if (file == nullptr) return cannot("write to", folder_, errno, kRemedy);
   std::fclose(file);
@@ -78,7 +84,7 @@ Status OutputFolder::make_and_try() const {
 bool OutputFolder::holds_results() const {
   std::error_code error;
   for (const char* name : kResults) {
-    if (name != kScenario && fs::exists(folder_ / name, error)) return true;
+    if (fs::exists(folder_ / name, error)) return true;
   }
   const fs::directory_iterator runs(folder_ / kRuns, error);
   return !error && runs != fs::directory_iterator();
@@ -87,8 +93,8 @@ bool OutputFolder::holds_results() const {
 Status OutputFolder::admit(std::string_view scenario, Existing existing) const {
   if (existing == Existing::overwrite || !holds_results()) return {};
   std::string present;
-  const bool same = read_all(folder_ / kScenario, present) && present == scenario;
-  if (same && existing == Existing::resume) return {};
+  const bool same = read_all(folder_ / kScenarioFile, present) && present == scenario;
+  if (same && existing != Existing::refuse) return {};
   return Status::error(
       StatusCode::kInvalidArgument, "%s holds results of %s; %s", shown(folder_).c_str(),
       same ? "this scenario" : "another scenario, other settings or another version",
@@ -99,6 +105,7 @@ Status OutputFolder::admit(std::string_view scenario, Existing existing) const {
 void OutputFolder::remove_results() const {
   std::error_code ignored;  // what cannot be removed fails loudly when it is written
   for (const char* name : kResults) fs::remove(folder_ / name, ignored);
+  for (const char* name : kInputs) fs::remove(folder_ / name, ignored);
   for (const auto& entry : fs::directory_iterator(folder_ / kRuns, ignored)) {
     if (entry.path().extension() == ".json") fs::remove(entry.path(), ignored);
   }
@@ -106,7 +113,7 @@ void OutputFolder::remove_results() const {
 
 Status OutputFolder::write(const std::string& name, std::string_view content) const {
   const fs::path target = folder_ / name;
-  const fs::path unfinished = target.string() + ".unfinished";
+  const fs::path unfinished = target.string() + ".unfinished-" + process_name();
   std::FILE* const file = std::fopen(unfinished.c_str(), "wb");
   if (file == nullptr) return cannot("write", unfinished, errno, "");
   const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
@@ -127,7 +134,11 @@ Status OutputFolder::write_run(const RunName& run, std::string_view content) con
 }
 
 Result<std::optional<std::string>> OutputFolder::read_run(const RunName& run) const {
-  const fs::path file = folder_ / run_file(run);
+  return read(run_file(run));
+}
+
+Result<std::optional<std::string>> OutputFolder::read(const std::string& name) const {
+  const fs::path file = folder_ / name;
   std::error_code error;
   if (!fs::exists(file, error)) return std::optional<std::string>();
   std::string content;

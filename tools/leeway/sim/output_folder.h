@@ -3,8 +3,11 @@
 //
 //   summary.json rounds.csv links.csv report.html   made anew whenever the command ends
 //   scenario.txtpb                                   what was run; decides whether --resume fits
+//   arguments.json                                   what a person typed to run it
 //   runs/<cell>-<seed>.json                          finished runs, kept: the record, and what
 //                                                    --resume need not run again
+//
+// Processes that make parts of a command's runs may share a folder.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +20,12 @@
 
 namespace leeway::tools::simulation {
 
-// What to do with a folder that holds results already.
-enum class Existing { refuse, resume, overwrite };
+inline constexpr const char* kScenarioFile = "scenario.txtpb";
+inline constexpr const char* kArgumentsFile = "arguments.json";
+
+// What to do with a folder that holds results already. `share`: those of the same scenario are
+// other processes'.
+enum class Existing { refuse, resume, share, overwrite };
 
 class OutputFolder {
  public:
@@ -27,14 +34,16 @@ class OutputFolder {
   // unless they are to be resumed; overwriting removes what this command writes and nothing else.
   static Result<OutputFolder> open(const std::filesystem::path& folder, std::string_view scenario,
                                    Existing existing);
+  // One to read from.
+  static OutputFolder of(const std::filesystem::path& folder) { return OutputFolder(folder); }
 
   // Replaces a file at once: readers see the old content or the new one. Safe from several threads
   // for different names.
   Status write(const std::string& name, std::string_view content) const;
   Status write_run(const RunName& run, std::string_view content) const;
 
-  // What write_run() once wrote; nothing if it did not. kUnavailable: it is there and cannot be
-  // read.
+  // What write() once wrote; nothing if it did not. kUnavailable: it is there and cannot be read.
+  Result<std::optional<std::string>> read(const std::string& name) const;
   Result<std::optional<std::string>> read_run(const RunName& run) const;
 
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }

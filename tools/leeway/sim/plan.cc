@@ -93,6 +93,8 @@ Result<Seeds> parse_seeds(std::string_view text) {
 }
 
 Result<Plan> make_plan(const Arguments& arguments) {
+  const Result<Shard> shard = parse_shard(arguments.shard);
+  if (!shard.ok()) return shard.status();
   const Result<Scenario> scenario = read_scenario(arguments);
   if (!scenario.ok()) return scenario.status();
   Result<std::vector<sim::scenario::Cell>> grid = sim::scenario::cells(*scenario);
@@ -104,7 +106,7 @@ Result<Plan> make_plan(const Arguments& arguments) {
     if (!complete.ok()) return complete;
   }
   const auto& seed = scenario->seed();
-  return Plan{*scenario, std::move(*grid), Seeds{seed.from(), seed.count()}};
+  return Plan{*scenario, std::move(*grid), Seeds{seed.from(), seed.count()}, *shard};
 }
 
 std::string scenario_text(const Scenario& scenario) {

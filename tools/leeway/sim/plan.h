@@ -11,12 +11,15 @@
 #include "leeway/status.h"
 #include "scenario/sweep.h"
 #include "sim/arguments.h"
+#include "sim/shard.h"
 
 namespace leeway::tools::simulation {
 
 struct Seeds {
   std::uint64_t from = 1;
   std::uint32_t count = 1;
+
+  friend bool operator==(const Seeds&, const Seeds&) = default;
 };
 
 // One run: a cell of the grid with one seed.
@@ -29,11 +32,15 @@ struct Plan {
   sim::scenario::Scenario scenario;       // as run: settings applied, paths of files complete
   std::vector<sim::scenario::Cell> grid;  // in the order of the sweeps
   Seeds seeds;
+  Shard shard;
 
-  std::size_t runs() const { return grid.size() * seeds.count; }
+  std::size_t all_runs() const { return grid.size() * seeds.count; }
+  // Of this shard.
+  std::size_t runs() const { return shard.share(all_runs()); }
   // In the order of the grid, the seed changing fastest.
   RunName run(std::size_t index) const {
-    return {index / seeds.count, seeds.from + index % seeds.count};
+    const std::size_t place = shard.place(index);
+    return {place / seeds.count, seeds.from + place % seeds.count};
   }
 };
 

@@ -17,4 +17,8 @@ std::string repeat_command(const Arguments& arguments, const Plan& plan, const R
 // The same command again, keeping what has finished.
 std::string resume_command(const Arguments& arguments);
 
+// The part of the arguments that both are made from, to be kept beside results.
+std::string arguments_json(const Arguments& arguments);
+Result<Arguments> parse_arguments(std::string_view json);
+
 }  // namespace leeway::tools::simulation

@@ -61,12 +61,10 @@ class Pool {
   void look_ahead(unsigned jobs) {
     std::vector<std::unique_ptr<Try>> tries;
     for (const std::size_t cell : cells_to_try(plan_.grid.size(), kTriesMax)) {
-      std::size_t index = cell * plan_.seeds.count;
-      const std::size_t end = index + plan_.seeds.count;
-      while (index < end && outcomes_[index].record) ++index;
-      if (index == end) continue;
+      const std::optional<std::size_t> index = first_unmade(cell);
+      if (!index) continue;
       tries.push_back(std::make_unique<Try>());
-      tries.back()->index = index;
+      tries.back()->index = *index;
     }
     std::atomic<std::size_t> next{0};
     std::atomic<bool> over{false};
@@ -97,6 +95,15 @@ class Pool {
     });
     if (left == 0 || *options_.stop) return;
     observer_.on_forecast(forecast_of(whole_runs, static_cast<std::size_t>(left), jobs), jobs);
+  }
+
+  std::optional<std::size_t> first_unmade(std::size_t cell) const {
+    for (std::size_t index = 0; index < plan_.runs(); ++index) {
+      const RunName name = plan_.run(index);
+      if (name.cell == cell && !outcomes_[index].record) return index;
+      if (name.cell > cell) break;
+    }
+    return std::nullopt;
   }
 
   // Until all are done, time is up, or somebody wants to stop.

@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "exit_code.h"
@@ -20,6 +19,8 @@
 #include "sim/progress.h"
 #include "sim/repeat_command.h"
 #include "sim/runner.h"
+#include "sim/shard_option.h"
+#include "sim/swarm_outcome.h"
 #include "swarm/draw.h"
 #include "swarm/shrink.h"
 #include "swarm/swarm.h"
@@ -37,6 +38,7 @@ using Clock = std::chrono::steady_clock;
 
 struct SwarmArguments {
   std::string seeds;
+  std::string shard;
   unsigned jobs = 0;
   std::string json_path;
   bool keep_going = false;
@@ -92,33 +94,6 @@ Status tell_failure(const swarm::SeedFailure& failed, const std::atomic<bool>& s
   return status;
 }
 
-nlohmann::ordered_json json_of(const Seeds& seeds, const swarm::Tally& tally, double seconds) {
-  nlohmann::ordered_json json;
-  json["seeds"] = {{"from", seeds.from}, {"count", seeds.count}, {"judged", tally.seeds}};
-  json["rounds"] = tally.rounds;
-  json["packets"] = tally.packets;
-  json["events"] = tally.events;
-  json["seconds"] = seconds;
-  json["failures"] = nlohmann::ordered_json::array();
-  for (const swarm::SeedFailure& failed : tally.failures) {
-    json["failures"].push_back(
-        {{"seed", failed.seed}, {"check", failed.failure.check}, {"text", failed.failure.text}});
-  }
-  return json;
-}
-
-void print_tally(const swarm::Tally& tally, double seconds) {
-  std::printf("%llu seeds, %llu rounds, %llu packets, %llu events in %.1f s: %zu failed\n",
-              static_cast<unsigned long long>(tally.seeds),
-              static_cast<unsigned long long>(tally.rounds),
-              static_cast<unsigned long long>(tally.packets),
-              static_cast<unsigned long long>(tally.events), seconds, tally.failures.size());
-  for (const swarm::SeedFailure& failed : tally.failures) {
-    std::printf("  seed %llu: %s: %s\n", static_cast<unsigned long long>(failed.seed),
-                failed.failure.check.c_str(), failed.failure.text.c_str());
-  }
-}
-
 int show_scenarios(const Seeds& seeds) {
   for (std::uint64_t i = 0; i < seeds.count; ++i) {
     std::printf("# seed %llu\n%s", static_cast<unsigned long long>(seeds.from + i),
@@ -127,13 +102,14 @@ int show_scenarios(const Seeds& seeds) {
   return 0;
 }
 
-swarm::Tally search(const SwarmArguments& arguments, const Seeds& seeds,
+swarm::Tally search(const SwarmArguments& arguments, const Seeds& seeds, const Shard& shard,
                     const std::atomic<bool>& stop) {
-  ProgressDisplay display(arguments.quiet ? nullptr : stderr, seeds.count, 0);
   swarm::SwarmOptions options;
-  options.from = seeds.from;
-  options.count = seeds.count;
-  options.jobs = jobs_for(arguments.jobs, seeds.count);
+  options.from = seeds.from + shard.place(0);
+  options.count = shard.share(seeds.count);
+  options.every = shard.of;
+  options.jobs = jobs_for(arguments.jobs, options.count);
+  ProgressDisplay display(arguments.quiet ? nullptr : stderr, options.count, 0);
   options.keep_going = arguments.keep_going;
   options.stop = &stop;
   options.progress = [&](const swarm::Tally&) { display.on_finished(); };
@@ -147,20 +123,22 @@ swarm::Tally search(const SwarmArguments& arguments, const Seeds& seeds,
 int swarm_command(const SwarmArguments& arguments) {
   const Result<Seeds> seeds = parse_seeds(arguments.seeds);
   if (!seeds.ok()) return complain(seeds.status(), kExitUsage);
+  const Result<Shard> shard = parse_shard(arguments.shard);
+  if (!shard.ok()) return complain(shard.status(), kExitUsage);
   if (arguments.show) return show_scenarios(*seeds);
   InterruptGuard interrupt;
   const Clock::time_point begin = Clock::now();
-  const swarm::Tally tally = search(arguments, *seeds, interrupt.flag());
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  if (arguments.json_path != "-") print_tally(tally, seconds);
+  SwarmOutcome outcome{*seeds, *shard, search(arguments, *seeds, *shard, interrupt.flag()), 0};
+  outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (arguments.json_path != "-") print_outcome(outcome);
   Status status;
-  if (!arguments.json_path.empty())
-    status = write_text(arguments.json_path, json_of(*seeds, tally, seconds).dump(2) + "\n");
-  if (status.ok() && !tally.failures.empty() && interrupt.exit_code() == 0)
-    status = tell_failure(tally.failures.front(), interrupt.flag());
+  if (!arguments.json_path.empty()) status = write_text(arguments.json_path, outcome_json(outcome));
+  const auto& failures = outcome.tally.failures;
+  if (status.ok() && !failures.empty() && interrupt.exit_code() == 0)
+    status = tell_failure(failures.front(), interrupt.flag());
   if (!status.ok()) return complain(status, kExitFailed);
   if (interrupt.exit_code() != 0) return interrupt.exit_code();
-  return tally.failures.empty() ? 0 : kExitFailed;
+  return failures.empty() ? 0 : kExitFailed;
 }
 
 }  // namespace
@@ -172,12 +150,16 @@ void add_swarm_command(CLI::App& sim, int& exit_code) {
   command->add_option("--seeds", a->seeds, "A..B")->required();
   command->add_option("--jobs", a->jobs, "Runs at a time (default: one a core)")
       ->check(CLI::Range(1, 4096));
+  add_shard_option(*command, a->shard);
   command->add_option("--json", a->json_path,
                       "Also write the outcome to this file (- for standard output only)");
   command->add_flag("--keep-going", a->keep_going, "All seeds, not only up to the first failure");
   command->add_flag("--show", a->show, "Print the scenarios of the seeds and run nothing");
   command->add_flag("--quiet", a->quiet, "No progress line");
-  command->callback([a, &exit_code] { exit_code = swarm_command(*a); });
+  command->callback([a, &exit_code] {
+    const Status status = default_to_launcher(a->shard);
+    exit_code = status.ok() ? swarm_command(*a) : complain(status, kExitUsage);
+  });
 }
 
 }  // namespace leeway::tools::simulation

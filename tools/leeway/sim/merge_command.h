@@ -1,0 +1,16 @@
+// `leeway sim merge PART...`: one result from what several machines made with --shard.
+//
+// Parts are folders of `leeway sim --out`, or files of `leeway sim swarm --json`.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace leeway::tools::simulation {
+
+// Exit codes: 0 all is there and passed, 1 something is missing or failed, 2 wrong usage or parts
+// that do not belong together.
+void add_merge_command(CLI::App& sim, int& exit_code);
+
+}  // namespace leeway::tools::simulation

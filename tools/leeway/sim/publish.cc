@@ -1,0 +1,111 @@
+#include "sim/publish.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "leeway/version.h"
+#include "report/report.h"
+#include "sim/repeat_command.h"
+#include "sim/result_table.h"
+#include "text_file.h"
+
+namespace leeway::tools::simulation {
+namespace {
+
+// Takes the cells: records of many runs are large.
+sim::ReportInput report_input(const Job& job, Results& results) {
+  const RunName first = results.first_broken.value_or(job.plan.run(0));
+  sim::ReportInput input;
+  input.scenario_text = job.text;
+  input.scenario = job.plan.scenario;
+  input.cells = std::move(results.cells);
+  input.command = repeat_command(job.arguments, job.plan, first);
+  input.version = LEEWAY_VERSION_STRING;
+  input.complete = results.complete();
+  return input;
+}
+
+Status write_results(const Job& job, const sim::ReportInput& input) {
+  Status status;
+  if (job.folder) {
+    const OutputFolder& folder = *job.folder;
+    status = folder.write("rounds.csv", sim::rounds_csv(input.cells));
+    if (status.ok()) status = folder.write("links.csv", sim::links_csv(input.cells));
+    if (status.ok()) status = folder.write("report.html", sim::report_html(input));
+    if (status.ok()) status = folder.write("summary.json", sim::summary_json(input));
+  }
+  if (status.ok() && !job.arguments.json_path.empty()) {
+    status = write_text(job.arguments.json_path, sim::summary_json(input));
+  }
+  return status;
+}
+
+void print_results(const Job& job, std::span<const sim::CellRecord> cells) {
+  if (job.arguments.json_path == "-") return;
+  std::fputs(result_table(job.plan.scenario, cells).c_str(), stdout);
+  std::fputs(checkers_text(cells).c_str(), stdout);
+  std::printf("trace     %s\n", sim::hash_text(sim::trace_hash_of(cells)).c_str());
+  if (job.folder) std::printf("report    %s\n", job.folder->path("report.html").c_str());
+  if (job.trace.active()) std::printf("packets   %s\n", job.arguments.trace_path.c_str());
+}
+
+// What was wrong with the first run of each kind, and how to see it again.
+void print_failures(const Job& job, const Results& results,
+                    std::span<const sim::CellRecord> cells) {
+  const auto print = [&job](const char* title, const RunName& run, const std::string& what) {
+    const auto& settings = job.plan.grid[run.cell].settings;
+    std::fprintf(stderr, "%s: seed %llu%s%s: %s\n  repeat it: %s\n", title,
+                 static_cast<unsigned long long>(run.seed), settings.empty() ? "" : ", ",
+                 sim::scenario::to_string(settings).c_str(), what.c_str(),
+                 repeat_command(job.arguments, job.plan, run).c_str());
+  };
+  if (!results.failures.empty()) {
+    const std::string title = std::to_string(results.failures.size()) + " of " +
+                              std::to_string(results.runs) + " runs could not be made";
+    print(title.c_str(), results.failures.front().run, results.failures.front().status.c_str());
+  }
+  if (!results.first_broken) return;
+  const RunName broken = *results.first_broken;
+  for (const sim::RunRecord& run : cells[broken.cell].runs) {
+    for (const sim::CheckRecord& check : run.checks) {
+      if (run.seed != broken.seed || check.verdict != sim::Verdict::failed) continue;
+      const std::string title = "checker " + check.id + " failed (" + check.title + ")";
+      return print(title.c_str(), broken, check.first_failure);
+    }
+  }
+}
+
+void print_shard(const Job& job, const Results& results) {
+  std::printf("%s: %zu of %zu runs, in %s\n", to_string(job.plan.shard).c_str(), results.finished,
+              job.plan.all_runs(), job.folder->path("").c_str());
+}
+
+}  // namespace
+
+Status check_writable(const std::string& path) {
+  if (path.empty() || path == "-") return {};
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "a"),
+                                                             std::fclose);
+  if (file) return {};
+  return Status::error(StatusCode::kInvalidArgument, "--json %s: %s", path.c_str(),
+                       std::strerror(errno));
+}
+
+Status publish(const Job& job, Results& results, Status so_far) {
+  if (!job.plan.shard.whole()) {
+    print_shard(job, results);
+    print_failures(job, results, results.cells);
+    return so_far;
+  }
+  const sim::ReportInput input = report_input(job, results);
+  const Status written = so_far.ok() ? write_results(job, input) : so_far;
+  print_results(job, input.cells);
+  print_failures(job, results, input.cells);
+  return written;
+}
+
+}  // namespace leeway::tools::simulation

@@ -1,0 +1,35 @@
+// What a search over seeds came to, or a part of one: as text for people, as JSON for programs and
+// for `leeway sim merge`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "leeway/status.h"
+#include "sim/plan.h"
+#include "swarm/swarm.h"
+
+namespace leeway::tools::simulation {
+
+struct SwarmOutcome {
+  Seeds seeds;  // of all shards
+  Shard shard;
+  sim::swarm::Tally tally;
+  double seconds = 0;
+};
+
+void print_outcome(const SwarmOutcome& outcome);
+
+std::string outcome_json(const SwarmOutcome& outcome);
+
+// kInvalidArgument for anything that outcome_json() did not write.
+Result<SwarmOutcome> parse_outcome(std::string_view json);
+
+// The whole from its shards, in any order. kInvalidArgument where one is missing, is there twice,
+// or is of other seeds; the text names a part by its place in `names`. But for `seconds`, the sum,
+// it is what one search over all seeds would have told.
+Result<SwarmOutcome> merge_outcomes(std::span<const SwarmOutcome> parts,
+                                    std::span<const std::string> names);
+
+}  // namespace leeway::tools::simulation
