@@ -95,7 +95,7 @@ Status check_writable(const std::string& path) {
                        std::strerror(errno));
 }
 
-Status publish(const Job& job, Results& results, Status so_far) {
+Status publish(const Job& job, Results& results, const Status& so_far) {
   if (!job.plan.shard.whole()) {
     print_shard(job, results);
     print_failures(job, results, results.cells);

@@ -96,8 +96,9 @@ Status tell_failure(const swarm::SeedFailure& failed, const std::atomic<bool>& s
 
 int show_scenarios(const Seeds& seeds) {
   for (std::uint64_t i = 0; i < seeds.count; ++i) {
-    std::printf("# seed %llu\n%s", static_cast<unsigned long long>(seeds.from + i),
-                scenario_text(swarm::draw_scenario(seeds.from + i)).c_str());
+    const std::uint64_t seed = seeds.from + i;
+    std::printf("# seed %llu\n%s", static_cast<unsigned long long>(seed),
+                scenario_text(swarm::draw_scenario(seed)).c_str());
   }
   return 0;
 }

@@ -24,7 +24,7 @@ void print_outcome(const SwarmOutcome& outcome);
 std::string outcome_json(const SwarmOutcome& outcome);
 
 // kInvalidArgument for anything that outcome_json() did not write.
-Result<SwarmOutcome> parse_outcome(std::string_view json);
+Result<SwarmOutcome> parse_outcome(std::string_view text);
 
 // The whole from its shards, in any order. kInvalidArgument where one is missing, is there twice,
 // or is of other seeds; the text names a part by its place in `names`. But for `seconds`, the sum,
