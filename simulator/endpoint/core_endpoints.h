@@ -177,7 +177,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
     std::size_t socket_bytes = 0;
     std::uint64_t socket_losses = 0;
     std::vector<std::uint32_t> hearers;  // of its multicast
-    collective::Lobby lobby;  // what the node keeps for communicators that it may become member of
+    collective::Lobby lobby;             // as the node's own
     // What the node puts together, for the observers; by sender
     std::vector<protocol::Pieces> arriving;
   };

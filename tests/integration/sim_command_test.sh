@@ -2,6 +2,7 @@
 # `leeway sim` as a person runs it: refusals before anything is written, the same results for every number of threads,
 # Ctrl-C and --resume, packet traces. $1 is the command.
 source "$(dirname "${BASH_SOURCE[0]}")/../support/command_test.sh"
+cp "$(dirname "${BASH_SOURCE[0]}")/../support/small.txtpb" "$scratch"
 cd "$scratch"
 
 expect_refusal() {  # $1 what stderr must say, then arguments of sim
@@ -26,16 +27,6 @@ bad_scenario() {  # $1 what stderr must say, $2 the scenario
   printf '%s' "$2" >bad.txtpb
   expect_refusal "$1" bad.txtpb --out results
 }
-
-cat >small.txtpb <<'SCENARIO'
-ranks: 4
-rounds: 3
-seed { count: 3 }
-operation { bytes: 65536 delivery { deadline_ms: 50 } }
-topology { star {} }
-link { tier: uplink rate_mbps: 1000 delay_ms { fixed: 0.05 } loss { random { p: 0.05 } } }
-sweep { field: "link[0].loss.random.p" values: [0, 0.05] }
-SCENARIO
 
 # Wrong scenarios: place, path, value, what is allowed.
 bad_scenario 'bad.txtpb:1:8: Link has no field "rat_mbps"; did you mean "rate_mbps"?' 'link { rat_mbps: 3 }'

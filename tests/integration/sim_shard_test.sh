@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Parts of a simulation that several processes make with --shard, as ranks of mpirun where it is there, and `leeway sim merge`:
 # the whole is that of one process, byte for byte. $1 is the command.
+set -e  # what follows belongs into the folder that this makes
 source "$(dirname "${BASH_SOURCE[0]}")/../support/command_test.sh"
+cp "$(dirname "${BASH_SOURCE[0]}")/../support/small.txtpb" "$scratch"
 cd "$scratch"
 
 expect() {  # $1 exit code, $2 what stdout and stderr must say together, then a command
@@ -16,15 +18,6 @@ same_folder() {
   diff -r "$1" "$2" >differences || fail "$2 differs from $1: $(head -5 differences)"
 }
 
-cat >small.txtpb <<'SCENARIO'
-ranks: 4
-rounds: 3
-seed { count: 3 }
-operation { bytes: 65536 delivery { deadline_ms: 50 } }
-topology { star {} }
-link { tier: uplink rate_mbps: 1000 delay_ms { fixed: 0.05 } loss { random { p: 0.05 } } }
-sweep { field: "link[0].loss.random.p" values: [0, 0.05] }
-SCENARIO
 expect 0 'all passed' "$leeway" sim small.txtpb --out whole
 
 # A folder each, as on machines without a common file system.

@@ -94,6 +94,13 @@ TEST_F(RunCommand, AShardKeepsItsRunsInAFolderThatOthersShare) {
   EXPECT_TRUE(folder_.has("out/runs/0-1.json"));
 }
 
+TEST_F(RunCommand, OneShardOfOneIsTheWhole) {
+  arguments_.shard = "1/1";
+  EXPECT_EQ(say(arguments_, fake_run).code, 0);
+  EXPECT_TRUE(folder_.has("out/summary.json"));
+  EXPECT_EQ(say(arguments_, fake_run).code, 2) << "results are not replaced unasked";
+}
+
 TEST_F(RunCommand, AShardWithoutAPlaceForItsRunsIsRefused) {
   const auto refused = [this](const char* words) {
     const Said said = say(arguments_, fake_run);

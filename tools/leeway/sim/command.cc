@@ -50,9 +50,9 @@ class Watcher : public RunnerObserver {
   bool plots_checked_ = false;
 };
 
-Existing existing_of(const Arguments& arguments) {
+Existing existing_of(const Arguments& arguments, const Shard& shard) {
   if (arguments.overwrite) return Existing::overwrite;
-  if (!arguments.shard.empty()) return Existing::share;
+  if (!shard.whole()) return Existing::share;
   return arguments.resume ? Existing::resume : Existing::refuse;
 }
 
@@ -66,9 +66,9 @@ Status check_arguments(const Arguments& arguments) {
   if (arguments.out.empty() && (arguments.resume || arguments.overwrite)) {
     return refuse("--resume and --overwrite need the folder of the results: --out DIR");
   }
-  if (arguments.shard.empty()) return {};
   const Result<Shard> shard = parse_shard(arguments.shard);
   if (!shard.ok()) return shard.status();
+  if (shard->whole()) return {};
   if (arguments.out.empty()) return refuse("a shard keeps its runs in a folder: add --out DIR");
   if (arguments.overwrite)
     return refuse("--overwrite would take other shards' runs: empty the folder of --out first");
@@ -92,7 +92,8 @@ Status refuse_own_runs(const Job& job) {
 }
 
 Status open_folder(Job& job) {
-  const auto folder = OutputFolder::open(job.arguments.out, job.text, existing_of(job.arguments));
+  const auto folder =
+      OutputFolder::open(job.arguments.out, job.text, existing_of(job.arguments, job.plan.shard));
   if (!folder.ok()) return folder.status();
   job.folder = *folder;
   const Status own = refuse_own_runs(job);

@@ -3,23 +3,17 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "leeway/version.h"
 #include "scenario/parse.h"
 #include "scenario/set_field.h"
+#include "sim/read_number.h"
 
 namespace leeway::tools::simulation {
 namespace {
 
 using sim::scenario::Scenario;
-
-bool read_number(std::string_view text, std::uint64_t& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stopped == end;
-}
 
 Status refuse_seeds(std::string_view text, const char* why) {
   return Status::error(StatusCode::kInvalidArgument, "--seeds %.*s: %s",

@@ -1,20 +1,14 @@
 #include "sim/shard.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "codec/text_table.h"
+#include "sim/read_number.h"
 
 namespace leeway::tools::simulation {
 namespace {
 
 constexpr std::uint32_t kShardsMax = 1'000'000;  // as there may be seeds
-
-bool read_number(std::string_view text, std::uint32_t& number) {
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stopped == end;
-}
 
 }  // namespace
 
