@@ -25,11 +25,6 @@ std::uint32_t epoch_of(std::byte choice) {
   return choice == std::byte{0xFF} ? kUnknown : choice == std::byte{0xFE} ? kClosed : kOpen;
 }
 
-bool is_bare(wire::PacketType type) {
-  return type == wire::PacketType::probe ||
-         (type >= wire::PacketType::goodbye && type <= wire::PacketType::alive);
-}
-
 // Makes what the fuzzer wrote authentic: magic, version, epoch, routing and checksum are put right,
 // the rest is its own.
 void authenticate(std::vector<std::byte>& datagram, Rank source) {
@@ -39,7 +34,7 @@ void authenticate(std::vector<std::byte>& datagram, Rank source) {
   std::memcpy(datagram.data(), &magic, sizeof(magic));
   datagram[2] = std::byte{wire::kVersion};
   datagram[3] = std::byte(1 + (static_cast<int>(datagram[3]) + 9) % 10);
-  if (is_bare(static_cast<wire::PacketType>(datagram[3]))) datagram.resize(wire::kPrefixBytes);
+  if (wire::is_bare(static_cast<wire::PacketType>(datagram[3]))) datagram.resize(wire::kPrefixBytes);
   std::memcpy(datagram.data() + 8, &epoch, sizeof(epoch));
   std::memcpy(datagram.data() + 12, &source, sizeof(source));
   std::memcpy(datagram.data() + 14, &to, sizeof(to));
