@@ -12,6 +12,7 @@ PACKAGES = {
     "libssl": ("libssl3", None),
     "libcrypto": ("libssl3", None),
     "libhwy": ("libhwy1", None),
+    "libisal": ("libisal2", None),
     "libibverbs": ("libibverbs1", "LEEWAY_WITH_VERBS"),
     "librdmacm": ("librdmacm1", "LEEWAY_WITH_VERBS"),
     "libuc": ("libucx0", "LEEWAY_WITH_UCX"),

@@ -84,6 +84,19 @@ inline constexpr std::uint64_t kRateMax = 1'000'000'000'000;
 // whatever raises the grant again.
 inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 
+// Packets of a flow that parity of one code covers together (WIRE 2.10), and parities of them at
+// most. A code over bytes has 256 places. Short codes are cheap to undo: what is lost of 64 packets
+// takes a matrix of a few rows.
+inline constexpr std::uint32_t kCodePackets = 64;
+inline constexpr std::uint32_t kCodeParitiesMax = 48;
+// Flows of more packets have no parity: it would take longer than asking for what was lost, and
+// memory for all contributions.
+inline constexpr std::uint32_t kCodedFlowPacketsMax = 8192;
+// Below this share of lost datagrams a sender sends no parity.
+inline constexpr double kCodedLossMin = 1e-4;
+// Share of operations in which parity may be too little for some code: those are repaired.
+inline constexpr double kCodeShortfall = 0.05;
+
 // Packets of a flow that a sender may send before the peer said that it opened the operation.
 inline constexpr std::uint32_t kEagerPackets = 4;
 

@@ -35,6 +35,7 @@ find_package(PkgConfig REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED)
 find_path(LEEWAY_ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
 
 add_library(leeway_settings INTERFACE)
 target_compile_features(leeway_settings INTERFACE cxx_std_20)

@@ -1,0 +1,54 @@
+// Erasure code over up to 64 packets: a systematic Cauchy code over GF(2^8), whose arithmetic is
+// ISA-L's. Parity of row r is the sum over packets i of 1 / ((64 + r) ^ i) times packet i, byte by
+// byte (polynomial 0x11D). Any packets that are missing follow from as many parities, whichever
+// rows those are: every square part of a Cauchy matrix can be inverted (Bloemer et al. 1995).
+//
+// Packets are as long as the first; only the last may be shorter, and counts as if zeros followed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/limits.h"
+#include "leeway/types.h"
+
+namespace leeway::erasure {
+
+// Writes parities of the packets, of rows `row` and following, each as long as the first packet.
+void encode(std::span<const ByteSpan> packets, std::uint32_t row,
+            std::span<const MutableByteSpan> out);
+
+// Computes what is missing. Its memory (some 100 KiB) serves again.
+class Recovery {
+ public:
+  static constexpr std::uint8_t kPresent = 0xFF;
+
+  // `rows` says of every packet that it is there, or the row of the parity that lies in its place.
+  // The packets take the place of the parities. Where the last packet is missing and shorter than
+  // `bytes`, the length of all others, `last_parity` is its parity; else that is empty. No row
+  // appears twice.
+  void run(std::span<const MutableByteSpan> packets, std::span<const std::uint8_t> rows,
+           std::size_t bytes, ByteSpan last_parity);
+
+ private:
+  static constexpr std::size_t kRows = limits::kCodeParitiesMax;
+  static constexpr std::size_t kPackets = limits::kCodePackets;
+
+  void make_matrix(std::size_t packets, std::span<const std::uint8_t> rows);
+
+  std::size_t missing_ = 0;
+  std::array<std::uint8_t, kRows> missing_at_;
+  std::array<std::uint8_t, kRows * kRows> square_;  // what parities see of missing packets
+  std::array<std::uint8_t, kRows * kRows> inverse_;
+  std::array<std::uint8_t, kRows * kPackets> matrix_;  // missing packets of what is in the places
+  std::array<std::uint8_t, 32 * kRows * kPackets> tables_;
+};
+
+// How many parities a code of `packets` packets takes, so that it falls short no more often than
+// `shortfall` where each datagram is lost by itself with probability `loss`. At most
+// limits::kCodeParitiesMax, whatever that is good for.
+std::uint32_t parities_for(std::uint32_t packets, double loss, double shortfall);
+
+}  // namespace leeway::erasure

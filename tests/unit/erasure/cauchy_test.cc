@@ -1,0 +1,171 @@
+// The code against arithmetic of the test's own, and everything that may be lost.
+#include "erasure/cauchy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace leeway::erasure {
+namespace {
+
+// GF(2^8) modulo 0x11D, bit by bit.
+unsigned times(unsigned a, unsigned b) {
+  unsigned product = 0;
+  for (; b != 0; b >>= 1) {
+    if (b & 1) product ^= a;
+    a <<= 1;
+    if (a & 0x100) a ^= 0x11D;
+  }
+  return product;
+}
+unsigned inverse(unsigned a) {
+  for (unsigned b = 1; b < 256; ++b) {
+    if (times(a, b) == 1) return b;
+  }
+  return 0;
+}
+
+// Packets of one flow's code, the last of them perhaps shorter, and their parities.
+struct Code {
+  Code(std::size_t count, std::size_t full_bytes, std::size_t last_bytes, unsigned seed)
+      : bytes(full_bytes), packets(count), random(seed) {
+    for (std::size_t i = 0; i < count; ++i) {
+      packets[i].resize(i + 1 < count ? bytes : last_bytes);
+      for (std::byte& value : packets[i]) value = static_cast<std::byte>(random());
+    }
+  }
+  std::vector<std::byte> parity(std::uint32_t row) const {
+    std::vector<std::byte> out(bytes, std::byte{0x5A});
+    const std::vector<ByteSpan> sources(packets.begin(), packets.end());
+    encode(sources, row, std::array{MutableByteSpan(out)});
+    return out;
+  }
+  // So many different numbers below `below`.
+  std::vector<std::uint32_t> draw(std::size_t count, std::size_t below) {
+    std::vector<std::uint32_t> all(below);
+    for (std::size_t i = 0; i < below; ++i) all[i] = static_cast<std::uint32_t>(i);
+    std::shuffle(all.begin(), all.end(), random);
+    all.resize(count);
+    return all;
+  }
+  // Whether all packets are there again after those have been lost and these rows have come.
+  bool recovers(const std::vector<std::uint32_t>& lost, const std::vector<std::uint32_t>& came) {
+    auto places = packets;
+    std::vector<std::uint8_t> rows(packets.size(), Recovery::kPresent);
+    std::vector<std::byte> last_parity;
+    for (std::size_t m = 0; m < lost.size(); ++m) {
+      rows[lost[m]] = static_cast<std::uint8_t>(came[m]);
+      std::vector<std::byte> held = parity(came[m]);
+      if (places[lost[m]].size() == bytes) {
+        places[lost[m]] = held;
+      } else {
+        last_parity = held;
+        std::fill(places[lost[m]].begin(), places[lost[m]].end(), std::byte{0xEE});
+      }
+    }
+    const std::vector<MutableByteSpan> spans(places.begin(), places.end());
+    recovery.run(spans, rows, bytes, last_parity);
+    return places == packets;
+  }
+
+  std::size_t bytes;
+  std::vector<std::vector<std::byte>> packets;
+  std::mt19937 random;
+  Recovery recovery;
+};
+
+TEST(Cauchy, ParityIsTheSumThatItsMatrixSays) {
+  for (const std::size_t count : {1, 2, 17, 64}) {
+    const Code code(count, 100, 37, 5);
+    for (const std::uint32_t row : {0u, 1u, 30u, limits::kCodeParitiesMax - 1}) {
+      const std::vector<std::byte> parity = code.parity(row);
+      for (std::size_t at = 0; at < parity.size(); ++at) {
+        unsigned sum = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+          if (at >= code.packets[i].size()) continue;
+          sum ^= times(inverse((64 + row) ^ static_cast<unsigned>(i)),
+                       std::to_integer<unsigned>(code.packets[i][at]));
+        }
+        ASSERT_EQ(std::to_integer<unsigned>(parity[at]), sum) << count << ", " << row << ", " << at;
+      }
+    }
+  }
+}
+
+TEST(Cauchy, RowsMadeTogetherAreThoseMadeAlone) {
+  const Code code(23, 700, 123, 9);
+  std::vector<std::vector<std::byte>> rows(4, std::vector<std::byte>(700));
+  const std::vector<ByteSpan> sources(code.packets.begin(), code.packets.end());
+  encode(sources, 5, std::vector<MutableByteSpan>(rows.begin(), rows.end()));
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(rows[i], code.parity(5 + i)) << i;
+}
+
+TEST(Cauchy, EveryPairOfPacketsIsRecoveredFromEveryPairOfRows) {
+  Code code(7, 48, 20, 1);
+  for (std::uint32_t a = 0; a < 7; ++a) {
+    for (std::uint32_t b = a + 1; b < 7; ++b) {
+      for (std::uint32_t row = 0; row + 1 < limits::kCodeParitiesMax; ++row)
+        ASSERT_TRUE(code.recovers({a, b}, {row + 1, row})) << a << ", " << b << ", " << row;
+    }
+  }
+}
+
+// As many as there are parities, in any places; lengths at and around those of vectors and strips.
+TEST(Cauchy, WhateverIsLostIsRecovered) {
+  unsigned seed = 0;
+  for (const std::size_t count : {2, 5, 33, 64}) {
+    for (const std::size_t bytes : {1, 31, 64, 511, 512, 513, 1416, 8900}) {
+      for (const std::size_t last : {std::size_t{1}, (bytes + 1) / 2, bytes}) {
+        Code code(count, bytes, last, ++seed);
+        const std::size_t most = std::min<std::size_t>(count, limits::kCodeParitiesMax);
+        for (const std::size_t missing : {std::size_t{1}, (most + 1) / 2, most}) {
+          const auto lost = code.draw(missing, count);
+          const auto rows = code.draw(missing, limits::kCodeParitiesMax);
+          ASSERT_TRUE(code.recovers(lost, rows)) << count << " packets of " << bytes << ", last "
+                                                 << last << ", " << missing << " lost";
+        }
+      }
+    }
+  }
+}
+
+TEST(Cauchy, NothingIsTouchedWhereNothingIsMissing) {
+  Code code(9, 64, 10, 3);
+  EXPECT_TRUE(code.recovers({}, {}));
+}
+
+// The share of codes that fall short, counted, against the share that was asked for.
+TEST(ParitiesFor, FallsShortAsRarelyAsAskedFor) {
+  std::mt19937_64 random(11);
+  constexpr int kTrials = 40'000;
+  for (const double loss : {0.001, 0.01, 0.05, 0.1, 0.2}) {
+    for (const double shortfall : {0.1, 0.01}) {
+      const std::uint32_t parities = parities_for(62, loss, shortfall);
+      const auto falls_short = [&](std::uint32_t extra) {
+        std::binomial_distribution<int> lost(static_cast<int>(62 + extra), loss);
+        int count = 0;
+        for (int i = 0; i < kTrials; ++i) count += lost(random) > static_cast<int>(extra);
+        return static_cast<double>(count) / kTrials;
+      };
+      const double error = 4.0 * std::sqrt(shortfall / kTrials);
+      EXPECT_LE(falls_short(parities), shortfall + error) << loss << ", " << parities;
+      if (parities > 0) {
+        EXPECT_GT(falls_short(parities - 1), shortfall - error) << loss << ", " << parities;
+      }
+    }
+  }
+}
+
+TEST(ParitiesFor, NeedsNoneWithoutLossAndNeverMoreThanThereAre) {
+  EXPECT_EQ(parities_for(64, 0.0, 1e-6), 0u);
+  EXPECT_EQ(parities_for(64, 0.9, 1e-6), limits::kCodeParitiesMax);
+  EXPECT_EQ(parities_for(64, 1.0, 1e-6), limits::kCodeParitiesMax);
+  EXPECT_GT(parities_for(64, 0.1, 1e-6), parities_for(64, 0.1, 1e-2));
+}
+
+}  // namespace
+}  // namespace leeway::erasure
