@@ -6,6 +6,7 @@
 #include "base/contracts.h"
 #include "base/crc32c.h"
 #include "base/limits.h"
+#include "wire/code_grid.h"
 
 namespace leeway::wire {
 namespace {
@@ -225,6 +226,21 @@ bool read_flow_facts(Reader& reader, Header& header) {
   return true;
 }
 
+// In the byte of the kind of data.
+constexpr std::uint8_t kGoesOn = 0x80;
+
+// Whether the packet's place is one of its flow's, or of the parity behind them (WIRE 2.2, 2.10).
+bool is_placed(const DataHeader& header) {
+  if (header.goes_on && (header.kind == FlowKind::point || header.attempt != 0)) return false;
+  if (!header.is_parity()) {
+    const bool last = header.position.value + 1 == header.flow_packets;
+    return header.position.value < header.flow_packets && (last || !header.goes_on);
+  }
+  return header.kind != FlowKind::point && header.attempt == 0 &&
+         header.position.value == header.index.value &&
+         header.index.value - header.flow_packets < CodeGrid(header.flow_packets).parities_max();
+}
+
 // At offset 32 of data: of a message, bit 31 says whether the packet is the last of its pass.
 constexpr std::uint32_t kLastOfPass = std::uint32_t{1} << 31;
 
@@ -317,7 +333,10 @@ Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
   if (datagram.size() < kDataHeaderBytes) return Refusal::truncated;
   Reader reader(datagram.subspan(kPrefixBytes));
   out.round = reader.get<std::uint32_t>();
-  if (!read_kind(reader, out.kind) || !read_codec(reader, out.codec)) return Refusal::field;
+  const auto kind = reader.get<std::uint8_t>();
+  out.goes_on = (kind & kGoesOn) != 0;
+  if (!read_enum(kind & ~kGoesOn, FlowKind::point, out.kind) || !read_codec(reader, out.codec))
+    return Refusal::field;
   out.attempt = reader.get<std::uint16_t>();
   out.index.value = reader.get<std::uint32_t>();
   const auto position = reader.get<std::uint32_t>();
@@ -328,8 +347,7 @@ Refusal decode_data(ByteSpan datagram, DataHeader& out, ByteSpan& payload) {
   out.settled_below = reader.get<std::uint32_t>();
   out.tag_digest = reader.get<std::uint32_t>();
   payload = reader.rest();
-  const bool sane = facts && out.flow_packets <= limits::kFlowPacketsMax &&
-                    out.index.value < out.flow_packets && out.position.value < out.flow_packets;
+  const bool sane = facts && out.flow_packets <= limits::kFlowPacketsMax && is_placed(out);
   return sane ? Refusal::none : Refusal::field;
 }
 
@@ -433,7 +451,8 @@ std::size_t encode_data(const Prefix& prefix, const DataHeader& header, std::uin
   Writer writer(out);
   write_prefix(writer, prefix);
   writer.put(header.round);
-  writer.put(static_cast<std::uint8_t>(header.kind));
+  writer.put(static_cast<std::uint8_t>(static_cast<std::uint8_t>(header.kind) |
+                                       (header.goes_on ? kGoesOn : 0)));
   writer.put(static_cast<std::uint8_t>(header.codec));
   writer.put(header.attempt);
   writer.put(header.index.value);

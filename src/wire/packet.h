@@ -71,7 +71,8 @@ struct DataHeader {
   Codec codec = Codec::native;
   // 0 = first pass, k = answer to the k-th repair request of this flow
   std::uint16_t attempt = 0;
-  PacketIndex index;  // in the shard
+  // In the shard. Beyond its packets: parity of number `index - flow_packets` (WIRE 2.10).
+  PacketIndex index;
   // In the sender's order of this pass. Of a message only the last one travels; others read as 0.
   PacketPosition position;
   std::uint32_t flow_packets = 0;   // packets of the flow: n_i of the estimators
@@ -81,6 +82,14 @@ struct DataHeader {
   std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender
   std::uint32_t settled_below = 0;  // the sender wants nothing more of collectives below this
   std::uint32_t tag_digest = 0;     // digest() of the operation the sender means
+  // Of a collective: the first pass goes on behind this packet, with parity.
+  bool goes_on = false;
+
+  bool is_parity() const { return index.value >= flow_packets; }
+  // WIRE 4.2: it says what the END of the first pass says.
+  bool ends_first_pass() const {
+    return attempt == 0 && position.value + 1 >= flow_packets && !goes_on;
+  }
 };
 inline constexpr std::size_t kDataHeaderBytes = kPrefixBytes + 36;
 

@@ -124,6 +124,75 @@ TEST(PacketData, OfAMessageHasATagAndALength) {
   }
 }
 
+DataHeader parity_header(std::uint32_t number, std::uint32_t packets = 20) {
+  DataHeader header = data_header();
+  header.attempt = 0;
+  header.flow_packets = packets;
+  header.index = {packets + number};
+  header.position = {packets + number};
+  header.goes_on = true;
+  return header;
+}
+
+TEST(PacketData, OfParityHasAPlaceBehindItsFlowsPackets) {
+  for (const bool goes_on : {false, true}) {
+    DataHeader header = parity_header(3);
+    header.goes_on = goes_on;
+    const Datagram datagram = data_datagram(header);
+    DataHeader out;
+    ByteSpan payload;
+    ASSERT_EQ(decode_data(datagram, out, payload), Refusal::none);
+    EXPECT_TRUE(out.is_parity());
+    EXPECT_EQ(out.index.value, 23u);
+    EXPECT_EQ(out.goes_on, goes_on);
+    EXPECT_EQ(out.ends_first_pass(), !goes_on);
+    EXPECT_EQ(at<std::uint8_t>(datagram, 24), goes_on ? 0x81 : 1);
+  }
+}
+
+TEST(PacketData, TheLastPacketSaysWhetherParityFollows) {
+  DataHeader header = data_header();
+  header.attempt = 0;
+  header.position = {19};
+  EXPECT_TRUE(header.ends_first_pass());
+  EXPECT_FALSE(header.is_parity());
+  header.goes_on = true;
+  EXPECT_FALSE(header.ends_first_pass());
+  DataHeader out;
+  ByteSpan payload;
+  ASSERT_EQ(decode_data(data_datagram(header), out, payload), Refusal::none);
+  EXPECT_TRUE(out.goes_on);
+}
+
+TEST(PacketData, ParityWithoutAPlaceIsRefused) {
+  const auto refusal = [](const DataHeader& header) {
+    DataHeader out;
+    ByteSpan payload;
+    return decode_data(data_datagram(header), out, payload);
+  };
+  EXPECT_EQ(refusal(parity_header(47)), Refusal::none);
+  EXPECT_EQ(refusal(parity_header(48)), Refusal::field) << "a code has 48 at most";
+  EXPECT_EQ(refusal(parity_header(95, 65)), Refusal::none) << "two codes";
+  EXPECT_EQ(refusal(parity_header(0, 0)), Refusal::field);
+  DataHeader header = parity_header(0);
+  header.attempt = 1;
+  EXPECT_EQ(refusal(header), Refusal::field) << "only the first pass has any";
+  header = parity_header(0);
+  header.kind = FlowKind::reduce;
+  EXPECT_EQ(refusal(header), Refusal::none);
+  header.kind = FlowKind::point;
+  EXPECT_EQ(refusal(header), Refusal::field) << "messages have none";
+  header.goes_on = false;
+  EXPECT_EQ(refusal(header), Refusal::field);
+  header = parity_header(0);
+  header.position = {19};
+  EXPECT_EQ(refusal(header), Refusal::field);
+  header = data_header();
+  header.attempt = 0;
+  header.goes_on = true;
+  EXPECT_EQ(refusal(header), Refusal::field) << "not the last packet";
+}
+
 TEST(PacketReport, SurvivesTheRoundTripWithAnyNumberOfOpenRounds) {
   for (std::uint32_t open = 0; open <= limits::kOpenRoundsMax; ++open) {
     const Report in = report(open);

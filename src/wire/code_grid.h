@@ -1,0 +1,47 @@
+// How the packets of a flow are divided among codes (WIRE 2.10): packet i belongs to code i modulo
+// their number, and so does parity i. A burst of lost packets, which are neighbours in one order or
+// another, so meets many codes.
+#pragma once
+
+#include <cstdint>
+
+#include "base/limits.h"
+#include "base/packet_index.h"
+
+namespace leeway::wire {
+
+// Which parity it is: of which code, and which of its rows.
+struct ParityPlace {
+  std::uint32_t code = 0;
+  std::uint32_t row = 0;  // < limits::kCodeParitiesMax
+
+  friend bool operator==(const ParityPlace&, const ParityPlace&) = default;
+};
+
+class CodeGrid {
+ public:
+  explicit constexpr CodeGrid(std::uint32_t packets)
+      : packets_(packets), codes_((packets + limits::kCodePackets - 1) / limits::kCodePackets) {}
+
+  constexpr std::uint32_t codes() const { return codes_; }
+  // Parities that a flow may have.
+  constexpr std::uint32_t parities_max() const { return codes_ * limits::kCodeParitiesMax; }
+  constexpr ParityPlace parity(std::uint32_t number) const {
+    return {number % codes_, number / codes_};
+  }
+
+  constexpr std::uint32_t code_of(PacketIndex index) const { return index.value % codes_; }
+  // Packets of a code. The flow's last packet, which may be shorter, is the last of its code.
+  constexpr std::uint32_t size(std::uint32_t code) const {
+    return (packets_ - code + codes_ - 1) / codes_;
+  }
+  constexpr PacketIndex packet(std::uint32_t code, std::uint32_t n) const {
+    return {code + n * codes_};
+  }
+
+ private:
+  std::uint32_t packets_;
+  std::uint32_t codes_;
+};
+
+}  // namespace leeway::wire
