@@ -41,9 +41,9 @@ class Contender:
         return self.kind != "iperf3"
 
 
-def leeway(name, title, delivery, *arguments, rate_share=0.0, sealed=False, **environment):
+def leeway(name, title, delivery, *arguments, rate_share=0.0, sealed=False, judged=True, **environment):
     words = ["--delivery", delivery, "--deadline-ms", "60000", *arguments]
-    return Contender(name, title, "leeway", delivery=delivery, arguments=words, rate_share=rate_share, sealed=sealed,
+    return Contender(name, title, "leeway", delivery=delivery if judged else "", arguments=words, rate_share=rate_share, sealed=sealed,
                      environment={"LEEWAY_TRANSPORT": "udp", **environment})
 
 
@@ -62,6 +62,8 @@ ALL = [
     leeway("exact_wan_sealed", "Leeway exact, wan, sealed", "exact", sealed=True, LEEWAY_CONGESTION="wan"),
     leeway("best_effort_fixed_sealed", "Leeway best_effort, fixed, sealed", "best_effort", rate_share=0.95, sealed=True),
     leeway("best_effort_wan_sealed", "Leeway best_effort, wan, sealed", "best_effort", sealed=True, LEEWAY_CONGESTION="wan"),
+    leeway("exact_nvfp4_sealed", "Leeway exact, NVFP4, wan, sealed", "exact", "--codec", "nvfp4", sealed=True, judged=False, LEEWAY_CONGESTION="wan"),
+    leeway("best_effort_nvfp4_sealed", "Leeway best_effort, NVFP4, wan, sealed", "best_effort", "--codec", "nvfp4", sealed=True, judged=False, LEEWAY_CONGESTION="wan"),
     Contender("iperf3_cubic", "one TCP flow, CUBIC", "iperf3", "cubic"),
     Contender("iperf3_bbr", "one TCP flow, BBR", "iperf3", "bbr"),
 ]
