@@ -18,7 +18,8 @@ struct PeerReport {
   std::uint64_t expected = 0;  // packets the plan says this peer sends us
   // Distinct packets accepted before settling (repaired ones included)
   std::uint64_t arrived = 0;
-  std::uint64_t repaired = 0;   // of those, accepted on a repair pass
+  // Of those, accepted on a repair pass, or computed from parity
+  std::uint64_t repaired = 0;
   std::uint64_t duplicate = 0;  // copies of a packet already held; never summed
   std::uint64_t late = 0;       // arrived after settling; never used
   std::uint64_t sent = 0;       // packets we sent this peer, repairs included

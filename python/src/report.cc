@@ -46,7 +46,7 @@ void bind_parts(nb::module_& module) {
       .def_ro("rank", &PeerReport::rank)
       .def_ro("expected", &PeerReport::expected, "that the plan says this peer sends")
       .def_ro("arrived", &PeerReport::arrived, "accepted, repaired ones included")
-      .def_ro("repaired", &PeerReport::repaired, "of those, on a repair pass")
+      .def_ro("repaired", &PeerReport::repaired, "of those, on a repair pass or from parity")
       .def_ro("duplicate", &PeerReport::duplicate, "copies; never used")
       .def_ro("late", &PeerReport::late, "after the call had settled; never used")
       .def_ro("sent", &PeerReport::sent, "that this rank sent the peer")

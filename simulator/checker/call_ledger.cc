@@ -1,6 +1,7 @@
 #include "checker/call_ledger.h"
 
 #include "checker/check.h"
+#include "codec/codec.h"
 
 namespace leeway::sim {
 
@@ -14,6 +15,19 @@ ByteSpan CallLedger::staged(Rank owner, Rank from, std::uint32_t index) const {
   return ByteSpan(ranks[owner].staged)
       .subspan(place * packet_bytes(owner),
                plan.reduce_format().encoded_bytes(grid.packet_elements({index})));
+}
+
+ByteSpan CallLedger::brought(Rank owner, Rank from, std::uint32_t index, std::uint64_t seed,
+                             std::vector<std::byte>& memory) const {
+  const FlowPlan flow = plan.reduce_to(owner);
+  const std::size_t offset = flow.grid.packet_offset({index});
+  const auto values = std::span(ranks[from].source)
+                          .subspan(flow.source + offset, flow.grid.packet_elements({index}));
+  const codec::Format& format = plan.reduce_format();
+  if (format.identity()) return std::as_bytes(values);
+  memory.resize(format.encoded_bytes(values.size()));
+  codec::encode(format, values, {seed, number, from, flow.position + offset}, memory);
+  return memory;
 }
 
 std::string where(Instant now, Rank rank, const CallLedger& call) {

@@ -18,9 +18,10 @@ namespace leeway::sim {
 // The packets of one sender to one receiver in one half of a call.
 struct FlowLedger {
   std::uint32_t packets = 0;
-  std::uint32_t distinct = 0;  // different ones that were handed to the receiver while it was at it
+  // Different ones that were handed to the receiver while it was at it, or that follow from parity
+  std::uint32_t distinct = 0;
   std::uint32_t copies = 0;    // all of them
-  std::uint32_t repaired = 0;  // of the distinct ones, those that answer a request
+  std::uint32_t repaired = 0;  // of the distinct ones, those that answer a request, or follow
   std::uint32_t unsure = 0;    // of the distinct ones, those that the engine was free to call late
   std::uint32_t dropped_early = 0;  // came before the call was open, and no place was left
   std::uint32_t lost = 0;           // first passes that the network lost
@@ -37,7 +38,9 @@ struct FlowLedger {
     std::uint32_t index;
     bool repaired;
   };
-  std::vector<Distinct> order;  // as they came
+  std::vector<Distinct> order;          // as they came
+  Bitmap parity_seen;                   // by number; no bits: none has come
+  std::vector<std::uint32_t> parities;  // different ones, by code
 
   std::uint32_t missing() const { return packets - distinct; }
 };
@@ -99,6 +102,11 @@ struct CallLedger {
   // Bytes between two packets, and between two senders, of `staged`.
   std::size_t packet_bytes(Rank owner) const;
   ByteSpan staged(Rank owner, Rank from, std::uint32_t index) const;
+
+  // The packet in which `from`, which has submitted, brings its contribution to the owner's shard;
+  // where it is encoded, in `memory`.
+  ByteSpan brought(Rank owner, Rank from, std::uint32_t index, std::uint64_t seed,
+                   std::vector<std::byte>& memory) const;
 };
 
 // Words for a finding: the call, the rank, and the virtual time.

@@ -118,24 +118,12 @@ void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const Cal
                                     const wire::DataHeader& header, ByteSpan payload) {
   const codec::Format& format = call.plan.reduce_format();
   if (!format.identity() && header.index.value % kEncodeEvery != call.number % kEncodeEvery) return;
-  const FlowPlan plan = call.plan.reduce_to(rank);
-  const std::size_t offset = plan.grid.packet_offset(header.index);
-  const std::size_t elements = plan.grid.packet_elements(header.index);
-  const RankLedger& sender = call.ranks[from];
-  bool good = sender.submitted && payload.size() == format.encoded_bytes(elements);
-  if (good) {
-    const auto brought = std::span(sender.source).subspan(plan.source + offset, elements);
-    ByteSpan expected = std::as_bytes(brought);
-    if (!format.identity()) {
-      encoded.resize(payload.size());
-      codec::encode(
-          format, brought,
-          {book.engine(rank).endpoint().config().seed, call.number, from, plan.position + offset},
-          encoded);
-      expected = encoded;
-    }
-    good = std::memcmp(expected.data(), payload.data(), payload.size()) == 0;
-  }
+  const ByteSpan expected = call.ranks[from].submitted
+                                ? call.brought(rank, from, header.index.value,
+                                               book.engine(rank).endpoint().config().seed, encoded)
+                                : ByteSpan();
+  const bool good = !expected.empty() &&
+                    std::equal(expected.begin(), expected.end(), payload.begin(), payload.end());
   checks[i2].expect(good, [&] {
     return where(now, rank, call) +
            format_text(": packet %u from rank %u is not what it brought there", header.index.value,

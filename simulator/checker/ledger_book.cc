@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "checker/chunk_order.h"
+#include "wire/code_grid.h"
 
 namespace leeway::sim {
 namespace {
@@ -239,7 +240,7 @@ LedgerBook::Arrival LedgerBook::on_data(Instant now, Rank rank, Rank from,
   }
   const FlowLedger& flow = side.flow(header.kind, from);
   if (side.over || header.flow_packets != flow.packets) return {};
-  const bool first = !flow.seen.test(header.index.value);
+  const bool first = !header.is_parity() && !flow.seen.test(header.index.value);
   if (!side.opened && !keep_early(rank, from, *call, header)) return {};
   if (first && header.kind == FlowKind::reduce)
     stage(rank, from, *call, header.index.value, payload);
@@ -299,10 +300,14 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
                        const wire::DataHeader& header) {
   RankState& state = ranks_[rank];
   RankLedger& side = call.ranks[rank];
+  if (header.is_parity()) {
+    count_parity(now, rank, from, call, header);
+    return false;
+  }
   FlowLedger& flow = side.flow(header.kind, from);
   const bool first = !flow.seen.test_and_set(header.index.value);
   const bool late = may_be_late(now, rank, call, flow, header);
-  const bool ends = header.attempt == 0 && header.position.value + 1 == flow.packets && !flow.ended;
+  const bool ends = header.ends_first_pass() && !flow.ended;
   const bool repaired = header.attempt > 0;
   ++flow.copies;
   state.items.push_back({.call = call.number,
@@ -330,7 +335,85 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
     flow.ended_batch = state.batch;
   }
   if (header.kind == FlowKind::reduce) note_progress(rank, from, call, header);
+  if (!flow.parities.empty())
+    follow(rank, from, call, header.kind, wire::CodeGrid(flow.packets).code_of(header.index), late);
   return true;
+}
+
+void LedgerBook::count_parity(Instant now, Rank rank, Rank from, CallLedger& call,
+                              const wire::DataHeader& header) {
+  RankState& state = ranks_[rank];
+  FlowLedger& flow = call.ranks[rank].flow(header.kind, from);
+  const wire::CodeGrid grid(flow.packets);
+  if (flow.parities.empty()) {
+    flow.parity_seen.resize(grid.parities_max());
+    flow.parities.resize(grid.codes());
+  }
+  const std::uint32_t number = header.index.value - flow.packets;
+  const bool first = !flow.parity_seen.test_and_set(number);
+  const bool late = may_be_late(now, rank, call, flow, header);
+  const bool ends = header.ends_first_pass() && !flow.ended;
+  state.items.push_back({.call = call.number,
+                         .kind = header.kind,
+                         .from = from,
+                         .index = number,
+                         .first = first,
+                         .late = late,
+                         .repaired = false,
+                         .ended = ends,
+                         .opens = state.batch_empty,
+                         .parity = true});
+  if (ends) {
+    flow.ended = true;
+    flow.ended_batch = state.batch;
+  }
+  if (late) {
+    flow.late_weight = header.weight;
+  } else if (flow.weight != flow.weight) {
+    flow.weight = header.weight;
+  }
+  const std::uint32_t code = grid.parity(number).code;
+  flow.parities[code] += first;
+  follow(rank, from, call, header.kind, code, late);
+}
+
+std::uint64_t LedgerBook::seed(Rank rank) const {
+  return engine(rank).endpoint().config().seed;
+}
+
+// What is missing of a code follows, where as many of its parities have come.
+void LedgerBook::follow(Rank rank, Rank from, CallLedger& call, FlowKind kind, std::uint32_t code,
+                        bool late) {
+  RankState& state = ranks_[rank];
+  FlowLedger& flow = call.ranks[rank].flow(kind, from);
+  const wire::CodeGrid grid(flow.packets);
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t n = 0; n < grid.size(code); ++n) {
+    const std::uint32_t index = grid.packet(code, n).value;
+    if (!flow.seen.test(index)) missing.push_back(index);
+  }
+  if (missing.size() > flow.parities[code]) return;
+  for (const std::uint32_t index : missing) {
+    state.items.push_back({.call = call.number,
+                           .kind = kind,
+                           .from = from,
+                           .index = index,
+                           .first = true,
+                           .late = late,
+                           .repaired = true,
+                           .ended = false,
+                           .opens = state.batch_empty});
+    flow.seen.set(index);
+    flow.order.push_back({index, true});
+    if (kind == FlowKind::reduce && call.ranks[from].submitted)
+      stage(rank, from, call, index, call.brought(rank, from, index, seed(rank), encoded_));
+    ++flow.copies;
+    ++flow.distinct;
+    ++flow.repaired;
+    if (!late) continue;
+    flow.maybe_late.set(index);
+    ++flow.unsure;
+  }
 }
 
 bool LedgerBook::may_be_late(Instant now, Rank rank, const CallLedger& call, const FlowLedger& flow,
@@ -411,7 +494,7 @@ void LedgerBook::mark_left(Instant now, Rank rank, Rank from, CallLedger& call) 
 void LedgerBook::on_lost(Rank from, Rank to, const wire::DataHeader& header) {
   CallLedger* const call = find(header.round);
   if (call == nullptr || !call->plan.covered() || header.kind == FlowKind::point) return;
-  call->ranks[to].flow(header.kind, from).lost += header.attempt == 0;
+  call->ranks[to].flow(header.kind, from).lost += header.attempt == 0 && !header.is_parity();
 }
 
 // ---- the batch ----------------------------------------------------------------------------------
@@ -425,7 +508,15 @@ bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
     FlowLedger& flow = call->ranks[rank].flow(item.kind, item.from);
     // What its header says of its sender's progress is believed first and may end the call; a
     // packet that must count cannot.
-    if (item.opens && item.first && !item.late) return false;
+    if (item.opens && item.first && !item.late && !item.parity) return false;
+    if (item.parity) {
+      flow.ended &= !item.ended;
+      if (item.first) {
+        flow.parity_seen.clear(item.index);
+        --flow.parities[wire::CodeGrid(flow.packets).parity(item.index).code];
+      }
+      continue;
+    }
     --copies;
     --flow.copies;
     flow.ended &= !item.ended;

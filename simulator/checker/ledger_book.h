@@ -82,6 +82,7 @@ class LedgerBook {
     bool repaired;
     bool ended;  // its flow
     bool opens;  // the batch
+    bool parity = false;
   };
   // Places for packets of operations that are not open yet, one bit each: set while taken.
   using EarlyPlaces = std::uint8_t;
@@ -116,6 +117,11 @@ class LedgerBook {
   void keep_early_message(Rank rank, Rank from, const wire::DataHeader& header);
   bool keep_early(Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
   bool count(Instant now, Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
+  void count_parity(Instant now, Rank rank, Rank from, CallLedger& call,
+                    const wire::DataHeader& header);
+  std::uint64_t seed(Rank rank) const;
+  void follow(Rank rank, Rank from, CallLedger& call, wire::FlowKind kind, std::uint32_t code,
+              bool late);
   bool may_be_late(Instant now, Rank rank, const CallLedger& call, const FlowLedger& flow,
                    const wire::DataHeader& header) const;
   void note_progress(Rank rank, Rank from, CallLedger& call, const wire::DataHeader& header);
@@ -127,6 +133,7 @@ class LedgerBook {
   std::vector<const collective::Engine*> engines_;
   std::vector<RankState> ranks_;
   std::deque<std::unique_ptr<CallLedger>> calls_;
+  std::vector<std::byte> encoded_;
   std::uint32_t first_ = 0;  // number of calls_.front()
   bool disagreed_ = false;
   std::vector<std::unique_ptr<CallLedger>> spare_;

@@ -89,6 +89,31 @@ protocol::Acceptance Operation::accept(Rank from, const wire::DataHeader& header
   return acceptance;
 }
 
+protocol::Payload Operation::parity(FlowKind kind, Rank to, wire::ParityPlace place,
+                                    MutableByteSpan scratch) {
+  return kind == FlowKind::reduce ? reduction_.parity(to, place, scratch)
+                                  : spread_.parity(to, place, scratch);
+}
+
+bool Operation::hold_parity(FlowKind kind, Rank from, PacketIndex index, ByteSpan payload) {
+  return kind == FlowKind::reduce ? reduction_.hold_parity(from, index, payload)
+                                  : spread_.hold_parity(from, index, payload);
+}
+
+ByteSpan Operation::lift_parity(FlowKind kind, Rank from, PacketIndex index) {
+  return kind == FlowKind::reduce ? reduction_.lift_parity(from, index)
+                                  : spread_.lift_parity(from, index);
+}
+
+bool Operation::recover(FlowKind kind, Rank from, const CodedPackets& code) {
+  if (kind != FlowKind::reduce) return spread_.recover(from, code);
+  const std::uint32_t before = reduced_.size();
+  const bool fits =
+      reduction_.recover(from, code, round_->phase(FlowKind::reduce).receive, reduced_);
+  if (reduced_.size() != before) release_reduced();
+  return fits;
+}
+
 void Operation::release_reduced() {
   if (exchanges()) {
     for (; reduced_taken_ < reduced_.size(); ++reduced_taken_)

@@ -46,6 +46,12 @@ class Operation final : public protocol::RoundClient {
   protocol::Payload payload(protocol::FlowKind kind, Rank to, PacketIndex index, PacketIndex ahead,
                             MutableByteSpan scratch) override;
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) override;
+  protocol::Payload parity(protocol::FlowKind kind, Rank to, wire::ParityPlace place,
+                           MutableByteSpan scratch) override;
+  bool hold_parity(protocol::FlowKind kind, Rank from, PacketIndex index,
+                   ByteSpan payload) override;
+  ByteSpan lift_parity(protocol::FlowKind kind, Rank from, PacketIndex index) override;
+  bool recover(protocol::FlowKind kind, Rank from, const CodedPackets& code) override;
   void on_settled(protocol::FlowKind kind, Instant now) override;
   void on_done(const Status& status, Instant now) override;
   void on_closed() override;

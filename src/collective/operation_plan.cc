@@ -267,7 +267,34 @@ void plan_spread(const OperationSpec& spec, OperationPlan& plan) {
   spread.receive.assign(plan.size, {});
 }
 
-void plan_reduce_phase(const OperationSpec& spec, Instant submitted, OperationPlan& plan) {
+// Whether first passes may end with parity. Where a line is fast and near, asking again takes less.
+bool may_be_coded(const protocol::EndpointConfig& config, const protocol::PhasePlan& phase,
+                  std::uint32_t longest) {
+  return config.paced && phase.delivery == Delivery::Kind::exact &&
+         longest > limits::kEagerPackets && longest <= limits::kCodedFlowPacketsMax;
+}
+
+// Packets of the longest flow.
+std::uint32_t longest_contribution(const OperationPlan& plan) {
+  std::uint32_t longest = 0;
+  for (Rank owner = 0; owner < plan.size; ++owner) {
+    const std::size_t elements = plan.reduction.shards[owner].count;
+    longest = std::max(longest, plan.grid_of(elements, plan.reduction.format).packets());
+  }
+  return longest;
+}
+
+std::uint32_t longest_block(const OperationPlan& plan) {
+  std::uint32_t longest = 0;
+  for (const std::vector<Block>* blocks : {&plan.spread.send, &plan.spread.receive}) {
+    for (const Block& block : *blocks)
+      longest = std::max(longest, plan.grid_of(block.elements, plan.spread.format).packets());
+  }
+  return longest;
+}
+
+void plan_reduce_phase(const OperationSpec& spec, const protocol::EndpointConfig& config,
+                       Instant submitted, OperationPlan& plan) {
   const Delivery& delivery = spec.options.delivery;
   protocol::PhasePlan& phase = plan.round.phase(FlowKind::reduce);
   phase.active = true;
@@ -280,11 +307,15 @@ void plan_reduce_phase(const OperationSpec& spec, Instant submitted, OperationPl
   phase.codec = spec.options.codec.codec;
   phase.fetch_empty = plan.reduction.fetch_empty;
   phase.repairable = delivery.kind != Delivery::Kind::best_effort || phase.fetch_empty;
+  phase.coded = !spec.elsewhere() && may_be_coded(config, phase, longest_contribution(plan));
+  // Parity is of what was sent, and results may take its place before all of it has left.
+  plan.reduction.copy_input |= phase.coded;
   phase.payload_retained = plan.reduction.copy_input;
   if (plan.payload != nullptr) phase.ready = plan.payload->ready();
 }
 
-void plan_spread_phase(const OperationSpec& spec, FlowKind kind, OperationPlan& plan) {
+void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig& config,
+                       FlowKind kind, OperationPlan& plan) {
   const Delivery& delivery = spec.options.delivery;
   protocol::PhasePlan& phase = plan.round.phase(kind);
   phase.active = true;
@@ -295,6 +326,10 @@ void plan_spread_phase(const OperationSpec& spec, FlowKind kind, OperationPlan& 
   phase.repairable = phase.delivery != Delivery::Kind::best_effort || spec.ledger != nullptr;
   phase.payload_retained = plan.spread.sends_own_copy();
   phase.same_for_all = plan.spread.same_block && kind == FlowKind::spread;
+  // Packets that are encoded for each receiver would be encoded again for every parity.
+  const bool kept = plan.spread.format.identity() || plan.spread.same_block;
+  phase.coded = kind == FlowKind::spread && kept && !plan.spread.elsewhere &&
+                spec.ledger == nullptr && may_be_coded(config, phase, longest_block(plan));
 }
 
 void plan_round(const OperationSpec& spec, Instant submitted, OperationPlan& plan) {
@@ -390,12 +425,12 @@ void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
   plan_round(spec, request.submitted, plan);
   if (has_reduce_half(spec.kind)) {
     plan_reduction(spec, endpoint, context.number, plan);
-    plan_reduce_phase(spec, request.submitted, plan);
+    plan_reduce_phase(spec, endpoint.config(), request.submitted, plan);
   }
   if (!has_spread_half(spec.kind)) return;
   plan_spread(spec, plan);
   place_blocks(spec, context.barrier, plan);
-  plan_spread_phase(spec, FlowKind::spread, plan);
+  plan_spread_phase(spec, endpoint.config(), FlowKind::spread, plan);
   if (plan.spread.streaming) plan.round.phase(FlowKind::spread).queue = &context.own_chunks;
 }
 
@@ -415,7 +450,7 @@ void plan_message(const Request& request, const protocol::Endpoint& endpoint, Op
   plan.round.point_peer = spec.peer;
   plan.round.point_send = sends;
   plan.round.message_tag = spec.options.tag;
-  plan_spread_phase(spec, FlowKind::point, plan);
+  plan_spread_phase(spec, endpoint.config(), FlowKind::point, plan);
 }
 
 }  // namespace leeway::collective

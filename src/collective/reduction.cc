@@ -35,12 +35,12 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   input_ = half().input;
   multiplies_ = half().factor.has_value();
   if (plan.contents && plan.payload == nullptr) {
-    staging_.reset(plan.size, grid_.packets(),
-                   half().format.encoded_bytes(grid_.elements_per_packet()));
+    staging_.reset(plan.size, grid_.packets(), packet_bytes(), coded());
     take_input();
     if (multiplies_ || half().finite_only)
       own_packet_.reserve(grid_.elements_per_packet() * element_bytes_);
   }
+  if (coded()) prepare_code();
   missing_.assign(grid_.packets(), static_cast<std::uint16_t>(plan.size - 1));
   reduced_packets_.resize(grid_.packets());
   chunk_left_.resize(grid_.chunks());
@@ -62,6 +62,28 @@ void Reduction::begin(const OperationPlan& plan, const estimate::LinkHistory& hi
   nobody_has_units_ = false;
   variance_ = 0.0;
   fetched_ = unheard_ = 0;
+}
+
+void Reduction::prepare_code() {
+  recovery_.prepare(plan_->payload_bytes);
+  if (!plan_->contents) return;
+  parities_.resize(plan_->size);
+  kept_from_.resize(plan_->size);
+  std::size_t bytes = 0;
+  for (Rank owner = 0; owner < plan_->size; ++owner) {
+    const std::uint32_t packets = grid_of(owner).packets();
+    if (owner == plan_->self || packets == 0) continue;
+    parities_[owner].reset(packets, packet_bytes());
+    kept_from_[owner] = bytes;
+    bytes += packets * packet_bytes();
+  }
+  if (!half().format.identity()) kept_.reserve(bytes);
+}
+
+MutableByteSpan Reduction::kept_place(Rank owner, const schedule::PacketGrid& grid,
+                                      PacketIndex index) {
+  return {kept_.data() + kept_from_[owner] + index.value * packet_bytes(),
+          half().format.encoded_bytes(grid.packet_elements(index))};
 }
 
 // Only a best-effort operation loses what the rates stand for. The others ask until they have it.
@@ -147,7 +169,8 @@ protocol::Payload Reduction::payload(Rank owner, PacketIndex index, PacketIndex 
     return {source, crc32c_prefetching(source, input_to(owner, grid, ahead))};
   }
   const MutableByteSpan out =
-      scratch.first(half().format.encoded_bytes(grid.packet_elements(index)));
+      coded() ? kept_place(owner, grid, index)
+              : scratch.first(half().format.encoded_bytes(grid.packet_elements(index)));
   codec::Place place = place_of(plan_->self, owner, grid, index);
   place.ahead = input_to(owner, grid, ahead).data();
   codec::encode_elements(half().format, source, place, out);
@@ -192,13 +215,52 @@ protocol::Acceptance Reduction::accept(Rank from, const wire::DataHeader& header
     std::memcpy(plan_->payload->place(PayloadHalf::reduce, from, index), payload.data(),
                 payload.size());
   }
-  if (last && (!half().lossy || depends_on_packet_only(half().estimator))) {
-    reduce_complete(index, {from, payload.data()}, reduced);
-  } else if (stages()) {
-    std::memcpy(staging_.lend(from, index), payload.data(), payload.size());
-  }
+  const bool complete = last && (!half().lossy || depends_on_packet_only(half().estimator));
+  const bool direct = complete && !coded();
+  if (!direct && stages()) std::memcpy(staging_.lend(from, index), payload.data(), payload.size());
+  if (complete) reduce_complete(index, direct ? Direct{from, payload.data()} : Direct{}, reduced);
   if (settles_passed_chunks_) note_progress(from, header.position, flows, reduced);
   return protocol::Acceptance::accepted;
+}
+
+protocol::Payload Reduction::parity(Rank owner, wire::ParityPlace place, MutableByteSpan scratch) {
+  if (!plan_->contents) return {scratch.first(packet_bytes())};
+  const schedule::PacketGrid grid = grid_of(owner);
+  return parities_[owner].payload(place, scratch, plan_->sums_to(owner),
+                                  [&](PacketIndex index) -> ByteSpan {
+                                    if (half().format.identity())
+                                      return input_to(owner, grid, index);
+                                    return kept_place(owner, grid, index);
+                                  });
+}
+
+bool Reduction::hold_parity(Rank from, PacketIndex index, ByteSpan payload) {
+  if (payload.size() != packet_bytes()) return false;
+  if (stages()) std::memcpy(staged_place(from, index).data(), payload.data(), payload.size());
+  return true;
+}
+
+ByteSpan Reduction::lift_parity(Rank from, PacketIndex index) {
+  return stages() ? recovery_.lift(staged_place(from, index))
+                  : recovery_.lift_nothing(packet_bytes());
+}
+
+bool Reduction::recover(Rank from, const protocol::RoundClient::CodedPackets& code,
+                        std::span<const protocol::ReceiveFlow> flows,
+                        schedule::ChunkQueue& reduced) {
+  if (!code.last.empty() && code.last.size() != packet_bytes()) return false;
+  const wire::CodeGrid codes(grid_.packets());
+  if (stages()) {
+    recovery_.run(codes, code, packet_bytes(),
+                  [&](PacketIndex index) { return staged_place(from, index); });
+  }
+  weights_[from] = flows[from].weight;
+  for (std::uint32_t n = 0; n < code.rows.size(); ++n) {
+    if (code.rows[n] == protocol::ParityLedger::kPresent) continue;
+    const PacketIndex index = codes.packet(code.code, n);
+    if (--missing_[index.value] == 0) reduce_complete(index, {}, reduced);
+  }
+  return true;
 }
 
 // Chunks in the senders' common cyclic order. The one they start in is split, its parts being first

@@ -15,6 +15,8 @@
 #include "codec/codec.h"
 #include "collective/noise_meter.h"
 #include "collective/operation_plan.h"
+#include "collective/packet_recovery.h"
+#include "collective/parity_cache.h"
 #include "collective/scaled_sum.h"
 #include "collective/staging.h"
 #include "estimate/link_history.h"
@@ -30,7 +32,7 @@ namespace leeway::collective {
 
 class Reduction {
  public:
-  explicit Reduction(MemoryWatcher* watcher) : copied_input_(watcher) {}
+  explicit Reduction(MemoryWatcher* watcher) : copied_input_(watcher), kept_(watcher) {}
 
   // `reduced_chunks` receives each chunk of our shard when its result stands in `result`.
   // `history`: of the links into this rank, before this operation.
@@ -49,6 +51,13 @@ class Reduction {
   protocol::Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload,
                               std::span<const protocol::ReceiveFlow> flows,
                               schedule::ChunkQueue& reduced);
+  // As protocol::RoundClient, of a coded phase. Contributions stay staged then, also those that
+  // were summed.
+  protocol::Payload parity(Rank owner, wire::ParityPlace place, MutableByteSpan scratch);
+  bool hold_parity(Rank from, PacketIndex index, ByteSpan payload);
+  ByteSpan lift_parity(Rank from, PacketIndex index);
+  bool recover(Rank from, const protocol::RoundClient::CodedPackets& code,
+               std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
   // Nothing more will come: reduces the remaining chunks with the scales of what is there.
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
@@ -59,6 +68,17 @@ class Reduction {
  private:
   const ReductionPlan& half() const { return plan_->reduction; }
   void take_input();
+  void prepare_code();
+  bool coded() const { return plan_->round.phase(protocol::FlowKind::reduce).coded; }
+  // Of a full packet of any shard.
+  std::size_t packet_bytes() const {
+    return half().format.encoded_bytes(grid_.elements_per_packet());
+  }
+  // Where our encoded contribution stays for the sake of its parity.
+  MutableByteSpan kept_place(Rank owner, const schedule::PacketGrid& grid, PacketIndex index);
+  MutableByteSpan staged_place(Rank from, PacketIndex index) {
+    return {staging_.lend(from, index), encoded_bytes(index)};
+  }
   // Contributions wait in memory of ours.
   bool stages() const { return plan_->contents && plan_->payload == nullptr; }
   protocol::Payload encoded_elsewhere(Rank owner, PacketIndex index) const;
@@ -130,6 +150,11 @@ class Reduction {
   bool multiplies_ = false;  // a factor is still to be applied to what `input_` has
   // Our contribution to one packet then, or where the result takes its place
   Arena own_packet_;
+  // Of a coded phase.
+  Arena kept_;                          // our encoded contributions
+  std::vector<std::size_t> kept_from_;  // by owner: where the first packet lies
+  std::vector<ParityCache> parities_;   // by owner
+  PacketRecovery recovery_;
   // Contributions a packet of our shard still waits for
   std::vector<std::uint16_t> missing_;
   std::vector<std::uint32_t> chunk_left_;  // packets of a chunk that are not reduced

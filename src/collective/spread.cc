@@ -1,6 +1,7 @@
 #include "collective/spread.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/contracts.h"
@@ -27,6 +28,7 @@ void Spread::begin(const OperationPlan& plan) {
     for (ChunkIndex chunk; chunk.value < own_grid_.chunks(); ++chunk.value)
       plan.payload->expect_spread(chunk);
   }
+  if (plan.round.phase(protocol::FlowKind::spread).coded) prepare_code();
   if (half().sends_own_copy() && plan_->contents) {
     arena_.reserve(own_grid_.packets() * packet_bytes_);
     if (!half().streaming) encode_range(0, own_.elements);
@@ -119,6 +121,22 @@ protocol::Payload Spread::own_payload(PacketIndex index) {
   return {bytes, crc_[index.value]};
 }
 
+void Spread::prepare_code() {
+  recovery_.prepare(plan_->payload_bytes);
+  if (!plan_->contents) return;
+  if (half().same_block && own_grid_.packets() > 0)
+    parity_.reset(own_grid_.packets(), packet_bytes_);
+  if (half().format.identity()) return;
+  kept_from_.resize(plan_->size);
+  std::size_t bytes = 0;
+  for (Rank peer = 0; peer < plan_->size; ++peer) {
+    const schedule::PacketGrid grid = incoming(peer);
+    kept_from_[peer] = bytes;
+    bytes += grid.packets() * half().format.encoded_bytes(grid.elements_per_packet());
+  }
+  kept_.reserve(bytes);
+}
+
 protocol::Payload Spread::payload(Rank to, PacketIndex index, MutableByteSpan scratch) {
   if (!plan_->contents)
     return {scratch.first(half().format.encoded_bytes(outgoing(to).packet_elements(index)))};
@@ -148,14 +166,85 @@ bool Spread::accept(Rank from, PacketIndex index, ByteSpan payload) {
                 payload.size());
     return true;
   }
-  std::byte* place = half().receive[from].data + grid.packet_offset(index) * element_bytes_;
   if (half().format.identity()) {
-    std::memcpy(place, payload.data(), payload.size());
-  } else {
-    codec::decode_elements(
-        half().format, payload,
-        {plan_->seed, plan_->step, from, half().receive[from].position + grid.packet_offset(index)},
-        {place, elements * element_bytes_});
+    std::memcpy(half().receive[from].data + grid.packet_offset(index) * element_bytes_,
+                payload.data(), payload.size());
+    return true;
+  }
+  if (plan_->round.phase(protocol::FlowKind::spread).coded)
+    std::memcpy(place_of(from, index).data(), payload.data(), payload.size());
+  decode(from, grid, index, payload);
+  return true;
+}
+
+// To the caller's memory.
+void Spread::decode(Rank from, const schedule::PacketGrid& grid, PacketIndex index,
+                    ByteSpan payload) {
+  const std::size_t offset = grid.packet_offset(index);
+  codec::decode_elements(half().format, payload,
+                         {plan_->seed, plan_->step, from, half().receive[from].position + offset},
+                         {half().receive[from].data + offset * element_bytes_,
+                          std::size_t{grid.packet_elements(index)} * element_bytes_});
+}
+
+// Where a packet lies as it came.
+MutableByteSpan Spread::place_of(Rank from, PacketIndex index) {
+  const schedule::PacketGrid grid = incoming(from);
+  const std::size_t bytes = half().format.encoded_bytes(grid.packet_elements(index));
+  if (half().format.identity())
+    return {half().receive[from].data + grid.packet_offset(index) * element_bytes_, bytes};
+  const std::size_t each = half().format.encoded_bytes(grid.elements_per_packet());
+  return {kept_.data() + kept_from_[from] + index.value * each, bytes};
+}
+
+protocol::Payload Spread::parity(Rank to, wire::ParityPlace place, MutableByteSpan scratch) {
+  const schedule::PacketGrid grid = outgoing(to);
+  const std::size_t bytes = half().format.encoded_bytes(grid.elements_per_packet());
+  if (!plan_->contents) return {scratch.first(bytes)};
+  if (half().same_block) {
+    return parity_.payload(place, scratch, plan_->sums_to(to),
+                           [&](PacketIndex index) { return own_payload(index).bytes; });
+  }
+  const wire::CodeGrid codes(grid.packets());
+  std::array<ByteSpan, limits::kCodePackets> packets;
+  const std::uint32_t count = codes.size(place.code);
+  for (std::uint32_t n = 0; n < count; ++n) {
+    const PacketIndex index = codes.packet(place.code, n);
+    packets[n] = {half().send[to].data + grid.packet_offset(index) * element_bytes_,
+                  std::size_t{grid.packet_elements(index)} * element_bytes_};
+  }
+  const std::array out{scratch.first(bytes)};
+  erasure::encode(std::span(packets).first(count), place.row, out);
+  return {out[0], plan_->sums_to(to) ? crc32c(out[0]) : 0};
+}
+
+bool Spread::hold_parity(Rank from, PacketIndex index, ByteSpan payload) {
+  if (payload.size() != half().format.encoded_bytes(incoming(from).elements_per_packet()))
+    return false;
+  if (!plan_->contents) return true;
+  const MutableByteSpan place = place_of(from, index);
+  LEEWAY_ASSERT(place.size() == payload.size());
+  std::memcpy(place.data(), payload.data(), payload.size());
+  return true;
+}
+
+ByteSpan Spread::lift_parity(Rank from, PacketIndex index) {
+  if (plan_->contents) return recovery_.lift(place_of(from, index));
+  return recovery_.lift_nothing(half().format.encoded_bytes(incoming(from).elements_per_packet()));
+}
+
+bool Spread::recover(Rank from, const protocol::RoundClient::CodedPackets& code) {
+  const schedule::PacketGrid grid = incoming(from);
+  const std::size_t bytes = half().format.encoded_bytes(grid.elements_per_packet());
+  if (!code.last.empty() && code.last.size() != bytes) return false;
+  if (!plan_->contents) return true;
+  const wire::CodeGrid codes(grid.packets());
+  const auto place = [&](PacketIndex index) { return place_of(from, index); };
+  recovery_.run(codes, code, bytes, place);
+  if (half().format.identity()) return true;
+  for (std::uint32_t n = 0; n < code.rows.size(); ++n) {
+    const PacketIndex index = codes.packet(code.code, n);
+    if (code.rows[n] != protocol::ParityLedger::kPresent) decode(from, grid, index, place(index));
   }
   return true;
 }

@@ -11,6 +11,8 @@
 #include "codec/codec.h"
 #include "collective/noise_meter.h"
 #include "collective/operation_plan.h"
+#include "collective/packet_recovery.h"
+#include "collective/parity_cache.h"
 #include "protocol/round.h"
 #include "schedule/packet_cursor.h"
 #include "schedule/packet_grid.h"
@@ -37,6 +39,12 @@ class Spread {
   protocol::Payload payload(Rank to, PacketIndex index, MutableByteSpan scratch);
   bool accept(Rank from, PacketIndex index, ByteSpan payload);
 
+  // As protocol::RoundClient.
+  protocol::Payload parity(Rank to, wire::ParityPlace place, MutableByteSpan scratch);
+  bool hold_parity(Rank from, PacketIndex index, ByteSpan payload);
+  ByteSpan lift_parity(Rank from, PacketIndex index);
+  bool recover(Rank from, const protocol::RoundClient::CodedPackets& code);
+
   // Elements of `flows` that no packet brought.
   std::uint64_t missing_elements(std::span<const protocol::ReceiveFlow> flows) const;
   // Zeroes them: no gradient came, so none is applied (an all_reduce whose owner fell silent).
@@ -53,6 +61,9 @@ class Spread {
   protocol::Payload own_payload(PacketIndex index);
   void encode_range(std::size_t first, std::size_t elements);
   void encode_packet(PacketIndex index, MutableByteSpan elements, MutableByteSpan out);
+  void prepare_code();
+  MutableByteSpan place_of(Rank from, PacketIndex index);
+  void decode(Rank from, const schedule::PacketGrid& grid, PacketIndex index, ByteSpan payload);
   std::size_t encoded_offset(PacketIndex index) const { return index.value * packet_bytes_; }
 
   const OperationPlan* plan_ = nullptr;  // of the operation under way
@@ -66,6 +77,11 @@ class Spread {
   schedule::ChunkQueue available_;
   std::uint32_t reduced_taken_ = 0;         // entries of the reduction's queue that were looked at
   std::vector<std::uint32_t> chunk_waits_;  // reduction chunks each of our chunks still waits for
+  // Of a coded phase. Encoded packets are kept as they came, since parity is of those.
+  Arena kept_;
+  std::vector<std::size_t> kept_from_;  // by sender: where its first packet lies
+  ParityCache parity_;                  // of our block, where all are sent that
+  PacketRecovery recovery_;
 };
 
 }  // namespace leeway::collective

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -17,12 +18,15 @@ namespace leeway::collective {
 class Staging {
  public:
   // All places free: at most one for each rank and packet.
-  void reset(int ranks, std::uint32_t packets, std::size_t packet_bytes) {
+  // `keeps`: contributions stay where they are until the next reset(), each at a place of its own.
+  void reset(int ranks, std::uint32_t packets, std::size_t packet_bytes, bool keeps = false) {
+    keeps_ = keeps;
     ranks_ = static_cast<std::size_t>(ranks);
     stride_ = Arena::round_up(packet_bytes);
     const std::size_t places = ranks_ * packets;
     arena_.reserve(places * stride_);  // pages that are never lent are never touched
     place_of_.assign(places, kNone);
+    if (keeps) std::iota(place_of_.begin(), place_of_.end(), 0u);
     returned_.clear();
     returned_.reserve(places);
     lent_before_ = 0;
@@ -30,6 +34,7 @@ class Staging {
 
   // A place for the rank's contribution to the packet; once until give_back().
   std::byte* lend(Rank rank, PacketIndex packet) {
+    if (keeps_) return const_cast<std::byte*>(at(rank, packet));
     std::uint32_t place = lent_before_;
     if (returned_.empty()) {
       ++lent_before_;
@@ -48,6 +53,7 @@ class Staging {
 
   // The packet's contributions are used: their places are free.
   void give_back(PacketIndex packet) {
+    if (keeps_) return;
     for (std::uint32_t& place : std::span(place_of_).subspan(packet.value * ranks_, ranks_)) {
       if (place != kNone) returned_.push_back(place);
       place = kNone;
@@ -60,6 +66,7 @@ class Staging {
   std::size_t slot(Rank rank, PacketIndex packet) const { return packet.value * ranks_ + rank; }
 
   Arena arena_;
+  bool keeps_ = false;
   std::size_t stride_ = 0;
   std::size_t ranks_ = 0;
   std::vector<std::uint32_t> place_of_;  // by packet and rank

@@ -222,6 +222,8 @@ void add_channel(Families& out, const Labels& labels, const ChannelView& channel
               number(core.duplicate));
   out.counter("leeway_repaired_packets_total", "Packets that were sent again when asked for.",
               labels, number(core.repairs_sent));
+  out.counter("leeway_recovered_packets_total", "Packets that were computed from parity.", labels,
+              number(core.recovered));
   out.counter("leeway_lost_peers_total", "Peers that were given up as dead.", labels,
               number(core.peers_given_up));
   PeerView others;

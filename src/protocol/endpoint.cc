@@ -193,6 +193,7 @@ std::uint64_t Endpoint::rotation_key(std::uint32_t number, FlowKind kind, Rank o
 void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   Bitmap arrived = std::move(flow.arrived);
+  auto parity = std::move(flow.parity);
   flow = ReceiveFlow{};
   flow.arrived = std::move(arrived);
   const schedule::PacketGrid grid = round.client->incoming(kind, peer);
@@ -203,6 +204,10 @@ void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
   flow.last_arrival = round.opened_at;
   if (flow.packets == 0) return;
   flow.arrived.resize(flow.packets);
+  if (may_be_coded(round, kind, flow.packets)) {
+    flow.parity = parity != nullptr ? std::move(parity) : std::make_unique<ParityLedger>();
+    flow.parity->reset(flow.packets);
+  }
   flow.abandoned = links_[peer].gone;
   ++round.phase(kind).receives_open;
 }

@@ -11,7 +11,7 @@
 // kept. What has a state of its own is a class of its own (the members at the end of this file, and
 // README.md); this one moves flows and rounds. Its source is cut by topic: endpoint.cc (rounds and
 // leaving), endpoint_receive.cc, endpoint_reports.cc, endpoint_send.cc, endpoint_group.cc,
-// endpoint_timers.cc, endpoint_liveness.cc.
+// endpoint_parity.cc, endpoint_timers.cc, endpoint_liveness.cc.
 #pragma once
 
 #include <array>
@@ -94,6 +94,10 @@ struct EndpointCounters {
   std::uint64_t rounds_failed = 0;
   std::uint64_t deadline_cuts = 0;
   std::uint64_t peers_given_up = 0;
+  std::uint64_t parity_sent = 0;      // of data_sent
+  std::uint64_t parity_received = 0;  // of data_received
+  std::uint64_t parity_unused = 0;  // of these, what was of no use: copies, and more than was lost
+  std::uint64_t recovered = 0;      // packets computed from parity
 };
 
 class Endpoint {
@@ -246,6 +250,7 @@ class Endpoint {
   void on_data(Instant now, Rank from, const wire::DataHeader& header, ByteSpan datagram);
   void accept_data(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                    ByteSpan payload);
+  void after_arrival(Instant now, Round& round, Rank from, const wire::DataHeader& header);
   template <typename Header>
   bool same_length(Instant now, Round& round, Rank from, const Header& header);
   bool take_length(Instant now, Round& round, Rank from, std::uint32_t packets, std::uint32_t tail);
@@ -260,6 +265,21 @@ class Endpoint {
   void on_peer_progress(Instant now, Rank peer, std::uint32_t opened_below,
                         std::uint32_t settled_below);
   void refuse_plan(Rank from);
+
+  // endpoint_parity.cc
+  bool may_be_coded(const Round& round, FlowKind kind, std::uint32_t packets) const {
+    return round.plan->phase(kind).coded && packets > limits::kEagerPackets;
+  }
+  std::uint32_t parities_for(const Round& round, FlowKind kind, Rank peer) const;
+  void append_parity(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
+  void accept_parity(Instant now, Round& round, Rank from, const wire::DataHeader& header,
+                     ByteSpan payload);
+  void take_parity(Round& round, Rank from, const wire::DataHeader& header, ByteSpan payload);
+  void move_parity(Round& round, FlowKind kind, Rank from, PacketIndex index, ByteSpan payload);
+  bool place_parity(Round& round, FlowKind kind, Rank from, wire::ParityPlace parity,
+                    ByteSpan payload);
+  bool recover(Round& round, FlowKind kind, Rank from, std::uint32_t code, ByteSpan last = {},
+               PacketIndex last_in = {});
 
   // endpoint_reports.cc
   void on_report(Instant now, Rank from, const wire::Report& report);
@@ -293,6 +313,9 @@ class Endpoint {
   };
   void append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
                    const Place& place, TrainBuffer& out);
+  wire::DataHeader header_in(const Round& round, FlowKind kind, const SendFlow& flow) const;
+  void write_data(Instant now, Rank to, Round& round, const wire::DataHeader& header,
+                  const Payload& payload, MutableByteSpan scratch, TrainBuffer& out);
   void note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets);
   void end_pass(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
 

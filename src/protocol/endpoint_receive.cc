@@ -235,6 +235,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     return refuse_plan(from);
   }
   if (!same_length(now, round, from, header)) return refuse_plan(from);
+  if (header.is_parity()) return accept_parity(now, round, from, header, payload);
   if (flow.arrived.test(header.index.value)) {
     ++flow.duplicate;
     ++counters_.duplicate;
@@ -244,6 +245,10 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     return count_late();
   }
   if (std::isnan(flow.weight)) flow.weight = header.weight;
+  const bool coded = flow.parity != nullptr && flow.parity->covers_any();
+  const bool covered = coded && flow.parity->covers(header.index);
+  const ByteSpan lifted =
+      covered ? round.client->lift_parity(header.kind, from, header.index) : ByteSpan();
   switch (round.client->accept(from, header, payload)) {
     case Acceptance::accepted:
       break;
@@ -255,16 +260,23 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   flow.arrived.set(header.index.value);
   ++flow.arrived_count;
   flow.repaired += header.attempt > 0;
+  if (covered) {
+    move_parity(round, header.kind, from, header.index, lifted);
+  } else if (coded) {
+    recover(round, header.kind, from, flow.parity->grid().code_of(header.index));
+  }
+  after_arrival(now, round, from, header);
+}
+
+void Endpoint::after_arrival(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
+  ReceiveFlow& flow = round.receive(header.kind, from);
   flow.last_arrival = now;
   flow.fruitless = 0;
   if (flow.tries != 0) {
     flow.tries = 0;
     timers_.arm_link(from, now + links_[from].rtt().timeout());
   }
-  // WIRE 4.2: the last position is an END
-  if (header.attempt == 0 && header.position.value + 1 == flow.packets) {
-    flow.ended_pass = std::max(flow.ended_pass, 0);
-  }
+  if (header.ends_first_pass()) flow.ended_pass = std::max(flow.ended_pass, 0);
   if (flow.complete()) {
     finish_receive(now, round, header.kind, from);
     if (round.phase(header.kind).receives_open == 0 || round.done) advance(now, round);

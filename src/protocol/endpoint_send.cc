@@ -223,13 +223,20 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
         flow.first_pass() ? flow.cursor.position() : flow.repair_position;
     const auto index =
         flow.first_pass() ? flow.cursor.next() : flow.next_repair(link.path().delivered_fraction());
-    if (!index) break;
-    const PacketIndex ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
-    append_data(now, peer, round, kind, peer, {*index, position, ahead}, out);
+    if (index) {
+      const bool last = flow.first_pass() && position.value + 1 == flow.packets;
+      if (last) flow.parities = parities_for(round, kind, peer);
+      const PacketIndex ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
+      append_data(now, peer, round, kind, peer, {*index, position, ahead}, out);
+    } else if (flow.first_pass() && flow.cursor.exhausted() && !flow.passed()) {
+      append_parity(now, peer, round, kind, out);
+    } else {
+      break;
+    }
     note_sent(round, kind, peer, 1);
     --credit;
   }
-  const bool handed_out = flow.first_pass() ? flow.cursor.exhausted() : flow.wanted_count == 0;
+  const bool handed_out = flow.first_pass() ? flow.passed() : flow.wanted_count == 0;
   if (handed_out) end_pass(now, peer, round, kind, out);
   return !out.empty();
 }
@@ -259,14 +266,24 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   const MutableByteSpan scratch = out.scratch(config_.datagram_bytes);
   const Payload payload = round.client->payload(kind, receiver, place.index, place.ahead,
                                                 scratch.subspan(wire::kDataHeaderBytes));
-  LEEWAY_ASSERT(wire::kDataHeaderBytes + payload.bytes.size() <= config_.datagram_bytes);
+  wire::DataHeader header = header_in(round, kind, flow);
+  header.index = place.index;
+  header.position = place.position;
+  header.goes_on = flow.first_pass() && flow.parities > 0;
+  write_data(now, to, round, header, payload, scratch, out);
+  if (flow.grid.packet_elements(place.index) < flow.grid.elements_per_packet()) out.close();
+  counters_.group_sent += to == kEveryRank;
+  counters_.repairs_sent += flow.pass > 0;
+}
+
+// All but the packet's place.
+wire::DataHeader Endpoint::header_in(const Round& round, FlowKind kind,
+                                     const SendFlow& flow) const {
   wire::DataHeader header;
   header.round = round.number;
   header.kind = kind;
   header.codec = round.plan->phase(kind).codec;
   header.attempt = flow.pass;
-  header.index = place.index;
-  header.position = place.position;
   header.flow_packets = flow.packets;
   header.weight = flow.weight;
   header.tail = flow.grid.tail();
@@ -274,16 +291,20 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   header.opened_below = rounds_.opened_below();
   header.settled_below = rounds_.settled_below();
   header.tag_digest = round.tag_digest;
+  return header;
+}
+
+// The header goes to the front of `scratch`, of which the payload may be the rest.
+void Endpoint::write_data(Instant now, Rank to, Round& round, const wire::DataHeader& header,
+                          const Payload& payload, MutableByteSpan scratch, TrainBuffer& out) {
+  LEEWAY_ASSERT(wire::kDataHeaderBytes + payload.bytes.size() <= config_.datagram_bytes);
   wire::Prefix in_front = prefix(wire::PacketType::data, to, now);
   in_front.payload_summed = config_.sums_to(to);
   in_front.asks = to != kEveryRank && links_[to].path().take_question();
   wire::encode_data(in_front, header, payload.crc, scratch);
   out.append(wire::kDataHeaderBytes, payload.bytes);
-  if (flow.grid.packet_elements(place.index) < flow.grid.elements_per_packet()) out.close();
   round.bytes_sent += wire::kDataHeaderBytes + payload.bytes.size();
   ++counters_.data_sent;
-  counters_.group_sent += to == kEveryRank;
-  counters_.repairs_sent += flow.pass > 0;
 }
 
 void Endpoint::note_sent(Round& round, FlowKind kind, Rank peer, std::uint32_t packets) {

@@ -37,6 +37,7 @@ std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
       const std::size_t at = request_word + w;
       std::uint64_t wanted = ~arrived.word(at);
       if (!all) wanted &= required != nullptr ? required->word(at) : 0;
+      if (parity != nullptr) wanted &= ~parity->covered_word(at);
       const std::size_t rest = packets - at * 64;
       if (rest < 64) wanted &= (std::uint64_t{1} << rest) - 1;
       words[w] = wanted;
@@ -71,7 +72,7 @@ std::optional<PacketIndex> SendFlow::next_repair(double delivered) {
 }
 
 SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan words) {
-  if (!open() || !cursor.exhausted() || repair.attempt < pass) return Request::ignored;
+  if (!open() || !passed() || repair.attempt < pass) return Request::ignored;
   const std::uint32_t first_word = repair.base / 64;
   if (first_word + repair.words > wanted.words()) return Request::refused;
   if (repair.attempt > pass) {  // a new request replaces what is left of the one before

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "base/bitmap.h"
 #include "base/time.h"
 #include "leeway/options.h"
+#include "protocol/parity_ledger.h"
 #include "protocol/round_client.h"
 #include "schedule/packet_cursor.h"
 
@@ -32,6 +34,9 @@ struct SendFlow {
   bool end_due = false;    // an END waits to be sent
   std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
   bool pass_over = false;  // everything of `pass` has been handed out
+  // The first pass ends with so much parity (WIRE 2.10); decided when its last packet is sent.
+  std::uint32_t parities = 0;
+  std::uint32_t parities_sent = 0;
   // Repeat the END unless settled by then; before it, see ask_gated()
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
@@ -45,6 +50,8 @@ struct SendFlow {
 
   bool open() const { return packets != 0 && !settled; }
   bool first_pass() const { return pass == 0; }
+  // All of the first pass has been handed out.
+  bool passed() const { return cursor.exhausted() && parities_sent == parities; }
 
   // Merges what the receiver asks for again into `wanted`. Taken: a pass over it is due.
   enum class Request : std::uint8_t { taken, ignored, refused };
@@ -75,7 +82,7 @@ struct ReceiveFlow {
   bool sized = true;
   Bitmap arrived;
   std::uint32_t arrived_count = 0;
-  std::uint32_t repaired = 0;
+  std::uint32_t repaired = 0;  // came on a later pass, or were computed from parity
   std::uint32_t duplicate = 0;
   std::uint32_t late = 0;
   // c_i; unknown until something of the sender came
@@ -91,6 +98,7 @@ struct ReceiveFlow {
   Instant ask_at{0};                 // when the last asking was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;
+  std::unique_ptr<ParityLedger> parity;  // null: none is expected
 
   bool complete() const { return arrived_count == packets; }
   bool open() const { return packets != 0 && !finished; }
@@ -103,7 +111,7 @@ struct ReceiveFlow {
   // first pass was lost whole.
   bool needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const;
   // The next datagram of the request that is due: words of missing packets, all or only required
-  // ones. Returns how many words; 0: nothing is wanted any more.
+  // ones, but for those that parity covers. Returns how many words; 0: nothing is wanted any more.
   std::size_t next_request(bool all, std::span<std::uint64_t> words, wire::Repair& repair);
 };
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -79,6 +80,7 @@ class Path {
   void begin_anew() {
     rtt = RoundTrip(initial_rtt_);
     delivered_ = 1.0;
+    missing_ = below_peak_ = overtaken_ = 0.0;
   }
 
   // Sending side.
@@ -116,6 +118,13 @@ class Path {
   bool take_asked() { return std::exchange(asked_, false); }
   // Smoothed share of our datagrams that arrived
   double delivered_fraction() const { return delivered_; }
+  // The share that is lost and one and a half standard errors more: of all links of an operation
+  // some are misjudged so. Datagrams that are overtaken are missing until they come. As many as
+  // came late lately may be missing now, and are not believed to be lost.
+  double loss_at_most() const {
+    const double loss = std::max(missing_ - overtaken_ / window_, 0.0);
+    return loss + 1.5 * std::sqrt(loss / (2.0 * window_));
+  }
   // How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes:
   // where one datagram in a hundred is lost, three copies leave one in a million such waits.
   int copies() const { return delivered_ < 0.99 ? 3 : 1; }
@@ -189,6 +198,9 @@ class Path {
   std::uint64_t sent_bytes_ = 0;
   PathReport reported_;
   double delivered_ = 1.0;
+  double missing_ = 0.0;     // smoothed share; what comes late counts as less than none
+  double below_peak_ = 0.0;  // how much fewer datagrams are missing than were lately
+  double overtaken_ = 0.0;   // the most that this was lately
   bool blocked_ = false;
   bool dead_ = false;
   bool asks_ = false;

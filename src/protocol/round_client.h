@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/bitmap.h"
 #include "base/time.h"
@@ -10,6 +11,7 @@
 #include "leeway/types.h"
 #include "schedule/packet_cursor.h"
 #include "schedule/packet_grid.h"
+#include "wire/code_grid.h"
 #include "wire/packet.h"
 
 namespace leeway::protocol {
@@ -55,6 +57,26 @@ class RoundClient {
 
   // First copy of a packet. The flow's weight is known by then.
   virtual Acceptance accept(Rank from, const wire::DataHeader& header, ByteSpan payload) = 0;
+
+  // Parity of packets to this receiver, as payload(). Only where the phase is
+  // coded, as the next three.
+  virtual Payload parity(FlowKind, Rank, wire::ParityPlace, MutableByteSpan) { return {}; }
+  // Parity is to lie in the place of a packet that is missing. False: it has not the planned
+  // length.
+  virtual bool hold_parity(FlowKind, Rank, PacketIndex, ByteSpan) { return false; }
+  // The parity that lies in a place where a packet is to go now. It stays valid until the next call
+  // of any of these.
+  virtual ByteSpan lift_parity(FlowKind, Rank, PacketIndex) { return {}; }
+  // All places of the code are taken: what is missing follows. `last` is the parity that has just
+  // come and lies nowhere yet, at `last_at` in the code; empty: a packet came last. False: it has
+  // not the planned length.
+  struct CodedPackets {
+    std::uint32_t code = 0;
+    std::span<const std::uint8_t> rows;  // as ParityLedger::Places
+    std::uint32_t last_at = 0;
+    ByteSpan last;
+  };
+  virtual bool recover(FlowKind, Rank, const CodedPackets&) { return false; }
 
   // Every flow into this phase is complete, given up by its delivery class, or cut by the deadline.
   virtual void on_settled(FlowKind kind, Instant now) = 0;

@@ -39,6 +39,9 @@ struct PhasePlan {
   // Outgoing payload outlives on_done(), so the caller need not wait until receivers have
   // confirmed.
   bool payload_retained = false;
+  // The first pass may end with parity, from which receivers compute what was lost (WIRE 2.10).
+  // Exact delivery only.
+  bool coded = false;
 
   // What the first pass lost is not asked for, but for packets that must come.
   bool gives_up() const { return delivery == Delivery::Kind::best_effort; }

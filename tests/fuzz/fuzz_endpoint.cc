@@ -34,7 +34,8 @@ void authenticate(std::vector<std::byte>& datagram, Rank source) {
   std::memcpy(datagram.data(), &magic, sizeof(magic));
   datagram[2] = std::byte{wire::kVersion};
   datagram[3] = std::byte(1 + (static_cast<int>(datagram[3]) + 9) % 10);
-  if (wire::is_bare(static_cast<wire::PacketType>(datagram[3]))) datagram.resize(wire::kPrefixBytes);
+  if (wire::is_bare(static_cast<wire::PacketType>(datagram[3])))
+    datagram.resize(wire::kPrefixBytes);
   std::memcpy(datagram.data() + 8, &epoch, sizeof(epoch));
   std::memcpy(datagram.data() + 12, &source, sizeof(source));
   std::memcpy(datagram.data() + 14, &to, sizeof(to));

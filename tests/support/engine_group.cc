@@ -15,6 +15,7 @@ EngineGroup::EngineGroup(const GroupOptions& options) : options_(options), nodes
   config.peer_timeout = options.peer_timeout;
   config.rtt_initial = 2 * options.delay;
   config.multicast = options.multicast;
+  config.paced = options.paced;
   config.sum_payloads = options.sum_payloads;
   for (Rank rank = 0; rank < options.size; ++rank) {
     config.self = rank;

@@ -22,6 +22,7 @@ struct GroupOptions {
   std::uint64_t seed = 1;
   bool sum_payloads = true;
   Duration peer_timeout{0};  // none is taken for dead
+  bool paced = false;        // engines are told so, and may send parity; nothing paces them
   bool multicast = false;    // which the network carries to all, each with faults of its own
 };
 

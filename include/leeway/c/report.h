@@ -61,7 +61,7 @@ typedef struct leeway_peer_report {
   int32_t missed;      // flag: the peer used nothing of our contribution
   uint64_t expected;   // packets that this peer was to send us
   uint64_t arrived;    // distinct packets accepted before settling
-  uint64_t repaired;   // of those, on a repair pass
+  uint64_t repaired;   // of those, on a repair pass or from parity
   uint64_t duplicate;  // copies of a packet already held
   uint64_t late;       // arrived after settling
   uint64_t sent;       // packets that we sent this peer

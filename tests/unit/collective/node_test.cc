@@ -27,10 +27,12 @@ class Processes {
  public:
   explicit Processes(int count, const congestion::Settings& congestion = {},
                      const protocol::SizeLimits& sizes = {})
-      : nodes_(static_cast<std::size_t>(count)) {
-    for (auto& node : nodes_) {
-      node = std::make_unique<Node>(congestion);
-      node->measure_sizes(sizes);
+      : Processes(std::vector(static_cast<std::size_t>(count), congestion), sizes) {}
+  explicit Processes(const std::vector<congestion::Settings>& congestion,
+                     const protocol::SizeLimits& sizes = {}) {
+    for (const congestion::Settings& settings : congestion) {
+      nodes_.push_back(std::make_unique<Node>(settings));
+      nodes_.back()->measure_sizes(sizes);
     }
   }
 
@@ -47,7 +49,7 @@ class Processes {
     config.size = static_cast<int>(slots.size());
     config.epoch = epoch;
     config.seed = epoch;
-    config.window_bytes.assign(slots.size(), kWindow * config.datagram_bytes);
+    config.window_bytes.assign(slots.size(), window * config.datagram_bytes);
     config.rtt_initial = 2 * kDelay;
     config.peer_timeout = 3s;
     return nodes_[slots[rank]]->join(now_, config, slots);
@@ -91,6 +93,7 @@ class Processes {
     (void)run_until([] { return false; }, time);
   }
 
+  std::size_t window = kWindow;  // of those who join from now on
   std::function<void(Rank from, Rank to, ByteSpan datagram)> observer;
   std::function<bool(ByteSpan datagram)> loses;
 
@@ -464,8 +467,12 @@ TEST(Lobby, CopiesOfAGoodbyeDriveNothingOut) {
 
 // Of two processes in one all_reduce of 400 KB.
 struct Paced {
-  explicit Paced(const congestion::Settings& congestion)
-      : processes(2, congestion), members(processes.join(7, {0, 1})) {
+  explicit Paced(const congestion::Settings& congestion) : Paced(congestion, congestion) {}
+  Paced(const congestion::Settings& first, const congestion::Settings& second,
+        std::size_t window = kWindow)
+      : processes({first, second}) {
+    processes.window = window;
+    members = processes.join(7, {0, 1});
     begin();
   }
   void begin() {
@@ -511,6 +518,38 @@ TEST(NodePacing, AFixedRateIsKeptInEveryMillisecond) {
   EXPECT_LT(paced.processes.now() - start, 95ms);
   // A train of two datagrams, and what a late wake-up may catch up; control datagrams do not wait.
   EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 500);
+}
+
+// Rank 0 is slow: while it sends its contributions, results of the first of them come back to where
+// they lie. Results come by chunks, so what is lost must be of one of the last.
+TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 200'000'000},
+              {.control = CongestionControl::fixed, .rate_bits_per_second = 8'000'000'000}, 256);
+  const auto recovered = [&] { return paced.members[1]->engine().endpoint().counters().recovered; };
+  int count = 0;
+  bool any = true;  // may be lost, so that the links count as lossy
+  paced.processes.loses = [&](ByteSpan datagram) {
+    wire::Prefix prefix;
+    wire::DataHeader header;
+    ByteSpan payload;
+    if (wire::peek_prefix(datagram, prefix) != wire::Refusal::none ||
+        prefix.type != wire::PacketType::data ||
+        wire::decode_data(datagram, header, payload) != wire::Refusal::none)
+      return false;
+    if (any) return ++count % 13 == 0;
+    return prefix.source == 0 && header.kind == wire::FlowKind::reduce && header.attempt == 0 &&
+           !header.is_parity() && header.position.value + 20 > header.flow_packets &&
+           header.position.value % 7 == 0;
+  };
+  for (int call = 0; call < 6; ++call) {
+    const std::uint64_t before = recovered();
+    any = call < 4;
+    ASSERT_TRUE(paced.run());
+    ASSERT_TRUE(paced.right()) << "call " << call;
+    EXPECT_GT(recovered(), call == 0 ? 0u : before) << "call " << call;
+    paced.processes.pass(10ms);
+    paced.begin();
+  }
 }
 
 // Else one rank gets ahead with results while everyone waits for its contributions.

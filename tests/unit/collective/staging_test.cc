@@ -13,6 +13,17 @@ namespace {
 
 constexpr std::size_t kBytes = 100;
 
+TEST(Staging, KeepsWhatWasGivenBackWhereItIsToldTo) {
+  Staging staging;
+  staging.reset(2, 3, kBytes, /*keeps=*/true);
+  std::byte* const place = staging.lend(1, {2});
+  std::memset(place, 0x7E, kBytes);
+  staging.give_back({2});
+  std::memset(staging.lend(0, {2}), 0x11, kBytes);
+  EXPECT_EQ(staging.lend(1, {2}), place);
+  EXPECT_EQ(staging.at(1, {2})[kBytes - 1], std::byte{0x7E});
+}
+
 TEST(Staging, EveryContributionKeepsItsBytesUntilItsPacketIsGivenBack) {
   constexpr int kRanks = 5;
   constexpr std::uint32_t kPackets = 40;

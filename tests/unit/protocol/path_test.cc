@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "protocol/train_buffer.h"
 #include "wire/packet.h"
@@ -109,6 +114,45 @@ TEST(PathReport, DeliveredFractionFollowsTheLoss) {
         at(round), {.largest_sequence = round * 10, .received = received, .delay = 0us}));
   }
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.001);
+}
+
+// 20,000 datagrams, of which each is lost by itself, or arrives up to `spread` later ones after its
+// turn. A report for every 20.
+Path path_with(double loss, std::uint32_t spread) {
+  constexpr std::uint32_t kCount = 20'000;
+  Path path = path_of(700);
+  std::mt19937 random(5);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> arrivals;  // when, which
+  for (std::uint32_t n = 1; n <= kCount; ++n) {
+    path.take_sequence(at(n));
+    if (std::bernoulli_distribution(loss)(random)) continue;
+    arrivals.emplace_back(n + (spread == 0 ? 0 : random() % spread), n);
+  }
+  std::sort(arrivals.begin(), arrivals.end());
+  PathReport report;
+  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    report.largest_sequence = std::max(report.largest_sequence, arrivals[i].second);
+    ++report.received;
+    if (i % 20 == 19) EXPECT_TRUE(path.on_report(at(kCount + arrivals[i].first), report));
+  }
+  return path;
+}
+
+TEST(PathReport, LossIsKnownToAStandardError) {
+  EXPECT_EQ(path_with(0.0, 0).loss_at_most(), 0.0);
+  for (const double loss : {0.005, 0.05, 0.2}) {
+    const double error = std::sqrt(loss / 1400);
+    EXPECT_NEAR(path_with(loss, 0).loss_at_most(), loss + 1.5 * error, 3 * error) << loss;
+  }
+}
+
+TEST(PathReport, WhatIsOvertakenIsNotLost) {
+  for (const std::uint32_t spread : {2, 10, 60}) {
+    EXPECT_EQ(path_with(0.0, spread).loss_at_most(), 0.0) << spread;
+    const double seen = path_with(0.1, spread).loss_at_most();
+    EXPECT_GT(seen, 0.1 - 1.5 * spread / 700 - 0.03) << spread;
+    EXPECT_LT(seen, 0.1 + 0.03) << spread;
+  }
 }
 
 TEST(PathReport, MoreReceivedThanCoveredCannotExceedOne) {

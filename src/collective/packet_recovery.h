@@ -1,0 +1,52 @@
+// Packets of a code that were lost, out of those that came and of the parity that lies in their
+// places (protocol::ParityLedger).
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "base/arena.h"
+#include "erasure/cauchy.h"
+#include "protocol/round_client.h"
+
+namespace leeway::collective {
+
+class PacketRecovery {
+ public:
+  // Before an operation whose packets have `bytes` bytes at most. Allocates when it grows.
+  void prepare(std::size_t bytes) {
+    if (recovery_ == nullptr) recovery_ = std::make_unique<erasure::Recovery>();
+    lifted_.reserve(bytes);
+  }
+
+  // A copy of the parity at `place`, until the next.
+  ByteSpan lift(ByteSpan place) {
+    std::memcpy(lifted_.data(), place.data(), place.size());
+    return lift_nothing(place.size());
+  }
+  // Of an operation without contents: what counts is its length.
+  ByteSpan lift_nothing(std::size_t bytes) const { return {lifted_.data(), bytes}; }
+
+  // As RoundClient::recover(), of a flow whose full packets have `bytes` bytes. `place(index)` is
+  // where a packet lies or is to lie.
+  template <typename Place>
+  void run(const wire::CodeGrid& grid, const protocol::RoundClient::CodedPackets& code,
+           std::size_t bytes, Place place) {
+    std::array<MutableByteSpan, limits::kCodePackets> places;
+    for (std::uint32_t n = 0; n < code.rows.size(); ++n)
+      places[n] = place(grid.packet(code.code, n));
+    // A place that is shorter than parity is the flow's last.
+    const bool fits = !code.last.empty() && places[code.last_at].size() == bytes;
+    if (fits) std::memcpy(places[code.last_at].data(), code.last.data(), bytes);
+    recovery_->run(std::span(places).first(code.rows.size()), code.rows, bytes,
+                   fits ? ByteSpan() : code.last);
+  }
+
+ private:
+  std::unique_ptr<erasure::Recovery> recovery_;
+  Arena lifted_;
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,66 @@
+// Parity of the packets of one flow, made a few rows at a time: to read the packets is what it
+// costs, and receivers of one block want the same.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "base/arena.h"
+#include "base/bitmap.h"
+#include "base/crc32c.h"
+#include "erasure/cauchy.h"
+#include "protocol/round_client.h"
+#include "wire/code_grid.h"
+
+namespace leeway::collective {
+
+class ParityCache {
+ public:
+  // Of a flow of so many packets of `bytes` bytes; none is made yet. Allocates when it grows.
+  void reset(std::uint32_t packets, std::size_t bytes) {
+    grid_ = wire::CodeGrid(packets);
+    bytes_ = bytes;
+    arena_.reserve(grid_.parities_max() * bytes);  // pages that are never written take no memory
+    made_.resize(grid_.codes() * kGroups);
+  }
+
+  // A parity as it is sent: a copy in the train's memory. A transport's device need not know ours,
+  // most of which is never written. `packet(index)` is the payload of one of the flow's packets,
+  // all of which are final. `sums`: its checksum is wanted.
+  template <typename Packet>
+  protocol::Payload payload(wire::ParityPlace parity, MutableByteSpan scratch, bool sums,
+                            Packet packet) {
+    const std::uint32_t group = parity.row / kRows;
+    if (!made_.test_and_set(group * grid_.codes() + parity.code)) make(parity.code, group, packet);
+    std::memcpy(scratch.data(), place(parity).data(), bytes_);
+    const ByteSpan sent = scratch.first(bytes_);
+    return {sent, sums ? crc32c(sent) : 0};
+  }
+
+ private:
+  // ISA-L sums four rows in one pass over the packets.
+  static constexpr std::uint32_t kRows = 4;
+  static constexpr std::uint32_t kGroups = limits::kCodeParitiesMax / kRows;
+  static_assert(limits::kCodeParitiesMax % kRows == 0);
+
+  MutableByteSpan place(wire::ParityPlace parity) {
+    return {arena_.data() + (std::size_t{parity.row} * grid_.codes() + parity.code) * bytes_,
+            bytes_};
+  }
+  template <typename Packet>
+  void make(std::uint32_t code, std::uint32_t group, Packet packet) {
+    std::array<ByteSpan, limits::kCodePackets> packets;
+    for (std::uint32_t n = 0; n < grid_.size(code); ++n) packets[n] = packet(grid_.packet(code, n));
+    std::array<MutableByteSpan, kRows> out;
+    for (std::uint32_t i = 0; i < kRows; ++i) out[i] = place({code, group * kRows + i});
+    erasure::encode(std::span(packets).first(grid_.size(code)), group * kRows, out);
+  }
+
+  wire::CodeGrid grid_{0};
+  std::size_t bytes_ = 0;
+  Arena arena_;
+  Bitmap made_;  // by group of rows and code
+};
+
+}  // namespace leeway::collective

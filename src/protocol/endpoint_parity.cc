@@ -1,0 +1,122 @@
+// Parity: packets from which a receiver computes what the first pass lost, in place of asking for
+// it (WIRE 2.10). It is worth its bytes where a round trip takes longer than they do.
+#include <algorithm>
+#include <cmath>
+
+#include "erasure/cauchy.h"
+#include "protocol/endpoint.h"
+
+namespace leeway::protocol {
+
+// Without parity the links of an operation would ask for what they lost, pass by pass, until
+// nothing is missing anywhere. The operation waits for all of that, and the line idles meanwhile:
+// for a round trip and a quiet time a pass. Parity costs the time of what it has more than the
+// packets that would be sent again. All in datagrams of this link.
+std::uint32_t Endpoint::parities_for(const Round& round, FlowKind kind, Rank peer) const {
+  const SendFlow& flow = round.send(kind, peer);
+  if (!may_be_coded(round, kind, flow.packets)) return 0;
+  constexpr double kRoundTripsAPass = 1.25;
+  const Path& path = links_[peer].path();
+  const double loss = path.loss_at_most();
+  if (loss < limits::kCodedLossMin) return 0;
+  const wire::CodeGrid grid(flow.packets);
+  const double flows = static_cast<double>(config_.size) * (config_.size - 1);
+  const std::uint32_t rows =
+      erasure::parities_for(grid.size(0), loss, limits::kCodeShortfall / (flows * grid.codes()));
+  const double again = flow.packets * loss / (1.0 - loss);
+  const double passes = 1.0 + std::log(std::max(flows * again, 1.0)) / -std::log(loss);
+  const double idle = passes * kRoundTripsAPass * path.in_flight();
+  const std::uint32_t parities = rows * grid.codes();
+  return parities <= again + idle ? parities : 0;
+}
+
+void Endpoint::append_parity(Instant now, Rank peer, Round& round, FlowKind kind,
+                             TrainBuffer& out) {
+  SendFlow& flow = round.send(kind, peer);
+  const std::uint32_t number = flow.parities_sent++;
+  const MutableByteSpan scratch = out.scratch(config_.datagram_bytes);
+  const Payload payload =
+      round.client->parity(kind, peer, wire::CodeGrid(flow.packets).parity(number),
+                           scratch.subspan(wire::kDataHeaderBytes));
+  wire::DataHeader header = header_in(round, kind, flow);
+  header.index.value = header.position.value = flow.packets + number;
+  header.goes_on = flow.parities_sent < flow.parities;
+  write_data(now, peer, round, header, payload, scratch, out);
+  ++counters_.parity_sent;
+}
+
+void Endpoint::accept_parity(Instant now, Round& round, Rank from, const wire::DataHeader& header,
+                             ByteSpan payload) {
+  ++counters_.parity_received;
+  ReceiveFlow& flow = round.receive(header.kind, from);
+  if (flow.finished || round.phase(header.kind).settled) {
+    ++counters_.parity_unused;
+    return;
+  }
+  if (std::isnan(flow.weight)) flow.weight = header.weight;
+  take_parity(round, from, header, payload);
+  after_arrival(now, round, from, header);
+}
+
+void Endpoint::take_parity(Round& round, Rank from, const wire::DataHeader& header,
+                           ByteSpan payload) {
+  ReceiveFlow& flow = round.receive(header.kind, from);
+  const std::uint32_t number = header.index.value - flow.packets;
+  if (flow.parity == nullptr || !flow.parity->is_first(number)) {
+    ++counters_.parity_unused;
+  } else if (!place_parity(round, header.kind, from, flow.parity->grid().parity(number), payload)) {
+    refuse_plan(from);
+  }
+}
+
+// A packet came that parity covered. There is work for the parity as long as others are missing.
+void Endpoint::move_parity(Round& round, FlowKind kind, Rank from, PacketIndex index,
+                           ByteSpan payload) {
+  ParityLedger& ledger = *round.receive(kind, from).parity;
+  const wire::ParityPlace parity = ledger.parity_at(index);
+  ledger.uncover(index);
+  place_parity(round, kind, from, parity, payload);
+}
+
+// False: it has not the planned length.
+bool Endpoint::place_parity(Round& round, FlowKind kind, Rank from, wire::ParityPlace parity,
+                            ByteSpan payload) {
+  ReceiveFlow& flow = round.receive(kind, from);
+  const auto place = flow.parity->cover(parity, flow.arrived);
+  if (!place) {
+    ++counters_.parity_unused;
+    return true;
+  }
+  const bool full = flow.parity->places(parity.code, flow.arrived).full;
+  const bool used = full ? recover(round, kind, from, parity.code, payload, *place)
+                         : round.client->hold_parity(kind, from, *place, payload);
+  if (!used) flow.parity->uncover(*place);
+  return used;
+}
+
+// Computes what is missing of a code all of whose places are taken. False: the last parity has not
+// the planned length.
+bool Endpoint::recover(Round& round, FlowKind kind, Rank from, std::uint32_t code, ByteSpan last,
+                       PacketIndex last_in) {
+  ReceiveFlow& flow = round.receive(kind, from);
+  const ParityLedger::Places places = flow.parity->places(code, flow.arrived);
+  if (!places.full || places.covered == 0) return true;
+  const wire::CodeGrid& grid = flow.parity->grid();
+  const RoundClient::CodedPackets packets{.code = code,
+                                          .rows = std::span(places.rows).first(places.count),
+                                          .last_at = last_in.value / grid.codes(),
+                                          .last = last};
+  if (!round.client->recover(kind, from, packets)) return false;
+  for (std::uint32_t n = 0; n < places.count; ++n) {
+    if (places.rows[n] == ParityLedger::kPresent) continue;
+    const PacketIndex index = grid.packet(code, n);
+    flow.parity->uncover(index);
+    flow.arrived.set(index.value);
+  }
+  flow.arrived_count += places.covered;
+  flow.repaired += places.covered;
+  counters_.recovered += places.covered;
+  return true;
+}
+
+}  // namespace leeway::protocol

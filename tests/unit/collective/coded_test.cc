@@ -1,0 +1,122 @@
+// Operations whose first passes end with parity (WIRE 2.10), on networks that lose, copy and delay:
+// results are those of a network that does nothing of that.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "base/philox.h"
+#include "support/reference_call.h"
+
+namespace leeway::collective {
+namespace {
+
+using testing::CallShape;
+using testing::EngineGroup;
+using testing::GroupOptions;
+using testing::ReferenceCall;
+
+constexpr int kSize = 3;
+constexpr int kCalls = 4;
+
+GroupOptions bad_network(std::uint64_t seed, std::size_t datagram_bytes = 1472) {
+  GroupOptions options{.size = kSize, .datagram_bytes = datagram_bytes, .seed = seed};
+  options.paced = true;
+  options.faults = {.loss = 0.1, .duplicate = 0.05, .reorder = 0.2, .seed = seed};
+  return options;
+}
+
+std::uint64_t recovered(EngineGroup& group) {
+  std::uint64_t sum = 0;
+  for (Rank rank = 0; rank < group.size(); ++rank)
+    sum += group.engine(rank).endpoint().counters().recovered;
+  return sum;
+}
+
+class CodedOperation : public ::testing::TestWithParam<std::tuple<OperationKind, DataType>> {};
+
+TEST_P(CodedOperation, EqualsTheReference) {
+  const auto [kind, dtype] = GetParam();
+  for (const bool in_place : {false, true}) {
+    for (const std::size_t datagram_bytes : {600, 1472}) {
+      EngineGroup group(bad_network(7, datagram_bytes));
+      for (int call = 0; call < kCalls; ++call) {
+        ReferenceCall reference({.kind = kind,
+                                 .dtype = dtype,
+                                 .size = kSize,
+                                 .count = 30'001,
+                                 .root = 1,
+                                 .in_place = in_place});
+        ASSERT_TRUE(reference.run(group));
+        ASSERT_TRUE(reference.check()) << "call " << call << ", " << datagram_bytes << " bytes";
+        ASSERT_TRUE(group.settle());
+      }
+      EXPECT_GT(recovered(group), 0u) << datagram_bytes;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CodedOperation,
+    ::testing::Combine(::testing::Values(OperationKind::all_reduce, OperationKind::all_gather,
+                                         OperationKind::broadcast, OperationKind::gather,
+                                         OperationKind::scatter, OperationKind::all_to_all,
+                                         OperationKind::reduce_scatter, OperationKind::reduce),
+                       ::testing::Values(DataType::f32, DataType::bf16)),
+    [](const auto& row) {
+      std::string name = std::string(to_string(std::get<0>(row.param))) + "_" +
+                         std::string(to_string(std::get<1>(row.param)));
+      std::erase(name, '_');
+      return name;
+    });
+
+class CodedPackets : public ::testing::TestWithParam<const char*> {};
+
+// Encoded packets are recovered as they were sent, and decoded then.
+TEST_P(CodedPackets, HaveTheBitsOfALossFreeNetwork) {
+  constexpr std::size_t kCount = 90'001;
+  const auto run = [&](const GroupOptions& options, std::uint64_t& count) {
+    EngineGroup group(options);
+    std::vector<std::vector<float>> results;
+    for (int call = 0; call < kCalls; ++call) {
+      std::vector<std::vector<float>> data(kSize, std::vector<float>(kCount));
+      for (Rank rank = 0; rank < kSize; ++rank) {
+        for (std::size_t i = 0; i < kCount; ++i)
+          data[rank][i] = static_cast<float>(
+              to_unit(keyed_hash(3, static_cast<std::uint32_t>(i), call, rank, 0)) - 0.5);
+      }
+      const auto requests = group.submit_all([&](Rank rank) {
+        OperationSpec spec{.kind = OperationKind::all_reduce};
+        spec.input = std::span(data[rank]);
+        spec.output = std::span(data[rank]);
+        spec.options.codec = parse_codec(GetParam()).value();
+        return spec;
+      });
+      EXPECT_TRUE(group.run(requests));
+      EXPECT_TRUE(group.settle());
+      for (Rank rank = 0; rank < kSize; ++rank) {
+        EXPECT_TRUE(requests[rank]->status.ok()) << requests[rank]->status.text();
+        results.push_back(std::move(data[rank]));
+      }
+    }
+    count = recovered(group);
+    return results;
+  };
+  std::uint64_t none = 0;
+  std::uint64_t some = 0;
+  const auto clean = run({.size = kSize, .seed = 5}, none);
+  GroupOptions bad = bad_network(5);
+  const auto lossy = run(bad, some);
+  EXPECT_EQ(none, 0u);
+  EXPECT_GT(some, 0u);
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    EXPECT_EQ(std::memcmp(clean[i].data(), lossy[i].data(), kCount * sizeof(float)), 0)
+        << "call " << i / kSize << ", rank " << i % kSize;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, CodedPackets,
+                         ::testing::Values("fp32", "bf16", "fp8_e4m3", "nvfp4", "int8", "luq"));
+
+}  // namespace
+}  // namespace leeway::collective
