@@ -22,7 +22,7 @@ class ParityCache {
     grid_ = wire::CodeGrid(packets);
     bytes_ = bytes;
     arena_.reserve(grid_.parities_max() * bytes);  // pages that are never written take no memory
-    made_.resize(grid_.codes() * kGroups);
+    made_.resize(std::size_t{grid_.codes()} * kGroups);
   }
 
   // A parity as it is sent: a copy in the train's memory. A transport's device need not know ours,
