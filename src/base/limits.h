@@ -89,8 +89,8 @@ inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 // takes a matrix of a few rows.
 inline constexpr std::uint32_t kCodePackets = 64;
 inline constexpr std::uint32_t kCodeParitiesMax = 48;
-// Flows of more packets have no parity: it would take longer than asking for what was lost, and
-// memory for all contributions.
+// Flows of more packets have no parity. It would take longer than asking for what was lost, and
+// owners would keep too much: contributions stay in memory as long as their code is not whole.
 inline constexpr std::uint32_t kCodedFlowPacketsMax = 8192;
 // Below this share of lost datagrams a sender sends no parity.
 inline constexpr double kCodedLossMin = 1e-4;
