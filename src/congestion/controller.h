@@ -22,8 +22,11 @@ struct Sample {
   Duration rtt{0};
   // The least that this link showed lately.
   Duration rtt_min{0};
-  // One-way delay above the link's least: time spent in queues.
+  // One-way delay above the link's least: time spent in queues. The least of links that reported
+  // lately.
   Duration queueing{0};
+  // How much delays vary by themselves: the standard deviation (delay_jitter.h), the least of links
+  Duration jitter{0};
   // `delivered_bytes` arrived at all peers within `interval`; 0: unknown.
   Duration interval{0};
   std::uint64_t delivered_bytes = 0;

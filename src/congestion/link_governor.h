@@ -20,7 +20,8 @@ class LinkGovernor {
   struct Report {
     Instant now;
     Duration rtt{0};
-    Duration queue{0};  // at the peer: beyond what every link shows
+    Duration queue{0};   // at the peer: beyond what every link shows
+    Duration jitter{0};  // standard deviation of delays by themselves
     std::uint64_t delivered_bytes = 0;
     double covered = 0;  // datagrams
     double lost = 0;
@@ -48,10 +49,11 @@ class LinkGovernor {
   static constexpr int kFreeRounds = 8;
   static constexpr double kSigmas = 3;  // of losses that come in bursts
   static constexpr Duration kTargetLeast = std::chrono::milliseconds(1);
+  static constexpr int kJitters = 3;
   static constexpr double kUsed = 0.5;
 
   void on_round(const Report& report) {
-    const Duration target = std::max(kTargetLeast, report.rtt / 16);
+    const Duration target = std::max({kTargetLeast, report.rtt / 16, kJitters * report.jitter});
     const auto senders = static_cast<double>(report.senders);
     if (window_ == UINT64_MAX) {
       standing_ = least_ > target ? standing_ + 1 : 0;

@@ -193,6 +193,15 @@ Duration UplinkBundle::queueing(Instant now, const Link& at) const {
   return least;
 }
 
+// The least of links: a queue at one peer changes the delays of its link alone.
+Duration UplinkBundle::jitter() const {
+  Duration least = Duration::max();
+  for (const Link& link : links_) {
+    if (!link.near && link.jitter.known()) least = std::min(least, link.jitter.deviation());
+  }
+  return least == Duration::max() ? Duration(0) : least;
+}
+
 void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   if (link >= links_.size()) return;
   Link& at = links_[link];
@@ -202,6 +211,7 @@ void UplinkBundle::begin_anew(Instant now, std::size_t link) {
   at.rtt = {};
   at.one_way = {};
   at.one_way_us.reset();
+  at.jitter = {};
   at.queueing = Duration(0);
   at.first_sent_at = now;
   at.near = false;
@@ -214,6 +224,7 @@ void UplinkBundle::govern(Link& at, const Sample& sample) const {
   at.governor.on_report({.now = sample.now,
                          .rtt = sample.rtt,
                          .queue = at.queueing - sample.queueing,
+                         .jitter = sample.jitter,
                          .delivered_bytes = sample.newly_delivered_bytes,
                          .covered = static_cast<double>(sample.covered),
                          .lost = static_cast<double>(sample.lost),
@@ -236,15 +247,11 @@ std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
 }
 
 // WIRE 3.16: of what did not arrive, so many at most were the peer's own to lose.
-std::uint64_t UplinkBundle::take_host_drops(Link& at, const Arrivals& arrivals) const {
+void UplinkBundle::take_host_drops(Link& at, const Arrivals& arrivals, std::uint64_t missing) {
   const auto more = static_cast<std::uint16_t>(arrivals.host_drops - at.host_drops);
   at.host_drops = arrivals.host_drops;
   at.grant = arrivals.grant;
-  const std::uint64_t missing = at.covered - at.counted;
-  const std::uint64_t believed =
-      std::min<std::uint64_t>(more, missing - std::min(missing, at.host_dropped));
-  at.host_dropped += believed;
-  return believed;
+  at.host_dropped += std::min<std::uint64_t>(more, missing - std::min(missing, at.host_dropped));
 }
 
 void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arrivals) {
@@ -272,7 +279,10 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   at.covered += covered;
   const std::uint64_t received = std::min<std::uint64_t>(received_more, at.covered - at.counted);
   at.counted += received;
-  const std::uint64_t host_drops = take_host_drops(at, arrivals);
+  const std::uint64_t missing = at.covered - at.counted;
+  take_host_drops(at, arrivals, missing);
+  const std::int64_t lost =
+      at.late.lost(static_cast<std::int64_t>(missing - std::min(missing, at.host_dropped)));
   const std::uint64_t bytes =
       std::min<std::uint64_t>(bytes_more, departure->bytes - at.counted_bytes);
   at.counted_bytes += bytes;
@@ -300,13 +310,14 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   const std::int64_t one_way_ns = std::int64_t{since_first_us} * 1000;
   at.one_way.add(now, one_way_ns);
   at.queueing = Duration(one_way_ns - at.one_way.value());
+  at.jitter.add(one_way_ns);
   at.reported_at = now;
   sample.queueing = queueing(now, at);
+  sample.jitter = jitter();
   measure_rate(at, *departure, arrivals, sample);
   sample.newly_delivered_bytes = bytes;
   sample.covered = covered;
-  sample.lost = static_cast<std::int32_t>(covered) - static_cast<std::int32_t>(received) -
-                static_cast<std::int32_t>(host_drops);
+  sample.lost = static_cast<std::int32_t>(lost);
   sample.marked = marked;
   if (questions_.by_share) write_off_stale(now);
   sample.in_flight_bytes = in_flight_;

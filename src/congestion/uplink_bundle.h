@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "congestion/controller.h"
+#include "congestion/delay_jitter.h"
+#include "congestion/late_arrivals.h"
 #include "congestion/least_delay.h"
 #include "congestion/link_governor.h"
 #include "congestion/link_log.h"
@@ -110,8 +112,10 @@ class UplinkBundle {
     std::array<Mark, 16> marks;  // the latest, an eighth of a round trip apart at least
     std::size_t marks_made = 0;
     LinkGovernor governor;
+    LateArrivals late;
     LeastDelay rtt;
     LeastDelay one_way;
+    DelayJitter jitter;
     std::optional<std::uint32_t> one_way_us;  // the first one, whatever the clocks differ by
     Instant first_sent_at{0};
     Instant sent_at{0};
@@ -138,8 +142,9 @@ class UplinkBundle {
 
   void measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals, Sample& sample);
   std::uint32_t take_marks(Link& at, const Arrivals& arrivals, std::uint32_t received) const;
-  std::uint64_t take_host_drops(Link& at, const Arrivals& arrivals) const;
+  static void take_host_drops(Link& at, const Arrivals& arrivals, std::uint64_t missing);
   Duration queueing(Instant now, const Link& at) const;
+  Duration jitter() const;
   void judge_nearness(Link& at);
   void write_off_stale(Instant now);
   void govern(Link& at, const Sample& sample) const;

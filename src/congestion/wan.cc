@@ -41,9 +41,10 @@ constexpr double kBeforeMost = 1.25;  // of what arrives now: the line may have 
 constexpr double kTargetNs = 15e6;    // over the square root of the packets under way
 constexpr double kTargetMinNs = 1e6;
 constexpr double kTargetMost = 1.0 / 16;  // of the round trip
-constexpr double kJitters = 10;
-constexpr double kJitterMost = 1.0 / 4;  // of the round trip
-constexpr double kJitterGain = 1.0 / 32;
+// Standard deviations of a delay: so much more than the least of thousands is usual.
+constexpr double kJitters = 6;
+// Where queues overflow, shared ones that come and go are the likelier reason.
+constexpr double kJittersOverflown = 4;
 constexpr double kOverflowPart = 0.5;
 constexpr double kOwnPackets = 1.5;       // a train of ours is a queue by itself
 constexpr double kTrainsMost = 1.0 / 80;  // of the round trip
@@ -69,13 +70,13 @@ double Wan::packets() const {
 Duration Wan::target() const {
   const double most = static_cast<double>(rtt_min_.count()) * kTargetMost;
   double ns = std::max(std::min(kTargetNs / std::sqrt(packets()), most), kTargetMinNs);
-  ns = std::max(ns,
-                std::min(kJitters * jitter_, static_cast<double>(rtt_min_.count()) * kJitterMost));
   if (overflow_queue_ > 0) {
     const double trains_ns = std::min(kOwnPackets * kPacketBytes * 8e9 / std::max(rate_, 1.0),
                                       static_cast<double>(rtt_min_.count()) * kTrainsMost);
     ns = std::min(ns, std::max(kOverflowPart * overflow_queue_, trains_ns));
   }
+  const double jitters = overflow_queue_ > 0 ? kJittersOverflown : kJitters;
+  ns = std::max(ns, jitters * static_cast<double>(jitter_.count()));
   return Duration(static_cast<std::int64_t>(ns));
 }
 
@@ -103,11 +104,7 @@ void Wan::on_sample(const Sample& sample) {
   // What a queue marked it would have dropped: loss that no noise explains.
   round_.marked |= sample.marked > 0 && (state_ == State::startup || startup_reported_);
   round_.used |= !sample.limited;
-  if (state_ == State::seek && drain_ == 1) {
-    const Duration changed = std::chrono::abs(sample.queueing - queueing_);
-    jitter_ += (static_cast<double>(changed.count()) - jitter_) * kJitterGain;
-  }
-  queueing_ = sample.queueing;
+  jitter_ = sample.jitter;
   round_.queue_least = std::min(round_.queue_least, sample.queueing);
   round_.queue_most = std::max(round_.queue_most, sample.queueing);
   queue_max_.add(static_cast<double>(sample.queueing.count()));

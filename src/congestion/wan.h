@@ -8,10 +8,9 @@
 //    queue is let go first. From there it returns to the share at once, and beyond it by a packet a
 //    round trip, then by two, four, eight: a line that has become free is taken in a few round
 //    trips. All who share a line add alike and give way in proportion, so shares become equal.
-// 2. **The target** is less for who sends more (1 / sqrt(window), as Swift's), and more on a line
-//    whose delay jitters. A queue of ours changes slowly, so what one sample's delay differs from
-//    the next one's is jitter. It is at most half of the longest queue that was seen when packets
-//    overflowed.
+// 2. **The target** is less for who sends more (1 / sqrt(window), as Swift's). It is at most half
+//    of the longest queue that was seen when packets overflowed, and at least what delays vary by
+//    themselves (delay_jitter.h).
 // 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). Startup teaches it, and later
 //    round trips in which we sent less than our share and the queue was never half the target.
 // 4. **Others who fill the queue.** Where it never falls below the target though we gave way for
@@ -76,10 +75,9 @@ class Wan final : public Controller {
   int quiet_rounds_ = 0;
   int standing_rounds_ = 0;  // the queue did not fall below the target
   double before_ = 0;        // the rate when it began to stand
-  Duration queueing_{0};     // of the latest sample
-  double jitter_ = 0;        // ns from one sample's queue to the next one's; smoothed
   int lossy_rounds_ = 0;
   int compete_rounds_ = 0;
+  Duration jitter_{0};
   Instant gave_way_{0};
   Instant round_began_{0};
   Round round_;

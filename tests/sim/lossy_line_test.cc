@@ -12,8 +12,6 @@
 namespace leeway::sim {
 namespace {
 
-constexpr std::uint64_t kSeeds = 8;
-
 struct Line {
   double mbps;
   double rtt_ms;
@@ -22,6 +20,7 @@ struct Line {
   double most_ms;  // of the median round: 1.5 times that of the median seed
   int rounds = 6;
   const char* jitter = nullptr;  // the delay of a fourth of the round trip, instead of a fixed one
+  std::uint64_t seeds = 8;
 };
 
 // Each rank behind a line of its own, 4 MiB among 4 ranks
@@ -56,7 +55,7 @@ double median_round_ms(const Line& line, std::uint64_t seed) {
 TEST(LossyLine, NoSeedIsFarFromTheOthers) {
   for (const Line& line :
        {Line{500, 20, 50, 0.1, 430}, Line{500, 20, 50, 0.001, 255}, Line{100, 50, 10, 0.1, 1430}}) {
-    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (std::uint64_t seed = 1; seed <= line.seeds; ++seed) {
       EXPECT_LT(median_round_ms(line, seed), line.most_ms)
           << line.mbps << " Mb/s, loss " << line.loss << ", seed " << seed;
     }
@@ -64,18 +63,15 @@ TEST(LossyLine, NoSeedIsFarFromTheOthers) {
 }
 
 // Without jitter the median round takes 145 ms. Delay that varied by a millisecond was taken for a
-// queue, and rounds took 430 to 7,400 ms. Some seeds still have such rounds: a fifth of them on the
-// first line.
+// queue, datagrams that were overtaken for lost ones, and some seeds' rounds took 4 s.
 TEST(LossyLine, JitterIsNoQueue) {
   const Line lines[] = {
-      {500, 20, 50, 0, 450, 20, "normal { mean: 5 deviation: 1 }"},
-      {500, 20, 50, 0, 340, 20, "pareto { mean: 5 deviation: 0.5 } keep_order: true"}};
+      {500, 20, 50, 0, 185, 12, "normal { mean: 5 deviation: 1 }", 8},
+      {500, 20, 50, 0, 185, 12, "pareto { mean: 5 deviation: 0.5 } keep_order: true", 3},
+      {500, 20, 50, 0, 185, 12, "normal { mean: 5 deviation: 0.3 } keep_order: true", 3}};
   for (const Line& line : lines) {
-    std::vector<double> medians;
-    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
-      medians.push_back(median_round_ms(line, seed));
-    std::sort(medians.begin(), medians.end());
-    EXPECT_LT(medians[kSeeds / 2], line.most_ms) << line.jitter;
+    for (std::uint64_t seed = 1; seed <= line.seeds; ++seed)
+      EXPECT_LT(median_round_ms(line, seed), line.most_ms) << line.jitter << ", seed " << seed;
   }
 }
 

@@ -1,0 +1,59 @@
+// How much a line's delay varies by itself.
+//
+// A queue of ours grows and drains over some reports. What one delay lies off the line between its
+// two neighbours is therefore jitter, but for the corners of that course. Corners are few, so the
+// median leaves them out.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/time.h"
+
+namespace leeway::congestion {
+
+class DelayJitter {
+ public:
+  // The delay that the next report shows, whatever the clocks differ by.
+  void add(std::int64_t delay_ns) {
+    if (delays_ >= 2) {
+      off_[(delays_ - 2) % kReports] = std::abs(delay_ns + before_last_ - 2 * last_) / 2;
+      if (known() && delays_ % kRefreshed == 0) measure();
+    }
+    before_last_ = last_;
+    last_ = delay_ns;
+    ++delays_;
+  }
+
+  // Of fewer reports the median says nothing.
+  bool known() const { return delays_ >= kReportsMin; }
+  // The standard deviation of one delay
+  Duration deviation() const { return deviation_; }
+
+ private:
+  static constexpr std::size_t kReportsMin = 32;
+  static constexpr std::size_t kReports = 128;
+  static constexpr std::size_t kRefreshed = 8;
+  // The median is 0.6745 deviations of what a delay lies off that line, which has sqrt(1.5) of its
+  // own.
+  static constexpr double kOfMedian = 1 / (0.6745 * 1.2247);
+
+  void measure() {
+    const std::size_t count = std::min(delays_ - 1, kReports);
+    std::array<std::int64_t, kReports> sorted = off_;
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count / 2);
+    std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(count));
+    deviation_ = Duration(static_cast<std::int64_t>(kOfMedian * static_cast<double>(*middle)));
+  }
+
+  std::array<std::int64_t, kReports> off_{};  // of the latest delays
+  std::int64_t last_ = 0;
+  std::int64_t before_last_ = 0;
+  std::size_t delays_ = 0;
+  Duration deviation_{0};
+};
+
+}  // namespace leeway::congestion
