@@ -21,7 +21,7 @@ constexpr std::uint32_t kPatterns = 65536;
 // Places to which patterns are shifted, one of so many: sanitizers make the test 20 times slower.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::uint32_t kShiftStep = 21;
+constexpr std::uint32_t kShiftStep = 63;
 #else
 constexpr std::uint32_t kShiftStep = 1;
 #endif

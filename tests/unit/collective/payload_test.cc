@@ -30,7 +30,7 @@ struct PayloadCase {
   OperationKind kind = OperationKind::all_reduce;
   DataType dtype = DataType::f32;
   int size = 3;
-  std::size_t count = 300'001;  // of a block, or of the whole tensor
+  std::size_t count = 150'001;  // of a block, or of the whole tensor; several chunks a shard
   CollectiveOptions options;
   double loss = 0.0;
   bool multicast = false;
@@ -229,15 +229,9 @@ TEST_P(PayloadEverywhere, BitsAreThoseOfThePlainCall) {
   PayloadCall elsewhere(GetParam());
   elsewhere.run_elsewhere();
   if (!HasFailure()) expect_equal(plain, elsewhere, GetParam().size);
-}
-
-// Rank 0 does it by itself.
-TEST_P(PayloadEverywhere, RanksWithAndWithoutTakePartInOneCall) {
-  PayloadCall plain(GetParam());
-  plain.run();
-  PayloadCall mixed(GetParam());
-  mixed.run_elsewhere(1);
-  if (!HasFailure()) expect_equal(plain, mixed, GetParam().size);
+  PayloadCall without_rank_0(GetParam());
+  without_rank_0.run_elsewhere(1);
+  if (!HasFailure()) expect_equal(plain, without_rank_0, GetParam().size);
 }
 
 std::vector<PayloadCase> payload_cases() {

@@ -20,9 +20,7 @@ std::size_t Bottleneck::add(const FlowOptions& options) {
   flow.links.resize(options.links);
   for (std::size_t link = 0; link < options.links; ++link) flow.bundle->make_link(link, 1 << 15);
   flows_.push_back(std::move(flow));
-  push({.at = Instant{1'000'000'000} + of_seconds(options.start_seconds),
-        .what = Event::wake,
-        .flow = flows_.size() - 1});
+  wake(flows_.size() - 1, Instant{1'000'000'000} + of_seconds(options.start_seconds));
   return flows_.size() - 1;
 }
 
@@ -39,6 +37,7 @@ void Bottleneck::run_until(double seconds) {
     now_ = event.at;
     switch (event.what) {
       case Event::wake:
+        if (event.at != flows_[event.flow].wake_at) break;  // it woke earlier
         flows_[event.flow].wake_at = Instant::infinite_future();
         flows_[event.flow].bundle->on_wake(now_);
         pump(event.flow);
@@ -65,7 +64,10 @@ void Bottleneck::run_until(double seconds) {
 void Bottleneck::pump(std::size_t number) {
   Flow& flow = flows_[number];
   UplinkBundle& bundle = *flow.bundle;
-  if (now_ < flow.paused_until) return bundle.note_idle();
+  if (now_ < flow.paused_until) {
+    bundle.note_idle();
+    return wake(number, flow.paused_until);
+  }
   while (bundle.open(now_)) {
     const std::size_t to = flow.turn++ % flow.links.size();
     Link& link = flow.links[to];
@@ -80,10 +82,13 @@ void Bottleneck::pump(std::size_t number) {
     if (on_train) on_train(number, now_, packets * kPacket);
   }
   bundle.note_held_back();
-  const Instant wake_at = bundle.next_wake();
-  if (wake_at >= flow.wake_at) return;
-  flow.wake_at = wake_at;
-  push({.at = std::max(wake_at, now_), .what = Event::wake, .flow = number});
+  wake(number, std::max(bundle.next_wake(), now_));
+}
+
+void Bottleneck::wake(std::size_t flow, Instant at) {
+  if (at >= flows_[flow].wake_at) return;
+  flows_[flow].wake_at = at;
+  push({.at = at, .what = Event::wake, .flow = flow});
 }
 
 void Bottleneck::transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks) {
@@ -133,7 +138,7 @@ void Bottleneck::at(Instant at, std::function<void(Instant)> what) {
 
 void Bottleneck::pause(std::size_t flow, double until_seconds) {
   flows_[flow].paused_until = Instant{1'000'000'000} + of_seconds(until_seconds);
-  push({.at = flows_[flow].paused_until, .what = Event::wake, .flow = flow});
+  wake(flow, flows_[flow].paused_until);
 }
 
 void Bottleneck::on_arrival(const Event& event) {

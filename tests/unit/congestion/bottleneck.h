@@ -106,6 +106,7 @@ class Bottleneck {
 
   void push(Event event);
   void pump(std::size_t flow);
+  void wake(std::size_t flow, Instant at);
   void transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks);
   void on_arrival(const Event& event);
 
