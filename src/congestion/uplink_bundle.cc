@@ -247,11 +247,15 @@ std::uint32_t UplinkBundle::take_marks(Link& at, const Arrivals& arrivals,
 }
 
 // WIRE 3.16: of what did not arrive, so many at most were the peer's own to lose.
-void UplinkBundle::take_host_drops(Link& at, const Arrivals& arrivals, std::uint64_t missing) {
+std::uint64_t UplinkBundle::take_host_drops(Link& at, const Arrivals& arrivals) const {
   const auto more = static_cast<std::uint16_t>(arrivals.host_drops - at.host_drops);
   at.host_drops = arrivals.host_drops;
   at.grant = arrivals.grant;
-  at.host_dropped += std::min<std::uint64_t>(more, missing - std::min(missing, at.host_dropped));
+  const std::uint64_t missing = at.covered - at.counted;
+  const std::uint64_t believed =
+      std::min<std::uint64_t>(more, missing - std::min(missing, at.host_dropped));
+  at.host_dropped += believed;
+  return believed;
 }
 
 void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arrivals) {
@@ -279,10 +283,8 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   at.covered += covered;
   const std::uint64_t received = std::min<std::uint64_t>(received_more, at.covered - at.counted);
   at.counted += received;
-  const std::uint64_t missing = at.covered - at.counted;
-  take_host_drops(at, arrivals, missing);
-  const std::int64_t lost =
-      at.late.lost(static_cast<std::int64_t>(missing - std::min(missing, at.host_dropped)));
+  const std::uint64_t host_drops = take_host_drops(at, arrivals);
+  const std::int64_t lost = at.late.lost(static_cast<std::int64_t>(at.covered - at.counted));
   const std::uint64_t bytes =
       std::min<std::uint64_t>(bytes_more, departure->bytes - at.counted_bytes);
   at.counted_bytes += bytes;
@@ -317,7 +319,7 @@ void UplinkBundle::on_report(Instant now, std::size_t link, const Arrivals& arri
   measure_rate(at, *departure, arrivals, sample);
   sample.newly_delivered_bytes = bytes;
   sample.covered = covered;
-  sample.lost = static_cast<std::int32_t>(lost);
+  sample.lost = static_cast<std::int32_t>(lost) - static_cast<std::int32_t>(host_drops);
   sample.marked = marked;
   if (questions_.by_share) write_off_stale(now);
   sample.in_flight_bytes = in_flight_;

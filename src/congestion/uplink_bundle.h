@@ -142,7 +142,7 @@ class UplinkBundle {
 
   void measure_rate(Link& at, const Departure& departure, const Arrivals& arrivals, Sample& sample);
   std::uint32_t take_marks(Link& at, const Arrivals& arrivals, std::uint32_t received) const;
-  static void take_host_drops(Link& at, const Arrivals& arrivals, std::uint64_t missing);
+  std::uint64_t take_host_drops(Link& at, const Arrivals& arrivals) const;
   Duration queueing(Instant now, const Link& at) const;
   Duration jitter() const;
   void judge_nearness(Link& at);

@@ -15,12 +15,13 @@ constexpr std::uint64_t kBytes = 150'000;  // a round trip
 class Peer {
  public:
   explicit Peer(LinkGovernor& governor) : governor_(governor) {}
-  void rounds(int count, Duration queue, double lost = 0, double noise = 0) {
+  void rounds(int count, Duration queue, double lost = 0, double noise = 0, Duration jitter = 0ms) {
     for (int i = 0; i < count; ++i) {
       now_ = now_ + kRtt;
       governor_.on_report({.now = now_,
                            .rtt = kRtt,
                            .queue = queue,
+                           .jitter = jitter,
                            .delivered_bytes = kBytes,
                            .covered = 100,
                            .lost = lost,
@@ -48,6 +49,15 @@ TEST(LinkGovernor, AQueueOfAMomentIsNone) {
     peer.rounds(1, 0ms);
   }
   EXPECT_EQ(governor.window_bytes(), UINT64_MAX);
+}
+
+TEST(LinkGovernor, DelaysThatVaryByThemselvesAreNone) {
+  LinkGovernor governor;
+  Peer peer(governor);
+  peer.rounds(50, 4ms, 0, 0, 1500us);
+  EXPECT_EQ(governor.window_bytes(), UINT64_MAX);
+  peer.rounds(50, 5ms, 0, 0, 1500us);
+  EXPECT_LT(governor.window_bytes(), UINT64_MAX);
 }
 
 TEST(LinkGovernor, WhereOneStandsTheLinkHasItsPartOfWhatArrives) {

@@ -85,6 +85,16 @@ TEST_F(UplinkBundleTest, WhatThePeersHostDroppedTheNetworkDidNotLose) {
   EXPECT_EQ(samples_.at(2).lost, -2) << "told late";
 }
 
+TEST_F(UplinkBundleTest, HostDropsThatAreToldLateAreNoLateArrivals) {
+  send(kStart, 60);
+  Instant now = kStart + std::chrono::milliseconds(20);
+  bundle_.on_report(now, 0, {.largest = 20, .received = 15});
+  bundle_.on_report(now, 0, {.largest = 40, .received = 35, .host_drops = 5});
+  bundle_.on_report(now, 0, {.largest = 60, .received = 50, .host_drops = 5});
+  EXPECT_EQ(samples_.at(1).lost, -5);
+  EXPECT_EQ(samples_.at(2).lost, 5);
+}
+
 TEST_F(UplinkBundleTest, NoMoreHostDropsAreBelievedThanDatagramsAreMissing) {
   send(kStart, 40);
   Instant now = kStart + std::chrono::milliseconds(20);
@@ -136,6 +146,28 @@ TEST_F(UplinkBundleTest, WhatWasReorderedIsGivenBack) {
   bundle_.on_report(now, 0, {.largest = 4, .received = 4, .received_bytes = 6000});
   EXPECT_EQ(samples_.at(1).lost, -2);
   EXPECT_EQ(samples_.at(1).newly_delivered_bytes, 4500u);
+}
+
+// What jitters on one link alone may be a queue at its peer.
+TEST_F(UplinkBundleTest, JitterIsThatOfTheLeastLink) {
+  bundle_.make_link(1, 64);
+  const auto report = [&](std::size_t link, std::uint32_t number, Duration delay) {
+    const Instant now = kStart + number * std::chrono::milliseconds(5);
+    bundle_.on_sent(now, link, {number, 1, 1500, 1500});
+    const Instant arrived = now + delay;
+    bundle_.on_report(arrived + std::chrono::milliseconds(10), link,
+                      {.largest = number,
+                       .received = number,
+                       .received_bytes = number * 1500,
+                       .arrived_us = static_cast<std::uint32_t>(arrived.ns / 1000) & 0xFFFFFF});
+  };
+  for (std::uint32_t number = 1; number <= 100; ++number) {
+    report(0, number, std::chrono::milliseconds(10 + number % 3));
+    if (number <= 50) continue;
+    report(1, number - 50, std::chrono::milliseconds(10));
+  }
+  EXPECT_GT(samples_.at(49).jitter, std::chrono::milliseconds(1));
+  EXPECT_EQ(samples_.back().jitter.count(), 0);
 }
 
 // Two links, whose reports come by turns: the rate is that of both, without the steps of either.
