@@ -1,0 +1,235 @@
+// What a congestion controller does to the datagrams of a process, and what peers tell it.
+#include "collective/node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/datagram_view.h"
+#include "unit/collective/node_processes.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::Gt;
+
+// Of two processes in one all_reduce of 400 KB.
+struct Paced {
+  explicit Paced(const congestion::Settings& congestion) : Paced(congestion, congestion) {}
+  Paced(const congestion::Settings& first, const congestion::Settings& second,
+        std::size_t window = kWindow)
+      : processes({first, second}) {
+    processes.window = window;
+    members = processes.join(7, {0, 1});
+    begin();
+  }
+  void begin() {
+    data.assign(2, std::vector<float>(100'000, 1.0f));
+    requests.clear();
+    for (Rank rank = 0; rank < 2; ++rank)
+      requests.push_back(&processes.all_reduce(rank, *members[rank], data[rank]));
+  }
+  bool run(Duration limit = 10s) {
+    return processes.run_until([&] { return requests[0]->done && requests[1]->done; }, limit);
+  }
+  bool right() const {
+    return std::all_of(data.begin(), data.end(), [](const std::vector<float>& result) {
+      return std::all_of(result.begin(), result.end(), [](float value) { return value == 2.0f; });
+    });
+  }
+
+  Processes processes;
+  std::vector<Member*> members;
+  std::vector<std::vector<float>> data;
+  std::vector<Request*> requests;
+};
+
+TEST(NodePacing, AFixedRateIsKeptInEveryMillisecond) {
+  constexpr std::uint64_t kRate = 50'000'000;
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = kRate});
+  std::deque<std::pair<Instant, std::size_t>> last;
+  std::size_t bytes = 0;
+  std::size_t most = 0;
+  paced.processes.observer = [&](Rank from, Rank, ByteSpan datagram) {
+    if (from != 0) return;
+    const Instant now = paced.processes.now();
+    last.emplace_back(now, datagram.size());
+    bytes += datagram.size();
+    for (; now - last.front().first >= 1ms; last.pop_front()) bytes -= last.front().second;
+    most = std::max(most, bytes);
+  };
+  const Instant start = paced.processes.now();
+  ASSERT_TRUE(paced.run());
+  EXPECT_TRUE(paced.right());
+  // Half of the tensor each way in each half: 416 KB from each, 67 ms.
+  EXPECT_GT(paced.processes.now() - start, 66ms);
+  EXPECT_LT(paced.processes.now() - start, 95ms);
+  // A train of two datagrams, and what a late wake-up may catch up; control datagrams do not wait.
+  EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 500);
+}
+
+// Rank 0 is slow: while it sends its contributions, results of the first of them come back to where
+// they lie. Results come by chunks, so what is lost must be of one of the last.
+TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 200'000'000},
+              {.control = CongestionControl::fixed, .rate_bits_per_second = 8'000'000'000}, 256);
+  const auto recovered = [&] { return paced.members[1]->engine().endpoint().counters().recovered; };
+  int count = 0;
+  bool any = true;  // may be lost, so that the links count as lossy
+  paced.processes.loses = [&](ByteSpan datagram) {
+    const auto header = testing::data_header_of(datagram);
+    if (!header) return false;
+    if (any) return ++count % 13 == 0;
+    wire::Prefix prefix;
+    (void)wire::peek_prefix(datagram, prefix);
+    return prefix.source == 0 && header->kind == wire::FlowKind::reduce && header->attempt == 0 &&
+           !header->is_parity() && header->position.value + 20 > header->flow_packets &&
+           header->position.value % 7 == 0;
+  };
+  for (int call = 0; call < 6; ++call) {
+    const std::uint64_t before = recovered();
+    any = call < 4;
+    ASSERT_TRUE(paced.run());
+    ASSERT_TRUE(paced.right()) << "call " << call;
+    EXPECT_GT(recovered(), before) << "call " << call;
+    paced.processes.pass(10ms);
+    paced.begin();
+  }
+}
+
+// Else one rank gets ahead with results while everyone waits for its contributions.
+TEST(NodePacing, ContributionsGoBeforeResults) {
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
+  std::array<int, 2> results{};
+  std::array<int, 2> overtaken{};
+  paced.processes.observer = [&](Rank from, Rank, ByteSpan datagram) {
+    wire::Prefix prefix;
+    wire::DataHeader header;
+    ByteSpan payload;
+    ASSERT_EQ(wire::peek_prefix(datagram, prefix), wire::Refusal::none);
+    if (prefix.type != wire::PacketType::data) return;
+    ASSERT_EQ(wire::decode_data(datagram, header, payload), wire::Refusal::none);
+    if (header.kind == wire::FlowKind::spread) ++results[from];
+    if (header.kind == wire::FlowKind::reduce && results[from] > 0) ++overtaken[from];
+  };
+  ASSERT_TRUE(paced.run());
+  EXPECT_THAT(results, Each(Gt(0)));
+  EXPECT_THAT(overtaken, Each(0));
+}
+
+TEST(NodePacing, TrainsAreAsLongAsAQuantum) {
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
+  std::size_t in_a_row = 0;
+  Instant before{0};
+  std::size_t longest = 0;
+  paced.processes.observer = [&](Rank from, Rank, ByteSpan) {
+    if (from != 0) return;
+    in_a_row = paced.processes.now() == before ? in_a_row + 1 : 1;
+    before = paced.processes.now();
+    longest = std::max(longest, in_a_row);
+  };
+  ASSERT_TRUE(paced.run());
+  EXPECT_LE(longest, 6u);
+}
+
+TEST(NodePacing, EndsWhereDatagramsAndReportsAreLost) {
+  for (const auto control : {CongestionControl::fixed, CongestionControl::scavenger,
+                             CongestionControl::wan, CongestionControl::fabric}) {
+    Paced paced({.control = control, .rate_bits_per_second = 50'000'000});
+    int number = 0;
+    paced.processes.loses = [&](ByteSpan) { return ++number % 7 == 0; };
+    ASSERT_TRUE(paced.run()) << to_string(control);
+    EXPECT_TRUE(paced.right()) << to_string(control);
+  }
+}
+
+TEST(NodePacing, GoesOnAfterAllReportsOfASecondWereLost) {
+  Paced paced({.control = CongestionControl::wan});
+  const Instant from = paced.processes.now() + 2ms;
+  paced.processes.loses = [&](ByteSpan) {
+    return paced.processes.now() >= from && paced.processes.now() < from + 1s;
+  };
+  ASSERT_TRUE(paced.run());
+  EXPECT_TRUE(paced.right());
+}
+
+// A group with far ranks joins a process whose other groups were not paced.
+TEST(NodePacing, BeginsWhereMembersHaveSentAlready) {
+  constexpr std::uint64_t kRate = 50'000'000;
+  Paced paced({});
+  ASSERT_TRUE(paced.run());
+  const congestion::Settings fixed{.control = CongestionControl::fixed,
+                                   .rate_bits_per_second = kRate};
+  for (Rank slot = 0; slot < 2; ++slot) {
+    Node& node = paced.processes[slot];
+    EXPECT_FALSE(node.pace(paced.processes.now(), {}));
+    EXPECT_EQ(node.uplink(), nullptr);
+    EXPECT_TRUE(node.pace(paced.processes.now(), fixed));
+    EXPECT_FALSE(node.pace(paced.processes.now(), {.control = CongestionControl::wan}));
+  }
+  paced.begin();
+  const Instant start = paced.processes.now();
+  ASSERT_TRUE(paced.run());
+  EXPECT_TRUE(paced.right());
+  EXPECT_GT(paced.processes.now() - start, 66ms);
+  EXPECT_LT(paced.processes.now() - start, 95ms);
+}
+
+// WIRE 3.16
+TEST(NodePacing, TellsThePeerWhatItsHostDropped) {
+  Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});
+  int number = 0;
+  std::uint64_t dropped = 0;
+  paced.processes.loses = [&](ByteSpan datagram) {
+    wire::Prefix prefix;
+    const bool lost = wire::peek_prefix(datagram, prefix) == wire::Refusal::none &&
+                      prefix.destination == 1 && ++number % 10 == 0;
+    dropped += lost;
+    return lost;
+  };
+  wire::Report told;
+  paced.processes.observer = [&](Rank from, Rank, ByteSpan datagram) {
+    wire::Report report;
+    wire::Prefix prefix;
+    if (from != 1 || wire::peek_prefix(datagram, prefix) != wire::Refusal::none ||
+        prefix.type != wire::PacketType::report)
+      return;
+    ASSERT_EQ(wire::decode_report(datagram, report), wire::Refusal::none);
+    told = report;
+  };
+  EXPECT_TRUE(paced.processes[1].wants_host_drops(paced.processes.now()));
+  ASSERT_TRUE(paced.processes.run_until(
+      [&] {
+        const Instant now = paced.processes.now();
+        if (paced.processes[1].wants_host_drops(now))
+          paced.processes[1].on_host_drops(now, dropped, 100'000);
+        return paced.requests[0]->done && paced.requests[1]->done;
+      },
+      10s));
+  EXPECT_TRUE(paced.right());
+  EXPECT_GT(dropped, 10u);
+  EXPECT_LT(told.grant, 100'000u);
+  EXPECT_GT(told.host_drops, dropped / 2);
+  EXPECT_LE(told.host_drops, dropped);
+}
+
+TEST(NodePacing, WithoutAControllerNobodyAsksForHostDrops) {
+  Paced paced({});
+  EXPECT_FALSE(paced.processes[0].wants_host_drops(Instant::infinite_future() - 1ns));
+}
+
+TEST(NodePacing, WithoutAControllerNothingAsksForReports) {
+  Paced paced({});
+  bool asks = false;
+  paced.processes.observer = [&](Rank, Rank, ByteSpan datagram) {
+    wire::Prefix prefix;
+    ASSERT_EQ(wire::peek_prefix(datagram, prefix), wire::Refusal::none);
+    asks |= prefix.asks;
+  };
+  ASSERT_TRUE(paced.run());
+  EXPECT_FALSE(asks);
+}
+
+}  // namespace
+}  // namespace leeway::collective

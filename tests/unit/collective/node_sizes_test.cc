@@ -1,0 +1,122 @@
+// The longest datagrams that the paths of a process carry, on a network in virtual time.
+#include "collective/node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "unit/collective/node_processes.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+
+// Three processes whose paths are measured; one of them may carry less than the others.
+class NodeSizes : public ::testing::Test {
+ protected:
+  NodeSizes() : processes(3, {}, {.most = 1472}) {
+    processes.loses = [this](ByteSpan datagram) {
+      wire::Prefix prefix;
+      EXPECT_EQ(wire::peek_prefix(datagram, prefix), wire::Refusal::none);
+      const bool narrow = prefix.source == 0 && prefix.destination == 1;
+      lost += narrow && datagram.size() > carries;
+      return narrow && datagram.size() > carries;
+    };
+    members = processes.join(1, {0, 1, 2});
+  }
+
+  // How long it takes.
+  Duration all_reduce() {
+    std::vector<std::vector<float>> data(3, std::vector<float>(30'000, 1.0f));
+    std::vector<const Request*> requests;
+    const Instant start = processes.now();
+    for (Rank slot = 0; slot < 3; ++slot)
+      requests.push_back(&processes.all_reduce(slot, *members[slot], data[slot]));
+    const auto done = [](const Request* request) { return request->done; };
+    EXPECT_TRUE(processes.run_until(
+        [&] { return std::all_of(requests.begin(), requests.end(), done); }, 10s));
+    for (const auto& result : data) EXPECT_THAT(result, Each(3.0f));
+    return processes.now() - start;
+  }
+  std::size_t bytes(Rank from, Rank to) { return processes[from].path(to).size.bytes(); }
+
+  std::size_t carries = 9000;
+  std::size_t lost = 0;
+  Processes processes;
+  std::vector<Member*> members;
+};
+
+// W-15
+TEST_F(NodeSizes, APathThatBecomesNarrowCarriesDatagramsInPieces) {
+  all_reduce();
+  const Duration normal = all_reduce();
+  EXPECT_EQ(bytes(0, 1), 1472u);
+  // Before the first report of a path it is not known to carry more than the base.
+  const std::uint64_t cut_at_first = processes[0].size_counters().datagrams_cut;
+  const std::uint64_t cut_at_first_by_2 = processes[2].size_counters().datagrams_cut;
+  carries = 1272;
+  all_reduce();
+  EXPECT_EQ(bytes(0, 1), 1200u);
+  EXPECT_EQ(bytes(0, 2), 1472u);
+  EXPECT_EQ(bytes(1, 0), 1472u) << "the other direction";
+  processes.pass(1s);  // the search is over
+  const std::size_t lost_before = lost;
+  EXPECT_LT(all_reduce(), normal + normal / 4);
+  EXPECT_EQ(lost, lost_before) << "nothing that is too long is sent";
+  EXPECT_GT(processes[0].size_counters().datagrams_cut, cut_at_first + 50);
+  EXPECT_EQ(processes[2].size_counters().datagrams_cut, cut_at_first_by_2);
+  carries = 9000;
+  processes.pass(601s);
+  EXPECT_EQ(bytes(0, 1), 1472u);
+}
+
+TEST_F(NodeSizes, RanksAgreeOnWhatAllPathsCarry) {  // WIRE 10.4
+  carries = 1410;
+  const auto agreed = [&] {
+    return std::all_of(members.begin(), members.end(),
+                       [](const Member* member) { return member->agreed_bytes().has_value(); });
+  };
+  for (int i = 0; i < 100 && !agreed(); ++i) {
+    for (Rank slot = 0; slot < 3; ++slot) {
+      if (!processes[slot].agree_on_size(*members[slot], /*measured=*/true))
+        members[slot]->engine().endpoint().probe_all();
+      processes[slot].touch(*members[slot]);
+    }
+    processes.pass(1ms);
+  }
+  ASSERT_TRUE(agreed());
+  for (Member* const member : members) {
+    EXPECT_EQ(member->agreed_bytes(), 1400u);
+    member->engine().endpoint().shorten_datagrams(1400);
+  }
+  const std::size_t lost_before = lost;
+  all_reduce();
+  EXPECT_EQ(lost, lost_before);
+  EXPECT_EQ(processes[0].size_counters().datagrams_cut, 0u);
+}
+
+TEST_F(NodeSizes, WhatTheSystemRefusesForOnePeerHurtsNoOther) {
+  all_reduce();
+  EXPECT_EQ(bytes(0, 1), 1472u);
+  carries = 1272;
+  processes[0].on_refused(processes.now(), 1, 1472);
+  EXPECT_EQ(bytes(0, 1), 1200u);
+  EXPECT_EQ(bytes(0, 2), 1472u);
+  all_reduce();
+  processes.pass(1s);
+  EXPECT_EQ(processes[0].size_counters().probes_sent, 2u + 3 * 3u) << "and it is searched at once";
+}
+
+TEST_F(NodeSizes, AnUnknownProcessIsNotAnswered) {
+  std::array<std::byte, 1000> probe{};
+  wire::encode_size({.type = wire::PacketType::size, .epoch = 1, .source = 7, .destination = 0},
+                    {.bytes = 1000}, probe);
+  processes[0].on_datagram(processes.now(), 7, probe);
+  EXPECT_EQ(processes[0].refused()[static_cast<int>(wire::Refusal::epoch)], 1u);
+}
+
+}  // namespace
+}  // namespace leeway::collective
