@@ -22,10 +22,11 @@ struct Sample {
   Duration rtt{0};
   // The least that this link showed lately.
   Duration rtt_min{0};
-  // One-way delay above the link's least: time spent in queues. The least of links that reported
-  // lately.
+  // Time spent in the uplink's queue: one-way delay above the link's least, of the link where that
+  // is shortest.
   Duration queueing{0};
-  // How much delays vary by themselves: the standard deviation (delay_jitter.h), the least of links
+  // The standard deviation of delays that vary by themselves, of the link where it is least
+  // (delay_jitter.h). 0: not known.
   Duration jitter{0};
   // `delivered_bytes` arrived at all peers within `interval`; 0: unknown.
   Duration interval{0};

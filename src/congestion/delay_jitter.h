@@ -1,8 +1,8 @@
 // How much a line's delay varies by itself.
 //
-// A queue of ours grows and drains over some reports. What one delay lies off the line between its
-// two neighbours is therefore jitter, but for the corners of that course. Corners are few, so the
-// median leaves them out.
+// A queue of ours grows and drains over some reports, so its delay lies halfway between those of
+// the reports before and after, except where it turns. What a delay differs from halfway is jitter.
+// Turns are few: the median of differences leaves them out.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,8 @@ class DelayJitter {
   static constexpr std::size_t kReportsMin = 32;
   static constexpr std::size_t kReports = 128;
   static constexpr std::size_t kRefreshed = 8;
-  // The median is 0.6745 deviations of what a delay lies off that line, which has sqrt(1.5) of its
-  // own.
+  // The difference has sqrt(1.5) times the deviation of one delay. The median of its absolute value
+  // is 0.6745 of its deviation, where jitter is normal.
   static constexpr double kOfMedian = 1 / (0.6745 * 1.2247);
 
   void measure() {
@@ -49,7 +49,7 @@ class DelayJitter {
     deviation_ = Duration(static_cast<std::int64_t>(kOfMedian * static_cast<double>(*middle)));
   }
 
-  std::array<std::int64_t, kReports> off_{};  // of the latest delays
+  std::array<std::int64_t, kReports> off_{};  // what the latest delays differ from halfway
   std::int64_t last_ = 0;
   std::int64_t before_last_ = 0;
   std::size_t delays_ = 0;

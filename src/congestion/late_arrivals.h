@@ -1,9 +1,8 @@
-// What is missing of the datagrams that a peer's reports cover: lost, or overtaken and still to
-// come.
+// Which part of the datagrams that are missing is lost, and not only overtaken.
 //
 // A report tells counts. A datagram that was overtaken is missing until it comes, and a line whose
-// delay jitters always has some such. As many as came late lately may be missing now, and are not
-// taken for lost. On a path that keeps order, what is missing is lost at once.
+// delay jitters always has some such. As many as came late lately may be missing now: they are not
+// counted as lost. On a path that keeps order, every missing datagram counts at once.
 #pragma once
 
 #include <algorithm>

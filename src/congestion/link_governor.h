@@ -49,7 +49,7 @@ class LinkGovernor {
   static constexpr int kFreeRounds = 8;
   static constexpr double kSigmas = 3;  // of losses that come in bursts
   static constexpr Duration kTargetLeast = std::chrono::milliseconds(1);
-  static constexpr int kJitters = 3;
+  static constexpr int kJitters = 3;  // standard deviations that two links' delays differ by
   static constexpr double kUsed = 0.5;
 
   void on_round(const Report& report) {

@@ -41,9 +41,10 @@ constexpr double kBeforeMost = 1.25;  // of what arrives now: the line may have 
 constexpr double kTargetNs = 15e6;    // over the square root of the packets under way
 constexpr double kTargetMinNs = 1e6;
 constexpr double kTargetMost = 1.0 / 16;  // of the round trip
-// Standard deviations of a delay: so much more than the least of thousands is usual.
+// The target is at least so many standard deviations of the jitter: a usual delay is longer by that
+// than the least of thousands.
 constexpr double kJitters = 6;
-// Where queues overflow, shared ones that come and go are the likelier reason.
+// Where packets have overflowed, delays vary more likely with a queue that others share.
 constexpr double kJittersOverflown = 4;
 constexpr double kOverflowPart = 0.5;
 constexpr double kOwnPackets = 1.5;       // a train of ours is a queue by itself

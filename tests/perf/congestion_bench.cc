@@ -685,23 +685,37 @@ void print_host() {
 // Delay that varies by itself, with and without overtaking; more seeds, since some went astray.
 void print_jitter() {
   std::printf(
-      "\n4 ranks, 4 MiB exact, 500 Mb/s, 20 ms, queue 50 ms, jitter of each of four hops;\n"
-      "median round in ms: the median of 24 seeds, and the slowest\n\n"
-      "| jitter | fixed, 95 %% | %s |\n|---|---|---|\n",
+      "\n4 ranks, 4 MiB exact, 20 rounds; median round in ms: the median of 24 seeds, and the "
+      "slowest\n\n| rate, round trip, queue, loss; delay of each of four hops | fixed, 95 %% | %s "
+      "|\n|---|---|---|\n",
       studied_name.c_str());
-  for (const char* jitter :
-       {"fixed: 5", "normal { mean: 5 deviation: 0.1 }", "normal { mean: 5 deviation: 1 }",
-        "pareto { mean: 5 deviation: 0.5 } keep_order: true",
-        "normal { mean: 5 deviation: 0.3 } keep_order: true",
-        "normal { mean: 5 deviation: 1 } keep_order: true"}) {
-    std::printf("| %s |", jitter);
+  const Place fast{.line_mbps = 500, .rtt_ms = 20, .rounds = 20};
+  const Place slow{.line_mbps = 100, .rtt_ms = 50, .rounds = 20};
+  constexpr const char* kOvertaking = "normal { mean: 5 deviation: 1 }";
+  struct Row {
+    Place place;
+    double queue_ms;
+    double loss;
+    const char* jitter;
+  };
+  for (Row row :
+       {Row{fast, 50, 0, "fixed: 5"}, Row{fast, 50, 0, "normal { mean: 5 deviation: 0.1 }"},
+        Row{fast, 50, 0, kOvertaking}, Row{fast, 50, 0.001, kOvertaking},
+        Row{fast, 50, 0.01, kOvertaking}, Row{fast, 50, 0.1, kOvertaking},
+        Row{fast, 50, 0, "pareto { mean: 5 deviation: 0.5 } keep_order: true"},
+        Row{fast, 50, 0, "normal { mean: 5 deviation: 0.3 } keep_order: true"},
+        Row{fast, 50, 0, "normal { mean: 5 deviation: 1 } keep_order: true"},
+        Row{slow, 250, 0, "normal { mean: 12.5 deviation: 2 }"},
+        Row{slow, 10, 0, "normal { mean: 12.5 deviation: 2 }"}}) {
+    row.place.queue_ms = row.queue_ms;
+    row.place.loss = row.loss;
+    row.place.jitter = row.jitter;
+    std::printf("| %g Mb/s, %g ms, %g ms, %g %%; %s |", row.place.line_mbps, row.place.rtt_ms,
+                row.queue_ms, 100 * row.loss, row.jitter);
     for (const std::string& control : {std::string("fixed"), studied_name}) {
       std::vector<double> ms;
-      for (std::uint64_t seed = 1; seed <= 24; ++seed) {
-        const Place place{
-            .line_mbps = 500, .rtt_ms = 20, .queue_ms = 50, .rounds = 20, .jitter = jitter};
-        ms.push_back(all_reduce(place, "exact", control, seed).ms);
-      }
+      for (std::uint64_t seed = 1; seed <= 24; ++seed)
+        ms.push_back(all_reduce(row.place, "exact", control, seed).ms);
       std::sort(ms.begin(), ms.end());
       std::printf(" %.0f, %.0f |", ms[ms.size() / 2], ms.back());
       std::fflush(stdout);
