@@ -46,7 +46,7 @@ class Processes {
     config.seed = epoch;
     config.window_bytes.assign(slots.size(), window * config.datagram_bytes);
     config.rtt_initial = 2 * kDelay;
-    config.peer_timeout = 3s;
+    config.peer_timeout = std::chrono::seconds(3);
     return nodes_[slots[rank]]->join(now_, config, slots);
   }
 
@@ -67,7 +67,7 @@ class Processes {
     return request;
   }
 
-  bool run_until(const std::function<bool()>& done, Duration limit = 10s) {
+  bool run_until(const std::function<bool()>& done, Duration limit = std::chrono::seconds(10)) {
     const Instant end = now_ + limit;
     for (;;) {
       pump();
