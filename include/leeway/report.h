@@ -22,7 +22,7 @@ struct PeerReport {
   std::uint64_t repaired = 0;
   std::uint64_t duplicate = 0;  // copies of a packet already held; never summed
   std::uint64_t late = 0;       // arrived after settling; never used
-  std::uint64_t sent = 0;       // packets we sent this peer, repairs included
+  std::uint64_t sent = 0;       // packets we sent this peer, repairs and copies included
   // The peer settled its shard of a reduction without any of our packets: our contribution is
   // certainly not in it. False where it used some or has not said; with
   // CollectiveOptions::confirm_use it has, unless it left or the deadline came first.
@@ -83,8 +83,8 @@ struct CollectiveReport {
   std::uint32_t owners = 0;
   // 1 - arrived/expected over all peers and both halves, after repair
   double loss = 0.0;
-  double loss_first_pass = 0.0;  // the same without repaired packets: what the network lost
-  std::uint64_t bytes_sent = 0;  // datagram payload bytes, headers and repairs included
+  double loss_first_pass = 0.0;  // without repaired packets: what the network lost of all copies
+  std::uint64_t bytes_sent = 0;  // datagram payload bytes, headers, repairs and copies included
   PhaseTimes times;
   bool deadline_cut = false;  // settled by the deadline rather than by completeness or quiet
   // Every element of the result arrived exactly: all ranks hold the same bits

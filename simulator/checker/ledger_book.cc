@@ -271,16 +271,30 @@ void LedgerBook::keep_early_message(Rank rank, Rank from, const wire::DataHeader
       engine(rank).endpoint().next_message(from, header.message_tag, false);
   const auto ahead = static_cast<std::int32_t>(header.round - opened);
   if (ahead < 0 || ahead >= limits::kOpenRoundsMax) return;
+  auto& early = ranks_[rank].early_messages;
+  const auto same = [&](const EarlyMessage& held) {
+    return held.from == from && held.tag == header.message_tag && held.number == header.round &&
+           held.index == header.index;
+  };
+  if (std::any_of(early.begin(), early.end(), same)) return;
   const auto place = take_place(rank, from);
-  if (place)
-    ranks_[rank].early_messages.push_back({from, *place, header.message_tag, header.round});
+  if (place) early.push_back({from, *place, header.message_tag, header.round, header.index});
 }
 
 bool LedgerBook::keep_early(Rank rank, Rank from, CallLedger& call,
                             const wire::DataHeader& header) {
+  const auto same = [&](const auto& held) {
+    return held.from == from && held.header.kind == header.kind &&
+           held.header.index == header.index;
+  };
+  auto& early = call.ranks[rank].early;
+  if (const auto held = std::find_if(early.begin(), early.end(), same); held != early.end()) {
+    held->header = header;
+    return true;
+  }
   const bool near = call.number - ranks_[rank].opened < limits::kOpenRoundsMax;
   if (const auto place = near ? take_place(rank, from) : std::nullopt; place) {
-    call.ranks[rank].early.push_back({from, *place, header});
+    early.push_back({from, *place, header});
     return true;
   }
   if (call.plan.covered()) ++call.ranks[rank].flow(header.kind, from).dropped_early;

@@ -93,6 +93,7 @@ class LedgerBook {
     std::uint32_t place = 0;
     std::uint32_t tag = 0;
     std::uint32_t number = 0;
+    PacketIndex index;
   };
   struct RankState {
     std::uint32_t calls = 0;     // submitted

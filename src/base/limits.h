@@ -92,7 +92,11 @@ inline constexpr std::uint32_t kCodeParitiesMax = 48;
 // Flows of more packets have no parity. It would take longer than asking for what was lost, and
 // owners would keep too much: contributions stay in memory as long as their code is not whole.
 inline constexpr std::uint32_t kCodedFlowPacketsMax = 8192;
-// Below this share of lost datagrams a sender sends no parity.
+// Flows of up to kEagerPackets packets leave in copies instead (WIRE 2.12): in so many at most, and
+// only where one copy to every rank is no more packets than these.
+inline constexpr std::uint32_t kCopiesMax = 8;
+inline constexpr std::uint32_t kCopiedPacketsMax = 64;
+// Below this share of lost datagrams a sender sends no parity, and no copies.
 inline constexpr double kCodedLossMin = 1e-4;
 // Share of operations in which parity may be too little for some code: those are repaired.
 inline constexpr double kCodeShortfall = 0.05;

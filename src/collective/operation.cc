@@ -135,9 +135,12 @@ void Operation::on_settled(FlowKind kind, Instant now) {
 
 void Operation::learn_from_links() {
   const auto& flows = round_->phase(FlowKind::reduce).receive;
+  // Of copies (WIRE 2.12) one is enough: how many packets came says little of the link.
+  const bool copied = endpoint_.config().paced &&
+                      plan_.round.phase(FlowKind::reduce).delivery == Delivery::Kind::exact;
   for (Rank peer = 0; peer < flows.size(); ++peer) {
     const protocol::ReceiveFlow& flow = flows[peer];
-    if (flow.packets == 0) continue;
+    if (flow.packets == 0 || (copied && flow.packets <= limits::kEagerPackets)) continue;
     history_.learn_delivery(peer,
                             static_cast<double>(flow.arrived_count - flow.repaired) / flow.packets);
     if (plan_.reduction.fetch_empty)

@@ -1,6 +1,8 @@
 #include "protocol/early_buffer.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 namespace leeway::protocol {
 
@@ -10,17 +12,23 @@ EarlyBuffer::EarlyBuffer(int peers, std::uint32_t slots_per_peer, std::size_t da
       slots_(static_cast<std::size_t>(peers) * slots_per_peer),
       memory_(std::make_unique_for_overwrite<std::byte[]>(slots_.size() * datagram_bytes)) {}
 
-bool EarlyBuffer::put(Rank from, const EarlyKey& key, ByteSpan datagram) {
+bool EarlyBuffer::put(Rank from, const EarlyKey& key, std::uint64_t part, ByteSpan datagram) {
   const std::size_t first = std::size_t{from} * slots_per_peer_;
   if (datagram.empty() || datagram.size() > datagram_bytes_ || first >= slots_.size()) return false;
-  for (std::size_t i = first; i < first + slots_per_peer_; ++i) {
-    if (slots_[i].bytes != 0) continue;
-    slots_[i] = {key, static_cast<std::uint32_t>(datagram.size())};
-    std::memcpy(memory_.get() + i * datagram_bytes_, datagram.data(), datagram.size());
+  const std::span slots = std::span(slots_).subspan(first, slots_per_peer_);
+  const auto holds_it = [&](const Slot& slot) {
+    return slot.bytes != 0 && slot.part == part && slot.key == key;
+  };
+  auto slot = std::find_if(slots.begin(), slots.end(), holds_it);
+  if (slot == slots.end()) {
+    slot = std::find_if(slots.begin(), slots.end(), [](const Slot& any) { return any.bytes == 0; });
+    if (slot == slots.end()) return false;
     ++held_;
-    return true;
   }
-  return false;
+  *slot = {key, part, static_cast<std::uint32_t>(datagram.size())};
+  const std::size_t at = first + static_cast<std::size_t>(slot - slots.begin());
+  std::memcpy(memory_.get() + at * datagram_bytes_, datagram.data(), datagram.size());
+  return true;
 }
 
 void EarlyBuffer::take(const EarlyKey& key, const Use& use) {

@@ -25,8 +25,10 @@ class EarlyBuffer {
  public:
   EarlyBuffer(int peers, std::uint32_t slots_per_peer, std::size_t datagram_bytes);
 
-  // Keeps a copy under `key`; false when the peer's share is used up or the datagram is too long.
-  bool put(Rank from, const EarlyKey& key, ByteSpan datagram);
+  // Keeps the datagram under `key`, in place of an earlier one of the same `part` (WIRE 2.4: of
+  // copies, the last one ends the pass). False: the peer's share is used up, or the datagram is too
+  // long.
+  bool put(Rank from, const EarlyKey& key, std::uint64_t part, ByteSpan datagram);
 
   // Hands every datagram under `key`, of all peers or of one, to `use`, in no particular order, and
   // frees its slot.
@@ -42,6 +44,7 @@ class EarlyBuffer {
  private:
   struct Slot {
     EarlyKey key;
+    std::uint64_t part = 0;
     std::uint32_t bytes = 0;  // 0: free
   };
   void take_slots(std::size_t first, std::size_t last, const EarlyKey& key, const Use& use);

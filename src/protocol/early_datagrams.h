@@ -30,7 +30,8 @@ class EarlyDatagrams {
     const bool point = header.kind == wire::FlowKind::point;
     const EarlyKey key{
         .number = header.round, .message = point, .message_tag = point ? header.message_tag : 0};
-    return buffer_.put(from, key, datagram) ? Fate::kept : Fate::dropped;
+    const std::uint64_t part = static_cast<std::uint64_t>(header.kind) << 32 | header.index.value;
+    return buffer_.put(from, key, part, datagram) ? Fate::kept : Fate::dropped;
   }
 
   // The operation opens: hands over what was kept, in no particular order.

@@ -256,6 +256,7 @@ class Endpoint {
   bool take_length(Instant now, Round& round, Rank from, std::uint32_t packets, std::uint32_t tail);
   void touch(Rank from, std::uint32_t tag);
   void without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram);
+  void note_last_copy(Instant now, Round& round, Rank from, const wire::DataHeader& header);
   void on_end(Instant now, Rank from, const wire::End& end);
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
   void on_probe(Instant now, Rank from);
@@ -270,6 +271,9 @@ class Endpoint {
   bool may_be_coded(const Round& round, FlowKind kind, std::uint32_t packets) const {
     return round.plan->phase(kind).coded && packets > limits::kEagerPackets;
   }
+  bool may_be_copied(const Round& round, FlowKind kind, std::uint32_t packets) const;
+  std::uint32_t copies_for(const Round& round, FlowKind kind, Rank peer) const;
+  void begin_copy(Round& round, FlowKind kind, Rank peer);
   std::uint32_t parities_for(const Round& round, FlowKind kind, Rank peer) const;
   void append_parity(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   void accept_parity(Instant now, Round& round, Rank from, const wire::DataHeader& header,

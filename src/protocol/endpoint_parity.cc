@@ -1,5 +1,6 @@
 // Parity: packets from which a receiver computes what the first pass lost, in place of asking for
-// it (WIRE 2.10). It is worth its bytes where a round trip takes longer than they do.
+// it (WIRE 2.10). It is worth its bytes where a round trip takes longer than they do. Flows of a
+// few packets leave in copies instead (WIRE 2.12).
 #include <algorithm>
 #include <cmath>
 
@@ -28,6 +29,34 @@ std::uint32_t Endpoint::parities_for(const Round& round, FlowKind kind, Rank pee
   const double idle = passes * kRoundTripsAPass * path.in_flight();
   const std::uint32_t parities = rows * grid.codes();
   return parities <= again + idle ? parities : 0;
+}
+
+bool Endpoint::may_be_copied(const Round& round, FlowKind kind, std::uint32_t packets) const {
+  const auto peers = static_cast<std::uint32_t>(config_.size - 1);
+  return config_.paced && kind != FlowKind::point &&
+         round.plan->phase(kind).delivery == Delivery::Kind::exact &&
+         packets <= limits::kEagerPackets && packets * peers <= limits::kCopiedPacketsMax;
+}
+
+// How many copies of a flow of a few packets leave at once. Parity would be longer than they are.
+// One operation in twenty may have to ask for a packet all of whose copies are lost.
+std::uint32_t Endpoint::copies_for(const Round& round, FlowKind kind, Rank peer) const {
+  const SendFlow& flow = round.send(kind, peer);
+  if (!may_be_copied(round, kind, flow.packets)) return 1;
+  const double loss = std::min(links_[peer].path().loss_at_most(), 0.5);
+  if (loss < limits::kCodedLossMin) return 1;
+  const double flows = static_cast<double>(config_.size) * (config_.size - 1);
+  const double copies = std::log(limits::kCodeShortfall / (flows * flow.packets)) / std::log(loss);
+  return std::clamp(static_cast<std::uint32_t>(std::ceil(copies)), 1u, limits::kCopiesMax);
+}
+
+// The first packet of a flow is next, or all of a copy has left and another follows.
+void Endpoint::begin_copy(Round& round, FlowKind kind, Rank peer) {
+  SendFlow& flow = round.send(kind, peer);
+  if (flow.begun() == 0) flow.copies = copies_for(round, kind, peer);
+  if (!flow.cursor.exhausted() || flow.copies_over + 1 == flow.copies) return;
+  ++flow.copies_over;
+  flow.cursor = make_cursor(round, kind, peer, flow.grid);
 }
 
 void Endpoint::append_parity(Instant now, Rank peer, Round& round, FlowKind kind,

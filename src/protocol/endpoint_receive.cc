@@ -239,7 +239,7 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   if (flow.arrived.test(header.index.value)) {
     ++flow.duplicate;
     ++counters_.duplicate;
-    return;
+    return note_last_copy(now, round, from, header);
   }
   if (flow.finished || round.phase(header.kind).settled) {
     return count_late();
@@ -266,6 +266,16 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
     recover(round, header.kind, from, flow.parity->grid().code_of(header.index));
   }
   after_arrival(now, round, from, header);
+}
+
+// Its packet was there already, but not what the last copy says: the pass is over (WIRE 2.12).
+void Endpoint::note_last_copy(Instant now, Round& round, Rank from,
+                              const wire::DataHeader& header) {
+  ReceiveFlow& flow = round.receive(header.kind, from);
+  if (!header.ends_first_pass() || flow.ended_pass >= 0 || !flow.open()) return;
+  flow.ended_pass = 0;
+  flow.last_arrival = now;
+  timers_.arm_link(from, now + links_[from].quiet_time(round.plan->phase(header.kind).gives_up()));
 }
 
 void Endpoint::after_arrival(Instant now, Round& round, Rank from, const wire::DataHeader& header) {

@@ -218,6 +218,8 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
       timers_.arm_link(peer, link.probe_at);
     }
   }
+  // One copy at a time: the others leave behind what other destinations are sent (WIRE 2.12).
+  if (credit > 0 && flow.first_pass()) begin_copy(round, kind, peer);
   while (credit > 0 && out.has_room()) {
     const PacketPosition position =
         flow.first_pass() ? flow.cursor.position() : flow.repair_position;
@@ -228,7 +230,7 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
       if (last) flow.parities = parities_for(round, kind, peer);
       const PacketIndex ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
       append_data(now, peer, round, kind, peer, {*index, position, ahead}, out);
-    } else if (flow.first_pass() && flow.cursor.exhausted() && !flow.passed()) {
+    } else if (flow.first_pass() && flow.parities_sent < flow.parities) {
       append_parity(now, peer, round, kind, out);
     } else {
       break;
@@ -249,13 +251,15 @@ std::uint32_t Endpoint::eager_credit(const SendFlow& flow, Rank peer) const {
     if (round->ended || gate_open(*round, peer)) continue;
     for (int k = 0; k < wire::kFlowKinds; ++k) {
       if (!round->plan->phases[k].active) continue;
-      kept += round->send(static_cast<FlowKind>(k), peer).cursor.position().value;
+      kept += round->send(static_cast<FlowKind>(k), peer).begun();
     }
   }
   const auto left = [](std::uint32_t limit, std::uint32_t used) {
     return limit - std::min(limit, used);
   };
-  return std::min(left(limits::kEagerPackets, flow.cursor.position().value),
+  // Further copies take no place there (WIRE 2.4).
+  if (flow.copies > 1 && flow.begun() == flow.packets) return limits::kEagerPackets;
+  return std::min(left(limits::kEagerPackets, flow.begun()),
                   left(limits::kEarlySlotsPerPeer, kept));
 }
 
@@ -269,7 +273,8 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   wire::DataHeader header = header_in(round, kind, flow);
   header.index = place.index;
   header.position = place.position;
-  header.goes_on = flow.first_pass() && flow.parities > 0;
+  const bool last = flow.first_pass() && place.position.value + 1 == flow.packets;
+  header.goes_on = last && (flow.parities > 0 || flow.copies_over + 1 < flow.copies);
   write_data(now, to, round, header, payload, scratch, out);
   if (flow.grid.packet_elements(place.index) < flow.grid.elements_per_packet()) out.close();
   counters_.group_sent += to == kEveryRank;

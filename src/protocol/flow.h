@@ -34,6 +34,10 @@ struct SendFlow {
   bool end_due = false;    // an END waits to be sent
   std::uint16_t pass = 0;  // pass being sent, or last sent: 0 first, k = answer to request k
   bool pass_over = false;  // everything of `pass` has been handed out
+  // The first pass of a short flow is so many copies of it (WIRE 2.12), of which some are over;
+  // decided when its first packet is sent.
+  std::uint32_t copies = 1;
+  std::uint32_t copies_over = 0;
   // The first pass ends with so much parity (WIRE 2.10); decided when its last packet is sent.
   std::uint32_t parities = 0;
   std::uint32_t parities_sent = 0;
@@ -51,7 +55,11 @@ struct SendFlow {
   bool open() const { return packets != 0 && !settled; }
   bool first_pass() const { return pass == 0; }
   // All of the first pass has been handed out.
-  bool passed() const { return cursor.exhausted() && parities_sent == parities; }
+  bool passed() const {
+    return cursor.exhausted() && copies_over + 1 == copies && parities_sent == parities;
+  }
+  // Packets that have left once.
+  std::uint32_t begun() const { return copies_over > 0 ? packets : cursor.position().value; }
 
   // Merges what the receiver asks for again into `wanted`. Taken: a pass over it is due.
   enum class Request : std::uint8_t { taken, ignored, refused };

@@ -20,10 +20,10 @@ std::vector<std::pair<Rank, Bytes>> take(EarlyBuffer& buffer, std::uint32_t key)
 
 TEST(EarlyBufferTake, GivesEveryDatagramOfTheKeyOnce) {
   EarlyBuffer buffer(3, 4, 100);
-  EXPECT_TRUE(buffer.put(0, {7}, bytes_of(1)));
-  EXPECT_TRUE(buffer.put(2, {7}, bytes_of(2, 100)));
-  EXPECT_TRUE(buffer.put(0, {8}, bytes_of(3)));
-  EXPECT_TRUE(buffer.put(0, {7}, bytes_of(4, 1)));
+  EXPECT_TRUE(buffer.put(0, {7}, 0, bytes_of(1)));
+  EXPECT_TRUE(buffer.put(2, {7}, 0, bytes_of(2, 100)));
+  EXPECT_TRUE(buffer.put(0, {8}, 0, bytes_of(3)));
+  EXPECT_TRUE(buffer.put(0, {7}, 1, bytes_of(4, 1)));
   EXPECT_EQ(buffer.held(), 4u);
   const std::vector<std::pair<Rank, Bytes>> expected = {
       {0, bytes_of(1)}, {0, bytes_of(4, 1)}, {2, bytes_of(2, 100)}};
@@ -34,18 +34,28 @@ TEST(EarlyBufferTake, GivesEveryDatagramOfTheKeyOnce) {
 
 TEST(EarlyBufferPut, OnePeerCannotUseAnothersShare) {
   EarlyBuffer buffer(2, 3, 100);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(buffer.put(0, {1}, bytes_of(i)));
-  EXPECT_FALSE(buffer.put(0, {1}, bytes_of(9)));
-  EXPECT_TRUE(buffer.put(1, {1}, bytes_of(5)));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(buffer.put(0, {1}, i, bytes_of(i)));
+  EXPECT_FALSE(buffer.put(0, {1}, 3, bytes_of(9)));
+  EXPECT_TRUE(buffer.put(1, {1}, 0, bytes_of(5)));
   take(buffer, 1);
-  EXPECT_TRUE(buffer.put(0, {2}, bytes_of(9))) << "slots are free again";
+  EXPECT_TRUE(buffer.put(0, {2}, 0, bytes_of(9))) << "slots are free again";
+}
+
+TEST(EarlyBufferPut, TheLastCopyTakesThePlaceOfThoseBefore) {
+  EarlyBuffer buffer(1, 2, 100);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(buffer.put(0, {1}, 7, bytes_of(i, 10 + i)));
+  EXPECT_EQ(buffer.held(), 1u);
+  EXPECT_TRUE(buffer.put(0, {2}, 7, bytes_of(9))) << "of another operation";
+  const std::vector<std::pair<Rank, Bytes>> expected = {{0, bytes_of(4, 14)}};
+  EXPECT_EQ(take(buffer, 1), expected);
+  EXPECT_EQ(buffer.held(), 1u);
 }
 
 TEST(EarlyBufferPut, RefusesWhatDoesNotFit) {
   EarlyBuffer buffer(2, 3, 100);
-  EXPECT_FALSE(buffer.put(0, {1}, bytes_of(1, 101)));
-  EXPECT_FALSE(buffer.put(0, {1}, {}));
-  EXPECT_FALSE(buffer.put(2, {1}, bytes_of(1))) << "a rank beyond the group";
+  EXPECT_FALSE(buffer.put(0, {1}, 0, bytes_of(1, 101)));
+  EXPECT_FALSE(buffer.put(0, {1}, 0, {}));
+  EXPECT_FALSE(buffer.put(2, {1}, 0, bytes_of(1))) << "a rank beyond the group";
   EXPECT_EQ(buffer.held(), 0u);
 }
 

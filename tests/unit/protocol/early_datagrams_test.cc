@@ -12,8 +12,13 @@ using wire::FlowKind;
 
 class Early : public ::testing::Test {
  protected:
-  Fate judge(Rank from, FlowKind kind, std::uint32_t round, std::uint32_t opened_below) {
-    return early_.judge(from, {.round = round, .kind = kind}, opened_below, datagram_);
+  Fate judge(Rank from, FlowKind kind, std::uint32_t round, std::uint32_t opened_below,
+             std::uint32_t index = 0) {
+    wire::DataHeader header;
+    header.round = round;
+    header.kind = kind;
+    header.index.value = index;
+    return early_.judge(from, header, opened_below, datagram_);
   }
   int taken(bool message, Rank from, std::uint32_t number) {
     int count = 0;
@@ -34,10 +39,17 @@ TEST_F(Early, OnlyTheNextSixteenOperationsAreKept) {  // WIRE 2.4
 }
 
 TEST_F(Early, ThereAreEightPlacesForAPeer) {
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(judge(1, FlowKind::spread, 0, 0), Fate::kept);
-  EXPECT_EQ(judge(1, FlowKind::spread, 0, 0), Fate::dropped);
+  for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(judge(1, FlowKind::spread, 0, 0, i), Fate::kept);
+  EXPECT_EQ(judge(1, FlowKind::spread, 0, 0, 8), Fate::dropped);
   EXPECT_EQ(judge(2, FlowKind::spread, 0, 0), Fate::kept);
   EXPECT_EQ(taken(false, kNoRank, 0), 9);
+}
+
+TEST_F(Early, CopiesTakeOnePlace) {
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(judge(1, FlowKind::reduce, 0, 0, 3), Fate::kept);
+  EXPECT_EQ(judge(1, FlowKind::spread, 0, 0, 3), Fate::kept);
+  EXPECT_EQ(judge(1, FlowKind::reduce, 1, 0, 3), Fate::kept);
+  EXPECT_EQ(taken(false, kNoRank, 0), 2);
 }
 
 TEST_F(Early, MessagesAndCollectivesOfOneNumberAreTwoThings) {

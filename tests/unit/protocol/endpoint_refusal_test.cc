@@ -90,8 +90,10 @@ TEST_F(Intruder, FutureRoundsAreCountedOrKeptWithinTheirShare) {
   inject(forge_data(kEpoch, 1, 0, header, kPayload));
   EXPECT_EQ(counters().future_round, 1u);
   header.round = 1 + limits::kOpenRoundsMax - 1;
-  for (std::uint32_t i = 0; i < limits::kEarlySlotsPerPeer + 3; ++i)
+  for (std::uint32_t i = 0; i < limits::kEarlySlotsPerPeer + 3; ++i) {
+    header.index = {i};
     inject(forge_data(kEpoch, 1, 0, header, kPayload));
+  }
   EXPECT_EQ(counters().early_kept, limits::kEarlySlotsPerPeer);
   EXPECT_EQ(counters().early_dropped, 3u);
 }
