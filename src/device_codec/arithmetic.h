@@ -62,16 +62,32 @@ LEEWAY_GPU std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF;
 }
 
-// As integers, so that infinities and NaN come out on top. A product drops the sign: devices have
-// units for it that have less to do than those for bits.
-LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
-  std::uint32_t largest = 0;
-  LEEWAY_UNROLL
-  for (const float value : slice.values) {
-    const std::uint32_t doubled = 2 * std::bit_cast<std::uint32_t>(value);
-    largest = doubled > largest ? doubled : largest;
+// The largest magnitude of some floats. Bits are compared as integers, so that infinities and NaN
+// come out on top: as signed ones, of which a positive float is the largest, and as unsigned ones,
+// of which a negative float is. No float is parted from its sign on the way.
+class LargestMagnitude {
+ public:
+  LEEWAY_GPU void add(std::uint32_t bits) {
+    const auto with_sign = static_cast<std::int32_t>(bits);
+    largest_positive_ = with_sign > largest_positive_ ? with_sign : largest_positive_;
+    largest_negative_ = bits > largest_negative_ ? bits : largest_negative_;
   }
-  return largest / 2;
+  LEEWAY_GPU std::uint32_t bits() const {
+    const auto positive = static_cast<std::uint32_t>(largest_positive_);
+    const std::uint32_t negative = largest_negative_ & 0x7FFFFFFF;
+    return positive > negative ? positive : negative;
+  }
+
+ private:
+  std::int32_t largest_positive_ = 0;
+  std::uint32_t largest_negative_ = 0;  // the largest positive one, where there is none
+};
+
+LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
+  LargestMagnitude largest;
+  LEEWAY_UNROLL
+  for (const float value : slice.values) largest.add(std::bit_cast<std::uint32_t>(value));
+  return largest.bits();
 }
 
 // ---- elements to codes ----
@@ -80,9 +96,9 @@ LEEWAY_GPU std::uint32_t largest_magnitude(const Slice& slice) {
 // are that integer.
 inline constexpr float kOntoIntegers = 0x1p23f;
 
-// The code of a finite magnitude of E2M1 in units of 2^-fraction_bits, code and fraction as one
-// integer, to the nearest unit: in the last bits of a float from kOntoIntegers up. Saturates at the
-// largest finite code. Codes over values are three straight pieces, each flatter than the one
+// The code of a magnitude of E2M1 below 2^7 in units of 2^-fraction_bits, code and fraction as one
+// integer, to the nearest unit: in the last 16 bits of a float from kOntoIntegers up. It may be
+// above the largest code, 7. Codes over values are three straight pieces, each flatter than the one
 // before: the code is the least of three lines. Rounding keeps the order of values, so lines may be
 // rounded first; and that of positive floats is the order of their bits.
 template <int fraction_bits>
@@ -94,35 +110,35 @@ LEEWAY_GPU std::uint32_t e2m1_sum(float magnitude) {
   const std::uint32_t below_two = line(2 * kUnit, 0.0f);
   const std::uint32_t below_four = line(kUnit, 2 * kUnit);
   const std::uint32_t above = line(kUnit / 2, 4 * kUnit);
-  constexpr auto kLargest = std::bit_cast<std::uint32_t>(kOntoIntegers + 7 * kUnit);
-  return smaller(smaller(smaller(below_two, below_four), above), kLargest);
+  return smaller(smaller(below_two, below_four), above);
 }
 
-// The same of any format, and without kOntoIntegers.
+// The same of any other format and any finite magnitude, without kOntoIntegers. Saturates at the
+// largest finite code.
 template <Minifloat element, int fraction_bits>
 LEEWAY_GPU std::uint32_t fine_code(float magnitude) {
-  if constexpr (element == codec::kE2M1) {
-    return e2m1_sum<fraction_bits>(magnitude) - std::bit_cast<std::uint32_t>(kOntoIntegers);
-  } else {
-    // A power of two is added under which the last bit of the sum is worth one unit.
-    constexpr int kShift = 23 - element.mantissa_bits - fraction_bits;
-    constexpr std::uint32_t kExponentMin = static_cast<std::uint32_t>(element.exponent_min + 127)
-                                           << 23;
-    constexpr float kLimit = codec::largest(element);
-    const float clamped = smaller(magnitude, kLimit);
-    const std::uint32_t exponent = std::bit_cast<std::uint32_t>(clamped) & 0x7F800000;
-    const std::uint32_t grid = exponent > kExponentMin ? exponent : kExponentMin;
-    const std::uint32_t power = grid + (std::uint32_t{kShift} << 23);
-    const float sum = clamped + std::bit_cast<float>(power);
-    return ((grid - kExponentMin) >> kShift) + std::bit_cast<std::uint32_t>(sum) - power;
-  }
+  // A power of two is added under which the last bit of the sum is worth one unit.
+  constexpr int kShift = 23 - element.mantissa_bits - fraction_bits;
+  constexpr std::uint32_t kExponentMin = static_cast<std::uint32_t>(element.exponent_min + 127)
+                                         << 23;
+  constexpr float kLimit = codec::largest(element);
+  const float clamped = smaller(magnitude, kLimit);
+  const std::uint32_t exponent = std::bit_cast<std::uint32_t>(clamped) & 0x7F800000;
+  const std::uint32_t grid = exponent > kExponentMin ? exponent : kExponentMin;
+  const std::uint32_t power = grid + (std::uint32_t{kShift} << 23);
+  const float sum = clamped + std::bit_cast<float>(power);
+  return ((grid - kExponentMin) >> kShift) + std::bit_cast<std::uint32_t>(sum) - power;
 }
+
+// The largest magnitude that e2m1_codes() takes, in units of the scale.
+inline constexpr float kE2m1Most = 64.0f;
 
 // Codes of E2M1, two elements to a word until they are codes: half the instructions for one each.
 template <bool stochastic>
 LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, float inverse,
                                     const PhiloxCounter& random) {
   constexpr int kFractionBits = stochastic ? 8 : 0;
+  constexpr std::uint32_t kLargest = std::uint32_t{0x00070007} << kFractionBits;
   // Where a code's sign is in half a word.
   constexpr int kSignAt = kFractionBits + 3;
   constexpr std::uint32_t kSigns = std::uint32_t{0x00010001} << kSignAt;
@@ -131,15 +147,14 @@ LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, float inverse,
   const auto two_codes = [&](unsigned i) {
     const float a = slice.values[i];
     const float b = slice.values[i + 2];
-    const auto magnitude = [&](float value) {
-      return std::bit_cast<float>(magnitude_bits(value * inverse));
+    const auto sum = [&](float value) {
+      return e2m1_sum<kFractionBits>(magnitude_of(value) * inverse);
     };
-    std::uint32_t sums = bytes_of_two(e2m1_sum<kFractionBits>(magnitude(a)),
-                                      e2m1_sum<kFractionBits>(magnitude(b)), 0x5410);
+    std::uint32_t sums = smaller_halves(bytes_of_two(sum(a), sum(b), 0x5410), kLargest);
     if constexpr (stochastic) sums += bytes_of_two(random[i / 4], 0, i % 2 == 0 ? 0x4240 : 0x4341);
-    const std::uint32_t tops =
-        bytes_of_two(std::bit_cast<std::uint32_t>(a), std::bit_cast<std::uint32_t>(b), 0x7632);
-    return (sums & ~kSigns) | (tops >> (15 - kSignAt) & kSigns);
+    const std::uint32_t signs =
+        bytes_of_two(std::bit_cast<std::uint32_t>(a), std::bit_cast<std::uint32_t>(b), 0xFFBB);
+    return (sums & ~kSigns) | (signs & kSigns);
   };
   constexpr std::uint32_t kBytes = stochastic ? 0x7531 : 0x6420;
   SliceCodes<4> codes{};
@@ -153,21 +168,36 @@ LEEWAY_GPU SliceCodes<4> e2m1_codes(const Slice& slice, float inverse,
   return codes;
 }
 
+// Each element times `factor`, at most kE2m1Most.
+LEEWAY_GPU Slice limited(const Slice& slice, float factor) {
+  Slice limited;
+  LEEWAY_UNROLL
+  for (unsigned i = 0; i < kSliceElements; ++i) {
+    const float scaled = slice.values[i] * factor;
+    const float magnitude = smaller(magnitude_of(scaled), kE2m1Most);
+    limited.values[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) |
+                                             (std::bit_cast<std::uint32_t>(scaled) & 0x80000000));
+  }
+  return limited;
+}
+
 // The elements times `inverse`, rounded: to nearest, or by byte j of `random` for element j.
 // Inverse 0: the block is blank (block_scale.h), and its codes are 0 whatever its elements are.
+// `fits`: the scale is that of these elements, and not of a bound that they may be far beyond.
 template <Minifloat element, bool stochastic>
-LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, float inverse,
+LEEWAY_GPU SliceCodes<element.code_bits> codes_of(const Slice& slice, float inverse, bool fits,
                                                   const PhiloxCounter& random) {
   SliceCodes<element.code_bits> codes{};
   if (inverse == 0.0f) return codes;
   if constexpr (element == codec::kE2M1) {
-    return e2m1_codes<stochastic>(slice, inverse, random);
+    return fits ? e2m1_codes<stochastic>(slice, inverse, random)
+                : e2m1_codes<stochastic>(limited(slice, inverse), 1.0f, random);
   } else {
     constexpr int kSignAt = element.code_bits - 1;
     LEEWAY_UNROLL
     for (unsigned i = 0; i < kSliceElements; ++i) {
       const float scaled = slice.values[i] * inverse;
-      const auto magnitude = std::bit_cast<float>(magnitude_bits(scaled));
+      const float magnitude = magnitude_of(scaled);
       std::uint32_t code = 0;
       if constexpr (stochastic) {
         const std::uint32_t byte = random[i / 4] >> (8 * (i % 4)) & 0xFF;
@@ -216,8 +246,35 @@ LEEWAY_GPU float code_value(std::uint32_t word) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
 }
 
+// The values of E2M1 are bfloat16 with two bytes each, and four elements are looked up at once. A
+// selector names the byte of each code; the upper half of a float is then put together.
+LEEWAY_GPU Slice e2m1_values(const SliceCodes<4>& codes) {
+  constexpr std::uint32_t kUpper[2] = {0x3F3F3F00, 0x40404040};  // of 0, 0.5, 1, 1.5; 2, 3, 4, 6
+  constexpr std::uint32_t kLower[2] = {0xC0800000, 0xC0804000};
+  Slice slice;
+  LEEWAY_UNROLL
+  for (unsigned i = 0; i < kSliceElements; i += 4) {
+    const std::uint32_t word = codes.words[i / 8];
+    const bool low = i % 8 == 0;
+    const std::uint32_t selector = word >> (low ? 0 : 16) & 0x7777;
+    // A byte of ones for each code whose sign is set: the last bit of a half byte.
+    const std::uint32_t signs = bytes_of_two(word << 4, word, low ? 0xD9C8 : 0xFBEA);
+    const std::uint32_t upper = bytes_of_two(kUpper[0], kUpper[1], selector) | (signs & 0x80808080);
+    const std::uint32_t lower = bytes_of_two(kLower[0], kLower[1], selector);
+    const std::uint32_t two[2] = {bytes_of_two(lower, upper, 0x5140),
+                                  bytes_of_two(lower, upper, 0x7362)};
+    LEEWAY_UNROLL
+    for (unsigned j = 0; j < 4; ++j) {
+      slice.values[i + j] =
+          std::bit_cast<float>(j % 2 == 0 ? two[j / 2] << 16 : two[j / 2] & 0xFFFF0000);
+    }
+  }
+  return slice;
+}
+
 template <Minifloat element>
 LEEWAY_GPU Slice values_of(const SliceCodes<element.code_bits>& codes) {
+  if constexpr (element == codec::kE2M1) return e2m1_values(codes);
   constexpr int kBits = element.code_bits;
   Slice slice;
   // Codes that lie within a word are shifted once, each by its own number of bits.

@@ -9,35 +9,47 @@
 
 namespace leeway::device_codec {
 
+// The largest magnitude of a packet, without blocks that are not finite where there are blocks.
+template <Codec which>
+LEEWAY_GPU std::uint32_t largest_of_packet(const Warp& warp, const std::byte* elements,
+                                           DataType type, unsigned count) {
+  constexpr bool kHasBlocks = PacketFormat<which>::kHasBlocks;
+  if (type == DataType::f32 && is_quad_aligned(elements)) {
+    const std::uint32_t largest = largest_of_quads(warp, elements, count);
+    if (!kHasBlocks || largest < codec::kInfinityBits) return largest;
+  }
+  Warp::PerLane<std::uint32_t> largest;
+  for (unsigned step = 0; step < count; step += kStepElements) {
+    warp.for_each_lane([&](unsigned lane) {
+      const std::uint32_t amax =
+          largest_magnitude(load_slice(elements, type, step + lane * kSliceElements, count));
+      const bool counts = !kHasBlocks || amax < codec::kInfinityBits;
+      if (counts && amax > largest[lane]) largest[lane] = amax;
+    });
+  }
+  warp.spread_largest<Warp::kLanes>(largest);
+  std::uint32_t all = 0;
+  warp.for_each_lane([&](unsigned lane) { all = largest[lane]; });
+  return all;
+}
+
 // What a packet's scale has to span: the bound that is known, or the largest magnitude. Blocks of
 // NVFP4 that are not finite do not count, as they decode to NaN anyway; where all elements share
 // the scale, they all become NaN.
 template <Codec which>
 LEEWAY_GPU std::uint32_t packet_limit(const Warp& warp, const EncodeJob& job,
                                       const PacketOfJob& packet) {
-  using Format = PacketFormat<which>;
   const std::uint32_t bound = std::bit_cast<std::uint32_t>(job.bound);
-  if (Format::kHasBlocks && job.bound > 0.0f) return bound;
-  Warp::PerLane<std::uint32_t> largest;
-  for (unsigned step = 0; step < packet.elements; step += kStepElements) {
-    warp.for_each_lane([&](unsigned lane) {
-      const std::uint64_t first = packet.first + step + lane * kSliceElements;
-      const std::uint32_t amax =
-          largest_magnitude(load_slice(job.elements, job.type, first, packet.end()));
-      const bool counts = !Format::kHasBlocks || amax < codec::kInfinityBits;
-      if (counts && amax > largest[lane]) largest[lane] = amax;
-    });
-  }
-  warp.spread_largest<Warp::kLanes>(largest);
-  std::uint32_t limit = 0;
-  warp.for_each_lane([&](unsigned lane) { limit = largest[lane]; });
-  return job.bound > 0.0f && limit < codec::kInfinityBits ? bound : limit;
+  if (PacketFormat<which>::kHasBlocks && job.bound > 0.0f) return bound;
+  const std::uint32_t largest =
+      largest_of_packet<which>(warp, packet.in(job.elements, job.type), job.type, packet.elements);
+  return job.bound > 0.0f && largest < codec::kInfinityBits ? bound : largest;
 }
 
 // The codes of a slice; `block` is its place among the tensor's blocks of 16 elements.
 template <Codec which, bool stochastic_rounding>
-LEEWAY_GPU auto encode_slice(const Slice& slice, float inverse, const codec::Place& place,
-                             std::uint64_t block) {
+LEEWAY_GPU auto encode_slice(const Slice& slice, float inverse, bool fits,
+                             const codec::Place& place, std::uint64_t block) {
   using Format = PacketFormat<which>;
   const auto draw = [&](std::uint32_t number) {
     return philox<10>(codec::random_counter(place, codec::kRoundingStream, block, number),
@@ -54,7 +66,7 @@ LEEWAY_GPU auto encode_slice(const Slice& slice, float inverse, const codec::Pla
     constexpr Minifloat kElement = Format::kLayout.element;
     PhiloxCounter random{};
     if constexpr (stochastic_rounding) random = draw(0);
-    return codes_of<kElement, stochastic_rounding>(slice, inverse, random);
+    return codes_of<kElement, stochastic_rounding>(slice, inverse, fits, random);
   }
 }
 
@@ -63,10 +75,17 @@ template <Codec which, bool stochastic>
 class PacketEncoder {
  public:
   using Format = PacketFormat<which>;
+  using Buffer = RunBuffer<Format::kBits>;
 
   LEEWAY_GPU PacketEncoder(const Warp& warp, const EncodeJob& job, const PacketOfJob& packet,
-                           RunBuffer& buffer)
-      : warp_(warp), job_(job), packet_(packet), buffer_(buffer), header_(job.out + packet.at) {}
+                           Buffer& buffer)
+      : warp_(warp),
+        job_(job),
+        packet_(packet),
+        elements_(packet.in(job.elements, job.type)),
+        in_quads_(elements_in_quads(elements_, job.type, packet.elements)),
+        header_(job.out + packet.at),
+        writer_(warp, buffer, header_ + Format::codes_at(packet.elements)) {}
 
   LEEWAY_GPU void run() {
     if constexpr (kReadsTwice) {
@@ -74,38 +93,26 @@ class PacketEncoder {
       warp_.for_each_lane(
           [&](unsigned lane) { scale_ = begin_packet<which>(limit, lane == 0, header_); });
     }
-    if constexpr (kReadsTwice) fetch(0);
     for (unsigned step = 0; step < packet_.elements; step += kStepElements) {
       load(step);
       warp_.for_each_lane([&](unsigned lane) {
-        const float inverse = scale_block(lane, step + lane * kSliceElements);
-        encode(lane, step + lane * kSliceElements, inverse);
+        const unsigned at = step + lane * kSliceElements;
+        codes_[lane] = encode(slices_[lane], at, scale_block(lane, at));
       });
-      warp_.sync();
-      write_codes(step);
-      warp_.sync();
+      writer_.write(codes_, Format::step_bytes(packet_.elements, step),
+                    step + kStepElements >= packet_.elements);
     }
   }
 
  private:
   static constexpr bool kReadsTwice = reads_packets_twice(which);
 
-  LEEWAY_GPU void fetch(unsigned step) {
-    warp_.for_each_lane([&](unsigned lane) {
-      const std::uint64_t first = packet_.first + step + lane * kSliceElements;
-      fetched_[lane] = load_slice(job_.elements, job_.type, first, packet_.end());
-    });
-  }
-
-  // The step's elements; of the next step too, before this one's are looked at, where few other
-  // warps have something to do meanwhile.
   LEEWAY_GPU void load(unsigned step) {
-    if constexpr (!kReadsTwice) fetch(step);
-    warp_.for_each_lane([&](unsigned lane) { slices_[lane] = fetched_[lane]; });
-    if constexpr (kReadsTwice) {
-      if (step + kStepElements < packet_.elements) fetch(step + kStepElements);
-    }
     warp_.for_each_lane([&](unsigned lane) {
+      const unsigned at = step + lane * kSliceElements;
+      slices_[lane] = at + kSliceElements <= in_quads_
+                          ? load_quads(elements_, at)
+                          : load_slice(elements_, job_.type, at, packet_.elements);
       if constexpr (Format::kHasBlocks) largest_[lane] = largest_magnitude(slices_[lane]);
     });
     if constexpr (Format::kHasBlocks) warp_.template spread_largest<Format::kLanes>(largest_);
@@ -125,35 +132,30 @@ class PacketEncoder {
     }
   }
 
-  LEEWAY_GPU void encode(unsigned lane, unsigned at, float inverse) {
+  LEEWAY_GPU SliceCodes<Format::kBits> encode(const Slice& slice, unsigned at,
+                                              float inverse) const {
     const std::uint64_t element = job_.place.first_element + packet_.first + at;
-    const auto codes = encode_slice<which, stochastic>(slices_[lane], inverse, job_.place,
-                                                       element / codec::kRandomBlockElements);
-    LEEWAY_UNROLL
-    for (unsigned i = 0; i < codes.kWords; ++i)
-      buffer_.words[lane * codes.kWords + i] = codes.words[i];
-  }
-
-  LEEWAY_GPU void write_codes(unsigned step) {
-    write_run(warp_, buffer_, header_ + Format::step_at(packet_.elements, step),
-              Format::step_bytes(packet_.elements, step));
+    return encode_slice<which, stochastic>(slice, inverse, !(job_.bound > 0.0f), job_.place,
+                                           element / codec::kRandomBlockElements);
   }
 
   const Warp& warp_;
   const EncodeJob& job_;
   const PacketOfJob& packet_;
-  RunBuffer& buffer_;
+  const std::byte* const elements_;
+  const unsigned in_quads_;  // elements that are whole quads of f32
   std::byte* const header_;
+  RunWriter<Format::kBits> writer_;
   PacketScale scale_;
   Warp::PerLane<Slice> slices_;
-  Warp::PerLane<Slice> fetched_;          // of the next step
   Warp::PerLane<std::uint32_t> largest_;  // of the lane's block
+  Warp::PerLane<SliceCodes<Format::kBits>> codes_;
 };
 
 // The packets of one of `warps` warps.
 template <Codec which, bool stochastic>
 LEEWAY_GPU void encode_packets(const Warp& warp, const EncodeJob& job, unsigned index,
-                               unsigned warps, RunBuffer& buffer) {
+                               unsigned warps, RunBuffer<PacketFormat<which>::kBits>& buffer) {
   for (unsigned packet = index; packet < job.packets.count; packet += warps) {
     PacketEncoder<which, stochastic>(warp, job, PacketOfJob(job.packets, packet), buffer).run();
   }

@@ -6,7 +6,7 @@
 #include "codec/block_scale.h"
 #include "codec/scaled_layout.h"
 #include "device_codec/jobs.h"
-#include "device_codec/memory.h"
+#include "device_codec/packet_bytes.h"
 
 namespace leeway::device_codec {
 
@@ -31,8 +31,18 @@ namespace leeway::device_codec {
 constexpr bool reads_packets_twice(Codec which) {
   return codec::scaled_layout(which).packet_scale != codec::ScaleKind::none;
 }
+
+// Warps of a block of threads, which fills a multiprocessor. A warp waits for memory most of its
+// time, so that more warps with fewer registers are faster, as long as registers suffice
+// (README.md, "Measured"): 32 warps have 64 registers a lane, 28 have 72, 24 have 80, and 20
+// have 96.
+inline constexpr unsigned kWarpsToRotate = 32;
 constexpr unsigned warps_to_encode(Codec which) {
-  return reads_packets_twice(which) ? kWarpsThatReadTwice : kWarpsOfBlock;
+  if (reads_packets_twice(which)) return 24;
+  return which == Codec::mxfp4 || which == Codec::fp16 ? 28 : 32;
+}
+constexpr unsigned warps_to_sum(Codec which) {
+  return codec::scaled_layout(which).element == codec::kE5M2 ? 20 : 24;
 }
 
 // Where things lie in a packet of the codec (src/codec/README.md, "Wire layouts").
@@ -89,7 +99,11 @@ struct PacketOfJob {
                      : packets.packet_elements),
         at(std::size_t{index} * packets.packet_bytes) {}
 
-  LEEWAY_GPU std::uint64_t end() const { return first + elements; }
+  // Where its elements begin in a tensor of such.
+  template <typename Byte>
+  LEEWAY_GPU Byte* in(Byte* tensor, DataType type) const {
+    return tensor + (type == DataType::f32 ? sizeof(float) : sizeof(Half)) * first;
+  }
 };
 
 // ---- scales, as encoders choose them ----

@@ -6,6 +6,7 @@
 // host they run it one after the other, and values of lanes are arrays.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -39,16 +40,32 @@ LEEWAY_GPU float scaled_plus(float value, float power, float addend) {
 #endif
 }
 
-// Four bytes of two words; four bits of `selector` name each, 0 .. 3 for those of `low`.
+// The magnitude of a number. Devices take it with the instruction that uses it, for nothing.
+LEEWAY_GPU float magnitude_of(float value) {
+#ifdef __CUDACC__
+  return fabsf(value);
+#else
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF);
+#endif
+}
+
+// Four bytes of two words; four bits of `selector` name each, 0 .. 3 for those of `low`. With 8
+// more the byte is all ones or zeros, as its first bit is.
 LEEWAY_GPU std::uint32_t bytes_of_two(std::uint32_t low, std::uint32_t high,
                                       std::uint32_t selector) {
 #ifdef __CUDACC__
-  return __byte_perm(low, high, selector);
+  std::uint32_t picked;  // __byte_perm() would ignore the 8
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(picked) : "r"(low), "r"(high), "r"(selector));
+  return picked;
 #else
   const std::uint64_t both = std::uint64_t{high} << 32 | low;
   std::uint32_t picked = 0;
-  for (unsigned i = 0; i < 4; ++i)
-    picked |= static_cast<std::uint32_t>(both >> (8 * (selector >> (4 * i) & 7)) & 0xFF) << (8 * i);
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint32_t named = selector >> (4 * i);
+    auto byte = static_cast<std::uint32_t>(both >> (8 * (named & 7)) & 0xFF);
+    if ((named & 8) != 0) byte = byte >= 0x80 ? 0xFF : 0;
+    picked |= byte << (8 * i);
+  }
   return picked;
 #endif
 }
@@ -59,6 +76,15 @@ LEEWAY_GPU std::uint32_t shifted_right(std::uint32_t low, std::uint32_t high, un
   return __funnelshift_r(low, high, shift);
 #else
   return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) >> shift);
+#endif
+}
+
+// The high word of two words that were shifted to the left by less than 32.
+LEEWAY_GPU std::uint32_t shifted_left(std::uint32_t low, std::uint32_t high, unsigned shift) {
+#ifdef __CUDACC__
+  return __funnelshift_l(low, high, shift);
+#else
+  return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) << shift >> 32);
 #endif
 }
 
@@ -73,30 +99,61 @@ LEEWAY_GPU float smaller(float a, float b) {
 LEEWAY_GPU std::uint32_t smaller(std::uint32_t a, std::uint32_t b) {
   return a < b ? a : b;
 }
+// The smaller halves of two words.
+LEEWAY_GPU std::uint32_t smaller_halves(std::uint32_t a, std::uint32_t b) {
+#ifdef __CUDACC__
+  return __vminu2(a, b);
+#else
+  return smaller(a >> 16, b >> 16) << 16 | smaller(a & 0xFFFF, b & 0xFFFF);
+#endif
+}
 
 #ifdef __CUDACC__
 
+// Tensors and packets lie in global memory, pinned memory of the host too. A compiler that knows
+// this need not ask at each access whether an address means shared memory.
+template <typename T>
+LEEWAY_GPU T* in_global_memory(T* at) {
+  __builtin_assume(__isGlobal(at));
+  return at;
+}
 LEEWAY_GPU Quad load_quad(const std::byte* from) {
-  const uint4 quad = *reinterpret_cast<const uint4*>(from);
+  const uint4 quad = *reinterpret_cast<const uint4*>(in_global_memory(from));
   return {{quad.x, quad.y, quad.z, quad.w}};
 }
+// The same of what is read twice. The first-level cache has room for what warps have read once and
+// not yet again, but would give it up for what was read twice since (README.md, "Measured").
+#define LEEWAY_LOAD_QUAD(eviction)                                              \
+  Quad quad;                                                                    \
+  asm volatile("ld.global.L1::" eviction ".v4.u32 {%0, %1, %2, %3}, [%4];"      \
+               : "=r"(quad.words[0]), "=r"(quad.words[1]), "=r"(quad.words[2]), \
+                 "=r"(quad.words[3])                                            \
+               : "l"(__cvta_generic_to_global(from)));                          \
+  return quad
+LEEWAY_GPU Quad load_quad_again_soon(const std::byte* from) {
+  LEEWAY_LOAD_QUAD("evict_last");
+}
+LEEWAY_GPU Quad load_quad_last_time(const std::byte* from) {
+  LEEWAY_LOAD_QUAD("evict_first");
+}
+#undef LEEWAY_LOAD_QUAD
 LEEWAY_GPU void store_quad(std::byte* to, const Quad& quad) {
-  *reinterpret_cast<uint4*>(to) =
+  *reinterpret_cast<uint4*>(in_global_memory(to)) =
       make_uint4(quad.words[0], quad.words[1], quad.words[2], quad.words[3]);
 }
 template <typename T>
 LEEWAY_GPU T load_element(const std::byte* from) {
-  return *reinterpret_cast<const T*>(from);
+  return *reinterpret_cast<const T*>(in_global_memory(from));
 }
 template <typename T>
 LEEWAY_GPU void store_element(std::byte* to, T value) {
-  *reinterpret_cast<T*>(to) = value;
+  *reinterpret_cast<T*>(in_global_memory(to)) = value;
 }
 
 // The aligned word at `from`, of which the bytes first .. end - 1 count. A device reads all four:
 // no allocation ends within a word. A host does not.
 LEEWAY_GPU std::uint32_t load_word_around(const std::byte* from, unsigned, unsigned) {
-  return *reinterpret_cast<const std::uint32_t*>(from);
+  return *reinterpret_cast<const std::uint32_t*>(in_global_memory(from));
 }
 
 class Warp {
@@ -134,15 +191,28 @@ class Warp {
     }
   }
 
+  // A bit for each lane whose value is true.
+  LEEWAY_GPU std::uint32_t lanes_with(const PerLane<bool>& values) const {
+    return __ballot_sync(~0u, values[0]);
+  }
+
   // Value i of twice as many values as lanes, of which `low` holds the first half.
   LEEWAY_GPU float value_of(const PerLane<float>& low, const PerLane<float>& high,
                             unsigned i) const {
     return __shfl_sync(~0u, i < kLanes ? low[0] : high[0], i % kLanes);
   }
 
+  // The values of the lanes before; lane 0 has that of the last.
+  LEEWAY_GPU PerLane<std::uint32_t> of_lanes_before(PerLane<std::uint32_t>& values) const {
+    PerLane<std::uint32_t> others;
+    others[0] = __shfl_sync(~0u, values[0], (threadIdx.x + kLanes - 1) % kLanes);
+    return others;
+  }
+
   // The values of the lanes whose number differs in the one bit of `distance`.
-  LEEWAY_GPU PerLane<float> exchanged(PerLane<float>& values, unsigned distance) const {
-    PerLane<float> others;
+  template <typename T>
+  LEEWAY_GPU PerLane<T> exchanged(PerLane<T>& values, unsigned distance) const {
+    PerLane<T> others;
     others[0] = __shfl_xor_sync(~0u, values[0], distance);
     return others;
   }
@@ -154,6 +224,12 @@ LEEWAY_GPU Quad load_quad(const std::byte* from) {
   Quad quad;
   std::memcpy(&quad, from, sizeof quad);
   return quad;
+}
+LEEWAY_GPU Quad load_quad_again_soon(const std::byte* from) {
+  return load_quad(from);
+}
+LEEWAY_GPU Quad load_quad_last_time(const std::byte* from) {
+  return load_quad(from);
 }
 LEEWAY_GPU void store_quad(std::byte* to, const Quad& quad) {
   std::memcpy(to, &quad, sizeof quad);
@@ -206,12 +282,27 @@ class Warp {
     }
   }
 
+  std::uint32_t lanes_with(const PerLane<bool>& values) const {
+    std::uint32_t lanes = 0;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      lanes |= static_cast<std::uint32_t>(values[lane]) << lane;
+    return lanes;
+  }
+
   float value_of(const PerLane<float>& low, const PerLane<float>& high, unsigned i) const {
     return (i < kLanes ? low : high)[i % kLanes];
   }
 
-  PerLane<float> exchanged(PerLane<float>& values, unsigned distance) const {
-    PerLane<float> others;
+  PerLane<std::uint32_t> of_lanes_before(const PerLane<std::uint32_t>& values) const {
+    PerLane<std::uint32_t> others;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      others[lane] = values[(lane + kLanes - 1) % kLanes];
+    return others;
+  }
+
+  template <typename T>
+  PerLane<T> exchanged(PerLane<T>& values, unsigned distance) const {
+    PerLane<T> others;
     for (unsigned lane = 0; lane < kLanes; ++lane) others[lane] = values[lane ^ distance];
     return others;
   }

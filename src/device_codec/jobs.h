@@ -9,14 +9,6 @@
 
 namespace leeway::device_codec {
 
-// Warps of a block of threads, which fills a multiprocessor: registers for all of them are what
-// limits a lane. A warp waits for memory most of its time, so that more warps with fewer registers
-// are faster. Where a packet is read twice, so are fewer warps that fetch ahead (README.md,
-// "Measured").
-inline constexpr unsigned kWarpsOfBlock = 32;        // 64 registers a lane
-inline constexpr unsigned kWarpsThatReadTwice = 24;  // 80
-inline constexpr unsigned kWarpsOfSum = 24;
-
 // Consecutive elements cut into packets, which lie one behind the other. All but the last are full.
 struct Packets {
   std::uint64_t elements = 0;

@@ -102,14 +102,16 @@ Status Kernels::sum(const codec::Format& format, SumJob job, const Launch& launc
   LEEWAY_ASSERT(job.contributions_count <= kContributionsMax);
   job.type = format.element;
   return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum,
-                 Orders<SumJob>{job, {}}, job.packets.count, kWarpsOfSum, launch);
+                 Orders<SumJob>{job, {}}, job.packets.count, warps_to_sum(format.options.codec),
+                 launch);
 }
 
 Status Kernels::sum_listed(const codec::Format& format, const JobList<SumJob>& jobs,
                            const Launch& launch) const {
   if (!supports(format)) return without_kernels(format);
   return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum,
-                 Orders<SumJob>{{}, jobs}, jobs.packets_max, kWarpsOfSum, launch);
+                 Orders<SumJob>{{}, jobs}, jobs.packets_max, warps_to_sum(format.options.codec),
+                 launch);
 }
 
 Status Kernels::load_now(const codec::Format& format, const Launch& launch) const {
@@ -118,15 +120,15 @@ Status Kernels::load_now(const codec::Format& format, const Launch& launch) cons
                                 warps_to_encode(format.options.codec), launch);
   if (!status.ok()) return status;
   return enqueue(codecs_[static_cast<std::size_t>(format.options.codec)].sum, Orders<SumJob>(), 1,
-                 kWarpsOfSum, launch);
+                 warps_to_sum(format.options.codec), launch);
 }
 
 Status Kernels::rotate(const RotateJob& job, const Launch& launch) const {
-  return enqueue(rotate_, job, job.packets.count, kWarpsOfBlock, launch);
+  return enqueue(rotate_, job, job.packets.count, kWarpsToRotate, launch);
 }
 
 Status Kernels::unrotate(const RotateJob& job, const Launch& launch) const {
-  return enqueue(unrotate_, job, job.packets.count, kWarpsOfBlock, launch);
+  return enqueue(unrotate_, job, job.packets.count, kWarpsToRotate, launch);
 }
 
 }  // namespace leeway::device_codec

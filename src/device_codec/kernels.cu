@@ -25,7 +25,8 @@ __device__ __forceinline__ unsigned warp_of_grid() {
 #define LEEWAY_ENCODE(codec, rounding, is_stochastic)                                    \
   LEEWAY_KERNEL(warps_to_encode(Codec::codec))                                           \
   leeway_encode_##codec##_##rounding(const __grid_constant__ Orders<EncodeJob> orders) { \
-    __shared__ RunBuffer buffers[warps_to_encode(Codec::codec)];                         \
+    __shared__ RunBuffer<PacketFormat<Codec::codec>::kBits>                              \
+        buffers[warps_to_encode(Codec::codec)];                                          \
     __shared__ JobBuffer<EncodeJob> jobs[warps_to_encode(Codec::codec)];                 \
     for_each_job(Warp(), orders, warp_of_grid(), warps_of_grid(), jobs[warp_of_block()], \
                  [&](const EncodeJob& job, unsigned first) {                             \
@@ -37,9 +38,9 @@ __device__ __forceinline__ unsigned warp_of_grid() {
 #define LEEWAY_CODEC(codec)                                                              \
   LEEWAY_ENCODE(codec, nearest, false)                                                   \
   LEEWAY_ENCODE(codec, stochastic, true)                                                 \
-  LEEWAY_KERNEL(kWarpsOfSum)                                                             \
+  LEEWAY_KERNEL(warps_to_sum(Codec::codec))                                              \
   leeway_sum_##codec(const __grid_constant__ Orders<SumJob> orders) {                    \
-    __shared__ JobBuffer<SumJob> jobs[kWarpsOfSum];                                      \
+    __shared__ JobBuffer<SumJob> jobs[warps_to_sum(Codec::codec)];                       \
     for_each_job(Warp(), orders, warp_of_grid(), warps_of_grid(), jobs[warp_of_block()], \
                  [&](const SumJob& job, unsigned first) {                                \
                    sum_packets<Codec::codec>(Warp(), job, first, warps_of_grid());       \
@@ -48,10 +49,10 @@ __device__ __forceinline__ unsigned warp_of_grid() {
 
 LEEWAY_DEVICE_CODECS(LEEWAY_CODEC)
 
-LEEWAY_KERNEL(kWarpsOfBlock) leeway_rotate(const __grid_constant__ RotateJob job) {
+LEEWAY_KERNEL(kWarpsToRotate) leeway_rotate(const __grid_constant__ RotateJob job) {
   rotate_packets<true>(Warp(), job, warp_of_grid(), warps_of_grid());
 }
-LEEWAY_KERNEL(kWarpsOfBlock) leeway_unrotate(const __grid_constant__ RotateJob job) {
+LEEWAY_KERNEL(kWarpsToRotate) leeway_unrotate(const __grid_constant__ RotateJob job) {
   rotate_packets<false>(Warp(), job, warp_of_grid(), warps_of_grid());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
 #include "device_codec/gpu.h"
 #include "device_codec/jobs.h"
@@ -34,7 +35,7 @@ LEEWAY_GPU void copy_job(const Warp& warp, const Job& job, JobBuffer<Job>& buffe
   warp.for_each_lane([&](unsigned lane) {
     for (std::size_t at = sizeof(std::uint32_t) * lane; at < bytes;
          at += sizeof(std::uint32_t) * Warp::kLanes)
-      store_element(buffer.bytes + at, load_element<std::uint32_t>(from + at));
+      std::memcpy(buffer.bytes + at, from + at, sizeof(std::uint32_t));
   });
   warp.sync();
 }

@@ -76,7 +76,8 @@ class PacketRotation {
     warp_.for_each_lane([&](unsigned lane) {
       const unsigned at = step + lane * kSliceElements;
       Slice& slice = slices_[lane];
-      slice = load_slice(job_.elements, DataType::f32, packet_.first + at, packet_.end());
+      slice =
+          load_slice(packet_.in(job_.elements, DataType::f32), DataType::f32, at, packet_.elements);
       if constexpr (forward) flip(signs(at), slice);
       transform_slice(at, packet_.elements, slice);
     });
@@ -102,7 +103,8 @@ class PacketRotation {
     warp_.for_each_lane([&](unsigned lane) {
       const unsigned at = step + lane * kSliceElements;
       if constexpr (!forward) flip(signs(at), slices_[lane]);
-      store_slice(job_.out, DataType::f32, packet_.first + at, packet_.end(), slices_[lane]);
+      store_slice(packet_.in(job_.out, DataType::f32), DataType::f32, at, packet_.elements,
+                  slices_[lane]);
     });
   }
 

@@ -17,23 +17,38 @@ class PacketSum {
   LEEWAY_GPU PacketSum(const Warp& warp, const SumJob& job, unsigned index)
       : warp_(warp), job_(job), packet_(job.packets, index) {
     static_assert(kContributionsMax == 2 * Warp::kLanes);
+    Warp::PerLane<bool> encoded, more_encoded, plain, more_plain;
     warp.for_each_lane([&](unsigned lane) {
-      load_factors(index, lane, weights_[lane], scales_[lane]);
-      load_factors(index, lane + Warp::kLanes, more_weights_[lane], more_scales_[lane]);
+      const auto look_at = [&](unsigned i, float& weight, float& scale, bool& is_encoded,
+                               bool& is_plain) {
+        load_factors(index, i, weight, scale);
+        is_encoded = weight != 0.0f && job_.contributions[i].encoded;
+        is_plain = weight != 0.0f && !job_.contributions[i].encoded;
+      };
+      look_at(lane, weights_[lane], scales_[lane], encoded[lane], plain[lane]);
+      look_at(lane + Warp::kLanes, more_weights_[lane], more_scales_[lane], more_encoded[lane],
+              more_plain[lane]);
     });
+    const auto both = [&](Warp::PerLane<bool>& low, Warp::PerLane<bool>& high) {
+      return warp.lanes_with(low) | std::uint64_t{warp.lanes_with(high)} << Warp::kLanes;
+    };
+    encoded_ = both(encoded, more_encoded);
+    plain_ = both(plain, more_plain);
   }
 
   LEEWAY_GPU void run() {
+    if (nothing() && job_.absent == SumJob::Absent::stays) return;
     for (unsigned step = 0; step < packet_.elements; step += kStepElements) {
       begin(step);
       for (unsigned i = 0; i < job_.contributions_count;) i += add(i, step);
-      if (!empty_ || job_.absent == SumJob::Absent::zeros) store(step);
+      store_step(warp_, packet_.in(job_.elements, job_.type), job_.type, step, packet_.elements,
+                 sums_);
     }
   }
 
  private:
   // Contributions that are read before the first is added: as many as registers have room for.
-  static constexpr unsigned kAtOnce = Format::kSixteenBits ? 2 : 4;
+  static constexpr unsigned kAtOnce = Format::kBits > 4 ? 2 : 4;
 
   // What contribution i is multiplied by, which lane i keeps until all want it.
   LEEWAY_GPU void load_factors(unsigned index, unsigned i, float& weight, float& scale) const {
@@ -49,58 +64,40 @@ class PacketSum {
   // Of the packet.
   LEEWAY_GPU float scale(unsigned i) const { return warp_.value_of(scales_, more_scales_, i); }
 
-  // So many from `i` on are there, and all are encoded.
-  template <unsigned count>
-  LEEWAY_GPU bool are_encoded(unsigned i) const {
-    if (i + count > job_.contributions_count) return false;
-    bool all = true;
-    LEEWAY_UNROLL
-    for (unsigned k = i; k < i + count; ++k)
-      all = all && weight(k) != 0.0f && job_.contributions[k].encoded;
-    return all;
-  }
+  // Nothing is added to the packet.
+  LEEWAY_GPU bool nothing() const { return (encoded_ | plain_) == 0 && !job_.adds; }
 
-  // Adds contribution i, or several from there on; returns how many.
+  // Adds contribution i if it is there, or several from there on; returns how many.
   template <unsigned count = kAtOnce>
   LEEWAY_GPU unsigned add(unsigned i, unsigned step) {
-    if (are_encoded<count>(i)) {
+    constexpr unsigned kAll = (1u << count) - 1;
+    if ((encoded_ >> i & kAll) == kAll) {
       add_encoded<count>(i, step);
-      empty_ = false;
       return count;
     }
     if constexpr (count > 1) {
       return add<count / 2>(i, step);
     } else {
-      if (weight(i) != 0.0f) {
-        add_elements(i, step);
-        empty_ = false;
-      }
+      if ((plain_ >> i & 1) != 0) add_elements(i, step);
       return 1;
     }
   }
 
   LEEWAY_GPU void begin(unsigned step) {
-    empty_ = !job_.adds;
     warp_.for_each_lane([&](unsigned lane) {
       Slice& sum = sums_[lane];
-      if (!empty_) {
+      if (job_.adds) {
         sum = load(job_.elements, step, lane);
         return;
       }
       LEEWAY_UNROLL
-      for (float& value : sum.values) value = kNothing;
+      for (float& value : sum.values) value = nothing() ? 0.0f : kNothing;
     });
   }
 
   LEEWAY_GPU Slice load(const std::byte* elements, unsigned step, unsigned lane) const {
-    return load_slice(elements, job_.type, first(step, lane), packet_.end());
-  }
-
-  LEEWAY_GPU void store(unsigned step) {
-    warp_.for_each_lane([&](unsigned lane) {
-      store_slice(job_.elements, job_.type, first(step, lane), packet_.end(),
-                  empty_ ? Slice{} : sums_[lane]);
-    });
+    return load_slice(packet_.in(elements, job_.type), job_.type, step + lane * kSliceElements,
+                      packet_.elements);
   }
 
   LEEWAY_GPU void add_elements(unsigned i, unsigned step) {
@@ -125,18 +122,22 @@ class PacketSum {
       if (at >= packet_.elements) return;
       const unsigned place = Format::codes_at(packet_.elements) + at / kSliceElements * kSliceBytes;
       const unsigned left = Format::bytes(packet_.elements) - place;
-      SliceCodes<Format::kBits> codes[count];
+      CodeWords<Format::kBits> codes[count];
       decltype(load_block_scale<which>(nullptr, 0)) scales[count];
+      const auto header = [&](unsigned k) { return job_.contributions[i + k].data + packet_.at; };
       LEEWAY_UNROLL
-      for (unsigned k = 0; k < count; ++k) {
-        const std::byte* const header = job_.contributions[i + k].data + packet_.at;
-        codes[k] = load_codes<Format::kBits>(header + place, left);
-        scales[k] = load_block_scale<which>(header, at);
+      for (unsigned k = 0; k < count; ++k) scales[k] = load_block_scale<which>(header(k), at);
+      if (left >= kSliceBytes) {
+        LEEWAY_UNROLL
+        for (unsigned k = 0; k < count; ++k) codes[k].load(header(k) + place);
+      } else {
+        LEEWAY_UNROLL
+        for (unsigned k = 0; k < count; ++k) codes[k].load_some(header(k) + place, left);
       }
       LEEWAY_UNROLL
       for (unsigned k = 0; k < count; ++k) {
         const float block = block_factor<which>(scales[k], packets[k]);
-        add_weighted(weights[k] * block, decode(codes[k]), sums_[lane]);
+        add_weighted(weights[k] * block, decode(codes[k].codes()), sums_[lane]);
       }
     });
   }
@@ -149,14 +150,11 @@ class PacketSum {
     }
   }
 
-  LEEWAY_GPU std::uint64_t first(unsigned step, unsigned lane) const {
-    return packet_.first + step + lane * kSliceElements;
-  }
-
   const Warp& warp_;
   const SumJob& job_;
   const PacketOfJob packet_;
-  bool empty_ = true;  // nothing was added yet
+  std::uint64_t encoded_ = 0;  // a bit for each contribution that is encoded, and not left out
+  std::uint64_t plain_ = 0;    // that is elements
   Warp::PerLane<Slice> sums_;
   Warp::PerLane<float> weights_, more_weights_;
   Warp::PerLane<float> scales_, more_scales_;

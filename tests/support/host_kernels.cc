@@ -29,7 +29,7 @@ Job as_it_is(const Job& job) {
 template <Codec which, bool stochastic>
 void run_encode(const Orders<EncodeJob>& orders, unsigned warps, Seen<EncodeJob> seen) {
   for (unsigned warp = 0; warp < warps; ++warp) {
-    RunBuffer buffer{};
+    RunBuffer<PacketFormat<which>::kBits> buffer{};
     JobBuffer<EncodeJob> slot;
     for_each_job(Warp(), orders, warp, warps, slot, [&](const EncodeJob& job, unsigned first) {
       encode_packets<which, stochastic>(Warp(), seen(job), first, warps, buffer);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "support/host_kernels.h"
 #include "unit/codec/mixed_values.h"
@@ -50,6 +51,22 @@ TEST(EncodePackets, EqualTheDefinitionAtEveryLength) {
     for (std::size_t count = 0; count <= 1100; count += count < 40 ? 1 : 47) {
       const auto stream = static_cast<std::uint32_t>(count);
       expect_same_bytes(format, codec::mixed(count, stream), 2048, count % 16);
+    }
+  }
+}
+
+// The packet's scale spans its largest magnitude, which whole quads may not have.
+TEST(EncodePackets, TheLargestElementMayBeTheLast) {
+  for (const CodecOptions& options : every_option_on_devices()) {
+    const codec::Format format = codec::format_of(options, DataType::f32);
+    for (std::size_t count = 1300; count < 1316; ++count) {
+      std::vector<float> values = codec::mixed(count, 3);
+      for (float& value : values)
+        value = std::isfinite(value) ? std::clamp(value, -1.0f, 1.0f) : 1.0f;
+      for (const float largest : {7.0f, -7.0f}) {
+        values.back() = largest;
+        expect_same_bytes(format, values, 2048);
+      }
     }
   }
 }
