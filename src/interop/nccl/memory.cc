@@ -12,6 +12,15 @@ namespace {
 // NCCL_WIN_REQUIRED_ALIGNMENT: what MemAlloc gives may become a window.
 constexpr std::size_t kAlignment = 4096;
 
+// The driver gives memory by whole pages of this size from there on, which are aligned so. What is
+// smaller shares a page, at any multiple of 512 bytes. NCCL rounds up to these pages, too.
+constexpr std::size_t kDevicePage = std::size_t{2} << 20;
+
+// The least multiple of `unit` that has room; 0: there is none.
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
+  return bytes <= SIZE_MAX - unit ? (bytes + unit - 1) / unit * unit : 0;
+}
+
 Code add(leeway_nccl_comm handle, const char* title, void* memory, std::size_t bytes, void** out) {
   auto found = Context::get().registry.find(handle, title);
   if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
@@ -34,14 +43,16 @@ Code allocate(std::size_t bytes, void** memory) {
     const auto context = device::context_of(driver, -1);
     if (!context.ok()) return failed(kCudaError, context.status().text());
     const device::ContextScope scope(driver, context->context);
+    const std::size_t pages = rounded_up(bytes, kDevicePage);
+    if (pages == 0) return failed(kSystemError, "MemAlloc : out of memory");
     device::cuda::Address address = 0;
-    if (const auto code = driver.call.cuMemAlloc(&address, bytes); code != device::cuda::kSuccess)
+    if (const auto code = driver.call.cuMemAlloc(&address, pages); code != device::cuda::kSuccess)
       return failed(kCudaError, driver.error("MemAlloc : cuMemAlloc", code).text());
     *memory = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a device's
     return kSuccess;
   }
-  if (bytes > SIZE_MAX - kAlignment) return failed(kSystemError, "MemAlloc : out of memory");
-  *memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const std::size_t aligned = rounded_up(bytes, kAlignment);
+  *memory = aligned != 0 ? std::aligned_alloc(kAlignment, aligned) : nullptr;
   return *memory != nullptr ? kSuccess : failed(kSystemError, "MemAlloc : out of memory");
 }
 

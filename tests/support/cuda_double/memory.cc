@@ -11,6 +11,8 @@
 namespace cuda_double {
 namespace {
 
+constexpr std::size_t kLargePage = std::size_t{2} << 20;
+constexpr std::size_t kLeastAlignment = 512;
 constexpr int kPattern = 0xDB;  // what memory holds that nobody wrote
 
 std::size_t pages(std::size_t bytes, std::size_t page) {
@@ -47,15 +49,19 @@ Address Memory::allocate(int device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const Space& space = spaces_.at(device);
   const Address end = space.begin + kDeviceBytes;
+  // As little aligned as CUDA's own: what is smaller than its pages shares one.
+  const std::size_t begin = bytes < kLargePage ? kLeastAlignment : 0;
   // The first gap that holds it, and a page that belongs to nobody behind it.
-  const std::size_t length = pages(bytes, kPage) + kPage;
-  Address at = space.begin;
-  for (auto next = allocated_.lower_bound(at); next != allocated_.end() && next->first < end;
+  const std::size_t length = pages(begin + bytes, kPage) + kPage;
+  const auto page_of = [](Address memory) { return memory / kPage * kPage; };
+  Address page = space.begin;
+  for (auto next = allocated_.lower_bound(page); next != allocated_.end() && next->first < end;
        ++next) {
-    if (next->first - at >= length) break;
-    at = next->first + pages(next->second, kPage) + kPage;
+    if (page_of(next->first) - page >= length) break;
+    page = page_of(next->first) + pages(next->first % kPage + next->second, kPage) + kPage;
   }
-  if (at + length > end) return 0;
+  if (page + length > end) return 0;
+  const Address at = page + begin;
   allocated_[at] = bytes;
   std::memset(space.alias + (at - space.begin), kPattern, bytes);
   return at;
@@ -66,7 +72,9 @@ bool Memory::free(Address memory) {
   const auto found = allocated_.find(memory);
   if (found == allocated_.end()) return false;
   const Space& space = spaces_.at(device_of(memory));
-  ::madvise(space.alias + (memory - space.begin), pages(found->second, kPage), MADV_REMOVE);
+  const std::size_t begin = memory % kPage;
+  ::madvise(space.alias + (memory - begin - space.begin), pages(begin + found->second, kPage),
+            MADV_REMOVE);
   allocated_.erase(found);
   return true;
 }
