@@ -331,8 +331,13 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
                          .first = first,
                          .late = late,
                          .repaired = repaired,
-                         .ended = first && ends,
+                         .ended = ends,
                          .opens = state.batch_empty});
+  // A later copy may say what the first one did not.
+  if (ends) {
+    flow.ended = true;
+    flow.ended_batch = state.batch;
+  }
   if (!first) return false;
   ++flow.distinct;
   flow.repaired += repaired;
@@ -343,10 +348,6 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
     ++flow.unsure;
   } else if (flow.weight != flow.weight) {
     flow.weight = header.weight;
-  }
-  if (ends) {
-    flow.ended = true;
-    flow.ended_batch = state.batch;
   }
   if (header.kind == FlowKind::reduce) note_progress(rank, from, call, header);
   if (!flow.parities.empty())

@@ -82,7 +82,7 @@ struct DataHeader {
   std::uint32_t opened_below = 0;   // collectives below this are open or closed at the sender
   std::uint32_t settled_below = 0;  // the sender wants nothing more of collectives below this
   std::uint32_t tag_digest = 0;     // digest() of the operation the sender means
-  // Of a collective: the first pass goes on behind this packet, with parity.
+  // Of a collective: the first pass goes on behind this packet, with parity or another copy.
   bool goes_on = false;
 
   bool is_parity() const { return index.value >= flow_packets; }

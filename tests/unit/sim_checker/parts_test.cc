@@ -176,14 +176,15 @@ class TwoRanks {
                     .spec = &spec};
     return *book.submit({}, rank, call);
   }
-  void data(std::uint32_t call, std::uint32_t index) {
+  void data(std::uint32_t call, std::uint32_t index, bool goes_on = false) {
     book.begin_datagram(1);
     book.on_data({}, 1, 0,
                  {.round = call,
                   .kind = wire::FlowKind::spread,
                   .index = {index},
                   .position = {index},
-                  .flow_packets = kPackets},
+                  .flow_packets = kPackets,
+                  .goes_on = goes_on},
                  {});
   }
   void end(std::uint32_t call) {
@@ -222,6 +223,17 @@ TEST(LedgerBook, ReadsWhatWaitedByPlace) {
   EXPECT_EQ(ranks.flow(second).distinct, 2u);
   EXPECT_FALSE(ranks.flow(second).seen.test(2)) << "which came first and was read last";
   EXPECT_FALSE(ranks.book.take_back(1, 3));  // it was open when the first of them was read
+}
+
+TEST(LedgerBook, HeedsWhatALaterCopySays) {
+  TwoRanks ranks(collective::OperationKind::broadcast);
+  CallLedger& call = ranks.submit(0);
+  ranks.submit(1);
+  ranks.data(0, TwoRanks::kPackets - 1, /*goes_on=*/true);
+  EXPECT_FALSE(ranks.flow(call).ended);
+  ranks.data(0, TwoRanks::kPackets - 1);
+  EXPECT_TRUE(ranks.flow(call).ended);
+  EXPECT_EQ(ranks.flow(call).distinct, 1u);
 }
 
 TEST(LedgerBook, GivesPlacesOfASenderBack) {
