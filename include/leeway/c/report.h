@@ -19,8 +19,8 @@ typedef struct leeway_report_summary {
   uint64_t peer_count;                 // for leeway_report_peer()
   uint64_t message_count;              // for leeway_report_message()
   double loss;                         // packets missing over those expected, after repair
-  double loss_first_pass;              // what the network lost
-  uint64_t bytes_sent;                 // payload of datagrams, headers and repairs included
+  double loss_first_pass;              // what the network lost of all copies
+  uint64_t bytes_sent;                 // payload of datagrams: headers, repairs and copies included
   int64_t gate_ns;                     // submission until every needed peer had opened it
   int64_t reduce_ns;                   // submission until this rank's shard was settled
   int64_t spread_ns;                   // from there to completion
@@ -64,7 +64,7 @@ typedef struct leeway_peer_report {
   uint64_t repaired;   // of those, on a repair pass or from parity
   uint64_t duplicate;  // copies of a packet already held
   uint64_t late;       // arrived after settling
-  uint64_t sent;       // packets that we sent this peer
+  uint64_t sent;       // packets that we sent this peer, repairs and copies included
 } leeway_peer_report;
 // For leeway_report_peer().
 #define LEEWAY_PEER_REPORT_INIT \
