@@ -333,7 +333,7 @@ bool LedgerBook::count(Instant now, Rank rank, Rank from, CallLedger& call,
                          .repaired = repaired,
                          .ended = ends,
                          .opens = state.batch_empty});
-  // A later copy may say what the first one did not.
+  // A later copy may end the pass, where the first one said that it goes on.
   if (ends) {
     flow.ended = true;
     flow.ended_batch = state.batch;
