@@ -363,6 +363,13 @@ struct Options {
   // LEEWAY_RATE: of CongestionControl::fixed, all peers together. From the environment it asks for
   // that, where LEEWAY_CONGESTION is not set.
   std::uint64_t rate_bits_per_second = 0;
+  // LEEWAY_SITE: the name of the site where this rank is, "host" for the host itself. Where all
+  // ranks name theirs, and there are equally many in each of several, large all_reduces,
+  // reduce_scatters and all_gathers go inside sites and between them: a site of h ranks sends an
+  // h-th of the bytes. CollectiveReport::sites says which did, and what that means for estimators.
+  // Results are equal on all ranks, and rounded otherwise than without sites. Empty: straight
+  // between all ranks, as are calls of what split() and shrink() make.
+  std::string site;
   // LEEWAY_SEED: permutations, stochastic rounding, virtual losses; rank 0's value is used by all
   std::uint64_t seed = 0;
   FaultOptions faults;             // LEEWAY_FAULT

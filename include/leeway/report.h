@@ -81,6 +81,10 @@ struct CollectiveReport {
   // Of all_reduce and Replica::reduce_gradients: among how many ranks the tensor was cut. Less than
   // all where it is shorter than a datagram for each; the owners are others in every call then.
   std::uint32_t owners = 0;
+  // Sites, where the call went in hops inside them and between them (Options::site). A site's
+  // partial sum is one contribution then: contributors, variance_estimate and noise are those of so
+  // many contributors, not of all ranks. 0: it went straight between all ranks.
+  std::uint32_t sites = 0;
   // 1 - arrived/expected over all peers and both halves, after repair
   double loss = 0.0;
   double loss_first_pass = 0.0;  // without repaired packets: what the network lost of all copies

@@ -69,6 +69,7 @@ const std::vector<Field>& fields() {
        [](const Options& from) -> nb::object { return nb::bool_(from.store != nullptr); }},
       {"communicator_name", put<&Options::communicator_name>, take<&Options::communicator_name>},
       {"restart_count", put<&Options::restart_count>, take<&Options::restart_count>},
+      {"site", put<&Options::site>, take<&Options::site>},
       {"transport",
        [](Options& to, nb::handle value) { to.transport = text_as(value, &parse_transport); },
        take_name<&Options::transport>},

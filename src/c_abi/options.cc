@@ -139,6 +139,7 @@ leeway_options struct_of(const EnvironmentTexts& read) {
   out.tls_ca = options.tls_ca.c_str();
   out.tls_certificate = options.tls_certificate.c_str();
   out.tls_key = options.tls_key.c_str();
+  out.site = options.site.c_str();
   return out;
 }
 
@@ -194,6 +195,7 @@ Result<Options> options_of(const leeway_options* given) {
   options.tls_ca = text_of(read->tls_ca);
   options.tls_certificate = text_of(read->tls_certificate);
   options.tls_key = text_of(read->tls_key);
+  options.site = text_of(read->site);
   return options;
 }
 

@@ -42,6 +42,7 @@ leeway_report_summary summary_of(const CollectiveReport& report) {
   out.noise_gain = report.noise.gain;
   out.noise_ratio = report.noise.ratio;
   out.non_finite = report.non_finite;
+  out.sites = report.sites;
   return out;
 }
 

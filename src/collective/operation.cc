@@ -44,6 +44,10 @@ bool Operation::begin(Instant now, Request& request) {
     request_ = nullptr;
     return false;
   }
+  if (!request.spec.forfeit.ok()) {
+    endpoint_.fail(now, *round_, request.spec.forfeit);
+    return true;
+  }
   if (exchanges()) ask_at_ = now;
   // Without units the input says nothing
   const OperationSpec& spec = request.spec;
@@ -161,7 +165,10 @@ void Operation::on_done(const Status& status, Instant now) {
   for (const protocol::PhaseState& phase : round_->phases)
     report.deadline_cut |= phase.deadline_cut;
   report.codec = request_->spec.options.codec;
-  if (plan_.round.phase(FlowKind::reduce).active) reduction_.fill_report(report);
+  if (plan_.round.phase(FlowKind::reduce).active) {
+    reduction_.fill_report(report);
+    request_->units = reduction_.units();
+  }
   fill_peer_reports();
   if (status.ok() && plan_.meter != nullptr) report_noise();
   if (request_->automatic_number) {

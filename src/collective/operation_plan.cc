@@ -319,7 +319,8 @@ void plan_spread_phase(const OperationSpec& spec, const protocol::EndpointConfig
   const Delivery& delivery = spec.options.delivery;
   protocol::PhasePlan& phase = plan.round.phase(kind);
   phase.active = true;
-  phase.delivery = spec.kind == OperationKind::all_reduce ? spec.options.spread : delivery.kind;
+  const bool own_class = spec.kind == OperationKind::all_reduce || spec.lenient;
+  phase.delivery = own_class ? spec.options.spread : delivery.kind;
   phase.loss_max = delivery.loss_max;
   phase.deadline = plan.round.deadline;
   phase.codec = spread_codec_of(spec).codec;

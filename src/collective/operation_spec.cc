@@ -178,7 +178,7 @@ Status check_lossy(const OperationSpec& spec) {
   const bool lossy_spread =
       spec.kind == OperationKind::all_reduce && options.spread != Delivery::Kind::exact;
   if (!lossy && !lossy_spread) return Status();
-  if (spec.kind == OperationKind::replica_broadcast) return Status();
+  if (spec.kind == OperationKind::replica_broadcast || spec.lenient) return Status();
   if (!has_reduce_half(spec.kind)) {
     return Status::error(
         StatusCode::kUnsupported,

@@ -543,4 +543,10 @@ void Reduction::fill_report(CollectiveReport& report) const {
   report.contributions_missing = unheard_;
 }
 
+double Reduction::units() const {
+  double sum = 0.0;
+  for (const float weight : weights_) sum += std::isnan(weight) ? 0.0 : weight;
+  return sum;
+}
+
 }  // namespace leeway::collective

@@ -62,6 +62,8 @@ class Reduction {
   void settle(std::span<const protocol::ReceiveFlow> flows, schedule::ChunkQueue& reduced);
 
   void fill_report(CollectiveReport& report) const;
+  // Sum of the weights of those whose contribution was heard of, this rank among them.
+  double units() const;
   // Of the weights, once something was reduced
   double concentration() const { return scale_plan_.concentration(); }
 

@@ -23,6 +23,7 @@ struct Request {
   bool done = false;
   Status status;
   CollectiveReport report;
+  double units = 0.0;  // of work, behind all contributions to our shard that were heard of
   std::shared_ptr<PayloadAgreement> payload;  // where elements are encoded elsewhere
   std::shared_ptr<MessageGroup> group;        // of an exchange: its messages
   // Of a message that was posted: its place among those of its pair, tag and direction.

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/philox.h"
+#include "communicator/hierarchy.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
 #include "impairment/fault_plan.h"
@@ -30,6 +31,7 @@ bool is_exact(const collective::OperationSpec& spec) {
 }  // namespace
 
 Channels::~Channels() {
+  if (hierarchy_ != nullptr) hierarchy_->close();
   std::thread closing;
   if (exact_) closing = std::thread([this] { exact_.reset(); });
   datagrams_.reset();
@@ -41,6 +43,7 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
 }
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
+  if (hierarchy_ != nullptr && hierarchy_->takes(spec)) return hierarchy_->start(spec);
   return channel_of(spec).start(spec);
 }
 
@@ -50,7 +53,12 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
                          "%s: a callback must not wait; use the asynchronous twin",
                          to_string(spec.kind));
   }
-  return channel_of(spec).run(spec);
+  if (hierarchy_ == nullptr || !hierarchy_->takes(spec)) return channel_of(spec).run(spec);
+  return driving::Driver::wait(*hierarchy_->start(spec));
+}
+
+void Channels::go_by_sites(const collective::SiteMap& sites, const Options& options) {
+  hierarchy_ = std::make_shared<Hierarchy>(sites, *this, options);
 }
 
 Lineage::Lineage(const Channels& parent) : datagrams_(of(*parent.datagrams_)), kept_(parent.kept_) {
@@ -58,7 +66,8 @@ Lineage::Lineage(const Channels& parent) : datagrams_(of(*parent.datagrams_)), k
 }
 
 std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& options,
-                                         std::span<const Rank> ranks, std::uint32_t epoch) {
+                                         std::span<const Rank> ranks, std::uint32_t epoch,
+                                         std::span<const Rank> names) {
   protocol::EndpointConfig config = parent.config;
   std::vector<Rank> slots;
   config.window_bytes.clear();
@@ -69,6 +78,7 @@ std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& op
   }
   config.size = static_cast<int>(ranks.size());
   config.epoch = epoch;
+  config.names.assign(names.begin(), names.end());
   config.seed = keyed_hash(parent.config.seed, epoch, 0, 0, 0);
   // Of a part of the ranks all others would hear it, too
   config.multicast &= config.size == parent.config.size;
@@ -76,14 +86,15 @@ std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& op
 }
 
 std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<const Rank> ranks,
-                                          std::uint32_t epoch) const {
-  auto derived = std::make_unique<Channels>(derive(datagrams_, options, ranks, epoch));
-  if (exact_) derived->use_for_exact(derive(*exact_, options, ranks, epoch));
+                                          std::uint32_t epoch, std::span<const Rank> names) const {
+  auto derived = std::make_unique<Channels>(derive(datagrams_, options, ranks, epoch, names));
+  if (exact_) derived->use_for_exact(derive(*exact_, options, ranks, epoch, names));
   derived->kept_ = kept_;
   return derived;
 }
 
 void Channels::abort() {
+  if (hierarchy_ != nullptr) hierarchy_->abort();
   datagrams_->abort();
   if (exact_) exact_->abort();
 }

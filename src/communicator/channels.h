@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "collective/site_map.h"
 #include "driving/channel.h"
 #include "leeway/communicator.h"
 #include "rendezvous/bootstrap.h"
@@ -16,6 +17,7 @@ namespace leeway::internal {
 using driving::Channel;
 
 class Channels;
+class Hierarchy;
 
 // What communicators of the same ranks, or of a part of them, are made from. It outlives the
 // communicator that it is of.
@@ -27,9 +29,9 @@ class Lineage {
   int size() const { return datagrams_.config.size; }
 
   // A communicator of these ranks of the parent, in this order, this process among them. `epoch`:
-  // agreed, never 0. Any thread.
+  // agreed, never 0. `names`: by its ranks, how people know them; empty: by these. Any thread.
   std::unique_ptr<Channels> derive(const Options& options, std::span<const Rank> ranks,
-                                   std::uint32_t epoch) const;
+                                   std::uint32_t epoch, std::span<const Rank> names = {}) const;
 
  private:
   struct Parent {
@@ -41,7 +43,8 @@ class Lineage {
     return {channel.driver(), channel.config(), channel.slots()};
   }
   static std::unique_ptr<Channel> derive(const Parent& parent, const Options& options,
-                                         std::span<const Rank> ranks, std::uint32_t epoch);
+                                         std::span<const Rank> ranks, std::uint32_t epoch,
+                                         std::span<const Rank> names);
 
   Parent datagrams_;
   std::optional<Parent> exact_;
@@ -74,6 +77,9 @@ class Channels {
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
 
+  // From now on calls that are large enough go inside sites and between them. On all ranks or none.
+  void go_by_sites(const collective::SiteMap& sites, const Options& options);
+
   // Goes when this communicator has gone, and with keep() all that derive from it.
   void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }
   void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
@@ -105,7 +111,8 @@ class Channels {
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::shared_ptr<void>> kept_alone_;
   std::unique_ptr<Channel> datagrams_;
-  std::unique_ptr<Channel> exact_;  // may be null
+  std::unique_ptr<Channel> exact_;        // may be null
+  std::shared_ptr<Hierarchy> hierarchy_;  // may be null
   std::atomic<std::uint32_t> shrinks_{0};
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "communicator/channels.h"
+#include "communicator/hierarchy.h"
 #include "communicator/joining.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
@@ -155,6 +156,9 @@ Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std
   auto identity = identity_of(seat->get(), *secrets);
   if (!identity.ok()) return identity.status();
   candidates->local.identity = std::move(*identity);
+  const auto site = internal::site_of(options);
+  if (!site.ok()) return site.status();
+  candidates->local.site = *site;
   candidates->local.stop = std::move(stop);
   log_obstacles(candidates->local.offers, log);
   return internal::join(options, std::move(*candidates), log, std::move(*seat));
@@ -204,6 +208,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
   if (!identity.ok()) return identity.status();
   auto candidates = rendezvous::candidates_over(std::move(transport), options);
   candidates.local.identity = std::move(*identity);
+  const auto site = internal::site_of(options);
+  if (!site.ok()) return site.status();
+  candidates.local.site = *site;
   Options chosen = options;
   auto channels = internal::join(chosen, std::move(candidates), log);
   if (!channels.ok()) return channels.status();

@@ -54,6 +54,7 @@ class Joining {
   void log_memory();
   Status check_shared();
   Status use_exact_lane();
+  void go_by_sites();
   Result<std::unique_ptr<Channel>> drive(const rendezvous::Lane& lane,
                                          rendezvous::Candidate& candidate, std::uint64_t seed,
                                          Duration patience) const;
@@ -90,6 +91,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
     channels_->keep(seat_->endpoint().shared_from_this());
     channels_->keep_alone(std::move(seat_));
   }
+  go_by_sites();
   channels_->keep_alone(std::move(group_.place));
   return std::move(channels_);
 }
@@ -260,6 +262,25 @@ Status Joining::use_exact_lane() {
   explain(LogLevel::info, "exact calls go over UCX", way);
   channels_->use_for_exact(std::move(*driver));
   return Status();
+}
+
+// All ranks have the same table, so all decide alike. Where UCX carries exact calls, it is between
+// all ranks, and sites mean nothing.
+void Joining::go_by_sites() {
+  if (group_.sites.empty()) return;
+  const auto map = collective::SiteMap::of(group_.sites, candidates_.local.rank);
+  if (!map || &channels_->exact() != &channels_->datagrams()) {
+    log_.print(LogLevel::warn, "sites", "calls go straight between all ranks: %s",
+               map ? "exact calls go over UCX"
+                   : "LEEWAY_SITE must name two sites or more, of two ranks or more, equally many "
+                     "in each, on all ranks");
+    return;
+  }
+  log_.print(LogLevel::info, "sites",
+             "%d sites of %d ranks: large calls go inside them, then "
+             "between them",
+             map->sites(), map->ranks_per_site());
+  channels_->go_by_sites(*map, options_);
 }
 
 // What all ranks' least is.

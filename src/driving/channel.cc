@@ -162,16 +162,16 @@ void Channel::abort() {
   publish();
 }
 
+Duration Channel::closing_patience() {
+  Driver::Session session(*driver_);
+  return kPatienceTimeouts * endpoint().slowest_timeout();
+}
+
 void Channel::leave() {
   const auto at_peace = [this](Duration patience) {
     return driver_->run_until([this] { return active_.empty(); }, steady_now() + patience);
   };
-  Duration patience{0};
-  {
-    Driver::Session session(*driver_);
-    patience = kPatienceTimeouts * endpoint().slowest_timeout();
-  }
-  const bool finished = at_peace(patience);
+  const bool finished = at_peace(closing_patience());
   {
     Driver::Session session(*driver_);
     const Instant now = steady_now();

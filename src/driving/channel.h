@@ -64,6 +64,9 @@ class Channel final : private MemoryWatcher {
   // A payload source or sink has come on. Any thread.
   void ring();
 
+  // How long the destructor lets operations end.
+  Duration closing_patience();
+
   // Everything in flight fails with kCancelled, now, and so does what is asked for later. Peers are
   // told once, and nobody is waited for. Any thread.
   void abort();

@@ -140,6 +140,13 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
   return first_done();
 }
 
+void Driver::finish(WorkState& work) {
+  std::vector<Callback> callbacks;
+  work.publish(callbacks);
+  if (const auto driver = work.driver.lock()) driver->interrupt(work.done);
+  call(callbacks);
+}
+
 void Driver::help(WorkState& work) {
   const std::shared_ptr<Driver> driver = work.driver.lock();
   if (driver == nullptr || driver->generation_ != fork_generation()) return;

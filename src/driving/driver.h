@@ -74,6 +74,9 @@ class Driver final {
   // Drives until one of them is done: the index of the first that is. Null: no operation. All on
   // drivers of this process; those that this thread does not drive have their own.
   static std::size_t wait_any(std::span<WorkState* const> works);
+  // The work is no operation of a channel's, and is over: whoever waits for it is woken, and its
+  // callbacks are called. Not by a thread that has the role.
+  static void finish(WorkState& work);
   // Takes one step, if nobody else is driving.
   static void help(WorkState& work);
   // Something that operations wait for is there: whoever drives looks at all of them. Any thread;

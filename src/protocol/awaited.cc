@@ -59,20 +59,23 @@ Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<con
   return longest;
 }
 
-Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links) {
+Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links,
+               std::span<const Rank> names) {
+  const Rank us = known_as(names, self);
   if (const Rank peer = absent(now, self, round, links); peer != kNoRank) {
     const bool opened = links[peer].has_opened(round.number, /*message=*/false);
     return Status::error(StatusCode::kDeadlineExceeded,
-                         "rank %u: %s #%u: Timed out (%s): rank %u %s", self, round.plan->name,
-                         round.number, deadline_of(round).data(), peer,
+                         "rank %u: %s #%u: Timed out (%s): rank %u %s", us, round.plan->name,
+                         round.number, deadline_of(round).data(), known_as(names, peer),
                          opened ? "does not answer" : "has not begun it");
   }
   const Awaited awaited = longest_silent(now, self, round, links);
   if (awaited.peer == kNoRank) {
     return Status::error(StatusCode::kInternal,
-                         "rank %u: %s #%u: deadline passed although nothing was missing", self,
+                         "rank %u: %s #%u: deadline passed although nothing was missing", us,
                          round.plan->name, round.number);
   }
+  const Rank them = known_as(names, awaited.peer);
   constexpr const char* kHalves[] = {"reduce half", "spread half", "message"};
   const char* half = kHalves[static_cast<int>(awaited.kind)];
   if (awaited.data) {
@@ -80,30 +83,31 @@ Status overdue(Instant now, Rank self, const Round& round, std::span<const Link>
     return Status::error(StatusCode::kDeadlineExceeded,
                          "rank %u: %s #%u: Timed out (%s): %u of "
                          "%u packets of the %s came from rank %u",
-                         self, round.plan->name, round.number, deadline_of(round).data(),
-                         flow.arrived_count, flow.packets, half, awaited.peer);
+                         us, round.plan->name, round.number, deadline_of(round).data(),
+                         flow.arrived_count, flow.packets, half, them);
   }
   return Status::error(StatusCode::kDeadlineExceeded,
                        "rank %u: %s #%u: Timed out (%s): rank %u "
                        "did not confirm the %s",
-                       self, round.plan->name, round.number, deadline_of(round).data(),
-                       awaited.peer, half);
+                       us, round.plan->name, round.number, deadline_of(round).data(), them, half);
 }
 
-Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer) {
+Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer,
+                  std::span<const Rank> names) {
   const ReceiveFlow& flow = round.receive(kind, peer);
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: %s #%u: rank %u left the operation after %u "
                        "of %u packets (%s)",
-                       self, round.plan->name, round.number, peer, flow.arrived_count, flow.packets,
-                       deadline_of(round).data());
+                       known_as(names, self), round.plan->name, round.number, known_as(names, peer),
+                       flow.arrived_count, flow.packets, deadline_of(round).data());
 }
 
-Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout) {
+Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout,
+            std::span<const Rank> names) {
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: %s #%u: rank %u is dead: it gave no sign of life for %.1f s, the "
                        "peer time-out",
-                       self, round.plan->name, round.number, peer,
+                       known_as(names, self), round.plan->name, round.number, known_as(names, peer),
                        static_cast<double>(peer_timeout.count()) / 1e9);
 }
 

@@ -10,6 +10,11 @@
 
 namespace leeway::protocol {
 
+// As people know a rank (EndpointConfig::names).
+inline Rank known_as(std::span<const Rank> names, Rank rank) {
+  return rank < names.size() ? names[rank] : rank;
+}
+
 struct Awaited {
   Rank peer = kNoRank;  // kNoRank: nobody
   FlowKind kind = FlowKind::reduce;
@@ -24,12 +29,15 @@ Awaited longest_silent(Instant now, Rank self, const Round& round, std::span<con
 Rank absent(Instant now, Rank self, const Round& round, std::span<const Link> links);
 
 // The deadline has passed: names the absent rank, else the one silent longest.
-Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links);
+Status overdue(Instant now, Rank self, const Round& round, std::span<const Link> links,
+               std::span<const Rank> names);
 
 // The peer is dead: an exact operation with it cannot end.
-Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout);
+Status died(Rank self, const Round& round, Rank peer, Duration peer_timeout,
+            std::span<const Rank> names);
 
 // The peer has left the operation before all of its packets came.
-Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer);
+Status left_early(Rank self, const Round& round, FlowKind kind, Rank peer,
+                  std::span<const Rank> names);
 
 }  // namespace leeway::protocol

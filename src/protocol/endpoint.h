@@ -64,6 +64,9 @@ struct EndpointConfig {
   Duration rtt_initial = std::chrono::milliseconds(10);
   // How long a peer may be silent that something is expected of; 0: for ever
   Duration peer_timeout{0};
+  // By rank: how people know it, where this is a part of a communicator of theirs. Empty: by its
+  // rank.
+  std::vector<Rank> names;
 };
 
 struct EndpointCounters {

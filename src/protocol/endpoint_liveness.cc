@@ -74,7 +74,8 @@ void Endpoint::bury(Instant now, Rank peer) {
   if (first_death_.ok()) {
     first_death_ = Status::error(
         StatusCode::kPeerLost, "rank %u: rank %u is dead: it gave no sign of life for %.1f s",
-        config_.self, peer, static_cast<double>(config_.peer_timeout.count()) / 1e9);
+        known_as(config_.names, config_.self), known_as(config_.names, peer),
+        static_cast<double>(config_.peer_timeout.count()) / 1e9);
   }
   if (departure_.serving()) timers_.arm_leave(now);
   lose_in_all_rounds(now, peer);
@@ -89,8 +90,9 @@ void Endpoint::lose_in_all_rounds(Instant now, Rank peer) {
 }
 
 Status Endpoint::loss_of(const Round& round, Rank peer) const {
-  return links_[peer].gave_us_up ? gave_up_by(peer)
-                                 : died(config_.self, round, peer, config_.peer_timeout);
+  return links_[peer].gave_us_up
+             ? gave_up_by(peer)
+             : died(config_.self, round, peer, config_.peer_timeout, config_.names);
 }
 
 // What is exact can no longer be complete; what is lossy goes on without the peer.
@@ -156,7 +158,7 @@ Status Endpoint::gave_up_by(Rank peer) const {
   return Status::error(StatusCode::kPeerLost,
                        "rank %u: rank %u gave this rank up as dead, having heard nothing of it "
                        "for its peer time-out: leave, and join again",
-                       config_.self, peer);
+                       known_as(config_.names, config_.self), known_as(config_.names, peer));
 }
 
 }  // namespace leeway::protocol

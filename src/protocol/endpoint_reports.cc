@@ -1,6 +1,7 @@
 // What reports say: how far a peer has come, what reached it, what it thinks an operation is.
 #include <algorithm>
 
+#include "protocol/awaited.h"
 #include "protocol/endpoint.h"
 #include "protocol/mismatch.h"
 
@@ -181,8 +182,9 @@ void Endpoint::compare_tags(Instant now, Round& round, Rank from,
   doom(
       now, round,
       Status::error(StatusCode::kMismatch, "%s #%u: ranks disagree: rank %u has %s; rank %u has %s",
-                    round.plan->name, round.number, config_.self, describe(round.plan->tag).data(),
-                    from, describe(theirs).data()));
+                    round.plan->name, round.number, known_as(config_.names, config_.self),
+                    describe(round.plan->tag).data(), known_as(config_.names, from),
+                    describe(theirs).data()));
 }
 
 }  // namespace leeway::protocol

@@ -162,7 +162,7 @@ void Endpoint::cut_phase(Instant now, Round& round, FlowKind kind) {
 void Endpoint::on_deadline(Instant now, Round& round) {
   if (round.done) return end(round);
   if (round.plan->tag.delivery == Delivery::Kind::exact) {
-    return finish(now, round, overdue(now, config_.self, round, links_));
+    return finish(now, round, overdue(now, config_.self, round, links_, config_.names));
   }
   for (int k = 0; k < wire::kFlowKinds; ++k) {
     const auto kind = static_cast<FlowKind>(k);
@@ -213,7 +213,7 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
   // then that rank is to be named, by our own deadline.
   if (longest_silent(now, config_.self, round, links_).peer != peer)
     return timers_.arm_link(peer, now + links_[peer].rtt().timeout());
-  finish(now, round, left_early(config_.self, round, kind, peer));
+  finish(now, round, left_early(config_.self, round, kind, peer, config_.names));
 }
 
 // Before the first pass has ended: says again that the operation is open here. After it: asks for

@@ -211,6 +211,7 @@ control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, 
   hello.set_round_trip_us(
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(round_trip_us, 0, UINT32_MAX)));
   if (local.identity != nullptr) put_identity(local.identity->told, *hello.mutable_identity());
+  hello.set_site(local.site);
   if (local.memory.shares()) put_memory(local.memory, *hello.mutable_memory());
   return hello;
 }
@@ -263,6 +264,7 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
   std::vector<std::uint64_t> attempts = {0};
   std::vector<std::uint64_t> processes = {root.process};
   std::vector<MemoryPlace> memories = {root.memory};
+  std::vector<std::uint64_t> sites = {root.site};
   std::uint32_t round_trip_us = 0;
   std::vector<keys::Identity> identities;
   if (root.identity != nullptr) identities.push_back(root.identity->told);
@@ -282,6 +284,7 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
     attempts.push_back(hello.attempt());
     processes.push_back(hello.process());
     memories.push_back(memory_of(hello.memory()));
+    sites.push_back(hello.site());
     round_trip_us = std::max(round_trip_us, hello.round_trip_us());
     if (root.identity != nullptr) identities.push_back(identity_of(hello.identity()));
   }
@@ -301,6 +304,8 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
                                       [](const MemoryPlace& memory) { return memory.shares(); });
   if (group.datagrams.kind == TransportKind::udp && any_shares)
     group.memories = std::move(memories);
+  if (std::any_of(sites.begin(), sites.end(), [](std::uint64_t site) { return site != 0; }))
+    group.sites = std::move(sites);
   group.round_trip = std::chrono::microseconds(round_trip_us);
   if (root.multicast && !others.empty()) group.multicast = multicast_of(epoch, first.is_v4());
   if (root.identity != nullptr) {
@@ -328,6 +333,7 @@ control::Welcome welcome_of(const Group& group) {
   message.mutable_processes()->Add(group.processes.begin(), group.processes.end());
   message.set_round_trip_us(static_cast<std::uint32_t>(group.round_trip / 1us));
   for (const MemoryPlace& memory : group.memories) put_memory(memory, *message.add_memories());
+  message.mutable_sites()->Add(group.sites.begin(), group.sites.end());
   if (group.identities) {
     const keys::Key& nonce = group.identities->nonce;
     message.set_nonce(nonce.data(), nonce.size());
@@ -347,6 +353,7 @@ Group group_of(const control::Group& message) {
   group.round_trip = std::chrono::microseconds(message.round_trip_us());
   for (const control::Memory& memory : message.memories())
     group.memories.push_back(memory_of(memory));
+  group.sites = {message.sites().begin(), message.sites().end()};
   if (message.has_exact()) group.exact = lane_of(message.exact());
   if (message.has_multicast()) {
     const ByteSpan address = bytes_of(message.multicast().address());

@@ -66,6 +66,7 @@ struct LocalConfiguration {
   // Of the same endpoint; null: this rank has no secret, and no rank may have one.
   std::shared_ptr<const keys::OwnIdentity> identity;
   MemoryPlace memory;                      // of the same endpoint
+  std::uint64_t site = 0;                  // tells sites apart; 0: none is named
   bool insecure = false;                   // public addresses without a secret
   std::uint32_t datagram_bytes = 0;        // largest datagram this rank can send and take over UDP
   std::uint64_t receive_buffer_bytes = 0;  // see TransportLimits
@@ -130,6 +131,9 @@ struct Group {
 
   // By rank, over UDP; empty: no rank shares any.
   std::vector<MemoryPlace> memories = {};
+
+  // By rank; empty: no rank names its site.
+  std::vector<std::uint64_t> sites = {};
 };
 
 // Whether the group's datagrams leave the site, over lines that others use too: they go by UDP, and

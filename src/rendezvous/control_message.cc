@@ -101,7 +101,8 @@ bool is_usable(const control::Group& group, int size) {
          (!group.has_exact() || is_usable(group.exact(), size)) &&
          (!group.has_multicast() || is_multicast(group.multicast())) &&
          group.attempts_size() == size && group.processes_size() == size &&
-         has_usable_identities(group, size) && has_usable_memories(group, size);
+         has_usable_identities(group, size) && has_usable_memories(group, size) &&
+         (group.sites().empty() || group.sites_size() == size);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 25> kVariables = {{
+constexpr std::array<EnvironmentVariable, 26> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
@@ -57,6 +57,8 @@ constexpr std::array<EnvironmentVariable, 25> kVariables = {{
      "automatic, none, fixed, scavenger, wan or fabric: what paces all that is sent",
      "automatic: wan where a rank is more than 2 ms from rank 0 or has a public address, else "
      "none; fixed where LEEWAY_RATE is set"},
+    {"LEEWAY_SITE", "name of this rank's site, or host: large calls go inside sites, then between",
+     "none"},
     {"LEEWAY_RATE", "bits per second for all peers together, of LEEWAY_CONGESTION=fixed", "none"},
     {"LEEWAY_SEED", "permutations and stochastic rounding; rank 0's counts", "0"},
     {"LEEWAY_FAULT", "injected faults, e.g. loss=0.1,burst=8,delay=5ms", "none"},
@@ -298,6 +300,11 @@ Status read_transport(const Reader& read, Options& options) {
   return {};
 }
 
+Status read_site(const Reader& read, Options& options) {
+  if (const char* const name = read.text("LEEWAY_SITE")) options.site = name;
+  return {};
+}
+
 Status read_fault_and_log(const Reader& read, Options& options) {
   if (const char* const value = read.text("LEEWAY_FAULT")) {
     auto faults = parse_faults(value);
@@ -381,7 +388,7 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
   options.rendezvous = launcher->rendezvous;
   for (auto* const step :
        {read_restart_count, read_sizes, read_join_timeout_and_seed, read_peer_timeout,
-        read_congestion, read_transport, read_bind, read_security, read_fault_and_log}) {
+        read_congestion, read_transport, read_bind, read_site, read_security, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   if (Status status = read_watching(read, *launcher, options); !status.ok()) return status;

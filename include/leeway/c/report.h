@@ -45,12 +45,14 @@ typedef struct leeway_report_summary {
   double noise_gain;                   // of the gradient's part in the result
   double noise_ratio;                  // gain times rms gradient over rms noise
   uint64_t non_finite;                 // packets of contributions left out: infinities and NaNs
+  uint32_t sites;                      // contributors are so many sites; 0: ranks
+  uint32_t reserved2;                  // 0
 } leeway_report_summary;
 // For leeway_report_get().
 #define LEEWAY_REPORT_SUMMARY_INIT                                                                \
   {                                                                                               \
     sizeof(leeway_report_summary), 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, \
-        0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0                                           \
+        0.0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0                                     \
   }
 
 // Packets of one peer in one operation.

@@ -47,6 +47,7 @@ class Processes {
     config.window_bytes.assign(slots.size(), window * config.datagram_bytes);
     config.rtt_initial = 2 * kDelay;
     config.peer_timeout = std::chrono::seconds(3);
+    if (named_by_slots) config.names = slots;
     return nodes_[slots[rank]]->join(now_, config, slots);
   }
 
@@ -89,6 +90,7 @@ class Processes {
   }
 
   std::size_t window = kWindow;  // of those who join from now on
+  bool named_by_slots = false;   // in texts; likewise
   std::function<void(Rank from, Rank to, ByteSpan datagram)> observer;
   std::function<bool(ByteSpan datagram)> loses;
 

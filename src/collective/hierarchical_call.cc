@@ -1,0 +1,409 @@
+#include "collective/hierarchical_call.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "schedule/shard_map.h"
+
+namespace leeway::collective {
+namespace {
+
+// Of a lossy call's time: by when the first hop is to be over, and by when the one across is, where
+// a third one follows. An all_reduce across leaves the second half of its own time to its spread.
+constexpr int kReduceEnds = 4;    // a quarter
+constexpr int kSpreadBegins = 4;  // a quarter is left
+
+// Elements of a piece are a multiple of this for each rank of a site.
+constexpr std::size_t kPieceGrain = 1024;
+
+// An average's contribution to another site holds so many units at least, where it has any.
+constexpr double kUnitsMin = 0x1p-64;
+
+bool is_native(const CollectiveOptions& options) {
+  const CodecOptions spread = options.spread_codec.value_or(options.codec);
+  return options.codec.codec == Codec::native && spread.codec == Codec::native;
+}
+
+double mean_of(const std::vector<std::uint64_t>& histogram) {
+  std::uint64_t packets = 0;
+  std::uint64_t contributions = 0;
+  for (std::size_t k = 0; k < histogram.size(); ++k) {
+    packets += histogram[k];
+    contributions += k * histogram[k];
+  }
+  return packets == 0 ? static_cast<double>(histogram.size() - 1)
+                      : static_cast<double>(contributions) / static_cast<double>(packets);
+}
+
+bool is_narrow(DataType type) {
+  return is_floating(type) && size_of(type) < sizeof(float);
+}
+
+std::byte* at(const void* data, std::size_t element, DataType type) {
+  return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
+}
+
+}  // namespace
+
+bool HierarchicalCall::takes(const OperationSpec& spec) {
+  if (spec.uneven() || spec.elsewhere() || !spec.contents) return false;
+  if (spec.kind == OperationKind::all_gather) return true;
+  if (spec.kind != OperationKind::all_reduce && spec.kind != OperationKind::reduce_scatter)
+    return false;
+  if (spec.options.confirm_use) return false;
+  if (spec.options.op == ReduceOp::avg && !is_floating(spec.input.dtype)) return false;
+  const bool rounds_once = spec.options.op != ReduceOp::min && spec.options.op != ReduceOp::max;
+  return !(is_narrow(spec.input.dtype) && rounds_once);
+}
+
+Status HierarchicalCall::check(const OperationSpec& spec) {
+  if (spec.options.owner_weights.empty()) return Status();
+  return Status::error(StatusCode::kUnsupported,
+                       "%s between sites: owner_weights need confirm_use, which all ranks set",
+                       to_string(spec.kind));
+}
+
+HierarchicalCall::HierarchicalCall(const OperationSpec& spec, const SiteMap& sites,
+                                   Instant submitted, std::size_t piece_bytes)
+    : spec_(spec), sites_(sites), submitted_(submitted) {
+  for (int rank = 0; rank < sites.size(); ++rank)
+    peers_.push_back({.rank = static_cast<Rank>(rank)});
+  if (spec_.kind == OperationKind::all_reduce) plan_all_reduce(piece_bytes);
+  if (spec_.kind == OperationKind::reduce_scatter) plan_reduce_scatter();
+  if (spec_.kind == OperationKind::all_gather) plan_all_gather();
+  for (const std::vector<Leg>& legs : legs_) left_ += legs.size();
+}
+
+ConstTensorView HierarchicalCall::input(std::size_t offset, std::size_t count) const {
+  return {at(spec_.input.data, offset, spec_.input.dtype), count, spec_.input.dtype};
+}
+
+TensorView HierarchicalCall::output(std::size_t offset, std::size_t count) const {
+  return {at(spec_.output.data, offset, spec_.output.dtype), count, spec_.output.dtype};
+}
+
+OperationSpec HierarchicalCall::leg_spec(OperationKind kind, ConstTensorView in,
+                                         TensorView out) const {
+  return {.kind = kind, .input = in, .output = out};
+}
+
+CollectiveOptions HierarchicalCall::reduce_options() const {
+  CollectiveOptions options;
+  options.op = spec_.options.op;
+  options.factor = spec_.options.factor;
+  options.weight = spec_.options.weight;
+  options.keep_non_finite = spec_.options.keep_non_finite;
+  if (lossy()) options.delivery.kind = Delivery::Kind::bounded;  // until nothing is missing
+  return options;
+}
+
+CollectiveOptions HierarchicalCall::across_options() const {
+  CollectiveOptions options = spec_.options;
+  options.factor = 1;
+  options.weight = 1.0;
+  if (options.op == ReduceOp::premul_sum) options.op = ReduceOp::sum;
+  options.residual = {};
+  options.control_variate = {};
+  return options;
+}
+
+CollectiveOptions HierarchicalCall::spread_options() const {
+  CollectiveOptions options;
+  options.delivery.kind = spec_.options.delivery.kind;
+  options.delivery.loss_max = spec_.options.delivery.loss_max;
+  return options;
+}
+
+void HierarchicalCall::add(Tier tier, std::size_t piece, OperationSpec spec, std::size_t part) {
+  spec.lenient = tier == Tier::spread && lossy();
+  legs_[static_cast<std::size_t>(tier)].push_back(
+      {.tier = tier, .piece = piece, .part = part, .spec = std::move(spec)});
+}
+
+void HierarchicalCall::plan_all_reduce(std::size_t piece_bytes) {
+  const std::size_t count = spec_.input.count;
+  const std::size_t grain = per_site() * kPieceGrain;
+  const std::size_t whole =
+      std::max<std::size_t>(1, piece_bytes / size_of(spec_.input.dtype) / grain) * grain;
+  const bool cut = !lossy() && is_native(spec_.options) && piece_bytes > 0;
+  const std::size_t pieces = cut ? std::max<std::size_t>(1, count / whole) : 1;
+  for (std::size_t i = 0; i < pieces; ++i) {
+    const std::size_t offset = i * whole;
+    pieces_.push_back({offset, i + 1 == pieces ? count - offset : whole});
+  }
+  units_.assign(pieces, 1.0);
+  for (std::size_t i = 0; i < pieces; ++i) plan_piece(i);
+  if (lossy()) add_tally();
+}
+
+void HierarchicalCall::plan_piece(std::size_t piece) {
+  const auto [offset, count, reduces, done] = pieces_[piece];
+  const auto shards = schedule::ShardMap::even(count, sites_.ranks_per_site());
+  const schedule::Shard own = shards[static_cast<Rank>(sites_.place())];
+  const TensorView part = output(offset + own.offset, own.count);
+  OperationSpec reduce = leg_spec(OperationKind::reduce_scatter, input(offset, count), part);
+  OperationSpec spread = leg_spec(OperationKind::all_gather, part, output(offset, count));
+  std::vector<std::size_t> counts;
+  for (Rank place = 0; place < per_site(); ++place) counts.push_back(shards[place].count);
+  if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) != counts.end()) {
+    reduce.input_blocks = BlockList(Blocks(counts));
+    spread.output_blocks = BlockList(Blocks(counts));
+  }
+  reduce.options = reduce_options();
+  spread.options = spread_options();
+  OperationSpec across = leg_spec(OperationKind::all_reduce, part, part);
+  across.options = across_options();
+  if (!spec_.options.residual.empty())
+    across.options.residual = spec_.options.residual.subspan(offset + own.offset, own.count);
+  if (!spec_.options.control_variate.empty()) {
+    across.options.control_variate =
+        spec_.options.control_variate.subspan(offset + own.offset, own.count);
+  }
+  pieces_[piece].reduces_left = 1;
+  add(Tier::reduce, piece, std::move(reduce), piece);
+  add(Tier::across, piece, std::move(across));
+  add(Tier::spread, piece, std::move(spread));
+}
+
+// Of a site's ranks each knows only what its own hop across lacks.
+void HierarchicalCall::add_tally() {
+  OperationSpec tally = leg_spec(OperationKind::all_reduce, {&missing_here_, 1, DataType::f64},
+                                 {&missing_sum_, 1, DataType::f64});
+  tally.options.delivery.kind = Delivery::Kind::bounded;
+  tally.options.estimator = Estimator::zero_fill;
+  add(Tier::spread, pieces_.size() - 1, std::move(tally));
+  legs_[static_cast<std::size_t>(Tier::spread)].back().tallies = true;
+}
+
+void HierarchicalCall::plan_reduce_scatter() {
+  const std::size_t block = spec_.output.count;
+  const auto sites = static_cast<std::size_t>(sites_.sites());
+  partials_.resize(sites * block * size_of(spec_.input.dtype));
+  units_.assign(sites, 1.0);
+  pieces_.push_back({.offset = 0, .count = spec_.input.count, .reduces_left = sites});
+  const std::vector<std::size_t> counts(per_site(), block);
+  for (std::size_t site = 0; site < sites; ++site) {
+    std::vector<std::size_t> places;
+    for (int place = 0; place < sites_.ranks_per_site(); ++place)
+      places.push_back(sites_.rank(static_cast<int>(site), place) * block);
+    OperationSpec reduce =
+        leg_spec(OperationKind::reduce_scatter, spec_.input,
+                 {at(partials_.data(), site * block, spec_.input.dtype), block, spec_.input.dtype});
+    reduce.input_blocks = BlockList(Blocks(counts, places));
+    reduce.options = reduce_options();
+    add(Tier::reduce, 0, std::move(reduce), site);
+  }
+  OperationSpec across =
+      leg_spec(OperationKind::reduce_scatter, {partials_.data(), sites * block, spec_.input.dtype},
+               spec_.output);
+  across.options = across_options();
+  // What belongs to the blocks of our counterparts.
+  const auto gather = [&](std::span<const float> whole, std::vector<float>& part) {
+    for (const Rank rank : sites_.across())
+      part.insert(part.end(), whole.begin() + static_cast<std::ptrdiff_t>(rank * block),
+                  whole.begin() + static_cast<std::ptrdiff_t>((rank + 1) * block));
+  };
+  if (!spec_.options.residual.empty()) {
+    gather(spec_.options.residual, residual_);
+    across.options.residual = residual_;
+  }
+  if (!spec_.options.control_variate.empty()) {
+    gather(spec_.options.control_variate, control_);
+    across.options.control_variate = control_;
+  }
+  add(Tier::across, 0, std::move(across));
+}
+
+void HierarchicalCall::plan_all_gather() {
+  const std::size_t block = spec_.input.count;
+  pieces_.push_back({.offset = 0, .count = spec_.output.count});
+  std::vector<std::size_t> places;
+  for (const Rank rank : sites_.across()) places.push_back(rank * block);
+  OperationSpec across = leg_spec(OperationKind::all_gather, spec_.input, spec_.output);
+  across.output_blocks = BlockList(Blocks(std::vector<std::size_t>(places.size(), block), places));
+  across.options = across_options();
+  add(Tier::across, 0, std::move(across));
+  const std::vector<std::size_t> counts(per_site(), block);
+  for (int site = 0; site < sites_.sites(); ++site) {
+    places.clear();
+    for (int place = 0; place < sites_.ranks_per_site(); ++place)
+      places.push_back(sites_.rank(site, place) * block);
+    const auto own = places[static_cast<std::size_t>(sites_.place())];
+    OperationSpec spread = leg_spec(OperationKind::all_gather, output(own, block), spec_.output);
+    spread.output_blocks = BlockList(Blocks(counts, places));
+    spread.options = spread_options();
+    add(Tier::spread, 0, std::move(spread));
+  }
+}
+
+bool HierarchicalCall::may_begin(const Leg& leg) const {
+  switch (leg.tier) {
+    case Tier::reduce:
+      return true;
+    case Tier::across:
+      return pieces_[leg.piece].reduces_left == 0;
+    case Tier::spread:
+      return pieces_[leg.piece].across_done;
+  }
+  return false;
+}
+
+bool HierarchicalCall::through(Tier tier) const {
+  const auto t = static_cast<std::size_t>(tier);
+  return next_[t] == legs_[t].size();
+}
+
+HierarchicalCall::Leg* HierarchicalCall::next(Tier tier, Instant now) {
+  const auto t = static_cast<std::size_t>(tier);
+  if (through(tier) || !may_begin(legs_[t][next_[t]])) return nullptr;
+  Leg& leg = legs_[t][next_[t]++];
+  leg.spec.options.delivery.deadline = time_left(tier, now);
+  // It takes its number, as on all ranks; elements that are not right go nowhere.
+  leg.spec.forfeit = failure_;
+  if (tier == Tier::across && failure_.ok()) weigh(leg);
+  return &leg;
+}
+
+Duration HierarchicalCall::time_left(Tier tier, Instant now) const {
+  Duration whole = spec_.options.delivery.deadline;
+  if (whole > no_deadline / 4) return no_deadline;
+  if (lossy() && tier == Tier::reduce) whole /= kReduceEnds;
+  if (lossy() && tier == Tier::across && !legs_[static_cast<std::size_t>(Tier::spread)].empty())
+    whole -= whole / kSpreadBegins;
+  return std::max<Duration>(submitted_ + whole - now, Duration(1));
+}
+
+// A site's mean becomes the sum over its units of work, as averages want their contributions. Units
+// are counted in those of an average rank, so a call without weights has none of this.
+void HierarchicalCall::weigh(Leg& leg) {
+  if (spec_.options.op != ReduceOp::avg || spec_.input.dtype != DataType::f32) return;
+  if (std::all_of(units_.begin(), units_.end(), [](double units) { return units == 1.0; })) return;
+  if (spec_.kind == OperationKind::reduce_scatter) {
+    for (std::size_t site = 0; site < units_.size(); ++site) {
+      const std::span<float> partial(
+          reinterpret_cast<float*>(partials_.data()) + site * spec_.output.count,
+          spec_.output.count);
+      for (float& value : partial) value *= static_cast<float>(units_[site]);
+    }
+    leg.spec.options.owner_weights = units_;
+    return;
+  }
+  const double units = units_[leg.piece];
+  leg.spec.options.weight = units;
+  const std::span<float> partial(static_cast<float*>(leg.spec.output.data), leg.spec.output.count);
+  for (float& value : partial) value *= static_cast<float>(units);
+}
+
+void HierarchicalCall::on_done(const Leg& leg, const Request& request, Instant now) {
+  --left_;
+  Piece& piece = pieces_[leg.piece];
+  if (leg.tier == Tier::reduce) --piece.reduces_left;
+  if (leg.tier == Tier::across) piece.across_done = true;
+  if (!request.status.ok()) {
+    if (failure_.ok()) failure_ = request.status;
+    return;
+  }
+  if (leg.tallies) return;
+  if (leg.tier == Tier::reduce) {
+    const double units = request.units / static_cast<double>(per_site());
+    units_[leg.part] = units == 0.0 ? 0.0 : std::max(units, kUnitsMin);
+  }
+  merge(leg, request, now);
+}
+
+void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now) {
+  const CollectiveReport& part = request.report;
+  const auto known_as = [&](Rank rank) {
+    return leg.tier == Tier::across ? sites_.rank(rank, sites_.place())
+                                    : sites_.rank(sites_.site(), rank);
+  };
+  for (const PeerReport& from : part.peers) {
+    PeerReport& row = peers_[known_as(from.rank)];
+    row.expected += from.expected;
+    row.arrived += from.arrived;
+    row.repaired += from.repaired;
+    row.duplicate += from.duplicate;
+    row.late += from.late;
+    row.sent += from.sent;
+  }
+  report_.bytes_sent += part.bytes_sent;
+  report_.deadline_cut |= part.deadline_cut;
+  report_.non_finite += part.non_finite;
+  const bool first = leg.piece == 0 && leg.part == 0 && leg.tier != Tier::spread;
+  if (first && report_.times.gate == Duration{0})
+    report_.times.gate = request.submitted - submitted_ + part.times.gate;
+  if (leg.tier == Tier::across) merge_across(request);
+  if (leg.tier == Tier::spread) report_.elements_missing += part.elements_missing;
+  report_.times.total = now - submitted_;
+}
+
+// Estimators work in the hop across alone. A call that is cut is exact, and has nothing estimated.
+void HierarchicalCall::merge_across(const Request& request) {
+  const CollectiveReport& part = request.report;
+  missing_here_ = static_cast<double>(part.elements_missing);
+  report_.elements_untouched += part.elements_untouched;
+  report_.agreed &= part.agreed;
+  report_.times.reduce =
+      std::max(report_.times.reduce, request.submitted - submitted_ + part.times.reduce);
+  report_.owners = part.owners * static_cast<std::uint32_t>(per_site());
+  report_.estimator = part.estimator;
+  report_.codec = part.codec;
+  report_.variance_estimate = part.variance_estimate;
+  report_.noise = part.noise;
+  report_.contributions_fetched += part.contributions_fetched;
+  report_.contributions_missing += part.contributions_missing;
+  ContributorStats& all = report_.contributors;
+  const ContributorStats& more = part.contributors;
+  if (all.histogram.empty()) {
+    all = more;
+    return;
+  }
+  all.min = std::min(all.min, more.min);
+  for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
+  all.mean = mean_of(all.histogram);
+}
+
+void HierarchicalCall::finish(Request& outcome, Instant now) const {
+  CollectiveReport& report = outcome.report;
+  const std::uint64_t sequence = report.sequence;
+  report = report_;
+  report.sequence = sequence;
+  report.sites = static_cast<std::uint32_t>(sites_.sites());
+  report.times.total = now - submitted_;
+  report.times.spread = report.times.total - report.times.reduce;
+  std::uint64_t expected = 0;
+  std::uint64_t arrived = 0;
+  std::uint64_t repaired = 0;
+  for (const PeerReport& row : peers_) {
+    expected += row.expected;
+    arrived += row.arrived;
+    repaired += row.repaired;
+    if (row.rank != sites_.self()) report.peers.push_back(row);
+  }
+  if (expected > 0) {
+    report.loss = 1.0 - static_cast<double>(arrived) / static_cast<double>(expected);
+    report.loss_first_pass =
+        1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
+  }
+  report.elements_missing += static_cast<std::uint64_t>(std::llround(missing_sum_));
+  report.agreed &= report.elements_missing == 0;
+  if (!spec_.options.residual.empty() && spec_.kind == OperationKind::reduce_scatter)
+    put_back_residual();
+  if (failure_.ok()) return outcome.finish(Status(), now);
+  outcome.finish(Status::error(failure_.code(), "%s between sites: %s", to_string(spec_.kind),
+                               failure_.c_str()),
+                 now);
+}
+
+void HierarchicalCall::put_back_residual() const {
+  const std::size_t block = spec_.output.count;
+  auto from = residual_.begin();
+  for (const Rank rank : sites_.across()) {
+    std::copy_n(from, block,
+                spec_.options.residual.begin() + static_cast<std::ptrdiff_t>(rank * block));
+    from += static_cast<std::ptrdiff_t>(block);
+  }
+}
+
+}  // namespace leeway::collective

@@ -1,0 +1,115 @@
+// A collective in hops: inside sites, between counterparts, and inside again. Each hop is a
+// collective of a communicator of its own, so nothing of the protocol knows of it.
+//
+//   all_reduce       reduce_scatter inside, all_reduce across, all_gather inside
+//   reduce_scatter   reduce_scatter inside for each site's blocks, reduce_scatter across
+//   all_gather       all_gather across, all_gather inside for each site's blocks
+//
+// Hops inside are exact where the call is. In a lossy call they are repaired until nothing is
+// missing, and go on without a rank that is silent. What is lossy is the hop across: there a site's
+// partial sum is one contribution, so estimators have as many contributors as there are sites.
+//
+// Sans-IO: whoever drives it hands its legs to the three communicators, in the order in which
+// next() gives them, which is the same on all ranks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "base/time.h"
+#include "collective/request.h"
+#include "collective/site_map.h"
+
+namespace leeway::collective {
+
+// The communicators that a hierarchical collective goes over. Two have the ranks of a site: on each
+// of them ranks begin operations in one order, whatever is done first elsewhere.
+enum class Tier : std::uint8_t { reduce = 0, across, spread };
+inline constexpr int kTiers = 3;
+
+class HierarchicalCall {
+ public:
+  // Whether the call may go in hops, which all ranks see alike. Not: what is uneven or encoded
+  // elsewhere; late work, whose weights differ by owner; averages of integers, which are rounded
+  // once; sums of narrow floats, which are made in float32 and rounded once.
+  static bool takes(const OperationSpec& spec);
+  // kUnsupported: owner_weights without confirm_use, which this rank alone may have set.
+  static Status check(const OperationSpec& spec);
+
+  // The spec was validated for all ranks. `piece_bytes`: an exact all_reduce of more is cut into
+  // pieces of about so many, which are under way in different tiers at once.
+  HierarchicalCall(const OperationSpec& spec, const SiteMap& sites, Instant submitted,
+                   std::size_t piece_bytes);
+  HierarchicalCall(const HierarchicalCall&) = delete;
+  HierarchicalCall& operator=(const HierarchicalCall&) = delete;
+
+  struct Leg {
+    Tier tier = Tier::reduce;
+    std::size_t piece = 0;
+    std::size_t part = 0;  // of the units of work that come of it
+    OperationSpec spec;
+    bool tallies = false;  // not of elements: what is missing in a site's results
+  };
+  // The next leg of the tier, if it may begin; null: not yet, or there is none. Its deadline counts
+  // from now.
+  Leg* next(Tier tier, Instant now);
+  // No leg of the tier is left to begin.
+  bool through(Tier tier) const;
+  // The leg is over, and its memory free.
+  void on_done(const Leg& leg, const Request& request, Instant now);
+  // All legs are over.
+  bool done() const { return left_ == 0; }
+  // What came of it; once it is done.
+  void finish(Request& outcome, Instant now) const;
+
+ private:
+  // A part of an all_reduce's tensor; of other operations there is one piece.
+  struct Piece {
+    std::size_t offset = 0;  // elements
+    std::size_t count = 0;
+    std::size_t reduces_left = 0;
+    bool across_done = false;
+  };
+
+  bool lossy() const { return spec_.options.delivery.kind != Delivery::Kind::exact; }
+  std::size_t per_site() const { return static_cast<std::size_t>(sites_.ranks_per_site()); }
+  ConstTensorView input(std::size_t offset, std::size_t count) const;
+  TensorView output(std::size_t offset, std::size_t count) const;
+  OperationSpec leg_spec(OperationKind kind, ConstTensorView in, TensorView out) const;
+  CollectiveOptions reduce_options() const;
+  CollectiveOptions across_options() const;
+  CollectiveOptions spread_options() const;
+  void add(Tier tier, std::size_t piece, OperationSpec spec, std::size_t part = 0);
+  void plan_all_reduce(std::size_t piece_bytes);
+  void plan_piece(std::size_t piece);
+  void plan_reduce_scatter();
+  void plan_all_gather();
+  void add_tally();
+  bool may_begin(const Leg& leg) const;
+  void weigh(Leg& leg);
+  Duration time_left(Tier tier, Instant now) const;
+  void merge(const Leg& leg, const Request& request, Instant now);
+  void merge_across(const Request& request);
+  void put_back_residual() const;
+
+  const OperationSpec spec_;
+  const SiteMap& sites_;
+  const Instant submitted_;
+  std::vector<Piece> pieces_;
+  std::array<std::vector<Leg>, kTiers> legs_;
+  std::array<std::size_t, kTiers> next_{};
+  std::size_t left_ = 0;
+  // Of a reduce_scatter: what goes across, by site; units of work behind it; what encoding left out
+  std::vector<std::byte> partials_;
+  std::vector<float> residual_;
+  std::vector<float> control_;
+  std::vector<double> units_;  // by piece; of a reduce_scatter by site
+  double missing_here_ = 0.0;  // elements of our part that the hop across did not bring
+  double missing_sum_ = 0.0;   // the same of all ranks of our site
+  Status failure_;
+  std::vector<PeerReport> peers_;  // by rank
+  CollectiveReport report_;
+};
+
+}  // namespace leeway::collective

@@ -1,0 +1,73 @@
+// Collectives of a communicator whose ranks are said to lie in sites: they go inside the sites and
+// between them, over three communicators of its ranks (collective/hierarchical_call.h says how).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "collective/hierarchical_call.h"
+#include "communicator/channels.h"
+
+namespace leeway::internal {
+
+// What the options tell others of this rank's site; 0: nothing.
+Result<std::uint64_t> site_of(const Options& options);
+
+class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
+ public:
+  // On all ranks or none. `parent` outlives it.
+  Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options);
+  Hierarchy(const Hierarchy&) = delete;
+  Hierarchy& operator=(const Hierarchy&) = delete;
+
+  // Whether all ranks send this call through sites. A small one loses more by its further hops than
+  // it gains by fewer bytes between sites.
+  bool takes(const collective::OperationSpec& spec) const;
+  // Any thread, also from a callback.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  void abort();
+  // Lets calls end as Channel's destructor does, and leaves the three communicators.
+  void close();
+
+ private:
+  struct Call {
+    Call(const collective::OperationSpec& spec, const collective::SiteMap& sites, Instant now,
+         std::size_t piece_bytes)
+        : work(std::make_shared<WorkState>(spec)), hops(spec, sites, now, piece_bytes) {}
+    std::shared_ptr<WorkState> work;
+    collective::HierarchicalCall hops;
+  };
+  struct Finished {
+    std::shared_ptr<Call> call;
+    const collective::HierarchicalCall::Leg* leg;
+    std::shared_ptr<WorkState> work;
+  };
+  struct Starting {
+    std::shared_ptr<Call> call;
+    collective::HierarchicalCall::Leg* leg;
+  };
+
+  void advance();
+  std::vector<Starting> take_startable(Instant now);
+  std::vector<std::shared_ptr<Call>> take_done(Instant now);
+  void begin(const Starting& starting);
+
+  const collective::SiteMap sites_;
+  Channels& parent_;
+  std::array<std::unique_ptr<Channels>, collective::kTiers> tiers_;
+  const std::uint32_t generation_;  // of forks
+  const std::size_t least_bytes_;
+  const std::size_t piece_bytes_;
+
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<Call>> calls_;  // in the order in which ranks made them
+  std::vector<Finished> finished_;           // legs that are over and not looked at yet
+  bool advancing_ = false;                   // some thread is at it
+  std::uint64_t next_sequence_ = 0;
+};
+
+}  // namespace leeway::internal

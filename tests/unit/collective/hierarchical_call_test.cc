@@ -1,0 +1,359 @@
+// Collectives inside sites and between them, over the shipping core in virtual time: results, what
+// is lost where, weights, silent ranks, failures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "base/philox.h"
+#include "site_ranks.h"
+#include "support/datagram_view.h"
+
+namespace leeway::collective {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kCount = 5'003;  // not a multiple of the ranks
+
+template <typename T>
+struct Buffers {
+  explicit Buffers(int ranks) : in(static_cast<std::size_t>(ranks)), out(in) {}
+  std::vector<std::vector<T>> in;
+  std::vector<std::vector<T>> out;
+};
+
+float value(Rank rank, std::size_t i) {
+  return static_cast<float>(rank + 1) + static_cast<float>(i % 97);
+}
+
+// Whole numbers: sums are exact in any order.
+Buffers<float> inputs(int ranks, std::size_t in, std::size_t out) {
+  Buffers<float> buffers(ranks);
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    for (std::size_t i = 0; i < in; ++i) buffers.in[rank].push_back(value(rank, i));
+    buffers.out[rank].assign(out, -1.0f);
+  }
+  return buffers;
+}
+
+float sum_of(int ranks, std::size_t i) {
+  float sum = 0;
+  for (Rank rank = 0; rank < ranks; ++rank) sum += value(rank, i);
+  return sum;
+}
+
+OperationSpec spec_of(OperationKind kind, Buffers<float>& buffers, Rank rank) {
+  return {
+      .kind = kind, .input = std::span(buffers.in[rank]), .output = std::span(buffers.out[rank])};
+}
+
+void expect_ok(const std::vector<std::unique_ptr<SiteRanks::Call>>& calls, int sites) {
+  for (const auto& call : calls) {
+    EXPECT_TRUE(call->outcome.status.ok()) << call->outcome.status.c_str();
+    EXPECT_EQ(call->outcome.report.sites, static_cast<std::uint32_t>(sites));
+    EXPECT_TRUE(call->outcome.report.agreed);
+    EXPECT_EQ(call->outcome.report.loss, 0.0);
+  }
+}
+
+class Shapes : public ::testing::TestWithParam<std::pair<int, int>> {};
+
+TEST_P(Shapes, AllReduceIsTheSumOfAllRanks) {
+  SiteRanks ranks(GetParam().first, GetParam().second);
+  Buffers<float> buffers = inputs(ranks.size(), kCount, kCount);
+  auto calls =
+      ranks.start([&](Rank rank) { return spec_of(OperationKind::all_reduce, buffers, rank); });
+  ASSERT_TRUE(ranks.run(calls));
+  expect_ok(calls, GetParam().first);
+  for (Rank rank = 0; rank < ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < kCount; ++i)
+      ASSERT_EQ(buffers.out[rank][i], sum_of(ranks.size(), i)) << rank << " " << i;
+  }
+}
+
+TEST_P(Shapes, InPlaceAndInPieces) {
+  SiteRanks ranks(GetParam().first, GetParam().second);
+  constexpr std::size_t kLong = 50'001;
+  Buffers<float> buffers = inputs(ranks.size(), 0, kLong);
+  for (Rank rank = 0; rank < ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < kLong; ++i) buffers.out[rank][i] = value(rank, i);
+  }
+  auto calls = ranks.start(
+      [&](Rank rank) {
+        OperationSpec spec = spec_of(OperationKind::all_reduce, buffers, rank);
+        spec.input = spec.output;
+        return spec;
+      },
+      /*piece_bytes=*/40'000);
+  ASSERT_TRUE(ranks.run(calls));
+  expect_ok(calls, GetParam().first);
+  for (Rank rank = 0; rank < ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < kLong; ++i)
+      ASSERT_EQ(buffers.out[rank][i], sum_of(ranks.size(), i)) << rank << " " << i;
+  }
+}
+
+TEST_P(Shapes, ReduceScatterGivesEachRankItsBlock) {
+  SiteRanks ranks(GetParam().first, GetParam().second);
+  constexpr std::size_t kBlock = 1'001;
+  Buffers<float> buffers =
+      inputs(ranks.size(), kBlock * static_cast<std::size_t>(ranks.size()), kBlock);
+  auto calls =
+      ranks.start([&](Rank rank) { return spec_of(OperationKind::reduce_scatter, buffers, rank); });
+  ASSERT_TRUE(ranks.run(calls));
+  expect_ok(calls, GetParam().first);
+  for (Rank rank = 0; rank < ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < kBlock; ++i)
+      ASSERT_EQ(buffers.out[rank][i], sum_of(ranks.size(), rank * kBlock + i));
+  }
+}
+
+TEST_P(Shapes, AllGatherBringsEveryBlockToItsPlace) {
+  SiteRanks ranks(GetParam().first, GetParam().second);
+  constexpr std::size_t kBlock = 1'001;
+  Buffers<float> buffers =
+      inputs(ranks.size(), kBlock, kBlock * static_cast<std::size_t>(ranks.size()));
+  auto calls =
+      ranks.start([&](Rank rank) { return spec_of(OperationKind::all_gather, buffers, rank); });
+  ASSERT_TRUE(ranks.run(calls));
+  expect_ok(calls, GetParam().first);
+  for (Rank rank = 0; rank < ranks.size(); ++rank) {
+    for (Rank from = 0; from < ranks.size(); ++from) {
+      for (std::size_t i = 0; i < kBlock; ++i)
+        ASSERT_EQ(buffers.out[rank][from * kBlock + i], value(from, i));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sites, Shapes,
+                         ::testing::Values(std::pair(2, 2), std::pair(3, 2), std::pair(2, 4),
+                                           std::pair(4, 3)));
+
+// Loses data between sites, by a hash of the datagram's place.
+void lose_across(SiteRanks& ranks, double loss, std::uint64_t seed) {
+  ranks.processes().loses = [loss, seed, n = std::uint64_t{0}](ByteSpan datagram) mutable {
+    if (SiteRanks::tier_of(datagram) != Tier::across || !testing::is_data(datagram)) return false;
+    return static_cast<double>(keyed_hash(seed, n++, 1, 0, 0) >> 11) * 0x1p-53 < loss;
+  };
+}
+
+Buffers<float> lossy_call(int sites, int per_site, Estimator estimator, double loss,
+                          std::uint64_t seed, std::vector<CollectiveReport>& reports) {
+  SiteRanks ranks(sites, per_site);
+  lose_across(ranks, loss, seed);
+  Buffers<float> buffers = inputs(ranks.size(), 40'000, 40'000);
+  auto calls = ranks.start([&](Rank rank) {
+    OperationSpec spec = spec_of(OperationKind::all_reduce, buffers, rank);
+    spec.options.op = ReduceOp::avg;
+    spec.options.delivery = best_effort(10s);
+    spec.options.estimator = estimator;
+    return spec;
+  });
+  EXPECT_TRUE(ranks.run(calls));
+  for (const auto& call : calls) {
+    EXPECT_TRUE(call->outcome.status.ok()) << call->outcome.status.c_str();
+    reports.push_back(call->outcome.report);
+  }
+  return buffers;
+}
+
+class Estimators : public ::testing::TestWithParam<Estimator> {};
+
+// What is lost between sites leaves the mean where it was; contributors are sites.
+TEST_P(Estimators, AreUnbiasedOverSites) {
+  constexpr int kSites = 3;
+  constexpr int kPerSite = 2;
+  constexpr int kCalls = 30;
+  constexpr double kLoss = 0.2;
+  double sum = 0.0;
+  double squares = 0.0;
+  double truth = 0.0;
+  double contributors = 0.0;
+  for (int n = 0; n < kCalls; ++n) {
+    std::vector<CollectiveReport> reports;
+    const Buffers<float> result =
+        lossy_call(kSites, kPerSite, GetParam(), kLoss, 100 + static_cast<unsigned>(n), reports);
+    double error = 0.0;
+    truth = 0.0;
+    for (std::size_t i = 0; i < result.out[0].size(); ++i) {
+      truth += sum_of(kSites * kPerSite, i) / (kSites * kPerSite);
+      error += result.out[0][i];
+    }
+    truth /= static_cast<double>(result.out[0].size());
+    error = error / static_cast<double>(result.out[0].size()) - truth;
+    sum += error;
+    squares += error * error;
+    for (Rank rank = 1; rank < kSites * kPerSite; ++rank)
+      EXPECT_EQ(result.out[rank], result.out[0]);
+    for (const CollectiveReport& report : reports) {
+      EXPECT_EQ(report.sites, 3u);
+      EXPECT_GT(report.loss, 0.0);
+      EXPECT_TRUE(report.agreed);
+      EXPECT_LE(report.contributors.histogram.size(), kSites + 1u);
+      contributors += report.contributors.mean;
+    }
+  }
+  // symmetric_ratio loses its own, too: where it has nothing at all, zeros are the result
+  const bool loses_own = GetParam() == Estimator::symmetric_ratio;
+  const double bias = loses_own ? -truth * kLoss * kLoss * kLoss : 0.0;
+  const double mean = sum / kCalls;
+  const double error = std::sqrt((squares / kCalls - mean * mean) / (kCalls - 1));
+  EXPECT_LT(std::abs(mean - bias), 3 * error) << mean << " +- " << error;
+  // By 180 reports of 18 packets; a packet's contributors deviate by 0.7 at most
+  EXPECT_NEAR(contributors / (kCalls * kSites * kPerSite),
+              loses_own ? 3 * (1 - kLoss) : 1 + 2 * (1 - kLoss), 3 * 0.7 / std::sqrt(180 * 18));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Estimators,
+                         ::testing::Values(Estimator::ratio, Estimator::symmetric_ratio,
+                                           Estimator::stratified, Estimator::horvitz_thompson,
+                                           Estimator::augmented),
+                         [](const auto& which) { return std::string(to_string(which.param)); });
+
+class Weighted : public ::testing::TestWithParam<OperationKind> {};
+
+// Ranks that did unequally much; one did nothing, and its buffer holds anything.
+TEST_P(Weighted, TheMeanIsPerUnitOfWork) {
+  SiteRanks ranks(2, 2);
+  const std::vector<double> weights = {1, 12, 0, 5};
+  constexpr std::size_t kBlock = 2'000;
+  const bool scatters = GetParam() == OperationKind::reduce_scatter;
+  for (const Delivery& delivery : {exact(), best_effort(10s)}) {
+    Buffers<float> buffers = inputs(4, 4 * kBlock, scatters ? kBlock : 4 * kBlock);
+    for (Rank rank = 0; rank < 4; ++rank) {
+      for (std::size_t i = 0; i < 4 * kBlock; ++i) {
+        buffers.in[rank][i] = weights[rank] == 0 ? std::nanf("")
+                                                 : static_cast<float>(weights[rank]) *
+                                                       (2.0f + static_cast<float>(i % 13));
+      }
+    }
+    auto calls = ranks.start([&](Rank rank) {
+      OperationSpec spec = spec_of(GetParam(), buffers, rank);
+      spec.options.op = ReduceOp::avg;
+      spec.options.weight = weights[rank];
+      spec.options.delivery = delivery;
+      return spec;
+    });
+    ASSERT_TRUE(ranks.run(calls));
+    expect_ok(calls, 2);
+    for (Rank rank = 0; rank < 4; ++rank) {
+      for (std::size_t i = 0; i < buffers.out[rank].size(); ++i) {
+        const std::size_t place = scatters ? rank * kBlock + i : i;
+        ASSERT_NEAR(buffers.out[rank][i], 2.0f + static_cast<float>(place % 13), 1e-5);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Weighted,
+                         ::testing::Values(OperationKind::all_reduce,
+                                           OperationKind::reduce_scatter),
+                         [](const auto& which) { return std::string(to_string(which.param)); });
+
+// A lossy call goes on without a rank that is silent. What that rank would have brought to its site
+// is missing there, and the report says so.
+TEST(HierarchicalCall, ALossyCallEndsWithoutADeadRank) {
+  SiteRanks ranks(2, 2);
+  ranks.processes().stop(3);
+  Buffers<float> buffers = inputs(4, 8'000, 8'000);
+  auto calls = ranks.start([&](Rank rank) {
+    OperationSpec spec = spec_of(OperationKind::all_reduce, buffers, rank);
+    spec.options.op = ReduceOp::avg;
+    spec.options.delivery = best_effort(2s);
+    return spec;
+  });
+  ASSERT_TRUE(ranks.run(calls, 3));
+  for (Rank rank = 0; rank < 3; ++rank)
+    EXPECT_TRUE(calls[rank]->outcome.status.ok()) << calls[rank]->outcome.status.c_str();
+  // Rank 2 lacks what rank 3 should have spread in their site: half of the tensor.
+  EXPECT_FALSE(calls[2]->outcome.report.agreed);
+  EXPECT_NEAR(static_cast<double>(calls[2]->outcome.report.elements_missing), 4'000, 64);
+  // The first half has all of three ranks, whose mean the live ranks of a site stand for.
+  EXPECT_EQ(buffers.out[0][5], (value(0, 5) + value(1, 5) + value(2, 5)) / 3.0f);
+  EXPECT_EQ(buffers.out[2][5], buffers.out[0][5]);
+}
+
+// An exact call fails on all ranks that need the dead one, and names it by its rank of all.
+TEST(HierarchicalCall, AnExactCallNamesTheDeadRank) {
+  SiteRanks ranks(2, 2);
+  ranks.processes().stop(3);
+  Buffers<float> buffers = inputs(4, 8'000, 8'000);
+  auto calls =
+      ranks.start([&](Rank rank) { return spec_of(OperationKind::all_reduce, buffers, rank); });
+  ASSERT_TRUE(ranks.run(calls, 3));
+  for (Rank rank = 0; rank < 3; ++rank) {
+    const Status& status = calls[rank]->outcome.status;
+    EXPECT_EQ(status.code(), StatusCode::kPeerLost) << status.c_str();
+    EXPECT_THAT(status.c_str(), HasSubstr("all_reduce between sites: rank "));
+  }
+  EXPECT_THAT(calls[2]->outcome.status.c_str(), HasSubstr("rank 3 is dead"));
+}
+
+// A rank whose first hop failed sends no sum of its site: its counterpart fails, too. Numbers of
+// the communicators stay the same on all ranks, so the next call is right.
+TEST(HierarchicalCall, WhatFailedInsideASiteGoesNowhere) {
+  SiteRanks ranks(2, 2);
+  Buffers<float> buffers = inputs(4, 8'000, 8'000);
+  const auto make = [&](Rank rank) {
+    OperationSpec spec = spec_of(OperationKind::all_reduce, buffers, rank);
+    spec.options.delivery = exact(1s);
+    return spec;
+  };
+  // In the first site nothing passes between its ranks.
+  ranks.processes().loses = [&](ByteSpan datagram) {
+    wire::Prefix prefix;
+    (void)wire::decode_prefix(datagram, nullptr, prefix);
+    return SiteRanks::tier_of(datagram) == Tier::reduce && prefix.epoch % 100 == 0 &&
+           prefix.type == wire::PacketType::data;
+  };
+  auto calls = ranks.start(make);
+  ASSERT_TRUE(ranks.run(calls));
+  for (const auto& call : calls) EXPECT_FALSE(call->outcome.status.ok());
+  ranks.processes().loses = nullptr;
+  auto next = ranks.start(make);
+  ASSERT_TRUE(ranks.run(next));
+  expect_ok(next, 2);
+  for (Rank rank = 0; rank < 4; ++rank) EXPECT_EQ(buffers.out[rank][7], sum_of(4, 7));
+}
+
+TEST(HierarchicalCall, ReportsTheRanksThatItExchangedWith) {
+  SiteRanks ranks(2, 2);
+  Buffers<float> buffers = inputs(4, 8'000, 8'000);
+  auto calls =
+      ranks.start([&](Rank rank) { return spec_of(OperationKind::all_reduce, buffers, rank); });
+  ASSERT_TRUE(ranks.run(calls));
+  const CollectiveReport& report = calls[0]->outcome.report;
+  ASSERT_EQ(report.peers.size(), 3u);
+  EXPECT_GT(report.peers[0].arrived, 0u);   // rank 1, of its site
+  EXPECT_GT(report.peers[1].arrived, 0u);   // rank 2, its counterpart
+  EXPECT_EQ(report.peers[2].expected, 0u);  // rank 3
+  EXPECT_EQ(report.owners, 4u);
+  EXPECT_GT(report.times.total, report.times.reduce);
+}
+
+OperationSpec call_of(DataType type, ReduceOp op, OperationKind kind = OperationKind::all_reduce) {
+  OperationSpec spec{.kind = kind, .input = {nullptr, 8, type}, .output = {nullptr, 8, type}};
+  spec.options.op = op;
+  return spec;
+}
+
+TEST(HierarchicalCall, TakesWhatHopsDoNotChange) {
+  const auto takes = [](const OperationSpec& spec) { return HierarchicalCall::takes(spec); };
+  EXPECT_TRUE(takes(call_of(DataType::f32, ReduceOp::sum)));
+  EXPECT_TRUE(takes(call_of(DataType::i64, ReduceOp::bxor)));
+  EXPECT_TRUE(takes(call_of(DataType::bf16, ReduceOp::max)));
+  EXPECT_TRUE(takes(call_of(DataType::u8, ReduceOp::sum, OperationKind::all_gather)));
+  EXPECT_FALSE(takes(call_of(DataType::i32, ReduceOp::avg)));   // rounded once
+  EXPECT_FALSE(takes(call_of(DataType::bf16, ReduceOp::sum)));  // likewise
+  EXPECT_FALSE(takes(call_of(DataType::f32, ReduceOp::sum, OperationKind::broadcast)));
+  OperationSpec late = call_of(DataType::f32, ReduceOp::avg);
+  late.options.confirm_use = true;
+  EXPECT_FALSE(takes(late));
+}
+
+}  // namespace
+}  // namespace leeway::collective

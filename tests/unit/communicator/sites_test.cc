@@ -1,0 +1,212 @@
+// Communicators whose ranks name sites: threads over UDP on loopback, each with a socket of its
+// own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "leeway/communicator.h"
+#include "leeway/rendezvous.h"
+
+namespace leeway {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 4;
+constexpr std::size_t kLarge = 100'000;
+using Group = std::array<std::unique_ptr<Communicator>, kRanks>;
+
+class Sites : public ::testing::Test {
+ protected:
+  void meet(const std::array<const char*, kRanks>& sites, const FaultOptions& faults = {}) {
+    on_all([&](int rank) {
+      Options options;
+      options.store = store_;
+      options.transport = TransportKind::udp;
+      options.bind_address = "127.0.0.1";
+      options.rank = rank;
+      options.world_size = kRanks;
+      options.join_timeout = 20s;
+      options.site = sites[static_cast<std::size_t>(rank)];
+      options.faults = faults;
+      auto made = Communicator::create(options);
+      ASSERT_TRUE(made.ok()) << made.status().c_str();
+      group_[static_cast<std::size_t>(rank)] = std::move(*made);
+    });
+  }
+  static void on_all(const std::function<void(int rank)>& act) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < kRanks; ++rank) threads.emplace_back(act, rank);
+    for (std::thread& thread : threads) thread.join();
+  }
+  Communicator& at(int rank) { return *group_[static_cast<std::size_t>(rank)]; }
+
+  std::shared_ptr<Rendezvous> store_ = std::make_shared<InprocRendezvous>();
+  Group group_;
+};
+
+TEST_F(Sites, LargeCallsGoInHopsAndSmallOnesStraight) {
+  meet({"a", "b", "a", "b"});
+  on_all([&](int rank) {
+    std::vector<float> data(kLarge, static_cast<float>(rank));
+    auto report = at(rank).all_reduce(std::span(data));
+    ASSERT_TRUE(report.ok()) << report.status().c_str();
+    EXPECT_EQ(report->sites, 2u);
+    EXPECT_THAT(data, Each(6.0f));
+    std::vector<double> few(100, 1.0);
+    report = at(rank).all_reduce(std::span(few));
+    ASSERT_TRUE(report.ok()) << report.status().c_str();
+    EXPECT_EQ(report->sites, 0u);
+    EXPECT_THAT(few, Each(4.0));
+  });
+}
+
+TEST_F(Sites, UnequalOrUnnamedSitesLeaveCallsAsTheyAre) {
+  for (const auto& sites : {std::array{"a", "a", "a", "b"}, std::array{"a", "a", "b", ""},
+                            std::array{"host", "host", "host", "host"}}) {
+    meet(sites);
+    on_all([&](int rank) {
+      std::vector<float> data(kLarge, 1.0f);
+      const auto report = at(rank).all_reduce(std::span(data));
+      ASSERT_TRUE(report.ok()) << report.status().c_str();
+      EXPECT_EQ(report->sites, 0u);
+    });
+    on_all([&](int rank) { group_[static_cast<std::size_t>(rank)].reset(); });
+  }
+}
+
+TEST_F(Sites, ManyCallsOfAllKindsAreUnderWayAtOnce) {
+  meet({"a", "a", "b", "b"});
+  on_all([&](int rank) {
+    constexpr int kCalls = 6;
+    std::vector<std::vector<float>> sums(kCalls);
+    std::vector<std::vector<float>> gathered(kCalls);
+    std::vector<std::vector<float>> scattered(kCalls);
+    std::vector<std::vector<float>> inputs(kCalls);
+    std::vector<Work> works;
+    for (int i = 0; i < kCalls; ++i) {
+      const auto n = static_cast<std::size_t>(i);
+      sums[n].assign(kLarge, static_cast<float>(rank + i));
+      inputs[n].assign(kLarge, static_cast<float>(rank * 10 + i));
+      scattered[n].resize(kLarge / kRanks);
+      gathered[n].resize(kLarge * kRanks);
+      works.push_back(at(rank).all_reduce_async(std::span(sums[n])));
+      works.push_back(at(rank).reduce_scatter_async(std::span(std::as_const(inputs[n])),
+                                                    std::span(scattered[n])));
+      works.push_back(
+          at(rank).all_gather_async(std::span(std::as_const(inputs[n])), std::span(gathered[n])));
+    }
+    std::atomic<int> called{0};
+    for (Work& work : works) work.on_done([&] { ++called; });
+    const std::size_t first = Work::wait_any(works);
+    EXPECT_TRUE(works[first].done());
+    while (!works.back().test()) std::this_thread::yield();
+    ASSERT_TRUE(Work::wait_all(works).ok());
+    for (int i = 0; i < kCalls; ++i) {
+      const auto n = static_cast<std::size_t>(i);
+      EXPECT_THAT(sums[n], Each(static_cast<float>(6 + 4 * i)));
+      EXPECT_THAT(scattered[n], Each(static_cast<float>(60 + 4 * i)));
+      for (std::size_t from = 0; from < kRanks; ++from)
+        EXPECT_EQ(gathered[n][from * kLarge + 17], static_cast<float>(from * 10 + n));
+    }
+    while (called != 3 * kCalls) std::this_thread::yield();
+  });
+}
+
+TEST_F(Sites, ACallbackMayStartTheNextCall) {
+  meet({"a", "a", "b", "b"});
+  on_all([&](int rank) {
+    std::vector<float> first(kLarge, 1.0f);
+    std::vector<float> second(kLarge, 2.0f);
+    std::atomic<bool> started{false};
+    Work next;
+    Work work = at(rank).all_reduce_async(std::span(first));
+    work.on_done([&] {
+      next = at(rank).all_reduce_async(std::span(second));
+      started = true;
+    });
+    ASSERT_TRUE(work.wait().ok());
+    while (!started) std::this_thread::yield();
+    ASSERT_TRUE(next.wait().ok());
+    EXPECT_THAT(second, Each(8.0f));
+  });
+}
+
+TEST_F(Sites, LossyCallsAgreeOnAllRanks) {
+  FaultOptions faults;
+  faults.loss = 0.1;
+  meet({"a", "b", "a", "b"}, faults);
+  std::array<std::vector<float>, kRanks> data;
+  on_all([&](int rank) {
+    auto& own = data[static_cast<std::size_t>(rank)];
+    double lost = 0.0;
+    for (int i = 0; i < 8; ++i) {
+      own.assign(kLarge, static_cast<float>(rank));
+      const auto report =
+          at(rank).all_reduce(std::span(own), {.op = ReduceOp::avg, .delivery = best_effort(5s)});
+      ASSERT_TRUE(report.ok()) << report.status().c_str();
+      EXPECT_EQ(report->sites, 2u);
+      EXPECT_TRUE(report->agreed);
+      lost += report->loss;
+    }
+    EXPECT_GT(lost, 0.0);
+  });
+  for (const auto& other : data) EXPECT_EQ(other, data[0]);
+}
+
+TEST_F(Sites, WhatIsWrongIsSaidBeforeAnythingIsSent) {
+  meet({"a", "a", "b", "b"});
+  std::vector<float> data(kLarge);
+  std::vector<double> weights(kRanks, 1.0);
+  auto report = at(0).all_reduce(std::span(std::as_const(data)), std::span(data).first(kLarge - 1));
+  EXPECT_EQ(report.status().code(), StatusCode::kInvalidArgument);
+  report = at(0).all_reduce(std::span(data), {.op = ReduceOp::avg, .owner_weights = weights});
+  EXPECT_EQ(report.status().code(), StatusCode::kUnsupported);
+  EXPECT_THAT(report.status().c_str(), HasSubstr("owner_weights need confirm_use"));
+}
+
+TEST_F(Sites, AbortEndsCallsAtOnce) {
+  meet({"a", "a", "b", "b"});
+  std::vector<float> data(kLarge);
+  Work work = at(1).all_reduce_async(std::span(data));  // the others never call
+  at(1).abort();
+  EXPECT_EQ(work.wait().status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(at(1).all_reduce(std::span(data)).status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(Sites, ADeadlineNamesTheRankThatDidNotCall) {
+  meet({"a", "a", "b", "b"});
+  std::array<std::string, kRanks> texts;
+  on_all([&](int rank) {
+    if (rank == 3) return;
+    std::vector<float> data(kLarge);
+    const auto report = at(rank).all_reduce(std::span(data), {.delivery = exact(300ms)});
+    ASSERT_FALSE(report.ok());
+    texts[static_cast<std::size_t>(rank)] = report.status().c_str();
+  });
+  EXPECT_THAT(texts[2], HasSubstr("all_reduce between sites: rank 2: "));
+  EXPECT_THAT(texts[2], HasSubstr("rank 3"));
+}
+
+TEST_F(Sites, ACommunicatorMayGoWhileItsCallsAreUnderWay) {
+  meet({"a", "a", "b", "b"});
+  std::array<std::vector<float>, kRanks> data;
+  on_all([&](int rank) {
+    auto& own = data[static_cast<std::size_t>(rank)];
+    own.assign(kLarge, 1.0f);
+    Work work = at(rank).all_reduce_async(std::span(own));
+    group_[static_cast<std::size_t>(rank)].reset();
+    EXPECT_TRUE(work.done());
+    EXPECT_TRUE(work.wait().ok()) << work.wait().status().c_str();
+    EXPECT_THAT(own, Each(4.0f));
+  });
+}
+
+}  // namespace
+}  // namespace leeway
