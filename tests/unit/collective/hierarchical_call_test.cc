@@ -335,6 +335,62 @@ TEST(HierarchicalCall, ReportsTheRanksThatItExchangedWith) {
   EXPECT_GT(report.times.total, report.times.reduce);
 }
 
+TEST(HierarchicalCall, AnExactCallRepairsWhatIsLost) {
+  SiteRanks ranks(3, 2);
+  ranks.processes().loses = [n = std::uint64_t{0}](ByteSpan datagram) mutable {
+    return testing::is_data(datagram) && keyed_hash(5, n++, 1, 0, 0) % 5 == 0;
+  };
+  Buffers<float> buffers = inputs(6, 30'000, 30'000);
+  auto calls =
+      ranks.start([&](Rank rank) { return spec_of(OperationKind::all_reduce, buffers, rank); });
+  ASSERT_TRUE(ranks.run(calls));
+  expect_ok(calls, 3);
+  EXPECT_GT(calls[0]->outcome.report.loss_first_pass, 0.1);
+  for (Rank rank = 0; rank < 6; ++rank) {
+    for (std::size_t i = 0; i < 30'000; ++i) ASSERT_EQ(buffers.out[rank][i], sum_of(6, i));
+  }
+}
+
+// Four bits travel between sites alone; what they leave out stays with the rank that encoded it.
+TEST(HierarchicalCall, CodecsAndResidualsWorkBetweenSites) {
+  constexpr std::size_t kBlock = 2'000;
+  for (const OperationKind kind : {OperationKind::all_reduce, OperationKind::reduce_scatter}) {
+    SiteRanks ranks(2, 2);
+    const bool scatters = kind == OperationKind::reduce_scatter;
+    Buffers<float> buffers = inputs(4, 4 * kBlock, scatters ? kBlock : 4 * kBlock);
+    std::vector<std::vector<float>> residuals(4, std::vector<float>(4 * kBlock));
+    auto calls = ranks.start([&](Rank rank) {
+      OperationSpec spec = spec_of(kind, buffers, rank);
+      spec.options.codec.codec = Codec::nvfp4;
+      spec.options.delivery = best_effort(10s);
+      spec.options.residual = residuals[rank];
+      return spec;
+    });
+    ASSERT_TRUE(ranks.run(calls));
+    expect_ok(calls, 2);
+    for (Rank rank = 0; rank < 4; ++rank) {
+      EXPECT_TRUE(calls[rank]->outcome.report.noise.measured);
+      // Half of the tensor goes across by each rank of a site, in blocks of its own place.
+      std::size_t left_out = 0;
+      for (const float one : residuals[rank]) left_out += one != 0.0f;
+      EXPECT_GT(left_out, kBlock / 4) << rank;
+      EXPECT_LE(left_out, 2 * kBlock) << rank;
+      EXPECT_TRUE(scatters || buffers.out[rank] == buffers.out[0]);
+      // Rounded at random: right on average.
+      double mean = 0.0;
+      double squares = 0.0;
+      const std::size_t count = buffers.out[rank].size();
+      for (std::size_t i = 0; i < count; ++i) {
+        const double error = buffers.out[rank][i] - sum_of(4, scatters ? rank * kBlock + i : i);
+        mean += error / static_cast<double>(count);
+        squares += error * error / static_cast<double>(count);
+      }
+      EXPECT_LT(std::abs(mean), 3 * std::sqrt(squares / static_cast<double>(count))) << rank;
+      EXPECT_LT(squares, 60.0 * 60.0);
+    }
+  }
+}
+
 OperationSpec call_of(DataType type, ReduceOp op, OperationKind kind = OperationKind::all_reduce) {
   OperationSpec spec{.kind = kind, .input = {nullptr, 8, type}, .output = {nullptr, 8, type}};
   spec.options.op = op;
