@@ -117,8 +117,31 @@ void Recovery::run(std::span<const MutableByteSpan> packets, std::span<const std
   }
 }
 
-std::uint32_t parities_for(std::uint32_t packets, double loss, double shortfall) {
+namespace {
+
+// The same where losses come in bursts: their number as negative binomial, of this mean and of the
+// dispersion that was measured.
+std::uint32_t parities_for_bursts(std::uint32_t packets, double loss, double shortfall,
+                                  double dispersion) {
+  for (std::uint32_t parities = 0; parities < limits::kCodeParitiesMax; ++parities) {
+    const double shape = (packets + parities) * loss / (dispersion - 1.0);
+    double chance = std::exp(-shape * std::log(dispersion));  // of k losses
+    double enough = 0.0;
+    for (std::uint32_t k = 0; k <= parities; ++k) {
+      enough += chance;
+      chance *= (shape + k) / (k + 1.0) * (1.0 - 1.0 / dispersion);
+    }
+    if (1.0 - enough <= shortfall) return parities;
+  }
+  return limits::kCodeParitiesMax;
+}
+
+}  // namespace
+
+std::uint32_t parities_for(std::uint32_t packets, double loss, double shortfall,
+                           double dispersion) {
   if (loss <= 0.0) return 0;
+  if (dispersion > 1.0) return parities_for_bursts(packets, loss, shortfall, dispersion);
   const double lost = std::log(loss);
   const double kept = std::log1p(-std::min(loss, 0.99));
   for (std::uint32_t parities = 0; parities < limits::kCodeParitiesMax; ++parities) {

@@ -47,8 +47,10 @@ class Recovery {
 };
 
 // How many parities a code of `packets` packets takes, so that it falls short no more often than
-// `shortfall` where each datagram is lost by itself with probability `loss`. At most
+// `shortfall` where a datagram is lost with probability `loss`: each by itself, or in bursts that
+// make the variance of their number `dispersion` (1 or more) times its mean. At most
 // limits::kCodeParitiesMax, whatever that is good for.
-std::uint32_t parities_for(std::uint32_t packets, double loss, double shortfall);
+std::uint32_t parities_for(std::uint32_t packets, double loss, double shortfall,
+                           double dispersion = 1.0);
 
 }  // namespace leeway::erasure

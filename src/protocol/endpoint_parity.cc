@@ -22,8 +22,10 @@ std::uint32_t Endpoint::parities_for(const Round& round, FlowKind kind, Rank pee
   if (loss < limits::kCodedLossMin) return 0;
   const wire::CodeGrid grid(flow.packets);
   const double flows = static_cast<double>(config_.size) * (config_.size - 1);
-  const std::uint32_t rows =
-      erasure::parities_for(grid.size(0), loss, limits::kCodeShortfall / (flows * grid.codes()));
+  // Packets leave in permuted order, so a burst falls on all codes: each has its share of it.
+  const double dispersion = 1.0 + (path.loss_dispersion() - 1.0) / grid.codes();
+  const std::uint32_t rows = erasure::parities_for(
+      grid.size(0), loss, limits::kCodeShortfall / (flows * grid.codes()), dispersion);
   const double again = flow.packets * loss / (1.0 - loss);
   const double passes = 1.0 + std::log(std::max(flows * again, 1.0)) / -std::log(loss);
   const double idle = passes * kRoundTripsAPass * path.in_flight();

@@ -82,6 +82,7 @@ bool Path::on_report(Instant now, const PathReport& report) {
   delivered_ += share * (static_cast<double>(arrived) / covered - delivered_);
   const auto missing = static_cast<std::int32_t>(covered - (report.received - reported_.received));
   missing_ += share * (static_cast<double>(missing) / covered - missing_);
+  bursts_.note(covered, missing, missing_);
   below_peak_ = std::max((1.0 - share) * below_peak_ - missing, 0.0);
   overtaken_ = std::max((1.0 - share) * overtaken_, below_peak_);
   const CoveredArrivals arrivals{largest, report.received - reported_.received,

@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "leeway/transport.h"
+#include "protocol/loss_bursts.h"
 #include "protocol/path_size.h"
 #include "protocol/pieces.h"
 #include "protocol/serial_number.h"
@@ -81,6 +82,7 @@ class Path {
     rtt = RoundTrip(initial_rtt_);
     delivered_ = 1.0;
     missing_ = below_peak_ = overtaken_ = 0.0;
+    bursts_ = LossBursts();
   }
 
   // Sending side.
@@ -123,8 +125,12 @@ class Path {
   // came late lately may be missing now, and are not believed to be lost.
   double loss_at_most() const {
     const double loss = std::max(missing_ - overtaken_ / window_, 0.0);
-    return loss + 1.5 * std::sqrt(loss / (2.0 * window_));
+    return loss + 1.5 * std::sqrt(loss * loss_dispersion() / (2.0 * window_));
   }
+  // Variance of the number of losses over its mean: 1 where each datagram is lost by itself, about
+  // twice the mean length of bursts less one where they come in bursts. 1 where datagrams are
+  // overtaken, which makes numbers vary, too.
+  double loss_dispersion() const { return overtaken_ > 0.0 ? 1.0 : bursts_.dispersion(); }
   // How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes:
   // where one datagram in a hundred is lost, three copies leave one in a million such waits.
   int copies() const { return delivered_ < 0.99 ? 3 : 1; }
@@ -201,6 +207,7 @@ class Path {
   double missing_ = 0.0;     // smoothed share; what comes late counts as less than none
   double below_peak_ = 0.0;  // how much fewer datagrams are missing than were lately
   double overtaken_ = 0.0;   // the most that this was lately
+  LossBursts bursts_;
   bool blocked_ = false;
   bool dead_ = false;
   bool asks_ = false;

@@ -160,6 +160,31 @@ TEST(ParitiesFor, FallsShortAsRarelyAsAskedFor) {
   }
 }
 
+// Bursts of geometric length that begin at random, their number counted.
+TEST(ParitiesFor, FallsShortAsRarelyWhereLossesComeInBursts) {
+  std::mt19937_64 random(12);
+  constexpr int kTrials = 40'000;
+  constexpr double kBurst = 4.0;
+  constexpr double kDispersion = 2.0 * kBurst - 1.0;
+  for (const double loss : {0.01, 0.05}) {
+    for (const double shortfall : {0.1, 0.01}) {
+      const std::uint32_t parities = parities_for(62, loss, shortfall, kDispersion);
+      std::poisson_distribution<int> bursts((62 + parities) * loss / kBurst);
+      std::geometric_distribution<int> more(1.0 / kBurst);
+      int count = 0;
+      for (int i = 0; i < kTrials; ++i) {
+        int lost = 0;
+        for (int n = bursts(random); n > 0; --n) lost += 1 + more(random);
+        count += lost > static_cast<int>(parities);
+      }
+      // The distribution has the mean and the variance of these, not their shape
+      EXPECT_LE(static_cast<double>(count) / kTrials, 1.5 * shortfall) << loss << ", " << parities;
+      EXPECT_GE(static_cast<double>(count) / kTrials, shortfall / 3) << loss << ", " << parities;
+      EXPECT_GE(parities, parities_for(62, loss, shortfall));
+    }
+  }
+}
+
 TEST(ParitiesFor, NeedsNoneWithoutLossAndNeverMoreThanThereAre) {
   EXPECT_EQ(parities_for(64, 0.0, 1e-6), 0u);
   EXPECT_EQ(parities_for(64, 0.9, 1e-6), limits::kCodeParitiesMax);
