@@ -260,7 +260,7 @@ HierarchicalCall::Leg* HierarchicalCall::next(Tier tier, Instant now) {
   Leg& leg = legs_[t][next_[t]++];
   leg.spec.options.delivery.deadline = time_left(tier, now);
   // It takes its number, as on all ranks; elements that are not right go nowhere.
-  leg.spec.forfeit = failure_;
+  if (!failure_.ok()) leg.spec.forfeit = std::make_shared<const Status>(failure_);
   if (tier == Tier::across && failure_.ok()) weigh(leg);
   return &leg;
 }

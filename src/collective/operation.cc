@@ -44,8 +44,8 @@ bool Operation::begin(Instant now, Request& request) {
     request_ = nullptr;
     return false;
   }
-  if (!request.spec.forfeit.ok()) {
-    endpoint_.fail(now, *round_, request.spec.forfeit);
+  if (request.spec.forfeit != nullptr) {
+    endpoint_.fail(now, *round_, *request.spec.forfeit);
     return true;
   }
   if (exchanges()) ask_at_ = now;
