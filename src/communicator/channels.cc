@@ -135,6 +135,7 @@ Channel::Counters Channels::counters() {
   Channel::Counters rows;
   datagrams_->add_counters("", rows);
   if (exact_) exact_->add_counters("exact_", rows);
+  if (hierarchy_ != nullptr) hierarchy_->add_counters(rows);
   return rows;
 }
 

@@ -101,7 +101,8 @@ class Channels {
   Status register_memory(ByteSpan memory);
   void forget_memory(ByteSpan memory);
 
-  // Names of the channel of exact calls begin with "exact_".
+  // Names of the channel of exact calls begin with "exact_". Calls between sites are counted by
+  // their three communicators (hierarchy.h).
   Channel::Counters counters();
 
  private:

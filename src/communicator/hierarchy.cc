@@ -32,6 +32,10 @@ constexpr std::size_t kLeastBytes = std::size_t{256} << 10;
 constexpr std::size_t kPieceBytesPaced = std::size_t{64} << 20;
 constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
+// By tier: of the communicators, and of their counters.
+constexpr std::array kNames = {"/reduce", "/across", "/spread"};
+constexpr std::array kPrefixes = {"reduce_", "across_", "spread_"};
+
 bool is_paced(const Options& options) {
   return options.congestion != CongestionControl::none;
 }
@@ -74,8 +78,7 @@ Hierarchy::Hierarchy(const collective::SiteMap& sites, Channels& parent, const O
     Options named = options;
     named.rank = across ? sites_.site() : sites_.place();
     named.world_size = static_cast<int>(ranks.size());
-    constexpr const char* kNames[] = {"/reduce", "/across", "/spread"};
-    named.communicator_name += kNames[tier];
+    named.communicator_name += kNames[static_cast<std::size_t>(tier)];
     tiers_[static_cast<std::size_t>(tier)] = lineage.derive(
         named, ranks, std::max<std::uint32_t>(1, static_cast<std::uint32_t>(epoch)), ranks);
   }
@@ -166,6 +169,11 @@ void Hierarchy::begin(const Starting& starting) {
         }
         self->advance();
       });
+}
+
+void Hierarchy::add_counters(Channel::Counters& rows) {
+  for (std::size_t tier = 0; tier < tiers_.size(); ++tier)
+    tiers_[tier]->datagrams().add_counters(kPrefixes[tier], rows);
 }
 
 void Hierarchy::abort() {

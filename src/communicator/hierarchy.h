@@ -30,6 +30,8 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   // Any thread, also from a callback.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   void abort();
+  // Of the three communicators; names begin with "reduce_", "across_" and "spread_".
+  void add_counters(Channel::Counters& rows);
   // Lets calls end as Channel's destructor does, and leaves the three communicators.
   void close();
 

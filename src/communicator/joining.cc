@@ -270,7 +270,7 @@ void Joining::go_by_sites() {
   if (group_.sites.empty()) return;
   const auto map = collective::SiteMap::of(group_.sites, candidates_.local.rank);
   if (!map || &channels_->exact() != &channels_->datagrams()) {
-    log_.print(LogLevel::warn, "sites", "calls go straight between all ranks: %s",
+    log_.print(LogLevel::warn, "no sites", "calls go straight between all ranks: %s",
                map ? "exact calls go over UCX"
                    : "LEEWAY_SITE must name two sites or more, of two ranks or more, equally many "
                      "in each, on all ranks");

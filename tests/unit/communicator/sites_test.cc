@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <map>
 #include <thread>
 
 #include "leeway/communicator.h"
@@ -64,6 +65,21 @@ TEST_F(Sites, LargeCallsGoInHopsAndSmallOnesStraight) {
     ASSERT_TRUE(report.ok()) << report.status().c_str();
     EXPECT_EQ(report->sites, 0u);
     EXPECT_THAT(few, Each(4.0));
+  });
+}
+
+// Each hop is counted by the communicator that it goes over.
+TEST_F(Sites, CountersTellTheHopsApart) {
+  meet({"a", "b", "a", "b"});
+  on_all([&](int rank) {
+    std::vector<float> data(kLarge, 1.0f);
+    ASSERT_TRUE(at(rank).all_reduce(std::span(data)).ok());
+    std::map<std::string, std::uint64_t> rows;
+    for (const auto& [name, count] : at(rank).counters()) rows[name] = count;
+    EXPECT_GT(rows["reduce_data_sent"], 0u);
+    EXPECT_GT(rows["across_data_sent"], 0u);
+    EXPECT_GT(rows["spread_data_sent"], 0u);
+    EXPECT_EQ(rows["data_sent"], 0u);
   });
 }
 
