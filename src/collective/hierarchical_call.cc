@@ -185,6 +185,7 @@ void HierarchicalCall::plan_reduce_scatter() {
   const std::vector<std::size_t> counts(per_site(), block);
   for (std::size_t site = 0; site < sites; ++site) {
     std::vector<std::size_t> places;
+    places.reserve(per_site());
     for (int place = 0; place < sites_.ranks_per_site(); ++place)
       places.push_back(sites_.rank(static_cast<int>(site), place) * block);
     OperationSpec reduce =

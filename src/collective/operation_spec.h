@@ -42,8 +42,8 @@ struct OperationSpec {
   // An all_gather under a lossy class, as the spread half of an all_reduce is: what a silent rank
   // does not send is missing, and no failure.
   bool lenient = false;
-  // Where there is one, the operation takes its number, and fails with this before anything of it is
-  // sent.
+  // Where there is one, the operation takes its number, and fails with this before anything of it
+  // is sent.
   std::shared_ptr<const Status> forfeit{};
   // Of an exchange.
   std::shared_ptr<const std::vector<leeway::Message>> messages{};

@@ -12,7 +12,6 @@
 namespace leeway::internal {
 namespace {
 
-using collective::OperationKind;
 using collective::OperationSpec;
 using collective::Tier;
 
