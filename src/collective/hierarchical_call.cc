@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "schedule/shard_map.h"
 
@@ -25,23 +24,16 @@ bool is_native(const CollectiveOptions& options) {
   return options.codec.codec == Codec::native && spread.codec == Codec::native;
 }
 
-double mean_of(const std::vector<std::uint64_t>& histogram) {
-  std::uint64_t packets = 0;
-  std::uint64_t contributions = 0;
-  for (std::size_t k = 0; k < histogram.size(); ++k) {
-    packets += histogram[k];
-    contributions += k * histogram[k];
-  }
-  return packets == 0 ? static_cast<double>(histogram.size() - 1)
-                      : static_cast<double>(contributions) / static_cast<double>(packets);
-}
-
 bool is_narrow(DataType type) {
   return is_floating(type) && size_of(type) < sizeof(float);
 }
 
 std::byte* at(const void* data, std::size_t element, DataType type) {
   return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
+}
+
+OperationSpec leg_spec(OperationKind kind, ConstTensorView in, TensorView out) {
+  return {.kind = kind, .input = in, .output = out};
 }
 
 }  // namespace
@@ -81,11 +73,6 @@ ConstTensorView HierarchicalCall::input(std::size_t offset, std::size_t count) c
 
 TensorView HierarchicalCall::output(std::size_t offset, std::size_t count) const {
   return {at(spec_.output.data, offset, spec_.output.dtype), count, spec_.output.dtype};
-}
-
-OperationSpec HierarchicalCall::leg_spec(OperationKind kind, ConstTensorView in,
-                                         TensorView out) const {
-  return {.kind = kind, .input = in, .output = out};
 }
 
 CollectiveOptions HierarchicalCall::reduce_options() const {
@@ -362,7 +349,6 @@ void HierarchicalCall::merge_across(const Request& request) {
   }
   all.min = std::min(all.min, more.min);
   for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
-  all.mean = mean_of(all.histogram);
 }
 
 void HierarchicalCall::finish(Request& outcome, Instant now) const {

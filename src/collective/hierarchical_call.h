@@ -76,7 +76,6 @@ class HierarchicalCall {
   std::size_t per_site() const { return static_cast<std::size_t>(sites_.ranks_per_site()); }
   ConstTensorView input(std::size_t offset, std::size_t count) const;
   TensorView output(std::size_t offset, std::size_t count) const;
-  OperationSpec leg_spec(OperationKind kind, ConstTensorView in, TensorView out) const;
   CollectiveOptions reduce_options() const;
   CollectiveOptions across_options() const;
   CollectiveOptions spread_options() const;

@@ -57,8 +57,8 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
   return driving::Driver::wait(*hierarchy_->start(spec));
 }
 
-void Channels::go_by_sites(const collective::SiteMap& sites, const Options& options) {
-  hierarchy_ = std::make_shared<Hierarchy>(sites, *this, options);
+void Channels::go_by_sites(const collective::SiteMap& sites, const Options& options, bool far) {
+  hierarchy_ = std::make_shared<Hierarchy>(sites, *this, options, far);
 }
 
 Lineage::Lineage(const Channels& parent) : datagrams_(of(*parent.datagrams_)), kept_(parent.kept_) {

@@ -77,8 +77,9 @@ class Channels {
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
 
-  // From now on calls that are large enough go inside sites and between them. On all ranks or none.
-  void go_by_sites(const collective::SiteMap& sites, const Options& options);
+  // From now on calls that are large enough go inside sites and between them. On all ranks or none;
+  // `far` as in hierarchy.h.
+  void go_by_sites(const collective::SiteMap& sites, const Options& options, bool far);
 
   // Goes when this communicator has gone, and with keep() all that derive from it.
   void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }

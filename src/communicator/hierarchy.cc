@@ -1,7 +1,6 @@
 #include "communicator/hierarchy.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <thread>
 
@@ -21,23 +20,19 @@ constexpr std::uint32_t kSiteStream = 0x53000000;
 // The name that stands for the host on which a process runs.
 constexpr std::string_view kHostAsSite = "host";
 
-// Tensors from here on go in hops. Between sites a byte is dear, on a network of one's own the
+// Tensors from here on go in hops. Over far lines a byte is dear, on a network of one's own the
 // further hops are.
-constexpr std::size_t kLeastBytesPaced = std::size_t{16} << 10;
-constexpr std::size_t kLeastBytes = std::size_t{256} << 10;
+constexpr std::size_t kLeastBytesFar = std::size_t{16} << 10;
+constexpr std::size_t kLeastBytesNear = std::size_t{256} << 10;
 
-// A piece of a tensor that is under way in one hop while the one before it is in the next. Across a
-// paced line the other hops are short, and each call there has a round trip of its own.
-constexpr std::size_t kPieceBytesPaced = std::size_t{64} << 20;
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+// A piece of a tensor is under way in one hop while the one before it is in the next. Beside a far
+// line the hops inside are short, and each call across has a round trip of its own.
+constexpr std::size_t kPieceBytesFar = std::size_t{64} << 20;
+constexpr std::size_t kPieceBytesNear = std::size_t{4} << 20;
 
 // By tier: of the communicators, and of their counters.
 constexpr std::array kNames = {"/reduce", "/across", "/spread"};
 constexpr std::array kPrefixes = {"reduce_", "across_", "spread_"};
-
-bool is_paced(const Options& options) {
-  return options.congestion != CongestionControl::none;
-}
 
 // FNV-1a; never 0.
 std::uint64_t digest_of(std::span<const std::byte> bytes) {
@@ -61,12 +56,13 @@ Result<std::uint64_t> site_of(const Options& options) {
   return digest_of(host->boot);
 }
 
-Hierarchy::Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options)
+Hierarchy::Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options,
+                     bool far)
     : sites_(sites),
       parent_(parent),
       generation_(driving::fork_generation()),
-      least_bytes_(is_paced(options) ? kLeastBytesPaced : kLeastBytes),
-      piece_bytes_(is_paced(options) ? kPieceBytesPaced : kPieceBytes) {
+      least_bytes_(far ? kLeastBytesFar : kLeastBytesNear),
+      piece_bytes_(far ? kPieceBytesFar : kPieceBytesNear) {
   const Lineage lineage(parent);
   for (int tier = 0; tier < collective::kTiers; ++tier) {
     const bool across = static_cast<Tier>(tier) == Tier::across;
@@ -112,23 +108,31 @@ std::shared_ptr<WorkState> Hierarchy::start(const OperationSpec& spec) {
 }
 
 // One thread at a time looks what has come of legs and begins those that may begin, without the
-// lock: a leg that begins may be over before start() returns, and calls back.
+// lock: a leg that begins may be over before start() returns, and calls back. Callers hear of what
+// is done afterwards, since they may end the communicator then.
 void Hierarchy::advance() {
-  std::unique_lock lock(mutex_);
-  if (std::exchange(advancing_, true)) return;
-  for (;;) {
-    const Instant now = driving::steady_now();
-    for (const Finished& one : std::exchange(finished_, {}))
-      one.call->hops.on_done(*one.leg, one.work->request, now);
-    const std::vector<Starting> starting = take_startable(now);
-    const std::vector<std::shared_ptr<Call>> done = take_done(now);
-    if (starting.empty() && done.empty() && finished_.empty()) break;
-    lock.unlock();
-    for (const Starting& one : starting) begin(one);
-    for (const auto& call : done) driving::Driver::finish(*call->work);
-    lock.lock();
+  const auto self = shared_from_this();
+  std::vector<std::shared_ptr<Call>> done;
+  {
+    std::unique_lock lock(mutex_);
+    if (advancing_ != std::thread::id()) return;
+    advancing_ = std::this_thread::get_id();
+    while (!closed_) {
+      const Instant now = driving::steady_now();
+      for (const Finished& one : std::exchange(finished_, {}))
+        one.call->hops.on_done(*one.leg, one.work->request, now);
+      const std::vector<Starting> starting = take_startable(now);
+      take_done(now, done);
+      if (starting.empty()) break;
+      lock.unlock();
+      for (const Starting& one : starting) {
+        if (!closed_) begin(one);
+      }
+      lock.lock();
+    }
+    advancing_ = {};
   }
-  advancing_ = false;
+  for (const auto& call : done) driving::Driver::finish(*call->work);
 }
 
 // On each tier calls follow one another, and so do the legs of a call.
@@ -144,14 +148,13 @@ std::vector<Hierarchy::Starting> Hierarchy::take_startable(Instant now) {
   return starting;
 }
 
-std::vector<std::shared_ptr<Hierarchy::Call>> Hierarchy::take_done(Instant now) {
-  std::vector<std::shared_ptr<Call>> done;
-  for (const std::shared_ptr<Call>& call : calls_) {
-    if (call->hops.done()) done.push_back(call);
-  }
-  std::erase_if(calls_, [](const std::shared_ptr<Call>& call) { return call->hops.done(); });
-  for (const std::shared_ptr<Call>& call : done) call->hops.finish(call->work->request, now);
-  return done;
+void Hierarchy::take_done(Instant now, std::vector<std::shared_ptr<Call>>& done) {
+  std::erase_if(calls_, [&](const std::shared_ptr<Call>& call) {
+    if (!call->hops.done()) return false;
+    call->hops.finish(call->work->request, now);
+    done.push_back(call);
+    return true;
+  });
 }
 
 void Hierarchy::begin(const Starting& starting) {
@@ -181,29 +184,48 @@ void Hierarchy::abort() {
   }
 }
 
+// Of the calls under way; null: there are none.
+std::shared_ptr<WorkState> Hierarchy::oldest() {
+  const std::lock_guard lock(mutex_);
+  return calls_.empty() ? nullptr : calls_.front()->work;
+}
+
+bool Hierarchy::is_advancing_elsewhere() {
+  const std::lock_guard lock(mutex_);
+  return advancing_ != std::thread::id() && advancing_ != std::this_thread::get_id();
+}
+
 void Hierarchy::close() {
   if (generation_ != driving::fork_generation()) {  // the lock may be the parent's
     for (auto& tier : tiers_) tier.reset();
     return;
   }
-  if (driving::in_callback()) abort();
-  const Duration patience = tiers_[0]->datagrams().closing_patience();
-  const Instant until = driving::steady_now() + patience;
-  for (;;) {
-    std::shared_ptr<Call> first;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!calls_.empty()) first = calls_.front();
-    }
-    if (first == nullptr || driving::in_callback()) break;
-    if (!driving::Driver::wait_for(*first->work, until - driving::steady_now())) {
+  const Instant until = driving::steady_now() + tiers_[0]->datagrams().closing_patience();
+  while (const std::shared_ptr<WorkState> work = oldest()) {
+    if (driving::in_callback() ||
+        !driving::Driver::wait_for(*work, until - driving::steady_now())) {
       abort();
       break;
     }
   }
+  // Legs that are under way have been cancelled by now, and no more begin: neither by another
+  // thread, nor by this one, where a callback that ends the communicator was called in begin().
+  closed_ = true;
+  while (is_advancing_elsewhere()) std::this_thread::yield();
   std::vector<std::thread> closing;
   for (auto& tier : tiers_) closing.emplace_back([&tier] { tier.reset(); });
   for (std::thread& thread : closing) thread.join();
+  std::deque<std::shared_ptr<Call>> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left.swap(calls_);
+  }
+  for (const std::shared_ptr<Call>& call : left) {
+    call->work->request.finish(Status::error(StatusCode::kCancelled, "rank %u: communicator closed",
+                                             unsigned{sites_.self()}),
+                               driving::steady_now());
+    driving::Driver::finish(*call->work);
+  }
 }
 
 }  // namespace leeway::internal

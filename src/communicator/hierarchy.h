@@ -3,10 +3,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "collective/hierarchical_call.h"
@@ -19,8 +21,9 @@ Result<std::uint64_t> site_of(const Options& options);
 
 class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
  public:
-  // On all ranks or none. `parent` outlives it.
-  Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options);
+  // On all ranks or none. `parent` outlives it. `far`: lines between the sites are long or slow;
+  // equal on all ranks, since it decides which calls go by sites.
+  Hierarchy(const collective::SiteMap& sites, Channels& parent, const Options& options, bool far);
   Hierarchy(const Hierarchy&) = delete;
   Hierarchy& operator=(const Hierarchy&) = delete;
 
@@ -55,8 +58,10 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
 
   void advance();
   std::vector<Starting> take_startable(Instant now);
-  std::vector<std::shared_ptr<Call>> take_done(Instant now);
+  void take_done(Instant now, std::vector<std::shared_ptr<Call>>& done);
   void begin(const Starting& starting);
+  std::shared_ptr<WorkState> oldest();
+  bool is_advancing_elsewhere();
 
   const collective::SiteMap sites_;
   Channels& parent_;
@@ -68,7 +73,8 @@ class Hierarchy final : public std::enable_shared_from_this<Hierarchy> {
   std::mutex mutex_;
   std::deque<std::shared_ptr<Call>> calls_;  // in the order in which ranks made them
   std::vector<Finished> finished_;           // legs that are over and not looked at yet
-  bool advancing_ = false;                   // some thread is at it
+  std::thread::id advancing_;                // the thread that is at it; none by default
+  std::atomic<bool> closed_{false};          // no leg begins any more
   std::uint64_t next_sequence_ = 0;
 };
 

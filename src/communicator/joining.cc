@@ -280,7 +280,7 @@ void Joining::go_by_sites() {
              "%d sites of %d ranks: large calls go inside them, then "
              "between them",
              map->sites(), map->ranks_per_site());
-  channels_->go_by_sites(*map, options_);
+  channels_->go_by_sites(*map, options_, rendezvous::crosses_sites(group_));
 }
 
 // What all ranks' least is.

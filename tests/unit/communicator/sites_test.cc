@@ -224,5 +224,34 @@ TEST_F(Sites, ACommunicatorMayGoWhileItsCallsAreUnderWay) {
   });
 }
 
+// What is under way then ends, whatever comes of it, and so do the legs that had not begun.
+TEST_F(Sites, ACallbackMayEndTheCommunicator) {
+  meet({"a", "a", "b", "b"});
+  on_all([&](int rank) {
+    std::vector<float> first(kLarge, 1.0f);
+    std::vector<float> second(kLarge, 2.0f);
+    std::atomic<bool> gone{false};
+    Work one = at(rank).all_reduce_async(std::span(first));
+    Work two = at(rank).all_reduce_async(std::span(second));
+    one.on_done([&] {
+      group_[static_cast<std::size_t>(rank)].reset();
+      gone = true;
+    });
+    (void)one.wait();
+    while (!gone) std::this_thread::yield();
+    EXPECT_TRUE(two.done());
+  });
+}
+
+// The others never call: its patience ends, and the call is cancelled.
+TEST_F(Sites, ACommunicatorGoesThoughItsCallCannotEnd) {
+  meet({"a", "a", "b", "b"});
+  std::vector<float> data(kLarge);
+  Work work = at(1).all_reduce_async(std::span(data));
+  group_[1].reset();
+  ASSERT_TRUE(work.done());
+  EXPECT_EQ(work.wait().status().code(), StatusCode::kCancelled);
+}
+
 }  // namespace
 }  // namespace leeway
