@@ -53,13 +53,17 @@ for line in sys.stdin:
 """
 
 
+# torchrun starts Python with -u, so that each argument of a print is a write of its own and words of ranks mix.
+LINE_AT_ONCE = "import os, sys; sys.stdout = os.fdopen(1, 'w', buffering=1)\n"
+
+
 @pytest.fixture
 def torchrun(tmp_path, start_environment):
     """run(source, ranks): what the ranks print under torchrun, and its exit status."""
 
     def run(source, ranks=2, *arguments, **variables):
         script = tmp_path / "script.py"
-        script.write_text(textwrap.dedent(source))
+        script.write_text(LINE_AT_ONCE + textwrap.dedent(source))
         done = subprocess.run([sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}", "--rdzv-backend=c10d",
                                "--rdzv-endpoint=127.0.0.1:0", *arguments, str(script)],
                               env=start_environment(OMP_NUM_THREADS="1", **variables), stdout=subprocess.PIPE,
