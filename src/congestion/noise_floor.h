@@ -2,7 +2,8 @@
 //
 // The floor is the share of losses among packets that nobody's queue lost. Later losses count as
 // *excess* when they exceed the floor by more than chance explains: three standard deviations of
-// the packets seen, with twice the variance of independent losses, because losses come in bursts.
+// the packets seen. Losses come in bursts, so their variance is taken to be that of independent
+// ones times what was measured among those packets, and at least twice it.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,7 @@ class NoiseFloor {
 
   // Packets of a time at which we did not load the path.
   void teach(double sent, double lost) {
+    if (sent_ >= kSpreadPackets) note_spread(sent, lost);
     sent_ += sent;
     lost_ += std::max(lost, 0.0);
     // A network changes: older packets count less once there are enough.
@@ -36,15 +38,21 @@ class NoiseFloor {
     return std::max(mean() - kDoubtSigmas * deviation, 0.0);
   }
 
+  // The variance of the number of losses over that of independent ones
+  double burst() const {
+    return variance_ < kKnownVariance ? kBurstMin
+                                      : std::clamp(squares_ / variance_, kBurstMin, kBurstMax);
+  }
+
   // Lost packets beyond the floor, of `sent`; 0 where chance explains them, or where they are fewer
   // than `margin` of all.
   double excess(double sent, double lost, double margin) const {
     const double expected = sent * mean();
     const double spread =
-        kBurst * mean() * (1 - mean()) * sent * (1 + (sent_ > 0 ? sent / sent_ : 0));
+        burst() * mean() * (1 - mean()) * sent * (1 + (sent_ > 0 ? sent / sent_ : 0));
     double chance = kSigmas * std::sqrt(spread + (sent_ < kKnownPackets ? 1 : 1.0 / 9));
     // A floor that a few packets taught is uncertain, but not beyond what is ever taken for noise.
-    const double most = kMax * sent + kSigmas * std::sqrt(kBurst * kMax * (1 - kMax) * sent + 1);
+    const double most = kMax * sent + kSigmas * std::sqrt(burst() * kMax * (1 - kMax) * sent + 1);
     chance = std::min(chance, most - expected);
     const double more = lost - expected;
     return more > std::max(chance, margin * sent) ? more : 0;
@@ -53,18 +61,32 @@ class NoiseFloor {
   // Whether more were lost than the floor explains, with two standard deviations: where no loss is
   // the network's own, any.
   bool more(double sent, double lost) const {
-    return lost > sent * mean() + 2 * std::sqrt(kBurst * mean() * (1 - mean()) * sent);
+    return lost > sent * mean() + 2 * std::sqrt(burst() * mean() * (1 - mean()) * sent);
   }
 
  private:
+  // How far packets of one time are from the floor that earlier ones taught.
+  void note_spread(double sent, double lost) {
+    const double off = std::max(lost, 0.0) - sent * mean();
+    squares_ += (off * off - squares_) / kSpreads;
+    const double variance = mean() * (1 - mean()) * sent * (1 + sent / sent_);
+    variance_ += (variance - variance_) / kSpreads;
+  }
+
   static constexpr double kMemoryPackets = 20'000;
   static constexpr double kKnownPackets = 2000;
-  static constexpr double kBurst = 2;
+  static constexpr double kSpreadPackets = 500;  // from then on there is a mean to be off from
+  static constexpr double kSpreads = 16;
+  static constexpr double kKnownVariance = 1;  // of fewer losses one burst says nothing
+  static constexpr double kBurstMin = 2;
+  static constexpr double kBurstMax = 32;
   static constexpr double kSigmas = 3;
   static constexpr double kDoubtSigmas = 1.5;
 
   double sent_ = 0;
   double lost_ = 0;
+  double squares_ = 0;   // of what losses were off, smoothed
+  double variance_ = 0;  // of independent losses, smoothed alike
 };
 
 }  // namespace leeway::congestion

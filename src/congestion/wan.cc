@@ -194,6 +194,7 @@ bool Wan::excess() {
   judged_.covered += round_.loss.covered;
   judged_.lost += round_.loss.lost;
   const bool is = round_.marked || floor_.excess(judged_.covered, judged_.lost, kLossMargin) > 0;
+  if (is) overflow_ = round_.marked ? std::nullopt : std::optional(judged_);
   if (++judged_rounds_ >= kJudgedRounds || is) {
     judged_ = {};
     judged_rounds_ = 0;
@@ -201,9 +202,16 @@ bool Wan::excess() {
   return is;
 }
 
+// What was taken for an overflow while the floor knew little of bursts may have been one.
+void Wan::judge_overflow_again() {
+  if (overflow_ && floor_.excess(overflow_->covered, overflow_->lost, kLossMargin) == 0)
+    overflow_queue_ = 0;
+}
+
 void Wan::on_seek_round(Instant now) {
   // What was sent before we gave way says nothing.
   if (now - rtt_ < gave_way_ + rtt_ / 4) return;
+  judge_overflow_again();
   const bool lossy = excess();
   const bool stands = round_.queue_least > target();
   if (lossy) overflow_queue_ = queue_max_.value();

@@ -17,6 +17,8 @@
 //    some round trips, we send what CUBIC would (cubic_ceiling.h) until the queue is empty once.
 #pragma once
 
+#include <optional>
+
 #include "congestion/controller.h"
 #include "congestion/cubic_ceiling.h"
 #include "congestion/noise_floor.h"
@@ -57,6 +59,7 @@ class Wan final : public Controller {
   void grow();
   void learn();
   bool excess();
+  void judge_overflow_again();
   void update_pace();
 
   Duration target() const;
@@ -87,6 +90,7 @@ class Wan final : public Controller {
   WindowedMax queue_max_;
   Instant queue_window_began_{0};
   double overflow_queue_ = 0;
+  std::optional<Tally> overflow_;  // the losses that said so; none where a queue marked
   NoiseFloor floor_;
   CubicCeiling ceiling_;
   // Of startup

@@ -180,6 +180,22 @@ void print_fast_lines() {
   }
 }
 
+void print_bursts() {
+  heads("4 ranks, 4 MiB, 500 Mb/s, 20 ms, queue 50 ms; losses in bursts of 8");
+  for (const double loss : {0.01, 0.05, 0.1}) {
+    for (const char* delivery : {"exact", "best_effort"}) {
+      char title[64];
+      std::snprintf(title, sizeof title, "loss %g %%", 100 * loss);
+      char links[96];
+      std::snprintf(links, sizeof links,
+                    "link { tier: uplink loss { bursts { p: %g burst: 8 } } }\n", loss);
+      print_all_reduce(
+          {.line_mbps = 500, .rtt_ms = 20, .queue_ms = 50, .rounds = 70, .more = links}, title,
+          delivery);
+    }
+  }
+}
+
 void print_slow_lines() {
   heads("4 ranks, 4 MiB, 100 Mb/s, 50 ms");
   for (const double queue_ms : {10.0, 100.0}) {
@@ -733,7 +749,8 @@ constexpr Table kTables[] = {
     {"changes", print_changes}, {"fast", print_fast_lines}, {"slow", print_slow_lines},
     {"sites", print_sites},     {"wide", print_wide},       {"shared", print_shared},
     {"fabric", print_fabric},   {"incast", print_incast},   {"fall", print_fall},
-    {"switch", print_switch},   {"host", print_host},       {"jitter", print_jitter}};
+    {"switch", print_switch},   {"host", print_host},       {"jitter", print_jitter},
+    {"bursts", print_bursts}};
 
 }  // namespace
 }  // namespace leeway

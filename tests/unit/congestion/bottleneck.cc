@@ -101,8 +101,7 @@ void Bottleneck::transmit(std::size_t flow, std::size_t link, std::uint32_t sequ
     ++counts.overflowed;
     return;
   }
-  const double loss = std::max(line_.loss, flows_[flow].own_loss);
-  if (static_cast<double>(random_() >> 11) * 0x1p-53 < loss) return;
+  if (loses(std::max(line_.loss, flows_[flow].own_loss))) return;
   push({.at = *passed_at + of_seconds(line_.rtt_seconds / 2),
         .what = Event::arrival,
         .flow = flow,
@@ -110,6 +109,14 @@ void Bottleneck::transmit(std::size_t flow, std::size_t link, std::uint32_t sequ
         .sequence = sequence,
         .asks = asks,
         .marked = line_.mark_bdp > 0 && ahead > line_.mark_bdp * line_.bdp_bytes()});
+}
+
+// Bursts are Gilbert's: a burst begins and ends with the same chance at each packet.
+bool Bottleneck::loses(double share) {
+  const double drawn = static_cast<double>(random_() >> 11) * 0x1p-53;
+  if (line_.burst <= 1) return drawn < share;
+  in_burst_ = drawn < (in_burst_ ? 1 - 1 / line_.burst : share / (1 - share) / line_.burst);
+  return in_burst_;
 }
 
 std::optional<Instant> Bottleneck::pass(std::size_t bytes) {

@@ -1,4 +1,5 @@
-// Endless flows over one bottleneck with a hand clock: a rate, a queue, a round trip, random loss.
+// Endless flows over one bottleneck with a hand clock: a rate, a queue, a round trip, random loss,
+// one by one or in bursts.
 // Others' packets may pass the same line: pass() and at().
 #pragma once
 
@@ -19,6 +20,7 @@ struct Line {
   double rtt_seconds = 0.02;
   double queue_bdp = 1;  // of bits_per_second x rtt_seconds
   double loss = 0;       // random, behind the queue
+  double burst = 1;      // packets that are lost in a row, on average; 1: each by itself
   double mark_bdp = 0;   // packets that wait behind more are marked; 0: none
   std::uint64_t seed = 1;
 
@@ -108,6 +110,7 @@ class Bottleneck {
   void pump(std::size_t flow);
   void wake(std::size_t flow, Instant at);
   void transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks);
+  bool loses(double share);
   void on_arrival(const Event& event);
 
   Line line_;
@@ -117,6 +120,7 @@ class Bottleneck {
   std::vector<std::size_t> free_calls_;
   std::uint64_t pushed_ = 0;
   std::mt19937_64 random_;
+  bool in_burst_ = false;
   Instant now_{1'000'000'000};
   Instant reset_at_{1'000'000'000};
   Instant line_free_at_{0};

@@ -43,6 +43,38 @@ TEST(NoiseFloor, NeverTakesMoreThanItsLimitForNoise) {
   EXPECT_EQ(floor.mean(), NoiseFloor::kMax);
 }
 
+// Losses of independent packets have a standard deviation of 6.9 here.
+TEST(NoiseFloor, LearnsThatLossesComeInBursts) {
+  NoiseFloor single;
+  NoiseFloor bursts;
+  for (int i = 0; i < 64; ++i) {
+    const int sign = i % 2 == 0 ? 1 : -1;
+    single.teach(1000, 50 + 7 * sign);
+    bursts.teach(1000, 50 + 28 * sign);
+  }
+  EXPECT_EQ(single.burst(), 2);
+  EXPECT_NEAR(bursts.burst(), 28.0 * 28 / (0.05 * 0.95 * 1000), 1.5);
+  EXPECT_GT(single.excess(1000, 100, kMargin), 0);
+  EXPECT_EQ(bursts.excess(1000, 100, kMargin), 0);
+  EXPECT_GT(bursts.excess(1000, 160, kMargin), 0);
+  EXPECT_TRUE(single.more(1000, 90));
+  EXPECT_FALSE(bursts.more(1000, 90));
+}
+
+TEST(NoiseFloor, ExcusesNoMoreThanBurstsOfAFewPackets) {
+  NoiseFloor floor;
+  for (int i = 0; i < 64; ++i) floor.teach(1000, i % 4 == 0 ? 200 : 0);
+  EXPECT_EQ(floor.burst(), 32);
+}
+
+TEST(NoiseFloor, TakesFewLossesForNoBurst) {
+  NoiseFloor floor;
+  floor.teach(10'000, 0);
+  floor.teach(1000, 8);
+  floor.teach(100, 8);
+  EXPECT_EQ(floor.burst(), 2);
+}
+
 TEST(NoiseFloor, ForgetsWhatIsOld) {
   NoiseFloor floor;
   floor.teach(20'000, 4000);

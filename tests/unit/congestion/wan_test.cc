@@ -34,6 +34,47 @@ TEST(Wan, FillsALineWhateverItLoses) {
   }
 }
 
+TEST(Wan, FillsALineThatLosesInBursts) {
+  for (const double loss : {0.02, 0.05, 0.1}) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      const Line line{.queue_bdp = 1, .loss = loss, .burst = 8, .seed = seed};
+      const Outcome outcome = outcome_of(line, 8, 20);
+      EXPECT_GT(outcome.share, 0.9) << loss << " " << seed;
+      EXPECT_LT(outcome.overflow, 0.02) << loss << " " << seed;
+    }
+  }
+}
+
+// A round trip of 20 ms, told by one report, in which this part of what was sent was lost.
+void report_round(Wan& wan, Instant& now, double lost, Duration queueing) {
+  constexpr Duration kRoundTrip = std::chrono::milliseconds(20);
+  const double sent_bytes = wan.pace().bits_per_second / 8 * 0.02;
+  const auto delivered = static_cast<std::uint64_t>((1 - lost) * sent_bytes);
+  now = now + kRoundTrip;
+  wan.on_sample({.now = now,
+                 .rtt = kRoundTrip,
+                 .rtt_min = kRoundTrip,
+                 .queueing = queueing,
+                 .interval = kRoundTrip,
+                 .delivered_bytes = delivered,
+                 .newly_delivered_bytes = delivered,
+                 .covered = static_cast<std::uint32_t>(sent_bytes / kPacketBytes),
+                 .lost = static_cast<std::int32_t>(lost * sent_bytes / kPacketBytes),
+                 .phase = wan.pace().phase});
+}
+
+// The first bursts look like overflows of the queue that stood then, which was our own train. Every
+// queue that is longer would be a sign.
+TEST(Wan, ForgetsAnOverflowThatWasABurst) {
+  constexpr Duration kTrain = std::chrono::microseconds(40);
+  Wan wan;
+  Instant now{1'000'000'000};
+  for (int round = 0; round < 400; ++round) report_round(wan, now, round % 2 * 0.1, kTrain);
+  const double before = wan.pace().bits_per_second;
+  for (int round = 0; round < 20; ++round) report_round(wan, now, 0.05, 8 * kTrain);
+  EXPECT_GT(wan.pace().bits_per_second, 1.1 * before);
+}
+
 TEST(Wan, DoesNotTakeTheOverflowOfAShortQueueForNoise) {
   for (const double queue : {0.02, 0.2}) {
     for (const double loss : {0.0, 0.1}) {
