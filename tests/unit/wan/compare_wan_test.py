@@ -47,13 +47,16 @@ class Lines(unittest.TestCase):
 
     def test_are_read_and_refused(self):
         self.assertEqual(lines.parse("200,80,40,2"), lines.Line(200, 80, 40, 2))
-        for wrong in ("", "100,50", "100,50,x", "0,50,10", "100,50,10,100", "1,2,3,4,5"):
+        self.assertEqual(lines.parse("500,20,50,5,8"), lines.Line(500, 20, 50, 5, burst=8))
+        for wrong in ("", "100,50", "100,50,x", "0,50,10", "100,50,10,100", "1,2,3,4,5,6", "100,50,10,0,8", "100,50,10,5,0.5"):
             with self.assertRaises(ValueError, msg=wrong):
                 lines.parse(wrong)
 
     def test_tell_the_laboratory_what_to_play(self):
         self.assertEqual(LOSSY.lab_options, ["--rate", "500Mb", "--rtt", "20ms", "--queue", "50ms", "--loss", "1%"])
         self.assertNotIn("--loss", SHALLOW.lab_options)
+        self.assertEqual(lines.Line(500, 20, 50, 5, 8).lab_options[-4:], ["--loss", "5%", "--burst", "8"])
+        self.assertTrue(lines.Line(500, 20, 50, 5, 8).name.endswith("5 % loss in bursts of 8"))
 
 
 class Commands(unittest.TestCase):

@@ -46,7 +46,7 @@ def of_cell(contender, line, value, job):
         yield Promise(f"{title}: time / (wire + 2 round trips)", value["ms"] / wire_ms, SLOW_LINE_FACTOR[contender.delivery])
         if line.queue_ms < line.rtt_ms:
             yield Promise(f"{title}: share dropped by full queues", value["overflow"], OVERFLOW_MAX)
-    elif (line.rate_mbps, line.rtt_ms, line.queue_ms) == (500, 20, 50):
+    elif (line.rate_mbps, line.rtt_ms, line.queue_ms, line.burst) == (500, 20, 50, 0):
         before_ms = BEFORE_MS[contender.delivery].get(line.loss_percent)
         if before_ms is not None:
             yield Promise(f"{title}: ms", value["ms"], before_ms)
