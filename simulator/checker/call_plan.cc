@@ -31,6 +31,15 @@ bool is_covered(const collective::OperationSpec& spec) {
   return spec.options.op == ReduceOp::sum || spec.options.op == ReduceOp::avg;
 }
 
+std::vector<std::size_t> places_of(const collective::OperationSpec& spec) {
+  const bool gathers = spec.kind == OperationKind::all_gather;
+  if (!spec.uneven() || (!gathers && spec.kind != OperationKind::reduce_scatter)) return {};
+  const collective::BlockList& blocks = gathers ? spec.output_blocks : spec.input_blocks;
+  std::vector<std::size_t> places;
+  for (Rank rank = 0; rank < blocks.size(); ++rank) places.push_back(blocks.offset(rank));
+  return places;
+}
+
 }  // namespace
 
 CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::EndpointConfig& config,
@@ -42,6 +51,8 @@ CallPlan::CallPlan(const collective::OperationSpec& spec, const protocol::Endpoi
       input_(spec.input.count),
       output_(spec.output.count),
       lengths_(lengths.begin(), lengths.end()),
+      places_(places_of(spec)),
+      lenient_(spec.lenient),
       root_(spec.peer),
       delivery_(spec.options.delivery),
       spread_(spec.options.spread),
@@ -98,6 +109,7 @@ FlowPlan CallPlan::uneven_reduce_to(Rank owner) const {
     plan.source += length(before, before);
     plan.position = schedule::ShardMap::position_behind(plan.position, length(before, before));
   }
+  if (reduces() && !places_.empty()) plan.source = places_[owner];
   plan.grid = cut(reduces() ? length(owner, owner) : 0, reduce_format_);
   return plan;
 }
@@ -112,6 +124,7 @@ FlowPlan CallPlan::uneven_spread(Rank from, Rank to) const {
     for (Rank before = 0; before < to; ++before) plan.source += length(from, before);
   }
   for (Rank before = 0; before < from; ++before) plan.result += length(before, to);
+  if (!places_.empty()) plan.result = places_[from];
   return plan;
 }
 

@@ -40,7 +40,8 @@ class CallPlan {
   bool exact() const { return delivery_.kind == Delivery::Kind::exact; }
   const Delivery& delivery() const { return delivery_; }
   Delivery::Kind spread_delivery() const {
-    return kind_ == collective::OperationKind::all_reduce ? spread_ : delivery_.kind;
+    const bool own = kind_ == collective::OperationKind::all_reduce || lenient_;
+    return own ? spread_ : delivery_.kind;
   }
   // From submission.
   Duration reduce_deadline() const {
@@ -99,6 +100,10 @@ class CallPlan {
   std::size_t input_ = 0;  // elements
   std::size_t output_ = 0;
   std::vector<std::size_t> lengths_;
+  // Of uneven blocks, by rank: where they begin in what is summed, or in what is gathered; empty:
+  // one behind the other.
+  std::vector<std::size_t> places_;
+  bool lenient_ = false;
   Rank root_ = kNoRank;
   schedule::ShardMap shards_ = schedule::ShardMap::single(0, 0);
   codec::Format reduce_format_;

@@ -60,6 +60,11 @@ class Checkers final : public CoreObserver {
                const CallResult& result) override;
   void on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) override;
 
+  // A call goes by sites: its legs are calls of other communicators.
+  void on_submit_by_sites(Instant now, std::uint32_t rank, const Call& call);
+  void on_done_by_sites(Instant now, std::uint32_t rank, const Call& call,
+                        const CallResult& result);
+
   // When the run loop tells the endpoints the same.
   void on_pause(Instant now, std::uint32_t rank);
   void on_resume(Instant now, std::uint32_t rank);

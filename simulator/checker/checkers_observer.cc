@@ -166,6 +166,8 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   const auto self = static_cast<Rank>(rank);
   state.deadlines.on_done(now, rank);
   state.learn_deaths(now, self);
+  if (call.spec != nullptr && call.spec->forfeit != nullptr)
+    return state.check_forfeit(now, self, call, result);
   state.check_liveness(now, self, call, result);
   state.look_whether_told(now, self, call, result);
   if (call.kind == CallKind::messages) return state.messages.on_done(now, self, call, result);
@@ -176,6 +178,24 @@ void Checkers::on_done(Instant now, std::uint32_t rank, const Call& call,
   if (ledger != nullptr && ledger->plan.covered() && ledger->ranks[self].submitted)
     state.check_contents(now, self, *ledger, call, result);
   state.book.close(self, result.status.ok());
+}
+
+// Its caller gave it up beforehand, so it fails as told, and nothing of it is sent: there is no
+// more to look at.
+void Checkers::State::check_forfeit(Instant now, Rank rank, const Call& call,
+                                    const CallResult& result) {
+  const Status& told = *call.spec->forfeit;
+  checks[i3].expect(
+      (result.status.code() == told.code() || !book.engine(rank).endpoint().given_up().ok()) &&
+          result.report->bytes_sent == 0,
+      [&] {
+        return format_text("round %u, rank %u, at %.6f ms: a forfeited call sent %" PRIu64
+                           " bytes and ended with status ",
+                           call.round, rank, static_cast<double>(now.ns) / 1e6,
+                           result.report->bytes_sent) +
+               (result.status.ok() ? "ok" : result.status.c_str());
+      });
+  book.close(rank, false);
 }
 
 // To the calls of a rank, a peer that it has given up has left.
@@ -263,6 +283,16 @@ void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
                        result.expected, result.status.ok() ? "ok" : result.status.c_str(),
                        fault_free_round);
   });
+}
+
+void Checkers::on_submit_by_sites(Instant now, std::uint32_t rank, const Call& call) {
+  state_->sites->on_submit(now, rank, call);
+}
+
+void Checkers::on_done_by_sites(Instant now, std::uint32_t rank, const Call& call,
+                                const CallResult& result) {
+  state_->check_liveness(now, static_cast<Rank>(rank), call, result);
+  state_->sites->on_done(now, rank, call, result);
 }
 
 void Checkers::on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) {

@@ -19,6 +19,7 @@
 #include "checker/message_check.h"
 #include "checker/reduction_reference.h"
 #include "checker/report_check.h"
+#include "checker/site_check.h"
 #include "checker/use_check.h"
 
 namespace leeway::sim {
@@ -63,6 +64,7 @@ struct Checkers::State final : PacketObserver {
                           const CollectiveReport& report,
                           const ReductionReference::Outcome& outcome);
   void check_liveness(Instant now, Rank rank, const Call& call, const CallResult& result);
+  void check_forfeit(Instant now, Rank rank, const Call& call, const CallResult& result);
   void rule_out_contents();
   void learn_deaths(Instant now, Rank rank);
   bool is_first() const { return setup.processes.empty(); }
@@ -86,6 +88,7 @@ struct Checkers::State final : PacketObserver {
   std::optional<Credit> own_credit;  // of the first communicator
   Credit* credit = nullptr;          // that, or the first one's
   Departures departures;
+  std::optional<SiteCheck> sites;  // where calls go by sites
   MessageCheck messages{checks[i16]};
   UseCheck use{checks[i17], book};
   std::vector<bool> crashed;  // by rank; or left

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/limits.h"
-
 namespace leeway::sim {
 
 void Deadlines::on_submit(Instant now, std::uint32_t rank, Duration deadline) {
@@ -20,7 +18,7 @@ void Deadlines::look(Instant now, std::uint32_t rank, const char* what) {
       state.paused_for +
       (state.paused ? now - std::max(state.paused_at, state.submitted_at) : Duration(0));
   const Duration took = now - state.submitted_at - paused;
-  check_.expect(took <= state.deadline + Duration(limits::kTickNs), [&] {
+  check_.expect(took <= state.deadline + slack_, [&] {
     return format_text(
         "rank %u: a call submitted at %.6f ms %s %.6f ms later (pauses apart); its "
         "deadline is %.6f ms",

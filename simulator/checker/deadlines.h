@@ -1,10 +1,11 @@
-// I4: no call of a live rank outlives its deadline by more than a tick. The time that a rank was
-// paused does not count.
+// I4: no call of a live rank outlives its deadline by more than a tick, or what is given instead.
+// The time that a rank was paused does not count.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/time.h"
 #include "checker/check.h"
 
@@ -12,7 +13,8 @@ namespace leeway::sim {
 
 class Deadlines {
  public:
-  Deadlines(Check& check, std::uint32_t ranks) : check_(check), ranks_(ranks) {}
+  Deadlines(Check& check, std::uint32_t ranks, Duration slack = Duration(limits::kTickNs))
+      : check_(check), slack_(slack), ranks_(ranks) {}
 
   void on_submit(Instant now, std::uint32_t rank, Duration deadline);
   void on_done(Instant now, std::uint32_t rank);
@@ -34,6 +36,7 @@ class Deadlines {
   void look(Instant now, std::uint32_t rank, const char* what);
 
   Check& check_;
+  const Duration slack_;
   std::vector<RankState> ranks_;
 };
 

@@ -123,6 +123,7 @@ CallResult CoreEndpoints::result_of(Instant now, const Seat& seat) {
   result.contributors_mean = seat.request.report.contributors.mean;
   result.contributors_min = seat.request.report.contributors.min;
   result.report = &seat.request.report;
+  result.request = &seat.request;
   return result;
 }
 

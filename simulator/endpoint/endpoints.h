@@ -65,6 +65,7 @@ struct CallResult {
   // The core's, valid during on_done only; of messages only that of an exchange
   const CollectiveReport* report = nullptr;
   std::span<const collective::Request> messages;  // of kind messages; valid during on_done only
+  const collective::Request* request = nullptr;   // of which `report` is
 };
 
 class Endpoints {

@@ -21,6 +21,7 @@
 #include "run/replica_rank.h"
 #include "run/round_book.h"
 #include "run/run.h"
+#include "run/site_calls.h"
 #include "run/uneven_plan.h"
 #include "run/watchers.h"
 #include "topology/topology.h"
@@ -72,6 +73,7 @@ class World final : private Endpoints::Client {
   Status set_up_checkers();
   Status set_up_leaves();
   Status set_up_communicators();
+  Status set_up_sites();
   bool has_contents() const { return core_ != nullptr && scenario_.contents(); }
 
   bool step();
@@ -124,6 +126,7 @@ class World final : private Endpoints::Client {
   std::unique_ptr<Checkers> checkers_;
   Watchers watchers_;
   std::vector<std::unique_ptr<FurtherCommunicator>> communicators_;
+  std::unique_ptr<SiteCalls> sites_;  // null: calls go straight
 
   std::vector<RankState> ranks_;
   RoundBook book_;

@@ -75,6 +75,8 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
     return places.refuse("operation.messages_first", "needs endpoint core");
   if (operation.non_finite() > 0)
     return places.refuse("operation.non_finite", "needs endpoint core");
+  if (operation.site_ranks() > 0)
+    return places.refuse("operation.site_ranks", "needs endpoint core");
   return {};
 }
 
@@ -89,6 +91,33 @@ Status check_root(const Scenario& scenario, const Places& places) {
   return places.refuse("operation.root", "is " + std::to_string(scenario.operation().root()) +
                                              "; allowed is 0 to " +
                                              std::to_string(scenario.ranks() - 1));
+}
+
+// As many ranks at each of several sites, as collective::SiteMap wants them.
+Status check_sites(const Scenario& scenario, const Places& places) {
+  const Operation& operation = scenario.operation();
+  const std::uint32_t per_site = operation.site_ranks();
+  if (per_site == 0) {
+    if (operation.site_piece_bytes() == 0) return {};
+    return places.refuse("operation.site_piece_bytes", "needs site_ranks");
+  }
+  const auto refuse = [&](const std::string& why) {
+    return places.refuse("operation.site_ranks", why);
+  };
+  if (per_site < 2 || 2 * std::uint64_t{per_site} > scenario.ranks() ||
+      scenario.ranks() % per_site != 0) {
+    return refuse("is " + std::to_string(per_site) + "; allowed is 2 and above, of which ranks, " +
+                  std::to_string(scenario.ranks()) + ", is a multiple of two and more");
+  }
+  if (operation.kind() != Operation::all_reduce && operation.kind() != Operation::reduce_scatter &&
+      operation.kind() != Operation::all_gather) {
+    return refuse("belongs to kinds all_reduce, reduce_scatter and all_gather only");
+  }
+  if (operation.owner_weights() && !operation.confirm_use() &&
+      operation.kind() != Operation::all_gather)
+    return places.refuse("operation.owner_weights", "needs confirm_use where ranks lie in sites");
+  if (scenario.leave_size() > 0) return refuse("knows no leave");
+  return {};
 }
 
 // What reads values is refused where there are none.
@@ -108,6 +137,7 @@ Status check_contents(const Scenario& scenario, const Places& places) {
     return refuse("operation.kind");
   if (operation.messages_first() > 0) return refuse("operation.messages_first");
   if (operation.owner_weights()) return refuse("operation.owner_weights");
+  if (operation.site_ranks() > 0) return refuse("operation.site_ranks");
   if (operation.error_feedback()) return refuse("operation.error_feedback");
   if (operation.non_finite() > 0) return refuse("operation.non_finite");
   if (operation.has_control_variate()) return refuse("operation.control_variate");
@@ -138,6 +168,7 @@ Status check_operation(const Scenario& scenario, const Places& places) {
   if (operation.has_control_variate() && operation.estimator() != Operation::augmented) {
     return places.refuse("operation.control_variate", "belongs to estimator augmented only");
   }
+  if (const Status s = check_sites(scenario, places); !s.ok()) return s;
   if (const Status s = check_codecs(operation, places); !s.ok()) return s;
   if (const Status s = check_delivery(operation.delivery(), places); !s.ok()) return s;
   if (operation.has_inject()) {

@@ -127,6 +127,33 @@ TEST(Validate, MessagesComeFirstWhereThereIsACallBehindThem) {
   EXPECT_TRUE(parse_text("operation { messages_first: 1 }", "a.txtpb").ok());
 }
 
+TEST(Validate, SitesHaveEquallyManyRanks) {
+  EXPECT_EQ(error_of("ranks: 6 operation { site_ranks: 4 }"),
+            "a.txtpb:1:22: operation.site_ranks is 4; allowed is 2 and above, of which ranks, 6, "
+            "is a multiple of two and more");
+  EXPECT_EQ(error_of("ranks: 6 operation { site_ranks: 6 }").substr(0, 45),
+            "a.txtpb:1:22: operation.site_ranks is 6; allo");
+  EXPECT_EQ(error_of("ranks: 6 operation { site_ranks: 1 }").substr(0, 45),
+            "a.txtpb:1:22: operation.site_ranks is 1; allo");
+  EXPECT_EQ(error_of("ranks: 6 operation { site_piece_bytes: 4096 }"),
+            "a.txtpb:1:22: operation.site_piece_bytes needs site_ranks");
+  EXPECT_EQ(error_of("ranks: 6 operation { kind: broadcast site_ranks: 3 }"),
+            "a.txtpb:1:38: operation.site_ranks belongs to kinds all_reduce, reduce_scatter and "
+            "all_gather only");
+  EXPECT_EQ(error_of("ranks: 6 operation { site_ranks: 3 owner_weights: true }"),
+            "a.txtpb:1:36: operation.owner_weights needs confirm_use where ranks lie in sites");
+  EXPECT_EQ(error_of("ranks: 6 leave {} operation { site_ranks: 3 }"),
+            "a.txtpb:1:31: operation.site_ranks knows no leave");
+  EXPECT_EQ(error_of("ranks: 6 contents: false operation { site_ranks: 3 }"),
+            "a.txtpb:1:38: operation.site_ranks needs values; contents is false");
+  EXPECT_EQ(error_of("ranks: 6 endpoint: tcp_ring operation { site_ranks: 3 }"),
+            "a.txtpb:1:41: operation.site_ranks needs endpoint core");
+  EXPECT_EQ(error_of("ranks: 6 communicator { operation { site_ranks: 3 } }"),
+            "a.txtpb:1:37: communicator[0].operation.site_ranks belongs to the first one only");
+  EXPECT_TRUE(
+      parse_text("ranks: 6 operation { site_ranks: 3 site_piece_bytes: 4096 }", "a.txtpb").ok());
+}
+
 TEST(Validate, LinkSettingsFitEachOther) {
   EXPECT_EQ(error_of("link { queue { bytes: 1000 ecn_at: 1001 } }"),
             "a.txtpb:1:28: link[0].queue.ecn_at is 1001; allowed is 1 to the queue's bytes, 1000");

@@ -1,0 +1,64 @@
+// What a call by sites promises as a whole (collective/hierarchical_call.h), whatever its legs are:
+// for those each communicator of the sites has checkers of its own.
+//
+//   I2  an exact reduction is no further than rounding from the loss-free average
+//   I3  an exact call that succeeded lacks nothing, and `agreed` is told only where nothing is
+//       missing
+//   I4  it returns by its deadline, and as many engine's looks later as legs may begin behind it
+//   I6  ranks whose results are agreed hold the same bits; of an all_gather what was brought
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "checker/check.h"
+#include "checker/deadlines.h"
+#include "endpoint/endpoints.h"
+
+namespace leeway::sim {
+
+class SiteCheck {
+ public:
+  struct Checks {
+    Check& sum;        // I2
+    Check& report;     // I3
+    Check& deadline;   // I4
+    Check& agreement;  // I6
+  };
+  SiteCheck(Checks checks, std::uint32_t ranks, std::uint32_t sites);
+
+  void on_submit(Instant now, std::uint32_t rank, const Call& call);
+  void on_done(Instant now, std::uint32_t rank, const Call& call, const CallResult& result);
+  void on_pause(Instant now, std::uint32_t rank) { deadlines_.on_pause(now, rank); }
+  void on_resume(Instant now, std::uint32_t rank) { deadlines_.on_resume(now, rank); }
+  void on_death(std::uint32_t rank);
+  void finish(Instant now) { deadlines_.finish(now); }
+
+ private:
+  // The call of one round.
+  struct Round {
+    std::vector<std::vector<float>> brought;  // by rank; of one that has not submitted, empty
+    std::vector<double> weights;
+    std::vector<double> mean;             // of what was brought; empty: not needed yet
+    double largest = 0.0;                 // of its elements' mean magnitudes
+    std::optional<std::uint32_t> digest;  // of the agreed result
+    std::uint32_t digest_of = 0;          // the rank that was the first to have it
+  };
+
+  bool has_all(const Round& round) const;
+  void average(Round& round) const;
+  void check_sum(Instant now, std::uint32_t rank, const Call& call, Round& round);
+  void check_blocks(Instant now, std::uint32_t rank, const Call& call, const Round& round);
+  void check_agreement(Instant now, std::uint32_t rank, const Call& call, Round& round);
+  void drop_finished();
+
+  Checks checks_;
+  const std::uint32_t sites_;
+  Deadlines deadlines_;
+  std::vector<bool> dead_;           // by rank
+  std::vector<std::uint32_t> next_;  // by rank: the first round that it has not been through
+  std::map<std::uint32_t, Round> rounds_;
+};
+
+}  // namespace leeway::sim

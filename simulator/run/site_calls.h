@@ -1,0 +1,83 @@
+// Calls of ranks that lie in sites: they go inside the sites and between them, over three
+// communicators of each rank (collective/hierarchical_call.h), as src/communicator/hierarchy.h
+// drives them over sockets.
+//
+// Each of these communicators has checkers of its own, for which a leg is a call like any other.
+// What the whole call promises the first communicator's checkers look at. A seat of the endpoints
+// has one call open at a time, so the legs of a tier follow one another here; in the library they
+// may overlap.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "checker/checkers.h"
+#include "collective/hierarchical_call.h"
+#include "endpoint/core_endpoints.h"
+#include "run/watchers.h"
+
+namespace leeway::sim {
+
+class SiteCalls {
+ public:
+  struct Place {
+    CoreEndpoints& core;
+    Checkers& checkers;  // of the first communicator
+    Watchers& watchers;  // checkers of the others are added
+  };
+
+  // All ranks join their communicators. The scenario is valid and has sites; everything referred to
+  // outlives this.
+  SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place);
+  ~SiteCalls();
+
+  // Whether the library sends the rank's call by sites. What it refuses the engine refuses, too.
+  bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const;
+  // A rank has one call open at a time.
+  void submit(Instant now, std::uint32_t rank, const Call& call, Endpoints::Client& client);
+
+  void on_pause(Instant now, std::uint32_t rank);
+  void on_resume(Instant now, std::uint32_t rank);
+  void on_death(std::uint32_t rank);
+  void on_faults_over(std::uint32_t first_round);
+
+  // Adds what the checkers of its communicators found.
+  void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
+
+ private:
+  class Group;
+  using Leg = collective::HierarchicalCall::Leg;
+
+  // A leg under way.
+  struct UnderWay {
+    Leg* leg = nullptr;  // null: none
+    std::vector<std::size_t> lengths;
+  };
+  struct RankState {
+    collective::SiteMap map;
+    std::array<Group*, collective::kTiers> groups{};
+    std::array<UnderWay, collective::kTiers> under_way{};
+    std::unique_ptr<collective::HierarchicalCall> hops;  // of the open call
+    Call call;
+    Instant submitted{0};
+    Endpoints::Client* client = nullptr;
+  };
+
+  Group& group_of(const collective::SiteMap& map, collective::Tier tier);
+  void advance(Instant now, std::uint32_t rank);
+  void begin(Instant now, std::uint32_t rank, Leg& leg);
+  void on_leg_done(Instant now, std::uint32_t rank, collective::Tier tier,
+                   const CallResult& result);
+  void finish_call(Instant now, std::uint32_t rank);
+  Rank rank_in(const RankState& state, collective::Tier tier) const;
+
+  const scenario::Scenario& scenario_;
+  const std::uint64_t seed_;
+  Place place_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<RankState> ranks_;
+};
+
+}  // namespace leeway::sim
