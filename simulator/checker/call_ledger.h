@@ -60,6 +60,8 @@ struct RankLedger {
   bool over = false;  // returned, or dead
   bool succeeded = false;
   Instant submitted_at;
+  Duration deadline{0};        // from then on
+  bool in_place = false;       // results take the place of what it brought
   std::uint64_t sequence = 0;  // operations of the rank before it, messages among them
   float weight = 1.0f;
   std::vector<float> owner_weights;  // of its contribution, by owner; empty: `weight` for all
@@ -98,6 +100,12 @@ struct CallLedger {
   std::vector<RankLedger> ranks;
   std::uint32_t over = 0;  // ranks
   SharedResult shared;
+
+  // When the rank's reduce half, and its call, are cut.
+  Instant reduce_ends(Rank rank) const {
+    return ranks[rank].submitted_at + plan.reduce_deadline(ranks[rank].deadline);
+  }
+  Instant ends(Rank rank) const { return ranks[rank].submitted_at + ranks[rank].deadline; }
 
   // Bytes between two packets, and between two senders, of `staged`.
   std::size_t packet_bytes(Rank owner) const;

@@ -38,15 +38,16 @@ class CallPlan {
   bool reduces() const { return collective::has_reduce_half(kind_); }
   bool spreads() const { return collective::has_spread_half(kind_); }
   bool exact() const { return delivery_.kind == Delivery::Kind::exact; }
+  // Its deadline is that of the rank that submitted first.
   const Delivery& delivery() const { return delivery_; }
   Delivery::Kind spread_delivery() const {
     const bool own = kind_ == collective::OperationKind::all_reduce || lenient_;
     return own ? spread_ : delivery_.kind;
   }
-  // From submission.
-  Duration reduce_deadline() const {
+  // From submission, of a rank whose call has this deadline.
+  Duration reduce_deadline(Duration deadline) const {
     const bool halves = kind_ == collective::OperationKind::all_reduce && !exact();
-    return halves ? delivery_.deadline / 2 : delivery_.deadline;
+    return halves ? deadline / 2 : deadline;
   }
   // Contributions to a packet that are not finite count as missing.
   bool finite_only() const { return !exact() && !keep_non_finite_; }

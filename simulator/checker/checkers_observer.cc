@@ -113,9 +113,26 @@ void Checkers::State::on_data(Instant now, Rank rank, Rank from, const wire::Dat
   check_payload(now, rank, from, *arrival.call, header, payload);
 }
 
+// Of a call in place: the sender may hold the owner's result there already. The owner has settled
+// that packet, and uses no more of it, which I5 looks at.
+bool Checkers::State::is_overwritten(Rank owner, Rank from, const CallLedger& call,
+                                     PacketIndex index) const {
+  if (!call.ranks[from].in_place || !call.plan.spreads()) return false;
+  const schedule::PacketGrid reduced = call.plan.reduce_to(owner).grid;
+  const std::size_t first = reduced.packet_offset(index);
+  const std::size_t last = first + reduced.packet_elements(index) - 1;
+  const std::size_t per_packet = call.plan.spread(owner, from).grid.elements_per_packet();
+  const FlowLedger& results = call.ranks[from].flow(FlowKind::spread, owner);
+  for (std::size_t packet = first / per_packet; packet <= last / per_packet; ++packet) {
+    if (results.seen.test(packet)) return true;
+  }
+  return false;
+}
+
 // I2, on the way: what arrives under an address is what its sender brought there.
 void Checkers::State::check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
                                     const wire::DataHeader& header, ByteSpan payload) {
+  if (is_overwritten(rank, from, call, header.index)) return;
   const codec::Format& format = call.plan.reduce_format();
   if (!format.identity() && header.index.value % kEncodeEvery != call.number % kEncodeEvery) return;
   const ByteSpan expected = call.ranks[from].submitted

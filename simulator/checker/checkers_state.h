@@ -54,6 +54,7 @@ struct Checkers::State final : PacketObserver {
                  ByteSpan payload) override;
   void on_data_packet(Instant now, PacketStep step, const Packet& packet, ByteSpan payload);
   void on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header, ByteSpan payload);
+  bool is_overwritten(Rank owner, Rank from, const CallLedger& call, PacketIndex index) const;
   void check_payload(Instant now, Rank rank, Rank from, const CallLedger& call,
                      const wire::DataHeader& header, ByteSpan payload);
   void check_contents(Instant now, Rank rank, CallLedger& call, const Call& asked,

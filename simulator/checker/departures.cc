@@ -106,7 +106,7 @@ void Departures::check_failure(Instant now, Rank rank, const CallLedger& call,
     bool missing = false;
     for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread})
       missing |= call.ranks[rank].flow(kind, peer).missing() > 0;
-    const bool open = heard < call.ranks[peer].submitted_at + call.plan.delivery().deadline;
+    const bool open = heard < call.ends(peer);
     check_.expect(!missing || served >= kServeMin || !open, [&] {
       return where(now, rank, call) +
              format_text(": failed although rank %u had only served for %.3f ms: ", peer,
@@ -142,9 +142,9 @@ void Departures::check_wait(Instant now, Rank rank, const CallLedger& call,
     if (peer == rank) continue;
     for (const FlowKind kind : {FlowKind::reduce, FlowKind::spread}) {
       const FlowLedger& flow = side.flow(kind, peer);
-      const Duration limit = kind == FlowKind::reduce && !overdue ? call.plan.reduce_deadline()
-                                                                  : call.plan.delivery().deadline;
-      const bool early = left_early(side.submitted_at, side.submitted_at + limit, rank, peer);
+      const Instant limit =
+          kind == FlowKind::reduce && !overdue ? call.reduce_ends(rank) : call.ends(rank);
+      const bool early = left_early(side.submitted_at, limit, rank, peer);
       // Of an exact call a confirmation may be missing, which cannot be seen from outside.
       const bool incomplete = overdue || flow.missing() + flow.unsure > 0;
       lacks |= incomplete;

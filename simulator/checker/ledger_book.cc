@@ -112,6 +112,8 @@ CallLedger* LedgerBook::submit(Instant now, Rank rank, const Call& call) {
   RankLedger& side = ledger->ranks[rank];
   side.submitted = true;
   side.submitted_at = now;
+  side.deadline = call.spec->options.delivery.deadline;
+  side.in_place = call.spec->input.data == call.spec->output.data;
   side.sequence = number + state.messages;
   const std::span<const double> weights = call.spec->options.owner_weights;
   side.weight = static_cast<float>(weights.empty() ? call.spec->options.weight : weights[rank]);
@@ -435,8 +437,7 @@ bool LedgerBook::may_be_late(Instant now, Rank rank, const CallLedger& call, con
                              const wire::DataHeader& header) const {
   const RankLedger& side = call.ranks[rank];
   const bool reduce = header.kind == FlowKind::reduce;
-  const Duration limit = reduce ? call.plan.reduce_deadline() : call.plan.delivery().deadline;
-  if (now >= side.submitted_at + limit) return true;
+  if (now >= (reduce ? call.reduce_ends(rank) : call.ends(rank))) return true;
   const std::uint64_t batch = ranks_[rank].batch;
   if (flow.ended && flow.ended_batch != batch) return true;
   if (flow.left && flow.left_batch != batch) return true;
@@ -470,8 +471,7 @@ void LedgerBook::on_end(Instant now, Rank rank, Rank from, const wire::End& end)
   FlowLedger& flow = side.flow(end.kind, from);
   if (!side.opened || side.over || end.flow_packets != flow.packets) return;
   if (flow.weight != flow.weight) {
-    const bool late =
-        end.kind == FlowKind::reduce && now >= side.submitted_at + call->plan.reduce_deadline();
+    const bool late = end.kind == FlowKind::reduce && now >= call->reduce_ends(rank);
     (late ? flow.late_weight : flow.weight) = end.weight;
   }
   if (flow.ended) return;

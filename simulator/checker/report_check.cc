@@ -190,12 +190,11 @@ void ReportCheck::check_reason(Instant now, Rank rank, const CallLedger& call, F
                                Rank from, const CallResult& result) {
   const RankLedger& side = call.ranks[rank];
   const FlowLedger& flow = side.flow(kind, from);
-  const Duration limit =
-      kind == FlowKind::reduce ? call.plan.reduce_deadline() : call.plan.delivery().deadline;
-  const bool cut = result.deadline_cut && now >= side.submitted_at + limit;
-  check_.expect(
-      !result.deadline_cut || now >= side.submitted_at + call.plan.reduce_deadline(),
-      [&] { return where(now, rank, call) + ": cut by its deadline, which has not come"; });
+  const Instant limit = kind == FlowKind::reduce ? call.reduce_ends(rank) : call.ends(rank);
+  const bool cut = result.deadline_cut && now >= limit;
+  check_.expect(!result.deadline_cut || now >= call.reduce_ends(rank), [&] {
+    return where(now, rank, call) + ": cut by its deadline, which has not come";
+  });
   if (flow.missing() == 0 || cut || flow.left) return;
   const Delivery::Kind delivery =
       kind == FlowKind::reduce ? call.plan.delivery().kind : call.plan.spread_delivery();

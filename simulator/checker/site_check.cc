@@ -74,7 +74,7 @@ void SiteCheck::on_done(Instant now, std::uint32_t rank, const Call& call,
   deadlines_.on_done(now, rank);
   const bool whole = report.elements_missing == 0 && result.arrived == result.expected;
   const bool good = !result.status.ok() ||
-                    (report.sites == sites_ && report.agreed == (report.elements_missing == 0) &&
+                    (report.sites == sites_ && (!report.agreed || report.elements_missing == 0) &&
                      (whole || !is_exact(spec)));
   checks_.report.expect(good, [&] {
     return where_in(now, rank, call) +

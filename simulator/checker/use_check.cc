@@ -30,7 +30,7 @@ void UseCheck::on_done(Instant now, Rank rank, const CallLedger& call, const Cal
     const bool gone = call.ranks[rank].flow(FlowKind::reduce, row.rank).left;
     if (!confirmed || !result.status.ok() || result.deadline_cut || gone) continue;
     if (!owner.submitted || (owner.over && !owner.succeeded)) continue;
-    const bool in_time = now < call.ranks[rank].submitted_at + call.plan.delivery().deadline;
+    const bool in_time = now < call.ends(rank);
     check_.expect(flow.distinct > 0 || !in_time, [&] {
       return where(now, rank, call) +
              format_text(": rank %u had nothing of it and is not said to have missed it", row.rank);
