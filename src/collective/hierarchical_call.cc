@@ -155,8 +155,8 @@ void HierarchicalCall::plan_piece(std::size_t piece) {
 
 // Of a site's ranks each knows only what its own hop across lacks.
 void HierarchicalCall::add_tally() {
-  OperationSpec tally = leg_spec(OperationKind::all_reduce, {&missing_here_, 1, DataType::f64},
-                                 {&missing_sum_, 1, DataType::f64});
+  OperationSpec tally = leg_spec(OperationKind::all_reduce, std::span<const double>(tally_here_),
+                                 std::span(tally_sum_));
   tally.options.delivery.kind = Delivery::Kind::bounded;
   tally.options.estimator = Estimator::zero_fill;
   add(Tier::spread, pieces_.size() - 1, std::move(tally));
@@ -329,7 +329,7 @@ void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now
 // Estimators work in the hop across alone. A call that is cut is exact, and has nothing estimated.
 void HierarchicalCall::merge_across(const Request& request) {
   const CollectiveReport& part = request.report;
-  missing_here_ = static_cast<double>(part.elements_missing);
+  tally_here_[1] = static_cast<double>(part.elements_missing);
   report_.elements_untouched += part.elements_untouched;
   report_.agreed &= part.agreed;
   report_.times.reduce =
@@ -373,8 +373,10 @@ void HierarchicalCall::finish(Request& outcome, Instant now) const {
     report.loss_first_pass =
         1.0 - static_cast<double>(arrived - repaired) / static_cast<double>(expected);
   }
-  report.elements_missing += static_cast<std::uint64_t>(std::llround(missing_sum_));
+  report.elements_missing += static_cast<std::uint64_t>(std::llround(tally_sum_[1]));
   report.agreed &= report.elements_missing == 0;
+  if (lossy() && spec_.kind == OperationKind::all_reduce)
+    report.agreed &= std::llround(tally_sum_[0]) == sites_.ranks_per_site();
   if (!spec_.options.residual.empty() && spec_.kind == OperationKind::reduce_scatter)
     put_back_residual();
   if (failure_.ok()) return outcome.finish(Status(), now);

@@ -104,8 +104,10 @@ class HierarchicalCall {
   std::vector<float> residual_;
   std::vector<float> control_;
   std::vector<double> units_;  // by piece; of a reduce_scatter by site
-  double missing_here_ = 0.0;  // elements of our part that the hop across did not bring
-  double missing_sum_ = 0.0;   // the same of all ranks of our site
+  // Of a lossy all_reduce: one, and the elements of our part that the hop across did not bring; and
+  // the sums over the ranks of our site. A count that is too small means that some were not heard.
+  std::array<double, 2> tally_here_{1.0, 0.0};
+  std::array<double, 2> tally_sum_{};
   Status failure_;
   std::vector<PeerReport> peers_;  // by rank
   CollectiveReport report_;

@@ -241,6 +241,7 @@ void Endpoint::release_chunks(Round& round, FlowKind kind) {
 
 void Endpoint::fail(Instant now, Round& round, const Status& status) {
   if (!round.ended) finish(now, round, status);
+  replay_early(now, round);  // of one that never started some are held, which nobody else takes
   reap(now);
 }
 
