@@ -10,7 +10,8 @@ namespace leeway::sim::swarm {
 
 class Dice {
  public:
-  explicit Dice(std::uint64_t seed) : random_(seed, 0, Purpose::swarm) {}
+  // `part`: dice of their own for what is drawn beside all the rest.
+  explicit Dice(std::uint64_t seed, std::uint64_t part = 0) : random_(seed, part, Purpose::swarm) {}
 
   bool one_in(std::uint32_t n) { return random_.below(n) == 0; }
 

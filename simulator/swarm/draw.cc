@@ -33,6 +33,11 @@ bool leaves_early(const Scenario& scenario) {
                      [](const scenario::Leave& leave) { return leave.has_from_round(); });
 }
 
+// Of a lossy call by sites a quarter of the time is for the first hop.
+double patience_ms(const Operation& operation) {
+  return operation.site_ranks() > 0 ? kPatientMs / 4 : kPatientMs;
+}
+
 bool is_patient(const Operation& operation) {
   if (operation.kind() == Operation::replica_step &&
       operation.replica().deadline_ms() < kPatientMs) {
@@ -99,6 +104,9 @@ bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   return windows * round_trip_ms(scenario) <= deadline_ms / 2;
 }
 
+// Of Dice.
+constexpr std::uint64_t kSitesPart = 1;
+
 }  // namespace
 
 bool may_be_given_up(const Scenario& scenario) {
@@ -117,7 +125,7 @@ bool promises_recovery(const Scenario& scenario) {
   const bool cuts_off = scenario.partition_size() > 0 || scenario.address_change_size() > 0 ||
                         scenario.translator_size() > 0;
   if (has_senders_only(scenario.operation()) && cuts_off) return false;
-  if (!fits_deadline(scenario, kPatientMs)) return false;
+  if (!fits_deadline(scenario, patience_ms(scenario.operation()))) return false;
   if (!is_lossy(scenario.operation())) return true;
   // Rounds may be over before somebody relays for two that have no path.
   if (std::any_of(scenario.translator().begin(), scenario.translator().end(),
@@ -168,6 +176,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_spoiled(dice, scenario);
   draw_symmetric(dice, scenario);
   draw_messages_first(dice, scenario);
+  Dice sites(seed, kSitesPart);
+  draw_sites(sites, scenario);
   excuse_short_deadlines(scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");

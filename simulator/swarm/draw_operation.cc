@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include "swarm/draw_parts.h"
 
@@ -175,6 +176,42 @@ void draw_messages_first(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   if (operation.kind() == Operation::messages || !dice.one_in(6)) return;
   operation.set_messages_first(dice.between(1, 3));
+}
+
+namespace {
+
+// Ranks stop computing at a threshold, some before their first micro-batch is done: contributions
+// weigh differently, or nothing.
+void draw_dropped_work(Dice& dice, Scenario& scenario) {
+  scenario::Compute& compute = *scenario.add_compute();
+  scenario::Compute::DropCompute& work = *compute.mutable_drop_compute();
+  const std::uint32_t micro_batch_us = dice.magnitude(10, 5000);
+  work.set_micro_batch_ms(micro_batch_us / 1000.0);
+  work.set_micro_batches(dice.between(2, 8));
+  work.set_threshold_ms(dice.decimal(micro_batch_us, 8 * micro_batch_us));
+  if (dice.one_in(2)) work.set_forward_share(dice.decimal(100, 900));
+}
+
+}  // namespace
+
+// Half of the scenarios whose calls the library would send by sites.
+void draw_sites(Dice& dice, Scenario& scenario) {
+  Operation& operation = *scenario.mutable_operation();
+  const bool fits = operation.kind() == Operation::all_reduce ||
+                    operation.kind() == Operation::reduce_scatter ||
+                    operation.kind() == Operation::all_gather;
+  if (!fits || operation.uneven() || operation.confirm_use() || operation.owner_weights()) return;
+  if (scenario.has_multicast() || scenario.leave_size() > 0) return;
+  std::vector<std::uint32_t> choices;
+  for (std::uint32_t per_site = 2; 2 * per_site <= scenario.ranks(); ++per_site) {
+    if (scenario.ranks() % per_site == 0) choices.push_back(per_site);
+  }
+  if (choices.empty() || !dice.one_in(2)) return;
+  operation.set_site_ranks(
+      choices[dice.between(0, static_cast<std::uint32_t>(choices.size()) - 1)]);
+  if (operation.delivery().kind() == Delivery::exact && dice.one_in(2))
+    operation.set_site_piece_bytes(dice.magnitude(1024, 65536));
+  if (dice.one_in(3)) draw_dropped_work(dice, scenario);
 }
 
 }  // namespace leeway::sim::swarm

@@ -31,6 +31,9 @@ void draw_spoiled(Dice& dice, scenario::Scenario& scenario);
 // Messages before a round's call; last of all.
 void draw_messages_first(Dice& dice, scenario::Scenario& scenario);
 
+// Ranks that lie in sites. By dice of their own: scenarios that have none stay as they were.
+void draw_sites(Dice& dice, scenario::Scenario& scenario);
+
 // Whether a rank is stopped for so long that others may take it for dead.
 bool may_be_given_up(const scenario::Scenario& scenario);
 

@@ -85,6 +85,7 @@ class Shrinking {
       changed_ = false;
       less_of(&Scenario::ranks, &Scenario::set_ranks);
       less_of(&Scenario::rounds, &Scenario::set_rounds);
+      smaller_sites();
       fewer_bytes();
       less_of_communicators();
       fewer_settings();
@@ -121,6 +122,21 @@ class Shrinking {
       Scenario candidate = best_;
       candidate.mutable_operation()->set_bytes(best_.operation().bytes() / 8 * 4);
       if (!keep(std::move(candidate))) return;
+    }
+  }
+
+  // One site less, or each of them by a rank.
+  void smaller_sites() {
+    const auto try_sites = [&](std::uint32_t sites, std::uint32_t per_site) {
+      Scenario candidate = best_;
+      candidate.set_ranks(sites * per_site);
+      candidate.mutable_operation()->set_site_ranks(per_site);
+      return keep(std::move(candidate));
+    };
+    for (bool smaller = best_.operation().site_ranks() > 0; smaller;) {
+      const std::uint32_t per_site = best_.operation().site_ranks();
+      const std::uint32_t sites = best_.ranks() / per_site;
+      smaller = try_sites(sites - 1, per_site) || try_sites(sites, per_site - 1);
     }
   }
 

@@ -43,6 +43,20 @@ TEST(Shrink, ReachesTheMinimumFromEveryDrawnScenario) {
   EXPECT_GT(shrunk_ones, 30);
 }
 
+// Ranks and the ranks of a site only fit each other together.
+TEST(Shrink, MakesSitesFewerAndSmaller) {
+  const auto drawn = scenario::parse_text(
+      "ranks: 15 rounds: 3 operation { bytes: 4096 site_ranks: 5 site_piece_bytes: 1024 }",
+      "drawn");
+  ASSERT_TRUE(drawn.ok());
+  const Scenario shrunk = shrink(
+      *drawn, [](const Scenario& candidate) { return candidate.operation().site_ranks() > 0; },
+      kTries);
+  EXPECT_EQ(shrunk.ranks(), 4u);
+  EXPECT_EQ(shrunk.operation().site_ranks(), 2u);
+  EXPECT_FALSE(shrunk.operation().has_site_piece_bytes());
+}
+
 TEST(Shrink, AsksAboutValidScenariosAndNoMoreOftenThanTold) {
   const Scenario drawn = draw_scenario(1);
   for (const unsigned tries : {0u, 1u, 7u, 50u}) {
