@@ -2,8 +2,8 @@
 //
 // The floor is the share of losses among packets that nobody's queue lost. Later losses count as
 // *excess* when they exceed the floor by more than chance explains: three standard deviations of
-// the packets seen. Losses come in bursts, so their variance is taken to be that of independent
-// ones times what was measured among those packets, and at least twice it.
+// the packets seen. Losses come in bursts: their variance is that of independent ones times a
+// factor, which is measured among the packets of the floor and is two at least.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class NoiseFloor {
     return std::max(mean() - kDoubtSigmas * deviation, 0.0);
   }
 
-  // The variance of the number of losses over that of independent ones
+  // That factor: the variance of the number of losses over that of independent ones
   double burst() const {
     return variance_ < kKnownVariance ? kBurstMin
                                       : std::clamp(squares_ / variance_, kBurstMin, kBurstMax);

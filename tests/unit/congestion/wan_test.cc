@@ -67,9 +67,9 @@ void report_round(Wan& wan, Instant& now, double lost, Duration queueing) {
                  .phase = wan.pace().phase});
 }
 
-// The first losses look like overflows of the queue that stood then, which was our own train. With
-// that for the longest queue, one that is little longer would be a sign for ever: 30 Mb/s, not
-// 3,900.
+// The first losses look like overflows of the queue that stood then, which was our own train. A
+// target of half that queue would take every longer one for a sign. The pace ends at 3,900 Mb/s;
+// it ends at 30 where the overflow is not judged again.
 TEST(Wan, ForgetsAnOverflowThatWasABurst) {
   constexpr Duration kTrain = std::chrono::microseconds(40);
   Wan wan;
