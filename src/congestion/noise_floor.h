@@ -21,6 +21,8 @@ class NoiseFloor {
     if (sent_ >= kSpreadPackets) note_spread(sent, lost);
     sent_ += sent;
     lost_ += std::max(lost, 0.0);
+    // So much is nobody's noise: we came while a queue stood, and took it for the path's delay.
+    if (sent_ >= kSpreadPackets && lost_ > kMax * sent_) *this = {};
     // A network changes: older packets count less once there are enough.
     if (sent_ > kMemoryPackets) {
       lost_ *= kMemoryPackets / sent_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace leeway::congestion {
 namespace {
@@ -154,11 +155,18 @@ void Wan::on_startup_round() {
   const double chance = round_.loss.covered < kTellingPackets ? kFloodSigmas * std::sqrt(most) : 0;
   const bool flooded = round_.marked || (lossy && round_.loss.covered >= kFloodPackets &&
                                          round_.loss.lost > most + chance);
+  const bool seen = queue_was_seen();
+  const bool again = std::exchange(flooded_, flooded);
   // A short call says nothing of growth, but what it lost in a queue is lost.
-  if (flooded || (lossy && !round_.used && round_.queue_most > target())) {
+  if ((flooded && (seen || again)) || (lossy && !round_.used && round_.queue_most > target()))
     flat_rounds_ = kFlatRounds;
-  }
   if (!round_.used) return;
+  // A burst, or a queue too short to be seen: that one goes on losing in the next round trip.
+  if (flooded && !seen && !again) {
+    gain_ = 1;
+    growing_ = round_.loss;
+    return;
+  }
   // A queue begins: the next round trip goes on by less.
   const bool begins = round_.queue_most > 2 * target();
   gain_ = begins ? kCarefulGain : kStartupGain;
@@ -200,6 +208,11 @@ bool Wan::excess() {
     judged_rounds_ = 0;
   }
   return is;
+}
+
+// Lately, longer than a sign is.
+bool Wan::queue_was_seen() const {
+  return round_.marked || queue_max_.value() > static_cast<double>(target().count());
 }
 
 // What was taken for an overflow while the floor knew little of bursts may have been one.
@@ -262,9 +275,12 @@ void Wan::grow() {
   rate_ += step_ * packet_rate();
 }
 
-// Round trips below our share, whose queue was never half the target: their loss is the network's.
+// Round trips below our share, whose queue was short, or at most half of one that overflowed: their
+// loss is the network's.
 void Wan::learn() {
-  if (rate_ < share_ && round_.queue_most < target()) {
+  const double most =
+      std::max(static_cast<double>(target().count()), kOverflowPart * overflow_queue_);
+  if (rate_ < share_ && static_cast<double>(round_.queue_most.count()) < most) {
     floor_.teach(round_.loss.covered, round_.loss.lost);
   }
 }

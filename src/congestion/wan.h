@@ -60,6 +60,7 @@ class Wan final : public Controller {
   void grow();
   void learn();
   bool excess();
+  bool queue_was_seen() const;
   void judge_overflow_again();
   void update_pace();
 
@@ -98,8 +99,9 @@ class Wan final : public Controller {
   double window_ = 10 * kPacketBytes;  // grows by what arrives, as TCP's slow start
   double startup_rate_ = 0;
   int flat_rounds_ = 0;
-  int queued_ = 0;  // samples in a row that found a queue
-  Tally growing_;   // the round before, if startup grew in it
+  bool flooded_ = false;  // the round before
+  int queued_ = 0;        // samples in a row that found a queue
+  Tally growing_;         // the round before, if startup grew in it
   double gain_ = 2.77;
   bool startup_reported_ = false;
 };

@@ -194,6 +194,16 @@ void print_bursts() {
           delivery);
     }
   }
+  for (const char* jitter : {"normal { mean: 5 deviation: 0.1 }",
+                             "normal { mean: 5 deviation: 0.3 } keep_order: true"}) {
+    print_all_reduce({.line_mbps = 500,
+                      .rtt_ms = 20,
+                      .queue_ms = 50,
+                      .rounds = 25,
+                      .more = "link { tier: uplink loss { bursts { p: 0.05 burst: 8 } } }\n",
+                      .jitter = jitter},
+                     jitter, "exact");
+  }
 }
 
 void print_slow_lines() {

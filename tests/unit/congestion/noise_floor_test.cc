@@ -39,8 +39,18 @@ TEST(NoiseFloor, CountsOnLessThanItsMean) {
 
 TEST(NoiseFloor, NeverTakesMoreThanItsLimitForNoise) {
   NoiseFloor floor;
-  floor.teach(10'000, 6000);
+  floor.teach(100, 60);
   EXPECT_EQ(floor.mean(), NoiseFloor::kMax);
+}
+
+// Who comes while a queue stands takes it for the path's delay, and its overflow for noise.
+TEST(NoiseFloor, ForgetsWhatIsTooMuchForNoise) {
+  NoiseFloor floor;
+  floor.teach(10'000, 1000);
+  for (int i = 0; i < 10; ++i) floor.teach(1000, 450);
+  EXPECT_GT(floor.excess(1000, 450, kMargin), 0);
+  floor.teach(1000, 100);
+  EXPECT_NEAR(floor.mean(), 0.1, 0.05);
 }
 
 // Losses of independent packets have a standard deviation of 6.9 here.

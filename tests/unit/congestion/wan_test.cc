@@ -67,6 +67,21 @@ void report_round(Wan& wan, Instant& now, double lost, Duration queueing) {
                  .phase = wan.pace().phase});
 }
 
+// A start of a few packets a round trip loses half of them to one burst. A queue that is too short
+// to be seen, and overflows, does so again in the next round trip.
+TEST(Wan, StartsThroughABurst) {
+  const auto pace_after = [](int flooded) {
+    Wan wan;
+    Instant now{1'000'000'000};
+    for (int round = 0; round < 10; ++round) {
+      const bool lost = round >= 4 && round < 4 + flooded;
+      report_round(wan, now, lost ? 0.5 : 0, Duration(0));
+    }
+    return wan.pace().bits_per_second;
+  };
+  EXPECT_GT(pace_after(1), 8 * pace_after(2));
+}
+
 // The first losses look like overflows of the queue that stood then, which was our own train. A
 // target of half that queue would take every longer one for a sign. The pace ends at 3,900 Mb/s;
 // it ends at 30 where the overflow is not judged again.
