@@ -23,6 +23,7 @@ constexpr Duration kQueueMin = std::chrono::milliseconds(5);
 constexpr double kKeep = 0.94;          // of the share, after a sign
 constexpr double kLossKeepMin = 0.85;   // one lossy round trip costs no more
 constexpr double kCarried = 0.9;        // of what we send: it arrives
+constexpr double kShortKeepMin = 0.25;  // so does one beside a queue of twice the target
 constexpr double kStillStands = 0.99;   // of the rate, when a queue outlasts the first giving way
 constexpr double kDrainMin = 0.5;       // of the rate, while a queue is let go
 constexpr int kQuietRounds = 2;         // beyond the share: then the step doubles
@@ -232,7 +233,7 @@ void Wan::on_seek_round(Instant now) {
   if (stands) {
     if (standing_rounds_++ == 0) before_ = rate_;
     if (standing_rounds_ >= kStandingRounds) {
-      standing_rounds_ = compete_rounds_ = 0;
+      standing_rounds_ = compete_rounds_ = short_rounds_ = 0;
       const double begin = round_.used ? std::min(before_, kBeforeMost * round_.rate) : before_;
       ceiling_.begin(now, begin / (1 - floor_.value()) / packet_rate());
       return enter(State::compete);
@@ -252,6 +253,9 @@ void Wan::give_way(Instant now, bool by_loss) {
   // The line carries what we send, and a queue of before drains: the share is not less for that.
   if (drain_ < 1 && round_.rate > kCarried * drain_ * rate_) share = kStillStands * rate_ / kKeep;
   if (by_loss && lossy_rounds_ < 2) share = std::max(share, kLossKeepMin * rate_);
+  // What does not arrive stands in the queue. A rate that is much less beside a short one is a busy
+  // host's.
+  if (!by_loss && round_.queue_most < 2 * target()) share = std::max(share, kShortKeepMin * rate_);
   share_ = share;
   const double drain = static_cast<double>(round_.queue_least.count()) /
                        std::max(static_cast<double>(rtt_.count()), 1.0);
@@ -287,7 +291,10 @@ void Wan::learn() {
 
 void Wan::on_compete_round(Instant now) {
   rate_ = ceiling_.packets() * packet_rate() * (1 - floor_.value());
-  if (round_.queue_least < target() / 2) {
+  // Who fills a queue makes it longer than the target. One that is always shorter is a line whose
+  // delay has grown.
+  short_rounds_ = round_.queue_most < target() ? short_rounds_ + 1 : 0;
+  if (round_.queue_least < target() / 2 || short_rounds_ >= kStandingRounds) {
     share_ = rate_;
     step_ = 1;
     quiet_rounds_ = 0;

@@ -82,7 +82,8 @@ class Wan final : public Controller {
   double before_ = 0;        // the rate when it began to stand
   int lossy_rounds_ = 0;
   int compete_rounds_ = 0;
-  Duration jitter_{0};  // of the latest sample
+  int short_rounds_ = 0;  // that competed beside a queue shorter than the target
+  Duration jitter_{0};    // of the latest sample
   Instant gave_way_{0};
   Instant round_began_{0};
   Round round_;

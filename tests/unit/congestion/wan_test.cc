@@ -82,6 +82,21 @@ TEST(Wan, StartsThroughABurst) {
   EXPECT_GT(pace_after(1), 8 * pace_after(2));
 }
 
+// A queue stands, and CUBIC's window is cut by each of the line's own losses. What is left of the
+// queue is a delay that has grown, shorter than the target and longer than half of it.
+TEST(Wan, CompetesWithNobodyBesideAShortQueue) {
+  Wan wan;
+  Instant now{1'000'000'000};
+  const auto report_rounds = [&](int rounds, double lost, Duration queueing) {
+    for (int round = 0; round < rounds; ++round) report_round(wan, now, lost, queueing);
+  };
+  report_rounds(10, 0, Duration(0));
+  report_rounds(60, 0.05, std::chrono::milliseconds(8));
+  EXPECT_LT(wan.pace().bits_per_second, 50e6);
+  report_rounds(120, 0, std::chrono::microseconds(900));
+  EXPECT_GT(wan.pace().bits_per_second, 1e9);
+}
+
 // The first losses look like overflows of the queue that stood then, which was our own train. A
 // target of half that queue would take every longer one for a sign. The pace ends at 3,900 Mb/s;
 // it ends at 30 where the overflow is not judged again.
