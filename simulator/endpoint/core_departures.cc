@@ -111,7 +111,7 @@ void CoreEndpoints::roam(Instant now, std::uint32_t rank) {
 // As soon as the process looks at its socket, and at its pace's cost.
 void CoreEndpoints::send_onward(Instant now, std::uint32_t rank) {
   Process& process = processes_[rank];
-  const congestion::UplinkBundle* const uplink = process.node->uplink();
+  const congestion::Uplink* const uplink = process.node->uplink();
   process.forwarding.set_uplink(uplink == nullptr ? 0 : uplink->pace().bits_per_second);
   for (const Onward& onward : process.onward) {
     process.node->note_forwarded(now, onward.length);

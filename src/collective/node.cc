@@ -43,21 +43,37 @@ Node::Node(const congestion::Settings& congestion) {
 }
 
 bool Node::pace(Instant now, const congestion::Settings& congestion) {
-  if (bundle_ != nullptr) return false;
+  if (uplink_ != nullptr) return false;
   auto controller = congestion::make_controller(congestion);
   if (controller == nullptr) return false;
-  bundle_ = std::make_unique<congestion::UplinkBundle>(std::move(controller));
+  begin_pacing(now, std::make_unique<congestion::Uplink>(std::move(controller)));
+  return true;
+}
+
+bool Node::pace_with(Instant now, Node& first) {
+  if (uplink_ != nullptr || first.uplink_ == nullptr) return false;
+  begin_pacing(now, std::make_unique<congestion::Uplink>(*first.uplink_));
+  return true;
+}
+
+void Node::wake_by(std::function<void()> wake) {
+  wake_ = std::move(wake);
+  if (uplink_ != nullptr) uplink_->wake_by(wake_);
+}
+
+void Node::begin_pacing(Instant now, std::unique_ptr<congestion::Uplink> uplink) {
+  uplink_ = std::move(uplink);
+  uplink_->wake_by(wake_);
   room_at_ = now;
   for (Rank slot = 0; slot < paths_.size(); ++slot) {
     if (paths_[slot] == nullptr || paths_[slot]->window() == 0) continue;
     begin_link(slot);
     note_report(now, slot);  // what was reported so far is no news of what is sent from now on
   }
-  return true;
 }
 
 void Node::begin_link(Rank slot) {
-  bundle_->make_link(slot, paths_[slot]->remembered());
+  uplink_->make_link(slot, paths_[slot]->remembered());
   paths_[slot]->ask();
 }
 
@@ -68,9 +84,9 @@ Member& Node::join(Instant now, const protocol::EndpointConfig& config, std::vec
   paths.reserve(slots.size());
   for (const Rank slot : slots) paths.push_back(&path_of(slot, config.datagram_bytes));
   protocol::EndpointConfig own = config;
-  own.paced = bundle_ != nullptr;
+  own.paced = uplink_ != nullptr;
   members_.push_back(std::make_unique<Member>(own, std::move(slots), paths, watcher));
-  if (bundle_ != nullptr) {
+  if (uplink_ != nullptr) {
     for (const Rank slot : members_.back()->slots_) {
       if (paths_[slot]->window() == 0) continue;  // this process itself
       begin_link(slot);
@@ -152,7 +168,7 @@ void Node::on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn) {
   const Rank from = member->rank_in(slot);
   if (from == kNoRank) return refuse(wire::Refusal::misrouted);
   const std::uint32_t received = paths_[slot]->received();
-  if (bundle_ == nullptr) {
+  if (uplink_ == nullptr) {
     member->engine_.on_datagram(now, from, datagram);
   } else {
     const std::uint32_t reported = paths_[slot]->reported().largest_sequence;
@@ -175,13 +191,13 @@ void Node::on_new_path(Instant now, Rank slot, std::size_t further) {
   path_of(slot).begin_anew();
   paths_[slot]->size.begin_anew(now, further);
   look_at_size_by(paths_[slot]->size.wake_at());
-  if (bundle_ != nullptr) bundle_->begin_anew(now, slot);
+  if (uplink_ != nullptr) uplink_->begin_anew(now, slot);
 }
 
 void Node::note_report(Instant now, Rank slot) {
   protocol::Path& path = *paths_[slot];
   const protocol::PathReport& report = path.reported();
-  bundle_->on_report(now, slot,
+  uplink_->on_report(now, slot,
                      {.largest = report.largest_sequence,
                       .received = report.received,
                       .received_bytes = report.received_bytes,
@@ -191,8 +207,8 @@ void Node::note_report(Instant now, Rank slot) {
                       .grant = report.grant,
                       .host_drops = report.host_drops,
                       .held_back = report.delay});
-  path.limit(bundle_->datagrams_granted(slot));
-  if (bundle_->asks(now, slot)) path.ask();
+  path.limit(uplink_->datagrams_granted(slot));
+  if (uplink_->asks(now, slot)) path.ask();
 }
 
 void Node::on_host_drops(Instant now, std::uint64_t drops, std::size_t socket_bytes) {
@@ -275,7 +291,7 @@ void Node::on_wake(Instant now, std::uint64_t released) {
     touched_.pop_back();
     wake(now, member, released);
   }
-  if (bundle_ != nullptr) bundle_->on_wake(now);
+  if (uplink_ != nullptr) uplink_->on_wake(now);
   if (now >= sizes_at_) {
     sizes_at_ = Instant::infinite_future();
     sizes_due_ = true;
@@ -338,11 +354,11 @@ bool Node::poll_any(Instant now, protocol::TrainBuffer& out, bool& numbered) {
     const wire::PacketType type = answers_.back().prefix.type;
     numbered = type != wire::PacketType::alive && type != wire::PacketType::size;
     answers_.pop_back();
-    if (bundle_ != nullptr && numbered) note_paced(now, out);
+    if (uplink_ != nullptr && numbered) note_paced(now, out);
     ++trains_;
     return true;
   }
-  if (bundle_ != nullptr) return poll_paced(now, out);
+  if (uplink_ != nullptr) return poll_paced(now, out);
   while (sending_at_ < sending_.size()) {
     if (hand_out(now, *sending_[sending_at_++], out)) return true;
   }
@@ -374,8 +390,8 @@ void Node::address(Member& member, protocol::TrainBuffer& out) {
 
 // Control datagrams go at once and are counted; data go when the uplink is open.
 bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
-  out.limit(bundle_->quantum_bytes());
-  const bool open = bundle_->open(now);
+  out.limit(uplink_->quantum_bytes());
+  const bool open = uplink_->open(now);
   while (open && sending_at_ < sending_.size()) {
     Member& member = *sending_[sending_at_++];
     if (!hand_out(now, member, out)) continue;
@@ -391,27 +407,27 @@ bool Node::poll_paced(Instant now, protocol::TrainBuffer& out) {
     return true;
   }
   if (sending_at_ < sending_.size()) {
-    bundle_->note_held_back();
+    uplink_->note_held_back();
   } else {
     sending_.clear();
     sending_at_ = 0;
-    bundle_->note_idle();
+    uplink_->note_idle();
   }
   return false;
 }
 
 void Node::note_paced(Instant now, const protocol::TrainBuffer& out, double share) {
-  if (out.to() == kEveryRank) return bundle_->on_group_sent(now, out.total_bytes());
+  if (out.to() == kEveryRank) return uplink_->on_group_sent(now, out.total_bytes());
   protocol::Path& path = *paths_[out.to()];
   if (path.window() == 0) return;  // no member of ours knows it
-  bundle_->on_sent(now, out.to(),
+  uplink_->on_sent(now, out.to(),
                    {.last = path.last_sequence(),
                     .datagrams = static_cast<std::uint32_t>(out.datagrams()),
                     .segment_bytes = out.segment_bytes(),
                     .total_bytes = out.total_bytes()},
                    share);
-  if (path.take_asked()) bundle_->on_asked(now, out.to());
-  if (bundle_->asks(now, out.to()) || path.nears_limit()) path.ask();
+  if (path.take_asked()) uplink_->on_asked(now, out.to());
+  if (uplink_->asks(now, out.to()) || path.nears_limit()) path.ask();
 }
 
 void Node::write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out) {
@@ -446,7 +462,7 @@ std::optional<Instant> Node::next_wake() const {
   if (!touched_.empty()) return Instant{0};
   soonest_ = Instant::infinite_future();
   for (const auto& member : members_) soonest_ = std::min(soonest_, member->engine_.wake_at());
-  Instant at = bundle_ == nullptr ? soonest_ : std::min(soonest_, bundle_->next_wake());
+  Instant at = uplink_ == nullptr ? soonest_ : std::min(soonest_, uplink_->next_wake());
   at = std::min(at, sizes_at_);
   return at == Instant::infinite_future() ? std::nullopt : std::optional(at);
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,7 +17,7 @@
 #include "collective/engine.h"
 #include "collective/lobby.h"
 #include "congestion/receive_room.h"
-#include "congestion/uplink_bundle.h"
+#include "congestion/uplink.h"
 #include "protocol/path.h"
 
 namespace leeway::collective {
@@ -80,6 +81,13 @@ class Node {
   // From now on all that this process sends is paced so. False, and nothing changes: it is paced
   // already, or the settings ask for nothing.
   bool pace(Instant now, const congestion::Settings& congestion);
+  // From now on what this node sends goes into the share of the line that `first` has: this one is
+  // a further lane of its process. Nobody else uses either meanwhile. False, and nothing changes:
+  // it is paced already, or `first` is not.
+  bool pace_with(Instant now, Node& first);
+  // Called, by whoever drives another lane of this process, when data that was held back may leave
+  // earlier than next_wake() said. It must not use any node.
+  void wake_by(std::function<void()> wake);
 
   // Becomes a member of a communicator whose ranks are these slots; what arrived for it already is
   // handed in. No other member has its epoch.
@@ -109,7 +117,7 @@ class Node {
   void lift_size(Rank slot) { paths_[slot]->size = protocol::PathSize(); }
   // So many bytes left this process for others: they are taken from what it may send itself.
   void note_forwarded(Instant now, std::uint64_t bytes) {
-    if (bundle_ != nullptr) bundle_->on_group_sent(now, bytes);
+    if (uplink_ != nullptr) uplink_->on_group_sent(now, bytes);
   }
   // So many datagrams have found this process' socket full by now; it holds `socket_bytes`. Peers
   // hear how many were theirs, and send less at a time (congestion/receive_room.h). To be called
@@ -133,7 +141,7 @@ class Node {
 
   const protocol::Path& path(Rank slot) const { return *paths_[slot]; }
   // Null: nothing paces.
-  const congestion::UplinkBundle* uplink() const { return bundle_.get(); }
+  const congestion::Uplink* uplink() const { return uplink_.get(); }
   const SizeCounters& size_counters() const { return size_counters_; }
   // Datagrams that reached no member, by wire::Refusal.
   const std::array<std::uint64_t, wire::kRefusals>& refused() const { return refused_; }
@@ -167,6 +175,7 @@ class Node {
   bool hand_out(Instant now, Member& member, protocol::TrainBuffer& out);
   void address(Member& member, protocol::TrainBuffer& out);
   void note_paced(Instant now, const protocol::TrainBuffer& out, double share = 1);
+  void begin_pacing(Instant now, std::unique_ptr<congestion::Uplink> uplink);
   void begin_link(Rank slot);
   void note_report(Instant now, Rank slot);
   // node_sizes.cc
@@ -185,8 +194,9 @@ class Node {
   void write_answer(Instant now, const Answer& answer, protocol::TrainBuffer& out);
 
   std::vector<std::unique_ptr<protocol::Path>> paths_;  // by slot; null: not met yet
-  std::unique_ptr<congestion::UplinkBundle> bundle_;    // its links are slots; null: not paced
-  congestion::ReceiveRoom receive_room_;                // its peers are slots
+  std::unique_ptr<congestion::Uplink> uplink_;          // null: not paced
+  std::function<void()> wake_;
+  congestion::ReceiveRoom receive_room_;  // its peers are slots
   std::vector<congestion::ReceiveRoom::Arrived> arrived_;
   Instant room_at_ = Instant::infinite_future();
   std::vector<std::unique_ptr<Member>> members_;

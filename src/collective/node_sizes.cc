@@ -87,7 +87,7 @@ bool Node::write_size(Instant now, protocol::TrainBuffer& out) {
   const bool written = (sizes_due_ && write_size_probe(now, out)) ||
                        (asks_size_ != nullptr && write_size_question(out));
   if (!written) return false;
-  if (bundle_ != nullptr) bundle_->on_group_sent(now, out.total_bytes());
+  if (uplink_ != nullptr) uplink_->on_group_sent(now, out.total_bytes());
   ++trains_;
   return true;
 }
@@ -133,7 +133,7 @@ void Node::fit_to_path(Instant now, protocol::TrainBuffer& out) {
     size_counters_.datagrams_cut += datagrams - (rest_is_whole ? 1 : 0);
     segment_bytes = out.segment_bytes();
     last_bytes = std::min(last_bytes, segment_bytes);
-    if (bundle_ != nullptr) bundle_->on_group_sent(now, out.total_bytes() - bytes);
+    if (uplink_ != nullptr) uplink_->on_group_sent(now, out.total_bytes() - bytes);
   }
   path.size.on_sent(path.last_sequence(), datagrams, segment_bytes, last_bytes);
 }

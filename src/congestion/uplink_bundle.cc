@@ -352,8 +352,12 @@ void UplinkBundle::on_wake(Instant now) {
 }
 
 Instant UplinkBundle::next_wake() const {
+  const Instant at = watch_at();
+  return held_back_ ? std::min(at, opens_at()) : at;
+}
+
+Instant UplinkBundle::watch_at() const {
   Instant at = Instant::infinite_future();
-  if (held_back_ && !full()) at = free_at_;
   if (asks_ >= kAsksMax) at = std::min(at, heard_at_ + patience());
   if (is_stuck()) at = std::min(at, std::max(heard_at_, written_off_at_) + stuck_for());
   return at;

@@ -90,6 +90,12 @@ class UplinkBundle {
   void on_wake(Instant now);
   // Infinite future: only a report changes anything.
   Instant next_wake() const;
+  // When data may leave, as far as the pace goes; infinite future: not before a report.
+  Instant opens_at() const { return full() ? Instant::infinite_future() : free_at_; }
+  // When silence is looked at again.
+  Instant watch_at() const;
+  // How long the next train takes at the pace.
+  Duration quantum_time() const { return time_of(quantum_bytes_); }
 
   const Controller& controller() const { return *controller_; }
   Pace pace() const;
@@ -154,6 +160,10 @@ class UplinkBundle {
   bool is_stuck() const { return held_back_ && full(); }
   Duration stuck_for() const { return 3 * std::max(rtt_, questions_.least); }
   Duration patience() const;
+  Duration time_of(std::size_t bytes) const {
+    const double ns_per_byte = 8e9 / pace().bits_per_second;
+    return Duration(static_cast<std::int64_t>(static_cast<double>(bytes) * ns_per_byte));
+  }
   void spend(Instant now, std::size_t bytes);
   void take_pace();
 

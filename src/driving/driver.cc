@@ -58,6 +58,7 @@ Driver::Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
       transport_(std::move(transport)),
       received_(kReceiveBatch),
       role_(*transport_) {
+  node_.wake_by([this] { transport_->wake(); });
   if (lengths_ == nullptr) return;
   node_.measure_sizes({.most = transport_->limits().datagram_bytes_max, .around = around()});
 }
@@ -75,6 +76,13 @@ Driver::~Driver() {
     background_is_orphan = true;
     background_.detach();
   }
+  node_.wake_by({});  // the transport goes before the node
+}
+
+void Driver::pace_with(Driver& first) {
+  Session theirs(first);
+  Session own(*this);
+  (void)node_.pace_with(steady_now(), first.node_);
 }
 
 Result<CollectiveReport> Driver::wait(WorkState& work) {
@@ -322,7 +330,7 @@ void Driver::block(Instant now, Instant deadline) {
   if (unseen_) until = std::min(until, look_at_);
   if (until <= now) return;
   if (sealed_ != nullptr) {
-    const congestion::UplinkBundle* const uplink = node_.uplink();
+    const congestion::Uplink* const uplink = node_.uplink();
     sealed_->set_uplink(uplink == nullptr ? 0 : uplink->pace().bits_per_second);
     sealed_->set_busy(node_.busy());
   }

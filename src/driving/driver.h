@@ -83,6 +83,10 @@ class Driver final {
   // never blocks for long.
   void ring();
 
+  // From now on what this driver sends goes into the share of the line that `first` has, if it is
+  // paced: this one is a further lane of the process. Before any channel is opened on it.
+  void pace_with(Driver& first);
+
   // Who hears of this driver from now on; null: nobody. Any thread.
   void observe(std::shared_ptr<Observer> observer);
   bool observed();

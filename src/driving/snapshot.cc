@@ -77,13 +77,13 @@ void Driver::look(Instant now) {
     snapshot_.forwarded = sealed_->forwarded();
   }
   snapshot_.refused = node_.refused();
-  if (const congestion::UplinkBundle* const uplink = node_.uplink(); uplink != nullptr) {
+  if (const congestion::Uplink* const uplink = node_.uplink(); uplink != nullptr) {
     const congestion::Pace pace = uplink->pace();
     snapshot_.uplink = {.paced = true,
                         .bits_per_second = pace.bits_per_second,
                         .in_flight_bytes = uplink->in_flight_bytes(),
                         .in_flight_bytes_max = pace.in_flight_bytes,
-                        .noise = uplink->controller().noise()};
+                        .noise = uplink->noise()};
   }
   snapshot_.channels.resize(channels_.size());
   for (std::size_t i = 0; i < channels_.size(); ++i)
@@ -133,7 +133,7 @@ void Channel::look_at_peer(Duration since, bool cut, PeerView& view) {
   const auto missing =
       static_cast<std::int32_t>(path.reported().largest_sequence - path.reported().received);
   view.datagrams_lost = std::max<std::uint64_t>(view.datagrams_lost, std::max(missing, 0));
-  if (const congestion::UplinkBundle* const uplink = driver_->node_.uplink(); uplink != nullptr) {
+  if (const congestion::Uplink* const uplink = driver_->node_.uplink(); uplink != nullptr) {
     const congestion::LinkDelay delay = uplink->delay(slots_[view.rank]);
     view.rtt_min = delay.rtt_min;
     view.queueing = delay.queueing;

@@ -176,6 +176,74 @@ TEST(NodePacing, BeginsWhereMembersHaveSentAlready) {
   EXPECT_LT(paced.processes.now() - start, 95ms);
 }
 
+// Two lanes of each of two processes: nodes 2 and 3 share the uplinks of 0 and 1.
+struct TwoLanes {
+  explicit TwoLanes(const congestion::Settings& congestion)
+      : processes({congestion, congestion, {}, {}}) {
+    for (Rank lane0 = 0; lane0 < 2; ++lane0) {
+      Node& further = processes[lane0 + 2];
+      EXPECT_TRUE(further.pace_with(processes.now(), processes[lane0]));
+      EXPECT_FALSE(further.pace_with(processes.now(), processes[lane0]));
+    }
+    for (const auto& lane : {std::vector<Rank>{0, 1}, std::vector<Rank>{2, 3}}) {
+      const auto members = processes.join(7, lane);
+      for (std::size_t rank = 0; rank < 2; ++rank) {
+        data.push_back(std::make_unique<std::vector<float>>(100'000, 1.0f));
+        requests.push_back(&processes.all_reduce(lane[rank], *members[rank], *data.back()));
+      }
+    }
+  }
+  bool run() {
+    return processes.run_until([&] {
+      return std::all_of(requests.begin(), requests.end(), [](auto* one) { return one->done; });
+    });
+  }
+
+  Processes processes;
+  std::vector<std::unique_ptr<std::vector<float>>> data;
+  std::vector<Request*> requests;
+};
+
+TEST(NodePacing, LanesOfAProcessHaveOneRateTogetherAndTakeTurns) {
+  constexpr std::uint64_t kRate = 50'000'000;
+  TwoLanes lanes({.control = CongestionControl::fixed, .rate_bits_per_second = kRate});
+  std::deque<std::pair<Instant, std::size_t>> last;
+  std::size_t bytes = 0;
+  std::size_t most = 0;
+  std::array<std::size_t, 2> by_lane{};
+  std::size_t apart = 0;
+  const Instant start = lanes.processes.now();
+  lanes.processes.observer = [&](Rank from, Rank, ByteSpan datagram) {
+    if (from % 2 != 0) return;
+    const Instant now = lanes.processes.now();
+    last.emplace_back(now, datagram.size());
+    bytes += datagram.size();
+    for (; now - last.front().first >= 1ms; last.pop_front()) bytes -= last.front().second;
+    most = std::max(most, bytes);
+    by_lane[from / 2] += datagram.size();
+    if (now - start < 100ms)
+      apart = std::max(apart, std::max(by_lane[0], by_lane[1]) - std::min(by_lane[0], by_lane[1]));
+  };
+  ASSERT_TRUE(lanes.run());
+  // What two lanes have to send takes twice the time of one (above).
+  EXPECT_GT(lanes.processes.now() - start, 132ms);
+  EXPECT_LT(lanes.processes.now() - start, 170ms);
+  EXPECT_LE(most, kRate / 8000 + 2 * 2 * 1472 + 2 * 500);
+  EXPECT_LT(apart, 8u * 1472);
+}
+
+// A window that is full is one lane's as much as the other's: reports of each let both go on.
+TEST(NodePacing, AReportToOneLaneWakesTheOther) {
+  TwoLanes lanes({.control = CongestionControl::wan});
+  int woken = 0;
+  for (Rank slot = 0; slot < 4; ++slot) lanes.processes[slot].wake_by([&] { ++woken; });
+  ASSERT_TRUE(lanes.run());
+  EXPECT_GT(woken, 0);
+  for (const auto& one : lanes.data) EXPECT_THAT(*one, Each(2.0f));
+  EXPECT_EQ(lanes.processes[0].uplink()->in_flight_bytes(),
+            lanes.processes[2].uplink()->in_flight_bytes());
+}
+
 // WIRE 3.16
 TEST(NodePacing, TellsThePeerWhatItsHostDropped) {
   Paced paced({.control = CongestionControl::fixed, .rate_bits_per_second = 50'000'000});

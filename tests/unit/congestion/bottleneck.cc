@@ -14,14 +14,20 @@ Duration of_seconds(double seconds) {
 Bottleneck::Bottleneck(const Line& line) : line_(line), random_(line.seed) {}
 
 std::size_t Bottleneck::add(const FlowOptions& options) {
-  Flow flow;
-  flow.bundle = std::make_unique<UplinkBundle>(make_controller(
-      {.control = options.control, .rate_bits_per_second = options.rate_bits_per_second}));
-  flow.links.resize(options.links);
-  for (std::size_t link = 0; link < options.links; ++link) flow.bundle->make_link(link, 1 << 15);
-  flows_.push_back(std::move(flow));
-  wake(flows_.size() - 1, Instant{1'000'000'000} + of_seconds(options.start_seconds));
-  return flows_.size() - 1;
+  const std::size_t number = flows_.size();
+  Flow& flow = flows_.emplace_back();
+  for (std::size_t lane = 0; lane < options.lanes; ++lane) {
+    Lane& made = flow.lanes.emplace_back();
+    made.uplink = lane > 0 ? std::make_unique<Uplink>(*flow.lanes[0].uplink)
+                           : std::make_unique<Uplink>(make_controller(
+                                 {.control = options.control,
+                                  .rate_bits_per_second = options.rate_bits_per_second}));
+    made.uplink->wake_by([this, number, lane] { wake(number, lane, now_); });
+    made.links.resize(options.links);
+    for (std::size_t link = 0; link < options.links; ++link) made.uplink->make_link(link, 1 << 15);
+    wake(number, lane, Instant{1'000'000'000} + of_seconds(options.start_seconds));
+  }
+  return number;
 }
 
 void Bottleneck::push(Event event) {
@@ -36,19 +42,21 @@ void Bottleneck::run_until(double seconds) {
     events_.pop();
     now_ = event.at;
     switch (event.what) {
-      case Event::wake:
-        if (event.at != flows_[event.flow].wake_at) break;  // it woke earlier
-        flows_[event.flow].wake_at = Instant::infinite_future();
-        flows_[event.flow].bundle->on_wake(now_);
-        pump(event.flow);
+      case Event::wake: {
+        Lane& lane = flows_[event.flow].lanes[event.lane];
+        if (event.at != lane.wake_at) break;  // it woke earlier
+        lane.wake_at = Instant::infinite_future();
+        lane.uplink->on_wake(now_);
+        pump(event.flow, event.lane);
         break;
+      }
       case Event::arrival:
         on_arrival(event);
         break;
       case Event::report:
         if (flows_[event.flow].muted) break;
-        flows_[event.flow].bundle->on_report(now_, event.link, event.arrivals);
-        pump(event.flow);
+        flows_[event.flow].lanes[event.lane].uplink->on_report(now_, event.link, event.arrivals);
+        pump(event.flow, event.lane);
         break;
       case Event::call: {
         const auto what = std::move(calls_[event.flow]);
@@ -61,54 +69,57 @@ void Bottleneck::run_until(double seconds) {
   now_ = end;
 }
 
-void Bottleneck::pump(std::size_t number) {
-  Flow& flow = flows_[number];
-  UplinkBundle& bundle = *flow.bundle;
+void Bottleneck::pump(std::size_t number, std::size_t lane_number) {
+  const Flow& flow = flows_[number];
+  Lane& lane = flows_[number].lanes[lane_number];
+  Uplink& uplink = *lane.uplink;
   if (now_ < flow.paused_until) {
-    bundle.note_idle();
-    return wake(number, flow.paused_until);
+    uplink.note_idle();
+    return wake(number, lane_number, flow.paused_until);
   }
-  while (bundle.open(now_)) {
-    const std::size_t to = flow.turn++ % flow.links.size();
-    Link& link = flow.links[to];
+  while (uplink.open(now_)) {
+    const std::size_t to = lane.turn++ % lane.links.size();
+    Link& link = lane.links[to];
     const auto packets =
-        static_cast<std::uint32_t>(std::max<std::size_t>(bundle.quantum_bytes() / kPacket, 1));
+        static_cast<std::uint32_t>(std::max<std::size_t>(uplink.quantum_bytes() / kPacket, 1));
     for (std::uint32_t i = 0; i < packets; ++i) {
-      const bool asks = bundle.asks(now_, to);
-      if (asks) bundle.on_asked(now_, to);
-      transmit(number, to, ++link.sequence, asks);
+      const bool asks = uplink.asks(now_, to);
+      if (asks) uplink.on_asked(now_, to);
+      transmit({.what = Event::arrival,
+                .flow = number,
+                .lane = lane_number,
+                .link = to,
+                .sequence = ++link.sequence,
+                .asks = asks});
     }
-    bundle.on_sent(now_, to, {link.sequence, packets, kPacket, packets * kPacket});
+    uplink.on_sent(now_, to, {link.sequence, packets, kPacket, packets * kPacket});
     if (on_train) on_train(number, now_, packets * kPacket);
   }
-  bundle.note_held_back();
-  wake(number, std::max(bundle.next_wake(), now_));
+  uplink.note_held_back();
+  wake(number, lane_number, std::max(uplink.next_wake(), now_));
 }
 
-void Bottleneck::wake(std::size_t flow, Instant at) {
-  if (at >= flows_[flow].wake_at) return;
-  flows_[flow].wake_at = at;
-  push({.at = at, .what = Event::wake, .flow = flow});
+void Bottleneck::wake(std::size_t flow, std::size_t lane, Instant at) {
+  if (at >= flows_[flow].lanes[lane].wake_at) return;
+  flows_[flow].lanes[lane].wake_at = at;
+  push({.at = at, .what = Event::wake, .flow = flow, .lane = lane});
 }
 
-void Bottleneck::transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks) {
-  FlowCounts& counts = flows_[flow].counts;
-  ++counts.sent;
+void Bottleneck::transmit(const Event& packet) {
+  Flow& flow = flows_[packet.flow];
+  ++flow.counts.sent;
   const double ahead = std::max(0.0, static_cast<double>((line_free_at_ - now_).count()) / 1e9) *
                        line_.bits_per_second / 8;
   const auto passed_at = pass(kPacket);
   if (!passed_at) {
-    ++counts.overflowed;
+    ++flow.counts.overflowed;
     return;
   }
-  if (loses(std::max(line_.loss, flows_[flow].own_loss))) return;
-  push({.at = *passed_at + of_seconds(line_.rtt_seconds / 2),
-        .what = Event::arrival,
-        .flow = flow,
-        .link = link,
-        .sequence = sequence,
-        .asks = asks,
-        .marked = line_.mark_bdp > 0 && ahead > line_.mark_bdp * line_.bdp_bytes()});
+  if (loses(std::max(line_.loss, flow.own_loss))) return;
+  Event arrival = packet;
+  arrival.at = *passed_at + of_seconds(line_.rtt_seconds / 2);
+  arrival.marked = line_.mark_bdp > 0 && ahead > line_.mark_bdp * line_.bdp_bytes();
+  push(arrival);
 }
 
 // Bursts are Gilbert's: a burst begins and ends with the same chance at each packet.
@@ -145,13 +156,15 @@ void Bottleneck::at(Instant at, std::function<void(Instant)> what) {
 
 void Bottleneck::pause(std::size_t flow, double until_seconds) {
   flows_[flow].paused_until = Instant{1'000'000'000} + of_seconds(until_seconds);
-  wake(flow, flows_[flow].paused_until);
+  for (std::size_t lane = 0; lane < flows_[flow].lanes.size(); ++lane)
+    wake(flow, lane, flows_[flow].paused_until);
 }
 
 void Bottleneck::on_arrival(const Event& event) {
-  Flow& flow = flows_[event.flow];
-  Arrivals& arrivals = flow.links[event.link].arrivals;
-  flow.counts.arrived_bytes += kPacket;
+  Lane& lane = flows_[event.flow].lanes[event.lane];
+  Arrivals& arrivals = lane.links[event.link].arrivals;
+  flows_[event.flow].counts.arrived_bytes += kPacket;
+  lane.arrived_bytes += kPacket;
   ++arrivals.received;
   arrivals.received_bytes += kPacket;
   ++(event.marked ? arrivals.ce : arrivals.ect);
@@ -162,6 +175,7 @@ void Bottleneck::on_arrival(const Event& event) {
   push({.at = now_ + of_seconds(line_.rtt_seconds / 2),
         .what = Event::report,
         .flow = event.flow,
+        .lane = event.lane,
         .link = event.link,
         .arrivals = arrivals});
 }
@@ -169,12 +183,21 @@ void Bottleneck::on_arrival(const Event& event) {
 void Bottleneck::reset() {
   reset_at_ = now_;
   waits_.clear();
-  for (Flow& flow : flows_) flow.counts = {};
+  for (Flow& flow : flows_) {
+    flow.counts = {};
+    for (Lane& lane : flow.lanes) lane.arrived_bytes = 0;
+  }
 }
 
 double Bottleneck::share(std::size_t flow) const {
   const double elapsed = static_cast<double>((now_ - reset_at_).count()) / 1e9;
   return static_cast<double>(flows_[flow].counts.arrived_bytes) * 8 / elapsed /
+         line_.bits_per_second;
+}
+
+double Bottleneck::share(std::size_t flow, std::size_t lane) const {
+  const double elapsed = static_cast<double>((now_ - reset_at_).count()) / 1e9;
+  return static_cast<double>(flows_[flow].lanes[lane].arrived_bytes) * 8 / elapsed /
          line_.bits_per_second;
 }
 

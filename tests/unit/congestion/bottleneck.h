@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "congestion/uplink_bundle.h"
+#include "congestion/uplink.h"
 
 namespace leeway::congestion::testing {
 
@@ -31,6 +31,7 @@ struct FlowOptions {
   CongestionControl control = CongestionControl::wan;
   std::uint64_t rate_bits_per_second = 0;
   std::size_t links = 1;  // peers behind the bottleneck
+  std::size_t lanes = 1;  // that share the bundle; each has links to all peers
   double start_seconds = 0;
 };
 
@@ -53,9 +54,13 @@ class Bottleneck {
   void set_rate(double bits_per_second) { line_.bits_per_second = bits_per_second; }
 
   const FlowCounts& counts(std::size_t flow) const { return flows_[flow].counts; }
-  const UplinkBundle& bundle(std::size_t flow) const { return *flows_[flow].bundle; }
+  const UplinkBundle& bundle(std::size_t flow) const {
+    return flows_[flow].lanes[0].uplink->bundle();
+  }
   // Since reset(): bits per second that arrived, over those of the line
   double share(std::size_t flow) const;
+  // Likewise, of one lane
+  double share(std::size_t flow, std::size_t lane) const;
   double overflow_share(std::size_t flow) const;
   // The p-th part of packets waited less, in seconds.
   double queueing(double p) const;
@@ -80,11 +85,15 @@ class Bottleneck {
     std::uint32_t sequence = 0;
     Arrivals arrivals;
   };
-  struct Flow {
-    std::unique_ptr<UplinkBundle> bundle;
+  struct Lane {
+    std::unique_ptr<Uplink> uplink;
     std::vector<Link> links;
     std::size_t turn = 0;
     Instant wake_at = Instant::infinite_future();
+    std::uint64_t arrived_bytes = 0;
+  };
+  struct Flow {
+    std::vector<Lane> lanes;
     bool muted = false;
     double own_loss = 0;
     Instant paused_until{0};
@@ -95,6 +104,7 @@ class Bottleneck {
     std::uint64_t number = 0;
     enum { wake, arrival, report, call } what;
     std::size_t flow = 0;
+    std::size_t lane = 0;
     std::size_t link = 0;
     std::uint32_t sequence = 0;
     bool asks = false;
@@ -107,9 +117,9 @@ class Bottleneck {
   };
 
   void push(Event event);
-  void pump(std::size_t flow);
-  void wake(std::size_t flow, Instant at);
-  void transmit(std::size_t flow, std::size_t link, std::uint32_t sequence, bool asks);
+  void pump(std::size_t flow, std::size_t lane);
+  void wake(std::size_t flow, std::size_t lane, Instant at);
+  void transmit(const Event& packet);
   bool loses(double share);
   void on_arrival(const Event& event);
 
