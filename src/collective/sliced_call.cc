@@ -1,0 +1,193 @@
+#include "collective/sliced_call.h"
+
+#include <algorithm>
+
+#include "base/contracts.h"
+#include "estimate/noise.h"
+
+namespace leeway::collective {
+namespace {
+
+// Slices begin at a multiple of so many elements: the blocks of all codecs divide it, and tensors
+// that begin at a cache line are cut at one.
+constexpr std::size_t kSliceGrain = 1024;
+
+std::byte* at(const void* data, std::size_t element, DataType type) {
+  return static_cast<std::byte*>(const_cast<void*>(data)) + element * size_of(type);
+}
+
+// Elements that are cut: of the tensor, or of a rank's block.
+std::size_t elements_of(const OperationSpec& spec) {
+  return spec.kind == OperationKind::all_gather ? spec.input.count : spec.output.count;
+}
+
+template <typename T>
+std::span<T> part_of(std::span<T> whole, std::size_t offset, std::size_t count) {
+  return whole.empty() ? whole : whole.subspan(offset, count);
+}
+
+void add_peer(const PeerReport& from, PeerReport& row) {
+  row.expected += from.expected;
+  row.arrived += from.arrived;
+  row.repaired += from.repaired;
+  row.duplicate += from.duplicate;
+  row.late += from.late;
+  row.sent += from.sent;
+  row.missed &= from.missed;
+}
+
+std::uint64_t packets_of(const ContributorStats& stats) {
+  std::uint64_t packets = 0;
+  for (const std::uint64_t count : stats.histogram) packets += count;
+  return packets;
+}
+
+void add_contributors(const ContributorStats& more, ContributorStats& all) {
+  const auto before = static_cast<double>(packets_of(all));
+  const auto further = static_cast<double>(packets_of(more));
+  if (further == 0) return;
+  if (before == 0) {
+    all = more;
+    return;
+  }
+  all.mean = (before * all.mean + further * more.mean) / (before + further);
+  all.min = std::min(all.min, more.min);
+  for (std::size_t k = 0; k < more.histogram.size(); ++k) all.histogram[k] += more.histogram[k];
+}
+
+// Means over elements, of slices that hold these shares of them.
+NoiseReport mean_noise(std::span<const Request* const> parts, std::span<const double> shares) {
+  NoiseReport mean{.gain = 0};
+  double whole = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const NoiseReport& noise = parts[i]->report.noise;
+    if (!noise.measured) continue;
+    whole += shares[i];
+    mean.gradient_mean_square += shares[i] * noise.gradient_mean_square;
+    mean.dispersion += shares[i] * noise.dispersion;
+    mean.quantisation_variance += shares[i] * noise.quantisation_variance;
+    mean.loss_variance += shares[i] * noise.loss_variance;
+    mean.loss += shares[i] * noise.loss;
+    mean.gain += shares[i] * noise.gain;
+  }
+  if (whole == 0) return {};
+  for (double* const value :
+       {&mean.gradient_mean_square, &mean.dispersion, &mean.quantisation_variance,
+        &mean.loss_variance, &mean.loss, &mean.gain}) {
+    *value /= whole;
+  }
+  mean.measured = true;
+  mean.ratio = estimate::NoiseEstimate{.gradient_mean_square = mean.gradient_mean_square,
+                                       .dispersion = mean.dispersion,
+                                       .quantisation_variance = mean.quantisation_variance,
+                                       .loss_variance = mean.loss_variance,
+                                       .gain = mean.gain}
+                   .ratio();
+  return mean;
+}
+
+}  // namespace
+
+std::size_t SlicedCall::slices(const OperationSpec& spec, int size, std::size_t lanes,
+                               std::size_t slice_bytes) {
+  if (spec.kind != OperationKind::all_reduce && spec.kind != OperationKind::all_gather &&
+      spec.kind != OperationKind::broadcast) {
+    return 1;
+  }
+  if (size < 2 || spec.uneven() || spec.elsewhere() || spec.options.confirm_use) return 1;
+  if (has_automatic_codec(spec.options)) return 1;
+  const std::size_t most =
+      std::min(lanes, std::max(spec.input.bytes(), spec.output.bytes()) / slice_bytes);
+  return std::max<std::size_t>(1, std::min(most, elements_of(spec) / kSliceGrain));
+}
+
+Status SlicedCall::check(const OperationSpec& spec) {
+  if (spec.options.owner_weights.empty()) return Status();
+  return Status::error(StatusCode::kUnsupported,
+                       "%s over lanes: owner_weights need confirm_use, which all ranks set",
+                       to_string(spec.kind));
+}
+
+SlicedCall::SlicedCall(const OperationSpec& spec, int size, std::size_t slices) {
+  LEEWAY_ASSERT(slices >= 2);
+  const std::size_t count = elements_of(spec);
+  const std::size_t whole = count / slices / kSliceGrain * kSliceGrain;
+  for (std::size_t i = 0; i < slices; ++i) {
+    const std::size_t offset = i * whole;
+    const std::size_t length = i + 1 == slices ? count - offset : whole;
+    add_slice(spec, offset, length, size);
+    shares_.push_back(static_cast<double>(length) / static_cast<double>(count));
+  }
+}
+
+void SlicedCall::add_slice(const OperationSpec& spec, std::size_t offset, std::size_t count,
+                           int size) {
+  OperationSpec slice = spec;
+  slice.input = {spec.contents ? at(spec.input.data, offset, spec.input.dtype) : nullptr, count,
+                 spec.input.dtype};
+  if (spec.kind == OperationKind::all_gather) {
+    const auto ranks = static_cast<std::size_t>(size);
+    std::vector<std::size_t> places;
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      places.push_back(rank * spec.input.count + offset);
+    slice.output_blocks = BlockList(Blocks(std::vector<std::size_t>(ranks, count), places));
+  } else {
+    slice.output = {spec.contents ? at(spec.output.data, offset, spec.output.dtype) : nullptr,
+                    count, spec.output.dtype};
+  }
+  slice.options.residual = part_of(spec.options.residual, offset, count);
+  slice.options.control_variate = part_of(spec.options.control_variate, offset, count);
+  slices_.push_back(std::move(slice));
+}
+
+void SlicedCall::finish(std::span<const Request* const> parts, Request& outcome,
+                        Instant now) const {
+  LEEWAY_ASSERT(parts.size() == slices_.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Status& status = parts[i]->status;
+    if (status.ok()) continue;
+    return outcome.finish(
+        Status::error(status.code(), "lane %zu of %zu: %s", i, parts.size(), status.c_str()), now);
+  }
+  CollectiveReport& all = outcome.report;
+  all = parts.front()->report;
+  all.lanes = static_cast<std::uint32_t>(parts.size());
+  all.noise = mean_noise(parts, shares_);
+  all.variance_estimate *= shares_.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const CollectiveReport& part = parts[i]->report;
+    for (std::size_t row = 0; row < part.peers.size(); ++row)
+      add_peer(part.peers[row], all.peers[row]);
+    add_contributors(part.contributors, all.contributors);
+    all.owners = std::max(all.owners, part.owners);
+    all.bytes_sent += part.bytes_sent;
+    all.times.gate = std::max(all.times.gate, part.times.gate);
+    all.times.reduce = std::max(all.times.reduce, part.times.reduce);
+    all.deadline_cut |= part.deadline_cut;
+    all.agreed &= part.agreed;
+    all.elements_missing += part.elements_missing;
+    all.elements_untouched += part.elements_untouched;
+    all.non_finite += part.non_finite;
+    all.contributions_fetched += part.contributions_fetched;
+    all.contributions_missing += part.contributions_missing;
+    all.variance_estimate += shares_[i] * part.variance_estimate;
+  }
+  all.times.total = now - outcome.submitted;
+  all.times.spread = all.times.total - all.times.reduce;
+  std::uint64_t expected = 0;
+  std::uint64_t arrived = 0;
+  std::uint64_t repaired = 0;
+  for (const PeerReport& row : all.peers) {
+    expected += row.expected;
+    arrived += row.arrived;
+    repaired += row.repaired;
+  }
+  const auto missing = [expected](std::uint64_t there) {
+    return expected == 0 ? 0.0 : 1.0 - static_cast<double>(there) / static_cast<double>(expected);
+  };
+  all.loss = missing(arrived);
+  all.loss_first_pass = missing(arrived - repaired);
+  outcome.finish(Status(), now);
+}
+
+}  // namespace leeway::collective

@@ -1,0 +1,47 @@
+// A large collective cut into slices, one for each lane of a process (Options::lanes). A slice is a
+// collective of a communicator of its own, so nothing of the protocol knows of it.
+//
+//   all_reduce, broadcast   so many elements of the tensor, one after another
+//   all_gather              the same elements of each rank's block
+//
+// Sans-IO: whoever drives it hands slice i to lane i, on each lane in the order of the calls, which
+// is the same on all ranks. Slices share nothing, and any may be over first.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "collective/request.h"
+
+namespace leeway::collective {
+
+class SlicedCall {
+ public:
+  // Into how many slices the call is cut on so many lanes, which all ranks see alike; 1: it is not.
+  // No slice is shorter than `slice_bytes`. Not cut: what is uneven or encoded elsewhere; late
+  // work, whose weights are of whole shards; Codec::automatic, which chooses once for a tensor.
+  static std::size_t slices(const OperationSpec& spec, int size, std::size_t lanes,
+                            std::size_t slice_bytes);
+  // kUnsupported: owner_weights without confirm_use, which this rank alone may have set.
+  static Status check(const OperationSpec& spec);
+
+  // The spec was validated for a communicator of `size` ranks. At least two slices.
+  SlicedCall(const OperationSpec& spec, int size, std::size_t slices);
+
+  std::size_t size() const { return slices_.size(); }
+  const OperationSpec& slice(std::size_t i) const { return slices_[i]; }
+
+  // All slices are over, `parts[i]` says what came of the i-th. The outcome was submitted; its
+  // number is the first slice's.
+  void finish(std::span<const Request* const> parts, Request& outcome, Instant now) const;
+
+ private:
+  void add_slice(const OperationSpec& spec, std::size_t offset, std::size_t count, int size);
+
+  std::vector<OperationSpec> slices_;
+  std::vector<double> shares_;  // of the elements
+};
+
+}  // namespace leeway::collective
