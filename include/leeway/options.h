@@ -370,6 +370,12 @@ struct Options {
   // Results are equal on all ranks, and rounded otherwise than without sites. Empty: straight
   // between all ranks, as are calls of what split() and shrink() make.
   std::string site;
+  // LEEWAY_LANES, 1 .. 8, equal on all ranks: how many carriers this process has over UDP, each
+  // with a socket, a thread and, beside LEEWAY_PORT, the next port of its own. One thread moves
+  // some 25 Gb/s. Large all_reduces, all_gathers and broadcasts are cut into as many slices
+  // (CollectiveReport::lanes); all else goes by the first lane. Not with multicast; over other
+  // transports, or where memory connects all ranks, there is one lane.
+  int lanes = 1;
   // LEEWAY_SEED: permutations, stochastic rounding, virtual losses; rank 0's value is used by all
   std::uint64_t seed = 0;
   FaultOptions faults;             // LEEWAY_FAULT

@@ -85,6 +85,9 @@ struct CollectiveReport {
   // partial sum is one contribution then: contributors, variance_estimate and noise are those of so
   // many contributors, not of all ranks. 0: it went straight between all ranks.
   std::uint32_t sites = 0;
+  // Slices into which the call was cut, one for each lane that it used (Options::lanes). What the
+  // report says is of all of them.
+  std::uint32_t lanes = 1;
   // 1 - arrived/expected over all peers and both halves, after repair
   double loss = 0.0;
   double loss_first_pass = 0.0;  // without repaired packets: what the network lost of all copies

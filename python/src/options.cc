@@ -84,6 +84,7 @@ const std::vector<Field>& fields() {
       {"socket_buffer_bytes", put<&Options::socket_buffer_bytes>,
        take<&Options::socket_buffer_bytes>},
       {"window_bytes", put<&Options::window_bytes>, take<&Options::window_bytes>},
+      {"lanes", put<&Options::lanes>, take<&Options::lanes>},
       {"congestion",
        [](Options& to, nb::handle value) {
          to.congestion = text_as(value, &parse_congestion_control);

@@ -101,6 +101,7 @@ void bind_report(nb::module_& module) {
       .def_ro("elements_untouched", &R::elements_untouched,
               "of this rank's shard, to which nobody contributed")
       .def_ro("sites", &R::sites, "contributors are so many sites; 0: ranks")
+      .def_ro("lanes", &R::lanes, "slices, one for each lane that the call used")
       .def_ro("non_finite", &R::non_finite,
               "packets of contributions left out because of an infinity or a NaN in them")
       .def_ro("contributions_fetched", &R::contributions_fetched)

@@ -76,6 +76,9 @@ inline constexpr std::size_t kFrameBytesMax = 9216;
 // Smallest datagram a path must carry; IPv6's guarantee less headers.
 inline constexpr std::size_t kDatagramBytesMin = 512;
 
+// Carriers of a process for one communicator (Options::lanes): more than a host has cores to spare.
+inline constexpr int kLanesMax = 8;
+
 // Bits per second that CongestionControl::fixed may be asked for: 10 kbit/s to 1 Tbit/s.
 inline constexpr std::uint64_t kRateMin = 10'000;
 inline constexpr std::uint64_t kRateMax = 1'000'000'000'000;

@@ -140,6 +140,7 @@ leeway_options struct_of(const EnvironmentTexts& read) {
   out.tls_certificate = options.tls_certificate.c_str();
   out.tls_key = options.tls_key.c_str();
   out.site = options.site.c_str();
+  out.lanes = options.lanes;
   return out;
 }
 
@@ -196,6 +197,7 @@ Result<Options> options_of(const leeway_options* given) {
   options.tls_certificate = text_of(read->tls_certificate);
   options.tls_key = text_of(read->tls_key);
   options.site = text_of(read->site);
+  options.lanes = read->lanes;
   return options;
 }
 

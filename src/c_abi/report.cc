@@ -43,6 +43,7 @@ leeway_report_summary summary_of(const CollectiveReport& report) {
   out.noise_ratio = report.noise.ratio;
   out.non_finite = report.non_finite;
   out.sites = report.sites;
+  out.lanes = report.lanes;
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "communicator/hierarchy.h"
+#include "communicator/lanes.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
 #include "impairment/fault_plan.h"
@@ -30,12 +31,35 @@ bool is_exact(const collective::OperationSpec& spec) {
 
 }  // namespace
 
+Channels::Channels(std::unique_ptr<Channel> datagrams) : datagrams_(std::move(datagrams)) {}
+
 Channels::~Channels() {
   if (hierarchy_ != nullptr) hierarchy_->close();
-  std::thread closing;
-  if (exact_) closing = std::thread([this] { exact_.reset(); });
+  if (lanes_ != nullptr && driving::in_callback()) lanes_->abort();  // as channels do by themselves
+  std::vector<std::thread> closing;
+  if (exact_) closing.emplace_back([this] { exact_.reset(); });
+  if (lanes_ != nullptr) lanes_->close(closing);
   datagrams_.reset();
-  if (closing.joinable()) closing.join();
+  for (std::thread& thread : closing) thread.join();
+}
+
+void Channels::use_lanes(std::vector<std::unique_ptr<Channel>> further) {
+  lanes_ = std::make_unique<Lanes>(*datagrams_, std::move(further));
+}
+
+int Channels::lanes() const {
+  return lanes_ == nullptr ? 1 : static_cast<int>(lanes_->further().size()) + 1;
+}
+
+bool Channels::goes_by_lanes(const collective::OperationSpec& spec) {
+  return lanes_ != nullptr && &channel_of(spec) == datagrams_.get() && lanes_->takes(spec);
+}
+
+template <typename Visit>
+void Channels::visit_further(const Visit& visit) const {
+  if (exact_) visit(*exact_);
+  if (lanes_ == nullptr) return;
+  for (const auto& lane : lanes_->further()) visit(*lane);
 }
 
 Channel& Channels::channel_of(const collective::OperationSpec& spec) {
@@ -44,6 +68,7 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
   if (hierarchy_ != nullptr && hierarchy_->takes(spec)) return hierarchy_->start(spec);
+  if (goes_by_lanes(spec)) return lanes_->start(spec);
   return channel_of(spec).start(spec);
 }
 
@@ -53,8 +78,9 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
                          "%s: a callback must not wait; use the asynchronous twin",
                          to_string(spec.kind));
   }
-  if (hierarchy_ == nullptr || !hierarchy_->takes(spec)) return channel_of(spec).run(spec);
-  return driving::Driver::wait(*hierarchy_->start(spec));
+  const bool hops = hierarchy_ != nullptr && hierarchy_->takes(spec);
+  if (!hops && !goes_by_lanes(spec)) return channel_of(spec).run(spec);
+  return driving::Driver::wait(*start(spec));
 }
 
 void Channels::go_by_sites(const collective::SiteMap& sites, const Options& options, bool far) {
@@ -63,6 +89,8 @@ void Channels::go_by_sites(const collective::SiteMap& sites, const Options& opti
 
 Lineage::Lineage(const Channels& parent) : datagrams_(of(*parent.datagrams_)), kept_(parent.kept_) {
   if (parent.exact_) exact_ = of(*parent.exact_);
+  if (parent.lanes_ == nullptr) return;
+  for (const auto& lane : parent.lanes_->further()) lanes_.push_back(of(*lane));
 }
 
 std::unique_ptr<Channel> Lineage::derive(const Parent& parent, const Options& options,
@@ -89,6 +117,12 @@ std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<cons
                                           std::uint32_t epoch, std::span<const Rank> names) const {
   auto derived = std::make_unique<Channels>(derive(datagrams_, options, ranks, epoch, names));
   if (exact_) derived->use_for_exact(derive(*exact_, options, ranks, epoch, names));
+  std::vector<std::unique_ptr<Channel>> further;
+  for (const Parent& lane : lanes_) {
+    const Options own = options_of_lane(options, static_cast<int>(further.size()) + 1);
+    further.push_back(derive(lane, own, ranks, epoch, names));
+  }
+  if (!further.empty()) derived->use_lanes(std::move(further));
   derived->kept_ = kept_;
   return derived;
 }
@@ -96,21 +130,29 @@ std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<cons
 void Channels::abort() {
   if (hierarchy_ != nullptr) hierarchy_->abort();
   datagrams_->abort();
-  if (exact_) exact_->abort();
+  visit_further([](Channel& channel) { channel.abort(); });
 }
 
 StatusCode Channels::state() const {
-  const StatusCode state = datagrams_->state();
-  return state == StatusCode::kOk && exact_ ? exact_->state() : state;
+  StatusCode state = datagrams_->state();
+  visit_further([&](const Channel& channel) {
+    if (state == StatusCode::kOk) state = channel.state();
+  });
+  return state;
 }
 
 bool Channels::peer_left() const {
-  return datagrams_->peer_left() || (exact_ && exact_->peer_left());
+  bool left = datagrams_->peer_left();
+  visit_further([&](const Channel& channel) { left |= channel.peer_left(); });
+  return left;
 }
 
 Status Channels::status() const {
-  const Status status = datagrams_->status();
-  return status.ok() && exact_ ? exact_->status() : status;
+  Status status = datagrams_->status();
+  visit_further([&](Channel& channel) {
+    if (status.ok()) status = channel.status();
+  });
+  return status;
 }
 
 void Channels::ring() {
@@ -135,6 +177,8 @@ Channel::Counters Channels::counters() {
   Channel::Counters rows;
   datagrams_->add_counters("", rows);
   if (exact_) exact_->add_counters("exact_", rows);
+  for (std::size_t i = 0; lanes_ != nullptr && i < lanes_->further().size(); ++i)
+    lanes_->further()[i]->add_counters("lane" + std::to_string(i + 1) + "_", rows);
   if (hierarchy_ != nullptr) hierarchy_->add_counters(rows);
   return rows;
 }
@@ -173,14 +217,16 @@ std::unique_ptr<Channel> open_channel(const Options& options,
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,
-                                                     const rendezvous::Group* group) {
+                                                     const rendezvous::Group* group,
+                                                     std::uint8_t lane) {
   driving::Layers layers;
   layers.lengths = dynamic_cast<transport::LengthRefusals*>(transport.get());
   std::vector<Rank> slots(group == nullptr ? 0 : group->datagrams.members.size());
   std::iota(slots.begin(), slots.end(), Rank{0});
   if (group != nullptr && group->keys != nullptr) {
-    auto sealing = seal_transport(std::move(transport));
-    if (Status status = introduce(*group->keys, self, slots, *sealing); !status.ok()) return status;
+    auto sealing = seal_transport(std::move(transport), lane);
+    if (Status status = introduce(*group->keys, self, slots, lane, *sealing); !status.ok())
+      return status;
     layers.sealed = sealing.get();
     transport = std::move(sealing);
   }
@@ -188,7 +234,8 @@ Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, Tra
     transport = with_memory(std::move(transport), layers.mixed);
     if (layers.mixed != nullptr) meet_by_memory(*group, self, slots, *layers.mixed);
   }
-  const congestion::Settings congestion = settings_of(options);
+  // Further lanes have part in the share of the first.
+  const congestion::Settings congestion = lane == 0 ? settings_of(options) : congestion::Settings();
   if (!options.faults.any()) {
     return driving::Driver::start(kind, observe::traced(std::move(transport), options), congestion,
                                   layers);

@@ -18,6 +18,7 @@ using driving::Channel;
 
 class Channels;
 class Hierarchy;
+class Lanes;
 
 // What communicators of the same ranks, or of a part of them, are made from. It outlives the
 // communicator that it is of.
@@ -48,14 +49,15 @@ class Lineage {
 
   Parent datagrams_;
   std::optional<Parent> exact_;
+  std::vector<Parent> lanes_;  // lane 1 and up
   std::vector<std::shared_ptr<void>> kept_;
 };
 
 class Channels {
  public:
-  explicit Channels(std::unique_ptr<Channel> datagrams) : datagrams_(std::move(datagrams)) {}
+  explicit Channels(std::unique_ptr<Channel> datagrams);
 
-  // Closes both at the same time: each may have to wait for peers.
+  // Closes all at the same time: each may have to wait for peers.
   ~Channels();
 
   // Both have the same ranks; the rest is of the datagrams.
@@ -69,6 +71,11 @@ class Channels {
   // From now on `channel` carries calls that are exact in both halves. All ranks say so at the same
   // place in the order of their calls, or none.
   void use_for_exact(std::unique_ptr<Channel> channel) { exact_ = std::move(channel); }
+
+  // From now on large calls of the datagrams' go in slices over that channel, which is lane 0, and
+  // these. On all ranks or none.
+  void use_lanes(std::vector<std::unique_ptr<Channel>> further);
+  int lanes() const;
 
   std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec) {
     return channel_of(spec).submit(spec);
@@ -92,28 +99,34 @@ class Channels {
   void ring();
 
   void abort();
-  // The first of both that is not kOk.
+  // The first of all channels that is not kOk.
   StatusCode state() const;
   Status status() const;
-  // Of either.
+  // Of any.
   bool peer_left() const;
 
   // With both channels, or neither.
   Status register_memory(ByteSpan memory);
   void forget_memory(ByteSpan memory);
 
-  // Names of the channel of exact calls begin with "exact_". Calls between sites are counted by
+  // Names of the channel of exact calls begin with "exact_", of lane 1 with "lane1_", which counts
+  // what the process does on that lane. Calls between sites are counted by
   // their three communicators (hierarchy.h).
   Channel::Counters counters();
 
  private:
   friend class Lineage;
   Channel& channel_of(const collective::OperationSpec& spec);
+  bool goes_by_lanes(const collective::OperationSpec& spec);
+  // Of the channels but the datagrams'.
+  template <typename Visit>
+  void visit_further(const Visit& visit) const;
 
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::shared_ptr<void>> kept_alone_;
   std::unique_ptr<Channel> datagrams_;
   std::unique_ptr<Channel> exact_;        // may be null
+  std::unique_ptr<Lanes> lanes_;          // may be null
   std::shared_ptr<Hierarchy> hierarchy_;  // may be null
   std::atomic<std::uint32_t> shrinks_{0};
 };
@@ -130,10 +143,12 @@ std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, 
 // A driver over a connected transport, with the faults of the options, if any, between them.
 // `self`: this process's slot, by which the faults know it. `group`: whose ranks are the slots;
 // with its keys it seals for them, and it may share memory with those of this host. Null: neither.
+// `lane`: keys of a pair of processes differ by it.
 Result<std::shared_ptr<driving::Driver>> make_driver(const Options& options, TransportKind kind,
                                                      Rank self,
                                                      std::unique_ptr<DatagramTransport> transport,
-                                                     const rendezvous::Group* group);
+                                                     const rendezvous::Group* group,
+                                                     std::uint8_t lane = 0);
 
 // A communicator's channel on a driver whose transport knows the processes in `slots`, by rank.
 std::unique_ptr<Channel> open_channel(const Options& options,

@@ -25,6 +25,25 @@ using namespace std::chrono_literals;
 // Less is what a busy machine takes to let a process run.
 constexpr Duration kPeerTimeoutMin = 100ms;
 
+Status check_lanes(const Options& options) {
+  if (options.lanes < 1 || options.lanes > limits::kLanesMax) {
+    return Status::error(StatusCode::kInvalidArgument, "create: lanes %d is outside 1 .. %d",
+                         options.lanes, limits::kLanesMax);
+  }
+  if (options.lanes == 1) return Status();
+  if (options.multicast) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: multicast goes by one lane: leave out lanes (LEEWAY_LANES) or "
+                         "multicast (LEEWAY_MULTICAST)");
+  }
+  if (options.port != 0 && options.port + options.lanes - 1 > UINT16_MAX) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "create: port %u leaves no room for the ports of %d lanes",
+                         unsigned{options.port}, options.lanes);
+  }
+  return Status();
+}
+
 Status check_membership(const Options& options) {
   if (options.rank.has_value() != options.world_size.has_value()) {
     return Status::error(StatusCode::kInvalidArgument,
@@ -60,6 +79,7 @@ Status check_membership(const Options& options) {
                          static_cast<unsigned long long>(limits::kRateMax),
                          static_cast<unsigned long long>(options.rate_bits_per_second));
   }
+  if (Status status = check_lanes(options); !status.ok()) return status;
   if (options.datagram_bytes != 0 && (options.datagram_bytes < limits::kDatagramBytesMin ||
                                       options.datagram_bytes > limits::kFrameBytesMax)) {
     return Status::error(StatusCode::kInvalidArgument,
@@ -227,6 +247,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> Communicator::create_inproc(
   if (Status status = check_membership(checked); !status.ok()) return status;
   transport::InprocOptions inproc;
   if (options.datagram_bytes != 0) inproc.datagram_bytes = options.datagram_bytes;
+  checked.lanes = 1;
   auto transports = transport::make_inproc_group(size, inproc);
   protocol::EndpointConfig config;
   config.size = size;

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/marks.h"
 #include "base/philox.h"
+#include "communicator/lane_joining.h"
 #include "communicator/memory_sharing.h"
 #include "observe/watch.h"
 #include "rendezvous/address.h"
@@ -54,6 +55,7 @@ class Joining {
   void log_memory();
   Status check_shared();
   Status use_exact_lane();
+  Status use_lanes();
   void go_by_sites();
   Result<std::unique_ptr<Channel>> drive(const rendezvous::Lane& lane,
                                          rendezvous::Candidate& candidate, std::uint64_t seed,
@@ -63,7 +65,7 @@ class Joining {
                                         const protocol::EndpointConfig& config) const;
   void join_multicast(rendezvous::Candidate& candidate);
   void log_deaf();
-  Result<bool> all_say(bool yes);
+  Result<bool> all_say(bool yes) { return internal::all_say(*channels_, yes); }
   void explain(LogLevel level, const char* what, const std::string& why) {
     log_.print(level, "exact lane", "%s: %s", what, why.c_str());
   }
@@ -86,6 +88,9 @@ Result<std::unique_ptr<Channels>> Joining::run() {
   if (Status status = check_shared(); !status.ok()) return status;
   if (group_.exact && group_.keys == nullptr) {  // what goes over UCX is not sealed
     if (Status status = use_exact_lane(); !status.ok()) return status;
+  }
+  if (options_.lanes > 1) {
+    if (Status status = use_lanes(); !status.ok()) return status;
   }
   if (seat_ != nullptr && group_.datagrams.kind == TransportKind::udp) {
     channels_->keep(seat_->endpoint().shared_from_this());
@@ -264,6 +269,19 @@ Status Joining::use_exact_lane() {
   return Status();
 }
 
+Status Joining::use_lanes() {
+  const Status status = join_lanes({.options = options_,
+                                    .group = group_,
+                                    .local = candidates_.local,
+                                    .endpoint = seat_ == nullptr ? nullptr : &seat_->endpoint(),
+                                    .measures_size = measures_size(),
+                                    .patience = time_left(),
+                                    .log = log_},
+                                   *channels_);
+  options_.lanes = channels_->lanes();
+  return status;
+}
+
 // All ranks have the same table, so all decide alike. Where UCX carries exact calls, it is between
 // all ranks, and sites mean nothing.
 void Joining::go_by_sites() {
@@ -283,19 +301,18 @@ void Joining::go_by_sites() {
   channels_->go_by_sites(*map, options_, rendezvous::crosses_sites(group_));
 }
 
-// What all ranks' least is.
-Result<bool> Joining::all_say(bool yes) {
+}  // namespace
+
+Result<bool> all_say(Channels& channels, bool yes) {
   std::int32_t vote = yes ? 1 : 0;
   collective::OperationSpec spec{.kind = collective::OperationKind::all_reduce,
                                  .input = {&vote, 1, DataType::i32},
                                  .output = {&vote, 1, DataType::i32}};
   spec.options.op = ReduceOp::min;
-  const auto report = channels_->run(spec);
+  const auto report = channels.run(spec);
   if (!report.ok()) return report.status();
   return vote == 1;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Channels>> join(Options& options, rendezvous::Candidates candidates,
                                        rendezvous::Log& log,

@@ -17,9 +17,14 @@ namespace leeway::internal {
 // the datagrams. The log says why the lane is not used; only a vote that fails is an error.
 //
 // `seat`: on the endpoint whose socket is among the candidates; or null. kCancelled soon after the
-// caller asked through candidates.local.stop. `options.congestion` is what was chosen, afterwards.
+// caller asked through candidates.local.stop. `options.congestion` and `options.lanes` are what was
+// chosen, afterwards.
 Result<std::unique_ptr<Channels>> join(Options& options, rendezvous::Candidates candidates,
                                        rendezvous::Log& log,
                                        std::unique_ptr<UdpEndpoint::Seat> seat = nullptr);
+
+// A vote over the datagrams, which all ranks take at the same place in the order of their calls:
+// whether all say yes.
+Result<bool> all_say(Channels& channels, bool yes);
 
 }  // namespace leeway::internal

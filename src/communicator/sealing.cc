@@ -33,13 +33,13 @@ Status check_sealing(const Options& options) {
 }
 
 std::unique_ptr<transport::SealedTransport> seal_transport(
-    std::unique_ptr<DatagramTransport> transport) {
-  return std::make_unique<transport::SealedTransport>(std::move(transport), driving::steady_now);
+    std::unique_ptr<DatagramTransport> transport, std::uint8_t lane) {
+  return std::make_unique<transport::SealedTransport>(std::move(transport), driving::steady_now,
+                                                      seal::Rotation(), lane);
 }
 
 Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
-                 transport::SealedTransport& sealed) {
-  constexpr std::uint8_t kLane = 0;
+                 std::uint8_t lane, transport::SealedTransport& sealed) {
   const keys::JoinedKeys::Member& own = keys.members[self];
   for (Rank rank = 0; rank < slots.size(); ++rank) {
     if (rank == self || sealed.knows(slots[rank])) continue;
@@ -49,7 +49,7 @@ Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> 
     const auto suite = static_cast<seal::AeadKind>((own.tag | peer.tag) & 1);  // WIRE 8.3
     seal::PairKeys pair =
         seal::derive_pair(*agreed, peer.pair, {own.public_key, own.tag},
-                          {peer.public_key, peer.tag}, kLane, static_cast<std::uint8_t>(suite));
+                          {peer.public_key, peer.tag}, lane, static_cast<std::uint8_t>(suite));
     std::uint64_t name = 0;  // the first bytes of its public half (WIRE 9.7)
     std::memcpy(&name, peer.public_key.data(), sizeof name);
     sealed.meet(slots[rank], pair, seal::aead_maker(suite), name);

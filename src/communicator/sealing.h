@@ -17,11 +17,11 @@ Status check_sealing(const Options& options);
 
 // Seals for nobody yet.
 std::unique_ptr<transport::SealedTransport> seal_transport(
-    std::unique_ptr<DatagramTransport> transport);
+    std::unique_ptr<DatagramTransport> transport, std::uint8_t lane);
 
 // From now on it seals for all of these; `slots`: by rank. Processes that it knows keep their keys,
-// which are of pairs of processes and not of groups.
+// which are of pairs of processes and of their `lane`, and not of groups.
 Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
-                 transport::SealedTransport& sealed);
+                 std::uint8_t lane, transport::SealedTransport& sealed);
 
 }  // namespace leeway::internal

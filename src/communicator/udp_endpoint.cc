@@ -6,6 +6,7 @@
 
 #include "base/marks.h"
 #include "communicator/channels.h"
+#include "communicator/lanes.h"
 #include "communicator/memory_sharing.h"
 #include "communicator/sealing.h"
 #include "driving/fork.h"
@@ -84,12 +85,13 @@ UdpEndpoint::Seat::~Seat() {
 
 UdpEndpoint::UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,
                          std::shared_ptr<const keys::OwnIdentity> identity,
-                         const rendezvous::MemoryPlace& memory)
+                         const rendezvous::MemoryPlace& memory, std::uint8_t lane)
     : driver_(std::move(driver)),
       udp_(udp),
       process_(random_process()),
       identity_(std::move(identity)),
-      memory_(memory) {}
+      memory_(memory),
+      lane_(lane) {}
 
 Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
     const Options& options, std::shared_ptr<const keys::Secrets> secrets) {
@@ -110,7 +112,13 @@ Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
     if (endpoint != nullptr && endpoint->seats_.contains(name)) endpoint = nullptr;
   }
   if (endpoint == nullptr) {
-    auto opened = open(options, *address, secrets);
+    std::shared_ptr<const keys::OwnIdentity> identity;
+    if (secrets != nullptr) {
+      auto made = keys::OwnIdentity::make(secrets, seal::prefers_chacha());
+      if (!made.ok()) return made.status();
+      identity = std::move(*made);
+    }
+    auto opened = open(options, *address, std::move(identity), 0);
     if (!opened.ok()) return opened.status();
     endpoint = std::move(*opened);
     registry().emplace(key, endpoint);
@@ -122,13 +130,7 @@ Result<std::unique_ptr<UdpEndpoint::Seat>> UdpEndpoint::take_seat(
 
 Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
     const Options& options, const asio::ip::address& address,
-    std::shared_ptr<const keys::Secrets> secrets) {
-  std::shared_ptr<const keys::OwnIdentity> identity;
-  if (secrets != nullptr) {
-    auto made = keys::OwnIdentity::make(std::move(secrets), seal::prefers_chacha());
-    if (!made.ok()) return made.status();
-    identity = std::move(*made);
-  }
+    std::shared_ptr<const keys::OwnIdentity> identity, std::uint8_t lane) {
   transport::UdpOptions udp;
   udp.bind_address = address;
   udp.port = options.port;
@@ -142,7 +144,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   std::unique_ptr<DatagramTransport> transport = std::move(*opened);
   driving::Layers layers{.lengths = &socket};
   if (identity != nullptr) {
-    auto sealing = seal_transport(std::move(transport));
+    auto sealing = seal_transport(std::move(transport), lane);
     layers.sealed = sealing.get();
     transport = std::move(sealing);
   }
@@ -153,16 +155,35 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   }
   auto driver =
       driving::Driver::start(TransportKind::udp, observe::traced(std::move(transport), options),
-                             settings_of(options), layers);
+                             lane == 0 ? settings_of(options) : congestion::Settings(), layers);
   return std::shared_ptr<UdpEndpoint>(
-      new UdpEndpoint(std::move(driver), socket, std::move(identity), memory));
+      new UdpEndpoint(std::move(driver), socket, std::move(identity), memory, lane));
+}
+
+Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::lane(const Options& options, int lane) {
+  std::lock_guard lock(registry_mutex);
+  if (const auto known = lanes_.find(lane); known != lanes_.end()) return known->second;
+  auto opened = open(options_of_lane(options, lane), udp_.local_address().address(), identity_,
+                     static_cast<std::uint8_t>(lane));
+  if (!opened.ok()) return opened;
+  (*opened)->driver_->pace_with(*driver_);
+  lanes_.emplace(lane, *opened);
+  return opened;
 }
 
 void UdpEndpoint::pace(const Options& options) {
   const congestion::Settings settings = settings_of(options);
-  driving::Driver::Session session(*driver_);
-  if (!session.node().pace(driving::steady_now(), settings)) return;
-  if (slows_for_marks(settings.control)) udp_.allow_marks();
+  {
+    driving::Driver::Session session(*driver_);
+    if (!session.node().pace(driving::steady_now(), settings)) return;
+    if (slows_for_marks(settings.control)) udp_.allow_marks();
+  }
+  std::lock_guard lock(registry_mutex);
+  for (const auto& [number, lane] : lanes_) {
+    lane->driver_->pace_with(*driver_);
+    driving::Driver::Session session(*lane->driver_);
+    if (slows_for_marks(settings.control)) lane->udp_.allow_marks();
+  }
 }
 
 std::unique_ptr<rendezvous::Candidate> UdpEndpoint::candidate() {
@@ -191,7 +212,7 @@ Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Group& group, Rank
     }
   }
   if (keys != nullptr) {
-    if (Status status = introduce(*keys, self, slots, *session.sealed()); !status.ok())
+    if (Status status = introduce(*keys, self, slots, lane_, *session.sealed()); !status.ok())
       return status;
   }
   if (session.mixed() != nullptr) meet_by_memory(group, self, slots, *session.mixed());

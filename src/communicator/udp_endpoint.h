@@ -67,6 +67,10 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   // groups of the process from now on, those that met before, too: they share the line.
   void pace(const Options& options);
 
+  // Lane 1 or up of this endpoint, opened when it is first asked for. All groups on the endpoint
+  // share it: a pair of processes has one key for each lane.
+  Result<std::shared_ptr<UdpEndpoint>> lane(const Options& options, int lane);
+
   // The slots of a group's ranks. Processes that other groups have met keep theirs, and with a
   // secret what is known of them: the author of this group's table may be no member of those.
   Result<std::vector<Rank>> meet(const rendezvous::Group& group, Rank self);
@@ -74,10 +78,10 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
  private:
   UdpEndpoint(std::shared_ptr<driving::Driver> driver, transport::UdpTransport& udp,
               std::shared_ptr<const keys::OwnIdentity> identity,
-              const rendezvous::MemoryPlace& memory);
-  static Result<std::shared_ptr<UdpEndpoint>> open(const Options& options,
-                                                   const asio::ip::address& address,
-                                                   std::shared_ptr<const keys::Secrets> secrets);
+              const rendezvous::MemoryPlace& memory, std::uint8_t lane);
+  static Result<std::shared_ptr<UdpEndpoint>> open(
+      const Options& options, const asio::ip::address& address,
+      std::shared_ptr<const keys::OwnIdentity> identity, std::uint8_t lane);
 
   // Who claims to be a process has its key, or another slot.
   struct Process {
@@ -92,6 +96,8 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
   const std::uint64_t process_;
   const std::shared_ptr<const keys::OwnIdentity> identity_;  // null without a secret
   const rendezvous::MemoryPlace memory_;
+  const std::uint8_t lane_;
+  std::map<int, std::shared_ptr<UdpEndpoint>> lanes_;
   std::map<Process, Rank> slots_;
   std::multiset<std::string> seats_;  // taken
 };

@@ -131,6 +131,12 @@ Status check_configuration(const control::Hello& hello, const LocalConfiguration
         "ranks",
         hello.rank(), theirs.window_bytes(), root.window_bytes);
   }
+  const std::uint32_t lanes = std::max(theirs.lanes(), 1u);
+  if (lanes != static_cast<std::uint32_t>(root.lanes)) {
+    return Status::error(StatusCode::kMismatch,
+                         "rank %u has LEEWAY_LANES=%u, rank 0 %d; it must be equal on all ranks",
+                         hello.rank(), lanes, root.lanes);
+  }
   const std::uint32_t datagram = theirs.datagram_bytes();
   if (datagram < limits::kDatagramBytesMin || datagram > limits::kFrameBytesMax) {
     return Status::error(StatusCode::kMismatch,
@@ -198,6 +204,7 @@ control::Hello hello_of(const LocalConfiguration& local, std::uint64_t attempt, 
   configuration.set_seed(local.seed);
   configuration.set_transport(static_cast<std::uint32_t>(local.transport));
   configuration.set_multicast(local.multicast);
+  if (local.lanes > 1) configuration.set_lanes(static_cast<std::uint32_t>(local.lanes));
   put_offers(local.offers, hello);
   hello.mutable_data()->set_address(local.data_address.data(), local.data_address.size());
   hello.mutable_data()->set_port(local.data_port);

@@ -77,6 +77,7 @@ struct LocalConfiguration {
   std::uint16_t data_port = 0;
   TransportKind transport = TransportKind::udp;  // asked for; equal on all ranks
   bool multicast = false;                        // equal on all ranks
+  int lanes = 1;                                 // equal on all ranks
   std::vector<TransportOffer> offers;
   Duration join_timeout = std::chrono::seconds(60);
   // The caller may take his call back. It fails with kCancelled within a fifth of a second then,
@@ -143,7 +144,7 @@ bool crosses_sites(const Group& group);
 // Meets the other ranks, or says within join_timeout (of the least patient rank) why that failed:
 //   kInvalidArgument  this rank's own configuration makes no sense, or the host name does not exist
 //   kUnavailable      rank 0 cannot listen, is absent, or ranks are missing; the text lists them
-//   kMismatch         ranks disagree (rank taken twice, size, version, window, transport,
+//   kMismatch         ranks disagree (rank taken twice, size, version, window, lanes, transport,
 //                     multicast, address family, secret); names both sides
 //   kUnsupported      a rank cannot use the transport that all ask for; names the rank and says why
 // When one rank does not fit, all ranks fail with the same text. Ranks of another name or restart

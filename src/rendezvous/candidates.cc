@@ -106,6 +106,7 @@ LocalConfiguration local_configuration(const Options& options) {
   local.seed = options.seed;
   local.transport = options.transport;
   local.multicast = options.multicast;
+  local.lanes = options.lanes;
   local.join_timeout = options.join_timeout;
   local.store = options.store;
   local.restart_count = options.restart_count;

@@ -31,7 +31,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 26> kVariables = {{
+constexpr std::array<EnvironmentVariable, 27> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
@@ -59,6 +59,7 @@ constexpr std::array<EnvironmentVariable, 26> kVariables = {{
      "none; fixed where LEEWAY_RATE is set"},
     {"LEEWAY_SITE", "name of this rank's site, or host: large calls go inside sites, then between",
      "none"},
+    {"LEEWAY_LANES", "sockets with a thread each, beyond 25 Gb/s, 1 to 8; equal on all ranks", "1"},
     {"LEEWAY_RATE", "bits per second for all peers together, of LEEWAY_CONGESTION=fixed", "none"},
     {"LEEWAY_SEED", "permutations and stochastic rounding; rank 0's counts", "0"},
     {"LEEWAY_FAULT", "injected faults, e.g. loss=0.1,burst=8,delay=5ms", "none"},
@@ -300,8 +301,11 @@ Status read_transport(const Reader& read, Options& options) {
   return {};
 }
 
-Status read_site(const Reader& read, Options& options) {
+Status read_site_and_lanes(const Reader& read, Options& options) {
   if (const char* const name = read.text("LEEWAY_SITE")) options.site = name;
+  const auto lanes = read.number<int>("LEEWAY_LANES", 1, limits::kLanesMax);
+  if (!lanes.ok()) return lanes.status();
+  options.lanes = lanes->value_or(options.lanes);
   return {};
 }
 
@@ -386,9 +390,9 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
     options.world_size = launcher->size;
   }
   options.rendezvous = launcher->rendezvous;
-  for (auto* const step :
-       {read_restart_count, read_sizes, read_join_timeout_and_seed, read_peer_timeout,
-        read_congestion, read_transport, read_bind, read_site, read_security, read_fault_and_log}) {
+  for (auto* const step : {read_restart_count, read_sizes, read_join_timeout_and_seed,
+                           read_peer_timeout, read_congestion, read_transport, read_bind,
+                           read_site_and_lanes, read_security, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   if (Status status = read_watching(read, *launcher, options); !status.ok()) return status;

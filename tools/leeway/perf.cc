@@ -77,6 +77,8 @@ void add_options(CLI::App& command, Arguments& a) {
                      "auto, udp, verbs, ucx, inproc, shm or mixed (default: LEEWAY_TRANSPORT's)");
   command.add_flag("--multicast", a.multicast,
                    "Send once what goes to all ranks alike (default: LEEWAY_MULTICAST's)");
+  command.add_option("--lanes", a.lanes,
+                     "Sockets with a thread each, over UDP (default: LEEWAY_LANES's)");
   command.add_option("--datagram-bytes", a.datagram_bytes,
                      "Largest datagram (default: from the path MTU)");
   command.add_option("--json", a.json_path,
@@ -123,6 +125,7 @@ void print_preamble(const Communicator& communicator, const Settings& settings) 
               c_str(to_string(communicator.transport())),
               c_str(to_string(communicator.exact_transport())),
               communicator.options().multicast ? "on" : "off");
+  if (communicator.options().lanes > 1) std::printf("# lanes %d\n", communicator.options().lanes);
   std::printf("# mode %s: delivery %s, spread %s, deadline %lld ms, codec %s, estimator %s\n",
               settings.lossy() ? "lossy" : "exact", c_str(to_string(options.delivery.kind)),
               c_str(to_string(options.spread)),

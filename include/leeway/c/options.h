@@ -75,13 +75,14 @@ typedef struct leeway_options {
   const char* tls_certificate;  // of this process; names urn:leeway:JOB
   const char* tls_key;          // readable by its owner alone
   const char* site;             // name of this rank's site, or "host"; empty: none
+  int32_t lanes;                // sockets with a thread each, over UDP; equal on all ranks
 } leeway_options;
 // The defaults: alone, join_timeout 60 s, peer_timeout 3 s.
 #define LEEWAY_OPTIONS_INIT                                                                      \
   {                                                                                              \
     sizeof(leeway_options), -1, -1, NULL, LEEWAY_TRANSPORT_AUTOMATIC, 0, NULL, 60000000000,      \
         3000000000, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, LEEWAY_CONGESTION_AUTOMATIC, 0, NULL, \
-        0, 0, NULL, NULL, NULL, NULL, NULL, NULL                                                 \
+        0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 1                                              \
   }
 
 // Who knows this process's rank and the number of ranks.

@@ -46,7 +46,7 @@ typedef struct leeway_report_summary {
   double noise_ratio;                  // gain times rms gradient over rms noise
   uint64_t non_finite;                 // packets of contributions left out: infinities and NaNs
   uint32_t sites;                      // contributors are so many sites; 0: ranks
-  uint32_t reserved2;                  // 0
+  uint32_t lanes;                      // slices, one for each lane that the call used
 } leeway_report_summary;
 // For leeway_report_get().
 #define LEEWAY_REPORT_SUMMARY_INIT                                                                \

@@ -46,13 +46,13 @@ std::uint64_t random_seed() {
 }  // namespace
 
 SealedTransport::SealedTransport(std::unique_ptr<DatagramTransport> inner, ClockFunction clock,
-                                 const seal::Rotation& rotation)
+                                 const seal::Rotation& rotation, std::uint8_t lane)
     : inner_(std::move(inner)),
       where_(dynamic_cast<Whereabouts*>(inner_.get())),
       clock_(std::move(clock)),
       name_(inner_->name()),
       limits_(sealed_limits(inner_->limits())),
-      seals_(0, rotation),
+      seals_(lane, rotation),
       roaming_(random_seed()),
       trains_(kSlots),
       ready_(kSlots) {

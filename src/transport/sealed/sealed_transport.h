@@ -33,7 +33,7 @@ class SealedTransport final : public DatagramTransport {
   using ClockFunction = std::function<Instant()>;
 
   SealedTransport(std::unique_ptr<DatagramTransport> inner, ClockFunction clock,
-                  const seal::Rotation& rotation = {});
+                  const seal::Rotation& rotation = {}, std::uint8_t lane = 0);
 
   // What is sealed for this peer and opened of it from now on. Between send() and receive() calls.
   // Once a slot. `name`: by which its other peers know it; 0: they do not.

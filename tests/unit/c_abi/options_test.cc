@@ -37,7 +37,16 @@ TEST(COptions, TheInitialiserIsTheDefaultOfCpp) {
     EXPECT_EQ(read->restart_count, expected.restart_count);
     EXPECT_EQ(read->congestion, expected.congestion);
     EXPECT_EQ(read->rate_bits_per_second, expected.rate_bits_per_second);
+    EXPECT_EQ(read->lanes, expected.lanes);
   }
+}
+
+TEST(COptions, LanesArrive) {
+  leeway_options options = LEEWAY_OPTIONS_INIT;
+  options.lanes = 4;
+  const auto read = options_of(&options);
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(read->lanes, 4);
 }
 
 TEST(COptions, CongestionControlArrives) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -36,6 +37,7 @@ class Sites : public ::testing::Test {
       options.join_timeout = 20s;
       options.site = sites[static_cast<std::size_t>(rank)];
       options.faults = faults;
+      options.lanes = lanes_;
       auto made = Communicator::create(options);
       ASSERT_TRUE(made.ok()) << made.status().c_str();
       group_[static_cast<std::size_t>(rank)] = std::move(*made);
@@ -50,6 +52,7 @@ class Sites : public ::testing::Test {
 
   std::shared_ptr<Rendezvous> store_ = std::make_shared<InprocRendezvous>();
   Group group_;
+  int lanes_ = 1;
 };
 
 TEST_F(Sites, LargeCallsGoInHopsAndSmallOnesStraight) {
@@ -80,6 +83,28 @@ TEST_F(Sites, CountersTellTheHopsApart) {
     EXPECT_GT(rows["across_data_sent"], 0u);
     EXPECT_GT(rows["spread_data_sent"], 0u);
     EXPECT_EQ(rows["data_sent"], 0u);
+  });
+}
+
+// The hop across is a call like any other, and is cut.
+TEST_F(Sites, HopsAcrossGoOverLanes) {
+  lanes_ = 2;
+  meet({"a", "a", "b", "b"});
+  on_all([&](int rank) {
+    constexpr std::size_t kMibs = 4 * kLarge * 3;  // a half of it goes across, more than two MiB
+    std::vector<float> data(kMibs, 1.0f);
+    const auto lane_bytes = [&] {
+      for (const auto& [name, count] : at(rank).counters()) {
+        if (name == "lane1_bytes_sent") return count;
+      }
+      return std::uint64_t{0};
+    };
+    const std::uint64_t before = lane_bytes();
+    const auto report = at(rank).all_reduce(std::span(data));
+    ASSERT_TRUE(report.ok()) << report.status().c_str();
+    EXPECT_EQ(report->sites, 2u);
+    EXPECT_EQ(std::count(data.begin(), data.end(), 4.0f), static_cast<std::ptrdiff_t>(kMibs));
+    EXPECT_GT(lane_bytes() - before, kMibs);  // a quarter of the bytes: half of the hop across
   });
 }
 

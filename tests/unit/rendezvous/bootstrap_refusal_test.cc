@@ -88,6 +88,14 @@ TEST(JoinGroup, NamesBothWindows) {
               AllOf(HasSubstr("rank 1 has a window of 77777 bytes"), HasSubstr("rank 0 of 0")));
 }
 
+TEST(JoinGroup, NamesBothNumbersOfLanes) {
+  const std::uint16_t port = free_port();
+  LocalConfiguration other = configuration(1, 3, port);
+  other.lanes = 4;
+  EXPECT_THAT(text_of_common_failure(port, join(other)),
+              HasSubstr("rank 1 has LEEWAY_LANES=4, rank 0 1"));
+}
+
 TEST(JoinGroup, NamesAMixOfAddressFamilies) {
   const std::uint16_t port = free_port();
   LocalConfiguration other = configuration(1, 3, port);

@@ -229,6 +229,7 @@ TEST(OptionsFromEnvironment, ReadsEveryVariable) {
                              {"LEEWAY_DATAGRAM_BYTES", "8972"},
                              {"LEEWAY_SOCKET_BUFFER_BYTES", "4194304"},
                              {"LEEWAY_WINDOW_BYTES", "65536"},
+                             {"LEEWAY_LANES", "4"},
                              {"LEEWAY_SEED", "18446744073709551615"},
                              {"LEEWAY_FAULT", "loss=0.25"},
                              {"LEEWAY_LOG", "debug"}});
@@ -242,6 +243,7 @@ TEST(OptionsFromEnvironment, ReadsEveryVariable) {
   EXPECT_EQ(options->datagram_bytes, 8972u);
   EXPECT_EQ(options->socket_buffer_bytes, 4194304u);
   EXPECT_EQ(options->window_bytes, 65536u);
+  EXPECT_EQ(options->lanes, 4);
   EXPECT_EQ(options->seed, 18446744073709551615u);
   EXPECT_DOUBLE_EQ(options->faults.loss, 0.25);
   EXPECT_EQ(options->log_level, "debug");
@@ -260,6 +262,7 @@ TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
                                            {"LEEWAY_DATAGRAM_BYTES", "511"},
                                            {"LEEWAY_SOCKET_BUFFER_BYTES", "8M"},
                                            {"LEEWAY_WINDOW_BYTES", "4294967296"},
+                                           {"LEEWAY_LANES", "9"},
                                            {"LEEWAY_RATE", "100M"},
                                            {"LEEWAY_SEED", "0x10"},
                                            {"LEEWAY_FAULT", "lots"},

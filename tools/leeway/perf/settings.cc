@@ -180,6 +180,7 @@ Result<Options> communicator_options(const Arguments& arguments) {
     options->transport = *kind;
   }
   options->multicast |= arguments.multicast;
+  if (arguments.lanes != 0) options->lanes = arguments.lanes;
   if (arguments.datagram_bytes != 0) options->datagram_bytes = arguments.datagram_bytes;
   return options;
 }

@@ -42,6 +42,7 @@ struct Arguments {
   std::optional<std::uint64_t> seed;
   std::string transport;   // empty: LEEWAY_TRANSPORT's
   bool multicast = false;  // false: LEEWAY_MULTICAST's
+  int lanes = 0;           // 0: LEEWAY_LANES's
   std::size_t datagram_bytes = 0;
   std::string json_path;
 };

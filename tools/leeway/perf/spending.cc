@@ -37,11 +37,11 @@ Spending Spending::operator/(double calls) const {
 }
 
 Spending spent(const Communicator& communicator) {
-  constexpr std::string_view kExactLane = "exact_";
   Spending total;
   for (const auto& [row, count] : communicator.counters()) {
     std::string_view name = row;
-    if (name.starts_with(kExactLane)) name.remove_prefix(kExactLane.size());
+    if (name.starts_with("exact_") || name.starts_with("lane"))
+      name.remove_prefix(name.find('_') + 1);
     const auto number = static_cast<double>(count);
     if (name == "data_sent") total.data += number;
     if (name == "repairs_sent") total.repair += number;

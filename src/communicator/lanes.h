@@ -1,0 +1,47 @@
+// Large calls of a communicator over several lanes: slices of one tensor, each over a channel whose
+// driver has a socket and a thread of its own (collective/sliced_call.h says what is cut).
+#pragma once
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "driving/channel.h"
+#include "leeway/options.h"
+
+namespace leeway::internal {
+
+using driving::Channel;
+using driving::WorkState;
+
+// The options of lane 1 and up of a communicator with these: for people, and for what must differ
+// between lanes.
+Options options_of_lane(const Options& options, int lane);
+
+class Lanes {
+ public:
+  // On all ranks or none. `first` is lane 0 and outlives it; `further` are of the same ranks.
+  Lanes(Channel& first, std::vector<std::unique_ptr<Channel>> further);
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+
+  // Whether all ranks cut this call, which lane 0 would carry.
+  bool takes(const collective::OperationSpec& spec) const;
+  // Any thread, also from a callback.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+
+  // Without lane 0.
+  const std::vector<std::unique_ptr<Channel>>& further() const { return further_; }
+  void abort();
+  // Closes all at the same time; each may have to wait for peers.
+  void close(std::vector<std::thread>& closing);
+
+ private:
+  Channel& lane(std::size_t i) { return i == 0 ? first_ : *further_[i - 1]; }
+
+  Channel& first_;
+  std::vector<std::unique_ptr<Channel>> further_;
+  const std::uint32_t generation_;  // of forks
+};
+
+}  // namespace leeway::internal
