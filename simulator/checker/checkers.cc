@@ -97,7 +97,8 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
       all_reduce(scenario.operation().kind() == scenario::Operation::all_reduce),
       keeps_datagrams(scenario.operation().has_inject() || scenario.pause_size() > 0),
       refusable(setup.engines.size()),
-      strays(setup.nodes.size()) {
+      strays(setup.nodes.size()),
+      has_lanes(network_of(scenario, setup).operation().lanes() > 1) {
   for (const std::string& name : scenario.checkers().skip())
     checks[std::stoul(name.substr(1)) - 1].skip();
   if (!scenario.has_sealing()) checks[i11].rule_out("nothing is sealed: addresses do not change");
@@ -125,9 +126,9 @@ Checkers::State::State(const scenario::Scenario& scenario, std::uint64_t seed,
   if (is_first()) own_credit.emplace(checks[i8], setup.engines);
   credit = is_first() ? &*own_credit : setup.credit;
   const std::uint32_t site_ranks = scenario.operation().site_ranks();
-  if (is_first() && site_ranks > 0)
-    sites.emplace(SiteCheck::Checks{checks[i2], checks[i3], checks[i4], checks[i6]},
-                  scenario.ranks(), scenario.ranks() / site_ranks);
+  if (is_first() && (site_ranks > 0 || scenario.operation().lanes() > 1))
+    whole.emplace(SiteCheck::Checks{checks[i2], checks[i3], checks[i4], checks[i6]},
+                  scenario.ranks(), site_ranks == 0 ? 0 : scenario.ranks() / site_ranks);
   if (is_first()) return;
   for (const Invariant invariant : {i1, i7, i8})
     checks[invariant].rule_out("the first communicator's checkers look at it for all");
@@ -159,6 +160,10 @@ Credit* Checkers::credit() {
   return state_->credit;
 }
 
+std::unique_ptr<Credit> Checkers::credit_of_lane() {
+  return std::make_unique<Credit>(state_->checks[i8], state_->setup.engines);
+}
+
 void Checkers::on_open(std::uint32_t rank, const collective::Engine& engine) {
   state_->setup.engines[rank] = &engine;
   state_->book.set_engine(static_cast<Rank>(rank), engine);
@@ -177,7 +182,7 @@ void Checkers::on_lost(std::uint32_t rank, std::uint32_t from) {
 void Checkers::on_pause(Instant now, std::uint32_t rank) {
   if (!state_->stops[rank].since) state_->stops[rank].since = now;
   state_->deadlines.on_pause(now, rank);
-  if (state_->sites) state_->sites->on_pause(now, rank);
+  if (state_->whole) state_->whole->on_pause(now, rank);
   if (state_->book.size() > 0) state_->departures.on_pause(now, static_cast<Rank>(rank));
 }
 
@@ -186,14 +191,14 @@ void Checkers::on_resume(Instant now, std::uint32_t rank) {
   if (stop.since) stop.longest = std::max(stop.longest, now - *stop.since);
   stop.since.reset();
   state_->deadlines.on_resume(now, rank);
-  if (state_->sites) state_->sites->on_resume(now, rank);
+  if (state_->whole) state_->whole->on_resume(now, rank);
   if (state_->book.size() > 0) state_->departures.on_resume(now, static_cast<Rank>(rank));
 }
 
 void Checkers::on_death(std::uint32_t rank) {
   state_->crashed[rank] = true;
   state_->deadlines.on_kill(rank);
-  if (state_->sites) state_->sites->on_death(rank);
+  if (state_->whole) state_->whole->on_death(rank);
   if (state_->book.size() > 0) state_->book.kill(static_cast<Rank>(rank));
 }
 
@@ -271,7 +276,7 @@ std::vector<CheckRecord> Checkers::finish(Instant now, const Network& network,
     state.links.push_back(network.link_counters(static_cast<LinkId>(link)));
   if (state.is_first()) state.conservation.check_links(now, state.links, under_way);
   state.deadlines.finish(now);
-  if (state.sites) state.sites->finish(now);
+  if (state.whole) state.whole->finish(now);
   state.bias.finish();
   state.look_for_wrongly_dead(now);
   if (endpoints_idle && all_under_way == 0 && !state.keeps_datagrams) {

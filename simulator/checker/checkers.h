@@ -37,6 +37,7 @@ struct CheckerSetup {
   std::vector<Rank> processes;
   std::uint32_t epoch = 1;
   Credit* credit = nullptr;
+  std::uint32_t lane = 0;  // whose paths it goes over; of lane 1 and up it is the only communicator
   const scenario::Scenario* network = nullptr;  // that says what the network does; null: the own
 };
 
@@ -50,6 +51,8 @@ class Checkers final : public CoreObserver {
   PacketObserver* packets();
   // Of the first communicator; null without contents.
   Credit* credit();
+  // Of paths of another lane, under the same windows; what is wrong is a failure of these checkers.
+  std::unique_ptr<Credit> credit_of_lane();
 
   void on_open(std::uint32_t rank, const collective::Engine& engine) override;
   void on_stray(Instant now, std::uint32_t process) override;
@@ -60,10 +63,10 @@ class Checkers final : public CoreObserver {
                const CallResult& result) override;
   void on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) override;
 
-  // A call goes by sites: its legs are calls of other communicators.
-  void on_submit_by_sites(Instant now, std::uint32_t rank, const Call& call);
-  void on_done_by_sites(Instant now, std::uint32_t rank, const Call& call,
-                        const CallResult& result);
+  // A call goes by sites or over lanes: its legs or slices are calls of other communicators, of
+  // lanes the first is one of this communicator.
+  void on_submit_whole(Instant now, std::uint32_t rank, const Call& call);
+  void on_done_whole(Instant now, std::uint32_t rank, const Call& call, const CallResult& result);
 
   // When the run loop tells the endpoints the same.
   void on_pause(Instant now, std::uint32_t rank);

@@ -47,7 +47,7 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
   wire::Prefix prefix;
   if (wire::peek_prefix(payload, prefix) != wire::Refusal::none) return;
   if (step == PacketStep::sent) {
-    if (is_first())
+    if (looks_at_credit(packet))
       credit->on_data_sent(
           now, static_cast<Rank>(packet.from),
           prefix.destination == kEveryRank ? kEveryRank : static_cast<Rank>(packet.to),
@@ -60,6 +60,12 @@ void Checkers::State::on_data_packet(Instant now, PacketStep step, const Packet&
   ByteSpan contents;
   if (wire::decode_data(payload, header, contents) == wire::Refusal::none)
     book.on_lost(prefix.source, *to, header);
+}
+
+// Communicators of a lane share its paths. The word of a packet that is not sealed is its lane.
+bool Checkers::State::looks_at_credit(const Packet& packet) const {
+  if (setup.lane > 0) return packet.word == setup.lane;
+  return is_first() && (!has_lanes || packet.word == 0);
 }
 
 // What it was, and whose, cannot be told.
@@ -302,14 +308,14 @@ void Checkers::State::check_liveness(Instant now, Rank rank, const Call& call,
   });
 }
 
-void Checkers::on_submit_by_sites(Instant now, std::uint32_t rank, const Call& call) {
-  state_->sites->on_submit(now, rank, call);
+void Checkers::on_submit_whole(Instant now, std::uint32_t rank, const Call& call) {
+  state_->whole->on_submit(now, rank, call);
 }
 
-void Checkers::on_done_by_sites(Instant now, std::uint32_t rank, const Call& call,
-                                const CallResult& result) {
+void Checkers::on_done_whole(Instant now, std::uint32_t rank, const Call& call,
+                             const CallResult& result) {
   state_->check_liveness(now, static_cast<Rank>(rank), call, result);
-  state_->sites->on_done(now, rank, call, result);
+  state_->whole->on_done(now, rank, call, result);
 }
 
 void Checkers::on_pumped(Instant now, std::uint32_t rank, const collective::Engine& engine) {

@@ -52,6 +52,7 @@ struct Checkers::State final : PacketObserver {
 
   void on_packet(Instant now, PacketStep step, LinkId link, const Packet& packet,
                  ByteSpan payload) override;
+  bool looks_at_credit(const Packet& packet) const;
   void on_data_packet(Instant now, PacketStep step, const Packet& packet, ByteSpan payload);
   void on_data(Instant now, Rank rank, Rank from, const wire::DataHeader& header, ByteSpan payload);
   bool is_overwritten(Rank owner, Rank from, const CallLedger& call, PacketIndex index) const;
@@ -89,7 +90,7 @@ struct Checkers::State final : PacketObserver {
   std::optional<Credit> own_credit;  // of the first communicator
   Credit* credit = nullptr;          // that, or the first one's
   Departures departures;
-  std::optional<SiteCheck> sites;  // where calls go by sites
+  std::optional<SiteCheck> whole;  // where calls go by sites or over lanes
   MessageCheck messages{checks[i16]};
   UseCheck use{checks[i17], book};
   std::vector<bool> crashed;  // by rank; or left
@@ -106,6 +107,7 @@ struct Checkers::State final : PacketObserver {
   std::uint32_t fault_free_round = UINT32_MAX;
   std::vector<std::uint64_t> refusable;  // by rank: datagrams that must be refused
   std::vector<std::uint64_t> strays;     // by process: datagrams that must reach no member
+  bool has_lanes = false;
   std::vector<float> values;
   std::vector<std::byte> encoded;
   std::vector<LinkCounters> links;

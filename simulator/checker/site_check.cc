@@ -24,8 +24,8 @@ constexpr double kFarFromMean = 1e-4;
 constexpr std::uint32_t kFurtherLegs = 4;
 
 std::string where_in(Instant now, std::uint32_t rank, const Call& call) {
-  return format_text("round %u (%s by sites), rank %u, at %.6f ms", call.round,
-                     to_string(call.kind), rank, static_cast<double>(now.ns) / 1e6);
+  return format_text("round %u (all of %s), rank %u, at %.6f ms", call.round, to_string(call.kind),
+                     rank, static_cast<double>(now.ns) / 1e6);
 }
 
 std::span<const float> result_of(const OperationSpec& spec) {
@@ -73,16 +73,18 @@ void SiteCheck::on_done(Instant now, std::uint32_t rank, const Call& call,
   Round& round = rounds_[call.round];
   deadlines_.on_done(now, rank);
   const bool whole = report.elements_missing == 0 && result.arrived == result.expected;
-  const bool good = !result.status.ok() ||
-                    (report.sites == sites_ && (!report.agreed || report.elements_missing == 0) &&
-                     (whole || !is_exact(spec)));
+  const bool good =
+      !result.status.ok() ||
+      (report.sites == sites_ && (sites_ > 0 || report.lanes > 1) &&
+       (!report.agreed || report.elements_missing == 0) && (whole || !is_exact(spec)));
   checks_.report.expect(good, [&] {
     return where_in(now, rank, call) +
-           format_text(": %u sites, agreed: %d, %llu elements missing, %llu of %llu packets",
-                       report.sites, report.agreed,
-                       static_cast<unsigned long long>(report.elements_missing),
-                       static_cast<unsigned long long>(result.arrived),
-                       static_cast<unsigned long long>(result.expected));
+           format_text(
+               ": %u sites, %u lanes, agreed: %d, %llu elements missing, %llu of %llu packets",
+               report.sites, report.lanes, report.agreed,
+               static_cast<unsigned long long>(report.elements_missing),
+               static_cast<unsigned long long>(result.arrived),
+               static_cast<unsigned long long>(result.expected));
   });
   if (result.status.ok() && report.agreed) {
     if (is_exact(spec)) {

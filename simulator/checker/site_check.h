@@ -1,5 +1,6 @@
-// What a call by sites promises as a whole (collective/hierarchical_call.h), whatever its legs are:
-// for those each communicator of the sites has checkers of its own.
+// What a call by sites (collective/hierarchical_call.h) or over lanes (collective/sliced_call.h)
+// promises as a whole, whatever its legs or slices are: for those each communicator has checkers of
+// its own.
 //
 //   I2  an exact reduction is no further than rounding from the loss-free average
 //   I3  an exact call that succeeded lacks nothing, and `agreed` is told only where nothing is
@@ -26,6 +27,7 @@ class SiteCheck {
     Check& deadline;   // I4
     Check& agreement;  // I6
   };
+  // `sites`: 0 of calls over lanes.
   SiteCheck(Checks checks, std::uint32_t ranks, std::uint32_t sites);
 
   void on_submit(Instant now, std::uint32_t rank, const Call& call);

@@ -32,15 +32,18 @@ Ecn ecn_of(const Packet& packet) {
 }  // namespace
 
 void CoreEndpoints::on_packet(Instant now, const Packet& packet, ByteSpan payload) {
-  const Process& process = processes_[packet.to];
+  const bool has_lanes = processes_.size() > ranks();  // the word is the lane then
+  const std::uint32_t to =
+      has_lanes ? packet.to + static_cast<std::uint32_t>(packet.word) * ranks() : packet.to;
+  const Process& process = processes_[to];
   if (process.dead) return;
   Datagram datagram{packet.from, payload, length_of(packet),
                     packet.corrupt ? kNoPayload : packet.payload, ecn_of(packet)};
-  if (process.seals != nullptr && !unseal(now, packet.to, packet.word, datagram)) return;
+  if (process.seals != nullptr && !unseal(now, to, packet.word, datagram)) return;
   if (process.faults) {
-    pass_faults(now, packet.to, datagram);
+    pass_faults(now, to, datagram);
   } else {
-    hand_in(now, packet.to, datagram);
+    hand_in(now, to, datagram);
   }
 }
 
@@ -122,7 +125,8 @@ void CoreEndpoints::expect(const Packet& packet) const {
 
 void CoreEndpoints::pass_faults(Instant now, std::uint32_t rank, Datagram datagram) {
   impairment::PacketAddress address;
-  if (!impairment::read_address(datagram.bytes, rank, address)) return hand_in(now, rank, datagram);
+  if (!impairment::read_address(datagram.bytes, rank_of(rank), address))
+    return hand_in(now, rank, datagram);
   const impairment::Fate fate = processes_[rank].faults->fate(address);
   if (fate.lost) {
     ++injected_losses_;
@@ -240,7 +244,7 @@ void CoreEndpoints::tell_datagram(Instant now, std::uint32_t process, std::uint3
 // that wait the node keeps the latest.
 void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t from,
                                std::uint32_t epoch, ByteSpan bytes) {
-  communicators_[0].observer->on_stray(now, process);
+  if (lane_of(process) == 0) communicators_[0].observer->on_stray(now, process);
   wire::Prefix prefix;
   if (wire::decode_prefix(bytes, nullptr, prefix) != wire::Refusal::none) {
     for (const Communicator& any : communicators_) tell_loss(process, from, any.epoch);
@@ -258,13 +262,13 @@ void CoreEndpoints::tell_stray(Instant now, std::uint32_t process, std::uint32_t
 
 void CoreEndpoints::tell_loss(std::uint32_t process, std::uint32_t from, std::uint32_t epoch) {
   for (const Communicator& any : communicators_) {
-    if (any.epoch != epoch) continue;
-    const auto rank_of = [&](std::uint32_t of) {
+    if (any.epoch != epoch || any.lane != lane_of(process)) continue;
+    const auto rank_in = [&](std::uint32_t of) {
       return static_cast<Rank>(std::find(any.processes.begin(), any.processes.end(), of) -
                                any.processes.begin());
     };
-    const Rank to = rank_of(process);
-    const Rank sender = rank_of(from);
+    const Rank to = rank_in(rank_of(process));
+    const Rank sender = rank_in(from);
     if (to < any.seats.size() && sender < any.seats.size()) any.observer->on_lost(to, sender);
   }
 }

@@ -70,8 +70,8 @@ void CoreEndpoints::launch(Instant now, std::uint32_t rank, const Train& train) 
     const std::uint64_t word =
         seals ? note_sent(now, rank, processes_[rank].roaming->address_of(train.to),
                           datagram.size(), /*path_message=*/false)
-              : 0;
-    const Packet packet{.from = rank,
+              : lane_of(rank);
+    const Packet packet{.from = rank_of(rank),
                         .to = train.to,
                         .bytes = static_cast<std::uint32_t>(datagram.size()) + kHeaderBytes,
                         .payload = network_.payloads().put(

@@ -67,44 +67,55 @@ Result<std::unique_ptr<CoreEndpoints>> CoreEndpoints::make(const scenario::Scena
                                                            std::uint64_t seed,
                                                            const Topology& topology,
                                                            EventQueue& queue, Network& network) {
-  std::optional<FaultOptions> faults;
-  if (scenario.operation().has_inject()) {
-    auto parsed = parse_faults(scenario.operation().inject());
-    if (!parsed.ok()) return parsed.status();
-    faults = *parsed;
-  }
   auto endpoints = std::unique_ptr<CoreEndpoints>(
       new CoreEndpoints(queue, network, scenario.contents(), scenario.operation().datagram_bytes(),
                         scenario.operation().socket_bytes()));
-  endpoints->ecn_capable_ = slows_for_marks(congestion_of(scenario).control);
-  endpoints->processes_.resize(topology.ranks());
-  protocol::EndpointConfig config = config_of(scenario, seed, topology);
+  if (Status status = endpoints->set_up_processes(scenario, seed, topology); !status.ok())
+    return status;
   std::vector<Rank> all(topology.ranks());
   std::iota(all.begin(), all.end(), Rank{0});
-  for (std::uint32_t rank = 0; rank < topology.ranks(); ++rank) {
-    Process& process = endpoints->processes_[rank];
-    config.self = static_cast<Rank>(rank);
-    config.rtt_initial = initial_round_trip(topology, rank);
-    endpoints->configs_.push_back(config);
-    process.node = std::make_unique<collective::Node>(congestion_of(scenario));
-    if (scenario.narrow_size() > 0) {
-      process.node->measure_sizes({.most = config.datagram_bytes,
-                                   .around = scenario.has_sealing() ? seal::kOverheadBytes : 0});
-      process.arriving.resize(topology.ranks());
-    }
-    process.uplink = Uplink(topology, rank);
-    if (!faults) continue;
-    auto plan = impairment::FaultPlan::create(*faults);
-    if (!plan.ok()) return plan.status();
-    process.faults = std::move(*plan);
-  }
-  endpoints->add(config.epoch, std::move(all), nullptr);
+  endpoints->add(endpoints->configs_[0].epoch, std::move(all), nullptr);
   for (Seat& seat : endpoints->communicators_[0].seats) endpoints->join(Instant{0}, seat);
   endpoints->set_up_sealing(scenario);
   if (Status status = endpoints->set_up_multicast(scenario); !status.ok()) return status;
   network.attach(Traffic::data, *endpoints);
   network.attach(Traffic::control, *endpoints);
   return endpoints;
+}
+
+Status CoreEndpoints::set_up_processes(const scenario::Scenario& scenario, std::uint64_t seed,
+                                       const Topology& topology) {
+  const std::uint32_t lanes = scenario.operation().lanes();
+  ecn_capable_ = slows_for_marks(congestion_of(scenario).control);
+  processes_.resize(std::size_t{topology.ranks()} * lanes);
+  protocol::EndpointConfig config = config_of(scenario, seed, topology);
+  for (std::uint32_t rank = 0; rank < topology.ranks(); ++rank) {
+    config.self = static_cast<Rank>(rank);
+    config.rtt_initial = initial_round_trip(topology, rank);
+    configs_.push_back(config);
+  }
+  for (std::uint32_t number = 0; number < processes_.size(); ++number) {
+    Process& process = processes_[number];
+    const bool first = lane_of(number) == 0;
+    process.node = std::make_unique<collective::Node>(first ? congestion_of(scenario)
+                                                            : congestion::Settings());
+    if (!first) (void)process.node->pace_with(Instant{0}, *processes_[rank_of(number)].node);
+    if (lanes > 1) process.node->wake_by([this, number] { want_pump(queue_.now(), number); });
+    if (scenario.narrow_size() > 0) {
+      process.node->measure_sizes({.most = config.datagram_bytes,
+                                   .around = scenario.has_sealing() ? seal::kOverheadBytes : 0});
+      process.arriving.resize(topology.ranks());
+    }
+    process.uplink = Uplink(topology, rank_of(number));
+    if (!scenario.operation().has_inject()) continue;
+    auto faults = parse_faults(scenario.operation().inject());
+    if (!faults.ok()) return faults.status();
+    faults->seed += lane_of(number);
+    auto plan = impairment::FaultPlan::create(*faults);
+    if (!plan.ok()) return plan.status();
+    process.faults = std::move(*plan);
+  }
+  return {};
 }
 
 // As all processes have met at a rendezvous.
@@ -163,15 +174,16 @@ void CoreEndpoints::stop_multicast() {
 // ---- communicators ------------------------------------------------------------------------------
 
 std::uint32_t CoreEndpoints::add(std::uint32_t epoch, std::vector<Rank> processes,
-                                 CoreObserver* observer) {
+                                 CoreObserver* observer, std::uint32_t lane) {
   const auto number = static_cast<std::uint32_t>(communicators_.size());
   Communicator& made = communicators_.emplace_back();
   made.epoch = epoch;
+  made.lane = lane;
   made.observer = observer;
   made.seats.resize(processes.size());
   for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
     Seat& seat = made.seats[rank];
-    seat.process = processes[rank];
+    seat.process = processes[rank] + lane * ranks();
     seat.communicator = number;
     seat.rank = rank;
   }
@@ -182,7 +194,7 @@ std::uint32_t CoreEndpoints::add(std::uint32_t epoch, std::vector<Rank> processe
 void CoreEndpoints::join(Instant now, Seat& seat) {
   const Communicator& communicator = communicators_[seat.communicator];
   Process& process = processes_[seat.process];
-  protocol::EndpointConfig config = configs_[seat.process];
+  protocol::EndpointConfig config = configs_[rank_of(seat.process)];
   config.self = static_cast<Rank>(seat.rank);
   config.size = static_cast<int>(communicator.processes.size());
   config.epoch = communicator.epoch;
@@ -232,27 +244,33 @@ void CoreEndpoints::set_calm() {
   for (Process& process : processes_) process.faults.reset();
 }
 
+// Of a process all lanes.
 void CoreEndpoints::pause(Instant, std::uint32_t rank) {
-  processes_[rank].paused = true;
+  for (std::size_t lane = rank; lane < processes_.size(); lane += ranks())
+    processes_[lane].paused = true;
 }
 
 void CoreEndpoints::resume(Instant now, std::uint32_t rank) {
-  Process& process = processes_[rank];
-  if (!process.paused) return;
-  process.paused = false;
-  for (const Kept& kept : process.socket) hand_in_kept(now, rank, kept);
-  process.socket.clear();
-  process.socket_bytes = 0;
-  want_pump(now, rank);
+  for (std::uint32_t lane = rank; lane < processes_.size(); lane += ranks()) {
+    Process& process = processes_[lane];
+    if (!process.paused) continue;
+    process.paused = false;
+    for (const Kept& kept : process.socket) hand_in_kept(now, lane, kept);
+    process.socket.clear();
+    process.socket_bytes = 0;
+    want_pump(now, lane);
+  }
 }
 
 void CoreEndpoints::kill(Instant, std::uint32_t rank) {
-  Process& process = processes_[rank];
-  process.dead = true;
-  for (const Kept& kept : process.socket) network_.payloads().release(kept.payload);
-  process.socket.clear();
-  for (const Onward& onward : process.onward) network_.payloads().release(onward.payload);
-  process.onward.clear();
+  for (std::size_t lane = rank; lane < processes_.size(); lane += ranks()) {
+    Process& process = processes_[lane];
+    process.dead = true;
+    for (const Kept& kept : process.socket) network_.payloads().release(kept.payload);
+    process.socket.clear();
+    for (const Onward& onward : process.onward) network_.payloads().release(onward.payload);
+    process.onward.clear();
+  }
 }
 
 void CoreEndpoints::change_address(std::uint32_t rank, bool port_only) {

@@ -4,6 +4,11 @@
 // The first communicator is that of all processes, whose ranks are their numbers. Further ones are
 // made of some of the processes, and each process joins, aborts and leaves them at its own time.
 //
+// With lanes (Operation.lanes) a process has a node and a socket for each, behind one uplink, as
+// the library has; the first communicator and further ones are lane 0's. Inside, a lane of a
+// process counts as a process: number `lane` times the ranks, plus its own. On the network it is
+// its rank.
+//
 // What a machine adds to the core is modelled here, and nothing of the protocol: a socket that
 // makes the sender wait while its uplink is full, a process that can be stopped (what arrives waits
 // in its socket, up to the socket's buffer) or die, and the library's own fault injection
@@ -76,7 +81,8 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
 
   // Nobody is a member yet. `processes`: by rank. No other communicator has the epoch. Gives its
   // number.
-  std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer);
+  std::uint32_t add(std::uint32_t epoch, std::vector<Rank> processes, CoreObserver* observer,
+                    std::uint32_t lane = 0);
   // The rank becomes a member. What its process kept of those that are members already is told to
   // the observer first, as datagrams of this time.
   const collective::Engine& open(Instant now, std::uint32_t communicator, std::uint32_t rank);
@@ -155,6 +161,7 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   };
   struct Communicator {
     std::uint32_t epoch = 0;
+    std::uint32_t lane = 0;
     std::vector<Rank> processes;  // by rank
     std::vector<Seat> seats;      // by rank
     CoreObserver* observer = nullptr;
@@ -190,6 +197,11 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
         contents_(contents),
         arrived_(contents ? 0 : datagram_bytes, std::byte{0}) {}
 
+  Status set_up_processes(const scenario::Scenario& scenario, std::uint64_t seed,
+                          const Topology& topology);
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(configs_.size()); }
+  std::uint32_t rank_of(std::uint32_t process) const { return process % ranks(); }
+  std::uint32_t lane_of(std::uint32_t process) const { return process / ranks(); }
   Status set_up_multicast(const scenario::Scenario& scenario);
   void set_up_sealing(const scenario::Scenario& scenario);
   void on_packet(Instant now, const Packet& packet, ByteSpan payload) override;
@@ -236,9 +248,9 @@ class CoreEndpoints final : public Endpoints, private PacketReceiver {
   const std::size_t socket_bytes_;  // what a socket holds
   EventQueue& queue_;
   Network& network_;
-  std::vector<protocol::EndpointConfig> configs_;  // by process, of the first communicator
-  std::vector<Process> processes_;
-  std::optional<Addresses> addresses_;  // where something is sealed
+  std::vector<protocol::EndpointConfig> configs_;  // by rank, of the first communicator
+  std::vector<Process> processes_;                 // lane by lane
+  std::optional<Addresses> addresses_;             // where something is sealed
   std::deque<Communicator> communicators_;
   std::vector<Kept> held_;  // by Operation.inject's delay, reordering and duplication
   std::vector<std::uint32_t> free_held_;

@@ -11,7 +11,6 @@ namespace leeway::sim {
 namespace {
 
 using collective::HierarchicalCall;
-using collective::OperationKind;
 using collective::SiteMap;
 using collective::Tier;
 
@@ -20,99 +19,7 @@ constexpr std::uint32_t kSiteEpochStream = 0x49000000;
 
 constexpr std::array<const char*, collective::kTiers> kTierNames = {"reduce", "across", "spread"};
 
-CallKind kind_of(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::all_reduce:
-      return CallKind::all_reduce;
-    case OperationKind::reduce_scatter:
-      return CallKind::reduce_scatter;
-    default:
-      LEEWAY_ASSERT(kind == OperationKind::all_gather);
-      return CallKind::all_gather;
-  }
-}
-
-// As the checkers are told of uneven blocks (Call::lengths): every rank's block is the same for
-// all.
-std::vector<std::size_t> lengths_of(const collective::OperationSpec& spec, std::size_t ranks) {
-  if (!spec.uneven()) return {};
-  const collective::BlockList& blocks =
-      spec.kind == OperationKind::reduce_scatter ? spec.input_blocks : spec.output_blocks;
-  std::vector<std::size_t> lengths(ranks * ranks);
-  for (std::size_t i = 0; i < lengths.size(); ++i)
-    lengths[i] = blocks.count(static_cast<Rank>(i / ranks));
-  return lengths;
-}
-
-// Of a call that is over.
-CallResult result_of(const collective::Request& outcome, Instant submitted, Instant now) {
-  CallResult result;
-  result.status = outcome.status;
-  result.submitted_ns = submitted.ns;
-  result.done_ns = now.ns;
-  for (const PeerReport& peer : outcome.report.peers) {
-    result.expected += peer.expected;
-    result.arrived += peer.arrived;
-    result.arrived_first += peer.arrived - peer.repaired;
-  }
-  result.bytes_sent = outcome.report.bytes_sent;
-  result.deadline_cut = outcome.report.deadline_cut;
-  result.contributors_mean = outcome.report.contributors.mean;
-  result.contributors_min = outcome.report.contributors.min;
-  result.report = &outcome.report;
-  return result;
-}
-
 }  // namespace
-
-// A communicator of a tier: the ranks of a site, or counterparts.
-class SiteCalls::Group final : public Endpoints::Client {
- public:
-  Group(SiteCalls& owner, Tier tier, int number, std::vector<Rank> processes)
-      : owner_(owner), tier_(tier), number_(number), processes_(std::move(processes)) {
-    const scenario::Scenario& whole = owner.scenario_;
-    scenario_.set_ranks(static_cast<std::uint32_t>(processes_.size()));
-    *scenario_.mutable_operation() = whole.operation();
-    scenario_.mutable_operation()->clear_site_ranks();
-    *scenario_.mutable_checkers() = whole.checkers();
-    // The whole call's error is looked at; of legs nobody knows the loss-free result.
-    scenario_.mutable_checkers()->add_skip("i10");
-    const std::uint32_t epoch = std::max<std::uint32_t>(
-        2, static_cast<std::uint32_t>(keyed_hash(owner.seed_, static_cast<std::uint32_t>(tier),
-                                                 kSiteEpochStream, static_cast<Rank>(number), 0)));
-    CheckerSetup setup{
-        .processes = processes_, .epoch = epoch, .credit = owner.place_.checkers.credit()};
-    setup.engines.resize(processes_.size());
-    setup.network = &whole;
-    checkers_ = std::make_unique<Checkers>(scenario_, owner.seed_, std::move(setup));
-    communicator_ = owner.place_.core.add(epoch, processes_, checkers_.get());
-    owner.place_.watchers.add(checkers_->packets());
-    for (std::uint32_t rank = 0; rank < processes_.size(); ++rank)
-      (void)owner.place_.core.open(Instant{0}, communicator_, rank);
-  }
-
-  bool is(Tier tier, int number) const { return tier_ == tier && number_ == number; }
-  std::size_t size() const { return processes_.size(); }
-  std::uint32_t communicator() const { return communicator_; }
-  Checkers& checkers() { return *checkers_; }
-  std::string name() const {
-    return std::string(kTierNames[static_cast<std::size_t>(tier_)]) + "[" +
-           std::to_string(number_) + "]";
-  }
-
-  void on_done(Instant now, std::uint32_t rank, const CallResult& result) override {
-    owner_.on_leg_done(now, processes_[rank], tier_, result);
-  }
-
- private:
-  SiteCalls& owner_;
-  const Tier tier_;
-  const int number_;
-  scenario::Scenario scenario_;  // as if it were alone
-  std::vector<Rank> processes_;  // by rank
-  std::uint32_t communicator_ = 0;
-  std::unique_ptr<Checkers> checkers_;
-};
 
 SiteCalls::SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place)
     : scenario_(scenario), seed_(seed), place_(place) {
@@ -131,14 +38,29 @@ SiteCalls::SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Pla
 
 SiteCalls::~SiteCalls() = default;
 
-SiteCalls::Group& SiteCalls::group_of(const SiteMap& map, Tier tier) {
+CallGroup& SiteCalls::group_of(const SiteMap& map, Tier tier) {
   const bool across = tier == Tier::across;
   const int number = across ? map.place() : map.site();
+  const std::string name =
+      std::string(kTierNames[static_cast<std::size_t>(tier)]) + "[" + std::to_string(number) + "]";
   for (const auto& group : groups_) {
-    if (group->is(tier, number)) return *group;
+    if (group->name() == name) return *group;
   }
-  groups_.push_back(
-      std::make_unique<Group>(*this, tier, number, across ? map.across() : map.inside()));
+  const std::uint32_t epoch = std::max<std::uint32_t>(
+      2, static_cast<std::uint32_t>(keyed_hash(seed_, static_cast<std::uint32_t>(tier),
+                                               kSiteEpochStream, static_cast<Rank>(number), 0)));
+  groups_.push_back(std::make_unique<CallGroup>(CallGroup::Setup{
+      .scenario = scenario_,
+      .seed = seed_,
+      .core = place_.core,
+      .watchers = place_.watchers,
+      .name = name,
+      .epoch = epoch,
+      .processes = across ? map.across() : map.inside(),
+      .credit = place_.checkers.credit(),
+      .on_done = [this, tier](Instant now, std::uint32_t process, const CallResult& result) {
+        on_leg_done(now, process, tier, result);
+      }}));
   return *groups_.back();
 }
 
@@ -160,7 +82,7 @@ void SiteCalls::submit(Instant now, std::uint32_t rank, const Call& call,
   state.call = call;
   state.client = &client;
   state.submitted = now;
-  place_.checkers.on_submit_by_sites(now, rank, call);
+  place_.checkers.on_submit_whole(now, rank, call);
   state.hops = std::make_unique<HierarchicalCall>(*call.spec, state.map, now,
                                                   scenario_.operation().site_piece_bytes());
   advance(now, rank);
@@ -180,14 +102,9 @@ void SiteCalls::begin(Instant now, std::uint32_t rank, Leg& leg) {
   RankState& state = ranks_[rank];
   const auto tier = static_cast<std::size_t>(leg.tier);
   UnderWay& under_way = state.under_way[tier];
-  Group& group = *state.groups[tier];
+  CallGroup& group = *state.groups[tier];
   under_way.leg = &leg;
-  under_way.lengths = lengths_of(leg.spec, group.size());
-  const Call call{.kind = kind_of(leg.spec.kind),
-                  .round = state.call.round,
-                  .bytes = std::max(leg.spec.input.bytes(), leg.spec.output.bytes()),
-                  .spec = &leg.spec,
-                  .lengths = under_way.lengths};
+  const Call call = part_of(state.call, leg.spec, group.size(), under_way.lengths);
   place_.core.submit(now, group.communicator(), rank_in(state, leg.tier), call, group);
 }
 
@@ -207,7 +124,7 @@ void SiteCalls::finish_call(Instant now, std::uint32_t rank) {
   collective::Request outcome;
   hops->finish(outcome, now);
   const CallResult result = result_of(outcome, state.submitted, now);
-  place_.checkers.on_done_by_sites(now, rank, state.call, result);
+  place_.checkers.on_done_whole(now, rank, state.call, result);
   std::exchange(state.client, nullptr)->on_done(now, rank, result);
 }
 

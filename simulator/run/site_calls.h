@@ -16,6 +16,7 @@
 #include "checker/checkers.h"
 #include "collective/hierarchical_call.h"
 #include "endpoint/core_endpoints.h"
+#include "run/call_group.h"
 #include "run/watchers.h"
 
 namespace leeway::sim {
@@ -47,7 +48,6 @@ class SiteCalls {
   void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
 
  private:
-  class Group;
   using Leg = collective::HierarchicalCall::Leg;
 
   // A leg under way.
@@ -57,7 +57,7 @@ class SiteCalls {
   };
   struct RankState {
     collective::SiteMap map;
-    std::array<Group*, collective::kTiers> groups{};
+    std::array<CallGroup*, collective::kTiers> groups{};
     std::array<UnderWay, collective::kTiers> under_way{};
     std::unique_ptr<collective::HierarchicalCall> hops;  // of the open call
     Call call;
@@ -65,7 +65,7 @@ class SiteCalls {
     Endpoints::Client* client = nullptr;
   };
 
-  Group& group_of(const collective::SiteMap& map, collective::Tier tier);
+  CallGroup& group_of(const collective::SiteMap& map, collective::Tier tier);
   void advance(Instant now, std::uint32_t rank);
   void begin(Instant now, std::uint32_t rank, Leg& leg);
   void on_leg_done(Instant now, std::uint32_t rank, collective::Tier tier,
@@ -76,7 +76,7 @@ class SiteCalls {
   const scenario::Scenario& scenario_;
   const std::uint64_t seed_;
   Place place_;
-  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<std::unique_ptr<CallGroup>> groups_;
   std::vector<RankState> ranks_;
 };
 

@@ -248,6 +248,8 @@ void World::submit_call(Instant now, std::uint32_t rank) {
   }
   if (sites_ && call.kind != CallKind::messages && sites_->takes(rank, *call.spec))
     return sites_->submit(now, rank, call, *this);
+  if (lanes_ && call.kind != CallKind::messages && lanes_->takes(rank, *call.spec))
+    return lanes_->submit(now, rank, call, *this);
   endpoints_->submit(now, rank, call, *this);
 }
 
@@ -389,6 +391,7 @@ void World::become_calm(Instant now) {
   }
   if (all_live) checkers_->on_faults_over(first_round);
   if (all_live && sites_) sites_->on_faults_over(first_round);
+  if (all_live && lanes_) lanes_->on_faults_over(first_round);
   for (const auto& communicator : communicators_) communicator->on_faults_over();
 }
 
@@ -398,6 +401,7 @@ void World::on_pause(Instant now, std::uint32_t rank) {
   checkers_->on_pause(now, rank);
   for (const auto& communicator : communicators_) communicator->on_pause(now, rank);
   if (sites_) sites_->on_pause(now, rank);
+  if (lanes_) lanes_->on_pause(now, rank);
 }
 
 void World::on_resume(Instant now, std::uint32_t rank) {
@@ -406,6 +410,7 @@ void World::on_resume(Instant now, std::uint32_t rank) {
   checkers_->on_resume(now, rank);
   for (const auto& communicator : communicators_) communicator->on_resume(now, rank);
   if (sites_) sites_->on_resume(now, rank);
+  if (lanes_) lanes_->on_resume(now, rank);
   endpoints_->resume(now, rank);
   if (std::exchange(state.submit_due, false)) on_computed(now, rank);
   if (std::exchange(state.leave_due, false)) leave(now, rank);
@@ -419,6 +424,7 @@ void World::on_death(Instant now, std::uint32_t rank) {
   checkers_->on_death(rank);
   for (const auto& communicator : communicators_) communicator->on_death(rank);
   if (sites_) sites_->on_death(rank);
+  if (lanes_) lanes_->on_death(rank);
   book_.on_death(rank);
   close_rounds(now);
 }
@@ -451,6 +457,7 @@ RunRecord World::make_record() {
   for (const auto& communicator : communicators_)
     communicator->finish(queue_.now(), *network_, record.checks);
   if (sites_) sites_->finish(queue_.now(), *network_, record.checks);
+  if (lanes_) lanes_->finish(queue_.now(), *network_, record.checks);
   record.trace_hash = network_->trace().value();
   return record;
 }

@@ -16,6 +16,7 @@
 #include "run/drift_probe.h"
 #include "run/fault_schedule.h"
 #include "run/further_communicator.h"
+#include "run/lane_calls.h"
 #include "run/message_plan.h"
 #include "run/operation_plan.h"
 #include "run/replica_rank.h"
@@ -74,6 +75,7 @@ class World final : private Endpoints::Client {
   Status set_up_leaves();
   Status set_up_communicators();
   Status set_up_sites();
+  Status set_up_lanes();
   bool has_contents() const { return core_ != nullptr && scenario_.contents(); }
 
   bool step();
@@ -127,6 +129,7 @@ class World final : private Endpoints::Client {
   Watchers watchers_;
   std::vector<std::unique_ptr<FurtherCommunicator>> communicators_;
   std::unique_ptr<SiteCalls> sites_;  // null: calls go straight
+  std::unique_ptr<LaneCalls> lanes_;  // null: there is one
 
   std::vector<RankState> ranks_;
   RoundBook book_;

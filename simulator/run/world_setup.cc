@@ -28,9 +28,10 @@ Status take(Result<std::unique_ptr<T>> made, std::unique_ptr<Base>& into) {
 Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, std::uint64_t seed,
                                            const RunOptions& options) {
   auto world = std::unique_ptr<World>(new World(scenario, seed, options));
-  for (const auto part : {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents,
-                          &World::set_up_checkers, &World::set_up_leaves,
-                          &World::set_up_communicators, &World::set_up_sites}) {
+  for (const auto part :
+       {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents,
+        &World::set_up_checkers, &World::set_up_leaves, &World::set_up_communicators,
+        &World::set_up_sites, &World::set_up_lanes}) {
     if (Status status = ((*world).*part)(); !status.ok()) return status;
   }
   return world;
@@ -155,6 +156,14 @@ Status World::set_up_sites() {
   if (scenario_.operation().site_ranks() == 0) return {};
   sites_ = std::make_unique<SiteCalls>(scenario_, seed_,
                                        SiteCalls::Place{*core_, *checkers_, watchers_});
+  network_->observe(watchers_.observer());
+  return {};
+}
+
+Status World::set_up_lanes() {
+  if (scenario_.operation().lanes() == 1) return {};
+  lanes_ = std::make_unique<LaneCalls>(scenario_, seed_,
+                                       LaneCalls::Place{*core_, *checkers_, watchers_});
   network_->observe(watchers_.observer());
   return {};
 }

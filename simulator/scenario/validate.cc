@@ -210,6 +210,8 @@ Status check_communicators(const Scenario& scenario, const Places& places) {
       return places.refuse(path + ".operation.messages_first", "belongs to the first one only");
     if (operation.site_ranks() > 0)
       return places.refuse(path + ".operation.site_ranks", "belongs to the first one only");
+    if (operation.lanes() > 1)
+      return places.refuse(path + ".operation.lanes", "belongs to the first one only");
     Scenario alone;
     alone.set_ranks(static_cast<std::uint32_t>(ranks->size()));
     *alone.mutable_operation() = operation;

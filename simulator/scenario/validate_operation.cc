@@ -77,6 +77,7 @@ Status check_core_only(const Scenario& scenario, const Places& places) {
     return places.refuse("operation.non_finite", "needs endpoint core");
   if (operation.site_ranks() > 0)
     return places.refuse("operation.site_ranks", "needs endpoint core");
+  if (operation.lanes() > 1) return places.refuse("operation.lanes", "needs endpoint core");
   return {};
 }
 
@@ -120,6 +121,27 @@ Status check_sites(const Scenario& scenario, const Places& places) {
   return {};
 }
 
+// What the library refuses, and what nobody plays over several lanes.
+Status check_lanes(const Scenario& scenario, const Places& places) {
+  const Operation& operation = scenario.operation();
+  const auto refuse = [&](const char* why) { return places.refuse("operation.lanes", why); };
+  if (operation.lanes() == 1) {
+    return operation.has_slice_bytes() ? places.refuse("operation.slice_bytes", "needs lanes")
+                                       : Status();
+  }
+  if (operation.kind() != Operation::all_reduce && operation.kind() != Operation::all_gather)
+    return refuse("belongs to kinds all_reduce and all_gather only");
+  if (operation.owner_weights() && !operation.confirm_use() &&
+      operation.kind() == Operation::all_reduce)
+    return places.refuse("operation.owner_weights", "needs confirm_use where there are lanes");
+  if (operation.site_ranks() > 0) return refuse("does not go with site_ranks");
+  if (scenario.has_multicast()) return refuse("does not go with multicast");
+  if (scenario.has_sealing()) return refuse("does not go with sealing");
+  if (scenario.narrow_size() > 0) return refuse("does not go with narrow");
+  if (scenario.leave_size() > 0) return refuse("knows no leave");
+  return {};
+}
+
 // What reads values is refused where there are none.
 Status check_contents(const Scenario& scenario, const Places& places) {
   const Operation& operation = scenario.operation();
@@ -138,6 +160,7 @@ Status check_contents(const Scenario& scenario, const Places& places) {
   if (operation.messages_first() > 0) return refuse("operation.messages_first");
   if (operation.owner_weights()) return refuse("operation.owner_weights");
   if (operation.site_ranks() > 0) return refuse("operation.site_ranks");
+  if (operation.lanes() > 1) return refuse("operation.lanes");
   if (operation.error_feedback()) return refuse("operation.error_feedback");
   if (operation.non_finite() > 0) return refuse("operation.non_finite");
   if (operation.has_control_variate()) return refuse("operation.control_variate");
@@ -169,6 +192,7 @@ Status check_operation(const Scenario& scenario, const Places& places) {
     return places.refuse("operation.control_variate", "belongs to estimator augmented only");
   }
   if (const Status s = check_sites(scenario, places); !s.ok()) return s;
+  if (const Status s = check_lanes(scenario, places); !s.ok()) return s;
   if (const Status s = check_codecs(operation, places); !s.ok()) return s;
   if (const Status s = check_delivery(operation.delivery(), places); !s.ok()) return s;
   if (operation.has_inject()) {

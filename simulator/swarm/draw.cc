@@ -106,6 +106,7 @@ bool fits_deadline(const Scenario& scenario, double deadline_ms) {
 
 // Of Dice.
 constexpr std::uint64_t kSitesPart = 1;
+constexpr std::uint64_t kLanesPart = 2;
 
 }  // namespace
 
@@ -178,6 +179,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_messages_first(dice, scenario);
   Dice sites(seed, kSitesPart);
   draw_sites(sites, scenario);
+  Dice lanes(seed, kLanesPart);
+  draw_lanes(lanes, scenario);
   excuse_short_deadlines(scenario);
   if (!promises_recovery(scenario)) scenario.mutable_checkers()->add_skip("i9");
   scenario.mutable_checkers()->add_skip("i10");

@@ -214,4 +214,21 @@ void draw_sites(Dice& dice, Scenario& scenario) {
   if (dice.one_in(3)) draw_dropped_work(dice, scenario);
 }
 
+// Most of the scenarios whose calls the library would cut.
+void draw_lanes(Dice& dice, Scenario& scenario) {
+  constexpr std::uint32_t kCutFrom = 8192;  // two slices of whole blocks
+  Operation& operation = *scenario.mutable_operation();
+  const bool fits =
+      operation.kind() == Operation::all_reduce || operation.kind() == Operation::all_gather;
+  if (!fits || operation.uneven() || operation.confirm_use() || operation.owner_weights()) return;
+  if (operation.site_ranks() > 0 || operation.bytes() < kCutFrom) return;
+  if (scenario.has_multicast() || scenario.has_sealing() || scenario.narrow_size() > 0 ||
+      scenario.leave_size() > 0)
+    return;
+  if (dice.one_in(4)) return;
+  operation.set_lanes(dice.between(2, 4));
+  operation.set_slice_bytes(
+      dice.magnitude(kCutFrom / 2, static_cast<std::uint32_t>(operation.bytes() / 2)));
+}
+
 }  // namespace leeway::sim::swarm

@@ -33,6 +33,8 @@ void draw_messages_first(Dice& dice, scenario::Scenario& scenario);
 
 // Ranks that lie in sites. By dice of their own: scenarios that have none stay as they were.
 void draw_sites(Dice& dice, scenario::Scenario& scenario);
+// Ranks with several lanes; likewise, and after sites.
+void draw_lanes(Dice& dice, scenario::Scenario& scenario);
 
 // Whether a rank is stopped for so long that others may take it for dead.
 bool may_be_given_up(const scenario::Scenario& scenario);

@@ -86,6 +86,7 @@ class Shrinking {
       less_of(&Scenario::ranks, &Scenario::set_ranks);
       less_of(&Scenario::rounds, &Scenario::set_rounds);
       smaller_sites();
+      fewer_lanes();
       fewer_bytes();
       less_of_communicators();
       fewer_settings();
@@ -137,6 +138,19 @@ class Shrinking {
       const std::uint32_t per_site = best_.operation().site_ranks();
       const std::uint32_t sites = best_.ranks() / per_site;
       smaller = try_sites(sites - 1, per_site) || try_sites(sites, per_site - 1);
+    }
+  }
+
+  void fewer_lanes() {
+    while (best_.operation().lanes() > 1) {
+      Scenario candidate = best_;
+      scenario::Operation& operation = *candidate.mutable_operation();
+      operation.set_lanes(operation.lanes() - 1);
+      if (operation.lanes() == 1) {
+        operation.clear_lanes();
+        operation.clear_slice_bytes();
+      }
+      if (!keep(std::move(candidate))) return;
     }
   }
 

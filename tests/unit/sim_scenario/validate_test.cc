@@ -127,6 +127,29 @@ TEST(Validate, MessagesComeFirstWhereThereIsACallBehindThem) {
   EXPECT_TRUE(parse_text("operation { messages_first: 1 }", "a.txtpb").ok());
 }
 
+TEST(Validate, LanesAreOfWhatTheLibraryCuts) {
+  EXPECT_EQ(error_of("ranks: 4 operation { lanes: 9 }"),
+            "a.txtpb:1:22: operation.lanes is 9; allowed is 1 to 8");
+  EXPECT_EQ(error_of("ranks: 4 operation { slice_bytes: 4096 }"),
+            "a.txtpb:1:22: operation.slice_bytes needs lanes");
+  EXPECT_EQ(error_of("ranks: 4 operation { kind: broadcast lanes: 2 }"),
+            "a.txtpb:1:38: operation.lanes belongs to kinds all_reduce and all_gather only");
+  EXPECT_EQ(error_of("ranks: 4 operation { lanes: 2 owner_weights: true }"),
+            "a.txtpb:1:31: operation.owner_weights needs confirm_use where there are lanes");
+  EXPECT_EQ(error_of("ranks: 4 operation { lanes: 2 site_ranks: 2 }"),
+            "a.txtpb:1:22: operation.lanes does not go with site_ranks");
+  EXPECT_EQ(error_of("ranks: 4 multicast {} operation { lanes: 2 }"),
+            "a.txtpb:1:35: operation.lanes does not go with multicast");
+  EXPECT_EQ(error_of("ranks: 4 sealing {} operation { lanes: 2 }"),
+            "a.txtpb:1:33: operation.lanes does not go with sealing");
+  EXPECT_EQ(error_of("ranks: 4 leave {} operation { lanes: 2 }"),
+            "a.txtpb:1:31: operation.lanes knows no leave");
+  EXPECT_EQ(error_of("ranks: 4 contents: false operation { lanes: 2 }"),
+            "a.txtpb:1:38: operation.lanes needs values; contents is false");
+  EXPECT_EQ(error_of("ranks: 4 endpoint: tcp_ring operation { lanes: 2 }"),
+            "a.txtpb:1:41: operation.lanes needs endpoint core");
+}
+
 TEST(Validate, SitesHaveEquallyManyRanks) {
   EXPECT_EQ(error_of("ranks: 6 operation { site_ranks: 4 }"),
             "a.txtpb:1:22: operation.site_ranks is 4; allowed is 2 and above, of which ranks, 6, "

@@ -100,6 +100,7 @@ void count_operation(const Operation& operation, std::map<std::string, int>& see
   seen["any_source"] += operation.any_source();
   seen["exchange"] += operation.exchange();
   seen["sites"] += operation.site_ranks() > 0;
+  seen["lanes"] += operation.lanes() > 1;
   seen["site pieces"] += operation.has_site_piece_bytes();
   seen["messages first"] += operation.messages_first() > 0;
   seen["many messages"] += operation.messages_max() > 16;
@@ -141,7 +142,7 @@ TEST(Draw, EveryKindOfOperationAndFaultComes) {
     }
     seen["liveness"] += drawn.checkers().skip(0) != "i9";
   }
-  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 20 + 5 + 7 + 11);
+  EXPECT_EQ(seen.size(), 13u + 11 + 6 + 3 + 3 + 21 + 5 + 7 + 11);
   for (const auto& [name, count] : seen) EXPECT_GE(count, 3) << name;
   EXPECT_GE(seen["few owners"], static_cast<int>(kSeeds / 20));
   EXPECT_GE(seen["liveness"], static_cast<int>(kSeeds / 4));

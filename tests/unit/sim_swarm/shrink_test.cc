@@ -57,6 +57,18 @@ TEST(Shrink, MakesSitesFewerAndSmaller) {
   EXPECT_FALSE(shrunk.operation().has_site_piece_bytes());
 }
 
+TEST(Shrink, MakesLanesFewer) {
+  const auto drawn = scenario::parse_text(
+      "ranks: 4 rounds: 2 operation { bytes: 65536 lanes: 4 slice_bytes: 8192 }", "drawn");
+  ASSERT_TRUE(drawn.ok());
+  const auto has_lanes = [](const Scenario& candidate) {
+    return candidate.operation().lanes() > 1;
+  };
+  EXPECT_EQ(shrink(*drawn, has_lanes, kTries).operation().lanes(), 2u);
+  const auto fails = [](const Scenario&) { return true; };
+  EXPECT_FALSE(shrink(*drawn, fails, kTries).operation().has_slice_bytes());
+}
+
 TEST(Shrink, AsksAboutValidScenariosAndNoMoreOftenThanTold) {
   const Scenario drawn = draw_scenario(1);
   for (const unsigned tries : {0u, 1u, 7u, 50u}) {

@@ -1,0 +1,124 @@
+#include "run/lane_calls.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "base/contracts.h"
+#include "base/philox.h"
+
+namespace leeway::sim {
+namespace {
+
+using collective::SlicedCall;
+
+// Stream tag of the keyed hash (base/philox.h): epochs. In the library lanes have one epoch; here
+// checkers tell their packets apart by it.
+constexpr std::uint32_t kLaneEpochStream = 0x4A000000;
+
+}  // namespace
+
+LaneCalls::LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place)
+    : scenario_(scenario), place_(place), ranks_(scenario.ranks()) {
+  std::vector<Rank> all(scenario.ranks());
+  std::iota(all.begin(), all.end(), Rank{0});
+  for (std::uint32_t lane = 1; lane < scenario.operation().lanes(); ++lane) {
+    const std::uint64_t epoch = keyed_hash(seed, lane, kLaneEpochStream, 0, 0);
+    credits_.push_back(place.checkers.credit_of_lane());
+    further_.push_back(std::make_unique<CallGroup>(CallGroup::Setup{
+        .scenario = scenario,
+        .seed = seed,
+        .core = place.core,
+        .watchers = place.watchers,
+        .name = "lane[" + std::to_string(lane) + "]",
+        .epoch = std::max<std::uint32_t>(2, static_cast<std::uint32_t>(epoch)),
+        .lane = lane,
+        .processes = all,
+        .credit = credits_.back().get(),
+        .on_done = [this, lane](Instant now, std::uint32_t rank, const CallResult& result) {
+          on_slice_done(now, rank, lane, result);
+        }}));
+  }
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+std::size_t LaneCalls::slices_of(const collective::OperationSpec& spec) const {
+  return SlicedCall::slices(spec, static_cast<int>(ranks_.size()), further_.size() + 1,
+                            scenario_.operation().slice_bytes());
+}
+
+bool LaneCalls::takes(std::uint32_t rank, const collective::OperationSpec& spec) const {
+  return slices_of(spec) > 1 && SlicedCall::check(spec).ok() &&
+         collective::validate(spec, static_cast<Rank>(rank), static_cast<int>(ranks_.size())).ok();
+}
+
+void LaneCalls::submit(Instant now, std::uint32_t rank, const Call& call,
+                       Endpoints::Client& client) {
+  RankState& state = ranks_[rank];
+  LEEWAY_ASSERT(!state.sliced && takes(rank, *call.spec));
+  place_.checkers.on_submit_whole(now, rank, call);
+  state.call = call;
+  state.client = &client;
+  state.submitted = now;
+  state.sliced.emplace(*call.spec, static_cast<int>(ranks_.size()), slices_of(*call.spec));
+  state.left = state.sliced->size();
+  state.slices.assign(state.left, {});
+  // Slices are over later, by an event of the endpoints: none calls back from here.
+  for (std::size_t lane = 0; lane < state.sliced->size(); ++lane) {
+    const Call slice =
+        part_of(call, state.sliced->slice(lane), ranks_.size(), state.slices[lane].lengths);
+    if (lane == 0) {
+      place_.core.submit(now, rank, slice, *this);
+    } else {
+      place_.core.submit(now, further_[lane - 1]->communicator(), rank, slice, *further_[lane - 1]);
+    }
+  }
+}
+
+void LaneCalls::on_slice_done(Instant now, std::uint32_t rank, std::size_t lane,
+                              const CallResult& result) {
+  RankState& state = ranks_[rank];
+  state.slices[lane].outcome = *result.request;
+  if (--state.left == 0) finish_call(now, rank);
+}
+
+// The client may submit the next call.
+void LaneCalls::finish_call(Instant now, std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  std::vector<const collective::Request*> parts;
+  for (const Slice& slice : state.slices) parts.push_back(&slice.outcome);
+  collective::Request outcome;
+  outcome.submitted = state.submitted;
+  state.sliced->finish(parts, outcome, now);
+  state.sliced.reset();
+  const CallResult result = result_of(outcome, state.submitted, now);
+  place_.checkers.on_done_whole(now, rank, state.call, result);
+  std::exchange(state.client, nullptr)->on_done(now, rank, result);
+}
+
+// ---- faults, and the outcome --------------------------------------------------------------------
+
+void LaneCalls::on_pause(Instant now, std::uint32_t rank) {
+  for (const auto& lane : further_) lane->checkers().on_pause(now, rank);
+}
+
+void LaneCalls::on_resume(Instant now, std::uint32_t rank) {
+  for (const auto& lane : further_) lane->checkers().on_resume(now, rank);
+}
+
+void LaneCalls::on_death(std::uint32_t rank) {
+  for (const auto& lane : further_) lane->checkers().on_death(rank);
+}
+
+void LaneCalls::on_faults_over(std::uint32_t first_round) {
+  for (const auto& lane : further_) lane->checkers().on_faults_over(first_round);
+}
+
+void LaneCalls::finish(Instant now, const Network& network, std::vector<CheckRecord>& into) {
+  for (const auto& lane : further_)
+    merge(into, lane->checkers().finish(now, network, false), lane->name());
+}
+
+}  // namespace leeway::sim

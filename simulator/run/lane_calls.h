@@ -1,0 +1,75 @@
+// Calls of ranks with several lanes: large ones are cut into slices, one for each lane
+// (collective/sliced_call.h), as src/communicator/lanes.h does over sockets.
+//
+// The first slice is a call of the first communicator, the others are calls of communicators of the
+// further lanes, which have checkers of their own. What the whole call promises the first
+// communicator's checkers look at.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "checker/checkers.h"
+#include "checker/credit.h"
+#include "collective/sliced_call.h"
+#include "endpoint/core_endpoints.h"
+#include "run/call_group.h"
+#include "run/watchers.h"
+
+namespace leeway::sim {
+
+class LaneCalls final : private Endpoints::Client {
+ public:
+  struct Place {
+    CoreEndpoints& core;
+    Checkers& checkers;  // of the first communicator
+    Watchers& watchers;  // checkers of the others are added
+  };
+
+  // All ranks join their lanes. The scenario is valid and has several; everything referred to
+  // outlives this.
+  LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place);
+
+  // Whether the library cuts the rank's call. What it refuses the engine refuses, too.
+  bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const;
+  // A rank has one call open at a time.
+  void submit(Instant now, std::uint32_t rank, const Call& call, Endpoints::Client& client);
+
+  void on_pause(Instant now, std::uint32_t rank);
+  void on_resume(Instant now, std::uint32_t rank);
+  void on_death(std::uint32_t rank);
+  void on_faults_over(std::uint32_t first_round);
+
+  // Adds what the checkers of the further lanes found.
+  void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
+
+ private:
+  struct Slice {
+    std::vector<std::size_t> lengths;
+    collective::Request outcome;
+  };
+  struct RankState {
+    std::optional<collective::SlicedCall> sliced;  // of the open call
+    std::vector<Slice> slices;
+    std::size_t left = 0;
+    Call call;
+    Instant submitted{0};
+    Endpoints::Client* client = nullptr;
+  };
+
+  std::size_t slices_of(const collective::OperationSpec& spec) const;
+  void on_done(Instant now, std::uint32_t rank, const CallResult& result) override {
+    on_slice_done(now, rank, 0, result);
+  }
+  void on_slice_done(Instant now, std::uint32_t rank, std::size_t lane, const CallResult& result);
+  void finish_call(Instant now, std::uint32_t rank);
+
+  const scenario::Scenario& scenario_;
+  Place place_;
+  std::vector<std::unique_ptr<Credit>> credits_;
+  std::vector<std::unique_ptr<CallGroup>> further_;  // lane 1 and up
+  std::vector<RankState> ranks_;
+};
+
+}  // namespace leeway::sim
