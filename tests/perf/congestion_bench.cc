@@ -50,6 +50,7 @@ struct Place {
   double fixed_mbps = 0;
   std::uint32_t socket_bytes = 8 << 20;
   std::string jitter = {};  // the delay of a hop, instead of a fixed one; not between sites
+  int lanes = 1;            // of each rank
 };
 
 // Four of them make a round trip
@@ -95,13 +96,14 @@ Call all_reduce(const Place& place, std::string_view delivery, std::string_view 
                 std::uint64_t seed) {
   char text[4096];
   std::snprintf(text, sizeof text,
-                "ranks: %d rounds: %d contents: false\n"
-                "operation { kind: all_reduce bytes: %ld socket_bytes: %u delivery { kind: %s "
-                "deadline_ms: 60000 } "
+                "ranks: %d rounds: %d contents: %s\n"
+                "operation { kind: all_reduce bytes: %ld socket_bytes: %u lanes: %d delivery { "
+                "kind: %s deadline_ms: 60000 } "
                 "spread: %s }\n"
                 "%s congestion { control: %s rate_mbps: %g }\n",
-                place.ranks, place.rounds, static_cast<long>(place.mib * 1048576),
-                place.socket_bytes, std::string(delivery).c_str(), std::string(delivery).c_str(),
+                place.ranks, place.rounds, place.lanes > 1 ? "true" : "false",
+                static_cast<long>(place.mib * 1048576), place.socket_bytes, place.lanes,
+                std::string(delivery).c_str(), std::string(delivery).c_str(),
                 links_of(place).c_str(), std::string(control).c_str(),
                 place.fixed_mbps > 0 ? place.fixed_mbps : 0.95 * place.line_mbps);
   std::string scenario_text = text + place.more;
@@ -750,6 +752,71 @@ void print_jitter() {
   }
 }
 
+FlowOptions bundle_with_lanes(std::size_t lanes, double start_seconds) {
+  FlowOptions options = bundle(start_seconds);
+  options.lanes = lanes;
+  return options;
+}
+
+// Bundles share a line, and lanes of a process a bundle.
+void print_lanes() {
+  std::printf(
+      "\n%s with 4 lanes beside one with 1, 100 Mb/s, 30 s after 10: the first one's share over "
+      "the other's; its lanes: least over most; and beside 4 of them, as lanes without a common "
+      "bundle would be\n\n"
+      "| round trip, queue in BDP, loss | 4 lanes : 1 | 1 lane : 1 | lanes | 4 : 1 "
+      "|\n|---|---|---|---|---|\n",
+      studied_name.c_str());
+  for (const double rtt : {0.02, 0.05}) {
+    for (const double queue : {0.1, 1.0}) {
+      for (const double loss : {0.0, 0.01}) {
+        const Line line{.rtt_seconds = rtt, .queue_bdp = queue, .loss = loss};
+        Bottleneck lanes(line);
+        lanes.add(bundle_with_lanes(4, 0));
+        lanes.add(bundle(0.5));
+        Bottleneck alike(line);
+        alike.add(bundle(0));
+        alike.add(bundle(0.5));
+        Bottleneck apart(line);
+        for (int i = 0; i < 5; ++i) apart.add(bundle(0.1 * i));
+        for (Bottleneck* const one : {&lanes, &alike, &apart}) {
+          one->run_until(10);
+          one->reset();
+          one->run_until(40);
+        }
+        std::vector<double> by_lane;
+        for (std::size_t lane = 0; lane < 4; ++lane) by_lane.push_back(lanes.share(0, lane));
+        double four = 0;
+        for (std::size_t i = 0; i < 4; ++i) four += apart.share(i);
+        std::printf("| %g ms, %g, %g %% | %.2f | %.2f | %.2f | %.2f |\n", rtt * 1e3, queue,
+                    100 * loss, lanes.share(0) / lanes.share(1), alike.share(0) / alike.share(1),
+                    *std::min_element(by_lane.begin(), by_lane.end()) /
+                        *std::max_element(by_lane.begin(), by_lane.end()),
+                    four / apart.share(4));
+        std::fflush(stdout);
+      }
+    }
+  }
+  std::printf(
+      "\nAll-reduces of 4 MiB, 4 ranks, exact, 500 Mb/s, 20 ms, queue 50 ms; ms and own "
+      "overflow\n\n"
+      "| lanes, loss | fixed, 95 %% | %s |\n|---|---|---|\n",
+      studied_name.c_str());
+  for (const int lanes : {1, 2, 4}) {
+    for (const double loss : {0.0, 0.01}) {
+      std::printf("| %d, %g %% |", lanes, 100 * loss);
+      const Place place{
+          .line_mbps = 500, .rtt_ms = 20, .queue_ms = 50, .loss = loss, .lanes = lanes};
+      for (const std::string& control : {std::string("fixed"), studied_name}) {
+        const Call call = all_reduce(place, "exact", control);
+        std::printf(" %.0f to %.0f; %.1f %% |", call.ms, call.slowest_ms, 100 * call.overflow);
+        std::fflush(stdout);
+      }
+      std::printf("\n");
+    }
+  }
+}
+
 struct Table {
   const char* name;
   void (*print)();
@@ -760,7 +827,7 @@ constexpr Table kTables[] = {
     {"sites", print_sites},     {"wide", print_wide},       {"shared", print_shared},
     {"fabric", print_fabric},   {"incast", print_incast},   {"fall", print_fall},
     {"switch", print_switch},   {"host", print_host},       {"jitter", print_jitter},
-    {"bursts", print_bursts}};
+    {"bursts", print_bursts},   {"lanes", print_lanes}};
 
 }  // namespace
 }  // namespace leeway
