@@ -119,6 +119,12 @@ Facts in_flight(const Arguments& arguments) {
   return with_counters(tally.facts(), *group);
 }
 
+std::uint64_t refused_epochs(const Communicator& group) {
+  for (const auto& [name, value] : group.counters())
+    if (name == "refused_epoch") return value;
+  return 0;
+}
+
 // A second group meets at the next port; both work at the same time.
 Facts two_groups(const Arguments&) {
   const Options first_options = environment_options();
@@ -129,6 +135,8 @@ Facts two_groups(const Arguments&) {
   second_options.rendezvous.replace(colon, std::string::npos, std::to_string(next_port));
   second_options.communicator_name = "second";
   const auto second = join(second_options);
+  // A rank that joins late refuses what the others sent it before.
+  const std::uint64_t refused_before = refused_epochs(*first) + refused_epochs(*second);
   Tally first_tally;
   Tally second_tally;
   std::thread beside([&] { EveryOperation(*second, second_tally).run_all(DataType::f32, 20'000); });
@@ -136,6 +144,7 @@ Facts two_groups(const Arguments&) {
   beside.join();
   Facts facts = with_counters(first_tally.facts(), *first);
   facts["second"] = second_tally.facts();
+  facts["refused_epoch"] = refused_epochs(*first) + refused_epochs(*second) - refused_before;
   return facts;
 }
 
