@@ -1,0 +1,100 @@
+// Memory that all ranks of a communicator map: a part for each, which it alone writes and all
+// others read. A part is the rank's line (near/line.h) and its slots, through which its tensors
+// pass a chunk at a time.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "base/contracts.h"
+#include "near/line.h"
+#include "near/memory_file.h"
+
+namespace leeway::near {
+
+// A slot is filled while peers still read the two before it: so a chunk costs one wait.
+inline constexpr std::size_t kSlots = 3;
+
+struct Shape {
+  int ranks = 0;
+  std::size_t slot_bytes = 0;  // a multiple of a page
+
+  // Slots of all ranks together stay in the caches, and leave room in the 64 MB of a container.
+  static Shape of(int ranks);
+  std::size_t part_bytes() const { return kLineBytes + kSlots * slot_bytes; }
+  std::size_t bytes() const { return static_cast<std::size_t>(ranks) * part_bytes(); }
+};
+
+// As rank `self` sees it. The memory belongs to somebody else.
+class Arena {
+ public:
+  Arena(std::byte* memory, const Shape& shape, Rank self)
+      : memory_(memory), shape_(shape), self_(self) {
+    LEEWAY_ASSERT(self < shape.ranks);
+  }
+
+  Rank self() const { return self_; }
+  int ranks() const { return shape_.ranks; }
+  std::size_t slot_bytes() const { return shape_.slot_bytes; }
+
+  const Line& line(Rank rank) const { return *reinterpret_cast<const Line*>(part(rank)); }
+  Line& own_line() const { return *reinterpret_cast<Line*>(part(self_)); }
+  // Any number is a slot: a peer's may be anything.
+  const std::byte* slot(Rank rank, std::uint64_t number) const {
+    return part(rank) + kLineBytes + number % kSlots * shape_.slot_bytes;
+  }
+  std::byte* own_slot(std::uint64_t number) const {
+    return part(self_) + kLineBytes + number % kSlots * shape_.slot_bytes;
+  }
+
+ private:
+  std::byte* part(Rank rank) const {
+    LEEWAY_ASSERT(rank < shape_.ranks);
+    return memory_ + rank * shape_.part_bytes();
+  }
+
+  std::byte* memory_;
+  Shape shape_;
+  Rank self_;
+};
+
+// By this name, which nobody can guess, others find an arena while its group meets.
+using ArenaName = std::array<std::byte, 16>;
+
+// The file of an arena, and where it is in this process.
+class ArenaFile {
+ public:
+  // By one rank; a new file is filled with zeros, which is how lines begin.
+  static Result<ArenaFile> create(const std::string& folder, const ArenaName& name,
+                                  const Shape& shape, Rank self);
+  // By the others.
+  static Result<ArenaFile> open(const std::string& folder, const ArenaName& name,
+                                const Shape& shape, Rank self);
+  static void remove_name(const std::string& folder, const ArenaName& name);
+
+  Arena arena() const { return {mapping_.data(), shape_, self_}; }
+  const std::string& folder() const { return folder_; }
+  const ArenaName& name() const { return name_; }
+
+ private:
+  ArenaFile(std::string folder, const ArenaName& name, const Shape& shape, Rank self,
+            Mapping mapping)
+      : folder_(std::move(folder)),
+        name_(name),
+        shape_(shape),
+        self_(self),
+        mapping_(std::move(mapping)) {}
+  static Result<ArenaFile> map(const MemoryFile& file, const std::string& folder,
+                               const ArenaName& name, const Shape& shape, Rank self);
+
+  std::string folder_;
+  ArenaName name_;
+  Shape shape_;
+  Rank self_;
+  Mapping mapping_;
+};
+
+// "leeway-" and the name; of a region of the arena's, further numbers behind it.
+std::string file_name(const ArenaName& name);
+
+}  // namespace leeway::near

@@ -1,0 +1,289 @@
+#include "near/caller.h"
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+namespace leeway::near {
+namespace {
+
+using collective::OperationKind;
+
+using Text = std::array<char, 96>;
+
+// "all_reduce float[1000] sum", of what a peer says, which may be anything.
+Text describe(std::uint64_t what, std::uint64_t count) {
+  Text text{};
+  if (what == kAllocation) {
+    std::snprintf(text.data(), text.size(), "allocate of %llu bytes",
+                  static_cast<unsigned long long>(count));
+    return text;
+  }
+  const auto kind = what >> 48;
+  const auto op = what >> 40 & 0xFF;
+  const auto dtype = what >> 32 & 0xFF;
+  const auto root = what & 0xFFFF;
+  const bool known = kind < static_cast<std::uint64_t>(wire::kOperationKinds) &&
+                     op < static_cast<std::uint64_t>(kReduceOpCount) &&
+                     dtype < static_cast<std::uint64_t>(kDataTypeCount);
+  const int written =
+      std::snprintf(text.data(), text.size(), "%s %s[%llu] %s",
+                    known ? to_string(static_cast<OperationKind>(kind)) : "another call",
+                    known ? to_string(static_cast<DataType>(dtype)).data() : "",
+                    static_cast<unsigned long long>(count),
+                    known ? to_string(static_cast<ReduceOp>(op)).data() : "");
+  if (root != kNoRank && written > 0 && static_cast<std::size_t>(written) < text.size()) {
+    std::snprintf(text.data() + written, text.size() - static_cast<std::size_t>(written),
+                  " root %llu", static_cast<unsigned long long>(root));
+  }
+  return text;
+}
+
+}  // namespace
+
+Caller::Caller(Station& station, std::string folder, std::string name)
+    : station_(station),
+      arena_(station.arena()),
+      folder_(std::move(folder)),
+      name_(std::move(name)),
+      regions_(std::make_shared<Regions>(station)),
+      peers_(static_cast<std::size_t>(arena_.ranks())),
+      operands_(peers_.size()),
+      scales_(peers_.size()) {}
+
+// After a failed call this rank's slots may still be read by ranks that are in it. They have left
+// it when they come to this one.
+Status Caller::begin(const char* name, Instant submitted, Duration deadline) {
+  terms_.name = name;
+  ++terms_.call;
+  terms_.length = deadline;
+  terms_.deadline = deadline > no_deadline / 4 ? Instant::infinite_future() : submitted + deadline;
+  counters_.calls.fetch_add(1, std::memory_order_relaxed);
+  if (in_step_) return Status();
+  station_.begin(terms_.call);
+  const Status status = await(0);
+  in_step_ = status.ok();
+  return status;
+}
+
+Status Caller::fail(const Status& status) {
+  in_step_ = false;
+  counters_.failed.fetch_add(1, std::memory_order_relaxed);
+  station_.give_up(terms_.call);
+  return status;
+}
+
+Status Caller::await(std::uint64_t step) {
+  if (station_.aborted()) {
+    return Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted",
+                         unsigned{arena_.self()});
+  }
+  return station_.await_all(terms_, step);
+}
+
+Caller::Outcome Caller::run(const Spec& spec, Instant submitted, CollectiveReport& report) {
+  Outcome outcome;
+  outcome.status = begin(to_string(spec.kind), submitted, spec.options.delivery.deadline);
+  if (outcome.status.ok()) outcome.status = go(spec, outcome.apart);
+  if (!outcome.status.ok()) {
+    outcome.status = fail(outcome.status);
+  } else if (outcome.apart) {
+    counters_.apart.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    fill_report(spec, submitted, report);
+  }
+  return outcome;
+}
+
+Caller::Outcome Caller::refuse(const Spec& spec, const Status& why) {
+  ++terms_.call;
+  counters_.calls.fetch_add(1, std::memory_order_relaxed);
+  return {.status =
+              fail(Status::error(why.code(), "%s (%s #%llu)", why.c_str(), to_string(spec.kind),
+                                 static_cast<unsigned long long>(terms_.call - 1)))};
+}
+
+Status Caller::go(const Spec& spec, bool& apart) {
+  regions_->drop_freed();
+  plan_ = plan_of(spec, arena_.ranks(), arena_.slot_bytes());
+  const bool premultiplied = spec.options.op == ReduceOp::premul_sum;
+  multiplies_ = premultiplied && spec.options.factor != Scalar(1);
+  direct_ = false;
+  const bool prepared = describe(spec);
+  if (Status status = meet(); !status.ok()) return status;
+  apart = anyone_apart();
+  if (apart) return Status();
+  std::uint64_t step = 1;
+  if (Status status = agree_on_direct(spec, prepared, step); !status.ok()) return status;
+  return move(spec, step);
+}
+
+// Whether the first chunk is in its slot, too. It is not where the call may be direct, as far as
+// this rank knows.
+bool Caller::describe(const Spec& spec) {
+  Descriptor& own = own_descriptor();
+  const bool apart = stands_apart(spec) || plan_.chunks > kStepsMax / 2;
+  Regions::Spot from;
+  Regions::Spot to;
+  if (plan_.direct && !multiplies_ && !apart) {
+    from = regions_->find({static_cast<const std::byte*>(spec.input.data), spec.input.bytes()});
+    to = regions_->find({static_cast<const std::byte*>(spec.output.data), spec.output.bytes()});
+  }
+  const bool direct = from.number != 0 && to.number != 0;
+  peers_[arena_.self()].first_slot = next_slot_;
+  own.what.store(plan_.what(), std::memory_order_relaxed);
+  own.count.store(plan_.count, std::memory_order_relaxed);
+  own.condition.store(static_cast<std::uint64_t>(apart ? Condition::apart : Condition::ordinary),
+                      std::memory_order_relaxed);
+  own.first.store(next_slot_, std::memory_order_relaxed);
+  own.from.store(direct ? from.number : 0, std::memory_order_relaxed);
+  own.from_at.store(from.at, std::memory_order_relaxed);
+  own.to.store(direct ? to.number : 0, std::memory_order_relaxed);
+  own.to_at.store(to.at, std::memory_order_relaxed);
+  if (direct || apart) return false;
+  copy_in(spec, 0);
+  return true;
+}
+
+// All ranks are in this call, and mean the same.
+Status Caller::meet() {
+  post(1);
+  if (station_.aborted()) return await(1);
+  const Station::Inspect inspect = [this](Rank peer) { return compare(peer); };
+  Status status = station_.await_all(terms_, 1, inspect);
+  for (Rank peer = 0; peer < arena_.ranks() && status.ok(); ++peer) {
+    if (peer == arena_.self()) continue;
+    status = compare(peer);
+    peers_[peer].first_slot = descriptor_of(peer).first.load(std::memory_order_relaxed);
+  }
+  // One that disagrees gives up as well: that says less
+  for (Rank peer = 0; peer < arena_.ranks() && status.ok(); ++peer) {
+    if (peer != arena_.self()) status = station_.check_took_part(terms_, peer);
+  }
+  met_at_ = station_.now();
+  return status;
+}
+
+Status Caller::compare(Rank peer) const {
+  const std::uint64_t our_what = own_descriptor().what.load(std::memory_order_relaxed);
+  const std::uint64_t our_count = own_descriptor().count.load(std::memory_order_relaxed);
+  const std::uint64_t what = descriptor_of(peer).what.load(std::memory_order_relaxed);
+  const std::uint64_t count = descriptor_of(peer).count.load(std::memory_order_relaxed);
+  if (what == our_what && count == our_count) return Status();
+  return Status::error(StatusCode::kMismatch,
+                       "%s #%llu: ranks disagree: rank %u has %s; rank %u has %s", terms_.name,
+                       static_cast<unsigned long long>(terms_.call - 1), unsigned{arena_.self()},
+                       near::describe(our_what, our_count).data(), unsigned{peer},
+                       near::describe(what, count).data());
+}
+
+bool Caller::anyone_apart() const {
+  for (Rank rank = 0; rank < arena_.ranks(); ++rank) {
+    const auto ordinary = static_cast<std::uint64_t>(Condition::ordinary);
+    if (descriptor_of(rank).condition.load(std::memory_order_relaxed) != ordinary) return true;
+  }
+  return false;
+}
+
+// All see all descriptors and decide alike. Where some tensors lie in shared memory and others do
+// not, the call takes slots, and a step more.
+Status Caller::agree_on_direct(const Spec& spec, bool prepared, std::uint64_t& step) {
+  if (!plan_.direct) return Status();
+  bool all = true;
+  bool any = false;
+  for (Rank rank = 0; rank < arena_.ranks(); ++rank) {
+    const bool can = descriptor_of(rank).from.load(std::memory_order_relaxed) != 0 &&
+                     descriptor_of(rank).to.load(std::memory_order_relaxed) != 0;
+    all &= can;
+    any |= can;
+  }
+  if (all) return find_tensors(spec);
+  if (!any) return Status();
+  if (!prepared) copy_in(spec, 0);
+  post(++step);
+  return await(step);
+}
+
+Status Caller::find_tensors(const Spec& spec) {
+  direct_ = true;
+  plan_ = plan_.unslotted();
+  counters_.direct.fetch_add(1, std::memory_order_relaxed);
+  for (Rank rank = 0; rank < arena_.ranks(); ++rank) {
+    Peer& peer = peers_[rank];
+    if (rank == arena_.self()) {
+      peer.input = static_cast<const std::byte*>(spec.input.data);
+      peer.result = static_cast<const std::byte*>(spec.output.data);
+      continue;
+    }
+    const Descriptor& theirs = descriptor_of(rank);
+    peer.input =
+        regions_->peer(rank, {theirs.from.load(), theirs.from_at.load()}, spec.input.bytes());
+    peer.result =
+        regions_->peer(rank, {theirs.to.load(), theirs.to_at.load()}, spec.output.bytes());
+    if (peer.input != nullptr && peer.result != nullptr) continue;
+    return Status::error(
+        StatusCode::kMismatch,
+        "rank %u: %s #%llu: rank %u names memory that this rank does not have of it",
+        unsigned{arena_.self()}, terms_.name, static_cast<unsigned long long>(terms_.call - 1),
+        unsigned{rank});
+  }
+  return Status();
+}
+
+// All have posted `step`: the first chunk can be read. Where owners sum, the results of a chunk are
+// fetched while the next one is summed.
+Status Caller::move(const Spec& spec, std::uint64_t step) {
+  const std::uint64_t phases = plan_.chunks + (plan_.owners ? 1 : 0);
+  for (std::uint64_t phase = 0;; ++phase) {
+    if (plan_.owners) {
+      if (phase > 0) gather_owned(spec, phase - 1);
+      if (phase < plan_.chunks) sum_owned(spec, phase);
+    } else {
+      take(spec, phase);
+    }
+    if (phase + 1 >= plan_.chunks) summed_at_ = station_.now();
+    // A rank that fails leaves its tensors to its caller, who may change them.
+    if (direct_) {
+      if (Status status = station_.check_none_gave_up(terms_); !status.ok()) return status;
+    } else if (phase + 1 < plan_.chunks) {
+      copy_in(spec, phase + 1);
+    }
+    if (phase + 1 == phases) break;
+    post(++step);
+    if (Status status = await(step); !status.ok()) return status;
+  }
+  if (!direct_) {
+    next_slot_ += plan_.chunks;
+    return Status();
+  }
+  // Others may still read this rank's tensors.
+  post(++step);
+  return await(step);
+}
+
+// A chunk counts as a packet: nothing of it is ever missing.
+void Caller::fill_report(const Spec& spec, Instant submitted, CollectiveReport& report) const {
+  const Instant now = station_.now();
+  report.sequence = terms_.call - 1;
+  report.estimator = spec.options.estimator;
+  report.codec = spec.options.codec;
+  report.times = {.gate = met_at_ - submitted,
+                  .reduce = summed_at_ - submitted,
+                  .spread = now - summed_at_,
+                  .total = now - submitted};
+  const std::uint64_t chunks = plan_.chunks;
+  report.peers.reserve(peers_.size() - 1);
+  for (Rank rank = 0; rank < arena_.ranks(); ++rank) {
+    if (rank == arena_.self()) continue;
+    report.peers.push_back({.rank = rank, .expected = chunks, .arrived = chunks, .sent = chunks});
+  }
+  if (!collective::has_reduce_half(spec.kind)) return;
+  const bool owns = plan_.kind != OperationKind::reduce || is_root();
+  report.contributors.min = static_cast<std::uint32_t>(arena_.ranks());
+  report.contributors.mean = arena_.ranks();
+  report.contributors.histogram.assign(peers_.size() + 1, 0);
+  report.contributors.histogram.back() = owns ? chunks : 0;
+  report.owners = plan_.kind == OperationKind::reduce ? 1 : report.contributors.min;
+}
+
+}  // namespace leeway::near

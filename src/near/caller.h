@@ -1,0 +1,133 @@
+// Runs the calls of a rank through its arena, one at a time and in the order in which all ranks
+// make them.
+//
+// A rank copies its part of a chunk into a slot and posts a step. When all have, each takes what it
+// needs out of the others' slots, and fills its next slot meanwhile: one wait a chunk. Where all
+// tensors lie in memory of allocate(), nothing is copied into slots, and ranks read each other's
+// tensors. Nobody writes another rank's memory.
+#pragma once
+
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collective/operation_spec.h"
+#include "leeway/report.h"
+#include "near/plan.h"
+#include "near/regions.h"
+#include "near/station.h"
+
+namespace leeway::near {
+
+// Descriptor::what of allocate(), which is no operation.
+inline constexpr std::uint64_t kAllocation = ~std::uint64_t{0};
+
+struct CallerCounters {
+  Word calls{0};   // that went through the arena, failed ones included
+  Word direct{0};  // of these, straight between tensors
+  Word apart{0};   // left to datagrams
+  Word failed{0};
+  Word bytes_copied{0};  // into and out of slots
+};
+
+class Caller {
+ public:
+  // `folder`, `name`: where files of regions go, and how their names begin.
+  Caller(Station& station, std::string folder, std::string name);
+
+  // What became of a call.
+  struct Outcome {
+    Status status;
+    bool apart = false;  // no rank did anything yet: all take it to the datagrams, in this order
+  };
+  // A valid call that takes() takes. `submitted`: its deadline counts from there.
+  Outcome run(const collective::OperationSpec& spec, Instant submitted, CollectiveReport& report);
+
+  // A call that cannot be right any more, for this reason: it has its number, and peers hear of it.
+  Outcome refuse(const collective::OperationSpec& spec, const Status& why);
+
+  // Memory of so many bytes, at least one, on all ranks. Where not all can, all have ordinary
+  // memory.
+  Result<std::shared_ptr<Region>> allocate(std::size_t bytes, Instant submitted, Duration deadline);
+
+  // The ranks have gone: regions are this process's own memory from now on.
+  void close() { regions_->close(); }
+
+  const CallerCounters& counters() const { return counters_; }
+
+ private:
+  using Spec = collective::OperationSpec;
+
+  Status begin(const char* name, Instant submitted, Duration deadline);
+  Status fail(const Status& status);
+  bool is_root() const { return plan_.root == arena_.self(); }
+  // Of the call under way.
+  Descriptor& own_descriptor() const {
+    return arena_.own_line().descriptors[terms_.call % std::size(arena_.own_line().descriptors)];
+  }
+  const Descriptor& descriptor_of(Rank rank) const {
+    return arena_.line(rank).descriptors[terms_.call % std::size(arena_.line(rank).descriptors)];
+  }
+  void post(std::uint64_t step) { station_.post(terms_.call, step); }
+  Status await(std::uint64_t step);
+  Status meet();
+  Status compare(Rank peer) const;
+  bool anyone_apart() const;
+
+  Status go(const Spec& spec, bool& apart);
+  bool describe(const Spec& spec);
+  Status agree_on_direct(const Spec& spec, bool prepared, std::uint64_t& step);
+  Status find_tensors(const Spec& spec);
+  Status move(const Spec& spec, std::uint64_t step);
+
+  void copy_in(const Spec& spec, std::uint64_t chunk);
+  void put(const Spec& spec, Part part, std::byte* to);
+  void take(const Spec& spec, std::uint64_t chunk);
+  void sum_owned(const Spec& spec, std::uint64_t chunk);
+  void gather_owned(const Spec& spec, std::uint64_t chunk);
+  // `bytes` of all ranks' chunk, from that byte on.
+  void sum(const Spec& spec, std::uint64_t chunk, std::size_t from, std::size_t bytes,
+           std::byte* result);
+  void copy(const std::byte* from, std::byte* to, std::size_t bytes);
+  // Where this rank's own elements of a piece lie, as they are to be summed.
+  const std::byte* own_input(const Spec& spec, std::uint64_t chunk, std::size_t piece) const;
+  const std::byte* chunk_of(Rank rank, std::uint64_t chunk) const {
+    return arena_.slot(rank, peers_[rank].first_slot + chunk);
+  }
+  std::byte* own_chunk(std::uint64_t chunk) const {
+    return arena_.own_slot(peers_[arena_.self()].first_slot + chunk);
+  }
+  void fill_report(const Spec& spec, Instant submitted, CollectiveReport& report) const;
+
+  Result<Mapping> own_memory(std::size_t place, std::size_t bytes) const;
+  Status share(std::size_t bytes, std::size_t place, const std::shared_ptr<Region>& region);
+  Result<std::vector<Mapping>> peers_memory(std::size_t bytes) const;
+  std::string region_name(Rank rank) const;
+
+  Station& station_;
+  const Arena arena_;
+  const std::string folder_;
+  const std::string name_;
+  const std::shared_ptr<Regions> regions_;
+  CallerCounters counters_;
+
+  std::uint64_t next_slot_ = 0;  // of the next chunk
+  bool in_step_ = true;          // after a failed call peers may still read slots
+  // Of the call under way.
+  Terms terms_;
+  Plan plan_;
+  bool direct_ = false;
+  bool multiplies_ = false;  // a factor is applied to what goes into slots
+  struct Peer {
+    std::uint64_t first_slot = 0;
+    const std::byte* input = nullptr;   // of a direct call
+    const std::byte* result = nullptr;  // the same
+  };
+  std::vector<Peer> peers_;  // by rank, this one included
+  std::vector<const std::byte*> operands_;
+  std::vector<double> scales_;
+  Instant met_at_, summed_at_;
+};
+
+}  // namespace leeway::near

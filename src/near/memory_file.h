@@ -1,0 +1,67 @@
+// A file in memory (/dev/shm) that processes of one user map. Its pages are there from the start,
+// so that a full file system is an error then, and never a SIGBUS.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "leeway/status.h"
+#include "leeway/types.h"
+
+namespace leeway::near {
+
+// Addresses that are given back with the object.
+class Mapping {
+ public:
+  Mapping() = default;
+  ~Mapping();
+  Mapping(Mapping&& other) noexcept { *this = std::move(other); }
+  Mapping& operator=(Mapping&& other) noexcept;
+
+  // Pages of this process alone, filled with zeros.
+  static Result<Mapping> anonymous(std::size_t bytes);
+
+  std::byte* data() const { return memory_; }
+  std::size_t size() const { return bytes_; }
+  bool contains(ByteSpan part) const {
+    return part.data() >= memory_ && part.data() + part.size() <= memory_ + bytes_;
+  }
+
+ private:
+  friend class MemoryFile;
+  Mapping(std::byte* memory, std::size_t bytes) : memory_(memory), bytes_(bytes) {}
+
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+class MemoryFile {
+ public:
+  MemoryFile() = default;
+  ~MemoryFile();
+  MemoryFile(MemoryFile&& other) noexcept { *this = std::move(other); }
+  MemoryFile& operator=(MemoryFile&& other) noexcept;
+
+  // A new one, for this user alone. kUnsupported: no such folder, or the name is taken;
+  // kResourceExhausted: no room.
+  static Result<MemoryFile> create(const std::string& folder, const std::string& name,
+                                   std::size_t bytes);
+  // A peer's. kMismatch: there is none, or it is not what a process of this user makes.
+  static Result<MemoryFile> open(const std::string& folder, const std::string& name,
+                                 std::size_t bytes);
+  // The memory stays with those who have it. No name is no error.
+  static void remove_name(const std::string& folder, const std::string& name);
+
+  // All of it. `writable`: the part that may be written as well.
+  Result<Mapping> map(std::size_t writable_from, std::size_t writable_bytes) const;
+  Result<Mapping> map_to_read() const { return map(0, 0); }
+
+ private:
+  MemoryFile(int handle, std::size_t bytes) : handle_(handle), bytes_(bytes) {}
+
+  int handle_ = -1;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace leeway::near

@@ -1,0 +1,59 @@
+// What follows from a call alone, and so alike on all ranks: whether it goes through the arena, and
+// how it is cut into chunks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collective/operation_spec.h"
+
+namespace leeway::near {
+
+// Whether all ranks send this call through their arena. A pure function of what all ranks of a
+// right program give alike.
+bool takes(const collective::OperationSpec& spec);
+
+// Whether this rank gives the call something that only datagrams do: weights, error feedback. It
+// knows alone, and tells the others.
+bool stands_apart(const collective::OperationSpec& spec);
+
+// Elements [at, at + count).
+struct Part {
+  std::size_t at = 0;
+  std::size_t count = 0;
+};
+
+struct Plan {
+  collective::OperationKind kind = collective::OperationKind::barrier;
+  ReduceOp op = ReduceOp::sum;
+  DataType dtype = DataType::u8;
+  Rank root = kNoRank;
+  int ranks = 1;
+  std::size_t count = 0;    // of collective::agreed_count()
+  std::size_t element = 1;  // bytes
+
+  // Each rank's input is `pieces` blocks of `length` elements, which are cut in the same places: a
+  // chunk is a piece of each of them. There is one at least.
+  std::size_t pieces = 1;
+  std::size_t length = 0;
+  std::size_t chunk = 0;  // elements of a piece in all chunks but the last
+  std::uint64_t chunks = 1;
+  // An owner sums its part of a chunk, and the others copy that. Else everybody sums all.
+  bool owners = false;
+  // Worth no copy where all tensors lie in memory that all ranks map.
+  bool direct = false;
+
+  // For comparison between ranks.
+  std::uint64_t what() const;
+  Part piece(std::uint64_t index) const;
+  // Bytes from the first piece of a chunk to the next one, in a slot.
+  std::size_t stride() const { return chunk * element; }
+  // Of the elements of a chunk those that the rank sums.
+  Part owned(Rank rank, std::size_t elements) const;
+  // The call without slots: its chunks are as long as caches like them.
+  Plan unslotted() const;
+};
+
+Plan plan_of(const collective::OperationSpec& spec, int ranks, std::size_t slot_bytes);
+
+}  // namespace leeway::near

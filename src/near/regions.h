@@ -1,0 +1,80 @@
+// Memory of allocate(): each rank has its own, and maps that of the others to read. A region has
+// the number of the call that made it, so none is ever taken for another.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "near/station.h"
+
+namespace leeway::near {
+
+class Regions;
+
+// A rank's own part of a region, or ordinary memory. Goes with its last owner.
+class Region {
+ public:
+  explicit Region(Mapping memory) : memory_(std::move(memory)) {}
+  ~Region();
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  MutableByteSpan memory() const { return {memory_.data(), memory_.size()}; }
+  // Whether all ranks map it.
+  bool shared() const { return number_ != 0; }
+
+ private:
+  friend class Regions;
+  Mapping memory_;
+  std::uint64_t number_ = 0;
+  std::weak_ptr<Regions> regions_;
+};
+
+class Regions : public std::enable_shared_from_this<Regions> {
+ public:
+  explicit Regions(Station& station);
+
+  // A place of Line::regions that is free; none: kRegionsMax.
+  std::size_t free_place();
+  // The region `number`: this rank's memory, and it stands in `place` of its line; by rank the
+  // others' memory, and where their lines say that they still have it.
+  void add(std::uint64_t number, const std::shared_ptr<Region>& own, std::size_t place,
+           std::vector<Mapping> peers, std::vector<std::size_t> places);
+  // Unmaps what peers have given back since.
+  void drop_freed();
+
+  // Where in the regions of this rank; number 0: nowhere.
+  struct Spot {
+    std::uint64_t number = 0;
+    std::uint64_t at = 0;
+  };
+  Spot find(ByteSpan tensor);
+  // A peer's bytes; null: this rank has no such memory of it.
+  const std::byte* peer(Rank rank, const Spot& spot, std::size_t bytes);
+
+  // Nothing is told the others any more.
+  void close();
+
+ private:
+  friend class Region;
+  struct Entry {
+    std::uint64_t number = 0;
+    ByteSpan own;  // empty: given back
+    std::size_t place = 0;
+    std::vector<Mapping> peers;
+    std::vector<std::size_t> places;
+  };
+  void free(std::uint64_t number);
+  static bool is_over(const Entry& entry);
+
+  const pid_t process_;
+  std::mutex mutex_;  // regions are given back on any thread
+  Station* station_;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> freed_seen_;  // by rank
+};
+
+}  // namespace leeway::near
