@@ -102,6 +102,12 @@ void Channel::admit(Instant now, const std::shared_ptr<WorkState>& work) {
   driver_->node_.touch(*member_);
 }
 
+void Channel::watch_peers(bool on) {
+  Driver::Session session(*driver_);
+  endpoint().watch_all(steady_now(), on);
+  session.node().touch(*member_);
+}
+
 void Channel::ring() {
   if (generation_ == fork_generation()) driver_->ring();
 }

@@ -61,6 +61,9 @@ class Channel final : private MemoryWatcher {
   // Of a caller that does something else meanwhile: another thread drives. Operations of one thread
   // begin in the order of its calls, of either kind.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  // Calls of these ranks that go another way wait for peers, or no longer do: who is silent for the
+  // peer time-out is dead, as if an operation of this channel waited.
+  void watch_peers(bool on);
   // A payload source or sink has come on. Any thread.
   void ring();
 

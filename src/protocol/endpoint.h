@@ -134,6 +134,9 @@ class Endpoint {
            messages->find(tag) != nullptr;
   }
 
+  // Something that is no round of ours waits for all peers, or no longer does.
+  void watch_all(Instant now, bool on);
+
   // Receives from any rank. While a tag is watched, what arrives of its messages is noted.
   void watch_tag(std::uint32_t tag);
   void forget_tag(std::uint32_t tag) { std::erase(watched_tags_, tag); }
@@ -376,6 +379,7 @@ class Endpoint {
   Instant busy_since_{0};  // when the first of the rounds that are open, or were last, was opened
   Disputes disputes_;
   std::vector<std::uint32_t> watched_tags_;
+  bool watched_from_outside_ = false;
   bool heard_message_ = false;
   Rank latest_sender_ = 0;  // of those that sender_of() named
   Departure departure_;
