@@ -90,6 +90,30 @@ class [[nodiscard]] LEEWAY_EXPORT MemoryRegistration {
   ByteSpan memory_;
 };
 
+// Memory of Communicator::allocate(). Movable. Goes with this object, which may outlive its
+// communicator; not while a call uses it.
+class [[nodiscard]] LEEWAY_EXPORT Allocation {
+ public:
+  // None.
+  Allocation() = default;
+  // Page-aligned, zeros at first.
+  std::byte* data() const { return memory_.data(); }
+  std::size_t size() const { return memory_.size(); }  // as asked for
+  // The same as elements.
+  template <typename T>
+  std::span<T> as() const {
+    return {reinterpret_cast<T*>(memory_.data()), memory_.size() / sizeof(T)};
+  }
+  // Whether all ranks map it. Calls work all the same where they do not.
+  bool direct() const { return direct_; }
+
+ private:
+  friend class Communicator;
+  std::shared_ptr<void> owner_;
+  MutableByteSpan memory_;
+  bool direct_ = false;
+};
+
 class Communicator;
 
 // A communicator that is being made in the background. Movable. Thread-safe, but for the destructor
@@ -304,6 +328,13 @@ class LEEWAY_EXPORT Communicator {
   // transports. kResourceExhausted names the limit on locked memory and how to raise it; calls work
   // all the same. Any number of spans of any size. Thread-safe.
   Result<MemoryRegistration> register_memory(ByteSpan memory);
+
+  // Memory for tensors that all ranks of a host can read of each other: a large exact all_reduce
+  // between such tensors copies nothing but the result. All ranks call it with the same size, in
+  // the order of their collectives. Where not all ranks share memory, or there is no room for it,
+  // it is ordinary memory. Errors: kInvalidArgument (no bytes), and those of an exact collective
+  // with the deadline options().join_timeout.
+  Result<Allocation> allocate(std::size_t bytes);
 
   // A payload source has encoded a chunk, or a sink has used one (leeway/payload.h): whoever drives
   // this communicator asks them. Any thread, at most as long as this object lives; takes a

@@ -8,6 +8,7 @@
 #include "communicator/hierarchy.h"
 #include "communicator/lanes.h"
 #include "communicator/memory_sharing.h"
+#include "communicator/near_calls.h"
 #include "communicator/sealing.h"
 #include "impairment/fault_plan.h"
 #include "observe/trace.h"
@@ -37,6 +38,7 @@ Channels::~Channels() {
   if (hierarchy_ != nullptr) hierarchy_->close();
   if (lanes_ != nullptr && driving::in_callback()) lanes_->abort();  // as channels do by themselves
   std::vector<std::thread> closing;
+  if (near_ != nullptr && near_->close()) closing.emplace_back([this] { near_->close_side(); });
   if (exact_) closing.emplace_back([this] { exact_.reset(); });
   if (lanes_ != nullptr) lanes_->close(closing);
   datagrams_.reset();
@@ -68,6 +70,7 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
   if (hierarchy_ != nullptr && hierarchy_->takes(spec)) return hierarchy_->start(spec);
+  if (near_ != nullptr && NearCalls::takes(spec)) return near_->start(spec);
   if (goes_by_lanes(spec)) return lanes_->start(spec);
   return channel_of(spec).start(spec);
 }
@@ -78,9 +81,22 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
                          "%s: a callback must not wait; use the asynchronous twin",
                          to_string(spec.kind));
   }
-  const bool hops = hierarchy_ != nullptr && hierarchy_->takes(spec);
-  if (!hops && !goes_by_lanes(spec)) return channel_of(spec).run(spec);
-  return driving::Driver::wait(*start(spec));
+  if (hierarchy_ != nullptr && hierarchy_->takes(spec))
+    return driving::Driver::wait(*hierarchy_->start(spec));
+  if (near_ != nullptr && NearCalls::takes(spec)) return near_->run(spec);
+  if (goes_by_lanes(spec)) return driving::Driver::wait(*lanes_->start(spec));
+  return channel_of(spec).run(spec);
+}
+
+void Channels::go_near(std::shared_ptr<NearCalls> near) {
+  near_ = std::move(near);
+}
+
+Result<std::shared_ptr<near::Region>> Channels::allocate(std::size_t bytes) {
+  if (near_ != nullptr) return near_->allocate(bytes);
+  auto memory = near::Mapping::anonymous(bytes);
+  if (!memory.ok()) return memory.status();
+  return std::make_shared<near::Region>(std::move(*memory));
 }
 
 void Channels::go_by_sites(const collective::SiteMap& sites, const Options& options, bool far) {
@@ -129,6 +145,7 @@ std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<cons
 
 void Channels::abort() {
   if (hierarchy_ != nullptr) hierarchy_->abort();
+  if (near_ != nullptr) near_->abort();
   datagrams_->abort();
   visit_further([](Channel& channel) { channel.abort(); });
 }
@@ -180,6 +197,7 @@ Channel::Counters Channels::counters() {
   for (std::size_t i = 0; lanes_ != nullptr && i < lanes_->further().size(); ++i)
     lanes_->further()[i]->add_counters("lane" + std::to_string(i + 1) + "_", rows);
   if (hierarchy_ != nullptr) hierarchy_->add_counters(rows);
+  if (near_ != nullptr) near_->add_counters(rows);
   return rows;
 }
 

@@ -10,6 +10,7 @@
 #include "collective/site_map.h"
 #include "driving/channel.h"
 #include "leeway/communicator.h"
+#include "near/regions.h"
 #include "rendezvous/bootstrap.h"
 
 namespace leeway::internal {
@@ -19,6 +20,7 @@ using driving::Channel;
 class Channels;
 class Hierarchy;
 class Lanes;
+class NearCalls;
 
 // What communicators of the same ranks, or of a part of them, are made from. It outlives the
 // communicator that it is of.
@@ -88,6 +90,11 @@ class Channels {
   // `far` as in hierarchy.h.
   void go_by_sites(const collective::SiteMap& sites, const Options& options, bool far);
 
+  // From now on calls that it takes go through memory that all ranks map. On all ranks or none.
+  void go_near(std::shared_ptr<NearCalls> near);
+  // On all ranks, in the order of their calls. Ordinary memory where no rank can share it with all.
+  Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
+
   // Goes when this communicator has gone, and with keep() all that derive from it.
   void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }
   void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
@@ -128,6 +135,7 @@ class Channels {
   std::unique_ptr<Channel> exact_;        // may be null
   std::unique_ptr<Lanes> lanes_;          // may be null
   std::shared_ptr<Hierarchy> hierarchy_;  // may be null
+  std::shared_ptr<NearCalls> near_;       // may be null
   std::atomic<std::uint32_t> shrinks_{0};
 };
 

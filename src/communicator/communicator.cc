@@ -44,6 +44,19 @@ Result<MemoryRegistration> Communicator::register_memory(ByteSpan memory) {
   return registration;
 }
 
+Result<Allocation> Communicator::allocate(std::size_t bytes) {
+  if (driving::in_callback())
+    return Status::error(StatusCode::kInvalidArgument, "allocate: a callback must not wait");
+  if (bytes == 0) return Status::error(StatusCode::kInvalidArgument, "allocate: 0 bytes");
+  auto region = channels_->allocate(bytes);
+  if (!region.ok()) return region.status();
+  Allocation allocation;
+  allocation.memory_ = (*region)->memory().first(bytes);
+  allocation.direct_ = (*region)->shared();
+  allocation.owner_ = std::move(*region);
+  return allocation;
+}
+
 void Communicator::notify_payload() {
   channels_->ring();
 }

@@ -9,6 +9,7 @@
 #include "base/philox.h"
 #include "communicator/lane_joining.h"
 #include "communicator/memory_sharing.h"
+#include "communicator/near_calls.h"
 #include "observe/watch.h"
 #include "rendezvous/address.h"
 #include "rendezvous/printable.h"
@@ -56,6 +57,7 @@ class Joining {
   Status check_shared();
   Status use_exact_lane();
   Status use_lanes();
+  Status go_near();
   void go_by_sites();
   Result<std::unique_ptr<Channel>> drive(const rendezvous::Lane& lane,
                                          rendezvous::Candidate& candidate, std::uint64_t seed,
@@ -96,6 +98,7 @@ Result<std::unique_ptr<Channels>> Joining::run() {
     channels_->keep(seat_->endpoint().shared_from_this());
     channels_->keep_alone(std::move(seat_));
   }
+  if (Status status = go_near(); !status.ok()) return status;
   go_by_sites();
   channels_->keep_alone(std::move(group_.place));
   return std::move(channels_);
@@ -280,6 +283,26 @@ Status Joining::use_lanes() {
                                    *channels_);
   options_.lanes = channels_->lanes();
   return status;
+}
+
+// Whether ranks vote follows from the table that all have.
+Status Joining::go_near() {
+  if (group_.datagrams.kind != TransportKind::udp || candidates_.local.size == 1 ||
+      !all_may_share(group_)) {
+    return Status();
+  }
+  std::string why;
+  const bool willing = channels_->datagrams().kind() == TransportKind::shm &&
+                       &channels_->exact() == &channels_->datagrams() && !options_.faults.any();
+  auto near = meet_near(*channels_, options_, willing, candidates_.local.stop, why);
+  if (!near.ok()) return near.status();
+  if (*near != nullptr) {
+    channels_->go_near(std::move(*near));
+  } else {
+    log_.print(LogLevel::info, "memory", "exact calls go as datagrams: no arena for all ranks: %s",
+               why.c_str());
+  }
+  return Status();
 }
 
 // All ranks have the same table, so all decide alike. Where UCX carries exact calls, it is between

@@ -49,7 +49,8 @@ Facts outcomes_of(Communicator& group, std::size_t count, std::uint32_t calls) {
       return reduced(ReduceOp::sum, group.size(), i, k);
     });
     const auto outcome =
-        group.all_reduce(data.view(), {.delivery = exact(std::chrono::seconds(1))});
+        group.all_reduce(data.view(), {.delivery = exact(std::chrono::seconds(1)),
+                                       .confirm_use = true});  // what datagrams alone do
     if (!outcome.ok()) {
       facts["failed"].push_back(facts_of(outcome.status()));
       continue;
@@ -74,7 +75,7 @@ int scribble() {
     std::string rights;
     std::uint64_t offset = 0;
     words >> std::hex >> begin >> dash >> end >> rights >> offset;
-    if (offset != 0 || end - begin < kHeadsBytes) continue;
+    if (offset != 0 || end - begin < kHeadsBytes || rights[1] != 'w') continue;
     std::memset(reinterpret_cast<void*>(begin), 0xA5, kHeadsBytes);
     ++scribbled;
   }

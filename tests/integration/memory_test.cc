@@ -56,7 +56,8 @@ TEST(Memory, CarriesEveryOperationAndLeavesNothing) {
     EXPECT_EQ(facts.value("transport", ""), "shm");
     EXPECT_EQ(facts.value("exact_transport", ""), "shm");
     EXPECT_EQ(facts.value("datagram_bytes", 0), 32384);
-    EXPECT_GT(facts["counters"].value("shm_datagrams_sent", 0), 100);
+    EXPECT_GT(facts["counters"].value("near_calls", 0), 100);
+    EXPECT_GT(facts["counters"].value("shm_datagrams_sent", 0), 10);
     EXPECT_EQ(facts["counters"].value("shm_broken", -1), 0);
     EXPECT_EQ(facts["counters"].value("shm_stalled", -1), 0);
   }
@@ -134,6 +135,23 @@ TEST(Memory, ThatARankScribblesIntoSpoilsNoResult) {
     for (const Facts& error : facts["large"]["failed"])
       EXPECT_THAT(error.value("text", ""), HasSubstr("rank")) << facts;
     EXPECT_EQ(facts["small"].value("right", 0), 5) << facts;
+  }
+}
+
+TEST(Memory, OfAKilledRankEndsExactCallsWithinThePeerTimeout) {
+  constexpr int kVictim = 2;
+  RankGroup group({.scenario = {"endless_rounds", "elements=65536", "rounds=1000000", "cuts=1",
+                                "watched=2", "deadline_ms=60000", "delivery=exact"},
+                   .environment = over("shm")});
+  ASSERT_TRUE(group.await_mark("looping"));
+  group[kVictim].signal(SIGKILL);
+  const auto all = group.finish(kMemoryPatience, kVictim);
+  for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
+    if (rank == kVictim) continue;
+    const Facts& error = all[rank]["first_error"];
+    EXPECT_EQ(error.value("code", ""), "peer_lost") << error;
+    EXPECT_THAT(error.value("text", ""), HasSubstr("rank")) << error;
+    EXPECT_LE(all[rank]["calls"].back().value("wall_ms", 1e9), 3500.0);
   }
 }
 

@@ -1,0 +1,223 @@
+#include "communicator/near_calls.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "driving/fork.h"
+
+namespace leeway::internal {
+namespace {
+
+Status closed(Rank self) {
+  return Status::error(StatusCode::kCancelled, "rank %u: communicator was aborted", unsigned{self});
+}
+
+void conclude(WorkState& work, Result<CollectiveReport> outcome) {
+  if (outcome.ok()) work.request.report = std::move(*outcome);
+  work.request.finish(outcome.status(), driving::steady_now());
+  driving::Driver::finish(work);
+}
+
+}  // namespace
+
+NearCalls::NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
+                     const Options& options)
+    : file_(std::move(file)),
+      parent_(parent),
+      side_(std::move(side)),
+      options_(options),
+      generation_(driving::fork_generation()),
+      station_(file_.arena(),
+               {.now = driving::steady_now, .look = [this](Instant) { return look(); }}),
+      caller_(station_, file_.folder(), near::file_name(file_.name())) {}
+
+Status NearCalls::check(const Spec& spec) const {
+  if (generation_ != driving::fork_generation()) return driving::forked();
+  return collective::validate(spec, parent_.rank(), parent_.size());
+}
+
+Result<CollectiveReport> NearCalls::run(const Spec& spec) {
+  if (Status status = check(spec); !status.ok()) return status;
+  const Instant submitted = driving::steady_now();
+  if (!take_turn()) return driving::Driver::wait(*enqueue(spec));
+  auto outcome = perform(spec, submitted);
+  end_turn();
+  return outcome;
+}
+
+std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
+  if (const Status status = check(spec); !status.ok()) {
+    auto refused = std::make_shared<WorkState>(spec);
+    refused->request.status = status;
+    refused->request.done = refused->done = true;
+    return refused;
+  }
+  return enqueue(spec);
+}
+
+// False: other calls come first.
+bool NearCalls::take_turn() {
+  const std::lock_guard lock(mutex_);
+  if (taken_ || !queue_.empty()) return false;
+  return taken_ = true;
+}
+
+void NearCalls::end_turn() {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_ = false;
+  }
+  turned_.notify_all();
+}
+
+std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
+  auto work = std::make_shared<WorkState>(spec);
+  work->driver = parent_.datagrams().driver();
+  work->request.submitted = driving::steady_now();
+  bool refused = false;
+  {
+    const std::lock_guard lock(mutex_);
+    refused = aborted_;
+    if (!refused) {
+      queue_.push_back(work);
+      if (!thread_.joinable()) thread_ = std::thread([self = shared_from_this()] { serve(self); });
+    }
+  }
+  turned_.notify_all();
+  if (refused) conclude(*work, closed(parent_.rank()));
+  return work;
+}
+
+// Callers hear of what is done when the next call may begin: they may end the communicator then,
+// and with it this thread.
+void NearCalls::serve(const std::shared_ptr<NearCalls>& self) {
+  std::unique_lock lock(self->mutex_);
+  while (true) {
+    self->turned_.wait(lock,
+                       [&] { return self->closed_ || (!self->taken_ && !self->queue_.empty()); });
+    if (self->closed_) return;
+    const std::shared_ptr<WorkState> work = std::move(self->queue_.front());
+    self->queue_.pop_front();
+    self->taken_ = true;
+    lock.unlock();
+    auto outcome = self->perform(work->request.spec, work->request.submitted);
+    self->end_turn();
+    conclude(*work, std::move(outcome));
+    lock.lock();
+  }
+}
+
+Result<CollectiveReport> NearCalls::perform(const Spec& spec, Instant submitted) {
+  CollectiveReport report;
+  const StatusCode state = parent_.datagrams().state();
+  near::Caller::Outcome outcome;
+  if (state == StatusCode::kOk) {
+    outcome = caller_.run(spec, submitted, report);
+  } else {  // a peer is dead, say
+    outcome = caller_.refuse(spec, parent_.datagrams().status());
+  }
+  stop_looking();
+  if (outcome.apart) return perform_apart(spec, submitted);
+  if (!outcome.status.ok()) return outcome.status;
+  return report;
+}
+
+// A rank has something to do that datagrams do. All of them take the call to a channel that has
+// such calls alone, so that it has them in this order on all ranks.
+Result<CollectiveReport> NearCalls::perform_apart(const Spec& spec, Instant submitted) {
+  Spec rest = spec;
+  Duration& deadline = rest.options.delivery.deadline;
+  if (deadline <= no_deadline / 4)
+    deadline = std::max<Duration>(Duration(1), submitted + deadline - driving::steady_now());
+  return side_->run(rest);
+}
+
+// A wait is long. The datagrams' channel finds out who is dead, as for a call of its own.
+Status NearCalls::look() {
+  Channel& channel = parent_.datagrams();
+  if (!std::exchange(watches_, true)) channel.watch_peers(true);
+  return channel.state() == StatusCode::kOk ? Status() : channel.status();
+}
+
+void NearCalls::stop_looking() {
+  if (std::exchange(watches_, false)) parent_.datagrams().watch_peers(false);
+}
+
+Result<std::shared_ptr<near::Region>> NearCalls::allocate(std::size_t bytes) {
+  if (generation_ != driving::fork_generation()) return driving::forked();
+  {
+    std::unique_lock lock(mutex_);
+    turned_.wait(lock, [this] { return !taken_ && queue_.empty(); });
+    if (aborted_) return closed(parent_.rank());
+    taken_ = true;
+  }
+  auto region = caller_.allocate(bytes, driving::steady_now(), options_.join_timeout);
+  stop_looking();
+  end_turn();
+  return region;
+}
+
+void NearCalls::cancel_queued() {
+  std::deque<std::shared_ptr<WorkState>> queued;
+  {
+    const std::lock_guard lock(mutex_);
+    queued.swap(queue_);
+  }
+  for (const auto& work : queued) conclude(*work, closed(parent_.rank()));
+}
+
+void NearCalls::abort() {
+  if (generation_ != driving::fork_generation()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    aborted_ = true;
+  }
+  station_.abort();
+  side_->abort();
+  cancel_queued();
+  std::unique_lock lock(mutex_);
+  turned_.wait(lock, [this] { return !taken_; });
+}
+
+void NearCalls::add_counters(Channel::Counters& rows) const {
+  const near::CallerCounters& own = caller_.counters();
+  rows.insert(rows.end(), {{"near_calls", own.calls},
+                           {"near_direct", own.direct},
+                           {"near_apart", own.apart},
+                           {"near_failed", own.failed},
+                           {"near_bytes_copied", own.bytes_copied}});
+}
+
+bool NearCalls::close() {
+  if (generation_ != driving::fork_generation()) {  // the thread is the parent's
+    (void)new (std::nothrow) std::shared_ptr<NearCalls>(shared_from_this());
+    return false;
+  }
+  if (!driving::in_callback()) {
+    const Duration patience = parent_.datagrams().closing_patience();
+    std::unique_lock lock(mutex_);
+    const bool ended =
+        turned_.wait_for(lock, patience, [this] { return !taken_ && queue_.empty(); });
+    lock.unlock();
+    if (!ended) abort();
+  } else {
+    abort();
+  }
+  if (!station_.aborted()) station_.leave(near::Gone::left);
+  caller_.close();
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  turned_.notify_all();
+  if (thread_.get_id() == std::this_thread::get_id()) {
+    thread_.detach();
+  } else if (thread_.joinable()) {
+    thread_.join();
+  }
+  return true;
+}
+
+}  // namespace leeway::internal

@@ -1,0 +1,83 @@
+// Exact calls of a communicator whose ranks all share memory: they go through an arena (src/near),
+// without datagrams. What this room adds is who runs them: one at a time, in the order of the
+// calls.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "communicator/channels.h"
+#include "near/caller.h"
+
+namespace leeway::internal {
+
+class NearCalls final : public std::enable_shared_from_this<NearCalls> {
+ public:
+  // On all ranks or none. `parent` lives until close().
+  // `side`: of the same ranks, for calls that some rank takes apart.
+  NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
+            const Options& options);
+  NearCalls(const NearCalls&) = delete;
+  NearCalls& operator=(const NearCalls&) = delete;
+
+  static bool takes(const collective::OperationSpec& spec) { return near::takes(spec); }
+  // On this thread, if no other call is under way.
+  Result<CollectiveReport> run(const collective::OperationSpec& spec);
+  // On a thread of this object's own. Any thread, also from a callback.
+  std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
+  // What is under way fails now, and its memory is free.
+  void abort();
+  void add_counters(Channel::Counters& rows) const;
+  // Lets calls end as Channel's destructor does, and leaves. False: that is the parent's business,
+  // and this is the child of a fork.
+  bool close();
+  // After that: leaves the datagrams' side, which takes as long as there.
+  void close_side() { side_.reset(); }
+
+ private:
+  using Spec = collective::OperationSpec;
+
+  Status check(const Spec& spec) const;
+  bool take_turn();
+  void end_turn();
+  Result<CollectiveReport> perform(const Spec& spec, Instant submitted);
+  Result<CollectiveReport> perform_apart(const Spec& spec, Instant submitted);
+  Status look();
+  void stop_looking();
+  std::shared_ptr<WorkState> enqueue(const Spec& spec);
+  static void serve(const std::shared_ptr<NearCalls>& self);
+  void cancel_queued();
+
+  const near::ArenaFile file_;
+  Channels& parent_;
+  std::unique_ptr<Channels> side_;
+  const Options options_;
+  const std::uint32_t generation_;  // of forks
+  near::Station station_;
+  // Of whoever has the turn.
+  near::Caller caller_;
+  bool watches_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable turned_;
+  bool taken_ = false;  // a call is under way
+  bool closed_ = false;
+  bool aborted_ = false;
+  std::deque<std::shared_ptr<WorkState>> queue_;
+  std::thread thread_;  // from the first call on that nobody waits for
+};
+
+// Ranks of a new communicator that are said to share memory meet in an arena: the first one makes
+// it and tells its name, the others find it. All call it. `willing`: this rank knows nothing
+// against it. What they say to each other takes no number of the communicator's calls. Null where
+// it is not there for all; `why` says what was in the way here.
+Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& options,
+                                             bool willing, std::stop_token stop, std::string& why);
+
+}  // namespace leeway::internal
