@@ -55,6 +55,8 @@ void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--root", a.root, "Root of rooted operations")->capture_default_str();
   command.add_option("--communicators", a.communicators,
                      "Further communicators of all ranks, open meanwhile; says what they cost");
+  command.add_flag("--allocate", a.allocate,
+                   "Tensors lie in memory that all ranks of a host map, where they can");
   command
       .add_option("--codec", a.codec,
                   "How float travels: native, bf16, nvfp4, nvfp4:nearest, mxfp4:floor:rotate, "

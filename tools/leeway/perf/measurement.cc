@@ -82,14 +82,22 @@ struct Outcome {
 
 class Bench {
  public:
-  Bench(Communicator& communicator, const Settings& settings, const Layout& buffers);
+  // The tensors' memory, if not ordinary one, was allocated by all ranks.
+  Bench(Communicator& communicator, const Settings& settings, const Layout& buffers,
+        Allocation input, Allocation output);
 
   // Checks and times the operation, in place or not.
   Result<Outcome> run(bool in_place);
 
  private:
-  static TensorView view(std::vector<std::byte>& buffer, std::size_t count, DataType type) {
+  static TensorView view(MutableByteSpan buffer, std::size_t count, DataType type) {
     return {buffer.data(), count, type};
+  }
+  static MutableByteSpan choose(const Allocation& allocated, std::vector<std::byte>& ordinary,
+                                std::size_t bytes) {
+    if (allocated.size() > 0) return {allocated.data(), bytes};
+    ordinary.resize(bytes);
+    return ordinary;
   }
   // Sets up the buffers for a call and returns its two views.
   std::pair<ConstTensorView, TensorView> prepare(bool in_place, bool poison);
@@ -102,21 +110,30 @@ class Bench {
   const Settings& settings_;
   CollectiveOptions options_;  // the settings', with this rank's factor
   Layout layout_;
-  std::vector<std::byte> input_;
-  std::vector<std::byte> output_;
+  Allocation allocated_input_;
+  Allocation allocated_output_;
+  std::vector<std::byte> ordinary_input_;
+  std::vector<std::byte> ordinary_output_;
+  MutableByteSpan input_;
+  MutableByteSpan output_;
   std::vector<MemoryRegistration> registrations_;
   std::vector<std::byte> expected_;
   bool has_expected_ = false;  // false: this rank's output is left alone
   CodecOptions codec_used_;
 };
 
-Bench::Bench(Communicator& communicator, const Settings& settings, const Layout& buffers)
+Bench::Bench(Communicator& communicator, const Settings& settings, const Layout& buffers,
+             Allocation input, Allocation output)
     : communicator_(communicator),
       settings_(settings),
       options_(settings.collective),
       layout_(buffers),
-      input_(buffers.input_count * size_of(settings.dtype)),
-      output_(buffers.output_count * size_of(settings.dtype)),
+      allocated_input_(std::move(input)),
+      allocated_output_(std::move(output)),
+      input_(
+          choose(allocated_input_, ordinary_input_, buffers.input_count * size_of(settings.dtype))),
+      output_(choose(allocated_output_, ordinary_output_,
+                     buffers.output_count * size_of(settings.dtype))),
       expected_(output_.size()) {
   const int rank = communicator.rank();
   const int size = communicator.size();
@@ -235,6 +252,13 @@ std::optional<double> gradient_to_noise(const Facts& facts) {
   return ratio;
 }
 
+// None where ordinary memory will do.
+Result<Allocation> tensor(Communicator& communicator, const Settings& settings,
+                          std::size_t elements) {
+  if (!settings.allocate || elements == 0) return Allocation();
+  return communicator.allocate(elements * size_of(settings.dtype));
+}
+
 Side make_side(const Communicator& communicator, const Settings& settings, const Outcome& outcome,
                std::size_t bytes) {
   Side side;
@@ -254,7 +278,11 @@ Side make_side(const Communicator& communicator, const Settings& settings, const
 
 Result<Row> measure(Communicator& communicator, const Settings& settings, std::size_t bytes) {
   const Layout buffers = layout(settings.operation, bytes, settings.dtype, communicator.size());
-  Bench bench(communicator, settings, buffers);
+  auto input = tensor(communicator, settings, buffers.input_count);
+  if (!input.ok()) return input.status();
+  auto output = tensor(communicator, settings, buffers.output_count);
+  if (!output.ok()) return output.status();
+  Bench bench(communicator, settings, buffers, std::move(*input), std::move(*output));
   auto outcome = bench.run(/*in_place=*/false);
   if (!outcome.ok()) return outcome.status();
 

@@ -161,6 +161,7 @@ Result<Settings> understand(const Arguments& arguments) {
   settings.warmup = arguments.warmup;
   settings.checks = arguments.checks;
   settings.back_to_back = arguments.back_to_back;
+  settings.allocate = arguments.allocate;
   settings.communicators = arguments.communicators;
   settings.collective = *collective;
   settings.json_path = arguments.json_path;

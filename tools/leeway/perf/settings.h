@@ -28,6 +28,7 @@ struct Arguments {
   int checks = 1;
   int back_to_back = 0;
   int communicators = 0;
+  bool allocate = false;
   std::string dtype = "float";
   std::string redop = "sum";
   int root = 0;
@@ -62,6 +63,7 @@ struct Settings {
   int checks = 0;
   int back_to_back = 0;   // calls of an iteration without a barrier between them; 0: one call
   int communicators = 0;  // open beside the measured one
+  bool allocate = false;  // tensors lie in memory of Communicator::allocate()
   CollectiveOptions collective;
   std::string json_path;
 
