@@ -120,8 +120,22 @@ Result<CollectiveReport> NearCalls::perform(const Spec& spec, Instant submitted)
   }
   stop_looking();
   if (outcome.apart) return perform_apart(spec, submitted);
-  if (!outcome.status.ok()) return outcome.status;
-  return report;
+  auto result = outcome.status.ok() ? Result<CollectiveReport>(std::move(report))
+                                    : Result<CollectiveReport>(outcome.status);
+  tell_observers(spec, submitted, result);
+  return result;
+}
+
+// Metrics and traces count calls by the channel's driver, which must stand still for that: not
+// where nobody asks.
+void NearCalls::tell_observers(const Spec& spec, Instant submitted,
+                               const Result<CollectiveReport>& outcome) {
+  if (options_.metrics.empty() && options_.trace.empty()) return;
+  collective::Request request{.spec = spec};
+  request.submitted = submitted;
+  if (outcome.ok()) request.report = *outcome;
+  request.finish(outcome.status(), driving::steady_now());
+  parent_.datagrams().note_done(request);
 }
 
 // A rank has something to do that datagrams do. All of them take the call to a channel that has

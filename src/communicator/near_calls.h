@@ -48,6 +48,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   void end_turn();
   Result<CollectiveReport> perform(const Spec& spec, Instant submitted);
   Result<CollectiveReport> perform_apart(const Spec& spec, Instant submitted);
+  void tell_observers(const Spec& spec, Instant submitted, const Result<CollectiveReport>& outcome);
   Status look();
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);

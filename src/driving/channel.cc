@@ -108,6 +108,13 @@ void Channel::watch_peers(bool on) {
   session.node().touch(*member_);
 }
 
+void Channel::note_done(const collective::Request& request) {
+  const Driver::Session session(*driver_);
+  if (driver_->observer_ == nullptr) return;
+  driver_->observer_->on_done(name_, request);
+  driver_->look_at_ = {0};  // the caller may end the process
+}
+
 void Channel::ring() {
   if (generation_ == fork_generation()) driver_->ring();
 }

@@ -64,6 +64,8 @@ class Channel final : private MemoryWatcher {
   // Calls of these ranks that go another way wait for peers, or no longer do: who is silent for the
   // peer time-out is dead, as if an operation of this channel waited.
   void watch_peers(bool on);
+  // A call that went another way is over: an observer hears of it as of one of this channel.
+  void note_done(const collective::Request& request);
   // A payload source or sink has come on. Any thread.
   void ring();
 

@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -68,6 +69,36 @@ class NearCallsOfAGroup : public ::testing::Test {
     });
   }
 };
+
+// How often the trace of a rank tells of an all_reduce that is over, after so many of them.
+std::size_t traced_calls(int calls) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "leeway_near_trace";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  Options options;
+  options.trace = folder / "trace.sqlog";
+  {
+    Group group = near_group(2, options);
+    for (int i = 0; i < calls; ++i) {
+      on_each(2, [&](std::size_t rank) {
+        std::vector<float> values(100);
+        EXPECT_TRUE(group[rank]->all_reduce(std::span(values)).ok());
+      });
+    }
+  }
+  std::size_t told = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    std::ifstream lines(file.path());
+    for (std::string line; std::getline(lines, line);)
+      told += line.find("operation_done") != line.npos && line.find("all_reduce") != line.npos;
+  }
+  std::filesystem::remove_all(folder);
+  return told;
+}
+
+TEST_F(NearCallsOfAGroup, AreToldToObservers) {
+  EXPECT_EQ(traced_calls(5) - traced_calls(0), 2u * 5u);
+}
 
 TEST_F(NearCallsOfAGroup, SendNoDatagram) {
   Group group = near_group(3);
