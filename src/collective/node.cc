@@ -52,7 +52,7 @@ bool Node::pace(Instant now, const congestion::Settings& congestion) {
 
 bool Node::pace_with(Instant now, Node& first) {
   if (uplink_ != nullptr || first.uplink_ == nullptr) return false;
-  begin_pacing(now, std::make_unique<congestion::Uplink>(*first.uplink_));
+  begin_pacing(now, std::make_unique<congestion::Uplink>(first.uplink_.get()));
   return true;
 }
 

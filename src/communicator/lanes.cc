@@ -77,7 +77,7 @@ std::shared_ptr<WorkState> Lanes::start(const OperationSpec& spec) {
   const std::size_t slices =
       collective::SlicedCall::slices(spec, size, further_.size() + 1, kSliceBytes);
   const auto call = std::make_shared<Call>(spec, size, slices);
-  const std::shared_ptr<WorkState> work = call->work;
+  std::shared_ptr<WorkState> work = call->work;
   work->driver = first_.driver();
   work->request.submitted = driving::steady_now();
   // The caller may drive lane 0 next, so the others begin first.

@@ -85,12 +85,12 @@ Uplink::Uplink(std::unique_ptr<Controller> controller)
   shared_->lanes.emplace_back();
 }
 
-Uplink::Uplink(Uplink& first)
-    : shared_(first.shared_), lane_([&] {
-        const std::lock_guard lock(first.shared_->mutex);
-        first.shared_->by_many = true;
-        first.shared_->lanes.emplace_back();
-        return first.shared_->lanes.size() - 1;
+Uplink::Uplink(Uplink* first)
+    : shared_(first->shared_), lane_([&] {
+        const std::lock_guard lock(first->shared_->mutex);
+        first->shared_->by_many = true;
+        first->shared_->lanes.emplace_back();
+        return first->shared_->lanes.size() - 1;
       }()) {}
 
 Uplink::~Uplink() {

@@ -21,8 +21,8 @@ class Uplink {
  public:
   // Of a node alone, until others share it.
   explicit Uplink(std::unique_ptr<Controller> controller);
-  // Of a further lane, while nobody else speaks to `first`.
-  explicit Uplink(Uplink& first);
+  // Of a further lane, while nobody else speaks to `first`, which is there.
+  explicit Uplink(Uplink* first);
   // Nothing that this lane sent is waited for any more.
   ~Uplink();
   Uplink(const Uplink&) = delete;

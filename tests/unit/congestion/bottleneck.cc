@@ -18,7 +18,7 @@ std::size_t Bottleneck::add(const FlowOptions& options) {
   Flow& flow = flows_.emplace_back();
   for (std::size_t lane = 0; lane < options.lanes; ++lane) {
     Lane& made = flow.lanes.emplace_back();
-    made.uplink = lane > 0 ? std::make_unique<Uplink>(*flow.lanes[0].uplink)
+    made.uplink = lane > 0 ? std::make_unique<Uplink>(flow.lanes[0].uplink.get())
                            : std::make_unique<Uplink>(make_controller(
                                  {.control = options.control,
                                   .rate_bits_per_second = options.rate_bits_per_second}));

@@ -30,7 +30,7 @@ struct TwoLanes : ::testing::Test {
   void make(std::uint64_t window = UINT64_MAX) {
     first = std::make_unique<Uplink>(std::make_unique<Paced>(window));
     first->make_link(1, 64);
-    second = std::make_unique<Uplink>(*first);
+    second = std::make_unique<Uplink>(first.get());
     second->make_link(1, 64);
     first->wake_by([this] { ++first_woken; });
     second->wake_by([this] { ++second_woken; });
