@@ -22,9 +22,12 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   // `side`: of the same ranks, for calls that some rank takes apart.
   NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
             const Options& options);
+  ~NearCalls();
   NearCalls(const NearCalls&) = delete;
   NearCalls& operator=(const NearCalls&) = delete;
 
+  // Whether this process may have another one.
+  static bool has_room();
   static bool takes(const collective::OperationSpec& spec) { return near::takes(spec); }
   // On this thread, if no other call is under way.
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
@@ -71,7 +74,8 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   bool closed_ = false;
   bool aborted_ = false;
   std::deque<std::shared_ptr<WorkState>> queue_;
-  std::thread thread_;  // from the first call on that nobody waits for
+  std::thread thread_;  // while there are calls that nobody waits for, and a little longer
+  bool serving_ = false;
 };
 
 // Ranks of a new communicator that are said to share memory meet in an arena: the first one makes

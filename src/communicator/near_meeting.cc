@@ -75,7 +75,7 @@ Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& 
   const near::Shape shape = near::Shape::of(channels.size());
   const Rank self = channels.rank();
   const Status unwilling = Status::error(StatusCode::kUnsupported, "it is not for this rank");
-  willing &= channels.size() <= kNearRanksMax;
+  willing &= channels.size() <= kNearRanksMax && NearCalls::has_room();
   auto side = side_of(channels, options);
   const std::stop_callback on_stop(std::move(stop), [&] { side->abort(); });
   near::ArenaName name{};

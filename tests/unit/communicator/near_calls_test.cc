@@ -96,6 +96,19 @@ std::size_t traced_calls(int calls) {
   return told;
 }
 
+TEST_F(NearCallsOfAGroup, AreOfSoManyGroupsAtATime) {
+  std::vector<Group> groups;
+  while (groups.size() < 20) groups.push_back(near_group(2));
+  const auto is_near = [](const Group& group) {
+    return counter(*group[0], "near_calls") != UINT64_MAX;
+  };
+  EXPECT_TRUE(is_near(groups.front()));
+  EXPECT_FALSE(is_near(groups.back()));
+  expect_sums(groups.back());
+  groups.clear();
+  EXPECT_TRUE(is_near(near_group(2)));
+}
+
 TEST_F(NearCallsOfAGroup, AreToldToObservers) {
   EXPECT_EQ(traced_calls(5) - traced_calls(0), 2u * 5u);
 }
