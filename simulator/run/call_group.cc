@@ -57,6 +57,29 @@ CallGroup::CallGroup(Setup setup) : setup_(std::move(setup)) {
     (void)setup_.core.open(Instant{0}, communicator_, rank);
 }
 
+std::optional<std::uint32_t> CallGroup::rank_of(std::uint32_t process) const {
+  const auto& processes = setup_.processes;
+  const auto found = std::find(processes.begin(), processes.end(), static_cast<Rank>(process));
+  if (found == processes.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - processes.begin());
+}
+
+void CallGroup::on_pause(Instant now, std::uint32_t process) {
+  if (const auto rank = rank_of(process)) checkers_->on_pause(now, *rank);
+}
+
+void CallGroup::on_resume(Instant now, std::uint32_t process) {
+  if (const auto rank = rank_of(process)) checkers_->on_resume(now, *rank);
+}
+
+void CallGroup::on_death(std::uint32_t process) {
+  if (const auto rank = rank_of(process)) checkers_->on_death(*rank);
+}
+
+void CallGroup::finish(Instant now, const Network& network, std::vector<CheckRecord>& into) {
+  merge(into, checkers_->finish(now, network, false), name());
+}
+
 Call part_of(const Call& whole, const collective::OperationSpec& spec, std::size_t ranks,
              std::vector<std::size_t>& lengths) {
   lengths = lengths_of(spec, ranks);

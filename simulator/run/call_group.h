@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,17 +35,55 @@ class CallGroup final : public Endpoints::Client {
   std::size_t size() const { return setup_.processes.size(); }
   const std::string& name() const { return setup_.name; }
   std::uint32_t communicator() const { return communicator_; }
-  Checkers& checkers() { return *checkers_; }
+
+  // What becomes of a process, if it is of the group.
+  void on_pause(Instant now, std::uint32_t process);
+  void on_resume(Instant now, std::uint32_t process);
+  void on_death(std::uint32_t process);
+  void on_faults_over(std::uint32_t first_round) { checkers_->on_faults_over(first_round); }
+  // Adds what its checkers found.
+  void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
 
  private:
   void on_done(Instant now, std::uint32_t rank, const CallResult& result) override {
     setup_.on_done(now, setup_.processes[rank], result);
   }
 
+  std::optional<std::uint32_t> rank_of(std::uint32_t process) const;
+
   const Setup setup_;
   scenario::Scenario scenario_;  // as if it were alone
   std::uint32_t communicator_ = 0;
   std::unique_ptr<Checkers> checkers_;
+};
+
+// Calls that the library makes of several: by sites, or over lanes.
+class PartedCalls {
+ public:
+  // Everything referred to outlives the calls.
+  struct Place {
+    CoreEndpoints& core;
+    Checkers& checkers;  // of the first communicator: what the whole call promises
+    Watchers& watchers;  // checkers of the others are added
+  };
+
+  explicit PartedCalls(Place place) : place_(place) {}
+  PartedCalls(const PartedCalls&) = delete;
+  PartedCalls& operator=(const PartedCalls&) = delete;
+  virtual ~PartedCalls() = default;
+
+  // Whether the library parts the rank's call. What it refuses the engine refuses, too.
+  virtual bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const = 0;
+  // A rank has one call open at a time.
+  virtual void submit(Instant now, std::uint32_t rank, const Call& call,
+                      Endpoints::Client& client) = 0;
+
+  // Groups beside the first communicator.
+  const std::vector<std::unique_ptr<CallGroup>>& groups() const { return groups_; }
+
+ protected:
+  const Place place_;
+  std::vector<std::unique_ptr<CallGroup>> groups_;
 };
 
 // A part as a call. `lengths`: what the checkers are told of uneven blocks, which must outlive it.

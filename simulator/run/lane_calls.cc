@@ -20,13 +20,13 @@ constexpr std::uint32_t kLaneEpochStream = 0x4A000000;
 }  // namespace
 
 LaneCalls::LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place)
-    : scenario_(scenario), place_(place), ranks_(scenario.ranks()) {
+    : PartedCalls(place), scenario_(scenario), ranks_(scenario.ranks()) {
   std::vector<Rank> all(scenario.ranks());
   std::iota(all.begin(), all.end(), Rank{0});
   for (std::uint32_t lane = 1; lane < scenario.operation().lanes(); ++lane) {
     const std::uint64_t epoch = keyed_hash(seed, lane, kLaneEpochStream, 0, 0);
     credits_.push_back(place.checkers.credit_of_lane());
-    further_.push_back(std::make_unique<CallGroup>(CallGroup::Setup{
+    groups_.push_back(std::make_unique<CallGroup>(CallGroup::Setup{
         .scenario = scenario,
         .seed = seed,
         .core = place.core,
@@ -45,7 +45,7 @@ LaneCalls::LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Pla
 // ---- calls --------------------------------------------------------------------------------------
 
 std::size_t LaneCalls::slices_of(const collective::OperationSpec& spec) const {
-  return SlicedCall::slices(spec, static_cast<int>(ranks_.size()), further_.size() + 1,
+  return SlicedCall::slices(spec, static_cast<int>(ranks_.size()), groups_.size() + 1,
                             scenario_.operation().slice_bytes());
 }
 
@@ -72,7 +72,7 @@ void LaneCalls::submit(Instant now, std::uint32_t rank, const Call& call,
     if (lane == 0) {
       place_.core.submit(now, rank, slice, *this);
     } else {
-      place_.core.submit(now, further_[lane - 1]->communicator(), rank, slice, *further_[lane - 1]);
+      place_.core.submit(now, groups_[lane - 1]->communicator(), rank, slice, *groups_[lane - 1]);
     }
   }
 }
@@ -96,29 +96,6 @@ void LaneCalls::finish_call(Instant now, std::uint32_t rank) {
   const CallResult result = result_of(outcome, state.submitted, now);
   place_.checkers.on_done_whole(now, rank, state.call, result);
   std::exchange(state.client, nullptr)->on_done(now, rank, result);
-}
-
-// ---- faults, and the outcome --------------------------------------------------------------------
-
-void LaneCalls::on_pause(Instant now, std::uint32_t rank) {
-  for (const auto& lane : further_) lane->checkers().on_pause(now, rank);
-}
-
-void LaneCalls::on_resume(Instant now, std::uint32_t rank) {
-  for (const auto& lane : further_) lane->checkers().on_resume(now, rank);
-}
-
-void LaneCalls::on_death(std::uint32_t rank) {
-  for (const auto& lane : further_) lane->checkers().on_death(rank);
-}
-
-void LaneCalls::on_faults_over(std::uint32_t first_round) {
-  for (const auto& lane : further_) lane->checkers().on_faults_over(first_round);
-}
-
-void LaneCalls::finish(Instant now, const Network& network, std::vector<CheckRecord>& into) {
-  for (const auto& lane : further_)
-    merge(into, lane->checkers().finish(now, network, false), lane->name());
 }
 
 }  // namespace leeway::sim

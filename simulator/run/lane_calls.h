@@ -19,30 +19,15 @@
 
 namespace leeway::sim {
 
-class LaneCalls final : private Endpoints::Client {
+class LaneCalls final : public PartedCalls, private Endpoints::Client {
  public:
-  struct Place {
-    CoreEndpoints& core;
-    Checkers& checkers;  // of the first communicator
-    Watchers& watchers;  // checkers of the others are added
-  };
-
-  // All ranks join their lanes. The scenario is valid and has several; everything referred to
-  // outlives this.
+  // All ranks join their lanes. The scenario is valid and has several; both
+  // outlive this.
   LaneCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place);
 
-  // Whether the library cuts the rank's call. What it refuses the engine refuses, too.
-  bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const;
-  // A rank has one call open at a time.
-  void submit(Instant now, std::uint32_t rank, const Call& call, Endpoints::Client& client);
-
-  void on_pause(Instant now, std::uint32_t rank);
-  void on_resume(Instant now, std::uint32_t rank);
-  void on_death(std::uint32_t rank);
-  void on_faults_over(std::uint32_t first_round);
-
-  // Adds what the checkers of the further lanes found.
-  void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
+  bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const override;
+  void submit(Instant now, std::uint32_t rank, const Call& call,
+              Endpoints::Client& client) override;
 
  private:
   struct Slice {
@@ -66,9 +51,7 @@ class LaneCalls final : private Endpoints::Client {
   void finish_call(Instant now, std::uint32_t rank);
 
   const scenario::Scenario& scenario_;
-  Place place_;
   std::vector<std::unique_ptr<Credit>> credits_;
-  std::vector<std::unique_ptr<CallGroup>> further_;  // lane 1 and up
   std::vector<RankState> ranks_;
 };
 

@@ -22,7 +22,7 @@ constexpr std::array<const char*, collective::kTiers> kTierNames = {"reduce", "a
 }  // namespace
 
 SiteCalls::SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place)
-    : scenario_(scenario), seed_(seed), place_(place) {
+    : PartedCalls(place), scenario_(scenario), seed_(seed) {
   const std::uint32_t per_site = scenario.operation().site_ranks();
   std::vector<std::uint64_t> sites;
   for (std::uint32_t rank = 0; rank < scenario.ranks(); ++rank)
@@ -35,8 +35,6 @@ SiteCalls::SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Pla
       state.groups[static_cast<std::size_t>(tier)] = &group_of(state.map, static_cast<Tier>(tier));
   }
 }
-
-SiteCalls::~SiteCalls() = default;
 
 CallGroup& SiteCalls::group_of(const SiteMap& map, Tier tier) {
   const bool across = tier == Tier::across;
@@ -126,38 +124,6 @@ void SiteCalls::finish_call(Instant now, std::uint32_t rank) {
   const CallResult result = result_of(outcome, state.submitted, now);
   place_.checkers.on_done_whole(now, rank, state.call, result);
   std::exchange(state.client, nullptr)->on_done(now, rank, result);
-}
-
-// ---- faults, and the outcome --------------------------------------------------------------------
-
-void SiteCalls::on_pause(Instant now, std::uint32_t rank) {
-  const RankState& state = ranks_[rank];
-  for (int tier = 0; tier < collective::kTiers; ++tier)
-    state.groups[static_cast<std::size_t>(tier)]->checkers().on_pause(
-        now, rank_in(state, static_cast<Tier>(tier)));
-}
-
-void SiteCalls::on_resume(Instant now, std::uint32_t rank) {
-  const RankState& state = ranks_[rank];
-  for (int tier = 0; tier < collective::kTiers; ++tier)
-    state.groups[static_cast<std::size_t>(tier)]->checkers().on_resume(
-        now, rank_in(state, static_cast<Tier>(tier)));
-}
-
-void SiteCalls::on_death(std::uint32_t rank) {
-  const RankState& state = ranks_[rank];
-  for (int tier = 0; tier < collective::kTiers; ++tier)
-    state.groups[static_cast<std::size_t>(tier)]->checkers().on_death(
-        rank_in(state, static_cast<Tier>(tier)));
-}
-
-void SiteCalls::on_faults_over(std::uint32_t first_round) {
-  for (const auto& group : groups_) group->checkers().on_faults_over(first_round);
-}
-
-void SiteCalls::finish(Instant now, const Network& network, std::vector<CheckRecord>& into) {
-  for (const auto& group : groups_)
-    merge(into, group->checkers().finish(now, network, false), group->name());
 }
 
 }  // namespace leeway::sim

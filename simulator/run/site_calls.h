@@ -21,31 +21,15 @@
 
 namespace leeway::sim {
 
-class SiteCalls {
+class SiteCalls final : public PartedCalls {
  public:
-  struct Place {
-    CoreEndpoints& core;
-    Checkers& checkers;  // of the first communicator
-    Watchers& watchers;  // checkers of the others are added
-  };
-
-  // All ranks join their communicators. The scenario is valid and has sites; everything referred to
-  // outlives this.
+  // All ranks join their communicators. The scenario is valid and has sites; both
+  // outlive this.
   SiteCalls(const scenario::Scenario& scenario, std::uint64_t seed, Place place);
-  ~SiteCalls();
 
-  // Whether the library sends the rank's call by sites. What it refuses the engine refuses, too.
-  bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const;
-  // A rank has one call open at a time.
-  void submit(Instant now, std::uint32_t rank, const Call& call, Endpoints::Client& client);
-
-  void on_pause(Instant now, std::uint32_t rank);
-  void on_resume(Instant now, std::uint32_t rank);
-  void on_death(std::uint32_t rank);
-  void on_faults_over(std::uint32_t first_round);
-
-  // Adds what the checkers of its communicators found.
-  void finish(Instant now, const Network& network, std::vector<CheckRecord>& into);
+  bool takes(std::uint32_t rank, const collective::OperationSpec& spec) const override;
+  void submit(Instant now, std::uint32_t rank, const Call& call,
+              Endpoints::Client& client) override;
 
  private:
   using Leg = collective::HierarchicalCall::Leg;
@@ -75,8 +59,6 @@ class SiteCalls {
 
   const scenario::Scenario& scenario_;
   const std::uint64_t seed_;
-  Place place_;
-  std::vector<std::unique_ptr<CallGroup>> groups_;
   std::vector<RankState> ranks_;
 };
 

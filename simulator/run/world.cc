@@ -246,10 +246,10 @@ void World::submit_call(Instant now, std::uint32_t rank) {
       call.spec = &state.spec;
     }
   }
-  if (sites_ && call.kind != CallKind::messages && sites_->takes(rank, *call.spec))
-    return sites_->submit(now, rank, call, *this);
-  if (lanes_ && call.kind != CallKind::messages && lanes_->takes(rank, *call.spec))
-    return lanes_->submit(now, rank, call, *this);
+  for (const auto& parted : parted_) {
+    if (call.kind != CallKind::messages && parted->takes(rank, *call.spec))
+      return parted->submit(now, rank, call, *this);
+  }
   endpoints_->submit(now, rank, call, *this);
 }
 
@@ -390,8 +390,7 @@ void World::become_calm(Instant now) {
     all_live = all_live && !rank.dead;
   }
   if (all_live) checkers_->on_faults_over(first_round);
-  if (all_live && sites_) sites_->on_faults_over(first_round);
-  if (all_live && lanes_) lanes_->on_faults_over(first_round);
+  if (all_live) each_group([&](CallGroup& group) { group.on_faults_over(first_round); });
   for (const auto& communicator : communicators_) communicator->on_faults_over();
 }
 
@@ -400,8 +399,7 @@ void World::on_pause(Instant now, std::uint32_t rank) {
   endpoints_->pause(now, rank);
   checkers_->on_pause(now, rank);
   for (const auto& communicator : communicators_) communicator->on_pause(now, rank);
-  if (sites_) sites_->on_pause(now, rank);
-  if (lanes_) lanes_->on_pause(now, rank);
+  each_group([&](CallGroup& group) { group.on_pause(now, rank); });
 }
 
 void World::on_resume(Instant now, std::uint32_t rank) {
@@ -409,8 +407,7 @@ void World::on_resume(Instant now, std::uint32_t rank) {
   if (state.dead || --state.pauses > 0) return;
   checkers_->on_resume(now, rank);
   for (const auto& communicator : communicators_) communicator->on_resume(now, rank);
-  if (sites_) sites_->on_resume(now, rank);
-  if (lanes_) lanes_->on_resume(now, rank);
+  each_group([&](CallGroup& group) { group.on_resume(now, rank); });
   endpoints_->resume(now, rank);
   if (std::exchange(state.submit_due, false)) on_computed(now, rank);
   if (std::exchange(state.leave_due, false)) leave(now, rank);
@@ -423,8 +420,7 @@ void World::on_death(Instant now, std::uint32_t rank) {
   endpoints_->kill(now, rank);
   checkers_->on_death(rank);
   for (const auto& communicator : communicators_) communicator->on_death(rank);
-  if (sites_) sites_->on_death(rank);
-  if (lanes_) lanes_->on_death(rank);
+  each_group([&](CallGroup& group) { group.on_death(rank); });
   book_.on_death(rank);
   close_rounds(now);
 }
@@ -456,8 +452,7 @@ RunRecord World::make_record() {
   append(record.measures, communicator_measures(communicators_));
   for (const auto& communicator : communicators_)
     communicator->finish(queue_.now(), *network_, record.checks);
-  if (sites_) sites_->finish(queue_.now(), *network_, record.checks);
-  if (lanes_) lanes_->finish(queue_.now(), *network_, record.checks);
+  each_group([&](CallGroup& group) { group.finish(queue_.now(), *network_, record.checks); });
   record.trace_hash = network_->trace().value();
   return record;
 }

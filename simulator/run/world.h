@@ -12,17 +12,16 @@
 #include "endpoint/endpoints.h"
 #include "engine/event_queue.h"
 #include "network/network.h"
+#include "run/call_group.h"
 #include "run/compute_book.h"
 #include "run/drift_probe.h"
 #include "run/fault_schedule.h"
 #include "run/further_communicator.h"
-#include "run/lane_calls.h"
 #include "run/message_plan.h"
 #include "run/operation_plan.h"
 #include "run/replica_rank.h"
 #include "run/round_book.h"
 #include "run/run.h"
-#include "run/site_calls.h"
 #include "run/uneven_plan.h"
 #include "run/watchers.h"
 #include "topology/topology.h"
@@ -104,6 +103,11 @@ class World final : private Endpoints::Client {
   void on_pause(Instant now, std::uint32_t rank);
   void on_resume(Instant now, std::uint32_t rank);
   void on_death(Instant now, std::uint32_t rank);
+  template <typename Use>
+  void each_group(const Use& use) {
+    for (const auto& parted : parted_)
+      for (const auto& group : parted->groups()) use(*group);
+  }
   RunRecord make_record();
 
   const scenario::Scenario& scenario_;
@@ -128,8 +132,8 @@ class World final : private Endpoints::Client {
   std::unique_ptr<Checkers> checkers_;
   Watchers watchers_;
   std::vector<std::unique_ptr<FurtherCommunicator>> communicators_;
-  std::unique_ptr<SiteCalls> sites_;  // null: calls go straight
-  std::unique_ptr<LaneCalls> lanes_;  // null: there is one
+  std::vector<std::unique_ptr<PartedCalls>>
+      parted_;  // by sites, over lanes; the first that takes a call
 
   std::vector<RankState> ranks_;
   RoundBook book_;

@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "endpoint/tcp_ring.h"
+#include "run/lane_calls.h"
+#include "run/site_calls.h"
 #include "run/world.h"
 #include "scenario/rank_set.h"
 #include "seal/forwarding.h"
@@ -154,16 +156,16 @@ Status World::set_up_communicators() {
 
 Status World::set_up_sites() {
   if (scenario_.operation().site_ranks() == 0) return {};
-  sites_ = std::make_unique<SiteCalls>(scenario_, seed_,
-                                       SiteCalls::Place{*core_, *checkers_, watchers_});
+  parted_.push_back(std::make_unique<SiteCalls>(scenario_, seed_,
+                                                PartedCalls::Place{*core_, *checkers_, watchers_}));
   network_->observe(watchers_.observer());
   return {};
 }
 
 Status World::set_up_lanes() {
   if (scenario_.operation().lanes() == 1) return {};
-  lanes_ = std::make_unique<LaneCalls>(scenario_, seed_,
-                                       LaneCalls::Place{*core_, *checkers_, watchers_});
+  parted_.push_back(std::make_unique<LaneCalls>(scenario_, seed_,
+                                                PartedCalls::Place{*core_, *checkers_, watchers_}));
   network_->observe(watchers_.observer());
   return {};
 }

@@ -306,15 +306,7 @@ void HierarchicalCall::merge(const Leg& leg, const Request& request, Instant now
     return leg.tier == Tier::across ? sites_.rank(rank, sites_.place())
                                     : sites_.rank(sites_.site(), rank);
   };
-  for (const PeerReport& from : part.peers) {
-    PeerReport& row = peers_[known_as(from.rank)];
-    row.expected += from.expected;
-    row.arrived += from.arrived;
-    row.repaired += from.repaired;
-    row.duplicate += from.duplicate;
-    row.late += from.late;
-    row.sent += from.sent;
-  }
+  for (const PeerReport& from : part.peers) add_counts(from, peers_[known_as(from.rank)]);
   report_.bytes_sent += part.bytes_sent;
   report_.deadline_cut |= part.deadline_cut;
   report_.non_finite += part.non_finite;

@@ -34,4 +34,14 @@ struct Request {
   void finish(const Status& outcome, Instant now);
 };
 
+// What a part of a call counts of a peer, added to the whole call's row.
+inline void add_counts(const PeerReport& part, PeerReport& whole) {
+  whole.expected += part.expected;
+  whole.arrived += part.arrived;
+  whole.repaired += part.repaired;
+  whole.duplicate += part.duplicate;
+  whole.late += part.late;
+  whole.sent += part.sent;
+}
+
 }  // namespace leeway::collective

@@ -27,12 +27,7 @@ std::span<T> part_of(std::span<T> whole, std::size_t offset, std::size_t count) 
 }
 
 void add_peer(const PeerReport& from, PeerReport& row) {
-  row.expected += from.expected;
-  row.arrived += from.arrived;
-  row.repaired += from.repaired;
-  row.duplicate += from.duplicate;
-  row.late += from.late;
-  row.sent += from.sent;
+  add_counts(from, row);
   row.missed &= from.missed;
 }
 

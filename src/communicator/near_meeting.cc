@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/philox.h"
+#include "communicator/joining.h"
 #include "communicator/near_calls.h"
 #include "keys/derive.h"
 #include "transport/shm/segment.h"
@@ -28,17 +29,6 @@ Status tell(Channels& channels, near::ArenaName& name) {
                      .output = {bytes, name.size(), DataType::u8},
                      .peer = 0};
   return channels.run(spec).status();
-}
-
-Result<bool> all_can(Channels& channels, bool can) {
-  std::int32_t vote = can ? 1 : 0;
-  OperationSpec spec{.kind = OperationKind::all_reduce,
-                     .input = {&vote, 1, DataType::i32},
-                     .output = {&vote, 1, DataType::i32}};
-  spec.options.op = ReduceOp::min;
-  const auto report = channels.run(spec);
-  if (!report.ok()) return report.status();
-  return vote == 1;
 }
 
 bool is_there(const near::ArenaName& name) {
@@ -83,7 +73,7 @@ Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& 
   if (self == 0 && willing) file = make(shape, name);
   Status status = tell(*side, name);
   if (status.ok() && self != 0 && willing) file = find(shape, name, self);
-  const auto agreed = status.ok() ? all_can(*side, file.ok()) : Result<bool>(status);
+  const auto agreed = status.ok() ? all_say(*side, file.ok()) : Result<bool>(status);
   if (self == 0 && is_there(name))
     near::ArenaFile::remove_name(transport::kSharedMemoryFolder, name);
   if (!agreed.ok()) return agreed.status();

@@ -8,9 +8,12 @@
 
 #include "base/contracts.h"
 #include "near/line.h"
-#include "near/memory_file.h"
+#include "transport/shm/memory_file.h"
 
 namespace leeway::near {
+
+using transport::Mapping;
+using transport::MemoryFile;
 
 // A slot is filled while peers still read the two before it: so a chunk costs one wait.
 inline constexpr std::size_t kSlots = 3;

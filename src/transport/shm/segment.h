@@ -1,8 +1,7 @@
 // The memory of one pair of processes of a host: a file without a name, with two rings in it.
 //
 // One process creates it, the other opens it by name and removes the name at once. So nothing is
-// left when both are killed later. A file belongs to its owner alone (mode 0600), and its pages are
-// taken when it is created: a full file system is an error then, and never a SIGBUS.
+// left when both are killed later.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +9,10 @@
 #include <utility>
 
 #include "leeway/status.h"
+#include "transport/shm/memory_file.h"
 #include "transport/shm/ring.h"
 
 namespace leeway::transport {
-
-// Where POSIX has its shared memory on Linux.
-inline constexpr const char* kSharedMemoryFolder = "/dev/shm";
 
 class Segment {
  public:
@@ -42,7 +39,7 @@ class Segment {
   std::size_t ring_bytes() const { return ring_bytes_; }
 
  private:
-  static Result<Segment> map(int file, std::size_t ring_bytes);
+  static Result<Segment> map(const MemoryFile& file, std::size_t ring_bytes);
 
   std::byte* memory_ = nullptr;
   std::size_t ring_bytes_ = 0;

@@ -1,5 +1,5 @@
-// A file in memory (/dev/shm) that processes of one user map. Its pages are there from the start,
-// so that a full file system is an error then, and never a SIGBUS.
+// A file in memory that processes of one user map. It belongs to its owner alone (mode 0600), and
+// its pages are taken when it is created: a full file system is an error then, and never a SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,10 @@
 #include "leeway/status.h"
 #include "leeway/types.h"
 
-namespace leeway::near {
+namespace leeway::transport {
+
+// Where POSIX has its shared memory on Linux.
+inline constexpr const char* kSharedMemoryFolder = "/dev/shm";
 
 // Addresses that are given back with the object.
 class Mapping {
@@ -43,19 +46,26 @@ class MemoryFile {
   MemoryFile(MemoryFile&& other) noexcept { *this = std::move(other); }
   MemoryFile& operator=(MemoryFile&& other) noexcept;
 
-  // A new one, for this user alone. kUnsupported: no such folder, or the name is taken;
-  // kResourceExhausted: no room.
+  // A new one. kUnsupported: no such folder, or the name is taken; kResourceExhausted: no room.
   static Result<MemoryFile> create(const std::string& folder, const std::string& name,
                                    std::size_t bytes);
-  // A peer's. kMismatch: there is none, or it is not what a process of this user makes.
+  // A peer's. kUnavailable: there is none (yet); kMismatch: it is not what a process of this user
+  // makes.
+  static Result<MemoryFile> open(const std::string& folder, const std::string& name);
+  // The same of so many bytes: another size is a kMismatch.
   static Result<MemoryFile> open(const std::string& folder, const std::string& name,
                                  std::size_t bytes);
   // The memory stays with those who have it. No name is no error.
   static void remove_name(const std::string& folder, const std::string& name);
 
+  std::size_t size() const { return bytes_; }
+
   // All of it. `writable`: the part that may be written as well.
   Result<Mapping> map(std::size_t writable_from, std::size_t writable_bytes) const;
   Result<Mapping> map_to_read() const { return map(0, 0); }
+
+  // A part of it over addresses that are taken already, to be read and written.
+  Status map_over(std::byte* place, std::size_t from, std::size_t bytes) const;
 
  private:
   MemoryFile(int handle, std::size_t bytes) : handle_(handle), bytes_(bytes) {}
@@ -64,4 +74,4 @@ class MemoryFile {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace leeway::near
+}  // namespace leeway::transport

@@ -1,4 +1,4 @@
-#include "near/memory_file.h"
+#include "transport/shm/memory_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-namespace leeway::near {
+namespace leeway::transport {
 namespace {
 
 std::string path_of(const std::string& folder, const std::string& name) {
@@ -28,6 +28,12 @@ int reserve(int handle, std::size_t bytes) {
     error = ::posix_fallocate(handle, 0, static_cast<off_t>(bytes));
   } while (error == EINTR);
   return error;
+}
+
+Status not_ours(const std::string& folder) {
+  return Status::error(StatusCode::kMismatch,
+                       "shared memory in %s: the peer's file is not what this user makes",
+                       folder.c_str());
 }
 
 }  // namespace
@@ -77,22 +83,33 @@ Result<MemoryFile> MemoryFile::create(const std::string& folder, const std::stri
                        folder.c_str(), bytes / 1024, std::strerror(error));
 }
 
-Result<MemoryFile> MemoryFile::open(const std::string& folder, const std::string& name,
-                                    std::size_t bytes) {
-  MemoryFile file(::open(path_of(folder, name).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC), bytes);
-  if (file.handle_ < 0) return failed(StatusCode::kMismatch, folder, "the peer's file", errno);
+Result<MemoryFile> MemoryFile::open(const std::string& folder, const std::string& name) {
+  MemoryFile file(::open(path_of(folder, name).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC), 0);
+  if (file.handle_ < 0) {
+    const StatusCode code = errno == ENOENT ? StatusCode::kUnavailable : StatusCode::kMismatch;
+    return failed(code, folder, "the peer's file", errno);
+  }
   struct stat facts {};
   if (::fstat(file.handle_, &facts) != 0)
     return failed(StatusCode::kMismatch, folder, "the peer's file", errno);
-  const bool whole = static_cast<std::size_t>(facts.st_size) == bytes &&
-                     static_cast<std::size_t>(facts.st_blocks) * 512 >= bytes;
-  if (S_ISREG(facts.st_mode) && whole && facts.st_uid == ::geteuid() &&
-      (facts.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
-    return file;
+  if (S_ISREG(facts.st_mode) && facts.st_size == 0) {
+    return Status::error(StatusCode::kUnavailable, "shared memory in %s: not complete yet",
+                         folder.c_str());
   }
-  return Status::error(StatusCode::kMismatch,
-                       "shared memory in %s: the peer's file is not what this user makes",
-                       folder.c_str());
+  // The creator's pages come before its size: see posix_fallocate()
+  if (!S_ISREG(facts.st_mode) || facts.st_size < 0 || facts.st_blocks * 512 < facts.st_size ||
+      facts.st_uid != ::geteuid() || (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return not_ours(folder);
+  }
+  file.bytes_ = static_cast<std::size_t>(facts.st_size);
+  return file;
+}
+
+Result<MemoryFile> MemoryFile::open(const std::string& folder, const std::string& name,
+                                    std::size_t bytes) {
+  auto file = open(folder, name);
+  if (file.ok() && file->size() != bytes) return not_ours(folder);
+  return file;
 }
 
 void MemoryFile::remove_name(const std::string& folder, const std::string& name) {
@@ -107,13 +124,18 @@ Result<Mapping> MemoryFile::map(std::size_t writable_from, std::size_t writable_
   }
   Mapping mapping(static_cast<std::byte*>(place), bytes_);
   if (writable_bytes == 0) return mapping;
-  if (::mmap(mapping.data() + writable_from, writable_bytes, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_FIXED | MAP_POPULATE, handle_,
-             static_cast<off_t>(writable_from)) == MAP_FAILED) {
-    return Status::error(StatusCode::kResourceExhausted, "shared memory: it cannot be mapped: %s",
-                         std::strerror(errno));
-  }
+  const Status status = map_over(mapping.data() + writable_from, writable_from, writable_bytes);
+  if (!status.ok()) return status;
   return mapping;
 }
 
-}  // namespace leeway::near
+Status MemoryFile::map_over(std::byte* place, std::size_t from, std::size_t bytes) const {
+  if (::mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, handle_,
+             static_cast<off_t>(from)) != MAP_FAILED) {
+    return Status();
+  }
+  return Status::error(StatusCode::kResourceExhausted, "shared memory: it cannot be mapped: %s",
+                       std::strerror(errno));
+}
+
+}  // namespace leeway::transport

@@ -1,4 +1,4 @@
-#include "near/memory_file.h"
+#include "transport/shm/memory_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace leeway::near {
+namespace leeway::transport {
 namespace {
 
 class MemoryFiles : public ::testing::Test {
@@ -44,7 +44,7 @@ TEST_F(MemoryFiles, ArePrivateAndNewEachTime) {
 
 TEST_F(MemoryFiles, OfAnotherSizeOrKindAreRefused) {
   ASSERT_TRUE(MemoryFile::create(folder_, "one", 4096).ok());
-  EXPECT_EQ(MemoryFile::open(folder_, "none", 4096).status().code(), StatusCode::kMismatch);
+  EXPECT_EQ(MemoryFile::open(folder_, "none", 4096).status().code(), StatusCode::kUnavailable);
   EXPECT_EQ(MemoryFile::open(folder_, "one", 8192).status().code(), StatusCode::kMismatch);
   std::ofstream(folder_ + "/text").close();
   std::filesystem::resize_file(folder_ + "/text", 4096);  // no pages stand behind it
@@ -68,4 +68,4 @@ TEST(MemoryFile, WithoutItsFolderIsUnsupported) {
 }
 
 }  // namespace
-}  // namespace leeway::near
+}  // namespace leeway::transport
