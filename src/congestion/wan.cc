@@ -211,7 +211,7 @@ bool Wan::excess() {
   return is;
 }
 
-// Lately, longer than a sign is.
+// Whether a queue marked, or was longer than the target in the last seconds.
 bool Wan::queue_was_seen() const {
   return round_.marked || queue_max_.value() > static_cast<double>(target().count());
 }
