@@ -51,9 +51,9 @@ class [[nodiscard]] LEEWAY_EXPORT Work {
 
   // Calls `callback` once, when the operation is done: on whichever thread finds that out, or at
   // once where it is done already. The callback should do no more than queue what is to happen. It
-  // may start operations and destroy communicators, which are then aborted; it must not block. A
-  // wait() on another thread may return before it is called. Without an operation it is never
-  // called.
+  // may start operations and destroy communicators, which are then aborted; it must not block, and
+  // blocking calls in it are kInvalidArgument. A wait() on another thread may return before it is
+  // called. Without an operation it is never called.
   void on_done(std::function<void()> callback);
 
   // Drives until all are done; the first error in their order, if any. Works without an operation

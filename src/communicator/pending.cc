@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "driving/callback.h"
 #include "driving/driver.h"
 
 namespace leeway {
@@ -40,7 +41,7 @@ void PendingState::finish(Outcome outcome) {
   done_.store(true, std::memory_order_release);
   lock.unlock();
   changed_.notify_all();
-  for (const Callback& callback : callbacks) callback();
+  driving::call(callbacks);
 }
 
 void PendingState::on_done(Callback callback) {
@@ -48,7 +49,7 @@ void PendingState::on_done(Callback callback) {
     const std::lock_guard lock(mutex_);
     if (!done()) return callbacks_.push_back(std::move(callback));
   }
-  callback();
+  driving::call({&callback, 1});
 }
 
 PendingState::Outcome PendingState::wait() {

@@ -19,8 +19,6 @@ constexpr Duration kSpin = std::chrono::microseconds(50);
 
 constexpr Duration kBlockMax = std::chrono::seconds(1);
 
-thread_local int callback_depth = 0;
-
 // The driver of this very thread was destroyed in a callback.
 thread_local bool background_is_orphan = false;
 
@@ -30,10 +28,6 @@ Instant steady_now() {
   return {std::chrono::duration_cast<std::chrono::nanoseconds>(
               std::chrono::steady_clock::now().time_since_epoch())
               .count()};
-}
-
-bool in_callback() {
-  return callback_depth > 0;
 }
 
 std::shared_ptr<Driver> Driver::start(TransportKind kind,
@@ -259,12 +253,6 @@ void Driver::release() {
   role_.release();
   if (any_started_) role_.nudge();
   call(callbacks);
-}
-
-void Driver::call(const std::vector<Callback>& callbacks) {
-  ++callback_depth;
-  for (const Callback& callback : callbacks) callback();
-  --callback_depth;
 }
 
 void Driver::ring() {

@@ -18,6 +18,7 @@
 
 #include "base/time.h"
 #include "collective/node.h"
+#include "driving/callback.h"
 #include "driving/driving_role.h"
 #include "driving/snapshot.h"
 #include "driving/train_ring.h"
@@ -37,9 +38,6 @@ using internal::WorkState;
 class Channel;
 
 Instant steady_now();
-
-// Whether this thread is in a callback of an operation: it must not wait for anybody.
-bool in_callback();
 
 // Layers of a transport seen as what they are, or null. Where `lengths` is there and no faults
 // are, the sizes of paths are measured.
@@ -140,7 +138,6 @@ class Driver final {
   bool drive_until(const std::function<bool()>& done, Instant deadline);
   bool drive_until(const WorkState& work, Instant deadline);
   void release();
-  static void call(const std::vector<Callback>& callbacks);
   bool step(Instant now);
   void look(Instant now);
   std::size_t around() const;

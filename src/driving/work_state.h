@@ -2,21 +2,19 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "collective/request.h"
+#include "driving/callback.h"
 
 namespace leeway::driving {
 class Driver;
 }  // namespace leeway::driving
 
 namespace leeway::internal {
-
-using Callback = std::function<void()>;
 
 struct WorkState {
   explicit WorkState(const collective::OperationSpec& spec) : request{.spec = spec} {}
@@ -44,7 +42,7 @@ struct WorkState {
         return;
       }
     }
-    callback();
+    driving::call({&callback, 1});
   }
   // Done; what is to be called goes to `ready`.
   void publish(std::vector<Callback>& ready) {

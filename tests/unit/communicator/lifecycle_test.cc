@@ -401,6 +401,22 @@ TEST(OnDone, ACallbackThatWaitsIsToldNotTo) {
   EXPECT_THAT(status.c_str(), HasSubstr("callback"));
 }
 
+// One that is made at once, because the operation is done, is a callback no less.
+TEST(OnDone, ACallbackOfADoneOperationThatWaitsIsToldNotTo) {
+  Group group = make_group(2);
+  std::vector<std::vector<float>> data(2, std::vector<float>(1000, 1.0f));
+  Work first = group[0]->all_reduce_async(std::span(data[0]));
+  ASSERT_TRUE(group[1]->all_reduce(std::span(data[1])).ok());
+  ASSERT_TRUE(first.wait().ok());
+  Status blocking;
+  first.on_done([&] {
+    blocking = group[0]->barrier(100ms).status();
+    EXPECT_TRUE(first.wait().ok());  // what is done may be waited for
+  });
+  EXPECT_EQ(blocking.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(blocking.c_str(), HasSubstr("callback"));
+}
+
 TEST(OnDone, ACallbackMayDestroyItsCommunicator) {
   for (const bool waits : {true, false}) {
     Group group = make_group(2);

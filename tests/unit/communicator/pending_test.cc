@@ -214,6 +214,22 @@ TEST(PendingSplit, WhoTakesItBackTellsThoseWhoAreInIt) {
   EXPECT_NE(report.status().code(), StatusCode::kDeadlineExceeded) << report.status().c_str();
 }
 
+TEST(PendingSplit, ItsCallbackMustNotWaitWhenOrWhereverItIsMade) {
+  Group world = make_group(2);
+  std::vector<PendingCommunicator> pending;
+  for (auto& rank : world) pending.push_back(rank->split_async(0, 0));
+  std::vector<StatusCode> told(2, StatusCode::kOk);
+  std::latch called(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    pending[i].on_done([&, i] {
+      told[i] = world[i]->barrier(100ms).status().code();
+      called.count_down();
+    });
+  }
+  called.wait();
+  EXPECT_THAT(told, Each(StatusCode::kInvalidArgument));
+}
+
 TEST(PendingSplit, ABlockingOneInACallbackTakesNoPart) {
   Group world = make_group(2);
   std::vector<std::vector<float>> data(2, std::vector<float>(100, 1.0f));
