@@ -70,7 +70,10 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
   if (hierarchy_ != nullptr && hierarchy_->takes(spec)) return hierarchy_->start(spec);
-  if (near_ != nullptr && NearCalls::takes(spec)) return near_->start(spec);
+  if (near_ != nullptr) {
+    if (NearCalls::takes(spec)) return near_->start(spec);
+    near_->note_elsewhere(spec);
+  }
   if (goes_by_lanes(spec)) return lanes_->start(spec);
   return channel_of(spec).start(spec);
 }
@@ -83,7 +86,14 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
   }
   if (hierarchy_ != nullptr && hierarchy_->takes(spec))
     return driving::Driver::wait(*hierarchy_->start(spec));
-  if (near_ != nullptr && NearCalls::takes(spec)) return near_->run(spec);
+  if (near_ != nullptr) {
+    if (NearCalls::takes(spec)) return near_->run(spec);
+    near_->note_elsewhere(spec);
+  }
+  return run_by_datagrams(spec);
+}
+
+Result<CollectiveReport> Channels::run_by_datagrams(const collective::OperationSpec& spec) {
   if (goes_by_lanes(spec)) return driving::Driver::wait(*lanes_->start(spec));
   return channel_of(spec).run(spec);
 }

@@ -79,12 +79,11 @@ class Channels {
   void use_lanes(std::vector<std::unique_ptr<Channel>> further);
   int lanes() const;
 
-  std::shared_ptr<WorkState> submit(const collective::OperationSpec& spec) {
-    return channel_of(spec).submit(spec);
-  }
   // For a caller that does not wait.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
+  // As run(), but neither by sites nor straight through memory.
+  Result<CollectiveReport> run_by_datagrams(const collective::OperationSpec& spec);
 
   // From now on calls that are large enough go inside sites and between them. On all ranks or none;
   // `far` as in hierarchy.h.

@@ -60,8 +60,9 @@ Status NearCalls::check(const Spec& spec) const {
 Result<CollectiveReport> NearCalls::run(const Spec& spec) {
   if (Status status = check(spec); !status.ok()) return status;
   const Instant submitted = driving::steady_now();
-  if (!take_turn()) return driving::Driver::wait(*enqueue(spec));
-  auto outcome = perform(spec, submitted);
+  const std::uint64_t number = take_turn();
+  if (number == 0) return driving::Driver::wait(*enqueue(spec));
+  auto outcome = perform(spec, number, submitted);
   end_turn();
   return outcome;
 }
@@ -76,11 +77,18 @@ std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
   return enqueue(spec);
 }
 
-// False: other calls come first.
-bool NearCalls::take_turn() {
+void NearCalls::note_elsewhere(const Spec& spec) {
+  if (!check(spec).ok()) return;  // no call at all
   const std::lock_guard lock(mutex_);
-  if (taken_ || !queue_.empty()) return false;
-  return taken_ = true;
+  station_.go_elsewhere(++issued_);
+}
+
+// The call's number. 0: other calls come first.
+std::uint64_t NearCalls::take_turn() {
+  const std::lock_guard lock(mutex_);
+  if (taken_ || !queue_.empty()) return 0;
+  taken_ = true;
+  return ++issued_;
 }
 
 void NearCalls::end_turn() {
@@ -100,7 +108,7 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
     const std::lock_guard lock(mutex_);
     refused = aborted_;
     if (!refused) {
-      queue_.push_back(work);
+      queue_.push_back({work, ++issued_});
       if (!serving_) {
         serving_ = true;
         if (thread_.joinable()) thread_.join();  // it has nothing left to do
@@ -125,28 +133,33 @@ void NearCalls::serve(const std::shared_ptr<NearCalls>& self) {
       return;
     }
     if (self->closed_) return;
-    const std::shared_ptr<WorkState> work = std::move(self->queue_.front());
+    const auto [work, number] = std::move(self->queue_.front());
     self->queue_.pop_front();
     self->taken_ = true;
     lock.unlock();
-    auto outcome = self->perform(work->request.spec, work->request.submitted);
+    auto outcome = self->perform(work->request.spec, number, work->request.submitted);
     self->end_turn();
     conclude(*work, std::move(outcome));
     lock.lock();
   }
 }
 
-Result<CollectiveReport> NearCalls::perform(const Spec& spec, Instant submitted) {
+Result<CollectiveReport> NearCalls::perform(const Spec& spec, std::uint64_t number,
+                                            Instant submitted) {
   CollectiveReport report;
   const StatusCode state = parent_.datagrams().state();
   near::Caller::Outcome outcome;
   if (state == StatusCode::kOk) {
-    outcome = caller_.run(spec, submitted, report);
+    outcome = caller_.run(spec, number, submitted, report);
   } else {  // a peer is dead, say
-    outcome = caller_.refuse(spec, parent_.datagrams().status());
+    outcome = caller_.refuse(spec, number, parent_.datagrams().status());
   }
   stop_looking();
-  if (outcome.apart) return perform_apart(spec, submitted);
+  // A rank has something to do that datagrams do. All of them take the call to a communicator that
+  // has such calls alone, so that it has them in this order on all ranks.
+  if (outcome.way == near::Caller::Way::apart) return perform_over(*side_, spec, submitted);
+  // There a rank waits in another call, of the same number. Both hear how they differ, if they do.
+  if (outcome.way == near::Caller::Way::elsewhere) return perform_over(parent_, spec, submitted);
   auto result = outcome.status.ok() ? Result<CollectiveReport>(std::move(report))
                                     : Result<CollectiveReport>(outcome.status);
   tell_observers(spec, submitted, result);
@@ -165,14 +178,13 @@ void NearCalls::tell_observers(const Spec& spec, Instant submitted,
   parent_.datagrams().note_done(request);
 }
 
-// A rank has something to do that datagrams do. All of them take the call to a channel that has
-// such calls alone, so that it has them in this order on all ranks.
-Result<CollectiveReport> NearCalls::perform_apart(const Spec& spec, Instant submitted) {
+Result<CollectiveReport> NearCalls::perform_over(Channels& channels, const Spec& spec,
+                                                 Instant submitted) {
   Spec rest = spec;
   Duration& deadline = rest.options.delivery.deadline;
   if (deadline <= no_deadline / 4)
     deadline = std::max<Duration>(Duration(1), submitted + deadline - driving::steady_now());
-  return side_->run(rest);
+  return channels.run_by_datagrams(rest);
 }
 
 // A wait is long. The datagrams' channel finds out who is dead, as for a call of its own.
@@ -188,25 +200,27 @@ void NearCalls::stop_looking() {
 
 Result<std::shared_ptr<near::Region>> NearCalls::allocate(std::size_t bytes) {
   if (generation_ != driving::fork_generation()) return driving::forked();
+  std::uint64_t number = 0;
   {
     std::unique_lock lock(mutex_);
     turned_.wait(lock, [this] { return !taken_ && queue_.empty(); });
     if (aborted_) return closed(parent_.rank());
     taken_ = true;
+    number = ++issued_;
   }
-  auto region = caller_.allocate(bytes, driving::steady_now(), options_.join_timeout);
+  auto region = caller_.allocate(bytes, number, driving::steady_now(), options_.join_timeout);
   stop_looking();
   end_turn();
   return region;
 }
 
 void NearCalls::cancel_queued() {
-  std::deque<std::shared_ptr<WorkState>> queued;
+  std::deque<Queued> queued;
   {
     const std::lock_guard lock(mutex_);
     queued.swap(queue_);
   }
-  for (const auto& work : queued) conclude(*work, closed(parent_.rank()));
+  for (const Queued& one : queued) conclude(*one.work, closed(parent_.rank()));
 }
 
 void NearCalls::abort() {
@@ -227,6 +241,7 @@ void NearCalls::add_counters(Channel::Counters& rows) const {
   rows.insert(rows.end(), {{"near_calls", own.calls},
                            {"near_direct", own.direct},
                            {"near_apart", own.apart},
+                           {"near_elsewhere", own.elsewhere},
                            {"near_failed", own.failed},
                            {"near_bytes_copied", own.bytes_copied}});
 }

@@ -1,6 +1,7 @@
 // Exact calls of a communicator whose ranks all share memory: they go through an arena (src/near),
 // without datagrams. What this room adds is who runs them: one at a time, in the order of the
-// calls.
+// calls. All calls of the communicator are numbered here, so that ranks notice where one rank's
+// call goes another way than its peers'.
 #pragma once
 
 #include <condition_variable>
@@ -33,6 +34,8 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
   // On a thread of this object's own. Any thread, also from a callback.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
+  // A call that goes by datagrams: those who are in one here at this number follow.
+  void note_elsewhere(const collective::OperationSpec& spec);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // What is under way fails now, and its memory is free.
   void abort();
@@ -45,12 +48,16 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
 
  private:
   using Spec = collective::OperationSpec;
+  struct Queued {
+    std::shared_ptr<WorkState> work;
+    std::uint64_t number = 0;
+  };
 
   Status check(const Spec& spec) const;
-  bool take_turn();
+  std::uint64_t take_turn();
   void end_turn();
-  Result<CollectiveReport> perform(const Spec& spec, Instant submitted);
-  Result<CollectiveReport> perform_apart(const Spec& spec, Instant submitted);
+  Result<CollectiveReport> perform(const Spec& spec, std::uint64_t number, Instant submitted);
+  Result<CollectiveReport> perform_over(Channels& channels, const Spec& spec, Instant submitted);
   void tell_observers(const Spec& spec, Instant submitted, const Result<CollectiveReport>& outcome);
   Status look();
   void stop_looking();
@@ -70,10 +77,11 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
 
   std::mutex mutex_;
   std::condition_variable turned_;
-  bool taken_ = false;  // a call is under way
+  std::uint64_t issued_ = 0;  // calls of the communicator, by either way
+  bool taken_ = false;        // a call is under way
   bool closed_ = false;
   bool aborted_ = false;
-  std::deque<std::shared_ptr<WorkState>> queue_;
+  std::deque<Queued> queue_;
   std::thread thread_;  // while there are calls that nobody waits for, and a little longer
   bool serving_ = false;
 };

@@ -53,9 +53,10 @@ Caller::Caller(Station& station, std::string folder, std::string name)
 
 // After a failed call this rank's slots may still be read by ranks that are in it. They have left
 // it when they come to this one.
-Status Caller::begin(const char* name, Instant submitted, Duration deadline) {
+Status Caller::begin(const char* name, std::uint64_t number, Instant submitted, Duration deadline) {
+  LEEWAY_ASSERT(number > terms_.call);
   terms_.name = name;
-  ++terms_.call;
+  terms_.call = number;
   terms_.length = deadline;
   terms_.deadline = deadline > no_deadline / 4 ? Instant::infinite_future() : submitted + deadline;
   counters_.calls.fetch_add(1, std::memory_order_relaxed);
@@ -64,6 +65,13 @@ Status Caller::begin(const char* name, Instant submitted, Duration deadline) {
   const Status status = await(0);
   in_step_ = status.ok();
   return status;
+}
+
+// The one before may still be read.
+Descriptor& Caller::next_descriptor() {
+  turn_ = 1 - turn_;
+  own_descriptor().call.store(terms_.call, std::memory_order_relaxed);
+  return own_descriptor();
 }
 
 Status Caller::fail(const Status& status) {
@@ -81,38 +89,53 @@ Status Caller::await(std::uint64_t step) {
   return station_.await_all(terms_, step);
 }
 
-Caller::Outcome Caller::run(const Spec& spec, Instant submitted, CollectiveReport& report) {
+Caller::Outcome Caller::run(const Spec& spec, std::uint64_t number, Instant submitted,
+                            CollectiveReport& report) {
   Outcome outcome;
-  outcome.status = begin(to_string(spec.kind), submitted, spec.options.delivery.deadline);
-  if (outcome.status.ok()) outcome.status = go(spec, outcome.apart);
+  outcome.status = begin(to_string(spec.kind), number, submitted, spec.options.delivery.deadline);
+  if (outcome.status.ok()) {
+    outcome.status = go(spec, outcome.way);
+  } else if (station_.anyone_elsewhere(terms_)) {
+    outcome = {.status = Status(), .way = Way::elsewhere};
+  }
   if (!outcome.status.ok()) {
     outcome.status = fail(outcome.status);
-  } else if (outcome.apart) {
+  } else if (outcome.way == Way::apart) {
     counters_.apart.fetch_add(1, std::memory_order_relaxed);
+  } else if (outcome.way == Way::elsewhere) {
+    in_step_ = false;  // not all came to this call
+    counters_.elsewhere.fetch_add(1, std::memory_order_relaxed);
   } else {
     fill_report(spec, submitted, report);
   }
   return outcome;
 }
 
-Caller::Outcome Caller::refuse(const Spec& spec, const Status& why) {
-  ++terms_.call;
+Caller::Outcome Caller::refuse(const Spec& spec, std::uint64_t number, const Status& why) {
+  terms_.call = number;
   counters_.calls.fetch_add(1, std::memory_order_relaxed);
   return {.status =
               fail(Status::error(why.code(), "%s (%s #%llu)", why.c_str(), to_string(spec.kind),
                                  static_cast<unsigned long long>(terms_.call - 1)))};
 }
 
-Status Caller::go(const Spec& spec, bool& apart) {
+Status Caller::go(const Spec& spec, Way& way) {
   regions_->drop_freed();
   plan_ = plan_of(spec, arena_.ranks(), arena_.slot_bytes());
   const bool premultiplied = spec.options.op == ReduceOp::premul_sum;
   multiplies_ = premultiplied && spec.options.factor != Scalar(1);
   direct_ = false;
   const bool prepared = describe(spec);
-  if (Status status = meet(); !status.ok()) return status;
-  apart = anyone_apart();
-  if (apart) return Status();
+  Status met = meet();
+  if (station_.anyone_elsewhere(terms_)) {
+    way = Way::elsewhere;
+    return Status();
+  }
+  if (!met.ok()) return met;
+  if (anyone_apart()) {
+    way = Way::apart;
+    return Status();
+  }
   std::uint64_t step = 1;
   if (Status status = agree_on_direct(spec, prepared, step); !status.ok()) return status;
   return move(spec, step);
@@ -121,7 +144,7 @@ Status Caller::go(const Spec& spec, bool& apart) {
 // Whether the first chunk is in its slot, too. It is not where the call may be direct, as far as
 // this rank knows.
 bool Caller::describe(const Spec& spec) {
-  Descriptor& own = own_descriptor();
+  Descriptor& own = next_descriptor();
   const bool apart = stands_apart(spec) || plan_.chunks > kStepsMax / 2;
   Regions::Spot from;
   Regions::Spot to;

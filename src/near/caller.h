@@ -1,5 +1,6 @@
 // Runs the calls of a rank through its arena, one at a time and in the order in which all ranks
-// make them.
+// make them. Calls are numbered from 1, by that order; those that a rank gives to datagrams have
+// numbers as well (Station::go_elsewhere()).
 //
 // A rank copies its part of a chunk into a slot and posts a step. When all have, each takes what it
 // needs out of the others' slots, and fills its next slot meanwhile: one wait a chunk. Where all
@@ -24,9 +25,10 @@ namespace leeway::near {
 inline constexpr std::uint64_t kAllocation = ~std::uint64_t{0};
 
 struct CallerCounters {
-  Word calls{0};   // that went through the arena, failed ones included
-  Word direct{0};  // of these, straight between tensors
-  Word apart{0};   // left to datagrams
+  Word calls{0};      // that went through the arena, failed ones included
+  Word direct{0};     // of these, straight between tensors
+  Word apart{0};      // left to datagrams by all ranks
+  Word elsewhere{0};  // followed a peer to datagrams
   Word failed{0};
   Word bytes_copied{0};  // into and out of slots
 };
@@ -37,19 +39,26 @@ class Caller {
   Caller(Station& station, std::string folder, std::string name);
 
   // What became of a call.
+  enum class Way : std::uint8_t {
+    here,       // done or failed
+    apart,      // no rank did anything yet: all take it to the datagrams, in this order
+    elsewhere,  // nor here; a peer gave it to datagrams, because there it is another one
+  };
   struct Outcome {
     Status status;
-    bool apart = false;  // no rank did anything yet: all take it to the datagrams, in this order
+    Way way = Way::here;
   };
-  // A valid call that takes() takes. `submitted`: its deadline counts from there.
-  Outcome run(const collective::OperationSpec& spec, Instant submitted, CollectiveReport& report);
+  // A valid call that takes() takes. Numbers grow. `submitted`: its deadline counts from there.
+  Outcome run(const collective::OperationSpec& spec, std::uint64_t number, Instant submitted,
+              CollectiveReport& report);
 
-  // A call that cannot be right any more, for this reason: it has its number, and peers hear of it.
-  Outcome refuse(const collective::OperationSpec& spec, const Status& why);
+  // A call that cannot be right any more, for this reason: peers hear of it.
+  Outcome refuse(const collective::OperationSpec& spec, std::uint64_t number, const Status& why);
 
   // Memory of so many bytes, at least one, on all ranks. Where not all can, all have ordinary
   // memory.
-  Result<std::shared_ptr<Region>> allocate(std::size_t bytes, Instant submitted, Duration deadline);
+  Result<std::shared_ptr<Region>> allocate(std::size_t bytes, std::uint64_t number,
+                                           Instant submitted, Duration deadline);
 
   // The ranks have gone: regions are this process's own memory from now on.
   void close() { regions_->close(); }
@@ -59,23 +68,23 @@ class Caller {
  private:
   using Spec = collective::OperationSpec;
 
-  Status begin(const char* name, Instant submitted, Duration deadline);
+  Status begin(const char* name, std::uint64_t number, Instant submitted, Duration deadline);
   Status fail(const Status& status);
   bool is_root() const { return plan_.root == arena_.self(); }
   // Of the call under way.
-  Descriptor& own_descriptor() const {
-    return arena_.own_line().descriptors[terms_.call % std::size(arena_.own_line().descriptors)];
-  }
+  Descriptor& own_descriptor() const { return arena_.own_line().descriptors[turn_]; }
   const Descriptor& descriptor_of(Rank rank) const {
-    return arena_.line(rank).descriptors[terms_.call % std::size(arena_.line(rank).descriptors)];
+    const auto& both = arena_.line(rank).descriptors;
+    return both[both[0].call.load(std::memory_order_relaxed) == terms_.call ? 0 : 1];
   }
   void post(std::uint64_t step) { station_.post(terms_.call, step); }
   Status await(std::uint64_t step);
+  Descriptor& next_descriptor();
   Status meet();
   Status compare(Rank peer) const;
   bool anyone_apart() const;
 
-  Status go(const Spec& spec, bool& apart);
+  Status go(const Spec& spec, Way& way);
   bool describe(const Spec& spec);
   Status agree_on_direct(const Spec& spec, bool prepared, std::uint64_t& step);
   Status find_tensors(const Spec& spec);
@@ -112,8 +121,9 @@ class Caller {
   const std::shared_ptr<Regions> regions_;
   CallerCounters counters_;
 
+  std::size_t turn_ = 0;         // of this rank's descriptors
   std::uint64_t next_slot_ = 0;  // of the next chunk
-  bool in_step_ = true;          // after a failed call peers may still read slots
+  bool in_step_ = true;          // else peers may still be in a call that this rank left early
   // Of the call under way.
   Terms terms_;
   Plan plan_;

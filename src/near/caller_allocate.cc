@@ -34,14 +34,15 @@ Result<std::vector<Mapping>> Caller::peers_memory(std::size_t bytes) const {
 }
 
 // Step 1: all have made a file. Step 2: all have mapped the others'.
-Result<std::shared_ptr<Region>> Caller::allocate(std::size_t bytes, Instant submitted,
-                                                 Duration deadline) {
-  if (Status status = begin("allocate", submitted, deadline); !status.ok()) return fail(status);
+Result<std::shared_ptr<Region>> Caller::allocate(std::size_t bytes, std::uint64_t number,
+                                                 Instant submitted, Duration deadline) {
+  if (Status status = begin("allocate", number, submitted, deadline); !status.ok())
+    return fail(status);
   regions_->drop_freed();
   const std::size_t pages = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
   const std::size_t place = regions_->free_place();
   auto own = own_memory(place, pages);
-  Descriptor& line = own_descriptor();
+  Descriptor& line = next_descriptor();
   line.what.store(kAllocation);
   line.count.store(bytes);
   line.condition.store(

@@ -16,6 +16,9 @@ static_assert(Word::is_always_lock_free && ShortWord::is_always_lock_free);
 // Pieces of memory from allocate() that a rank has at the same time.
 inline constexpr std::size_t kRegionsMax = 64;
 
+// A rank's word is remembered that so many of its latest calls went elsewhere.
+inline constexpr std::size_t kElsewhereMax = 64;
+
 // How far a rank has come, as one number that only grows: calls count from 1, and so do steps of a
 // call. A rank that fails in a call stays where it is until all have left that call.
 inline constexpr int kStepBits = 24;
@@ -30,6 +33,7 @@ enum class Gone : std::uint32_t { no = 0, left, aborted };
 // What a call is, for comparison, and where its tensors lie. Written before step 1; the last two of
 // an allocation before step 2.
 struct Descriptor {
+  Word call;       // which one this is about
   Word what;       // kind, reduction, element type and root
   Word count;      // the elements that all ranks give alike
   Word condition;  // Condition
@@ -55,10 +59,13 @@ struct alignas(128) Line {
   ShortWord asleep;  // 1 + the rank on whose `steps` this one sleeps; 0: awake
   ShortWord gone;    // Gone
   ShortWord freed;   // how many regions were given back
-  // Of calls by turns: a rank that describes the next one may have peers in the one before.
+  // By turns: a rank that describes its next call may have peers in the one before.
   alignas(64) std::array<Descriptor, 2> descriptors;
   // Numbers of the regions that exist; 0: none in this place.
   alignas(64) std::array<Word, kRegionsMax> regions;
+  // Numbers of calls that this rank gave to datagrams when it was asked for them, each in the place
+  // of its number modulo kElsewhereMax. It never comes to them here.
+  alignas(64) std::array<Word, kElsewhereMax> elsewhere;
 };
 inline constexpr std::size_t kLineBytes = 4096;
 static_assert(sizeof(Line) <= kLineBytes);

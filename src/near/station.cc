@@ -62,6 +62,10 @@ Text deadline_of(const Terms& terms) {
   return text;
 }
 
+bool went_elsewhere(const Line& line, std::uint64_t call) {
+  return line.elsewhere[call % kElsewhereMax].load() == call;
+}
+
 unsigned long long number_of(const Terms& terms) {
   return terms.call - 1;
 }
@@ -90,6 +94,18 @@ void Station::begin(std::uint64_t call) {
 void Station::give_up(std::uint64_t call) {
   arena_.own_line().gave_up.store(call);
   ring();
+}
+
+// Nobody sleeps on that alone for longer than kSleepMax.
+void Station::go_elsewhere(std::uint64_t call) {
+  arena_.own_line().elsewhere[call % kElsewhereMax].store(call);
+}
+
+bool Station::anyone_elsewhere(const Terms& terms) const {
+  for (Rank peer = 0; peer < arena_.ranks(); ++peer) {
+    if (went_elsewhere(arena_.line(peer), terms.call)) return true;
+  }
+  return false;
 }
 
 void Station::leave(Gone how) {
@@ -156,6 +172,10 @@ Status Station::look(const Terms& terms, const Goal& goal, const Inspect& inspec
       if (!inspect) continue;
       if (Status status = inspect(peer); !status.ok()) return status;
       continue;
+    }
+    if (went_elsewhere(line, terms.call)) {
+      return Status::error(StatusCode::kMismatch, "rank %u: %s #%llu: rank %u makes another call",
+                           self, terms.name, number_of(terms), unsigned{peer});
     }
     const bool gave_up = line.gave_up.load() >= terms.call;
     const auto gone = static_cast<Gone>(line.gone.load());

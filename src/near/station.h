@@ -43,6 +43,8 @@ class Station {
   void begin(std::uint64_t call);
   // The call has failed here: nothing of its memory is this rank's business any more.
   void give_up(std::uint64_t call);
+  // The call goes by datagrams, and this rank will not come to it here. Any thread.
+  void go_elsewhere(std::uint64_t call);
   // No call of this rank comes any more.
   void leave(Gone how);
   // A region was given back.
@@ -56,6 +58,9 @@ class Station {
   Status await_all(const Terms& terms, std::uint64_t step, const Inspect& inspect = {});
   // All others have left all calls before this one.
   Status await_begun(const Terms& terms) { return await_all(terms, 0); }
+  // Whether a rank takes this call to datagrams. If so, all see that when they have come to step 1
+  // or have waited for it in vain.
+  bool anyone_elsewhere(const Terms& terms) const;
   // Not ok: the peer has failed in this call.
   Status check_took_part(const Terms& terms, Rank peer) const;
   // Not ok: a rank has failed in this call or a later one. Ok says of memory that was read before

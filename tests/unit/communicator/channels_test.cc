@@ -140,7 +140,7 @@ TEST_F(TwoChannels, OneThreadWaitsForOperationsOfBothInAnyOrder) {
     std::vector<std::shared_ptr<WorkState>> works;
     for (int i = 0; i < kInFlight; ++i) data.emplace_back(500, static_cast<float>(i));
     for (int i = 0; i < kInFlight; ++i)
-      works.push_back(rank.submit(all_reduce(data[i], i % 3 == 0 ? best_effort(10s) : exact())));
+      works.push_back(rank.start(all_reduce(data[i], i % 3 == 0 ? best_effort(10s) : exact())));
     for (int i = kInFlight; i-- > 0;) {
       const auto report = driving::Driver::wait(*works[i]);
       ASSERT_TRUE(report.ok()) << report.status().c_str();
@@ -164,8 +164,8 @@ TEST_F(TwoChannels, FinishWhileNobodyWaits) {
 TEST_F(TwoChannels, ClosingCancelsWhatIsInFlightOnBoth) {
   std::vector<float> one(1000, 1.0f);
   std::vector<float> two(1000, 1.0f);
-  const auto lossy = ranks_[0]->submit(all_reduce(one, best_effort(60s)));
-  const auto whole = ranks_[0]->submit(all_reduce(two, exact(60s)));
+  const auto lossy = ranks_[0]->start(all_reduce(one, best_effort(60s)));
+  const auto whole = ranks_[0]->start(all_reduce(two, exact(60s)));
   ranks_[0].reset();
   for (const auto& work : {lossy, whole}) {
     EXPECT_TRUE(work->done);

@@ -265,6 +265,42 @@ TEST_F(NearCallsOfAGroup, ThatDifferAreAMismatchOnAllRanks) {
   expect_sums(group);
 }
 
+// One goes straight through memory and the other by datagrams: they meet all the same.
+TEST_F(NearCallsOfAGroup, ThatGoOtherWaysAreAMismatchOnAllRanks) {
+  Group group = near_group(3);
+  expect_sums(group);
+  for (const bool waits : {true, false}) {
+    on_each(3, [&](std::size_t rank) {
+      std::vector<float> values(1000, 1.0f);
+      const CollectiveOptions options{.codec = rank == 1 ? Codec::fp8_e4m3 : Codec::native};
+      const Status status =
+          waits ? group[rank]->all_reduce(std::span(values), options).status()
+                : group[rank]->all_reduce_async(std::span(values), options).wait().status();
+      EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.c_str();
+    });
+    expect_sums(group);
+  }
+  EXPECT_EQ(counter(*group[0], "near_elsewhere"), 2u);
+  EXPECT_EQ(counter(*group[1], "near_elsewhere"), 0u);
+}
+
+TEST_F(NearCallsOfAGroup, MixWithCallsByDatagramsInAnyOrder) {
+  Group group = near_group(3);
+  on_each(3, [&](std::size_t rank) {
+    std::vector<std::vector<float>> values;
+    std::vector<Work> works;
+    for (int i = 0; i < 60; ++i) {
+      values.emplace_back(i % 7 == 0 ? 100'000 : 10, 2.0f);
+      const CollectiveOptions options{.codec = i % 3 == 1 ? Codec::fp8_e4m3 : Codec::native};
+      works.push_back(group[rank]->all_reduce_async(std::span(values.back()), options));
+    }
+    for (Work& work : works) ASSERT_TRUE(work.wait().ok());
+    for (const auto& one : values) ASSERT_EQ(one.back(), 6.0f);
+  });
+  EXPECT_EQ(counter(*group[0], "near_elsewhere"), 0u);
+  EXPECT_EQ(counter(*group[0], "near_calls"), 40u);
+}
+
 TEST_F(NearCallsOfAGroup, AbortCancelsWhatIsUnderWayAndPeersHearOfIt) {
   Group group = near_group(2);
   std::vector<float> values(10);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "codec/reduce.h"
 #include "support/reference_call.h"
 #include "unit/near/ranks.h"
@@ -20,9 +22,10 @@ void expect_right(Ranks& ranks, const CallShape& shape) {
   ranks.each([&](Rank rank) {
     for (const OperationSpec& spec : call.specs(rank)) {
       ASSERT_TRUE(takes(spec));
-      const auto outcome = ranks.caller(rank).run(spec, ranks.now(), reports[rank]);
+      const auto outcome =
+          ranks.caller(rank).run(spec, ranks.next_number(rank), ranks.now(), reports[rank]);
       ASSERT_TRUE(outcome.status.ok()) << outcome.status.c_str();
-      ASSERT_FALSE(outcome.apart);
+      ASSERT_EQ(outcome.way, Caller::Way::here);
     }
   });
   EXPECT_TRUE(call.check()) << to_string(shape.kind) << " of " << shape.count << " "
@@ -113,7 +116,9 @@ TEST(CallerRun, ReportsWhatADatagramCallReports) {
       std::vector<float> values(3000, 1.0f);
       reports[rank] = {};
       ASSERT_TRUE(
-          ranks.caller(rank).run(all_reduce_of(values), ranks.now(), reports[rank]).status.ok());
+          ranks.caller(rank)
+              .run(all_reduce_of(values), ranks.next_number(rank), ranks.now(), reports[rank])
+              .status.ok());
     });
     for (const CollectiveReport& report : reports) {
       EXPECT_EQ(report.sequence, call);
@@ -132,6 +137,53 @@ TEST(CallerRun, ReportsWhatADatagramCallReports) {
   EXPECT_EQ(reports[1].peers[0].rank, 0);
 }
 
+TEST(CallerRun, FollowsARankThatTakesTheCallElsewhere) {
+  for (const bool before : {true, false}) {
+    Ranks ranks(3);
+    if (before) ranks.go_elsewhere(1);
+    std::thread other([&] {
+      if (before) return;
+      ranks.await(0, progress_of(1, 1));
+      ranks.await(2, progress_of(1, 1));
+      ranks.go_elsewhere(1);
+    });
+    Ranks::each({0, 2}, [&](Rank rank) {
+      std::vector<float> values(3000, 1.0f);
+      const auto outcome = ranks.run(rank, all_reduce_of(values));
+      EXPECT_TRUE(outcome.status.ok()) << outcome.status.c_str();
+      EXPECT_EQ(outcome.way, Caller::Way::elsewhere);
+      EXPECT_EQ(values[0], 1.0f) << "nothing was done";
+      EXPECT_EQ(ranks.caller(rank).counters().elsewhere, 1u);
+    });
+    other.join();
+    expect_right(ranks, {.size = 3, .count = 3000});
+  }
+}
+
+// Whatever each rank does with each of its calls, in whatever order they come to it.
+TEST(CallerRun, StaysInStepWhereRanksTakeCallsElsewhere) {
+  constexpr std::uint64_t kCalls = 400;
+  std::mt19937_64 random(3);
+  std::array<std::uint64_t, kCalls> who;  // takes the call elsewhere, a bit a rank
+  for (auto& ranks : who) ranks = random() % 3 == 0 ? random() % 8 : random() % 2 * 7;
+  Ranks ranks(3);
+  ranks.each([&](Rank rank) {
+    for (std::uint64_t i = 0; i < kCalls; ++i) {
+      if (who[i] >> rank & 1) {
+        ranks.go_elsewhere(rank);
+        continue;
+      }
+      const std::size_t count = i % 3 == 0 ? 10 : 2500;
+      std::vector<float> values(count, static_cast<float>(rank + i));
+      const auto outcome = ranks.run(rank, all_reduce_of(values));
+      ASSERT_TRUE(outcome.status.ok()) << outcome.status.c_str();
+      ASSERT_EQ(outcome.way, who[i] == 0 ? Caller::Way::here : Caller::Way::elsewhere) << i;
+      const auto sum = static_cast<float>(who[i] == 0 ? 3 * i + 3 : rank + i);
+      for (const float value : values) ASSERT_EQ(value, sum) << i;
+    }
+  });
+}
+
 TEST(CallerRun, IsApartForAllWhereOneRankNeedsIt) {
   Ranks ranks(3);
   ranks.each([&](Rank rank) {
@@ -141,7 +193,7 @@ TEST(CallerRun, IsApartForAllWhereOneRankNeedsIt) {
     if (rank == 1) spec.options.weight = 2.0;
     const auto outcome = ranks.run(rank, spec);
     EXPECT_TRUE(outcome.status.ok());
-    EXPECT_TRUE(outcome.apart);
+    EXPECT_EQ(outcome.way, Caller::Way::apart);
     EXPECT_EQ(values[0], 1.0f) << "nothing was done";
     EXPECT_EQ(ranks.caller(rank).counters().apart, 1u);
   });

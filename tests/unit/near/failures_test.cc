@@ -35,6 +35,7 @@ void describe(Ranks& ranks, Rank rank, std::uint64_t number, std::size_t element
   std::vector<float> values(elements);
   const Plan plan = plan_of(all_reduce_of(values), ranks.size(), 4096);
   Descriptor& own = ranks.line(rank).descriptors[number % 2];
+  own.call = number;
   own.what = plan.what();
   own.count = plan.count;
   own.condition = static_cast<std::uint64_t>(Condition::ordinary);
@@ -172,8 +173,9 @@ TEST(Failures, ARefusedCallHasItsNumber) {
   ranks.each([&](Rank rank) {
     std::vector<float> values(10, 1.0f);
     if (rank == 0) {
-      const auto refused = ranks.caller(0).refuse(
-          all_reduce_of(values), Status::error(StatusCode::kPeerLost, "rank 0: rank 7 is dead"));
+      const auto refused =
+          ranks.caller(0).refuse(all_reduce_of(values), ranks.next_number(0),
+                                 Status::error(StatusCode::kPeerLost, "rank 0: rank 7 is dead"));
       EXPECT_STREQ(refused.status.c_str(), "rank 0: rank 7 is dead (all_reduce #0)");
     } else {
       EXPECT_EQ(call(ranks, 1, 10).code(), StatusCode::kPeerLost);
@@ -188,15 +190,17 @@ TEST(Failures, WhatAPeerScribblesIsContained) {
   for (int round = 0; round < 300; ++round) {
     Ranks ranks(2);
     Line& line = ranks.line(1);
+    describe(ranks, 1, 1, kSeveralChunks);
     for (Descriptor& descriptor : line.descriptors) {
-      describe(ranks, 1, 1, kSeveralChunks);
       for (Word* word : {&descriptor.condition, &descriptor.first, &descriptor.from,
                          &descriptor.from_at, &descriptor.to, &descriptor.to_at}) {
         if (random() % 2 == 0) *word = random() >> (random() % 64);
       }
       if (random() % 8 == 0) descriptor.what = random();
+      if (random() % 8 == 0) descriptor.call = random() % 3;
     }
     for (Word& region : line.regions) region = random() % 4;
+    if (random() % 16 == 0) line.elsewhere[1] = 1;
     line.freed = static_cast<std::uint32_t>(random());
     line.asleep = static_cast<std::uint32_t>(random());
     line.progress = round % 2 == 0 ? ~std::uint64_t{0} : progress_of(1, 1 + random() % 8);

@@ -20,7 +20,7 @@ class Ranks {
  public:
   // `folder`: of regions.
   explicit Ranks(int size, std::size_t slot_bytes = 4096, const std::string& folder = "/dev/shm")
-      : shape_{size, slot_bytes}, memory_(shape_.bytes()) {
+      : shape_{size, slot_bytes}, memory_(shape_.bytes()), issued_(static_cast<std::size_t>(size)) {
     for (Rank rank = 0; rank < size; ++rank) {
       stations_.push_back(
           std::make_unique<Station>(Arena(memory_.data(), shape_, rank),
@@ -61,8 +61,12 @@ class Ranks {
 
   Caller::Outcome run(Rank rank, const collective::OperationSpec& spec) {
     CollectiveReport report;
-    return caller(rank).run(spec, now(), report);
+    return caller(rank).run(spec, next_number(rank), now(), report);
   }
+  // Of the rank's calls, each of which has one.
+  std::uint64_t next_number(Rank rank) { return ++issued_[rank]; }
+  // The rank gives its next call to datagrams.
+  void go_elsewhere(Rank rank) { station(rank).go_elsewhere(next_number(rank)); }
   // Until the rank has come so far.
   void await(Rank rank, std::uint64_t progress) {
     while (line(rank).progress.load() < progress) std::this_thread::yield();
@@ -93,6 +97,7 @@ class Ranks {
 
   const Shape shape_;
   const SharedPages memory_;
+  std::vector<std::uint64_t> issued_;
   std::atomic<std::int64_t> now_ns_{1'000'000};
   std::unique_ptr<Status> heard_;
   std::atomic<const Status*> told_{nullptr};

@@ -24,7 +24,7 @@ using Owned = std::vector<std::shared_ptr<Region>>;
 Owned allocate(Ranks& ranks, std::size_t bytes = kElements * sizeof(float)) {
   Owned all(static_cast<std::size_t>(ranks.size()));
   ranks.each([&](Rank rank) {
-    auto region = ranks.caller(rank).allocate(bytes, ranks.now(), 10s);
+    auto region = ranks.caller(rank).allocate(bytes, ranks.next_number(rank), ranks.now(), 10s);
     ASSERT_TRUE(region.ok()) << region.status().c_str();
     all[rank] = *region;
   });
@@ -83,7 +83,8 @@ TEST(Allocate, WithoutAFolderIsOrdinaryMemory) {
 TEST(Allocate, OfDifferentSizesIsAMismatch) {
   Ranks ranks(2);
   ranks.each([&](Rank rank) {
-    const auto region = ranks.caller(rank).allocate(rank == 0 ? 4096 : 8192, ranks.now(), 10s);
+    const auto region = ranks.caller(rank).allocate(rank == 0 ? 4096 : 8192,
+                                                    ranks.next_number(rank), ranks.now(), 10s);
     EXPECT_EQ(region.status().code(), StatusCode::kMismatch);
     EXPECT_THAT(region.status().c_str(), HasSubstr("allocate of 8192 bytes"));
   });
@@ -94,8 +95,9 @@ TEST(Allocate, BesideAnotherCallIsAMismatch) {
   Ranks ranks(2);
   ranks.each([&](Rank rank) {
     std::vector<float> values(10);
-    const Status status = rank == 0 ? ranks.caller(0).allocate(4096, ranks.now(), 10s).status()
-                                    : ranks.run(1, near::all_reduce_of(values)).status;
+    const Status status =
+        rank == 0 ? ranks.caller(0).allocate(4096, ranks.next_number(0), ranks.now(), 10s).status()
+                  : ranks.run(1, near::all_reduce_of(values)).status;
     EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.c_str();
   });
 }
@@ -197,6 +199,7 @@ TEST(DirectCall, FailsWhereAPeerLeftItWhileItsTensorWasRead) {
   std::vector<float> shape(kElements);
   const Plan plan = plan_of(near::all_reduce_of(shape), 2, 4096);
   Descriptor& peer = ranks.line(1).descriptors[0];
+  peer.call = 2;
   peer.what = plan.what();
   peer.count = plan.count;
   peer.condition = 0;
@@ -221,6 +224,7 @@ TEST(DirectCall, DoesNotBelieveWherePeersSayTheirMemoryIs) {
     std::vector<float> shape(kElements);
     const Plan plan = plan_of(near::all_reduce_of(shape), 2, 4096);
     Descriptor& peer = ranks.line(1).descriptors[0];
+    peer.call = 2;
     peer.what = plan.what();
     peer.count = plan.count;
     peer.condition = 0;
