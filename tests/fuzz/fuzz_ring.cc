@@ -12,31 +12,16 @@
 #include <vector>
 
 #include "base/contracts.h"
+#include "step_input.h"
 #include "transport/shm/segment.h"
 
 using namespace leeway;
 using namespace leeway::transport;
+using leeway::fuzz::StepInput;
 
 namespace {
 
 constexpr std::size_t kDatagramMax = 32768;
-
-class Input {
- public:
-  explicit Input(ByteSpan rest) : rest_(rest) {}
-  bool empty() const { return rest_.empty(); }
-  template <typename T>
-  T get() {
-    T value{};
-    const std::size_t bytes = std::min(sizeof(T), rest_.size());
-    std::memcpy(&value, rest_.data(), bytes);
-    rest_ = rest_.subspan(bytes);
-    return value;
-  }
-
- private:
-  ByteSpan rest_;
-};
 
 // One segment for all inputs, as two processes map it. What an input wrote is zero again after it.
 struct Memory {
@@ -68,8 +53,8 @@ class Scene {
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
-  void step(Input& input) {
-    switch (input.get<std::uint8_t>() % 8) {
+  void step(StepInput& input) {
+    switch (input.byte() % 8) {
       case 0:
         return scribble(input);
       case 1:
@@ -96,12 +81,12 @@ class Scene {
  private:
   static constexpr std::size_t kOut = 16;
 
-  void scribble(Input& input) {
+  void scribble(StepInput& input) {
     constexpr std::uint32_t kKinds[] = {static_cast<std::uint32_t>(RecordKind::train),
                                         static_cast<std::uint32_t>(RecordKind::challenge),
                                         static_cast<std::uint32_t>(RecordKind::echo)};
     const std::size_t at = input.get<std::uint16_t>() * kRecordGrain % there_[0].bytes;
-    const auto kind = input.get<std::uint8_t>();
+    const auto kind = input.byte();
     RecordHead head;
     head.kind = kind < 240 ? kKinds[kind % 3] : input.get<std::uint32_t>();
     head.bytes = kind % 2 == 0 ? input.get<std::uint16_t>() : input.get<std::uint32_t>();
@@ -110,9 +95,9 @@ class Scene {
     scribbled_.push_back(at);
   }
 
-  void read(Input& input) {
+  void read(StepInput& input) {
     const bool broken = reader_.broken();
-    const std::size_t room = input.get<std::uint8_t>() % (kOut + 1);
+    const std::size_t room = input.byte() % (kOut + 1);
     const std::size_t count = reader_.read(1, std::span(out_).first(room), copies_.data());
     LEEWAY_ASSERT(count <= room && (!broken || count == 0));
     for (const Received& datagram : std::span(out_).first(count)) {
@@ -125,7 +110,7 @@ class Scene {
     LEEWAY_ASSERT(!broken || reader_.broken());
   }
 
-  void put(Input& input) {
+  void put(StepInput& input) {
     const bool broken = writer_.broken();
     const std::size_t bytes = 1 + input.get<std::uint16_t>() % kRingTrainBytesMax;
     const Slice slice{payload_.data(), bytes};
@@ -163,7 +148,7 @@ class Scene {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Memory memory;
-  Input input(std::as_bytes(std::span(data, size)));
+  StepInput input(std::as_bytes(std::span(data, size)));
   Scene scene(memory);
   while (!input.empty()) scene.step(input);
   return 0;

@@ -10,28 +10,12 @@
 #include "seal/aead.h"
 #include "seal/associations.h"
 #include "seal/path_message.h"
+#include "step_input.h"
 
 using namespace leeway;
+using leeway::fuzz::StepInput;
 
 namespace {
-
-class Input {
- public:
-  explicit Input(ByteSpan rest) : rest_(rest) {}
-  bool empty() const { return rest_.empty(); }
-  std::uint8_t byte() {
-    const auto bytes = take(1);
-    return bytes.empty() ? 0 : std::to_integer<std::uint8_t>(bytes[0]);
-  }
-  ByteSpan take(std::size_t count) {
-    const ByteSpan taken = rest_.first(std::min(count, rest_.size()));
-    rest_ = rest_.subspan(taken.size());
-    return taken;
-  }
-
- private:
-  ByteSpan rest_;
-};
 
 // Two processes and the forger between them. Phases change every few datagrams.
 class Scene {
@@ -73,7 +57,7 @@ class Scene {
                                           seal::Associations(0, kQuick)};
 };
 
-void step(Input& input, Scene& scene) {
+void step(StepInput& input, Scene& scene) {
   const std::uint8_t choice = input.byte();
   const Rank from = choice >> 2 & 1;
   const auto to = static_cast<Rank>(1 - from);
@@ -124,7 +108,7 @@ void step(Input& input, Scene& scene) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Input input(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
+  StepInput input(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
   Scene scene;
   while (!input.empty()) step(input, scene);
   for (int i = 0; i < 20; ++i) {
