@@ -12,7 +12,7 @@
 
 #include "rendezvous/memory_store.h"
 #include "rendezvous/store_frame.h"
-#include "rendezvous/tcp_round_trip.h"
+#include "rendezvous/tcp_socket.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -123,7 +123,7 @@ Status StoreConnection::connect_one(const tcp::endpoint& endpoint, Clock::time_p
     return unavailable("nobody listens there; is rank 0 running?");
   }
   is_reached_ = true;
-  socket_.set_option(tcp::no_delay(true), error);
+  speak_promptly(socket_.native_handle());
   unsent_.assign(reinterpret_cast<const char*>(kGreeting.data()), kGreeting.size());
   return security_.tls != nullptr ? prove_secret(end) : Status();
 }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "rendezvous/store_server.h"
+#include "rendezvous/tcp_socket.h"
 #include "rendezvous/tls_channel.h"
 
 namespace leeway::rendezvous {
@@ -289,7 +290,7 @@ void TcpServer::Loop::admit(int descriptor, const tcp::endpoint& remote, ByteSpa
     ::close(descriptor);
     return;
   }
-  socket.set_option(tcp::no_delay(true), error);
+  speak_promptly(socket.native_handle());
   const auto connection = std::make_shared<Connection>(std::move(socket), remote);
   std::copy(said.begin(), said.end(), connection->received.begin());
   if (security_.tls != nullptr && first == keys::FirstMessage::may_be_members)

@@ -1,4 +1,4 @@
-#include "rendezvous/tcp_round_trip.h"
+#include "rendezvous/tcp_socket.h"
 
 // The kernel's own header: glibc's tcp_info ends before tcpi_min_rtt. The two exclude each other.
 #include <linux/tcp.h>
@@ -8,6 +8,23 @@
 #include <cstddef>
 
 namespace leeway::rendezvous {
+namespace {
+
+// Since Linux 6.15, in ms; headers may be older.
+constexpr int kTcpRtoMaxMs = 44;
+constexpr int kRepeatMaxMs = 1000;
+
+void set(int socket, int option, int value) {
+  (void)::setsockopt(socket, IPPROTO_TCP, option, &value, sizeof value);
+}
+
+}  // namespace
+
+void speak_promptly(int socket) {
+  set(socket, TCP_NODELAY, 1);
+  set(socket, TCP_THIN_LINEAR_TIMEOUTS, 1);  // of the first six repeats
+  set(socket, kTcpRtoMaxMs, kRepeatMaxMs);   // of further ones
+}
 
 Duration least_round_trip(int socket) {
   constexpr std::uint32_t kNone = UINT32_MAX;  // the kernel's own, before the first sample
