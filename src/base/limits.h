@@ -101,8 +101,8 @@ inline constexpr std::uint32_t kCopiesMax = 8;
 inline constexpr std::uint32_t kCopiedPacketsMax = 64;
 // Below this share of lost datagrams a sender sends no parity, and no copies.
 inline constexpr double kCodedLossMin = 1e-4;
-// Share of operations in which parity may be too little for some code: those are repaired.
-inline constexpr double kCodeShortfall = 0.05;
+// Share of operations in which all copies of some packet may be lost: those are repaired.
+inline constexpr double kCopiesShortfall = 0.05;
 
 // Packets of a flow that a sender may send before the peer said that it opened the operation.
 inline constexpr std::uint32_t kEagerPackets = 4;

@@ -117,45 +117,23 @@ void Recovery::run(std::span<const MutableByteSpan> packets, std::span<const std
   }
 }
 
-namespace {
-
-// The same where losses come in bursts: their number as negative binomial, of this mean and of the
-// dispersion that was measured.
-std::uint32_t parities_for_bursts(std::uint32_t packets, double loss, double shortfall,
-                                  double dispersion) {
-  for (std::uint32_t parities = 0; parities < limits::kCodeParitiesMax; ++parities) {
-    const double shape = (packets + parities) * loss / (dispersion - 1.0);
-    double chance = std::exp(-shape * std::log(dispersion));  // of k losses
-    double enough = 0.0;
-    for (std::uint32_t k = 0; k <= parities; ++k) {
-      enough += chance;
-      chance *= (shape + k) / (k + 1.0) * (1.0 - 1.0 / dispersion);
-    }
-    if (1.0 - enough <= shortfall) return parities;
+// The number of losses is binomial. In bursts it is taken as negative binomial, of this mean and of
+// the dispersion that was measured.
+double shortfall(std::uint32_t packets, std::uint32_t parities, double loss, double dispersion) {
+  if (loss <= 0.0) return 0.0;
+  loss = std::min(loss, 0.99);
+  const double sent = packets + parities;
+  const bool bursts = dispersion > 1.0;
+  const double shape = bursts ? sent * loss / (dispersion - 1.0) : 0.0;
+  double chance =  // of k losses
+      std::exp(bursts ? -shape * std::log(dispersion) : sent * std::log1p(-loss));
+  double enough = 0.0;
+  for (std::uint32_t k = 0; k <= parities; ++k) {
+    enough += chance;
+    chance *= bursts ? (shape + k) / (k + 1.0) * (1.0 - 1.0 / dispersion)
+                     : (sent - k) / (k + 1.0) * loss / (1.0 - loss);
   }
-  return limits::kCodeParitiesMax;
-}
-
-}  // namespace
-
-std::uint32_t parities_for(std::uint32_t packets, double loss, double shortfall,
-                           double dispersion) {
-  if (loss <= 0.0) return 0;
-  if (dispersion > 1.0) return parities_for_bursts(packets, loss, shortfall, dispersion);
-  const double lost = std::log(loss);
-  const double kept = std::log1p(-std::min(loss, 0.99));
-  for (std::uint32_t parities = 0; parities < limits::kCodeParitiesMax; ++parities) {
-    // The code falls short where more of its datagrams are lost than it has parities.
-    const double sent = packets + parities;
-    double enough = 0.0;
-    double ways = 0.0;  // logarithm of the binomial coefficient
-    for (std::uint32_t k = 0; k <= parities; ++k) {
-      enough += std::exp(ways + k * lost + (sent - k) * kept);
-      ways += std::log((sent - k) / (k + 1.0));
-    }
-    if (1.0 - enough <= shortfall) return parities;
-  }
-  return limits::kCodeParitiesMax;
+  return std::max(0.0, 1.0 - enough);
 }
 
 }  // namespace leeway::erasure

@@ -46,11 +46,10 @@ class Recovery {
   std::array<std::uint8_t, 32 * kRows * kPackets> tables_;
 };
 
-// How many parities a code of `packets` packets takes, so that it falls short no more often than
-// `shortfall` where a datagram is lost with probability `loss`: each by itself, or in bursts that
-// make the variance of their number `dispersion` (1 or more) times its mean. At most
-// limits::kCodeParitiesMax, whatever that is good for.
-std::uint32_t parities_for(std::uint32_t packets, double loss, double shortfall,
-                           double dispersion = 1.0);
+// How often a code of `packets` packets and so many parities falls short, where a datagram is lost
+// with probability `loss`: each by itself, or in bursts that make the variance of their number
+// `dispersion` (1 or more) times its mean.
+double shortfall(std::uint32_t packets, std::uint32_t parities, double loss,
+                 double dispersion = 1.0);
 
 }  // namespace leeway::erasure

@@ -280,7 +280,7 @@ class Endpoint {
   bool may_be_copied(const Round& round, FlowKind kind, std::uint32_t packets) const;
   std::uint32_t copies_for(const Round& round, FlowKind kind, Rank peer) const;
   void begin_copy(Round& round, FlowKind kind, Rank peer);
-  std::uint32_t parities_for(const Round& round, FlowKind kind, Rank peer) const;
+  std::uint32_t parities_for(Instant now, const Round& round, FlowKind kind, Rank peer) const;
   void append_parity(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out);
   void accept_parity(Instant now, Round& round, Rank from, const wire::DataHeader& header,
                      ByteSpan payload);

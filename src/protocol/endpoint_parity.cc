@@ -9,11 +9,12 @@
 
 namespace leeway::protocol {
 
-// Without parity the links of an operation would ask for what they lost, pass by pass, until
-// nothing is missing anywhere. The operation waits for all of that, and the line idles meanwhile:
-// for a round trip and a quiet time a pass. Parity costs the time of what it has more than the
-// packets that would be sent again. All in datagrams of this link.
-std::uint32_t Endpoint::parities_for(const Round& round, FlowKind kind, Rank peer) const {
+// What is missing after the parity is asked for, pass by pass, until nothing is missing anywhere.
+// The operation waits for all of that, and the line idles meanwhile: for a round trip and a quiet
+// time a pass. So many parities are worth it as make the least of these together: their own time,
+// that of what is sent again, and the idle time. All in datagrams of this link.
+std::uint32_t Endpoint::parities_for(Instant now, const Round& round, FlowKind kind,
+                                     Rank peer) const {
   const SendFlow& flow = round.send(kind, peer);
   if (!may_be_coded(round, kind, flow.packets)) return 0;
   constexpr double kRoundTripsAPass = 1.25;
@@ -24,13 +25,26 @@ std::uint32_t Endpoint::parities_for(const Round& round, FlowKind kind, Rank pee
   const double flows = static_cast<double>(config_.size) * (config_.size - 1);
   // Packets leave in permuted order, so a burst falls on all codes: each has its share of it.
   const double dispersion = 1.0 + (path.loss_dispersion() - 1.0) / grid.codes();
-  const std::uint32_t rows = erasure::parities_for(
-      grid.size(0), loss, limits::kCodeShortfall / (flows * grid.codes()), dispersion);
-  const double again = flow.packets * loss / (1.0 - loss);
-  const double passes = 1.0 + std::log(std::max(flows * again, 1.0)) / -std::log(loss);
-  const double idle = passes * kRoundTripsAPass * path.in_flight();
-  const std::uint32_t parities = rows * grid.codes();
-  return parities <= again + idle ? parities : 0;
+  const double idle_a_pass = kRoundTripsAPass * path.sent_in_round_trip(now);
+  const auto cost = [&](std::uint32_t rows) {
+    // Codes of this flow that fall short; such a code misses one packet more than it has parities,
+    // or as many as codes do on average.
+    const double codes = grid.codes() * erasure::shortfall(grid.size(0), rows, loss, dispersion);
+    const double again = codes * std::max(rows + 1.0, grid.size(0) * loss) / (1.0 - loss);
+    const double passes = std::min(flows * codes, 1.0) *
+                          (1.0 + std::log(std::max(flows * again, 1.0)) / -std::log(loss));
+    return rows * grid.codes() + again + passes * idle_a_pass;
+  };
+  std::uint32_t best = 0;
+  double least = cost(0);
+  for (std::uint32_t rows = 1; rows <= limits::kCodeParitiesMax && rows * grid.codes() < least;
+       ++rows) {
+    const double one = cost(rows);
+    if (one >= least) continue;
+    best = rows;
+    least = one;
+  }
+  return best * grid.codes();
 }
 
 bool Endpoint::may_be_copied(const Round& round, FlowKind kind, std::uint32_t packets) const {
@@ -48,7 +62,8 @@ std::uint32_t Endpoint::copies_for(const Round& round, FlowKind kind, Rank peer)
   const double loss = std::min(links_[peer].path().loss_at_most(), 0.5);
   if (loss < limits::kCodedLossMin) return 1;
   const double flows = static_cast<double>(config_.size) * (config_.size - 1);
-  const double copies = std::log(limits::kCodeShortfall / (flows * flow.packets)) / std::log(loss);
+  const double copies =
+      std::log(limits::kCopiesShortfall / (flows * flow.packets)) / std::log(loss);
   return std::clamp(static_cast<std::uint32_t>(std::ceil(copies)), 1u, limits::kCopiesMax);
 }
 

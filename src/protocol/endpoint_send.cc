@@ -227,7 +227,7 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
         flow.first_pass() ? flow.cursor.next() : flow.next_repair(link.path().delivered_fraction());
     if (index) {
       const bool last = flow.first_pass() && position.value + 1 == flow.packets;
-      if (last) flow.parities = parities_for(round, kind, peer);
+      if (last) flow.parities = parities_for(now, round, kind, peer);
       const PacketIndex ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
       append_data(now, peer, round, kind, peer, {*index, position, ahead}, out);
     } else if (flow.first_pass() && flow.parities_sent < flow.parities) {

@@ -70,6 +70,16 @@ std::uint32_t Path::take_sequence(Instant now) {
   return next_sequence_++;
 }
 
+double Path::sent_in_round_trip(Instant now) const {
+  constexpr double kStretchMax = 4.0;  // what leaves in one train says nothing of a pace
+  const auto some = static_cast<std::uint32_t>(std::min<std::size_t>(in_flight(), remembered()));
+  if (some == 0) return 0.0;
+  const Duration span = now - sent_at_[(next_sequence_ - some) & (sent_at_.size() - 1)];
+  const double round_trips = static_cast<double>(rtt.smoothed().count()) /
+                             static_cast<double>(std::max<Duration::rep>(span.count(), 1));
+  return some * std::clamp(round_trips, 1.0 / kStretchMax, kStretchMax);
+}
+
 bool Path::on_report(Instant now, const PathReport& report) {
   const std::uint32_t largest = report.largest_sequence;
   if (!after(next_sequence_, largest)) return false;

@@ -81,7 +81,8 @@ class Code {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 21;
-  std::printf("64 packets of %zu bytes; us a code, and times a copy of its packets\n", kBytes);
+  std::printf("%zu packets of %zu bytes; us a code, and times a copy of its packets\n", kPackets,
+              kBytes);
   std::printf("%8s %10s %8s %10s %8s %10s\n", "missing", "encode", "times", "recover", "times",
               "copy");
   for (const std::size_t missing : {1, 4, 8, 16, 32}) {

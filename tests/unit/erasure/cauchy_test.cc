@@ -138,37 +138,31 @@ TEST(Cauchy, NothingIsTouchedWhereNothingIsMissing) {
   EXPECT_TRUE(code.recovers({}, {}));
 }
 
-// The share of codes that fall short, counted, against the share that was asked for.
-TEST(ParitiesFor, FallsShortAsRarelyAsAskedFor) {
+// The share of codes that fall short, counted.
+TEST(Shortfall, IsHowOftenMoreIsLostThanThereIsParity) {
   std::mt19937_64 random(11);
   constexpr int kTrials = 40'000;
   for (const double loss : {0.001, 0.01, 0.05, 0.1, 0.2}) {
-    for (const double shortfall : {0.1, 0.01}) {
-      const std::uint32_t parities = parities_for(62, loss, shortfall);
-      const auto falls_short = [&](std::uint32_t extra) {
-        std::binomial_distribution<int> lost(static_cast<int>(62 + extra), loss);
-        int count = 0;
-        for (int i = 0; i < kTrials; ++i) count += lost(random) > static_cast<int>(extra);
-        return static_cast<double>(count) / kTrials;
-      };
-      const double error = 4.0 * std::sqrt(shortfall / kTrials);
-      EXPECT_LE(falls_short(parities), shortfall + error) << loss << ", " << parities;
-      if (parities > 0) {
-        EXPECT_GT(falls_short(parities - 1), shortfall - error) << loss << ", " << parities;
-      }
+    for (const std::uint32_t parities : {0u, 1u, 4u, 10u, 20u}) {
+      std::binomial_distribution<int> lost(static_cast<int>(62 + parities), loss);
+      int count = 0;
+      for (int i = 0; i < kTrials; ++i) count += lost(random) > static_cast<int>(parities);
+      const double expected = shortfall(62, parities, loss);
+      const double error = 4.0 * std::sqrt(std::max(expected, 1.0 / kTrials) / kTrials);
+      EXPECT_NEAR(static_cast<double>(count) / kTrials, expected, error)
+          << loss << ", " << parities;
     }
   }
 }
 
 // Bursts of geometric length that begin at random, their number counted.
-TEST(ParitiesFor, FallsShortAsRarelyWhereLossesComeInBursts) {
+TEST(Shortfall, HeedsBursts) {
   std::mt19937_64 random(12);
   constexpr int kTrials = 40'000;
   constexpr double kBurst = 4.0;
   constexpr double kDispersion = 2.0 * kBurst - 1.0;
   for (const double loss : {0.01, 0.05}) {
-    for (const double shortfall : {0.1, 0.01}) {
-      const std::uint32_t parities = parities_for(62, loss, shortfall, kDispersion);
+    for (const std::uint32_t parities : {2u, 5u, 10u, 15u}) {
       std::poisson_distribution<int> bursts((62 + parities) * loss / kBurst);
       std::geometric_distribution<int> more(1.0 / kBurst);
       int count = 0;
@@ -177,19 +171,24 @@ TEST(ParitiesFor, FallsShortAsRarelyWhereLossesComeInBursts) {
         for (int n = bursts(random); n > 0; --n) lost += 1 + more(random);
         count += lost > static_cast<int>(parities);
       }
-      // The distribution has the mean and the variance of these, not their shape
-      EXPECT_LE(static_cast<double>(count) / kTrials, 1.5 * shortfall) << loss << ", " << parities;
-      EXPECT_GE(static_cast<double>(count) / kTrials, shortfall / 3) << loss << ", " << parities;
-      EXPECT_GE(parities, parities_for(62, loss, shortfall));
+      // The distribution has the mean and the variance of these, not their shape.
+      const double share = static_cast<double>(count) / kTrials;
+      const double expected = shortfall(62, parities, loss, kDispersion);
+      EXPECT_LE(share, 1.5 * expected) << loss << ", " << parities;
+      EXPECT_GE(share, expected / 3) << loss << ", " << parities;
+      if (parities > 2 * 62 * loss) {  // in the tail
+        EXPECT_GT(expected, shortfall(62, parities, loss));
+      }
     }
   }
 }
 
-TEST(ParitiesFor, NeedsNoneWithoutLossAndNeverMoreThanThereAre) {
-  EXPECT_EQ(parities_for(64, 0.0, 1e-6), 0u);
-  EXPECT_EQ(parities_for(64, 0.9, 1e-6), limits::kCodeParitiesMax);
-  EXPECT_EQ(parities_for(64, 1.0, 1e-6), limits::kCodeParitiesMax);
-  EXPECT_GT(parities_for(64, 0.1, 1e-6), parities_for(64, 0.1, 1e-2));
+TEST(Shortfall, NeverOccursWithoutLossAndNearlyAlwaysWithTooMuch) {
+  EXPECT_EQ(shortfall(64, 0, 0.0), 0.0);
+  EXPECT_GT(shortfall(64, 48, 0.9), 0.99);
+  EXPECT_GT(shortfall(64, 48, 1.0), 0.99);
+  EXPECT_GT(shortfall(64, 10, 0.1), shortfall(64, 11, 0.1));
+  EXPECT_NEAR(shortfall(64, 0, 0.01), 1.0 - std::pow(0.99, 64), 1e-12);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace leeway::protocol {
 namespace {
 
-constexpr std::uint32_t kPackets = 130;  // three codes: of 44, 43 and 43
+constexpr std::uint32_t kPackets = 2 * limits::kCodePackets + 2;  // three codes, equally long
 
 struct ParityLedgerTest : ::testing::Test {
   ParityLedgerTest() {
@@ -34,7 +34,7 @@ TEST_F(ParityLedgerTest, TheFirstMissingPlaceOfTheCodeIsCovered) {
   const ParityLedger::Places places = ledger.places(1, arrived);
   EXPECT_TRUE(places.full);
   EXPECT_EQ(places.covered, 2u);
-  EXPECT_EQ(places.count, 43u);
+  EXPECT_EQ(places.count, kPackets / 3);
   EXPECT_EQ(places.rows[5], 7);
   EXPECT_EQ(places.rows[9], 2);
   EXPECT_EQ(places.rows[0], ParityLedger::kPresent);

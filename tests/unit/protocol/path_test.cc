@@ -103,6 +103,24 @@ TEST(PathReport, RoundTripIsThatOfTheNamedDatagramLessThePeersDelay) {
   EXPECT_EQ(path.rtt.smoothed(), 200us);
 }
 
+TEST(PathPace, SaysHowManyLeaveInARoundTrip) {
+  Path path = path_of(1000);
+  EXPECT_EQ(path.sent_in_round_trip(at(0)), 0.0);
+  path.take_sequence(at(0));
+  ASSERT_TRUE(path.on_report(at(10'000), {.largest_sequence = 1, .received = 1}));
+  ASSERT_EQ(path.rtt.smoothed(), 10ms);
+  // 40 in 4 ms: all there was to send.
+  for (int i = 0; i < 40; ++i) path.take_sequence(at(20'000 + 100 * i));
+  EXPECT_NEAR(path.sent_in_round_trip(at(24'000)), 100.0, 1e-9);
+  // In one train: four times as many at most.
+  for (int i = 0; i < 40; ++i) path.take_sequence(at(24'000));
+  EXPECT_LE(path.sent_in_round_trip(at(24'000)), 4.0 * 80);
+  // 400 in 40 ms, of which nothing was heard yet.
+  ASSERT_TRUE(path.on_report(at(34'000), {.largest_sequence = 81, .received = 81}));
+  for (int i = 0; i < 400; ++i) path.take_sequence(at(40'000 + 100 * i));
+  EXPECT_NEAR(path.sent_in_round_trip(at(80'000)), 100.0, 10.0);
+}
+
 TEST(PathReport, DeliveredFractionFollowsTheLoss) {
   Path path = path_of(64);
   EXPECT_EQ(path.delivered_fraction(), 1.0);

@@ -8,8 +8,8 @@
 namespace leeway::wire {
 namespace {
 
-TEST(CodeGrid, EveryPacketIsInOneCodeOfNoMoreThan64) {
-  for (const std::uint32_t packets : {1u, 5u, 63u, 64u, 65u, 128u, 733u, 4096u}) {
+TEST(CodeGrid, EveryPacketIsInOneCodeThatIsNotTooLong) {
+  for (const std::uint32_t packets : {1u, 5u, 127u, 128u, 129u, 256u, 733u, 4096u}) {
     const CodeGrid grid(packets);
     std::vector<int> seen(packets);
     for (std::uint32_t code = 0; code < grid.codes(); ++code) {
@@ -36,7 +36,7 @@ TEST(CodeGrid, TheLastPacketIsTheLastOfItsCode) {
 }
 
 TEST(CodeGrid, ParitiesGoRoundTheCodes) {
-  const CodeGrid grid(130);
+  const CodeGrid grid(2 * limits::kCodePackets + 2);
   ASSERT_EQ(grid.codes(), 3u);
   EXPECT_EQ(grid.parity(0), (ParityPlace{0, 0}));
   EXPECT_EQ(grid.parity(2), (ParityPlace{2, 0}));

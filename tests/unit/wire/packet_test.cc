@@ -170,9 +170,11 @@ TEST(PacketData, ParityWithoutAPlaceIsRefused) {
     ByteSpan payload;
     return decode_data(data_datagram(header), out, payload);
   };
-  EXPECT_EQ(refusal(parity_header(47)), Refusal::none);
-  EXPECT_EQ(refusal(parity_header(48)), Refusal::field) << "a code has 48 at most";
-  EXPECT_EQ(refusal(parity_header(95, 65)), Refusal::none) << "two codes";
+  EXPECT_EQ(refusal(parity_header(limits::kCodeParitiesMax - 1)), Refusal::none);
+  EXPECT_EQ(refusal(parity_header(limits::kCodeParitiesMax)), Refusal::field);
+  EXPECT_EQ(refusal(parity_header(2 * limits::kCodeParitiesMax - 1, limits::kCodePackets + 1)),
+            Refusal::none)
+      << "two codes";
   EXPECT_EQ(refusal(parity_header(0, 0)), Refusal::field);
   DataHeader header = parity_header(0);
   header.attempt = 1;
