@@ -89,9 +89,6 @@ class Path {
   std::uint32_t take_sequence(Instant now);
   std::uint32_t last_sequence() const { return next_sequence_ - 1; }
   std::uint32_t in_flight() const { return next_sequence_ - 1 - reported_.largest_sequence; }
-  // How many leave in a round trip, at the pace of those in flight: these may be fewer, where they
-  // are all that there was to send.
-  double sent_in_round_trip(Instant now) const;
   std::uint32_t credit() const { return in_flight() >= open_ ? 0 : open_ - in_flight(); }
   std::uint32_t window() const { return window_; }
   // At most so many datagrams may be in flight for now, whatever the window is.
@@ -101,6 +98,9 @@ class Path {
   }
   // Less than the window may be in flight, and half of that is.
   bool nears_limit() const { return limit_ < window_ && 2 * in_flight() >= limit_; }
+  // How many leave in a round trip, at the pace of those in flight: these may be fewer, where they
+  // are all that there was to send.
+  double sent_in_round_trip(Instant now) const;
   // Of so many datagrams at most there is anything to remember.
   std::size_t remembered() const { return sent_at_.size(); }
   // In how many pieces a datagram of this length travels. One that is longer than a frame's is sent
