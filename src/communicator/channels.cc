@@ -156,6 +156,10 @@ std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<cons
 void Channels::abort() {
   if (hierarchy_ != nullptr) hierarchy_->abort();
   if (near_ != nullptr) near_->abort();
+  abort_datagrams();
+}
+
+void Channels::abort_datagrams() {
   datagrams_->abort();
   visit_further([](Channel& channel) { channel.abort(); });
 }

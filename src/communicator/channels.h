@@ -105,6 +105,8 @@ class Channels {
   void ring();
 
   void abort();
+  // The part of it that waits for nobody.
+  void abort_datagrams();
   // The first of all channels that is not kOk.
   StatusCode state() const;
   Status status() const;

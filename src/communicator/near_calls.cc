@@ -231,6 +231,7 @@ void NearCalls::abort() {
   }
   station_.abort();
   side_->abort();
+  parent_.abort_datagrams();  // the call under way may have gone there
   cancel_queued();
   std::unique_lock lock(mutex_);
   turned_.wait(lock, [this] { return !taken_; });

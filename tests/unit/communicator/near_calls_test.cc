@@ -14,6 +14,7 @@
 #include <random>
 #include <thread>
 
+#include "collective/host_payload.h"
 #include "communicator/memory_sharing.h"
 #include "driving/fork.h"
 #include "leeway/rendezvous.h"
@@ -299,6 +300,53 @@ TEST_F(NearCallsOfAGroup, MixWithCallsByDatagramsInAnyOrder) {
   });
   EXPECT_EQ(counter(*group[0], "near_elsewhere"), 0u);
   EXPECT_EQ(counter(*group[0], "near_calls"), 40u);
+}
+
+// Of two ranks' tensors one is encoded elsewhere: that call goes by datagrams, and the other
+// follows.
+struct HalfElsewhere {
+  explicit HalfElsewhere(Group& both)
+      : group(both),
+        payload(collective::HostTensors{.input = std::span(std::as_const(values)),
+                                        .output = std::span(values)}) {
+    options.source = &payload;
+    options.sink = &payload;
+    here = group[0]->all_reduce_async(std::span(plain));
+    there = group[1]->all_reduce_async(TensorView(nullptr, values.size(), DataType::f32), options);
+    while (counter(*group[0], "near_elsewhere") == 0) std::this_thread::yield();
+  }
+
+  Group& group;
+  std::vector<float> plain = std::vector<float>(5000, 1.0f);
+  std::vector<float> values = std::vector<float>(5000, 2.0f);
+  collective::HostPayload payload;
+  CollectiveOptions options;
+  Work here, there;
+};
+
+TEST_F(NearCallsOfAGroup, MeetACallWhoseSourceIsElsewhere) {
+  Group group = near_group(2);
+  HalfElsewhere call(group);
+  for (const PayloadChunk& chunk : call.payload.chunks()) call.payload.encode(chunk);
+  group[1]->notify_payload();
+  while (!call.there.done()) {
+    if (call.payload.use()) group[1]->notify_payload();
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(call.there.wait().ok());
+  EXPECT_TRUE(call.here.wait().ok());
+  EXPECT_EQ(call.plain.back(), 3.0f);
+  EXPECT_EQ(call.values.back(), 3.0f);
+  expect_sums(group);
+}
+
+TEST_F(NearCallsOfAGroup, AbortEndsACallThatWentElsewhere) {
+  Group group = near_group(2);
+  HalfElsewhere call(group);
+  group[0]->abort();
+  EXPECT_EQ(call.here.wait().status().code(), StatusCode::kCancelled);
+  group[1]->abort();
+  EXPECT_EQ(call.there.wait().status().code(), StatusCode::kCancelled);
 }
 
 TEST_F(NearCallsOfAGroup, AbortCancelsWhatIsUnderWayAndPeersHearOfIt) {
