@@ -92,7 +92,9 @@ TEST(NodePacing, ParityIsOfWhatWasSentAlsoWhereResultsHaveTakenItsPlace) {
     any = call < 4;
     ASSERT_TRUE(paced.run());
     ASSERT_TRUE(paced.right()) << "call " << call;
-    EXPECT_GT(recovered(), before) << "call " << call;
+    if (!any) {
+      EXPECT_GT(recovered(), before) << "call " << call;
+    }
     paced.processes.pass(10ms);
     paced.begin();
   }
