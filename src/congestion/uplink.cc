@@ -21,6 +21,7 @@ struct Uplink::Shared {
     std::function<void()> wake;
     bool idle = true;       // had nothing to send when it was open
     bool has_turn = false;  // open() said yes, and nothing has come of it yet
+    bool told = false;      // woken for its turn since it was held back; the socket may be full
   };
 
   explicit Shared(std::unique_ptr<Controller> controller) : bundle(std::move(controller)) {}
@@ -134,7 +135,7 @@ void Uplink::note_held_back() {
   const Guard guard(*shared_);
   shared_->bundle.note_held_back();
   if (!guard.many()) return;
-  shared_->lanes[lane_].idle = false;
+  shared_->lanes[lane_].idle = shared_->lanes[lane_].told = false;
   if (!shared_->waits(lane_)) shared_->waiting.push_back(lane_);
 }
 
@@ -202,19 +203,25 @@ void Uplink::on_wake(Instant now) {
   const Guard guard(*shared_, now);
   const Opening opening(*shared_, lane_, guard.many());
   shared_->bundle.on_wake(now);
+  if (guard.many() && now >= turn_at()) shared_->lanes[lane_].told = true;
+}
+
+// When this lane may send what it held back; infinite future: it did not, or only a report opens.
+Instant Uplink::turn_at() const {
+  const Instant opens_at = shared_->bundle.opens_at();
+  if (!shared_->waits(lane_) || opens_at == Instant::infinite_future())
+    return Instant::infinite_future();
+  const bool first = shared_->waiting.front() == lane_;
+  return opens_at + (first ? Duration(0) : shared_->bundle.quantum_time() / kTurnPatience);
 }
 
 Instant Uplink::next_wake() {
   const Guard guard(*shared_);
   UplinkBundle& bundle = shared_->bundle;
   if (!guard.many()) return bundle.next_wake();
-  const std::vector<std::size_t>& waiting = shared_->waiting;
   shared_->remind();
-  Instant at = bundle.watch_at();
-  if (!shared_->waits(lane_) || bundle.opens_at() == Instant::infinite_future()) return at;
-  const Duration turn =
-      waiting.front() == lane_ ? Duration(0) : bundle.quantum_time() / kTurnPatience;
-  return std::min(at, bundle.opens_at() + turn);
+  const Instant at = bundle.watch_at();
+  return shared_->lanes[lane_].told ? at : std::min(at, turn_at());
 }
 
 Pace Uplink::pace() const {

@@ -62,6 +62,7 @@ class Uplink {
 
   std::size_t link_of(std::size_t slot) const { return links_[slot]; }
   void take_turn();
+  Instant turn_at() const;
 
   const std::shared_ptr<Shared> shared_;
   const std::size_t lane_;

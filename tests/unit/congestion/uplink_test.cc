@@ -96,6 +96,22 @@ TEST_F(TwoLanes, WhoseTurnItIsIsNotWaitedForLong) {
   EXPECT_TRUE(try_to_send(*second));
 }
 
+// Its socket is full, say: it is woken for its turn once, and not again before it asks.
+TEST_F(TwoLanes, WhoDoesNotTakeItsTurnIsNotWokenForItAllTheTime) {
+  make();
+  while (try_to_send(*first)) {
+  }
+  EXPECT_FALSE(try_to_send(*second));
+  for (Uplink* const lane : {first.get(), second.get()}) {
+    now = lane->next_wake();
+    lane->on_wake(now);
+    EXPECT_GT(lane->next_wake(), now);
+  }
+  EXPECT_TRUE(try_to_send(*first));
+  EXPECT_FALSE(try_to_send(*second));
+  EXPECT_LT(second->next_wake(), now + 10ms) << "held back anew";
+}
+
 TEST_F(TwoLanes, WhoHasNothingToSendHasNoTurn) {
   make();
   while (try_to_send(*first)) {
