@@ -57,6 +57,13 @@ bool Channels::goes_by_lanes(const collective::OperationSpec& spec) {
   return lanes_ != nullptr && &channel_of(spec) == datagrams_.get() && lanes_->takes(spec);
 }
 
+bool Channels::goes_near(const collective::OperationSpec& spec) {
+  if (near_ == nullptr) return false;
+  const bool here = NearCalls::takes(spec);
+  if (!here) near_->note_elsewhere(spec);
+  return here;
+}
+
 template <typename Visit>
 void Channels::visit_further(const Visit& visit) const {
   if (exact_) visit(*exact_);
@@ -70,10 +77,7 @@ Channel& Channels::channel_of(const collective::OperationSpec& spec) {
 
 std::shared_ptr<WorkState> Channels::start(const collective::OperationSpec& spec) {
   if (hierarchy_ != nullptr && hierarchy_->takes(spec)) return hierarchy_->start(spec);
-  if (near_ != nullptr) {
-    if (NearCalls::takes(spec)) return near_->start(spec);
-    near_->note_elsewhere(spec);
-  }
+  if (goes_near(spec)) return near_->start(spec);
   if (goes_by_lanes(spec)) return lanes_->start(spec);
   return channel_of(spec).start(spec);
 }
@@ -86,10 +90,7 @@ Result<CollectiveReport> Channels::run(const collective::OperationSpec& spec) {
   }
   if (hierarchy_ != nullptr && hierarchy_->takes(spec))
     return driving::Driver::wait(*hierarchy_->start(spec));
-  if (near_ != nullptr) {
-    if (NearCalls::takes(spec)) return near_->run(spec);
-    near_->note_elsewhere(spec);
-  }
+  if (goes_near(spec)) return near_->run(spec);
   return run_by_datagrams(spec);
 }
 

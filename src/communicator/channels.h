@@ -105,7 +105,7 @@ class Channels {
   void ring();
 
   void abort();
-  // The part of it that waits for nobody.
+  // What abort() does to datagrams. It waits for nobody.
   void abort_datagrams();
   // The first of all channels that is not kOk.
   StatusCode state() const;
@@ -126,6 +126,8 @@ class Channels {
   friend class Lineage;
   Channel& channel_of(const collective::OperationSpec& spec);
   bool goes_by_lanes(const collective::OperationSpec& spec);
+  // Straight through memory. A call that does not is noted there, in the order of the calls.
+  bool goes_near(const collective::OperationSpec& spec);
   // Of the channels but the datagrams'.
   template <typename Visit>
   void visit_further(const Visit& visit) const;

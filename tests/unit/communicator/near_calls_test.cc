@@ -14,62 +14,16 @@
 #include <random>
 #include <thread>
 
-#include "collective/host_payload.h"
 #include "communicator/memory_sharing.h"
 #include "driving/fork.h"
 #include "leeway/rendezvous.h"
+#include "unit/communicator/near_group.h"
 
 namespace leeway::internal {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using Group = std::vector<std::unique_ptr<Communicator>>;
-
-void on_each(std::size_t size, const std::function<void(std::size_t)>& body) {
-  std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < size; ++rank) threads.emplace_back([&, rank] { body(rank); });
-  for (std::thread& thread : threads) thread.join();
-}
-
-Group near_group(std::size_t size, Options options = {}) {
-  options.transport = TransportKind::shm;
-  options.store = std::make_shared<InprocRendezvous>();
-  options.world_size = static_cast<int>(size);
-  options.bind_address = "127.0.0.1";
-  Group group(size);
-  on_each(size, [&](std::size_t rank) {
-    Options own = options;
-    own.rank = static_cast<int>(rank);
-    auto made = Communicator::create(own);
-    ASSERT_TRUE(made.ok()) << made.status().c_str();
-    group[rank] = std::move(*made);
-  });
-  return group;
-}
-
-std::uint64_t counter(const Communicator& communicator, const std::string& name) {
-  for (const auto& [key, value] : communicator.counters()) {
-    if (key == name) return value;
-  }
-  return UINT64_MAX;
-}
-
-class NearCallsOfAGroup : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!check_memory().ok()) GTEST_SKIP() << check_memory().c_str();
-  }
-  void expect_sums(Group& group, std::size_t elements = 50'000) {
-    const auto n = static_cast<float>(group.size());
-    on_each(group.size(), [&](std::size_t rank) {
-      std::vector<float> values(elements, static_cast<float>(rank + 1));
-      const auto report = group[rank]->all_reduce(std::span(values));
-      ASSERT_TRUE(report.ok()) << report.status().c_str();
-      for (const float value : values) ASSERT_EQ(value, n * (n + 1) / 2);
-    });
-  }
-};
 
 // How often the trace of a rank tells of an all_reduce that is over, after so many of them.
 std::size_t traced_calls(int calls) {
@@ -132,35 +86,6 @@ TEST_F(NearCallsOfAGroup, LeaveNoNameBehind) {
   const int before = names();
   Group group = near_group(2);
   EXPECT_EQ(names(), before);
-}
-
-TEST_F(NearCallsOfAGroup, LossyCallsAndMessagesGoOnAsDatagrams) {
-  Group group = near_group(2);
-  on_each(2, [&](std::size_t rank) {
-    std::vector<float> values(1000, 1.0f);
-    ASSERT_TRUE(group[rank]->all_reduce(std::span(values), {.delivery = best_effort(10s)}).ok());
-    const auto peer = static_cast<Rank>(1 - rank);
-    ASSERT_TRUE(rank == 0 ? group[0]->send(std::span<const float>(values), peer).ok()
-                          : group[1]->recv(std::span(values), peer).ok());
-  });
-  EXPECT_EQ(counter(*group[0], "near_calls"), 0u);
-  EXPECT_GT(counter(*group[0], "data_sent"), 0u);
-}
-
-TEST_F(NearCallsOfAGroup, ARanksOwnWeightTakesAllToTheDatagrams) {
-  Group group = near_group(3);
-  for (int i = 0; i < 3; ++i) {
-    on_each(3, [&](std::size_t rank) {
-      std::vector<float> values(1000, rank == 2 ? 9.0f : 1.0f);
-      CollectiveOptions options{.op = ReduceOp::avg};
-      if (rank == 2) options.weight = 3.0;
-      const auto report = group[rank]->all_reduce(std::span(values), options);
-      ASSERT_TRUE(report.ok()) << report.status().c_str();
-      EXPECT_FLOAT_EQ(values[500], 11.0f / 5.0f);
-    });
-    expect_sums(group, 100);
-  }
-  EXPECT_EQ(counter(*group[0], "near_apart"), 3u);
 }
 
 TEST_F(NearCallsOfAGroup, MayBeStartedInAnyNumberAndEndInOrder) {
@@ -253,100 +178,6 @@ TEST_F(NearCallsOfAGroup, FailAtTheirDeadlineAndGoOnInStep) {
   EXPECT_EQ(group[1]->all_reduce(std::span(values)).status().code(), StatusCode::kPeerLost);
   expect_sums(group);
   EXPECT_EQ(group[0]->state(), StatusCode::kOk);
-}
-
-TEST_F(NearCallsOfAGroup, ThatDifferAreAMismatchOnAllRanks) {
-  Group group = near_group(3);
-  on_each(3, [&](std::size_t rank) {
-    std::vector<float> values(10);
-    const Status status = rank == 1 ? group[rank]->barrier().status()
-                                    : group[rank]->all_reduce(std::span(values)).status();
-    EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.c_str();
-  });
-  expect_sums(group);
-}
-
-// One goes straight through memory and the other by datagrams: they meet all the same.
-TEST_F(NearCallsOfAGroup, ThatGoOtherWaysAreAMismatchOnAllRanks) {
-  Group group = near_group(3);
-  expect_sums(group);
-  for (const bool waits : {true, false}) {
-    on_each(3, [&](std::size_t rank) {
-      std::vector<float> values(1000, 1.0f);
-      const CollectiveOptions options{.codec = rank == 1 ? Codec::fp8_e4m3 : Codec::native};
-      const Status status =
-          waits ? group[rank]->all_reduce(std::span(values), options).status()
-                : group[rank]->all_reduce_async(std::span(values), options).wait().status();
-      EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.c_str();
-    });
-    expect_sums(group);
-  }
-  EXPECT_EQ(counter(*group[0], "near_elsewhere"), 2u);
-  EXPECT_EQ(counter(*group[1], "near_elsewhere"), 0u);
-}
-
-TEST_F(NearCallsOfAGroup, MixWithCallsByDatagramsInAnyOrder) {
-  Group group = near_group(3);
-  on_each(3, [&](std::size_t rank) {
-    std::vector<std::vector<float>> values;
-    std::vector<Work> works;
-    for (int i = 0; i < 60; ++i) {
-      values.emplace_back(i % 7 == 0 ? 100'000 : 10, 2.0f);
-      const CollectiveOptions options{.codec = i % 3 == 1 ? Codec::fp8_e4m3 : Codec::native};
-      works.push_back(group[rank]->all_reduce_async(std::span(values.back()), options));
-    }
-    for (Work& work : works) ASSERT_TRUE(work.wait().ok());
-    for (const auto& one : values) ASSERT_EQ(one.back(), 6.0f);
-  });
-  EXPECT_EQ(counter(*group[0], "near_elsewhere"), 0u);
-  EXPECT_EQ(counter(*group[0], "near_calls"), 40u);
-}
-
-// Of two ranks' tensors one is encoded elsewhere: that call goes by datagrams, and the other
-// follows.
-struct HalfElsewhere {
-  explicit HalfElsewhere(Group& both)
-      : group(both),
-        payload(collective::HostTensors{.input = std::span(std::as_const(values)),
-                                        .output = std::span(values)}) {
-    options.source = &payload;
-    options.sink = &payload;
-    here = group[0]->all_reduce_async(std::span(plain));
-    there = group[1]->all_reduce_async(TensorView(nullptr, values.size(), DataType::f32), options);
-    while (counter(*group[0], "near_elsewhere") == 0) std::this_thread::yield();
-  }
-
-  Group& group;
-  std::vector<float> plain = std::vector<float>(5000, 1.0f);
-  std::vector<float> values = std::vector<float>(5000, 2.0f);
-  collective::HostPayload payload;
-  CollectiveOptions options;
-  Work here, there;
-};
-
-TEST_F(NearCallsOfAGroup, MeetACallWhoseSourceIsElsewhere) {
-  Group group = near_group(2);
-  HalfElsewhere call(group);
-  for (const PayloadChunk& chunk : call.payload.chunks()) call.payload.encode(chunk);
-  group[1]->notify_payload();
-  while (!call.there.done()) {
-    if (call.payload.use()) group[1]->notify_payload();
-    std::this_thread::yield();
-  }
-  EXPECT_TRUE(call.there.wait().ok());
-  EXPECT_TRUE(call.here.wait().ok());
-  EXPECT_EQ(call.plain.back(), 3.0f);
-  EXPECT_EQ(call.values.back(), 3.0f);
-  expect_sums(group);
-}
-
-TEST_F(NearCallsOfAGroup, AbortEndsACallThatWentElsewhere) {
-  Group group = near_group(2);
-  HalfElsewhere call(group);
-  group[0]->abort();
-  EXPECT_EQ(call.here.wait().status().code(), StatusCode::kCancelled);
-  group[1]->abort();
-  EXPECT_EQ(call.there.wait().status().code(), StatusCode::kCancelled);
 }
 
 TEST_F(NearCallsOfAGroup, AbortCancelsWhatIsUnderWayAndPeersHearOfIt) {

@@ -1,0 +1,142 @@
+// Which way a call of ranks that share memory goes, and ranks whose calls go different ways.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <utility>
+
+#include "collective/host_payload.h"
+#include "unit/communicator/near_group.h"
+
+namespace leeway::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class NearWays : public NearCallsOfAGroup {};
+
+TEST_F(NearWays, LossyCallsAndMessagesGoOnAsDatagrams) {
+  Group group = near_group(2);
+  on_each(2, [&](std::size_t rank) {
+    std::vector<float> values(1000, 1.0f);
+    ASSERT_TRUE(group[rank]->all_reduce(std::span(values), {.delivery = best_effort(10s)}).ok());
+    const auto peer = static_cast<Rank>(1 - rank);
+    ASSERT_TRUE(rank == 0 ? group[0]->send(std::span<const float>(values), peer).ok()
+                          : group[1]->recv(std::span(values), peer).ok());
+  });
+  EXPECT_EQ(counter(*group[0], "near_calls"), 0u);
+  EXPECT_GT(counter(*group[0], "data_sent"), 0u);
+}
+
+TEST_F(NearWays, ARanksOwnWeightTakesAllToTheDatagrams) {
+  Group group = near_group(3);
+  for (int i = 0; i < 3; ++i) {
+    on_each(3, [&](std::size_t rank) {
+      std::vector<float> values(1000, rank == 2 ? 9.0f : 1.0f);
+      CollectiveOptions options{.op = ReduceOp::avg};
+      if (rank == 2) options.weight = 3.0;
+      const auto report = group[rank]->all_reduce(std::span(values), options);
+      ASSERT_TRUE(report.ok()) << report.status().c_str();
+      EXPECT_FLOAT_EQ(values[500], 11.0f / 5.0f);
+    });
+    expect_sums(group, 100);
+  }
+  EXPECT_EQ(counter(*group[0], "near_apart"), 3u);
+}
+
+TEST_F(NearWays, ThatDifferAreAMismatchOnAllRanks) {
+  Group group = near_group(3);
+  on_each(3, [&](std::size_t rank) {
+    std::vector<float> values(10);
+    const Status status = rank == 1 ? group[rank]->barrier().status()
+                                    : group[rank]->all_reduce(std::span(values)).status();
+    EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.c_str();
+  });
+  expect_sums(group);
+}
+
+// One goes straight through memory and the other by datagrams: they meet all the same.
+TEST_F(NearWays, ThatGoOtherWaysAreAMismatchOnAllRanks) {
+  Group group = near_group(3);
+  expect_sums(group);
+  for (const bool waits : {true, false}) {
+    on_each(3, [&](std::size_t rank) {
+      std::vector<float> values(1000, 1.0f);
+      const CollectiveOptions options{.codec = rank == 1 ? Codec::fp8_e4m3 : Codec::native};
+      const Status status =
+          waits ? group[rank]->all_reduce(std::span(values), options).status()
+                : group[rank]->all_reduce_async(std::span(values), options).wait().status();
+      EXPECT_EQ(status.code(), StatusCode::kMismatch) << status.c_str();
+    });
+    expect_sums(group);
+  }
+  EXPECT_EQ(counter(*group[0], "near_elsewhere"), 2u);
+  EXPECT_EQ(counter(*group[1], "near_elsewhere"), 0u);
+}
+
+TEST_F(NearWays, MixWithCallsByDatagramsInAnyOrder) {
+  Group group = near_group(3);
+  on_each(3, [&](std::size_t rank) {
+    std::vector<std::vector<float>> values;
+    std::vector<Work> works;
+    for (int i = 0; i < 60; ++i) {
+      values.emplace_back(i % 7 == 0 ? 100'000 : 10, 2.0f);
+      const CollectiveOptions options{.codec = i % 3 == 1 ? Codec::fp8_e4m3 : Codec::native};
+      works.push_back(group[rank]->all_reduce_async(std::span(values.back()), options));
+    }
+    for (Work& work : works) ASSERT_TRUE(work.wait().ok());
+    for (const auto& one : values) ASSERT_EQ(one.back(), 6.0f);
+  });
+  EXPECT_EQ(counter(*group[0], "near_elsewhere"), 0u);
+  EXPECT_EQ(counter(*group[0], "near_calls"), 40u);
+}
+
+// Of two ranks' tensors one is encoded elsewhere: that call goes by datagrams, and the other
+// follows.
+struct HalfElsewhere {
+  explicit HalfElsewhere(Group& both)
+      : group(both),
+        payload(collective::HostTensors{.input = std::span(std::as_const(values)),
+                                        .output = std::span(values)}) {
+    options.source = &payload;
+    options.sink = &payload;
+    here = group[0]->all_reduce_async(std::span(plain));
+    there = group[1]->all_reduce_async(TensorView(nullptr, values.size(), DataType::f32), options);
+    while (counter(*group[0], "near_elsewhere") == 0) std::this_thread::yield();
+  }
+
+  Group& group;
+  std::vector<float> plain = std::vector<float>(5000, 1.0f);
+  std::vector<float> values = std::vector<float>(5000, 2.0f);
+  collective::HostPayload payload;
+  CollectiveOptions options;
+  Work here, there;
+};
+
+TEST_F(NearWays, MeetACallWhoseSourceIsElsewhere) {
+  Group group = near_group(2);
+  HalfElsewhere call(group);
+  for (const PayloadChunk& chunk : call.payload.chunks()) call.payload.encode(chunk);
+  group[1]->notify_payload();
+  while (!call.there.done()) {
+    if (call.payload.use()) group[1]->notify_payload();
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(call.there.wait().ok());
+  EXPECT_TRUE(call.here.wait().ok());
+  EXPECT_EQ(call.plain.back(), 3.0f);
+  EXPECT_EQ(call.values.back(), 3.0f);
+  expect_sums(group);
+}
+
+TEST_F(NearWays, AbortEndsACallThatWentElsewhere) {
+  Group group = near_group(2);
+  HalfElsewhere call(group);
+  group[0]->abort();
+  EXPECT_EQ(call.here.wait().status().code(), StatusCode::kCancelled);
+  group[1]->abort();
+  EXPECT_EQ(call.there.wait().status().code(), StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace leeway::internal
