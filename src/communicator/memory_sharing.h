@@ -25,10 +25,6 @@ Status check_memory();
 std::unique_ptr<DatagramTransport> with_memory(std::unique_ptr<DatagramTransport> wide,
                                                transport::MixedTransport*& mixed);
 
-// Datagrams of a group whose ranks all share memory. Two fit into a train; longer ones gain
-// nothing.
-inline constexpr std::size_t kNearDatagramBytes = 32'384;
-
 // Whether all ranks are said to be of one host and one user.
 bool all_may_share(const rendezvous::Group& group);
 

@@ -135,6 +135,7 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   udp.bind_address = address;
   udp.port = options.port;
   udp.datagram_bytes = options.datagram_bytes;
+  udp.loopback = transport::Loopback::memory;  // no faults are injected here
   if (options.socket_buffer_bytes != 0) udp.socket_buffer_bytes = options.socket_buffer_bytes;
   if (identity != nullptr) udp.sealed_tag_base = identity->told.tag;
   auto opened = transport::UdpTransport::open(udp);

@@ -65,12 +65,12 @@ Status Channel::prove_paths(Duration timeout) {
 
 // Which links keep bytes intact and lead through memory.
 void Channel::look_at_links(Driver::Session& session) {
-  if (session.mixed() == nullptr) return;
   config_.intact.assign(config_.size, 0);
   int near = 0;
   for (Rank peer = 0; peer < config_.size; ++peer) {
+    if (peer == config_.self) continue;
     config_.intact[peer] = session.limits_to(slots_[peer]).intact;
-    near += peer != config_.self && session.mixed()->is_near(slots_[peer]);
+    near += session.mixed() != nullptr && session.mixed()->is_near(slots_[peer]);
   }
   if (near > 0) kind_ = near == config_.size - 1 ? TransportKind::shm : TransportKind::mixed;
 }

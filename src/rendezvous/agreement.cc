@@ -138,10 +138,10 @@ Status check_configuration(const control::Hello& hello, const LocalConfiguration
                          hello.rank(), lanes, root.lanes);
   }
   const std::uint32_t datagram = theirs.datagram_bytes();
-  if (datagram < limits::kDatagramBytesMin || datagram > limits::kFrameBytesMax) {
-    return Status::error(StatusCode::kMismatch,
-                         "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
-                         hello.rank(), datagram, limits::kDatagramBytesMin, limits::kFrameBytesMax);
+  if (datagram < limits::kDatagramBytesMin || datagram > limits::kDatagramBytesMax) {
+    return Status::error(
+        StatusCode::kMismatch, "rank %u offers datagrams of %u bytes; %zu to %zu are possible",
+        hello.rank(), datagram, limits::kDatagramBytesMin, limits::kDatagramBytesMax);
   }
   if (Status status = check_identity(hello, root); !status.ok()) return status;
   return check_wishes(hello, root);

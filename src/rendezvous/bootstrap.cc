@@ -34,10 +34,10 @@ Status check_local(const LocalConfiguration& local) {
                          unsigned{local.rank}, local.size);
   }
   if (local.datagram_bytes < limits::kDatagramBytesMin ||
-      local.datagram_bytes > limits::kFrameBytesMax) {
-    return Status::error(StatusCode::kInvalidArgument,
-                         "datagrams of %u bytes asked for; %zu to %zu are possible",
-                         local.datagram_bytes, limits::kDatagramBytesMin, limits::kFrameBytesMax);
+      local.datagram_bytes > limits::kDatagramBytesMax) {
+    return Status::error(
+        StatusCode::kInvalidArgument, "datagrams of %u bytes asked for; %zu to %zu are possible",
+        local.datagram_bytes, limits::kDatagramBytesMin, limits::kDatagramBytesMax);
   }
   return {};
 }

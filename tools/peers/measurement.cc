@@ -55,13 +55,13 @@ std::size_t count_wrong(const AllReducer& reducer, const std::vector<float>& out
   return wrong;
 }
 
-double time_once_us(AllReducer& reducer, const std::vector<float>& input,
+double time_call_us(AllReducer& reducer, int calls, const std::vector<float>& input,
                     std::vector<float>& output) {
   reducer.barrier();
   const auto start = std::chrono::steady_clock::now();
-  reducer.sum(input.data(), output.data(), input.size());
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-      .count();
+  for (int i = 0; i < calls; ++i) reducer.sum(input.data(), output.data(), input.size());
+  const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+  return time.count() / calls;
 }
 
 void print(const AllReducer& reducer, const std::string& name, std::size_t bytes,
@@ -82,9 +82,10 @@ bool measure_size(AllReducer& reducer, const std::string& name, const Arguments&
   std::vector<float> input(std::max<std::size_t>(1, bytes / sizeof(float)));
   std::vector<float> output(input.size());
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = element(reducer.rank(), i);
-  for (int i = 0; i < arguments.warmup; ++i) time_once_us(reducer, input, output);
+  const int calls = arguments.back_to_back;
+  for (int i = 0; i < arguments.warmup; ++i) time_call_us(reducer, calls, input, output);
   std::vector<double> times_us(arguments.iterations);
-  for (double& time_us : times_us) time_us = time_once_us(reducer, input, output);
+  for (double& time_us : times_us) time_us = time_call_us(reducer, calls, input, output);
   times_us.push_back(static_cast<double>(count_wrong(reducer, output)));
   reducer.maximum(times_us);
   const double wrong = times_us.back();
@@ -110,6 +111,8 @@ Arguments parse_arguments(int argc, char** argv) {
       arguments.iterations = static_cast<int>(parse_positive(argv[i + 1]));
     else if (name == "--warmup")
       arguments.warmup = static_cast<int>(parse_positive(argv[i + 1]));
+    else if (name == "--back-to-back")
+      arguments.back_to_back = static_cast<int>(parse_positive(argv[i + 1]));
     else if (name == "--sizes")
       arguments.sizes = parse_sizes(argv[i + 1]);
     else if (name == "--rank")

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "transport/near_datagram.h"
 #include "transport/ucx/library.h"
 #include "transport/ucx/report.h"
 
@@ -26,7 +27,7 @@ constexpr UcxSetting kSettings[] = {
     {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; it receives 64 KiB
 };
 // UCX's own part of a segment is up to 40 bytes. Two such datagrams are a train.
-constexpr std::size_t kOurDatagramBytes = 32384;
+constexpr std::size_t kOurDatagramBytes = kNearDatagramBytes;
 
 // Segments as UCX comes: shared memory and reliable connections have 8,256 bytes, TCP, datagrams
 // and self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/limits.h"
+#include "transport/near_datagram.h"
 
 namespace leeway::transport {
 namespace {
@@ -64,7 +65,10 @@ Result<std::size_t> mtu_of(const char* interface) {
   return static_cast<std::size_t>(request.ifr_mtu);
 }
 
-std::size_t payload_of(std::size_t mtu, const asio::ip::address& address) {
+std::size_t payload_of(std::size_t mtu, const asio::ip::address& address, Loopback loopback) {
+  if (loopback == Loopback::memory && address.is_loopback() &&
+      mtu >= kNearDatagramBytes + header_bytes(address))
+    return kNearDatagramBytes;
   const std::size_t usable = std::min(mtu, kJumboMtu);
   return std::max(usable, limits::kDatagramBytesMin + header_bytes(address)) -
          header_bytes(address);
@@ -109,15 +113,15 @@ std::size_t header_bytes(const asio::ip::address& address) {
   return address.is_v4() ? 20 + 8 : 40 + 8;
 }
 
-Result<std::size_t> path_datagram_bytes(const asio::ip::address& local) {
-  if (local.is_unspecified()) return payload_of(kEthernetMtu, local);
+Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback loopback) {
+  if (local.is_unspecified()) return payload_of(kEthernetMtu, local, loopback);
   const asio::ip::address wanted = listed_form(local);
   const InterfaceList interfaces = list_interfaces();
   for (const ifaddrs* at = interfaces.get(); at != nullptr; at = at->ifa_next) {
     if (!carries(*at, wanted)) continue;
     Result<std::size_t> mtu = mtu_of(at->ifa_name);
     if (!mtu.ok()) return mtu.status();
-    return payload_of(*mtu, local);
+    return payload_of(*mtu, local, loopback);
   }
   return Status::error(StatusCode::kInvalidArgument, "no interface of this host has the address %s",
                        local.to_string().c_str());

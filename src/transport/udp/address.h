@@ -5,6 +5,7 @@
 
 #include <asio/ip/udp.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "base/network_address.h"
@@ -23,12 +24,14 @@ std::optional<UdpAddress> udp_address(const NetworkAddress& address, const asio:
 // Bytes of IP and UDP headers in front of a payload, without options or extension headers.
 std::size_t header_bytes(const asio::ip::address& address);
 
+// What loopback is taken for: a host's own memory, or a network that somebody tries out on it.
+enum class Loopback : std::uint8_t { memory, network };
+
 // Largest UDP payload that leaves `local` unfragmented: the MTU of the interface that carries the
-// address, less headers, but no more than a jumbo frame of 9,000 bytes. Loopback's 65,536 is cut to
-// that as well: larger datagrams gained nothing there (README.md, "Datagram size"), and every size
-// would then behave differently on a real network. The unspecified address has no interface;
-// Ethernet's 1,500 is assumed for it.
-Result<std::size_t> path_datagram_bytes(const asio::ip::address& local);
+// address, less headers, but no more than a jumbo frame of 9,000 bytes. Loopback's 65,536 become
+// that, too, or as memory kNearDatagramBytes (README.md, "Datagram size"). The unspecified address
+// has no interface; Ethernet's 1,500 is assumed for it.
+Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback loopback);
 
 // The local address from which the kernel would send to `remote`. Nothing is sent.
 Result<asio::ip::address> local_address_towards(const UdpAddress& remote);

@@ -24,7 +24,8 @@ TransportLimits limits_of(const UdpSocketGrant& grant, std::size_t datagram_byte
 }
 
 Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
-  if (options.datagram_bytes == 0) return path_datagram_bytes(options.bind_address);
+  if (options.datagram_bytes == 0)
+    return path_datagram_bytes(options.bind_address, options.loopback);
   if (options.datagram_bytes >= limits::kDatagramBytesMin &&
       options.datagram_bytes <= limits::kFrameBytesMax) {
     return options.datagram_bytes;
@@ -71,10 +72,13 @@ UdpTransport::UdpTransport(std::unique_ptr<Opened> opened, const UdpOptions& opt
       grant_(opened_->grant),
       local_(opened_->local),
       limits_(limits_of(grant_, datagram_bytes)),
+      loopback_limits_(limits_),
       sender_(opened_->socket.native_handle(), grant_.segmentation, peers_),
       receiver_(opened_->socket.native_handle(), grant_.coalescing, datagram_bytes, peers_),
       filtered_(filter(opened_->socket.native_handle(), options)),
-      drops_(opened_->socket.native_handle(), local_.address().is_v6(), filtered_) {}
+      drops_(opened_->socket.native_handle(), local_.address().is_v6(), filtered_) {
+  loopback_limits_.intact = true;
+}
 
 UdpTransport::~UdpTransport() = default;
 
@@ -84,6 +88,11 @@ void UdpTransport::allow_marks() {
 
 Status UdpTransport::set_peers(std::span<const UdpAddress> by_rank) {
   return peers_.assign(by_rank);
+}
+
+const TransportLimits& UdpTransport::limits_to(Rank peer) const {
+  const bool loops = peers_.knows(peer) && peers_.address_of(peer).address().is_loopback();
+  return loops ? loopback_limits_ : limits_;
 }
 
 NetworkAddress UdpTransport::address_of(Rank peer) const {

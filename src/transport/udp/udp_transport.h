@@ -30,8 +30,9 @@ namespace leeway::transport {
 struct UdpOptions {
   asio::ip::address bind_address = asio::ip::address_v4::loopback();
   std::uint16_t port = 0;  // 0: the kernel chooses
-  // Largest payload; 0: what the interface of bind_address carries
+  // Largest payload; 0: what the interface of bind_address carries (path_datagram_bytes)
   std::size_t datagram_bytes = 0;
+  Loopback loopback = Loopback::network;
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
   bool use_gso = true;                         // UDP_SEGMENT on the way out
   bool use_gro = true;                         // UDP_GRO on the way in
@@ -82,6 +83,8 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
 
   std::string_view name() const override { return "udp"; }
   const TransportLimits& limits() const override { return limits_; }
+  // Loopback is memory of the host: what leads through it arrives as it was sent.
+  const TransportLimits& limits_to(Rank peer) const override;
   std::size_t send(std::span<const Train> trains) override { return sender_.send(trains); }
   std::size_t receive(std::span<Received> out) override;
   void wait(Duration timeout) override;
@@ -98,6 +101,7 @@ class UdpTransport final : public DatagramTransport, public Whereabouts, public 
   const UdpSocketGrant grant_;
   const UdpAddress local_;
   TransportLimits limits_;
+  TransportLimits loopback_limits_;
   PeerTable peers_;
   UdpSender sender_;
   UdpReceiver receiver_;

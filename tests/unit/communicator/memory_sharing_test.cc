@@ -9,6 +9,7 @@
 #include "leeway/communicator.h"
 #include "leeway/rendezvous.h"
 #include "rendezvous/bootstrap.h"
+#include "transport/near_datagram.h"
 
 namespace leeway::internal {
 namespace {
@@ -110,7 +111,7 @@ TEST_F(SharingRanks, ReduceThroughMemoryInLongDatagrams) {
   join(3, options);
   for (std::size_t rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(all_[rank]->transport(), TransportKind::shm);
-    EXPECT_EQ(all_[rank]->datagram_bytes(), kNearDatagramBytes);
+    EXPECT_EQ(all_[rank]->datagram_bytes(), transport::kNearDatagramBytes);
   }
   expect_sums(100'000);
   expect_sums(100'000, {.delivery = best_effort(10s)});

@@ -177,7 +177,7 @@ TEST(JoinGroup, RefusesASizeBeyondTheLimit) {
 }
 
 TEST(JoinGroup, RefusesADatagramSizeOutsideTheLimits) {
-  for (const std::uint32_t bytes : {0u, 511u, 9217u}) {
+  for (const std::uint32_t bytes : {0u, 511u, 32769u}) {
     LocalConfiguration local = configuration(0, 2, 1);
     local.datagram_bytes = bytes;
     const auto group = join_group(local);
