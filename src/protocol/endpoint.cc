@@ -153,9 +153,12 @@ void Endpoint::set_up_flows(Round& round, FlowKind kind) {
 
 void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   SendFlow& flow = round.send(kind, peer);
-  Bitmap wanted = std::move(flow.wanted);  // its memory serves again
+  Bitmap wanted = std::move(flow.wanted);  // their memory serves again
+  Bitmap left = std::move(flow.left);
   flow = SendFlow{};
   flow.wanted = std::move(wanted);
+  flow.left = std::move(left);
+  flow.left.resize(0);
   flow.grid = round.client->outgoing(kind, peer);
   flow.packets = flow.grid.packets();
   flow.weight = static_cast<float>(round.plan->weight_for(peer));
@@ -167,6 +170,7 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
   ++round.phase(kind).sends_open;
   ++round.phase(kind).passes_open;
   if (round.plan->phase(kind).repairable) flow.wanted.resize(flow.packets);
+  if (may_be_coded(round, kind, flow.packets)) flow.left.resize(flow.packets);
   flow.cursor = make_cursor(round, kind, peer, flow.grid);
 }
 
@@ -207,6 +211,7 @@ void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
   if (may_be_coded(round, kind, flow.packets)) {
     flow.parity = parity != nullptr ? std::move(parity) : std::make_unique<ParityLedger>();
     flow.parity->reset(flow.packets);
+    flow.chunks = ChunkWatch(flow.packets);
   }
   flow.abandoned = links_[peer].gone;
   ++round.phase(kind).receives_open;

@@ -262,6 +262,7 @@ class Endpoint {
   bool take_length(Instant now, Round& round, Rank from, std::uint32_t packets, std::uint32_t tail);
   void touch(Rank from, std::uint32_t tag);
   void without_round(Rank from, const wire::DataHeader& header, ByteSpan datagram);
+  void watch_chunks(Instant now, Round& round, Rank from, const wire::DataHeader& header);
   void note_last_copy(Instant now, Round& round, Rank from, const wire::DataHeader& header);
   void on_end(Instant now, Rank from, const wire::End& end);
   void on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words);
@@ -319,7 +320,8 @@ class Endpoint {
   struct Place {
     PacketIndex index;
     PacketPosition position;
-    PacketIndex ahead;  // as RoundClient::payload()
+    PacketIndex ahead;          // as RoundClient::payload()
+    std::uint16_t attempt = 0;  // request that it answers
   };
   void append_data(Instant now, Rank to, Round& round, FlowKind kind, Rank receiver,
                    const Place& place, TrainBuffer& out);

@@ -26,11 +26,21 @@ std::uint32_t Endpoint::parities_for(Instant now, const Round& round, FlowKind k
   // Packets leave in permuted order, so a burst falls on all codes: each has its share of it.
   const double dispersion = 1.0 + (path.loss_dispersion() - 1.0) / grid.codes();
   const double idle_a_pass = kRoundTripsAPass * path.sent_in_round_trip(now);
+  // Of a receiver that asks early only the last round trip's packets were lost once: what it asked
+  // for before was sent again.
+  double in_doubt = 1.0;
+  if (flow.aside > 0) {
+    const double unasked = path.sent_in_round_trip(now) + 1.5 * ChunkWatch::kPackets;
+    in_doubt = std::min(1.0, unasked / flow.packets);
+  }
+  const double missing = loss * (in_doubt + loss * (1.0 - in_doubt));
   const auto cost = [&](std::uint32_t rows) {
     // Codes of this flow that fall short; such a code misses one packet more than it has parities,
     // or as many as codes do on average.
-    const double codes = grid.codes() * erasure::shortfall(grid.size(0), rows, loss, dispersion);
-    const double again = codes * std::max(rows + 1.0, grid.size(0) * loss) / (1.0 - loss);
+    const std::uint32_t size = grid.size(0);
+    const double lost = (size * missing + rows * loss) / (size + rows);  // parities are, too
+    const double codes = grid.codes() * erasure::shortfall(size, rows, lost, dispersion);
+    const double again = codes * std::max(rows + 1.0, size * missing) / (1.0 - loss);
     const double passes = std::min(flows * codes, 1.0) *
                           (1.0 + std::log(std::max(flows * again, 1.0)) / -std::log(loss));
     return rows * grid.codes() + again + passes * idle_a_pass;

@@ -221,14 +221,17 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
   // One copy at a time: the others leave behind what other destinations are sent (WIRE 2.12).
   if (credit > 0 && flow.first_pass()) begin_copy(round, kind, peer);
   while (credit > 0 && out.has_room()) {
-    const PacketPosition position =
-        flow.first_pass() ? flow.cursor.position() : flow.repair_position;
+    const bool again = !flow.first_pass() || flow.repairs_aside();
+    const PacketPosition position = again ? flow.repair_position : flow.cursor.position();
     const auto index =
-        flow.first_pass() ? flow.cursor.next() : flow.next_repair(link.path().delivered_fraction());
-    if (index) {
-      const bool last = flow.first_pass() && position.value + 1 == flow.packets;
-      if (last) flow.parities = parities_for(now, round, kind, peer);
-      const PacketIndex ahead = flow.first_pass() ? flow.cursor.peek().value_or(*index) : *index;
+        again ? flow.next_repair(link.path().delivered_fraction()) : flow.cursor.next();
+    if (index && again) {
+      const std::uint16_t attempt = flow.first_pass() ? flow.aside : flow.pass;
+      append_data(now, peer, round, kind, peer, {*index, position, *index, attempt}, out);
+    } else if (index) {
+      if (flow.left.size() != 0) flow.left.set(index->value);
+      if (position.value + 1 == flow.packets) flow.parities = parities_for(now, round, kind, peer);
+      const PacketIndex ahead = flow.cursor.peek().value_or(*index);
       append_data(now, peer, round, kind, peer, {*index, position, ahead}, out);
     } else if (flow.first_pass() && flow.parities_sent < flow.parities) {
       append_parity(now, peer, round, kind, out);
@@ -238,7 +241,7 @@ bool Endpoint::fill_from_flow(Instant now, Rank peer, Round& round, FlowKind kin
     note_sent(round, kind, peer, 1);
     --credit;
   }
-  const bool handed_out = flow.first_pass() ? flow.passed() : flow.wanted_count == 0;
+  const bool handed_out = flow.wanted_count == 0 && (!flow.first_pass() || flow.passed());
   if (handed_out) end_pass(now, peer, round, kind, out);
   return !out.empty();
 }
@@ -273,12 +276,13 @@ void Endpoint::append_data(Instant now, Rank to, Round& round, FlowKind kind, Ra
   wire::DataHeader header = header_in(round, kind, flow);
   header.index = place.index;
   header.position = place.position;
-  const bool last = flow.first_pass() && place.position.value + 1 == flow.packets;
+  header.attempt = place.attempt;
+  const bool last = place.attempt == 0 && place.position.value + 1 == flow.packets;
   header.goes_on = last && (flow.parities > 0 || flow.copies_over + 1 < flow.copies);
   write_data(now, to, round, header, payload, scratch, out);
   if (flow.grid.packet_elements(place.index) < flow.grid.elements_per_packet()) out.close();
   counters_.group_sent += to == kEveryRank;
-  counters_.repairs_sent += flow.pass > 0;
+  counters_.repairs_sent += place.attempt > 0;
 }
 
 // All but the packet's place.

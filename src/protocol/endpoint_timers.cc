@@ -182,7 +182,7 @@ void Endpoint::wake_receive(Instant now, Round& round, FlowKind kind, Rank peer)
   // to ask for then.
   const bool answered =
       flow.requested_pass > 0 && !flow.needs_more(plan.delivery, plan.loss_max, plan.fetch_empty);
-  if (flow.abandoned || flow.ended_pass >= flow.requested_pass || answered) {
+  if (flow.abandoned || flow.ended_pass >= flow.awaited_pass() || answered) {
     Instant quiet_at = flow.last_arrival + link.quiet_time(plan.gives_up());
     if (flow.fruitless > kFruitlessMost)
       quiet_at =
@@ -223,10 +223,8 @@ void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   if (flow.ended_pass < 0) {
     queue_report(peer);
   } else {
-    ++flow.requested_pass;
+    flow.ask_for_all();
     ++flow.fruitless;
-    flow.request_due = true;
-    flow.request_word = 0;
     outbox_.queue_control(peer);
   }
   flow.ask_at = now;

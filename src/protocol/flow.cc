@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/limits.h"
 
@@ -28,10 +29,27 @@ bool ReceiveFlow::needs_more(Delivery::Kind delivery, double loss_max, bool fetc
   return false;
 }
 
+void ReceiveFlow::ask_for_all() {
+  ++requested_pass;
+  request_due = true;
+  request_word = 0;
+  request_end = static_cast<std::uint32_t>(arrived.words());
+}
+
+bool ReceiveFlow::ask_early(const ChunkWatch::Left& left) {
+  const std::uint32_t there = std::min(left.packets, packets - left.word * ChunkWatch::kPackets);
+  if (std::cmp_greater_equal(std::popcount(arrived.word(left.word)), there)) return false;
+  early_pass = ++requested_pass;
+  request_due = true;
+  request_word = left.word;
+  request_end = left.word + 1;
+  return true;
+}
+
 std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
                                       wire::Repair& repair) {
   while (request_due) {
-    const std::size_t count = std::min(words.size(), arrived.words() - request_word);
+    const std::size_t count = std::min<std::size_t>(words.size(), request_end - request_word);
     bool any = false;
     for (std::size_t w = 0; w < count; ++w) {
       const std::size_t at = request_word + w;
@@ -46,7 +64,7 @@ std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
     repair.attempt = requested_pass;
     repair.base = request_word * 64;
     request_word += static_cast<std::uint32_t>(count);
-    repair.last = request_word == arrived.words();
+    repair.last = request_word == request_end;
     request_due = !repair.last;
     if (any) return count;
   }
@@ -72,10 +90,16 @@ std::optional<PacketIndex> SendFlow::next_repair(double delivered) {
 }
 
 SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan words) {
-  if (!open() || !passed() || repair.attempt < pass) return Request::ignored;
+  const bool early = first_pass() && !passed();
+  if (!open() || repair.attempt < pass) return Request::ignored;
+  if (early && (left.size() == 0 || repair.attempt < aside)) return Request::ignored;
   const std::uint32_t first_word = repair.base / 64;
   if (first_word + repair.words > wanted.words()) return Request::refused;
-  if (repair.attempt > pass) {  // a new request replaces what is left of the one before
+  if (early && repair.attempt > aside) {  // of another chunk
+    aside = repair.attempt;
+    wanted_base = 0;
+  }
+  if (!early && repair.attempt > pass) {  // a new request replaces what is left of the one before
     pass = repair.attempt;
     wanted.clear();
     wanted_count = 0;
@@ -87,6 +111,7 @@ SendFlow::Request SendFlow::take_request(const wire::Repair& repair, ByteSpan wo
   for (std::uint32_t w = 0; w < repair.words; ++w) {
     std::uint64_t bits;
     std::memcpy(&bits, words.data() + w * sizeof(bits), sizeof(bits));
+    if (early) bits &= left.word(first_word + w);
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t index =
           (first_word + w) * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));

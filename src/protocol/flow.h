@@ -12,6 +12,7 @@
 #include "base/bitmap.h"
 #include "base/time.h"
 #include "leeway/options.h"
+#include "protocol/chunk_watch.h"
 #include "protocol/parity_ledger.h"
 #include "protocol/round_client.h"
 #include "schedule/packet_cursor.h"
@@ -44,7 +45,11 @@ struct SendFlow {
   // Repeat the END unless settled by then; before it, see ask_gated()
   Instant end_at = Instant::infinite_future();
   std::uint32_t end_tries = 0;
-  Bitmap wanted;  // packets asked for again
+  // Packets of the first pass that have left: no others are sent again before it is over. Without
+  // bits: none is.
+  Bitmap left;
+  std::uint16_t aside = 0;  // request that is answered within the first pass
+  Bitmap wanted;            // packets asked for again
   std::uint32_t wanted_count = 0;
   std::uint32_t wanted_from = 0;   // scan position in `wanted`
   std::uint32_t wanted_base = 0;   // request datagrams below this word were merged already
@@ -58,6 +63,8 @@ struct SendFlow {
   bool passed() const {
     return cursor.exhausted() && copies_over + 1 == copies && parities_sent == parities;
   }
+  // Packets asked for again go before the rest of the first pass.
+  bool repairs_aside() const { return first_pass() && wanted_count > 0; }
   // Packets that have left once.
   std::uint32_t begun() const { return copies_over > 0 ? packets : cursor.position().value; }
 
@@ -99,14 +106,17 @@ struct ReceiveFlow {
   bool abandoned = false;            // the sender has left the operation: nothing more will come
   std::int32_t ended_pass = -1;      // last pass known to be over
   std::uint16_t requested_pass = 0;  // repair requests made
+  std::uint16_t early_pass = 0;      // the last of them before the first pass was over
   bool request_due = false;          // a repair request waits to be sent
   std::uint32_t request_word = 0;    // where the next datagram of the request starts
+  std::uint32_t request_end = 0;     // the word behind the request
   std::uint32_t tries = 0;           // consecutive unanswered askings, for back-off
   std::uint32_t fruitless = 0;       // repair requests in a row of which nothing came
   Instant ask_at{0};                 // when the last asking was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;
   std::unique_ptr<ParityLedger> parity;  // null: none is expected
+  ChunkWatch chunks;                     // where parity is expected
 
   bool complete() const { return arrived_count == packets; }
   bool open() const { return packets != 0 && !finished; }
@@ -118,6 +128,12 @@ struct ReceiveFlow {
   // Whether the delivery class asks for more than has arrived. `fetch_empty`: also for a flow whose
   // first pass was lost whole.
   bool needs_more(Delivery::Kind delivery, double loss_max, bool fetch_empty) const;
+  // The last pass whose end is awaited: answers to early requests are part of the first.
+  std::uint16_t awaited_pass() const { return requested_pass > early_pass ? requested_pass : 0; }
+  // A request for all that is missing becomes due.
+  void ask_for_all();
+  // The same for what is missing of a chunk, before the first pass is over. False: nothing is.
+  bool ask_early(const ChunkWatch::Left& left);
   // The next datagram of the request that is due: words of missing packets, all or only required
   // ones, but for those that parity covers. Returns how many words; 0: nothing is wanted any more.
   std::size_t next_request(bool all, std::span<std::uint64_t> words, wire::Repair& repair);

@@ -40,8 +40,8 @@ TEST(ReceiveFlowNeedsMore, WhatIsRequiredMustComeInAnyClass) {
 
 TEST(ReceiveFlowRequest, NamesEveryMissingPacketInDatagramsOfSomeWords) {
   ReceiveFlow flow = receiving(300, {0, 70, 299});
-  flow.request_due = true;
-  flow.requested_pass = 2;
+  flow.requested_pass = 1;
+  flow.ask_for_all();
   std::array<std::uint64_t, 2> words;
   wire::Repair repair;
   ASSERT_EQ(flow.next_request(true, words, repair), 2u);
@@ -61,11 +61,31 @@ TEST(ReceiveFlowRequest, MayNameOnlyWhatIsRequired) {
   Bitmap required(64);
   required.set(2);
   flow.required = &required;
-  flow.request_due = true;
+  flow.ask_for_all();
   std::array<std::uint64_t, 1> words;
   wire::Repair repair;
   ASSERT_EQ(flow.next_request(false, words, repair), 1u);
   EXPECT_EQ(words[0], 4u);
+}
+
+TEST(ReceiveFlowRequest, BeforeTheFirstPassIsOverIsAboutOneChunk) {  // WIRE 5.9
+  ReceiveFlow flow = receiving(220, {16, 31, 70, 200, 219});
+  ASSERT_TRUE(flow.ask_early({.word = 0, .packets = 64}));
+  EXPECT_EQ(flow.awaited_pass(), 0u) << "its answer is part of the first pass";
+  std::array<std::uint64_t, 4> words;
+  wire::Repair repair;
+  ASSERT_EQ(flow.next_request(true, words, repair), 1u);
+  EXPECT_EQ(words[0], (std::uint64_t{1} << 16) | (std::uint64_t{1} << 31));
+  EXPECT_TRUE(repair.last);
+  EXPECT_EQ(repair.attempt, 1u);
+  EXPECT_FALSE(flow.ask_early({.word = 2, .packets = 64})) << "nothing is missing of it";
+  ASSERT_TRUE(flow.ask_early({.word = 3, .packets = 64}));
+  ASSERT_EQ(flow.next_request(true, words, repair), 1u);
+  EXPECT_EQ(repair.base, 192u);
+  EXPECT_EQ(words[0], (1u << 8) | (1u << 27)) << "and nothing beyond the last packet";
+  EXPECT_FALSE(flow.ask_early({.word = 1, .packets = 60})) << "as many have come as left";
+  flow.ask_for_all();
+  EXPECT_EQ(flow.awaited_pass(), 3u);
 }
 
 class Repaired : public ::testing::Test {
@@ -141,6 +161,45 @@ TEST_F(Repaired, MoreAreSentAgainWhereFewArrive) {  // WIRE 5.7
   };
   EXPECT_EQ(times(0.25), 16);
   EXPECT_EQ(times(0.01), 64) << "whatever a receiver claims";
+}
+
+// A flow that has handed out packets 0 to 99 of its first pass.
+class RepairedAside : public Repaired {
+ protected:
+  RepairedAside() {
+    flow_.cursor = schedule::PacketCursor(schedule::PacketGrid(200, 1, 1), {}, nullptr);
+    flow_.left.resize(200);
+    for (std::uint32_t i = 0; i < 100; ++i) flow_.left.set(flow_.cursor.next()->value);
+  }
+};
+
+TEST_F(RepairedAside, OnlyWhatHasLeftIsSentAgain) {  // WIRE 5.9: the rest may not be there yet
+  EXPECT_EQ(ask(1, 64, {~std::uint64_t{0}}), SendFlow::Request::taken);
+  EXPECT_EQ(flow_.aside, 1u);
+  EXPECT_TRUE(flow_.repairs_aside());
+  const auto packets = answered();
+  ASSERT_EQ(packets.size(), 36u);
+  EXPECT_EQ(packets.back(), 99u);
+  EXPECT_TRUE(flow_.first_pass());
+  EXPECT_FALSE(flow_.repairs_aside());
+}
+
+TEST_F(RepairedAside, RequestsOfSeveralChunksAddUpAndOldOnesAndCopiesAreIgnored) {
+  EXPECT_EQ(ask(2, 0, {0b1}), SendFlow::Request::taken);
+  EXPECT_EQ(ask(2, 0, {0b1}), SendFlow::Request::ignored);
+  EXPECT_EQ(ask(3, 64, {0b1}), SendFlow::Request::taken);
+  EXPECT_EQ(ask(1, 0, {0b10}), SendFlow::Request::ignored);
+  EXPECT_EQ(ask(4, 256, {0b1}), SendFlow::Request::refused);
+  EXPECT_EQ(answered(), (std::vector<std::uint32_t>{0, 64}));
+}
+
+TEST_F(RepairedAside, OneThatComesLaterIsLikeAnyOther) {
+  EXPECT_EQ(ask(1, 0, {0b1}), SendFlow::Request::taken);
+  while (flow_.cursor.next()) {
+  }
+  EXPECT_EQ(ask(2, 0, {0b110}), SendFlow::Request::taken);
+  EXPECT_EQ(flow_.pass, 2u);
+  EXPECT_EQ(answered(), (std::vector<std::uint32_t>{1, 2})) << "in place of what was asked before";
 }
 
 TEST_F(Repaired, NothingIsBeforeTheFirstPassIsOver) {  // WIRE 5.4

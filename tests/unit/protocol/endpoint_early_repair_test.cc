@@ -1,0 +1,151 @@
+// Requests before the first pass is over (WIRE 5.9).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "support/datagram_view.h"
+#include "support/float_all_reduce.h"
+
+namespace leeway::protocol {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::data_header_of;
+using testing::EngineGroup;
+using testing::FloatAllReduce;
+using testing::GroupOptions;
+using wire::FlowKind;
+
+constexpr std::size_t kCount = 200'000;  // elements: 284 packets a shard of two, five chunks
+
+// Two ranks; a first pass takes many round trips, since few datagrams may be in flight.
+struct LongPass {
+  explicit LongPass(bool paced = true) : group(options(paced)) {}
+  static GroupOptions options(bool paced) {
+    GroupOptions options{.size = 2, .window_bytes = 16 * 1472};
+    options.paced = paced;
+    return options;
+  }
+  // One all_reduce; remembers the data that rank 0 sends rank 1 in its contribution.
+  ::testing::AssertionResult run() {
+    FloatAllReduce call(2, kCount);
+    call.submit_all(group);
+    const auto result = call.finish(group, 10s);
+    return result && group.settle() ? result : ::testing::AssertionFailure() << result.message();
+  }
+  // Drops these packets of rank 0's contribution when they leave first, and notes what leaves.
+  void lose(const std::set<std::uint32_t>& lost) {
+    group.filter = [this, lost](Rank from, Rank, ByteSpan datagram) {
+      const auto header = data_header_of(datagram);
+      if (from != 0 || !header || header->kind != FlowKind::reduce) return true;
+      sent.push_back(*header);
+      return header->attempt > 0 || !lost.contains(header->index.value);
+    };
+  }
+  // Where in `sent` the first answer with this packet is; its size: nowhere.
+  std::size_t answer(std::uint32_t index) const {
+    const auto is_it = [&](const wire::DataHeader& header) {
+      return header.attempt > 0 && header.index.value == index;
+    };
+    return static_cast<std::size_t>(std::find_if(sent.begin(), sent.end(), is_it) - sent.begin());
+  }
+  std::size_t last_of_first_pass() const {
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      if (sent[i].attempt == 0) last = i;
+    }
+    return last;
+  }
+  const EndpointCounters& counters(Rank rank) { return group.engine(rank).endpoint().counters(); }
+
+  EngineGroup group;
+  std::vector<wire::DataHeader> sent;
+};
+
+TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
+  LongPass pass;
+  pass.lose({});
+  EXPECT_TRUE(pass.run());
+  std::set<std::uint32_t> lost;  // of the packets that leave early
+  for (const std::size_t place : {6, 40, 90}) lost.insert(pass.sent[place].index.value);
+  EXPECT_EQ(pass.counters(1).requests_sent, 0u);
+  LongPass losing;
+  losing.lose(lost);
+  EXPECT_TRUE(losing.run());
+  for (const std::uint32_t index : lost)
+    EXPECT_LT(losing.answer(index), losing.last_of_first_pass()) << index;
+  EXPECT_EQ(losing.counters(0).repairs_sent, lost.size()) << "once each";
+  EXPECT_LE(losing.counters(1).requests_sent, 3u);
+  EXPECT_EQ(losing.counters(0).data_sent, pass.counters(0).data_sent + lost.size());
+}
+
+// The answer would come when the pass is over: parity, or a request for all that is missing,
+// serves.
+TEST(EndpointEarlyRepair, NothingIsAskedForShortlyBeforeTheEnd) {
+  LongPass pass;
+  pass.lose({});
+  EXPECT_TRUE(pass.run());
+  const std::uint32_t late = pass.sent[270].index.value;
+  LongPass losing;
+  losing.lose({late});
+  EXPECT_TRUE(losing.run());
+  EXPECT_GT(losing.answer(late), losing.last_of_first_pass());
+  EXPECT_EQ(losing.counters(1).requests_sent, 1u);
+}
+
+TEST(EndpointEarlyRepair, OnlyWhereThePaceIsHeld) {
+  LongPass pass(/*paced=*/false);
+  pass.lose({20, 21, 22});
+  EXPECT_TRUE(pass.run());
+  EXPECT_GT(pass.answer(20), pass.last_of_first_pass());
+}
+
+// The early request or its answer may be lost, too: what is missing in the end is asked for again.
+TEST(EndpointEarlyRepair, WhatIsLostTwiceComesAfterThePass) {
+  LongPass pass;
+  std::size_t answers = 0;
+  pass.group.filter = [&](Rank from, Rank, ByteSpan datagram) {
+    const auto header = data_header_of(datagram);
+    if (from != 0 || !header || header->kind != FlowKind::reduce) return true;
+    if (header->attempt == 0) return header->index.value % 12 != 0;
+    return ++answers > 12;
+  };
+  EXPECT_TRUE(pass.run());
+  EXPECT_GT(answers, 12u);
+}
+
+// A keyed peer's: results of chunks that are not reduced yet must not leave as if they were.
+TEST(EndpointEarlyRepair, WhatHasNotLeftYetIsNotSentAgain) {
+  LongPass pass;
+  bool asked = false;
+  std::set<std::uint32_t> left;
+  std::size_t again = 0;
+  pass.group.filter = [&](Rank from, Rank to, ByteSpan datagram) {
+    const auto header = data_header_of(datagram);
+    if (from != 0 || !header || header->kind != FlowKind::spread) return true;
+    if (header->attempt > 0) {
+      ++again;
+      EXPECT_TRUE(left.contains(header->index.value)) << header->index.value;
+    } else {
+      left.insert(header->index.value);
+    }
+    if (asked || left.size() < 10) return true;
+    asked = true;
+    const std::vector<std::uint64_t> all(4, ~std::uint64_t{0});
+    const wire::Repair repair{
+        .round = header->round, .kind = FlowKind::spread, .attempt = 1, .words = 4};
+    std::vector<std::byte> bytes(wire::kRepairFixedBytes + 32);
+    wire::encode_repair({wire::PacketType::repair, 77, to, from, 500}, repair, all, bytes);
+    pass.group.inject(from, to, bytes);
+    return true;
+  };
+  EXPECT_TRUE(pass.run());
+  EXPECT_TRUE(asked);
+  EXPECT_GT(again, 0u);
+  EXPECT_LT(again, 64u);
+}
+
+}  // namespace
+}  // namespace leeway::protocol
