@@ -13,6 +13,7 @@ using wire::FlowKind;
 constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
+constexpr Duration kRelayMax = std::chrono::seconds(60);
 
 // Good-byes at 1, 1, 1, 2, 2, 2, 2, 4, ... time-outs: twelve of them, or two seconds of them and
 // one more, which comes a back-off later at most.
@@ -35,8 +36,10 @@ void Departures::on_leave(Instant now, Rank rank, bool at_once) {
 
 void Departures::on_pumped(Rank rank) {
   RankState& state = ranks_[rank];
-  if (state.leaving)
-    state.slowest = std::max(state.slowest, book_.engine(rank).endpoint().slowest_timeout());
+  if (!state.leaving) return;
+  const protocol::Endpoint& endpoint = book_.engine(rank).endpoint();
+  state.slowest = std::max(state.slowest, endpoint.slowest_timeout());
+  state.forwards |= endpoint.has_forwarded();
 }
 
 void Departures::on_pause(Instant now, Rank rank) {
@@ -55,8 +58,9 @@ void Departures::on_left(Instant now, Rank rank) {
   RankState& state = ranks_[rank];
   state.left = true;
   state.left_at = now;
+  const Duration serves_least = state.forwards ? kRelayMax : kServeMin;
   const Duration serves =
-      state.at_once ? Duration(0) : std::max(kServeTimeouts * state.slowest, kServeMin);
+      state.at_once ? Duration(0) : std::max(kServeTimeouts * state.slowest, serves_least);
   const Duration bound = serves + std::max(kFarewellTimeouts * state.slowest, kFarewell);
   const Duration took = now - state.leave_at - state.paused_for;
   check_.expect(took <= bound, [&] {

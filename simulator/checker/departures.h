@@ -54,6 +54,7 @@ class Departures {
     Instant paused_at;
     Duration paused_for{0};         // since it leaves
     Duration slowest{0};            // time-out, the longest since it leaves
+    bool forwards = false;          // between peers that have no path of their own
     std::vector<Instant> heard_at;  // by peer: when its good-bye was read; 0: never
   };
   Duration timeout(Rank rank, Rank peer) const;

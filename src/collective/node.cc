@@ -187,6 +187,11 @@ bool Node::busy() const {
                      [](const auto& member) { return !member->engine_.idle(); });
 }
 
+void Node::note_forwarded(Instant now, std::uint64_t bytes) {
+  if (uplink_ != nullptr) uplink_->on_group_sent(now, bytes);
+  for (const auto& member : members_) member->engine().endpoint().on_forwarded(now);
+}
+
 void Node::on_new_path(Instant now, Rank slot, std::size_t further) {
   path_of(slot).begin_anew();
   paths_[slot]->size.begin_anew(now, further);

@@ -115,10 +115,9 @@ class Node {
   void on_new_path(Instant now, Rank slot, std::size_t further = 0);
   // The path to the process leads through memory: whatever is sent passes.
   void lift_size(Rank slot) { paths_[slot]->size = protocol::PathSize(); }
-  // So many bytes left this process for others: they are taken from what it may send itself.
-  void note_forwarded(Instant now, std::uint64_t bytes) {
-    if (uplink_ != nullptr) uplink_->on_group_sent(now, bytes);
-  }
+  // So many bytes left this process for others: they are taken from what it may send itself, and
+  // members that leave stay for as long as it is used.
+  void note_forwarded(Instant now, std::uint64_t bytes);
   // So many datagrams have found this process' socket full by now; it holds `socket_bytes`. Peers
   // hear how many were theirs, and send less at a time (congestion/receive_room.h). To be called
   // while anything arrives, as often as wants_host_drops() says: never where nothing is paced.

@@ -18,6 +18,12 @@ constexpr int kQuietTimeouts = 8;
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 
+// Two peers that this process relays for ask each other twice a second while they have an operation
+// open (WIRE 9.9): it is over when nothing was forwarded for so long. A relay stays at most so
+// long.
+constexpr Duration kRelayQuietMin = std::chrono::milliseconds(1250);
+constexpr Duration kRelayMax = std::chrono::seconds(60);
+
 // How long a good-bye is repeated: longer than most outages of a network, and so many times in any
 // case, also by a process that was stopped meanwhile, and to a peer that may not be there.
 constexpr Duration kFarewellMin = 2 * kBackOff;
@@ -39,10 +45,17 @@ void Departure::serve(Instant now, Duration slowest) {
 }
 
 std::optional<Instant> Departure::ask_again(Instant now, const Group& group) const {
+  const Instant next = now + std::max(group.slowest, Duration(limits::kTickNs));
+  if (relays(now, group.slowest)) return next;
   const bool content =
       group.idle && (!group.first || group.silence >= kQuietTimeouts * group.slowest);
   if (content || now >= until_) return std::nullopt;
-  return std::min(until_, now + std::max(group.slowest, Duration(limits::kTickNs)));
+  return std::min(until_, next);
+}
+
+bool Departure::relays(Instant now, Duration slowest) const {
+  return forwarded_at_ && now - since_ < kRelayMax &&
+         now - *forwarded_at_ < std::max(kQuietTimeouts * slowest, kRelayQuietMin);
 }
 
 void Departure::part(Instant now, int peers) {

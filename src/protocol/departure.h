@@ -33,6 +33,10 @@ class Departure {
     Duration slowest{};  // time-out of the slowest link
   };
   std::optional<Instant> ask_again(Instant now, const Group& group) const;
+  // A datagram went through this process between two peers that have no path of their own. They
+  // could not end their last operation without it, so it stays while they use it.
+  void on_forwarded(Instant now) { forwarded_at_ = now; }
+  bool has_forwarded() const { return forwarded_at_.has_value(); }
   // How long nothing has been heard of any peer, if none of them spoke.
   Duration served(Instant now) const { return now - since_; }
 
@@ -72,9 +76,13 @@ class Departure {
     Instant again_at = Instant::infinite_future();
   };
   enum class Presence : std::uint8_t { here, serving, parting } presence_ = Presence::here;
-  Instant since_{0};                 // serving or parting
-  Instant until_{0};                 // serving at most
-  std::vector<Farewell> farewells_;  // by peer, when parting
+  // Whether two peers still use this process as their relay.
+  bool relays(Instant now, Duration slowest) const;
+
+  Instant since_{0};                     // serving or parting
+  Instant until_{0};                     // serving at most
+  std::optional<Instant> forwarded_at_;  // last
+  std::vector<Farewell> farewells_;      // by peer, when parting
 };
 
 }  // namespace leeway::protocol

@@ -172,6 +172,9 @@ class Endpoint {
   // All peers know, or have left themselves, or did not answer in time; some seconds after leave()
   // at the latest.
   bool left() const;
+  // This process forwarded something between two of its peers (WIRE 9.8).
+  void on_forwarded(Instant now) { departure_.on_forwarded(now); }
+  bool has_forwarded() const { return departure_.has_forwarded(); }
 
   // The peer's process is dead, as another communicator found out: exact operations with it fail,
   // now and later, and lossy ones do without it.

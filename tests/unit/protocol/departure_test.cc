@@ -41,6 +41,25 @@ TEST(DepartureServe, EndsInAnyCase) {
   EXPECT_EQ(departure.ask_again(kStart + 4s, busy), std::nullopt);
 }
 
+TEST(DepartureServe, LastsAsLongAsThisProcessRelays) {
+  Departure departure = serving();
+  const Departure::Group group{.idle = true, .first = false, .slowest = kTimeout};
+  departure.on_forwarded(kStart + 10s);
+  EXPECT_EQ(departure.ask_again(kStart + 11s, group), kStart + 11s + kTimeout);
+  EXPECT_EQ(departure.ask_again(kStart + 11250ms, group), std::nullopt) << "1,250 ms (WIRE 6.2)";
+  departure.on_forwarded(kStart + 59s);
+  EXPECT_NE(departure.ask_again(kStart + 59999ms, group), std::nullopt);
+  EXPECT_EQ(departure.ask_again(kStart + 60s, group), std::nullopt) << "a minute at most";
+}
+
+TEST(DepartureServe, ARelayBehindSlowLinksWaitsForEightTimeouts) {
+  Departure departure = serving();
+  const Departure::Group group{.idle = true, .first = false, .slowest = 500ms};
+  departure.on_forwarded(kStart);
+  EXPECT_NE(departure.ask_again(kStart + 3999ms, group), std::nullopt);
+  EXPECT_EQ(departure.ask_again(kStart + 4s, group), std::nullopt);
+}
+
 class Parting : public ::testing::Test {
  protected:
   Parting() { departure_.part(kStart, 3); }

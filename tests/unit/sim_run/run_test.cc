@@ -236,6 +236,18 @@ TEST(Run, RanksOutliveTheirRelay) {
   EXPECT_EQ(record.rounds[29].contributors_min, 4);
 }
 
+// All are done but the two whose data goes through a share of another's uplink. He leaves with the
+// rest, and stays for them.
+TEST(Run, ARelayThatLeavesStaysForThoseWhoUseIt) {
+  const RunRecord record = record_of(
+      "ranks: 3 rounds: 1 operation { kind: all_gather bytes: 1048576 delivery { kind: exact "
+      "deadline_ms: 40000 } } link { delay_ms { fixed: 5 } } sealing {} "
+      "translator { ranks: \"1,2\" symmetric: true } "
+      "congestion { control: fixed rate_mbps: 20 } leave {}");
+  EXPECT_EQ(measure(record, "failed_calls"), 0);
+  EXPECT_GE(record.rounds[0].call_ns_max, 3'000'000'000);
+}
+
 // As behind translators that forget who stands still: the first datagrams afterwards are lost. The
 // pause is no round trip, so nobody waits for as long again before what is lost is sent again.
 TEST(Run, APauseIsNotTakenForARoundTrip) {
