@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scenario/rank_set.h"
 #include "swarm/draw_parts.h"
 
 namespace leeway::sim::swarm {
@@ -104,9 +105,19 @@ bool fits_deadline(const Scenario& scenario, double deadline_ms) {
   return windows * round_trip_ms(scenario) <= deadline_ms / 2;
 }
 
+// Two ranks behind symmetric translators need a third that is behind none.
+bool somebody_relays(const Scenario& scenario) {
+  for (const scenario::Translator& translator : scenario.translator()) {
+    const auto ranks = scenario::ranks_of(scenario, translator.ranks());
+    if (translator.symmetric() && ranks.ok() && ranks->size() >= scenario.ranks()) return false;
+  }
+  return true;
+}
+
 // Of Dice.
 constexpr std::uint64_t kSitesPart = 1;
 constexpr std::uint64_t kLanesPart = 2;
+constexpr std::uint64_t kLongFlowsPart = 3;
 
 }  // namespace
 
@@ -119,7 +130,7 @@ bool may_be_given_up(const Scenario& scenario) {
 
 bool promises_recovery(const Scenario& scenario) {
   if (scenario.crash_size() > 0 || !is_patient(scenario.operation())) return false;
-  if (may_be_given_up(scenario)) return false;
+  if (may_be_given_up(scenario) || !somebody_relays(scenario)) return false;
   if (!scenario.has_calm_from_round() || leaves_early(scenario)) return false;
   // A rank that only sends does not wait: one that was cut off for deadlines finds that its peer
   // has given up later rounds.
@@ -177,6 +188,8 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_spoiled(dice, scenario);
   draw_symmetric(dice, scenario);
   draw_messages_first(dice, scenario);
+  Dice long_flows(seed, kLongFlowsPart);
+  draw_long_flows(long_flows, scenario);
   Dice sites(seed, kSitesPart);
   draw_sites(sites, scenario);
   Dice lanes(seed, kLanesPart);

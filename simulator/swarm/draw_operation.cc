@@ -194,6 +194,20 @@ void draw_dropped_work(Dice& dice, Scenario& scenario) {
 
 }  // namespace
 
+// Most of the paced scenarios of a few ranks whose flows may be coded. `fabric` is for short round
+// trips: where delays vary by milliseconds it takes minutes for them.
+void draw_long_flows(Dice& dice, Scenario& scenario) {
+  Operation& operation = *scenario.mutable_operation();
+  const bool fits = operation.kind() == Operation::all_reduce ||
+                    operation.kind() == Operation::reduce_scatter ||
+                    operation.kind() == Operation::all_gather;
+  if (!fits || !scenario.has_congestion() || scenario.ranks() > 6) return;
+  if (scenario.congestion().control() == scenario::Congestion::fabric) return;
+  if (operation.delivery().kind() != Delivery::exact || dice.one_in(4)) return;
+  operation.set_bytes(4 * dice.magnitude(32'768, 262'144));
+  operation.set_datagram_bytes(dice.pick({512u, 600u, 1200u, 1472u}));
+}
+
 // Half of the scenarios whose calls the library would send by sites.
 void draw_sites(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
