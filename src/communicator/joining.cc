@@ -182,8 +182,8 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   config.multicast = options_.multicast && candidate.limits().multicast;
   if (lane.kind == TransportKind::udp && measures_size() && !options_.multicast &&
       may_share_memory(options_) && all_may_share(group_)) {
-    config.datagram_bytes =
-        transport::kNearDatagramBytes;  // shortened below unless memory connects all
+    // Shortened below unless memory connects all.
+    config.datagram_bytes = transport::kNearDatagramBytes;
   }
   for (const auto& member : lane.members) {
     config.window_bytes.push_back(window_to(options_, member.receive_buffer_bytes, config.size));

@@ -2,7 +2,8 @@
 //
 // A first pass goes chunk by chunk (schedule/packet_cursor.h). Its receiver need not wait for the
 // end of it to ask for what was lost of a chunk (WIRE 5.9): a long flow is repaired meanwhile.
-// Here a chunk is a word of the ledger. Shorter ones share a word; their order is about the same.
+// What is watched are words of the ledger. A chunk is a word or a part of one, and chunks that
+// share a word leave one soon after the other.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/bitmap.h"
 #include "base/limits.h"
 #include "base/packet_index.h"
 #include "base/time.h"
@@ -18,13 +20,14 @@ namespace leeway::protocol {
 
 class ChunkWatch {
  public:
-  static constexpr std::uint32_t kPackets = 64;  // of a word
-  // So many later packets must have come at least, and twice as many as any was overtaken by.
+  static constexpr std::uint32_t kPackets = Bitmap::kWordBits;  // of a word
+  // A word was left behind when so many later packets have come, and twice as many as any packet
+  // was overtaken by.
   static constexpr std::uint32_t kOvertaken = 16;
 
   struct Left {
     std::uint32_t word = 0;
-    // Of which so many packets have left at most: a pass starts and ends in the middle of one.
+    // So many of its packets have left at most: a pass starts and ends in the middle of a word.
     std::uint32_t packets = 0;
 
     friend bool operator==(const Left&, const Left&) = default;
@@ -33,9 +36,9 @@ class ChunkWatch {
   ChunkWatch() = default;
   explicit ChunkWatch(std::uint32_t packets) : packets_(packets) {}
 
-  // A packet of the first pass came; eager ones, which do not wait for the gate, tell nothing of
-  // the pace. Says which word was left behind, once for each. Where packets are overtaken by half
-  // a word it says nothing: what is missing may still come.
+  // A packet of the first pass came. Says which word was left behind, each once. Eager packets do
+  // not wait for the gate, so they tell nothing of the pace. Where packets are overtaken by half a
+  // word or more, no word counts as left behind: what is missing may still come.
   std::optional<Left> on_packet(Instant now, PacketIndex index, PacketPosition position) {
     if (position.value < limits::kEagerPackets || position.value >= packets_) return std::nullopt;
     if (position.value < newest_) {

@@ -26,8 +26,8 @@ std::uint32_t Endpoint::parities_for(Instant now, const Round& round, FlowKind k
   // Packets leave in permuted order, so a burst falls on all codes: each has its share of it.
   const double dispersion = 1.0 + (path.loss_dispersion() - 1.0) / grid.codes();
   const double idle_a_pass = kRoundTripsAPass * path.sent_in_round_trip(now);
-  // Of a receiver that asks early only the last round trip's packets were lost once: what it asked
-  // for before was sent again.
+  // What a receiver asked for early was sent again. Not asked for are the packets of the last round
+  // trip, and before them, since words are asked for as a whole, one and a half words.
   double in_doubt = 1.0;
   if (flow.aside > 0) {
     const double unasked = path.sent_in_round_trip(now) + 1.5 * ChunkWatch::kPackets;

@@ -47,6 +47,14 @@ class FloatAllReduce {
     }
     return holds_sum();
   }
+  // One from beginning to end on all ranks, until their last confirmations are over.
+  static ::testing::AssertionResult run(EngineGroup& group, std::size_t count,
+                                        Delivery delivery = exact()) {
+    FloatAllReduce call(group.size(), count, delivery);
+    call.submit_all(group);
+    const auto result = call.finish(group, std::chrono::seconds(10));
+    return result && !group.settle() ? ::testing::AssertionFailure() << "not settled" : result;
+  }
   ::testing::AssertionResult holds_sum() const {
     for (std::size_t rank = 0; rank < data_.size(); ++rank) {
       if (data_[rank] != sum_)

@@ -47,7 +47,8 @@ class FaultTransport final : public DatagramTransport {
 
   std::string_view name() const override { return name_; }
   const TransportLimits& limits() const override { return inner_->limits(); }
-  // Faults stand for a network's: checksums cover as much as over one, whatever is beneath.
+  // Injected faults stand for those of a network: payloads are summed as over one, also where the
+  // transport beneath leads through memory.
   const TransportLimits& limits_to(Rank) const override { return inner_->limits(); }
   std::size_t send(std::span<const Train> trains) override { return inner_->send(trains); }
   std::size_t borrowed() override { return inner_->borrowed(); }

@@ -26,8 +26,6 @@ constexpr UcxSetting kSettings[] = {
     {"MM_RX_BUFS_GROW", "64", "RX_BUFS_GROW"},
     {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; it receives 64 KiB
 };
-// UCX's own part of a segment is up to 40 bytes. Two such datagrams are a train.
-constexpr std::size_t kOurDatagramBytes = kNearDatagramBytes;
 
 // Segments as UCX comes: shared memory and reliable connections have 8,256 bytes, TCP, datagrams
 // and self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.
@@ -71,7 +69,7 @@ Status UcxWorker::open() {
   if (status != UCS_OK)
     return ucx_error(StatusCode::kResourceExhausted, status, "event descriptor of the worker");
   const bool ours = !ucx_variable_set("SEG_SIZE") && segments_are_ours(ucx_resources(context_));
-  datagram_bytes_max_ = ours ? kOurDatagramBytes : kUsualDatagramBytes;
+  datagram_bytes_max_ = ours ? kNearDatagramBytes : kUsualDatagramBytes;
   return {};
 }
 

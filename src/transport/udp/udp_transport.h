@@ -32,7 +32,7 @@ struct UdpOptions {
   std::uint16_t port = 0;  // 0: the kernel chooses
   // Largest payload; 0: what the interface of bind_address carries (path_datagram_bytes)
   std::size_t datagram_bytes = 0;
-  Loopback loopback = Loopback::network;
+  Loopback loopback = Loopback::network;       // as path_datagram_bytes
   std::size_t socket_buffer_bytes = 8u << 20;  // per direction, as far as the kernel allows
   bool use_gso = true;                         // UDP_SEGMENT on the way out
   bool use_gro = true;                         // UDP_GRO on the way in

@@ -88,7 +88,7 @@ class SealedGroup : public ::testing::Test {
   static void expect_sealed(const Group& group) {
     for (const auto& rank : group) {
       EXPECT_GE(count(*rank, "sealed"), count(*rank, "datagrams_sent"));  // some may wait
-      EXPECT_GE(count(*rank, "opened"), 14u);  // of 32 KiB, with two ranks
+      EXPECT_GE(count(*rank, "opened"), 14u);  // data alone, two ranks, 32 KiB each
       // Who met the others a moment later does not know yet who sent the first ones, and senders
       // ask again until then.
       EXPECT_LT(count(*rank, "refused_unknown_tag"), count(*rank, "opened"));

@@ -34,10 +34,7 @@ struct LossyGroup {
     group.filter = nullptr;
   }
   ::testing::AssertionResult run(std::size_t count, Delivery delivery = exact()) {
-    FloatAllReduce call(group.size(), count, delivery);
-    call.submit_all(group);
-    const auto result = call.finish(group, 10s);
-    return result && group.settle() ? result : ::testing::AssertionFailure() << result.message();
+    return FloatAllReduce::run(group, count, delivery);
   }
   std::uint64_t data_sent_in(std::size_t count, Delivery delivery = exact()) {
     const auto before = counters(0).data_sent;

@@ -11,7 +11,6 @@
 namespace leeway::protocol {
 namespace {
 
-using namespace std::chrono_literals;
 using testing::data_header_of;
 using testing::EngineGroup;
 using testing::FloatAllReduce;
@@ -28,14 +27,8 @@ struct LongPass {
     options.paced = paced;
     return options;
   }
-  // One all_reduce; remembers the data that rank 0 sends rank 1 in its contribution.
-  ::testing::AssertionResult run() {
-    FloatAllReduce call(2, kCount);
-    call.submit_all(group);
-    const auto result = call.finish(group, 10s);
-    return result && group.settle() ? result : ::testing::AssertionFailure() << result.message();
-  }
-  // Drops these packets of rank 0's contribution when they leave first, and notes what leaves.
+  ::testing::AssertionResult run() { return FloatAllReduce::run(group, kCount); }
+  // Drops these packets of rank 0's contribution when they first leave. Notes what leaves of it.
   void lose(const std::set<std::uint32_t>& lost) {
     group.filter = [this, lost](Rank from, Rank, ByteSpan datagram) {
       const auto header = data_header_of(datagram);

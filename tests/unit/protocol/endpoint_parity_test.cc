@@ -36,12 +36,7 @@ struct CodedPair {
     options.paced = paced;
     return options;
   }
-  ::testing::AssertionResult run() {
-    FloatAllReduce call(2, kCount);
-    call.submit_all(group);
-    const auto result = call.finish(group, 10s);
-    return result && group.settle() ? result : ::testing::AssertionFailure() << result.message();
-  }
+  ::testing::AssertionResult run() { return FloatAllReduce::run(group, kCount); }
   const EndpointCounters& counters(Rank rank) { return group.engine(rank).endpoint().counters(); }
 
   EngineGroup group;
