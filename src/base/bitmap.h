@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace leeway {
 
@@ -56,6 +57,11 @@ class Bitmap {
     word |= mask(i);
     return was_set;
   }
+
+  // Sets those bits of a word that are set in `bits`, none of them past size().
+  void set_in_word(std::size_t w, std::uint64_t bits) { data()[w] |= bits; }
+  // Returns a word, and clears it.
+  std::uint64_t take_word(std::size_t w) { return std::exchange(data()[w], 0); }
 
   std::size_t count() const {
     std::size_t total = 0;

@@ -1,84 +1,76 @@
-// Which chunks of a flow its sender has left behind, so that what is missing of them was lost.
+// What of a first pass its receiver knows to have left, chunk by chunk.
 //
-// A first pass goes chunk by chunk (schedule/packet_cursor.h). Its receiver need not wait for the
-// end of it to ask for what was lost of a chunk (WIRE 5.9): a long flow is repaired meanwhile.
-// What is watched are words of the ledger. A chunk is a word or a part of one, and chunks that
-// share a word leave one soon after the other.
+// A first pass goes chunk by chunk, in an order that the receiver can tell (schedule::ChunkOrder).
+// So its receiver need not wait for the end of it to ask for what was lost (WIRE 5.9): a long flow
+// is repaired meanwhile.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "base/bitmap.h"
-#include "base/limits.h"
 #include "base/packet_index.h"
 #include "base/time.h"
+#include "schedule/packet_cursor.h"
+#include "schedule/packet_grid.h"
 
 namespace leeway::protocol {
 
 class ChunkWatch {
  public:
-  static constexpr std::uint32_t kPackets = Bitmap::kWordBits;  // of a word
-  // A word was left behind when so many later packets have come, and twice as many as any packet
-  // was overtaken by.
+  // About so many packets are told at a time, of one word of the ledger: a request for each would
+  // take more datagrams than it saves.
+  static constexpr std::uint32_t kStep = 16;
+  // A packet is taken for lost when so many later ones have left, and twice as many as any packet
+  // was overtaken by. Where that is a word or more, nothing is: what is missing may still come.
   static constexpr std::uint32_t kOvertaken = 16;
 
   struct Left {
     std::uint32_t word = 0;
-    // So many of its packets have left at most: a pass starts and ends in the middle of a word.
-    std::uint32_t packets = 0;
+    std::uint64_t packets = 0;  // a bit each
 
     friend bool operator==(const Left&, const Left&) = default;
   };
 
   ChunkWatch() = default;
-  explicit ChunkWatch(std::uint32_t packets) : packets_(packets) {}
+  // The sender's grid and PacketCursor::Keys::inner.
+  ChunkWatch(const schedule::PacketGrid& grid, std::uint64_t key) : grid_(grid), key_(key) {}
 
-  // A packet of the first pass came. Says which word was left behind, each once. Eager packets do
-  // not wait for the gate, so they tell nothing of the pace. Where packets are overtaken by half a
-  // word or more, no word counts as left behind: what is missing may still come.
-  std::optional<Left> on_packet(Instant now, PacketIndex index, PacketPosition position) {
-    if (position.value < limits::kEagerPackets || position.value >= packets_) return std::nullopt;
-    if (position.value < newest_) {
-      overtaken_by_ = std::max(overtaken_by_, newest_ - position.value);
-      return std::nullopt;
-    }
-    const std::uint32_t word = index.value / kPackets;
-    if (word_ == kNone) {
-      began_ = now;
-      first_ = position.value;
-      word_ = word;
-    }
-    newest_ = position.value;
-    std::optional<Left> left;
-    if (left_ != kNone && newest_ - left_at_ >= std::max(kOvertaken, 2 * overtaken_by_))
-      left = Left{std::exchange(left_, kNone), std::min(kPackets, left_at_)};
-    if (word != word_) {
-      left_ = std::exchange(word_, word);
-      left_at_ = newest_;
-    }
-    return left;
-  }
+  // A packet of the first pass came. Says what should have come by now, each packet once. Eager
+  // packets do not wait for the gate, so they tell nothing of the pace. Whatever a peer says: it
+  // changes only what is asked for.
+  std::optional<Left> on_packet(Instant now, PacketIndex index, PacketPosition position);
 
   // How long the rest of the first pass takes, at the pace that it had.
-  Duration rest(Instant now) const {
-    const std::uint32_t came = newest_ - first_;
-    return came == 0 ? Duration::max() : (now - began_) / came * (packets_ - newest_);
-  }
+  Duration rest(Instant now) const;
 
  private:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
+  struct Pending {
+    Left left;
+    std::uint32_t at = 0;  // the pass had come so far
+  };
 
+  void follow(PacketIndex index, std::uint32_t position);
+  void enter(ChunkIndex chunk, std::uint32_t packet, std::uint32_t position);
+  void leave_behind(std::uint32_t end, std::uint32_t position);
+  void remember(const Left& left, std::uint32_t position);
+
+  schedule::PacketGrid grid_;
+  std::uint64_t key_ = schedule::PacketCursor::kInOrder;
   Instant began_{0};
-  std::uint32_t packets_ = 0;
   std::uint32_t first_ = 0;         // position of what came first, but for eager packets
   std::uint32_t newest_ = 0;        // of the newest
   std::uint32_t overtaken_by_ = 0;  // the most packets that one came behind
-  std::uint32_t word_ = kNone;      // of the newest
-  std::uint32_t left_ = kNone;      // the one before it, not told yet
-  std::uint32_t left_at_ = 0;       // position at which it was left
+  // The chunk of the newest packet, and its place in there; of no packets: none came.
+  ChunkIndex chunk_;
+  schedule::ChunkOrder order_;
+  std::uint32_t place_ = 0;
+  std::uint32_t told_ = 0;  // places before this one are pending, or were told
+  // In order. More are pending only where chunks of a few packets leave in no order of words; the
+  // oldest is then left to parity.
+  std::array<Pending, 8> pending_;
+  std::uint32_t pending_count_ = 0;
 };
 
 }  // namespace leeway::protocol

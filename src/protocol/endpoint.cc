@@ -177,12 +177,9 @@ void Endpoint::set_up_send(Round& round, FlowKind kind, Rank peer) {
 schedule::PacketCursor Endpoint::make_cursor(const Round& round, FlowKind kind, Rank to,
                                              const schedule::PacketGrid& grid) const {
   const bool to_owner = kind == FlowKind::reduce;
-  const std::uint32_t stream = static_cast<std::uint32_t>(kind);
   const schedule::PacketCursor::Keys keys{
       rotation_key(round.number, kind, to_owner ? to : config_.self),
-      config_.permute
-          ? keyed_hash(config_.seed, round.number, kInnerStream | stream, config_.self, to)
-          : schedule::PacketCursor::kInOrder};
+      inner_key(round.number, kind, config_.self, to)};
   const PhasePlan& phase = round.plan->phase(kind);
   return schedule::PacketCursor(grid, keys, phase.queue,
                                 phase.ready.empty() ? nullptr : &phase.ready[to]);
@@ -194,12 +191,21 @@ std::uint64_t Endpoint::rotation_key(std::uint32_t number, FlowKind kind, Rank o
                     0);
 }
 
+std::uint64_t Endpoint::inner_key(std::uint32_t number, FlowKind kind, Rank from, Rank to) const {
+  if (!config_.permute) return schedule::PacketCursor::kInOrder;
+  return keyed_hash(config_.seed, number, kInnerStream | static_cast<std::uint32_t>(kind), from,
+                    to);
+}
+
 void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   Bitmap arrived = std::move(flow.arrived);
+  Bitmap early = std::move(flow.early);
   auto parity = std::move(flow.parity);
+  auto chunks = std::move(flow.chunks);
   flow = ReceiveFlow{};
   flow.arrived = std::move(arrived);
+  flow.early = std::move(early);
   const schedule::PacketGrid grid = round.client->incoming(kind, peer);
   flow.packets = grid.packets();
   flow.tail = grid.tail();
@@ -211,7 +217,9 @@ void Endpoint::set_up_receive(Round& round, FlowKind kind, Rank peer) {
   if (may_be_coded(round, kind, flow.packets)) {
     flow.parity = parity != nullptr ? std::move(parity) : std::make_unique<ParityLedger>();
     flow.parity->reset(flow.packets);
-    flow.chunks = ChunkWatch(flow.packets);
+    flow.chunks = chunks != nullptr ? std::move(chunks) : std::make_unique<ChunkWatch>();
+    *flow.chunks = ChunkWatch(grid, inner_key(round.number, kind, peer, config_.self));
+    flow.early.resize(flow.packets);
   }
   flow.abandoned = links_[peer].gone;
   ++round.phase(kind).receives_open;

@@ -238,6 +238,8 @@ class Endpoint {
   void set_up_flows(Round& round, FlowKind kind);
   void set_up_send(Round& round, FlowKind kind, Rank peer);
   void set_up_receive(Round& round, FlowKind kind, Rank peer);
+  // Keys the order inside of chunks.
+  std::uint64_t inner_key(std::uint32_t number, FlowKind kind, Rank from, Rank to) const;
   schedule::PacketCursor make_cursor(const Round& round, FlowKind kind, Rank to,
                                      const schedule::PacketGrid& grid) const;
   void replay_early(Instant now, Round& round);

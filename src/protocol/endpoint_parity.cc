@@ -27,10 +27,11 @@ std::uint32_t Endpoint::parities_for(Instant now, const Round& round, FlowKind k
   const double dispersion = 1.0 + (path.loss_dispersion() - 1.0) / grid.codes();
   const double idle_a_pass = kRoundTripsAPass * path.sent_in_round_trip(now);
   // What a receiver asked for early was sent again. Not asked for are the packets of the last round
-  // trip, and before them, since words are asked for as a whole, one and a half words.
+  // trip, and before them those of a step that was not complete, and those behind which it waits.
   double in_doubt = 1.0;
   if (flow.aside > 0) {
-    const double unasked = path.sent_in_round_trip(now) + 1.5 * ChunkWatch::kPackets;
+    const double unasked =
+        path.sent_in_round_trip(now) + ChunkWatch::kStep + ChunkWatch::kOvertaken;
     in_doubt = std::min(1.0, unasked / flow.packets);
   }
   const double missing = loss * (in_doubt + loss * (1.0 - in_doubt));

@@ -265,17 +265,17 @@ void Endpoint::accept_data(Instant now, Round& round, Rank from, const wire::Dat
   } else if (coded) {
     recover(round, header.kind, from, flow.parity->grid().code_of(header.index));
   }
-  if (flow.parity != nullptr && header.attempt == 0) watch_chunks(now, round, from, header);
+  if (flow.chunks != nullptr && header.attempt == 0) watch_chunks(now, round, from, header);
   after_arrival(now, round, from, header);
 }
 
-// WIRE 5.9: what was lost of a chunk that the sender has left is asked for at once, where the
-// answer comes before the first pass is over. Parity need not make up for it then.
+// WIRE 5.9: what was lost of packets that must have left is asked for at once, where the answer
+// comes before the first pass is over. Parity need not make up for it then.
 void Endpoint::watch_chunks(Instant now, Round& round, Rank from, const wire::DataHeader& header) {
   ReceiveFlow& flow = round.receive(header.kind, from);
-  const auto left = flow.chunks.on_packet(now, header.index, header.position);
+  const auto left = flow.chunks->on_packet(now, header.index, header.position);
   if (!left || config_.multicast || flow.complete()) return;
-  if (flow.chunks.rest(now) < links_[from].rtt().smoothed()) return;
+  if (flow.chunks->rest(now) < links_[from].rtt().smoothed()) return;
   if (flow.ask_early(*left)) outbox_.queue_control(from);
 }
 

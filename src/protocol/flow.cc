@@ -37,17 +37,21 @@ void ReceiveFlow::ask_for_all() {
 }
 
 bool ReceiveFlow::ask_early(const ChunkWatch::Left& left) {
-  const std::uint32_t there = std::min(left.packets, packets - left.word * ChunkWatch::kPackets);
-  if (std::cmp_greater_equal(std::popcount(arrived.word(left.word)), there)) return false;
+  const std::uint64_t lost = left.packets & ~arrived.word(left.word);
+  if (lost == 0) return false;
+  early.set_in_word(left.word, lost);
+  // What is due already, and has not been written, is part of this request.
+  const bool due = request_due && early_pass == requested_pass;
+  request_word = due ? std::min(request_word, left.word) : left.word;
+  request_end = due ? std::max(request_end, left.word + 1) : left.word + 1;
   early_pass = ++requested_pass;
   request_due = true;
-  request_word = left.word;
-  request_end = left.word + 1;
   return true;
 }
 
 std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
                                       wire::Repair& repair) {
+  const bool is_early = early_pass == requested_pass;
   while (request_due) {
     const std::size_t count = std::min<std::size_t>(words.size(), request_end - request_word);
     bool any = false;
@@ -56,6 +60,7 @@ std::size_t ReceiveFlow::next_request(bool all, std::span<std::uint64_t> words,
       std::uint64_t wanted = ~arrived.word(at);
       if (!all) wanted &= required != nullptr ? required->word(at) : 0;
       if (parity != nullptr) wanted &= ~parity->covered_word(at);
+      if (is_early) wanted &= early.take_word(at);
       const std::size_t rest = packets - at * 64;
       if (rest < 64) wanted &= (std::uint64_t{1} << rest) - 1;
       words[w] = wanted;

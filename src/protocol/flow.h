@@ -115,8 +115,10 @@ struct ReceiveFlow {
   Instant ask_at{0};                 // when the last asking was made
   Instant last_arrival{0};
   const Bitmap* required = nullptr;
-  std::unique_ptr<ParityLedger> parity;  // null: none is expected
-  ChunkWatch chunks;                     // where parity is expected
+  // Null: neither parity nor repair within the first pass is expected.
+  std::unique_ptr<ParityLedger> parity;
+  std::unique_ptr<ChunkWatch> chunks;
+  Bitmap early;  // what the early request that is due asks for
 
   bool complete() const { return arrived_count == packets; }
   bool open() const { return packets != 0 && !finished; }
@@ -132,7 +134,7 @@ struct ReceiveFlow {
   std::uint16_t awaited_pass() const { return requested_pass > early_pass ? requested_pass : 0; }
   // A request for all that is missing becomes due.
   void ask_for_all();
-  // The same for what is missing of a chunk, before the first pass is over. False: nothing is.
+  // The same for what is missing of this, before the first pass is over. False: nothing is.
   bool ask_early(const ChunkWatch::Left& left);
   // The next datagram of the request that is due: words of missing packets, all or only required
   // ones, but for those that parity covers. Returns how many words; 0: nothing is wanted any more.

@@ -37,6 +37,26 @@ class ChunkQueue {
   std::vector<ChunkIndex> order_;
 };
 
+// The order of the packets inside a chunk, which a receiver can tell as well as the sender.
+class ChunkOrder {
+ public:
+  ChunkOrder() = default;
+  // `size` >= 1 packets. The key is PacketCursor::Keys::inner.
+  ChunkOrder(std::uint64_t key, ChunkIndex chunk, std::uint32_t size);
+
+  std::uint32_t size() const { return size_; }
+  // Which packet of the chunk leaves at this place, and the other way round; both below size().
+  std::uint32_t packet_at(std::uint32_t place) const {
+    return (multiplier_ * place + shift_) % size_;
+  }
+  std::uint32_t place_of(std::uint32_t packet) const;
+
+ private:
+  std::uint32_t size_ = 0;
+  std::uint32_t multiplier_ = 1;
+  std::uint32_t shift_ = 0;
+};
+
 class PacketCursor {
  public:
   // A key that permutes nothing: packets go by rising index. For showing what the permutation is
@@ -73,7 +93,6 @@ class PacketCursor {
   // Without a queue: the packet that is next as long as nothing is permuted.
   PacketIndex cyclic() const { return {(start_.value + position_) % packets_}; }
   void enter_chunk(ChunkIndex chunk);
-  std::uint32_t permuted(std::uint32_t i) const { return (multiplier_ * i + shift_) % chunk_size_; }
 
   PacketGrid grid_;
   Keys keys_;
@@ -84,10 +103,8 @@ class PacketCursor {
   PacketIndex start_;           // of the cyclic order
   std::uint32_t queue_at_ = 0;  // chunks taken from the queue
   ChunkIndex chunk_;
-  std::uint32_t chunk_size_ = 0;  // 0: no chunk entered yet
-  std::uint32_t chunk_at_ = 0;    // packets of this chunk handed out
-  std::uint32_t multiplier_ = 1;
-  std::uint32_t shift_ = 0;
+  ChunkOrder order_;            // of the chunk; of no packets: none entered yet
+  std::uint32_t chunk_at_ = 0;  // packets of this chunk handed out
 };
 
 }  // namespace leeway::schedule

@@ -74,6 +74,20 @@ TEST(EndpointEarlyRepair, WhatAChunkLostIsSentAgainWithinTheFirstPass) {
   EXPECT_EQ(losing.counters(0).data_sent, pass.counters(0).data_sent + lost.size());
 }
 
+// A step of 16, as many behind it, and a window under way: not when its chunk of 64 is over.
+TEST(EndpointEarlyRepair, APacketIsSentAgainSoon) {
+  LongPass pass;
+  pass.lose({});
+  EXPECT_TRUE(pass.run());
+  for (const std::size_t place : {6, 40, 90, 130}) {
+    const std::uint32_t index = pass.sent[place].index.value;
+    LongPass losing;
+    losing.lose({index});
+    EXPECT_TRUE(losing.run());
+    EXPECT_LE(losing.answer(index), place + 16 + 16 + 2 * 16) << place;
+  }
+}
+
 // The answer would come when the pass is over: parity, or a request for all that is missing,
 // serves.
 TEST(EndpointEarlyRepair, NothingIsAskedForShortlyBeforeTheEnd) {

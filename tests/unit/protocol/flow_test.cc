@@ -68,24 +68,47 @@ TEST(ReceiveFlowRequest, MayNameOnlyWhatIsRequired) {
   EXPECT_EQ(words[0], 4u);
 }
 
-TEST(ReceiveFlowRequest, BeforeTheFirstPassIsOverIsAboutOneChunk) {  // WIRE 5.9
-  ReceiveFlow flow = receiving(220, {16, 31, 70, 200, 219});
-  ASSERT_TRUE(flow.ask_early({.word = 0, .packets = 64}));
-  EXPECT_EQ(flow.awaited_pass(), 0u) << "its answer is part of the first pass";
-  std::array<std::uint64_t, 4> words;
-  wire::Repair repair;
-  ASSERT_EQ(flow.next_request(true, words, repair), 1u);
-  EXPECT_EQ(words[0], (std::uint64_t{1} << 16) | (std::uint64_t{1} << 31));
-  EXPECT_TRUE(repair.last);
-  EXPECT_EQ(repair.attempt, 1u);
-  EXPECT_FALSE(flow.ask_early({.word = 2, .packets = 64})) << "nothing is missing of it";
-  ASSERT_TRUE(flow.ask_early({.word = 3, .packets = 64}));
-  ASSERT_EQ(flow.next_request(true, words, repair), 1u);
-  EXPECT_EQ(repair.base, 192u);
-  EXPECT_EQ(words[0], (1u << 8) | (1u << 27)) << "and nothing beyond the last packet";
-  EXPECT_FALSE(flow.ask_early({.word = 1, .packets = 60})) << "as many have come as left";
-  flow.ask_for_all();
-  EXPECT_EQ(flow.awaited_pass(), 3u);
+class EarlyRequest : public ::testing::Test {  // WIRE 5.9
+ protected:
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  EarlyRequest() { flow_.early.resize(220); }
+  std::size_t next() { return flow_.next_request(true, words_, repair_); }
+
+  ReceiveFlow flow_ = receiving(220, {16, 31, 70, 200, 219});
+  std::array<std::uint64_t, 4> words_;
+  wire::Repair repair_;
+};
+
+TEST_F(EarlyRequest, IsForWhatIsMissingOfWhatHasLeft) {
+  ASSERT_TRUE(flow_.ask_early({.word = 0, .packets = 0xFFFFFF}));
+  EXPECT_EQ(flow_.awaited_pass(), 0u) << "its answer is part of the first pass";
+  ASSERT_EQ(next(), 1u);
+  EXPECT_EQ(words_[0], std::uint64_t{1} << 16) << "31 may still come";
+  EXPECT_TRUE(repair_.last);
+  EXPECT_EQ(repair_.attempt, 1u);
+  EXPECT_FALSE(flow_.ask_early({.word = 2, .packets = kAll})) << "nothing is missing of it";
+  flow_.ask_for_all();
+  EXPECT_EQ(flow_.awaited_pass(), 2u);
+}
+
+TEST_F(EarlyRequest, IsForEachPacketOnce) {
+  ASSERT_TRUE(flow_.ask_early({.word = 0, .packets = 0xFFFFFF}));
+  ASSERT_EQ(next(), 1u);
+  ASSERT_TRUE(flow_.ask_early({.word = 0, .packets = kAll << 24}));
+  ASSERT_EQ(next(), 1u);
+  EXPECT_EQ(words_[0], std::uint64_t{1} << 31);
+  EXPECT_EQ(repair_.attempt, 2u);
+}
+
+TEST_F(EarlyRequest, TakesWithItWhatHasNotBeenWritten) {
+  ASSERT_TRUE(flow_.ask_early({.word = 3, .packets = 0xFFFFFFF}));
+  ASSERT_TRUE(flow_.ask_early({.word = 1, .packets = kAll}));
+  ASSERT_EQ(next(), 3u);
+  EXPECT_EQ(repair_.base, 64u);
+  EXPECT_EQ(words_[0], std::uint64_t{1} << 6);
+  EXPECT_EQ(words_[1], 0u);
+  EXPECT_EQ(words_[2], (1u << 8) | (1u << 27));
+  EXPECT_EQ(next(), 0u);
 }
 
 class Repaired : public ::testing::Test {

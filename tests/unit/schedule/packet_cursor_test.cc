@@ -53,6 +53,17 @@ TEST(PacketCursorOrder, DependsOnItsKeysAlone) {
 }
 
 // The order is the same whenever chunks become ready: the cursor waits for the next one.
+// A receiver has no cursor, and asks for what left before what came (protocol/chunk_watch.h).
+TEST(ChunkOrderOfPackets, PlaceAndPacketAreEachOthersInverse) {
+  for (const std::uint64_t key : {PacketCursor::kInOrder, std::uint64_t{1}, std::uint64_t{77}}) {
+    for (std::uint32_t size = 1; size <= 64; ++size) {
+      const ChunkOrder order(key, {size % 5}, size);
+      for (std::uint32_t place = 0; place < size; ++place)
+        EXPECT_EQ(order.place_of(order.packet_at(place)), place) << size;
+    }
+  }
+}
+
 TEST(PacketCursorOrder, StopsAtAChunkThatIsNotReadyAndKeepsItsOrder) {
   const PacketGrid grid = grid_of(300);
   const auto order = walk(PacketCursor(grid, {1, 2}, nullptr));
