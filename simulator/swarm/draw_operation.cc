@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -194,15 +195,20 @@ void draw_dropped_work(Dice& dice, Scenario& scenario) {
 
 }  // namespace
 
-// Most of the paced scenarios of a few ranks whose flows may be coded. `fabric` is for short round
-// trips: where delays vary by milliseconds it takes minutes for them.
+// Most of the paced scenarios of a few ranks whose flows may be coded. Who gives way to delay takes
+// minutes for them where delays vary by themselves: `fabric` by milliseconds, `scavenger` by more.
 void draw_long_flows(Dice& dice, Scenario& scenario) {
   Operation& operation = *scenario.mutable_operation();
   const bool fits = operation.kind() == Operation::all_reduce ||
                     operation.kind() == Operation::reduce_scatter ||
                     operation.kind() == Operation::all_gather;
   if (!fits || !scenario.has_congestion() || scenario.ranks() > 6) return;
-  if (scenario.congestion().control() == scenario::Congestion::fabric) return;
+  const bool varies = std::ranges::any_of(scenario.link(), [](const scenario::Link& link) {
+    return link.has_delay_ms() && !link.delay_ms().has_fixed();
+  });
+  const scenario::Congestion::Control control = scenario.congestion().control();
+  if (control == scenario::Congestion::fabric) return;
+  if (control == scenario::Congestion::scavenger && varies) return;
   if (operation.delivery().kind() != Delivery::exact || dice.one_in(4)) return;
   operation.set_bytes(4 * dice.magnitude(32'768, 262'144));
   operation.set_datagram_bytes(dice.pick({512u, 600u, 1200u, 1472u}));

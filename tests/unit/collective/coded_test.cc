@@ -2,6 +2,7 @@
 // results are those of a network that does nothing of that.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -117,6 +118,39 @@ TEST_P(CodedPackets, HaveTheBitsOfALossFreeNetwork) {
 
 INSTANTIATE_TEST_SUITE_P(Of, CodedPackets,
                          ::testing::Values("fp32", "bf16", "fp8_e4m3", "nvfp4", "int8", "luq"));
+
+// A packet that is sent again is encoded again, and what it leaves out is written again. So the
+// residual is the caller's only when nobody asks any more.
+TEST(CodedReduction, WritesNoResidualOnceItIsDone) {
+  constexpr std::size_t kCount = 90'000;
+  constexpr float kCallers = 777.0f;
+  EngineGroup group(bad_network(11));
+  for (int call = 0; call < kCalls; ++call) {
+    std::vector<std::vector<float>> input(kSize, std::vector<float>(kCount, 0.3f));
+    std::vector<std::vector<float>> output(kSize, std::vector<float>(kCount / kSize));
+    std::vector<std::vector<float>> residual(kSize, std::vector<float>(kCount));
+    const auto requests = group.submit_all([&](Rank rank) {
+      OperationSpec spec{.kind = OperationKind::reduce_scatter};
+      spec.input = std::span<const float>(input[rank]);
+      spec.output = std::span(output[rank]);
+      spec.options.codec = parse_codec("nvfp4").value();
+      spec.options.residual = residual[rank];
+      return spec;
+    });
+    std::vector<bool> done(kSize);
+    ASSERT_TRUE(group.run_until([&] {
+      for (Rank rank = 0; rank < kSize; ++rank) {
+        if (!requests[rank]->done || done[rank]) continue;
+        done[rank] = true;
+        std::ranges::fill(residual[rank], kCallers);
+      }
+      return std::ranges::count(done, true) == kSize;
+    }));
+    ASSERT_TRUE(group.settle());
+    for (Rank rank = 0; rank < kSize; ++rank)
+      EXPECT_EQ(std::ranges::count(residual[rank], kCallers), kCount) << "rank " << rank;
+  }
+}
 
 }  // namespace
 }  // namespace leeway::collective
