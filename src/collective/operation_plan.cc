@@ -310,7 +310,8 @@ void plan_reduce_phase(const OperationSpec& spec, const protocol::EndpointConfig
   phase.coded = !spec.elsewhere() && may_be_coded(config, phase, longest_contribution(plan));
   // Parity is of what was sent, and results may take its place before all of it has left.
   plan.reduction.copy_input |= phase.coded;
-  // A residual is written whenever a packet leaves, again ones too: the caller waits for the last.
+  // A packet that is sent again writes the caller's residual again, so the caller waits until
+  // receivers have confirmed.
   phase.payload_retained = plan.reduction.copy_input && plan.reduction.residual.empty();
   if (plan.payload != nullptr) phase.ready = plan.payload->ready();
 }

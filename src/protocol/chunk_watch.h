@@ -38,8 +38,8 @@ class ChunkWatch {
   ChunkWatch(const schedule::PacketGrid& grid, std::uint64_t key) : grid_(grid), key_(key) {}
 
   // A packet of the first pass came. Says what should have come by now, each packet once. Eager
-  // packets do not wait for the gate, so they tell nothing of the pace. Whatever a peer says: it
-  // changes only what is asked for.
+  // packets do not wait for the gate, so they tell nothing of the pace. False positions and indices
+  // change only what is asked for.
   std::optional<Left> on_packet(Instant now, PacketIndex index, PacketPosition position);
 
   // How long the rest of the first pass takes, at the pace that it had.

@@ -18,10 +18,10 @@ constexpr int kQuietTimeouts = 8;
 constexpr int kServeTimeouts = 64;
 constexpr Duration kServeMin = 4 * kBackOff;
 
-// Two peers that this process relays for ask each other twice a second while they have an operation
-// open (WIRE 9.9): it is over when nothing was forwarded for so long. A relay stays at most so
-// long.
+// Two peers that use this process as their relay ask each other twice a second while they have an
+// operation open (WIRE 9.9). They have none when nothing was forwarded for this time.
 constexpr Duration kRelayQuietMin = std::chrono::milliseconds(1250);
+// The longest that a relay stays for others.
 constexpr Duration kRelayMax = std::chrono::seconds(60);
 
 // How long a good-bye is repeated: longer than most outages of a network, and so many times in any

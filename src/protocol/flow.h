@@ -134,7 +134,8 @@ struct ReceiveFlow {
   std::uint16_t awaited_pass() const { return requested_pass > early_pass ? requested_pass : 0; }
   // A request for all that is missing becomes due.
   void ask_for_all();
-  // The same for what is missing of this, before the first pass is over. False: nothing is.
+  // Before the first pass is over: a request for what is missing of `left` becomes due. False:
+  // nothing is missing of it.
   bool ask_early(const ChunkWatch::Left& left);
   // The next datagram of the request that is due: words of missing packets, all or only required
   // ones, but for those that parity covers. Returns how many words; 0: nothing is wanted any more.
