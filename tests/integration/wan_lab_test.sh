@@ -69,6 +69,47 @@ holds "$up['name'] == 'uplink 0' and $up['offered'] == 200"
 holds "$up['bytes_passed'] == $up['passed'] * 1028"
 holds "19 <= $up['passed'] < 120 and $up['queue_full'] == 200 - $up['passed'] and $up['random_loss'] == 0"
 
+echo "Datagrams of a train, and the bytes of a TCP flow, come as they were sent."
+cat >"$scratch/send.py" <<'PY'
+import os, random, socket, time
+other = os.environ["WAN_LAB_ADDRESSES"].split(",")[1]
+data = random.Random(1).randbytes(3_000_000)
+for _ in range(100):
+    try:
+        tcp = socket.create_connection((other, 9001), 1)
+        break
+    except OSError:  # not there yet
+        time.sleep(0.05)
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.setsockopt(17, 103, 1000)  # UDP_SEGMENT
+udp.sendto(data[:20_500], (other, 9001))
+tcp.sendall(data)
+PY
+cat >"$scratch/take.py" <<'PY'
+import os, random, socket
+data = random.Random(1).randbytes(3_000_000)
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.bind((os.environ["WAN_LAB_ADDRESS"], 9001))
+with socket.create_server((os.environ["WAN_LAB_ADDRESS"], 9001)) as server, server.accept()[0] as tcp:
+    came = b"".join(iter(lambda: tcp.recv(1 << 20), b""))
+assert came == data, (len(came), len(data))
+udp.setblocking(False)
+datagrams = 0
+try:
+    while True:
+        piece = udp.recv(65536)
+        assert len(piece) in (1000, 500), len(piece)
+        assert any(data[at : at + 1000][: len(piece)] == piece for at in range(0, 20_500, 1000))
+        datagrams += 1
+except BlockingIOError:
+    pass
+assert int(os.environ["LEAST"]) <= datagrams <= 21, datagrams
+PY
+LEAST=21 run "$lab" --ranks 2 --rate 100Mb --rtt 4ms --queue 1M --quiet -- sh -c "$(pair "python3 $scratch/send.py" "python3 $scratch/take.py")"
+[ $code = 0 ] || fail "exit status $code: $(cat "$scratch/err")"
+LEAST=10 run "$lab" --ranks 2 --rate 100Mb --rtt 4ms --queue 1M --loss 3% --quiet -- sh -c "$(pair "python3 $scratch/send.py" "python3 $scratch/take.py")"
+[ $code = 0 ] || fail "exit status $code with losses: $(cat "$scratch/err")"
+
 echo "A line has its rate: half a second of too many packets."
 cat >"$scratch/flood.py" <<'PY'
 import os, socket, time

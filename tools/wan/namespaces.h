@@ -23,7 +23,7 @@ std::string address_text(std::uint32_t rank);
 
 struct RankNetwork {
   int namespace_fd = -1;
-  int device_fd = -1;  // one whole packet a read or write; without blocking
+  int device_fd = -1;  // one packet or train a read or write (train.h); without blocking
 };
 
 struct DeviceOptions {

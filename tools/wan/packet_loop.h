@@ -2,8 +2,8 @@
 //
 // A pass delivers what is due, then takes what the devices have, a batch of one after a batch of
 // the next. If all are empty then, it rests for a grain of time; if they had nothing to begin with,
-// it sleeps until one has something or a packet is due. A packet costs one system call at either
-// end; nothing is allocated for it.
+// it sleeps until one has something or a packet is due. A train costs one system call at either
+// end, whatever it holds; nothing is allocated for it.
 #pragma once
 
 #include <poll.h>
@@ -14,6 +14,7 @@
 
 #include "namespaces.h"
 #include "precision.h"
+#include "train.h"
 #include "wan.h"
 
 namespace leeway::lab {
@@ -30,10 +31,13 @@ class PacketLoop : public PacketSink {
 
   const Precision& precision() const { return precision_; }
 
-  void deliver(Instant due, std::uint32_t rank, ByteSpan packet) override;
+  void deliver(Instant due, std::uint32_t rank, ByteSpan packet, bool damaged) override;
 
  private:
   Instant now() const;
+  // Writes to the devices what is due.
+  void deliver_due(Wan& wan);
+  void write_trains(std::uint32_t rank);
   // What the devices had: nothing; packets, of which none is left; more than a batch.
   enum class Found : std::uint8_t { nothing, some, more };
   Found take_batch(Wan& wan, std::uint32_t rank);
@@ -45,7 +49,8 @@ class PacketLoop : public PacketSink {
   std::chrono::steady_clock::time_point start_;
   std::vector<pollfd> watched_;  // the devices, then the control descriptor
   std::vector<Instant> empty_;   // when each device was last known to have no packet
-  std::array<std::byte, kPacketBytesMax> buffer_{};
+  std::array<std::byte, kDeviceBytesMax> buffer_{};
+  std::vector<Trains> due_;  // for each device
   Precision precision_;
 };
 

@@ -54,7 +54,7 @@ void Wan::on_packet(Instant now, const sim::Packet& packet, ByteSpan payload) {
     mark_congestion(copy);
     payload = copy;
   }
-  sink_->deliver(now, packet.to, payload);
+  sink_->deliver(now, packet.to, payload, packet.corrupt);
 }
 
 std::uint32_t Wan::path_mtu(Instant now, std::uint32_t from, std::uint32_t to) const {
@@ -70,7 +70,7 @@ void Wan::refuse_too_long(Instant now, std::uint32_t rank, ByteSpan packet, std:
   ++counters_.too_long;
   if (!options_.tell_path_mtu) return;
   std::array<std::byte, kIcmpBytesMax> answer{};
-  sink_->deliver(now, rank, ByteSpan(answer).first(write_too_big(packet, mtu, answer)));
+  sink_->deliver(now, rank, ByteSpan(answer).first(write_too_big(packet, mtu, answer)), false);
 }
 
 std::vector<LinkReport> Wan::links() const {

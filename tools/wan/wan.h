@@ -18,8 +18,6 @@
 
 namespace leeway::lab {
 
-inline constexpr std::size_t kPacketBytesMax = 65535;
-
 struct WanOptions {
   std::uint64_t seed = 1;
   Address first_address = 0;       // of rank 0; the others follow
@@ -31,8 +29,8 @@ struct WanOptions {
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  // `due`: when it should come out.
-  virtual void deliver(Instant due, std::uint32_t rank, ByteSpan packet) = 0;
+  // `due`: when it should come out. `damaged`: on its way; its checksum says so.
+  virtual void deliver(Instant due, std::uint32_t rank, ByteSpan packet, bool damaged) = 0;
 };
 
 // Packets that the laboratory itself turned away; losses of links are in the network's counters.

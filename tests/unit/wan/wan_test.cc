@@ -33,7 +33,7 @@ class Lab : public PacketSink {
     wan = std::move(*made);
   }
 
-  void deliver(Instant due, std::uint32_t rank, ByteSpan packet) override {
+  void deliver(Instant due, std::uint32_t rank, ByteSpan packet, bool) override {
     if (!recording) return;
     const bool marked = (std::to_integer<unsigned>(packet[1]) & 3) == 3;
     arrivals.push_back({due.ns, rank, packet.size(), marked});
