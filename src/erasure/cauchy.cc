@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "base/contracts.h"
 
@@ -20,6 +21,37 @@ std::uint8_t coefficient(std::uint32_t row, std::size_t packet) {
   return gf_inv(static_cast<unsigned char>((limits::kCodePackets + row) ^ packet));
 }
 
+// ISA-L's tables for a product by each coefficient, row after row. To make those of four rows took
+// a fifth of the time of encoding.
+class ProductTables {
+ public:
+  static constexpr std::size_t kBytes = 32;
+
+  ProductTables() : bytes_(kBytes * limits::kCodeParitiesMax * limits::kCodePackets) {
+    for (std::uint32_t row = 0; row < limits::kCodeParitiesMax; ++row) {
+      for (std::size_t i = 0; i < limits::kCodePackets; ++i)
+        gf_vect_mul_init(coefficient(row, i), bytes_.data() + place(row) + kBytes * i);
+    }
+  }
+  // For products of the row with the first `packets` packets.
+  void copy_row(std::uint32_t row, std::size_t packets, unsigned char* out) const {
+    std::memcpy(out, bytes_.data() + place(row), kBytes * packets);
+  }
+
+ private:
+  static std::size_t place(std::uint32_t row) { return kBytes * row * limits::kCodePackets; }
+  std::vector<unsigned char> bytes_;
+};
+
+// ISA-L reads all packets side by side, in steps of a cache line, which no hardware prefetches.
+// Packets of a code do not lie side by side either. Asked for one after the other, they come 1.3
+// times as fast from memory (README.md).
+void prefetch(const void* packet, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  for (std::size_t at = 0; at < bytes; at += kLine)
+    __builtin_prefetch(static_cast<const std::byte*>(packet) + at, 0, 2);
+}
+
 }  // namespace
 
 void encode(std::span<const ByteSpan> packets, std::uint32_t row,
@@ -27,26 +59,24 @@ void encode(std::span<const ByteSpan> packets, std::uint32_t row,
   constexpr std::size_t kRowsMax = 4;
   LEEWAY_ASSERT(!packets.empty() && packets.size() <= limits::kCodePackets);
   LEEWAY_ASSERT(out.size() <= kRowsMax && row + out.size() <= limits::kCodeParitiesMax);
-  std::array<unsigned char, kRowsMax * limits::kCodePackets> factors;
-  std::array<unsigned char, 32 * kRowsMax * limits::kCodePackets> tables;
+  static const ProductTables products;
+  std::array<unsigned char, ProductTables::kBytes * kRowsMax * limits::kCodePackets> tables;
   std::array<unsigned char*, limits::kCodePackets> sources;
   std::array<unsigned char*, kRowsMax> targets;
+  for (const ByteSpan packet : packets) prefetch(packet.data(), packet.size());
   // The last packet takes part as far as it goes.
   const auto sum = [&](std::size_t count, std::size_t begin, std::size_t end) {
     if (begin == end) return;
     for (std::size_t r = 0; r < out.size(); ++r) {
       targets[r] = bytes_of(out[r].data()) + begin;
       if (count == 0) std::memset(targets[r], 0, end - begin);
-      for (std::size_t i = 0; i < count; ++i)
-        factors[r * count + i] = coefficient(row + static_cast<std::uint32_t>(r), i);
+      products.copy_row(row + static_cast<std::uint32_t>(r), count,
+                        tables.data() + r * count * ProductTables::kBytes);
     }
     if (count == 0) return;
     for (std::size_t i = 0; i < count; ++i) sources[i] = bytes_of(packets[i].data()) + begin;
-    const auto n = static_cast<int>(count);
-    const auto rows = static_cast<int>(out.size());
-    ec_init_tables(n, rows, factors.data(), tables.data());
-    ec_encode_data(static_cast<int>(end - begin), n, rows, tables.data(), sources.data(),
-                   targets.data());
+    ec_encode_data(static_cast<int>(end - begin), static_cast<int>(count),
+                   static_cast<int>(out.size()), tables.data(), sources.data(), targets.data());
   };
   const std::size_t last = packets.back().size();
   sum(packets.size(), 0, last);
@@ -66,16 +96,22 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
       gf_invert_matrix(square_.data(), inverse_.data(), static_cast<int>(missing_));
   LEEWAY_ASSERT(singular == 0);
   // parity a - what is there = square * missing: so missing = inverse * (parity a + what is there).
+  // The product of two matrices is one of ISA-L's sums, too: of rows, where packets have bytes.
+  std::array<unsigned char*, kRows> sources;
+  std::array<unsigned char*, kRows> targets;
+  for (std::size_t a = 0; a < missing_; ++a) {
+    sources[a] = seen_.data() + a * kPackets;
+    targets[a] = matrix_.data() + a * packets;
+    for (std::size_t i = 0; i < packets; ++i)
+      sources[a][i] = rows[i] == kPresent ? coefficient(rows[missing_at_[a]], i) : 0;
+  }
+  const auto count = static_cast<int>(missing_);
+  ec_init_tables(count, count, inverse_.data(), tables_.data());
+  ec_encode_data(static_cast<int>(packets), count, count, tables_.data(), sources.data(),
+                 targets.data());
   for (std::size_t b = 0; b < missing_; ++b) {
-    std::uint8_t* const line = matrix_.data() + b * packets;
-    const std::uint8_t* const factors = inverse_.data() + b * missing_;
-    for (std::size_t i = 0; i < packets; ++i) {
-      line[i] = 0;
-      if (rows[i] != kPresent) continue;
-      for (std::size_t a = 0; a < missing_; ++a)
-        line[i] ^= gf_mul(factors[a], coefficient(rows[missing_at_[a]], i));
-    }
-    for (std::size_t a = 0; a < missing_; ++a) line[missing_at_[a]] = factors[a];
+    for (std::size_t a = 0; a < missing_; ++a)
+      targets[b][missing_at_[a]] = inverse_[b * missing_ + a];
   }
 }
 
@@ -86,6 +122,7 @@ void Recovery::run(std::span<const MutableByteSpan> packets, std::span<const std
   LEEWAY_ASSERT(packets.size() <= kPackets && packets.size() == rows.size());
   make_matrix(packets.size(), rows);
   if (missing_ == 0) return;
+  for (const MutableByteSpan packet : packets) prefetch(packet.data(), packet.size());
   const auto count = static_cast<int>(packets.size());
   ec_init_tables(count, static_cast<int>(missing_), matrix_.data(), tables_.data());
   std::array<unsigned char*, kPackets> sources;

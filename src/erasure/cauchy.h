@@ -42,6 +42,7 @@ class Recovery {
   std::array<std::uint8_t, kRows> missing_at_;
   std::array<std::uint8_t, kRows * kRows> square_;  // what parities see of missing packets
   std::array<std::uint8_t, kRows * kRows> inverse_;
+  std::array<std::uint8_t, kRows * kPackets> seen_;    // what parities see of all others
   std::array<std::uint8_t, kRows * kPackets> matrix_;  // missing packets of what is in the places
   std::array<std::uint8_t, 32 * kRows * kPackets> tables_;
 };
