@@ -8,6 +8,7 @@
 #include "base/contracts.h"
 #include "base/limits.h"
 #include "base/marks.h"
+#include "protocol/window.h"
 #include "scenario/rank_set.h"
 #include "sealing/null_cipher.h"
 
@@ -16,8 +17,6 @@ namespace {
 
 // The library's default window, and the share of the receiver's buffer that bounds it
 // (src/communicator/create.cc).
-constexpr std::size_t kWindowBytesDefault = std::size_t{1} << 20;
-constexpr std::size_t kPacedWindowsBytes = std::size_t{16} << 20;
 
 // Round trips are measured from the first answer on; until then timers assume the empty network's,
 // and this at least.
@@ -34,15 +33,13 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.multicast = scenario.has_multicast();
   config.sum_payloads = scenario.contents() && !scenario.has_sealing();
   config.peer_timeout = Duration(static_cast<std::int64_t>(operation.peer_timeout_ms() * 1e6));
-  const std::size_t peers = std::max<std::size_t>(1, topology.ranks() - 1);
-  std::size_t share = operation.socket_bytes() / peers;
-  if (scenario.congestion().control() != scenario::Congestion::none) {
-    config.peers_window_bytes = std::min(share, kWindowBytesDefault);
-    share = std::max(share, std::min(kWindowBytesDefault, kPacedWindowsBytes / peers));
-  }
-  const std::size_t wanted =
-      operation.window_bytes() != 0 ? operation.window_bytes() : kWindowBytesDefault;
-  config.window_bytes.assign(topology.ranks(), std::min(share, wanted));
+  const bool paced = scenario.congestion().control() != scenario::Congestion::none;
+  const auto window = [&](bool sender_is_paced, std::size_t wanted) {
+    return protocol::window_bytes(operation.socket_bytes(), topology.ranks() - 1, sender_is_paced,
+                                  wanted);
+  };
+  if (paced) config.peers_window_bytes = window(false, 0);
+  config.window_bytes.assign(topology.ranks(), window(paced, operation.window_bytes()));
   return config;
 }
 

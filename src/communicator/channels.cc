@@ -12,16 +12,11 @@
 #include "communicator/sealing.h"
 #include "impairment/fault_plan.h"
 #include "observe/trace.h"
+#include "protocol/window.h"
 #include "transport/fault/fault_transport.h"
 
 namespace leeway::internal {
 namespace {
-
-// Data in flight to one peer when nothing else limits it. Enough for 100 Gb/s over 80 us; more only
-// moves the queue from the sender to the receiver's socket buffer and out of its cache.
-constexpr std::size_t kWindowBytesDefault = 1u << 20;
-// Of all links of a paced rank together; each remembers what it sent (56 bytes a datagram).
-constexpr std::size_t kPacedWindowsBytes = 16u << 20;
 
 // In both halves, since a lossy spread needs a lossy delivery. A replica's ledger counts the
 // packets of the datagrams' driver.
@@ -217,14 +212,9 @@ Channel::Counters Channels::counters() {
 }
 
 std::size_t window_to(const Options& options, std::size_t receive_buffer_bytes, int size) {
-  const auto peers = static_cast<std::size_t>(std::max(1, size - 1));
-  std::size_t share = receive_buffer_bytes / peers;
-  // What is paced arrives as fast as a line carries it, not all at once: the buffer must hold what
-  // comes while its reader is busy, not all that is on its way.
-  if (options.congestion != CongestionControl::none) {
-    share = std::max(share, std::min(kWindowBytesDefault, kPacedWindowsBytes / peers));
-  }
-  return std::min(share, options.window_bytes != 0 ? options.window_bytes : kWindowBytesDefault);
+  return protocol::window_bytes(receive_buffer_bytes, static_cast<std::size_t>(size - 1),
+                                options.congestion != CongestionControl::none,
+                                options.window_bytes);
 }
 
 Result<std::unique_ptr<Channel>> make_channel(const Options& options, TransportKind kind,

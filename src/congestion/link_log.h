@@ -5,6 +5,7 @@
 // trip. No datagram is looked at by itself, so that a report costs the same whatever it covers.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -31,10 +32,16 @@ class LinkLog {
  public:
   // At most so many datagrams are unreported at a time; of older ones nothing is known.
   void make_room(std::size_t datagrams) {
-    if (departures_.size() < datagrams) departures_.assign(std::bit_ceil(datagrams), Departure{});
+    if (most_ >= datagrams) return;
+    most_ = std::bit_ceil(datagrams);
+    departures_.assign(std::min(most_, kFirst), Departure{});
   }
 
-  void on_sent(std::uint32_t sequence, Departure departure, std::uint32_t bytes) {
+  // `unreported`: datagrams, with this one.
+  void on_sent(std::uint32_t sequence, Departure departure, std::uint32_t bytes,
+               std::uint32_t unreported) {
+    if (unreported > departures_.size() && departures_.size() < most_) [[unlikely]]
+      grow();
     sent_bytes_ += bytes;
     departure.bytes = sent_bytes_;
     departures_[sequence & (departures_.size() - 1)] = departure;
@@ -53,14 +60,27 @@ class LinkLog {
     if (departure.bytes > before) covered_bytes_ = departure.bytes;
     return covered_bytes_ - before;
   }
-  std::size_t room() const { return departures_.size(); }
+  std::size_t room() const { return most_; }
   bool empty() const { return sent_bytes_ == 0; }
   std::uint64_t under_way() const { return sent_bytes_ - covered_bytes_; }
   // Nobody will report what is under way.
   void write_off() { covered_bytes_ = sent_bytes_; }
 
  private:
+  static constexpr std::size_t kFirst = 2048;
+
+  // A window may be large, and most of it is never used.
+  void grow() {
+    std::vector<Departure> more(2 * departures_.size());
+    for (std::size_t i = 0; i < departures_.size(); ++i) {
+      const auto sequence = latest_ - static_cast<std::uint32_t>(i);
+      more[sequence & (more.size() - 1)] = departures_[sequence & (departures_.size() - 1)];
+    }
+    departures_.swap(more);
+  }
+
   std::vector<Departure> departures_;
+  std::size_t most_ = 0;
   std::uint32_t latest_ = 0;
   std::uint64_t sent_bytes_ = 0;
   std::uint64_t covered_bytes_ = 0;

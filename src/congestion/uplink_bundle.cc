@@ -21,6 +21,8 @@ constexpr double kSilentRate = 2 * 8 * kPacketBytes;
 // controller is for does not lie between.
 constexpr Duration kNear = std::chrono::milliseconds(2);
 constexpr int kNearer = 8;
+// Nothing paces what goes there: at most so much of it may wait in the peer's socket.
+constexpr std::uint64_t kNearWindowBytes = 1 << 20;
 constexpr Duration kFirstReportWithin = std::chrono::seconds(1);
 // Datagrams without ECT among those that arrived: more, and marks are erased on the way. A few may
 // have waited for their communicator, where nobody counts.
@@ -83,7 +85,8 @@ void UplinkBundle::on_sent(Instant now, std::size_t link, const Sent& sent, doub
   std::size_t left = sent.total_bytes;
   for (std::uint32_t i = sent.datagrams; i-- > 0;) {
     const std::size_t bytes = i == 0 ? left : sent.segment_bytes;
-    log.on_sent(sent.last - i, departure, static_cast<std::uint32_t>(bytes));
+    log.on_sent(sent.last - i, departure, static_cast<std::uint32_t>(bytes),
+                sent.last - i - links_[link].largest);
     left -= bytes;
   }
   if (near) return;
@@ -105,9 +108,14 @@ void UplinkBundle::on_asked(Instant now, std::size_t link) {
   if (!links_[link].near && asks_++ == 0) heard_at_ = now;
 }
 
+bool UplinkBundle::all_far() const {
+  return nearest_ >= kNear && nearest_ != Duration::max();
+}
+
 std::uint32_t UplinkBundle::datagrams_granted(std::size_t link) const {
   const Link& at = links_[link];
   std::uint64_t bytes = at.governor.window_bytes();
+  if (at.near) bytes = std::min(bytes, kNearWindowBytes);
   if (at.grant != UINT32_MAX) bytes = std::min<std::uint64_t>(bytes, at.grant);
   if (bytes == UINT64_MAX) return UINT32_MAX;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / at.datagram_bytes, UINT32_MAX));
@@ -164,6 +172,7 @@ void UplinkBundle::judge_nearness(Link& at) {
   const auto far = [&](const Link& link) {
     return link.rtt.known() && link.rtt.value() > kNearer * at.rtt.value();
   };
+  nearest_ = std::min(nearest_, Duration(at.rtt.value()));
   if (!controller_->spares_near() || at.rtt.value() >= kNear.count()) return;
   if (std::none_of(links_.begin(), links_.end(), far)) return;
   at.near = true;

@@ -88,6 +88,9 @@ class UplinkBundle {
   void begin_anew(Instant now, std::size_t link);
 
   void on_wake(Instant now);
+  // Every peer that ever answered is so far away that a thread's wake-up is a small part of a round
+  // trip. False until one did.
+  bool all_far() const;
   // Infinite future: only a report changes anything.
   Instant next_wake() const;
   // When data may leave, as far as the pace goes; infinite future: not before a report.
@@ -179,6 +182,7 @@ class UplinkBundle {
   double trust_ = 1;  // halved by silence
   Instant free_at_{0};
   Duration rtt_ = std::chrono::milliseconds(10);  // until it is measured
+  Duration nearest_ = Duration::max();            // the shortest round trip that was measured
   std::uint64_t in_flight_ = 0;
   std::uint64_t sent_ = 0;
   std::uint64_t covered_ = 0;

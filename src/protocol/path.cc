@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 namespace leeway::protocol {
-
 void RoundTrip::on_sample(Instant sent, Duration sample) {
   const std::int64_t rtt = std::max<std::int64_t>(sample.count(), 1);
   if (doubts(sent, rtt)) return;
@@ -47,11 +46,25 @@ void Path::configure(std::uint32_t window_datagrams, Duration initial_rtt,
   // Control datagrams are sent beyond the window; twice its size covers what may be unreported. A
   // larger memory from before serves a smaller window, too.
   const std::size_t most = std::max(window_, window_most);
-  if (sent_at_.empty()) sent_at_.assign(std::bit_ceil(2 * most), Instant{0});
+  if (!sent_at_.empty()) return;
+  remembered_ = std::bit_ceil(2 * most);
+  sent_at_.assign(std::min(remembered_, kRememberedFirst), Instant{0});
+}
+
+// A window may be large, and most of it is never used.
+void Path::remember_more() {
+  std::vector<Instant> more(2 * sent_at_.size(), Instant{0});
+  for (std::size_t i = 1; i <= sent_at_.size(); ++i) {
+    const auto sequence = next_sequence_ - static_cast<std::uint32_t>(i);
+    more[sequence & (more.size() - 1)] = sent_at_[sequence & (sent_at_.size() - 1)];
+  }
+  sent_at_.swap(more);
 }
 
 void Path::set_window(std::uint32_t window, std::uint32_t peers_window) {
   window_ = window;
+  memory_ = std::min(window, kMemoryMax);
+  known_ = known_ == 0 ? std::min(memory_, kKnownFirst) : std::min(known_, memory_);
   open_ = std::min(window_, limit_);
   // Never after every single datagram: reports are datagrams too and would answer each other for
   // ever.
@@ -60,19 +73,20 @@ void Path::set_window(std::uint32_t window, std::uint32_t peers_window) {
 }
 
 void Path::widen(std::uint32_t window_datagrams, std::uint32_t peers_window) {
-  const auto most = static_cast<std::uint32_t>(sent_at_.size() / 2);
+  const auto most = static_cast<std::uint32_t>(remembered_ / 2);
   if (communicators_ == 1 && window_datagrams > window_)
     set_window(std::min(window_datagrams, most), peers_window);
 }
 
 std::uint32_t Path::take_sequence(Instant now) {
+  if (in_flight() >= sent_at_.size() && sent_at_.size() < remembered_) remember_more();
   sent_at_[next_sequence_ & (sent_at_.size() - 1)] = now;
   return next_sequence_++;
 }
 
 double Path::sent_in_round_trip(Instant now) const {
   constexpr double kStretchMax = 4.0;  // what leaves in one train says nothing of a pace
-  const auto some = static_cast<std::uint32_t>(std::min<std::size_t>(in_flight(), remembered()));
+  const auto some = static_cast<std::uint32_t>(std::min<std::size_t>(in_flight(), sent_at_.size()));
   if (some == 0) return 0.0;
   const Duration span = now - sent_at_[(next_sequence_ - some) & (sent_at_.size() - 1)];
   const double round_trips = static_cast<double>(rtt.smoothed().count()) /
@@ -87,9 +101,12 @@ bool Path::on_report(Instant now, const PathReport& report) {
   if (!after(largest, reported_.largest_sequence)) return true;
   const std::uint32_t covered = largest - reported_.largest_sequence;
   const std::uint32_t arrived = std::min(report.received - reported_.received, covered);
-  // Smoothed over about one window of datagrams.
-  const double share = static_cast<double>(covered) / (covered + window_);
-  delivered_ += share * (static_cast<double>(arrived) / covered - delivered_);
+  // The first ones say what there is to know; what they say is in doubt while they are few. What
+  // asks only whether a path is lossy at all waits until it is sure.
+  const double share = static_cast<double>(covered) / (covered + known_);
+  const double sure = static_cast<double>(covered) / (covered + memory_);
+  known_ = std::min(known_ + covered, memory_);
+  delivered_ += sure * (static_cast<double>(arrived) / covered - delivered_);
   const auto missing = static_cast<std::int32_t>(covered - (report.received - reported_.received));
   missing_ += share * (static_cast<double>(missing) / covered - missing_);
   bursts_.note(covered, missing, missing_);

@@ -82,6 +82,7 @@ class Path {
     rtt = RoundTrip(initial_rtt_);
     delivered_ = 1.0;
     missing_ = below_peak_ = overtaken_ = 0.0;
+    known_ = std::min(memory_, kKnownFirst);
     bursts_ = LossBursts();
   }
 
@@ -102,7 +103,7 @@ class Path {
   // are all that there was to send.
   double sent_in_round_trip(Instant now) const;
   // Of so many datagrams at most there is anything to remember.
-  std::size_t remembered() const { return sent_at_.size(); }
+  std::size_t remembered() const { return remembered_; }
   // In how many pieces a datagram of this length travels. One that is longer than a frame's is sent
   // only where paths carry it whole (WIRE 10.7).
   std::size_t pieces(std::size_t bytes) const {
@@ -127,8 +128,8 @@ class Path {
   // some are misjudged so. Datagrams that are overtaken are missing until they come. As many as
   // came late lately may be missing now, and are not believed to be lost.
   double loss_at_most() const {
-    const double loss = std::max(missing_ - overtaken_ / window_, 0.0);
-    return loss + 1.5 * std::sqrt(loss * loss_dispersion() / (2.0 * window_));
+    const double loss = std::max(missing_ - overtaken_ / known_, 0.0);
+    return loss + 1.5 * std::sqrt(loss * loss_dispersion() / (2.0 * known_));
   }
   // Variance of the number of losses over its mean: 1 where each datagram is lost by itself, about
   // twice the mean length of bursts less one where they come in bursts. 1 where datagrams are
@@ -137,6 +138,12 @@ class Path {
   // How often a control datagram is sent at once. A lost one costs a time-out, a copy 36 bytes:
   // where one datagram in a hundred is lost, three copies leave one in a million such waits.
   int copies() const { return delivered_ < 0.99 ? 3 : 1; }
+  // The same of one that was sent so often without an answer: as many more as the waits before it
+  // were longer. A burst of losses that a copy a second meets would last for seconds.
+  int copies(std::uint32_t tries) const {
+    return std::max(copies(), tries < 4 ? 1 << tries : kCopiesMax);
+  }
+  static constexpr int kCopiesMax = 16;
 
   // A communicator has data and found no credit: all of them look again when some comes back.
   void note_blocked() { blocked_ = true; }
@@ -195,11 +202,21 @@ class Path {
   Pieces arriving;  // of the peer's datagrams
 
  private:
+  // Losses are known to a tenth after so many datagrams, where one in ten is lost.
+  static constexpr std::uint32_t kMemoryMax = 1024;
+  // Of which none was lost, before any was sent.
+  static constexpr std::uint32_t kKnownFirst = 32;
+
+  static constexpr std::size_t kRememberedFirst = 2048;
+
+  void remember_more();
   void set_window(std::uint32_t window, std::uint32_t peers_window);
 
   Duration initial_rtt_ = std::chrono::milliseconds(10);
   int communicators_ = 0;     // that ever configured it
   std::uint32_t window_ = 0;  // not configured
+  std::uint32_t memory_ = 2;  // shares are smoothed over so many datagrams,
+  std::uint32_t known_ = 0;   // or as many as there were
   std::uint32_t limit_ = UINT32_MAX;
   std::uint32_t open_ = 0;  // the lesser of both
   std::uint32_t report_every_ = 16;
@@ -217,7 +234,8 @@ class Path {
   bool asked_ = false;
   // When each of the last datagrams was sent, by sequence modulo the size. A round trip is measured
   // only for the very datagram that a report names: its delay field is about that one.
-  std::vector<Instant> sent_at_;  // made by configure(): a power of two
+  std::vector<Instant> sent_at_;  // made by configure(): a power of two,
+  std::size_t remembered_ = 0;    // and so many at most
   std::uint32_t largest_seen_ = 0;
   std::uint32_t received_ = 0;
   std::uint32_t received_bytes_ = 0;

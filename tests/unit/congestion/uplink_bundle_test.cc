@@ -214,6 +214,41 @@ TEST_F(UplinkBundleTest, ANearPeerIsNotPaced) {
   for (std::uint32_t i = 3; i < 40; ++i) bundle_.on_sent(now, 1, {i, 1, 1500, 1500});
   EXPECT_TRUE(bundle_.open(now));
   EXPECT_EQ(bundle_.in_flight_bytes(), 0u);
+  // What nothing paces must not fill more than a part of the peer's socket.
+  EXPECT_EQ(bundle_.datagrams_granted(0), UINT32_MAX);
+  EXPECT_EQ(bundle_.datagrams_granted(1), (1u << 20) / 1500);
+}
+
+// The memory of what was sent grows with what is under way.
+TEST_F(UplinkBundleTest, AReportMayNameADatagramOfLongAgo) {
+  bundle_.make_link(1, 20'000);
+  for (std::uint32_t i = 1; i <= 15'000; ++i)
+    bundle_.on_sent(kStart + std::chrono::microseconds(i), 1, {i, 1, 1500, 1500});
+  const auto report = [&](std::uint32_t largest) {
+    bundle_.on_report(kStart + std::chrono::milliseconds(50), 1,
+                      {.largest = largest, .received = largest, .received_bytes = 1500 * largest});
+  };
+  report(1);
+  report(14'000);
+  ASSERT_EQ(samples_.size(), 2u);
+  EXPECT_EQ(samples_[0].rtt, std::chrono::microseconds(49'999));
+  EXPECT_EQ(samples_[1].rtt, std::chrono::milliseconds(36));
+  EXPECT_EQ(samples_[1].in_flight_bytes, 1000u * 1500);
+}
+
+TEST_F(UplinkBundleTest, AllAreFarUntilOneIsNot) {
+  bundle_.make_link(1, 64);
+  EXPECT_FALSE(bundle_.all_far()) << "nobody has answered";
+  send(kStart, 1);
+  bundle_.on_sent(kStart, 1, {1, 1, 1500, 1500});
+  bundle_.on_report(kStart + std::chrono::milliseconds(20), 0,
+                    {.largest = 1, .received = 1, .received_bytes = 1500});
+  EXPECT_TRUE(bundle_.all_far());
+  const Instant later = kStart + std::chrono::milliseconds(30);
+  bundle_.on_sent(later, 1, {2, 1, 1500, 1500});
+  bundle_.on_report(later + std::chrono::microseconds(200), 1,
+                    {.largest = 2, .received = 2, .received_bytes = 3000});
+  EXPECT_FALSE(bundle_.all_far());
 }
 
 TEST_F(UplinkBundleTest, LinksThatMayNotSendYetKeepTheirTurns) {

@@ -104,7 +104,7 @@ TEST(EndpointParity, OvertakenPacketsAndCopiesChangeNothing) {
         .loss = 0.08, .duplicate = 0.2, .reorder = 0.4, .corrupt = 0.02, .seed = seed};
     EngineGroup group(options);
     std::uint64_t arrived = 0;
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < 8; ++round) {
       FloatAllReduce call(3, kCount);
       call.submit_all(group);
       ASSERT_TRUE(call.finish(group)) << "seed " << seed;

@@ -134,6 +134,55 @@ TEST(PathReport, DeliveredFractionFollowsTheLoss) {
   EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.001);
 }
 
+// A first call may be short: what it loses counts before there are as many datagrams as later.
+TEST(PathReport, TheFirstLossesAreBelieved) {
+  Path path = path_of(1000);
+  for (int i = 0; i < 100; ++i) path.take_sequence(at(i));
+  ASSERT_TRUE(path.on_report(at(200), {.largest_sequence = 100, .received = 90, .delay = 0us}));
+  EXPECT_GT(path.loss_at_most(), 0.1) << "with a standard error and a half";
+  EXPECT_EQ(path.copies(), 1) << "is it lossy at all?";
+}
+
+// A long line has a large window. A line that begins to lose does so for thousands of datagrams
+// before one window is over.
+TEST(PathReport, LossesAreForgottenAlikeWhateverTheWindow) {
+  Path path = path_of(50'000);
+  std::uint32_t sent = 0, received = 0;
+  const auto report = [&](std::uint32_t arrived) {
+    for (int i = 0; i < 100; ++i) path.take_sequence(at(sent));
+    sent += 100;
+    received += arrived;
+    ASSERT_TRUE(
+        path.on_report(at(sent), {.largest_sequence = sent, .received = received, .delay = 0us}));
+  };
+  for (int i = 0; i < 200; ++i) report(100);
+  for (int i = 0; i < 50; ++i) report(80);
+  EXPECT_NEAR(path.delivered_fraction(), 0.8, 0.01);
+}
+
+// The memory of what was sent grows with what is in flight.
+TEST(PathReport, RoundTripsAreThoseOfDatagramsLongAgo) {
+  Path path = path_of(20'000);
+  for (int i = 0; i < 15'000; ++i) path.take_sequence(at(i));
+  ASSERT_TRUE(path.on_report(at(50'000), {.largest_sequence = 1, .received = 1, .delay = 0us}));
+  EXPECT_EQ(path.rtt.smoothed(), 50'000us);
+  Path another = path_of(20'000);
+  for (int i = 0; i < 15'000; ++i) another.take_sequence(at(i));
+  ASSERT_TRUE(
+      another.on_report(at(50'000), {.largest_sequence = 14'001, .received = 1, .delay = 0us}));
+  EXPECT_EQ(another.rtt.smoothed(), 36'000us);
+}
+
+TEST(PathCopies, AreAsManyMoreAsWaitsWereLonger) {
+  Path path = path_of(64);
+  for (const auto& [tries, copies] : {std::pair{0u, 1}, {1u, 2}, {2u, 4}, {4u, 16}, {40u, 16}})
+    EXPECT_EQ(path.copies(tries), copies) << tries;
+  for (int i = 0; i < 40; ++i) path.take_sequence(at(i));
+  ASSERT_TRUE(path.on_report(at(100), {.largest_sequence = 40, .received = 30, .delay = 0us}));
+  for (const auto& [tries, copies] : {std::pair{0u, 3}, {1u, 3}, {2u, 4}, {40u, 16}})
+    EXPECT_EQ(path.copies(tries), copies) << tries;
+}
+
 // 20,000 datagrams, of which each is lost by itself, or arrives up to `spread` later ones after its
 // turn. A report for every 20.
 Path path_with(double loss, std::uint32_t spread) {
