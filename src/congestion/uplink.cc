@@ -229,6 +229,11 @@ Pace Uplink::pace() const {
   return shared_->bundle.pace();
 }
 
+bool Uplink::all_far() const {
+  const Guard guard(*shared_);
+  return shared_->bundle.all_far();
+}
+
 std::uint64_t Uplink::in_flight_bytes() const {
   const Guard guard(*shared_);
   return shared_->bundle.in_flight_bytes();

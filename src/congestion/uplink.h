@@ -48,6 +48,7 @@ class Uplink {
   void on_wake(Instant now);
   Instant next_wake();
   Pace pace() const;
+  bool all_far() const;
   std::uint64_t in_flight_bytes() const;
   LinkDelay delay(std::size_t slot) const;
   double noise() const;

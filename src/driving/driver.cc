@@ -13,10 +13,6 @@
 namespace leeway::driving {
 namespace {
 
-// Polls before blocking. Yielding rather than pausing: ranks may outnumber cores, and the datagram
-// that is waited for may need this very core to be sent.
-constexpr Duration kSpin = std::chrono::microseconds(50);
-
 constexpr Duration kBlockMax = std::chrono::seconds(1);
 
 // The driver of this very thread was destroyed in a callback.
@@ -236,7 +232,7 @@ bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
       release();
       return false;
     }
-    if (!progress && now - last_progress < kSpin) {
+    if (!progress && now - last_progress < spin_) {
       sched_yield();
     } else if (!progress) {
       block(now, deadline);
@@ -317,8 +313,9 @@ void Driver::block(Instant now, Instant deadline) {
   if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
   if (unseen_) until = std::min(until, look_at_);
   if (until <= now) return;
+  const congestion::Uplink* const uplink = node_.uplink();
+  spin_ = uplink != nullptr && uplink->all_far() ? Duration(0) : kSpin;
   if (sealed_ != nullptr) {
-    const congestion::Uplink* const uplink = node_.uplink();
     sealed_->set_uplink(uplink == nullptr ? 0 : uplink->pace().bits_per_second);
     sealed_->set_busy(node_.busy());
   }
@@ -369,7 +366,7 @@ void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
       const Instant now = steady_now();
       if (step(now)) {
         last_progress = now;
-      } else if (now - last_progress < kSpin) {
+      } else if (now - last_progress < spin_) {
         sched_yield();
       } else {
         block(now, Instant::infinite_future());

@@ -120,6 +120,9 @@ class Driver final {
  private:
   friend class Channel;
   static constexpr std::size_t kReceiveBatch = 64;
+  // Polls before blocking. Yielding rather than pausing: ranks may outnumber cores, and the
+  // datagram that is waited for may need this very core to be sent.
+  static constexpr Duration kSpin = std::chrono::microseconds(50);
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const congestion::Settings& congestion, const Layers& layers);
@@ -167,7 +170,8 @@ class Driver final {
   std::shared_ptr<Observer> observer_;  // null: nobody looks
   Snapshot snapshot_;                   // the latest
   Instant look_at_ = Instant::infinite_future();
-  bool unseen_ = false;  // something happened since
+  bool unseen_ = false;    // something happened since
+  Duration spin_ = kSpin;  // none where every peer is far: trains come one by one, all the time
 
   // Operations that were started and that no driving thread has seen yet.
   struct Started {
