@@ -310,6 +310,7 @@ class Endpoint {
   // endpoint_send.cc
   wire::Prefix prefix(wire::PacketType type, Rank to, Instant now);
   void queue_report(Rank peer);
+  void tell_settled(Rank peer);
   void start_train(Rank to, TrainBuffer& out) const;
   bool poll_control(Instant now, TrainBuffer& out);
   bool poll_data(Instant now, TrainBuffer& out);

@@ -348,17 +348,22 @@ void Endpoint::on_end(Instant now, Rank from, const wire::End& end) {
     const std::uint32_t opened =
         point ? rounds_.receives_opened(from, end.message_tag) : rounds_.opened_below();
     if (point) note_heard(from, end.message_tag, end.round);
-    if (after(end.round + 1, opened)) return;
+    if (after(end.round + 1, opened)) return;  // not opened here yet: the sender repeats it
     if (point) touch(from, end.message_tag);
-    queue_report(from);
-    return;  // not opened here yet: the sender repeats it
+    return tell_settled(from);
   }
   ReceiveFlow& flow = round->receive(end.kind, from);
   if (!same_length(now, *round, from, end)) return refuse_plan(from);
   if (std::isnan(flow.weight)) flow.weight = end.weight;
-  if (flow.finished) return queue_report(from);
+  if (flow.finished) return tell_settled(from);
   flow.ended_pass = std::max<std::int32_t>(flow.ended_pass, end.attempt);
   timers_.arm_link(from, now + links_[from].quiet_time(round->plan->phase(end.kind).gives_up()));
+}
+
+// Of every END that came for it one report says so: a peer that hears nothing sends more of them.
+void Endpoint::tell_settled(Rank peer) {
+  ++links_[peer].report_copies;
+  queue_report(peer);
 }
 
 void Endpoint::on_repair(Instant now, Rank from, const wire::Repair& repair, ByteSpan words) {

@@ -8,7 +8,6 @@
 #include "protocol/report_contents.h"
 
 namespace leeway::protocol {
-
 wire::Prefix Endpoint::prefix(wire::PacketType type, Rank to, Instant now) {
   const std::uint32_t sequence =
       to == kEveryRank ? group_.take_sequence() : links_[to].path().take_sequence(now);
@@ -70,8 +69,12 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
   if (departure_.parting() && !link.gone) return write_farewell(now, peer, out);
   if (link.report_due) {
     // Reports replace each other: copies are worth it only for what a peer may be waiting for.
-    const int copies = link.unreported_settles > 0 || link.gone ? link.copies() : 1;
-    for (int copy = 0; copy < copies; ++copy) write_report(now, peer, out);
+    const int usual = link.unreported_settles > 0 || link.gone ? link.copies() : 1;
+    const int copies = std::max(usual, std::min(link.report_copies, Path::kCopiesMax));
+    link.report_copies = 0;
+    write_report(now, peer, out);
+    for (int copy = 1; copy < copies && out.fits(out.segment_bytes()); ++copy)
+      write_report(now, peer, out);
     if (PeerMessages* const messages = rounds_.messages(peer)) messages->rotate();
     if (link.probe_due) outbox_.queue_control(peer);
     return true;
@@ -116,16 +119,17 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
   ReceiveFlow& flow = round.receive(kind, peer);
   const PhasePlan& plan = round.plan->phase(kind);
   const bool all = !plan.gives_up() || (plan.fetch_empty && flow.first_pass_lost());
+  const bool answered = flow.ended_pass >= flow.awaited_pass();
   const std::size_t count =
       flow.next_request(all, std::span(words).first(std::min(kWordsMax, room)), repair);
   if (count == 0) return false;
-  for (int copy = 0; copy < links_[peer].copies(); ++copy) {
+  const std::size_t bytes = wire::kRepairFixedBytes + count * sizeof(std::uint64_t);
+  const std::uint32_t unanswered = answered || flow.tries == 0 ? 0 : flow.tries - 1;
+  for (int copy = links_[peer].copies(unanswered); copy > 0 && out.fits(bytes); --copy) {
     ++counters_.requests_sent;
-    out.append(
-        wire::encode_repair(prefix(wire::PacketType::repair, peer, now), repair,
-                            std::span(words).first(count),
-                            out.scratch(wire::kRepairFixedBytes + count * sizeof(std::uint64_t))),
-        {});
+    out.append(wire::encode_repair(prefix(wire::PacketType::repair, peer, now), repair,
+                                   std::span(words).first(count), out.scratch(bytes)),
+               {});
   }
   return true;
 }
@@ -143,6 +147,8 @@ bool Endpoint::write_farewell(Instant now, Rank peer, TrainBuffer& out) {
 void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, TrainBuffer& out) {
   SendFlow& flow = round.send(kind, peer);
   flow.end_due = false;
+  // Who has not opened the operation is late, and no END is lost.
+  const int copies = links_[peer].copies(gate_open(round, peer) ? flow.end_tries : 0);
   flow.end_at = now + links_[peer].rtt().timeout(flow.end_tries++);  // its copies are one try
   timers_.arm_link(peer, flow.end_at);
   const wire::End end{.round = round.number,
@@ -152,7 +158,7 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
                       .weight = flow.weight,
                       .tail = flow.grid.tail(),
                       .message_tag = round.plan->message_tag};
-  for (int copy = 0; copy < links_[peer].copies(); ++copy) {
+  for (int copy = 0; copy < copies && out.fits(wire::kEndBytes); ++copy) {
     ++counters_.ends_sent;
     out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end,
                                 out.scratch(wire::kEndBytes)),

@@ -221,6 +221,11 @@ void Endpoint::on_abandoned(Instant now, Round& round, FlowKind kind, Rank peer)
 void Endpoint::ask_again(Instant now, Round& round, FlowKind kind, Rank peer) {
   ReceiveFlow& flow = round.receive(kind, peer);
   if (flow.ended_pass < 0) {
+    // Who has opened it would send at once if it knew that we have. What a peer spreads it may not
+    // have yet.
+    const bool at_once = kind == FlowKind::reduce || !round.plan->phase(FlowKind::reduce).active;
+    if (flow.tries > 0 && at_once && gate_open(round, peer))
+      links_[peer].report_copies = links_[peer].copies(flow.tries);
     queue_report(peer);
   } else {
     flow.ask_for_all();

@@ -40,7 +40,7 @@ class Link {
   const Path& path() const { return *path_; }
   const RoundTrip& rtt() const { return path_->rtt; }
   // How often a control datagram is sent at once.
-  int copies() const { return path_->copies(); }
+  int copies(std::uint32_t tries = 0) const { return path_->copies(tries); }
 
   // A report of the peer; false if it claims more than was sent (then nothing changes).
   bool on_report(Instant now, const PathReport& report);
@@ -88,6 +88,7 @@ class Link {
   // Work waiting to be sent.
   bool given_up_due = false;  // to one that is dead, and nothing else (WIRE 6.7)
   bool report_due = false;
+  int report_copies = 0;  // so many at least: what it says may have been lost before
   bool probe_due = false;
 
   // The peer's probe waits for its turn (WIRE 6.10), and when it is the next one's.
