@@ -33,6 +33,7 @@ constexpr double kStepMax = 1.0 / 12;
 constexpr int kFreeRounds = 16;  // beyond the share: the line is far from full
 constexpr double kFreeStepMax = 1.0 / 4;
 constexpr double kFirstStep = 1.0 / 24;  // until the first sign
+constexpr double kFarBelow = 0.7;        // what the line has carried
 constexpr double kPeak = 0.9;            // of the longest queue: it overflows
 constexpr int kDoubtRounds = 64;
 constexpr double kPeakKeep = 0.9;
@@ -114,6 +115,7 @@ void Wan::on_sample(const Sample& sample) {
   if (sample.now - queue_window_began_ >= kQueueWindow) {
     queue_window_began_ = sample.now;
     queue_max_.next_window();
+    carried_.next_window();
   }
   if (state_ == State::startup) {
     window_ += static_cast<double>(sample.newly_delivered_bytes);
@@ -227,7 +229,9 @@ void Wan::on_seek_round(Instant now) {
   if (now - rtt_ < gave_way_ + rtt_ / 4) return;
   judge_overflow_again();
   const bool lossy = excess();
+  carried_.add(round_.rate);
   const bool stands = round_.queue_least > target();
+  if (!stands) learn(lossy);
   if (lossy) overflow_queue_ = queue_max_.value();
   lossy_rounds_ = lossy ? lossy_rounds_ + 1 : 0;
   if (stands) {
@@ -244,7 +248,6 @@ void Wan::on_seek_round(Instant now) {
   // A queue that stands while we have little to send is not ours.
   if (lossy || (stands && (round_.used || round_.rate > rate_ / 2))) return give_way(now, !stands);
   drain_ = 1;
-  learn();
   if (round_.used) grow();
 }
 
@@ -280,13 +283,15 @@ void Wan::grow() {
 }
 
 // Round trips below our share, whose queue was short, or at most half of one that overflowed: their
-// loss is the network's.
-void Wan::learn() {
-  const double most =
-      std::max(static_cast<double>(target().count()), kOverflowPart * overflow_queue_);
-  if (rate_ < share_ && static_cast<double>(round_.queue_most.count()) < most) {
+// loss is the network's. One that lost more than the floor explains may be an overflow all the
+// same, unless the line has carried much more lately: without these the floor would know a line's
+// bursts by the short ones alone.
+void Wan::learn(bool lossy) {
+  const double target_ns = static_cast<double>(target().count());
+  const double most = lossy ? target_ns / 2 : std::max(target_ns, kOverflowPart * overflow_queue_);
+  const double below = lossy ? kFarBelow * carried_.value() : share_;
+  if (rate_ < below && static_cast<double>(round_.queue_most.count()) < most && !round_.marked)
     floor_.teach(round_.loss.covered, round_.loss.lost);
-  }
 }
 
 void Wan::on_compete_round(Instant now) {

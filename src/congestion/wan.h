@@ -58,7 +58,7 @@ class Wan final : public Controller {
   void on_compete_round(Instant now);
   void give_way(Instant now, bool by_loss);
   void grow();
-  void learn();
+  void learn(bool lossy);
   bool excess();
   bool queue_was_seen() const;
   void judge_overflow_again();
@@ -93,6 +93,7 @@ class Wan final : public Controller {
   WindowedMax queue_max_;
   Instant queue_window_began_{0};
   double overflow_queue_ = 0;
+  WindowedMax carried_;            // bits per second that arrived
   std::optional<Tally> overflow_;  // the losses that said so; none where a queue marked
   NoiseFloor floor_;
   CubicCeiling ceiling_;
