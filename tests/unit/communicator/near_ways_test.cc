@@ -135,7 +135,9 @@ TEST_F(NearWays, AbortEndsACallThatWentElsewhere) {
   group[0]->abort();
   EXPECT_EQ(call.here.wait().status().code(), StatusCode::kCancelled);
   group[1]->abort();
-  EXPECT_EQ(call.there.wait().status().code(), StatusCode::kCancelled);
+  // On a busy machine it hears that its peer has left before it is told to leave.
+  const StatusCode code = call.there.wait().status().code();
+  EXPECT_TRUE(code == StatusCode::kCancelled || code == StatusCode::kPeerLost);
 }
 
 }  // namespace
