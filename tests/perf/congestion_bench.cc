@@ -1,5 +1,5 @@
 // How controllers of src/congestion do, in virtual time: one table for each bar of congestion
-// control. A minute or two of one core. Times are simulated, so any machine prints the same.
+// control. Ten minutes of one core. Times are simulated, so any machine prints the same.
 //
 //   congestion_bench [--control=wan] [TABLE...]     tables: see kTables at the end
 #include "perf/congestion_tables.h"
