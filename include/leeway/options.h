@@ -356,7 +356,7 @@ struct Options {
   std::size_t datagram_bytes = 0;
   // LEEWAY_SOCKET_BUFFER_BYTES: per direction; default 8 MiB, or what the kernel allows
   std::size_t socket_buffer_bytes = 0;
-  // LEEWAY_WINDOW_BYTES: in flight to one peer on each lane; default: its buffer, or 64 MiB for all
+  // LEEWAY_WINDOW_BYTES: in flight to one peer a lane; default: its buffer; paced: 64 MiB for all
   std::size_t window_bytes = 0;
   // LEEWAY_CONGESTION automatic, none, fixed, scavenger, wan or fabric
   CongestionControl congestion = CongestionControl::automatic;

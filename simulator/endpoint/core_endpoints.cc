@@ -15,9 +15,6 @@
 namespace leeway::sim {
 namespace {
 
-// The library's default window, and the share of the receiver's buffer that bounds it
-// (src/communicator/create.cc).
-
 // Round trips are measured from the first answer on; until then timers assume the empty network's,
 // and this at least.
 constexpr Duration kRttLeast = std::chrono::microseconds(100);

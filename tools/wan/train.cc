@@ -13,14 +13,13 @@ constexpr std::uint8_t kChecksumIsPartial = 1;
 constexpr std::uint8_t kUdpTrain = 5;
 constexpr std::uint8_t kTcpTrain = 1;
 
-// More than the kernel's own trains have.
+// Older kernels put no more into a train of UDP (UDP_MAX_SEGMENTS).
 constexpr std::size_t kTrainPacketsMax = 64;
 
 constexpr std::uint32_t kFin = 1, kPush = 8, kAck = 16, kCongestionWindowReduced = 128;
 
 // In a TCP header.
-constexpr std::size_t kSequence = 4, kAcknowledged = 8, kFlags = 13, kWindow = 14, kUrgent = 18,
-                      kOptions = 20;
+constexpr std::size_t kSequence = 4, kAcknowledged = 8, kFlags = 13, kWindow = 14, kUrgent = 18;
 
 std::uint32_t tcp_flags(ByteSpan packet, const Transport& transport) {
   return std::to_integer<std::uint32_t>(packet[transport.begin + kFlags]);
