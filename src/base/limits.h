@@ -88,10 +88,11 @@ inline constexpr std::uint64_t kRateMax = 1'000'000'000'000;
 inline constexpr std::uint32_t kGrantedDatagramsMin = 4;
 
 // Packets of a flow that parity of one code covers together (WIRE 2.10), and parities of them at
-// most. A code over bytes has 256 places. Short codes are cheap to undo: what is lost of 64 packets
-// takes a matrix of a few rows.
-inline constexpr std::uint32_t kCodePackets = 64;
-inline constexpr std::uint32_t kCodeParitiesMax = 48;
+// most. A code over bytes has 256 places, packets and parities together. The longer a code, the less
+// its losses vary, and the less parity is enough (src/protocol/README.md); but parity must go for a
+// quarter of all packets lost, too.
+inline constexpr std::uint32_t kCodePackets = 128;
+inline constexpr std::uint32_t kCodeParitiesMax = 96;
 // Flows of more packets have no parity. It would take longer than asking for what was lost, and
 // owners would keep too much: contributions stay in memory as long as their code is not whole.
 inline constexpr std::uint32_t kCodedFlowPacketsMax = 8192;

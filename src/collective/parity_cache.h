@@ -39,8 +39,8 @@ class ParityCache {
   }
 
  private:
-  // ISA-L sums four rows in one pass over the packets.
-  static constexpr std::uint32_t kRows = 4;
+  // To read the packets takes longer than to sum some rows more than are sent.
+  static constexpr std::uint32_t kRows = 8;
   static constexpr std::uint32_t kGroups = limits::kCodeParitiesMax / kRows;
   static_assert(limits::kCodeParitiesMax % kRows == 0);
 

@@ -8,42 +8,53 @@
 #include <vector>
 
 #include "base/contracts.h"
+#include "erasure/products.h"
 
 namespace leeway::erasure {
 namespace {
 
-// ISA-L's parameters are not const.
-unsigned char* bytes_of(const std::byte* data) {
-  return reinterpret_cast<unsigned char*>(const_cast<std::byte*>(data));
+static_assert(limits::kCodePackets + limits::kCodeParitiesMax <= 256, "all are bytes, none equal");
+
+const unsigned char* bytes_of(const std::byte* data) {
+  return reinterpret_cast<const unsigned char*>(data);
+}
+unsigned char* bytes_of(std::byte* data) {
+  return reinterpret_cast<unsigned char*>(data);
 }
 
 std::uint8_t coefficient(std::uint32_t row, std::size_t packet) {
   return gf_inv(static_cast<unsigned char>((limits::kCodePackets + row) ^ packet));
 }
 
-// ISA-L's tables for a product by each coefficient, row after row. To make those of four rows took
-// a fifth of the time of encoding.
+const internal::ProductKernel& kernel() {
+  static const internal::ProductKernel fastest = internal::product_kernels().front();
+  return fastest;
+}
+
+// The kernel's tables of every coefficient, row after row. For ISA-L, to make those of four rows
+// took a fifth of the time of encoding.
 class ProductTables {
  public:
-  static constexpr std::size_t kBytes = 32;
-
-  ProductTables() : bytes_(kBytes * limits::kCodeParitiesMax * limits::kCodePackets) {
+  ProductTables() : bytes_(place(limits::kCodeParitiesMax)) {
     for (std::uint32_t row = 0; row < limits::kCodeParitiesMax; ++row) {
-      for (std::size_t i = 0; i < limits::kCodePackets; ++i)
-        gf_vect_mul_init(coefficient(row, i), bytes_.data() + place(row) + kBytes * i);
+      std::array<std::uint8_t, limits::kCodePackets> coefficients;
+      for (std::size_t i = 0; i < coefficients.size(); ++i) coefficients[i] = coefficient(row, i);
+      kernel().make_tables(coefficients, bytes_.data() + place(row));
     }
   }
   // For products of the row with the first `packets` packets.
   void copy_row(std::uint32_t row, std::size_t packets, unsigned char* out) const {
-    std::memcpy(out, bytes_.data() + place(row), kBytes * packets);
+    std::memcpy(out, bytes_.data() + place(row), kernel().table_bytes * packets);
   }
 
  private:
-  static std::size_t place(std::uint32_t row) { return kBytes * row * limits::kCodePackets; }
+  static std::size_t place(std::uint32_t row) {
+    return kernel().table_bytes * row * limits::kCodePackets;
+  }
   std::vector<unsigned char> bytes_;
 };
 
-// ISA-L reads all packets side by side, in steps of a cache line, which no hardware prefetches.
+// Kernels read all packets side by side, in steps of a cache line, which no hardware prefetches.
 // Packets of a code do not lie side by side either. Asked for one after the other, they come 1.3
 // times as fast from memory (README.md).
 void prefetch(const void* packet, std::size_t bytes) {
@@ -56,12 +67,12 @@ void prefetch(const void* packet, std::size_t bytes) {
 
 void encode(std::span<const ByteSpan> packets, std::uint32_t row,
             std::span<const MutableByteSpan> out) {
-  constexpr std::size_t kRowsMax = 4;
+  constexpr std::size_t kRowsMax = 8;
   LEEWAY_ASSERT(!packets.empty() && packets.size() <= limits::kCodePackets);
   LEEWAY_ASSERT(out.size() <= kRowsMax && row + out.size() <= limits::kCodeParitiesMax);
   static const ProductTables products;
-  std::array<unsigned char, ProductTables::kBytes * kRowsMax * limits::kCodePackets> tables;
-  std::array<unsigned char*, limits::kCodePackets> sources;
+  std::array<unsigned char, internal::kTableBytesMax * kRowsMax * limits::kCodePackets> tables;
+  std::array<const unsigned char*, limits::kCodePackets> sources;
   std::array<unsigned char*, kRowsMax> targets;
   for (const ByteSpan packet : packets) prefetch(packet.data(), packet.size());
   // The last packet takes part as far as it goes.
@@ -71,16 +82,47 @@ void encode(std::span<const ByteSpan> packets, std::uint32_t row,
       targets[r] = bytes_of(out[r].data()) + begin;
       if (count == 0) std::memset(targets[r], 0, end - begin);
       products.copy_row(row + static_cast<std::uint32_t>(r), count,
-                        tables.data() + r * count * ProductTables::kBytes);
+                        tables.data() + r * count * kernel().table_bytes);
     }
     if (count == 0) return;
     for (std::size_t i = 0; i < count; ++i) sources[i] = bytes_of(packets[i].data()) + begin;
-    ec_encode_data(static_cast<int>(end - begin), static_cast<int>(count),
-                   static_cast<int>(out.size()), tables.data(), sources.data(), targets.data());
+    kernel().sum(end - begin, tables.data(), std::span(sources).first(count),
+                 std::span(targets).first(out.size()));
   };
   const std::size_t last = packets.back().size();
   sum(packets.size(), 0, last);
   sum(packets.size() - 1, last, out.front().size());
+}
+
+// Parities see of missing packets a Cauchy matrix, 1 / (x_a ^ y_b): x_a is 128 plus the row of
+// parity a, y_b the place of packet b. Its inverse is known (Schechter 1959): element [b][a] is
+//   product over k of (x_a ^ y_k) (x_k ^ y_b)
+//   / ((x_a ^ y_b), product over k != a of (x_a ^ x_k), product over k != b of (y_b ^ y_k)),
+// which takes time with the square of their number, where elimination takes it with the cube.
+void Recovery::invert(std::span<const std::uint8_t> rows) {
+  std::array<std::uint8_t, kRows> x;
+  std::array<std::uint8_t, kRows> of_parity;
+  std::array<std::uint8_t, kRows> of_packet;
+  for (std::size_t a = 0; a < missing_; ++a)
+    x[a] = static_cast<std::uint8_t>(kPackets + rows[missing_at_[a]]);
+  for (std::size_t a = 0; a < missing_; ++a) {
+    unsigned char parity_over = 1, parity_under = 1, packet_over = 1, packet_under = 1;
+    for (std::size_t k = 0; k < missing_; ++k) {
+      parity_over = gf_mul(parity_over, x[a] ^ missing_at_[k]);
+      packet_over = gf_mul(packet_over, x[k] ^ missing_at_[a]);
+      if (k == a) continue;
+      parity_under = gf_mul(parity_under, x[a] ^ x[k]);
+      packet_under = gf_mul(packet_under, missing_at_[a] ^ missing_at_[k]);
+    }
+    of_parity[a] = gf_mul(parity_over, gf_inv(parity_under));
+    of_packet[a] = gf_mul(packet_over, gf_inv(packet_under));
+  }
+  for (std::size_t b = 0; b < missing_; ++b) {
+    for (std::size_t a = 0; a < missing_; ++a) {
+      const unsigned char product = gf_mul(of_parity[a], of_packet[b]);
+      inverse_[b * missing_ + a] = gf_mul(product, gf_inv(x[a] ^ missing_at_[b]));
+    }
+  }
 }
 
 void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> rows) {
@@ -88,27 +130,22 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
   for (std::size_t i = 0; i < packets; ++i) {
     if (rows[i] != kPresent) missing_at_[missing_++] = static_cast<std::uint8_t>(i);
   }
-  for (std::size_t a = 0; a < missing_; ++a) {
-    for (std::size_t b = 0; b < missing_; ++b)
-      square_[a * missing_ + b] = coefficient(rows[missing_at_[a]], missing_at_[b]);
-  }
-  const int singular =
-      gf_invert_matrix(square_.data(), inverse_.data(), static_cast<int>(missing_));
-  LEEWAY_ASSERT(singular == 0);
-  // parity a - what is there = square * missing: so missing = inverse * (parity a + what is there).
-  // The product of two matrices is one of ISA-L's sums, too: of rows, where packets have bytes.
-  std::array<unsigned char*, kRows> sources;
+  invert(rows);
+  // Parities less what they see of the packets that are there are the Cauchy matrix times those that
+  // are missing: so these are its inverse times (parities + what they see). The product of two
+  // matrices is one of the kernel's sums, too: of rows, where packets have bytes.
+  std::array<const unsigned char*, kRows> sources;
   std::array<unsigned char*, kRows> targets;
   for (std::size_t a = 0; a < missing_; ++a) {
-    sources[a] = seen_.data() + a * kPackets;
+    std::uint8_t* seen = seen_.data() + a * kPackets;
+    sources[a] = seen;
     targets[a] = matrix_.data() + a * packets;
     for (std::size_t i = 0; i < packets; ++i)
-      sources[a][i] = rows[i] == kPresent ? coefficient(rows[missing_at_[a]], i) : 0;
+      seen[i] = rows[i] == kPresent ? coefficient(rows[missing_at_[a]], i) : 0;
   }
-  const auto count = static_cast<int>(missing_);
-  ec_init_tables(count, count, inverse_.data(), tables_.data());
-  ec_encode_data(static_cast<int>(packets), count, count, tables_.data(), sources.data(),
-                 targets.data());
+  kernel().make_tables(std::span(inverse_).first(missing_ * missing_), tables_.data());
+  kernel().sum(packets, tables_.data(), std::span(sources).first(missing_),
+               std::span(targets).first(missing_));
   for (std::size_t b = 0; b < missing_; ++b) {
     for (std::size_t a = 0; a < missing_; ++a)
       targets[b][missing_at_[a]] = inverse_[b * missing_ + a];
@@ -118,14 +155,13 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
 // In strips, since what is computed lands where its parity lies.
 void Recovery::run(std::span<const MutableByteSpan> packets, std::span<const std::uint8_t> rows,
                    std::size_t bytes, ByteSpan last_parity) {
-  constexpr std::size_t kStrip = 512;
+  constexpr std::size_t kStrip = 256;
   LEEWAY_ASSERT(packets.size() <= kPackets && packets.size() == rows.size());
   make_matrix(packets.size(), rows);
   if (missing_ == 0) return;
   for (const MutableByteSpan packet : packets) prefetch(packet.data(), packet.size());
-  const auto count = static_cast<int>(packets.size());
-  ec_init_tables(count, static_cast<int>(missing_), matrix_.data(), tables_.data());
-  std::array<unsigned char*, kPackets> sources;
+  kernel().make_tables(std::span(matrix_).first(missing_ * packets.size()), tables_.data());
+  std::array<const unsigned char*, kPackets> sources;
   std::array<unsigned char*, kRows> targets;
   std::array<std::array<unsigned char, kStrip>, kRows> computed;
   std::array<unsigned char, kStrip> padded;
@@ -144,8 +180,8 @@ void Recovery::run(std::span<const MutableByteSpan> packets, std::span<const std
       std::memset(padded.data() + rest, 0, strip - rest);
       sources[last] = padded.data();
     }
-    ec_encode_data(static_cast<int>(strip), count, static_cast<int>(missing_), tables_.data(),
-                   sources.data(), targets.data());
+    kernel().sum(strip, tables_.data(), std::span(sources).first(packets.size()),
+                 std::span(targets).first(missing_));
     for (std::size_t m = 0; m < missing_; ++m) {
       const MutableByteSpan place = packets[missing_at_[m]];
       if (place.size() <= begin) continue;

@@ -1,7 +1,7 @@
-// Erasure code over up to 64 packets: a systematic Cauchy code over GF(2^8), whose arithmetic is
-// ISA-L's. Parity of row r is the sum over packets i of 1 / ((64 + r) ^ i) times packet i, byte by
-// byte (polynomial 0x11D). Any packets that are missing follow from as many parities, whichever
-// rows those are: every square part of a Cauchy matrix can be inverted (Bloemer et al. 1995).
+// Erasure code over up to 128 packets: a systematic Cauchy code over GF(2^8). Parity of row r is
+// the sum over packets i of 1 / ((128 + r) ^ i) times packet i, byte by byte (polynomial 0x11D).
+// Any packets that are missing follow from as many parities, whichever rows those are: every square
+// part of a Cauchy matrix can be inverted (Bloemer et al. 1995).
 //
 // Packets are as long as the first; only the last may be shorter, and counts as if zeros followed.
 #pragma once
@@ -12,6 +12,7 @@
 #include <span>
 
 #include "base/limits.h"
+#include "erasure/products.h"
 #include "leeway/types.h"
 
 namespace leeway::erasure {
@@ -20,7 +21,7 @@ namespace leeway::erasure {
 void encode(std::span<const ByteSpan> packets, std::uint32_t row,
             std::span<const MutableByteSpan> out);
 
-// Computes what is missing. Its memory (some 100 KiB) serves again.
+// Computes what is missing. Its memory (some 420 KiB) serves again.
 class Recovery {
  public:
   static constexpr std::uint8_t kPresent = 0xFF;
@@ -36,15 +37,15 @@ class Recovery {
   static constexpr std::size_t kRows = limits::kCodeParitiesMax;
   static constexpr std::size_t kPackets = limits::kCodePackets;
 
+  void invert(std::span<const std::uint8_t> rows);
   void make_matrix(std::size_t packets, std::span<const std::uint8_t> rows);
 
   std::size_t missing_ = 0;
   std::array<std::uint8_t, kRows> missing_at_;
-  std::array<std::uint8_t, kRows * kRows> square_;  // what parities see of missing packets
   std::array<std::uint8_t, kRows * kRows> inverse_;
   std::array<std::uint8_t, kRows * kPackets> seen_;    // what parities see of all others
   std::array<std::uint8_t, kRows * kPackets> matrix_;  // missing packets of what is in the places
-  std::array<std::uint8_t, 32 * kRows * kPackets> tables_;
+  std::array<std::uint8_t, internal::kTableBytesMax * kRows * kPackets> tables_;
 };
 
 // How often a code of `packets` packets and so many parities falls short, where a datagram is lost
