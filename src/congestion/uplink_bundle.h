@@ -163,6 +163,8 @@ class UplinkBundle {
   bool is_stuck() const { return held_back_ && full(); }
   Duration stuck_for() const { return 3 * std::max(rtt_, questions_.least); }
   Duration patience() const;
+  // So much of the past may still be sent.
+  Duration catch_up() const;
   Duration time_of(std::size_t bytes) const {
     const double ns_per_byte = 8e9 / pace().bits_per_second;
     return Duration(static_cast<std::int64_t>(static_cast<double>(bytes) * ns_per_byte));

@@ -388,6 +388,70 @@ TEST(UplinkBundlePacing, NoMillisecondHoldsMoreThanItsRateAndAQuantum) {
   }
 }
 
+// A pace without a window
+class Metronome final : public Controller {
+ public:
+  explicit Metronome(std::size_t quantum_bytes) : quantum_bytes_(quantum_bytes) {}
+  void on_sample(const Sample&) override {}
+  Pace pace() const override {
+    return {.bits_per_second = 120e6, .in_flight_bytes = 1 << 30, .quantum_bytes = quantum_bytes_};
+  }
+
+ private:
+  std::size_t quantum_bytes_;
+};
+
+struct LateHost {
+  Duration sleeps;
+  Duration round_trip;
+  std::size_t quantum_bytes = 0;  // that the controller names
+};
+
+// What leaves of a host that sleeps so long whenever it has nothing to send, as a share of its
+// pace.
+double share_sent(const LateHost& host) {
+  UplinkBundle bundle(std::make_unique<Metronome>(host.quantum_bytes));
+  bundle.make_link(0, 1024);
+  std::uint32_t sequence = 0;
+  Instant now = kStart;
+  const auto send = [&](std::size_t bytes) {
+    bundle.on_sent(now, 0, {++sequence, 1, static_cast<std::uint32_t>(bytes), bytes});
+  };
+  for (int i = 0; i < 100; ++i) {
+    send(100);
+    now = now + host.round_trip;
+    bundle.on_report(now, 0, {.largest = sequence, .received = sequence});
+  }
+  double sent = 0;
+  const Instant begin = now;
+  for (int i = 0; i < 100; ++i) {
+    now = now + host.sleeps;
+    for (; bundle.opens_at() <= now; sent += static_cast<double>(bundle.quantum_bytes()))
+      send(bundle.quantum_bytes());
+    bundle.on_report(now, 0, {.largest = sequence, .received = sequence});
+  }
+  return sent * 8e9 / (120e6 * static_cast<double>((now - begin).count()));
+}
+
+TEST(UplinkBundlePacing, AHostThatSleepsLongerThanATrainTakesLosesNoneOfItsRate) {
+  using std::chrono::microseconds;
+  using std::chrono::milliseconds;
+  EXPECT_NEAR(share_sent({microseconds(600), milliseconds(20)}), 1.0, 0.02);
+  EXPECT_NEAR(share_sent({microseconds(1000), milliseconds(100)}), 1.0, 0.02);
+}
+
+// Who sleeps for longer has nothing to send: what he was allowed meanwhile is no burst later.
+TEST(UplinkBundlePacing, AHostCatchesUpByAMillisecondAtMost) {
+  using std::chrono::milliseconds;
+  EXPECT_LE(share_sent({milliseconds(20), milliseconds(500)}), 1.3 / 20);
+}
+
+TEST(UplinkBundlePacing, OnAShortWayAHostCatchesUpByHalfATrain) {
+  using std::chrono::microseconds;
+  EXPECT_LE(share_sent({microseconds(1000), microseconds(200)}), 0.5);
+  EXPECT_LE(share_sent({microseconds(1000), microseconds(20'000), 3000}), 0.5);
+}
+
 TEST(UplinkBundlePacing, WhenFeedbackDiesAlmostNothingIsSentAfterASecond) {
   Bottleneck line({.bits_per_second = 100e6, .rtt_seconds = 0.02});
   const std::size_t flow = line.add(FlowOptions{
