@@ -170,6 +170,8 @@ void draw_symmetric(Dice& dice, Scenario& scenario) {
                        std::to_string(std::max(one, other)));
   translator.set_symmetric(true);
   translator.set_idle_ms(60'000);
+  // A relay that is gone at once leaves the two without a path in the last round.
+  for (scenario::Leave& leave : *scenario.mutable_leave()) leave.clear_at_once();
 }
 
 // Ranks that differ in how many messages they have had agree on all of a collective nevertheless.

@@ -12,10 +12,11 @@ constexpr double kQuantumMin = 2 * kPacketBytes;
 constexpr std::size_t kQuantumMax = std::size_t{64} * 1024;
 // A host that wakes late catches up: by half a quantum, and on a long way by more, since a busy
 // host sleeps longer than its trains. This part of the round trip is half of a queue that `wan`
-// allows. Four ranks on two cores (tools/wan_lab, 500 Mb/s, 20 ms, exact 4 MiB) took 165 ms a call
-// when it was half a quantum everywhere, 216 at 10 % loss; 151 and 192 since.
+// allows; a millisecond made shallow queues overflow. Four ranks on two cores (tools/wan_lab, 500
+// Mb/s, 20 ms, exact 4 MiB) took 165 ms a call when it was half a quantum everywhere, 216 at 10 %
+// loss; 151 and 192 since.
 constexpr int kCatchUpPart = 32;
-constexpr Duration kCatchUpMost = std::chrono::milliseconds(1);
+constexpr Duration kCatchUpMost = std::chrono::microseconds(500);
 // Silence is no shorter: a busy host answers late.
 constexpr Duration kPatienceLeast = std::chrono::milliseconds(3);
 constexpr double kTrustMin = 1.0 / 1024;
@@ -62,10 +63,10 @@ void UplinkBundle::take_pace() {
   quantum_bytes_ = static_cast<std::size_t>(std::clamp<double>(quantum, kQuantumMin, kQuantumMax));
 }
 
-// A controller that names its quantum is for short ways.
+// A controller that names its quantum is for short ways, and a way is not long before it is known.
 Duration UplinkBundle::catch_up() const {
   const Duration train = quantum_time() / 2;
-  if (pace_.quantum_bytes != 0) return train;
+  if (pace_.quantum_bytes != 0 || nearest_ == Duration::max()) return train;
   return std::max(train, std::min(rtt_ / kCatchUpPart, kCatchUpMost));
 }
 

@@ -131,8 +131,8 @@ void Recovery::make_matrix(std::size_t packets, std::span<const std::uint8_t> ro
     if (rows[i] != kPresent) missing_at_[missing_++] = static_cast<std::uint8_t>(i);
   }
   invert(rows);
-  // Parities less what they see of the packets that are there are the Cauchy matrix times those that
-  // are missing: so these are its inverse times (parities + what they see). The product of two
+  // Parities less what they see of the packets that are there are the Cauchy matrix times those
+  // that are missing: so these are its inverse times (parities + what they see). The product of two
   // matrices is one of the kernel's sums, too: of rows, where packets have bytes.
   std::array<const unsigned char*, kRows> sources;
   std::array<unsigned char*, kRows> targets;

@@ -311,6 +311,7 @@ class Endpoint {
   wire::Prefix prefix(wire::PacketType type, Rank to, Instant now);
   void queue_report(Rank peer);
   void tell_settled(Rank peer);
+  int copies(Rank peer, std::uint32_t tries) const;
   void start_train(Rank to, TrainBuffer& out) const;
   bool poll_control(Instant now, TrainBuffer& out);
   bool poll_data(Instant now, TrainBuffer& out);

@@ -70,10 +70,11 @@ bool Endpoint::write_control(Instant now, Rank peer, TrainBuffer& out) {
   if (link.report_due) {
     // Reports replace each other: copies are worth it only for what a peer may be waiting for.
     const int usual = link.unreported_settles > 0 || link.gone ? link.copies() : 1;
-    const int copies = std::max(usual, std::min(link.report_copies, Path::kCopiesMax));
-    link.report_copies = 0;
+    const int wanted = std::exchange(link.report_copies, 0);
+    const int more = outbox_.data_empty() ? std::min(wanted, Path::kCopiesMax) : 1;
+    const int times = std::max(usual, more);
     write_report(now, peer, out);
-    for (int copy = 1; copy < copies && out.fits(out.segment_bytes()); ++copy)
+    for (int copy = 1; copy < times && out.fits(out.segment_bytes()); ++copy)
       write_report(now, peer, out);
     if (PeerMessages* const messages = rounds_.messages(peer)) messages->rotate();
     if (link.probe_due) outbox_.queue_control(peer);
@@ -107,6 +108,12 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   out.append(wire::encode_report(prefix(wire::PacketType::report, peer, now), report, scratch), {});
 }
 
+// How often what was sent so many times in vain leaves now. Copies pass data that wait for the pace:
+// on a slow line they alone would be more than it, and the data would never leave.
+int Endpoint::copies(Rank peer, std::uint32_t tries) const {
+  return links_[peer].copies(outbox_.data_empty() ? tries : 0);
+}
+
 // Asks for missing packets, as many words of the bitmap as one datagram holds. False: nothing is
 // wanted any more.
 bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKind kind,
@@ -125,7 +132,7 @@ bool Endpoint::write_repair_request(Instant now, Rank peer, Round& round, FlowKi
   if (count == 0) return false;
   const std::size_t bytes = wire::kRepairFixedBytes + count * sizeof(std::uint64_t);
   const std::uint32_t unanswered = answered || flow.tries == 0 ? 0 : flow.tries - 1;
-  for (int copy = links_[peer].copies(unanswered); copy > 0 && out.fits(bytes); --copy) {
+  for (int copy = copies(peer, unanswered); copy > 0 && out.fits(bytes); --copy) {
     ++counters_.requests_sent;
     out.append(wire::encode_repair(prefix(wire::PacketType::repair, peer, now), repair,
                                    std::span(words).first(count), out.scratch(bytes)),
@@ -148,7 +155,7 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
   SendFlow& flow = round.send(kind, peer);
   flow.end_due = false;
   // Who has not opened the operation is late, and no END is lost.
-  const int copies = links_[peer].copies(gate_open(round, peer) ? flow.end_tries : 0);
+  const int times = copies(peer, gate_open(round, peer) ? flow.end_tries : 0);
   flow.end_at = now + links_[peer].rtt().timeout(flow.end_tries++);  // its copies are one try
   timers_.arm_link(peer, flow.end_at);
   const wire::End end{.round = round.number,
@@ -158,7 +165,7 @@ void Endpoint::write_end(Instant now, Rank peer, Round& round, FlowKind kind, Tr
                       .weight = flow.weight,
                       .tail = flow.grid.tail(),
                       .message_tag = round.plan->message_tag};
-  for (int copy = 0; copy < copies && out.fits(wire::kEndBytes); ++copy) {
+  for (int copy = 0; copy < times && out.fits(wire::kEndBytes); ++copy) {
     ++counters_.ends_sent;
     out.append(wire::encode_end(prefix(wire::PacketType::end, peer, now), end,
                                 out.scratch(wire::kEndBytes)),

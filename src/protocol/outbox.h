@@ -24,6 +24,7 @@ class Outbox {
   }
 
   bool control_empty() const { return control_.empty(); }
+  bool data_empty() const { return data_.empty(); }
   // The next in turn, which may be queued again from then on.
   std::optional<Rank> next_control() {
     if (control_.empty()) return std::nullopt;

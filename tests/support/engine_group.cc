@@ -95,7 +95,7 @@ void EngineGroup::pump(Rank rank) {
   Node& node = nodes_[rank];
   if (node.frozen) return;
   node.engine->on_wake(now_);
-  while (node.engine->poll_train(now_, *buffer_)) launch(buffer_->train(), rank);
+  while (node.engine->poll_train(now_, *buffer_, node.polled)) launch(buffer_->train(), rank);
   node.engine->on_wake(now_);
 }
 

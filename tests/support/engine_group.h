@@ -51,6 +51,8 @@ class EngineGroup {
   // A frozen rank neither receives nor sends nor wakes; datagrams to it wait, like in a socket
   // buffer.
   void freeze(Rank rank) { nodes_[rank].frozen = true; }
+  // The pace lets none of the rank's data out, and all else.
+  void hold_data(Rank rank) { nodes_[rank].polled = collective::Engine::Poll::control; }
   void thaw(Rank rank);
 
   // Hands a datagram of our own making to a rank.
@@ -71,6 +73,7 @@ class EngineGroup {
     std::unique_ptr<collective::Engine> engine;
     std::unique_ptr<impairment::FaultPlan> faults;  // of what arrives here
     bool frozen = false;
+    collective::Engine::Poll polled = collective::Engine::Poll::all;
     std::vector<std::pair<Rank, std::vector<std::byte>>> waiting;
   };
   struct Flight {

