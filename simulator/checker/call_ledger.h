@@ -23,6 +23,7 @@ struct FlowLedger {
   std::uint32_t copies = 0;    // all of them
   std::uint32_t repaired = 0;  // of the distinct ones, those that answer a request, or follow
   std::uint32_t unsure = 0;    // of the distinct ones, those that the engine was free to call late
+  std::uint32_t unsure_follow = 0;  // of these, those that follow from others it called late
   std::uint32_t dropped_early = 0;  // came before the call was open, and no place was left
   std::uint32_t lost = 0;           // first passes that the network lost
   bool ended = false;               // its last packet or its END came

@@ -419,7 +419,8 @@ void LedgerBook::follow(Rank rank, Rank from, CallLedger& call, FlowKind kind, s
                            .late = late,
                            .repaired = true,
                            .ended = false,
-                           .opens = state.batch_empty});
+                           .opens = state.batch_empty,
+                           .follows = true});
     flow.seen.set(index);
     flow.order.push_back({index, true});
     if (kind == FlowKind::reduce && call.ranks[from].submitted)
@@ -430,6 +431,7 @@ void LedgerBook::follow(Rank rank, Rank from, CallLedger& call, FlowKind kind, s
     if (!late) continue;
     flow.maybe_late.set(index);
     ++flow.unsure;
+    ++flow.unsure_follow;
   }
 }
 
@@ -539,6 +541,7 @@ bool LedgerBook::take_back(Rank rank, std::uint64_t copies) {
     --flow.distinct;
     flow.repaired -= item.repaired;
     flow.unsure -= item.late;
+    flow.unsure_follow -= item.late && item.follows;
     flow.seen.clear(item.index);
     flow.maybe_late.clear(item.index);
     flow.order.pop_back();

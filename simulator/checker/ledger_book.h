@@ -83,6 +83,7 @@ class LedgerBook {
     bool ended;  // its flow
     bool opens;  // the batch
     bool parity = false;
+    bool follows = false;  // from parity
   };
   // Places for packets of operations that are not open yet, one bit each: set while taken.
   using EarlyPlaces = std::uint8_t;

@@ -24,6 +24,7 @@ struct Seen {
   std::uint64_t copies = 0;
   std::uint64_t repaired = 0;
   std::uint64_t unsure = 0;
+  std::uint64_t unsure_follow = 0;
 };
 
 Seen seen_of(const RankLedger& side, Rank from) {
@@ -35,8 +36,14 @@ Seen seen_of(const RankLedger& side, Rank from) {
     seen.copies += flow.copies;
     seen.repaired += flow.repaired;
     seen.unsure += flow.unsure;
+    seen.unsure_follow += flow.unsure_follow;
   }
   return seen;
+}
+
+// From a packet that came too late nothing follows.
+std::uint64_t unfollowed(const Seen& seen, const PeerReport& row) {
+  return row.late == 0 ? 0 : seen.unsure_follow;
 }
 
 }  // namespace
@@ -83,7 +90,8 @@ void ReportCheck::take_back_unread(Rank rank, const CallLedger& call,
   std::uint64_t seen = 0;
   std::uint64_t told = 0;
   for (const PeerReport& row : report.peers) {
-    seen += seen_of(call.ranks[rank], row.rank).copies;
+    const Seen of_peer = seen_of(call.ranks[rank], row.rank);
+    seen += of_peer.copies - unfollowed(of_peer, row);
     told += row.arrived + row.duplicate + row.late;
   }
   if (told < seen) (void)book_.take_back(rank, seen - told);
@@ -91,7 +99,8 @@ void ReportCheck::take_back_unread(Rank rank, const CallLedger& call,
 
 void ReportCheck::check_row(Instant now, Rank rank, const CallLedger& call, const PeerReport& row) {
   const Seen seen = seen_of(call.ranks[rank], row.rank);
-  const bool copies_good = row.arrived + row.duplicate + row.late == seen.copies;
+  const std::uint64_t told = row.arrived + row.duplicate + row.late;
+  const bool copies_good = told <= seen.copies && seen.copies - told <= unfollowed(seen, row);
   const std::uint64_t least = row.late == 0 ? seen.distinct : seen.distinct - seen.unsure;
   const bool arrived_good = row.arrived <= seen.distinct && row.arrived >= least;
   const bool repaired_good =

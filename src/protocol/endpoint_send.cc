@@ -108,8 +108,8 @@ void Endpoint::write_report(Instant now, Rank peer, TrainBuffer& out) {
   out.append(wire::encode_report(prefix(wire::PacketType::report, peer, now), report, scratch), {});
 }
 
-// How often what was sent so many times in vain leaves now. Copies pass data that wait for the pace:
-// on a slow line they alone would be more than it, and the data would never leave.
+// How often what was sent so many times in vain leaves now. Copies pass data that wait for the
+// pace: on a slow line they alone would be more than it, and the data would never leave.
 int Endpoint::copies(Rank peer, std::uint32_t tries) const {
   return links_[peer].copies(outbox_.data_empty() ? tries : 0);
 }

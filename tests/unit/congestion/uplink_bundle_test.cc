@@ -256,7 +256,7 @@ TEST_F(UplinkBundleTest, LinksThatMayNotSendYetKeepTheirTurns) {
   bundle_.on_report(kStart + std::chrono::milliseconds(20), 0,
                     {.largest = 1, .received = 1, .received_bytes = 1500});
   Instant now = kStart + std::chrono::milliseconds(30);
-  bundle_.on_sent(now, 0, {2, 2, 1500, 3000}, 1.0 / 3);  // 0.2 ms at 120 Mb/s; a late host catches up
+  bundle_.on_sent(now, 0, {2, 2, 1500, 3000}, 1.0 / 3);  // 0.2 ms at 120 Mb/s
   EXPECT_FALSE(bundle_.open(now + std::chrono::microseconds(200)));
   EXPECT_TRUE(bundle_.open(now + std::chrono::microseconds(600)));
 }
