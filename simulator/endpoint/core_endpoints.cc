@@ -28,6 +28,7 @@ protocol::EndpointConfig config_of(const scenario::Scenario& scenario, std::uint
   config.datagram_bytes = operation.datagram_bytes();
   config.permute = operation.permute();
   config.multicast = scenario.has_multicast();
+  config.one_host = operation.one_host();
   config.sum_payloads = scenario.contents() && !scenario.has_sealing();
   config.peer_timeout = Duration(static_cast<std::int64_t>(operation.peer_timeout_ms() * 1e6));
   const bool paced = scenario.congestion().control() != scenario::Congestion::none;

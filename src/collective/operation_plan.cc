@@ -207,9 +207,8 @@ void plan_sums(const OperationSpec& spec, const protocol::EndpointConfig& config
 }
 
 // What both halves have in common.
-void plan_common(const Request& request, const protocol::EndpointConfig& config,
+void plan_common(const OperationSpec& spec, const protocol::EndpointConfig& config,
                  OperationPlan& plan) {
-  const OperationSpec& spec = request.spec;
   plan.kind = spec.kind;
   plan.reduction = {};
   plan.dtype = has_reduce_half(spec.kind) ? spec.input.dtype : dtype_of(spec);
@@ -393,6 +392,44 @@ std::size_t longest_flow(const OperationSpec& spec, int size) {
   return spec.input.count;
 }
 
+// Each to all, a barrier takes N (N - 1) messages. Where ranks share processors, they wait for each
+// other's work: through one rank it is 2 (N - 1), and that saves more than the second hop takes.
+// Between hosts the first way is shorter.
+bool goes_through_one_rank(const OperationSpec& spec, const protocol::EndpointConfig& config) {
+  return spec.kind == OperationKind::barrier && config.one_host && config.size > 2;
+}
+
+// An all_reduce of one byte, which has one owner.
+OperationSpec as_sum(const OperationSpec& barrier, std::byte* bytes) {
+  OperationSpec sum = barrier;
+  sum.kind = OperationKind::all_reduce;
+  sum.input = {bytes, 1, DataType::u8};
+  sum.output = {bytes + 1, 1, DataType::u8};
+  return sum;
+}
+
+void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::Endpoint& endpoint,
+                 const PlanContext& context, OperationPlan& plan) {
+  plan_common(spec, endpoint.config(), plan);
+  plan.self = endpoint.config().self;
+  plan.size = endpoint.config().size;
+  plan.step =
+      context.number;  // the request's sequence counts messages, too: that is each rank's own
+  plan.meter = measures_noise(spec) ? &context.meter : nullptr;
+  plan.payload = spec.elsewhere() ? context.payload : nullptr;
+  plan_pairs(spec, plan);
+  plan_round(spec, submitted, plan);
+  if (has_reduce_half(spec.kind)) {
+    plan_reduction(spec, endpoint, context.number, plan);
+    plan_reduce_phase(spec, endpoint.config(), submitted, plan);
+  }
+  if (!has_spread_half(spec.kind)) return;
+  plan_spread(spec, plan);
+  place_blocks(spec, context.barrier, plan);
+  plan_spread_phase(spec, endpoint.config(), FlowKind::spread, plan);
+  if (plan.spread.streaming) plan.round.phase(FlowKind::spread).queue = &context.own_chunks;
+}
+
 }  // namespace
 
 Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config) {
@@ -416,31 +453,18 @@ Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointCon
 
 void plan_collective(const Request& request, const protocol::Endpoint& endpoint,
                      const PlanContext& context, OperationPlan& plan) {
-  const OperationSpec& spec = request.spec;
-  plan_common(request, endpoint.config(), plan);
-  plan.self = endpoint.config().self;
-  plan.size = endpoint.config().size;
-  plan.step =
-      context.number;  // the request's sequence counts messages, too: that is each rank's own
-  plan.meter = measures_noise(spec) ? &context.meter : nullptr;
-  plan.payload = spec.elsewhere() ? context.payload : nullptr;
-  plan_pairs(spec, plan);
-  plan_round(spec, request.submitted, plan);
-  if (has_reduce_half(spec.kind)) {
-    plan_reduction(spec, endpoint, context.number, plan);
-    plan_reduce_phase(spec, endpoint.config(), request.submitted, plan);
-  }
-  if (!has_spread_half(spec.kind)) return;
-  plan_spread(spec, plan);
-  place_blocks(spec, context.barrier, plan);
-  plan_spread_phase(spec, endpoint.config(), FlowKind::spread, plan);
-  if (plan.spread.streaming) plan.round.phase(FlowKind::spread).queue = &context.own_chunks;
+  if (!goes_through_one_rank(request.spec, endpoint.config()))
+    return plan_halves(request.spec, request.submitted, endpoint, context, plan);
+  const OperationSpec sum = as_sum(request.spec, context.barrier);
+  plan_halves(sum, request.submitted, endpoint, context, plan);
+  plan.round.tag.operation = request.spec.kind;
+  plan.round.name = to_string(request.spec.kind);
 }
 
 void plan_message(const Request& request, const protocol::Endpoint& endpoint, OperationPlan& plan) {
   const OperationSpec& spec = request.spec;
   const bool sends = spec.kind == OperationKind::send;
-  plan_common(request, endpoint.config(), plan);
+  plan_common(spec, endpoint.config(), plan);
   plan.step = message_step(endpoint, spec);
   plan.payload = nullptr;
   plan_spread(spec, plan);

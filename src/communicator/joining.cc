@@ -170,6 +170,7 @@ Result<std::unique_ptr<Channel>> Joining::drive(const rendezvous::Lane& lane,
   config.size = candidates_.local.size;
   config.epoch = group_.epoch;
   config.seed = seed;
+  config.one_host = rendezvous::shares_host(group_);
   config.datagram_bytes = lane.datagram_bytes;
   if (group_.keys != nullptr) {
     if (lane.datagram_bytes < limits::kDatagramBytesMin + seal::kOverheadBytes) {

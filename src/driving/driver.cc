@@ -215,14 +215,13 @@ bool Driver::drive_until(const WorkState& work, Instant deadline) {
 // With the role, which it gives back: when it is done, when time is up, or when another thread
 // wants the role.
 bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
-  Instant last_progress = steady_now();
+  Idle idle{steady_now()};
   bool finished = false;
   for (;;) {
     const Instant now = steady_now();
     const bool progress = step(now);
     finished = done();
     if (finished || now >= deadline) break;
-    if (progress) last_progress = now;
     if (role_.wanted()) {
       release();
       sched_yield();
@@ -232,10 +231,10 @@ bool Driver::drive_until(const std::function<bool()>& done, Instant deadline) {
       release();
       return false;
     }
-    if (!progress && now - last_progress < spin_) {
-      sched_yield();
-    } else if (!progress) {
-      block(now, deadline);
+    if (progress) {
+      idle = {now};
+    } else {
+      rest(now, deadline, idle);
     }
   }
   release();
@@ -308,6 +307,14 @@ bool Driver::receive(Instant now) {
   return count > 0;
 }
 
+void Driver::rest(Instant now, Instant deadline, Idle& idle) {
+  const Duration since = now - idle.since;
+  const bool polled_little = idle.polls < kPolls && since < kPollsLast;
+  if (spin_ == Duration(0) || (since >= spin_ && !polled_little)) return block(now, deadline);
+  ++idle.polls;
+  sched_yield();
+}
+
 void Driver::block(Instant now, Instant deadline) {
   Instant until = std::min(deadline, now + kBlockMax);
   if (const auto wake = node_.next_wake()) until = std::min(until, *wake);
@@ -361,15 +368,13 @@ void Driver::forget_memory(ByteSpan memory) {
 void Driver::drive_in_pauses(const std::weak_ptr<Driver>& self) {
   std::vector<Callback> callbacks;
   while (role_.acquire_in_pause()) {
-    Instant last_progress = steady_now();
+    Idle idle{steady_now()};
     while (!role_.recalled() && callbacks_.empty()) {
       const Instant now = steady_now();
       if (step(now)) {
-        last_progress = now;
-      } else if (now - last_progress < spin_) {
-        sched_yield();
+        idle = {now};
       } else {
-        block(now, Instant::infinite_future());
+        rest(now, Instant::infinite_future(), idle);
       }
     }
     callbacks.swap(callbacks_);

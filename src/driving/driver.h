@@ -123,6 +123,18 @@ class Driver final {
   // Polls before blocking. Yielding rather than pausing: ranks may outnumber cores, and the
   // datagram that is waited for may need this very core to be sent.
   static constexpr Duration kSpin = std::chrono::microseconds(50);
+  // Where others have the core meanwhile, that are few polls, and to sleep and be woken takes
+  // longer than a datagram does. So many polls are made then, which is about as much processor
+  // time. Who yields to somebody that computes is back after milliseconds: sleepers are woken
+  // earlier.
+  static constexpr int kPolls = 80;
+  static constexpr Duration kPollsLast = std::chrono::milliseconds(1);
+
+  // Since something happened.
+  struct Idle {
+    Instant since;
+    int polls = 0;
+  };
 
   Driver(TransportKind kind, std::unique_ptr<DatagramTransport> transport,
          const congestion::Settings& congestion, const Layers& layers);
@@ -147,6 +159,8 @@ class Driver final {
   bool send(Instant now);
   bool receive(Instant now);
   void fail(Instant now, const Status& status);
+  // Nothing was to be done.
+  void rest(Instant now, Instant deadline, Idle& idle);
   void block(Instant now, Instant deadline);
   bool flush(const collective::Member& member, Duration patience);
   bool drop_trains();

@@ -181,6 +181,14 @@ bool crosses_sites(const Group& group) {
          });
 }
 
+bool shares_host(const Group& group) {
+  const Lane& lane = group.datagrams;
+  return lane.kind == TransportKind::udp &&
+         std::all_of(lane.members.begin(), lane.members.end(), [&](const Lane::Member& member) {
+           return member.address == lane.members.front().address;
+         });
+}
+
 Result<Group> join_group(const LocalConfiguration& local, Log* log,
                          const RendezvousLimits& limits) {
   if (Status status = check_local(local); !status.ok()) return status;

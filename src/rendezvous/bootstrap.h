@@ -141,6 +141,10 @@ struct Group {
 // a rank is more than 2 ms from rank 0 or has a public address. The same on every rank.
 bool crosses_sites(const Group& group);
 
+// Whether all ranks have told one UDP address, so that they share a host's processors. The same on
+// every rank.
+bool shares_host(const Group& group);
+
 // Meets the other ranks, or says within join_timeout (of the least patient rank) why that failed:
 //   kInvalidArgument  this rank's own configuration makes no sense, or the host name does not exist
 //   kUnavailable      rank 0 cannot listen, is absent, or ranks are missing; the text lists them

@@ -16,6 +16,7 @@ EngineGroup::EngineGroup(const GroupOptions& options) : options_(options), nodes
   config.rtt_initial = 2 * options.delay;
   config.multicast = options.multicast;
   config.paced = options.paced;
+  config.one_host = options.one_host;
   config.sum_payloads = options.sum_payloads;
   for (Rank rank = 0; rank < options.size; ++rank) {
     config.self = rank;

@@ -23,6 +23,7 @@ struct GroupOptions {
   bool sum_payloads = true;
   Duration peer_timeout{0};  // none is taken for dead
   bool paced = false;        // engines are told so, and may send parity; nothing paces them
+  bool one_host = false;     // and engines know it
   bool multicast = false;    // which the network carries to all, each with faults of its own
 };
 

@@ -1,5 +1,6 @@
-// All-reduces of tensors that have fewer datagrams than the group has ranks (WIRE 2.9): who owns
-// them, what they cost, and what becomes of them when packets, owners or bystanders are lost.
+// All-reduces of tensors that have fewer datagrams than the group has ranks, and barriers of ranks
+// that share a host (WIRE 2.9): who owns them, what they cost, and what becomes of them when
+// packets, owners or bystanders are lost.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -241,6 +242,54 @@ TEST(FewOwners, TheDeadlineNamesABystanderThatHasNotBegun) {
         << request->status.text();
   }
   EXPECT_NE(call.requests()[1]->status.text().find("has not begun it"), std::string::npos);
+}
+
+const OperationSpec kBarrier{.kind = OperationKind::barrier};
+
+std::uint64_t data_of_barriers(int size, bool one_host, int barriers) {
+  EngineGroup group(GroupOptions{.size = size, .one_host = one_host});
+  for (int i = 0; i < barriers; ++i)
+    EXPECT_TRUE(group.run(group.submit_all([](Rank) { return kBarrier; })));
+  return total(group).data_sent;
+}
+
+TEST(BarrierOnOneHost, GoesThroughOneRank) {
+  EXPECT_EQ(data_of_barriers(kRanks, false, 8), 8 * kRanks * (kRanks - 1));
+  EXPECT_EQ(data_of_barriers(kRanks, true, 8), 8 * 2 * (kRanks - 1));
+  // Two messages are two messages, and this way takes one hop.
+  EXPECT_EQ(data_of_barriers(2, true, 8), 8 * 2);
+}
+
+TEST(BarrierOnOneHost, TheDeadlineNamesWhoHasNotCome) {
+  for (Rank owner = 0; owner < kRanks; ++owner) {
+    EngineGroup group(GroupOptions{.size = kRanks, .one_host = true});
+    for (Rank turn = 0; turn < owner; ++turn)
+      ASSERT_TRUE(group.run(group.submit_all([](Rank) { return kBarrier; })));
+    OperationSpec spec = kBarrier;
+    spec.options.delivery = exact(2s);
+    std::vector<Request*> requests;
+    for (const Rank rank : {0, 1, 3}) requests.push_back(&group.submit(rank, spec));
+    ASSERT_TRUE(group.run(requests, 2s + 1ms));
+    for (const Request* request : requests) {
+      EXPECT_EQ(request->status.code(), StatusCode::kDeadlineExceeded);
+      const std::string text(request->status.text());
+      EXPECT_NE(text.find(": barrier #"), std::string::npos) << text;
+      EXPECT_NE(text.find("rank 2", 8), std::string::npos) << text;
+    }
+  }
+}
+
+// They are planned alike, and mean different things.
+TEST(BarrierOnOneHost, IsNoAllReduceOfAByte) {
+  EngineGroup group(GroupOptions{.size = kRanks, .one_host = true});
+  std::byte byte{};
+  OperationSpec sum{.kind = OperationKind::all_reduce,
+                    .input = {&byte, 1, DataType::u8},
+                    .output = {&byte, 1, DataType::u8}};
+  const auto requests = group.submit_all([&](Rank rank) { return rank == 3 ? sum : kBarrier; });
+  ASSERT_TRUE(group.run(requests));
+  for (const Request* request : requests)
+    EXPECT_EQ(request->status.code(), StatusCode::kMismatch) << request->status.text();
 }
 
 // A stall costs ever fewer inquiries.

@@ -109,10 +109,19 @@ INSTANTIATE_TEST_SUITE_P(All, ReduceOpExact,
                            return name;
                          });
 
-TEST(OperationBarrier, NobodyLeavesBeforeTheLastHasCome) {
+class OperationBarrier : public ::testing::TestWithParam<bool> {
+ protected:
+  static GroupOptions options(int size, double loss) {
+    GroupOptions options = network(size, loss);
+    options.one_host = GetParam();
+    return options;
+  }
+};
+
+TEST_P(OperationBarrier, NobodyLeavesBeforeTheLastHasCome) {
   for (int size = 2; size <= 5; ++size) {
     for (const double loss : {0.0, 0.2}) {
-      EngineGroup group(network(size, loss));
+      EngineGroup group(options(size, loss));
       std::vector<Request*> requests;
       const OperationSpec spec{.kind = OperationKind::barrier};
       for (Rank rank = 0; rank + 1 < size; ++rank) requests.push_back(&group.submit(rank, spec));
@@ -130,10 +139,13 @@ TEST(OperationBarrier, NobodyLeavesBeforeTheLastHasCome) {
   }
 }
 
-TEST(OperationBarrier, OneRankNeedsNobody) {
-  EngineGroup group(network(1, 0.0));
+TEST_P(OperationBarrier, OneRankNeedsNobody) {
+  EngineGroup group(options(1, 0.0));
   EXPECT_TRUE(group.submit(0, {.kind = OperationKind::barrier}).done);
 }
+
+INSTANTIATE_TEST_SUITE_P(BetweenHosts, OperationBarrier, ::testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(OnOneHost, OperationBarrier, ::testing::Values(true));
 
 }  // namespace
 }  // namespace leeway::collective

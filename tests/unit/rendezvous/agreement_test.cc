@@ -162,6 +162,18 @@ TEST(CrossesSites, WhereARankIsFarOrHasAPublicAddress) {
   EXPECT_TRUE(crosses_sites(*make_group(root_of(2), std::vector{hello_from(1, 2, "8.8.8.8")}, 9)));
 }
 
+TEST(SharesHost, WhereAllTellOneAddress) {
+  const auto group = [](const char* third) {
+    return *make_group(root_of(3),
+                       std::vector{hello_from(1, 3, "10.0.0.1"), hello_from(2, 3, third)}, 9);
+  };
+  EXPECT_TRUE(shares_host(group("10.0.0.1")));
+  EXPECT_FALSE(shares_host(group("10.0.0.2")));
+  Group over_verbs = group("10.0.0.1");
+  over_verbs.datagrams.kind = TransportKind::verbs;
+  EXPECT_FALSE(shares_host(over_verbs));
+}
+
 TEST(MakeGroup, TakesTheSmallestDatagram) {
   std::vector<control::Hello> others = {hello_from(1, 3, "10.0.0.2"), hello_from(2, 3, "10.0.0.3")};
   others[0].mutable_configuration()->set_datagram_bytes(1200);
