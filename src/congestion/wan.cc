@@ -224,6 +224,30 @@ void Wan::judge_overflow_again() {
     overflow_queue_ = 0;
 }
 
+// The rate is cut for a loss that no queue explains and no mark.
+void Wan::doubt_losses(Instant now) {
+  if (before_losses_ == 0) {
+    before_losses_ = rate_;
+    doubted_ = {};
+    doubt_until_ = now + kQueueWindow;
+  }
+  doubted_.covered += overflow_->covered;
+  doubted_.lost += overflow_->lost;
+}
+
+// The floor has learnt so much that it explains them: the line has what it had before, as far as it
+// has carried that.
+void Wan::take_back_losses(Instant now) {
+  if (before_losses_ == 0) return;
+  if (now > doubt_until_) {
+    before_losses_ = 0;
+  } else if (floor_.excess(doubted_.covered, doubted_.lost, kLossMargin) == 0) {
+    share_ = std::max(share_, std::min(before_losses_, carried_.value()));
+    step_ = std::max(step_, kFirstStep * packets());
+    before_losses_ = 0;
+  }
+}
+
 void Wan::on_seek_round(Instant now) {
   // What was sent before we gave way says nothing.
   if (now - rtt_ < gave_way_ + rtt_ / 4) return;
@@ -232,6 +256,7 @@ void Wan::on_seek_round(Instant now) {
   carried_.add(round_.rate);
   const bool stands = round_.queue_least > target();
   if (!stands) learn(lossy);
+  take_back_losses(now);
   if (lossy) overflow_queue_ = queue_max_.value();
   lossy_rounds_ = lossy ? lossy_rounds_ + 1 : 0;
   if (stands) {
@@ -252,6 +277,11 @@ void Wan::on_seek_round(Instant now) {
 }
 
 void Wan::give_way(Instant now, bool by_loss) {
+  if (by_loss && overflow_) {
+    doubt_losses(now);
+  } else {
+    before_losses_ = 0;
+  }
   double share = round_.used ? std::min(rate_, round_.rate) : rate_ * kKeep;
   // The line carries what we send, and a queue of before drains: the share is not less for that.
   if (drain_ < 1 && round_.rate > kCarried * drain_ * rate_) share = kStillStands * rate_ / kKeep;

@@ -13,7 +13,7 @@
 //    themselves (delay_jitter.h).
 // 3. **Loss** counts when it exceeds a noise floor (noise_floor.h). Startup teaches it, and later
 //    round trips in which we sent less than our share and the queue was never half the target. An
-//    overflow that the floor explains later was none.
+//    overflow that the floor explains later was none, and what was given way for it is taken back.
 // 4. **Others who fill the queue.** Where it never falls below the target though we gave way for
 //    some round trips, we send what CUBIC would (cubic_ceiling.h) until the queue is empty once.
 #pragma once
@@ -62,6 +62,8 @@ class Wan final : public Controller {
   bool excess();
   bool queue_was_seen() const;
   void judge_overflow_again();
+  void doubt_losses(Instant now);
+  void take_back_losses(Instant now);
   void update_pace();
 
   Duration target() const;
@@ -96,6 +98,10 @@ class Wan final : public Controller {
   WindowedMax carried_;            // bits per second that arrived
   std::optional<Tally> overflow_;  // the losses that said so; none where a queue marked
   NoiseFloor floor_;
+  // Losses for which we gave way, and nothing else said so: the floor may explain them later.
+  Tally doubted_;
+  double before_losses_ = 0;  // the rate before the first of them; 0: there are none
+  Instant doubt_until_{0};
   CubicCeiling ceiling_;
   // Of startup
   double window_ = 10 * kPacketBytes;  // grows by what arrives, as TCP's slow start

@@ -85,8 +85,11 @@ int scribble() {
 }  // namespace
 
 // elements_max: the largest block, in float32 elements. types=0: of float32 only.
+// late_ms: rank 0 begins so much later, and finds the others asleep.
 Facts collectives(const Arguments& arguments) {
   const auto group = join();
+  if (group->rank() == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(arguments.number("late_ms", 0)));
   const auto largest = static_cast<std::size_t>(arguments.number("elements_max", 64 * 1024));
   Tally tally;
   EveryOperation every(*group, tally);
