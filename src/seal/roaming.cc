@@ -24,6 +24,7 @@ constexpr Duration kTrialFor = 3s;
 constexpr Duration kPauseMin = 2ms;
 constexpr Duration kPauseMax = 1s;
 constexpr Duration kFirstPause = 10ms;  // of an address whose round trip nobody knows
+constexpr Duration kHeardPause = 50ms;  // of one that is heard, and has not answered
 constexpr Duration kRoundTripMin = 5ms;
 // Where a candidate answers later than the first one did, it wins by a quarter less round trip.
 constexpr Duration kComparing = 200ms;
@@ -119,10 +120,7 @@ void Roaming::activate(Instant now, Rank slot) {
 void Roaming::on_opened(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes,
                         bool newest) {
   Peer& peer = peers_[slot];
-  if (source == peer.current) {
-    peer.heard_at = now;
-    return;
-  }
+  if (source == peer.current) return on_heard(now, slot);
   if (Place* const trial = trial_at(peer, source)) {
     trial->allowance = std::min(trial->allowance + 3 * bytes, kCandidateAllowance);
     wake_by(trial->next_at);
@@ -319,6 +317,15 @@ void Roaming::ask(Instant now, Rank slot, Place& at, Duration pause) {
   at.asked_at = now;
   ++counters_.challenges;
   put_out({slot, at.address, {PathMessage::Kind::challenge, at.token, at.address}});
+}
+
+// It is heard from where it has not answered yet: it has come up since it was asked, and the next
+// question may be a second away.
+void Roaming::ask_soon(Instant now, Rank slot) {
+  Place& at = peers_[slot].present;
+  if (!at.known()) return;
+  at.next_at = std::min(at.next_at, std::max(now, at.asked_at + kHeardPause));
+  wake_by(at.next_at);
 }
 
 void Roaming::wake_present(Instant now, Rank slot) {

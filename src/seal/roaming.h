@@ -93,7 +93,11 @@ class Roaming {
   Rank via(Rank slot) const { return peers_[slot].help.via; }
 
   // A datagram of the peer was opened that came from its present address.
-  void on_heard(Instant now, Rank slot) { peers_[slot].heard_at = now; }
+  void on_heard(Instant now, Rank slot) {
+    peers_[slot].heard_at = now;
+    if (!peers_[slot].settled) [[unlikely]]
+      ask_soon(now, slot);
+  }
   // From whatever address.
   void on_opened(Instant now, Rank slot, const NetworkAddress& source, std::size_t bytes,
                  bool newest);
@@ -177,6 +181,7 @@ class Roaming {
   void activate(Instant now, Rank slot);
   void ask(Instant now, Rank slot, Place& at, Duration pause);
   bool wake_peer(Instant now, Rank slot);
+  void ask_soon(Instant now, Rank slot);
   void wake_present(Instant now, Rank slot);
   void wake_trials(Instant now, Rank slot);
   void wake_former(Instant now, Rank slot);

@@ -58,6 +58,7 @@ class RelaysTest : public ::testing::Test {
     for (auto& one : all_) one->set_busy(now_, busy);
   }
   Roaming& of(Rank process) { return *all_[process]; }
+  void hear(Rank self, Rank peer) { all_[self]->on_heard(now_, peer); }
   Rank via(Rank self, Rank peer) { return all_[self]->via(peer); }
   // The latest move of traffic between the two, as `self` was told.
   const Roaming::Move& move_of(Rank self, Rank peer) { return moves_[self].at(peer); }
@@ -147,6 +148,37 @@ TEST_F(RelaysTest, TwoWithoutAPathMeetThroughAThirdAfterASecond) {
   EXPECT_FALSE(move_of(1, 2).same_host);
   EXPECT_FALSE(of(1).settled(2));
   EXPECT_EQ(via(0, 1), kNoRank);
+}
+
+// Its address was asked in vain, ever more rarely, before it came up. Then it is heard.
+TEST_F(RelaysTest, APeerThatComesUpLateIsAskedAsSoonAsItIsHeard) {
+  meet(3);
+  cut(0, 1);
+  run(700ms);
+  mend(0, 1);
+  run(10ms);
+  hear(0, 1);
+  hear(1, 0);
+  run(3 * kOneWay);
+  EXPECT_TRUE(of(0).settled(1));
+  EXPECT_TRUE(of(1).settled(0));
+  run(2s);
+  EXPECT_EQ(of(0).counters().relays + of(1).counters().relays, 0u);
+}
+
+// One that is heard all the time and hears nothing itself.
+TEST_F(RelaysTest, APeerThatIsHeardAndDoesNotAnswerIsAskedTwentyTimesASecond) {
+  meet(2);
+  cut(0, 1);
+  run(5s);
+  const std::uint64_t before = of(0).counters().challenges;
+  for (int i = 0; i < 1000; ++i) {
+    hear(0, 1);
+    run(1ms);
+  }
+  const std::uint64_t asked = of(0).counters().challenges - before;
+  EXPECT_GE(asked, 19u);
+  EXPECT_LE(asked, 21u);
 }
 
 TEST_F(RelaysTest, OnlyWhoReachesBothRelays) {
