@@ -123,10 +123,10 @@ class Driver final {
   // Polls before blocking. Yielding rather than pausing: ranks may outnumber cores, and the
   // datagram that is waited for may need this very core to be sent.
   static constexpr Duration kSpin = std::chrono::microseconds(50);
-  // Where others have the core meanwhile, that are few polls, and to sleep and be woken takes
-  // longer than a datagram does. So many polls are made then, which is about as much processor
-  // time. Who yields to somebody that computes is back after milliseconds: sleepers are woken
-  // earlier.
+  // A yield takes long where other ranks have the core, and kSpin holds few polls then. This many
+  // are made at least: they cost about as much processor time, and less than a sleep and a wake.
+  // They end after kPollsLast. Beside a program that computes, a yield takes milliseconds, and a
+  // sleeper is woken earlier.
   static constexpr int kPolls = 80;
   static constexpr Duration kPollsLast = std::chrono::milliseconds(1);
 

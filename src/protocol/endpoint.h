@@ -57,8 +57,8 @@ struct EndpointConfig {
   bool permute = true;
   // A congestion controller paces what this rank sends; collective::Node knows
   bool paced = false;
-  // All ranks share a host, as all of them know: barriers go through one of them (WIRE 2.9).
-  // collective::OperationPlan knows
+  // All ranks share a host, and all say so here: their barriers go through one of them (WIRE 2.9).
+  // collective::plan_collective() heeds it
   bool one_host = false;
   std::vector<std::size_t> window_bytes;  // by peer: how much may be in flight to it
   // What peers may have in flight to this rank at least, which sets how often it reports; 0: as
