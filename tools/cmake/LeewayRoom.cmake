@@ -28,8 +28,9 @@ endfunction()
 # leeway_test(<name> [SERIAL] [IN_RELEASE] [THREADS] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])
 # A GoogleTest binary over the whole library with access to the rooms' private headers. Every test case is a ctest case;
 # with LEEWAY_TEST_EACH_CASE=OFF a program of unit or inproc tests is one, which saves a process start per test case.
-# SERIAL cases never run beside another. IN_RELEASE: unit tests of what optimisation or the kind of processor may break;
-# other unit tests are left out with LEEWAY_UNIT_TESTS=IN_RELEASE, for builds beside which a sanitizer build runs them.
+# SERIAL cases never run beside another. IN_RELEASE: unit tests that the usual tests run in Release, because optimisation or
+# the kind of processor may break what they test, or because the sanitizer builds leave it out (simulator, tools, libtorch).
+# With LEEWAY_TEST_SET=USUAL other unit tests are left out in Release, where a sanitizer build beside it runs them.
 # THREADS: the thread sanitizer runs them; their programs have the label and the target of threads besides.
 # The target tests_<label> builds the binaries of one label and nothing else.
 function(leeway_test name)
@@ -42,7 +43,7 @@ function(leeway_test name)
   target_link_libraries(${name} PRIVATE leeway_settings leeway_static ${TEST_LINKS} GTest::gtest GTest::gmock
                         GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${LEEWAY_TEST_OPTIONS})
-  if(LEEWAY_UNIT_TESTS STREQUAL IN_RELEASE AND TEST_LABELS STREQUAL unit AND NOT TEST_IN_RELEASE)
+  if(LEEWAY_TEST_SET STREQUAL USUAL AND NOT LEEWAY_SANITIZE AND TEST_LABELS STREQUAL unit AND NOT TEST_IN_RELEASE)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
