@@ -6,6 +6,11 @@
 #include "base/philox.h"
 
 namespace leeway::rendezvous {
+namespace {
+
+constexpr const char* kTooManyRequests = "too many requests that wait";
+
+}  // namespace
 
 void StoreServer::on_accept(Instant now, Id id, std::uint64_t network) {
   now_ = now;
@@ -124,11 +129,10 @@ std::vector<StoreServer::Closing> StoreServer::poll_closings() {
 
 void StoreServer::serve(Id id, Connection& connection, const StoreRequest& request) {
   if (connection.doomed != nullptr) return;
-  if (connection.waiting.size() + connection.unsent >= limits_.requests_max ||
-      requests_ >= limits_.all_requests_max) {
-    connection.doomed = "too many requests that wait";
-    return;
-  }
+  if (connection.waiting.size() + connection.unsent >= limits_.requests_max)
+    connection.doomed = kTooManyRequests;
+  if (requests_ >= limits_.all_requests_max) make_room_for_request(id);
+  if (connection.doomed != nullptr) return;
   switch (request.operation) {
     case StoreOperation::put:
       return put(id, connection, request);
@@ -146,6 +150,22 @@ void StoreServer::serve(Id id, Connection& connection, const StoreRequest& reque
   table_.cancel(waiting->second, {id, request.number});
   connection.waiting.erase(waiting);
   --requests_;
+}
+
+// The connection with the most requests goes, not the one whose request came last: that may be a
+// rank's only one.
+void StoreServer::make_room_for_request(Id id) {
+  const auto requests = [](const auto& one) {
+    return one.second.waiting.size() + one.second.unsent;
+  };
+  const auto most =
+      std::max_element(connections_.begin(), connections_.end(),
+                       [&](const auto& a, const auto& b) { return requests(a) < requests(b); });
+  if (most->first == id) {
+    most->second.doomed = kTooManyRequests;  // whoever serves it closes it
+  } else {
+    close(most, kTooManyRequests);
+  }
 }
 
 void StoreServer::put(Id id, Connection& connection, const StoreRequest& request) {

@@ -97,6 +97,7 @@ class StoreServer {
   void settle(Id id, Connection& connection);
   void move_to(Id id, Connection& connection, Phase phase);
   void close(Connections::iterator at, const char* reason);
+  void make_room_for_request(Id id);
   void make_room_for_stranger(std::uint64_t network);
   void close_one_of(const std::vector<Id>& strangers, const char* reason);
   void forget(Connections::iterator at);

@@ -107,15 +107,13 @@ void StoreTable::erase_of(std::string_view key, Owner owner) {
 void StoreTable::wait(std::string_view key, Waiter waiter) {
   auto at = entries_.find(key);
   if (at == entries_.end()) at = entries_.emplace(std::string(key), Entry{}).first;
-  at->second.waiters.push_back(waiter);
+  at->second.waiters.insert(waiter);
 }
 
 void StoreTable::cancel(std::string_view key, Waiter waiter) {
   const auto at = entries_.find(key);
   if (at == entries_.end()) return;
-  std::erase_if(at->second.waiters, [waiter](const Waiter& one) {
-    return one.owner == waiter.owner && one.request == waiter.request;
-  });
+  at->second.waiters.erase(waiter);
   if (at->second.waiters.empty() && at->second.value == nullptr) entries_.erase(at);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ class StoreTable {
   struct Waiter {
     Owner owner = 0;
     std::uint32_t request = 0;
+    auto operator<=>(const Waiter&) const = default;
   };
   // Who waited for a key that has come, and what it holds.
   struct Woken {
@@ -79,7 +81,7 @@ class StoreTable {
     Owner owner = 0;
     std::uint32_t readers = 0;
     std::uint32_t reads = 0;
-    std::vector<Waiter> waiters;
+    std::set<Waiter> waiters;  // a member may have a quarter of a million wait for one key
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 

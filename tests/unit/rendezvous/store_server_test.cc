@@ -331,6 +331,39 @@ TEST_F(StoreServerTest, ClosesAConnectionWithTooManyRequests) {
   EXPECT_EQ(closed(2), "two requests of one number");
 }
 
+TEST_F(StoreServerTest, ClosesTheConnectionWithTheMostRequestsWhereThereAreTooMany) {
+  limits_.all_requests_max = 8;
+  reset(limits_);
+  greet(1);
+  greet(2);
+  std::string bytes;
+  for (std::uint32_t i = 0; i < 7; ++i) bytes += request_of(StoreOperation::get, "key", {}, i);
+  say(1, bytes);
+  for (std::uint32_t i = 0; i < 2; ++i) say(2, request_of(StoreOperation::get, "key", {}, i));
+  EXPECT_EQ(closed(1), "too many requests that wait");
+  EXPECT_EQ(closed(2), "");
+  const std::string value = "ours";
+  ASSERT_TRUE(server_->put_here(now_, "key", std::as_bytes(std::span(value)), 0));
+  EXPECT_EQ(heard(2), (Heard{"found:ours", "found:ours"}));
+}
+
+// As a member can have them: all that there may be, for one key. Ending them took 12 s when each
+// was looked for among all.
+TEST_F(StoreServerTest, ForgetsAQuarterOfAMillionWaitingGetsAtOnce) {
+  const auto count = static_cast<std::uint32_t>(limits_.requests_max);
+  const StoreServer::Id connections = limits_.all_requests_max / limits_.requests_max;
+  std::string bytes;
+  for (std::uint32_t i = 0; i < count; ++i) bytes += request_of(StoreOperation::get, "key", {}, i);
+  for (StoreServer::Id id = 1; id <= connections; ++id) {
+    greet(id);
+    say(id, bytes);
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  for (StoreServer::Id id = connections; id > 0; --id) server_->on_closed(id);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+  EXPECT_EQ(server_->connections(), 0u);
+}
+
 TEST_F(StoreServerTest, IgnoresWhatComesAfterItClosed) {
   accept(1);
   say(1, "junk");
