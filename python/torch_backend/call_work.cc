@@ -48,7 +48,7 @@ std::exception_ptr exception_of(const Status& status) {
 
 }  // namespace
 
-struct CallWork::State : std::enable_shared_from_this<CallWork::State> {
+struct CallWork::State {
   explicit State(Call given) : call(std::move(given)) {}
 
   bool all_done() const {
@@ -56,10 +56,26 @@ struct CallWork::State : std::enable_shared_from_this<CallWork::State> {
                        [](const leeway::Work& work) { return work.done(); });
   }
 
-  // Once all are done: takes the outcome, copies results, ends the profiler's event. By whoever
-  // comes first; others wait for it.
+  // Once all are done: takes the outcome, copies results, ends the profiler's event, marks the
+  // future. By the first thread that comes; others wait for it, but for no continuation.
   void complete() {
-    const std::lock_guard lock(mutex);
+    take_outcome(std::unique_lock(mutex));
+    c10::intrusive_ptr<c10::ivalue::Future> ready;
+    bool first = false;
+    {
+      const std::lock_guard lock(future_mutex);
+      if (!future) return;
+      ready = future;
+      first = !std::exchange(marked, true);
+    }
+    if (first) {
+      mark(ready);  // runs continuations
+    } else {
+      ready->wait();  // the other thread marks it before it runs them
+    }
+  }
+
+  void take_outcome(const std::unique_lock<std::mutex>&) {
     if (completed) return;
     Status first;
     for (leeway::Work& work : call.works) {
@@ -106,13 +122,14 @@ struct CallWork::State : std::enable_shared_from_this<CallWork::State> {
   }
 
   Call call;
-  std::mutex mutex;  // of complete()
+  std::mutex mutex;  // of take_outcome()
   std::atomic<bool> completed{false};
   std::exception_ptr error;
   Rank source = kNoRank;
   std::function<void()> profiled;
   std::mutex future_mutex;
   c10::intrusive_ptr<c10::ivalue::Future> future;
+  bool marked = false;  // or being marked
 };
 
 CallWork::CallWork(int rank, Call call)
@@ -123,12 +140,20 @@ CallWork::CallWork(int rank, Call call)
 
 // The call goes on without this handle, and with its tensors.
 CallWork::~CallWork() {
-  if (state_->completed) return;
+  if (state_->completed || state_->future) return;  // the future's task completes it
   state_->when_done([state = state_] { state->complete(); });
 }
 
+// Never blocks, and so runs no continuation, which may wait for what the caller does next.
 bool CallWork::isCompleted() {
-  if (!state_->completed && state_->all_done()) state_->complete();
+  {
+    const std::lock_guard lock(state_->future_mutex);
+    if (state_->future) return state_->future->completed();
+  }
+  if (!state_->completed && state_->all_done()) {
+    std::unique_lock lock(state_->mutex, std::try_to_lock);
+    if (lock.owns_lock()) state_->take_outcome(lock);
+  }
   return state_->completed;
 }
 
@@ -152,8 +177,8 @@ bool CallWork::wait(std::chrono::milliseconds timeout) {
                          " ms in wait(); the call itself goes on");
       }
     }
-    state_->complete();
   }
+  state_->complete();
   if (state_->error) std::rethrow_exception(state_->error);
   return true;
 }
@@ -170,18 +195,18 @@ std::vector<at::Tensor> CallWork::result() {
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> CallWork::getFuture() {
-  const std::lock_guard lock(state_->future_mutex);
-  if (state_->future) return state_->future;
-  state_->future = c10::make_intrusive<c10::ivalue::Future>(
-      c10::ListType::create(c10::TensorType::get()), devices_of(state_->call.outputs));
-  if (isCompleted()) {  // no thread need be asked
-    state_->mark(state_->future);
-    return state_->future;
+  const bool done = isCompleted();
+  {
+    const std::lock_guard lock(state_->future_mutex);
+    if (state_->future) return state_->future;
+    state_->future = c10::make_intrusive<c10::ivalue::Future>(
+        c10::ListType::create(c10::TensorType::get()), devices_of(state_->call.outputs));
   }
-  state_->when_done([state = state_, future = state_->future] {
-    state->complete();
-    state->mark(future);
-  });
+  if (done) {  // no thread need be asked
+    state_->complete();
+  } else {
+    state_->when_done([state = state_] { state->complete(); });
+  }
   return state_->future;
 }
 

@@ -5,44 +5,72 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 namespace leeway::torch_backend {
 namespace {
 
+// Threads that stay when there is nothing to do: one for most programs, one more while a
+// continuation waits.
+constexpr int kIdleMax = 2;
+
 class Completer {
  public:
-  Completer() : process_(getpid()) {
-    std::thread([this] { run(); }).detach();
-  }
   pid_t process() const { return process_; }
   void add(std::function<void()> task) {
-    {
-      const std::lock_guard lock(mutex_);
-      tasks_.push_back(std::move(task));
-    }
-    woken_.notify_one();
+    std::unique_lock lock(mutex_);
+    tasks_.push_back(std::move(task));
+    call_thread();
+    if (threads_ == 0) run_one(lock);  // none can be had: better here than never
   }
 
  private:
-  void run() {
-    for (;;) {
-      std::function<void()> task;
-      {
-        std::unique_lock lock(mutex_);
-        woken_.wait(lock, [this] { return !tasks_.empty(); });
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
+  // Lets a thread take the next task, even if all tasks that run wait for it. A thread that is
+  // beginning suffices: it calls the next one. With the lock.
+  void call_thread() {
+    if (idle_ > 0) {
+      woken_.notify_one();
+    } else if (!beginning_) {
+      try {
+        std::thread([this] { run(); }).detach();
+        beginning_ = true;
+        ++threads_;
+      } catch (const std::system_error&) {  // the limit of threads: a busy one takes the task later
       }
-      task();
     }
   }
 
-  const pid_t process_;
+  void run() {
+    std::unique_lock lock(mutex_);
+    beginning_ = false;
+    while (!tasks_.empty() || idle_ < kIdleMax) {
+      ++idle_;
+      woken_.wait(lock, [this] { return !tasks_.empty(); });
+      --idle_;
+      run_one(lock);
+    }
+    --threads_;
+  }
+
+  void run_one(std::unique_lock<std::mutex>& lock) {
+    std::function<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    if (!tasks_.empty()) call_thread();
+    lock.unlock();
+    task();
+    task = nullptr;  // what it holds may need the GIL
+    lock.lock();
+  }
+
+  const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable woken_;
   std::deque<std::function<void()>> tasks_;
+  int threads_ = 0;
+  int idle_ = 0;  // of them, those that wait
+  bool beginning_ = false;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
-"""What happens when calls end, and torch.futures.Future for them. One thread a process does it; the library wakes it by an eventfd."""
+"""What happens when calls end, and torch.futures.Future for them. A thread does it, which the library wakes by an eventfd."""
 
+import contextlib
 import itertools
 import os
 import select
@@ -9,26 +10,53 @@ import torch.futures
 
 from .. import _core
 
+# Threads that stay when nothing is to do: one that waits for the next call's end, and the one that served the last.
+_IDLE_MAX = 2
+
 
 class _Completer:
+    """A user's continuation may wait for another call's future. So a thread that runs one has left the place where ends of calls
+    are waited for to another thread, which is begun where none is idle."""
+
     def __init__(self):
         self._completions = _core._Completions()
         self._waiting = {}
+        self._ended = []  # numbers that are to be served
         self._numbers = itertools.count()
-        threading.Thread(target=self._run, name="leeway futures", daemon=True).start()
+        self._turn = threading.Lock()  # of the thread that waits for the next end
+        self._idle, self._counting = 0, threading.Lock()
+        self._ready = select.poll()
+        self._ready.register(self._completions.fileno(), select.POLLIN)
+        self._begin()
 
     def add(self, work, act):
         number = next(self._numbers)
         self._waiting[number] = (work, act)
         work._tell(self._completions, number)
 
+    def _begin(self):
+        threading.Thread(target=self._run, name="leeway futures", daemon=True).start()
+        self._idle += 1
+
+    def _next(self):
+        with self._turn:
+            while not self._ended:
+                self._ready.poll()
+                self._ended = self._completions.take()
+            with self._counting:
+                self._idle -= 1
+                if self._idle == 0:
+                    with contextlib.suppress(RuntimeError):  # the limit of threads: this one comes back
+                        self._begin()
+            return self._waiting.pop(self._ended.pop(0))
+
     def _run(self):
-        ready = select.poll()
-        ready.register(self._completions.fileno(), select.POLLIN)
         while True:
-            ready.poll()
-            for number in self._completions.take():
-                _complete(*self._waiting.pop(number))
+            _complete(*self._next())
+            with self._counting:
+                if self._idle == _IDLE_MAX:
+                    return
+                self._idle += 1
 
 
 _completer = None
@@ -66,7 +94,7 @@ def _complete(work, act):
 
 
 def when_done(work, act):
-    """act(report, None), or act(None, what the call failed with), on one thread of the process; here if `work` is done already."""
+    """act(report, None), or act(None, what the call failed with), on a thread of the completer; here if `work` is done already."""
     if work.done():
         _complete(work, act)
     else:

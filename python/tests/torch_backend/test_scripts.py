@@ -1,8 +1,8 @@
 """Programs that nobody here wrote, unchanged but for the backend's name: test scripts that accelerate ships (on_leeway.py), and
 the model that lightning shows its trainer with.
 
-Three of its scripts are not here: test_ddp_comm_hook and test_merge_weights fail on CPUs before they communicate, and
-test_distributed_data_loop lets ranks call different things, over Gloo, too.
+Two of its scripts are not here: test_merge_weights fails on CPUs before it communicates, and test_distributed_data_loop lets
+ranks call different things, over Gloo, too.
 """
 
 import importlib.util
@@ -51,6 +51,7 @@ def test_lightning(tmp_path, torchrun, monkeypatch):
     pytest.param("test_ops.py", "loss=0.05", marks=pytest.mark.long),
     pytest.param("test_sync.py", "", marks=pytest.mark.long),
     pytest.param("test_script.py", "", marks=pytest.mark.long),
+    pytest.param("test_ddp_comm_hook.py", "", marks=pytest.mark.long),
 ])
 def test_accelerate(tmp_path, start_environment, name, faults):
     variables = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", **({"LEEWAY_FAULT": faults} if faults else {})}
