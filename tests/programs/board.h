@@ -1,0 +1,47 @@
+// What the ranks of a program, threads or processes, and who watches them have in common: memory
+// of the watcher that all of them map.
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "programs/program.h"
+
+namespace leeway::programs {
+
+inline constexpr std::size_t kStepsMax = 1024;
+
+struct Board {
+  struct Line {
+    std::atomic<std::uint32_t> program;
+    std::atomic<std::uint32_t> step;
+    std::atomic<std::uint64_t> moves;      // grows with all that the rank does
+    std::atomic<std::uint32_t> waits_for;  // step + 1 whose call the rank waits for
+  };
+  std::array<Line, kRanksMax> lines;
+
+  // Of whoever fails first.
+  std::atomic<int> failed;
+  int failed_program;
+  int failed_step;
+  int failed_rank;
+  char text[1024];
+
+  std::atomic<int> over;  // ranks that came to their end
+  pthread_barrier_t barrier;
+  // Of results that all ranks hold alike, by program and step.
+  std::array<std::atomic<std::uint64_t>, std::size_t{kProgramsOfAGroup} * kStepsMax> digests;
+
+  // The first failure stays.
+  void fail(int program, int step, int rank, const std::string& why);
+};
+
+// A board for so many ranks; null: no memory.
+Board* make_board(int ranks);
+void clear_board(Board& board, int ranks);
+
+}  // namespace leeway::programs

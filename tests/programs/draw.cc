@@ -1,0 +1,300 @@
+// From a seed to a program.
+#include <algorithm>
+#include <random>
+
+#include "programs/program.h"
+
+namespace leeway::programs {
+namespace {
+
+class Dice {
+ public:
+  Dice(std::uint64_t seed, std::uint64_t part) : state_(seed * 0x9E3779B97F4A7C15u + part) {}
+  std::uint64_t next() {
+    state_ += 0x9E3779B97F4A7C15u;
+    std::uint64_t value = (state_ ^ state_ >> 30) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
+    return value ^ value >> 31;
+  }
+  std::size_t below(std::size_t limit) { return next() % limit; }
+  bool one_in(std::size_t n) { return below(n) == 0; }
+  int between(int from, int to) {
+    return from + static_cast<int>(below(static_cast<std::size_t>(to - from) + 1));
+  }
+  template <typename T>
+  T pick(std::initializer_list<T> choices) {
+    return choices.begin()[below(choices.size())];
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+// What the programs of one group have in common.
+Program frame(std::uint64_t seed, const Limits& limits) {
+  Dice dice(seed / kProgramsOfAGroup, 1);
+  Program program;
+  program.seed = seed;
+  program.front = limits.front;
+  program.route = static_cast<Route>(dice.below(kRouteCount));
+  program.ranks = dice.pick({2, 2, 3, 3, 3, 4, 4, 5, 6});
+  program.processes = dice.one_in(3);
+  program.by_address = dice.one_in(2);
+  if (!limits.any_route) program.route = limits.route;
+  if (program.route == Route::mixed) program.processes = true;
+  if (program.route == Route::inproc) program.processes = false;
+  if (program.route == Route::sites || program.route == Route::mixed)
+    program.ranks = dice.one_in(4) ? 6 : 4;
+  if (program.processes) program.by_address = true;
+  return program;
+}
+
+class Maker {
+ public:
+  explicit Maker(const Program& frame)
+      : program_(frame), dice_(frame.seed, 2), easy_(dice_.one_in(2)) {
+    Comm world;
+    for (int rank = 0; rank < frame.ranks; ++rank) world.members.push_back(rank);
+    comms_.push_back(world);
+  }
+
+  Program make() {
+    const int length = dice_.between(3, 14);
+    const bool makes = dice_.one_in(3);  // communicators
+    const bool rude = dice_.one_in(16);
+    for (int i = 0; i < length; ++i) {
+      const std::size_t what = dice_.below(100);
+      if (makes && what < 12) {
+        make_comm();
+      } else if (what < 45) {
+        messages();
+      } else if (what < 48) {
+        wrong();
+      } else if (makes && what < 52) {
+        destroy_everywhere();
+      } else if (what < 54) {
+        allocate();
+      } else {
+        collective();
+      }
+      if (rude && i == length / 2) disturb();
+    }
+    return std::move(program_);
+  }
+
+ private:
+  struct Comm {
+    std::vector<int> members;
+    bool gone = false;
+    bool disturbed = false;
+    int allocation = -1;
+    std::uint32_t tags = 100;  // next one of its own
+  };
+
+  int some_comm(bool quiet) {
+    std::vector<int> choices;
+    for (std::size_t i = 0; i < comms_.size(); ++i)
+      if (!comms_[i].gone && !comms_[i].members.empty() && !(quiet && comms_[i].disturbed))
+        choices.push_back(static_cast<int>(i));
+    return choices[dice_.below(choices.size())];
+  }
+  Comm& at(int comm) { return comms_[static_cast<std::size_t>(comm)]; }
+  int size_of(int comm) { return static_cast<int>(at(comm).members.size()); }
+
+  Step step(Kind kind, int comm) {
+    Step one;
+    one.kind = kind;
+    one.comm = comm;
+    one.salt = static_cast<std::uint32_t>(dice_.next());
+    one.may_fail = at(comm).disturbed;
+    for (Way& way : one.ways) way = this->way();
+    one.endless = !one.may_fail && dice_.one_in(2);
+    return one;
+  }
+  Way way() {
+    Way one;
+    if (easy_ || dice_.one_in(2)) return one;
+    one.how = static_cast<Way::How>(dice_.between(1, 4));
+    one.later = static_cast<std::uint8_t>(dice_.pick({0, 1, 1, 2, 3, 20}));
+    return one;
+  }
+  std::size_t count() {
+    if (dice_.one_in(12)) return 0;
+    const bool large = program_.route == Route::sites || program_.route == Route::lanes;
+    const std::size_t octave = dice_.below(large ? 18 : dice_.one_in(12) ? 18 : 12);
+    return (std::size_t{1} << octave) - (octave > 0 && dice_.one_in(3) ? dice_.below(2) : 0) +
+           (dice_.one_in(3) ? dice_.below(std::size_t{1} << octave) : 0);
+  }
+  void add(Step one) { program_.steps.push_back(std::move(one)); }
+
+  void collective() {
+    const int comm = some_comm(false);
+    Step one = step(dice_.one_in(4) ? Kind::all_reduce : static_cast<Kind>(dice_.below(9)), comm);
+    one.type = dice_.one_in(2) ? DataType::f32 : static_cast<DataType>(dice_.below(kDataTypeCount));
+    one.op = dice_.one_in(2) ? ReduceOp::sum : static_cast<ReduceOp>(dice_.below(kReduceOpCount));
+    if (is_floating(one.type) && one.op >= ReduceOp::band) one.op = ReduceOp::max;
+    if (one.type == DataType::boolean &&
+        (one.op == ReduceOp::avg || one.op == ReduceOp::premul_sum))
+      one.op = ReduceOp::bxor;
+    one.count = count();
+    one.root = static_cast<int>(dice_.below(at(comm).members.size()));
+    one.in_place = dice_.one_in(2);
+    if (one.kind == Kind::reduce || one.kind == Kind::all_to_all) one.in_place = false;
+    if (one.kind == Kind::reduce_scatter || one.kind == Kind::all_gather ||
+        one.kind == Kind::all_to_all) {
+      one.uneven = dice_.one_in(3);
+      one.displaced = one.uneven && dice_.one_in(2);
+    }
+    if (one.kind == Kind::all_reduce && at(comm).allocation >= 0 && dice_.one_in(2)) {
+      one.allocation = at(comm).allocation;
+      one.ways.fill(Way{});  // calls in one memory come one after the other
+    }
+    const bool lossy = one.kind == Kind::all_reduce || one.kind == Kind::reduce ||
+                       one.kind == Kind::reduce_scatter;
+    if (lossy && dice_.one_in(6)) {
+      one.delivery = dice_.one_in(2) ? Delivery::Kind::bounded : Delivery::Kind::best_effort;
+      one.type = DataType::f32;
+      one.op = dice_.one_in(2) ? ReduceOp::sum : ReduceOp::avg;
+      one.estimator = static_cast<Estimator>(dice_.below(6));
+      one.uneven = one.displaced = false;
+    }
+    add(std::move(one));
+  }
+
+  // A tag that several messages may have, or one of this message alone for a receive from any rank.
+  Envelope envelope(int comm, bool to_itself) {
+    Envelope one;
+    const int size = size_of(comm);
+    one.from = static_cast<int>(dice_.below(static_cast<std::size_t>(size)));
+    one.to = to_itself ? static_cast<int>(dice_.below(static_cast<std::size_t>(size)))
+                       : (one.from + dice_.between(1, size - 1)) % size;
+    one.count = std::min<std::size_t>(count(), 20'000);
+    if (dice_.one_in(4)) one.spare = dice_.below(100);
+    one.tag = static_cast<std::uint32_t>(dice_.pick({0, 0, 0, 1, 7}));
+    if (dice_.one_in(5) && one.from != one.to) {
+      one.any = true;
+      one.tag = at(comm).tags++;
+    }
+    return one;
+  }
+
+  void messages() {
+    const int comm = some_comm(false);
+    if (size_of(comm) < 2) return collective();
+    const bool several = dice_.one_in(3);
+    Step one = step(several ? Kind::exchange : Kind::message, comm);
+    one.type = dice_.one_in(2) ? DataType::f32 : static_cast<DataType>(dice_.below(kDataTypeCount));
+    const int length = several ? dice_.between(1, 5) : 1;
+    for (int i = 0; i < length; ++i) one.messages.push_back(envelope(comm, several));
+    add(std::move(one));
+  }
+
+  void wrong() {
+    const int comm = some_comm(true);
+    Step one = step(Kind::wrong, comm);
+    one.who = static_cast<unsigned>(dice_.next() & 0xFF);
+    add(std::move(one));
+  }
+
+  void allocate() {
+    const int comm = some_comm(true);
+    Step one = step(Kind::allocate, comm);
+    one.count = std::size_t{1} << dice_.between(0, 18);
+    at(comm).allocation = static_cast<int>(program_.steps.size());
+    add(std::move(one));
+  }
+
+  void make_comm() {
+    if (comms_.size() > 6) return collective();
+    const std::size_t what = dice_.below(10);
+    const int parent = what < 2 ? 0 : some_comm(true);
+    Step one = step(what < 2 ? Kind::create : what < 8 ? Kind::split : Kind::shrink, parent);
+    if (one.kind == Kind::create && program_.route == Route::inproc) one.kind = Kind::split;
+    one.made = static_cast<int>(comms_.size());
+    const std::vector<int> members = at(parent).members;
+    const std::size_t size = members.size();
+    if (one.kind == Kind::create) {
+      comms_.push_back({members, false, false, -1, 100});
+    } else if (one.kind == Kind::shrink) {
+      // Of one rank at most: the others still need it in other communicators.
+      if (size < 2) return collective();
+      const std::size_t out = dice_.below(size);
+      one.who = 1u << out;
+      std::vector<int> left = members;
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(out));
+      comms_.push_back({left, false, false, -1, 100});
+    } else {
+      const int colors = dice_.between(1, 2);
+      for (std::size_t i = 0; i < size; ++i) {
+        one.colors.push_back(dice_.one_in(6) ? -1 : dice_.between(0, colors - 1));
+        one.keys.push_back(dice_.between(-2, 2));
+      }
+      program_.steps.push_back(one);
+      const Groups groups(program_);
+      for (int color = 0; color <= *std::max_element(one.colors.begin(), one.colors.end()); ++color)
+        comms_.push_back({groups.of(one.made + color), false, false, -1, 100});
+      return;
+    }
+    add(std::move(one));
+  }
+
+  void destroy_everywhere() {
+    const int comm = some_comm(false);
+    if (comm == 0) return collective();
+    Step one = step(Kind::destroy, comm);
+    one.who = 0xFF;
+    at(comm).gone = true;
+    // Calls that are under way then end in any way.
+    for (Step& before : program_.steps)
+      if (before.comm == comm && is_under_way(before)) before.may_fail = true;
+    add(std::move(one));
+  }
+  static bool is_under_way(const Step& step) {
+    return std::any_of(step.ways.begin(), step.ways.end(),
+                       [](const Way& way) { return way.how != Way::How::blocking; });
+  }
+
+  // One rank aborts or destroys its communicator, while others go on with it. Their calls then end
+  // in any way, and those before as well, unless all ranks had come to their end.
+  void disturb() {
+    const int comm = some_comm(true);
+    if (comm == 0 || size_of(comm) < 2) return;
+    const bool aborts = dice_.one_in(2);
+    const bool quiet = dice_.one_in(2);
+    if (quiet) {
+      Step one = step(Kind::sync, comm);
+      add(std::move(one));
+    }
+    for (Step& before : program_.steps)
+      if (before.comm == comm && (is_under_way(before) || (aborts && !quiet)))
+        before.may_fail = true;
+    at(comm).disturbed = true;
+    Step one = step(aborts ? Kind::abort : Kind::destroy, comm);
+    one.who = 1u << dice_.below(at(comm).members.size());
+    const unsigned who = one.who;
+    add(std::move(one));
+    if (size_of(comm) < 3 || !dice_.one_in(2)) return;
+    Step rest = step(Kind::shrink, comm);
+    rest.may_fail = false;
+    rest.who = who;
+    rest.made = static_cast<int>(comms_.size());
+    std::vector<int> left;
+    for (int i = 0; i < size_of(comm); ++i)
+      if ((who >> i & 1) == 0) left.push_back(at(comm).members[static_cast<std::size_t>(i)]);
+    comms_.push_back({left, false, false, -1, 100});
+    add(std::move(rest));
+  }
+
+  Program program_;
+  Dice dice_;
+  const bool easy_;  // all calls block
+  std::vector<Comm> comms_;
+};
+
+}  // namespace
+
+Program draw(std::uint64_t seed, const Limits& limits) {
+  return Maker(frame(seed, limits)).make();
+}
+
+}  // namespace leeway::programs

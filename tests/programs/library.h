@@ -1,0 +1,71 @@
+// What an interpreter needs of an interface of the library: C++, C or NCCL's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "leeway/communicator.h"
+#include "programs/program.h"
+#include "programs/values.h"
+
+namespace leeway::programs {
+
+using Outcome = Result<CollectiveReport>;
+
+// A step as one rank makes it.
+struct Call {
+  const Step* step = nullptr;
+  int rank = 0;  // of the communicator
+  int size = 1;
+  const Extent* extent = nullptr;
+  ConstTensorView input{nullptr, 0, DataType::f32};
+  TensorView output{nullptr, 0, DataType::f32};
+  std::vector<Message> messages;
+};
+
+// A call in flight.
+class Flight {
+ public:
+  virtual ~Flight() = default;
+  virtual bool test() = 0;
+  virtual bool wait_for(Duration patience) = 0;
+  virtual Outcome wait() = 0;
+  virtual void on_done(std::function<void()> callback) = 0;
+};
+
+class Comm {
+ public:
+  // Destroys the communicator.
+  virtual ~Comm() = default;
+  virtual Outcome run(const Call& call) = 0;
+  virtual std::unique_ptr<Flight> start(const Call& call) = 0;
+  // Null where the rank gives no color.
+  virtual Result<std::unique_ptr<Comm>> split(int color, int key, Way::How how) = 0;
+  virtual Result<std::unique_ptr<Comm>> shrink(std::span<const Rank> excluded, Way::How how) = 0;
+  // Memory that lives as long as this object.
+  virtual Result<MutableByteSpan> allocate(std::size_t bytes) = 0;
+  virtual void abort() = 0;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+};
+
+class Library {
+ public:
+  virtual ~Library() = default;
+  virtual Result<std::unique_ptr<Comm>> create(const Options& options, Way::How how) = 0;
+  virtual Result<std::vector<std::unique_ptr<Comm>>> create_inproc(int size,
+                                                                   const Options& options) = 0;
+};
+// Of the interface; null where the program was built without it.
+std::unique_ptr<Library> library_of(Front front);
+std::unique_ptr<Library> cpp_library();
+std::unique_ptr<Library> c_library();
+
+// Options of a step's call, as C++ has them.
+CollectiveOptions options_of(const Step& step, int rank);
+// A call with arguments that make no sense, by the step's salt.
+Outcome make_wrong_call(Communicator& communicator, const Step& step);
+
+}  // namespace leeway::programs

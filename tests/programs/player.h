@@ -1,0 +1,64 @@
+// Runs a program's part of one rank, and judges every outcome.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "programs/board.h"
+#include "programs/library.h"
+
+namespace leeway::programs {
+
+// Where and how the ranks of a group meet.
+struct Meeting {
+  std::string address;
+  std::shared_ptr<Rendezvous> store;  // of threads
+  std::string name;                   // of the group
+  std::string log_level = "off";
+};
+Options options_for(const Program& program, const Meeting& meeting, int rank);
+
+class Player {
+ public:
+  Player(Board& board, Library& library, const Meeting& meeting, int rank);
+  ~Player();
+
+  // Communicator 0, of another who made it; else begin() makes it.
+  void take(std::unique_ptr<Comm> world) { world_ = std::move(world); }
+  // False, here and below: something is wrong, and the board says what.
+  bool begin(const Program& program);
+  bool play(const Program& program, int number);
+  void end() { world_.reset(); }
+
+ private:
+  struct Underway;
+
+  bool perform(const Step& step);
+  bool make(const Step& step, int rank, int size);
+  bool call(const Step& step, int rank, int size);
+  bool settle_due(bool all);
+  bool settle(Underway& one);
+  bool judge(Underway& one, const Outcome& outcome);
+  bool fail(const std::string& why);
+  Comm* comm(int number);
+  void destroy(int number);
+  void move() { board_.lines[static_cast<std::size_t>(rank_)].moves.fetch_add(1); }
+
+  Board& board_;
+  Library& library_;
+  const Meeting& meeting_;
+  const int rank_;
+  const Program* program_ = nullptr;
+  const Groups* groups_ = nullptr;
+  int number_ = 0;
+  int at_ = 0;  // the step
+  std::unique_ptr<Comm> world_;
+  std::unique_ptr<Comm> made_world_;  // a group's route may need one to come from
+  std::map<int, std::unique_ptr<Comm>> comms_;
+  std::map<int, MutableByteSpan> allocations_;
+  std::vector<std::unique_ptr<Underway>> underway_;
+};
+
+}  // namespace leeway::programs

@@ -1,0 +1,98 @@
+#include "programs/program.h"
+
+#include <algorithm>
+
+namespace leeway::programs {
+
+std::string_view to_string(Route route) {
+  constexpr std::string_view kNames[] = {"auto",   "near",  "shm",   "mixed",  "udp",
+                                         "inproc", "sites", "lanes", "sealed", "faulted"};
+  return kNames[static_cast<std::size_t>(route)];
+}
+
+std::string_view to_string(Kind kind) {
+  constexpr std::string_view kNames[] = {
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter",
+      "all_to_all", "barrier",        "message",    "exchange",  "wrong",  "split",  "create",
+      "shrink",     "allocate",       "destroy",    "abort",     "sync",   "leave"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(Front front) {
+  constexpr std::string_view kNames[] = {"c++", "c", "nccl"};
+  return kNames[static_cast<std::size_t>(front)];
+}
+
+Groups::Groups(const Program& program) {
+  const auto put = [this](int comm, std::vector<int> members) {
+    if (static_cast<int>(members_.size()) <= comm)
+      members_.resize(static_cast<std::size_t>(comm) + 1);
+    members_[static_cast<std::size_t>(comm)] = std::move(members);
+  };
+  std::vector<int> all;
+  for (int rank = 0; rank < program.ranks; ++rank) all.push_back(rank);
+  put(0, all);
+  for (const Step& step : program.steps) {
+    const std::vector<int> parents = of(step.comm);
+    if (step.kind == Kind::create) put(step.made, all);
+    if (step.kind == Kind::shrink) {
+      std::vector<int> left;
+      for (std::size_t i = 0; i < parents.size(); ++i)
+        if ((step.who >> i & 1) == 0) left.push_back(parents[i]);
+      put(step.made, left);
+    }
+    if (step.kind != Kind::split || step.colors.size() != parents.size()) continue;
+    std::vector<std::size_t> order(parents.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return step.keys[a] < step.keys[b]; });
+    const int colors = 1 + *std::max_element(step.colors.begin(), step.colors.end());
+    for (int color = 0; color < colors; ++color) {
+      std::vector<int> members;
+      for (const std::size_t i : order)
+        if (step.colors[i] == color) members.push_back(parents[i]);
+      put(step.made + color, members);
+    }
+  }
+}
+
+const std::vector<int>& Groups::of(int comm) const {
+  static const std::vector<int> none;
+  const auto at = static_cast<std::size_t>(comm);
+  return at < members_.size() ? members_[at] : none;
+}
+
+int Groups::made(const Step& step, int rank, int size) {
+  const auto at = static_cast<std::size_t>(rank);
+  switch (step.kind) {
+    case Kind::create:
+      return step.made;
+    case Kind::shrink:
+      return (step.who >> rank & 1) != 0 ? -1 : step.made;
+    case Kind::split:
+      if (step.colors.size() != static_cast<std::size_t>(size) || step.colors[at] < 0) return -1;
+      return step.made + step.colors[at];
+    default:
+      return -1;
+  }
+}
+
+Program joined(const std::vector<Program>& programs) {
+  Program all = programs.front();
+  all.steps.clear();
+  int comms = 0;
+  for (const Program& one : programs) {
+    const int steps = static_cast<int>(all.steps.size());
+    for (Step step : one.steps) {
+      if (step.comm > 0) step.comm += comms;
+      if (step.made > 0) step.made += comms;
+      if (step.allocation >= 0) step.allocation += steps;
+      all.steps.push_back(std::move(step));
+    }
+    comms += Groups(one).count();
+    all.seed = one.seed;
+  }
+  return all;
+}
+
+}  // namespace leeway::programs

@@ -1,0 +1,167 @@
+// A random program as plain data: steps that all ranks take in one global order. A rank's own
+// program is the projection of that order on the steps in which it takes part. So no program can
+// block: the first step that is not done has all its ranks on their way to it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leeway/options.h"
+#include "leeway/types.h"
+
+namespace leeway::programs {
+
+inline constexpr int kRanksMax = 8;
+
+// What a program's ranks have between them.
+enum class Route : std::uint8_t {
+  automatic,  // the defaults: on one host, exact collectives go straight through memory
+  near,       // the same, asked for by name
+  shm,        // datagrams through memory: a communicator of split() has no arena
+  mixed,      // memory between ranks of one half, UDP between the halves; processes only
+  udp,
+  inproc,   // threads only
+  sites,    // UDP, two sites
+  lanes,    // UDP, two sockets a rank
+  sealed,   // UDP, with a secret
+  faulted,  // UDP that loses, doubles, holds back and spoils datagrams
+};
+inline constexpr int kRouteCount = 10;
+std::string_view to_string(Route route);
+
+// What a step does.
+enum class Kind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  all_to_all,
+  barrier,
+  message,   // messages[0]: one send and one receive
+  exchange,  // all of `messages`, a call on each rank
+  wrong,     // every rank makes a call with wrong arguments, and is told so
+  split,     // a communicator for each color
+  create,    // a communicator of all ranks
+  shrink,    // a communicator without the ranks of `who`
+  allocate,  // memory that all ranks map; later calls lie in it
+  destroy,   // the ranks of `who` destroy their communicator
+  abort,     // the ranks of `who` abort it
+  sync,      // ranks wait for each other by means of their own
+  leave,     // the ranks of `who` exit, in the middle of all; processes only
+};
+std::string_view to_string(Kind kind);
+constexpr bool is_collective(Kind kind) {
+  return kind <= Kind::barrier;
+}
+constexpr bool is_reduction(Kind kind) {
+  return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce;
+}
+
+// One message. Ranks are the communicator's.
+struct Envelope {
+  int from = 0;
+  int to = 0;
+  std::size_t count = 0;
+  std::size_t spare = 0;  // elements that the receive has room for beyond those
+  std::uint32_t tag = 0;
+  bool any = false;  // received from kAnyRank; no other rank sends with the tag then
+
+  bool operator==(const Envelope&) const = default;
+};
+
+// How a rank makes a call.
+struct Way {
+  enum class How : std::uint8_t {
+    blocking = 0,
+    waited,   // wait() after `later` further steps
+    polled,   // test() in a loop there
+    patient,  // wait_for() in a loop there
+    called,   // on_done() calls wait(), and the rank waits for that there
+  };
+  How how = How::blocking;
+  std::uint8_t later = 0;
+
+  bool operator==(const Way&) const = default;
+};
+
+struct Step {
+  Kind kind = Kind::barrier;
+  int comm = 0;            // 0 is the group's; the others are numbered by the steps that make them
+  std::uint32_t salt = 0;  // of the values
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  std::size_t count = 0;  // elements of a block
+  int root = 0;
+  bool in_place = false;
+  bool uneven = false;     // blocks of different lengths, `count` at most
+  bool displaced = false;  // and with gaps
+  Delivery::Kind delivery = Delivery::Kind::exact;
+  Estimator estimator = Estimator::ratio;
+  bool endless = false;  // no deadline
+  int allocation = -1;   // of all_reduce: the step whose memory holds its tensors
+  std::vector<Envelope> messages;
+  std::vector<int> colors;  // of split, by rank of the communicator; -1: none
+  std::vector<int> keys;
+  int made = 0;                       // number of the first communicator that the step makes
+  unsigned who = 0;                   // ranks, as bits
+  std::array<Way, kRanksMax> ways{};  // by rank of the communicator
+  bool may_fail = false;              // a rank left its communicator, or may have
+
+  bool operator==(const Step&) const = default;
+};
+
+// Which library interface the calls go through.
+enum class Front : std::uint8_t { cpp, c, nccl };
+std::string_view to_string(Front front);
+
+struct Program {
+  std::uint64_t seed = 0;
+  Route route = Route::automatic;
+  Front front = Front::cpp;
+  bool processes = false;   // ranks are processes, not threads
+  bool by_address = false;  // they meet at an address, not in a store
+  int ranks = 2;
+  std::vector<Step> steps;
+};
+
+// The ranks of the program in each communicator, in the order of their ranks there; and which
+// members a step has. Of numbers that no step made: empty.
+class Groups {
+ public:
+  explicit Groups(const Program& program);
+  const std::vector<int>& of(int comm) const;
+  // The number of the communicator that the step gives the rank of its communicator; -1: none.
+  static int made(const Step& step, int rank, int size);
+  int count() const { return static_cast<int>(members_.size()); }
+
+ private:
+  std::vector<std::vector<int>> members_;
+};
+
+// Which seeds share a group of ranks, one after the other. Their route, front and ranks are equal.
+inline constexpr std::uint64_t kProgramsOfAGroup = 16;
+
+struct Limits {
+  bool any_route = true;
+  Route route = Route::automatic;
+  Front front = Front::cpp;
+};
+
+// The program of a seed: a pure function.
+Program draw(std::uint64_t seed, const Limits& limits);
+
+// One after the other on the same group.
+Program joined(const std::vector<Program>& programs);
+
+// The program as C++ source, and as JSON for other languages.
+std::string as_source(const Program& program, std::string_view why);
+std::string as_json(const Program& program);
+
+}  // namespace leeway::programs

@@ -1,0 +1,54 @@
+// Runs programs in processes of their own, and watches them.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "programs/program.h"
+
+namespace leeway::programs {
+
+struct Verdict {
+  enum class What { right, wrong, hang, death, leak };
+  What what = What::right;
+  int program = 0;  // of those that ran
+  int step = 0;
+  int rank = 0;
+  std::string text;
+  bool right() const { return what == What::right; }
+};
+std::string to_string(Verdict::What what);
+
+// A group of ranks that goes through programs, one after the other.
+class Run {
+ public:
+  // `idle`: without any progress for so long, it hangs.
+  Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // Looks at it; true once it is over.
+  bool poll();
+  const Verdict& verdict() const { return verdict_; }
+  const std::vector<Program>& programs() const { return programs_; }
+
+ private:
+  void kill_all();
+  bool reap();
+  void judge_hang();
+
+  std::vector<Program> programs_;
+  const std::chrono::milliseconds idle_;
+  struct Board* board_ = nullptr;
+  std::vector<int> processes_;
+  std::string folder_;
+  std::uint64_t moves_ = 0;
+  std::chrono::steady_clock::time_point moved_;
+  Verdict verdict_;
+};
+
+Verdict run(std::vector<Program> programs, std::chrono::milliseconds idle, bool loud = false);
+
+}  // namespace leeway::programs

@@ -1,0 +1,16 @@
+// From a program that fails to a small one that fails the same way.
+#pragma once
+
+#include <functional>
+
+#include "programs/program.h"
+
+namespace leeway::programs {
+
+using Fails = std::function<bool(const Program& program)>;
+
+// Tries less of everything, one change at a time, until no change is left that keeps the failure,
+// or `fails` was asked so often.
+Program shrink(Program program, const Fails& fails, unsigned tries_max);
+
+}  // namespace leeway::programs
