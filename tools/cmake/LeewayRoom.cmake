@@ -16,8 +16,8 @@ function(leeway_room name)
   add_library(leeway::${name} ALIAS ${target})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PUBLIC leeway_headers ${ROOM_LINKS} PRIVATE leeway_settings ${ROOM_PRIVATE_LINKS})
-  # The library is compiled file by file, as users compile it. Sanitizers' builds are nobody's: there, files together.
-  if(ROOM_ALONE OR NOT LEEWAY_SANITIZE)
+  # Tests judge a library that is compiled file by file, but for sanitizers, whose builds nobody installs.
+  if(ROOM_ALONE OR (LEEWAY_BUILD_TESTS AND NOT LEEWAY_SANITIZE))
     set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   endif()
   if(NOT ROOM_APART)
@@ -25,16 +25,18 @@ function(leeway_room name)
   endif()
 endfunction()
 
-# leeway_test(<name> [SERIAL] [IN_RELEASE] [THREADS] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds])
+# leeway_test(<name> [SERIAL] [IN_RELEASE] [THREADS] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds]
+#             [SHARDS number])
 # A GoogleTest binary over the whole library with access to the rooms' private headers. Every test case is a ctest case;
-# with LEEWAY_TEST_EACH_CASE=OFF a program of unit or inproc tests is one, which saves a process start per test case.
+# with LEEWAY_TEST_EACH_CASE=OFF a program of unit or inproc tests is one, which saves a process start per test case, or
+# SHARDS of them, which run beside each other.
 # SERIAL cases never run beside another. IN_RELEASE: unit tests that the usual tests run in Release, because optimisation or
 # the kind of processor may break what they test, or because the sanitizer builds leave it out (simulator, tools, libtorch).
 # With LEEWAY_TEST_SET=USUAL other unit tests are left out in Release, where a sanitizer build beside it runs them.
 # THREADS: the thread sanitizer runs them; their programs have the label and the target of threads besides.
 # The target tests_<label> builds the binaries of one label and nothing else.
 function(leeway_test name)
-  cmake_parse_arguments(TEST "SERIAL;IN_RELEASE;THREADS" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(TEST "SERIAL;IN_RELEASE;THREADS" "TIMEOUT;SHARDS" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
@@ -58,8 +60,19 @@ function(leeway_test name)
     add_dependencies(tests_${label} ${name})
   endforeach()
   if(NOT LEEWAY_TEST_EACH_CASE AND TEST_LABELS MATCHES "^(unit|inproc)$")
-    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS "${all_labels}" RUN_SERIAL ${TEST_SERIAL})
+    if(NOT TEST_SHARDS)
+      set(TEST_SHARDS 1)
+    endif()
+    math(EXPR last "${TEST_SHARDS} - 1")
+    foreach(shard RANGE ${last})
+      set(test ${name})
+      if(TEST_SHARDS GREATER 1)
+        set(test ${name}_${shard})
+      endif()
+      add_test(NAME ${test} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${test} PROPERTIES TIMEOUT 900 LABELS "${all_labels}" RUN_SERIAL ${TEST_SERIAL}
+                           ENVIRONMENT "GTEST_TOTAL_SHARDS=${TEST_SHARDS};GTEST_SHARD_INDEX=${shard}")
+    endforeach()
     return()
   endif()
   # Tests with parameters are listed by the names that the tests give them, not by the parameters' bytes.
