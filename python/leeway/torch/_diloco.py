@@ -71,8 +71,8 @@ class DiLoCo:
     process_group: whose ranks take part; any backend. None: all. Or a leeway.Communicator.
     options: further fields of CollectiveOptions.
 
-    All ranks take the same number of inner steps. `weight`, to be set at any time, is the amount of work (tokens, say) behind
-    this rank's contributions; 0 counts for nothing. `reports` are the leeway.Reports of the last outer step of each fragment.
+    All ranks take the same number of inner steps. In a context one that a torch.amp.GradScaler skips counts, too. `weight`, to
+    be set at any time, is the amount of work (tokens, say) behind this rank's contributions; 0 counts for nothing. `reports` are the leeway.Reports of the last outer step of each fragment.
     """
 
     def __init__(self, model, inner, outer, *, every, delivery=None, codec="native", fragments=1, delay=0, mix=None,
@@ -103,7 +103,6 @@ class DiLoCo:
         self._options = CollectiveOptions(**{"codec": codec, **options, "op": "avg"})
         if str(self._options.spread) != "exact":
             raise InvalidArgumentError("spread must be exact, or the ranks would no longer agree")
-        self._hook = None
         with torch.no_grad():
             self._fragments = [_Fragment(part, (number + 1) * every // fragments % every, outer, error_feedback)
                                for number, part in enumerate(_in_parts(parameters, fragments))]
@@ -115,12 +114,18 @@ class DiLoCo:
                 fragment.go_to_agreed(0)
 
     def __enter__(self):
-        self._hook = self.inner.register_step_post_hook(lambda *_: self.step())
+        self._hooks = [self.inner.register_step_post_hook(lambda *_: self.step())]
+        if not getattr(self.inner, "_step_supports_amp_scaling", False):
+            # GradScaler then calls step() in any case. A step that it left out would not be counted on this rank alone.
+            self.inner._step_supports_amp_scaling = True
+            self._hooks.append(self.inner.register_step_pre_hook(_unscale))
         return self
 
     def __exit__(self, kind, error, traceback):
-        self._hook.remove()
-        self._hook = None
+        for hook in self._hooks:
+            hook.remove()
+        if len(self._hooks) > 1:
+            del self.inner._step_supports_amp_scaling
         if kind is None:
             self.synchronize()
 
@@ -245,6 +250,20 @@ class DiLoCo:
         """Leaves the group of ranks; the parameters stay as they are."""
         if self._owns_communicator:
             self._communicator.close()
+
+
+def _unscale(inner, *_):
+    """What GradScaler does before the step of an optimizer that cannot: divides gradients, and leaves out those with infinities."""
+    if not hasattr(inner, "found_inf"):
+        return
+    overflowed, scale = float(inner.found_inf) > 0, inner.grad_scale
+    inner.found_inf = inner.grad_scale = None  # only fused optimizers know what to do with them
+    for group in inner.param_groups:
+        for parameter in group["params"]:
+            if overflowed:
+                parameter.grad = None
+            elif scale is not None and parameter.grad is not None:
+                parameter.grad /= scale
 
 
 def _in_parts(parameters, count):

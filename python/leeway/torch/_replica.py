@@ -29,7 +29,11 @@ class ReplicaOptimizer(torch.optim.Optimizer):
     Learning rate schedulers work on it as on any optimizer. All ranks construct it, and call step(), synchronize(),
     state_dict() and load_state_dict() in the same order; so does anything else that changes parameters on purpose, followed by
     parameters_changed(). `gradient_report` and `parameter_report` are the leeway.Report of the last step's two halves.
+    A torch.amp.GradScaler that finds an infinity on one rank has all ranks skip that step. Its scale may differ between ranks.
     """
+
+    # GradScaler then calls step() in any case, with what it found: alone, a rank that skipped would leave the others waiting.
+    _step_supports_amp_scaling = True
 
     def __init__(self, params, make_inner, *, gradients=None, parameters=None, clip_norm=None, error_feedback=False,
                  process_group=None):
@@ -128,6 +132,8 @@ class ReplicaOptimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        if self._overflowed():
+            return loss
         self._collect_gradients()
         changes = {} if self._residual is None else {"residual": self._residual}
         self.gradient_report = self._replica.reduce_gradients(self._gradient, self._options, weight=weight, **changes)
@@ -146,6 +152,17 @@ class ReplicaOptimizer(torch.optim.Optimizer):
                 gradient.zero_()
             else:
                 gradient.copy_(held)
+        scale = getattr(self, "grad_scale", None)  # of a GradScaler; None: it has divided already
+        if scale is not None:
+            self._gradient /= scale
+
+    def _overflowed(self):
+        """Whether a GradScaler found an infinity or a NaN on any rank."""
+        if not hasattr(self, "found_inf"):
+            return False
+        found = torch.tensor([float(self.found_inf)])
+        self._communicator.all_reduce(found, op="max")
+        return found.item() > 0
 
     def _clip(self):
         if self._clip_norm is None:

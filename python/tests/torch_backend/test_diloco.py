@@ -1,5 +1,6 @@
 """DiLoCo: values, agreement of ranks under loss, fragments, delay, checkpoints, bad input. Ranks are threads."""
 
+import contextlib
 import copy
 import time
 
@@ -181,3 +182,35 @@ def test_bad_input_says_what_to_do(group):
         lt.DiLoCo(model, inner, nesterov, every=5, fragments=2, process_group=comm).load_state_dict(state)
     with pytest.raises(leeway.InvalidArgumentError, match="that of 3 ranks"):
         diloco.load_state_dict({**state, "ranks": 3})
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_an_inner_step_that_a_scaler_skips_on_one_rank_counts(group, fused):
+    def call(comm):
+        results = []
+        for scaled in (True, False):
+            model = a_model(comm.rank, width=256)
+            inner = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=fused)
+            diloco = lt.DiLoCo(model, inner, nesterov, every=3, process_group=comm)
+            scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+            with diloco if scaled else contextlib.nullcontext():
+                for number, (x, y) in enumerate(batches(comm.rank, 7)):
+                    overflows = (number, comm.rank) == (2, 1)
+                    inner.zero_grad()
+                    loss = (model(x) - y).square().mean()
+                    if scaled:
+                        scaler.scale(loss * (float("inf") if overflows else 1)).backward()
+                        scaler.step(inner)
+                        scaler.update()
+                    else:
+                        loss.backward()
+                        if not overflows:
+                            inner.step()
+                        diloco.step()
+            diloco.synchronize()
+            assert diloco.steps == 7 and diloco.agreed()
+            results.append(flat(model))
+        assert torch.allclose(*results, atol=1e-6)
+        return results[0]
+
+    assert torch.equal(*group(2).run(call))

@@ -231,3 +231,25 @@ def test_bad_input_says_what_to_do(group):
     optimizer = make(embedding.parameters())
     embedding(torch.tensor([1])).sum().backward()
     refuses("sparse=False", optimizer.step)
+
+
+def test_all_ranks_skip_a_step_that_overflows_on_one(group):
+    def call(comm):
+        model, twin = a_model(), a_model()
+        optimizer = lt.ReplicaOptimizer(model.parameters(), adam, process_group=comm)
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        data = batches(comm.rank, 6)
+        for number, (x, y) in enumerate(data):
+            optimizer.zero_grad()
+            loss = (model(x) - y).square().mean() * (float("inf") if (number, comm.rank) == (2, 1) else 1)
+            scaler.scale(loss).backward()
+            if number == 4:  # as for a norm
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+        train(twin, lt.ReplicaOptimizer(twin.parameters(), adam, process_group=comm), data[:2] + data[3:])
+        assert torch.allclose(flat(model), flat(twin), atol=1e-6)
+        return flat(model), scaler.get_scale()
+
+    (model, scale), (other_model, other_scale) = group(2).run(call)
+    assert torch.equal(model, other_model) and (scale, other_scale) == (1024, 512)
