@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "collective/operation_plan.h"
+
 namespace leeway::collective {
 namespace {
 
 Instant deadline_of(const Request& receive) {
-  return receive.submitted + receive.spec.options.delivery.deadline;
+  return overdue_at(receive.submitted, receive.spec.options.delivery.deadline);
 }
 
 Status unheard(Rank self, const Request& receive) {

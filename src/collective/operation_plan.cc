@@ -114,11 +114,6 @@ std::uint32_t message_step(const protocol::Endpoint& endpoint, const OperationSp
       keyed_hash(seed, number, kMessageStream, sends ? self : spec.peer, sends ? spec.peer : self));
 }
 
-// Beyond a century, half of no_deadline among it, there is none.
-Instant after(Instant submitted, Duration deadline) {
-  return deadline > no_deadline / 4 ? Instant::infinite_future() : submitted + deadline;
-}
-
 wire::OperationTag tag_of(const OperationSpec& spec) {
   if (point_to_point(spec.kind)) {
     wire::OperationTag tag = wire::tag_of_message(spec.kind == OperationKind::send);
@@ -302,7 +297,7 @@ void plan_reduce_phase(const OperationSpec& spec, const protocol::EndpointConfig
   // A lossy reduction leaves the second half of the call's time to the spread.
   const bool halves =
       spec.kind == OperationKind::all_reduce && delivery.kind != Delivery::Kind::exact;
-  phase.deadline = halves ? after(submitted, delivery.deadline / 2) : plan.round.deadline;
+  phase.deadline = halves ? overdue_at(submitted, delivery.deadline / 2) : plan.round.deadline;
   phase.codec = spec.options.codec.codec;
   phase.fetch_empty = plan.reduction.fetch_empty;
   phase.repairable = delivery.kind != Delivery::Kind::best_effort || phase.fetch_empty;
@@ -341,7 +336,7 @@ void plan_round(const OperationSpec& spec, Instant submitted, OperationPlan& pla
   round.tag = tag_of(spec);
   round.name = to_string(spec.kind);
   round.deadline_length = delivery.deadline;
-  round.deadline = after(submitted, delivery.deadline);
+  round.deadline = overdue_at(submitted, delivery.deadline);
   round.weight = spec.options.weight;
   round.pair_sends = plan.pair_sends;
   round.pair_receives = plan.pair_receives;
@@ -431,6 +426,10 @@ void plan_halves(const OperationSpec& spec, Instant submitted, const protocol::E
 }
 
 }  // namespace
+
+Instant overdue_at(Instant submitted, Duration deadline) {
+  return deadline > no_deadline / 4 ? Instant::infinite_future() : submitted + deadline;
+}
 
 Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config) {
   const std::size_t elements = longest_flow(spec, config.size);

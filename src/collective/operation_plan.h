@@ -129,6 +129,10 @@ struct PlanContext {
   PayloadExchange* payload;                // where the request has a source and a sink
 };
 
+// When a call that was submitted then is over its deadline. Beyond a century, half of no_deadline
+// among it, never.
+Instant overdue_at(Instant submitted, Duration deadline);
+
 // kResourceExhausted where a rank sends another more than limits::kFlowPacketsMax packets. The
 // request was validated.
 Status check_flow_lengths(const OperationSpec& spec, const protocol::EndpointConfig& config);

@@ -32,6 +32,7 @@ struct Board {
   char text[1024];
 
   std::atomic<int> over;  // ranks that came to their end
+  std::atomic<int> left;  // ranks that exit in the middle, as bits
   pthread_barrier_t barrier;
   // Of results that all ranks hold alike, by program and step.
   std::array<std::atomic<std::uint64_t>, std::size_t{kProgramsOfAGroup} * kStepsMax> digests;
@@ -42,6 +43,5 @@ struct Board {
 
 // A board for so many ranks; null: no memory.
 Board* make_board(int ranks);
-void clear_board(Board& board, int ranks);
 
 }  // namespace leeway::programs

@@ -45,7 +45,8 @@ Program frame(std::uint64_t seed, const Limits& limits) {
   if (program.route == Route::inproc) program.processes = false;
   if (program.route == Route::sites || program.route == Route::mixed)
     program.ranks = dice.one_in(4) ? 6 : 4;
-  if (program.processes) program.by_address = true;
+  if (program.front == Front::nccl && program.route == Route::sites) program.route = Route::udp;
+  if (program.processes || program.front == Front::c) program.by_address = true;
   return program;
 }
 
@@ -62,6 +63,7 @@ class Maker {
     const int length = dice_.between(3, 14);
     const bool makes = dice_.one_in(3);  // communicators
     const bool rude = dice_.one_in(16);
+    if (rude) make_comm();
     for (int i = 0; i < length; ++i) {
       const std::size_t what = dice_.below(100);
       if (makes && what < 12) {
@@ -78,6 +80,7 @@ class Maker {
         collective();
       }
       if (rude && i == length / 2) disturb();
+      if (leaves() && i == length / 2) leave();
     }
     return std::move(program_);
   }
@@ -98,6 +101,7 @@ class Maker {
         choices.push_back(static_cast<int>(i));
     return choices[dice_.below(choices.size())];
   }
+  bool nccl() const { return program_.front == Front::nccl; }
   Comm& at(int comm) { return comms_[static_cast<std::size_t>(comm)]; }
   int size_of(int comm) { return static_cast<int>(at(comm).members.size()); }
 
@@ -136,13 +140,16 @@ class Maker {
     if (one.type == DataType::boolean &&
         (one.op == ReduceOp::avg || one.op == ReduceOp::premul_sum))
       one.op = ReduceOp::bxor;
+    if (nccl() && one.kind == Kind::barrier) one.kind = Kind::all_reduce;
+    if (nccl() && one.type == DataType::boolean) one.type = DataType::i32;
+    if (nccl() && one.op >= ReduceOp::band) one.op = ReduceOp::max;
     one.count = count();
     one.root = static_cast<int>(dice_.below(at(comm).members.size()));
     one.in_place = dice_.one_in(2);
     if (one.kind == Kind::reduce || one.kind == Kind::all_to_all) one.in_place = false;
     if (one.kind == Kind::reduce_scatter || one.kind == Kind::all_gather ||
         one.kind == Kind::all_to_all) {
-      one.uneven = dice_.one_in(3);
+      one.uneven = !nccl() && dice_.one_in(3);
       one.displaced = one.uneven && dice_.one_in(2);
     }
     if (one.kind == Kind::all_reduce && at(comm).allocation >= 0 && dice_.one_in(2)) {
@@ -151,7 +158,7 @@ class Maker {
     }
     const bool lossy = one.kind == Kind::all_reduce || one.kind == Kind::reduce ||
                        one.kind == Kind::reduce_scatter;
-    if (lossy && dice_.one_in(6)) {
+    if (lossy && !nccl() && dice_.one_in(6)) {
       one.delivery = dice_.one_in(2) ? Delivery::Kind::bounded : Delivery::Kind::best_effort;
       one.type = DataType::f32;
       one.op = dice_.one_in(2) ? ReduceOp::sum : ReduceOp::avg;
@@ -171,10 +178,12 @@ class Maker {
     one.count = std::min<std::size_t>(count(), 20'000);
     if (dice_.one_in(4)) one.spare = dice_.below(100);
     one.tag = static_cast<std::uint32_t>(dice_.pick({0, 0, 0, 1, 7}));
-    if (dice_.one_in(5) && one.from != one.to) {
+    // (With a rank that is gone, such a receive waits for all others until its deadline.)
+    if (dice_.one_in(5) && one.from != one.to && !at(comm).disturbed) {
       one.any = true;
       one.tag = at(comm).tags++;
     }
+    if (nccl()) one.spare = one.tag = one.any = 0;
     return one;
   }
 
@@ -184,6 +193,7 @@ class Maker {
     const bool several = dice_.one_in(3);
     Step one = step(several ? Kind::exchange : Kind::message, comm);
     one.type = dice_.one_in(2) ? DataType::f32 : static_cast<DataType>(dice_.below(kDataTypeCount));
+    if (nccl() && one.type == DataType::boolean) one.type = DataType::u8;
     const int length = several ? dice_.between(1, 5) : 1;
     for (int i = 0; i < length; ++i) one.messages.push_back(envelope(comm, several));
     add(std::move(one));
@@ -197,6 +207,7 @@ class Maker {
   }
 
   void allocate() {
+    if (program_.front != Front::cpp) return collective();
     const int comm = some_comm(true);
     Step one = step(Kind::allocate, comm);
     one.count = std::size_t{1} << dice_.between(0, 18);
@@ -260,7 +271,10 @@ class Maker {
     const int comm = some_comm(true);
     if (comm == 0 || size_of(comm) < 2) return;
     const bool aborts = dice_.one_in(2);
-    const bool quiet = dice_.one_in(2);
+    const bool parent =
+        std::any_of(program_.steps.begin(), program_.steps.end(),
+                    [&](const Step& before) { return before.comm == comm && before.made > 0; });
+    const bool quiet = parent || dice_.one_in(2);
     if (quiet) {
       Step one = step(Kind::sync, comm);
       add(std::move(one));
@@ -281,6 +295,33 @@ class Maker {
     std::vector<int> left;
     for (int i = 0; i < size_of(comm); ++i)
       if ((who >> i & 1) == 0) left.push_back(at(comm).members[static_cast<std::size_t>(i)]);
+    comms_.push_back({left, false, false, -1, 100});
+    add(std::move(rest));
+  }
+
+  // In one of so many groups of processes a rank exits in the last program.
+  bool leaves() const {
+    const std::uint64_t group = program_.seed / kProgramsOfAGroup;
+    return program_.processes && group % 4 == 0 &&
+           program_.seed % kProgramsOfAGroup == kProgramsOfAGroup - 1;
+  }
+  void leave() {
+    Step meet = step(Kind::sync, 0);
+    add(std::move(meet));
+    for (Step& before : program_.steps)
+      if (is_under_way(before)) before.may_fail = true;
+    for (Comm& comm : comms_) comm.disturbed = true;
+    Step one = step(Kind::leave, 0);
+    one.who = 1u << dice_.below(static_cast<std::size_t>(program_.ranks));
+    const unsigned who = one.who;
+    add(std::move(one));
+    Step rest = step(Kind::shrink, 0);
+    rest.may_fail = false;
+    rest.who = who;
+    rest.made = static_cast<int>(comms_.size());
+    std::vector<int> left;
+    for (int i = 0; i < program_.ranks; ++i)
+      if ((who >> i & 1) == 0) left.push_back(i);
     comms_.push_back({left, false, false, -1, 100});
     add(std::move(rest));
   }

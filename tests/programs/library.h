@@ -58,10 +58,22 @@ class Library {
   virtual Result<std::vector<std::unique_ptr<Comm>>> create_inproc(int size,
                                                                    const Options& options) = 0;
 };
-// Of the interface; null where the program was built without it.
-std::unique_ptr<Library> library_of(Front front);
+
+// Where and how the ranks of a group meet.
+struct Meeting {
+  std::string address;
+  std::shared_ptr<Rendezvous> store;  // of threads
+  std::string name;                   // of the group
+  std::string folder;                 // of the group alone
+  std::string secret_file;            // in it
+  std::string log_level = "off";
+};
+
+// Of the program's interface; null where there is none in this executable.
+std::unique_ptr<Library> library_of(const Program& program, const Meeting& meeting);
 std::unique_ptr<Library> cpp_library();
-std::unique_ptr<Library> c_library();
+std::unique_ptr<Library> c_library(const Meeting& meeting, bool sealed);
+std::unique_ptr<Library> nccl_library(const Program& program, const Meeting& meeting);
 
 // Options of a step's call, as C++ has them.
 CollectiveOptions options_of(const Step& step, int rank);

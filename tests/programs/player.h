@@ -11,13 +11,6 @@
 
 namespace leeway::programs {
 
-// Where and how the ranks of a group meet.
-struct Meeting {
-  std::string address;
-  std::shared_ptr<Rendezvous> store;  // of threads
-  std::string name;                   // of the group
-  std::string log_level = "off";
-};
 Options options_for(const Program& program, const Meeting& meeting, int rank);
 
 class Player {

@@ -292,13 +292,15 @@ std::string as_source(const Program& program, std::string_view why) {
 
 std::string as_json(const Program& program) {
   const Groups groups(program);
-  std::string text = format("{\"seed\":%llu,\"ranks\":%d,\"steps\":[",
+  std::string text = format("{\"seed\":%llu,\"ranks\":%d,\"groups\":[",
                             static_cast<unsigned long long>(program.seed), program.ranks);
+  for (int comm = 0; comm < groups.count(); ++comm)
+    text += (comm > 0 ? "," : "") + json_list(groups.of(comm));
+  text += "],\"steps\":[";
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
     text += i > 0 ? ",\n" : "\n";
     text += "{\"kind\":" + quoted(to_string(step.kind)) + format(",\"comm\":%d", step.comm) +
-            ",\"members\":" + json_list(groups.of(step.comm)) +
             format(",\"salt\":%u,\"count\":%zu,\"root\":%d,\"made\":%d,\"who\":%u", step.salt,
                    step.count, step.root, step.made, step.who) +
             ",\"type\":" + quoted(name_of(step.type)) +

@@ -145,6 +145,10 @@ class Groups {
   std::vector<std::vector<int>> members_;
 };
 
+// Of the sealed route.
+inline constexpr char kSecret[] =
+    "6c2f1bd09f3f0d3c2b8e4a7795d1c0ffee0123456789abcdef1032547698badc";
+
 // Which seeds share a group of ranks, one after the other. Their route, front and ranks are equal.
 inline constexpr std::uint64_t kProgramsOfAGroup = 16;
 

@@ -8,6 +8,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -103,7 +105,7 @@ bool hide_memory() {
 
 [[noreturn]] void be_threads(const std::vector<Program>& programs, Board& board, Meeting meeting) {
   const Program& first = programs.front();
-  const std::unique_ptr<Library> library = library_of(first.front);
+  const std::unique_ptr<Library> library = library_of(first, meeting);
   const Holdings before = Holdings::now();
   bool right = true;
   {
@@ -143,7 +145,7 @@ bool hide_memory() {
   const Program& first = programs.front();
   if (first.route == Route::mixed && rank >= first.ranks / 2 && !hide_memory())
     std::_Exit(0);  // then there is one half only, by the watcher's leave
-  const std::unique_ptr<Library> library = library_of(first.front);
+  const std::unique_ptr<Library> library = library_of(first, meeting);
   const Holdings before = Holdings::now();
   bool right = false;
   {
@@ -194,6 +196,12 @@ Run::Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool lou
   Meeting meeting;
   meeting.address = free_address();
   meeting.name = "programs";
+  char folder[] = "/tmp/program_swarm.XXXXXX";
+  if (::mkdtemp(folder) == nullptr) std::abort();
+  folder_ = meeting.folder = folder;
+  meeting.secret_file = folder_ + "/secret";
+  std::ofstream(meeting.secret_file) << kSecret << "\n";
+  ::chmod(meeting.secret_file.c_str(), 0600);
   if (loud) meeting.log_level = "warn";
   std::fflush(nullptr);
   const int watcher = ::getpid();
@@ -212,6 +220,8 @@ Run::Run(std::vector<Program> programs, std::chrono::milliseconds idle, bool lou
 
 Run::~Run() {
   kill_all();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
   ::munmap(board_, sizeof(Board));
 }
 
@@ -235,19 +245,18 @@ bool Run::reap() {
     }
     if (one == 0) continue;
     one = 0;
+    const auto rank = &one - processes_.data();
+    if ((board_->left >> rank & 1) != 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+      continue;
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kWrongStatus))
       continue;
     verdict_.what = Verdict::What::death;
-    verdict_.rank = -1;
-    for (std::size_t i = 0; i < processes_.size(); ++i)
-      if (&processes_[i] == &one) verdict_.rank = processes_.size() == 1 ? -1 : static_cast<int>(i);
+    verdict_.rank = processes_.size() == 1 ? -1 : static_cast<int>(rank);
     verdict_.text = WIFSIGNALED(status) ? std::string("signal ") + ::strsignal(WTERMSIG(status))
                                         : "exit status " + std::to_string(WEXITSTATUS(status));
-    verdict_.program = static_cast<int>(board_->lines[0].program);
-    for (int rank = 0; rank < programs_.front().ranks; ++rank)
-      verdict_.program =
-          std::max(verdict_.program,
-                   static_cast<int>(board_->lines[static_cast<std::size_t>(rank)].program));
+    verdict_.program = 0;
+    for (const Board::Line& line : board_->lines)
+      verdict_.program = std::max(verdict_.program, static_cast<int>(line.program));
     return true;
   }
   return all;

@@ -294,6 +294,17 @@ TEST(AnySource, FailsAtItsDeadlineWhereNobodySends) {
   EXPECT_EQ(next.contents(), std::vector<float>{1.0f});
 }
 
+TEST(AnySource, WaitsForEverWithoutADeadline) {
+  EngineGroup group(network(2));
+  Mail mail(group);
+  const auto any = mail.receive(0, kAnyRank, 10, 1, no_deadline);
+  EXPECT_FALSE(group.run({any.request}, 1s));
+  EXPECT_FALSE(any.request->done) << any.request->status.text();
+  mail.send(1, 0, {1.0f}, 1);
+  ASSERT_TRUE(group.run({any.request}, 1s));
+  EXPECT_EQ(any.contents(), std::vector<float>{1.0f});
+}
+
 TEST(AnySource, IsCancelledWithTheRest) {
   EngineGroup group(network(2));
   Mail mail(group);
