@@ -16,8 +16,7 @@ function(leeway_room name)
   add_library(leeway::${name} ALIAS ${target})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PUBLIC leeway_headers ${ROOM_LINKS} PRIVATE leeway_settings ${ROOM_PRIVATE_LINKS})
-  # Tests judge a library that is compiled file by file, but for sanitizers, whose builds nobody installs.
-  if(ROOM_ALONE OR (LEEWAY_BUILD_TESTS AND NOT LEEWAY_SANITIZE))
+  if(ROOM_ALONE)
     set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   endif()
   if(NOT ROOM_APART)
@@ -25,18 +24,19 @@ function(leeway_room name)
   endif()
 endfunction()
 
-# leeway_test(<name> [SERIAL] [IN_RELEASE] [THREADS] SOURCES a_test.cc ... [LINKS ...] [LABELS unit] [TIMEOUT seconds]
-#             [SHARDS number])
+# leeway_test(<name> [SERIAL] [IN_RELEASE|RELEASE_ONLY] [THREADS] SOURCES a_test.cc ... [LINKS ...] [LABELS unit]
+#             [TIMEOUT seconds] [SHARDS number])
 # A GoogleTest binary over the whole library with access to the rooms' private headers. Every test case is a ctest case;
 # with LEEWAY_TEST_EACH_CASE=OFF a program of unit or inproc tests is one, which saves a process start per test case, or
 # SHARDS of them, which run beside each other.
 # SERIAL cases never run beside another. IN_RELEASE: unit tests that the usual tests run in Release, because optimisation or
 # the kind of processor may break what they test, or because the sanitizer builds leave it out (simulator, tools, libtorch).
-# With LEEWAY_TEST_SET=USUAL other unit tests are left out in Release, where a sanitizer build beside it runs them.
+# RELEASE_ONLY: those of them that only count and compare numbers; sanitizers take their time and see nothing.
+# With LEEWAY_TEST_SET=USUAL sanitizer builds leave out RELEASE_ONLY, and Release leaves out what has neither.
 # THREADS: the thread sanitizer runs them; their programs have the label and the target of threads besides.
 # The target tests_<label> builds the binaries of one label and nothing else.
 function(leeway_test name)
-  cmake_parse_arguments(TEST "SERIAL;IN_RELEASE;THREADS" "TIMEOUT;SHARDS" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(TEST "SERIAL;IN_RELEASE;RELEASE_ONLY;THREADS" "TIMEOUT;SHARDS" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
@@ -45,7 +45,13 @@ function(leeway_test name)
   target_link_libraries(${name} PRIVATE leeway_settings leeway_static ${TEST_LINKS} GTest::gtest GTest::gmock
                         GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${LEEWAY_TEST_OPTIONS})
-  if(LEEWAY_TEST_SET STREQUAL USUAL AND NOT LEEWAY_SANITIZE AND TEST_LABELS STREQUAL unit AND NOT TEST_IN_RELEASE)
+  set(left_out OFF)
+  if(LEEWAY_TEST_SET STREQUAL USUAL AND LEEWAY_SANITIZE)
+    set(left_out ${TEST_RELEASE_ONLY})
+  elseif(LEEWAY_TEST_SET STREQUAL USUAL AND TEST_LABELS STREQUAL unit AND NOT TEST_IN_RELEASE AND NOT TEST_RELEASE_ONLY)
+    set(left_out ON)
+  endif()
+  if(left_out)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
