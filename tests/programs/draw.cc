@@ -56,6 +56,8 @@ class Maker {
       : program_(frame), dice_(frame.seed, 2), easy_(dice_.one_in(2)) {
     Comm world;
     for (int rank = 0; rank < frame.ranks; ++rank) world.members.push_back(rank);
+    // What other programs of the group send with such a tag may come first.
+    world.tags += 100 * static_cast<std::uint32_t>(frame.seed % kProgramsOfAGroup);
     comms_.push_back(world);
   }
 
@@ -72,9 +74,11 @@ class Maker {
         messages();
       } else if (what < 48) {
         wrong();
+      } else if (what == 53) {
+        mismatch();
       } else if (makes && what < 52) {
         destroy_everywhere();
-      } else if (what < 54) {
+      } else if (what < 55) {
         allocate();
       } else {
         collective();
@@ -203,6 +207,17 @@ class Maker {
     const int comm = some_comm(true);
     Step one = step(Kind::wrong, comm);
     one.who = static_cast<unsigned>(dice_.next() & 0xFF);
+    add(std::move(one));
+  }
+
+  void mismatch() {
+    const int comm = some_comm(true);
+    // (Between sites a difference ends the communicator.)
+    if (size_of(comm) < 2 || nccl() || program_.route == Route::sites) return collective();
+    Step one = step(Kind::mismatch, comm);
+    one.who = 1u << dice_.below(at(comm).members.size());
+    one.root = static_cast<int>(dice_.below(at(comm).members.size()));
+    one.count = 1 + count();
     add(std::move(one));
   }
 

@@ -76,10 +76,10 @@ class NcclComm final : public Comm {
   Result<std::unique_ptr<Comm>> shrink(std::span<const Rank> excluded, Way::How) override {
     std::vector<int> out(excluded.begin(), excluded.end());
     ncclComm_t made = nullptr;
-    const ncclResult_t code =
-        settled(ncclCommShrink(comm_, out.data(), static_cast<int>(out.size()), &made, nullptr,
-                               NCCL_SHRINK_DEFAULT),
-                comm_);
+    ncclResult_t code = ncclCommShrink(comm_, out.data(), static_cast<int>(out.size()), &made,
+                                       nullptr, NCCL_SHRINK_DEFAULT);
+    code = settled(code, comm_);
+    if (code == ncclSuccess && !blocks_) code = settled(ncclInProgress, made);
     if (code != ncclSuccess) return status_of("CommShrink", code, comm_);
     return std::unique_ptr<Comm>(std::make_unique<NcclComm>(made, blocks_));
   }
@@ -216,8 +216,9 @@ class NcclLibrary final : public Library {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = how == Way::How::blocking ? 1 : 0;
     ncclComm_t comm = nullptr;
-    const ncclResult_t code = settled(
-        ncclCommInitRankConfig(&comm, *options.world_size, id, *options.rank, &config), comm);
+    ncclResult_t code =
+        ncclCommInitRankConfig(&comm, *options.world_size, id, *options.rank, &config);
+    code = settled(code, comm);
     if (code != ncclSuccess) return status_of("CommInitRankConfig", code, comm);
     return std::unique_ptr<Comm>(std::make_unique<NcclComm>(comm, how == Way::How::blocking));
   }

@@ -239,7 +239,7 @@ bool Player::perform(const Step& step) {
   const int size = static_cast<int>(members.size());
   Comm* const on = comm(step.comm);
   if (on == nullptr) return true;  // destroyed
-  if (on->rank() != rank || on->size() != size)
+  if (!step.may_fail && (on->rank() != rank || on->size() != size))
     return fail("communicator " + std::to_string(step.comm) + " says rank " +
                 std::to_string(on->rank()) + " of " + std::to_string(on->size()) + ", not " +
                 std::to_string(rank) + " of " + std::to_string(size));
@@ -275,9 +275,46 @@ bool Player::perform(const Step& step) {
         return true;
       return fail(std::string("a call with wrong arguments: ") + outcome.status().c_str());
     }
+    case Kind::mismatch:
+      return differ(step, rank, size);
     default:
       return call(step, rank, size);
   }
+}
+
+// All ranks are told that they differ, and what they do next goes well.
+bool Player::differ(const Step& step, int rank, int size) {
+  Step own = step;
+  const bool among = (step.who >> rank & 1) != 0;
+  Call one;
+  std::vector<float> values(step.count + 1);
+  std::vector<float> results(step.count + 1);
+  switch (step.salt % 3) {
+    case 0:
+      own.kind = Kind::broadcast;
+      if (among) own.root = (step.root + 1) % size;
+      break;
+    case 1:
+      own.kind = Kind::all_reduce;
+      if (among) ++own.count;
+      break;
+    default:
+      own.kind = Kind::all_reduce;
+      if (among) own.op = ReduceOp::max;
+  }
+  own.in_place = false;
+  const Extent extent = extent_of(own, rank, size);
+  one.step = &own;
+  one.rank = rank;
+  one.size = size;
+  one.extent = &extent;
+  one.input = {values.data(), own.count, DataType::f32};
+  one.output = {results.data(), own.count, DataType::f32};
+  const Outcome outcome = comm(step.comm)->run(one);
+  move();
+  if (outcome.ok()) return fail(std::string(to_string(own.kind)) + " that differs is ok");
+  if (outcome.status().code() == StatusCode::kMismatch) return true;
+  return fail(std::string(to_string(own.kind)) + " that differs: " + outcome.status().c_str());
 }
 
 bool Player::make(const Step& step, int rank, int size) {

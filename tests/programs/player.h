@@ -30,6 +30,7 @@ class Player {
 
   bool perform(const Step& step);
   bool make(const Step& step, int rank, int size);
+  bool differ(const Step& step, int rank, int size);
   bool call(const Step& step, int rank, int size);
   bool settle_due(bool all);
   bool settle(Underway& one);

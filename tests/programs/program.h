@@ -46,7 +46,8 @@ enum class Kind : std::uint8_t {
   barrier,
   message,   // messages[0]: one send and one receive
   exchange,  // all of `messages`, a call on each rank
-  wrong,     // every rank makes a call with wrong arguments, and is told so
+  wrong,     // the ranks of `who` make a call with wrong arguments, and are told so
+  mismatch,  // the rank of `who` calls otherwise than the others, and all are told so
   split,     // a communicator for each color
   create,    // a communicator of all ranks
   shrink,    // a communicator without the ranks of `who`

@@ -274,10 +274,17 @@ void Run::judge_hang() {
       verdict_.step = step;
       verdict_.rank = rank;
     }
+    const auto& steps = programs_[static_cast<std::size_t>(program)].steps;
+    const auto named = [&](int number) {
+      const auto at = static_cast<std::size_t>(number);
+      return std::to_string(number) + " " +
+             (at < steps.size() ? std::string(to_string(steps[at].kind)) : "(the end)");
+    };
     verdict_.text += "rank " + std::to_string(rank) + " is in program " + std::to_string(program) +
-                     ", step " + std::to_string(step);
+                     ", step " + named(step);
     const std::uint32_t waits = line.waits_for;
-    if (waits > 0) verdict_.text += " (its last call is of step " + std::to_string(waits - 1) + ")";
+    if (waits > 0)
+      verdict_.text += ", its last call was of step " + named(static_cast<int>(waits) - 1);
     verdict_.text += "; ";
   }
 }
