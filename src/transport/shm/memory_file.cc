@@ -1,16 +1,23 @@
 #include "transport/shm/memory_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace leeway::transport {
 namespace {
+
+constexpr std::string_view kNamePrefix = "leeway-";
 
 std::string path_of(const std::string& folder, const std::string& name) {
   return folder + "/" + name;
@@ -34,6 +41,57 @@ Status not_ours(const std::string& folder) {
   return Status::error(StatusCode::kMismatch,
                        "shared memory in %s: the peer's file is not what this user makes",
                        folder.c_str());
+}
+
+// Handles of files that this process made and that still have a name: their locks say that it
+// lives. Never destroyed.
+class Named {
+ public:
+  static Named& here() {
+    static auto& named = *new Named;
+    return named;
+  }
+  void add(const std::string& path, int handle) {
+    const std::lock_guard lock(mutex_);
+    const auto [known, added] = handles_.emplace(path, handle);
+    if (!added) ::close(std::exchange(known->second, handle));
+  }
+  void remove(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    const auto known = handles_.find(path);
+    if (known == handles_.end()) return;
+    ::close(known->second);
+    handles_.erase(known);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, int> handles_;
+};
+
+// A new file with a lock that says that its maker lives. Whoever looks for stale files may have had
+// the lock first, and then has removed the file. -1: errno says why.
+int make_locked(const std::string& path) {
+  while (true) {
+    const int handle =
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (handle < 0) return -1;
+    struct stat facts {};
+    if (::flock(handle, LOCK_SH) == 0 && ::fstat(handle, &facts) == 0 && facts.st_nlink == 0) {
+      ::close(handle);
+      continue;
+    }
+    const int kept = ::fcntl(handle, F_DUPFD_CLOEXEC, 0);
+    if (kept >= 0) {
+      Named::here().add(path, kept);
+      return handle;
+    }
+    const int error = errno;
+    ::close(handle);
+    (void)::unlink(path.c_str());
+    errno = error;
+    return -1;
+  }
 }
 
 }  // namespace
@@ -70,10 +128,14 @@ MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
 
 Result<MemoryFile> MemoryFile::create(const std::string& folder, const std::string& name,
                                       std::size_t bytes) {
-  MemoryFile file(::open(path_of(folder, name).c_str(),
-                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR),
-                  bytes);
-  if (file.handle_ < 0) return failed(StatusCode::kUnsupported, folder, "no file", errno);
+  static std::once_flag first;
+  std::call_once(first, [&folder] { remove_stale(folder); });
+  MemoryFile file(make_locked(path_of(folder, name)), bytes);
+  if (file.handle_ < 0) {
+    const bool exhausted = errno == EMFILE || errno == ENFILE;
+    return failed(exhausted ? StatusCode::kResourceExhausted : StatusCode::kUnsupported, folder,
+                  "no file", errno);
+  }
   const int error = reserve(file.handle_, bytes);
   if (error == 0) return file;
   remove_name(folder, name);
@@ -113,7 +175,27 @@ Result<MemoryFile> MemoryFile::open(const std::string& folder, const std::string
 }
 
 void MemoryFile::remove_name(const std::string& folder, const std::string& name) {
-  (void)::unlink(path_of(folder, name).c_str());
+  const std::string path = path_of(folder, name);
+  (void)::unlink(path.c_str());
+  Named::here().remove(path);
+}
+
+void MemoryFile::remove_stale(const std::string& folder) {
+  DIR* const files = ::opendir(folder.c_str());
+  if (files == nullptr) return;
+  while (const dirent* const one = ::readdir(files)) {
+    if (!std::string_view(one->d_name).starts_with(kNamePrefix)) continue;
+    const int handle =
+        ::openat(::dirfd(files), one->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (handle < 0) continue;
+    struct stat facts {};
+    if (::fstat(handle, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid() &&
+        ::flock(handle, LOCK_EX | LOCK_NB) == 0) {
+      (void)::unlinkat(::dirfd(files), one->d_name, 0);
+    }
+    ::close(handle);
+  }
+  ::closedir(files);
 }
 
 Result<Mapping> MemoryFile::map(std::size_t writable_from, std::size_t writable_bytes) const {

@@ -46,7 +46,8 @@ class MemoryFile {
   MemoryFile(MemoryFile&& other) noexcept { *this = std::move(other); }
   MemoryFile& operator=(MemoryFile&& other) noexcept;
 
-  // A new one. kUnsupported: no such folder, or the name is taken; kResourceExhausted: no room.
+  // A new one. kUnsupported: no such folder, or the name is taken; kResourceExhausted: no room. The
+  // first one of a process removes what processes left behind that were killed.
   static Result<MemoryFile> create(const std::string& folder, const std::string& name,
                                    std::size_t bytes);
   // A peer's. kUnavailable: there is none (yet); kMismatch: it is not what a process of this user
@@ -55,6 +56,9 @@ class MemoryFile {
   // The same of so many bytes: another size is a kMismatch.
   static Result<MemoryFile> open(const std::string& folder, const std::string& name,
                                  std::size_t bytes);
+  // Removes files of this user's, named "leeway-...", whose makers have ended: a maker holds a lock
+  // on its file until the name is removed.
+  static void remove_stale(const std::string& folder);
   // The memory stays with those who have it. No name is no error.
   static void remove_name(const std::string& folder, const std::string& name);
 

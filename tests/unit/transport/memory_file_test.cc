@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -29,6 +31,26 @@ TEST_F(MemoryFiles, AreTheSamePagesForWhoOpensThem) {
   EXPECT_EQ(read->data()[5000], std::byte{0});
   own->data()[5000] = std::byte{7};
   EXPECT_EQ(read->data()[5000], std::byte{7});
+}
+
+TEST_F(MemoryFiles, OfAProcessThatWasKilledAreRemovedByTheNext) {
+  const auto living = MemoryFile::create(folder_, "leeway-living", 4096);
+  ASSERT_TRUE(living.ok()) << living.status().c_str();
+  std::ofstream(folder_ + "/others").put('x');
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto file = MemoryFile::create(folder_, "leeway-dead", 4096);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(std::filesystem::exists(folder_ + "/leeway-dead"));
+  MemoryFile::remove_stale(folder_);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/leeway-dead"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/leeway-living"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/others"));
+  MemoryFile::remove_name(folder_, "leeway-living");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/leeway-living"));
 }
 
 TEST_F(MemoryFiles, ArePrivateAndNewEachTime) {
