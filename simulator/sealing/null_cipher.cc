@@ -58,7 +58,7 @@ seal::CipherMaker null_cipher() {
 }
 
 seal::PairKeys null_keys(Rank self, Rank peer) {
-  return seal::derive_pair({}, {}, party_of(self), party_of(peer), 0, 0);
+  return seal::derive_pair({}, {}, {}, party_of(self), party_of(peer), 0, 0);
 }
 
 ByteSpan contents_of(ByteSpan datagram) {

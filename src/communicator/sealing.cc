@@ -1,7 +1,5 @@
 #include "communicator/sealing.h"
 
-#include <cstring>
-
 #include "base/limits.h"
 #include "driving/driver.h"
 #include "rendezvous/tcp_security.h"
@@ -42,17 +40,16 @@ Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> 
                  std::uint8_t lane, transport::SealedTransport& sealed) {
   const keys::JoinedKeys::Member& own = keys.members[self];
   for (Rank rank = 0; rank < slots.size(); ++rank) {
-    if (rank == self || sealed.knows(slots[rank])) continue;
+    if (rank == self || !sealed.needs_keys(slots[rank], keys.meeting)) continue;
     const keys::JoinedKeys::Member& peer = keys.members[rank];
-    auto agreed = keys.own->key->agree(peer.public_key);
+    auto agreed = keys.own->key->agree(peer.public_key, keys.meeting, lane);
     if (!agreed.ok()) return agreed.status();
     const auto suite = static_cast<seal::AeadKind>((own.tag | peer.tag) & 1);  // WIRE 8.3
     seal::PairKeys pair =
-        seal::derive_pair(*agreed, peer.pair, {own.public_key, own.tag},
+        seal::derive_pair(*agreed, peer.pair, keys.meeting, {own.public_key, own.tag},
                           {peer.public_key, peer.tag}, lane, static_cast<std::uint8_t>(suite));
-    std::uint64_t name = 0;  // the first bytes of its public half (WIRE 9.7)
-    std::memcpy(&name, peer.public_key.data(), sizeof name);
-    sealed.meet(slots[rank], pair, seal::aead_maker(suite), name);
+    sealed.meet(slots[rank], pair, seal::aead_maker(suite), keys::name_of(peer.public_key),
+                keys.meeting);
     keys::wipe(*agreed);
     keys::wipe(pair.outbound.secret);
     keys::wipe(pair.inbound.secret);

@@ -19,8 +19,8 @@ Status check_sealing(const Options& options);
 std::unique_ptr<transport::SealedTransport> seal_transport(
     std::unique_ptr<DatagramTransport> transport, std::uint8_t lane);
 
-// From now on it seals for all of these; `slots`: by rank. Processes that it knows keep their keys,
-// which are of pairs of processes and of their `lane`, and not of groups.
+// From now on it seals for all of these; `slots`: by rank. Processes that have proved themselves
+// keep their keys, which are of pairs of processes and of their `lane`, and not of groups.
 Status introduce(const keys::JoinedKeys& keys, Rank self, std::span<const Rank> slots,
                  std::uint8_t lane, transport::SealedTransport& sealed);
 

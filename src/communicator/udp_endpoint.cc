@@ -201,8 +201,8 @@ Result<std::vector<Rank>> UdpEndpoint::meet(const rendezvous::Group& group, Rank
     if (!address)
       return Status::error(StatusCode::kInternal, "create: rendezvous gave a malformed address");
     const Rank next = udp_.peers();
-    const Process process{group.processes[rank],
-                          keys == nullptr ? keys::Key{} : keys->members[rank].public_key};
+    const Process process = keys == nullptr ? Process{group.processes[rank], keys::Key{}}
+                                            : Process{0, keys->members[rank].public_key};
     const auto [known, is_new] = slots_.emplace(process, next);
     slots.push_back(known->second);
     if (!is_new && (rank == self || keys != nullptr)) continue;

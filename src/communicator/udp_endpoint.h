@@ -83,10 +83,11 @@ class UdpEndpoint : public std::enable_shared_from_this<UdpEndpoint> {
       const Options& options, const asio::ip::address& address,
       std::shared_ptr<const keys::OwnIdentity> identity, std::uint8_t lane);
 
-  // Who claims to be a process has its key, or another slot.
+  // With a secret a process is its key, and nothing else: two slots of one key would seal with the
+  // same nonces.
   struct Process {
-    std::uint64_t number = 0;
-    keys::Key public_key{};  // zero without a secret
+    std::uint64_t number = 0;  // zero with a secret
+    keys::Key public_key{};    // zero without one
     // NOLINTNEXTLINE(modernize-use-nullptr): what the comparison compares with
     friend auto operator<=>(const Process&, const Process&) = default;
   };

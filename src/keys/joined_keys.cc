@@ -1,5 +1,7 @@
 #include "keys/joined_keys.h"
 
+#include <cstring>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -27,10 +29,11 @@ std::shared_ptr<const OwnIdentity> OwnIdentity::with(std::shared_ptr<const Secre
 }
 
 Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIdentity> own,
-                                                    const Key& nonce,
+                                                    const Key& meeting,
                                                     const std::vector<Identity>& members) {
+  if (Status status = check_distinct(members); !status.ok()) return status;
   auto joined = std::make_shared<JoinedKeys>();
-  joined->nonce = nonce;
+  joined->meeting = meeting;
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     const Identity& one = members[rank];
     const Secret* const shared = own->secrets->find(shared_secret(own->told.secrets, one.secrets));
@@ -46,6 +49,26 @@ Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIde
   }
   joined->own = std::move(own);
   return std::shared_ptr<const JoinedKeys>(std::move(joined));
+}
+
+std::uint64_t name_of(const Key& public_key) {
+  std::uint64_t name = 0;
+  std::memcpy(&name, public_key.data(), sizeof name);
+  return name;
+}
+
+Status check_distinct(const std::vector<Identity>& members) {
+  std::map<std::uint64_t, std::size_t> ranks;
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    const auto [other, is_new] = ranks.emplace(name_of(members[rank].public_key), rank);
+    if (is_new) continue;
+    return Status::error(StatusCode::kMismatch,
+                         "rank %zu carries the public key of rank %zu: one of the two is not who "
+                         "it says, so nothing can be sealed for either; find out what wrote it, "
+                         "and make a new secret (leeway keygen)",
+                         rank, other->second);
+  }
+  return Status();
 }
 
 }  // namespace leeway::keys

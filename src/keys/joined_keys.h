@@ -44,13 +44,19 @@ struct JoinedKeys {
     Key pair{};
   };
   std::shared_ptr<const OwnIdentity> own;
-  Key nonce{};                  // of the meeting; random, by rank 0
+  Key meeting{};                // digest of the whole table and of its random nonce
   std::vector<Member> members;  // by rank, this process among them
 };
 
-// kMismatch: a member shares no secret with this process.
+// kMismatch: two members have one name, or a member shares no secret with this process.
 Result<std::shared_ptr<const JoinedKeys>> join_keys(std::shared_ptr<const OwnIdentity> own,
-                                                    const Key& nonce,
+                                                    const Key& meeting,
                                                     const std::vector<Identity>& members);
+
+// By which other processes know one: the first bytes of its public half (WIRE 9.7).
+std::uint64_t name_of(const Key& public_key);
+
+// kMismatch, with both ranks: two members have one name, so one carries the other's public half.
+Status check_distinct(const std::vector<Identity>& members);
 
 }  // namespace leeway::keys

@@ -2,7 +2,10 @@
 // members.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 
 #include "keys/derive.h"
 #include "leeway/status.h"
@@ -11,22 +14,30 @@ namespace leeway::keys {
 
 class ProcessKey {
  public:
-  // A new one, of random bytes.
+  // A new one: of random bytes, and of what tells this start of this process on this machine from
+  // all others. A machine that was cloned may draw the same random bytes as its twin.
   static Result<std::shared_ptr<const ProcessKey>> make();
+  // Of a private half that is given: the simulator's.
+  static Result<std::shared_ptr<const ProcessKey>> make(const Key& private_half);
   ~ProcessKey() { wipe(private_); }
   ProcessKey(const ProcessKey&) = delete;
   ProcessKey& operator=(const ProcessKey&) = delete;
 
   const Key& public_half() const { return public_; }
 
-  // What this process and the owner of the other half alone can compute. kMismatch: the bytes are
-  // no public half.
-  Result<Key> agree(const Key& other) const;
+  // What this process and the owner of the other half alone can compute, for one lane of one
+  // meeting. kMismatch: the bytes are no public half. kInternal: it was given before. So no two
+  // counters of this process ever number datagrams under one key.
+  Result<Key> agree(const Key& other, const Key& meeting, std::uint8_t lane) const;
 
  private:
   ProcessKey() = default;
+  Result<Key> compute(const Key& other) const;
+
   Key private_{};
   Key public_{};
+  mutable std::mutex mutex_;
+  mutable std::set<Key> given_;  // digests of other half, meeting and lane
 };
 
 }  // namespace leeway::keys

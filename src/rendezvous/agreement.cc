@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "keys/table_proof.h"
 #include "leeway/version.h"
 #include "rendezvous/address.h"
 #include "rendezvous/control_message.h"
@@ -169,6 +170,19 @@ Lane lane_of(const control::Lane& message) {
   return lane;
 }
 
+// Whether a holder of the secret wrote what was found at `key`.
+Status check_proof(const LocalConfiguration& local, const std::vector<std::uint64_t>& theirs,
+                   ByteSpan value, const std::string& proof, const std::string& key, Rank writer) {
+  const auto covered = covered_bytes(value, proof);
+  const keys::Secrets& own = *local.identity->secrets;
+  if (covered && keys::is_proved(own, theirs, key, *covered, bytes_of(proof))) return Status();
+  return Status::error(
+      StatusCode::kMismatch,
+      "what stands at \"%.100s\" as rank %u's was not written by a holder of the "
+      "secret (LEEWAY_SECRET_FILE), or was changed since; who else can write there?",
+      key.c_str(), unsigned{writer});
+}
+
 }  // namespace
 
 std::string this_place() {
@@ -296,6 +310,7 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
     if (root.identity != nullptr) identities.push_back(identity_of(hello.identity()));
   }
   if (root.identity != nullptr) {
+    if (Status status = keys::check_distinct(identities); !status.ok()) return status;
     if (Status status = check_secrets(identities); !status.ok()) return status;
   }
   auto lanes = choose_lanes(root.transport, udp, offers);
@@ -374,6 +389,63 @@ Group group_of(const control::Group& message) {
       group.identities->members.push_back(identity_of(one));
   }
   return group;
+}
+
+std::vector<std::byte> proved_value(const google::protobuf::MessageLite& message,
+                                    const LocalConfiguration& local, const std::string& key) {
+  std::vector<std::byte> value = value_of(message);
+  if (local.identity == nullptr) return value;
+  const auto proof = keys::prove(*local.identity->secrets, key, value);
+  return with_proof(std::move(value), proof);
+}
+
+Result<control::Hello> take_hello(ByteSpan value, const std::string& key,
+                                  const LocalConfiguration& root, Rank rank) {
+  auto hello = parse_hello(value);
+  if (!hello) {
+    return Status::error(StatusCode::kMismatch,
+                         "what rank %u put at \"%.100s\" is not a Hello of this version of Leeway",
+                         unsigned{rank}, key.c_str());
+  }
+  if (Status status = check_hello(*hello, root, rank); !status.ok()) return status;
+  if (root.identity != nullptr) {
+    const std::vector<std::uint64_t> theirs = identity_of(hello->identity()).secrets;
+    if (Status status = check_proof(root, theirs, value, hello->proof(), key, rank); !status.ok())
+      return status;
+  }
+  return std::move(*hello);
+}
+
+Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const std::string& key,
+                         const LocalConfiguration& local) {
+  Group group = group_of(welcome.group());
+  if (local.identity == nullptr || !group.identities) return group;
+  const std::vector<std::uint64_t>& theirs = group.identities->members.front().secrets;
+  if (Status status = check_proof(local, theirs, value, welcome.proof(), key, 0); !status.ok())
+    return status;
+  bind_to_table(group, value, key);
+  return group;
+}
+
+// The nonce is in the table, so that no two tables are equal.
+void bind_to_table(Group& group, ByteSpan value, const std::string& key) {
+  if (group.identities) group.identities->meeting = keys::extract(bytes_of(key), value);
+}
+
+Status take_keys(const LocalConfiguration& local, Group& group) {
+  if (local.identity == nullptr) return {};
+  const bool is_in_it = group.identities && local.rank < group.identities->members.size() &&
+                        group.identities->members[local.rank] == local.identity->told;
+  if (!is_in_it) {
+    return Status::error(StatusCode::kMismatch,
+                         "the table of members does not have rank %u's key; does rank 0 have the "
+                         "secret (LEEWAY_SECRET_FILE)?",
+                         unsigned{local.rank});
+  }
+  auto keys = keys::join_keys(local.identity, group.identities->meeting, group.identities->members);
+  if (!keys.ok()) return keys.status();
+  group.keys = std::move(*keys);
+  return {};
 }
 
 }  // namespace leeway::rendezvous

@@ -42,4 +42,24 @@ Result<Group> make_group(const LocalConfiguration& root, std::span<const control
 control::Welcome welcome_of(const Group& group);
 Group group_of(const control::Group& message);
 
+// A Hello or a Welcome as the value at `key`, proved where this process has a secret (WIRE 7.20).
+std::vector<std::byte> proved_value(const google::protobuf::MessageLite& message,
+                                    const LocalConfiguration& local, const std::string& key);
+
+// parse_hello(), check_hello(), and with a secret the proof. kMismatch: the value is none that a
+// holder of the secret put there for this meeting and rank.
+Result<control::Hello> take_hello(ByteSpan value, const std::string& key,
+                                  const LocalConfiguration& root, Rank rank);
+
+// The group of a Welcome that parse_welcome() made of `value`; with a secret it is proved.
+Result<Group> take_group(const control::Welcome& welcome, ByteSpan value, const std::string& key,
+                         const LocalConfiguration& local);
+
+// From now on the group's keys are those of this table and of no other.
+void bind_to_table(Group& group, ByteSpan value, const std::string& key);
+
+// What this process makes of the table's identities. kMismatch: the table leaves them out, gives
+// this rank another's, or gives one to two ranks.
+Status take_keys(const LocalConfiguration& local, Group& group);
+
 }  // namespace leeway::rendezvous

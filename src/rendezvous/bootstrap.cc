@@ -150,24 +150,6 @@ Status check_data_address(const LocalConfiguration& local) {
   return !address || is_private(*address) ? Status() : public_address_refused(*address);
 }
 
-// What this process makes of the table's identities. A table that leaves them out, or gives this
-// rank another's, is not of its group, whoever put it into a store.
-Status take_keys(const LocalConfiguration& local, Group& group) {
-  if (local.identity == nullptr) return {};
-  const bool is_in_it = group.identities && local.rank < group.identities->members.size() &&
-                        group.identities->members[local.rank] == local.identity->told;
-  if (!is_in_it) {
-    return Status::error(StatusCode::kMismatch,
-                         "the table of members does not have rank %u's key; does rank 0 have the "
-                         "secret (LEEWAY_SECRET_FILE)?",
-                         unsigned{local.rank});
-  }
-  auto keys = keys::join_keys(local.identity, group.identities->nonce, group.identities->members);
-  if (!keys.ok()) return keys.status();
-  group.keys = std::move(*keys);
-  return {};
-}
-
 }  // namespace
 
 bool crosses_sites(const Group& group) {

@@ -101,6 +101,8 @@ struct Lane {
 struct Identities {
   keys::Key nonce{};                    // of the meeting, random
   std::vector<keys::Identity> members;  // by rank
+  // Not of the table: digest of all its bytes, which goes into the keys of every pair.
+  keys::Key meeting{};
 };
 
 // What all agreed on; the same bits on every rank.

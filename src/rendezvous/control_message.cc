@@ -20,6 +20,15 @@ bool parse(ByteSpan value, std::size_t bytes_max, Message& message) {
          message.magic() == kControlMagic;
 }
 
+// Field 17 of a message, of bytes. No proof is longer than two digits of a varint say.
+std::vector<std::byte> encoded_proof(ByteSpan proof) {
+  std::vector<std::byte> field = {std::byte{0x8A}, std::byte{0x01}};
+  if (proof.size() > 0x7F) field.push_back(static_cast<std::byte>((proof.size() & 0x7F) | 0x80));
+  field.push_back(static_cast<std::byte>(proof.size() > 0x7F ? proof.size() >> 7 : proof.size()));
+  field.insert(field.end(), proof.begin(), proof.end());
+  return field;
+}
+
 bool is_address(const std::string& bytes) {
   return bytes.size() == 4 || bytes.size() == 16;
 }
@@ -112,6 +121,21 @@ std::vector<std::byte> value_of(const google::protobuf::MessageLite& message) {
   assert(value.size() <= limits::kWelcomeBytesMax);
   message.SerializeToArray(value.data(), static_cast<int>(value.size()));
   return value;
+}
+
+std::vector<std::byte> with_proof(std::vector<std::byte> value, ByteSpan proof) {
+  const std::vector<std::byte> field = encoded_proof(proof);
+  value.insert(value.end(), field.begin(), field.end());
+  return value;
+}
+
+std::optional<ByteSpan> covered_bytes(ByteSpan value, const std::string& proof) {
+  if (proof.empty() || proof.size() > keys::kSecretsMax * sizeof(keys::Key)) return std::nullopt;
+  const std::vector<std::byte> field = encoded_proof(std::as_bytes(std::span(proof)));
+  if (value.size() < field.size()) return std::nullopt;
+  const ByteSpan covered = value.first(value.size() - field.size());
+  const bool is_last = std::equal(field.begin(), field.end(), value.end() - field.size());
+  return is_last ? std::optional(covered) : std::nullopt;
 }
 
 std::optional<control::Invitation> parse_invitation(ByteSpan value) {

@@ -19,6 +19,11 @@ inline constexpr std::uint32_t kControlMagic = 0x4C575256;  // "LWRV"
 // kWelcomeBytesMax.
 std::vector<std::byte> value_of(const google::protobuf::MessageLite& message);
 
+// The same with a proof of these bytes behind them, as field 17 (WIRE 7.20).
+std::vector<std::byte> with_proof(std::vector<std::byte> value, ByteSpan proof);
+// Which bytes of a value its proof covers. Nothing: no proof stands behind all others.
+std::optional<ByteSpan> covered_bytes(ByteSpan value, const std::string& proof);
+
 // An Invitation whose magic is right and whose meeting is not 0. Of another protocol version it
 // means what it does in ours.
 std::optional<control::Invitation> parse_invitation(ByteSpan value);

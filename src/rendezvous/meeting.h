@@ -94,7 +94,7 @@ class MeetingHost {
   void fail(const Status& reason) {
     if (!failure_) failure_ = reason;
   }
-  Status put_outcome(const control::Welcome& welcome);
+  Status put_outcome(ByteSpan value);
   void tell_failure();
   void close_meeting();
   void wait_told(Duration patience);
@@ -131,7 +131,7 @@ class MeetingGuest {
   Outcome find_meeting();
   Outcome attend(const control::Invitation& invitation);
   Result<std::vector<std::byte>> say_hello_and_hear(std::uint64_t meeting, Duration patience);
-  control::Hello hello() const;
+  std::vector<std::byte> hello(std::uint64_t meeting) const;
   Status say_hello(std::uint64_t meeting);
   Outcome judge(std::uint64_t meeting, ByteSpan value);
   enum class Seen : std::uint8_t { unchanged, meeting_is_over, other_process };

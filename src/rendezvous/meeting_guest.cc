@@ -104,13 +104,14 @@ MeetingGuest::Outcome MeetingGuest::attend(const control::Invitation& invitation
 }
 
 // The connection is there by now: the invitation came by it.
-control::Hello MeetingGuest::hello() const {
-  return hello_of(local_, attempt_, left(), place_.store->round_trip());
+std::vector<std::byte> MeetingGuest::hello(std::uint64_t meeting) const {
+  return proved_value(hello_of(local_, attempt_, left(), place_.store->round_trip()), local_,
+                      keys_.hello(meeting, local_.rank));
 }
 
 // A Hello is in its place as long as this process is here.
 Status MeetingGuest::say_hello(std::uint64_t meeting) {
-  return place_.store->put_briefly(keys_.hello(meeting, local_.rank), value_of(hello()),
+  return place_.store->put_briefly(keys_.hello(meeting, local_.rank), hello(meeting),
                                    {.with_this_process = true});
 }
 
@@ -118,7 +119,7 @@ Status MeetingGuest::say_hello(std::uint64_t meeting) {
 Result<std::vector<std::byte>> MeetingGuest::say_hello_and_hear(std::uint64_t meeting,
                                                                 Duration patience) {
   if (place_.client != nullptr) {
-    return place_.client->put_and_get(keys_.hello(meeting, local_.rank), value_of(hello()),
+    return place_.client->put_and_get(keys_.hello(meeting, local_.rank), hello(meeting),
                                       keys_.outcome(meeting), patience);
   }
   if (Status status = say_hello(meeting); !status.ok()) return status;
@@ -135,7 +136,9 @@ MeetingGuest::Outcome MeetingGuest::judge(std::uint64_t meeting, ByteSpan value)
   }
   if (!place_.has_live_keys) (void)place_.store->erase(keys_.hello(meeting, local_.rank));
   if (welcome->has_rejected()) return status_of(welcome->rejected());
-  if (welcome->group().attempts(local_.rank) == attempt_) return group_of(welcome->group());
+  if (welcome->group().attempts(local_.rank) == attempt_) {
+    return take_group(*welcome, value, keys_.outcome(meeting), local_);
+  }
   over_ = meeting;
   obstacle_ = Status::error(StatusCode::kUnavailable,
                             "another process met there as rank %u, now or in an earlier run",

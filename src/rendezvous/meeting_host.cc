@@ -94,16 +94,9 @@ void MeetingHost::collect(Duration patience) {
 
 // False: the meeting is over.
 bool MeetingHost::admit(Rank rank, ByteSpan value) {
-  auto hello = parse_hello(value);
-  if (!hello) {
-    fail(Status::error(StatusCode::kMismatch,
-                       "what rank %u put into %.60s is not a Hello of this version of Leeway",
-                       unsigned{rank}, place_.name.c_str()));
-    return false;
-  }
-  const Status verdict = check_hello(*hello, root_, rank);
-  if (!verdict.ok()) {
-    fail(verdict);
+  auto hello = take_hello(value, keys_.hello(meeting_, rank), root_, rank);
+  if (!hello.ok()) {
+    fail(hello.status());
     return false;
   }
   Member& member = members_[rank];
@@ -186,7 +179,10 @@ Result<Group> MeetingHost::conclude() {
     tell_failure();
     return group.status();
   }
-  const Status status = put_outcome(welcome_of(*group));
+  const std::string key = keys_.outcome(meeting_);
+  const auto table = proved_value(welcome_of(*group), root_, key);
+  bind_to_table(*group, table, key);
+  const Status status = put_outcome(table);
   if (!status.ok()) {
     return Status::error(StatusCode::kUnavailable, "rank 0 cannot tell the group at %.60s: %.200s",
                          place_.name.c_str(), status.c_str());
@@ -197,9 +193,8 @@ Result<Group> MeetingHost::conclude() {
 }
 
 // Again where the store is away, for as long as the others wait.
-Status MeetingHost::put_outcome(const control::Welcome& welcome) {
+Status MeetingHost::put_outcome(ByteSpan value) {
   const auto readers = static_cast<std::uint32_t>(members_.size() - 1);
-  const auto value = value_of(welcome);
   while (true) {
     const Status status =
         place_.store->put_briefly(keys_.outcome(meeting_), value, {.readers = readers});
@@ -211,7 +206,7 @@ Status MeetingHost::put_outcome(const control::Welcome& welcome) {
 // Ranks that come later are told as well, for a while, unless time is up for all of them.
 void MeetingHost::tell_failure() {
   const bool in_time = Clock::now() < patience_end_ && !root_.stop.stop_requested();
-  if (!told_by_other_) (void)put_outcome(rejection_of(*failure_));
+  if (!told_by_other_) (void)put_outcome(value_of(rejection_of(*failure_)));
   const Duration time = in_time ? limits_.linger : kTellTime;
   if (place_.own != nullptr) {
     wait_told(time);

@@ -34,6 +34,7 @@ class Association {
   Association& operator=(const Association&) = delete;
 
   std::uint32_t inbound_tag() const { return inbound_tag_; }
+  std::uint32_t outbound_tag() const { return outbound_tag_; }
 
   // Once before the datagrams of a train: the leader may begin a phase.
   void on_train(Instant now);

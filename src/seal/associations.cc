@@ -1,6 +1,7 @@
 #include "seal/associations.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/contracts.h"
 #include "base/limits.h"
@@ -51,18 +52,30 @@ void Associations::for_each_with(std::uint32_t tag, const Visitor& visit) const 
   if (by_tag_.empty()) return;
   for (std::size_t at = tag % by_tag_.size(); by_tag_[at].slot != kNoRank;
        at = (at + 1) % by_tag_.size()) {
-    if (by_tag_[at].tag == tag) visit(by_tag_[at].slot);
+    if (by_tag_[at].tag == tag) visit(by_tag_[at]);
   }
 }
 
-void Associations::meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker) {
-  LEEWAY_ASSERT(!knows(slot));
+bool Associations::needs_keys(Rank slot, const keys::Key& meeting) const {
+  if (!knows(slot)) return true;
+  const std::vector<Met>& met = by_slot_[slot].met;
+  return std::none_of(met.begin(), met.end(),
+                      [&](const Met& one) { return one.heard || one.meeting == meeting; });
+}
+
+void Associations::meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker,
+                        const keys::Key& meeting) {
+  LEEWAY_ASSERT(needs_keys(slot, meeting));
   if (slot >= by_slot_.size()) by_slot_.resize(slot + std::size_t{1});
-  by_slot_[slot] = std::make_unique<Association>(now, keys, maker, lane_, rotation_);
-  for_each_with(by_slot_[slot]->inbound_tag(),
-                [this](Rank) { copy_.reserve(limits::kDatagramBytesMax + kOverheadBytes); });
+  Peer& peer = by_slot_[slot];
+  peer.sends_by = static_cast<std::uint32_t>(peer.met.size());
+  auto association = std::make_unique<Association>(now, keys, maker, lane_, rotation_);
+  const std::uint32_t tag = association->inbound_tag();
+  peer.met.push_back({meeting, std::move(association)});
+  for_each_with(
+      tag, [this](const Entry&) { copy_.reserve(limits::kDatagramBytesMax + kOverheadBytes); });
   if (by_tag_.size() < 2 * (entries_ + 1)) grow();
-  insert({by_slot_[slot]->inbound_tag(), slot});
+  insert({tag, slot, peer.sends_by});
   ++entries_;
 }
 
@@ -80,12 +93,17 @@ void Associations::insert(Entry entry) {
   by_tag_[at] = entry;
 }
 
-// Where addresses do not change, the tag must be that of the process whose address it is.
-Refusal Associations::find(const Header& header, Rank slot) const {
-  Refusal refusal = Refusal::unknown_tag;
-  for_each_with(header.tag, [&](Rank known) {
-    if (refusal != Refusal::none) refusal = known == slot ? Refusal::none : Refusal::wrong_address;
-  });
+Refusal Associations::open_by(Instant now, const Entry& entry, const Header& header,
+                              MutableByteSpan datagram) {
+  Peer& peer = by_slot_[entry.slot];
+  Met& met = peer.met[entry.met];
+  const Refusal refusal = met.association->open(now, header, datagram);
+  if (refusal != Refusal::none || met.heard) [[likely]]
+    return refusal;
+  const bool is_first =
+      std::none_of(peer.met.begin(), peer.met.end(), [](const Met& one) { return one.heard; });
+  met.heard = true;
+  if (is_first || met.meeting < peer.met[peer.sends_by].meeting) peer.sends_by = entry.met;
   return refusal;
 }
 
@@ -101,7 +119,7 @@ std::size_t Associations::sealed_bytes(const Train& train) {
 
 std::size_t Associations::seal(Instant now, const Train& train, MutableByteSpan out) {
   LEEWAY_ASSERT(knows(train.to) && sealed_bytes(train) <= out.size());
-  Association& association = *by_slot_[train.to];
+  Association& association = by_slot_[train.to].sending();
   association.on_train(now);
   Pieces pieces(train.slices);
   std::size_t used = 0;
@@ -125,7 +143,7 @@ std::size_t Associations::seal_path_message(Instant now, Rank slot, std::span<co
   std::size_t bytes = kOverheadBytes;
   for (const Slice& piece : pieces) bytes += piece.bytes;
   LEEWAY_ASSERT(knows(slot) && out.size() >= bytes);
-  Association& association = *by_slot_[slot];
+  Association& association = by_slot_[slot].sending();
   association.on_train(now);
   association.seal(pieces, out.first(bytes), /*path_message=*/true);
   ++counters_.sealed;
@@ -133,56 +151,51 @@ std::size_t Associations::seal_path_message(Instant now, Rank slot, std::span<co
 }
 
 MutableByteSpan Associations::open(Instant now, Rank slot, MutableByteSpan datagram) {
-  Header header;
-  Refusal refusal = decode(datagram, header);
-  if (refusal == Refusal::none && header.path_message) refusal = Refusal::form;
-  if (refusal == Refusal::none) refusal = find(header, slot);
-  if (refusal == Refusal::none) refusal = by_slot_[slot]->open(now, header, datagram);
-  if (refusal != Refusal::none) {
-    ++counters_.refused[static_cast<std::size_t>(refusal)];
-    return {};
-  }
-  ++counters_.opened;
-  return datagram.subspan(kHeaderBytes, datagram.size() - kOverheadBytes);
+  const Opened opened = open_for(now, slot, /*anywhere=*/false, datagram);
+  return opened.bytes;
+}
+
+Associations::Opened Associations::open_from_anywhere(Instant now, Rank hint,
+                                                      MutableByteSpan datagram) {
+  return open_for(now, hint, /*anywhere=*/true, datagram);
 }
 
 // Opening spoils the bytes if the key is wrong. So where several peers have the tag, all but the
 // peer at that address try a copy.
-Associations::Opened Associations::open_from_anywhere(Instant now, Rank hint,
-                                                      MutableByteSpan datagram) {
+Associations::Opened Associations::open_for(Instant now, Rank slot, bool anywhere,
+                                            MutableByteSpan datagram) {
   Header header;
   Refusal refusal = decode(datagram, header);
-  Rank from = kNoRank;
-  bool newest = false;
+  if (refusal == Refusal::none && header.path_message && !anywhere) refusal = Refusal::form;
+  Opened opened;
   if (refusal == Refusal::none) {
     std::size_t owners = 0;
-    bool hinted = false;
-    for_each_with(header.tag, [&](Rank slot) {
-      ++owners;
-      hinted |= slot == hint;
-    });
-    refusal = Refusal::unknown_tag;
+    for_each_with(header.tag, [&](const Entry&) { ++owners; });
+    refusal = owners == 0 ? Refusal::unknown_tag : Refusal::wrong_address;
     if (owners > 1) copy_.assign(datagram.begin(), datagram.end());
-    const auto attempt = [&](Rank slot) {
-      const std::uint64_t before = by_slot_[slot]->newest_opened();
-      if (refusal != Refusal::unknown_tag) std::copy(copy_.begin(), copy_.end(), datagram.begin());
-      refusal = by_slot_[slot]->open(now, header, datagram);
+    bool is_spoiled = false;
+    const auto attempt = [&](const Entry& entry) {
+      if (opened.from != kNoRank) return;
+      const std::uint64_t before = by_slot_[entry.slot].met[entry.met].association->newest_opened();
+      if (std::exchange(is_spoiled, true)) std::copy(copy_.begin(), copy_.end(), datagram.begin());
+      refusal = open_by(now, entry, header, datagram);
       if (refusal != Refusal::none) return;
-      from = slot;
-      newest = header.counter > before;
+      opened = {entry.slot, datagram.subspan(kHeaderBytes, datagram.size() - kOverheadBytes),
+                header.path_message, header.counter > before};
     };
-    if (hinted) attempt(hint);
-    for_each_with(header.tag, [&](Rank slot) {
-      if (from == kNoRank && slot != hint) attempt(slot);
+    for_each_with(header.tag, [&](const Entry& entry) {
+      if (entry.slot == slot) attempt(entry);
+    });
+    for_each_with(header.tag, [&](const Entry& entry) {
+      if (anywhere && entry.slot != slot) attempt(entry);
     });
   }
-  if (from == kNoRank) {
+  if (opened.from != kNoRank) {
+    ++counters_.opened;
+  } else {
     ++counters_.refused[static_cast<std::size_t>(refusal)];
-    return {};
   }
-  ++counters_.opened;
-  return {from, datagram.subspan(kHeaderBytes, datagram.size() - kOverheadBytes),
-          header.path_message, newest};
+  return opened;
 }
 
 }  // namespace leeway::seal

@@ -29,9 +29,16 @@ class Associations {
   explicit Associations(std::uint8_t lane = 0, const Rotation& rotation = {})
       : lane_(lane), rotation_(rotation) {}
 
-  // The process in this slot, for good. The slot has none yet.
-  void meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker);
-  bool knows(Rank slot) const { return slot < by_slot_.size() && by_slot_[slot] != nullptr; }
+  // The process in this slot, for good, by the keys of one meeting: needs_keys(slot, meeting). Two
+  // processes may meet in several groups at once, and end these meetings in different orders. So
+  // keys of all meetings are held until the peer was heard. What is sealed for a peer that was
+  // heard is sealed with the least meeting's keys of those that it was heard with, and both ends
+  // find the same; for one that was not, with the latest meeting's.
+  void meet(Instant now, Rank slot, const PairKeys& keys, const CipherMaker& maker,
+            const keys::Key& meeting = {});
+  bool knows(Rank slot) const { return slot < by_slot_.size() && !by_slot_[slot].met.empty(); }
+  // Nothing that the peer in the slot sealed was opened so far, and this meeting's keys are new.
+  bool needs_keys(Rank slot, const keys::Key& meeting) const;
 
   // Seals a train for its receiver, which is known: datagrams of segment_bytes + kOverheadBytes,
   // one behind another. Gives how many bytes of `out` they take: sealed_bytes(train).
@@ -60,16 +67,30 @@ class Associations {
   Opened open_from_anywhere(Instant now, Rank hint, MutableByteSpan datagram);
 
   const Counters& counters() const { return counters_; }
-  // Null: not met.
-  const Association* at(Rank slot) const { return knows(slot) ? by_slot_[slot].get() : nullptr; }
+  // By which the peer is sent to. Null: not met.
+  const Association* at(Rank slot) const {
+    return knows(slot) ? &by_slot_[slot].sending() : nullptr;
+  }
 
  private:
+  struct Met {
+    keys::Key meeting{};
+    std::unique_ptr<Association> association;
+    bool heard = false;
+  };
+  struct Peer {
+    std::vector<Met> met;
+    std::uint32_t sends_by = 0;
+    Association& sending() const { return *met[sends_by].association; }
+  };
   struct Entry {
     std::uint32_t tag = 0;
     Rank slot = kNoRank;
+    std::uint32_t met = 0;  // of the peer's
   };
 
-  Refusal find(const Header& header, Rank slot) const;
+  Opened open_for(Instant now, Rank slot, bool anywhere, MutableByteSpan datagram);
+  Refusal open_by(Instant now, const Entry& entry, const Header& header, MutableByteSpan datagram);
   Refusal decode(ByteSpan datagram, Header& header) const;
   template <typename Visitor>
   void for_each_with(std::uint32_t tag, const Visitor& visit) const;
@@ -78,7 +99,7 @@ class Associations {
 
   const std::uint8_t lane_;
   const Rotation rotation_;
-  std::vector<std::unique_ptr<Association>> by_slot_;
+  std::vector<Peer> by_slot_;
   // By tag, open addressing, at most half full. Two peers may have the same tag.
   std::vector<Entry> by_tag_;
   std::size_t entries_ = 0;

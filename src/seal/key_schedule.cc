@@ -31,15 +31,16 @@ Direction direction_of(const keys::Key& pair, const Party& from, const Party& to
 
 }  // namespace
 
-PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const Party& self,
-                     const Party& peer, std::uint8_t lane, std::uint8_t suite) {
+PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const keys::Key& meeting,
+                     const Party& self, const Party& peer, std::uint8_t lane, std::uint8_t suite) {
   const bool first = self.public_key < peer.public_key;
   std::array<std::byte, 64> salt;
   std::copy_n((first ? self : peer).public_key.begin(), 32, salt.begin());
   std::copy_n((first ? peer : self).public_key.begin(), 32, salt.begin() + 32);
-  std::array<std::byte, 64> input;
+  std::array<std::byte, 96> input;
   std::copy_n(agreed.begin(), 32, input.begin());
   std::copy_n(shared.begin(), 32, input.begin() + 32);
+  std::copy_n(meeting.begin(), 32, input.begin() + 64);
   keys::Key pair = keys::extract(salt, input);
   keys::wipe(input);
   const PairKeys keys{.outbound = direction_of(pair, self, peer, lane, suite),

@@ -28,10 +28,11 @@ struct Party {
 };
 
 // `agreed`: what only these two can compute (X25519). `shared`: derived from the secret of their
-// group, so that an outsider who breaks one of the two has nothing. `suite`: which cipher (aead.h),
-// so that two who disagree about it understand nothing of each other.
-PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const Party& self,
-                     const Party& peer, std::uint8_t lane, std::uint8_t suite);
+// group, so that an outsider who breaks one of the two has nothing. `meeting`: tells the meeting
+// from all others, so that keys of two meetings differ even where the rest is a copy. `suite`:
+// which cipher (aead.h), so that two who disagree about it understand nothing of each other.
+PairKeys derive_pair(const keys::Key& agreed, const keys::Key& shared, const keys::Key& meeting,
+                     const Party& self, const Party& peer, std::uint8_t lane, std::uint8_t suite);
 
 // The link of the chain behind `secret`.
 keys::Key next_phase(const keys::Key& secret);

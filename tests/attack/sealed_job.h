@@ -137,7 +137,7 @@ class SealedJob {
     agreed[2] = std::byte(setup_.incarnation);
     keys::Key secret{};
     secret.fill(std::byte{0x55});
-    return seal::derive_pair(agreed, secret, party(self), party(peer), 0, 0);
+    return seal::derive_pair(agreed, secret, {}, party(self), party(peer), 0, 0);
   }
 
   void join(Rank self) {

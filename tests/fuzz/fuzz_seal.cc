@@ -24,7 +24,7 @@ class Scene {
     for (Rank self = 0; self < 2; ++self) {
       const seal::Party parties[2] = {{.public_key = {}, .tag_base = 0x10000},
                                       {.public_key = {std::byte{1}}, .tag_base = 0x20000}};
-      keys_[self] = seal::derive_pair({}, {}, parties[self], parties[1 - self], 0, 0);
+      keys_[self] = seal::derive_pair({}, {}, {}, parties[self], parties[1 - self], 0, 0);
       ends_[self].meet(Instant{0}, static_cast<Rank>(1 - self), keys_[self],
                        seal::aead_maker(seal::AeadKind::aes_128_gcm));
     }

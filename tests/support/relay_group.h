@@ -63,7 +63,7 @@ class RelayGroup {
     keys::Key agreed{};
     agreed[0] = std::byte(std::min(self, peer));
     agreed[1] = std::byte(std::max(self, peer));
-    return seal::derive_pair(agreed, {}, party_of(self), party_of(peer), 0, 0);
+    return seal::derive_pair(agreed, {}, {}, party_of(self), party_of(peer), 0, 0);
   }
 
   void cut(Rank one, Rank other) {

@@ -60,10 +60,11 @@ SealedTransport::SealedTransport(std::unique_ptr<DatagramTransport> inner, Clock
 }
 
 void SealedTransport::meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
-                           std::uint64_t name) {
+                           std::uint64_t name, const keys::Key& meeting) {
   const Instant now = clock_();
-  seals_.meet(now, slot, keys, maker);
-  if (where_ == nullptr) return;
+  const bool is_new = !seals_.knows(slot);
+  seals_.meet(now, slot, keys, maker, meeting);
+  if (where_ == nullptr || !is_new) return;
   const NetworkAddress address = where_->address_of(slot);
   roaming_.meet(now, slot, {&address, 1}, name);
   forwarding_.meet(slot, name);

@@ -36,9 +36,13 @@ class SealedTransport final : public DatagramTransport {
                   const seal::Rotation& rotation = {}, std::uint8_t lane = 0);
 
   // What is sealed for this peer and opened of it from now on. Between send() and receive() calls.
-  // Once a slot. `name`: by which its other peers know it; 0: they do not.
+  // `name`: by which its other peers know it; 0: they do not. `meeting`:
+  // seal::Associations::meet().
   void meet(Rank slot, const seal::PairKeys& keys, const seal::CipherMaker& maker,
-            std::uint64_t name = 0);
+            std::uint64_t name = 0, const keys::Key& meeting = {});
+  bool needs_keys(Rank slot, const keys::Key& meeting) const {
+    return seals_.needs_keys(slot, meeting);
+  }
   bool knows(Rank slot) const { return seals_.knows(slot); }
 
   std::string_view name() const override { return name_; }

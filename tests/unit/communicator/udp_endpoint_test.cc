@@ -62,6 +62,13 @@ TEST_F(Meeting, AProcessKeepsItsSlotInLaterGroups) {
   EXPECT_NE(slot_in(table(8, *another(), 4002)), slot);
 }
 
+// Two slots of one key would seal with the same nonces.
+TEST_F(Meeting, AKeyHasOneSlotWhateverProcessATableCallsItBy) {
+  const auto other = another();
+  const Rank slot = slot_in(table(7, *other, 4001));
+  EXPECT_EQ(slot_in(table(8, *other, 4002)), slot);
+}
+
 // The author of a table need not be a member of the groups in which this process met another.
 TEST_F(Meeting, WhoClaimsToBeAKnownProcessWithoutItsKeyGetsAnotherSlot) {
   const Rank slot = slot_in(table(7, *another(), 4001));

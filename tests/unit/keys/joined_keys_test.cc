@@ -69,6 +69,20 @@ TEST(JoinKeys, GroupsWithSecretsForMeetingsOnlyFindOnePairOfKeys) {
   EXPECT_FALSE(join_keys(one, Key{}, {one->told, other->with(second)->told}).ok());
 }
 
+// The one that carries another's key would have this process seal with the same nonces twice.
+TEST(JoinKeys, RefusesATableInWhichTwoRanksHaveOneKey) {
+  const auto one = identity(line_of('1'));
+  const auto other = identity(line_of('1'));
+  auto near = other->told;  // by whose first bytes the same relay would be meant
+  near.public_key.back() = ~near.public_key.back();
+  for (const Identity& copy : {other->told, one->told, near}) {
+    const auto joined = join_keys(one, Key{}, {one->told, other->told, copy});
+    ASSERT_FALSE(joined.ok());
+    EXPECT_EQ(joined.status().code(), StatusCode::kMismatch);
+    EXPECT_THAT(joined.status().c_str(), HasSubstr("rank 2 carries the public key of rank"));
+  }
+}
+
 TEST(JoinKeys, RefusesAMemberWithoutASharedSecret) {
   const auto one = identity(line_of('1'));
   const auto other = identity(line_of('2'));

@@ -34,18 +34,18 @@ TEST(JoinGroupWithASecret, GivesEachPairItsKeys) {
   for (const auto& group : groups) {
     ASSERT_TRUE(group.ok()) << group.status().c_str();
     ASSERT_NE(group->keys, nullptr);
-    EXPECT_EQ(group->keys->nonce, groups[0]->keys->nonce);
+    EXPECT_EQ(group->keys->meeting, groups[0]->keys->meeting);
     EXPECT_EQ(group->keys->members.size(), 3u);
   }
-  EXPECT_NE(groups[0]->keys->nonce, keys::Key{});
+  EXPECT_NE(groups[0]->keys->meeting, keys::Key{});
   for (std::size_t one = 0; one < 3; ++one) {
     for (std::size_t other = 0; other < one; ++other) {
       const keys::JoinedKeys& here = *groups[one]->keys;
       const keys::JoinedKeys& there = *groups[other]->keys;
       EXPECT_EQ(here.members[other].pair, there.members[one].pair);
       EXPECT_EQ(here.members[one].tag, there.members[one].tag);
-      EXPECT_EQ(*here.own->key->agree(here.members[other].public_key),
-                *there.own->key->agree(there.members[one].public_key));
+      EXPECT_EQ(*here.own->key->agree(here.members[other].public_key, here.meeting, 0),
+                *there.own->key->agree(there.members[one].public_key, there.meeting, 0));
     }
   }
 }
@@ -99,12 +99,13 @@ TEST(JoinGroupWithASecret, TakesNoTableWithoutItsOwnKey) {
   liar.identity = identity_with("1");
   const MeetingKeys keys(liar);
   ASSERT_TRUE(store->put(keys.root(), value_of(invitation_of(liar, 5))).ok());
-  const auto hello = parse_hello(*store->get(keys.hello(5, 1), 10s));
-  ASSERT_TRUE(hello.has_value());
+  const auto hello = take_hello(*store->get(keys.hello(5, 1), 10s), keys.hello(5, 1), liar, 1);
+  ASSERT_TRUE(hello.ok()) << hello.status().c_str();
   auto group = make_group(liar, {&*hello, 1}, 7);
   ASSERT_TRUE(group.ok());
   group->identities->members[1].public_key = liar.identity->told.public_key;
-  ASSERT_TRUE(store->put(keys.outcome(5), value_of(welcome_of(*group))).ok());
+  ASSERT_TRUE(
+      store->put(keys.outcome(5), proved_value(welcome_of(*group), liar, keys.outcome(5))).ok());
   const auto taken = rank.get();
   EXPECT_EQ(taken.status().code(), StatusCode::kMismatch);
   EXPECT_THAT(text(taken), HasSubstr("does not have rank 1's key"));

@@ -143,6 +143,82 @@ TEST(AssociationsOpen, AnotherLaneIsRefused) {
 }
 
 // What one process sealed for another is worth nothing elsewhere, nor back at the sender.
+// Two processes that meet in two groups at once, whose meetings they end in different orders.
+class TwoMeetings : public ::testing::Test {
+ protected:
+  static constexpr Instant kNow{1'000'000};
+
+  TwoMeetings() { start_over(); }
+  void start_over() { ends_ = std::make_unique<std::array<Associations, 2>>(); }
+  void meet(Rank at, unsigned meeting) {
+    keys::Key name{};
+    name[0] = static_cast<std::byte>(meeting);
+    if ((*ends_)[at].needs_keys(1 - at, name))
+      (*ends_)[at].meet(kNow, 1 - at, keys_of(meeting, at == 0), maker_, name);
+  }
+  Bytes sealed(Rank from) {
+    const Bytes plain = bytes_of("x");
+    const Slice slice{plain.data(), plain.size()};
+    Bytes out(Associations::sealed_bytes({static_cast<Rank>(1 - from), 1, 1, {&slice, 1}}));
+    (*ends_)[from].seal(kNow, {static_cast<Rank>(1 - from), 1, 1, {&slice, 1}}, out);
+    return out;
+  }
+  bool opens(Rank at, Bytes datagram) {
+    return !(*ends_)[at].open(kNow, static_cast<Rank>(1 - at), datagram).empty();
+  }
+  bool pass(Rank from) { return opens(static_cast<Rank>(1 - from), sealed(from)); }
+
+  const CipherMaker maker_ = aead_maker(AeadKind::aes_128_gcm);
+  std::unique_ptr<std::array<Associations, 2>> ends_;
+};
+
+TEST_F(TwoMeetings, EndWithOneKeyAtBothEnds) {
+  for (unsigned order = 0; order < 16; ++order) {
+    start_over();
+    meet(0, 1 + order % 2);
+    meet(0, 2 - order % 2);
+    meet(1, 1 + order / 2 % 2);
+    meet(1, 2 - order / 2 % 2);
+    const Rank first = order / 4 % 2;
+    Bytes crossing = sealed(1 - first);
+    EXPECT_TRUE(pass(first)) << order;
+    if (order < 8) {
+      EXPECT_TRUE(opens(first, crossing)) << order;
+    }
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(pass(0) && pass(1)) << order;
+    EXPECT_EQ((*ends_)[0].at(1)->outbound_tag(), (*ends_)[1].at(0)->inbound_tag()) << order;
+    EXPECT_EQ((*ends_)[1].at(0)->outbound_tag(), (*ends_)[0].at(1)->inbound_tag()) << order;
+  }
+}
+
+TEST_F(TwoMeetings, OneThatTheOtherProcessNeverEndedDoesNotPartThem) {
+  meet(0, 1);
+  meet(0, 2);
+  meet(1, 2);
+  EXPECT_TRUE(pass(1));
+  EXPECT_TRUE(pass(0));
+  start_over();
+  meet(0, 2);
+  meet(0, 1);
+  meet(1, 2);
+  EXPECT_FALSE(pass(0));
+  EXPECT_TRUE(pass(1));
+  EXPECT_TRUE(pass(0));
+}
+
+TEST_F(TwoMeetings, ALaterOneChangesNothingOnceThePeerWasHeard) {
+  meet(0, 1);
+  meet(1, 1);
+  EXPECT_TRUE(pass(1));
+  keys::Key later{};
+  EXPECT_FALSE((*ends_)[0].needs_keys(1, later));
+  EXPECT_TRUE((*ends_)[1].needs_keys(0, later));
+  meet(1, 2);
+  EXPECT_FALSE(pass(1));
+  EXPECT_TRUE(pass(0));
+  EXPECT_TRUE(pass(1));
+}
+
 TEST(AssociationsOpen, ADatagramIsForOneReceiverAlone) {
   PairOfTwo pair;
   const Bytes datagram = pair.seal(0, bytes_of("for 1"));

@@ -20,8 +20,8 @@ keys::Key key_from(unsigned first, unsigned step) {
 class PacketVectorTest : public ::testing::Test {
  protected:
   PairKeys keys(std::uint8_t suite) const {
-    return derive_pair(key_from(0, 1), key_from(32, 1), {key_from(0x11, 0), 0xAABB1234},
-                       {key_from(0x22, 0), 0xCCDD5678}, 0, suite);
+    return derive_pair(key_from(0, 1), key_from(32, 1), key_from(0x33, 0),
+                       {key_from(0x11, 0), 0xAABB1234}, {key_from(0x22, 0), 0xCCDD5678}, 0, suite);
   }
   static Bytes packet(AeadKind kind, const keys::Key& secret, const Header& header) {
     const auto cipher = make_aead(kind, true);
@@ -37,12 +37,12 @@ class PacketVectorTest : public ::testing::Test {
 
 TEST_F(PacketVectorTest, Aes128Gcm) {
   const Direction direction = keys(0).outbound;
-  EXPECT_EQ(direction.tag, 0xCCDD2FFC);
+  EXPECT_EQ(direction.tag, 0xCCDDA94F);
   EXPECT_EQ(direction.secret,
-            array_of<32>("8dd075c8d6e5df6b297f68331c49fa81e9971343400cf8d943f48522b9e9df64"));
+            array_of<32>("0f0845d1a73483c4d650b7cefbc1db1f1f6dc2fc44d69ec67750f354ac15dc3e"));
   EXPECT_EQ(
       packet(AeadKind::aes_128_gcm, direction.secret, {.tag = direction.tag, .counter = 1}),
-      from_hex("40000000fc2fddcc01000000000000004fee31f20861123e14ba5229c14f0cf3537a54a4cdb4"));
+      from_hex("400000004fa9ddcc0100000000000000757a7382a561df374e1a2cdfc2cf9064b9f16210ce66"));
 }
 
 TEST_F(PacketVectorTest, Aes128GcmInTheNextPhase) {
@@ -50,14 +50,14 @@ TEST_F(PacketVectorTest, Aes128GcmInTheNextPhase) {
   EXPECT_EQ(
       packet(AeadKind::aes_128_gcm, next_phase(direction.secret),
              {.phase = 1, .tag = direction.tag, .counter = 0x0102030405060708}),
-      from_hex("41000000fc2fddcc080706050403020125461116d8f54e906aeef4bf3ce445ff4618b404ab0b"));
+      from_hex("410000004fa9ddcc0807060504030201949945d651147537d977760cc04e15b5219169ad5b07"));
 }
 
 TEST_F(PacketVectorTest, Chacha20Poly1305) {
   const Direction direction = keys(1).outbound;
   EXPECT_EQ(
       packet(AeadKind::chacha20_poly1305, direction.secret, {.tag = direction.tag, .counter = 1}),
-      from_hex("40000000fc2fddcc0100000000000000c742d14b5ac703a430b6b6e76802b565776190e98a30"));
+      from_hex("400000004fa9ddcc010000000000000004f4d223abfcd48e66299f847ab1e4e500186ec62b72"));
 }
 
 TEST(DerivePair, BothProcessesDeriveTheSame) {
@@ -81,16 +81,18 @@ TEST(DerivePair, EverythingThatGoesInChangesTheKeys) {
   const keys::Key one = key_from(1, 0);
   const Party self;
   const Party peer{one, 0};
-  const auto secret = [&](const keys::Key& agreed, const keys::Key& shared, const Party& to,
-                          std::uint8_t lane, std::uint8_t suite) {
-    return derive_pair(agreed, shared, self, to, lane, suite).outbound.secret;
+  const auto secret = [&](const keys::Key& agreed, const keys::Key& shared,
+                          const keys::Key& meeting, const Party& to, std::uint8_t lane,
+                          std::uint8_t suite) {
+    return derive_pair(agreed, shared, meeting, self, to, lane, suite).outbound.secret;
   };
-  const keys::Key plain = secret(zero, zero, peer, 0, 0);
-  EXPECT_NE(plain, secret(one, zero, peer, 0, 0));
-  EXPECT_NE(plain, secret(zero, one, peer, 0, 0));
-  EXPECT_NE(plain, secret(zero, zero, {key_from(2, 0), 0}, 0, 0));
-  EXPECT_NE(plain, secret(zero, zero, peer, 1, 0));
-  EXPECT_NE(plain, secret(zero, zero, peer, 0, 1));
+  const keys::Key plain = secret(zero, zero, zero, peer, 0, 0);
+  EXPECT_NE(plain, secret(one, zero, zero, peer, 0, 0));
+  EXPECT_NE(plain, secret(zero, one, zero, peer, 0, 0));
+  EXPECT_NE(plain, secret(zero, zero, one, peer, 0, 0));
+  EXPECT_NE(plain, secret(zero, zero, zero, {key_from(2, 0), 0}, 0, 0));
+  EXPECT_NE(plain, secret(zero, zero, zero, peer, 1, 0));
+  EXPECT_NE(plain, secret(zero, zero, zero, peer, 0, 1));
 }
 
 // Else both would seal with the same nonces under the same key.

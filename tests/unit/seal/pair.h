@@ -46,7 +46,7 @@ inline PairKeys keys_of(unsigned number, bool leads) {
   Party second{.tag_base = 0x22220000};
   second.public_key.fill(std::byte{0xFF});
   if (!leads) std::swap(first, second);
-  return derive_pair(agreed, shared, first, second, 0, 0);
+  return derive_pair(agreed, shared, {}, first, second, 0, 0);
 }
 
 // Process 0 leads, process 1 follows; each knows the other by the slot of this number.
