@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <thread>
 
 #include "base/philox.h"
+#include "base/thread.h"
 #include "communicator/hierarchy.h"
 #include "communicator/lanes.h"
 #include "communicator/memory_sharing.h"
@@ -32,12 +32,12 @@ Channels::Channels(std::unique_ptr<Channel> datagrams) : datagrams_(std::move(da
 Channels::~Channels() {
   if (hierarchy_ != nullptr) hierarchy_->close();
   if (lanes_ != nullptr && driving::in_callback()) lanes_->abort();  // as channels do by themselves
-  std::vector<std::thread> closing;
+  std::vector<std::function<void()>> closing;
   if (near_ != nullptr && near_->close()) closing.emplace_back([this] { near_->close_side(); });
   if (exact_) closing.emplace_back([this] { exact_.reset(); });
   if (lanes_ != nullptr) lanes_->close(closing);
-  datagrams_.reset();
-  for (std::thread& thread : closing) thread.join();
+  closing.emplace_back([this] { datagrams_.reset(); });
+  run_together("close a channel", closing);
 }
 
 void Channels::use_lanes(std::vector<std::unique_ptr<Channel>> further) {

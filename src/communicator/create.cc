@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "base/exceptions.h"
+#include "base/exit_stop.h"
 #include "base/limits.h"
 #include "communicator/channels.h"
 #include "communicator/hierarchy.h"
@@ -159,6 +161,7 @@ void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendez
 // Over this host's transports.
 Result<std::unique_ptr<internal::Channels>> join_over_host(Options& options, std::stop_token stop,
                                                            rendezvous::Log& log) {
+  if (Status status = keys::check_random(); !status.ok()) return status;
   auto secrets = read_secrets(options);
   if (!secrets.ok()) return secrets.status();
   auto seat = internal::UdpEndpoint::take_seat(options, *secrets);
@@ -204,7 +207,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
   Options chosen = options;
-  auto channels = join_over_host(chosen, std::move(stop), log);
+  const ExitStop exit_stop(std::move(stop));
+  auto channels =
+      without_exceptions("create", [&] { return join_over_host(chosen, exit_stop.token(), log); });
   if (!channels.ok()) {
     // The caller has the error, too: this line is for a program that keeps it to itself.
     log.print(rendezvous::LogLevel::info, "not joined", "not joined \"%s\": %s",
@@ -232,7 +237,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
   if (!site.ok()) return site.status();
   candidates.local.site = *site;
   Options chosen = options;
-  auto channels = internal::join(chosen, std::move(candidates), log);
+  auto channels = without_exceptions(
+      "create", [&] { return internal::join(chosen, std::move(candidates), log); });
   if (!channels.ok()) return channels.status();
   return std::unique_ptr<Communicator>(new Communicator(chosen, std::move(*channels)));
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
-#include <thread>
 
 #include "base/philox.h"
+#include "base/thread.h"
 #include "driving/fork.h"
 #include "transport/shm/host.h"
 
@@ -212,9 +212,9 @@ void Hierarchy::close() {
   // thread, nor by this one, where a callback that ends the communicator was called in begin().
   closed_ = true;
   while (is_advancing_elsewhere()) std::this_thread::yield();
-  std::vector<std::thread> closing;
+  std::vector<std::function<void()>> closing;
   for (auto& tier : tiers_) closing.emplace_back([&tier] { tier.reset(); });
-  for (std::thread& thread : closing) thread.join();
+  run_together("close a tier", closing);
   std::deque<std::shared_ptr<Call>> left;
   {
     const std::lock_guard lock(mutex_);

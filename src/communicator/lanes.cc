@@ -94,7 +94,7 @@ void Lanes::abort() {
   for (const auto& lane : further_) lane->abort();
 }
 
-void Lanes::close(std::vector<std::thread>& closing) {
+void Lanes::close(std::vector<std::function<void()>>& closing) {
   for (auto& lane : further_) closing.emplace_back([&lane] { lane.reset(); });
 }
 

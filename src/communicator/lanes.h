@@ -2,8 +2,8 @@
 // driver has a socket and a thread of its own (collective/sliced_call.h says what is cut).
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "driving/channel.h"
@@ -34,7 +34,7 @@ class Lanes {
   const std::vector<std::unique_ptr<Channel>>& further() const { return further_; }
   void abort();
   // Closes all at the same time; each may have to wait for peers.
-  void close(std::vector<std::thread>& closing);
+  void close(std::vector<std::function<void()>>& closing);
 
  private:
   Channel& lane(std::size_t i) { return i == 0 ? first_ : *further_[i - 1]; }

@@ -11,10 +11,6 @@
 namespace leeway::internal {
 namespace {
 
-// A program may have hundreds of communicators, most of them idle: so long a thread waits for the
-// next call.
-constexpr std::chrono::milliseconds kThreadLingers(100);
-
 // Of this process, by whichever group. Each takes 0.4 MiB of /dev/shm a rank.
 constexpr int kArenasMax = 16;
 std::atomic<int> arenas{0};
@@ -94,7 +90,7 @@ std::uint64_t NearCalls::take_turn() {
 void NearCalls::end_turn() {
   {
     const std::lock_guard lock(mutex_);
-    taken_ = false;
+    taken_ = running_ = false;
   }
   turned_.notify_all();
 }
@@ -107,41 +103,50 @@ std::shared_ptr<WorkState> NearCalls::enqueue(const Spec& spec) {
   {
     const std::lock_guard lock(mutex_);
     refused = aborted_;
-    if (!refused) {
-      queue_.push_back({work, ++issued_});
-      if (!serving_) {
-        serving_ = true;
-        if (thread_.joinable()) thread_.join();  // it has nothing left to do
-        thread_ = std::thread([self = shared_from_this()] { serve(self); });
-      }
-    }
+    if (!refused) queue_.push_back({work, ++issued_});
   }
   turned_.notify_all();
   if (refused) conclude(*work, closed(parent_.rank()));
   return work;
 }
 
+Status NearCalls::begin() {
+  auto thread = Thread::start(
+      "run calls over memory",
+      [self = shared_from_this()](const std::stop_token& stop) { self->serve(stop); });
+  if (!thread.ok()) return thread.status();
+  thread_ = std::move(*thread);
+  return Status();
+}
+
 // Callers hear of what is done when the next call may begin: they may end the communicator then,
 // and with it this thread.
-void NearCalls::serve(const std::shared_ptr<NearCalls>& self) {
-  std::unique_lock lock(self->mutex_);
-  const auto is_due = [&] { return self->closed_ || (!self->taken_ && !self->queue_.empty()); };
-  while (true) {
-    while (!self->turned_.wait_for(lock, kThreadLingers, is_due)) {
-      if (!self->queue_.empty()) continue;
-      self->serving_ = false;
-      return;
+void NearCalls::serve(const std::stop_token& stop) {
+  // exit() leaves no call under way: a program's tensors may go at any moment.
+  const std::stop_callback on_stop(stop, [this] {
+    {
+      const std::lock_guard lock(mutex_);
+      aborted_ = true;
+      if (running_) station_.abort();
     }
-    if (self->closed_) return;
-    const auto [work, number] = std::move(self->queue_.front());
-    self->queue_.pop_front();
-    self->taken_ = true;
+    turned_.notify_all();
+  });
+  std::unique_lock lock(mutex_);
+  while (true) {
+    turned_.wait(lock,
+                 [&] { return closed_ || stop.stop_requested() || (!taken_ && !queue_.empty()); });
+    if (closed_ || stop.stop_requested()) break;
+    const auto [work, number] = std::move(queue_.front());
+    queue_.pop_front();
+    taken_ = running_ = true;
     lock.unlock();
-    auto outcome = self->perform(work->request.spec, number, work->request.submitted);
-    self->end_turn();
+    auto outcome = perform(work->request.spec, number, work->request.submitted);
+    end_turn();
     conclude(*work, std::move(outcome));
     lock.lock();
   }
+  lock.unlock();
+  cancel_queued();
 }
 
 Result<CollectiveReport> NearCalls::perform(const Spec& spec, std::uint64_t number,
@@ -269,11 +274,7 @@ bool NearCalls::close() {
     closed_ = true;
   }
   turned_.notify_all();
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();
-  } else if (thread_.joinable()) {
-    thread_.join();
-  }
+  thread_.join();
   return true;
 }
 

@@ -10,8 +10,8 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <thread>
 
+#include "base/thread.h"
 #include "communicator/channels.h"
 #include "near/caller.h"
 
@@ -24,6 +24,8 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   NearCalls(near::ArenaFile file, Channels& parent, std::unique_ptr<Channels> side,
             const Options& options);
   ~NearCalls();
+  // Once. kResourceExhausted: no thread can be had for calls that nobody waits for.
+  Status begin();
   NearCalls(const NearCalls&) = delete;
   NearCalls& operator=(const NearCalls&) = delete;
 
@@ -62,7 +64,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   Status look();
   void stop_looking();
   std::shared_ptr<WorkState> enqueue(const Spec& spec);
-  static void serve(const std::shared_ptr<NearCalls>& self);
+  void serve(const std::stop_token& stop);
   void cancel_queued();
 
   const near::ArenaFile file_;
@@ -79,11 +81,11 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   std::condition_variable turned_;
   std::uint64_t issued_ = 0;  // calls of the communicator, by either way
   bool taken_ = false;        // a call is under way
+  bool running_ = false;      // it is the thread's
   bool closed_ = false;
   bool aborted_ = false;
   std::deque<Queued> queue_;
-  std::thread thread_;  // while there are calls that nobody waits for, and a little longer
-  bool serving_ = false;
+  Thread thread_;  // for calls that nobody waits for
 };
 
 // Ranks of a new communicator that are said to share memory meet in an arena: the first one makes

@@ -79,7 +79,9 @@ Result<std::shared_ptr<NearCalls>> meet_near(Channels& channels, const Options& 
   if (!agreed.ok()) return agreed.status();
   why = file.ok() ? "another rank cannot" : file.status().c_str();
   if (!*agreed) return std::shared_ptr<NearCalls>();
-  return std::make_shared<NearCalls>(std::move(*file), channels, std::move(side), options);
+  auto calls = std::make_shared<NearCalls>(std::move(*file), channels, std::move(side), options);
+  if (status = calls->begin(); !status.ok()) return status;
+  return calls;
 }
 
 }  // namespace leeway::internal

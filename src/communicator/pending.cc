@@ -1,7 +1,6 @@
 #include "communicator/pending.h"
 
 #include <new>
-#include <system_error>
 #include <utility>
 
 #include "driving/callback.h"
@@ -11,20 +10,17 @@ namespace leeway {
 namespace internal {
 
 void PendingState::run(std::function<Outcome(std::stop_token)> make) {
-  try {
-    thread_ = std::jthread(
-        [self = shared_from_this(), make = std::move(make)](const std::stop_token& stop) {
-          try {
-            self->finish(make(stop));
-          } catch (const std::bad_alloc&) {
-            self->finish(Status::error(StatusCode::kResourceExhausted, "create: out of memory"));
-          }
-        });
-  } catch (const std::system_error& failure) {
-    finish(Status::error(StatusCode::kResourceExhausted,
-                         "create: no thread can be had to join a group in the background: %s",
-                         failure.what()));
-  }
+  auto thread = Thread::start(
+      "join a group in the background",
+      [self = shared_from_this(), make = std::move(make)](const std::stop_token& stop) {
+        try {
+          self->finish(make(stop));
+        } catch (const std::bad_alloc&) {
+          self->finish(Status::error(StatusCode::kResourceExhausted, "create: out of memory"));
+        }
+      });
+  if (!thread.ok()) return finish(thread.status());
+  thread_ = std::move(*thread);
 }
 
 void PendingState::finish(Outcome outcome) {
@@ -83,9 +79,7 @@ void PendingState::drop(std::shared_ptr<PendingState> state) {
     return;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
   }
   if (!state->done()) state->abort();
-  std::jthread& thread = state->thread_;
-  if (!thread.joinable()) return;
-  thread.get_id() == std::this_thread::get_id() ? thread.detach() : thread.join();
+  state->thread_.join();
 }
 
 }  // namespace internal

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
-#include <thread>
 #include <vector>
 
+#include "base/thread.h"
 #include "driving/fork.h"
 #include "driving/work_state.h"
 #include "leeway/communicator.h"
@@ -44,7 +44,7 @@ class PendingState : public std::enable_shared_from_this<PendingState> {
   std::condition_variable changed_;
   std::optional<Outcome> outcome_;  // until it is handed over
   std::vector<Callback> callbacks_;
-  std::jthread thread_;
+  Thread thread_;
 };
 
 }  // namespace leeway::internal

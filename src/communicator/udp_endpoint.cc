@@ -157,8 +157,9 @@ Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::open(
   auto driver =
       driving::Driver::start(TransportKind::udp, observe::traced(std::move(transport), options),
                              lane == 0 ? settings_of(options) : congestion::Settings(), layers);
+  if (!driver.ok()) return driver.status();
   return std::shared_ptr<UdpEndpoint>(
-      new UdpEndpoint(std::move(driver), socket, std::move(identity), memory, lane));
+      new UdpEndpoint(std::move(*driver), socket, std::move(identity), memory, lane));
 }
 
 Result<std::shared_ptr<UdpEndpoint>> UdpEndpoint::lane(const Options& options, int lane) {

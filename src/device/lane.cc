@@ -52,21 +52,29 @@ Lane::~Lane() {
 void Progress::list(const std::shared_ptr<Lane>& lane) {
   if (!lane->listed_) lanes_.push_back(lane);
   lane->listed_ = true;
-  if (!started_) std::thread([this] { loop(); }).detach();
-  started_ = true;
   wake_.notify_one();
+}
+
+Status Progress::start() {
+  const std::lock_guard lock(mutex_);
+  if (thread_.joinable()) return Status();
+  auto thread = Thread::start("begin operations of streams",
+                              [this](const std::stop_token& stop) { loop(stop); });
+  if (!thread.ok()) return thread.status();
+  thread_ = std::move(*thread);
+  return Status();
 }
 
 void Progress::add(const std::shared_ptr<Lane>& lane, Pending step) {
   const std::lock_guard lock(mutex_);
-  if (lane->ended_) return step.site.signal.drop();
+  if (lane->ended_ || over_) return step.site.signal.drop();
   lane->called_.push_back(std::move(step));
   list(lane);
 }
 
 void Progress::add_replay(const std::shared_ptr<Lane>& lane, const std::vector<Pending>& steps) {
   const std::lock_guard lock(mutex_);
-  if (lane->ended_) {
+  if (lane->ended_ || over_) {
     for (const Pending& one : steps) one.site.signal.drop();
     return;
   }
@@ -98,13 +106,22 @@ bool Progress::take_ready(std::vector<Pending>& out) {
   return out.size() > before;
 }
 
-void Progress::loop() {
+void Progress::loop(const std::stop_token& stop) {
   std::vector<Pending> ready;
   int looks = 0;
   while (true) {
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return !lanes_.empty(); });
+      wake_.wait(lock, stop, [this] { return !lanes_.empty(); });
+      if (stop.stop_requested()) {
+        over_ = true;
+        for (const auto& lane : lanes_) {
+          drop_all(lane->called_);
+          drop_all(lane->replayed_);
+        }
+        begun_.notify_all();
+        return;
+      }
       beginning_ = take_ready(ready);
       looks = beginning_ ? 0 : looks + 1;
     }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/thread.h"
 #include "device/signal.h"
 #include "device/transfer.h"
 
@@ -61,7 +62,8 @@ class Lane {
 // them were in vain.
 class Progress {
  public:
-  // Begins with the first step; never ends, as programs call while they exit.
+  // Once; kResourceExhausted: no thread can be had. exit() ends it: what did not begin is dropped.
+  Status start();
   void add(const std::shared_ptr<Lane>& lane, Pending step);
   // A graph's stream got to an operation. May be called by a host function: it never blocks.
   void add_replay(const std::shared_ptr<Lane>& lane, const std::vector<Pending>& steps);
@@ -71,17 +73,18 @@ class Progress {
   void wait_begun(const Lane& lane);
 
  private:
-  void loop();
+  void loop(const std::stop_token& stop);
   bool take_ready(std::vector<Pending>& out);
   // By who holds the mutex.
   void list(const std::shared_ptr<Lane>& lane);
 
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable_any wake_;
   std::condition_variable begun_;
-  bool started_ = false;
+  bool over_ = false;                         // the process is ending
   bool beginning_ = false;                    // steps that are in no lane any more
   std::vector<std::shared_ptr<Lane>> lanes_;  // with steps that did not begin
+  Thread thread_;
 };
 
 }  // namespace leeway::device

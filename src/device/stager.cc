@@ -6,6 +6,7 @@
 namespace leeway::device {
 
 Result<std::shared_ptr<Lane>> Stager::open(int ordinal) {
+  if (Status status = progress_.start(); !status.ok()) return status;
   const auto context = context_of(driver_, ordinal);
   if (!context.ok()) return context.status();
   const std::lock_guard lock(mutex_);

@@ -21,16 +21,15 @@ DevicePayload::DevicePayload(const device::Driver& driver, const Kernels& kernel
       context_(context),
       encoded_memory_(driver, context),
       landing_memory_(driver, context),
-      factor_memory_(driver, context),
-      thread_([this] { work(); }) {}
+      factor_memory_(driver, context) {
+  auto thread =
+      Thread::start("run kernels of a codec", [this](const std::stop_token& stop) { work(stop); });
+  if (thread.ok()) thread_ = std::move(*thread);
+  no_thread_ = thread.status();
+}
 
 DevicePayload::~DevicePayload() {
-  {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
+  thread_ = {};
 }
 
 Status DevicePayload::status() {
@@ -162,7 +161,7 @@ bool DevicePayload::used(const PayloadChunk&) {
 // ---- the thread ----
 
 // All tasks that are there go to the stream together; when it is done with them, they are done.
-void DevicePayload::work() {
+void DevicePayload::work(const std::stop_token& stop) {
   const device::ContextScope scope(driver_, context_);
   Status status;
   if (const auto code =
@@ -173,8 +172,8 @@ void DevicePayload::work() {
   while (true) {
     idle_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return over_ || !tasks_.empty(); });
-    if (over_) break;
+    changed_.wait(lock, stop, [this] { return !tasks_.empty(); });
+    if (stop.stop_requested()) break;
     idle_ = false;
     const std::deque<Task> tasks = std::exchange(tasks_, {});
     lock.unlock();

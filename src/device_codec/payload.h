@@ -8,9 +8,9 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/thread.h"
 #include "device_codec/kernels.h"
 #include "device_codec/pinned_memory.h"
 #include "leeway/payload.h"
@@ -37,7 +37,7 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   Status status();
 
   // kUnsupported: no sum or average of all ranks' elements, or a codec without kernels; that of the
-  // tensor's own type is one. kResourceExhausted: no pinned memory.
+  // tensor's own type is one. kResourceExhausted: no pinned memory, or no thread.
   Status begin(const PayloadLayout& layout) override;
   EncodedChunk encoded(const PayloadChunk& chunk) override;
   Duration poll_every() const override { return std::chrono::microseconds(20); }
@@ -63,7 +63,7 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   void add_tasks_of_contributions();
   Block& block_of(const PayloadChunk& chunk);
 
-  void work();
+  void work(const std::stop_token& stop);
   Status run(const Task& task, std::vector<PayloadChunk>& encoded);
   Status encode(const PayloadChunk& chunk, const std::byte* elements);
   Status sum(const Task& task, std::vector<PayloadChunk>& encoded);
@@ -92,15 +92,15 @@ class DevicePayload final : public PayloadSource, public PayloadSink {
   std::vector<bool> reduced_;  // chunks of our block; the thread's
 
   std::mutex mutex_;  // of what follows, and of what is ready
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::deque<Task> tasks_;
   bool idle_ = true;
-  bool over_ = false;
   Status status_;
   std::size_t used_ = 0;
   std::size_t asked_ = 0;  // chunks that the library knows to be used
   device::cuda::Stream stream_ = nullptr;
-  std::thread thread_;
+  Thread thread_;
+  Status no_thread_;  // why there is none
 };
 
 }  // namespace leeway::device_codec

@@ -26,13 +26,20 @@ Instant steady_now() {
               .count()};
 }
 
-std::shared_ptr<Driver> Driver::start(TransportKind kind,
-                                      std::unique_ptr<DatagramTransport> transport,
-                                      const congestion::Settings& congestion,
-                                      const Layers& layers) {
+Result<std::shared_ptr<Driver>> Driver::start(TransportKind kind,
+                                              std::unique_ptr<DatagramTransport> transport,
+                                              const congestion::Settings& congestion,
+                                              const Layers& layers) {
   std::shared_ptr<Driver> driver(new Driver(kind, std::move(transport), congestion, layers));
-  driver->background_ = std::thread(
-      [self = driver.get(), weak = std::weak_ptr(driver)] { self->drive_in_pauses(weak); });
+  Driver* const self = driver.get();
+  auto background = Thread::start("serve a transport",
+                                  [self, weak = std::weak_ptr(driver)](const std::stop_token&) {
+                                    self->drive_in_pauses(weak);
+                                  });
+  if (!background.ok()) return background.status();
+  self->background_ = std::move(*background);
+  self->on_exit_.emplace(self->background_.stop_source().get_token(),
+                         [self] { self->role_.stop(); });
   return driver;
 }
 
@@ -59,13 +66,10 @@ std::size_t Driver::around() const {
 }
 
 Driver::~Driver() {
+  on_exit_.reset();
   role_.stop();
-  if (background_.get_id() != std::this_thread::get_id()) {
-    background_.join();
-  } else {
-    background_is_orphan = true;
-    background_.detach();
-  }
+  background_is_orphan = background_.is_this();
+  background_.join();
   node_.wake_by({});  // the transport goes before the node
 }
 

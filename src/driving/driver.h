@@ -11,11 +11,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/thread.h"
 #include "base/time.h"
 #include "collective/node.h"
 #include "driving/callback.h"
@@ -50,10 +52,11 @@ struct Layers {
 
 class Driver final {
  public:
-  static std::shared_ptr<Driver> start(TransportKind kind,
-                                       std::unique_ptr<DatagramTransport> transport,
-                                       const congestion::Settings& congestion = {},
-                                       const Layers& layers = {});
+  // kResourceExhausted: no thread can be had.
+  static Result<std::shared_ptr<Driver>> start(TransportKind kind,
+                                               std::unique_ptr<DatagramTransport> transport,
+                                               const congestion::Settings& congestion = {},
+                                               const Layers& layers = {});
   // All its channels are gone.
   ~Driver();
   Driver(const Driver&) = delete;
@@ -199,7 +202,9 @@ class Driver final {
   std::atomic<bool> rung_{false};
 
   DrivingRole role_;
-  std::thread background_;
+  Thread background_;
+  // exit() stops the background thread. Callers who wait drive on.
+  std::optional<std::stop_callback<std::function<void()>>> on_exit_;
 };
 
 }  // namespace leeway::driving

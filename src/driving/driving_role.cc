@@ -154,7 +154,7 @@ void DrivingRole::stop() {
   {
     std::lock_guard lock(mutex_);
     stopped_ = true;
-    ++wanting_;  // makes a driving background thread let go
+    recalled_ = true;  // makes a driving background thread let go
   }
   transport_.wake();
   pause_.notify_all();

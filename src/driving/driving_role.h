@@ -50,6 +50,7 @@ class DrivingRole {
   // A caller would rather drive itself.
   bool recalled() const { return wanted() || recalled_.load(std::memory_order_relaxed); }
   void release_to_callers();
+  // The background thread is not needed any more. Callers go on.
   void stop();
 
  private:

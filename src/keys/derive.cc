@@ -1,15 +1,23 @@
 #include "keys/derive.h"
 
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "base/contracts.h"
+#include "base/exit_stop.h"
 
 namespace leeway::keys {
 namespace {
@@ -26,6 +34,19 @@ Key hmac(ByteSpan key, ByteSpan text) {
              reinterpret_cast<unsigned char*>(mac.data()), &bytes);
   LEEWAY_ASSERT(done != nullptr && bytes == mac.size());
   return mac;
+}
+
+std::atomic<bool> openssl_is_gone{false};
+
+// A process that ends may have threads that join or seal, its program's own among them: OpenSSL is
+// not torn down under them. The first to initialise OpenSSL settles that, so it is done on loading.
+// Where the program was first, threads end before.
+[[gnu::constructor]] void keep_openssl_at_exit() {
+  (void)::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+  (void)::OPENSSL_atexit([] {
+    openssl_is_gone = true;
+    end_threads();
+  });
 }
 
 }  // namespace
@@ -64,6 +85,18 @@ void fill_randomly(MutableByteSpan out) {
   const int done =
       ::RAND_bytes(reinterpret_cast<unsigned char*>(out.data()), static_cast<int>(out.size()));
   LEEWAY_ASSERT(done == 1);
+}
+
+Status check_random() {
+  if (openssl_is_gone) return Status::error(StatusCode::kCancelled, "the process is ending");
+  unsigned char byte = 0;
+  if (::RAND_bytes(&byte, 1) == 1) return Status();
+  ::ERR_clear_error();
+  const bool refused = ::syscall(SYS_getrandom, &byte, 1, GRND_NONBLOCK) < 0;
+  return Status::error(StatusCode::kUnsupported,
+                       "no random numbers can be had: %s; does a seccomp filter of this container "
+                       "forbid getrandom?",
+                       refused ? std::strerror(errno) : "OpenSSL has no generator");
 }
 
 void wipe(MutableByteSpan secret) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "leeway/status.h"
 #include "leeway/types.h"
 
 namespace leeway::keys {
@@ -20,8 +21,11 @@ void expand(const Key& key, std::string_view label, MutableByteSpan out);
 // The same, for 32 bytes.
 Key expand(const Key& key, std::string_view label);
 
-// From the system's generator. Ends the process where that has none.
+// From the system's generator, which check_random() has found. Ends the process where there is
+// none.
 void fill_randomly(MutableByteSpan out);
+// kUnsupported: the system has no random numbers for this process.
+Status check_random();
 
 // Overwrites what must not stay in memory.
 void wipe(MutableByteSpan secret);

@@ -13,10 +13,11 @@
 #include <mutex>
 #include <sstream>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/exceptions.h"
+#include "base/thread.h"
 #include "observe/exposition.h"
 
 namespace leeway::observe {
@@ -123,11 +124,6 @@ class Visitor : public std::enable_shared_from_this<Visitor> {
 class HttpServer final : public MetricsServer {
  public:
   HttpServer() : acceptor_(io_), paused_(io_) {}
-  ~HttpServer() override {
-    io_.stop();
-    if (thread_.joinable()) thread_.join();
-  }
-
   Status listen(const rendezvous::HostPort& where) {
     std::error_code error;
     const tcp::endpoint wanted(asio::ip::make_address(where.host, error), where.port);
@@ -141,7 +137,12 @@ class HttpServer final : public MetricsServer {
     }
     address_ = rendezvous::to_text(acceptor_.local_endpoint(error));
     accept();
-    thread_ = std::thread([this] { io_.run(); });
+    auto thread = Thread::start("serve metrics", [this](const std::stop_token& stop) {
+      const std::stop_callback on_stop(stop, [this] { io_.stop(); });
+      io_.run();
+    });
+    if (!thread.ok()) return thread.status();
+    thread_ = std::move(*thread);
     return Status();
   }
 
@@ -173,7 +174,7 @@ class HttpServer final : public MetricsServer {
   asio::steady_timer paused_;
   std::vector<std::weak_ptr<Visitor>> visitors_;
   std::string address_;
-  std::thread thread_;
+  Thread thread_;  // goes first
 };
 
 }  // namespace
@@ -183,10 +184,13 @@ Result<std::shared_ptr<MetricsServer>> MetricsServer::at(
   const std::string name = rendezvous::to_text(address);
   const std::lock_guard lock(servers_mutex);
   if (auto known = servers()[name].lock()) return known;
-  const auto server = std::make_shared<HttpServer>();
-  if (const Status status = server->listen(address.where); !status.ok()) return status;
-  servers()[name] = server;
-  return std::shared_ptr<MetricsServer>(server);
+  auto made = without_exceptions("metrics", [&]() -> Result<std::shared_ptr<MetricsServer>> {
+    const auto server = std::make_shared<HttpServer>();
+    if (const Status status = server->listen(address.where); !status.ok()) return status;
+    return std::shared_ptr<MetricsServer>(server);
+  });
+  if (made.ok()) servers()[name] = *made;
+  return made;
 }
 
 }  // namespace leeway::observe

@@ -104,16 +104,15 @@ Trace::Trace(std::FILE* file, const Options& options, const rendezvous::Log& log
       LEEWAY_VERSION_STRING, options.rank.value_or(0), options.world_size.value_or(1),
       static_cast<long long>(reference.count()));
   write_record(text.data(), length);
-  writer_ = std::thread([this] { write_all(); });
+  auto writer =
+      Thread::start("write a trace", [this](const std::stop_token& stop) { write_all(stop); });
+  if (writer.ok()) writer_ = std::move(*writer);
+  if (!writer_.joinable())
+    log_.print(LogLevel::warn, "no trace", "no trace: %s", writer.status().c_str());
 }
 
 Trace::~Trace() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  stopping_.notify_one();
-  writer_.join();
+  writer_ = {};
   std::fclose(file_);
 }
 
@@ -176,11 +175,12 @@ void Trace::done(Instant now, const collective::Request& request) {
          .loss = request.report.loss});
 }
 
-void Trace::write_all() {
+void Trace::write_all(const std::stop_token& stop) {
   for (bool last = false; !last;) {
     {
       std::unique_lock lock(mutex_);
-      last = stopping_.wait_for(lock, kWriteEvery, [this] { return stop_; });
+      stopping_.wait_for(lock, stop, kWriteEvery, [] { return false; });
+      last = stop.stop_requested();
       taken_.swap(notes_);
     }
     for (const Note& note : taken_) write(note);

@@ -12,9 +12,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/thread.h"
 #include "base/time.h"
 #include "driving/snapshot.h"
 #include "leeway/options.h"
@@ -66,7 +66,7 @@ class Trace {
   };
 
   void leave(const Note& note);
-  void write_all();
+  void write_all(const std::stop_token& stop);
   void write(const Note& note);
   void write_record(const char* text, int length);
 
@@ -76,8 +76,7 @@ class Trace {
   const Instant began_;
   std::mutex mutex_;
   std::vector<Note> notes_;
-  bool stop_ = false;
-  std::condition_variable stopping_;
+  std::condition_variable_any stopping_;
   std::atomic<std::uint64_t> dropped_{0};
   std::vector<std::uint64_t> lost_seen_;  // by peer; of the thread that drives
   // The writer's
@@ -85,7 +84,7 @@ class Trace {
   std::size_t bytes_ = 0;
   bool full_ = false;
   std::uint64_t dropped_told_ = 0;
-  std::thread writer_;
+  Thread writer_;
 };
 
 // The same transport, whose datagrams are noted where the options ask for it.

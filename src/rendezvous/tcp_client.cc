@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "rendezvous/memory_store.h"
 #include "rendezvous/store_frame.h"
 #include "rendezvous/tcp_socket.h"
@@ -424,7 +425,11 @@ Result<TcpClient::ConnectionPtr> TcpClient::lease(Clock::time_point end, bool pa
 Result<TcpClient::ConnectionPtr> TcpClient::connect(Clock::time_point end, bool& reached) const {
   const auto where = find_();
   if (!where.ok()) return where.status();
-  auto connection = std::make_unique<StoreConnection>(security_);
+  auto made = without_exceptions("rendezvous", [this] {
+    return Result<ConnectionPtr>(std::make_unique<StoreConnection>(security_));
+  });
+  if (!made.ok()) return made.status();
+  ConnectionPtr connection = std::move(*made);
   // However briefly the caller waits at once: what is cut off here begins anew each time.
   const auto far_end = std::min(end_, Clock::now() + kConnectMin);
   const Status status = connection->connect(*where, std::max(end, far_end));

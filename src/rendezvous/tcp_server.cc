@@ -12,10 +12,12 @@
 #include <asio/write.hpp>
 #include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <map>
-#include <thread>
 #include <utility>
 
+#include "base/exceptions.h"
+#include "base/thread.h"
 #include "rendezvous/store_server.h"
 #include "rendezvous/tcp_socket.h"
 #include "rendezvous/tls_channel.h"
@@ -102,12 +104,10 @@ class TcpServer::Loop {
     keys::fill_randomly(std::as_writable_bytes(std::span(&seed, 1)));
     memory_.change([&](StoreTable& table) { core_.emplace(limits, table, seed); });
   }
-  ~Loop() {
-    if (thread_.joinable()) thread_.join();
-  }
+  ~Loop() { thread_.join(); }
 
   Status listen(const HostPort& where);
-  void start();
+  Status start();
   void close();
   std::uint16_t port() const { return port_; }
   MemoryStore& memory() { return memory_; }
@@ -164,7 +164,7 @@ class TcpServer::Loop {
   int alerts_ = 0;
   std::size_t bytes_leaving_ = 0;
   bool closing_ = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 Status TcpServer::Loop::listen(const HostPort& where) {
@@ -188,9 +188,15 @@ Status TcpServer::Loop::listen(const HostPort& where) {
   return error ? cannot_listen(where, error) : Status();
 }
 
-void TcpServer::Loop::start() {
+Status TcpServer::Loop::start() {
   wait_for_connections();
-  thread_ = std::thread([this] { run(); });
+  auto thread = Thread::start("serve a rendezvous", [this](const std::stop_token& stop) {
+    const std::stop_callback on_stop(stop, [this] { close(); });
+    run();
+  });
+  if (!thread.ok()) return thread.status();
+  thread_ = std::move(*thread);
+  return Status();
 }
 
 // Asio throws when memory runs out. What it was about to do is lost, the rest goes on.
@@ -244,6 +250,11 @@ void TcpServer::Loop::accept_batch() {
     }
     if (errno == EAGAIN) break;
     if (errno == ECONNABORTED || errno == EINTR) continue;
+    if (log_ != nullptr) {
+      log_->print(LogLevel::error, "rendezvous accept",
+                  "rendezvous: no connection can be accepted, other ranks wait: %s%s",
+                  std::strerror(errno), errno == EMFILE ? " (ulimit -n)" : "");
+    }
     retry_accept_.expires_after(kAcceptRetry);
     retry_accept_.async_wait([this](std::error_code cancelled) {
       if (!cancelled && acceptor_.is_open()) wait_for_connections();
@@ -504,9 +515,14 @@ Result<std::unique_ptr<TcpServer>> TcpServer::open(const HostPort& where,
                                                    const RendezvousLimits& limits,
                                                    const TcpSecurity& security,
                                                    std::unique_ptr<Log> log) {
-  auto loop = std::make_unique<Loop>(limits, security, std::move(log));
+  if (Status status = keys::check_random(); !status.ok()) return status;
+  auto made = without_exceptions("rendezvous server", [&] {
+    return Result<std::unique_ptr<Loop>>(std::make_unique<Loop>(limits, security, std::move(log)));
+  });
+  if (!made.ok()) return made.status();
+  std::unique_ptr<Loop> loop = std::move(*made);
   if (Status status = loop->listen(where); !status.ok()) return status;
-  loop->start();
+  if (Status status = loop->start(); !status.ok()) return status;
   return std::unique_ptr<TcpServer>(new TcpServer(std::move(loop)));
 }
 
@@ -588,7 +604,7 @@ Result<std::shared_ptr<TcpServer>> shared_server(const HostPort& where,
                                                  const RendezvousLimits& limits,
                                                  const TcpSecurity& security,
                                                  std::unique_ptr<Log> log) {
-  static SharedPlaces places;
+  static auto& places = *new SharedPlaces;  // never destroyed: threads may outlive exit()
   const std::string name = to_text(where) + (security.insecure ? " insecure" : "") +
                            (security.tls != nullptr ? security.tls->name() : "");
   const std::shared_ptr<SharedPlace> place = places.at(name);

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 #include <random>
-#include <thread>
 
+#include "base/thread.h"
 #include "base/time.h"
 #include "rendezvous/address.h"
 #include "rendezvous/candidate.h"
@@ -44,11 +44,12 @@ Result<Pair> open_pair(TransportKind kind, const asio::ip::address& address) {
 Status prove_wakeups(const Pair& pair) {
   constexpr Duration kPatience = std::chrono::seconds(1);
   Status other;
-  {
-    const std::jthread beside([&] { other = pair[1]->prove_wakeups(kPatience, {}); });
-    if (Status status = pair[0]->prove_wakeups(kPatience, {}); !status.ok()) return status;
-  }
-  return other;
+  auto beside = Thread::start(
+      "try UCX", [&](const std::stop_token&) { other = pair[1]->prove_wakeups(kPatience, {}); });
+  if (!beside.ok()) return beside.status();
+  const Status own = pair[0]->prove_wakeups(kPatience, {});
+  beside->join();
+  return own.ok() ? other : own;
 }
 
 Status hear(DatagramTransport& receiver) {

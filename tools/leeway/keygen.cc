@@ -27,6 +27,10 @@ bool write_whole(int file, const std::string& line) {
 // `leeway keygen > cluster.key` has the shell make the file, for all to read: taken back here,
 // since Leeway refuses a secret that others can read.
 int print_secret() {
+  if (const Status status = keys::check_random(); !status.ok()) {
+    std::fprintf(stderr, "error: %s\n", status.c_str());
+    return kExitUsage;
+  }
   struct stat facts {};
   const bool is_file = ::fstat(STDOUT_FILENO, &facts) == 0 && S_ISREG(facts.st_mode);
   if (is_file && ::fchmod(STDOUT_FILENO, S_IRUSR | S_IWUSR) != 0) {

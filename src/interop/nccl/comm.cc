@@ -1,8 +1,8 @@
 #include "interop/nccl/comm.h"
 
-#include <thread>
 #include <utility>
 
+#include "base/thread.h"
 #include "interop/nccl/context.h"
 #include "interop/nccl/debug.h"
 #include "interop/nccl/devices.h"
@@ -130,7 +130,11 @@ void Comm::on_compared() {
     if (rank_ == 0) info(plan.text);
     return become_ready(nullptr);
   }
-  std::thread([self = shared_from_this(), plan] { self->join_hierarchy(plan); }).detach();
+  auto thread = Thread::start(
+      "join NVIDIA's communicators",
+      [self = shared_from_this(), plan](const std::stop_token&) { self->join_hierarchy(plan); });
+  if (!thread.ok()) return fail(thread.status());
+  thread->detach();
 }
 
 void Comm::join_hierarchy(const HierarchyPlan& plan) {
@@ -345,7 +349,7 @@ void Comm::begin_leaving() {
     if (phase_ == Phase::leaving || phase_ == Phase::left || phase_ == Phase::aborted) return;
     phase_ = Phase::leaving;
   }
-  std::thread([self = shared_from_this()] { self->leave(); }).detach();
+  run_behind("leave a communicator", [self = shared_from_this()] { self->leave(); });
 }
 
 void Comm::leave() {

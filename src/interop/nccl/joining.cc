@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <thread>
 #include <utility>
 
+#include "base/thread.h"
 #include "interop/nccl/context.h"
 #include "interop/nccl/interfaces.h"
 #include "interop/nccl/member.h"
@@ -82,6 +82,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> create_in_process(int ranks) 
 }
 
 void leave_at_exit() {
+  end_threads_at_exit();  // after what follows
   static const int registered = std::atexit([] {
     Context::get().exiting = true;
     const auto comms = Context::get().registry.take_all();

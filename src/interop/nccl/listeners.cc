@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/thread.h"
 #include "interop/nccl/interfaces.h"
 #include "interop/nccl/reachable.h"
 #include "keys/derive.h"
@@ -19,6 +20,7 @@ TcpRendezvous::Security security_of(const UniqueId& id) {
 }  // namespace
 
 Result<UniqueId> Listeners::open(const Settings& settings) {
+  if (Status status = keys::check_random(); !status.ok()) return status;
   UniqueId id;
   keys::fill_randomly(std::as_writable_bytes(std::span(id.nonce)));
   keys::fill_randomly(std::as_writable_bytes(std::span(id.secret)));
@@ -36,18 +38,25 @@ Result<UniqueId> Listeners::open(const Settings& settings) {
   id.port = where->port;
   State& here = state_.get();
   const std::lock_guard lock(here.mutex);
+  if (!here.watched) {
+    auto thread = Thread::start("close listeners of unique ids",
+                                [&here](const std::stop_token& stop) { expire(here, stop); });
+    if (!thread.ok()) return thread.status();
+    thread->detach();
+  }
   here.open[id.name()] = {std::move(*server), std::chrono::steady_clock::now() + kMeetingTime};
-  if (!here.watched) std::thread([&here] { expire(here); }).detach();
   here.watched = true;
   return id;
 }
 
-void Listeners::expire(State& state) {
+void Listeners::expire(State& state, const std::stop_token& stop) {
   std::unique_lock lock(state.mutex);
-  while (!state.open.empty()) {
+  while (!state.open.empty() && !stop.stop_requested()) {
     auto end = std::chrono::steady_clock::time_point::max();
     for (const auto& [name, listener] : state.open) end = std::min(end, listener.end);
-    state.changed.wait_until(lock, end);
+    state.changed.wait_until(lock, stop, end, [&state, known = state.open.size()] {
+      return state.open.size() != known;
+    });
     const auto now = std::chrono::steady_clock::now();
     std::erase_if(state.open, [now](const auto& entry) { return entry.second.end <= now; });
   }

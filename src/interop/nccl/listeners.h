@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
-#include <thread>
 
 #include "interop/nccl/per_process.h"
 #include "interop/nccl/place.h"
@@ -36,11 +36,11 @@ class Listeners {
   };
   struct State {
     std::mutex mutex;
-    std::condition_variable changed;
+    std::condition_variable_any changed;
     std::map<std::string, Listener> open;
     bool watched = false;  // a thread closes what has waited long enough; it ends with the last
   };
-  static void expire(State& state);
+  static void expire(State& state, const std::stop_token& stop);
   static void close(State& state, const std::string& name);
 
   PerProcess<State> state_;

@@ -3,10 +3,9 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
 
+#include "base/thread.h"
 #include "interop/nccl/per_process.h"
 #include "interop/nccl_net/connecting.h"
 #include "leeway/communicator.h"
@@ -28,6 +27,7 @@ State& state() {
 }
 
 void wait_at_exit() {
+  end_threads_at_exit();  // after what follows
   static const int registered =
       std::atexit([] { wait_for_background(std::chrono::steady_clock::now() + kExitTime); });
   (void)registered;
@@ -52,11 +52,7 @@ void destroy_in_background(std::unique_ptr<T> object) {
     shared->reset();
     finish(here);
   };
-  try {
-    std::thread(destroy).detach();
-  } catch (const std::system_error&) {  // no thread can be had
-    destroy();
-  }
+  run_behind("leave a connection", destroy);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ void Process::finalize() {
 }
 
 Result<std::unique_ptr<Listener>> Process::listen(int device) {
+  if (Status status = keys::check_random(); !status.ok()) return status;
   auto listener = std::make_unique<Listener>();
   const std::lock_guard lock(mutex_);
   listener->server = server_.lock();

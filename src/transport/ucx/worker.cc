@@ -1,8 +1,13 @@
 #include "transport/ucx/worker.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
+#include <system_error>
 
 #include "transport/near_datagram.h"
 #include "transport/ucx/library.h"
@@ -27,6 +32,24 @@ constexpr UcxSetting kSettings[] = {
     {"TX_SEG_SIZE", "32768", "SEG_SIZE"},  // TCP's; it receives 64 KiB
 };
 
+// UCX ends the process where a worker gets no descriptor. One takes about 30, more with several
+// devices.
+Status check_descriptors() {
+  constexpr rlim_t kFreeMin = 64;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  std::error_code error;
+  const std::filesystem::directory_iterator open("/proc/self/fd", error);
+  const auto used =
+      error ? limit.rlim_cur : static_cast<rlim_t>(std::distance(begin(open), end(open)));
+  if (used + kFreeMin <= limit.rlim_cur) return Status();
+  return Status::error(StatusCode::kResourceExhausted,
+                       "Too many open files: UCX takes dozens, and of the %llu that this process "
+                       "may have (ulimit -n) %llu are open",
+                       static_cast<unsigned long long>(limit.rlim_cur),
+                       static_cast<unsigned long long>(used));
+}
+
 // Segments as UCX comes: shared memory and reliable connections have 8,256 bytes, TCP, datagrams
 // and self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.
 constexpr std::size_t kUsualDatagramBytes = 8128;
@@ -47,6 +70,7 @@ bool segments_are_ours(const std::vector<std::string>& resources) {
 }  // namespace
 
 Status UcxWorker::open() {
+  if (Status status = check_descriptors(); !status.ok()) return status;
   const UcxQuiet quiet;
   const auto config = read_ucx_config(kSettings);
   if (!config.ok()) return config.status();

@@ -117,6 +117,10 @@ Result<std::size_t> path_datagram_bytes(const asio::ip::address& local, Loopback
   if (local.is_unspecified()) return payload_of(kEthernetMtu, local, loopback);
   const asio::ip::address wanted = listed_form(local);
   const InterfaceList interfaces = list_interfaces();
+  if (interfaces == nullptr) {
+    return Status::error(StatusCode::kResourceExhausted,
+                         "the interfaces of this host cannot be listed: %s", std::strerror(errno));
+  }
   for (const ifaddrs* at = interfaces.get(); at != nullptr; at = at->ifa_next) {
     if (!carries(*at, wanted)) continue;
     Result<std::size_t> mtu = mtu_of(at->ifa_name);

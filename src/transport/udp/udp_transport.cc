@@ -1,6 +1,10 @@
 #include "transport/udp/udp_transport.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/limits.h"
@@ -35,6 +39,20 @@ Result<std::size_t> datagram_bytes_of(const UdpOptions& options) {
                        limits::kDatagramBytesMin, limits::kFrameBytesMax);
 }
 
+// No message at all: nothing is sent or received, but a filter of system calls (seccomp) answers.
+Status check_calls(int socket) {
+  mmsghdr none{};
+  const char* refused = nullptr;
+  if (::sendmmsg(socket, &none, 0, MSG_DONTWAIT) < 0) refused = "sendmmsg";
+  if (refused == nullptr && ::recvmmsg(socket, &none, 0, MSG_DONTWAIT, nullptr) < 0)
+    refused = "recvmmsg";
+  if (refused == nullptr) return Status();
+  return Status::error(StatusCode::kUnsupported,
+                       "UDP: the system refuses %s: %s; does a seccomp filter of this container "
+                       "forbid it?",
+                       refused, std::strerror(errno));
+}
+
 }  // namespace
 
 struct UdpTransport::Opened {
@@ -53,6 +71,7 @@ Result<std::unique_ptr<UdpTransport>> UdpTransport::open(const UdpOptions& optio
       opened->socket, {UdpAddress(options.bind_address, options.port), options.socket_buffer_bytes,
                        options.use_gso, options.use_gro});
   if (!grant.ok()) return grant.status();
+  if (Status status = check_calls(opened->socket.native_handle()); !status.ok()) return status;
   std::error_code error;
   opened->grant = *grant;
   opened->local = opened->socket.local_endpoint(error);

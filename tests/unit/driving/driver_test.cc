@@ -112,8 +112,8 @@ protocol::EndpointConfig config_of(int size) {
 Channel channel_over(TransportKind kind, int size, StubbornTransport* transport) {
   std::vector<Rank> slots(static_cast<std::size_t>(size));
   std::iota(slots.begin(), slots.end(), Rank{0});
-  return {Driver::start(kind, std::unique_ptr<DatagramTransport>(transport)), config_of(size),
-          std::move(slots)};
+  return {Driver::start(kind, std::unique_ptr<DatagramTransport>(transport)).value(),
+          config_of(size), std::move(slots)};
 }
 
 // Rank 0 of a group whose other ranks say nothing. A probe of all makes one train for each of them.

@@ -3,7 +3,6 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <thread>
 #include <utility>
 
 #include "interop/nccl/context.h"
@@ -269,7 +268,7 @@ void Hierarchy::begin_abort() {
     if (end_ != End::none) return;
     end_ = End::begun;
   }
-  std::thread([self = shared_from_this()] { self->abort_all(); }).detach();
+  run_behind("abort a communicator", [self = shared_from_this()] { self->abort_all(); });
 }
 
 void Hierarchy::abort_inner() {

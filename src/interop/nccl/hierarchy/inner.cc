@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread.h"
 #include "interop/nccl/reductions.h"
 
 namespace leeway::nccl {
@@ -132,7 +133,7 @@ void Inner::wait_unused() const {
 
 void Inner::begin_abort() {
   if (over_.exchange(true)) return;
-  std::thread([self = shared_from_this()] {
+  run_behind("abort NVIDIA's communicator", [self = shared_from_this()] {
     self->wait_unused();
     if (self->comm_ != nullptr) (void)self->real_.call.CommAbort(self->comm_);
     {
@@ -140,7 +141,7 @@ void Inner::begin_abort() {
       self->aborted_ = true;
     }
     self->changed_.notify_all();
-  }).detach();
+  });
 }
 
 bool Inner::wait_aborted(Duration patience) {

@@ -1,0 +1,28 @@
+// What dependencies throw, turned into a Status where it leaves them.
+#pragma once
+
+#include <cerrno>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "leeway/status.h"
+
+namespace leeway {
+
+// What `body` returns, a Status or a Result. Asio throws where it gets no descriptor, everybody
+// where there is no memory: kResourceExhausted, which begins with `what`.
+template <typename Body>
+auto without_exceptions(const char* what, Body&& body) -> decltype(body()) {
+  try {
+    return std::forward<Body>(body)();
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::kResourceExhausted, "%s: no memory is left", what);
+  } catch (const std::system_error& failure) {
+    const bool descriptors = failure.code().value() == EMFILE;
+    return Status::error(StatusCode::kResourceExhausted, "%s: %s%s", what, failure.what(),
+                         descriptors ? " (ulimit -n)" : "");
+  }
+}
+
+}  // namespace leeway

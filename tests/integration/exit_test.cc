@@ -1,0 +1,185 @@
+// Processes that end at any moment: while they join, while calls are under way, in a callback, with
+// a communicator that nobody destroyed. None dies of a signal, and none takes long.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <openssl/crypto.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "leeway/communicator.h"
+
+namespace leeway::integration {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kRanks = 2;
+constexpr int kTurns = 20;
+// Beyond that a process hangs. exit() itself takes half a second at most.
+constexpr auto kLifeMax = 20s;
+
+// What one process does before it calls exit().
+struct Life {
+  int rank = 0;
+  int turn = 0;
+  std::string rendezvous;
+  // Its moment of exit(), other than in other turns.
+  std::chrono::microseconds moment() const { return std::chrono::microseconds(600) * turn; }
+};
+
+// As programs have them: destroyed by exit(), after what began later.
+std::vector<float> tensor_of_program;
+std::unique_ptr<Communicator> communicator_of_program;
+
+std::string free_place() {
+  const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  EXPECT_EQ(::bind(probe, reinterpret_cast<sockaddr*>(&address), length), 0);
+  EXPECT_EQ(::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  ::close(probe);
+  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+std::string ending_of(pid_t child, std::chrono::steady_clock::time_point until) {
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > until) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+      return "hung";
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  if (WIFSIGNALED(status)) return "died of signal " + std::to_string(WTERMSIG(status));
+  return WEXITSTATUS(status) == 0 ? "" : "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+// 40 processes that live so.
+void expect_none_dies(const std::function<void(const Life&)>& live) {
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const std::string rendezvous = free_place();
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        live({rank, turn, rendezvous});
+        std::exit(0);
+      }
+      children.push_back(child);
+    }
+    const auto until = std::chrono::steady_clock::now() + kLifeMax;
+    for (const pid_t child : children) EXPECT_EQ(ending_of(child, until), "") << "turn " << turn;
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+Options options_of(const Life& life, TransportKind transport, bool sealed) {
+  Options options;
+  options.rank = life.rank;
+  options.world_size = kRanks;
+  options.rendezvous = life.rendezvous;
+  options.transport = transport;
+  options.log_level = "off";
+  options.peer_timeout = 1s;
+  if (sealed) options.secret = std::string(64, '5') + "\n";
+  return options;
+}
+
+void wait_for_moment(const Life& life) {
+  std::this_thread::sleep_for(life.moment());
+}
+
+TEST(Exit, WhileAnotherThreadJoins) {
+  expect_none_dies([](const Life& life) {
+    std::thread([life] {
+      (void)Communicator::create(options_of(life, TransportKind::udp, true));
+      ::pause();  // a thread of the program's that does not end
+    }).detach();
+    wait_for_moment(life);
+  });
+}
+
+// As where a program, or Python's ssl, used OpenSSL before Leeway was loaded.
+TEST(Exit, WhileAnotherThreadJoinsAndOpensslIsTornDown) {
+  expect_none_dies([](const Life& life) {
+    std::atexit(::OPENSSL_cleanup);
+    std::thread([life] {
+      (void)Communicator::create(options_of(life, TransportKind::udp, true));
+      ::pause();
+    }).detach();
+    wait_for_moment(life);
+  });
+}
+
+TEST(Exit, WhileJoiningInTheBackground) {
+  expect_none_dies([](const Life& life) {
+    static auto pending = new PendingCommunicator(
+        Communicator::create_async(options_of(life, TransportKind::udp, true)));
+    (void)pending;
+    wait_for_moment(life);
+  });
+}
+
+// Calls follow each other until exit() comes, which frees the tensor. Leeway's threads alone work
+// on them.
+void call_until_the_moment(const Life& life, TransportKind transport, bool sealed) {
+  auto made = Communicator::create(options_of(life, transport, sealed));
+  if (!made.ok()) return;  // the other one has ended
+  Communicator& communicator = *made->release();
+  tensor_of_program.resize(1 << 20);
+  const auto end = std::chrono::steady_clock::now() + life.moment();
+  do {
+    const Work work = communicator.all_reduce_async(std::span(tensor_of_program));
+    while (!work.done() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  } while (std::chrono::steady_clock::now() < end);
+}
+
+TEST(Exit, WhileCallsOverMemoryAreUnderWay) {
+  expect_none_dies(
+      [](const Life& life) { call_until_the_moment(life, TransportKind::automatic, false); });
+}
+
+TEST(Exit, WhileSealedCallsAreUnderWay) {
+  expect_none_dies([](const Life& life) { call_until_the_moment(life, TransportKind::udp, true); });
+}
+
+TEST(Exit, InACallback) {
+  expect_none_dies([](const Life& life) {
+    const auto transport = life.turn % 2 == 0 ? TransportKind::automatic : TransportKind::udp;
+    auto made = Communicator::create(options_of(life, transport, true));
+    if (!made.ok()) return;
+    tensor_of_program.resize(1000);
+    auto work = (*made)->all_reduce_async(std::span(tensor_of_program));
+    work.on_done([] { std::exit(0); });
+    std::this_thread::sleep_for(kLifeMax);
+  });
+}
+
+TEST(Exit, WithACommunicatorThatNobodyDestroyed) {
+  expect_none_dies([](const Life& life) {
+    const auto transport = life.turn % 2 == 0 ? TransportKind::automatic : TransportKind::udp;
+    auto made = Communicator::create(options_of(life, transport, life.turn % 4 < 2));
+    if (!made.ok()) return;
+    communicator_of_program = std::move(*made);
+    tensor_of_program.resize(1000);
+    (void)communicator_of_program->all_reduce_async(std::span(tensor_of_program));
+    wait_for_moment(life);
+  });
+}
+
+}  // namespace
+}  // namespace leeway::integration

@@ -1,0 +1,207 @@
+// Processes that the system gives too little: threads, descriptors, system calls. Every call ends,
+// right or by an error that names what is missing; no process dies.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/thread.h"
+#include "leeway/communicator.h"
+#include "leeway/rendezvous.h"
+
+namespace leeway::integration {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr unsigned kSecondsMax = 60;
+
+// What children found, all at the same time: empty, or what was wrong. One that dies says so.
+std::vector<std::string> of_children(int count, const std::function<std::string(int)>& live) {
+  struct Child {
+    pid_t id;
+    int output;
+  };
+  std::vector<Child> children;
+  for (int i = 0; i < count; ++i) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      for (const Child& other : children) ::close(other.output);
+      ::close(ends[0]);
+      ::alarm(kSecondsMax);
+      ::dup2(ends[1], STDERR_FILENO);  // the log belongs to what was found
+      const std::string found = live(i);
+      (void)!::write(ends[1], found.data(), found.size());
+      std::exit(0);
+    }
+    ::close(ends[1]);
+    children.push_back({child, ends[0]});
+  }
+  std::vector<std::string> all;
+  for (const Child& child : children) {
+    std::string found;
+    char part[512];
+    for (ssize_t got = 0; (got = ::read(child.output, part, sizeof part)) > 0;)
+      found.append(part, static_cast<std::size_t>(got));
+    ::close(child.output);
+    int status = 0;
+    ::waitpid(child.id, &status, 0);
+    if (WIFSIGNALED(status)) found += "died of signal " + std::to_string(WTERMSIG(status));
+    all.push_back(found);
+  }
+  return all;
+}
+
+void forbid(long number, unsigned error) {
+  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{4, code};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    std::abort();
+  }
+}
+
+// Of one rank of two in this process. All that went wrong, as texts.
+struct Found {
+  std::vector<std::string> errors;
+  void note(const Status& status) {
+    if (!status.ok()) errors.emplace_back(status.c_str());
+  }
+};
+
+Options options_of(int rank, const std::string& rendezvous, TransportKind transport, bool sealed) {
+  Options options;
+  options.rank = rank;
+  options.world_size = 2;
+  options.rendezvous = rendezvous;
+  options.transport = transport;
+  options.log_level = "error";
+  options.join_timeout = 5s;
+  options.peer_timeout = 1s;
+  options.metrics = rank == 0 ? "127.0.0.1:0" : "";
+  options.trace = "/dev/null";
+  if (sealed) options.secret = std::string(64, '5') + "\n";
+  return options;
+}
+
+// Everything that may start a thread or open a descriptor.
+void live(int rank, const std::string& rendezvous, TransportKind transport, bool sealed,
+          Found& found) {
+  auto pending = Communicator::create_async(options_of(rank, rendezvous, transport, sealed));
+  auto made = pending.wait();
+  found.note(made.status());
+  if (!made.ok()) return;
+  Communicator& all = **made;
+  CollectiveOptions soon;
+  soon.delivery = exact(500ms);
+  std::vector<float> values(5000, 1.0F);
+  found.note(all.all_reduce(std::span(values), soon).status());
+  Work first = all.all_reduce_async(std::span(values), soon);
+  found.note(first.wait().status());
+  auto part = all.split(0, rank);
+  found.note(part.status());
+  if (part.ok() && *part != nullptr) {
+    Work second = (*part)->all_reduce_async(std::span(values), soon);
+    found.note(second.wait().status());
+  }
+}
+
+// Two ranks as threads of a child.
+std::string errors_of_two_ranks(TransportKind transport, bool sealed) {
+  auto server = TcpRendezvous::serve("127.0.0.1:0", {});
+  if (!server.ok()) return server.status().c_str();
+  const std::string place = (*server)->address();
+  server->reset();
+  Found ranks[2];
+  std::thread other([&] { live(1, place, transport, sealed, ranks[1]); });
+  live(0, place, transport, sealed, ranks[0]);
+  other.join();
+  std::string all;
+  for (const Found& rank : ranks) {
+    for (const std::string& error : rank.errors) all += error + "\n";
+  }
+  return all;
+}
+
+class Routes : public ::testing::TestWithParam<std::pair<TransportKind, bool>> {};
+
+// Child i gets i of what there is too little of. The last one has enough.
+void expect_named(const std::vector<std::string>& found, const char* what) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].find("signal"), std::string::npos) << i << ": " << found[i];
+    EXPECT_TRUE(found[i].empty() || found[i].find(what) != std::string::npos)
+        << i << ": " << found[i];
+  }
+  EXPECT_NE(found.front(), "");
+  EXPECT_EQ(found.back(), "");
+}
+
+TEST_P(Routes, EndWithAnErrorWithoutThreads) {
+  const auto [transport, sealed] = GetParam();
+  const auto found = of_children(16, [transport = transport, sealed = sealed](int threads) {
+    limit_threads(threads);
+    return errors_of_two_ranks(transport, sealed);
+  });
+  expect_named(found, "no thread can be had to");
+}
+
+TEST_P(Routes, EndWithAnErrorWithoutDescriptors) {
+  const auto [transport, sealed] = GetParam();
+  const auto found = of_children(40, [transport = transport, sealed = sealed](int more) {
+    const auto descriptors = static_cast<rlim_t>(4 + more);  // the standard ones and the pipe
+    const rlimit limit{descriptors, descriptors};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    return errors_of_two_ranks(transport, sealed);
+  });
+  expect_named(found, "Too many open files");
+}
+
+INSTANTIATE_TEST_SUITE_P(Limits, Routes,
+                         ::testing::Values(std::pair(TransportKind::automatic, false),
+                                           std::pair(TransportKind::udp, true)));
+
+TEST(ForbiddenSystemCalls, AreNamed) {
+  struct Case {
+    long number;
+    const char* name;
+  };
+  for (const Case& one : {Case{SYS_sendmmsg, "sendmmsg"}, Case{SYS_recvmmsg, "recvmmsg"},
+                          Case{SYS_getrandom, "getrandom"}}) {
+    for (const unsigned error : {EPERM, ENOSYS}) {
+      const std::string found = of_children(1, [&](int) {
+                                  forbid(one.number, error);
+                                  return errors_of_two_ranks(TransportKind::udp, true);
+                                }).front();
+      EXPECT_THAT(found, HasSubstr(one.name)) << std::strerror(static_cast<int>(error));
+      EXPECT_THAT(found, HasSubstr(std::strerror(static_cast<int>(error))));
+      EXPECT_EQ(found.find("signal"), std::string::npos) << found;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace leeway::integration

@@ -1,0 +1,94 @@
+// Processes that exit while a communicator is being made, in the background or on another thread,
+// and while a call is under way: each ends with the exit status that it asked for.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "nccl/nccl_api.h"
+
+namespace {
+
+constexpr int kRanks = 2;
+constexpr int kTurns = 25;
+constexpr int kStatus = 7;
+constexpr unsigned kSecondsMax = 20;  // a process that lives longer hangs
+
+enum class Way { polls, blocks, calls };
+
+struct Meeting {
+  std::atomic<int> ready{0};
+  ncclUniqueId id{};
+};
+
+ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* comm) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = blocking ? 1 : 0;
+  return ncclCommInitRankConfig(comm, kRanks, meeting.id, rank, &config);
+}
+
+[[noreturn]] void live(Meeting& meeting, int rank, int turn, Way way) {
+  alarm(kSecondsMax);
+  if (rank == 0) {
+    (void)ncclGetUniqueId(&meeting.id);
+    meeting.ready = 1;
+  }
+  while (meeting.ready == 0) std::this_thread::yield();
+  static ncclComm_t comm = nullptr;
+  if (way == Way::blocks) {
+    std::thread([&meeting, rank] {
+      (void)join(meeting, rank, true, &comm);
+      ::pause();
+    }).detach();
+  } else {
+    (void)join(meeting, rank, way == Way::calls, &comm);
+  }
+  if (way == Way::calls) {
+    std::thread([] {
+      static auto& tensor = *new std::vector<float>(1000);  // the thread outlives what exit() frees
+      (void)ncclAllReduce(tensor.data(), tensor.data(), 1000, ncclFloat32, ncclSum, comm, nullptr);
+      ::pause();
+    }).detach();
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(40) * turn);
+  std::exit(kStatus);
+}
+
+int count_deaths(Way way) {
+  int deaths = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    void* const shared =
+        ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    auto& meeting = *new (shared) Meeting;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      if (::fork() == 0) live(meeting, rank, turn, way);
+    }
+    int status = 0;
+    while (::wait(&status) > 0) {
+      if (WIFEXITED(status) && WEXITSTATUS(status) == kStatus) continue;
+      ++deaths;
+      std::printf("way %d, turn %d: %s %d\n", static_cast<int>(way), turn,
+                  WIFSIGNALED(status) ? "signal" : "exit status",
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    ::munmap(shared, sizeof(Meeting));
+  }
+  return deaths;
+}
+
+}  // namespace
+
+int main() {
+  int deaths = 0;
+  for (const Way way : {Way::polls, Way::blocks, Way::calls}) deaths += count_deaths(way);
+  std::printf("%d of %d processes ended as they should not\n", deaths, 3 * kTurns * kRanks);
+  return deaths == 0 ? 0 : 1;
+}
