@@ -193,14 +193,6 @@ Result<Launcher> rendezvous_alone(const Reader& read) {
   return launcher;
 }
 
-Status read_restart_count(const Reader& read, Options& options) {
-  const auto count = read.number<std::uint64_t>("TORCHELASTIC_RESTART_COUNT", 0,
-                                                std::numeric_limits<std::uint64_t>::max());
-  if (!count.ok()) return count.status();
-  options.restart_count = count->value_or(options.restart_count);
-  return {};
-}
-
 Status read_sizes(const Reader& read, Options& options) {
   const auto datagram = read.number<std::size_t>("LEEWAY_DATAGRAM_BYTES", limits::kDatagramBytesMin,
                                                  limits::kFrameBytesMax);
@@ -390,9 +382,9 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
     options.world_size = launcher->size;
   }
   options.rendezvous = launcher->rendezvous;
-  for (auto* const step : {read_restart_count, read_sizes, read_join_timeout_and_seed,
-                           read_peer_timeout, read_congestion, read_transport, read_bind,
-                           read_site_and_lanes, read_security, read_fault_and_log}) {
+  for (auto* const step :
+       {read_sizes, read_join_timeout_and_seed, read_peer_timeout, read_congestion, read_transport,
+        read_bind, read_site_and_lanes, read_security, read_fault_and_log}) {
     if (Status status = step(read, options); !status.ok()) return status;
   }
   if (Status status = read_watching(read, *launcher, options); !status.ok()) return status;

@@ -48,7 +48,8 @@ MeetingGuest::Outcome MeetingGuest::find_meeting() {
     // At the very end an attempt is cut off, and says less than those before.
     if (obstacle_.ok() || left() > Duration(0)) obstacle_ = value.status();
     if (code == StatusCode::kInvalidArgument) return value.status();
-    if (code == StatusCode::kMismatch) {
+    // An address out of a store may be a dead rank 0's, and its port another program's by now.
+    if (code == StatusCode::kMismatch && local_.store == nullptr) {
       return Status::error(StatusCode::kMismatch,
                            "what answers at %.60s is not a Leeway rank 0 of this version; does "
                            "another program use the port? Choose another one in LEEWAY_RENDEZVOUS",

@@ -54,7 +54,7 @@ def group_of(process_group=None):
 def communicator_of(process_group=None, purpose="leeway", **options):
     """A leeway.Communicator whose ranks are those of the group, in the same order. All ranks of the group call it.
 
-    They meet in the group's c10d store, under leeway/<TORCHELASTIC_RESTART_COUNT>/<group>/<purpose>/<n>; n counts the
+    They meet in the group's c10d store, under leeway/0/<group>/<purpose>/<n>; n counts the
     communicators of this group and purpose. `options` are those of Communicator.create(). Waits for all ranks.
     A leeway.Communicator in place of the group is returned as it is.
     """

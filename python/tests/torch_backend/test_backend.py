@@ -1,8 +1,10 @@
 """leeway.torch's backend where torch's own tests do not look: torchrun, lossy groups, dead ranks, bad input."""
 
 import pathlib
+import socket
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -91,6 +93,56 @@ def test_a_killed_rank_ends_calls_and_torchrun_starts_again(torchrun):
     print("attempt", attempt, "ended", flush=True)
     """, 2, "--max-restarts=3", LEEWAY_PEER_TIMEOUT_MS="500")
     assert status == 0 and output.count("attempt 2 ended") == 2, output
+
+
+def test_agents_that_count_other_restarts_meet(forked):
+    """torchrun's agents count the failures of their own node's workers, and all nodes' workers begin again."""
+    output, status = forked("""
+    from leeway.torch._groups import communicator_of
+    os.environ["TORCHELASTIC_RESTART_COUNT"] = str(rank)
+    group = dist.new_group(backend="leeway")
+    tensor = torch.ones(1000)
+    dist.all_reduce(tensor, group=group)
+    with communicator_of(group) as communicator:
+        communicator.all_reduce(tensor)
+    assert (tensor == 4).all()
+    print("met")
+    """, timeout=30)
+    assert status == 0 and output.count("met") == 2, output
+
+
+@pytest.mark.long
+def test_two_agents_of_which_one_restarts(tmp_path, start_environment):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(HEAD + """
+    attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+    once = sys.argv[1] + str(rank)
+    tensor = torch.ones(1000)
+    dist.all_reduce(tensor)
+    if os.environ["GROUP_RANK"] == "1" and not os.path.exists(once):
+        open(once, "w").close()
+        os.kill(os.getpid(), 9)
+    dist.all_reduce(tensor)
+    dist.destroy_process_group()
+    print("attempt", attempt, "ended")
+    """))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+    # The first agent's store must outlive the second agent.
+    agents = [subprocess.Popen([sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", "--max-restarts=3",
+                                "--rdzv-backend=c10d", f"--rdzv-endpoint={endpoint}", "--rdzv-id=two", str(script), str(tmp_path / "once")],
+                               env=start_environment(OMP_NUM_THREADS="1", LEEWAY_PEER_TIMEOUT_MS="500", LEEWAY_JOIN_TIMEOUT_MS="20000"),
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(2)]
+    try:
+        outputs = [agent.communicate(timeout=300)[0] for agent in agents]
+    finally:
+        for agent in agents:
+            agent.kill()
+    assert [agent.returncode for agent in agents] == [0, 0], outputs
+    # One agent counts, the other does not.
+    assert sorted(line for output in outputs for line in output.splitlines() if line.startswith("attempt")) == [
+        "attempt 0 ended", "attempt 1 ended"], outputs
 
 
 def test_futures_coalescing_and_any_source(torchrun):

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <asio.hpp>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,6 +70,28 @@ TEST(Meeting, OfEightRanksInAStoreOfTheCallersAgainAndAgain) {
     auto joining = join_all(8, [&](int rank) { return over(store, rank, 8); });
     expect_group(joining);
   }
+}
+
+// In a store that carries the address alone. The dead one's port has gone to another program.
+TEST(Meeting, IsNotHeldUpByWhatAnswersAtADeadRankZerosAddress) {
+  asio::io_context context;
+  asio::ip::tcp::acceptor stranger(context, {asio::ip::address_v4::loopback(), 0});
+  const auto store = std::make_shared<PlainStore>();
+  const auto at_port_zero = [&](int rank) {
+    LocalConfiguration local = over(store, rank, 2);
+    local.rendezvous = "127.0.0.1:0";
+    return local;
+  };
+  const std::string dead = "127.0.0.1:" + std::to_string(stranger.local_endpoint().port());
+  ASSERT_TRUE(
+      store->put(MeetingKeys(over(store, 0, 2)).address(), std::as_bytes(std::span(dead))).ok());
+  std::vector<Joining> joining(2);
+  joining[1] = join(at_port_zero(1));
+  asio::ip::tcp::socket caller = stranger.accept();
+  asio::write(caller, asio::buffer("220 another.example ESMTP\r\n", 27));
+  stranger.accept();  // it has read that, and tries again
+  joining[0] = join(at_port_zero(0));
+  expect_group(joining);
 }
 
 // One rank has a longer way to the store than the others.
@@ -195,7 +219,7 @@ TEST(Meeting, LeavesNoThreadAndNoDescriptorBehind) {
   EXPECT_EQ(count("/proc/self/fd"), descriptors);
 }
 
-// torchrun's second attempt finds the first one's keys in the store, and dead ranks' Hellos.
+// Of a program that counts its attempts.
 TEST(Meeting, OfALaterAttemptDoesNotSeeWhatAnEarlierOneLeft) {
   const auto store = std::make_shared<PlainStore>();
   LocalConfiguration dead = over(store, 0, 3);
@@ -210,7 +234,7 @@ TEST(Meeting, OfALaterAttemptDoesNotSeeWhatAnEarlierOneLeft) {
   expect_group(joining);
 }
 
-// The same with the same restart count: a program started again by hand in a folder that is there.
+// The same without a count: torchrun's second attempt meets in the first one's store.
 TEST(Meeting, IgnoresTheInvitationOfADeadRankZeroOnceThereIsAnother) {
   const auto store = std::make_shared<PlainStore>();
   const LocalConfiguration dead = over(store, 0, 3);
