@@ -342,14 +342,17 @@ bool point_to_point(OperationKind kind) {
   return kind == OperationKind::send || kind == OperationKind::recv;
 }
 
+bool is_collective(OperationKind kind) {
+  return !point_to_point(kind) && kind != OperationKind::exchange;
+}
+
 bool has_reduce_half(OperationKind kind) {
   return kind == OperationKind::all_reduce || kind == OperationKind::reduce_scatter ||
          kind == OperationKind::reduce || kind == OperationKind::replica_reduce;
 }
 
 bool has_spread_half(OperationKind kind) {
-  return kind == OperationKind::all_reduce ||
-         (!has_reduce_half(kind) && !point_to_point(kind) && kind != OperationKind::exchange);
+  return kind == OperationKind::all_reduce || (!has_reduce_half(kind) && is_collective(kind));
 }
 
 bool is_sum(ReduceOp op) {

@@ -54,6 +54,9 @@ struct OperationSpec {
 };
 
 bool point_to_point(OperationKind kind);  // a message: send or recv
+// Whether all ranks call it, in the same order. Ranks make messages and groups of them for
+// themselves, each as many as it likes, so these must not count in what numbers collectives.
+bool is_collective(OperationKind kind);
 bool has_reduce_half(OperationKind kind);
 bool has_spread_half(OperationKind kind);
 bool is_sum(ReduceOp op);  // sum, avg and premul_sum: what codecs and lossy classes are defined for

@@ -149,6 +149,11 @@ std::unique_ptr<Channels> Lineage::derive(const Options& options, std::span<cons
   return derived;
 }
 
+std::uint32_t Channels::count_shrink(std::uint64_t group) {
+  const std::lock_guard lock(shrinks_mutex_);
+  return shrinks_[group]++;
+}
+
 void Channels::abort() {
   if (hierarchy_ != nullptr) hierarchy_->abort();
   if (near_ != nullptr) near_->abort();

@@ -2,8 +2,9 @@
 // lane, a second one for exact calls.
 #pragma once
 
-#include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -98,8 +99,9 @@ class Channels {
   void keep_alone(std::shared_ptr<void> thing) { kept_alone_.push_back(std::move(thing)); }
   void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
 
-  // How often shrink() was called: all ranks that go on together count alike.
-  std::uint32_t count_shrink() { return shrinks_++; }
+  // How often shrink() was called before to make this group. Exactly its members make it, so they
+  // count alike; other groups' shrinks are no business of theirs.
+  std::uint32_t count_shrink(std::uint64_t group);
 
   // As Communicator::notify_payload().
   void ring();
@@ -139,7 +141,8 @@ class Channels {
   std::unique_ptr<Lanes> lanes_;          // may be null
   std::shared_ptr<Hierarchy> hierarchy_;  // may be null
   std::shared_ptr<NearCalls> near_;       // may be null
-  std::atomic<std::uint32_t> shrinks_{0};
+  std::mutex shrinks_mutex_;
+  std::map<std::uint64_t, std::uint32_t> shrinks_;  // by group
 };
 
 // What the options say about pacing.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "collective/operation_plan.h"
 #include "driving/fork.h"
 
 namespace leeway::internal {
@@ -74,7 +75,9 @@ std::shared_ptr<WorkState> NearCalls::start(const Spec& spec) {
 }
 
 void NearCalls::note_elsewhere(const Spec& spec) {
-  if (!check(spec).ok()) return;  // no call at all
+  if (!collective::is_collective(spec.kind)) return;
+  // What the datagrams refuse is no call at all.
+  if (!check(spec).ok() || !collective::check_flow_lengths(spec, parent_.config()).ok()) return;
   const std::lock_guard lock(mutex_);
   station_.go_elsewhere(++issued_);
 }

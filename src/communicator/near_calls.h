@@ -1,7 +1,7 @@
 // Exact calls of a communicator whose ranks all share memory: they go through an arena (src/near),
 // without datagrams. What this room adds is who runs them: one at a time, in the order of the
-// calls. All calls of the communicator are numbered here, so that ranks notice where one rank's
-// call goes another way than its peers'.
+// calls. All collectives of the communicator are numbered here, so that ranks notice where one
+// rank's call goes another way than its peers'.
 #pragma once
 
 #include <condition_variable>
@@ -36,7 +36,8 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
   Result<CollectiveReport> run(const collective::OperationSpec& spec);
   // On a thread of this object's own. Any thread, also from a callback.
   std::shared_ptr<WorkState> start(const collective::OperationSpec& spec);
-  // A call that goes by datagrams: those who are in one here at this number follow.
+  // A call that goes by datagrams: ranks that are in one here at this number follow. Messages have
+  // no number, since ranks make different numbers of them.
   void note_elsewhere(const collective::OperationSpec& spec);
   Result<std::shared_ptr<near::Region>> allocate(std::size_t bytes);
   // What is under way fails now, and its memory is free.
@@ -79,7 +80,7 @@ class NearCalls final : public std::enable_shared_from_this<NearCalls> {
 
   std::mutex mutex_;
   std::condition_variable turned_;
-  std::uint64_t issued_ = 0;  // calls of the communicator, by either way
+  std::uint64_t issued_ = 0;  // collectives of the communicator, by either way
   bool taken_ = false;        // a call is under way
   bool running_ = false;      // it is the thread's
   bool closed_ = false;

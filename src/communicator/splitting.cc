@@ -124,12 +124,12 @@ Result<Communicator::Shrinking> Communicator::plan_shrink(std::span<const Rank> 
   }
   std::vector<Rank> ranks;
   // No message passes between the ranks: the same exclusion makes the same epoch.
-  std::uint64_t epoch =
-      keyed_hash(channels_->config().epoch, channels_->count_shrink(), kShrinkStream, 0, 0);
+  std::uint64_t epoch = channels_->config().epoch;
   for (Rank rank = 0; rank < size(); ++rank) {
     if (stays[rank]) ranks.push_back(rank);
     if (!stays[rank]) epoch = keyed_hash(epoch, rank, kShrinkStream, 1, 0);
   }
+  epoch = keyed_hash(epoch, channels_->count_shrink(epoch), kShrinkStream, 0, 0);
   const Options options = options_of(options_, ranks, rank(), "/shrunk");
   return Shrinking{std::move(ranks), never_zero(epoch), options, internal::Lineage(*channels_)};
 }
