@@ -1,6 +1,8 @@
 // Processes that exit while a communicator is being made, in the background or on another thread,
-// and while a call is under way: each ends with the exit status that it asked for.
+// and while a call is under way; and processes that get few threads: each ends with the exit status
+// that it asked for.
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +22,9 @@ namespace {
 constexpr int kRanks = 2;
 constexpr int kTurns = 25;
 constexpr int kStatus = 7;
-constexpr unsigned kSecondsMax = 20;  // a process that lives longer hangs
+constexpr int kThreadsMax = 12;
+constexpr uid_t kStrangersFrom = 60100;  // users of nobody
+constexpr unsigned kSecondsMax = 20;     // a process that lives longer hangs
 
 enum class Way { polls, blocks, calls };
 
@@ -62,6 +66,44 @@ ncclResult_t join(const Meeting& meeting, int rank, bool blocking, ncclComm_t* c
   std::exit(kStatus);
 }
 
+// As a user of its own that may have so many threads; where only root may arrange that, with all
+// that it wants. What fails says so: nothing is asked of the results.
+[[noreturn]] void live_with_few_threads(int threads) {
+  alarm(kSecondsMax);
+  int version = 0;
+  (void)ncclGetVersion(&version);  // the library is loaded
+  const rlimit limit{static_cast<rlim_t>(threads), static_cast<rlim_t>(threads)};
+  if (::setuid(kStrangersFrom + static_cast<uid_t>(threads)) == 0)
+    ::setrlimit(RLIMIT_NPROC, &limit);
+  ncclUniqueId id;
+  (void)ncclGetUniqueId(&id);
+  ncclComm_t comms[kRanks] = {};
+  if (ncclCommInitAll(comms, kRanks, nullptr) == ncclSuccess) {
+    static float values[kRanks][1000];
+    (void)ncclGroupStart();
+    for (int rank = 0; rank < kRanks; ++rank) {
+      (void)ncclAllReduce(values[rank], values[rank], 1000, ncclFloat32, ncclSum, comms[rank],
+                          nullptr);
+    }
+    (void)ncclGroupEnd();
+    (void)ncclGroupStart();
+    for (ncclComm_t comm : comms) (void)ncclCommDestroy(comm);
+    (void)ncclGroupEnd();
+  }
+  std::exit(kStatus);
+}
+
+int count_deaths_with_few_threads() {
+  for (int threads = 1; threads <= kThreadsMax; ++threads) {
+    if (::fork() == 0) live_with_few_threads(threads);
+  }
+  int deaths = 0;
+  int status = 0;
+  while (::wait(&status) > 0) deaths += !WIFEXITED(status) || WEXITSTATUS(status) != kStatus;
+  std::printf("%d of %d processes with few threads died\n", deaths, kThreadsMax);
+  return deaths;
+}
+
 int count_deaths(Way way) {
   int deaths = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
@@ -87,8 +129,10 @@ int count_deaths(Way way) {
 }  // namespace
 
 int main() {
+  ::setlinebuf(stdout);  // children have none of it to write again
   int deaths = 0;
   for (const Way way : {Way::polls, Way::blocks, Way::calls}) deaths += count_deaths(way);
   std::printf("%d of %d processes ended as they should not\n", deaths, 3 * kTurns * kRanks);
+  deaths += count_deaths_with_few_threads();
   return deaths == 0 ? 0 : 1;
 }
