@@ -46,8 +46,10 @@ class Pool {
   void judge_seed(std::uint64_t seed) {
     judged_seed = seed;
     const Verdict verdict =
-        judge(draw_scenario(seed), seed,
-              {.run = options_.run, .twice = runs_twice(seed), .stop = options_.stop});
+        options_.judge
+            ? options_.judge(seed)
+            : judge(draw_scenario(seed), seed,
+                    {.run = options_.run, .twice = runs_twice(seed), .stop = options_.stop});
     if (verdict.stopped) return;
     const std::scoped_lock lock(mutex_);
     ++tally_.seeds;

@@ -45,6 +45,8 @@ struct SwarmOptions {
   unsigned jobs = 1;
   bool keep_going = false;
   RunFunction run = sim::run;
+  // In place of a drawn scenario's run.
+  std::function<Verdict(std::uint64_t seed)> judge;
   const std::atomic<bool>* stop = nullptr;
   // After each seed, by any thread, one call at a time.
   std::function<void(const Tally& so_far)> progress;

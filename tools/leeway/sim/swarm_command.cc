@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "adversary/adversary.h"
 #include "exit_code.h"
 #include "sim/interrupt.h"
 #include "sim/plan.h"
@@ -43,6 +44,7 @@ struct SwarmArguments {
   std::string json_path;
   bool keep_going = false;
   bool show = false;
+  bool adversary = false;
   bool quiet = false;
 };
 
@@ -61,9 +63,10 @@ struct Repeat {
   std::string command;
 };
 
-Repeat repeat_of(const swarm::SeedFailure& failed) {
+Repeat repeat_of(const swarm::SeedFailure& failed, bool adversary) {
   const std::string seed = std::to_string(failed.seed);
   const std::string seeds = " --seeds " + seed + ".." + seed;
+  if (adversary) return {"", "leeway sim swarm --adversary" + seeds};
   // What two runs differ in is no scenario of its own.
   if (failed.failure.check == "i12") return {"", "leeway sim swarm" + seeds};
   const std::string file = "swarm-" + seed + ".txtpb";
@@ -81,10 +84,11 @@ Scenario smaller(const swarm::SeedFailure& failed, const std::atomic<bool>& stop
 }
 
 // Of the first failing seed.
-Status tell_failure(const swarm::SeedFailure& failed, const std::atomic<bool>& stop) {
+Status tell_failure(const swarm::SeedFailure& failed, bool adversary,
+                    const std::atomic<bool>& stop) {
   std::fprintf(stderr, "seed %llu: %s: %s\n", static_cast<unsigned long long>(failed.seed),
                failed.failure.check.c_str(), failed.failure.text.c_str());
-  const Repeat repeat = repeat_of(failed);
+  const Repeat repeat = repeat_of(failed, adversary);
   Status status;
   if (!repeat.file.empty()) {
     status = write_text(repeat.file, scenario_text(smaller(failed, stop)));
@@ -113,6 +117,7 @@ swarm::Tally search(const SwarmArguments& arguments, const Seeds& seeds, const S
   ProgressDisplay display(arguments.quiet ? nullptr : stderr, options.count, 0);
   options.keep_going = arguments.keep_going;
   options.stop = &stop;
+  if (arguments.adversary) options.judge = sim::adversary::judge;
   options.progress = [&](const swarm::Tally&) { display.on_finished(); };
   const auto previous = std::signal(SIGABRT, tell_seed);
   swarm::Tally tally = swarm::run_swarm(options);
@@ -136,7 +141,7 @@ int swarm_command(const SwarmArguments& arguments) {
   if (!arguments.json_path.empty()) status = write_text(arguments.json_path, outcome_json(outcome));
   const auto& failures = outcome.tally.failures;
   if (status.ok() && !failures.empty() && interrupt.exit_code() == 0)
-    status = tell_failure(failures.front(), interrupt.flag());
+    status = tell_failure(failures.front(), arguments.adversary, interrupt.flag());
   if (!status.ok()) return complain(status, kExitFailed);
   if (interrupt.exit_code() != 0) return interrupt.exit_code();
   return failures.empty() ? 0 : kExitFailed;
@@ -155,7 +160,10 @@ void add_swarm_command(CLI::App& sim, int& exit_code) {
   command->add_option("--json", a->json_path,
                       "Also write the outcome to this file (- for standard output only)");
   command->add_flag("--keep-going", a->keep_going, "All seeds, not only up to the first failure");
-  command->add_flag("--show", a->show, "Print the scenarios of the seeds and run nothing");
+  command->add_flag("--adversary", a->adversary,
+                    "In place of drawn scenarios: people tamper with a job's store and network");
+  command->add_flag("--show", a->show, "Print the scenarios of the seeds and run nothing")
+      ->excludes("--adversary");
   command->add_flag("--quiet", a->quiet, "No progress line");
   command->callback([a, &exit_code] {
     const Status status = default_to_launcher(a->shard);
