@@ -10,6 +10,7 @@
 #include "communicator/memory_sharing.h"
 #include "communicator/near_calls.h"
 #include "communicator/sealing.h"
+#include "driving/fork.h"
 #include "impairment/fault_plan.h"
 #include "observe/trace.h"
 #include "protocol/window.h"
@@ -99,6 +100,7 @@ void Channels::go_near(std::shared_ptr<NearCalls> near) {
 }
 
 Result<std::shared_ptr<near::Region>> Channels::allocate(std::size_t bytes) {
+  if (forked()) return driving::forked();
   if (near_ != nullptr) return near_->allocate(bytes);
   auto memory = near::Mapping::anonymous(bytes);
   if (!memory.ok()) return memory.status();
@@ -166,6 +168,7 @@ void Channels::abort_datagrams() {
 }
 
 StatusCode Channels::state() const {
+  if (forked()) return StatusCode::kUnavailable;
   StatusCode state = datagrams_->state();
   visit_further([&](const Channel& channel) {
     if (state == StatusCode::kOk) state = channel.state();
@@ -180,6 +183,7 @@ bool Channels::peer_left() const {
 }
 
 Status Channels::status() const {
+  if (forked()) return driving::forked();
   Status status = datagrams_->status();
   visit_further([&](Channel& channel) {
     if (status.ok()) status = channel.status();
@@ -207,6 +211,7 @@ void Channels::forget_memory(ByteSpan memory) {
 
 Channel::Counters Channels::counters() {
   Channel::Counters rows;
+  if (forked()) return rows;
   datagrams_->add_counters("", rows);
   if (exact_) exact_->add_counters("exact_", rows);
   for (std::size_t i = 0; lanes_ != nullptr && i < lanes_->further().size(); ++i)

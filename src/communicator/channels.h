@@ -69,6 +69,8 @@ class Channels {
   int size() const { return config().size; }
 
   Channel& datagrams() { return *datagrams_; }
+  // As driving::Channel::forked().
+  bool forked() const { return datagrams_->forked(); }
   const Channel& exact() const { return exact_ ? *exact_ : *datagrams_; }
 
   // From now on `channel` carries calls that are exact in both halves. All ranks say so at the same

@@ -1,6 +1,8 @@
 // The public face: each call becomes an OperationSpec.
 #include "leeway/communicator.h"
 
+#include <new>
+
 #include "base/limits.h"
 #include "collective/operation_spec.h"
 #include "communicator/channels.h"
@@ -12,7 +14,12 @@ using collective::OperationSpec;
 
 Communicator::Communicator(const Options& options, std::unique_ptr<internal::Channels> channels)
     : options_(options), channels_(std::move(channels)) {}
-Communicator::~Communicator() = default;
+// In the child of a fork all that stands behind it is the parent's: threads, locks, and a socket
+// that both have.
+Communicator::~Communicator() {
+  if (channels_->forked())
+    (void)new (std::nothrow) std::shared_ptr<internal::Channels>(std::move(channels_));
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): on purpose
 
 Rank Communicator::rank() const {
   return channels_->rank();

@@ -41,6 +41,7 @@ void PendingState::finish(Outcome outcome) {
 }
 
 void PendingState::on_done(Callback callback) {
+  if (generation_ != driving::fork_generation()) return;
   {
     const std::lock_guard lock(mutex_);
     if (!done()) return callbacks_.push_back(std::move(callback));
@@ -67,6 +68,7 @@ PendingState::Outcome PendingState::wait() {
 }
 
 void PendingState::abort() {
+  if (generation_ != driving::fork_generation()) return;
   thread_.request_stop();
   finish(Status::error(StatusCode::kCancelled, "the communicator was aborted before it was made"));
 }

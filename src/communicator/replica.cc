@@ -8,6 +8,7 @@
 #include "collective/operation_spec.h"
 #include "collective/replica_ledger.h"
 #include "communicator/channels.h"
+#include "driving/fork.h"
 #include "estimate/drift.h"
 #include "estimate/drift_meter.h"
 
@@ -182,6 +183,7 @@ Replica::~Replica() = default;
 Result<std::unique_ptr<Replica>> Replica::create(Communicator& communicator,
                                                  std::span<float> parameters,
                                                  const ReplicaOptions& options) {
+  if (communicator.channels_->forked()) return driving::forked();
   if (parameters.empty())
     return Status::error(StatusCode::kInvalidArgument, "Replica: no parameters");
   if (options.age_max >= kAgeBins) {

@@ -7,6 +7,7 @@
 #include "base/philox.h"
 #include "communicator/channels.h"
 #include "communicator/pending.h"
+#include "driving/fork.h"
 #include "leeway/communicator.h"
 
 namespace leeway {
@@ -109,6 +110,7 @@ struct Communicator::Shrinking {
 };
 
 Result<Communicator::Shrinking> Communicator::plan_shrink(std::span<const Rank> excluded) const {
+  if (channels_->forked()) return driving::forked();
   std::vector<bool> stays(static_cast<std::size_t>(size()), true);
   for (const Rank rank : excluded) {
     if (rank >= size()) {

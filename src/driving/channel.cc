@@ -55,7 +55,7 @@ std::shared_ptr<WorkState> Channel::work_of(const collective::OperationSpec& spe
   auto work = std::make_shared<WorkState>(spec);
   work->driver = driver_;
   if (generation_ != fork_generation()) {
-    work->request.status = forked();
+    work->request.status = driving::forked();
     work->done = true;
   }
   return work;
@@ -153,7 +153,7 @@ void Channel::note(const Status& status) {
 
 Status Channel::status() {
   if (state() == StatusCode::kOk) return Status();
-  if (generation_ != fork_generation()) return forked();
+  if (generation_ != fork_generation()) return driving::forked();
   Driver::Session session(*driver_);
   return why_;
 }

@@ -34,6 +34,9 @@ class Channel final : private MemoryWatcher {
   const std::shared_ptr<Driver>& driver() const { return driver_; }
   const std::vector<Rank>& slots() const { return slots_; }
 
+  // This process is the child of a fork, and has none of the driver's threads: calls fail.
+  bool forked() const { return driver_->forked(); }
+
   // Under a Driver::Session, whose pump() then does what there is to do.
   collective::Engine& engine();
 

@@ -97,7 +97,7 @@ Status Driver::await(WorkState& work, Instant until) {
   if (work.done.load(std::memory_order_acquire)) return Status();
   const std::shared_ptr<Driver> driver = work.driver.lock();
   if (driver == nullptr) return Status();  // it was done before its driver went
-  if (driver->generation_ != fork_generation()) return forked();
+  if (driver->generation_ != fork_generation()) return driving::forked();
   if (in_callback()) {
     return Status::error(StatusCode::kInvalidArgument,
                          "wait: a callback must not wait, because the thread that calls it is the "
@@ -122,7 +122,7 @@ std::size_t Driver::wait_any(std::span<WorkState* const> works) {
   for (WorkState* const work : works) {
     if (work != nullptr && driver == nullptr) driver = work->driver.lock();
   }
-  if (driver == nullptr || first_done() < works.size()) return first_done();
+  if (driver == nullptr || driver->forked() || first_done() < works.size()) return first_done();
   // Whoever brings one of them about may be another thread or another driver's.
   const auto any = std::make_shared<std::atomic<bool>>(false);
   for (WorkState* const work : works) {
@@ -356,7 +356,7 @@ bool Driver::drop_trains() {
 }
 
 Status Driver::register_memory(ByteSpan memory) {
-  if (generation_ != fork_generation()) return forked();
+  if (generation_ != fork_generation()) return driving::forked();
   Session session(*this);
   return transport_->register_memory(memory);
 }

@@ -22,6 +22,7 @@
 #include "collective/node.h"
 #include "driving/callback.h"
 #include "driving/driving_role.h"
+#include "driving/fork.h"
 #include "driving/snapshot.h"
 #include "driving/train_ring.h"
 #include "driving/work_state.h"
@@ -64,6 +65,8 @@ class Driver final {
 
   TransportKind kind() const { return kind_; }
   const TransportLimits& limits() const { return transport_->limits(); }
+  // This process is the child of a fork, and has none of the threads.
+  bool forked() const { return generation_ != fork_generation(); }
   // Whether peers may share memory with this process.
   bool is_mixed() const { return mixed_ != nullptr; }
   bool measures_sizes() const { return lengths_ != nullptr; }

@@ -1,4 +1,4 @@
-// Ranks that are threads over real memory, whose exact calls go straight through it.
+// Ranks that are threads. Over real memory, their exact calls go straight through it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ inline void on_each(std::size_t size, const std::function<void(std::size_t)>& bo
   for (std::thread& thread : threads) thread.join();
 }
 
-inline Group near_group(std::size_t size, Options options = {}) {
-  options.transport = TransportKind::shm;
+inline Group group_over(TransportKind transport, std::size_t size, Options options = {}) {
+  options.transport = transport;
   options.store = std::make_shared<InprocRendezvous>();
   options.world_size = static_cast<int>(size);
   options.bind_address = "127.0.0.1";
@@ -37,6 +37,10 @@ inline Group near_group(std::size_t size, Options options = {}) {
     group[rank] = std::move(*made);
   });
   return group;
+}
+
+inline Group near_group(std::size_t size, const Options& options = {}) {
+  return group_over(TransportKind::shm, size, options);
 }
 
 inline std::uint64_t counter(const Communicator& communicator, const std::string& name) {
