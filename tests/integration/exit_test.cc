@@ -1,5 +1,6 @@
 // Processes that end at any moment: while they join, while calls are under way, in a callback, with
 // a communicator that nobody destroyed. None dies of a signal, and none takes long.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <openssl/crypto.h>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "leeway/c.h"
 #include "leeway/communicator.h"
 
 namespace leeway::integration {
@@ -32,7 +34,8 @@ constexpr auto kLifeMax = 20s;
 struct Life {
   int rank = 0;
   int turn = 0;
-  std::string rendezvous;
+  int port = 0;  // free when the turn began
+  std::string rendezvous() const { return "127.0.0.1:" + std::to_string(port); }
   // Its moment of exit(), other than in other turns.
   std::chrono::microseconds moment() const { return std::chrono::microseconds(600) * turn; }
 };
@@ -41,16 +44,22 @@ struct Life {
 std::vector<float> tensor_of_program;
 std::unique_ptr<Communicator> communicator_of_program;
 
-std::string free_place() {
-  const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+sockaddr_in loopback(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  return address;
+}
+
+int free_port() {
+  const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = loopback(0);
   socklen_t length = sizeof address;
   EXPECT_EQ(::bind(probe, reinterpret_cast<sockaddr*>(&address), length), 0);
   EXPECT_EQ(::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length), 0);
   ::close(probe);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  return ntohs(address.sin_port);
 }
 
 std::string ending_of(pid_t child, std::chrono::steady_clock::time_point until) {
@@ -70,13 +79,13 @@ std::string ending_of(pid_t child, std::chrono::steady_clock::time_point until) 
 // 40 processes that live so.
 void expect_none_dies(const std::function<void(const Life&)>& live) {
   for (int turn = 0; turn < kTurns; ++turn) {
-    const std::string rendezvous = free_place();
+    const int port = free_port();
     std::vector<pid_t> children;
     for (int rank = 0; rank < kRanks; ++rank) {
       const pid_t child = ::fork();
       ASSERT_GE(child, 0);
       if (child == 0) {
-        live({rank, turn, rendezvous});
+        live({rank, turn, port});
         std::exit(0);
       }
       children.push_back(child);
@@ -91,7 +100,7 @@ Options options_of(const Life& life, TransportKind transport, bool sealed) {
   Options options;
   options.rank = life.rank;
   options.world_size = kRanks;
-  options.rendezvous = life.rendezvous;
+  options.rendezvous = life.rendezvous();
   options.transport = transport;
   options.log_level = "off";
   options.peer_timeout = 1s;
@@ -155,6 +164,23 @@ TEST(Exit, WhileCallsOverMemoryAreUnderWay) {
 
 TEST(Exit, WhileSealedCallsAreUnderWay) {
   expect_none_dies([](const Life& life) { call_until_the_moment(life, TransportKind::udp, true); });
+}
+
+// A thread of the library's wakes up after dlclose(): its code is still there.
+TEST(Exit, AfterTheLibraryWasClosed) {
+  expect_none_dies([](const Life& life) {
+    void* const library = ::dlopen(LEEWAY_SHARED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    const auto serve = reinterpret_cast<decltype(&leeway_rendezvous_serve_tcp)>(
+        ::dlsym(library, "leeway_rendezvous_serve_tcp"));
+    const std::string place = "127.0.0.1:" + std::to_string(life.port + life.rank);
+    leeway_rendezvous* store = nullptr;
+    if (serve == nullptr || serve(place.c_str(), &store) != LEEWAY_OK) std::_Exit(1);
+    ::dlclose(library);
+    const int visitor = ::socket(AF_INET, SOCK_STREAM, 0);
+    const sockaddr_in address = loopback(life.port + life.rank);
+    (void)::connect(visitor, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    std::this_thread::sleep_for(5ms);
+  });
 }
 
 TEST(Exit, InACallback) {
