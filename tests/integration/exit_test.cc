@@ -166,6 +166,22 @@ TEST(Exit, WhileSealedCallsAreUnderWay) {
   expect_none_dies([](const Life& life) { call_until_the_moment(life, TransportKind::udp, true); });
 }
 
+// A thread of the program's is in sealed calls, and drives them itself.
+TEST(Exit, WhileAnotherThreadCallsAndOpensslIsTornDown) {
+  expect_none_dies([](const Life& life) {
+    std::atexit(::OPENSSL_cleanup);
+    auto made = Communicator::create(options_of(life, TransportKind::udp, true));
+    if (!made.ok()) return;  // the other one has ended
+    std::thread([&communicator = *made->release()] {
+      static auto& tensor = *new std::vector<float>(100000);
+      while (communicator.all_reduce(std::span(tensor)).ok()) {
+      }
+      ::pause();
+    }).detach();
+    wait_for_moment(life);
+  });
+}
+
 // A thread of the library's wakes up after dlclose(): its code is still there.
 TEST(Exit, AfterTheLibraryWasClosed) {
   expect_none_dies([](const Life& life) {
