@@ -11,12 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -183,6 +184,43 @@ TEST_P(Routes, EndWithAnErrorWithoutDescriptors) {
 INSTANTIATE_TEST_SUITE_P(Limits, Routes,
                          ::testing::Values(std::pair(TransportKind::automatic, false),
                                            std::pair(TransportKind::udp, true)));
+
+// Two ranks of a child that may map 32 MiB more.
+std::string allocate_beyond_the_limit() {
+  auto server = TcpRendezvous::serve("127.0.0.1:0", {});
+  if (!server.ok()) return server.status().c_str();
+  const std::string place = (*server)->address();
+  server->reset();
+  std::barrier both(2);
+  std::string found[2];
+  const auto live = [&](int rank) {
+    auto made = Communicator::create(options_of(rank, place, TransportKind::automatic, false));
+    std::vector<float> values(1000, 1.0F);
+    if (rank == 0) {
+      long pages = 0;
+      std::ifstream("/proc/self/statm") >> pages;
+      const auto bytes = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE)) + (rlim_t{32} << 20);
+      const rlimit limit{bytes, bytes};
+      ::setrlimit(RLIMIT_AS, &limit);
+    }
+    both.arrive_and_wait();
+    if (!made.ok()) return;
+    const auto memory = (*made)->allocate(std::size_t{256} << 20);
+    found[rank] = memory.status().c_str();
+    if (!(*made)->all_reduce(std::span(values)).ok()) found[rank] += "no call works any more";
+  };
+  std::thread other([&] { live(1); });
+  live(0);
+  other.join();
+  return found[0] + "\n" + found[1] + "\n";
+}
+
+TEST(MemoryThatCannotBeMapped, IsNamed) {
+  const std::string found = of_children(1, [](int) { return allocate_beyond_the_limit(); }).front();
+  EXPECT_THAT(found,
+              ::testing::MatchesRegex("no memory of 268435456 bytes: Cannot allocate memory\n"
+                                      "no memory of 268435456 bytes: Cannot allocate memory\n"));
+}
 
 TEST(ForbiddenSystemCalls, AreNamed) {
   struct Case {
