@@ -398,8 +398,8 @@ struct Options {
   // `rendezvous`, on all ranks, they meet over TCP all the same: rank 0 listens at a port that the
   // system chooses, and the store carries no more than the address.
   std::shared_ptr<Rendezvous> store;
-  // TORCHELASTIC_RESTART_COUNT: part of every key, since torchrun's later attempts meet in the same
-  // store and at the same port as the earlier ones.
+  // The caller's, part of every key: ranks that give different ones wait for each other in vain. 0
+  // suffices, also where later attempts meet in the store of earlier ones.
   std::uint64_t restart_count = 0;
 
   // Who knows this process's rank and the number of ranks.

@@ -63,7 +63,7 @@ typedef struct leeway_options {
   const char* log_level;          // trace debug info warn error off; empty: warn
   const char* communicator_name;  // groups of different names meet at the same place; empty: world
   leeway_rendezvous* store;       // where ranks meet in place of rank 0's listener; may be NULL
-  uint64_t restart_count;         // of the launcher; part of every key
+  uint64_t restart_count;         // of the caller, part of every key; 0 suffices
   leeway_congestion_control congestion;  // of the whole process
   uint64_t rate_bits_per_second;         // LEEWAY_CONGESTION_FIXED: all peers together
   const char* secret_file;  // of `leeway keygen`; empty: none, and private addresses only
