@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "base/plain_text.h"
 #include "report/number_text.h"
 
 namespace leeway::sim {
@@ -159,6 +160,10 @@ void from_value(const RunJson& json, Verdict& value) {
     return;
   }
   throw std::out_of_range("a verdict is unknown");
+}
+// A file of another machine's ends on a terminal, too.
+void from_value(const RunJson& json, std::string& value) {
+  value = plain(json.get<std::string>());
 }
 void from_value(const RunJson& json, std::vector<double>& values) {
   values.assign(json.size(), 0);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/plain_text.h"
 #include "trace/trace_format.h"
 
 namespace leeway::sim::trace {
@@ -96,6 +97,7 @@ struct TraceReader::State {
     }
     if (!read.ok()) return read;
     header = entry.header();
+    header.set_scenario(plain(header.scenario()));
     if (header.version() != kFormatVersion) {
       return Status::error(StatusCode::kUnsupported,
                            "%s has version %u of the format; this leeway reads version %u",
@@ -166,7 +168,7 @@ Result<const Packet*> TraceReader::next() {
         ++state.packets;
         return &state.entry.packet();
       case Entry::kLink:
-        state.links[state.entry.link().number()] = state.entry.link().name();
+        state.links[state.entry.link().number()] = plain(state.entry.link().name());
         break;
       case Entry::kEnd:
         status = state.check_end();

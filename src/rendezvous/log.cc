@@ -7,7 +7,11 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
+#include <span>
 #include <utility>
+
+#include "base/plain_text.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -98,6 +102,8 @@ void Log::print(LogLevel level, std::string_view cause, const char* format, ...)
   va_start(arguments, format);
   std::vsnprintf(text.data(), text.size(), format, arguments);
   va_end(arguments);
+  // Other processes' words are in it, and a terminal obeys escape sequences.
+  make_plain(std::span(text.data(), std::strlen(text.data())));
   if (verdict.held_back == 0) {
     sink_->logger.log(to_spdlog(level), "{}", text.data());
   } else {

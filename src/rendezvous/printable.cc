@@ -1,6 +1,6 @@
 #include "rendezvous/printable.h"
 
-#include <algorithm>
+#include "base/plain_text.h"
 
 namespace leeway::rendezvous {
 
@@ -22,10 +22,7 @@ std::string list_ranks(const std::vector<Rank>& ascending) {
 }
 
 std::string printable(const std::string& text, std::size_t length_max) {
-  std::string clean = text.substr(0, length_max);
-  std::replace_if(
-      clean.begin(), clean.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
-  return clean;
+  return plain(std::string_view(text).substr(0, length_max));
 }
 
 }  // namespace leeway::rendezvous

@@ -53,6 +53,16 @@ TEST(LogPrint, ShowsRankLevelAndText) {
               HasSubstr("leeway[3] warning: lost 5 of ten\n"));
 }
 
+TEST(LogPrint, SendsTheTerminalNothingButText) {
+  ::testing::internal::CaptureStderr();
+  Log(LogLevel::info, 3)
+      .print(LogLevel::warn, "test", "rank 1 says \"%s\"",
+             "\x1b]0;title\x07\x9b"
+             "2J\nleeway[0] error: made up\r\x7f");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("says \"?]0;title??2J?leeway[0] error: made up??\"\n"));
+}
+
 TEST(LogPrint, IsSilentBelowItsLevel) {
   ::testing::internal::CaptureStderr();
   Log(LogLevel::warn, 0).print(LogLevel::info, "test", "chatter");

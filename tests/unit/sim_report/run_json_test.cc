@@ -24,7 +24,7 @@ RunRecord awkward_run() {
   run.rounds[2].loss = 5e-324;
   run.rounds[2].drift_pair = 0.1;  // and what made-up runs leave at its default
   run.rounds[2].failed_calls = UINT32_MAX;
-  run.links[0].name = "eu>us \"quoted\" \n";
+  run.links[0].name = "eu>us \"quoted\" \\ ";
   run.links[0].counters.offered = {UINT64_MAX, 1, 2};
   run.links[0].counters.copied = {3, 4, 5};
   run.links[0].counters.queue_early = 6;
@@ -99,6 +99,17 @@ TEST(RunJson, NotANumberStaysNone) {
   EXPECT_TRUE(std::isnan(read->rounds[0].loss));
   EXPECT_TRUE(std::isnan(read->call_ms.at(1)));
   EXPECT_EQ(read->call_ms.at(2), 2);
+}
+
+TEST(RunJson, TextsOfAFileSendTheTerminalNothingButText) {
+  RunRecord run = made_up_run({.rounds = 1}, 1);
+  run.checks = {{"i1", "\x1b]0;owned\x07", Verdict::failed, 1, 1, "\x1b[2J\nmade up"}};
+  run.links.at(0).name = "up\x1b[31mlink";
+  const auto read = parse_run_json(run_json(run));
+  ASSERT_TRUE(read.ok()) << read.status().c_str();
+  EXPECT_EQ(read->checks.at(0).title, "?]0;owned?");
+  EXPECT_EQ(read->checks.at(0).first_failure, "?[2J?made up");
+  EXPECT_EQ(read->links.at(0).name, "up?[31mlink");
 }
 
 TEST(RunJson, EmptyRun) {

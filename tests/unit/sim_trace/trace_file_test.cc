@@ -25,6 +25,21 @@ class TraceFile : public TraceFiles {
   }
 };
 
+TEST_F(TraceFile, NamesSendTheTerminalNothingButText) {
+  auto writer = TraceWriter::open(
+      path("t"), {.scenario = "\x1b]0;owned\x07", .ranks = 4, .link_name = [](LinkId) {
+                    return std::string("up\x1b[2J\nlink");
+                  }});
+  ASSERT_TRUE(writer.ok()) << writer.status().c_str();
+  (*writer)->on_packet({1}, PacketStep::lost, 1, packet_of(0, 1), {});
+  ASSERT_TRUE((*writer)->close().ok());
+  Result<TraceReader> reader = TraceReader::open(path("t"));
+  ASSERT_TRUE(reader.ok()) << reader.status().c_str();
+  EXPECT_EQ(reader->header().scenario(), "?]0;owned?");
+  const Packet packet = **reader->next();
+  EXPECT_EQ(reader->link_name(packet), "up?[2J?link");
+}
+
 TEST_F(TraceFile, WhatIsReadIsWhatWasWritten) {
   const auto writer = open("t", {.scenario = "two regions", .seed = 41, .ranks = 16});
   sim::Packet packet = packet_of(3, 15, 1234);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/plain_text.h"
 #include "report/number_text.h"
 
 namespace leeway::tools::simulation {
@@ -49,9 +50,9 @@ SwarmOutcome read_outcome(const nlohmann::json& json) {
   tally.trace_hash = read_hash(json.at("trace_hash").get<std::string>());
   json.at("seconds").get_to(outcome.seconds);
   for (const nlohmann::json& failed : json.at("failures")) {
-    tally.failures.push_back(
-        {failed.at("seed").get<std::uint64_t>(),
-         {failed.at("check").get<std::string>(), failed.at("text").get<std::string>()}});
+    tally.failures.push_back({failed.at("seed").get<std::uint64_t>(),
+                              {plain(failed.at("check").get<std::string>()),
+                               plain(failed.at("text").get<std::string>())}});
   }
   return outcome;
 }

@@ -1,0 +1,24 @@
+// Text that other processes, hosts or files sent, on its way to people. A terminal obeys what
+// stands in such a text: escape sequences move its cursor, change its title, or make it type.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace leeway {
+
+// Control and non-ASCII characters become '?'.
+inline void make_plain(std::span<char> text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
+}
+
+inline std::string plain(std::string_view text) {
+  std::string clean(text);
+  make_plain(clean);
+  return clean;
+}
+
+}  // namespace leeway
