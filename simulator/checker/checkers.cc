@@ -31,7 +31,7 @@ std::size_t packet_elements_of(const scenario::Scenario& scenario) {
   return format.elements_for(scenario.operation().datagram_bytes() - wire::kDataHeaderBytes);
 }
 
-std::array<Check, 19> make_checks() {
+std::array<Check, 20> make_checks() {
   return {
       Check("i1",
             "conservation: sent + copied = delivered + lost + under way, per kind of traffic "
@@ -77,6 +77,7 @@ std::array<Check, 19> make_checks() {
       Check("i19",
             "abort: what is open fails at once with kCancelled, and nobody touches its buffers "
             "any more"),
+      Check("i20", "no call returns an error"),
   };
 }
 
@@ -224,6 +225,14 @@ void Checkers::on_abort(Instant now, std::uint32_t rank, bool failed) {
 void Checkers::on_aborted_buffers(std::uint32_t rank, bool untouched) {
   state_->checks[i19].expect(
       untouched, [&] { return format_text("rank %u: a buffer changed after the abort", rank); });
+}
+
+void Checkers::on_returned(Instant now, std::uint32_t rank, std::uint32_t round, CallKind kind,
+                           const Status& status) {
+  state_->checks[i20].expect(status.ok(), [&] {
+    return format_text("at %.6f ms: rank %u, round %u, %s: %s", static_cast<double>(now.ns) / 1e6,
+                       rank, round, to_string(kind), status.c_str());
+  });
 }
 
 void Checkers::on_split(Instant now, std::uint32_t rank, bool good) {

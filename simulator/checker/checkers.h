@@ -1,4 +1,4 @@
-// The invariants I1 to I19 of one communicator, looked at in every run. README.md says what each
+// The invariants I1 to I20 of one communicator, looked at in every run. README.md says what each
 // one means here and what it cannot see.
 //
 // The first communicator's checkers also look at what all share: the network (I1), places for
@@ -83,6 +83,10 @@ class Checkers final : public CoreObserver {
   // Whether the buffers of an aborted call are at the end of the run as its caller left them.
   void on_aborted_buffers(std::uint32_t rank, bool untouched);
 
+  // A call has returned to the rank's program, of the whole call only where it goes in parts (I20).
+  void on_returned(Instant now, std::uint32_t rank, std::uint32_t round, CallKind kind,
+                   const Status& status);
+
   // The rank was told of a split what it must be told.
   void on_split(Instant now, std::uint32_t rank, bool good);
 
@@ -97,7 +101,7 @@ class Checkers final : public CoreObserver {
   void on_reduced(std::uint32_t round, std::uint32_t rank, std::span<const double> reference,
                   std::span<const float> result);
 
-  // The records of i1 to i19, in order. `endpoints_idle`: nobody has anything open or queued.
+  // The records of i1 to i20, in order. `endpoints_idle`: nobody has anything open or queued.
   // Datagrams that went to addresses that had not answered, beyond what is allowed.
   void on_addresses(Instant now, std::uint64_t overdrawn);
   std::vector<CheckRecord> finish(Instant now, const Network& network, bool endpoints_idle);

@@ -44,7 +44,8 @@ enum Invariant : std::uint8_t {
   i16,
   i17,
   i18,
-  i19
+  i19,
+  i20
 };
 
 struct Checkers::State final : PacketObserver {
@@ -80,7 +81,7 @@ struct Checkers::State final : PacketObserver {
   void look_for_untold_deaths(Instant now, Rank rank, const protocol::Endpoint& endpoint);
 
   CheckerSetup setup;
-  std::array<Check, 19> checks;
+  std::array<Check, 20> checks;
   LedgerBook book;
   Conservation conservation{checks[i1]};
   Deadlines deadlines;

@@ -26,6 +26,7 @@ struct ReportInput {
   std::string command;            // repeats one run
   std::string version;            // of Leeway
   bool complete = true;           // false: stopped before all runs were done
+  std::string failure;            // how many runs could not be made, and why; empty: none
 };
 
 }  // namespace leeway::sim

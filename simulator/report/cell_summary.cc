@@ -138,7 +138,7 @@ std::uint64_t LinkSummary::lost() const {
 }
 
 double LinkSummary::lost_share() const {
-  return offered() == 0 ? 0 : static_cast<double>(lost()) / static_cast<double>(offered());
+  return offered() == 0 ? kUnknown : static_cast<double>(lost()) / static_cast<double>(offered());
 }
 
 std::uint64_t LinkSummary::lost_in_queue() const {

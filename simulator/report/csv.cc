@@ -74,8 +74,8 @@ void add_round(std::string& line, const RoundRecord& round) {
   add(line, round.arrived);
   add(line, round.arrived_first);
   add(line, round.bytes_sent);
-  add(line, round.contributors_mean);
-  add(line, std::uint64_t{round.contributors_min});
+  add_if_known(line, round.contributors_mean);
+  add(line, round.contributors_mean < 0 ? std::string() : std::to_string(round.contributors_min));
   add_if_known(line, round.error_mean_square);
   add_if_known(line, round.value_mean_square);
   add_if_known(line, round.drift_pair);

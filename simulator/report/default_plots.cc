@@ -168,7 +168,7 @@ Chart losses_chart(const CellSummary& cell) {
   Series queue{"in its queue", {}, {}, {}};
   Series line{"by its loss model", {}, {}, {}};
   for (const LinkSummary& link : links) {
-    const double percent = 100 / static_cast<double>(std::max<std::uint64_t>(link.offered(), 1));
+    const double percent = 100 / static_cast<double>(link.offered());
     const std::uint64_t queued = link.lost_in_queue();
     for (Series* series : {&queue, &line}) {
       series->x.push_back(static_cast<double>(series->x.size()));
@@ -226,6 +226,7 @@ std::vector<Chart> cell_charts(const CellSummary& cell) {
   add_if_drawn(charts, rounds_chart(cell, "Objective of the workload", {"loss"}));
   add_if_drawn(charts, rounds_chart(cell, "Drift of replicas", {"drift_pair"}));
   add_if_drawn(charts, rounds_chart(cell, "Calls cut at the deadline", {"deadline_cuts"}));
+  add_if_drawn(charts, rounds_chart(cell, "Failed calls", {"failed_calls"}));
   add_if_drawn(charts, utilisation_chart(cell));
   add_if_drawn(charts, losses_chart(cell));
   return charts;

@@ -62,6 +62,9 @@ void HtmlTable::name(std::string_view text) {
 void HtmlTable::number(std::string_view text) {
   cell(" class=\"number\"", escape(text));
 }
+void HtmlTable::bad_number(std::string_view text) {
+  cell(" class=\"number bad\"", escape(text));
+}
 void HtmlTable::code(std::string_view text) {
   cell(" class=\"code\"", escape(text));
 }

@@ -23,6 +23,7 @@ class HtmlTable {
   void text(std::string_view text);
   void name(std::string_view text);  // stays on one line
   void number(std::string_view text);
+  void bad_number(std::string_view text);                    // in red
   void code(std::string_view text);                          // in a fixed-width font
   void badge(std::string_view kind, std::string_view text);  // kind: CSS class of a verdict
   std::string str() &&;

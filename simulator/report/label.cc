@@ -23,6 +23,7 @@ constexpr std::array kMeasures = {
     Known{"loss", "Data missing at the end", "%", 100},
     Known{"loss_first_pass", "Data lost on the first pass", "%", 100},
     Known{"goodput_gbps", "Goodput", "Gb/s"},
+    Known{"failed_calls", "Failed calls", ""},
     Known{"error.nmse", "Error of the result (NMSE)", ""},
     Known{"error.mean_square", "Error of the result (mean square)", ""},
     Known{"jain", "Fairness (Jain index)", ""},

@@ -46,7 +46,7 @@ std::vector<LinkRow> first_names(std::span<const CellSummary> cells, std::size_t
 }  // namespace
 
 std::vector<LinkSummary> busiest(std::vector<LinkSummary> links, std::size_t count) {
-  std::erase_if(links, [](const LinkSummary& link) { return link.utilisation <= 0; });
+  std::erase_if(links, [](const LinkSummary& link) { return !(link.utilisation > 0); });
   return first_of(std::move(links), count, busier);
 }
 

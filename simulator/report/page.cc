@@ -32,6 +32,7 @@ struct Totals {
   std::uint64_t rounds = 0;
   std::uint64_t packets = 0;
   std::uint64_t events = 0;
+  std::uint64_t failed_calls = 0;
   double simulated_ms = 0;
   std::vector<std::uint64_t> seeds;  // ascending, each once
 };
@@ -44,7 +45,10 @@ Totals totals_of(std::span<const CellSummary> cells) {
     totals.packets += cell.packets;
     totals.events += cell.events;
     totals.simulated_ms += static_cast<double>(cell.simulated_ns) / 1e6;
-    for (const RunRecord* run : cell.runs) totals.seeds.push_back(run->seed);
+    for (const RunRecord* run : cell.runs) {
+      totals.seeds.push_back(run->seed);
+      for (const RoundRecord& round : run->rounds) totals.failed_calls += round.failed_calls;
+    }
   }
   std::sort(totals.seeds.begin(), totals.seeds.end());
   totals.seeds.erase(std::unique(totals.seeds.begin(), totals.seeds.end()), totals.seeds.end());
@@ -69,8 +73,9 @@ std::string duration_text(double milliseconds) {
   return short_text(milliseconds / 3600e3) + " h";
 }
 
-std::string fact(std::string_view name, std::string_view value) {
-  return "<div><dt>" + escape(name) + "</dt><dd>" + escape(value) + "</dd></div>\n";
+std::string fact(std::string_view name, std::string_view value, bool bad = false) {
+  return "<div><dt>" + escape(name) + "</dt><dd" + (bad ? " class=\"bad\"" : "") + ">" +
+         escape(value) + "</dd></div>\n";
 }
 
 std::string facts(const ReportInput& input, const Totals& totals, std::size_t cells) {
@@ -79,6 +84,7 @@ std::string facts(const ReportInput& input, const Totals& totals, std::size_t ce
   text += fact(totals.seeds.size() == 1 ? "Seed" : "Seeds", seeds_text(totals.seeds));
   text += fact("Runs", count_text(totals.runs));
   text += fact("Rounds", count_text(totals.rounds));
+  text += fact("Failed calls", count_text(totals.failed_calls), totals.failed_calls > 0);
   text += fact("Simulated time", duration_text(totals.simulated_ms));
   text += fact("Packets simulated", count_text(totals.packets));
   text += fact("Events", count_text(totals.events));
@@ -86,8 +92,8 @@ std::string facts(const ReportInput& input, const Totals& totals, std::size_t ce
   return text + "</dl>\n";
 }
 
-std::string verdict_line(std::span<const CellSummary> cells) {
-  std::string failed;
+std::string verdict_line(const std::string& failure, std::span<const CellSummary> cells) {
+  std::string failed = failure;
   std::array<std::size_t, 4> verdicts{};
   for (const CheckSummary& check : all_checks(cells)) {
     ++verdicts[static_cast<std::size_t>(check.verdict)];
@@ -159,7 +165,7 @@ std::string header(const ReportInput& input, std::span<const CellSummary> cells)
   const std::string& name = input.scenario.name();
   std::string text = "<header>\n" + element("h1", name.empty() ? "Simulation" : name);
   if (!input.scenario.description().empty()) text += element("p", input.scenario.description());
-  text += verdict_line(cells);
+  text += verdict_line(input.failure, cells);
   if (!input.complete) {
     text +=
         "<p class=\"verdict skipped\"><strong>Not complete:</strong> stopped before all runs "

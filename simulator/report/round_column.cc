@@ -65,7 +65,7 @@ std::span<const RoundColumn> round_columns() {
        [](Round r) { return known(r.drift_pair); }},
       {"contributors_mean",
        {"Contributions in a result, mean", ""},
-       [](Round r) { return r.contributors_mean; }},
+       [](Round r) { return known(r.contributors_mean); }},
       {"deadline_cuts",
        {"Calls cut at the deadline", ""},
        [](Round r) { return static_cast<double>(r.deadline_cuts); }},

@@ -114,7 +114,7 @@ Json totals_json(const std::vector<CellSummary>& cells) {
 
 std::string summary_json(const ReportInput& input) {
   const std::vector<CellSummary> cells = summarize(input.cells);
-  bool passed = true;
+  bool passed = input.failure.empty();
   Json cell_list = Json::array();
   for (const CellSummary& cell : cells) {
     passed = passed && cell.passed();
@@ -128,6 +128,7 @@ std::string summary_json(const ReportInput& input) {
                {"command", input.command},
                {"complete", input.complete},
                {"verdict", verdict_text(passed)},
+               {"failure", input.failure.empty() ? Json() : Json(input.failure)},
                {"trace_hash", hash_text(trace_hash_of(input.cells))},
                {"totals", totals_json(cells)},
                {"checks", checks_json(all_checks(cells), true)},

@@ -13,6 +13,7 @@ namespace leeway::sim {
 namespace {
 
 constexpr std::size_t kLinkRows = 8;  // of the busiest, and of the lossiest
+constexpr std::string_view kFailedCalls = "failed_calls";
 
 std::string mean_text(const Spread& spread, double factor) {
   return short_text(spread.mean * factor, spread.error * factor);
@@ -49,6 +50,14 @@ void add_percentiles(HtmlTable& table, const char* name, const Percentiles& valu
   }
 }
 
+// Failed calls in red; "–" where nobody counted.
+void add_failed_calls(HtmlTable& table, const CellSummary& cell) {
+  const Spread* failed = cell.find(kFailedCalls);
+  if (failed == nullptr || failed->count == 0) return table.number("–");
+  const std::string text = mean_text(*failed, 1);
+  failed->max > 0 ? table.bad_number(text) : table.number(text);
+}
+
 const char* spoken(Verdict verdict) {
   return verdict == Verdict::not_applicable ? "does not apply" : to_text(verdict);
 }
@@ -71,6 +80,7 @@ std::string sweep_table(std::span<const CellSummary> cells) {
   add_setting_heads(table, cells);
   table.head("Seeds", true);
   for (const std::string& name : measures) table.head(title_of(label_of_measure(name)), true);
+  table.head("Failed calls", true);
   table.head("Checks");
   for (const CellSummary& cell : cells.first(std::min(cells.size(), kSweepRows))) {
     table.begin_row();
@@ -80,6 +90,7 @@ std::string sweep_table(std::span<const CellSummary> cells) {
       const Spread* spread = cell.find(name);
       table.number(spread == nullptr ? "–" : mean_text(*spread, label_of_measure(name).factor));
     }
+    add_failed_calls(table, cell);
     const char* verdict = cell.passed() ? "passed" : "failed";
     table.badge(verdict, verdict);
   }
@@ -100,7 +111,11 @@ std::string measure_table(const CellSummary& cell) {
     table.begin_row();
     table.text(title_of(label));
     table.code(measure.name);
-    table.number(mean_text(measure.spread, label.factor));
+    if (measure.name == kFailedCalls) {
+      add_failed_calls(table, cell);
+    } else {
+      table.number(mean_text(measure.spread, label.factor));
+    }
     table.number(short_text(measure.spread.min * label.factor));
     table.number(short_text(measure.spread.max * label.factor));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "estimate/drift.h"
@@ -30,17 +31,18 @@ std::size_t sample_count(const scenario::Scenario& scenario, std::size_t element
   return count;
 }
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
 double mean_of(std::span<const double> values) {
-  return values.empty() ? 0
-                        : std::accumulate(values.begin(), values.end(), 0.0) /
-                              static_cast<double>(values.size());
+  if (values.empty()) return kUnknown;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 // Rounds depend on each other through the ages of copies; means of batches that are long against
 // any age do not.
 double standard_error(std::span<const double> rounds) {
   const std::size_t length = rounds.size() / kBatches;
-  if (length == 0) return 0;
+  if (length == 0) return kUnknown;
   std::vector<double> means;
   for (std::size_t batch = 0; batch < kBatches; ++batch)
     means.push_back(mean_of(rounds.subspan(batch * length, length)));
@@ -90,10 +92,10 @@ double DriftProbe::close(std::uint32_t round) {
   const bool counts = round >= first_round_;
   follow_steps(open, counts);
   const RoundSums sums = compare(open, counts);
-  const double pair = sums.pairs == 0 ? 0 : sums.pair / static_cast<double>(sums.pairs);
+  const double pair = sums.pairs == 0 ? -1 : sums.pair / static_cast<double>(sums.pairs);
   if (!counts) return pair;
-  pair_by_round_.push_back(pair);
-  owner_by_round_.push_back(sums.owners == 0 ? 0 : sums.owner / static_cast<double>(sums.owners));
+  if (sums.pairs > 0) pair_by_round_.push_back(pair);
+  if (sums.owners > 0) owner_by_round_.push_back(sums.owner / static_cast<double>(sums.owners));
   differ_ += sums.differ;
   pairs_ += sums.pairs;
   missed_ += sums.missed;
@@ -149,9 +151,9 @@ void DriftProbe::compare_sample(const Open& open, std::size_t i, bool counts, Ro
 }
 
 std::vector<Measure> DriftProbe::measures() const {
-  if (pair_by_round_.empty()) return {};
+  if (copies_ == 0) return {};
   const estimate::DriftMeasurement measured = meter_.result();
-  const double p = copies_ == 0 ? 0 : static_cast<double>(missed_) / static_cast<double>(copies_);
+  const double p = static_cast<double>(missed_) / static_cast<double>(copies_);
   std::vector<Measure> out = {{"drift.pair", mean_of(pair_by_round_)},
                               {"drift.pair_error", standard_error(pair_by_round_)},
                               {"drift.owner", mean_of(owner_by_round_)},
@@ -161,15 +163,16 @@ std::vector<Measure> DriftProbe::measures() const {
     out.push_back({"drift.differ", static_cast<double>(differ_) / static_cast<double>(pairs_)});
   if (p >= 1) return out;
   const estimate::DriftModel model = estimate::independent_drift(p);
-  const double variance = measured.step_variance;
-  const double mean = measured.step_mean_square;
+  const double variance = measured.windows > 0 ? measured.step_variance : kUnknown;
+  const double mean = measured.windows > 0 ? measured.step_mean_square : kUnknown;
+  const double gap = measured.gaps > 0 ? measured.gap : kUnknown;
   out.push_back({"drift.pair_predicted", model.pair.of(variance, mean)});
   out.push_back({"drift.pair_predicted_gap", estimate::pair_drift_from_gap(p, measured.gap)});
   out.push_back({"drift.owner_predicted", model.owner.of(variance, mean)});
   out.push_back({"drift.differ_predicted", model.differ});
   out.push_back({"drift.step_variance", variance});
   out.push_back({"drift.step_mean_square", mean});
-  out.push_back({"drift.gap_mean_square", measured.gap});
+  out.push_back({"drift.gap_mean_square", gap});
   return out;
 }
 

@@ -29,7 +29,7 @@ class DriftProbe {
                     const ReplicaRank& replica);
 
   // Mean squared distance of two ranks that do not own an element; negative if not all ranks took
-  // part.
+  // part, or if there are no two such ranks.
   double close(std::uint32_t round);
 
   // drift.*: measured and predicted mean squares per element, the standard error of the measured

@@ -239,6 +239,11 @@ void FurtherCommunicator::on_done(Instant now, std::uint32_t rank, const CallRes
   ++counts_.calls;
   counts_.failed += !result.status.ok();
   member.failures += !result.status.ok();
+  // An abort makes calls of the other members fail, as the scenario asks.
+  if (entry_.abort_size() == 0) {
+    lives_[member.life].checkers->on_returned(now, rank, member.round, plan_->calls()[0],
+                                              result.status);
+  }
   if (member.aborting) return;  // abort() goes on
   if (result.status.ok() && !member.memory->previous.empty())
     member.memory->previous = member.memory->result;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -14,8 +15,10 @@ namespace {
 constexpr std::array<std::pair<const char*, unsigned>, 6> kThousandths = {
     {{"p50", 500}, {"p90", 900}, {"p95", 950}, {"p99", 990}, {"p99.9", 999}, {"max", 1000}}};
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
 double ratio(double part, double whole) {
-  return whole == 0 ? 0 : part / whole;
+  return whole == 0 ? kUnknown : part / whole;
 }
 
 // Jain, Chiu and Hawe (1984): (sum x)^2 / (n sum x^2); x = rounds a rank finished per time it spent
@@ -31,14 +34,14 @@ double jain_index(const RoundBook& book) {
     squares += rate * rate;
     ++ranks;
   }
-  return ranks == 0 ? 1 : sum * sum / (static_cast<double>(ranks) * squares);
+  return ratio(sum * sum, static_cast<double>(ranks) * squares);
 }
 
 struct Totals {
   std::uint64_t expected = 0, arrived = 0, arrived_first = 0, bytes_sent = 0, cuts = 0, failed = 0;
   double contributors = 0;
   double error = 0, value = 0;
-  std::size_t reductions = 0, errors = 0;
+  std::size_t reductions = 0, errors = 0, whole = 0;  // whole: rounds without a failed call
 };
 
 Totals totals_of(const std::vector<RoundRecord>& rounds) {
@@ -50,8 +53,11 @@ Totals totals_of(const std::vector<RoundRecord>& rounds) {
     totals.bytes_sent += round.bytes_sent;
     totals.cuts += round.deadline_cuts;
     totals.failed += round.failed_calls;
-    totals.contributors += round.contributors_mean;
-    totals.reductions += round.contributors_mean > 0;
+    totals.whole += round.failed_calls == 0;
+    if (round.contributors_mean >= 0) {
+      totals.contributors += round.contributors_mean;
+      ++totals.reductions;
+    }
     if (round.error_mean_square < 0) continue;
     totals.error += round.error_mean_square;
     totals.value += round.value_mean_square;
@@ -84,11 +90,11 @@ std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& boo
   const auto expected = static_cast<double>(totals.expected);
   out.push_back({"rounds", rounds});
   out.push_back({"step_ms.mean", ratio(simulated_ns / 1e6, rounds)});
+  const double whole_bits = 8.0 * static_cast<double>(tensor_bytes * totals.whole);
+  out.push_back({"goodput_gbps", ratio(whole_bits, simulated_ns)});
+  out.push_back({"loss", 1 - ratio(static_cast<double>(totals.arrived), expected)});
   out.push_back(
-      {"goodput_gbps", ratio(8.0 * static_cast<double>(tensor_bytes) * rounds, simulated_ns)});
-  out.push_back({"loss", expected == 0 ? 0 : 1 - static_cast<double>(totals.arrived) / expected});
-  out.push_back({"loss_first_pass",
-                 expected == 0 ? 0 : 1 - static_cast<double>(totals.arrived_first) / expected});
+      {"loss_first_pass", 1 - ratio(static_cast<double>(totals.arrived_first), expected)});
   out.push_back({"bytes_per_round", ratio(static_cast<double>(totals.bytes_sent), rounds)});
   out.push_back({"deadline_cuts", static_cast<double>(totals.cuts)});
   out.push_back({"failed_calls", static_cast<double>(totals.failed)});
@@ -105,15 +111,20 @@ std::vector<Measure> call_measures(const RunRecord& record, const RoundBook& boo
 }
 
 std::vector<Measure> age_measures(const std::vector<ReplicaRank>& replicas) {
-  double mean = 0;
+  double ages = 0;
+  double blocks = 0;
   double refreshed = 0;
   std::uint32_t age_max = 0;
   for (const ReplicaRank& replica : replicas) {
-    mean += replica.ages().age_mean();
+    const auto& counts = replica.ages().age_histogram();
+    const auto seen = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    ages += replica.ages().age_mean() * static_cast<double>(seen);
+    blocks += static_cast<double>(seen);
     refreshed += static_cast<double>(replica.ages().blocks_refreshed());
     age_max = std::max(age_max, replica.ages().age_max_seen());
   }
-  return {{"age.mean", mean / static_cast<double>(replicas.size())},
+  if (blocks == 0) return {};
+  return {{"age.mean", ages / blocks},
           {"age.max", static_cast<double>(age_max)},
           {"age.refreshed", refreshed}};
 }

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "endpoint/ring_plan.h"
 #include "leeway/codec.h"
+#include "scenario/rank_set.h"
 
 namespace leeway::sim {
 namespace {
@@ -240,6 +242,64 @@ OperationSpec OperationPlan::spec(CallKind kind, Rank rank, RankMemory& memory,
       break;
   }
   return spec;
+}
+
+namespace {
+
+// An element a block: no rule but the length of a flow asks for sizes.
+RankMemory small_memory(const scenario::Scenario& scenario) {
+  const scenario::Operation& operation = scenario.operation();
+  RankMemory memory;
+  memory.gradient.resize(scenario.ranks());
+  memory.result.resize(scenario.ranks());
+  if (operation.error_feedback()) memory.residual.resize(scenario.ranks());
+  if (operation.control_variate() == scenario::Operation::previous)
+    memory.previous.resize(scenario.ranks());
+  memory.parameters = memory.result;
+  return memory;
+}
+
+Status check_own_calls(const scenario::Scenario& scenario) {
+  const auto plan = OperationPlan::make(scenario, scenario.ranks());
+  if (!plan.ok()) return plan.status();
+  const bool ring = scenario.endpoint() == scenario::Scenario::tcp_ring;
+  RankMemory memory = small_memory(scenario);
+  for (const CallKind kind : plan->calls()) {
+    if (ring && !RingPlan::make(kind, scenario.operation().bytes(), 0, scenario.ranks())) {
+      return Status::error(StatusCode::kUnsupported, "endpoint tcp_ring does no %s",
+                           to_string(kind));
+    }
+    if (ring || (kind == CallKind::messages && scenario.ranks() < 2)) continue;
+    OperationSpec spec;
+    if (kind == CallKind::messages) {
+      spec.kind = OperationKind::send;
+      spec.peer = 1;
+      spec.input = std::span<const float>(memory.gradient);
+      spec.options = plan->message_options();
+    } else {
+      spec = plan->spec(kind, 0, memory, 1.0);
+    }
+    const Status taken = collective::validate(spec, 0, static_cast<int>(scenario.ranks()));
+    if (!taken.ok()) return taken;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_calls(const scenario::Scenario& scenario) {
+  Status taken = check_own_calls(scenario);
+  for (int number = 0; taken.ok() && number < scenario.communicator_size(); ++number) {
+    const auto members = scenario::ranks_of(scenario, scenario.communicator(number).ranks());
+    if (!members.ok()) return members.status();
+    scenario::Scenario further;
+    further.set_ranks(static_cast<std::uint32_t>(members->size()));
+    *further.mutable_operation() = scenario.communicator(number).operation();
+    const Status status = check_own_calls(further);
+    if (!status.ok())
+      taken = Status::error(status.code(), "communicator[%d]: %s", number, status.c_str());
+  }
+  return taken;
 }
 
 }  // namespace leeway::sim

@@ -47,4 +47,8 @@ class OperationPlan {
   bool contents_ = true;
 };
 
+// Whether the endpoints take the scenario's calls, those of further communicators included: what
+// the library refuses whatever the network does. kInvalidArgument or kUnsupported in its words.
+Status check_calls(const scenario::Scenario& scenario);
+
 }  // namespace leeway::sim

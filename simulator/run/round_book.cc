@@ -18,6 +18,7 @@ OpenRound& RoundBook::round(std::uint32_t number) {
     round.record.first_submit_ns = INT64_MAX;
     round.record.contributors_min = UINT32_MAX;
     round.finished.assign(dead_.size(), false);
+    round.failed.assign(dead_.size(), false);
   }
   return round;
 }
@@ -33,10 +34,16 @@ void RoundBook::on_submit(Instant now, std::uint32_t rank, std::uint32_t number)
   submitted_ns_[rank] = now.ns;
 }
 
-void RoundBook::on_call(std::uint32_t, std::uint32_t number, const CallResult& result) {
+void RoundBook::on_failed(std::uint32_t rank, std::uint32_t number) {
+  OpenRound& open = round(number);
+  ++open.record.failed_calls;
+  open.failed[rank] = true;
+}
+
+void RoundBook::on_call(std::uint32_t rank, std::uint32_t number, const CallResult& result) {
   OpenRound& open = round(number);
   RoundRecord& record = open.record;
-  record.failed_calls += !result.status.ok();
+  if (!result.status.ok()) on_failed(rank, number);
   record.deadline_cuts += result.deadline_cut;
   record.expected += result.expected;
   record.arrived += result.arrived;
@@ -55,6 +62,7 @@ void RoundBook::on_finish(Instant now, std::uint32_t rank, std::uint32_t number)
   open.call_ns.push_back(took);
   open.record.end_ns = std::max(open.record.end_ns, now.ns);
   busy_ns_[rank] += took;
+  if (open.failed[rank]) return;
   ++rounds_done_[rank];
   keep_call(static_cast<double>(took) / 1e6);
 }
@@ -90,8 +98,11 @@ RoundRecord& RoundBook::close(std::uint32_t number) {
   record.call_ns_max = open.call_ns.back();
   record.call_ns_median = open.call_ns[(open.call_ns.size() - 1) / 2];
   record.live_ranks = live_ranks();
-  record.contributors_mean = open.reductions == 0 ? 0 : open.contributors / open.reductions;
-  if (open.reductions == 0) record.contributors_min = 0;
+  if (open.reductions > 0) {
+    record.contributors_mean = open.contributors / open.reductions;
+  } else {
+    record.contributors_min = 0;
+  }
   records_.push_back(record);
   open_.erase(number);
   return records_.back();

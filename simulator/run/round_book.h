@@ -20,6 +20,7 @@ struct OpenRound {
   RoundValues values;
   std::vector<std::int64_t> call_ns;  // of ranks that have finished
   std::vector<bool> finished;         // by rank
+  std::vector<bool> failed;           // by rank: a call of it returned an error
   double contributors = 0;            // sum over calls with a reduce half
   std::uint32_t reductions = 0;
 };
@@ -35,6 +36,7 @@ class RoundBook {
   void on_submit(Instant now, std::uint32_t rank,
                  std::uint32_t round);  // of the round's first call
   void on_call(std::uint32_t rank, std::uint32_t round, const CallResult& result);
+  void on_failed(std::uint32_t rank, std::uint32_t round);  // a call, or what follows it
   void on_finish(Instant now, std::uint32_t rank, std::uint32_t round);
   void on_death(std::uint32_t rank);
 
@@ -44,9 +46,11 @@ class RoundBook {
   RoundRecord& close(std::uint32_t round);
 
   const std::vector<RoundRecord>& records() const { return records_; }
+  // Of ranks' rounds without a failed call.
   const std::vector<double>& call_ms() const { return call_ms_; }
   std::uint32_t live_ranks() const;
-  // Simulated time that each rank spent in calls, and calls that it finished: for fairness.
+  // Simulated time that each rank spent in calls, and rounds that it finished without a failed
+  // call: for fairness.
   const std::vector<std::int64_t>& busy_ns() const { return busy_ns_; }
   const std::vector<std::uint32_t>& rounds_done() const { return rounds_done_; }
 

@@ -32,7 +32,7 @@ void RoundValues::close() {
 }
 
 RoundValues::Error RoundValues::error() const {
-  if (results_.empty() || sums_.empty()) return {};
+  if (results_.empty() || weight_ == 0) return {};
   double squares = 0;
   double elements = 0;
   for (const Result& result : results_) {

@@ -24,8 +24,9 @@ class RoundValues {
   std::span<const double> reference() const { return sums_; }
 
   struct Error {
-    double mean_square =
-        -1;  // of result minus reference, over elements and ranks; negative: no result
+    // Of result minus reference, over elements and ranks; negative: no result, or no work behind
+    // the contributions.
+    double mean_square = -1;
     double value_mean_square = -1;  // of the reference
   };
   Error error() const;

@@ -26,8 +26,8 @@ struct RoundRecord {
   std::uint64_t arrived = 0;
   std::uint64_t arrived_first = 0;
   std::uint64_t bytes_sent = 0;
-  double contributors_mean = 0;
-  std::uint32_t contributors_min = 0;
+  double contributors_mean = -1;       // negative: no call of the round reduced anything
+  std::uint32_t contributors_min = 0;  // of a round with a contributors_mean
   // Squared distance of the result from the loss-free average of this round's contributions, mean
   // over elements and live ranks, and the mean square of that average. Negative: not known
   // (endpoint without contents).
@@ -41,12 +41,12 @@ struct RoundRecord {
 struct LinkRecord {
   std::string name;
   LinkCounters counters;
-  double utilisation = 0;  // bits passed over rate x simulated time; 0 for unlimited links
+  double utilisation = 0;  // bits passed over rate x simulated time; NaN for unlimited links
 };
 
 enum class Verdict : std::uint8_t { passed = 0, failed = 1, skipped = 2, not_applicable = 3 };
 
-// Of one invariant I1 .. I18.
+// Of one invariant I1 .. I20.
 struct CheckRecord {
   std::string id;     // "i1"
   std::string title;  // "conservation: sent = delivered + lost + under way"
@@ -65,8 +65,10 @@ struct RunRecord {
   // "round_ms.p50", "round_ms.p99", "loss", "loss_first_pass", "goodput_gbps", "error.nmse",
   // "jain", "workload....", "drift....", "age....": flat, in a fixed order.
   std::vector<Measure> measures;
-  std::vector<double> round_ms;  // of each round: pooled over seeds for a cell's percentiles
-  std::vector<double> call_ms;   // of each rank's call, at most kCallsKept evenly chosen ones
+  // Of each round without a failed call: pooled over seeds for a cell's percentiles.
+  std::vector<double> round_ms;
+  // Of each rank's calls in a round, if none failed; at most kCallsKept evenly chosen ones.
+  std::vector<double> call_ms;
   std::int64_t simulated_ns = 0;
   std::uint64_t events = 0;
   std::uint64_t packets = 0;

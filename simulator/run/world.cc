@@ -38,6 +38,7 @@ Result<RunRecord> World::run() {
   cross_->start(queue_.now());
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) begin_round(queue_.now(), rank);
   while (running_ > 0 && events_ < options_.events_max) {
+    if (!refusal_.ok()) return refusal_;
     if (!step()) {
       return Status::error(
           StatusCode::kInternal,
@@ -269,10 +270,17 @@ void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
   RankState& state = ranks_[rank];
   book_.on_call(rank, state.round, result);
   const auto splits = splits_of(state.round);
-  if (state.call < splits.size()) {
+  const CallKind kind =
+      state.call < splits.size() ? CallKind::split : plan_->calls()[state.call - splits.size()];
+  checkers_->on_returned(now, rank, state.round, kind, result.status);
+  if (result.status.code() == StatusCode::kInvalidArgument ||
+      result.status.code() == StatusCode::kUnsupported) {
+    refusal_ = result.status;
+  }
+  if (kind == CallKind::split) {
     if (result.status.ok()) absorb_split(now, rank, *splits[state.call]);
   } else if (has_contents()) {
-    absorb(rank, plan_->calls()[state.call - splits.size()], result);
+    absorb(rank, kind, result);
   }
   // A failed call does not end the round: the ranks number their calls alike, and others may not
   // have failed.
@@ -286,8 +294,10 @@ void World::on_done(Instant now, std::uint32_t rank, const CallResult& result) {
 // What a rank does with what a call gave it.
 void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) {
   if (kind == CallKind::replica_broadcast) {
-    if (Status status = replicas_[rank].finish_broadcast(); !status.ok() && result.status.ok()) {
-      book_.round(ranks_[rank].round).record.failed_calls += 1;
+    const Status status = replicas_[rank].finish_broadcast();
+    if (!status.ok() && result.status.ok()) {
+      book_.on_failed(rank, ranks_[rank].round);
+      checkers_->on_returned(queue_.now(), rank, ranks_[rank].round, kind, status);
     }
     drift_->on_broadcast(rank, ranks_[rank].round, memory_[rank].parameters, replicas_[rank]);
     return;
@@ -298,13 +308,15 @@ void World::absorb(std::uint32_t rank, CallKind kind, const CallResult& result) 
   RoundValues& values = book_.round(round).values;
   if (kind == CallKind::all_reduce) {
     values.add_result(rank, 0, memory.result);
-    if (!memory.parameters.empty())
-      workload_->update(rank, round, 0, memory.result, memory.parameters);
+    workload_->update(rank, round, 0, memory.result, memory.parameters);
   } else if (kind == CallKind::reduce_scatter) {
     const auto own = plan_->own_block(static_cast<Rank>(rank), memory.lengths);
-    values.add_result(rank, own.offset, std::span(memory.result).first(own.count));
+    const auto mean = std::span(memory.result).first(own.count);
+    values.add_result(rank, own.offset, mean);
+    if (memory.parameters.empty()) workload_->update(rank, round, own.offset, mean, {});
   } else if (kind == CallKind::reduce && rank == scenario_.operation().root()) {
     values.add_result(rank, 0, memory.result);
+    if (memory.parameters.empty()) workload_->update(rank, round, 0, memory.result, {});
   } else if (kind == CallKind::replica_reduce) {
     absorb_replica_reduce(rank);
   }
@@ -438,6 +450,7 @@ RunRecord World::make_record() {
   record.links = link_records(*topology_, *network_, record.simulated_ns);
   record.call_ms = book_.call_ms();
   for (const RoundRecord& round : record.rounds) {
+    if (round.failed_calls > 0) continue;
     record.round_ms.push_back(static_cast<double>(round.end_ns - round.first_submit_ns) / 1e6);
   }
   record.measures = call_measures(record, book_, plan_->elements() * sizeof(float));

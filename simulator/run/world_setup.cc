@@ -29,6 +29,7 @@ Status take(Result<std::unique_ptr<T>> made, std::unique_ptr<Base>& into) {
 
 Result<std::unique_ptr<World>> World::make(const scenario::Scenario& scenario, std::uint64_t seed,
                                            const RunOptions& options) {
+  if (Status taken = check_calls(scenario); !taken.ok()) return taken;
   auto world = std::unique_ptr<World>(new World(scenario, seed, options));
   for (const auto part :
        {&World::set_up_network, &World::set_up_endpoints, &World::set_up_contents,

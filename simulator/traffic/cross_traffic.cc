@@ -157,7 +157,8 @@ void CrossTraffic::on_delivered(Instant, std::uint32_t flow, std::uint64_t bytes
 
 std::vector<Measure> CrossTraffic::measures(Instant now) const {
   std::vector<Measure> measures;
-  const std::int64_t ns = std::max<std::int64_t>((now - started_).count(), 1);
+  const std::int64_t ns = (now - started_).count();
+  if (ns == 0) return measures;
   for (std::size_t entry = 0; entry < entries_.size(); ++entry) {
     const double bits = static_cast<double>(entries_[entry].delivered_bytes) * 8;
     measures.push_back({"cross[" + std::to_string(entry) + "].goodput_mbps",

@@ -51,7 +51,8 @@ double SyntheticWorkload::loss(std::uint32_t) {
 }
 
 std::vector<Measure> SyntheticWorkload::measures() {
-  const double count = static_cast<double>(std::max<std::uint64_t>(1, results_));
+  if (results_ == 0) return {};
+  const auto count = static_cast<double>(results_);
   return {{"workload.expected", expected_},
           {"workload.bias", errors_ / count},
           {"workload.error_mean_square", squares_ / count}};

@@ -98,6 +98,39 @@ TEST(ReportHtml, VerdictLine) {
   EXPECT_THAT(report_html(input), HasSubstr("No invariant was checked."));
 }
 
+TEST(ReportHtml, FailedCallsAreRedOnTheWholePage) {
+  for (const bool sweep : {false, true}) {
+    ReportInput input = sweep ? made_up_sweep() : made_up_single(8, 2);
+    for (CellRecord& cell : input.cells) {
+      for (RunRecord& run : cell.runs) run.measures.push_back({"failed_calls", 0});
+    }
+    const std::string clean = report_html(input);
+    EXPECT_THAT(clean, HasSubstr("<dt>Failed calls</dt><dd>0</dd>"));
+    EXPECT_THAT(clean, Not(HasSubstr("class=\"number bad\"")));
+    RunRecord& run = input.cells.back().runs.back();
+    run.rounds[3].failed_calls = 5;
+    run.measures.back().value = 5;
+    const std::string page = report_html(input);
+    EXPECT_THAT(page, HasSubstr("<dt>Failed calls</dt><dd class=\"bad\">5</dd>"));
+    EXPECT_EQ(count_of(page, "class=\"number bad\""), 1u);
+    EXPECT_EQ(count_of(page, ">Failed calls</th>"), sweep ? 1u : 0u);
+    if (sweep) continue;
+    EXPECT_EQ(charts_in(page).size(), charts_in(clean).size() + 1) << "a chart over rounds";
+  }
+}
+
+TEST(ReportHtml, RunsThatCouldNotBeMadeAreAFailure) {
+  ReportInput input = made_up_single(8, 2);
+  input.failure = "1 of 3 runs could not be made: seed 3: no <end>";
+  EXPECT_THAT(
+      report_html(input),
+      HasSubstr("<p class=\"verdict failed\"><strong>Failed:</strong> 1 of 3 runs could not "
+                "be made: seed 3: no &lt;end&gt;"));
+  const Json json = Json::parse(summary_json(input));
+  EXPECT_EQ(json["verdict"], "failed");
+  EXPECT_EQ(json["failure"], input.failure);
+}
+
 TEST(ReportHtml, FactsOfAllRuns) {
   const ReportInput input = made_up_sweep();
   const std::string page = report_html(input);

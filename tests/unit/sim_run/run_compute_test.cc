@@ -39,7 +39,7 @@ TEST(RunCompute, ARankWithNothingCompletedContributesNothing) {
 
 // Complete packets that nobody has units behind: the checkers expect them to be reported as
 // untouched.
-TEST(RunCompute, RoundsInWhichNobodyCompletesAnythingAreZeros) {
+TEST(RunCompute, RoundsInWhichNobodyCompletesAnythingHaveNoAverage) {
   std::string slow;
   for (int rank = 0; rank < 8; ++rank) {
     slow += "slow { rank: " + std::to_string(rank) + " factor: 5 from_round: 2 } ";
@@ -53,7 +53,7 @@ TEST(RunCompute, RoundsInWhichNobodyCompletesAnythingAreZeros) {
     scenario.replace(scenario.find("kind: exact"), 11, "kind: " + delivery);
     const RunRecord record = record_of(scenario);
     EXPECT_NEAR(record.rounds[1].value_mean_square, 1, 1e-6);
-    EXPECT_EQ(record.rounds[3].value_mean_square, 0);
+    EXPECT_LT(record.rounds[3].value_mean_square, 0) << "not known";
     EXPECT_EQ(measure(record, "failed_calls"), 0);
   }
 }

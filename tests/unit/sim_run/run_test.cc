@@ -59,7 +59,8 @@ TEST(Run, AStragglerIsWaitedForAndTimeIsCounted) {
 TEST(Run, ARankThatWasGivenUpHasItsCallsRefused) {
   const RunRecord record = record_of(
       "ranks: 3 rounds: 8 operation { bytes: 4096 delivery { deadline_ms: 20000 } peer_timeout_ms: "
-      "300 } link { delay_ms { fixed: 0.2 } } pause { rank: 1 from_round: 2 for_ms: 2000 }");
+      "300 } link { delay_ms { fixed: 0.2 } } pause { rank: 1 from_round: 2 for_ms: 2000 } "
+      "checkers { skip: \"i20\" }");
   ASSERT_EQ(record.rounds.size(), 8u);
   EXPECT_EQ(record.rounds[1].failed_calls, 0u);
   for (std::size_t round = 3; round < 8; ++round)
@@ -72,7 +73,7 @@ TEST(Run, WhatARankSendsThatWasGivenUpIsNotUsed) {
   const RunRecord record = record_of(
       "ranks: 4 rounds: 1 operation { bytes: 65536 delivery { kind: best_effort deadline_ms: 20000 "
       "} peer_timeout_ms: 300 } link { delay_ms { fixed: 0.2 } } compute { constant_ms: 1 } slow { "
-      "rank: 2 factor: 3000 } pause { rank: 1 for_ms: 1000 }");
+      "rank: 2 factor: 3000 } pause { rank: 1 for_ms: 1000 } checkers { skip: \"i20\" }");
   EXPECT_EQ(record.rounds.at(0).failed_calls, 1u) << "that of rank 1";
 }
 
@@ -320,6 +321,25 @@ TEST(Run, WhatCannotBeHadIsSaid) {
   const auto gpt = run(scenario_of("workload { gpt {} }"), 1);
   ASSERT_FALSE(gpt.ok());
   EXPECT_EQ(gpt.status().code(), StatusCode::kUnsupported);
+}
+
+TEST(Run, AFailedCallFailsTheRunUnlessTheScenarioExpectsIt) {
+  const std::string text =
+      "ranks: 4 rounds: 5 operation { bytes: 65536 delivery { kind: exact deadline_ms: 200 } } "
+      "link { delay_ms { fixed: 1 } } crash { rank: 3 from_round: 2 } ";
+  const auto record = run(scenario_of(text), 1);
+  ASSERT_TRUE(record.ok()) << record.status().c_str();
+  EXPECT_FALSE(record->passed());
+  EXPECT_EQ(record->checks.back().id, "i20");
+  EXPECT_EQ(record->checks.back().verdict, Verdict::failed);
+  EXPECT_NE(record->checks.back().first_failure.find("round 2, all_reduce"), std::string::npos)
+      << record->checks.back().first_failure;
+  const RunRecord expected = record_of(text + "checkers { skip: \"i20\" }");
+  EXPECT_GT(measure(expected, "failed_calls"), 0);
+  // Two rounds of five were whole.
+  EXPECT_EQ(expected.round_ms.size(), 2u);
+  EXPECT_NEAR(measure(expected, "goodput_gbps"),
+              2 * 8 * 65536.0 / static_cast<double>(expected.simulated_ns), 1e-9);
 }
 
 TEST(Run, StopsWhenToldTo) {
