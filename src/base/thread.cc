@@ -72,13 +72,17 @@ std::string limit_of_groups() {
 }
 
 Status none_to_be_had(const char* purpose, const char* why) {
+  std::string limits = limit_of_groups();
   rlimit limit{};
+  ::getrlimit(RLIMIT_AS, &limit);  // the stack needs memory
+  if (limit.rlim_cur != RLIM_INFINITY)
+    limits += ", RLIMIT_AS " + std::to_string(limit.rlim_cur) + " (ulimit -v)";
   ::getrlimit(RLIMIT_NPROC, &limit);
   const std::string own =
       limit.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(limit.rlim_cur);
   return Status::error(StatusCode::kResourceExhausted,
                        "no thread can be had to %s: %s; RLIMIT_NPROC is %s (ulimit -u)%s", purpose,
-                       why, own.c_str(), limit_of_groups().c_str());
+                       why, own.c_str(), limits.c_str());
 }
 
 bool may_start() {

@@ -92,11 +92,12 @@ Status check_random() {
   unsigned char byte = 0;
   if (::RAND_bytes(&byte, 1) == 1) return Status();
   ::ERR_clear_error();
-  const bool refused = ::syscall(SYS_getrandom, &byte, 1, GRND_NONBLOCK) < 0;
+  if (::syscall(SYS_getrandom, &byte, 1, GRND_NONBLOCK) >= 0)
+    return Status::error(StatusCode::kResourceExhausted, "no memory is left for random numbers");
   return Status::error(StatusCode::kUnsupported,
-                       "no random numbers can be had: %s; does a seccomp filter of this container "
-                       "forbid getrandom?",
-                       refused ? std::strerror(errno) : "OpenSSL has no generator");
+                       "no random numbers can be had: getrandom: %s; does a seccomp filter of this "
+                       "container forbid it?",
+                       std::strerror(errno));
 }
 
 void wipe(MutableByteSpan secret) {

@@ -170,6 +170,20 @@ TEST_P(Routes, EndWithAnErrorWithoutThreads) {
   expect_named(found, "no thread can be had to");
 }
 
+// By the system, of which libraries below ask for threads, too. Each child is a user of its own.
+TEST_P(Routes, EndWithAnErrorUnderALimitOfProcesses) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may become a user without processes";
+  const auto [transport, sealed] = GetParam();
+  const auto found = of_children(20, [transport = transport, sealed = sealed](int more) {
+    const auto processes = static_cast<rlim_t>(1 + more);
+    const rlimit limit{processes, processes};
+    if (::setuid(60200 + static_cast<uid_t>(more)) != 0) return std::string("no such user");
+    ::setrlimit(RLIMIT_NPROC, &limit);
+    return errors_of_two_ranks(transport, sealed);
+  });
+  expect_named(found, "RLIMIT_NPROC is");
+}
+
 TEST_P(Routes, EndWithAnErrorWithoutDescriptors) {
   const auto [transport, sealed] = GetParam();
   const auto found = of_children(40, [transport = transport, sealed = sealed](int more) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/thread.h"
 #include "transport/near_datagram.h"
 #include "transport/ucx/library.h"
 #include "transport/ucx/report.h"
@@ -71,6 +72,9 @@ bool segments_are_ours(const std::vector<std::string>& resources) {
 
 Status UcxWorker::open() {
   if (Status status = check_descriptors(); !status.ok()) return status;
+  // A worker of UCX's starts one, and asserts that it can be had.
+  if (auto thread = Thread::start("be UCX's", [](const std::stop_token&) {}); !thread.ok())
+    return thread.status();
   const UcxQuiet quiet;
   const auto config = read_ucx_config(kSettings);
   if (!config.ok()) return config.status();
