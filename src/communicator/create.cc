@@ -14,6 +14,7 @@
 #include "leeway/communicator.h"
 #include "protocol/train_buffer.h"
 #include "rendezvous/candidate.h"
+#include "rendezvous/environment.h"
 #include "rendezvous/log.h"
 #include "rendezvous/tcp_security.h"
 #include "seal/aead.h"
@@ -150,6 +151,10 @@ Result<std::shared_ptr<const keys::OwnIdentity>> identity_of(
   return keys::OwnIdentity::make(secrets, seal::prefers_chacha());
 }
 
+Status refused(const Status& status) {
+  return Status::error(status.code(), "create: %s", status.c_str());
+}
+
 void log_obstacles(const std::vector<rendezvous::TransportOffer>& offers, rendezvous::Log& log) {
   for (const rendezvous::TransportOffer& offer : offers) {
     if (offer.obstacle.empty()) continue;
@@ -202,11 +207,12 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Options& option
                          "create: a transport of the caller's own is given to "
                          "create(options, transport), not named in the options");
   }
-  if (Status status = internal::check_sealing(options); !status.ok()) return status;
+  Options chosen = options;
+  if (Status status = rendezvous::seal_by_default(chosen); !status.ok()) return refused(status);
+  if (Status status = internal::check_sealing(chosen); !status.ok()) return status;
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  Options chosen = options;
   const ExitStop exit_stop(std::move(stop));
   auto channels =
       without_exceptions("create", [&] { return join_over_host(chosen, exit_stop.token(), log); });
@@ -223,20 +229,21 @@ Result<std::unique_ptr<Communicator>> Communicator::create(
     const Options& options, std::unique_ptr<DatagramTransport> transport) {
   if (Status status = check_membership(options); !status.ok()) return status;
   if (Status status = check_transport(transport.get()); !status.ok()) return status;
-  if (Status status = internal::check_sealing(options); !status.ok()) return status;
+  Options chosen = options;
+  if (Status status = rendezvous::seal_by_default(chosen); !status.ok()) return refused(status);
+  if (Status status = internal::check_sealing(chosen); !status.ok()) return status;
   const auto level = rendezvous::parse_log_level(options.log_level);
   if (!level.ok()) return level.status();
   rendezvous::Log log(*level, static_cast<Rank>(options.rank.value_or(0)));
-  const auto secrets = read_secrets(options);
+  const auto secrets = read_secrets(chosen);
   if (!secrets.ok()) return secrets.status();
   auto identity = identity_of(nullptr, *secrets);
   if (!identity.ok()) return identity.status();
-  auto candidates = rendezvous::candidates_over(std::move(transport), options);
+  auto candidates = rendezvous::candidates_over(std::move(transport), chosen);
   candidates.local.identity = std::move(*identity);
-  const auto site = internal::site_of(options);
+  const auto site = internal::site_of(chosen);
   if (!site.ok()) return site.status();
   candidates.local.site = *site;
-  Options chosen = options;
   auto channels = without_exceptions(
       "create", [&] { return internal::join(chosen, std::move(candidates), log); });
   if (!channels.ok()) return channels.status();

@@ -10,6 +10,7 @@
 #include "rendezvous/address.h"
 #include "rendezvous/log.h"
 #include "rendezvous/metrics_address.h"
+#include "rendezvous/tcp_security.h"
 
 namespace leeway::rendezvous {
 namespace {
@@ -31,7 +32,7 @@ constexpr std::array<Convention, 5> kConventions = {{
     {LauncherKind::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 }};
 
-constexpr std::array<EnvironmentVariable, 27> kVariables = {{
+constexpr std::array<EnvironmentVariable, 28> kVariables = {{
     {"LEEWAY_RANK", "this process's rank", "the launcher's"},
     {"LEEWAY_WORLD_SIZE", "number of ranks", "the launcher's"},
     {"LEEWAY_LOCAL_RANK", "place among this machine's ranks", "the launcher's"},
@@ -42,6 +43,7 @@ constexpr std::array<EnvironmentVariable, 27> kVariables = {{
     {"LEEWAY_BIND", "local address for data", "the route to rank 0"},
     {"LEEWAY_PORT", "UDP port, for firewalls", "the system's choice"},
     {"LEEWAY_SECRET_FILE", "file of leeway keygen; equal on all ranks", "none: private networks"},
+    {"LEEWAY_REQUIRE_SEALED", "1: a group without a secret or certificates is refused", "0"},
     {"LEEWAY_TLS_CA", "PEM file of who signs certificates, in place of a secret", "none"},
     {"LEEWAY_TLS_CERT", "PEM file: this process's certificate, for URI:urn:leeway:JOB", "none"},
     {"LEEWAY_TLS_KEY", "PEM file: its private key", "none"},
@@ -266,6 +268,13 @@ Status read_bind(const Reader& read, Options& options) {
   return {};
 }
 
+void read_credentials(const Reader& read, Options& options) {
+  if (const char* const path = read.text("LEEWAY_SECRET_FILE")) options.secret_file = path;
+  if (const char* const path = read.text("LEEWAY_TLS_CA")) options.tls_ca = path;
+  if (const char* const path = read.text("LEEWAY_TLS_CERT")) options.tls_certificate = path;
+  if (const char* const path = read.text("LEEWAY_TLS_KEY")) options.tls_key = path;
+}
+
 Status read_security(const Reader& read, Options& options) {
   const auto port = read.number<std::uint16_t>("LEEWAY_PORT", 1, 65535);
   if (!port.ok()) return port.status();
@@ -273,11 +282,8 @@ Status read_security(const Reader& read, Options& options) {
   if (!insecure.ok()) return insecure.status();
   options.port = port->value_or(options.port);
   options.insecure = insecure->value_or(options.insecure ? 1 : 0) == 1;
-  if (const char* const path = read.text("LEEWAY_SECRET_FILE")) options.secret_file = path;
-  if (const char* const path = read.text("LEEWAY_TLS_CA")) options.tls_ca = path;
-  if (const char* const path = read.text("LEEWAY_TLS_CERT")) options.tls_certificate = path;
-  if (const char* const path = read.text("LEEWAY_TLS_KEY")) options.tls_key = path;
-  return {};
+  read_credentials(read, options);
+  return read.number<int>("LEEWAY_REQUIRE_SEALED", 0, 1).status();
 }
 
 Status read_transport(const Reader& read, Options& options) {
@@ -389,6 +395,20 @@ Result<Options> options_from_environment(const EnvironmentGetter& get,
   }
   if (Status status = read_watching(read, *launcher, options); !status.ok()) return status;
   return options;
+}
+
+Status seal_by_default(Options& options, const EnvironmentGetter& get) {
+  if (credentials_of(options).any()) return Status();
+  const Reader read(get);
+  read_credentials(read, options);
+  const auto required = read.number<int>("LEEWAY_REQUIRE_SEALED", 0, 1);
+  if (!required.ok()) return required.status();
+  const bool alone = options.world_size.value_or(1) == 1;
+  if (required->value_or(0) == 0 || alone || credentials_of(options).any()) return Status();
+  return Status::error(StatusCode::kInvalidArgument,
+                       "the group would be plain, and LEEWAY_REQUIRE_SEALED=1 forbids that: give "
+                       "all ranks a secret (leeway keygen > FILE; LEEWAY_SECRET_FILE=FILE) or "
+                       "certificates (LEEWAY_TLS_CA, LEEWAY_TLS_CERT, LEEWAY_TLS_KEY)");
 }
 
 std::span<const EnvironmentVariable> environment_variables() {

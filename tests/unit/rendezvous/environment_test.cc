@@ -380,5 +380,40 @@ TEST(OptionsFromEnvironment, LeavesRankAndSizeToTheCallerWhoHasThem) {
   EXPECT_EQ(told->rendezvous, "node-a:4000");
 }
 
+Status seal(Options& options, const Variables& variables) {
+  return seal_by_default(options, getter(variables));
+}
+
+TEST(SealByDefault, TakesTheEnvironmentsSecretWhereTheProgramNamesNone) {
+  Options options;
+  options.world_size = 2;
+  EXPECT_TRUE(seal(options, {}).ok());
+  EXPECT_EQ(options.secret_file, "");
+  EXPECT_TRUE(seal(options, {{"LEEWAY_SECRET_FILE", "/s"}}).ok());
+  EXPECT_EQ(options.secret_file, "/s");
+  Options with_own;
+  with_own.secret = "x";
+  EXPECT_TRUE(seal(with_own, {{"LEEWAY_SECRET_FILE", "/s"}}).ok());
+  EXPECT_EQ(with_own.secret_file, "");
+}
+
+TEST(SealByDefault, RefusesAPlainGroupWhereSealsAreRequired) {
+  const Variables required = {{"LEEWAY_REQUIRE_SEALED", "1"}};
+  Options options;
+  options.world_size = 2;
+  const Status plain = seal(options, required);
+  EXPECT_EQ(plain.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(plain.text()),
+              AllOf(HasSubstr("would be plain"), HasSubstr("LEEWAY_REQUIRE_SEALED=1"),
+                    HasSubstr("leeway keygen"), HasSubstr("LEEWAY_SECRET_FILE")));
+  EXPECT_TRUE(seal(options, with(required, {{"LEEWAY_SECRET_FILE", "/s"}})).ok());
+  Options alone;
+  EXPECT_TRUE(seal(alone, required).ok());
+  Options other;
+  other.world_size = 2;
+  EXPECT_FALSE(seal(other, {{"LEEWAY_REQUIRE_SEALED", "yes"}}).ok());
+  EXPECT_FALSE(read({{"LEEWAY_REQUIRE_SEALED", "2"}}).ok());
+}
+
 }  // namespace
 }  // namespace leeway::rendezvous

@@ -89,6 +89,15 @@ void probe_environment(Findings& findings, const rendezvous::EnvironmentGetter& 
     findings.push_back({kLaunchSection, "variables", Verdict::missing,
                         std::string(options.status().text()), "correct or unset the variable"});
   }
+  if (options.ok()) {
+    Options several = *options;
+    several.world_size = 2;
+    const Status sealed = rendezvous::seal_by_default(several, get);
+    if (!sealed.ok()) {
+      findings.push_back({kLaunchSection, "sealing", Verdict::missing, std::string(sealed.text()),
+                          "leeway keygen > FILE; export LEEWAY_SECRET_FILE=FILE on all hosts"});
+    }
+  }
   if (options.ok() && !options->secret_file.empty()) findings.push_back(secret(*options));
   if (options.ok() && rendezvous::credentials_of(*options).certificates.any())
     findings.push_back(certificates(*options));
