@@ -1,7 +1,6 @@
 #include "leeway/replica.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/philox.h"
 #include "codec/codec.h"
@@ -116,24 +115,26 @@ struct Replica::Impl {
     spec.options.codec = options.codec;
     spec.ledger = ledger.begin_broadcast();
     auto report = channels.run(spec);
-    if (!report.ok()) return report;
-    packets_expected +=
-        std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
-                        [](auto sum, const PeerReport& peer) { return sum + peer.expected; });
-    // Then a repaired block is no stale one
-    const bool repairs_count = delivery != Delivery::Kind::best_effort;
-    packets_arrived +=
-        std::accumulate(report->peers.begin(), report->peers.end(), std::uint64_t{0},
-                        [&](auto sum, const PeerReport& peer) {
-                          return sum + peer.arrived - (repairs_count ? 0 : peer.repaired);
-                        });
-    if (Status status = ledger.finish_broadcast(options.deadline); !status.ok()) return status;
+    Status status = report.ok() ? note_arrivals(*report, delivery) : report.status();
+    // Whatever came of it: ranks whose broadcasts end differently must go on making the same calls.
     ++broadcasts;
     if (options.drift_every != 0 && broadcasts % options.drift_every == 0) {
-      if (Status status = measure_drift(); !status.ok()) return status;
+      const Status measured = measure_drift();
+      if (status.ok()) status = measured;
       choose_samples();
     }
+    if (!status.ok()) return status;
     return report;
+  }
+
+  Status note_arrivals(const CollectiveReport& report, Delivery::Kind delivery) {
+    // Then a repaired block is no stale one
+    const bool repairs_count = delivery != Delivery::Kind::best_effort;
+    for (const PeerReport& peer : report.peers) {
+      packets_expected += peer.expected;
+      packets_arrived += peer.arrived - (repairs_count ? 0 : peer.repaired);
+    }
+    return ledger.finish_broadcast(options.deadline);
   }
 
   // Every rank shows every other what it holds at the sampled places, and how old that is.

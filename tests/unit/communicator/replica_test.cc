@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
 
 namespace leeway {
@@ -51,6 +52,34 @@ TEST(Replica, WithoutLossAllReplicasAreEqual) {
     EXPECT_EQ(outcome.drift.age_max_seen, 0u);
     EXPECT_EQ(outcome.drift.pair_measured, 0.0);
   }
+}
+
+// One rank's blocks are overdue, and the other's are not: both measure the drift all the same, or
+// each would be in another call than the other from then on.
+TEST(Replica, RanksWhoseBroadcastsEndDifferentlyStayInStep) {
+  Options losing;
+  losing.faults.link_loss = {1.0, 0.0};  // rank 1 hears nothing of rank 0
+  auto group = Communicator::create_inproc(2, losing);
+  ASSERT_TRUE(group.ok());
+  std::array<std::uint64_t, 2> calls{};
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      Communicator& communicator = *(*group)[static_cast<std::size_t>(rank)];
+      std::vector<float> parameters(1000);
+      auto replica = Replica::create(communicator, parameters,
+                                     {.age_max = 1, .deadline = 20ms, .drift_every = 1});
+      ASSERT_TRUE(replica.ok()) << replica.status().text();
+      for (int step = 0; step < 4; ++step) (void)(*replica)->broadcast_parameters();
+      for (const auto& [name, count] : communicator.counters()) {
+        if (name == "rounds_opened") calls[static_cast<std::size_t>(rank)] = count;
+      }
+      communicator.abort();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(calls[0], 8u);
+  EXPECT_EQ(calls[1], 8u);
 }
 
 TEST(Replica, MayEndAfterItsCommunicator) {
