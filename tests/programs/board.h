@@ -30,6 +30,7 @@ struct Board {
   int failed_step;
   int failed_rank;
   char text[1024];
+  std::atomic<bool> leaked;  // that is what failed
 
   std::atomic<int> over;  // ranks that came to their end
   std::atomic<int> left;  // ranks that exit in the middle, as bits

@@ -289,19 +289,9 @@ bool Player::differ(const Step& step, int rank, int size) {
   Call one;
   std::vector<float> values(step.count + 1);
   std::vector<float> results(step.count + 1);
-  switch (step.salt % 3) {
-    case 0:
-      own.kind = Kind::broadcast;
-      if (among) own.root = (step.root + 1) % size;
-      break;
-    case 1:
-      own.kind = Kind::all_reduce;
-      if (among) ++own.count;
-      break;
-    default:
-      own.kind = Kind::all_reduce;
-      if (among) own.op = ReduceOp::max;
-  }
+  own.kind = Kind::all_reduce;
+  if (among && step.salt % 2 == 0) ++own.count;
+  if (among && step.salt % 2 == 1) own.op = ReduceOp::max;
   own.in_place = false;
   const Extent extent = extent_of(own, rank, size);
   one.step = &own;

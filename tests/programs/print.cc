@@ -151,9 +151,8 @@ std::string step_text(const Step& step, std::size_t index, int rank, int size) {
                             step.comm, view(step, 1).c_str(), size, step.salt % 6)
                    : "";
     case Kind::mismatch: {
-      constexpr const char* kDiffers[] = {"a broadcast's root", "an all_reduce's count",
-                                          "an all_reduce's op"};
-      return format("// %s of %s is different here", kDiffers[step.salt % 3],
+      constexpr const char* kDiffers[] = {"the count", "the operation"};
+      return format("// %s of %s is different here", kDiffers[step.salt % 2],
                     among ? "this rank" : "another rank");
     }
     case Kind::leave:
