@@ -282,6 +282,13 @@ class CLibrary final : public Library {
     for (leeway_communicator* one : made) all.push_back(std::make_unique<CComm>(one));
     return all;
   }
+  std::shared_ptr<void> join(const Options& options) override {
+    const std::string faults = faults_of(options);
+    const leeway_options c = c_options(options, faults);
+    leeway_pending* pending = nullptr;
+    (void)leeway_create_async(&c, &pending);
+    return {pending, leeway_pending_free};
+  }
 
  private:
   static std::string faults_of(const Options& options) {

@@ -186,6 +186,9 @@ class CppLibrary final : public Library {
     for (auto& one : *made) all.push_back(std::make_unique<CppComm>(std::move(one)));
     return all;
   }
+  std::shared_ptr<void> join(const Options& options) override {
+    return std::make_shared<PendingCommunicator>(Communicator::create_async(options));
+  }
 };
 
 }  // namespace

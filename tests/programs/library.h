@@ -57,6 +57,8 @@ class Library {
   virtual Result<std::unique_ptr<Comm>> create(const Options& options, Way::How how) = 0;
   virtual Result<std::vector<std::unique_ptr<Comm>>> create_inproc(int size,
                                                                    const Options& options) = 0;
+  // Joins a group of which no other rank comes, in the background; for as long as the result lives.
+  virtual std::shared_ptr<void> join(const Options& options) = 0;
 };
 
 // Where and how the ranks of a group meet.

@@ -1,7 +1,7 @@
 // Random programs over the public API, each judged: the search for what no test thought of.
 //
 //   program_swarm --seeds A..B [--jobs N] [--route R] [--front c++|c|nccl] [--idle SECONDS]
-//                 [--json PATH] [--keep-going] [--no-shrink] [--quiet]
+//                 [--seconds N] [--json PATH] [--keep-going] [--no-shrink] [--quiet]
 //   program_swarm --seed S [...]       that program alone
 //   program_swarm --show S | --dump S  prints a program, as C++ source or JSON
 //
@@ -34,6 +34,7 @@ struct Arguments {
   Limits limits;
   unsigned jobs = 1;
   std::chrono::milliseconds idle{15'000};
+  double seconds = 1e9;  // then no further programs begin
   std::string json;
   bool keep_going = false;
   bool shrinks = true;
@@ -89,6 +90,8 @@ bool parse(int count, char** words, Arguments& out) {
       out.jobs = static_cast<unsigned>(std::max(1, std::atoi(value)));
     } else if (word == "--idle") {
       out.idle = std::chrono::seconds(std::atoi(value));
+    } else if (word == "--seconds") {
+      out.seconds = std::atof(value);
     } else if (word == "--json") {
       out.json = value;
     } else if (word == "--route") {
@@ -140,7 +143,9 @@ class Swarm {
   }
 
  private:
-  bool stops() const { return failed_ > 0 && !arguments_.keep_going; }
+  bool stops() const {
+    return (failed_ > 0 && !arguments_.keep_going) || seconds() > arguments_.seconds;
+  }
 
   void take(const Run& run) {
     const Program& first = run.programs().front();
@@ -247,8 +252,8 @@ int main(int count, char** words) {
     std::fprintf(stderr,
                  "usage: program_swarm --seeds A..B | --seed S | --show S | --dump S\n"
                  "         [--jobs N] [--route auto|near|shm|mixed|udp|inproc|sites|lanes|sealed|"
-                 "faulted]\n         [--front c++|c|nccl] [--idle SECONDS] [--json PATH] "
-                 "[--keep-going] [--no-shrink] [--quiet]\n");
+                 "faulted]\n         [--front c++|c|nccl] [--idle SECONDS] [--seconds N] "
+                 "[--json PATH] [--keep-going] [--no-shrink] [--quiet]\n");
     return 2;
   }
   if (arguments.show != 0) {

@@ -230,6 +230,15 @@ class NcclLibrary final : public Library {
     for (const ncclComm_t one : made) all.push_back(std::make_unique<NcclComm>(one, true));
     return all;
   }
+  std::shared_ptr<void> join(const Options& options) override {
+    ncclUniqueId id;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t comm = nullptr;
+    if (ncclGetUniqueId(&id) == ncclSuccess)
+      (void)ncclCommInitRankConfig(&comm, *options.world_size, id, *options.rank, &config);
+    return {comm, [](void*) {}};
+  }
 
  private:
   FileRendezvous places_;

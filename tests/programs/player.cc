@@ -259,8 +259,16 @@ bool Player::perform(const Step& step) {
     case Kind::leave:
       if (!among) return true;
       board_.left |= 1 << rank_;
-      if (step.salt % 3 == 0) ::kill(::getpid(), SIGKILL);
-      if (step.salt % 3 == 1) ::_exit(0);
+      if (step.salt % 2 == 0) {
+        // It may be at any point of a join then.
+        Options options = options_for(*program_, meeting_, rank_);
+        options.communicator_name += ".never";
+        static std::shared_ptr<void> joining;
+        joining = library_.join(options);
+        std::this_thread::sleep_for(std::chrono::microseconds(step.salt / 6 % 5'000));
+      }
+      if (step.salt % 6 < 2) ::kill(::getpid(), SIGKILL);
+      if (step.salt % 6 < 3) ::_exit(0);
       std::exit(0);
     case Kind::wrong: {
       if (!among) return true;
