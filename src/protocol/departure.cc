@@ -13,6 +13,10 @@ constexpr Duration kBackOff = Duration(limits::kBackOffNs);
 // something asks after one, then two, ...)
 constexpr int kQuietTimeouts = 8;
 
+// How often peers are asked whether they are content. Answers break the quiet, so it is then that
+// this rank waits for it.
+constexpr int kQuestionsMax = 4;
+
 // How long peers that are not content are served: so many time-outs, and a few questions that are
 // asked as rarely as any.
 constexpr int kServeTimeouts = 64;
@@ -47,10 +51,18 @@ void Departure::serve(Instant now, Duration slowest) {
 std::optional<Instant> Departure::ask_again(Instant now, const Group& group) const {
   const Instant next = now + std::max(group.slowest, Duration(limits::kTickNs));
   if (relays(now, group.slowest)) return next;
-  const bool content =
-      group.idle && (!group.first || group.silence >= kQuietTimeouts * group.slowest);
-  if (content || now >= until_) return std::nullopt;
+  const bool may_part = group.idle && (!group.first || group.content ||
+                                       group.silence >= kQuietTimeouts * group.slowest);
+  if (may_part || now >= until_) return std::nullopt;
   return std::min(until_, next);
+}
+
+bool Departure::asks_peers(Instant now, const Group& group) {
+  if (!group.idle || group.content || questions_ == kQuestionsMax) return false;
+  if (questions_ > 0 && now < asked_at_ + group.slowest) return false;
+  asked_at_ = now;
+  ++questions_;
+  return true;
 }
 
 bool Departure::relays(Instant now, Duration slowest) const {

@@ -27,12 +27,15 @@ class Departure {
 
   // While serving: when to ask again whether it is time to part; nothing: it is.
   struct Group {
-    bool idle = false;   // no round is open
-    bool first = true;   // nobody has said good-bye: it must be found out that all are quiet
-    Duration silence{};  // since anything was heard of any peer
-    Duration slowest{};  // time-out of the slowest link
+    bool idle = false;     // no round is open
+    bool first = true;     // nobody has said good-bye: it must be found out that all are content
+    bool content = false;  // all have said so: they have no round open, and opened all of ours
+    Duration silence{};    // since anything was heard of any peer
+    Duration slowest{};    // time-out of the slowest link
   };
   std::optional<Instant> ask_again(Instant now, const Group& group) const;
+  // Whether to ask peers now if they are content: once idle, and a few times more.
+  bool asks_peers(Instant now, const Group& group);
   // A datagram went through this process between two peers that have no path of their own. They
   // could not end their last operation without it, so it stays while they use it.
   void on_forwarded(Instant now) { forwarded_at_ = now; }
@@ -81,6 +84,8 @@ class Departure {
 
   Instant since_{0};                     // serving or parting
   Instant until_{0};                     // serving at most
+  Instant asked_at_{0};                  // peers, last
+  int questions_ = 0;                    // so often
   std::optional<Instant> forwarded_at_;  // last
   std::vector<Farewell> farewells_;      // by peer, when parting
 };

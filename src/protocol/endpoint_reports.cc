@@ -55,6 +55,10 @@ void Endpoint::on_report(Instant now, Rank from, const wire::Report& report) {
     }
   }
   if (departure_.parting() && report.heard_goodbye) departure_.on_answer(from);
+  if (departure_.serving()) {
+    link.content = report.open_count == 0 && !after(rounds_.opened_below(), report.opened_below);
+    timers_.arm_leave(now);
+  }
   on_peer_progress(now, from, report.opened_below, link.peer_settled_below);
   if (waits_in_vain(report)) queue_report(from);
   for (Round* round : rounds_.with(from)) {

@@ -266,9 +266,19 @@ void Endpoint::wake_leave(Instant now) {
   if (!departure_.serving()) return;
   Departure::Group group{
       .idle = idle(), .silence = departure_.served(now), .slowest = slowest_timeout()};
-  for (const Link& link : links_) {
+  group.content = true;
+  for (Rank peer = 0; peer < config_.size; ++peer) {
+    const Link& link = links_[peer];
     if (link.heard) group.silence = std::min(group.silence, link.silence(now));
     group.first &= !link.gone;
+    group.content &= link.content || link.gone || peer == config_.self;
+  }
+  if (group.first && departure_.asks_peers(now, group)) {
+    for (Rank peer = 0; peer < config_.size; ++peer) {
+      if (peer == config_.self) continue;
+      links_[peer].probe_due = true;
+      outbox_.queue_control(peer);
+    }
   }
   const auto again_at = departure_.ask_again(now, group);
   again_at ? timers_.arm_leave(*again_at) : say_goodbye(now);

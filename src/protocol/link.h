@@ -75,6 +75,7 @@ class Link {
   bool gone = false;                          // it said good-bye, or is dead
   bool dead = false;                          // it was given up (WIRE 6.6)
   bool gave_us_up = false;                    // it has said so (WIRE 6.7)
+  bool content = false;                       // it wants nothing more of this rank, which leaves
 
   // Whether the peer has opened an operation, as far as it said.
   bool has_opened(std::uint32_t number, bool message) const {

@@ -28,6 +28,25 @@ TEST(DepartureServe, LastsUntilPeersAreQuiet) {
   EXPECT_NE(again(80ms, false), std::nullopt) << "a round is open";
 }
 
+TEST(DepartureServe, EndsAtOnceWhereAllSayThatTheyAreContent) {
+  const Departure departure = serving();
+  EXPECT_EQ(departure.ask_again(kStart, {.idle = true, .content = true, .slowest = kTimeout}),
+            std::nullopt);
+  EXPECT_NE(departure.ask_again(kStart, {.idle = false, .content = true, .slowest = kTimeout}),
+            std::nullopt);
+}
+
+TEST(DepartureServe, AsksPeersOnceIdleAndAFewTimesMore) {
+  Departure departure = serving();
+  Departure::Group group{.idle = false, .slowest = kTimeout};
+  EXPECT_FALSE(departure.asks_peers(kStart, group));
+  group.idle = true;
+  EXPECT_TRUE(departure.asks_peers(kStart, group));
+  EXPECT_FALSE(departure.asks_peers(kStart + 9ms, group));
+  for (int i = 1; i < 4; ++i) EXPECT_TRUE(departure.asks_peers(kStart + i * kTimeout, group));
+  EXPECT_FALSE(departure.asks_peers(kStart + 1s, group)) << "answers would break the quiet";
+}
+
 TEST(DepartureServe, EndsAtOnceWhereAnotherHasLeftAndNothingIsOpen) {
   const Departure departure = serving();
   EXPECT_EQ(departure.ask_again(kStart, {.idle = true, .first = false, .slowest = kTimeout}),

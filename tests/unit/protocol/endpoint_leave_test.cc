@@ -92,6 +92,44 @@ TEST_F(Leaving, TakesNoLongerThanAQuietTime) {
   EXPECT_LE(goodbyes_, 12) << "one to each peer, and none to those who had left";
 }
 
+// A question and a good-bye, where nobody wants anything more.
+TEST_F(Leaving, TakesTwoRoundTripsWherePeersAreContent) {
+  make_and_reduce(4);
+  run_until([] { return false; }, 50ms);
+  const Duration round_trip = endpoint(0).link(1).rtt().smoothed();
+  const Instant start = group_->now();
+  leave(0);
+  ASSERT_TRUE(run_until([&] { return gone_[0]; }, 1s));
+  EXPECT_LT(group_->now() - start, 3 * round_trip);
+}
+
+// What is asked or answered may be lost: then it is as long as everything is quiet.
+TEST_F(Leaving, WhoGetsNoAnswerWaitsUntilAllIsQuiet) {
+  make_and_reduce(2);
+  run_until([] { return false; }, 50ms);
+  const Instant start = group_->now();
+  passes_ = [&](Rank, Rank, ByteSpan datagram) { return type_of(datagram) != PacketType::probe; };
+  leave(0);
+  ASSERT_TRUE(run_until([&] { return gone_[0]; }, 1s));
+  EXPECT_GE(group_->now() - start, 8 * endpoint(1).slowest_timeout());
+}
+
+// It has not opened the call that another has ended, and might lack something of it.
+TEST_F(Leaving, APeerThatIsBehindIsNotContent) {
+  make_and_reduce(3);
+  run_until([] { return false; }, 50ms);
+  std::vector<float> data(100, 1.0f);
+  collective::OperationSpec broadcast{.kind = collective::OperationKind::broadcast, .peer = 0};
+  broadcast.input = std::span(data);
+  broadcast.output = std::span(data);
+  group_->submit(0, broadcast);
+  const Request& received = group_->submit(1, broadcast);
+  ASSERT_TRUE(run_until([&] { return received.done; }, 10ms));
+  leave(1);
+  EXPECT_FALSE(run_until([&] { return gone_[1]; }, 4 * endpoint(1).slowest_timeout()));
+  EXPECT_TRUE(run_until([&] { return gone_[1]; }, 1s));
+}
+
 TEST_F(Leaving, OneAloneIsFreeAtOnce) {
   make(1);
   leave(0);
