@@ -107,6 +107,8 @@ class Node {
   // something. Not `measured`: this rank means the size that it has, whatever its paths carry.
   // Whether this rank's own is known.
   bool agree_on_size(Member& member, bool measured);
+  // A rank to which no datagram of a useful length passes, although short ones do; or kNoRank.
+  Rank too_narrow(const Member& member) const;
 
   void on_datagram(Instant now, Rank slot, ByteSpan datagram, Ecn ecn = Ecn::none);
   // The process in the slot has moved to another host, or is reached through another process from

@@ -149,6 +149,13 @@ bool Node::agree_on_size(Member& member, bool measured) {
   return own != 0;
 }
 
+Rank Node::too_narrow(const Member& member) const {
+  for (Rank rank = 0; rank < member.slots_.size(); ++rank) {
+    if (rank != member.config().self && paths_[member.slots_[rank]]->size.too_narrow()) return rank;
+  }
+  return kNoRank;
+}
+
 // Nothing longer than its paths carry; 0: not all of them are known.
 std::size_t Node::least_size(const Member& member, bool measured) const {
   std::size_t least = member.config().datagram_bytes;
@@ -158,7 +165,8 @@ std::size_t Node::least_size(const Member& member, bool measured) const {
     if (!path.settled()) return 0;
     least = std::min(least, path.bytes());
   }
-  return least;
+  // Through a relay it may be less: those travel in pieces.
+  return std::max(least, limits::kDatagramBytesMin);
 }
 
 bool Node::write_size_question(protocol::TrainBuffer& out) {

@@ -111,6 +111,13 @@ Status Channel::agree_on_size(bool measured, Duration timeout) {
       // what this rank means to send.
       const bool searched = measured && driver_->measures_sizes() && kind_ != TransportKind::shm;
       if (!session.node().agree_on_size(*member_, searched)) endpoint().probe_all();
+      const Rank narrow = searched ? session.node().too_narrow(*member_) : kNoRank;
+      if (narrow != kNoRank) {
+        return Status::error(StatusCode::kUnavailable,
+                             "rank %u: no datagram of 548 bytes reaches rank %u, and shorter ones "
+                             "do: the path's MTU must be 576 or more",
+                             config().self, unsigned{narrow});
+      }
       session.node().touch(*member_);
     }
     const Instant until = std::min(deadline, steady_now() + pause);

@@ -8,9 +8,11 @@
 namespace leeway::protocol {
 namespace {
 
-// Payloads of UDP worth trying beside the longest one: 1,500 bytes of Ethernet less a tunnel's
-// headers, less those of IPv6, less those of IPv4; InfiniBand's; a jumbo frame's.
-constexpr std::array<std::size_t, 5> kSizes = {1400, 1452, 1472, 4000, 8972};
+// Payloads of UDP worth trying beside the longest one: 576 bytes, which IPv4 promises, and 1,000,
+// each less headers; the base; 1,500 bytes of Ethernet less a tunnel's headers, less those of IPv6,
+// less those of IPv4; InfiniBand's; a jumbo frame's.
+constexpr std::array<std::size_t, 8> kSizes = {548,  952, kBaseDatagramBytes, 1400, 1452, 1472,
+                                               4000, 8972};
 
 // Probes of each size before it is taken not to pass (RFC 8899 5.1.2, MAX_PROBES).
 constexpr int kTriesMax = 3;
@@ -34,8 +36,7 @@ constexpr std::size_t kDepartedMax = 256;
 void PathSize::configure(const SizeLimits& limits) {
   limits_ = limits;
   if (limits.most == 0) return;
-  base_ = std::min(kBaseDatagramBytes - around(), most());
-  bytes_ = base_;
+  bytes_ = base_ = std::min(kBaseDatagramBytes - around(), most());
   if (searches()) departed_.resize(kDepartedMax);
 }
 
@@ -66,18 +67,20 @@ std::optional<std::size_t> PathSize::candidate(std::size_t index) const {
 }
 
 // Mostly the interface's own length passes, which one probe shows. Only if that one is not answered
-// a try is a probe of every length that is not known to pass.
+// a try is a probe of every length that is not known to pass, the base and less among them.
 std::optional<SizeProbe> PathSize::poll(Instant now, Duration timeout) {
   if (now < wake_at_) return std::nullopt;
   if (verifying_) return poll_verifying(now, timeout);
   if (resting_) search(now);
   if (tries_ == kTriesMax) {
+    if (bytes_ == base_ && least_ != 0) bytes_ = base_ = least_;
     rest(now);
     return std::nullopt;
   }
   while (next_candidate_ <= kSizes.size()) {
     const auto bytes = candidate(next_candidate_++);
-    if (bytes && *bytes > bytes_) return SizeProbe{next_number_++, *bytes};
+    if (bytes && *bytes > (bytes_ > base_ ? bytes_ : least_))
+      return SizeProbe{next_number_++, *bytes};
   }
   next_candidate_ = 0;
   tries_ += top_alone_ ? 0 : 1;
@@ -108,6 +111,7 @@ bool PathSize::on_answer(Instant now, std::uint32_t number, std::size_t bytes) {
   if (!begun_ || !after(next_number_, number)) return false;
   if (after(first_number_, number)) return true;  // of an earlier search, perhaps of longer ones
   if (bytes > most()) return false;
+  least_ = std::max(least_, std::min(bytes, base_));
   if (verifying_ && bytes == bytes_) {
     verifying_ = false;
     longs_lost_ = shorts_arrived_ = 0;
@@ -127,7 +131,8 @@ void PathSize::fall(Instant now) {
 
 void PathSize::begin_anew(Instant now) {
   if (!begun_) return;
-  bytes_ = base_;
+  bytes_ = base_ = std::min(kBaseDatagramBytes - around(), most());
+  least_ = 0;
   top_alone_ = verifying_ = false;
   longs_lost_ = shorts_arrived_ = 0;
   search(now);
@@ -136,8 +141,7 @@ void PathSize::begin_anew(Instant now) {
 void PathSize::begin_anew(Instant now, std::size_t further) {
   further_ = further;
   if (limits_.most == 0) return;
-  base_ = std::min(kBaseDatagramBytes - around(), most());
-  bytes_ = base_;
+  bytes_ = base_ = std::min(kBaseDatagramBytes - around(), most());
   if (searches() && departed_.empty()) departed_.resize(kDepartedMax);
   begin_anew(now);
 }

@@ -1,9 +1,9 @@
 // How long a datagram may be on one path (RFC 8899, WIRE 10.2, 10.5).
 //
 // Padded probes find out; nothing else tells, since messages of routers may be forged or lost. A
-// path starts at a size that every network carries. Longer datagrams that vanish while short ones
-// arrive mean that the path has become narrower: it is used at that size again, and searched anew.
-// Three of them are a suspicion that probes look into; ten are proof.
+// path starts at a size that nearly every network carries. Longer datagrams that vanish while short
+// ones arrive mean that the path has become narrower: it is used at that size again, and searched
+// anew. Three of them are a suspicion that probes look into; ten are proof.
 //
 // Time comes in, and lengths of probes come out. Lengths are those of datagrams before a seal.
 #pragma once
@@ -52,6 +52,8 @@ class PathSize {
   // The longest datagram that the path carries, as far as is known.
   std::size_t bytes() const { return bytes_; }
   std::size_t base() const { return base_; }
+  // A search has shown that not even the shortest length of all passes.
+  bool too_narrow() const { return settled() && searches() && least_ == 0; }
   // Nothing is being looked for: bytes() is what there is.
   bool settled() const { return !searches() || resting_; }
 
@@ -113,6 +115,7 @@ class PathSize {
   SizeLimits limits_;
   std::size_t further_ = 0;  // bytes that relays add
   std::size_t base_ = SIZE_MAX;
+  std::size_t least_ = 0;  // the longest probe up to the base that was answered; 0: none
   std::size_t bytes_ = SIZE_MAX;
 
   Instant wake_at_ = Instant::infinite_future();

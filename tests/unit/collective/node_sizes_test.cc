@@ -41,6 +41,28 @@ class NodeSizes : public ::testing::Test {
     for (const auto& result : data) EXPECT_THAT(result, Each(3.0f));
     return processes.now() - start;
   }
+  // Ranks ask each other, a hundred times at most.
+  void ask_until(const std::function<bool()>& done) {
+    for (int i = 0; i < 100 && !done(); ++i) {
+      for (Rank slot = 0; slot < 3; ++slot) {
+        if (!processes[slot].agree_on_size(*members[slot], /*measured=*/true))
+          members[slot]->engine().endpoint().probe_all();
+        processes[slot].touch(*members[slot]);
+      }
+      processes.pass(1ms);
+    }
+    ASSERT_TRUE(done());
+  }
+  void agree(std::size_t expected) {
+    ask_until([&] {
+      return std::all_of(members.begin(), members.end(),
+                         [](const Member* member) { return member->agreed_bytes().has_value(); });
+    });
+    for (Member* const member : members) {
+      ASSERT_EQ(member->agreed_bytes(), expected);
+      member->engine().endpoint().shorten_datagrams(expected);
+    }
+  }
   std::size_t bytes(Rank from, Rank to) { return processes[from].path(to).size.bytes(); }
 
   std::size_t carries = 9000;
@@ -75,27 +97,38 @@ TEST_F(NodeSizes, APathThatBecomesNarrowCarriesDatagramsInPieces) {
 
 TEST_F(NodeSizes, RanksAgreeOnWhatAllPathsCarry) {  // WIRE 10.4
   carries = 1410;
-  const auto agreed = [&] {
-    return std::all_of(members.begin(), members.end(),
-                       [](const Member* member) { return member->agreed_bytes().has_value(); });
-  };
-  for (int i = 0; i < 100 && !agreed(); ++i) {
-    for (Rank slot = 0; slot < 3; ++slot) {
-      if (!processes[slot].agree_on_size(*members[slot], /*measured=*/true))
-        members[slot]->engine().endpoint().probe_all();
-      processes[slot].touch(*members[slot]);
-    }
-    processes.pass(1ms);
-  }
-  ASSERT_TRUE(agreed());
-  for (Member* const member : members) {
-    EXPECT_EQ(member->agreed_bytes(), 1400u);
-    member->engine().endpoint().shorten_datagrams(1400);
-  }
+  agree(1400);
   const std::size_t lost_before = lost;
   all_reduce();
   EXPECT_EQ(lost, lost_before);
   EXPECT_EQ(processes[0].size_counters().datagrams_cut, 0u);
+}
+
+TEST_F(NodeSizes, APathMayCarryLessThanTheBase) {
+  carries = 980;
+  agree(952);
+  all_reduce();
+  EXPECT_EQ(bytes(0, 1), 952u);
+}
+
+// Since the communicator was made. Until that is known, datagrams of the base vanish.
+TEST_F(NodeSizes, APathMayBecomeNarrowerThanTheBase) {
+  all_reduce();
+  carries = 700;
+  all_reduce();
+  processes.pass(1s);
+  EXPECT_EQ(bytes(0, 1), 548u);
+  const std::size_t lost_before = lost;
+  all_reduce();
+  EXPECT_EQ(lost, lost_before);
+}
+
+TEST_F(NodeSizes, APathThatCarriesNothingUsefulIsNamed) {
+  carries = 200;
+  const auto narrow = [&] { return processes[0].too_narrow(*members[0]) != kNoRank; };
+  ask_until(narrow);
+  EXPECT_EQ(processes[0].too_narrow(*members[0]), 1u);
+  EXPECT_EQ(processes[1].too_narrow(*members[1]), kNoRank);
 }
 
 TEST_F(NodeSizes, WhatTheSystemRefusesForOnePeerHurtsNoOther) {
@@ -107,7 +140,8 @@ TEST_F(NodeSizes, WhatTheSystemRefusesForOnePeerHurtsNoOther) {
   EXPECT_EQ(bytes(0, 2), 1472u);
   all_reduce();
   processes.pass(1s);
-  EXPECT_EQ(processes[0].size_counters().probes_sent, 2u + 3 * 3u) << "and it is searched at once";
+  EXPECT_EQ(processes[0].size_counters().probes_sent, 2u + 6 + 2 * 3u)
+      << "and it is searched at once";
 }
 
 TEST_F(NodeSizes, AnUnknownProcessIsNotAnswered) {

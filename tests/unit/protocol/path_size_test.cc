@@ -87,13 +87,41 @@ TEST_F(PathSizeTest, TriesEveryLengthThreeTimesAndRests) {
   carries_ = 1460;
   size_.begin(now_);
   std::vector<std::size_t> sent = pass(200ms);
-  const std::vector<std::size_t> first = {8972, 1400, 1452, 1472, 4000, 8972};
-  EXPECT_EQ(std::vector<std::size_t>(sent.begin(), sent.begin() + 6), first);
+  const std::vector<std::size_t> first = {8972, 548, 952, 1200, 1400, 1452, 1472, 4000, 8972};
+  EXPECT_EQ(std::vector<std::size_t>(sent.begin(), sent.begin() + 9), first);
+  EXPECT_EQ(std::count(sent.begin(), sent.end(), 548u), 1) << "the base has passed";
   EXPECT_EQ(std::count(sent.begin(), sent.end(), 1472u), 3);
   EXPECT_EQ(std::count(sent.begin(), sent.end(), 8972u), 4) << "the first one alone";
   EXPECT_EQ(size_.bytes(), 1452u);
   EXPECT_TRUE(size_.settled());
   EXPECT_TRUE(pass(500s).empty());
+}
+
+TEST_F(PathSizeTest, APathMayCarryLessThanTheBase) {
+  for (const auto& [carries, found] : {std::pair(972u, 952u), {600u, 548u}}) {
+    size_ = PathSize();
+    make({.most = 1472});
+    carries_ = carries;
+    size_.begin(now_);
+    pass(200ms);
+    EXPECT_TRUE(size_.settled());
+    EXPECT_FALSE(size_.too_narrow());
+    EXPECT_EQ(size_.bytes(), found);
+    EXPECT_EQ(size_.base(), found);
+    carries_ = 1472;
+    pass(600s);
+    EXPECT_EQ(size_.bytes(), 1472u);
+  }
+}
+
+TEST_F(PathSizeTest, APathThatCarriesNothingUsefulIsTooNarrow) {
+  make({.most = 1472});
+  carries_ = 300;
+  size_.begin(now_);
+  EXPECT_FALSE(size_.too_narrow()) << "nothing has been asked";
+  pass(200ms);
+  EXPECT_TRUE(size_.settled());
+  EXPECT_TRUE(size_.too_narrow());
 }
 
 TEST_F(PathSizeTest, LengthsAreLessWhatASealAdds) {
@@ -291,7 +319,7 @@ TEST_F(BlackHole, TheSystemsRefusalIsBelievedAtOnceOfWhatHadPassed) {
   EXPECT_EQ(size_.bytes(), 1472u) << "that was a probe's length";
   size_.on_refused(now_, 1472);
   EXPECT_EQ(size_.bytes(), 1200u);
-  EXPECT_EQ(pass(10ms).size(), 3u) << "and it is searched again at once";
+  EXPECT_EQ(pass(10ms).size(), 6u) << "and it is searched again at once";
 }
 
 }  // namespace
