@@ -12,11 +12,12 @@
 namespace leeway::rendezvous {
 namespace {
 
-Status malformed(std::string_view text) {
-  return Status::error(
-      StatusCode::kInvalidArgument,
-      "rendezvous address \"%.*s\" is not host:port or [v6]:port with a port of 1 to 65535",
-      static_cast<int>(std::min<std::size_t>(text.size(), 80)), text.data());
+// What it is the address of is for the caller to say.
+Status malformed(std::string_view text, int port_min) {
+  return Status::error(StatusCode::kInvalidArgument,
+                       "\"%.*s\" is not host:port or [v6]:port with a port of %d to 65535",
+                       static_cast<int>(std::min<std::size_t>(text.size(), 80)), text.data(),
+                       port_min);
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
@@ -31,21 +32,21 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
 
 Result<HostPort> parse_host_port(std::string_view text) {
   auto where = parse_listen_address(text);
-  if (where.ok() && (where->host.empty() || where->port == 0)) return malformed(text);
+  if (!where.ok() || where->host.empty() || where->port == 0) return malformed(text, 1);
   return where;
 }
 
 Result<HostPort> parse_listen_address(std::string_view text) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return malformed(text);
+  if (colon == std::string_view::npos) return malformed(text, 0);
   std::string_view host = text.substr(0, colon);
   const auto port = parse_port(text.substr(colon + 1));
-  if (!port) return malformed(text);
+  if (!port) return malformed(text, 0);
   if (host.empty()) return HostPort{{}, *port};
   const bool bracketed = host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   const bool has_colon = host.find(':') != std::string_view::npos;
-  if (host.empty() || has_colon != bracketed) return malformed(text);
+  if (host.empty() || has_colon != bracketed) return malformed(text, 0);
   return HostPort{std::string(host), *port};
 }
 

@@ -133,7 +133,8 @@ Result<Group> meet_over(const LocalConfiguration& local, Log* log, const Rendezv
   const auto where = local.store == nullptr     ? parse_host_port(local.rendezvous)
                      : local.rendezvous.empty() ? Result<HostPort>(HostPort{{}, 1})
                                                 : parse_listen_address(local.rendezvous);
-  if (!where.ok()) return where.status();
+  if (!where.ok())
+    return Status::error(where.status().code(), "create: rendezvous %s", where.status().c_str());
   if (local.store != nullptr && where->port != 0) {
     if (Status status = check_store(local); !status.ok()) return status;
     const bool live = dynamic_cast<TcpRendezvous*>(local.store.get()) != nullptr;

@@ -91,7 +91,9 @@ Result<asio::ip::address> data_address(const Options& options) {
     return asio::ip::address(asio::ip::address_v4::loopback());
   if (options.store == nullptr) {
     const auto where = parse_host_port(options.rendezvous);
-    if (!where.ok()) return where.status();
+    if (!where.ok()) {
+      return Status::error(where.status().code(), "create: rendezvous %s", where.status().c_str());
+    }
   }
   return address_towards(options.rendezvous);
 }

@@ -20,7 +20,11 @@ Result<MetricsAddress> parse_metrics_address(std::string_view text) {
     text.remove_prefix(kPublic.size());
   }
   const auto where = parse_listen_address(text);
-  if (!where.ok()) return where.status();
+  if (!where.ok()) {
+    return Status::error(StatusCode::kInvalidArgument,
+                         "\"%s\" is not host:port or public:host:port with a port of 0 to 65535",
+                         whole.c_str());
+  }
   address.where = *where;
   if (address.where.host == "localhost") address.where.host = "127.0.0.1";
   std::error_code error;

@@ -42,7 +42,8 @@ Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::serve(std::string_view add
   const auto protection = understood(security);
   if (!protection.ok()) return protection.status();
   const auto where = rendezvous::parse_listen_address(address);
-  if (!where.ok()) return where.status();
+  if (!where.ok())
+    return Status::error(where.status().code(), "serve: address %s", where.status().c_str());
   auto store = where->port == 0 ? ServerStore::open_own(*where, {}, *protection)
                                 : ServerStore::open_shared(*where, {}, *protection, nullptr);
   if (!store.ok()) return store.status();
@@ -55,7 +56,8 @@ Result<std::shared_ptr<TcpRendezvous>> TcpRendezvous::connect(std::string_view a
   const auto protection = understood(security);
   if (!protection.ok()) return protection.status();
   const auto where = rendezvous::parse_host_port(address);
-  if (!where.ok()) return where.status();
+  if (!where.ok())
+    return Status::error(where.status().code(), "connect: address %s", where.status().c_str());
   return std::shared_ptr<TcpRendezvous>(new TcpRendezvous(
       rendezvous::to_text(*where),
       std::make_unique<TcpClient>([at = *where] { return Result<HostPort>(at); }, *protection)));

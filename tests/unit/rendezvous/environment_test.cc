@@ -274,6 +274,29 @@ TEST(OptionsFromEnvironment, QuotesNameAndValueOfWhatDoesNotParse) {
   }
 }
 
+// Whatever is wrong with a variable, the text names that one and what it holds, and no other.
+TEST(OptionsFromEnvironment, NamesTheVariableThatIsWrongAndNoOther) {
+  using ::testing::Not;
+  const Variables place = {
+      {"LEEWAY_RANK", "0"}, {"LEEWAY_WORLD_SIZE", "2"}, {"LEEWAY_LOCAL_RANK", "0"}};
+  int refused = 0;
+  for (const EnvironmentVariable& wrong : environment_variables()) {
+    for (const char* const value : {"9464", "nonsense", "-1", "1:2:3", ":", "public:9464"}) {
+      const auto options = read(with(place, {{wrong.name, value}}));
+      if (options.ok()) continue;
+      ++refused;
+      const std::string text(options.status().text());
+      EXPECT_THAT(text, AllOf(HasSubstr(wrong.name), HasSubstr(value)));
+      for (const EnvironmentVariable& other : environment_variables()) {
+        if (std::string_view(other.name) != wrong.name)
+          EXPECT_THAT(text, Not(HasSubstr(other.name)));
+      }
+      EXPECT_THAT(text, Not(HasSubstr("rendezvous")));
+    }
+  }
+  EXPECT_GT(refused, 80);
+}
+
 TEST(OptionsFromEnvironment, ARateAsksForAFixedOne) {
   const auto options = read({{"LEEWAY_RATE", "100000000"}});
   ASSERT_TRUE(options.ok()) << options.status().c_str();
