@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -52,7 +53,7 @@ std::vector<std::string> of_children(int count, const std::function<std::string(
       ::close(ends[0]);
       ::alarm(kSecondsMax);
       ::dup2(ends[1], STDERR_FILENO);  // the log belongs to what was found
-      const std::string found = live(i);
+      const std::string found = [&]() noexcept { return live(i); }();
       (void)!::write(ends[1], found.data(), found.size());
       std::exit(0);
     }
@@ -94,15 +95,18 @@ struct Found {
   }
 };
 
-Options options_of(int rank, const std::string& rendezvous, TransportKind transport, bool sealed) {
+using Store = std::shared_ptr<TcpRendezvous>;
+
+Options options_of(int rank, const Store& store, TransportKind transport, bool sealed) {
   Options options;
   options.rank = rank;
   options.world_size = 2;
-  options.rendezvous = rendezvous;
+  options.store = store;
+  options.rendezvous = store->address();
   options.transport = transport;
   options.log_level = "error";
-  options.join_timeout = 5s;
-  options.peer_timeout = 1s;
+  options.join_timeout = 3s;
+  options.peer_timeout = 3s;
   options.metrics = rank == 0 ? "127.0.0.1:0" : "";
   options.trace = "/dev/null";
   if (sealed) options.secret = std::string(64, '5') + "\n";
@@ -110,15 +114,14 @@ Options options_of(int rank, const std::string& rendezvous, TransportKind transp
 }
 
 // Everything that may start a thread or open a descriptor.
-void live(int rank, const std::string& rendezvous, TransportKind transport, bool sealed,
-          Found& found) {
-  auto pending = Communicator::create_async(options_of(rank, rendezvous, transport, sealed));
+void live(int rank, const Store& store, TransportKind transport, bool sealed, Found& found) {
+  auto pending = Communicator::create_async(options_of(rank, store, transport, sealed));
   auto made = pending.wait();
   found.note(made.status());
   if (!made.ok()) return;
   Communicator& all = **made;
   CollectiveOptions soon;
-  soon.delivery = exact(500ms);
+  soon.delivery = exact(5s);
   std::vector<float> values(5000, 1.0F);
   found.note(all.all_reduce(std::span(values), soon).status());
   Work first = all.all_reduce_async(std::span(values), soon);
@@ -135,11 +138,14 @@ void live(int rank, const std::string& rendezvous, TransportKind transport, bool
 std::string errors_of_two_ranks(TransportKind transport, bool sealed) {
   auto server = TcpRendezvous::serve("127.0.0.1:0", {});
   if (!server.ok()) return server.status().c_str();
-  const std::string place = (*server)->address();
-  server->reset();
   Found ranks[2];
-  std::thread other([&] { live(1, place, transport, sealed, ranks[1]); });
-  live(0, place, transport, sealed, ranks[0]);
+  std::thread other;
+  try {
+    other = std::thread([&] { live(1, *server, transport, sealed, ranks[1]); });
+  } catch (const std::system_error&) {
+    return "RLIMIT_NPROC is too small for this test";
+  }
+  live(0, *server, transport, sealed, ranks[0]);
   other.join();
   std::string all;
   for (const Found& rank : ranks) {
@@ -163,7 +169,7 @@ void expect_named(const std::vector<std::string>& found, const char* what) {
 
 TEST_P(Routes, EndWithAnErrorWithoutThreads) {
   const auto [transport, sealed] = GetParam();
-  const auto found = of_children(16, [transport = transport, sealed = sealed](int threads) {
+  const auto found = of_children(36, [transport = transport, sealed = sealed](int threads) {
     limit_threads(threads);
     return errors_of_two_ranks(transport, sealed);
   });
@@ -203,12 +209,10 @@ INSTANTIATE_TEST_SUITE_P(Limits, Routes,
 std::string allocate_beyond_the_limit() {
   auto server = TcpRendezvous::serve("127.0.0.1:0", {});
   if (!server.ok()) return server.status().c_str();
-  const std::string place = (*server)->address();
-  server->reset();
   std::barrier both(2);
   std::string found[2];
   const auto live = [&](int rank) {
-    auto made = Communicator::create(options_of(rank, place, TransportKind::automatic, false));
+    auto made = Communicator::create(options_of(rank, *server, TransportKind::automatic, false));
     std::vector<float> values(1000, 1.0F);
     if (rank == 0) {
       long pages = 0;

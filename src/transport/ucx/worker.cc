@@ -6,8 +6,12 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <latch>
+#include <mutex>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/thread.h"
 #include "transport/near_datagram.h"
@@ -51,6 +55,22 @@ Status check_descriptors() {
                        static_cast<unsigned long long>(used));
 }
 
+// A worker starts a thread and asserts that it has it. So many must be free, as other ranks of this
+// process and this user take some meanwhile.
+Status check_threads() {
+  constexpr int kFreeMin = 8;
+  std::latch counted(1);
+  std::vector<Thread> free;
+  Status status;
+  while (status.ok() && free.size() < kFreeMin) {
+    auto thread = Thread::start("be UCX's", [&](const std::stop_token&) { counted.wait(); });
+    status = thread.status();
+    if (thread.ok()) free.push_back(std::move(*thread));
+  }
+  counted.count_down();
+  return status;
+}
+
 // Segments as UCX comes: shared memory and reliable connections have 8,256 bytes, TCP, datagrams
 // and self 8,192. Reliable connections keep thousands, in registered memory, so theirs stay.
 constexpr std::size_t kUsualDatagramBytes = 8128;
@@ -71,10 +91,10 @@ bool segments_are_ours(const std::vector<std::string>& resources) {
 }  // namespace
 
 Status UcxWorker::open() {
+  static std::mutex one_at_a_time;  // what is counted as free stays so
+  const std::lock_guard lock(one_at_a_time);
   if (Status status = check_descriptors(); !status.ok()) return status;
-  // A worker of UCX's starts one, and asserts that it can be had.
-  if (auto thread = Thread::start("be UCX's", [](const std::stop_token&) {}); !thread.ok())
-    return thread.status();
+  if (Status status = check_threads(); !status.ok()) return status;
   const UcxQuiet quiet;
   const auto config = read_ucx_config(kSettings);
   if (!config.ok()) return config.status();
