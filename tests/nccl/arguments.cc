@@ -138,6 +138,23 @@ void last_error_names_the_call(const Rank& rank) {
   }
 }
 
+// Each time, not only the first, which is logged.
+void refused_calls_have_a_text(const Rank& rank) {
+  const char* value = "";
+  int length = 0;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_CODE(rank, ncclCommCount(nullptr, &length), ncclInvalidArgument);
+    EXPECT_CODE(rank, ncclParamGetParameter("NCCL_ALGO", &value, &length), ncclInvalidUsage);
+    const std::string text = ncclGetLastError(nullptr);
+    if (rank.processes)
+      EXPECT_THAT_IT(rank, text.find("ncclParamGetParameter") != std::string::npos, text);
+  }
+  const char** names = &value;
+  length = 7;
+  EXPECT_OK(rank, ncclParamGetAllParameterKeys(&names, &length));
+  EXPECT_THAT_IT(rank, length == 0, std::to_string(length));
+}
+
 }  // namespace
 
 std::vector<Case> argument_cases() {
@@ -150,7 +167,8 @@ std::vector<Case> argument_cases() {
       {"A2.initialisation_looks_at_ranks", initialisation_looks_at_ranks},
       {"C1.config_is_looked_at", config_is_looked_at},
       {"A5.errors_have_nccls_texts", errors_have_nccls_texts},
-      {"A5.last_error_names_the_call", last_error_names_the_call}};
+      {"A5.last_error_names_the_call", last_error_names_the_call},
+      {"A5.refused_calls_have_a_text", refused_calls_have_a_text}};
 }
 
 }  // namespace conformance

@@ -106,6 +106,77 @@ void abort_ends_a_join(const Rank& rank) {
   rank.barrier();
 }
 
+// What fails in the background is told, too: a program that does not block has no call that says
+// it.
+void failed_join_has_a_text(const Rank& rank) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const ncclUniqueId id = rank.fresh_id();
+  ncclComm_t comm = nullptr;
+  EXPECT_CODE(rank, ncclCommInitRankConfig(&comm, rank.size, id, 0, &config), ncclInProgress);
+  const ncclResult_t code = settled(rank, comm);
+  EXPECT_THAT_IT(rank, code != ncclSuccess, "all ranks were rank 0");
+  const std::string text = ncclGetLastError(comm);
+  EXPECT_THAT_IT(rank, text.find("rank 0") != std::string::npos, text);
+  EXPECT_OK(rank, ncclCommAbort(comm));
+  rank.barrier();
+}
+
+// nccl.h: revoking stops what is in flight; then the state is ncclSuccess, and ranks may be split,
+// shrunk and destroyed. Calls that wait may fail before their own rank revokes: a peer's has.
+void revoked_ranks(const Rank& rank, int blocking) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = blocking;
+  const ncclComm_t comm = rank.connect(config);
+  int value = 1;
+  std::atomic<bool> entered{false};
+  std::thread waiting([&] {
+    entered = true;
+    if (rank.rank == 0) return;  // so that nobody's operation is done
+    const ncclResult_t code = ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr);
+    EXPECT_THAT_IT(rank, code != ncclSuccess || blocking == 0, "a sum without rank 0");
+  });
+  while (!entered) std::this_thread::yield();
+  if (blocking == 0) waiting.join();
+  rank.barrier();
+  const ncclResult_t code = ncclCommRevoke(comm, 0);
+  EXPECT_THAT_IT(rank, code == ncclSuccess || (code == ncclInProgress && blocking == 0),
+                 std::to_string(code));
+  if (blocking != 0) waiting.join();
+  for (int i = 0; i < 3; ++i) EXPECT_OK(rank, settled(rank, comm));
+  int one = 1;
+  EXPECT_CODE(rank, ncclAllReduce(&one, &one, 1, ncclInt32, ncclSum, comm, nullptr),
+              ncclInvalidUsage);
+  EXPECT_CODE(rank, ncclCommFinalize(comm), ncclInvalidArgument);
+  EXPECT_CODE(rank, ncclCommRevoke(comm, 0), ncclInvalidArgument);
+  const auto check = [&](ncclComm_t child, int size) {
+    EXPECT_OK(rank, settled(rank, child));
+    int sum = 1;
+    const ncclResult_t issued = ncclAllReduce(&sum, &sum, 1, ncclInt32, ncclSum, child, nullptr);
+    EXPECT_THAT_IT(rank, issued == ncclSuccess || issued == ncclInProgress, std::to_string(issued));
+    EXPECT_OK(rank, settled(rank, child));
+    EXPECT_THAT_IT(rank, sum == size, std::to_string(sum));
+  };
+  ncclComm_t half = nullptr;
+  ncclComm_t rest = nullptr;
+  (void)ncclCommSplit(comm, rank.rank % 2, 0, &half, nullptr);
+  check(half, (rank.size + 1 - rank.rank % 2) / 2);
+  int excluded = rank.size - 1;
+  if (rank.rank != excluded) {
+    (void)ncclCommShrink(comm, &excluded, 1, &rest, nullptr, NCCL_SHRINK_DEFAULT);
+    check(rest, rank.size - 1);
+  }
+  EXPECT_OK(rank, ncclCommDestroy(comm));  // the parent may go first
+  check(half, (rank.size + 1 - rank.rank % 2) / 2);
+  EXPECT_OK(rank, ncclCommDestroy(half));
+  EXPECT_OK(rank, ncclCommDestroy(rest));
+}
+
+void revoked(const Rank& rank) {
+  revoked_ranks(rank, 1);
+  revoked_ranks(rank, 0);
+}
+
 // L5: the child of a fork has none of the threads. Its calls say so and do not hang.
 void forked_child(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
@@ -143,6 +214,8 @@ std::vector<Case> failure_cases() {
           {"C8.shrink_without_the_dead", shrink_without_the_dead, Needs::processes},
           {"C5.abort_ends_what_waits", abort_ends_what_waits},
           {"C5.abort_ends_a_join", abort_ends_a_join},
+          {"C3.failed_join_has_a_text", failed_join_has_a_text},
+          {"C8.revoked", revoked},
           {"L5.forked_child", forked_child, Needs::processes}};
 }
 

@@ -19,6 +19,14 @@ void check_sum(const Rank& rank, ncclComm_t comm, int size) {
   EXPECT_THAT_IT(rank, one == size, std::to_string(one));
 }
 
+ncclResult_t mem_stats(ncclComm_t comm, int statistic, std::uint64_t* value) {
+#if defined(NCCL_VERSION_CODE) && NCCL_VERSION_CODE >= 22907
+  return ncclCommMemStats(comm, static_cast<ncclCommMemStat_t>(statistic), value);
+#else
+  return ncclCommMemStats(comm, statistic, value);
+#endif
+}
+
 void version_is_nccls(const Rank& rank) {
   int version = 0;
   EXPECT_OK(rank, ncclGetVersion(&version));
@@ -197,6 +205,28 @@ void registered_memory(const Rank& rank) {
   EXPECT_OK(rank, ncclMemFree(nullptr));
 }
 
+// Programs call them where the names exist, before they give a device's memory to others.
+void suspended_and_resumed(const Rank& rank) {
+  const ncclComm_t comm = rank.connect();
+  std::uint64_t value = 7;
+  EXPECT_CODE(rank, ncclCommResume(comm), ncclInvalidUsage);
+  EXPECT_OK(rank, ncclGroupStart());
+  EXPECT_OK(rank, ncclCommSuspend(comm, 1));
+  EXPECT_OK(rank, ncclGroupEnd());
+  EXPECT_CODE(rank, ncclCommSuspend(comm, 1), ncclInvalidUsage);
+  EXPECT_OK(rank, mem_stats(comm, 1, &value));
+  EXPECT_THAT_IT(rank, value == 1, "not suspended");
+  EXPECT_OK(rank, ncclCommResume(comm));
+  for (const int statistic : {0, 1, 2, 3}) {
+    EXPECT_OK(rank, mem_stats(comm, statistic, &value));
+    EXPECT_THAT_IT(rank, value == 0, std::to_string(value));
+  }
+  EXPECT_CODE(rank, mem_stats(comm, 4, &value), ncclInvalidArgument);
+  EXPECT_CODE(rank, ncclCommSuspend(nullptr, 1), ncclInvalidArgument);
+  check_sum(rank, comm, rank.size);
+  EXPECT_OK(rank, ncclCommDestroy(comm));
+}
+
 // C11: each of two threads has a communicator, and both talk to a third one's peers.
 void any_thread_may_call(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
@@ -239,6 +269,7 @@ std::vector<Case> life_cases() {
           {"C8.shrink", shrink},
           {"C.scalable", scalable},
           {"C10.registered_memory", registered_memory},
+          {"C.suspended_and_resumed", suspended_and_resumed},
           {"C11.any_thread_may_call", any_thread_may_call},
           {"L5.nothing_is_destroyed", nothing_is_destroyed, Case::Needs::processes}};
 }

@@ -2,6 +2,8 @@
 // over the drop-in's own declarations of the binary interface. unit/nccl/abi_test.cc compares both.
 #pragma once
 
+#include <cstdint>
+
 #ifdef LEEWAY_HAVE_NCCL_H
 
 #include <nccl.h>
@@ -80,3 +82,14 @@ inline void set_name(ncclConfig_t& config, const char* name) {
 }
 
 #endif
+
+// Of newer headers, which declare the same.
+extern "C" {
+ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
+ncclResult_t ncclCommResume(ncclComm_t comm);
+ncclResult_t ncclParamGetAllParameterKeys(const char*** table, int* count);
+ncclResult_t ncclParamGetParameter(const char* key, const char** value, int* length);
+#if defined(NCCL_VERSION_CODE) && NCCL_VERSION_CODE < 22907
+ncclResult_t ncclCommMemStats(ncclComm_t comm, int statistic, std::uint64_t* value);
+#endif
+}

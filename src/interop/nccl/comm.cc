@@ -39,16 +39,23 @@ void Comm::fail(const Status& status) {
 }
 
 void Comm::fail(Code code, std::string_view why) {
+  if (set_failure(code, why)) (void)failed(code, why);
+}
+
+bool Comm::set_failure(Code code, std::string_view why) {
+  bool first = false;
   {
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::joining) phase_ = Phase::failed;
-    if (failure_ == kSuccess) {
+    if (failure_ == kSuccess && !revoked_) {
       failure_ = code;
       why_ = std::string(why);
+      first = true;
     }
   }
   changed_.notify_all();
   if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr) hierarchy->begin_abort();
+  return first;
 }
 
 void Comm::look_around() {
@@ -146,7 +153,6 @@ void Comm::join_hierarchy(const HierarchyPlan& plan) {
     const Status status =
         Status::error(StatusCode::kPeerLost,
                       "another rank has failed, or has left without a word: %.300s", why.c_str());
-    (void)failed(status, "the communicator");
     self->fail(status);
   };
   auto made = Hierarchy::join({communicator, plan, config_, device_, alarm});
@@ -176,10 +182,8 @@ Code Comm::wait_ready() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return phase_ != Phase::joining; });
   if (failure_ == kSuccess) return kSuccess;
-  const std::string why = why_;
-  const Code code = static_cast<Code>(failure_.load());
-  lock.unlock();
-  return failed(code, why);
+  keep_error(why_);  // told already, but others may have failed since
+  return static_cast<Code>(failure_.load());
 }
 
 std::shared_ptr<Hierarchy> Comm::hierarchy_if_made() {
@@ -188,12 +192,18 @@ std::shared_ptr<Hierarchy> Comm::hierarchy_if_made() {
 }
 
 void Comm::look_inside() {
-  const std::shared_ptr<Hierarchy> hierarchy = hierarchy_if_made();
-  if (hierarchy == nullptr || failure_ != kSuccess) return;
-  const Status status = hierarchy->state();
-  if (status.ok()) return;
-  (void)failed(status, "the communicator");
-  fail(status);
+  std::shared_ptr<Hierarchy> hierarchy;
+  std::shared_ptr<Communicator> communicator;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_ != kSuccess || revoked_) return;
+    hierarchy = hierarchy_;
+    if (phase_ == Phase::ready) communicator = communicator_;
+  }
+  Status status = hierarchy != nullptr ? hierarchy->state() : Status();
+  if (status.ok() && communicator != nullptr && communicator->state() != StatusCode::kOk)
+    status = communicator->status();
+  if (!status.ok()) fail(status);
 }
 
 Code Comm::state() {
@@ -201,28 +211,22 @@ Code Comm::state() {
   if (const int failure = failure_; failure != kSuccess) return static_cast<Code>(failure);
   const std::lock_guard lock(mutex_);
   if (phase_ == Phase::joining || phase_ == Phase::leaving || under_way_ > 0) return kInProgress;
-  if (phase_ != Phase::ready || communicator_ == nullptr) return kSuccess;
-  return code_of(communicator_->state(), settings().version);
+  return kSuccess;
 }
 
 Code Comm::usable(std::string_view title) {
   const int length = static_cast<int>(title.size());
   look_inside();
   std::unique_lock lock(mutex_);
-  if (failure_ == kSuccess && phase_ == Phase::ready && under_way_ == 0 &&
-      communicator_->state() == StatusCode::kOk)
+  if (failure_ == kSuccess && phase_ == Phase::ready && under_way_ == 0 && !revoked_)
     return kSuccess;
-  if (failure_ == kSuccess && phase_ == Phase::ready && under_way_ == 0) {
-    failure_ = code_of(communicator_->state(), settings().version);
-    why_ = std::string(communicator_->status().text());
-  }
   if (failure_ != kSuccess) {
     const std::string why = why_;
     lock.unlock();
     return failed_with(static_cast<Code>(failure_.load()), "%.*s : the communicator failed: %s",
                        length, title.data(), why.c_str());
   }
-  if (phase_ == Phase::revoked) {
+  if (revoked_) {
     return failed_with(kInvalidUsage, "%.*s : the communicator was revoked", length, title.data());
   }
   if (phase_ == Phase::leaving || phase_ == Phase::left) {
@@ -272,7 +276,7 @@ Code Comm::finish(const Operation& operation, const Result<CollectiveReport>& ou
 Code Comm::finish(std::string_view title, const Status& status) {
   if (status.ok()) return kSuccess;
   const Code code = code_of(status.code(), settings().version);
-  if (is_final(code)) fail(status);
+  if (is_final(code)) (void)set_failure(code, status.text());
   return failed(status, title);
 }
 
@@ -308,7 +312,7 @@ Result<std::shared_ptr<device::Lane>> Comm::lane() {
   auto opened = stager()->open(device_);
   if (!opened.ok()) return opened.status();
   // A call that raced with abort() has its streams freed at once.
-  if (phase_ == Phase::aborted || phase_ == Phase::revoked) stager()->end(**opened);
+  if (phase_ == Phase::aborted || revoked_) stager()->end(**opened);
   lane_ = *opened;
   return lane_;
 }
@@ -354,18 +358,21 @@ void Comm::begin_leaving() {
 
 void Comm::leave() {
   std::shared_ptr<Communicator> communicator;
+  std::vector<std::shared_ptr<Communicator>> met;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock,
-                  [this] { return (under_way_ == 0 && streaming_ == 0) || failure_ != kSuccess; });
+    changed_.wait(lock, [this] { return quiet() || failure_ != kSuccess; });
     communicator = std::exchange(communicator_, nullptr);
+    met.swap(met_);
   }
-  if (const auto hierarchy = hierarchy_if_made(); hierarchy != nullptr && failure_ == kSuccess)
+  const auto hierarchy = hierarchy_if_made();
+  if (hierarchy != nullptr && failure_ == kSuccess && !revoked_)
     hierarchy->leave(Context::get().exiting);
   free_streams();
   registrations.clear();
   if (communicator != nullptr && failure_ != kSuccess) communicator->abort();
   communicator.reset();
+  met.clear();
   (void)enter(Phase::left);
 }
 
@@ -381,6 +388,7 @@ void Comm::wait_left_until(std::chrono::steady_clock::time_point end) {
 
 void Comm::abort() {
   std::shared_ptr<Communicator> communicator;
+  std::vector<std::shared_ptr<Communicator>> met;
   {
     const std::lock_guard lock(mutex_);
     phase_ = Phase::aborted;
@@ -389,8 +397,11 @@ void Comm::abort() {
       why_ = "the communicator was aborted by this process";
     }
     communicator = std::exchange(communicator_, nullptr);
+    met.swap(met_);
   }
   changed_.notify_all();
+  for (const auto& one : met) one->abort();
+  meeting_.abort();
   pending_.abort();
   end_operations_of(communicator);
 }
@@ -407,9 +418,52 @@ void Comm::end_operations() {
 }
 
 Code Comm::revoke() {
-  if (hold() == nullptr || !enter(Phase::revoked)) return kInvalidArgument;
+  {
+    const std::lock_guard lock(mutex_);
+    if (revoked_ || phase_ != Phase::ready) {
+      const char* const what = revoked_                   ? "was revoked before"
+                               : phase_ == Phase::joining ? "is not ready"
+                               : phase_ == Phase::failed  ? "failed to be made"
+                                                          : "was finalized";
+      return failed_with(kInvalidArgument, "CommRevoke : the communicator %s", what);
+    }
+    revoked_ = true;
+    failure_ = kSuccess;
+    why_.clear();
+    ++under_way_;
+  }
   end_operations();
+  end_operation();
+  if (!blocking()) return state();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return quiet(); });
   return kSuccess;
+}
+
+bool Comm::revoked() {
+  const std::lock_guard lock(mutex_);
+  return revoked_;
+}
+
+Code Comm::splittable(std::string_view title) {
+  return revoked() && state() == kSuccess ? kSuccess : usable(title);
+}
+
+void Comm::split_into(const std::shared_ptr<Comm>& child, int color, int key) {
+  const std::shared_ptr<Communicator> communicator = hold();
+  if (communicator == nullptr) return child->fail(gone());
+  if (!revoked()) return child->begin(communicator->split_async(color, key));
+  child->meeting_ = communicator->shrink_async({});
+  child->meeting_.on_done([self = shared_from_this(), child, color, key] {
+    auto made = child->meeting_.wait();
+    if (!made.ok()) return child->fail(made.status());
+    const std::shared_ptr<Communicator> met = std::move(*made);
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->met_.push_back(met);
+    }
+    child->begin(met->split_async(color, key));
+  });
 }
 
 }  // namespace leeway::nccl

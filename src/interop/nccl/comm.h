@@ -49,9 +49,12 @@ class Comm : public std::enable_shared_from_this<Comm> {
   Code wait_ready();
   bool none() const { return none_; }
 
-  // Fails, unless it has failed already.
+  // Fails, unless it has failed already or was revoked. The first failure is told (debug.h): what
+  // fails in the background has nobody else to tell it.
   void fail(const Status& status);
   void fail(Code code, std::string_view why);
+  // The same for a call that tells the failure itself. True: this is the first.
+  bool set_failure(Code code, std::string_view why);
   // Why there is nothing to hold().
   Status gone();
   // Whether rank and size are known.
@@ -111,14 +114,22 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void abort();
   // The same, but the ranks may still be shrunk to a new group.
   void end_operations();
-  // As end_operations(), and no operation is begun any more.
+  // As end_operations(), and no operation is begun any more. Errors of before are forgotten: once
+  // what was in flight has ended, state() is kSuccess, and ranks may be split or shrunk.
   Code revoke();
+  bool revoked();
+  // kSuccess where a split may begin: usable(), or revoked and quiet.
+  Code splittable(std::string_view title);
+  // `child` becomes this rank's communicator of the split. A revoked communicator has no calls by
+  // which ranks could tell their colors, so that its ranks meet anew first.
+  void split_into(const std::shared_ptr<Comm>& child, int color, int key);
 
   Reductions reductions;
   Registrations registrations;
+  std::atomic<bool> suspended{false};  // by CommSuspend: operations go on as before
 
  private:
-  enum class Phase { joining, ready, failed, revoked, leaving, left, aborted };
+  enum class Phase { joining, ready, failed, leaving, left, aborted };
 
   void look_around();
   void on_joined();
@@ -126,8 +137,11 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void on_compared();
   void join_hierarchy(const HierarchyPlan& plan);
   void become_ready(const std::shared_ptr<Hierarchy>& hierarchy);
-  // Fails where NVIDIA's library has.
+  // Fails where NVIDIA's library or Leeway's communicator has.
   void look_inside();
+  // Whether what was begun has ended. Streams of a revoked communicator were let go: what they had
+  // not reached never ends.
+  bool quiet() const { return under_way_ == 0 && (streaming_ == 0 || revoked_); }
   std::shared_ptr<Hierarchy> hierarchy_if_made();
   bool enter(Phase phase);
   void leave();
@@ -144,6 +158,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::mutex mutex_;
   std::condition_variable changed_;
   Phase phase_ = Phase::joining;
+  bool revoked_ = false;
   int under_way_ = 0;
   int streaming_ = 0;
   bool staged_ = false;
@@ -152,7 +167,10 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::string why_;                     // of failure_
   std::shared_ptr<Place> place_;
   PendingCommunicator pending_;
+  PendingCommunicator meeting_;  // of a revoked parent's ranks, before a split
   std::shared_ptr<Communicator> communicator_;
+  // Of the same ranks, made for splits after communicator_ was revoked.
+  std::vector<std::shared_ptr<Communicator>> met_;
   std::shared_ptr<Hierarchy> hierarchy_;
   // What ranks compare, as numbers of 64 bits.
   struct Facts {

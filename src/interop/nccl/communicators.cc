@@ -107,15 +107,11 @@ Code split(leeway_nccl_comm parent, int color, int key, leeway_nccl_comm* handle
   if (handle == nullptr) return null_argument(kTitle, "newcomm");
   if (color < kNoColor)
     return failed_with(kInvalidArgument, "%s : invalid color %d", kTitle, color);
-  if (const Code code = (*found)->usable(kTitle); code != kSuccess) return code;
+  if (const Code code = (*found)->splittable(kTitle); code != kSuccess) return code;
   auto config = config_of(asked, (*found)->config());
   if (!config.ok()) return fail_of(config.status());
   auto comm = std::make_shared<Comm>(std::move(*config), (*found)->device());
-  auto begin = [comm, from = *found, color, key] {
-    const auto communicator = from->hold();
-    if (communicator == nullptr) return comm->fail(from->gone());
-    comm->begin(communicator->split_async(color, key));
-  };
+  auto begin = [comm, from = *found, color, key] { from->split_into(comm, color, key); };
   if (color != kNoColor) return add_new(comm, handle, std::move(begin));
   // A rank without a color takes part, and has no communicator at once.
   *handle = nullptr;
@@ -179,7 +175,7 @@ namespace calls {
 
 leeway_nccl_result GetVersion(int* version) {
   return guarded([&]() -> Code {
-    if (version == nullptr) return kInvalidArgument;
+    if (version == nullptr) return kInvalidArgument;  // without a text, as NVIDIA's library
     *version = settings().version;
     return kSuccess;
   });
@@ -246,6 +242,8 @@ leeway_nccl_result CommFinalize(leeway_nccl_comm handle) {
     if (handle == nullptr) return kSuccess;
     auto found = Context::get().registry.find(handle, "CommFinalize");
     if (!found.ok()) return fail_of(found.status());
+    if ((*found)->revoked())
+      return failed_with(kInvalidArgument, "CommFinalize : the communicator was revoked");
     if (const Code code = (*found)->usable("CommFinalize"); code != kSuccess) return code;
     return leave(*found, false);
   });

@@ -45,13 +45,10 @@ class Debug {
   void print(DebugLevel level, const char* name, std::string_view text) {
     const std::lock_guard lock(mutex_);
     if (level_ < level) return;
-    std::array<char, 1024> line{};
-    const int size =
-        std::snprintf(line.data(), line.size(), "%s:%d:%d [0] %s %.*s\n", host_.c_str(), ::getpid(),
-                      ::gettid(), name, static_cast<int>(text.size()), text.data());
+    std::string line = host_ + ':' + std::to_string(::getpid()) + ':' + std::to_string(::gettid());
+    line.append(" [0] ").append(name).append(" ").append(text).append("\n");
     // One write, so that lines of several ranks do not mix. Nobody is told where it fails.
-    const std::size_t bytes = std::min<std::size_t>(static_cast<std::size_t>(size), line.size());
-    if (::write(file_, line.data(), bytes) < 0) return;
+    if (::write(file_, line.data(), line.size()) < 0) return;
   }
 
   void keep(std::string_view text) {
@@ -113,8 +110,12 @@ void info(std::string_view text) {
 
 Code failed(Code code, std::string_view text) {
   warn(text);
-  Debug::get().keep(text);
+  keep_error(text);
   return code;
+}
+
+void keep_error(std::string_view text) {
+  Debug::get().keep(text);
 }
 
 Code failed(const Status& status, std::string_view where) {

@@ -25,6 +25,8 @@ void info(std::string_view text);
 // Logs the text at WARN, keeps it for last_error(), and returns the code.
 Code failed(Code code, std::string_view text);
 Code failed(const Status& status, std::string_view where);
+// Keeps the text of a failure for last_error(), which logged it before.
+void keep_error(std::string_view text);
 // printf-style.
 [[gnu::format(printf, 2, 3)]] Code failed_with(Code code, const char* format, ...);
 

@@ -1,6 +1,8 @@
-// What Leeway does not do: NCCL's device interface, one-sided writes, growing, suspending, and the
-// parameters of NCCL's own machinery. Such a call answers ncclInvalidUsage, and a line of the log
-// says so once a name. What only tells facts of a communicator is answered.
+// What Leeway does not do: NCCL's device interface, one-sided writes, growing, and the parameters
+// of NCCL's own machinery. Such a call answers ncclInvalidUsage, and a line of the log says so once
+// a name. The names exist because a program dies at its first call of a name that is missing, and
+// libtorch_cuda names all of them. What can be answered truly is answered: facts of a communicator,
+// memory that can be suspended (none), and parameters (none).
 #include <atomic>
 #include <cstring>
 
@@ -12,17 +14,34 @@ namespace {
 
 leeway_nccl_result refuse(const char* name, std::atomic<bool>& told) {
   return guarded([&]() -> Code {
-    if (told.exchange(true)) return kInvalidUsage;
-    return failed_with(kInvalidUsage,
-                       "%s is not supported by Leeway: it carries collectives and messages of host "
-                       "memory",
-                       name);
+    const std::string text =
+        std::string(name) + " is not supported by Leeway: it carries collectives and messages";
+    if (!told.exchange(true)) return failed(kInvalidUsage, text);
+    keep_error(text);
+    return kInvalidUsage;
   });
 }
 
 std::shared_ptr<Comm> comm_of(leeway_nccl_comm handle, const char* title) {
   auto found = Context::get().registry.find(handle, title);
   return found.ok() && (*found)->met() ? *found : nullptr;
+}
+
+// NCCL_SUSPEND_MEM, and ncclCommMemStat_t.
+constexpr int kSuspendMemory = 1;
+constexpr leeway_nccl_enum kIsSuspended = 1;
+constexpr leeway_nccl_enum kTotalMemory = 3;
+
+leeway_nccl_result set_suspended(const char* title, leeway_nccl_comm handle, bool asked,
+                                 bool suspended) {
+  return guarded([&]() -> Code {
+    auto found = Context::get().registry.find(handle, title);
+    if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+    if (const Code code = (*found)->usable(title); code != kSuccess || !asked) return code;
+    if ((*found)->suspended.exchange(suspended) != suspended) return kSuccess;
+    return failed_with(kInvalidUsage, "%s : the communicator is %s suspended", title,
+                       suspended ? "already" : "not");
+  });
 }
 
 }  // namespace
@@ -38,9 +57,6 @@ namespace calls {
 LEEWAY_NCCL_REFUSE(CommGetUniqueId, (leeway_nccl_comm, leeway_nccl_id*))
 LEEWAY_NCCL_REFUSE(CommGrow, (leeway_nccl_comm, int, const leeway_nccl_id*, int, leeway_nccl_comm*,
                               leeway_nccl_config*))
-LEEWAY_NCCL_REFUSE(CommSuspend, (leeway_nccl_comm, int))
-LEEWAY_NCCL_REFUSE(CommResume, (leeway_nccl_comm))
-LEEWAY_NCCL_REFUSE(CommMemStats, (leeway_nccl_comm, leeway_nccl_enum, uint64_t*))
 LEEWAY_NCCL_REFUSE(PutSignal, (const void*, size_t, leeway_nccl_enum, int, leeway_nccl_window,
                                size_t, int, int, unsigned, leeway_nccl_comm, leeway_nccl_stream))
 LEEWAY_NCCL_REFUSE(Signal, (int, int, int, unsigned, leeway_nccl_comm, leeway_nccl_stream))
@@ -69,11 +85,45 @@ LEEWAY_NCCL_REFUSE(ParamGetU64, (void*, uint64_t*))
 LEEWAY_NCCL_REFUSE(ParamGetStr, (void*, const char**))
 LEEWAY_NCCL_REFUSE(ParamGet, (void*, void*, int, int*))
 LEEWAY_NCCL_REFUSE(ParamGetParameter, (const char*, const char**, int*))
-LEEWAY_NCCL_REFUSE(ParamGetAllParameterKeys, (const char***, int*))
 #undef LEEWAY_NCCL_REFUSE
+
+leeway_nccl_result ParamGetAllParameterKeys(const char*** table, int* count) {
+  return guarded([&]() -> Code {
+    if (table == nullptr || count == nullptr)
+      return null_argument("ParamGetAllParameterKeys", table == nullptr ? "table" : "tableLen");
+    *table = nullptr;
+    *count = 0;
+    return kSuccess;
+  });
+}
 
 void ParamDumpAll() {
   info("ncclParamDumpAll: parameters of NCCL mean nothing to Leeway");
+}
+
+// Programs look for these three by name and call them before memory is given to others (vLLM's
+// sleep mode): a communicator of Leeway has no memory of a device that could be given, so that
+// suspending it is done at once. A second suspend and a resume without one are refused, as by NCCL.
+leeway_nccl_result CommSuspend(leeway_nccl_comm handle, int flags) {
+  return set_suspended("CommSuspend", handle, (flags & kSuspendMemory) != 0, true);
+}
+
+leeway_nccl_result CommResume(leeway_nccl_comm handle) {
+  return set_suspended("CommResume", handle, true, false);
+}
+
+leeway_nccl_result CommMemStats(leeway_nccl_comm handle, leeway_nccl_enum statistic,
+                                uint64_t* value) {
+  return guarded([&]() -> Code {
+    constexpr const char* kTitle = "CommMemStats";
+    auto found = Context::get().registry.find(handle, kTitle);
+    if (!found.ok()) return failed(code_of(found.status().code(), 0), found.status().text());
+    if (value == nullptr) return null_argument(kTitle, "value");
+    if (statistic < 0 || statistic > kTotalMemory)
+      return failed_with(kInvalidArgument, "%s : invalid statistic %d", kTitle, statistic);
+    *value = statistic == kIsSuspended && (*found)->suspended ? 1 : 0;
+    return kSuccess;
+  });
 }
 
 leeway_nccl_result CommQueryProperties(leeway_nccl_comm handle,

@@ -236,7 +236,7 @@ Code enqueue(std::span<const std::shared_ptr<StagedCall>> calls) {
   if (captured.ok()) return kSuccess;
   const Code code = code_of_enqueue(captured.status());
   if (captured.status().code() != StatusCode::kUnsupported) {
-    for (const auto& call : calls) call->comm()->fail(code, captured.status().text());
+    for (const auto& call : calls) (void)call->comm()->set_failure(code, captured.status().text());
   }
   return failed(code, captured.status().text());
 }

@@ -132,7 +132,7 @@ Result<void*> StreamCalls::take_scratch(const std::shared_ptr<Comm>& comm,
 
 Code StreamCalls::fail_all(const Status& status) {
   const Code code = code_of_enqueue(status);
-  for (const auto& comm : comms_) comm->fail(code, status.text());
+  for (const auto& comm : comms_) (void)comm->set_failure(code, status.text());
   return failed(code, status.text());
 }
 

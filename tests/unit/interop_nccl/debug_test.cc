@@ -1,7 +1,10 @@
 #include "interop/nccl/debug.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <string>
 
 namespace leeway::nccl {
@@ -28,6 +31,26 @@ TEST(NcclDebug, TheLastErrorIsKept) {
   EXPECT_STREQ(last_error(), "AllReduce : rank 2 is dead");
   (void)failed(kInternalError, std::string(5000, 'x'));
   EXPECT_EQ(std::string(last_error()).size(), 1023U);
+}
+
+// A line of a buffer's length ended in a zero, and the next one stood on the same line.
+TEST(NcclDebug, LongLinesAreWhole) {
+  const std::string name = testing::TempDir() + "nccl_debug_" + std::to_string(::getpid());
+  ::setenv("NCCL_DEBUG", "WARN", 1);
+  ::setenv("NCCL_DEBUG_FILE", name.c_str(), 1);
+  reread_debug_variables();
+  for (const std::size_t bytes : {10, 970, 1023, 1024, 5000}) warn(std::string(bytes, 'x') + "end");
+  ::unsetenv("NCCL_DEBUG");
+  ::unsetenv("NCCL_DEBUG_FILE");
+  reread_debug_variables();
+  std::ifstream file(name);
+  int lines = 0;
+  for (std::string line; std::getline(file, line); ++lines) {
+    EXPECT_EQ(line.find('\0'), std::string::npos);
+    EXPECT_TRUE(line.ends_with("xend")) << line.size();
+  }
+  EXPECT_EQ(lines, 5);
+  ::unlink(name.c_str());
 }
 
 TEST(NcclDebug, TextsAreOfTheVersion) {
