@@ -1,4 +1,5 @@
 // What Leeway adds: policies, traces, versions, ids of other libraries, NCCL's variables (A6).
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -186,17 +187,48 @@ void variables_of_nccl(const Rank& rank) {
   EXPECT_THAT_IT(rank, has(text, "NCCL WARN Broadcast : invalid root -1"), text);
 }
 
-void meeting_at_a_place(const Rank& rank) {
+// Returns how many lines of the log say that the group is not sealed.
+int meet_twice_at_a_place(const Rank& rank) {
   const std::string place = "127.0.0.1:" + std::to_string(20'000 + ::getppid() % 10'000);
+  const std::string log = "/tmp/nccl_place_" + std::to_string(::getpid());
   ::setenv("NCCL_COMM_ID", place.c_str(), 1);
-  ncclUniqueId id;  // each rank makes the same
-  EXPECT_OK(rank, ncclGetUniqueId(&id));
-  ncclComm_t comm = nullptr;
-  EXPECT_OK(rank, ncclCommInitRank(&comm, rank.size, id, rank.rank));
-  int value = 1;
-  EXPECT_OK(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr));
-  EXPECT_THAT_IT(rank, value == rank.size, std::to_string(value));
-  EXPECT_OK(rank, ncclCommDestroy(comm));
+  ::setenv("NCCL_DEBUG", "WARN", 1);
+  ::setenv("NCCL_DEBUG_FILE", log.c_str(), 1);
+  for (int i = 0; i < 2; ++i) {
+    ncclUniqueId id;  // each rank makes the same
+    EXPECT_OK(rank, ncclGetUniqueId(&id));
+    ncclComm_t comm = nullptr;
+    rank.barrier();
+    EXPECT_OK(rank, ncclCommInitRank(&comm, rank.size, id, rank.rank));
+    int value = 1;
+    EXPECT_OK(rank, ncclAllReduce(&value, &value, 1, ncclInt32, ncclSum, comm, nullptr));
+    EXPECT_THAT_IT(rank, value == rank.size, std::to_string(value));
+    EXPECT_OK(rank, ncclCommDestroy(comm));
+    rank.barrier();
+  }
+  int told = 0;
+  std::ifstream lines(log);
+  for (std::string line; std::getline(lines, line);) told += has(line, "not sealed") ? 1 : 0;
+  ::unlink(log.c_str());
+  return told;
+}
+
+void meeting_at_a_place(const Rank& rank) {
+  const int told = meet_twice_at_a_place(rank);
+  EXPECT_THAT_IT(rank, told == 1, std::to_string(told));
+}
+
+void meeting_at_a_place_with_a_secret(const Rank& rank) {
+  const std::string secret = "/tmp/nccl_secret_" + std::to_string(::getppid());
+  if (rank.rank == 0) {
+    std::ofstream(secret) << std::string(32, '7') << std::string(32, 'a') << '\n';
+    ::chmod(secret.c_str(), S_IRUSR);
+  }
+  rank.barrier();
+  ::setenv("LEEWAY_SECRET_FILE", secret.c_str(), 1);
+  const int told = meet_twice_at_a_place(rank);
+  EXPECT_THAT_IT(rank, told == 0, std::to_string(told));
+  if (rank.rank == 0) ::unlink(secret.c_str());
 }
 
 // C4: an operation that a peer never joins ends by the operator's limit.
@@ -217,15 +249,17 @@ void timeout(const Rank& rank) {
 
 std::vector<Case> leeway_cases() {
   using Needs = Case::Needs;
-  return {{"id.foreign", foreign_id, Needs::processes},
-          {"L3.version_override", version_override, Needs::processes},
-          {"policy.wrong_variable", wrong_variable, Needs::processes},
-          {"policy.compared", policies_are_compared, Needs::processes},
-          {"policy.and_trace", policy_and_trace, Needs::processes},
-          {"policy.encodes", policy_encodes, Needs::processes},
-          {"A6.variables_of_nccl", variables_of_nccl, Needs::processes},
-          {"A6.meeting_at_a_place", meeting_at_a_place, Needs::processes},
-          {"C4.timeout", timeout, Needs::processes}};
+  return {
+      {"id.foreign", foreign_id, Needs::processes},
+      {"L3.version_override", version_override, Needs::processes},
+      {"policy.wrong_variable", wrong_variable, Needs::processes},
+      {"policy.compared", policies_are_compared, Needs::processes},
+      {"policy.and_trace", policy_and_trace, Needs::processes},
+      {"policy.encodes", policy_encodes, Needs::processes},
+      {"A6.variables_of_nccl", variables_of_nccl, Needs::processes},
+      {"A6.meeting_at_a_place", meeting_at_a_place, Needs::processes},
+      {"A6.meeting_at_a_place_with_a_secret", meeting_at_a_place_with_a_secret, Needs::processes},
+      {"C4.timeout", timeout, Needs::processes}};
 }
 
 }  // namespace conformance

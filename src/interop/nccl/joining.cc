@@ -1,11 +1,13 @@
 #include "interop/nccl/joining.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <utility>
 
 #include "base/thread.h"
 #include "interop/nccl/context.h"
+#include "interop/nccl/debug.h"
 #include "interop/nccl/interfaces.h"
 #include "interop/nccl/member.h"
 #include "keys/derive.h"
@@ -49,6 +51,16 @@ Result<UniqueId> id_of_place(const std::string& place) {
   return id;
 }
 
+// Once a process.
+void say_not_sealed() {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  warn(
+      "NCCL_COMM_ID has no secret: the group is not sealed, and whoever reaches that address may "
+      "take part. Give all ranks LEEWAY_SECRET_FILE (`leeway keygen` makes one), or unset "
+      "NCCL_COMM_ID");
+}
+
 }  // namespace
 
 Result<UniqueId> make_unique_id() {
@@ -61,7 +73,8 @@ Result<UniqueId> make_unique_id() {
 Status begin_joining(Comm& comm, const UniqueId& id, int ranks, int rank) {
   auto options = options_for(ranks, rank);
   if (!options.ok()) return options.status();
-  auto place = Context::get().listeners.reach(id, rank == 0);
+  if (!id.has_secret() && !has_credentials(*options)) say_not_sealed();
+  auto place = Context::get().listeners.reach(id, *options, rank == 0);
   if (!place.ok()) return place.status();
   seal_by(id, settings(), *options);
   options->store = *place;

@@ -13,8 +13,17 @@ namespace {
 
 TcpRendezvous::Security security_of(const UniqueId& id) {
   TcpRendezvous::Security security;
-  if (id.has_secret()) security.secret = id.secret_text();
+  security.secret = id.secret_text();
   return security;
+}
+
+TcpRendezvous::Security security_of(const UniqueId& id, const Options& options) {
+  if (id.has_secret()) return security_of(id);
+  return {.secret_file = options.secret_file,
+          .insecure = options.insecure,
+          .tls_ca = options.tls_ca,
+          .tls_certificate = options.tls_certificate,
+          .tls_key = options.tls_key};
 }
 
 }  // namespace
@@ -73,11 +82,12 @@ void Listeners::close(State& state, const std::string& name) {
   state.changed.notify_all();
 }
 
-Result<std::shared_ptr<Place>> Listeners::reach(const UniqueId& id, bool rank_0) {
+Result<std::shared_ptr<Place>> Listeners::reach(const UniqueId& id, const Options& options,
+                                                bool rank_0) {
   const std::string name = id.name();
   if (!id.has_secret() && rank_0) {
-    auto server =
-        TcpRendezvous::serve(std::string(":").append(std::to_string(id.port)), security_of(id));
+    auto server = TcpRendezvous::serve(std::string(":").append(std::to_string(id.port)),
+                                       security_of(id, options));
     if (!server.ok()) return server.status();
     return std::make_shared<Place>(std::move(*server), id.places().front(), nullptr);
   }
@@ -91,7 +101,7 @@ Result<std::shared_ptr<Place>> Listeners::reach(const UniqueId& id, bool rank_0)
     }
   }
   const std::string place = first_reachable(id.places());
-  auto client = TcpRendezvous::connect(place, security_of(id));
+  auto client = TcpRendezvous::connect(place, security_of(id, options));
   if (!client.ok()) return client.status();
   return std::make_shared<Place>(std::move(*client), place, nullptr);
 }

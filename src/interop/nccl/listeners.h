@@ -13,6 +13,7 @@
 #include "interop/nccl/place.h"
 #include "interop/nccl/settings.h"
 #include "interop/nccl/unique_id.h"
+#include "leeway/options.h"
 #include "leeway/rendezvous.h"
 
 namespace leeway::nccl {
@@ -26,8 +27,8 @@ class Listeners {
   Result<UniqueId> open(const Settings& settings);
   // Where the id's group meets: this process's own listener, or a connection to where the id says.
   // The listener is closed when the place is left. Of an id without a secret, which NCCL_COMM_ID
-  // made in every process, rank 0 has the listener.
-  Result<std::shared_ptr<Place>> reach(const UniqueId& id, bool rank_0);
+  // made in every process, rank 0 has the listener, and the options say who may connect.
+  Result<std::shared_ptr<Place>> reach(const UniqueId& id, const Options& options, bool rank_0);
 
  private:
   struct Listener {

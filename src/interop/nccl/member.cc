@@ -3,14 +3,11 @@
 #include "interop/nccl/listeners.h"
 
 namespace leeway::nccl {
-namespace {
 
 bool has_credentials(const Options& options) {
   return !options.secret_file.empty() || !options.tls_ca.empty() ||
          !options.tls_certificate.empty() || !options.tls_key.empty();
 }
-
-}  // namespace
 
 Result<Options> member_options(const Settings& settings, int ranks, int rank) {
   auto options = Options::from_environment(Options::Membership::from_caller);
