@@ -37,8 +37,8 @@ enum class ReduceOp : std::uint8_t {
   // wraps, divided by the ranks and truncated towards zero.
   avg,
   prod,  // product; integers wrap
-  min,   // least; NaN if one is NaN
-  max,   // greatest; NaN if one is NaN
+  min,   // least; NaNs are left out, and the result is NaN where all are
+  max,   // greatest; the same of NaNs
   // The sum of each rank's contribution times its CollectiveOptions::factor. The product is rounded
   // to the tensor's type; all else is as for sum, lossy classes and codecs included.
   premul_sum,

@@ -59,16 +59,16 @@ struct Product {
     }
   }
 };
-struct Minimum {  // !(a <= b) is also true when either is NaN
+struct Minimum {  // a comparison with a NaN is false: only a number wins over a NaN
   template <typename T>
   static T apply(T a, T b) {
-    return a != a || a <= b ? a : b;
+    return b != b || a <= b ? a : b;
   }
 };
 struct Maximum {
   template <typename T>
   static T apply(T a, T b) {
-    return a != a || a >= b ? a : b;
+    return b != b || a >= b ? a : b;
   }
 };
 struct And {

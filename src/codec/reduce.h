@@ -2,7 +2,8 @@
 //
 // float32 and float64 compute in their own type, float16, bfloat16 and FP8 in float32 with one
 // rounding at the end, integers wrap modulo 2^n, booleans are true where their byte is not 0. min
-// and max propagate NaN. Inputs may lie at any address.
+// and max leave NaNs out, as fminf() does and NCCL's kernels do: a result is NaN only where all
+// inputs are. Inputs may lie at any address.
 #pragma once
 
 #include <span>

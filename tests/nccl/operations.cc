@@ -1,6 +1,7 @@
 // Every operation, type and reduction; in place and not (A3); types that are rounded once (T1);
 // reductions of a program's own (T2).
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "nccl/conformance.h"
@@ -261,6 +262,35 @@ void sums_are_rounded_once(const Rank& rank) {
 }
 
 // T1: integer averages are truncated.
+// NCCL's kernels take the other one where one of two is a NaN, in every floating type.
+void max_and_min_leave_nan_out(const Rank& rank) {
+  const ncclComm_t comm = rank.connect();
+  const double nan = std::nan("");
+  for (const ncclDataType_t type :
+       {ncclFloat16, ncclFloat32, ncclFloat64, ncclBfloat16, ncclFloat8e4m3, ncclFloat8e5m2}) {
+    for (const ncclRedOp_t op : {ncclMax, ncclMin}) {
+      // Element i is a NaN on rank i; the one behind them on all, the last on none.
+      const auto size = static_cast<std::size_t>(rank.size);
+      Elements values(type, size + 2);
+      for (std::size_t i = 0; i < size + 2; ++i) {
+        const bool is_nan = i == size || i == static_cast<std::size_t>(rank.rank);
+        values.set(i, is_nan ? nan : rank.rank - 1);
+      }
+      EXPECT_OK(rank,
+                ncclAllReduce(values.data(), values.data(), size + 2, type, op, comm, nullptr));
+      for (std::size_t i = 0; i < size + 2; ++i) {
+        const std::size_t last = size - 1;
+        const double greatest = static_cast<double>(i == last ? last - 1 : last) - 1;
+        const double least = i == 0 ? 0 : -1;
+        const double wanted = op == ncclMax ? greatest : least;
+        EXPECT_THAT_IT(rank, i == size ? std::isnan(values[i]) : values[i] == wanted,
+                       what(op == ncclMax ? "max" : "min", type, i, values[i], wanted));
+      }
+    }
+  }
+  EXPECT_OK(rank, ncclCommDestroy(comm));
+}
+
 void integer_averages_truncate(const Rank& rank) {
   const ncclComm_t comm = rank.connect();
   Elements data(ncclInt32, 3, rank.rank == 0 ? -1 - rank.size : 0);
@@ -345,6 +375,7 @@ std::vector<Case> operation_cases() {
           {"operations.gather", gather},
           {"operations.scatter", scatter},
           {"T1.sums_are_rounded_once", sums_are_rounded_once},
+          {"T1.max_and_min_leave_nan_out", max_and_min_leave_nan_out},
           {"T1.integer_averages_truncate", integer_averages_truncate},
           {"T2.pre_mul_sum", pre_mul_sum},
           {"A4.one_rank", one_rank}};

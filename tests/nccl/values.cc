@@ -11,18 +11,29 @@ struct Format {
   int exponent_bits;
   int mantissa_bits;
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  unsigned magnitude_max() const { return (1U << (exponent_bits + mantissa_bits)) - 1; }
 };
 constexpr Format kHalf{5, 10};
 constexpr Format kBfloat16{8, 7};
 constexpr Format kE4M3{4, 3};
 constexpr Format kE5M2{5, 2};
 
-// Of numbers within the format's range.
+// All bits set are a NaN in each of these formats.
+bool is_nan(Format format, unsigned code) {
+  const unsigned infinity = format.magnitude_max() >> format.mantissa_bits << format.mantissa_bits;
+  const unsigned magnitude = code & format.magnitude_max();
+  return format.mantissa_bits == kE4M3.mantissa_bits && format.exponent_bits == kE4M3.exponent_bits
+             ? magnitude == format.magnitude_max()
+             : magnitude > infinity;
+}
+
+// Of numbers within the format's range, and NaN.
 unsigned encode(Format format, double value) {
   const unsigned sign =
       std::signbit(value) ? 1U << (format.exponent_bits + format.mantissa_bits) : 0;
   const double magnitude = std::fabs(value);
   if (magnitude == 0) return sign;
+  if (std::isnan(value)) return sign | format.magnitude_max();
   int exponent = 0;
   (void)std::frexp(magnitude, &exponent);
   const int biased = std::max(exponent - 1 + format.bias(), 1);
@@ -33,6 +44,7 @@ unsigned encode(Format format, double value) {
 }
 
 double decode(Format format, unsigned code) {
+  if (is_nan(format, code)) return std::nan("");
   const unsigned mantissa = code & ((1U << format.mantissa_bits) - 1);
   const int exponent =
       static_cast<int>(code >> format.mantissa_bits & ((1U << format.exponent_bits) - 1));

@@ -116,21 +116,30 @@ TEST(Combine, ComparesSignedAndUnsignedBytesAsSuch) {
 template <typename T>
 void expect_nan_wins_on_either_side() {
   const T nan = std::numeric_limits<T>::quiet_NaN();
-  for (const ReduceOp op : {ReduceOp::min, ReduceOp::max, ReduceOp::sum, ReduceOp::prod}) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod}) {
     const auto result = combined<T>(op, {nan, 1, nan}, {1, nan, nan});
     for (const T value : result) EXPECT_TRUE(std::isnan(value)) << to_string(op);
   }
 }
 
-TEST(Combine, PropagatesNan) {
+TEST(Combine, PropagatesNanInSumsAndProducts) {
   expect_nan_wins_on_either_side<float>();
   expect_nan_wins_on_either_side<double>();
+}
+
+TEST(Combine, LeavesNanOutOfMinimaAndMaxima) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const float value : floats(combined(ReduceOp::max, halves({nan, 1}), halves({1, nan})))) {
-    EXPECT_TRUE(std::isnan(value));
-  }
-  for (const float value : floats(combined(ReduceOp::min, bfloats({nan, 1}), bfloats({1, nan})))) {
-    EXPECT_TRUE(std::isnan(value));
+  const double wide = std::numeric_limits<double>::quiet_NaN();
+  for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+    const auto check = [&](const auto& result) {
+      EXPECT_EQ(result[0], 1) << to_string(op);
+      EXPECT_EQ(result[1], 1) << to_string(op);
+      EXPECT_TRUE(std::isnan(result[2])) << to_string(op);
+    };
+    check(combined<float>(op, {nan, 1, nan}, {1, nan, nan}));
+    check(combined<double>(op, {wide, 1, wide}, {1, wide, wide}));
+    check(floats(combined(op, halves({nan, 1, nan}), halves({1, nan, nan}))));
+    check(floats(combined(op, bfloats({nan, 1, nan}), bfloats({1, nan, nan}))));
   }
 }
 

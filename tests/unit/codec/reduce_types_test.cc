@@ -55,11 +55,13 @@ concept Narrow = requires(T value) {
 
 template <typename T>
 T least(T a, T b) {
-  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN() : a <= b ? a : b;
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) ? b : a;
+  return a <= b ? a : b;
 }
 template <typename T>
 T greatest(T a, T b) {
-  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<T>::quiet_NaN() : a >= b ? a : b;
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) ? b : a;
+  return a >= b ? a : b;
 }
 
 template <typename T>
